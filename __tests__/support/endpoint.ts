@@ -1,0 +1,21 @@
+interface TestClientConfig {
+  readonly endpoint: string;
+  readonly region: string;
+  readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string };
+}
+
+/** The address of the engine that this run tests against. */
+export function testEndpoint(): string {
+  const endpoint = process.env.DYNAMODB_ENDPOINT;
+  if (!endpoint) throw new Error("DYNAMODB_ENDPOINT is not set: start the tests with `npm test`");
+  return endpoint;
+}
+
+/** What a client for the engine needs. This file needs no jest: child processes of tests may import it. */
+export function testClientConfig(): TestClientConfig {
+  return {
+    endpoint: testEndpoint(),
+    region: "us-east-1",
+    credentials: { accessKeyId: "test", secretAccessKey: "test" },
+  };
+}

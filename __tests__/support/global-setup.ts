@@ -1,0 +1,29 @@
+import {
+  type DynamoDbLocal,
+  DynamoDbLocalUnavailableError,
+  startDynamoDbLocal,
+} from "../../examples/support/dynamodb-local.js";
+
+let engine: DynamoDbLocal | undefined;
+
+/** One DynamoDB Local for the whole run. A DYNAMODB_ENDPOINT that is set already is used as it is. */
+async function globalSetup(): Promise<void> {
+  if (process.env.DYNAMODB_ENDPOINT) return;
+  try {
+    engine = await startDynamoDbLocal();
+  } catch (error) {
+    if (!(error instanceof DynamoDbLocalUnavailableError)) throw error;
+    // Jest would bury the one useful sentence under a stack.
+    process.stderr.write(`\n${error.message}\n`);
+    process.exit(1);
+  }
+  process.env.DYNAMODB_ENDPOINT = engine.endpoint;
+  process.env.DYNAMODB_ENDPOINT_IS_OURS = "yes";
+}
+
+/** Ends the engine that {@link globalSetup} started, if it did. */
+export async function stopEngine(): Promise<void> {
+  await engine?.stop();
+}
+
+export default globalSetup;

@@ -1,0 +1,3 @@
+import { stopEngine } from "./global-setup.js";
+
+export default stopEngine;

@@ -1,0 +1,61 @@
+import { randomUUID } from "node:crypto";
+import {
+  CreateTableCommand,
+  DeleteTableCommand,
+  DynamoDBClient,
+  type DynamoDBClientConfig,
+  waitUntilTableExists,
+} from "@aws-sdk/client-dynamodb";
+import { afterAll } from "@jest/globals";
+import { testClientConfig } from "./endpoint.js";
+
+export { testClientConfig, testEndpoint } from "./endpoint.js";
+
+/** A client for the engine, closed when the test file ends. Call it outside of tests or in `beforeAll`. */
+export function testClient(options: DynamoDBClientConfig = {}): DynamoDBClient {
+  const client = new DynamoDBClient({ ...testClientConfig(), ...options });
+  clients.push(client);
+  return client;
+}
+
+/** A new, empty table with a name of its own, deleted when the test file ends. */
+export async function createTestTable({ sortKey = true }: { readonly sortKey?: boolean } = {}): Promise<string> {
+  const TableName = `test-${randomUUID()}`;
+  const client = new DynamoDBClient(testClientConfig());
+  try {
+    await client.send(
+      new CreateTableCommand({
+        TableName,
+        BillingMode: "PAY_PER_REQUEST",
+        AttributeDefinitions: [
+          { AttributeName: "name", AttributeType: "S" },
+          ...(sortKey ? [{ AttributeName: "sort", AttributeType: "S" as const }] : []),
+        ],
+        KeySchema: [
+          { AttributeName: "name", KeyType: "HASH" },
+          ...(sortKey ? [{ AttributeName: "sort", KeyType: "RANGE" as const }] : []),
+        ],
+      }),
+    );
+    tables.push(TableName);
+    await waitUntilTableExists({ client, maxWaitTime: 60, minDelay: 1 }, { TableName });
+  } finally {
+    client.destroy();
+  }
+  return TableName;
+}
+
+const clients: DynamoDBClient[] = [];
+const tables: string[] = [];
+
+afterAll(async () => {
+  const janitor = new DynamoDBClient(testClientConfig());
+  const deletions = tables.splice(0).map((TableName) => janitor.send(new DeleteTableCommand({ TableName })));
+  const outcomes = await Promise.allSettled(deletions);
+  janitor.destroy();
+  for (const client of clients.splice(0)) client.destroy();
+  for (const outcome of outcomes) {
+    // A test may have deleted its table itself.
+    if (outcome.status === "rejected" && outcome.reason?.name !== "ResourceNotFoundException") throw outcome.reason;
+  }
+});

@@ -1,0 +1,20 @@
+/**
+ * Jest runs what the shipping compiler emitted: `npm test` compiles lib, __tests__ and examples into .jest first.
+ *
+ * @type {import("jest").Config}
+ */
+export default {
+  roots: ["<rootDir>/.jest/__tests__"],
+  testMatch: ["**/*.test.js"],
+  testEnvironment: "node",
+  transform: {},
+  // Examples import the package by its name.
+  moduleNameMapper: { "^dynamutex$": "<rootDir>/.jest/lib/index.js" },
+  globalSetup: "<rootDir>/.jest/__tests__/support/global-setup.js",
+  globalTeardown: "<rootDir>/.jest/__tests__/support/global-teardown.js",
+  testTimeout: 60_000,
+  maxWorkers: 2,
+  coverageProvider: "v8",
+  collectCoverageFrom: ["<rootDir>/.jest/lib/**/*.js"],
+  coverageDirectory: "<rootDir>/coverage",
+};
