@@ -1,0 +1,114 @@
+/** Bounds, in epoch milliseconds, on a time that is not known exactly. */
+export interface Bounds {
+  readonly earliest: number;
+  readonly latest: number;
+}
+
+/**
+ * The only source of time in this library. All hosts that share a table use one kind of clock.
+ *
+ * What it must keep: the true time of the table lies within `wall()`, and the stopwatches err on their own
+ * side only. Then every doubt about time delays a takeover and never hastens one.
+ */
+export interface Clock {
+  /** Bounds on what the table's clock shows now; undefined until something is known. */
+  wall(): Bounds | undefined;
+  /** The host's own idea of the time, trusted by nobody: a first stamp while `wall()` knows nothing. */
+  guess(): number;
+  /** Stopwatch milliseconds that never run ahead of real time: for watching others. */
+  atLeast(): number;
+  /** Stopwatch milliseconds that never lag behind real time: for trusting a lease of our own. */
+  atMost(): number;
+  /**
+   * Waits, and keeps the process alive while it does.
+   * @throws the reason of `signal`, if it aborts first.
+   */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** Calls `ring` once after `ms` without keeping the process alive; the answer cancels it. */
+  alarm(ms: number, ring: () => void): () => void;
+  /**
+   * Called as a request leaves; what it returns is called with the `Date` header of the reply (undefined if it had
+   * none). Absent on clocks that do not learn from the table.
+   */
+  listen?(): (date: string | undefined) => void;
+}
+
+/** The longest a timer can run: beyond it, Node fires at once. */
+export const MAX_TIMER_MS = 2_147_483_647;
+
+/**
+ * The host's clock, give or take.
+ *
+ * @param options.maxSkewMs by how many milliseconds any host's clock may differ from the true time: default 1 000.
+ * A host that is further off can take a lock that is still held; `takeover: "unchanged"` does without clocks.
+ */
+export function systemClock(options: { readonly maxSkewMs?: number } = {}): Clock {
+  const maxSkewMs = options.maxSkewMs ?? 1_000;
+  return {
+    ...stopwatches(),
+    ...timers,
+    wall: () => {
+      const now = Date.now();
+      return { earliest: now - maxSkewMs, latest: now + maxSkewMs };
+    },
+    guess: () => Date.now(),
+  };
+}
+
+/** Where the two stopwatches read their time: the host's, or a test's. */
+export interface HostTime {
+  monotonic(): number;
+  wall(): number;
+}
+
+export const hostTime: HostTime = { monotonic: () => performance.now(), wall: () => Date.now() };
+
+/**
+ * The two stopwatches of a host. `atMost` adds up the larger of what the monotonic and the wall clock went on by
+ * between readings, because Linux stops the monotonic one while the host is suspended. A wall clock that steps
+ * forward may so end a lease early; it never touches `atLeast`, so it never makes a watcher impatient.
+ */
+export function stopwatches(time: HostTime = hostTime): Pick<Clock, "atLeast" | "atMost"> {
+  let monotonic = time.monotonic();
+  let wall = time.wall();
+  let elapsed = 0;
+  return {
+    atLeast: () => time.monotonic(),
+    atMost: () => {
+      const monotonicNow = time.monotonic();
+      const wallNow = time.wall();
+      elapsed += Math.max(0, monotonicNow - monotonic, wallNow - wall);
+      monotonic = monotonicNow;
+      wall = wallNow;
+      return elapsed;
+    },
+  };
+}
+
+/** Node's timers, in the two forms the protocol needs. */
+export const timers: Pick<Clock, "sleep" | "alarm"> = {
+  sleep: (ms, signal) =>
+    new Promise((resolve, reject) => {
+      if (signal?.aborted) {
+        reject(signal.reason);
+        return;
+      }
+      const stop = (): void => {
+        clearTimeout(timer);
+        reject(signal?.reason);
+      };
+      const timer = setTimeout(
+        () => {
+          signal?.removeEventListener("abort", stop);
+          resolve();
+        },
+        Math.min(Math.max(ms, 0), MAX_TIMER_MS),
+      );
+      signal?.addEventListener("abort", stop, { once: true });
+    }),
+  alarm: (ms, ring) => {
+    const timer = setTimeout(ring, Math.min(Math.max(ms, 0), MAX_TIMER_MS));
+    timer.unref();
+    return () => clearTimeout(timer);
+  },
+};

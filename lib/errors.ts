@@ -1,0 +1,135 @@
+import type { LockInfo } from "./lock-info.js";
+
+/** What every error of this library extends. `code` is stable; messages are not. */
+export class LockError extends Error {
+  override readonly name: string = "LockError";
+  readonly code: string;
+
+  constructor(code: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** An option or an argument cannot work. Nothing was sent; correct the value that the message names. */
+export class LockConfigError extends LockError {
+  override readonly name = "LockConfigError";
+  /** Which option, as a path: `poll.minMs`. */
+  readonly option: string;
+  /** The value that was refused. */
+  readonly value: unknown;
+
+  constructor(option: string, value: unknown, remedy: string, options?: ErrorOptions) {
+    super("LOCK_CONFIG", `${option}: ${remedy} (got ${show(value)})`, options);
+    this.option = option;
+    this.value = value;
+  }
+}
+
+/** The wait ended before the lock was free. Try again later, or wait longer with `waitMs`. */
+export class LockTimeoutError extends LockError {
+  override readonly name = "LockTimeoutError";
+  readonly lockName: string;
+  /** Who held the lock when it was last seen, if it was seen. */
+  readonly holder: LockInfo | undefined;
+  /** How long this call waited, in milliseconds. */
+  readonly waitedMs: number;
+
+  constructor(lockName: string, waitedMs: number, holder: LockInfo | undefined, options?: ErrorOptions) {
+    const by = holder === undefined ? "" : `; last seen held by ${holder.owner} until ${holder.expires.toISOString()}`;
+    super("LOCK_TIMEOUT", `Lock ${show(lockName)} was not free within ${Math.round(waitedMs)} ms${by}`, options);
+    this.lockName = lockName;
+    this.waitedMs = waitedMs;
+    this.holder = holder;
+  }
+}
+
+/**
+ * Why a holder stopped holding: `expired`, the lease ended or could no longer be proven; `stolen`, another
+ * uuid is on the row; `deleted`, the row is gone; `forced`, somebody called `forceUnlock`; `max-hold`,
+ * `maxHoldMs` is over.
+ */
+export type LossReason = "expired" | "stolen" | "deleted" | "forced" | "max-hold";
+
+/** The lock was lost while it was held. What ran under it may have run beside another holder: do not trust its result. */
+export class LockLostError extends LockError {
+  override readonly name = "LockLostError";
+  readonly lockName: string;
+  readonly uuid: string;
+  readonly reason: LossReason;
+
+  constructor(lockName: string, uuid: string, reason: LossReason, options?: ErrorOptions) {
+    super("LOCK_LOST", `Lock ${show(lockName)} was lost: ${LOSS[reason]}`, options);
+    this.lockName = lockName;
+    this.uuid = uuid;
+    this.reason = reason;
+  }
+}
+
+const LOSS: Readonly<Record<LossReason, string>> = {
+  expired: "its lease ended before a renewal got through",
+  stolen: "another holder's uuid is on its row",
+  deleted: "its row was deleted by somebody else",
+  forced: "it was unlocked by force",
+  "max-hold": "it was held for maxHoldMs",
+};
+
+/** The table did not do what the protocol needs of it. `cause` is the SDK's own error. */
+export class LockStoreError extends LockError {
+  override readonly name = "LockStoreError";
+  /** Whether the same request may succeed later, unchanged. The library retries these by itself while there is time. */
+  readonly transient: boolean;
+  /** Whether a reply came from a DynamoDB table, rather than no reply or somebody else's. */
+  readonly answered: boolean;
+
+  constructor(
+    message: string,
+    options: ErrorOptions & { readonly transient?: boolean; readonly answered?: boolean } = {},
+  ) {
+    super("LOCK_STORE", message, options);
+    this.transient = options.transient ?? false;
+    this.answered = options.answered ?? true;
+  }
+}
+
+/**
+ * The loss of a lock inside `error`, wherever it is: itself, in a chain of causes, in an `AggregateError`, or
+ * in the `SuppressedError` that `await using` makes when the body and the release both fail.
+ *
+ * @example
+ * try {
+ *   await using lock = await mutex.lock();
+ *   await work(lock.signal);
+ * } catch (error) {
+ *   const lost = findLockLost(error);
+ *   if (lost === undefined) throw error;
+ *   console.warn(`lost ${lost.lockName}: ${lost.reason}`);
+ * }
+ */
+export function findLockLost(error: unknown): LockLostError | undefined {
+  const seen = new Set<unknown>();
+  const pending: unknown[] = [error];
+  while (pending.length > 0) {
+    const next = pending.shift();
+    if (next instanceof LockLostError) return next;
+    if (typeof next !== "object" || next === null || seen.has(next)) continue;
+    seen.add(next);
+    const { cause, error: thrown, suppressed, errors } = next as Record<string, unknown>;
+    pending.push(thrown, suppressed, cause);
+    if (Array.isArray(errors)) pending.push(...errors);
+  }
+  return undefined;
+}
+
+function show(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value);
+  if (typeof value === "bigint") return `${value}n`;
+  if (typeof value === "function") return "a function";
+  if (typeof value !== "object" || value === null) return String(value);
+  try {
+    const text = JSON.stringify(value);
+    return text.length > 200 ? `${text.slice(0, 200)}…` : text;
+  } catch {
+    return Object.prototype.toString.call(value);
+  }
+}

@@ -1,0 +1,16 @@
+/** The caller's own attributes on a lock's row: whatever DynamoDB can store in a map. */
+export type LockData = Readonly<Record<string, unknown>>;
+
+/** What a row says about its lock, for people and dashboards. It may be out of date by the time it is read. */
+export interface LockInfo {
+  readonly name: string;
+  /** The acquisition that holds the lock; absent while the row is parked or kept but free. */
+  readonly uuid: string | undefined;
+  readonly owner: string;
+  /** When the lock was taken, on the table's clock as its holder knew it. */
+  readonly acquired: Date;
+  /** When the lease ends unless it is renewed, on the table's clock. */
+  readonly expires: Date;
+  readonly ttlMs: number;
+  readonly data: LockData | undefined;
+}

@@ -1,0 +1,321 @@
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { z } from "zod/v3";
+import type { Clock } from "./clock.js";
+import { MAX_TIMER_MS } from "./clock.js";
+import { LockConfigError } from "./errors.js";
+import type { LockData } from "./lock-info.js";
+
+/** How a mutex behaves. Durations are whole milliseconds. */
+export interface MutexOptions {
+  /** A lease's length. Default 30 000, from 100 to 2 147 483 647. */
+  readonly ttlMs?: number | undefined;
+  /** How often a held lock is renewed. Default `ttlMs / 2`; less than the lease less its margin. */
+  readonly renewEveryMs?: number | undefined;
+  /**
+   * How long before the end of a lease its holder gives up. Default `ttlMs / 10`, at least `ttlMs / 500`: it has to
+   * cover what two hosts' clock rates may differ by.
+   */
+  readonly safetyMarginMs?: number | undefined;
+  /**
+   * Whether a held lock renews itself. Default true; `false` suits runtimes that freeze between requests, such as
+   * Lambda: then the lock lasts one lease, and `extend()` is the way to more.
+   */
+  readonly autoRenew?: boolean | undefined;
+  /** The longest that a lock is kept alive. Default Infinity. Then it is lost with the reason `max-hold`. */
+  readonly maxHoldMs?: number | undefined;
+  /** How long `lock()` and `run()` wait for the lock. Default Infinity; 0 does not wait. */
+  readonly waitMs?: number | undefined;
+  /** The pause between two looks at a held lock, which grows from one to the other. Default 50 to 400. */
+  readonly poll?: { readonly minMs?: number | undefined; readonly maxMs?: number | undefined } | undefined;
+  /** How long a release is tried. Default 5 000, and never longer than the lease has left. */
+  readonly releaseWithinMs?: number | undefined;
+  /**
+   * What proves that a holder is gone. `expired`, the default: its `expires` has passed on the table's clock, or its
+   * row has not changed for its whole lease on our stopwatch. `unchanged`: the latter alone, which trusts no clock.
+   */
+  readonly takeover?: "expired" | "unchanged" | undefined;
+}
+
+/** The names of the key attributes, so that locks can live in an application's own table. */
+export interface KeyOptions {
+  /** The partition key, a string. Default `name`. */
+  readonly partition?: string | undefined;
+  /** The sort key, a string. Default `sort`; `null` for a table without one. */
+  readonly sort?: string | null | undefined;
+  /** The attribute that DynamoDB's TTL feature reads, in epoch seconds. Default `purge`. */
+  readonly ttl?: string | undefined;
+}
+
+/** Where the locks live, and how its mutexes behave unless they say otherwise. */
+export interface LockTableOptions extends MutexOptions {
+  readonly tableName: string;
+  /**
+   * The client to use. Default: one made from the environment, with bounded connection and request times, which
+   * `close()` destroys; a client of your own stays open.
+   */
+  readonly client?: DynamoDBClient | undefined;
+  readonly keys?: KeyOptions | undefined;
+  /** Put before every lock's name in the partition key. Default: none. */
+  readonly keyPrefix?: string | undefined;
+  /** Who holds, for people. Default: host name and process id. */
+  readonly owner?: string | undefined;
+  /** The source of time. All hosts of a table use one kind. */
+  readonly clock?: Clock | undefined;
+}
+
+/** What one `lock()` or `run()` may add. */
+export interface LockOptions {
+  /** Ends the waiting: the call rejects with its reason. Given to `run()`, it aborts `lock.signal` as well. */
+  readonly signal?: AbortSignal | undefined;
+  /** How long to wait for the lock, in ms. Default: the mutex's `waitMs`. */
+  readonly waitMs?: number | undefined;
+  /** Your own attributes on the row while you hold it: whatever DynamoDB can store in a map. */
+  readonly data?: LockData | undefined;
+}
+
+/** What one `tryLock()` or `tryRun()` may add. */
+export interface TryLockOptions {
+  /** Your own attributes on the row while you hold it: whatever DynamoDB can store in a map. */
+  readonly data?: LockData | undefined;
+}
+
+/** A mutex's options, complete and consistent. */
+export interface MutexSettings {
+  readonly ttlMs: number;
+  readonly renewEveryMs: number;
+  readonly safetyMarginMs: number;
+  readonly autoRenew: boolean;
+  readonly maxHoldMs: number;
+  readonly waitMs: number;
+  readonly poll: { readonly minMs: number; readonly maxMs: number };
+  readonly releaseWithinMs: number;
+  readonly takeover: "expired" | "unchanged";
+}
+
+/** Where a table's rows are, complete and consistent. */
+export interface TableLayout {
+  readonly tableName: string;
+  readonly keyPrefix: string;
+  readonly partition: string;
+  readonly sort: string | undefined;
+  readonly ttl: string;
+}
+
+/** The row's own attributes: no key may have one of these names. */
+const ROW_ATTRIBUTES: readonly string[] = [
+  "format",
+  "uuid",
+  "expires",
+  "ttlMs",
+  "owner",
+  "acquired",
+  "data",
+  "wanted",
+  "fence",
+  "tick",
+];
+
+const MAX_NAME_BYTES = 2_048;
+
+const duration = (least: number) =>
+  z
+    .number({ invalid_type_error: "must be a number of milliseconds" })
+    .int("must be a whole number of milliseconds")
+    .min(least, `must be at least ${least} ms`)
+    .max(MAX_TIMER_MS, `must be at most ${MAX_TIMER_MS} ms, the longest that a timer can run`);
+
+const durationOrForever = (least: number) =>
+  z.union([z.literal(Number.POSITIVE_INFINITY), duration(least)], {
+    errorMap: () => ({ message: `must be Infinity or a whole number of milliseconds from ${least} to ${MAX_TIMER_MS}` }),
+  });
+
+const mutexShape = {
+  ttlMs: duration(100).optional(),
+  renewEveryMs: duration(1).optional(),
+  safetyMarginMs: duration(1).optional(),
+  autoRenew: z.boolean({ invalid_type_error: "must be true or false" }).optional(),
+  maxHoldMs: durationOrForever(1).optional(),
+  waitMs: durationOrForever(0).optional(),
+  poll: z
+    .object({ minMs: duration(1).optional(), maxMs: duration(1).optional() })
+    .strict()
+    .optional(),
+  releaseWithinMs: duration(1).optional(),
+  takeover: z
+    .enum(["expired", "unchanged"], { errorMap: () => ({ message: 'must be "expired" or "unchanged"' }) })
+    .optional(),
+};
+
+const attributeName = z
+  .string({ invalid_type_error: "must be the name of an attribute" })
+  .min(1, "must not be empty")
+  .max(255, "must be at most 255 characters, DynamoDB's limit for a key's name");
+
+const anObject = (what: string, methods: readonly string[]) =>
+  z.custom<object>(
+    (value) =>
+      typeof value === "object" &&
+      value !== null &&
+      methods.every((method) => typeof (value as Record<string, unknown>)[method] === "function"),
+    `must be ${what}`,
+  );
+
+const mutexSchema = z.object(mutexShape).strict();
+
+const tableSchema = z
+  .object({
+    ...mutexShape,
+    tableName: z
+      .string({ required_error: "is required", invalid_type_error: "must be the table's name or ARN" })
+      .regex(
+        /^([a-zA-Z0-9_.-]{3,255}|arn:.{1,1020})$/,
+        "must be a table's ARN, or its name: 3 to 255 of a-z, A-Z, 0-9, '_', '-' and '.'",
+      ),
+    client: anObject("a DynamoDBClient of @aws-sdk/client-dynamodb", ["send", "destroy"]).optional(),
+    keys: z
+      .object({
+        partition: attributeName.optional(),
+        sort: attributeName.nullable().optional(),
+        ttl: attributeName.optional(),
+      })
+      .strict()
+      .optional(),
+    keyPrefix: z.string({ invalid_type_error: "must be a string" }).optional(),
+    owner: z
+      .string({ invalid_type_error: "must be a string" })
+      .min(1, "must not be empty")
+      .max(1_024, "must be at most 1 024 characters: it is written with every lock")
+      .optional(),
+    clock: anObject("a Clock", ["wall", "guess", "atLeast", "atMost", "sleep", "alarm"]).optional(),
+  })
+  .strict();
+
+const signal = anObject("an AbortSignal", ["addEventListener", "throwIfAborted"]).optional();
+const data = z
+  .custom<LockData>(
+    (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+    "must be an object whose properties DynamoDB can store",
+  )
+  .optional();
+const lockSchema = z.object({ signal, waitMs: durationOrForever(0).optional(), data }).strict();
+const tryLockSchema = z.object({ data }).strict();
+
+/** A table's options, checked. @throws {@link LockConfigError} */
+export function tableOptions(options: LockTableOptions): LockTableOptions {
+  check(tableSchema, options, "options");
+  return options;
+}
+
+/** Where the rows are. @throws {@link LockConfigError} if two attributes would have one name. */
+export function tableLayout(options: LockTableOptions): TableLayout {
+  const keys = options.keys ?? {};
+  const layout: TableLayout = {
+    tableName: options.tableName,
+    keyPrefix: options.keyPrefix ?? "",
+    partition: keys.partition ?? "name",
+    sort: keys.sort === null ? undefined : (keys.sort ?? "sort"),
+    ttl: keys.ttl ?? "purge",
+  };
+  const taken = new Set(ROW_ATTRIBUTES);
+  for (const part of ["partition", "sort", "ttl"] as const) {
+    const attribute = layout[part];
+    if (attribute === undefined) continue;
+    if (taken.has(attribute)) {
+      throw new LockConfigError(`keys.${part}`, attribute, "is already the name of another attribute of a lock's row");
+    }
+    taken.add(attribute);
+  }
+  return layout;
+}
+
+/** A mutex's options over its table's. @throws {@link LockConfigError} naming the option that cannot work. */
+export function mutexSettings(options: MutexOptions, defaults: MutexOptions = {}): MutexSettings {
+  check(mutexSchema, options, "options");
+  const ttlMs = options.ttlMs ?? defaults.ttlMs ?? 30_000;
+  // A margin or a period that the table gave for its own ttl does not fit a mutex with another.
+  const inherited = options.ttlMs === undefined ? defaults : {};
+  const settings: MutexSettings = {
+    ttlMs,
+    renewEveryMs: options.renewEveryMs ?? inherited.renewEveryMs ?? Math.floor(ttlMs / 2),
+    safetyMarginMs: options.safetyMarginMs ?? inherited.safetyMarginMs ?? Math.ceil(ttlMs / 10),
+    autoRenew: options.autoRenew ?? defaults.autoRenew ?? true,
+    maxHoldMs: options.maxHoldMs ?? defaults.maxHoldMs ?? Number.POSITIVE_INFINITY,
+    waitMs: options.waitMs ?? defaults.waitMs ?? Number.POSITIVE_INFINITY,
+    poll: pollOf(options, defaults),
+    releaseWithinMs: options.releaseWithinMs ?? defaults.releaseWithinMs ?? 5_000,
+    takeover: options.takeover ?? defaults.takeover ?? "expired",
+  };
+  checkLease(settings);
+  return settings;
+}
+
+/** The key of a lock's row. @throws {@link LockConfigError} */
+export function checkName(name: string, keyPrefix: string): void {
+  if (typeof name !== "string" || name === "") throw new LockConfigError("name", name, "must be a non-empty string");
+  const bytes = Buffer.byteLength(keyPrefix + name);
+  if (bytes > MAX_NAME_BYTES) {
+    throw new LockConfigError(
+      "name",
+      name,
+      `must be at most ${MAX_NAME_BYTES} bytes with the key prefix, DynamoDB's limit for a key; it is ${bytes}`,
+    );
+  }
+}
+
+/** @throws {@link LockConfigError} */
+export function lockOptions(options: LockOptions): LockOptions {
+  check(lockSchema, options, "options");
+  return options;
+}
+
+/** @throws {@link LockConfigError} */
+export function tryLockOptions(options: TryLockOptions): TryLockOptions {
+  check(tryLockSchema, options, "options");
+  return options;
+}
+
+function pollOf(options: MutexOptions, defaults: MutexOptions): MutexSettings["poll"] {
+  const minMs = options.poll?.minMs ?? defaults.poll?.minMs ?? Math.min(50, options.poll?.maxMs ?? 50);
+  const maxMs = options.poll?.maxMs ?? defaults.poll?.maxMs ?? Math.max(400, minMs);
+  if (minMs > maxMs) throw new LockConfigError("poll.minMs", minMs, `must be at most poll.maxMs, which is ${maxMs} ms`);
+  return { minMs, maxMs };
+}
+
+/** The rules that tie a lease's durations together. */
+function checkLease({ ttlMs, safetyMarginMs, renewEveryMs }: MutexSettings): void {
+  const least = Math.ceil(ttlMs / 500);
+  if (safetyMarginMs < least) {
+    throw new LockConfigError(
+      "safetyMarginMs",
+      safetyMarginMs,
+      `must be at least ${least} ms, a 500th of ttlMs, or clocks that run at different rates could let two in`,
+    );
+  }
+  if (safetyMarginMs >= ttlMs) {
+    throw new LockConfigError("safetyMarginMs", safetyMarginMs, `must be less than ttlMs, which is ${ttlMs} ms`);
+  }
+  if (renewEveryMs >= ttlMs - safetyMarginMs) {
+    throw new LockConfigError(
+      "renewEveryMs",
+      renewEveryMs,
+      `must be less than ttlMs - safetyMarginMs, which is ${ttlMs - safetyMarginMs} ms, or every lease would end first`,
+    );
+  }
+}
+
+function check(schema: z.ZodTypeAny, value: unknown, what: string): void {
+  const result = schema.safeParse(value);
+  if (result.success) return;
+  const issue = result.error.issues[0];
+  if (issue === undefined) return;
+  const path = [...issue.path];
+  if (issue.code === "unrecognized_keys") {
+    path.push(issue.keys[0] ?? "");
+    throw new LockConfigError(path.join("."), at(value, path), "is not an option: check its spelling");
+  }
+  throw new LockConfigError(path.join(".") || what, at(value, path), issue.message);
+}
+
+function at(value: unknown, path: readonly (string | number)[]): unknown {
+  return path.reduce<unknown>((inner, key) => (inner as Record<string | number, unknown> | undefined)?.[key], value);
+}

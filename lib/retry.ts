@@ -1,0 +1,80 @@
+import pRetry from "p-retry";
+import type { Clock } from "./clock.js";
+import { LockStoreError } from "./errors.js";
+
+const FIRST_PAUSE_MS = 25;
+const LONGEST_PAUSE_MS = 1_000;
+
+/** One request, with the signal that ends it. */
+export type Request<T> = (signal: AbortSignal) => Promise<T>;
+
+/** How long a request may go on being tried. Moments are on the `atMost` stopwatch. */
+export interface Persistence {
+  /** No attempt starts after this, and none outlasts it. */
+  readonly until: () => number;
+  /** The longest that one attempt may take. */
+  readonly attemptMs: number;
+  /** Ends the trying: an attempt under way is still awaited, no other follows. */
+  readonly enough?: AbortSignal | undefined;
+  /** Whether a failure is worth another attempt. Default: transient store errors only. */
+  readonly worthRetrying?: (error: unknown) => boolean;
+  readonly onFailure?: (error: unknown) => void;
+  readonly random: () => number;
+}
+
+/**
+ * A request with a bound on its time that does not depend on the store's keeping it: a client that ignores the signal
+ * is left behind, its outcome unknown.
+ */
+export async function bounded<T>(clock: Clock, ms: number, request: Request<T>): Promise<T> {
+  const controller = new AbortController();
+  return await new Promise<T>((resolve, reject) => {
+    const cancel = clock.alarm(ms, () => {
+      const late = new LockStoreError(`No answer from the table within ${Math.round(ms)} ms`, {
+        transient: true,
+        answered: false,
+      });
+      controller.abort(late);
+      reject(late);
+    });
+    request(controller.signal).then(resolve, reject).finally(cancel);
+  });
+}
+
+/**
+ * Sends a request again after transient failures, with growing, jittered pauses on the clock, until `until`.
+ *
+ * @throws what the last attempt threw.
+ */
+export async function persist<T>(
+  clock: Clock,
+  persistence: Persistence,
+  request: (signal: AbortSignal, attempt: number) => Promise<T>,
+): Promise<T> {
+  const { until, attemptMs, enough, onFailure, random } = persistence;
+  const worthRetrying = persistence.worthRetrying ?? isTransient;
+  return await pRetry(
+    (attempt) => bounded(clock, Math.min(attemptMs, remaining(clock, until)), (signal) => request(signal, attempt)),
+    {
+      // The pause is slept on our clock in onFailedAttempt, so that the same retries run on virtual time.
+      retries: Number.POSITIVE_INFINITY,
+      minTimeout: 0,
+      onFailedAttempt: async ({ error, attemptNumber }) => {
+        onFailure?.(error);
+        if (!worthRetrying(error) || enough?.aborted) return;
+        const pause = (0.5 + random()) * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(attemptNumber, 16));
+        await clock.sleep(Math.min(pause, remaining(clock, until)), enough).catch(() => undefined);
+      },
+      shouldRetry: ({ error }) => worthRetrying(error) && !enough?.aborted && remaining(clock, until) > 0,
+    },
+  );
+}
+
+/** Whether a failure may pass by itself. */
+export function isTransient(error: unknown): boolean {
+  return error instanceof LockStoreError && error.transient;
+}
+
+function remaining(clock: Clock, until: () => number): number {
+  return Math.max(0, until() - clock.atMost());
+}

@@ -1,0 +1,51 @@
+import type { Bounds } from "./clock.js";
+import type { LockInfo } from "./lock-info.js";
+import type { Row, Sighting } from "./store.js";
+
+/** The version of the row's layout that this library reads and writes. */
+export const FORMAT = 1;
+
+/** How long after its lease a row may stay before DynamoDB's TTL feature removes it. */
+const PURGE_AFTER_MS = 7 * 24 * 60 * 60 * 1_000;
+
+/** Whether the row outlives its release, because it remembers something. */
+export function isKept(row: Row): boolean {
+  return row.fence !== undefined || row.tick !== undefined;
+}
+
+/** A row that nobody holds and nobody parked: kept for what it remembers. */
+export function isKeptFree(row: Row): boolean {
+  return row.uuid === undefined && row.expires === 0;
+}
+
+/** Whether the row's lease is certainly over on the table's clock. */
+export function isOver(row: Row, bounds: Bounds | undefined): boolean {
+  return row.expires < earliestOf(bounds);
+}
+
+/** What a condition may compare `expires` with. Without bounds only a kept row that is free counts as over. */
+export function earliestOf(bounds: Bounds | undefined): number {
+  return bounds === undefined ? 1 : Math.max(1, Math.floor(bounds.earliest));
+}
+
+/** The lease that the row shows, or undefined for a row without a holder: there is no lease to outlast. */
+export function sightingOf(row: Row): Sighting | undefined {
+  return row.uuid === undefined ? undefined : { uuid: row.uuid, expires: row.expires };
+}
+
+/** Epoch seconds, which is what DynamoDB's TTL feature reads: a week after the lease, so that it never ends a live one. */
+export function purgeAt(expires: number): number {
+  return Math.ceil((expires + PURGE_AFTER_MS) / 1_000);
+}
+
+export function infoOf(row: Row): LockInfo {
+  return {
+    name: row.name,
+    uuid: row.uuid,
+    owner: row.owner,
+    acquired: new Date(row.acquired),
+    expires: new Date(row.expires),
+    ttlMs: row.ttlMs,
+    data: row.data,
+  };
+}

@@ -1,0 +1,97 @@
+import type { LockData } from "./lock-info.js";
+
+/** A lock's row, as it was at some moment. */
+export interface Row {
+  readonly name: string;
+  /** Absent while the row is parked or kept but free. */
+  readonly uuid: string | undefined;
+  readonly expires: number;
+  readonly ttlMs: number;
+  readonly owner: string;
+  readonly acquired: number;
+  readonly data: LockData | undefined;
+  /** Until when another host says it waits. */
+  readonly wanted: number | undefined;
+  readonly fence: bigint | undefined;
+  readonly tick: number | undefined;
+}
+
+/** What a holder writes when it takes a lock. */
+export interface Claim {
+  readonly name: string;
+  readonly uuid: string;
+  /** Epoch ms on the table's clock. */
+  readonly expires: number;
+  readonly ttlMs: number;
+  readonly owner: string;
+  readonly acquired: number;
+  readonly data: LockData | undefined;
+}
+
+/** A row as a watcher saw it: the identity of one lease between two renewals. */
+export interface Sighting {
+  readonly uuid: string;
+  readonly expires: number;
+}
+
+/** Which rows a take may replace, besides none at all. */
+export interface Terms {
+  /** A row whose `expires` is earlier than this is over. 1 where no clock is trusted: only a row that was kept free. */
+  readonly earliest: number;
+  /** The row of a holder that has been seen unchanged for its whole lease. */
+  readonly unchanged?: Sighting | undefined;
+  /**
+   * Take a row that carries `fence` or `tick`, and leave both in place. Without it, such a row is refused, so that
+   * a put can never wipe them out.
+   */
+  readonly kept: boolean;
+}
+
+export type TakeOutcome =
+  | { readonly kind: "granted" }
+  /** The row that refused, which may carry our own uuid: then an earlier copy of this very claim was applied. */
+  | { readonly kind: "held"; readonly row: Row };
+
+export type WriteOutcome =
+  | { readonly kind: "applied" }
+  | {
+      readonly kind: "refused";
+      /** The row as it was when it refused; undefined where there was none. */
+      readonly row: Row | undefined;
+      /** Whether the store may have sent the request more than once, so that an earlier copy may have been applied. */
+      readonly retried: boolean;
+    };
+
+/**
+ * What the protocol asks of a table: single conditional writes and reads, one attempt each.
+ *
+ * Outcomes are data. Everything else is thrown as a {@link LockStoreError}; after a transient one a write may or may
+ * not have been applied, now or later. `signal` ends the request; it does not undo it.
+ */
+export interface Store {
+  /** Writes the claim where no row is in the way. Never admits the claim's own uuid: see docs/protocol.md. */
+  take(claim: Claim, terms: Terms, signal: AbortSignal): Promise<TakeOutcome>;
+
+  read(name: string, options: { readonly consistent: boolean }, signal: AbortSignal): Promise<Row | undefined>;
+
+  /** Sets `expires` (and what belongs to it) where the uuid matches and `expires` is earlier. */
+  renew(
+    renewal: {
+      readonly name: string;
+      readonly uuid: string;
+      readonly expires: number;
+      /** Replaces the caller's attributes, if given. */
+      readonly data?: LockData | undefined;
+    },
+    signal: AbortSignal,
+  ): Promise<WriteOutcome>;
+
+  /** Replaces a stamp that proved wrong, where the row is exactly `from`. The only write that may move `expires` back. */
+  restamp(name: string, from: Sighting, to: Sighting, signal: AbortSignal): Promise<WriteOutcome>;
+
+  /** Removes the row where the uuid matches; a kept row stays, free. */
+  release(name: string, uuid: string, options: { readonly kept: boolean }, signal: AbortSignal): Promise<WriteOutcome>;
+
+  /** Ends what the store opened itself. */
+  close(): void;
+}
