@@ -63,24 +63,35 @@ export interface HostTime {
 
 export const hostTime: HostTime = { monotonic: () => performance.now(), wall: () => Date.now() };
 
+/** How far two readings of the host's clocks may disagree without anything having happened: one counts whole ms. */
+const JITTER_MS = 5;
+
 /**
- * The two stopwatches of a host. `atMost` adds up the larger of what the monotonic and the wall clock went on by
- * between readings, because Linux stops the monotonic one while the host is suspended. A wall clock that steps
- * forward may so end a lease early; it never touches `atLeast`, so it never makes a watcher impatient.
+ * The two stopwatches of a host. `atMost` adds what the wall clock went on by beyond the monotonic one, because Linux
+ * stops the latter while the host is suspended. A wall clock that steps forward may so end a lease early; it never
+ * touches `atLeast`, so it never makes a watcher impatient. A step back takes nothing away.
+ *
+ * Jitter must not add up, or a loop that reads a lease would make it run faster: what the wall clock is ahead by is
+ * shown at once, but for good only when it is more than {@link JITTER_MS}.
  */
 export function stopwatches(time: HostTime = hostTime): Pick<Clock, "atLeast" | "atMost"> {
-  let monotonic = time.monotonic();
-  let wall = time.wall();
-  let elapsed = 0;
+  // The smallest lead of the wall clock since the last suspend: the lead beyond it is time that the monotonic one missed.
+  let lead = time.wall() - time.monotonic();
+  let suspended = 0;
+  let shown = Number.NEGATIVE_INFINITY;
   return {
     atLeast: () => time.monotonic(),
     atMost: () => {
-      const monotonicNow = time.monotonic();
-      const wallNow = time.wall();
-      elapsed += Math.max(0, monotonicNow - monotonic, wallNow - wall);
-      monotonic = monotonicNow;
-      wall = wallNow;
-      return elapsed;
+      const monotonic = time.monotonic();
+      const leadNow = time.wall() - monotonic;
+      lead = Math.min(lead, leadNow);
+      const missed = leadNow - lead;
+      shown = Math.max(shown, monotonic + suspended + missed);
+      if (missed > JITTER_MS) {
+        suspended += missed;
+        lead = leadNow;
+      }
+      return shown;
     },
   };
 }

@@ -1,0 +1,81 @@
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import { stopwatches } from "../lib/clock.js";
+
+/** A host's two clocks, moved by hand. */
+function host() {
+  const time = { monotonicMs: 5_000, wallMs: 1_700_000_000_000 };
+  const pass = (ms: number): void => {
+    time.monotonicMs += ms;
+    time.wallMs += ms;
+  };
+  const { atLeast, atMost } = stopwatches({
+    monotonic: () => time.monotonicMs,
+    wall: () => Math.floor(time.wallMs),
+  });
+  return { time, pass, atLeast, atMost };
+}
+
+describe("the stopwatches", () => {
+  it("both follow the monotonic clock while nothing happens", () => {
+    const { pass, atLeast, atMost } = host();
+    const [least, most] = [atLeast(), atMost()];
+    pass(1_234);
+    expect(atLeast() - least).toBe(1_234);
+    expect(atMost() - most).toBe(1_234);
+  });
+
+  it("a suspend counts for leases and not for watching", () => {
+    const { time, pass, atLeast, atMost } = host();
+    const [least, most] = [atLeast(), atMost()];
+    time.wallMs += 60_000;
+    pass(10);
+    expect(atMost() - most).toBe(60_010);
+    expect(atLeast() - least).toBe(10);
+  });
+
+  it("a wall clock that steps back takes nothing from either, and hides no later suspend", () => {
+    const { time, pass, atLeast, atMost } = host();
+    const [least, most] = [atLeast(), atMost()];
+    time.wallMs -= 3_600_000;
+    pass(10);
+    expect([atLeast() - least, atMost() - most]).toEqual([10, 10]);
+    time.wallMs += 700;
+    expect([atLeast() - least, atMost() - most]).toEqual([10, 710]);
+  });
+
+  it("a loop that reads a lease does not make it run faster", () => {
+    const { pass, atMost } = host();
+    const most = atMost();
+    for (let reading = 0; reading < 100_000; reading += 1) {
+      pass(0.0127);
+      atMost();
+    }
+    expect(atMost() - most).toBeGreaterThanOrEqual(1_270 - 1e-6);
+    expect(atMost() - most).toBeLessThan(1_270 + 2);
+  });
+
+  it("atMost never goes back and never lags, whatever is suspended in between", () => {
+    const events = fc.array(
+      fc.record({ runs: fc.double({ min: 0, max: 1e4, noNaN: true }), suspended: fc.constantFrom(0, 0, 3, 900, 1e5) }),
+    );
+    fc.assert(
+      fc.property(events, (steps) => {
+        const { time, pass, atLeast, atMost } = host();
+        const [least, most] = [atLeast(), atMost()];
+        let [passed, before] = [0, most];
+        for (const { runs, suspended } of steps) {
+          pass(runs);
+          time.wallMs += suspended;
+          passed += runs + suspended;
+          const now = atMost();
+          expect(now).toBeGreaterThanOrEqual(before);
+          // A millisecond less, because the wall clock has whole ones.
+          expect(now - most).toBeGreaterThan(passed - 1.001);
+          expect(atLeast() - least).toBeLessThan(passed + 0.001);
+          before = now;
+        }
+      }),
+    );
+  });
+});
