@@ -1,0 +1,138 @@
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import {
+  age,
+  contradict,
+  fromReply,
+  intersect,
+  parseDateHeader,
+  RATE_DRIFT,
+  type Reading,
+  type TableTime,
+} from "../lib/dynamodb/table-time.js";
+
+const EPOCH = Date.UTC(2026, 10, 20, 12);
+const at = (ms: number): Reading => ({ atLeast: ms, atMost: ms });
+
+/** What one reply says when the table's clock is `table` ahead of our stopwatch, which runs at its rate. */
+function reply(sentMs: number, servedMs: number, readMs: number, table = EPOCH): TableTime {
+  return fromReply(Math.floor((table + servedMs) / 1_000) * 1_000, at(sentMs), at(readMs));
+}
+
+describe("what a reply says about the table's time", () => {
+  it("is a second and a round trip wide", () => {
+    const { earliest, latest } = reply(100, 110, 120);
+    expect(earliest).toBe(EPOCH);
+    expect(latest).toBeCloseTo(EPOCH + 1_020, 1);
+  });
+
+  it("ages to both sides by what the rates may differ", () => {
+    const later = age(reply(0, 0, 0), at(10_000));
+    expect(later.earliest - EPOCH).toBeCloseTo(10_000 - 5, 1);
+    expect(later.latest - EPOCH).toBeCloseTo(11_000 + 5, 1);
+  });
+
+  it("ages on the far side alone through a suspend", () => {
+    const later = age(reply(0, 0, 0), { atLeast: 10, atMost: 60_010 });
+    expect(later.earliest - EPOCH).toBeCloseTo(10, 1);
+    expect(later.latest - EPOCH).toBeCloseTo(61_010 + 30, 1);
+  });
+
+  it("leaves out a suspend of the host between sending and reading on the near side", () => {
+    const { earliest, latest } = fromReply(EPOCH, { atLeast: 0, atMost: 0 }, { atLeast: 20, atMost: 5_020 });
+    expect(earliest).toBe(EPOCH);
+    expect(latest - EPOCH).toBeCloseTo(6_020 + 2.5, 0);
+  });
+
+  it("closes in on the round trip where a second begins between two replies", () => {
+    const first = reply(985, 990, 995);
+    const second = age(reply(1_000, 1_005, 1_010), at(1_010));
+    const both = intersect(age(first, second.at), second);
+    expect(both.earliest - EPOCH).toBe(1_000);
+    expect(both.latest - EPOCH).toBeCloseTo(1_025, 0);
+  });
+
+  it("contradicts a reply of another time", () => {
+    expect(contradict(reply(0, 0, 0), reply(0, 0, 0))).toBe(false);
+    expect(contradict(reply(0, 0, 0), reply(0, 0, 0, EPOCH + 5_000))).toBe(true);
+    expect(contradict(reply(0, 0, 0, EPOCH + 5_000), reply(0, 0, 0))).toBe(true);
+  });
+
+  it("reads a Date header and nothing like it", () => {
+    expect(parseDateHeader("Fri, 20 Nov 2026 12:00:00 GMT")).toBe(EPOCH);
+    for (const other of [
+      undefined,
+      "",
+      "5",
+      "2026-11-20T12:00:00Z",
+      "Fri, 20 Nov 2026 12:00:00",
+      "Fri, 20 Xxx 2026 12:00:00 GMT",
+    ]) {
+      expect(parseDateHeader(other)).toBeUndefined();
+    }
+  });
+});
+
+describe("the bounds", () => {
+  const step = fc.record({
+    pauseMs: fc.double({ min: 0, max: 60_000, noNaN: true }),
+    thereMs: fc.double({ min: 0, max: 3_000, noNaN: true }),
+    backMs: fc.double({ min: 0, max: 3_000, noNaN: true }),
+    suspendedMs: fc.constantFrom(0, 0, 0, 800, 90_000),
+  });
+  const rate = fc.double({ min: -RATE_DRIFT, max: RATE_DRIFT, noNaN: true });
+
+  it("always hold the table's time, for any rates within the stated drift, any delays and suspends", () => {
+    fc.assert(
+      fc.property(rate, fc.nat(1e6), fc.array(step, { minLength: 1, maxLength: 30 }), (drift, offset, steps) => {
+        // `table` is the table's time since EPOCH; the host's stopwatches run `drift` fast or slow against it.
+        let [table, slept] = [offset, 0];
+        const now = (): Reading => ({
+          atLeast: (table - slept) * (1 + drift),
+          atMost: (table - slept) * (1 + drift) + slept,
+        });
+        let known: TableTime | undefined;
+        const check = (): void => {
+          if (known === undefined) return;
+          const { earliest, latest } = age(known, now());
+          expect(earliest).toBeLessThanOrEqual(EPOCH + table + 1e-3);
+          expect(latest).toBeGreaterThanOrEqual(EPOCH + table - 1e-3);
+        };
+        for (const { pauseMs, thereMs, backMs, suspendedMs } of steps) {
+          table += pauseMs;
+          check();
+          const sent = now();
+          table += thereMs;
+          const date = Math.floor((EPOCH + table) / 1_000) * 1_000;
+          table += backMs + suspendedMs;
+          slept += suspendedMs;
+          const said = fromReply(date, sent, now());
+          const aged = known && age(known, now());
+          expect(aged !== undefined && contradict(aged, said)).toBe(false);
+          known = aged === undefined ? said : intersect(aged, said);
+          check();
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("are about 1 s wide after one reply, under 300 ms after ten and near the round trip after a hundred", () => {
+    const roundTripMs = 12;
+    const widths = Array.from({ length: 100 }, (_, index) => widthAfter(index + 1, roundTripMs));
+    expect(widths[0]).toBeCloseTo(1_012, 0);
+    expect(widths[9]).toBeLessThan(300);
+    expect(widths[99]).toBeLessThan(60);
+  });
+});
+
+/** The width after `count` replies whose moments are spread evenly over the second, as a waiter's are. */
+function widthAfter(count: number, roundTripMs: number): number {
+  let known: TableTime | undefined;
+  for (let index = 0; index < count; index += 1) {
+    const sent = index * 137;
+    const said = reply(sent, sent + roundTripMs / 2, sent + roundTripMs, EPOCH + 321);
+    known = known === undefined ? said : intersect(age(known, said.at), said);
+  }
+  return known === undefined ? Number.POSITIVE_INFINITY : known.latest - known.earliest;
+}

@@ -1,0 +1,98 @@
+import { type Clock, type HostTime, hostTime, stopwatches, timers } from "../clock.js";
+import { publish } from "../diagnostics.js";
+import { LockConfigError } from "../errors.js";
+import { age, contradict, fromReply, intersect, parseDateHeader, type Reading, type TableTime } from "./table-time.js";
+
+export interface TableClockOptions {
+  /**
+   * By how many milliseconds the host's clock may differ from the true time, should replies come without a `Date`
+   * header (a proxy may strip it). Default 1 000. That it came to this is told on the channel `dynamutex:clock`.
+   */
+  readonly fallbackSkewMs?: number | undefined;
+}
+
+/** What a table clock stands on: the host's time and timers, or a test's. */
+export interface TableClockHost extends Pick<Clock, "sleep" | "alarm"> {
+  readonly time: HostTime;
+}
+
+/**
+ * The table's own time, learned from the `Date` header of the replies that the mutex gets anyway. No host's clock is
+ * trusted and no request is added: hosts whose clocks are hours apart can share a lock.
+ *
+ * The bounds are about a second wide after the first reply and close in on a round trip with every further one.
+ * It does not promise to notice a suspend of this host that a step back of its wall clock hides; the first reply
+ * after it puts the bounds right.
+ *
+ * @example
+ * const locks = new LockTable({ tableName: "locks", clock: tableClock() }); // which is the default
+ */
+export function tableClock(options: TableClockOptions = {}): Clock {
+  return tableClockOn({ time: hostTime, ...timers }, options);
+}
+
+/** The same on any host. */
+export function tableClockOn(host: TableClockHost, { fallbackSkewMs = 1_000 }: TableClockOptions = {}): Clock {
+  if (!Number.isFinite(fallbackSkewMs) || fallbackSkewMs < 0) {
+    throw new LockConfigError("fallbackSkewMs", fallbackSkewMs, "must be a number of milliseconds, 0 or more");
+  }
+  const { time, sleep, alarm } = host;
+  const { atLeast, atMost } = stopwatches(time);
+  const read = (): Reading => ({ atLeast: atLeast(), atMost: atMost() });
+  let known: TableTime | undefined;
+  let fallenBack = false;
+
+  function learn(date: number, sent: Reading): void {
+    const now = read();
+    const said = fromReply(date, sent, now);
+    const aged = known && age(known, now);
+    if (aged !== undefined && contradict(aged, said)) {
+      known = said;
+      publish("dynamutex:clock", {
+        event: "restarted",
+        detail: `Expected a Date from ${iso(aged.earliest)} to ${iso(aged.latest)}, got ${iso(date)}: taking the table's word`,
+      });
+      return;
+    }
+    known = aged === undefined ? said : intersect(aged, said);
+  }
+
+  function doWithout(header: string | undefined): void {
+    // What is known already stays true and ages; one reply without a date takes nothing away.
+    if (known !== undefined || fallenBack) return;
+    fallenBack = true;
+    publish("dynamutex:clock", {
+      event: "no-date",
+      detail: `${header === undefined ? "No Date header" : `A Date header of ${JSON.stringify(header)}`}: trusting the host's clock, give or take ${fallbackSkewMs} ms`,
+    });
+  }
+
+  return {
+    atLeast,
+    atMost,
+    sleep,
+    alarm,
+    guess: () => time.wall(),
+    wall() {
+      if (known !== undefined) {
+        const { earliest, latest } = age(known, read());
+        return { earliest, latest };
+      }
+      if (!fallenBack) return undefined;
+      const now = time.wall();
+      return { earliest: now - fallbackSkewMs, latest: now + fallbackSkewMs };
+    },
+    listen() {
+      const sent = read();
+      return (header) => {
+        const date = parseDateHeader(header);
+        if (date === undefined) doWithout(header);
+        else learn(date, sent);
+      };
+    },
+  };
+}
+
+function iso(time: number): string {
+  return new Date(Math.round(time)).toISOString();
+}
