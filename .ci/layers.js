@@ -13,19 +13,26 @@ export const LAYERS = [
   "lock-set.ts",
   "lock.ts",
   "lease.ts",
+  "loss-signal.ts",
   "acquire.ts",
+  "wait.ts",
+  "withdraw.ts",
   "local-queue.ts",
   "ticket-queue.ts",
-  "observation.ts",
+  "grant.ts",
+  "host.ts",
+  "observations.ts",
+  "stamp.ts",
   "dynamodb/",
   "row.ts",
   "store.ts",
   // Leaves.
-  "host.ts",
+  "retry.ts",
   "diagnostics.ts",
   "options.ts",
   "clock.ts",
   "errors.ts",
+  "lock-info.ts",
 ];
 
 /** Who else may import a file or folder, where "everything above it" is too many. */
@@ -44,7 +51,7 @@ export const PACKAGES = [
   {
     name: /^@aws-sdk\/|^@smithy\//,
     run: ["dynamodb/"],
-    types: ["lock.ts", "mutex.ts", "lock-table.ts"],
+    types: ["lock.ts", "mutex.ts", "lock-table.ts", "options.ts"],
     because: "only lib/dynamodb/ knows AWS",
   },
 ];

@@ -79,6 +79,16 @@ export interface TryLockOptions {
   readonly data?: LockData | undefined;
 }
 
+/** How a table is created. */
+export interface CreateOptions {
+  /** Ends the waiting for the table. */
+  readonly signal?: AbortSignal | undefined;
+  /** How long to wait until the table is active, in ms. Default 120 000. */
+  readonly timeoutMs?: number | undefined;
+  /** Tags for a table that is created. */
+  readonly tags?: Readonly<Record<string, string>> | undefined;
+}
+
 /** A mutex's options, complete and consistent. */
 export interface MutexSettings {
   readonly ttlMs: number;
@@ -126,7 +136,9 @@ const duration = (least: number) =>
 
 const durationOrForever = (least: number) =>
   z.union([z.literal(Number.POSITIVE_INFINITY), duration(least)], {
-    errorMap: () => ({ message: `must be Infinity or a whole number of milliseconds from ${least} to ${MAX_TIMER_MS}` }),
+    errorMap: () => ({
+      message: `must be Infinity or a whole number of milliseconds from ${least} to ${MAX_TIMER_MS}`,
+    }),
   });
 
 const mutexShape = {
@@ -198,6 +210,9 @@ const data = z
   )
   .optional();
 const lockSchema = z.object({ signal, waitMs: durationOrForever(0).optional(), data }).strict();
+const createSchema = z
+  .object({ signal, timeoutMs: duration(1).optional(), tags: z.record(z.string()).optional() })
+  .strict();
 const tryLockSchema = z.object({ data }).strict();
 
 /** A table's options, checked. @throws {@link LockConfigError} */
@@ -271,6 +286,12 @@ export function lockOptions(options: LockOptions): LockOptions {
 /** @throws {@link LockConfigError} */
 export function tryLockOptions(options: TryLockOptions): TryLockOptions {
   check(tryLockSchema, options, "options");
+  return options;
+}
+
+/** @throws {@link LockConfigError} */
+export function createOptions(options: CreateOptions): CreateOptions {
+  check(createSchema, options, "options");
   return options;
 }
 

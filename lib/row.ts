@@ -1,6 +1,6 @@
 import type { Bounds } from "./clock.js";
 import type { LockInfo } from "./lock-info.js";
-import type { Row, Sighting } from "./store.js";
+import type { Row, Sighting, Terms } from "./store.js";
 
 /** The version of the row's layout that this library reads and writes. */
 export const FORMAT = 1;
@@ -13,14 +13,12 @@ export function isKept(row: Row): boolean {
   return row.fence !== undefined || row.tick !== undefined;
 }
 
-/** A row that nobody holds and nobody parked: kept for what it remembers. */
-export function isKeptFree(row: Row): boolean {
-  return row.uuid === undefined && row.expires === 0;
-}
-
-/** Whether the row's lease is certainly over on the table's clock. */
-export function isOver(row: Row, bounds: Bounds | undefined): boolean {
-  return row.expires < earliestOf(bounds);
+/** Whether a take under these terms would replace the row. The same truth table as the store's conditions. */
+export function admits(terms: Terms, row: Row): boolean {
+  if (isKept(row) && !terms.kept) return false;
+  if (row.expires < terms.earliest) return true;
+  const { unchanged } = terms;
+  return unchanged !== undefined && row.uuid === unchanged.uuid && row.expires === unchanged.expires;
 }
 
 /** What a condition may compare `expires` with. Without bounds only a kept row that is free counts as over. */

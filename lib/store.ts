@@ -69,6 +69,9 @@ export type WriteOutcome =
  * not have been applied, now or later. `signal` ends the request; it does not undo it.
  */
 export interface Store {
+  /** Sends nothing. @throws {@link LockConfigError} naming what the table could not store. */
+  admit(data: LockData | undefined): void;
+
   /** Writes the claim where no row is in the way. Never admits the claim's own uuid: see docs/protocol.md. */
   take(claim: Claim, terms: Terms, signal: AbortSignal): Promise<TakeOutcome>;
 

@@ -1,0 +1,166 @@
+import { publish } from "./diagnostics.js";
+import type { Grant, Target } from "./grant.js";
+import type { Host } from "./host.js";
+import type { LockData } from "./lock-info.js";
+import { isTransient } from "./retry.js";
+import { admits, earliestOf } from "./row.js";
+import { attemptMs, stampNow } from "./stamp.js";
+import type { Claim, Row, Terms } from "./store.js";
+import type { Wait } from "./wait.js";
+import { withdraw } from "./withdraw.js";
+
+/** How long one look at a row may take. */
+const READ_MS = 3_000;
+
+/** How many writes one try may take: for the time, for a kept row, and for the lock. */
+const MOST_TRIES = 3;
+
+/** A row that somebody else holds. */
+export interface Held {
+  readonly kind: "held";
+  readonly row: Row;
+}
+
+/**
+ * Tries to take the lock: one conditional write, and another where the refusal itself shows that the row is free.
+ *
+ * The first may be refused for what we did not know: the time (the reply tells it), or that the row is kept (then it
+ * takes an update instead of a put).
+ * @throws the store's error, after retries in the time that `wait` allows.
+ */
+export async function tryAcquire(
+  host: Host,
+  target: Target,
+  data: LockData | undefined,
+  wait: Wait,
+): Promise<Grant | Held> {
+  for (let attempt = 1; ; attempt++) {
+    const result = await claim(host, target, data, wait);
+    if (result.kind === "granted" || attempt === MOST_TRIES || !looksFree(host, target, result.row)) return result;
+    wait.throwIfEnough();
+  }
+}
+
+/**
+ * Waits until the lock is taken.
+ *
+ * 1. Try to take it. A refusal shows the row, so nothing needs to be read.
+ * 2. Sleep: a jittered interval that grows, and never past the moment at which a takeover becomes possible.
+ * 3. Read, eventually consistent; a read is a hint. Where the row looks held, go on with 2, otherwise with 1.
+ *
+ * @throws the store's error if it is not transient, or if the table never answered; what ended the wait.
+ */
+export async function acquire(host: Host, target: Target, data: LockData | undefined, wait: Wait): Promise<Grant> {
+  for (;;) {
+    const result = await claim(host, target, data, wait);
+    if (result.kind === "granted") return result;
+    await watch(host, target, result.row, wait);
+  }
+}
+
+/** Looks at the row until it looks free. */
+async function watch(host: Host, target: Target, first: Row, wait: Wait): Promise<void> {
+  const { minMs, maxMs } = target.settings.poll;
+  let interval = minMs;
+  let row = first;
+  while (!looksFree(host, target, row)) {
+    wait.throwIfEnough();
+    wait.saw(row);
+    const jittered = interval * (0.75 + host.random() / 2);
+    await host.clock.sleep(Math.min(jittered, Math.max(1, untilFree(host, target, row))), wait.enough);
+    const next = await wait.persist(READ_MS, wait.until, (signal) =>
+      host.store.read(target.name, { consistent: false }, signal),
+    );
+    host.observations.note(target.name, next);
+    if (next === undefined) return;
+    // A new holder may be a quick one.
+    interval = next.uuid === row.uuid ? Math.min(maxMs, interval * 1.5) : minMs;
+    row = next;
+  }
+}
+
+/** One write, sent until it is answered or the lease that it asks for would be over. */
+async function claim(host: Host, target: Target, data: LockData | undefined, wait: Wait): Promise<Grant | Held> {
+  for (;;) {
+    wait.throwIfEnough();
+    const { ttlMs, safetyMarginMs } = target.settings;
+    const terms = termsNow(host, target);
+    const { grant, claim } = newClaim(host, target, data, terms.kept);
+    const leaseEnds = grant.sentAt + ttlMs - safetyMarginMs;
+    const attempt = { ms: attemptMs(ttlMs), sent: 0 };
+    try {
+      const outcome = await wait.persist(
+        attempt.ms,
+        () => Math.min(leaseEnds, wait.until()),
+        (signal) => {
+          attempt.sent += 1;
+          return host.store.take(claim, terms, signal);
+        },
+      );
+      // Our own uuid refuses us: an earlier copy of this claim was applied and its reply lost. The lock is ours.
+      if (outcome.kind === "granted" || outcome.row.uuid === claim.uuid) {
+        host.observations.note(target.name, undefined);
+        announce(host, target, grant, wait);
+        return grant;
+      }
+      host.observations.note(target.name, outcome.row);
+      wait.saw(outcome.row);
+      return outcome;
+    } catch (error) {
+      // Nobody knows whether a copy was applied, or will be: what it took must go, now or when it arrives.
+      if (isTransient(error) || attempt.sent > 1) host.detach(withdraw(host, target, grant, { certain: false }));
+      wait.throwIfEnough();
+      if (!isTransient(error) || host.clock.atMost() >= wait.until()) throw error;
+    }
+  }
+}
+
+/** A fresh uuid and a lease that begins now. The stopwatch is read before the first copy leaves. */
+function newClaim(
+  host: Host,
+  target: Target,
+  data: LockData | undefined,
+  kept: boolean,
+): { grant: Grant; claim: Claim } {
+  const { clock } = host;
+  const { ttlMs } = target.settings;
+  const bounds = clock.wall();
+  const stamp = stampNow(clock, ttlMs);
+  const acquired = Math.round(bounds === undefined ? clock.guess() : (bounds.earliest + bounds.latest) / 2);
+  const uuid = host.uuid();
+  return {
+    grant: { kind: "granted", uuid, ...stamp, acquired, sentAt: clock.atMost(), kept },
+    claim: { name: target.name, uuid, expires: stamp.expires, ttlMs, owner: host.owner, acquired, data },
+  };
+}
+
+/** What may be taken, by what is known now. */
+function termsNow(host: Host, target: Target): Terms {
+  return {
+    earliest: earliestOf(target.settings.takeover === "unchanged" ? undefined : host.clock.wall()),
+    unchanged: host.observations.unchanged(target.name),
+    kept: host.observations.kept(target.name),
+  };
+}
+
+/** Whether the row, which has been noted, would be replaced by a claim made now. */
+function looksFree(host: Host, target: Target, row: Row): boolean {
+  return admits(termsNow(host, target), row);
+}
+
+/** Milliseconds until a takeover of this row becomes possible, if nothing is done to it. */
+function untilFree(host: Host, target: Target, row: Row): number {
+  const unchanged = host.observations.untilUnchanged(target.name);
+  const bounds = target.settings.takeover === "unchanged" ? undefined : host.clock.wall();
+  return bounds === undefined ? unchanged : Math.min(unchanged, row.expires + 1 - bounds.earliest);
+}
+
+function announce(host: Host, target: Target, grant: Grant, wait: Wait): void {
+  publish("dynamutex:acquired", {
+    name: target.name,
+    uuid: grant.uuid,
+    owner: host.owner,
+    waitedMs: wait.waitedMs,
+    takeover: undefined,
+  });
+}

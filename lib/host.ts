@@ -1,0 +1,88 @@
+import { randomUUID } from "node:crypto";
+import type { Clock } from "./clock.js";
+import { LockError } from "./errors.js";
+import { Observations } from "./observations.js";
+import type { Store } from "./store.js";
+
+/** Something that a closing table has to end. */
+interface Held {
+  release(): Promise<void>;
+}
+
+/** What the mutexes of one table share in a process. Time, randomness and the store are parameters. */
+export class Host {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly owner: string;
+  readonly random: () => number;
+  readonly uuid: () => string;
+  readonly observations: Observations;
+  readonly #closing = new AbortController();
+  readonly #held = new Set<Held>();
+  readonly #waits = new Set<(reason: unknown) => void>();
+  readonly #background = new Set<Promise<unknown>>();
+
+  constructor(parts: {
+    readonly store: Store;
+    readonly clock: Clock;
+    readonly owner: string;
+    readonly random?: () => number;
+    readonly uuid?: () => string;
+  }) {
+    this.store = parts.store;
+    this.clock = parts.clock;
+    this.owner = parts.owner;
+    this.random = parts.random ?? Math.random;
+    this.uuid = parts.uuid ?? randomUUID;
+    this.observations = new Observations(parts.clock);
+  }
+
+  /** Aborts when the table closes. */
+  get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  /** @throws {@link LockError} with the code `LOCK_CLOSED` once the table is closed. */
+  assertOpen(): void {
+    if (this.#closing.signal.aborted) throw this.#closing.signal.reason;
+  }
+
+  hold(lock: Held): void {
+    this.#held.add(lock);
+  }
+
+  drop(lock: Held): void {
+    this.#held.delete(lock);
+  }
+
+  /** Registers a wait, which `stop` ends; the answer takes it off again. */
+  waiting(stop: (reason: unknown) => void): () => void {
+    this.#waits.add(stop);
+    return () => this.#waits.delete(stop);
+  }
+
+  /** Work that nobody awaits but `close()`. It must handle its own errors. */
+  detach(work: Promise<unknown>): void {
+    const tracked = work
+      .catch(() => undefined)
+      .finally(() => {
+        this.#background.delete(tracked);
+      });
+    this.#background.add(tracked);
+  }
+
+  /**
+   * Stops waiting, releases all that is held, and waits for what runs in the background.
+   * @throws AggregateError of what the releases threw, after all of them have ended.
+   */
+  async close(): Promise<void> {
+    if (!this.#closing.signal.aborted) {
+      this.#closing.abort(new LockError("LOCK_CLOSED", "This LockTable is closed: make a new one to lock again"));
+    }
+    for (const stop of [...this.#waits]) stop(this.#closing.signal.reason);
+    const outcomes = await Promise.allSettled([...this.#held].map(async (lock) => await lock.release()));
+    while (this.#background.size > 0) await Promise.all(this.#background);
+    const failures = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [outcome.reason] : []));
+    if (failures.length > 0) throw new AggregateError(failures, `${failures.length} locks were lost before the close`);
+  }
+}

@@ -1,0 +1,28 @@
+/**
+ * A distributed mutex on DynamoDB.
+ *
+ * @packageDocumentation
+ */
+export { type Bounds, type Clock, systemClock } from "./clock.js";
+export type { Diagnostics } from "./diagnostics.js";
+export {
+  findLockLost,
+  LockConfigError,
+  LockError,
+  LockLostError,
+  LockStoreError,
+  LockTimeoutError,
+  type LossReason,
+} from "./errors.js";
+export type { Lock } from "./lock.js";
+export type { LockData, LockInfo } from "./lock-info.js";
+export { LockTable } from "./lock-table.js";
+export { Mutex, type TryRun } from "./mutex.js";
+export type {
+  CreateOptions,
+  KeyOptions,
+  LockOptions,
+  LockTableOptions,
+  MutexOptions,
+  TryLockOptions,
+} from "./options.js";

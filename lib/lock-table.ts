@@ -1,0 +1,99 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+import { hostname } from "node:os";
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { type Clock, systemClock } from "./clock.js";
+import { defaultClient } from "./dynamodb/client.js";
+import { createTable } from "./dynamodb/create-table.js";
+import { DynamoDbStore } from "./dynamodb/dynamodb-store.js";
+import { Host } from "./host.js";
+import { Mutex } from "./mutex.js";
+import {
+  type CreateOptions,
+  checkName,
+  createOptions,
+  type LockTableOptions,
+  type MutexOptions,
+  mutexSettings,
+  type TableLayout,
+  tableLayout,
+  tableOptions,
+} from "./options.js";
+
+/**
+ * The locks of one DynamoDB table, as one process uses them. Make one per process and table, and share it.
+ *
+ * @example
+ * await using locks = new LockTable({ tableName: "locks" });
+ * const mutex = locks.mutex("nightly-report");
+ * await using lock = await mutex.lock();
+ */
+export class LockTable implements AsyncDisposable {
+  readonly tableName: string;
+  readonly #client: DynamoDBClient;
+  readonly #clock: Clock;
+  readonly #host: Host;
+  readonly #layout: TableLayout;
+  readonly #defaults: MutexOptions;
+  #closed: Promise<void> | undefined;
+
+  /**
+   * Sends nothing.
+   * @throws {@link LockConfigError} naming the option that cannot work.
+   */
+  constructor(options: LockTableOptions) {
+    const { tableName, client, keys: _keys, keyPrefix: _prefix, owner, clock, ...defaults } = tableOptions(options);
+    mutexSettings(defaults);
+    this.tableName = tableName;
+    this.#layout = tableLayout(options);
+    this.#defaults = defaults;
+    this.#client = client ?? defaultClient();
+    this.#clock = clock ?? systemClock();
+    this.#host = new Host({
+      store: new DynamoDbStore({
+        client: this.#client,
+        ownsClient: client === undefined,
+        layout: this.#layout,
+        clock: this.#clock,
+      }),
+      clock: this.#clock,
+      owner: owner ?? `${hostname()}#${process.pid}`,
+    });
+  }
+
+  /**
+   * A mutex. Names are case-sensitive; with the key prefix they have at most 2 048 bytes.
+   *
+   * @param options what differs from the table's options.
+   * @throws {@link LockConfigError} naming the option that cannot work.
+   */
+  mutex(name: string, options: MutexOptions = {}): Mutex {
+    checkName(name, this.#layout.keyPrefix);
+    return new Mutex(this.#host, name, mutexSettings(options, this.#defaults));
+  }
+
+  /**
+   * Creates the table: on-demand billing, the composite key, TTL switched on; waits until it is active.
+   * A table that exists and fits is fine, and gets its TTL switched on.
+   *
+   * @throws {@link LockStoreError} if a table of that name does not fit, saying how, or if it cannot be created.
+   */
+  async create(options: CreateOptions = {}): Promise<void> {
+    this.#host.assertOpen();
+    await createTable(this.#client, this.#layout, createOptions(options), this.#clock);
+  }
+
+  /**
+   * Ends the waiting of every call, releases every lock that is held, and waits until that is done; then the table
+   * can no longer be used. A client of your own stays open.
+   *
+   * @throws AggregateError of the {@link LockLostError}s of locks that had been lost, after all others are released.
+   */
+  close(): Promise<void> {
+    this.#closed ??= this.#host.close().finally(() => this.#host.store.close());
+    return this.#closed;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}

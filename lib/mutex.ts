@@ -1,0 +1,187 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+import { acquire, tryAcquire } from "./acquire.js";
+import { LockStoreError, type LockTimeoutError } from "./errors.js";
+import type { Grant, Target } from "./grant.js";
+import type { Host } from "./host.js";
+import { Lease } from "./lease.js";
+import { HeldLock, type Lock } from "./lock.js";
+import type { LockData, LockInfo } from "./lock-info.js";
+import { type LockOptions, lockOptions, type MutexSettings, type TryLockOptions, tryLockOptions } from "./options.js";
+import { Wait } from "./wait.js";
+import { withdraw } from "./withdraw.js";
+
+/** What `tryRun` did: the value of the function, or why it did not run. */
+export type TryRun<T> =
+  | { readonly ran: true; readonly value: T }
+  | { readonly ran: false; readonly because: "held"; readonly row: LockInfo | undefined };
+
+/** A named mutex. Making one sends nothing; as many as you like may have one name. */
+export class Mutex {
+  readonly name: string;
+  readonly #host: Host;
+  readonly #target: Target;
+
+  /** @internal Made by `LockTable.mutex()`. */
+  constructor(host: Host, name: string, settings: MutexSettings) {
+    this.name = name;
+    this.#host = host;
+    this.#target = { name, settings };
+  }
+
+  /**
+   * Waits for the lock and takes it.
+   *
+   * @param options.signal ends the waiting, and only that: a lock that was handed out stays.
+   * @param options.waitMs how long to wait, in ms.
+   * @param options.data your own attributes for the row.
+   * @throws {@link LockTimeoutError} after `waitMs`; it names the holder.
+   * @throws the reason of `signal`.
+   * @throws {@link LockStoreError} if the table cannot be used, or has not answered once within 10 s.
+   * @throws {@link LockConfigError} if an option cannot work.
+   *
+   * @example
+   * await using lock = await mutex.lock({ waitMs: 5_000 });
+   * await charge(customer, { signal: lock.signal });
+   */
+  async lock(options: LockOptions = {}): Promise<Lock> {
+    return await this.#lock(options);
+  }
+
+  /**
+   * Takes the lock if it is free.
+   *
+   * @returns the lock, or null if somebody holds it. `await using lock = await mutex.tryLock()` is fine with null.
+   * @throws {@link LockStoreError} if the table cannot be used, or does not answer within 10 s.
+   *
+   * @example
+   * await using lock = await mutex.tryLock();
+   * if (lock === null) return; // another host is at it
+   */
+  async tryLock(options: TryLockOptions = {}): Promise<Lock | null> {
+    tryLockOptions(options);
+    this.#begin(options);
+    const result = await this.#try(options);
+    return result.kind === "held" ? null : result.lock;
+  }
+
+  /**
+   * Runs `fn` under the lock and releases it, whatever happens.
+   *
+   * @param options as for `lock()`; its `signal` aborts `lock.signal` as well.
+   * @throws exactly what `fn` throws; if `fn` succeeds on a lock that was lost, a {@link LockLostError}.
+   *
+   * @example
+   * const report = await mutex.run(async (lock) => await buildReport(lock.signal));
+   */
+  async run<T>(fn: (lock: Lock) => T | Promise<T>, options: LockOptions = {}): Promise<T> {
+    const lock = await this.#lock(options);
+    return await runUnder(lock, fn, options.signal);
+  }
+
+  /**
+   * Runs `fn` if the lock is free: for a job that several hosts have on the same schedule.
+   *
+   * @example
+   * const result = await mutex.tryRun(async () => await sendInvoices());
+   * if (!result.ran) console.log(`left to ${result.row?.owner}`);
+   */
+  async tryRun<T>(fn: (lock: Lock) => T | Promise<T>, options: TryLockOptions = {}): Promise<TryRun<T>> {
+    tryLockOptions(options);
+    this.#begin(options);
+    const result = await this.#try(options);
+    if (result.kind === "held") return { ran: false, because: "held", row: result.timeout.holder };
+    return { ran: true, value: await runUnder(result.lock, fn) };
+  }
+
+  async #lock(options: LockOptions): Promise<HeldLock> {
+    const { signal, data } = lockOptions(options);
+    const waitMs = options.waitMs ?? this.#target.settings.waitMs;
+    signal?.throwIfAborted();
+    this.#begin(options);
+    if (waitMs === 0) {
+      const result = await this.#try(options, signal);
+      if (result.kind === "held") throw result.timeout;
+      return result.lock;
+    }
+    const wait = new Wait(this.#host, this.name, { patient: true });
+    return await wait.run<HeldLock>(
+      async (deliver) => {
+        for (;;) {
+          const grant = await acquire(this.#host, this.#target, data, wait);
+          if (await this.#handOut(grant, wait, deliver)) return;
+        }
+      },
+      { signal, waitMs },
+    );
+  }
+
+  /** What has to be right before anything is sent. */
+  #begin({ data }: { readonly data?: LockData | undefined }): void {
+    this.#host.assertOpen();
+    this.#host.store.admit(data);
+  }
+
+  /** One try, whose requests are repeated for a while if they get no answer. */
+  async #try(options: TryLockOptions, signal?: AbortSignal): Promise<Tried> {
+    const wait = new Wait(this.#host, this.name, { patient: false });
+    return await wait.run<Tried>(
+      async (deliver) => {
+        for (;;) {
+          const result = await tryAcquire(this.#host, this.#target, options.data, wait);
+          if (result.kind === "held") {
+            deliver({ kind: "held", timeout: wait.timeout() });
+            return;
+          }
+          if (await this.#handOut(result, wait, (lock) => deliver({ kind: "granted", lock }))) return;
+          if (this.#host.clock.atMost() >= wait.until()) throw tooSlow(this.#target);
+        }
+      },
+      { signal, waitMs: Number.POSITIVE_INFINITY },
+    );
+  }
+
+  /**
+   * Hands a lock to its caller if its lease still stands and the caller still waits; otherwise it is taken back.
+   * @returns whether it was handed out. @throws what ended the wait.
+   */
+  async #handOut(grant: Grant, wait: Wait, deliver: (lock: HeldLock) => boolean): Promise<boolean> {
+    const lease = new Lease(this.#host, this.#target, grant);
+    if ((await lease.secure(grant)) && !wait.enough.aborted) {
+      lease.keep();
+      if (deliver(new HeldLock(lease, this.#host.owner))) return true;
+      this.#host.detach(lease.release());
+    } else {
+      const { uuid } = lease;
+      this.#host.detach(withdraw(this.#host, this.#target, { ...grant, uuid }, { certain: true }));
+    }
+    wait.throwIfEnough();
+    return false;
+  }
+}
+
+type Tried =
+  | { readonly kind: "granted"; readonly lock: HeldLock }
+  | { readonly kind: "held"; readonly timeout: LockTimeoutError };
+
+/** Runs a section and ends its lock: an error of the section's own is never replaced by the release's. */
+async function runUnder<T>(lock: HeldLock, fn: (lock: Lock) => T | Promise<T>, signal?: AbortSignal): Promise<T> {
+  const stopFollowing = lock.follow(signal);
+  let value: T;
+  try {
+    value = await fn(lock);
+  } catch (error) {
+    await lock.unlock().catch(() => undefined);
+    throw error;
+  } finally {
+    stopFollowing();
+  }
+  await lock.unlock();
+  return value;
+}
+
+function tooSlow({ name, settings }: Target): LockStoreError {
+  return new LockStoreError(
+    `Lock ${JSON.stringify(name)}: the table's answers take longer than a lease of ${settings.ttlMs} ms lasts; raise ttlMs`,
+    { transient: true },
+  );
+}

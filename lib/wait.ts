@@ -1,0 +1,129 @@
+import { publish } from "./diagnostics.js";
+import { LockStoreError, LockTimeoutError } from "./errors.js";
+import type { Host } from "./host.js";
+import { persist, type Request } from "./retry.js";
+import { infoOf } from "./row.js";
+import type { Row } from "./store.js";
+
+/** How long a call waits for a first sign of life from the table, however long it would wait for the lock. */
+const FIRST_ANSWER_MS = 10_000;
+
+/**
+ * The bounds of one call that wants a lock: its caller's signal, its time, the table's closing.
+ *
+ * The caller is answered at once when one of them is reached. Requests that are under way then go on in the
+ * background, because what they take must be given back.
+ */
+export class Wait {
+  readonly name: string;
+  readonly #host: Host;
+  readonly #startedAt: number;
+  readonly #enough = new AbortController();
+  /** Whether outages are waited out once the table has answered. */
+  readonly #patient: boolean;
+  #answered = false;
+  #holder: Row | undefined;
+  #lastFailure: unknown;
+
+  constructor(host: Host, name: string, { patient }: { readonly patient: boolean }) {
+    this.#host = host;
+    this.name = name;
+    this.#patient = patient;
+    this.#startedAt = host.clock.atMost();
+  }
+
+  /** Aborts when the caller has had its answer without a lock. */
+  get enough(): AbortSignal {
+    return this.#enough.signal;
+  }
+
+  get waitedMs(): number {
+    return this.#host.clock.atMost() - this.#startedAt;
+  }
+
+  /** Until when requests are sent again, on `atMost`. */
+  readonly until = (): number =>
+    this.#patient && this.#answered ? Number.POSITIVE_INFINITY : this.#startedAt + FIRST_ANSWER_MS;
+
+  throwIfEnough(): void {
+    this.#enough.signal.throwIfAborted();
+  }
+
+  /** Notes the row that is in the way. */
+  saw(row: Row): void {
+    this.#holder = row;
+  }
+
+  /** Sends a request until it is answered, within the bounds of this call and `until`. */
+  async persist<T>(attemptMs: number, until: () => number, request: Request<T>): Promise<T> {
+    const result = await persist(
+      this.#host.clock,
+      {
+        until,
+        attemptMs,
+        enough: this.enough,
+        random: this.#host.random,
+        onFailure: (cause) => this.#failed(cause),
+      },
+      request,
+    );
+    this.#answered = true;
+    return result;
+  }
+
+  /**
+   * Runs `work`, which hands over its result with `deliver`, until it does, fails, or one of the bounds is reached.
+   *
+   * `deliver` answers false if the caller has had another answer in between: nothing happens between its asking and
+   * its telling, so a lock is either handed out or taken back, never forgotten.
+   */
+  run<T>(
+    work: (deliver: (result: T) => boolean) => Promise<void>,
+    { signal, waitMs }: { readonly signal?: AbortSignal | undefined; readonly waitMs: number },
+  ): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const stop = (reason: unknown): void => {
+        if (this.#enough.signal.aborted) return;
+        end();
+        this.#enough.abort(reason);
+        reject(reason);
+      };
+      const onAbort = (): void => stop(signal?.reason);
+      const unregister = this.#host.waiting(stop);
+      const cancelTimer = Number.isFinite(waitMs)
+        ? this.#host.clock.alarm(waitMs, () => stop(this.timeout()))
+        : () => undefined;
+      let ended = false;
+      const end = (): void => {
+        ended = true;
+        unregister();
+        cancelTimer();
+        signal?.removeEventListener("abort", onAbort);
+      };
+      signal?.addEventListener("abort", onAbort, { once: true });
+      const deliver = (result: T): boolean => {
+        if (ended) return false;
+        end();
+        resolve(result);
+        return true;
+      };
+      const working = work(deliver).catch((error) => {
+        if (!ended) end();
+        reject(error);
+      });
+      this.#host.detach(working);
+    });
+  }
+
+  timeout(): LockTimeoutError {
+    const holder = this.#holder === undefined ? undefined : infoOf(this.#holder);
+    const options = this.#lastFailure === undefined ? undefined : { cause: this.#lastFailure };
+    return new LockTimeoutError(this.name, this.waitedMs, holder, options);
+  }
+
+  #failed(cause: unknown): void {
+    if (cause instanceof LockStoreError && cause.answered) this.#answered = true;
+    this.#lastFailure = cause;
+    publish("dynamutex:wait-failed", { name: this.name, cause });
+  }
+}

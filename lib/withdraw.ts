@@ -1,0 +1,52 @@
+import { publish } from "./diagnostics.js";
+import type { Grant, Target } from "./grant.js";
+import type { Host } from "./host.js";
+import { persist } from "./retry.js";
+import { attemptMs } from "./stamp.js";
+
+/** How often a put whose arrival is uncertain is looked for. */
+const LOOK_EVERY_MS = 400;
+
+/** How long it is looked for. What arrives later ends at its own stamp, and nobody believes in it. */
+const LOOK_FOR_MS = 10_000;
+
+/**
+ * Takes back a lock that nobody waits for any more. Runs in the background: the caller has had its answer.
+ *
+ * Where it is not certain that the claim arrived, a refused delete proves nothing: the network may still deliver
+ * the claim. So the row is looked at for a while.
+ */
+export async function withdraw(
+  host: Host,
+  target: Target,
+  grant: Pick<Grant, "uuid" | "kept" | "sentAt">,
+  { certain }: { readonly certain: boolean },
+): Promise<void> {
+  const { ttlMs } = target.settings;
+  const leaseEnds = grant.sentAt + ttlMs;
+  try {
+    if ((await remove(host, target, grant, leaseEnds)) || certain) return;
+    const lookUntil = Math.min(leaseEnds, grant.sentAt + LOOK_FOR_MS);
+    while (host.clock.atMost() < lookUntil && !host.closing.aborted) {
+      await host.clock.sleep(LOOK_EVERY_MS, host.closing).catch(() => undefined);
+      if (await remove(host, target, grant, leaseEnds)) return;
+    }
+  } catch (cause) {
+    publish("dynamutex:release-failed", { name: target.name, uuid: grant.uuid, cause });
+  }
+}
+
+/** @returns whether the row was ours and is gone. */
+async function remove(
+  host: Host,
+  { name, settings }: Target,
+  { uuid, kept }: Pick<Grant, "uuid" | "kept">,
+  until: number,
+): Promise<boolean> {
+  const { clock, store, random } = host;
+  const persistence = { until: () => until, attemptMs: attemptMs(settings.ttlMs), random, enough: host.closing };
+  const row = await persist(clock, persistence, (signal) => store.read(name, { consistent: true }, signal));
+  if (row?.uuid !== uuid) return false;
+  const outcome = await persist(clock, persistence, (signal) => store.release(name, uuid, { kept }, signal));
+  return outcome.kind === "applied";
+}
