@@ -192,6 +192,15 @@ describe("waiting for requests", () => {
     await proxy.until(() => proxy.count() === 2);
   });
 
+  test("a condition that throws fails the one who waits for it, and nobody else", async () => {
+    const wrong = proxy.until((requests) => {
+      if (requests.length > 0) throw new Error("the condition is wrong");
+      return false;
+    });
+    await clientOf().send(put("one"));
+    await expect(wrong).rejects.toThrow("the condition is wrong");
+  });
+
   test("what nobody will ever send is not awaited beyond the end of the proxy", async () => {
     const next = proxy.next("DeleteItem");
     const rule = proxy.on("DeleteItem", hang());
@@ -341,6 +350,16 @@ describe("holding", () => {
     expect(await stored()).toBe("one");
   });
 
+  test("several requests can be held together", async () => {
+    const hold = proxy.hold("PutItem", { times: 2 });
+    const client = clientOf();
+    const outcomes = [client.send(put("one")), client.send(put("two"))];
+    await proxy.until(() => hold.held.length === 2);
+    expect(await stored()).toBeUndefined();
+    hold.release();
+    await Promise.all(outcomes);
+  });
+
   test("a reply is held after the table has applied the request", async () => {
     const hold = proxy.hold({ operation: "PutItem" }, { at: "reply" });
     const outcome = clientOf().send(put("one"));
@@ -398,6 +417,17 @@ describe("duplicates", () => {
     proxy.on("PutItem", copy);
     await clientOf().send(putNew("one"));
     expect((await copy.deliver()).body.Item?.value).toEqual({ S: "one" });
+  });
+
+  test("nothing arrives once the proxy is closed", async () => {
+    const copy = duplicate();
+    proxy.on("PutItem", copy);
+    const client = clientOf();
+    await client.send(put("first"));
+    await direct.send(put("second"));
+    await proxy.close();
+    await expect(copy.deliver()).rejects.toThrow("closed");
+    expect(await stored()).toBe("second");
   });
 
   test("a copy arrives by itself when its time has come", async () => {

@@ -96,7 +96,7 @@ export class FaultProxy implements AsyncDisposable {
     return this.#log.next(match);
   }
 
-  /** Resolves when the requests so far fulfil the condition: asked now, and whenever one arrives, is applied or ends. */
+  /** Resolves when the requests so far fulfil the condition: asked now, and whenever one arrives, waits, is applied or ends. */
   until(condition: (requests: readonly RecordedRequest[]) => boolean): Promise<void> {
     return this.#log.until(condition);
   }
@@ -160,8 +160,7 @@ export class FaultProxy implements AsyncDisposable {
     // A client that leaves before it has said all it wanted to has said nothing.
     const text = await readText(incoming).catch(() => undefined);
     if (text === undefined) return;
-    const client = decodeURIComponent(incoming.url ?? "").replace(/^\/|\/$/g, "");
-    const request = new RequestRecord(this.#log.nextSeq(), client, incoming.headers, text);
+    const request = new RequestRecord(this.#log.nextSeq(), clientIn(incoming.url), incoming.headers, text);
     const exchange = new LiveExchange(request, incoming.headers, text, response, this.#surroundings);
     try {
       const reached = this.#links.admit(exchange);
@@ -187,6 +186,7 @@ export class FaultProxy implements AsyncDisposable {
       if (isCopy) this.copies.push({ request, reply });
       this.#log.changed();
     },
+    waiting: () => this.#log.changed(),
   };
 }
 
@@ -201,6 +201,16 @@ export async function startFaultProxy({ target }: { readonly target: string }): 
     server.listen(0, "127.0.0.1", resolve);
   });
   return proxy;
+}
+
+/** The tag in the path of a URL of {@link FaultProxy.endpointFor}. */
+function clientIn(path = "/"): string {
+  const tag = path.split("/")[1] ?? "";
+  try {
+    return decodeURIComponent(tag);
+  } catch {
+    return tag;
+  }
 }
 
 function latencyMs(latency: number | (() => number) = 0): number {

@@ -36,6 +36,8 @@ export interface Surroundings {
   admit(exchange: LiveExchange): boolean;
   replyLatencyMs(): number;
   tableAnswered(request: RecordedRequest, reply: Reply, isCopy: boolean): void;
+  /** Somebody waits now. */
+  waiting(): void;
 }
 
 export class LiveExchange implements Exchange {
@@ -66,6 +68,7 @@ export class LiveExchange implements Exchange {
 
   async forward(): Promise<Reply> {
     const { request } = this;
+    this.#around.closing.throwIfAborted();
     const isCopy = request.forwarded;
     const metered = mustAskForUnits(request.operation, request.body);
     const text = metered ? JSON.stringify({ ...request.body, ReturnConsumedCapacity: "TOTAL" }) : this.#text;
@@ -98,9 +101,8 @@ export class LiveExchange implements Exchange {
 
   /** An engine that is down answers like an overloaded service; one that breaks off leaves its client in doubt. */
   async failed(error: unknown): Promise<void> {
-    if (error instanceof TargetError && !error.reached && !this.#around.closing.aborted)
-      await this.fail(503, "ServiceUnavailable", error.message);
-    else this.cut();
+    if (!(error instanceof TargetError) || error.reached) return this.cut();
+    await this.fail(503, "ServiceUnavailable", error.message).catch(() => this.cut());
   }
 
   cut(): void {
@@ -115,6 +117,7 @@ export class LiveExchange implements Exchange {
     const { closing } = this.#around;
     closing.throwIfAborted();
     if (until === 0) return;
+    this.#around.waiting();
     if (typeof until === "number") return sleep(until, undefined, { signal: closing });
     const event = "released" in until ? until.released : until;
     await new Promise<void>((resolve, reject) => {

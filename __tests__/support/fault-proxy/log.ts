@@ -47,34 +47,36 @@ export class RequestLog {
   }
 
   next(match: Match): Promise<RecordedRequest> {
-    return this.#wait((arrived) => (arrived && matches(arrived, match) ? arrived : undefined));
+    return this.#wait((arrived, resolve) => arrived && matches(arrived, match) && resolve(arrived));
   }
 
-  async until(condition: (requests: readonly RecordedRequest[]) => boolean): Promise<void> {
-    if (condition(this.requests)) return;
-    await this.#wait(() => condition(this.requests) || undefined);
+  until(condition: (requests: readonly RecordedRequest[]) => boolean): Promise<void> {
+    const fulfilled = this.#wait<void>((_, resolve) => condition(this.requests) && resolve());
+    this.changed();
+    return fulfilled;
   }
 
-  /** Resolves with the first answer that is not undefined. */
-  #wait<Value>(ask: (arrived: RecordedRequest | undefined) => Value | undefined): Promise<Value> {
+  /** Asks at each change until `ask` resolves; what it throws goes to whoever waits. */
+  #wait<Value>(
+    ask: (arrived: RecordedRequest | undefined, resolve: (value: Value) => void) => unknown,
+  ): Promise<Value> {
     const { promise, resolve, reject } = deferred<Value>();
-    const finish = () => {
+    const onClosing = () => finish(() => reject(this.#closing.reason));
+    const listener = (arrived: RecordedRequest | undefined) => {
+      try {
+        ask(arrived, (value) => finish(() => resolve(value)));
+      } catch (mistake) {
+        finish(() => reject(mistake));
+      }
+    };
+    const finish = (settle: () => void) => {
       this.#listeners.delete(listener);
       this.#closing.removeEventListener("abort", onClosing);
+      settle();
     };
-    const onClosing = () => {
-      finish();
-      reject(this.#closing.reason);
-    };
-    const listener = (arrived: RecordedRequest | undefined) => {
-      const value = ask(arrived);
-      if (value === undefined) return;
-      finish();
-      resolve(value);
-    };
-    if (this.#closing.aborted) reject(this.#closing.reason);
     this.#listeners.add(listener);
     this.#closing.addEventListener("abort", onClosing, { once: true });
+    if (this.#closing.aborted) onClosing();
     return promise;
   }
 
