@@ -1,0 +1,161 @@
+import {
+  type ConditionalCheckFailedException,
+  DeleteItemCommand,
+  DescribeTableCommand,
+  type DynamoDBClient,
+  GetItemCommand,
+  PutItemCommand,
+  UpdateItemCommand,
+} from "@aws-sdk/client-dynamodb";
+import type { Clock } from "../clock.js";
+import { LockStoreError } from "../errors.js";
+import type { LockData } from "../lock-info.js";
+import type { TableLayout } from "../options.js";
+import type { Claim, Row, Sighting, Store, TakeOutcome, Terms, WriteOutcome } from "../store.js";
+import { marshalledData } from "./data.js";
+import { isAboutTheKey, storeFailure } from "./failures.js";
+import { type Item, rowOf } from "./items.js";
+import { type RenewalInput, Requests } from "./requests.js";
+import { type ItemCommand, send } from "./sending.js";
+import { keyMismatch } from "./table-shape.js";
+
+const APPLIED: WriteOutcome = { kind: "applied" };
+const GRANTED: TakeOutcome = { kind: "granted" };
+
+type Refused = Extract<WriteOutcome, { kind: "refused" }>;
+
+/** The port on a DynamoDB table: one request for each operation, and a second where a refusal shows no row. */
+export class DynamoDbStore implements Store {
+  readonly #client: DynamoDBClient;
+  readonly #ownsClient: boolean;
+  readonly #layout: TableLayout;
+  readonly #listen: Clock["listen"];
+  readonly #requests: Requests;
+  /** Whether the endpoint has shown that it is a table. */
+  #proven = false;
+
+  constructor(options: {
+    readonly client: DynamoDBClient;
+    /** Whether `close()` destroys the client. */
+    readonly ownsClient: boolean;
+    readonly layout: TableLayout;
+    readonly clock: Clock;
+  }) {
+    const { client, ownsClient, layout, clock } = options;
+    this.#client = client;
+    this.#ownsClient = ownsClient;
+    this.#layout = layout;
+    this.#listen = clock.listen?.bind(clock);
+    this.#requests = new Requests(layout);
+  }
+
+  admit(data: LockData | undefined): void {
+    if (data !== undefined) marshalledData(data);
+  }
+
+  async take(claim: Claim, terms: Terms, signal: AbortSignal): Promise<TakeOutcome> {
+    const command = terms.kept
+      ? new UpdateItemCommand(this.#requests.takeKept(claim, terms))
+      : new PutItemCommand(this.#requests.put(claim, terms));
+    const refusal = await this.#write(command, claim.name, signal);
+    if (refusal === undefined) {
+      if (!this.#proven) await this.#prove(claim.name, signal);
+      return GRANTED;
+    }
+    if (refusal.row !== undefined) return { kind: "held", row: refusal.row };
+    throw new LockStoreError(`The row of lock ${claim.name} was in the way and then was gone: try again`, {
+      transient: true,
+    });
+  }
+
+  async read(name: string, options: { readonly consistent: boolean }, signal: AbortSignal): Promise<Row | undefined> {
+    const item = await this.#get(name, options.consistent, signal);
+    return item && rowOf(this.#layout, item);
+  }
+
+  async renew(renewal: RenewalInput, signal: AbortSignal): Promise<WriteOutcome> {
+    const command = new UpdateItemCommand(this.#requests.renew(renewal));
+    return (await this.#write(command, renewal.name, signal)) ?? APPLIED;
+  }
+
+  async restamp(name: string, from: Sighting, to: Sighting, signal: AbortSignal): Promise<WriteOutcome> {
+    const command = new UpdateItemCommand(this.#requests.restamp(name, from, to));
+    return (await this.#write(command, name, signal)) ?? APPLIED;
+  }
+
+  async release(
+    name: string,
+    uuid: string,
+    options: { readonly kept: boolean },
+    signal: AbortSignal,
+  ): Promise<WriteOutcome> {
+    const command = options.kept
+      ? new UpdateItemCommand(this.#requests.free(name, uuid))
+      : new DeleteItemCommand(this.#requests.delete(name, uuid));
+    return (await this.#write(command, name, signal)) ?? APPLIED;
+  }
+
+  close(): void {
+    if (this.#ownsClient) this.#client.destroy();
+  }
+
+  /** Sends a conditional write. Its refusal is an outcome; undefined is success. */
+  async #write(command: ItemCommand, name: string, signal: AbortSignal): Promise<Refused | undefined> {
+    try {
+      const reply = await send(this.#client, command, signal, this.#listen);
+      // A request id is what a table gives.
+      this.#proven ||= reply?.$metadata === undefined || reply.$metadata.requestId !== undefined;
+      return undefined;
+    } catch (error) {
+      if (!isRefusal(error)) throw await this.#failure(error, command, signal);
+      // An engine that shows no row, or no row to show: one read tells which.
+      const item = error.Item ?? (await this.#get(name, true, signal));
+      const row = item && rowOf(this.#layout, item);
+      return { kind: "refused", row, retried: (error.$metadata?.attempts ?? 1) > 1 };
+    }
+  }
+
+  async #get(name: string, consistent: boolean, signal: AbortSignal): Promise<Item | undefined> {
+    const command = new GetItemCommand(this.#requests.get(name, consistent));
+    try {
+      return (await send(this.#client, command, signal, this.#listen))?.Item;
+    } catch (error) {
+      throw await this.#failure(error, command, signal);
+    }
+  }
+
+  /** A server that answers everything with success would grant every lock: so the first one is read back. */
+  async #prove(name: string, signal: AbortSignal): Promise<void> {
+    if ((await this.#get(name, true, signal)) === undefined) {
+      throw new LockStoreError(
+        `The endpoint of table ${this.#layout.tableName} says that it wrote a row and does not show it: check that it is DynamoDB`,
+        { answered: false },
+      );
+    }
+    this.#proven = true;
+  }
+
+  async #failure(error: unknown, command: ItemCommand, signal: AbortSignal): Promise<LockStoreError> {
+    const { tableName } = this.#layout;
+    const asked = { action: actionOf(command), tableName };
+    if (isAboutTheKey(error)) {
+      const { Table } = await this.#client
+        .send(new DescribeTableCommand({ TableName: tableName }), { abortSignal: signal })
+        .catch(() => ({ Table: undefined }));
+      return storeFailure(error, { ...asked, mismatch: Table && keyMismatch(Table, this.#layout) });
+    }
+    const region = await this.#client.config?.region?.().catch(() => undefined);
+    return storeFailure(error, { ...asked, region });
+  }
+}
+
+function isRefusal(error: unknown): error is ConditionalCheckFailedException {
+  return error instanceof Error && error.name === "ConditionalCheckFailedException";
+}
+
+/** The operation as IAM calls it. */
+function actionOf(command: ItemCommand): string {
+  if (command instanceof PutItemCommand) return "PutItem";
+  if (command instanceof UpdateItemCommand) return "UpdateItem";
+  return command instanceof DeleteItemCommand ? "DeleteItem" : "GetItem";
+}
