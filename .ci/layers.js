@@ -17,6 +17,7 @@ export const LAYERS = [
   "acquire.ts",
   "wait.ts",
   "withdraw.ts",
+  "release.ts",
   "local-queue.ts",
   "ticket-queue.ts",
   "grant.ts",

@@ -2,9 +2,9 @@ import { publish } from "./diagnostics.js";
 import { LockError, LockLostError, type LossReason } from "./errors.js";
 import type { Grant, Target } from "./grant.js";
 import type { Host } from "./host.js";
-import type { LockData } from "./lock-info.js";
 import { LossSignal } from "./loss-signal.js";
-import { isTransient, persist } from "./retry.js";
+import { releaseRow } from "./release.js";
+import { persist } from "./retry.js";
 import { attemptMs, isFarTooLate, leaseEnd, stampNow } from "./stamp.js";
 import type { Row, WriteOutcome } from "./store.js";
 
@@ -42,6 +42,8 @@ export class Lease {
   #sentAt: number;
   /** Until when we hold, on `atMost`; the safety margin is off it already. */
   #deadline: number;
+  /** Whether somebody counts on the lease: from the hand-out until the release begins. */
+  #isRelied = false;
   #lost: LockLostError | undefined;
   #released: Promise<void> | undefined;
   #renewing: { readonly done: Promise<Renewal>; readonly enough: AbortController } | undefined;
@@ -74,14 +76,14 @@ export class Lease {
 
   /** The loss, which is looked for whenever somebody asks, because a blocked event loop runs no timers. */
   get lost(): LockLostError | undefined {
-    if (this.#lost === undefined && this.#released === undefined && this.#host.clock.atMost() >= this.#deadline) {
+    if (this.#isRelied && this.#lost === undefined && this.#host.clock.atMost() >= this.#deadline) {
       this.#lose(this.#deadline >= this.#holdEnds ? "max-hold" : "expired", this.#lastFailure);
     }
     return this.#lost;
   }
 
   get held(): boolean {
-    return this.lost === undefined && this.#released === undefined;
+    return this.#isRelied && this.lost === undefined;
   }
 
   get remainingMs(): number {
@@ -90,31 +92,35 @@ export class Lease {
 
   /**
    * Makes the first stamp good before anybody relies on it: one that was guessed far too late is corrected under
-   * a fresh uuid, and a lease of which half is gone already is renewed.
-   * @returns whether the lease is held.
+   * a fresh uuid; a lease of which half is gone already, or that a slow clock stamped into the past, is renewed.
+   * @returns whether the lease stands.
    */
   async secure(grant: Grant): Promise<boolean> {
-    const { ttlMs } = this.#target.settings;
-    if (grant.guessed && isFarTooLate(this.#host.clock, this.#expires, ttlMs) && !(await this.#correct())) return false;
-    const end = this.#deadline + this.#target.settings.safetyMarginMs;
-    if (this.held && end - this.#host.clock.atMost() < ttlMs / 2) await this.renew();
-    return this.held;
+    const { clock } = this.#host;
+    const { ttlMs, safetyMarginMs } = this.#target.settings;
+    if (grant.guessed && isFarTooLate(clock, this.#expires, ttlMs) && !(await this.#correct())) return false;
+    if (this.#deadline + safetyMarginMs - clock.atMost() < ttlMs / 2) {
+      const until = clock.atMost() + ttlMs - safetyMarginMs;
+      await this.#sendRenewal(undefined, () => until);
+    }
+    return this.#lost === undefined && clock.atMost() < this.#deadline;
   }
 
-  /** Starts the renewing and the watch over the deadline. */
+  /** From here on somebody relies on the lease: it is renewed, and its deadline watched. */
   keep(): void {
+    this.#isRelied = true;
     this.#host.hold(this);
     this.#armDeadline();
     if (this.#target.settings.autoRenew) this.#armRenewal(this.#renewalDueIn());
   }
 
   /** Renews now, or joins the renewal that is under way. */
-  async renew(data?: LockData): Promise<Renewal> {
-    const lost = this.lost;
+  async renew(): Promise<Renewal> {
+    const { lost } = this;
     if (lost !== undefined) return { kind: "lost", error: lost };
     if (this.#renewing !== undefined) return await this.#renewing.done;
     const enough = new AbortController();
-    const done = this.#sendRenewal(enough.signal, data).finally(() => {
+    const done = this.#sendRenewal(enough.signal, () => this.#deadline).finally(() => {
       this.#renewing = undefined;
     });
     this.#renewing = { done, enough };
@@ -127,9 +133,11 @@ export class Lease {
    */
   release(): Promise<void> {
     if (this.#released === undefined) {
-      const lost = this.lost;
-      this.#released = lost === undefined ? this.#releaseHeld() : this.#releaseLost(lost);
+      const { lost } = this;
+      this.#isRelied = false;
       this.#stopTimers();
+      const released = lost === undefined ? this.#releaseHeld() : this.#releaseLost(lost);
+      this.#released = released.finally(() => this.#host.drop(this));
       // Whoever calls handles it; a lease that only the closing table releases is handled there.
       this.#released.catch(() => undefined);
     }
@@ -138,22 +146,22 @@ export class Lease {
 
   /** The loss, or an error for a lock that was released: what a caller hears who still counts on it. */
   notHeld(): LockError | undefined {
-    const lost = this.lost;
+    const { lost } = this;
     if (lost !== undefined) return lost;
     if (this.#released === undefined) return undefined;
     return new LockError("LOCK_RELEASED", `Lock ${JSON.stringify(this.name)} has been unlocked: take it again first`);
   }
 
-  async #sendRenewal(enough: AbortSignal, data: LockData | undefined): Promise<Renewal> {
+  async #sendRenewal(enough: AbortSignal | undefined, until: () => number): Promise<Renewal> {
     const { store, clock, random } = this.#host;
     const { ttlMs } = this.#target.settings;
     const { expires } = stampNow(clock, ttlMs, this.#lastStamp);
     this.#lastStamp = expires;
     // Read the stopwatch before the first copy leaves: a watcher may count the ttl from there.
     const sentAt = clock.atMost();
-    const request = { name: this.name, uuid: this.#uuid, expires, ...(data === undefined ? {} : { data }) };
+    const request = { name: this.name, uuid: this.#uuid, expires };
     const persistence = {
-      until: () => this.#deadline,
+      until,
       attemptMs: attemptMs(ttlMs),
       enough,
       // Whatever the failure, the lease is all we have to lose by trying again: credentials come back, tables too.
@@ -165,7 +173,7 @@ export class Lease {
     try {
       outcome = await persist(clock, persistence, (signal) => store.renew(request, signal));
     } catch (cause) {
-      const lost = this.lost;
+      const { lost } = this;
       return lost === undefined ? { kind: "unknown", cause } : { kind: "lost", error: lost };
     }
     return this.#judgeRenewal(outcome, expires, sentAt);
@@ -175,8 +183,8 @@ export class Lease {
     // The refusing row with our uuid and exactly this stamp: an earlier copy got there, its reply was lost.
     const applied = outcome.kind === "applied" || (outcome.row?.uuid === this.#uuid && outcome.row.expires === expires);
     // The deadline may have passed while the request was under way: then no reply brings the lease back.
-    const before = this.#released === undefined ? this.lost : this.#lost;
-    if (before !== undefined) return { kind: "lost", error: before };
+    const { lost } = this;
+    if (lost !== undefined) return { kind: "lost", error: lost };
     if (!applied && outcome.row?.uuid === this.#uuid) {
       return { kind: "unknown", cause: new LockError("LOCK_STAMP", "The row carries a stamp that was not sent") };
     }
@@ -190,7 +198,7 @@ export class Lease {
     this.#expires = expires;
     this.#sentAt = sentAt;
     this.#deadline = this.#deadlineFor(expires, sentAt);
-    if (this.#cancelDeadline !== undefined) this.#armDeadline();
+    if (this.#isRelied) this.#armDeadline();
   }
 
   /** Replaces a stamp that lies far too late. The fresh uuid keeps late copies and watchers from mixing up the two. */
@@ -207,7 +215,7 @@ export class Lease {
       outcome?.kind === "applied" || (outcome?.row?.uuid === to.uuid && outcome.row.expires === to.expires);
     if (!applied) {
       // Either stamp may be on the row. The caller withdraws the one that it knows, we the other.
-      this.#host.detach(this.#deleteWhereOurs(to.uuid));
+      this.#host.detach(this.#deleteOnce(to.uuid));
       return false;
     }
     this.#uuid = to.uuid;
@@ -218,64 +226,32 @@ export class Lease {
 
   async #releaseHeld(): Promise<void> {
     const { clock } = this.#host;
-    const { releaseWithinMs, safetyMarginMs } = this.#target.settings;
+    const { releaseWithinMs, safetyMarginMs, ttlMs } = this.#target.settings;
     const giveUpAt = Math.min(clock.atMost() + releaseWithinMs, this.#deadline + safetyMarginMs);
     // Renewal and release never overlap: no further attempt, and the one under way is awaited.
     this.#renewing?.enough.abort();
     await this.#renewing?.done;
-    if (this.#lost !== undefined) {
-      this.#host.drop(this);
-      throw this.#lost;
+    if (this.#lost !== undefined) throw this.#lost;
+    const ours = { name: this.name, uuid: this.#uuid, kept: this.#kept, ttlMs };
+    const release = await releaseRow(this.#host, ours, giveUpAt);
+    // A refusal after the lease ran out while the delete was under way is nobody's fault: the section had ended in time.
+    if (release.kind === "refused" && clock.atMost() < this.#deadline) {
+      throw this.#lose(reasonOf(release.row, this.#expires));
     }
-    try {
-      await this.#sendRelease(giveUpAt);
-    } finally {
-      this.#host.drop(this);
-    }
-  }
-
-  async #sendRelease(giveUpAt: number): Promise<void> {
-    const { store, clock, random } = this.#host;
-    const { ttlMs } = this.#target.settings;
-    const persistence = { until: () => giveUpAt, attemptMs: attemptMs(ttlMs), random };
-    const uuid = this.#uuid;
-    let attempts = 0;
-    let outcome: WriteOutcome;
-    try {
-      outcome = await persist(clock, persistence, (signal, attempt) => {
-        attempts = attempt;
-        return store.release(this.name, uuid, { kept: this.#kept }, signal);
-      });
-    } catch (cause) {
-      releaseFailed(this.name, uuid, cause);
-      return;
-    }
-    // A refusal after an earlier copy of the same delete says nothing: that copy may have done it, and somebody else
-    // may have taken the lock since. So it is if the lease ran out while the delete was under way.
-    const mayHaveWorked = attempts > 1 || (outcome.kind === "refused" && outcome.retried);
-    if (outcome.kind === "applied" || mayHaveWorked || clock.atMost() >= this.#deadline) {
-      publish("dynamutex:released", { name: this.name, uuid });
-      return;
-    }
-    throw this.#lose(reasonOf(outcome.row, this.#expires));
   }
 
   /** The section on a lost lease has ended: the row was left alone until now, and goes where it is still ours. */
   async #releaseLost(lost: LockLostError): Promise<void> {
     this.#renewing?.enough.abort();
     await this.#renewing?.done;
-    if (lost.reason === "expired" || lost.reason === "max-hold") await this.#deleteWhereOurs(this.#uuid);
-    this.#host.drop(this);
+    if (lost.reason === "expired" || lost.reason === "max-hold") await this.#deleteOnce(this.#uuid);
     throw lost;
   }
 
-  async #deleteWhereOurs(uuid: string): Promise<void> {
-    const { store, clock, random } = this.#host;
-    const ms = attemptMs(this.#target.settings.ttlMs);
-    const until = clock.atMost() + ms;
-    await persist(clock, { until: () => until, attemptMs: ms, random }, (signal) =>
-      store.release(this.name, uuid, { kept: this.#kept }, signal),
-    ).catch((cause) => releaseFailed(this.name, uuid, cause));
+  async #deleteOnce(uuid: string): Promise<void> {
+    const { ttlMs } = this.#target.settings;
+    const { name } = this;
+    await releaseRow(this.#host, { name, uuid, kept: this.#kept, ttlMs }, this.#host.clock.atMost() + attemptMs(ttlMs));
   }
 
   #lose(reason: LossReason, cause?: unknown): LockLostError {
@@ -284,7 +260,9 @@ export class Lease {
     this.#lost = error;
     this.#stopTimers();
     this.#renewing?.enough.abort();
-    publish("dynamutex:lost", { name: this.name, uuid: this.#uuid, reason, cause });
+    // A lease that ends before it was handed out is nobody's loss.
+    const wasHandedOut = this.#isRelied || this.#released !== undefined;
+    if (wasHandedOut) publish("dynamutex:lost", { name: this.name, uuid: this.#uuid, reason, cause });
     this.signal.abort(error);
     return error;
   }
@@ -338,11 +316,4 @@ function reasonOf(row: Row | undefined, ourStamp: number): LossReason {
   if (row.uuid !== undefined) return "stolen";
   // No uuid, and the lease as we left it or ended at once: that is what `forceUnlock` leaves.
   return row.expires === ourStamp || row.expires === 0 ? "forced" : "stolen";
-}
-
-function releaseFailed(name: string, uuid: string, cause: unknown): void {
-  publish("dynamutex:release-failed", { name, uuid, cause });
-  // What will not pass by itself, such as a missing permission, would otherwise only show as slow locks.
-  if (!isTransient(cause))
-    process.emitWarning(`Lock ${JSON.stringify(name)} could not be released: ${cause}`, "dynamutex");
 }

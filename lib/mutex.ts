@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { acquire, tryAcquire } from "./acquire.js";
-import { LockStoreError, type LockTimeoutError } from "./errors.js";
+import { LockConfigError, LockStoreError } from "./errors.js";
 import type { Grant, Target } from "./grant.js";
 import type { Host } from "./host.js";
 import { Lease } from "./lease.js";
@@ -74,6 +74,7 @@ export class Mutex {
    * const report = await mutex.run(async (lock) => await buildReport(lock.signal));
    */
   async run<T>(fn: (lock: Lock) => T | Promise<T>, options: LockOptions = {}): Promise<T> {
+    checkFunction(fn);
     const lock = await this.#lock(options);
     return await runUnder(lock, fn, options.signal);
   }
@@ -86,10 +87,11 @@ export class Mutex {
    * if (!result.ran) console.log(`left to ${result.row?.owner}`);
    */
   async tryRun<T>(fn: (lock: Lock) => T | Promise<T>, options: TryLockOptions = {}): Promise<TryRun<T>> {
+    checkFunction(fn);
     tryLockOptions(options);
     this.#begin(options);
     const result = await this.#try(options);
-    if (result.kind === "held") return { ran: false, because: "held", row: result.timeout.holder };
+    if (result.kind === "held") return { ran: false, because: "held", row: result.wait.holder };
     return { ran: true, value: await runUnder(result.lock, fn) };
   }
 
@@ -100,7 +102,7 @@ export class Mutex {
     this.#begin(options);
     if (waitMs === 0) {
       const result = await this.#try(options, signal);
-      if (result.kind === "held") throw result.timeout;
+      if (result.kind === "held") throw result.wait.timeout();
       return result.lock;
     }
     const wait = new Wait(this.#host, this.name, { patient: true });
@@ -129,7 +131,7 @@ export class Mutex {
         for (;;) {
           const result = await tryAcquire(this.#host, this.#target, options.data, wait);
           if (result.kind === "held") {
-            deliver({ kind: "held", timeout: wait.timeout() });
+            deliver({ kind: "held", wait });
             return;
           }
           if (await this.#handOut(result, wait, (lock) => deliver({ kind: "granted", lock }))) return;
@@ -159,9 +161,7 @@ export class Mutex {
   }
 }
 
-type Tried =
-  | { readonly kind: "granted"; readonly lock: HeldLock }
-  | { readonly kind: "held"; readonly timeout: LockTimeoutError };
+type Tried = { readonly kind: "granted"; readonly lock: HeldLock } | { readonly kind: "held"; readonly wait: Wait };
 
 /** Runs a section and ends its lock: an error of the section's own is never replaced by the release's. */
 async function runUnder<T>(lock: HeldLock, fn: (lock: Lock) => T | Promise<T>, signal?: AbortSignal): Promise<T> {
@@ -177,6 +177,10 @@ async function runUnder<T>(lock: HeldLock, fn: (lock: Lock) => T | Promise<T>, s
   }
   await lock.unlock();
   return value;
+}
+
+function checkFunction(fn: unknown): void {
+  if (typeof fn !== "function") throw new LockConfigError("fn", fn, "must be the function to run under the lock");
 }
 
 function tooSlow({ name, settings }: Target): LockStoreError {

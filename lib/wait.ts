@@ -1,6 +1,7 @@
 import { publish } from "./diagnostics.js";
 import { LockStoreError, LockTimeoutError } from "./errors.js";
 import type { Host } from "./host.js";
+import type { LockInfo } from "./lock-info.js";
 import { persist, type Request } from "./retry.js";
 import { infoOf } from "./row.js";
 import type { Row } from "./store.js";
@@ -22,7 +23,7 @@ export class Wait {
   /** Whether outages are waited out once the table has answered. */
   readonly #patient: boolean;
   #answered = false;
-  #holder: Row | undefined;
+  #inTheWay: Row | undefined;
   #lastFailure: unknown;
 
   constructor(host: Host, name: string, { patient }: { readonly patient: boolean }) {
@@ -51,7 +52,7 @@ export class Wait {
 
   /** Notes the row that is in the way. */
   saw(row: Row): void {
-    this.#holder = row;
+    this.#inTheWay = row;
   }
 
   /** Sends a request until it is answered, within the bounds of this call and `until`. */
@@ -115,10 +116,14 @@ export class Wait {
     });
   }
 
+  /** Who is in the way, as last seen. */
+  get holder(): LockInfo | undefined {
+    return this.#inTheWay === undefined ? undefined : infoOf(this.#inTheWay);
+  }
+
   timeout(): LockTimeoutError {
-    const holder = this.#holder === undefined ? undefined : infoOf(this.#holder);
     const options = this.#lastFailure === undefined ? undefined : { cause: this.#lastFailure };
-    return new LockTimeoutError(this.name, this.waitedMs, holder, options);
+    return new LockTimeoutError(this.name, this.waitedMs, this.holder, options);
   }
 
   #failed(cause: unknown): void {

@@ -1,6 +1,7 @@
 import { publish } from "./diagnostics.js";
 import type { Grant, Target } from "./grant.js";
 import type { Host } from "./host.js";
+import { releaseRow } from "./release.js";
 import { persist } from "./retry.js";
 import { attemptMs } from "./stamp.js";
 
@@ -9,6 +10,9 @@ const LOOK_EVERY_MS = 400;
 
 /** How long it is looked for. What arrives later ends at its own stamp, and nobody believes in it. */
 const LOOK_FOR_MS = 10_000;
+
+/** What identifies a claim, once nobody wants it. */
+type Withdrawn = Pick<Grant, "uuid" | "kept" | "sentAt">;
 
 /**
  * Takes back a lock that nobody waits for any more. Runs in the background: the caller has had its answer.
@@ -19,13 +23,18 @@ const LOOK_FOR_MS = 10_000;
 export async function withdraw(
   host: Host,
   target: Target,
-  grant: Pick<Grant, "uuid" | "kept" | "sentAt">,
+  grant: Withdrawn,
   { certain }: { readonly certain: boolean },
 ): Promise<void> {
   const { ttlMs } = target.settings;
   const leaseEnds = grant.sentAt + ttlMs;
+  if (certain) {
+    const until = Math.max(leaseEnds, host.clock.atMost() + attemptMs(ttlMs));
+    await releaseRow(host, { name: target.name, uuid: grant.uuid, kept: grant.kept, ttlMs }, until);
+    return;
+  }
   try {
-    if ((await remove(host, target, grant, leaseEnds)) || certain) return;
+    if (await remove(host, target, grant, leaseEnds)) return;
     const lookUntil = Math.min(leaseEnds, grant.sentAt + LOOK_FOR_MS);
     while (host.clock.atMost() < lookUntil && !host.closing.aborted) {
       await host.clock.sleep(LOOK_EVERY_MS, host.closing).catch(() => undefined);
@@ -40,13 +49,13 @@ export async function withdraw(
 async function remove(
   host: Host,
   { name, settings }: Target,
-  { uuid, kept }: Pick<Grant, "uuid" | "kept">,
+  { uuid, kept }: Withdrawn,
   until: number,
 ): Promise<boolean> {
-  const { clock, store, random } = host;
-  const persistence = { until: () => until, attemptMs: attemptMs(settings.ttlMs), random, enough: host.closing };
+  const { clock, store, random, closing } = host;
+  const { ttlMs } = settings;
+  const persistence = { until: () => until, attemptMs: attemptMs(ttlMs), random, enough: closing };
   const row = await persist(clock, persistence, (signal) => store.read(name, { consistent: true }, signal));
   if (row?.uuid !== uuid) return false;
-  const outcome = await persist(clock, persistence, (signal) => store.release(name, uuid, { kept }, signal));
-  return outcome.kind === "applied";
+  return (await releaseRow(host, { name, uuid, kept, ttlMs }, until)).kind === "released";
 }
