@@ -1,0 +1,24 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { afterEach } from "@jest/globals";
+import type { Diagnostics } from "../../lib/index.js";
+
+/** All that is told on this channel until the test ends; `act` hears it at once. */
+export function hear<Name extends keyof Diagnostics>(
+  channel: Name,
+  act: (message: Diagnostics[Name]) => void = () => undefined,
+): readonly Diagnostics[Name][] {
+  const heard: Diagnostics[Name][] = [];
+  const listener = (message: unknown): void => {
+    heard.push(message as Diagnostics[Name]);
+    act(message as Diagnostics[Name]);
+  };
+  subscribe(channel, listener);
+  listening.push(() => unsubscribe(channel, listener));
+  return heard;
+}
+
+const listening: (() => void)[] = [];
+
+afterEach(() => {
+  for (const stop of listening.splice(0)) stop();
+});
