@@ -1,0 +1,145 @@
+import { marshalledData } from "../../lib/dynamodb/data.js";
+import { LockStoreError } from "../../lib/errors.js";
+import type { LockData } from "../../lib/lock-info.js";
+import { admits } from "../../lib/row.js";
+import type { Claim, Row, Sighting, Store, TakeOutcome, Terms, WriteOutcome } from "../../lib/store.js";
+
+/** What a message asks of the table: plain data, which a network can hold back, repeat and reorder. */
+export type Operation =
+  | { readonly kind: "take"; readonly name: string; readonly claim: Claim; readonly terms: Terms }
+  | { readonly kind: "read"; readonly name: string; readonly consistent: boolean }
+  | {
+      readonly kind: "renew";
+      readonly name: string;
+      readonly uuid: string;
+      readonly expires: number;
+      readonly data?: LockData | undefined;
+    }
+  | { readonly kind: "restamp"; readonly name: string; readonly from: Sighting; readonly to: Sighting }
+  | { readonly kind: "release"; readonly name: string; readonly uuid: string; readonly kept: boolean };
+
+export type Outcome =
+  | TakeOutcome
+  | WriteOutcome
+  | { readonly kind: "read"; readonly row: Row | undefined }
+  /** An item under the key that this library did not write. */
+  | { readonly kind: "foreign"; readonly item: unknown };
+
+/** The rows, and what the conditional writes do to them: each at one instant, whatever the time is. */
+export class MemoryTable {
+  readonly #rows = new Map<string, Row>();
+  readonly #foreign = new Map<string, unknown>();
+
+  get rows(): ReadonlyMap<string, Row> {
+    return this.#rows;
+  }
+
+  /** What somebody else put under a lock's key. */
+  get foreign(): ReadonlyMap<string, unknown> {
+    return this.#foreign;
+  }
+
+  /** A row as some earlier host left it. */
+  plant(row: Row): void {
+    this.#rows.set(row.name, row);
+  }
+
+  plantForeign(name: string, item: unknown): void {
+    this.#foreign.set(name, item);
+  }
+
+  apply(operation: Operation): Outcome {
+    const { name } = operation;
+    if (this.#foreign.has(name)) return { kind: "foreign", item: this.#foreign.get(name) };
+    const row = this.#rows.get(name);
+    const refused = { kind: "refused", row, retried: false } as const;
+    switch (operation.kind) {
+      case "read":
+        return { kind: "read", row };
+      case "take":
+        if (row !== undefined && !admits(operation.terms, row)) return { kind: "held", row };
+        this.#rows.set(name, taken(operation.claim, row));
+        return { kind: "granted" };
+      case "renew":
+        if (row?.uuid !== operation.uuid || row.expires >= operation.expires) return refused;
+        this.#rows.set(name, { ...row, expires: operation.expires, data: copied(operation.data) ?? row.data });
+        return { kind: "applied" };
+      case "restamp":
+        if (row?.uuid !== operation.from.uuid || row.expires !== operation.from.expires) return refused;
+        this.#rows.set(name, { ...row, ...operation.to });
+        return { kind: "applied" };
+      case "release":
+        if (row?.uuid !== operation.uuid) return refused;
+        if (operation.kept) this.#rows.set(name, { ...row, uuid: undefined, expires: 0, wanted: undefined });
+        else this.#rows.delete(name);
+        return { kind: "applied" };
+      default:
+        return operation satisfies never;
+    }
+  }
+}
+
+/** The port on a table in memory, with nothing in between. */
+export class MemoryStore implements Store {
+  readonly #table: MemoryTable;
+
+  constructor(table: MemoryTable) {
+    this.#table = table;
+  }
+
+  admit(data: LockData | undefined): void {
+    if (data !== undefined) marshalledData(data);
+  }
+
+  async take(claim: Claim, terms: Terms, signal: AbortSignal): Promise<TakeOutcome> {
+    this.admit(claim.data);
+    return this.#send<TakeOutcome>({ kind: "take", name: claim.name, claim, terms }, signal);
+  }
+
+  async read(
+    name: string,
+    { consistent }: { readonly consistent: boolean },
+    signal: AbortSignal,
+  ): Promise<Row | undefined> {
+    return this.#send<Extract<Outcome, { kind: "read" }>>({ kind: "read", name, consistent }, signal).row;
+  }
+
+  async renew(renewal: Parameters<Store["renew"]>[0], signal: AbortSignal): Promise<WriteOutcome> {
+    this.admit(renewal.data);
+    return this.#send<WriteOutcome>({ kind: "renew", ...renewal }, signal);
+  }
+
+  async restamp(name: string, from: Sighting, to: Sighting, signal: AbortSignal): Promise<WriteOutcome> {
+    return this.#send<WriteOutcome>({ kind: "restamp", name, from, to }, signal);
+  }
+
+  async release(
+    name: string,
+    uuid: string,
+    { kept }: { readonly kept: boolean },
+    signal: AbortSignal,
+  ): Promise<WriteOutcome> {
+    return this.#send<WriteOutcome>({ kind: "release", name, uuid, kept }, signal);
+  }
+
+  close(): void {}
+
+  #send<Expected extends Outcome>(operation: Operation, signal: AbortSignal): Expected {
+    if (signal.aborted) {
+      throw new LockStoreError("aborted", { transient: true, answered: false, cause: signal.reason });
+    }
+    const outcome = this.#table.apply(operation);
+    if (outcome.kind === "foreign") throw new LockStoreError(`not a lock: ${JSON.stringify(outcome.item)}`);
+    return outcome as Expected;
+  }
+}
+
+/** A claim over the row that it replaces. What the row remembers stays: a put never gets to a row that remembers. */
+function taken(claim: Claim, row: Row | undefined): Row {
+  return { ...claim, data: copied(claim.data), wanted: undefined, fence: row?.fence, tick: row?.tick };
+}
+
+/** Cut off from its sender, as what goes through a network is. */
+function copied(data: LockData | undefined): LockData | undefined {
+  return data && structuredClone(data);
+}
