@@ -1,0 +1,304 @@
+import { describe, expect, test } from "@jest/globals";
+import { LockConfigError, LockTable, type LockTableOptions, type MutexOptions, systemClock } from "../lib/index.js";
+import { mutexSettings } from "../lib/options.js";
+import { useScene } from "./support/scene.js";
+
+const scene = useScene();
+
+const LONGEST_MS = 2_147_483_647;
+
+/** The refusal, which must name the option and its value. */
+function refusal(act: () => unknown): LockConfigError {
+  try {
+    act();
+  } catch (error) {
+    expect(error).toBeInstanceOf(LockConfigError);
+    const refused = error as LockConfigError;
+    expect(refused.code).toBe("LOCK_CONFIG");
+    expect(refused.message).toContain(`${refused.option}:`);
+    return refused;
+  }
+  throw new Error("it was not refused");
+}
+
+const table = (options: object) => () => new LockTable({ tableName: "locks", ...options } as LockTableOptions);
+const mutex = (options: object) => () => new LockTable({ tableName: "locks" }).mutex("name", options as MutexOptions);
+
+describe("durations", () => {
+  const DURATIONS = ["ttlMs", "renewEveryMs", "safetyMarginMs", "releaseWithinMs", "maxHoldMs", "waitMs"];
+  const NO_DURATIONS = [
+    -1,
+    0.5,
+    1_000.5,
+    Number.NaN,
+    Number.NEGATIVE_INFINITY,
+    LONGEST_MS + 1,
+    1e12,
+    "1000",
+    null,
+    10n,
+  ];
+
+  for (const option of DURATIONS) {
+    test.each(NO_DURATIONS)(`${option}: %p is refused for a table and for a mutex`, (value) => {
+      for (const make of [table, mutex]) {
+        const refused = refusal(make({ [option]: value }));
+        expect(refused).toMatchObject({ option, value });
+        expect(refused.message).toContain(String(value));
+      }
+    });
+  }
+
+  test.each(DURATIONS.filter((option) => option !== "waitMs"))("%s: 0 is refused", (option) => {
+    for (const make of [table, mutex]) expect(refusal(make({ [option]: 0 }))).toMatchObject({ option, value: 0 });
+  });
+
+  test.each(["ttlMs", "renewEveryMs", "safetyMarginMs", "releaseWithinMs"])("%s: Infinity is refused", (option) => {
+    for (const make of [table, mutex]) {
+      expect(refusal(make({ [option]: Number.POSITIVE_INFINITY }))).toMatchObject({
+        option,
+        value: Number.POSITIVE_INFINITY,
+      });
+    }
+  });
+
+  test("trap 7: a duration that no timer can run is refused, and the longest that one can is not", () => {
+    expect(refusal(table({ ttlMs: LONGEST_MS + 1 })).message).toContain(String(LONGEST_MS));
+    table({ ttlMs: LONGEST_MS })();
+    mutex({ waitMs: LONGEST_MS, maxHoldMs: LONGEST_MS })();
+  });
+
+  test("a lease of less than 100 ms is refused", () => {
+    expect(refusal(table({ ttlMs: 99 }))).toMatchObject({ option: "ttlMs", value: 99 });
+    table({ ttlMs: 100 })();
+  });
+
+  test("waiting and holding may be endless, and waiting may be nothing", () => {
+    table({ waitMs: Number.POSITIVE_INFINITY, maxHoldMs: Number.POSITIVE_INFINITY })();
+    mutex({ waitMs: 0 })();
+  });
+
+  test.each([
+    [{ poll: { minMs: 0 } }, "poll.minMs", 0],
+    [{ poll: { maxMs: 1.5 } }, "poll.maxMs", 1.5],
+    [{ poll: { minMs: Number.POSITIVE_INFINITY } }, "poll.minMs", Number.POSITIVE_INFINITY],
+    [{ poll: { minMs: 500, maxMs: 400 } }, "poll.minMs", 500],
+    [{ poll: { mniMs: 500 } }, "poll.mniMs", 500],
+    [{ poll: 50 }, "poll", 50],
+  ])("%p is refused", (options, option, value) => {
+    for (const make of [table, mutex]) expect(refusal(make(options))).toMatchObject({ option, value });
+  });
+});
+
+describe("a lease whose parts cannot work together", () => {
+  test.each([
+    [{ ttlMs: 1_000, safetyMarginMs: 1_000 }, "safetyMarginMs", 1_000],
+    [{ ttlMs: 1_000, safetyMarginMs: 2_000 }, "safetyMarginMs", 2_000],
+    [{ ttlMs: 30_000, safetyMarginMs: 59 }, "safetyMarginMs", 59],
+    [{ ttlMs: 1_000, renewEveryMs: 900 }, "renewEveryMs", 900],
+    [{ ttlMs: 1_000, renewEveryMs: 1_000 }, "renewEveryMs", 1_000],
+    [{ ttlMs: 1_000, safetyMarginMs: 600, renewEveryMs: 400 }, "renewEveryMs", 400],
+    [{ ttlMs: 1_000, safetyMarginMs: 600 }, "renewEveryMs", 500],
+  ])("%p is refused", (options, option, value) => {
+    for (const make of [table, mutex]) expect(refusal(make(options))).toMatchObject({ option, value });
+  });
+
+  test("the nearest to it that works is accepted", () => {
+    table({ ttlMs: 1_000, renewEveryMs: 899 })();
+    table({ ttlMs: 30_000, safetyMarginMs: 60 })();
+  });
+
+  test("a margin that the table gave for its own ttl is not held against a mutex with another", () => {
+    const locks = new LockTable({ tableName: "locks", ttlMs: 60_000, safetyMarginMs: 20_000, renewEveryMs: 5_000 });
+    locks.mutex("short", { ttlMs: 1_000 });
+    expect(refusal(() => locks.mutex("short", { safetyMarginMs: 60_000 }))).toMatchObject({ option: "safetyMarginMs" });
+  });
+});
+
+describe("names", () => {
+  const locks = new LockTable({ tableName: "locks" });
+  const prefixed = new LockTable({ tableName: "locks", keyPrefix: "ä".repeat(24) });
+
+  test.each([[""], [undefined], [null], [7], [{}], [["a"]], [Symbol("a")]])("%p is refused", (name) => {
+    expect(refusal(() => locks.mutex(name as string))).toMatchObject({ option: "name", value: name });
+  });
+
+  test("a name has at most 2 048 bytes, which are not characters", () => {
+    locks.mutex("a".repeat(2_048));
+    locks.mutex("ä".repeat(1_024));
+    locks.mutex("😀".repeat(512));
+    expect(refusal(() => locks.mutex("a".repeat(2_049)))).toMatchObject({ option: "name", value: "a".repeat(2_049) });
+    expect(refusal(() => locks.mutex("ä".repeat(1_025))).message).toContain("2050");
+    expect(refusal(() => locks.mutex("😀".repeat(513)))).toMatchObject({ option: "name" });
+  });
+
+  test("the key prefix counts", () => {
+    prefixed.mutex("a".repeat(2_000));
+    expect(refusal(() => prefixed.mutex("a".repeat(2_001))).message).toContain("2049");
+  });
+
+  test("the longest name works on the table", async () => {
+    const mutex = scene.host().mutex("ä".repeat(1_024));
+    await using lock = await mutex.lock();
+    expect(await scene.row("ä".repeat(1_024))).toMatchObject({ uuid: lock.uuid });
+  });
+});
+
+describe("the table and its keys", () => {
+  test.each([
+    [{ tableName: "" }, "tableName", ""],
+    [{ tableName: "ab" }, "tableName", "ab"],
+    [{ tableName: "a".repeat(256) }, "tableName", "a".repeat(256)],
+    [{ tableName: "no spaces" }, "tableName", "no spaces"],
+    [{ tableName: undefined }, "tableName", undefined],
+    [{ tableName: 7 }, "tableName", 7],
+    [{ client: {} }, "client", {}],
+    [{ client: "http://localhost" }, "client", "http://localhost"],
+    [{ owner: "" }, "owner", ""],
+    [{ owner: "a".repeat(1_025) }, "owner", "a".repeat(1_025)],
+    [{ owner: 7 }, "owner", 7],
+    [{ keyPrefix: 7 }, "keyPrefix", 7],
+    [{ clock: { wall: () => undefined } }, "clock", { wall: expect.any(Function) }],
+    [{ takeover: "never" }, "takeover", "never"],
+    [{ autoRenew: "yes" }, "autoRenew", "yes"],
+    [{ keys: { partition: "" } }, "keys.partition", ""],
+    [{ keys: { sort: 7 } }, "keys.sort", 7],
+    [{ keys: { ttl: "a".repeat(256) } }, "keys.ttl", "a".repeat(256)],
+    [{ keys: { partition: null } }, "keys.partition", null],
+    [{ keys: { hash: "pk" } }, "keys.hash", "pk"],
+  ])("%p is refused", (options, option, value) => {
+    const refused = refusal(table(options));
+    expect(refused.option).toBe(option);
+    expect(refused.value).toEqual(value);
+  });
+
+  test.each([
+    [{ partition: "pk", sort: "pk" }, "keys.sort", "pk"],
+    [{ partition: "sort" }, "keys.sort", "sort"],
+    [{ sort: "name" }, "keys.sort", "name"],
+    [{ ttl: "name" }, "keys.ttl", "name"],
+    [{ sort: "sk", ttl: "sk" }, "keys.ttl", "sk"],
+    [{ ttl: "expires" }, "keys.ttl", "expires"],
+    [{ partition: "uuid" }, "keys.partition", "uuid"],
+    [{ partition: "pk", sort: null, ttl: "pk" }, "keys.ttl", "pk"],
+  ])("equal names %p are refused", (keys, option, value) => {
+    expect(refusal(table({ keys }))).toMatchObject({ option, value });
+  });
+
+  test("names that only differ from ours by being another's are fine", () => {
+    table({ keys: { partition: "sort", sort: "name" } })();
+    table({ keys: { partition: "pk", sort: null, ttl: "sort" } })();
+  });
+
+  test("an ARN is a table's name as well", () => {
+    table({ tableName: "arn:aws:dynamodb:us-east-1:123456789012:table/locks" })();
+  });
+});
+
+describe("unknown options", () => {
+  test.each([
+    ["a table's", table({ ttl: 30_000 }), "ttl", 30_000],
+    ["a mutex's", mutex({ leaseMs: 30_000 }), "leaseMs", 30_000],
+    ["a table's, given to a mutex", mutex({ tableName: "locks" }), "tableName", "locks"],
+  ])("%s: refused by name, with the value", (_, act, option, value) => {
+    expect(refusal(act)).toMatchObject({ option, value });
+  });
+
+  test.each([null, "fast", 7])("%p instead of options is refused", (options) => {
+    expect(refusal(() => new LockTable(options as unknown as LockTableOptions))).toBeInstanceOf(LockConfigError);
+    expect(refusal(() => new LockTable({ tableName: "locks" }).mutex("name", options as MutexOptions))).toBeInstanceOf(
+      LockConfigError,
+    );
+  });
+});
+
+describe("what one call adds", () => {
+  const BAD = [
+    [{ waitMs: -1 }, "waitMs", -1],
+    [{ waitMs: Number.NaN }, "waitMs", Number.NaN],
+    [{ signal: {} }, "signal", {}],
+    [{ data: "text" }, "data", "text"],
+    [{ data: ["list"] }, "data", ["list"]],
+    [{ timeout: 5 }, "timeout", 5],
+  ] as const;
+
+  test.each(BAD)("lock and run refuse %p, and send nothing", async (options, option, value) => {
+    const it = scene.host().mutex(scene.name);
+    await expect(it.lock(options as object)).rejects.toMatchObject({ code: "LOCK_CONFIG", option, value });
+    await expect(it.run(() => undefined, options as object)).rejects.toMatchObject({ code: "LOCK_CONFIG", option });
+    expect(scene.proxy.requests).toEqual([]);
+  });
+
+  test.each([[{ waitMs: 0 }], [{ signal: new AbortController().signal }], [{ data: 7 }]])(
+    "tryLock and tryRun refuse %p, and send nothing",
+    async (options) => {
+      const it = scene.host().mutex(scene.name);
+      await expect(it.tryLock(options as object)).rejects.toMatchObject({ code: "LOCK_CONFIG" });
+      await expect(it.tryRun(() => undefined, options as object)).rejects.toMatchObject({ code: "LOCK_CONFIG" });
+      expect(scene.proxy.requests).toEqual([]);
+    },
+  );
+
+  test.each([
+    ["a function", { job: () => undefined }, "data.job"],
+    ["undefined", { job: undefined }, "data.job"],
+    ["a class instance", { at: new Date() }, "data.at"],
+    ["a number without end", { pages: Number.POSITIVE_INFINITY }, "data.pages"],
+    ["an empty set", { tags: new Set() }, "data.tags"],
+    ["more than an item can hold", { text: "a".repeat(410_000) }, "data"],
+  ])("data with %s is refused before anything is written", async (_, data, option) => {
+    const it = scene.host().mutex(scene.name);
+    for (const attempt of [it.lock({ data }), it.tryLock({ data })]) {
+      await expect(attempt).rejects.toMatchObject({ code: "LOCK_CONFIG", option });
+    }
+    expect(scene.proxy.requests).toEqual([]);
+    expect(await scene.row()).toBeUndefined();
+  });
+});
+
+describe("what holds where nothing is said", () => {
+  test("a mutex has the defaults of the documentation", () => {
+    expect(mutexSettings({})).toEqual({
+      ttlMs: 30_000,
+      renewEveryMs: 15_000,
+      safetyMarginMs: 3_000,
+      autoRenew: true,
+      maxHoldMs: Number.POSITIVE_INFINITY,
+      waitMs: Number.POSITIVE_INFINITY,
+      poll: { minMs: 50, maxMs: 400 },
+      releaseWithinMs: 5_000,
+      takeover: "expired",
+    });
+  });
+
+  test("periods follow the ttl, and a mutex's options go before its table's", () => {
+    expect(mutexSettings({}, { ttlMs: 10_000, waitMs: 7 })).toMatchObject({
+      ttlMs: 10_000,
+      renewEveryMs: 5_000,
+      safetyMarginMs: 1_000,
+      waitMs: 7,
+    });
+    expect(mutexSettings({ ttlMs: 2_000, poll: { maxMs: 60 } }, { ttlMs: 10_000, poll: { minMs: 55 } })).toMatchObject({
+      ttlMs: 2_000,
+      renewEveryMs: 1_000,
+      safetyMarginMs: 200,
+      poll: { minMs: 55, maxMs: 60 },
+    });
+  });
+
+  test("undefined is the same as nothing", () => {
+    table({ ttlMs: undefined, client: undefined, keys: { sort: undefined }, clock: undefined })();
+    expect(mutexSettings({ ttlMs: undefined, poll: { minMs: undefined } })).toEqual(mutexSettings({}));
+  });
+
+  test("the owner is this host and process", async () => {
+    await using lock = await scene.host().mutex(scene.name).lock();
+    expect(lock.owner).toMatch(new RegExp(`.#${process.pid}$`));
+  });
+
+  test("making tables and mutexes sends nothing", () => {
+    const locks = scene.host({ clock: systemClock() });
+    for (let count = 0; count < 100; count += 1) locks.mutex(`name-${count}`);
+    expect(scene.proxy.requests).toEqual([]);
+  });
+});
