@@ -10,6 +10,7 @@ export const LAYERS = [
   "election.ts",
   "lock-table.ts",
   "mutex.ts",
+  "sections.ts",
   "lock-set.ts",
   "lock.ts",
   "lease.ts",

@@ -129,7 +129,7 @@ function newClaim(
   const acquired = Math.round(bounds === undefined ? clock.guess() : (bounds.earliest + bounds.latest) / 2);
   const uuid = host.uuid();
   return {
-    grant: { kind: "granted", uuid, ...stamp, acquired, sentAt: clock.atMost(), kept },
+    grant: { kind: "granted", uuid, ...stamp, acquired, sentAt: clock.atMost(), kept, data },
     claim: { name: target.name, uuid, expires: stamp.expires, ttlMs, owner: host.owner, acquired, data },
   };
 }

@@ -1,3 +1,4 @@
+import type { LockData } from "./lock-info.js";
 import type { MutexSettings } from "./options.js";
 
 /** Which lock, and how. */
@@ -17,4 +18,5 @@ export interface Grant {
   /** Whether the stamp was made without knowing the table's time. */
   readonly guessed: boolean;
   readonly kept: boolean;
+  readonly data: LockData | undefined;
 }

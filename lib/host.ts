@@ -6,7 +6,7 @@ import type { Store } from "./store.js";
 
 /** Something that a closing table has to end. */
 interface Held {
-  release(): Promise<void>;
+  revoke(reason: unknown): Promise<void>;
 }
 
 /** What the mutexes of one table share in a process. Time, randomness and the store are parameters. */
@@ -79,8 +79,9 @@ export class Host {
     if (!this.#closing.signal.aborted) {
       this.#closing.abort(new LockError("LOCK_CLOSED", "This LockTable is closed: make a new one to lock again"));
     }
-    for (const stop of [...this.#waits]) stop(this.#closing.signal.reason);
-    const outcomes = await Promise.allSettled([...this.#held].map(async (lock) => await lock.release()));
+    const { reason } = this.#closing.signal;
+    for (const stop of [...this.#waits]) stop(reason);
+    const outcomes = await Promise.allSettled([...this.#held].map(async (lock) => await lock.revoke(reason)));
     while (this.#background.size > 0) await Promise.all(this.#background);
     const failures = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [outcome.reason] : []));
     if (failures.length > 0) throw new AggregateError(failures, `${failures.length} locks were lost before the close`);

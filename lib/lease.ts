@@ -2,7 +2,9 @@ import { publish } from "./diagnostics.js";
 import { LockError, LockLostError, type LossReason } from "./errors.js";
 import type { Grant, Target } from "./grant.js";
 import type { Host } from "./host.js";
-import { LossSignal } from "./loss-signal.js";
+import type { LockData } from "./lock-info.js";
+import type { LossSignal } from "./loss-signal.js";
+import type { MutexSettings } from "./options.js";
 import { releaseRow } from "./release.js";
 import { persist } from "./retry.js";
 import { attemptMs, isFarTooLate, leaseEnd, stampNow } from "./stamp.js";
@@ -28,11 +30,12 @@ const RENEW_AGAIN_MS = 50;
 export class Lease {
   readonly name: string;
   readonly acquired: number;
-  readonly signal: LossSignal;
+  readonly data: LockData | undefined;
   readonly #host: Host;
   readonly #target: Target;
   readonly #kept: boolean;
-  readonly #holdEnds: number;
+  /** When the present section has held for `maxHoldMs`, on `atMost`. */
+  #holdEnds: number;
   #uuid: string;
   /** The stamp that is known to be on the row. */
   #expires: number;
@@ -40,8 +43,11 @@ export class Lease {
   #lastStamp: number;
   /** When the request that made the current stamp was first sent, on `atMost`. */
   #sentAt: number;
-  /** Until when we hold, on `atMost`; the safety margin is off it already. */
-  #deadline: number;
+  /** Until when the row is certainly ours, on `atMost`; the safety margin is off it already. */
+  #leaseEnds: number;
+  /** Told of the loss: the section that runs at that moment. */
+  #section: LossSignal | undefined;
+  #onLost: () => void = () => undefined;
   /** Whether somebody counts on the lease: from the hand-out until the release begins. */
   #isRelied = false;
   #lost: LockLostError | undefined;
@@ -56,14 +62,18 @@ export class Lease {
     this.#target = target;
     this.name = target.name;
     this.acquired = grant.acquired;
+    this.data = grant.data;
     this.#uuid = grant.uuid;
     this.#kept = grant.kept;
     this.#expires = grant.expires;
     this.#lastStamp = grant.expires;
     this.#sentAt = grant.sentAt;
     this.#holdEnds = grant.sentAt + target.settings.maxHoldMs;
-    this.#deadline = this.#deadlineFor(grant.expires, grant.sentAt);
-    this.signal = new LossSignal(() => this.lost);
+    this.#leaseEnds = this.#endFor(grant.expires, grant.sentAt);
+  }
+
+  get settings(): MutexSettings {
+    return this.#target.settings;
   }
 
   get uuid(): string {
@@ -77,7 +87,7 @@ export class Lease {
   /** The loss, which is looked for whenever somebody asks, because a blocked event loop runs no timers. */
   get lost(): LockLostError | undefined {
     if (this.#isRelied && this.#lost === undefined && this.#host.clock.atMost() >= this.#deadline) {
-      this.#lose(this.#deadline >= this.#holdEnds ? "max-hold" : "expired", this.#lastFailure);
+      this.#lose(this.#leaseEnds >= this.#holdEnds ? "max-hold" : "expired", this.#lastFailure);
     }
     return this.#lost;
   }
@@ -99,19 +109,33 @@ export class Lease {
     const { clock } = this.#host;
     const { ttlMs, safetyMarginMs } = this.#target.settings;
     if (grant.guessed && isFarTooLate(clock, this.#expires, ttlMs) && !(await this.#correct())) return false;
-    if (this.#deadline + safetyMarginMs - clock.atMost() < ttlMs / 2) {
+    if (this.isHalfGone) {
       const until = clock.atMost() + ttlMs - safetyMarginMs;
       await this.#sendRenewal(undefined, () => until);
     }
     return this.#lost === undefined && clock.atMost() < this.#deadline;
   }
 
+  /** Whether less than half of the lease is left. */
+  get isHalfGone(): boolean {
+    const { ttlMs, safetyMarginMs } = this.#target.settings;
+    return this.#leaseEnds + safetyMarginMs - this.#host.clock.atMost() < ttlMs / 2;
+  }
+
   /** From here on somebody relies on the lease: it is renewed, and its deadline watched. */
-  keep(): void {
+  keep(onLost: () => void = () => undefined): void {
     this.#isRelied = true;
+    this.#onLost = onLost;
     this.#host.hold(this);
     this.#armDeadline();
     if (this.#target.settings.autoRenew) this.#armRenewal(this.#renewalDueIn());
+  }
+
+  /** A section begins: the first on this lease, or the next that it is passed on to. */
+  begin(section: LossSignal): void {
+    this.#section = section;
+    this.#holdEnds = this.#host.clock.atMost() + this.#target.settings.maxHoldMs;
+    if (this.#isRelied) this.#armDeadline();
   }
 
   /** Renews now, or joins the renewal that is under way. */
@@ -144,12 +168,11 @@ export class Lease {
     return this.#released;
   }
 
-  /** The loss, or an error for a lock that was released: what a caller hears who still counts on it. */
-  notHeld(): LockError | undefined {
-    const { lost } = this;
-    if (lost !== undefined) return lost;
-    if (this.#released === undefined) return undefined;
-    return new LockError("LOCK_RELEASED", `Lock ${JSON.stringify(this.name)} has been unlocked: take it again first`);
+  /** Takes the lease from the section that runs on it, which hears `reason`. */
+  async revoke(reason: unknown): Promise<void> {
+    const release = this.release();
+    this.#section?.abort(reason);
+    await release;
   }
 
   async #sendRenewal(enough: AbortSignal | undefined, until: () => number): Promise<Renewal> {
@@ -197,7 +220,7 @@ export class Lease {
     this.#lastFailure = undefined;
     this.#expires = expires;
     this.#sentAt = sentAt;
-    this.#deadline = this.#deadlineFor(expires, sentAt);
+    this.#leaseEnds = this.#endFor(expires, sentAt);
     if (this.#isRelied) this.#armDeadline();
   }
 
@@ -227,7 +250,7 @@ export class Lease {
   async #releaseHeld(): Promise<void> {
     const { clock } = this.#host;
     const { releaseWithinMs, safetyMarginMs, ttlMs } = this.#target.settings;
-    const giveUpAt = Math.min(clock.atMost() + releaseWithinMs, this.#deadline + safetyMarginMs);
+    const giveUpAt = Math.min(clock.atMost() + releaseWithinMs, this.#leaseEnds + safetyMarginMs);
     // Renewal and release never overlap: no further attempt, and the one under way is awaited.
     this.#renewing?.enough.abort();
     await this.#renewing?.done;
@@ -235,7 +258,7 @@ export class Lease {
     const ours = { name: this.name, uuid: this.#uuid, kept: this.#kept, ttlMs };
     const release = await releaseRow(this.#host, ours, giveUpAt);
     // A refusal after the lease ran out while the delete was under way is nobody's fault: the section had ended in time.
-    if (release.kind === "refused" && clock.atMost() < this.#deadline) {
+    if (release.kind === "refused" && clock.atMost() < this.#leaseEnds) {
       throw this.#lose(reasonOf(release.row, this.#expires));
     }
   }
@@ -263,7 +286,8 @@ export class Lease {
     // A lease that ends before it was handed out is nobody's loss.
     const wasHandedOut = this.#isRelied || this.#released !== undefined;
     if (wasHandedOut) publish("dynamutex:lost", { name: this.name, uuid: this.#uuid, reason, cause });
-    this.signal.abort(error);
+    this.#section?.abort(error);
+    this.#onLost();
     return error;
   }
 
@@ -272,10 +296,13 @@ export class Lease {
     publish("dynamutex:renewal-failed", { name: this.name, uuid: this.#uuid, cause });
   }
 
-  #deadlineFor(expires: number, sentAt: number): number {
+  #endFor(expires: number, sentAt: number): number {
     const { ttlMs, safetyMarginMs } = this.#target.settings;
-    const end = leaseEnd(this.#host.clock, expires, ttlMs, sentAt) - safetyMarginMs;
-    return Math.min(end, this.#holdEnds);
+    return leaseEnd(this.#host.clock, expires, ttlMs, sentAt) - safetyMarginMs;
+  }
+
+  get #deadline(): number {
+    return Math.min(this.#leaseEnds, this.#holdEnds);
   }
 
   #renewalDueIn(): number {

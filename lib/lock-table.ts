@@ -19,6 +19,8 @@ import {
   tableOptions,
 } from "./options.js";
 
+import { Sections } from "./sections.js";
+
 /**
  * The locks of one DynamoDB table, as one process uses them. Make one per process and table, and share it.
  *
@@ -32,6 +34,7 @@ export class LockTable implements AsyncDisposable {
   readonly #client: DynamoDBClient;
   readonly #clock: Clock;
   readonly #host: Host;
+  readonly #sections: Sections;
   readonly #layout: TableLayout;
   readonly #defaults: MutexOptions;
   #closed: Promise<void> | undefined;
@@ -58,6 +61,7 @@ export class LockTable implements AsyncDisposable {
       clock: this.#clock,
       owner: owner ?? `${hostname()}#${process.pid}`,
     });
+    this.#sections = new Sections(this.#host);
   }
 
   /**
@@ -68,7 +72,7 @@ export class LockTable implements AsyncDisposable {
    */
   mutex(name: string, options: MutexOptions = {}): Mutex {
     checkName(name, this.#layout.keyPrefix);
-    return new Mutex(this.#host, name, mutexSettings(options, this.#defaults));
+    return new Mutex(this.#sections, name, mutexSettings(options, this.#defaults));
   }
 
   /**

@@ -1,6 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import { LockConfigError, LockLostError } from "./errors.js";
+import { LockConfigError, LockError, LockLostError } from "./errors.js";
 import type { Lease } from "./lease.js";
+import { LossSignal } from "./loss-signal.js";
 
 /** A lock that is held, until it is unlocked or lost. */
 export interface Lock extends AsyncDisposable {
@@ -36,14 +37,28 @@ export interface Lock extends AsyncDisposable {
   unlock(): Promise<void>;
 }
 
-/** A handle over a lease. */
+/** One section's handle over a lease, which may have served other sections before and may serve others after. */
 export class HeldLock implements Lock {
   readonly owner: string;
+  readonly acquired: Date;
   readonly #lease: Lease;
+  readonly #signal: LossSignal;
+  readonly #end: (lease: Lease) => Promise<void>;
+  #over: { readonly done: Promise<void>; readonly lost: LockLostError | undefined } | undefined;
 
-  constructor(lease: Lease, owner: string) {
-    this.#lease = lease;
-    this.owner = owner;
+  constructor(section: {
+    readonly lease: Lease;
+    readonly owner: string;
+    readonly acquired: number;
+    /** What becomes of the lease when the section is over. */
+    readonly end: (lease: Lease) => Promise<void>;
+  }) {
+    this.owner = section.owner;
+    this.acquired = new Date(section.acquired);
+    this.#lease = section.lease;
+    this.#end = section.end;
+    this.#signal = new LossSignal(() => this.#lost);
+    section.lease.begin(this.#signal);
   }
 
   get name(): string {
@@ -58,34 +73,28 @@ export class HeldLock implements Lock {
     return new Date(this.#lease.expires);
   }
 
-  get acquired(): Date {
-    return new Date(this.#lease.acquired);
-  }
-
   get signal(): AbortSignal {
-    return this.#lease.signal.signal;
+    return this.#signal.signal;
   }
 
   get held(): boolean {
-    return this.#lease.held;
+    return this.#over === undefined && this.#lease.held;
   }
 
   get remainingMs(): number {
-    return this.#lease.remainingMs;
+    return this.#over === undefined ? this.#lease.remainingMs : 0;
   }
 
   assertHeld(minRemainingMs = 0): void {
     if (!(minRemainingMs >= 0)) {
       throw new LockConfigError("minRemainingMs", minRemainingMs, "must be a number of milliseconds, 0 or more");
     }
-    const notHeld = this.#lease.notHeld();
-    if (notHeld !== undefined) throw notHeld;
+    this.#throwIfNotHeld();
     if (this.remainingMs < minRemainingMs) throw new LockLostError(this.name, this.uuid, "expired");
   }
 
   async extend(): Promise<void> {
-    const notHeld = this.#lease.notHeld();
-    if (notHeld !== undefined) throw notHeld;
+    this.#throwIfNotHeld();
     const renewal = await this.#lease.renew();
     switch (renewal.kind) {
       case "renewed":
@@ -99,20 +108,38 @@ export class HeldLock implements Lock {
     }
   }
 
-  async unlock(): Promise<void> {
-    await this.#lease.release();
+  unlock(): Promise<void> {
+    if (this.#over === undefined) {
+      const lost = this.#lost;
+      const done = this.#end(this.#lease);
+      this.#over = { done, lost };
+    }
+    return this.#over.done;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.unlock();
   }
 
   /** Lets `signal` abort ours as well, which is no loss; the answer ends that. */
   follow(signal: AbortSignal | undefined): () => void {
     if (signal === undefined) return () => undefined;
-    const follow = (): void => this.#lease.signal.abort(signal.reason);
+    const follow = (): void => this.#signal.abort(signal.reason);
     if (signal.aborted) follow();
     else signal.addEventListener("abort", follow, { once: true });
     return () => signal.removeEventListener("abort", follow);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#lease.release();
+  /** The loss of this section: one that came after its end is another's. */
+  get #lost(): LockLostError | undefined {
+    return this.#over === undefined ? this.#lease.lost : this.#over.lost;
+  }
+
+  #throwIfNotHeld(): void {
+    const lost = this.#lost;
+    if (lost !== undefined) throw lost;
+    if (this.held) return;
+    const name = JSON.stringify(this.name);
+    throw new LockError("LOCK_RELEASED", `Lock ${name} has been unlocked: take it again before you rely on it`);
   }
 }

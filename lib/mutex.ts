@@ -1,14 +1,12 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import { acquire, tryAcquire } from "./acquire.js";
-import { LockConfigError, LockStoreError } from "./errors.js";
-import type { Grant, Target } from "./grant.js";
+import { LockConfigError } from "./errors.js";
+import type { Target } from "./grant.js";
 import type { Host } from "./host.js";
-import { Lease } from "./lease.js";
-import { HeldLock, type Lock } from "./lock.js";
+import type { HeldLock, Lock } from "./lock.js";
 import type { LockData, LockInfo } from "./lock-info.js";
 import { type LockOptions, lockOptions, type MutexSettings, type TryLockOptions, tryLockOptions } from "./options.js";
+import type { Sections } from "./sections.js";
 import { Wait } from "./wait.js";
-import { withdraw } from "./withdraw.js";
 
 /** What `tryRun` did: the value of the function, or why it did not run. */
 export type TryRun<T> =
@@ -18,13 +16,15 @@ export type TryRun<T> =
 /** A named mutex. Making one sends nothing; as many as you like may have one name. */
 export class Mutex {
   readonly name: string;
+  readonly #sections: Sections;
   readonly #host: Host;
   readonly #target: Target;
 
   /** @internal Made by `LockTable.mutex()`. */
-  constructor(host: Host, name: string, settings: MutexSettings) {
+  constructor(sections: Sections, name: string, settings: MutexSettings) {
     this.name = name;
-    this.#host = host;
+    this.#sections = sections;
+    this.#host = sections.host;
     this.#target = { name, settings };
   }
 
@@ -106,15 +106,8 @@ export class Mutex {
       return result.lock;
     }
     const wait = new Wait(this.#host, this.name, { patient: true });
-    return await wait.run<HeldLock>(
-      async (deliver) => {
-        for (;;) {
-          const grant = await acquire(this.#host, this.#target, data, wait);
-          if (await this.#handOut(grant, wait, deliver)) return;
-        }
-      },
-      { signal, waitMs },
-    );
+    const request = { target: this.#target, data };
+    return await wait.run<HeldLock>((deliver) => this.#sections.serve(request, wait, deliver), { signal, waitMs });
   }
 
   /** What has to be right before anything is sent. */
@@ -124,40 +117,16 @@ export class Mutex {
   }
 
   /** One try, whose requests are repeated for a while if they get no answer. */
-  async #try(options: TryLockOptions, signal?: AbortSignal): Promise<Tried> {
+  async #try({ data }: TryLockOptions, signal?: AbortSignal): Promise<Tried> {
     const wait = new Wait(this.#host, this.name, { patient: false });
+    const request = { target: this.#target, data };
     return await wait.run<Tried>(
       async (deliver) => {
-        for (;;) {
-          const result = await tryAcquire(this.#host, this.#target, options.data, wait);
-          if (result.kind === "held") {
-            deliver({ kind: "held", wait });
-            return;
-          }
-          if (await this.#handOut(result, wait, (lock) => deliver({ kind: "granted", lock }))) return;
-          if (this.#host.clock.atMost() >= wait.until()) throw tooSlow(this.#target);
-        }
+        const taken = await this.#sections.tryServe(request, wait, (lock) => deliver({ kind: "granted", lock }));
+        if (!taken) deliver({ kind: "held", wait });
       },
       { signal, waitMs: Number.POSITIVE_INFINITY },
     );
-  }
-
-  /**
-   * Hands a lock to its caller if its lease still stands and the caller still waits; otherwise it is taken back.
-   * @returns whether it was handed out. @throws what ended the wait.
-   */
-  async #handOut(grant: Grant, wait: Wait, deliver: (lock: HeldLock) => boolean): Promise<boolean> {
-    const lease = new Lease(this.#host, this.#target, grant);
-    if ((await lease.secure(grant)) && !wait.enough.aborted) {
-      lease.keep();
-      if (deliver(new HeldLock(lease, this.#host.owner))) return true;
-      this.#host.detach(lease.release());
-    } else {
-      const { uuid } = lease;
-      this.#host.detach(withdraw(this.#host, this.#target, { ...grant, uuid }, { certain: true }));
-    }
-    wait.throwIfEnough();
-    return false;
   }
 }
 
@@ -181,11 +150,4 @@ async function runUnder<T>(lock: HeldLock, fn: (lock: Lock) => T | Promise<T>, s
 
 function checkFunction(fn: unknown): void {
   if (typeof fn !== "function") throw new LockConfigError("fn", fn, "must be the function to run under the lock");
-}
-
-function tooSlow({ name, settings }: Target): LockStoreError {
-  return new LockStoreError(
-    `Lock ${JSON.stringify(name)}: the table's answers take longer than a lease of ${settings.ttlMs} ms lasts; raise ttlMs`,
-    { transient: true },
-  );
 }

@@ -27,6 +27,11 @@ export interface MutexOptions {
   readonly waitMs?: number | undefined;
   /** The pause between two looks at a held lock, which grows from one to the other. Default 50 to 400. */
   readonly poll?: { readonly minMs?: number | undefined; readonly maxMs?: number | undefined } | undefined;
+  /**
+   * How long one process may pass a lock among its own callers before it looks whether another host waits for it.
+   * Default 500, or `ttlMs` if that is less.
+   */
+  readonly handOverMs?: number | undefined;
   /** How long a release is tried. Default 5 000, and never longer than the lease has left. */
   readonly releaseWithinMs?: number | undefined;
   /**
@@ -98,6 +103,7 @@ export interface MutexSettings {
   readonly maxHoldMs: number;
   readonly waitMs: number;
   readonly poll: { readonly minMs: number; readonly maxMs: number };
+  readonly handOverMs: number;
   readonly releaseWithinMs: number;
   readonly takeover: "expired" | "unchanged";
 }
@@ -152,6 +158,7 @@ const mutexShape = {
     .object({ minMs: duration(1).optional(), maxMs: duration(1).optional() })
     .strict()
     .optional(),
+  handOverMs: duration(1).optional(),
   releaseWithinMs: duration(1).optional(),
   takeover: z
     .enum(["expired", "unchanged"], { errorMap: () => ({ message: 'must be "expired" or "unchanged"' }) })
@@ -257,6 +264,7 @@ export function mutexSettings(options: MutexOptions, defaults: MutexOptions = {}
     maxHoldMs: options.maxHoldMs ?? defaults.maxHoldMs ?? Number.POSITIVE_INFINITY,
     waitMs: options.waitMs ?? defaults.waitMs ?? Number.POSITIVE_INFINITY,
     poll: pollOf(options, defaults),
+    handOverMs: options.handOverMs ?? defaults.handOverMs ?? Math.min(ttlMs, 500),
     releaseWithinMs: options.releaseWithinMs ?? defaults.releaseWithinMs ?? 5_000,
     takeover: options.takeover ?? defaults.takeover ?? "expired",
   };

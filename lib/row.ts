@@ -13,6 +13,11 @@ export function isKept(row: Row): boolean {
   return row.fence !== undefined || row.tick !== undefined;
 }
 
+/** Whether another host says that it waits for the lock. A hint: without bounds it is believed. */
+export function isWanted(row: Row, bounds: Bounds | undefined): boolean {
+  return row.wanted !== undefined && (bounds === undefined || row.wanted > bounds.earliest);
+}
+
 /** Whether a take under these terms would replace the row. The same truth table as the store's conditions. */
 export function admits(terms: Terms, row: Row): boolean {
   if (isKept(row) && !terms.kept) return false;

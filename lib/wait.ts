@@ -24,6 +24,7 @@ export class Wait {
   readonly #patient: boolean;
   #answered = false;
   #inTheWay: Row | undefined;
+  #localHolder: (() => LockInfo | undefined) | undefined;
   #lastFailure: unknown;
 
   constructor(host: Host, name: string, { patient }: { readonly patient: boolean }) {
@@ -53,6 +54,11 @@ export class Wait {
   /** Notes the row that is in the way. */
   saw(row: Row): void {
     this.#inTheWay = row;
+  }
+
+  /** Somebody of this process is in the way, who can be asked for it later. */
+  sawLocally(holder: () => LockInfo | undefined): void {
+    this.#localHolder = holder;
   }
 
   /** Sends a request until it is answered, within the bounds of this call and `until`. */
@@ -118,7 +124,7 @@ export class Wait {
 
   /** Who is in the way, as last seen. */
   get holder(): LockInfo | undefined {
-    return this.#inTheWay === undefined ? undefined : infoOf(this.#inTheWay);
+    return this.#inTheWay === undefined ? this.#localHolder?.() : infoOf(this.#inTheWay);
   }
 
   timeout(): LockTimeoutError {

@@ -1,0 +1,202 @@
+import { acquire, tryAcquire } from "./acquire.js";
+import { LockStoreError } from "./errors.js";
+import type { Grant, Target } from "./grant.js";
+import type { Host } from "./host.js";
+import { Lease } from "./lease.js";
+import { LocalQueue } from "./local-queue.js";
+import { HeldLock } from "./lock.js";
+import type { LockData, LockInfo } from "./lock-info.js";
+import { bounded } from "./retry.js";
+import { isWanted } from "./row.js";
+import { attemptMs } from "./stamp.js";
+import type { Wait } from "./wait.js";
+import { withdraw } from "./withdraw.js";
+
+/** What a section wants of its lock. */
+export interface Request {
+  readonly target: Target;
+  readonly data: LockData | undefined;
+}
+
+/** Gives the caller its lock; false if the caller has had another answer in between. */
+type Deliver = (lock: HeldLock) => boolean;
+
+/** How many of the longest polls a process stands back for, after it found that another host waits. */
+const STAND_BACK_POLLS = 2;
+
+/**
+ * Gives the sections of this process their locks: through the local queue of the name, either with a lease that the
+ * section before passed on, which takes no request, or with one that is taken from the table.
+ *
+ * So that other hosts get their turn, a passed lease is looked at every `handOverMs`: if another host has marked its
+ * row as wanted, it is released, and this process stands back for a moment.
+ */
+export class Sections {
+  readonly host: Host;
+  readonly #queues = new Map<string, LocalQueue<Lease>>();
+  /** When a lease was taken or last looked at for a mark, on `atLeast`. */
+  readonly #lookedAt = new WeakMap<Lease, number>();
+
+  constructor(host: Host) {
+    this.host = host;
+  }
+
+  /** Waits for a lock and delivers it. @throws what ended the wait. */
+  async serve(request: Request, wait: Wait, deliver: Deliver): Promise<void> {
+    const { target } = request;
+    const queue = this.#queue(target.name);
+    try {
+      for (;;) {
+        const turn = await queue.turn(wait, (lease) => fits(lease, request), wait.enough);
+        if (turn.kind === "lease") {
+          if (turn.lease.held && this.#hand(turn.lease, deliver)) return;
+          // Nobody waits for it any more, or it was lost on the way: it goes on to the next, or back.
+          this.host.detach(this.#end(turn.lease));
+          wait.throwIfEnough();
+          continue;
+        }
+        if (turn.standBack) await this.#standBack(target, wait);
+        for (;;) {
+          const grant = await acquire(this.host, target, request.data, wait);
+          if (await this.#handOut(grant, request, wait, deliver)) return;
+        }
+      }
+    } finally {
+      queue.vacate(wait);
+      this.#tidy(target.name);
+    }
+  }
+
+  /** One try. @returns whether a lock was delivered; if not, the wait knows who is in the way. */
+  async tryServe(request: Request, wait: Wait, deliver: Deliver): Promise<boolean> {
+    const { target } = request;
+    const queue = this.#queue(target.name);
+    if (!queue.tryTurn(wait)) {
+      wait.sawLocally(() => infoOfOccupant(queue.occupant, this.host.owner));
+      return false;
+    }
+    try {
+      for (;;) {
+        const result = await tryAcquire(this.host, target, request.data, wait);
+        if (result.kind === "held") return false;
+        if (await this.#handOut(result, request, wait, deliver)) return true;
+        if (this.host.clock.atMost() >= wait.until()) throw tooSlow(target);
+      }
+    } finally {
+      queue.vacate(wait);
+      this.#tidy(target.name);
+    }
+  }
+
+  /**
+   * Delivers a lock that was taken, if its lease still stands and the caller still waits; otherwise it is taken back.
+   * @returns whether it was delivered. @throws what ended the wait.
+   */
+  async #handOut(grant: Grant, { target }: Request, wait: Wait, deliver: Deliver): Promise<boolean> {
+    const lease = new Lease(this.host, target, grant);
+    if ((await lease.secure(grant)) && !wait.enough.aborted) {
+      const queue = this.#queue(target.name);
+      queue.settle(wait, lease);
+      this.#lookedAt.set(lease, this.host.clock.atLeast());
+      // A section that runs on a lost lease is in nobody's way but its own.
+      lease.keep(() => this.#leave(lease));
+      if (this.#hand(lease, deliver)) return true;
+      this.host.detach(this.#end(lease));
+    } else {
+      const { uuid } = lease;
+      this.host.detach(withdraw(this.host, target, { ...grant, uuid }, { certain: true }));
+    }
+    wait.throwIfEnough();
+    return false;
+  }
+
+  #hand(lease: Lease, deliver: Deliver): boolean {
+    const bounds = this.host.clock.wall();
+    const acquired = bounds === undefined ? lease.acquired : (bounds.earliest + bounds.latest) / 2;
+    return deliver(new HeldLock({ lease, owner: this.host.owner, acquired, end: (ended) => this.#end(ended) }));
+  }
+
+  /** A section is over: its lease goes to the next of this process, or back to the table. */
+  async #end(lease: Lease): Promise<void> {
+    const queue = this.#queue(lease.name);
+    let standBack = false;
+    if (lease.held && queue.canPass(lease)) {
+      standBack = await this.#isWantedElsewhere(lease);
+      const stands = lease.held && (!lease.isHalfGone || (await lease.renew()).kind === "renewed");
+      if (!standBack && stands && lease.held && queue.pass(lease)) return;
+    }
+    try {
+      await lease.release();
+    } finally {
+      this.#leave(lease, standBack);
+    }
+  }
+
+  /** One look at the row every `handOverMs`: half a read unit, and nothing where no lease is passed on. */
+  async #isWantedElsewhere(lease: Lease): Promise<boolean> {
+    const { clock, store } = this.host;
+    const now = clock.atLeast();
+    if (now - (this.#lookedAt.get(lease) ?? now) < lease.settings.handOverMs) return false;
+    this.#lookedAt.set(lease, now);
+    try {
+      const row = await bounded(clock, attemptMs(lease.settings.ttlMs), (signal) =>
+        store.read(lease.name, { consistent: false }, signal),
+      );
+      return row !== undefined && isWanted(row, clock.wall());
+    } catch {
+      // Whether somebody waits is not known; the lease is, and its renewals tell when the table is out of reach.
+      return false;
+    }
+  }
+
+  async #standBack({ settings }: Target, wait: Wait): Promise<void> {
+    await this.host.clock.sleep(STAND_BACK_POLLS * settings.poll.maxMs, wait.enough);
+  }
+
+  #leave(lease: Lease, standBack = false): void {
+    this.#queues.get(lease.name)?.vacate(lease, { standBack });
+    this.#tidy(lease.name);
+  }
+
+  #queue(name: string): LocalQueue<Lease> {
+    const existing = this.#queues.get(name);
+    if (existing !== undefined) return existing;
+    const queue = new LocalQueue<Lease>();
+    this.#queues.set(name, queue);
+    return queue;
+  }
+
+  /** A queue that nobody stands in is forgotten. */
+  #tidy(name: string): void {
+    if (this.#queues.get(name)?.occupant === undefined) this.#queues.delete(name);
+  }
+}
+
+/** Whether a section may run on a lease that another took: it would keep it in the same way, and with no data of its own. */
+function fits(lease: Lease, { target, data }: Request): boolean {
+  if (data !== undefined || lease.data !== undefined) return false;
+  const [ours, its] = [target.settings, lease.settings];
+  return (
+    ours.ttlMs === its.ttlMs &&
+    ours.renewEveryMs === its.renewEveryMs &&
+    ours.safetyMarginMs === its.safetyMarginMs &&
+    ours.autoRenew === its.autoRenew &&
+    ours.maxHoldMs === its.maxHoldMs &&
+    ours.releaseWithinMs === its.releaseWithinMs &&
+    ours.handOverMs === its.handOverMs
+  );
+}
+
+function infoOfOccupant(occupant: object | undefined, owner: string): LockInfo | undefined {
+  if (!(occupant instanceof Lease)) return undefined;
+  const { name, uuid, data } = occupant;
+  const { ttlMs } = occupant.settings;
+  return { name, uuid, owner, acquired: new Date(occupant.acquired), expires: new Date(occupant.expires), ttlMs, data };
+}
+
+function tooSlow({ name, settings }: Target): LockStoreError {
+  return new LockStoreError(
+    `Lock ${JSON.stringify(name)}: the table's answers take longer than a lease of ${settings.ttlMs} ms lasts; raise ttlMs`,
+    { transient: true },
+  );
+}
