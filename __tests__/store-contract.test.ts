@@ -1,0 +1,259 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { LockConfigError, LockStoreError } from "../lib/errors.js";
+import type { Row, Sighting, Terms, WriteOutcome } from "../lib/store.js";
+import { claimWith, EARLIEST, FOREIGN, NOTHING_ELSE, rowWith, TAKES, UNSTORABLE } from "./support/store-cases.js";
+import { memorySubject, type Subject, tableSubject } from "./support/store-subjects.js";
+import { testClient } from "./support/table.js";
+
+const client = testClient();
+
+const SUBJECTS: readonly (readonly [string, () => Promise<Subject>])[] = [
+  ["in memory", memorySubject],
+  ["in a table with a sort key", () => tableSubject(client, {})],
+  ["in a table without one", () => tableSubject(client, { keys: { sort: null } })],
+  [
+    "in an application's table, under reserved words and a prefix",
+    () => tableSubject(client, { keys: { partition: "key", sort: "order", ttl: "ttl" }, keyPrefix: "lock#" }),
+  ],
+];
+
+const forever = new AbortController().signal;
+const CONSISTENT = { consistent: true };
+const GONE: WriteOutcome = { kind: "refused", row: undefined, retried: false };
+
+describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
+  let subject: Subject;
+
+  beforeAll(async () => {
+    subject = await subjectOf();
+  });
+  afterAll(() => subject.end());
+
+  const store = () => subject.store;
+  const read = (name: string) => subject.store.read(name, CONSISTENT, forever);
+  const plant = async (differences: Partial<Row>): Promise<Row> => {
+    const row = rowWith(differences);
+    await subject.plant(row);
+    return row;
+  };
+
+  describe.each([false, true])("taking, with kept: %s", (kept) => {
+    const terms = (more: Partial<Terms> = {}): Terms => ({ earliest: EARLIEST, kept, ...more });
+
+    test("a lock without a row is granted, and the row is the claim", async () => {
+      const claim = claimWith({ data: { job: "report" } });
+      expect(await store().take(claim, terms({ earliest: 1 }), forever)).toEqual({ kind: "granted" });
+      expect(await read(claim.name)).toEqual({ ...NOTHING_ELSE, ...claim });
+    });
+
+    test("a row is taken if, and only if, no holder is behind it and a put would wipe out nothing", async () => {
+      for (const { row: differences, unchanged, free } of TAKES) {
+        const row = await plant(differences);
+        const claim = claimWith({ name: row.name });
+        const outcome = await store().take(claim, terms({ unchanged }), forever);
+        const expected = free === "yes" || (free === "if kept" && kept);
+        expect({ differences, unchanged, outcome }).toEqual({
+          differences,
+          unchanged,
+          outcome: expected ? { kind: "granted" } : { kind: "held", row },
+        });
+        const { fence, tick } = row;
+        expect(await read(row.name)).toEqual(expected ? { ...NOTHING_ELSE, ...claim, fence, tick } : row);
+      }
+    });
+
+    test("without a clock to trust, a lease that is long over is not free", async () => {
+      const row = await plant({ expires: 1 });
+      const outcome = await store().take(claimWith({ name: row.name }), terms({ earliest: 1 }), forever);
+      expect(outcome).toEqual({ kind: "held", row });
+    });
+
+    test("a second copy of a claim is refused by the row that the first one wrote", async () => {
+      const claim = claimWith({});
+      await store().take(claim, terms(), forever);
+      const outcome = await store().take(claim, terms(), forever);
+      expect(outcome).toMatchObject({ kind: "held", row: { uuid: claim.uuid, expires: claim.expires } });
+    });
+
+    test("a late copy of a claim leaves the renewed row as it is", async () => {
+      const claim = claimWith({});
+      await store().take(claim, terms(), forever);
+      await store().renew({ name: claim.name, uuid: claim.uuid, expires: claim.expires + 1 }, forever);
+      await store().take(claim, terms(), forever);
+      expect((await read(claim.name))?.expires).toBe(claim.expires + 1);
+    });
+
+    test("a hint that somebody waits, and data, are those of one holder", async () => {
+      const row = await plant({ expires: EARLIEST - 1, wanted: EARLIEST, data: { of: "the last holder" } });
+      await store().take(claimWith({ name: row.name }), terms(), forever);
+      expect(await read(row.name)).toMatchObject({ wanted: undefined, data: undefined });
+    });
+  });
+
+  describe("renewing", () => {
+    test.each<readonly [string, Partial<Row>, "applied" | "refused"]>([
+      ["an earlier stamp is moved forward", { expires: 99 }, "applied"],
+      ["the very stamp is refused, so that a copy shows", { expires: 100 }, "refused"],
+      ["a later stamp is never moved back", { expires: 101 }, "refused"],
+      ["another holder's row is refused", { uuid: "another", expires: 99 }, "refused"],
+      ["a row without a holder is refused", { uuid: undefined, expires: 99 }, "refused"],
+      ["a row that remembers something is renewed as well", { expires: 99, fence: 7n, tick: 8 }, "applied"],
+    ])("%s", async (_case, differences, kind) => {
+      const row = await plant({ uuid: "mine", data: { a: 1 }, wanted: 5, ...differences });
+      const outcome = await store().renew({ name: row.name, uuid: "mine", expires: 100 }, forever);
+      expect(outcome).toEqual(kind === "applied" ? { kind } : { kind, row, retried: false });
+      expect(await read(row.name)).toEqual(kind === "applied" ? { ...row, expires: 100 } : row);
+    });
+
+    test("data replaces the data that was there", async () => {
+      const row = await plant({ uuid: "mine", expires: 99, data: { a: 1, b: 2 } });
+      await store().renew({ name: row.name, uuid: "mine", expires: 100, data: { a: 3 } }, forever);
+      expect(await read(row.name)).toEqual({ ...row, expires: 100, data: { a: 3 } });
+    });
+
+    test("no row is made where there is none", async () => {
+      const name = randomUUID();
+      expect(await store().renew({ name, uuid: "mine", expires: 100 }, forever)).toEqual(GONE);
+      expect(await read(name)).toBeUndefined();
+    });
+  });
+
+  describe("correcting a stamp", () => {
+    const to: Sighting = { uuid: "fresh", expires: 50 };
+
+    test.each<readonly [string, Partial<Row>, "applied" | "refused"]>([
+      ["the exact lease is replaced, backwards too", {}, "applied"],
+      ["a lease that was renewed since is left alone", { expires: 101 }, "refused"],
+      ["a lease with an earlier stamp is left alone", { expires: 99 }, "refused"],
+      ["another holder's lease is left alone", { uuid: "another" }, "refused"],
+      ["a row without a holder is left alone", { uuid: undefined }, "refused"],
+    ])("%s", async (_case, differences, kind) => {
+      const row = await plant({ uuid: "mine", expires: 100, ...differences });
+      const outcome = await store().restamp(row.name, { uuid: "mine", expires: 100 }, to, forever);
+      expect(outcome).toEqual(kind === "applied" ? { kind } : { kind, row, retried: false });
+      expect(await read(row.name)).toEqual(kind === "applied" ? { ...row, ...to } : row);
+    });
+
+    test("no row is made where there is none", async () => {
+      const name = randomUUID();
+      expect(await store().restamp(name, { uuid: "mine", expires: 100 }, to, forever)).toEqual(GONE);
+      expect(await read(name)).toBeUndefined();
+    });
+  });
+
+  describe("releasing", () => {
+    test("the holder's row is removed, whatever its stamp", async () => {
+      const { name } = await plant({ uuid: "mine" });
+      expect(await store().release(name, "mine", { kept: false }, forever)).toEqual({ kind: "applied" });
+      expect(await read(name)).toBeUndefined();
+    });
+
+    test("a kept row stays, free, with what it remembers", async () => {
+      const row = await plant({ uuid: "mine", fence: 41n, tick: 42, wanted: 5 });
+      expect(await store().release(row.name, "mine", { kept: true }, forever)).toEqual({ kind: "applied" });
+      expect(await read(row.name)).toEqual({ ...row, uuid: undefined, expires: 0, wanted: undefined });
+      const again = await store().take(claimWith({ name: row.name }), { earliest: 1, kept: true }, forever);
+      expect(again).toEqual({ kind: "granted" });
+    });
+
+    test.each([false, true])("another holder's row is left alone, with kept: %s", async (kept) => {
+      const row = await plant({ uuid: "another" });
+      const outcome = await store().release(row.name, "mine", { kept }, forever);
+      expect(outcome).toEqual({ kind: "refused", row, retried: false });
+      expect(await read(row.name)).toEqual(row);
+    });
+
+    test.each([false, true])("a row that is free already is left alone, with kept: %s", async (kept) => {
+      const row = await plant({ uuid: undefined, expires: 0, fence: 1n });
+      expect(await store().release(row.name, "mine", { kept }, forever)).toMatchObject({ kind: "refused", row });
+      expect(await read(row.name)).toEqual(row);
+    });
+
+    test.each([false, true])("no row is made where there is none, with kept: %s", async (kept) => {
+      const name = randomUUID();
+      expect(await store().release(name, "mine", { kept }, forever)).toEqual(GONE);
+      expect(await read(name)).toBeUndefined();
+    });
+  });
+
+  describe("an item of somebody else's", () => {
+    test.each(FOREIGN)("%s is shown, and no operation touches it", async (_case, attributes) => {
+      const name = randomUUID();
+      await subject.plantForeign(name, attributes);
+      const claim = claimWith({ name });
+      const seen = { uuid: "theirs", expires: 5 };
+      const operations: readonly (() => Promise<unknown>)[] = [
+        () => store().take(claim, { earliest: EARLIEST, kept: false }, forever),
+        () => store().take(claim, { earliest: EARLIEST, kept: true }, forever),
+        () => store().take(claim, { earliest: EARLIEST, kept: false, unchanged: seen }, forever),
+        () => store().take(claim, { earliest: EARLIEST, kept: true, unchanged: seen }, forever),
+        () => store().read(name, CONSISTENT, forever),
+        () => store().renew({ name, uuid: "ours", expires: EARLIEST }, forever),
+        () => store().restamp(name, { uuid: "ours", expires: 5 }, { uuid: "fresh", expires: 6 }, forever),
+        () => store().release(name, "ours", { kept: false }, forever),
+        () => store().release(name, "ours", { kept: true }, forever),
+      ];
+      for (const operation of operations) {
+        const error = await operation().catch((thrown: unknown) => thrown);
+        expect(error).toBeInstanceOf(LockStoreError);
+        expect(error).toMatchObject({ transient: false, message: expect.stringContaining('"mark":{"S":"their own"}') });
+        expect(await subject.foreign(name)).toEqual(attributes);
+      }
+    });
+  });
+
+  describe("the caller's data", () => {
+    test("what DynamoDB can store comes back as it was", async () => {
+      const data = {
+        text: "ünïcode 🔒",
+        empty: "",
+        whole: Number.MAX_SAFE_INTEGER,
+        fraction: -0.125,
+        small: 1e-130,
+        big: 12345678901234567890123456789012345678n,
+        yes: true,
+        nothing: null,
+        bytes: new Uint8Array([0, 255]),
+        list: [1, ["two"], { three: 3 }],
+        map: { name: "a reserved word", "with.dot": 1 },
+        words: new Set(["a", ""]),
+        numbers: new Set([1, 2.5]),
+      };
+      const claim = claimWith({ data });
+      store().admit(data);
+      await store().take(claim, { earliest: 1, kept: false }, forever);
+      expect((await read(claim.name))?.data).toEqual(data);
+    });
+
+    test.each(UNSTORABLE)("%s is refused by its path, and nothing is written", async (_case, data, path) => {
+      const row = await plant({ uuid: "mine", expires: 99 });
+      const claim = claimWith({ data });
+      const refused = { name: "LockConfigError", code: "LOCK_CONFIG", option: path };
+      expect(() => store().admit(data)).toThrow(expect.objectContaining(refused));
+      expect(() => store().admit(data)).toThrow(LockConfigError);
+      for (const kept of [false, true]) {
+        await expect(store().take(claim, { earliest: 1, kept }, forever)).rejects.toMatchObject(refused);
+      }
+      expect(await read(claim.name)).toBeUndefined();
+      const renewal = { name: row.name, uuid: "mine", expires: 100, data };
+      await expect(store().renew(renewal, forever)).rejects.toMatchObject(refused);
+      expect(await read(row.name)).toEqual(row);
+    });
+
+    test("no data is no trouble", () => {
+      expect(() => store().admit(undefined)).not.toThrow();
+      expect(() => store().admit({})).not.toThrow();
+    });
+  });
+
+  test("a request that was given up beforehand changes nothing", async () => {
+    const claim = claimWith({});
+    const error = await store()
+      .take(claim, { earliest: 1, kept: false }, AbortSignal.abort())
+      .catch((e: unknown) => e);
+    expect(error).toBeInstanceOf(LockStoreError);
+    expect(error).toMatchObject({ transient: true, answered: false });
+    expect(await read(claim.name)).toBeUndefined();
+  });
+});

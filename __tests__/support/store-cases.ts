@@ -1,0 +1,146 @@
+import { randomUUID } from "node:crypto";
+import type { Claim, Row, Sighting } from "../../lib/store.js";
+import type { Attributes } from "./store-subjects.js";
+
+/** What every take of {@link TAKES} trusts to be over if it is earlier. */
+export const EARLIEST = 1_000_000;
+
+/** What a fresh row does not have. */
+export const NOTHING_ELSE = { wanted: undefined, fence: undefined, tick: undefined };
+
+/** A row whose lease runs. */
+export function rowWith(differences: Partial<Row>): Row {
+  return {
+    name: randomUUID(),
+    uuid: "theirs",
+    expires: EARLIEST + 1,
+    ttlMs: 30_000,
+    owner: "host#1",
+    acquired: EARLIEST - 5,
+    data: undefined,
+    ...NOTHING_ELSE,
+    ...differences,
+  };
+}
+
+export function claimWith(differences: Partial<Claim>): Claim {
+  return {
+    name: randomUUID(),
+    uuid: randomUUID(),
+    expires: EARLIEST + 30_000,
+    ttlMs: 30_000,
+    owner: "host#2",
+    acquired: EARLIEST,
+    data: undefined,
+    ...differences,
+  };
+}
+
+/** The truth table of a take, row by row. */
+export const TAKES: readonly {
+  readonly row: Partial<Row>;
+  readonly unchanged?: Sighting;
+  readonly free: "yes" | "no" | "if kept";
+}[] = [
+  { row: { expires: EARLIEST - 1 }, free: "yes" },
+  { row: { expires: EARLIEST }, free: "no" },
+  { row: { expires: EARLIEST + 1 }, free: "no" },
+  // Parked: nobody holds it, and it is not free either.
+  { row: { uuid: undefined, expires: EARLIEST - 1 }, free: "yes" },
+  { row: { uuid: undefined, expires: EARLIEST + 1 }, free: "no" },
+  // Kept.
+  { row: { uuid: undefined, expires: 0, fence: 3n }, free: "if kept" },
+  { row: { uuid: undefined, expires: 0, tick: 4 }, free: "if kept" },
+  { row: { expires: EARLIEST - 1, fence: 2n ** 80n }, free: "if kept" },
+  { row: { expires: EARLIEST - 1, tick: 4 }, free: "if kept" },
+  { row: { expires: EARLIEST + 1, fence: 3n }, free: "no" },
+  { row: { expires: EARLIEST + 1, tick: 4 }, free: "no" },
+  // Watched.
+  { row: { expires: EARLIEST + 1 }, unchanged: { uuid: "theirs", expires: EARLIEST + 1 }, free: "yes" },
+  { row: { expires: EARLIEST + 2 }, unchanged: { uuid: "theirs", expires: EARLIEST + 1 }, free: "no" },
+  { row: { expires: EARLIEST }, unchanged: { uuid: "theirs", expires: EARLIEST + 1 }, free: "no" },
+  { row: { expires: EARLIEST + 1 }, unchanged: { uuid: "others", expires: EARLIEST + 1 }, free: "no" },
+  {
+    row: { uuid: undefined, expires: EARLIEST + 1 },
+    unchanged: { uuid: "theirs", expires: EARLIEST + 1 },
+    free: "no",
+  },
+  {
+    row: { expires: EARLIEST + 1, fence: 3n },
+    unchanged: { uuid: "theirs", expires: EARLIEST + 1 },
+    free: "if kept",
+  },
+  { row: { expires: EARLIEST - 1 }, unchanged: { uuid: "others", expires: 1 }, free: "yes" },
+];
+
+/** What a row of ours would have, less one thing: each of them, and a stamp that is over. */
+const OURS: Attributes = {
+  format: { N: "1" },
+  uuid: { S: "theirs" },
+  expires: { N: "5" },
+  ttlMs: { N: "5" },
+  owner: { S: "them" },
+  acquired: { N: "5" },
+  mark: { S: "their own" },
+};
+
+function without(attribute: string): Attributes {
+  return Object.fromEntries(Object.entries(OURS).filter(([name]) => name !== attribute));
+}
+
+/** Items under a lock's key that are not a lock's row, and would be over if they were. */
+export const FOREIGN: readonly (readonly [string, Attributes])[] = [
+  ["without any attribute of ours", { mark: { S: "their own" } }],
+  ["without a format", without("format")],
+  ["in another format", { ...OURS, format: { N: "2" } }],
+  ["with a format that is no number", { ...OURS, format: { S: "1" } }],
+  ["without a stamp", without("expires")],
+  ["with a stamp that is no number", { ...OURS, expires: { S: "5" } }],
+  ["without a ttl", without("ttlMs")],
+  ["with a ttl that is no number", { ...OURS, ttlMs: { S: "5" } }],
+  ["without an owner", without("owner")],
+  ["with an owner that is no string", { ...OURS, owner: { N: "5" } }],
+  ["without a date", without("acquired")],
+  ["with a uuid that is no string", { ...OURS, uuid: { N: "5" } }],
+];
+
+class Report {
+  readonly title = "of a class";
+}
+
+function circle(): Record<string, unknown> {
+  const start: Record<string, unknown> = {};
+  start.middle = [start];
+  return start;
+}
+
+/** `levels` maps inside one another, `data` included. */
+function nested(levels: number): Record<string, unknown> {
+  return levels === 1 ? { a: "leaf" } : { a: nested(levels - 1) };
+}
+
+/** What DynamoDB cannot store, and the path by which it is refused. */
+export const UNSTORABLE: readonly (readonly [string, Record<string, unknown>, string])[] = [
+  ["undefined", { a: [undefined] }, "data.a.0"],
+  ["a hole in an array", { a: new Array(2) }, "data.a.0"],
+  ["a function", { a: { b: () => 1 } }, "data.a.b"],
+  ["a symbol", { a: Symbol("s") }, "data.a"],
+  ["NaN", { a: Number.NaN }, "data.a"],
+  ["an infinite number", { a: [Number.NEGATIVE_INFINITY] }, "data.a.0"],
+  ["a number that is too great", { a: 1e126 }, "data.a"],
+  ["a number that is too small", { a: -9e-131 }, "data.a"],
+  ["a bigint of 39 digits", { a: 10n ** 38n + 1n }, "data.a"],
+  ["a bigint that is too great", { a: -(10n ** 126n) }, "data.a"],
+  ["a date", { a: { at: new Date(0) } }, "data.a.at"],
+  ["an object of a class", { a: new Report() }, "data.a"],
+  ["a Map", { a: new Map() }, "data.a"],
+  ["an object that contains itself", circle(), "data.middle.0"],
+  ["an empty set", { a: new Set() }, "data.a"],
+  ["a mixed set", { a: new Set([1, "1"]) }, "data.a"],
+  ["a set with the same number twice", { a: new Set<unknown>([1, 1n]) }, "data.a"],
+  ["a set of objects", { a: new Set([{}]) }, "data.a"],
+  ["a property without a name", { a: { "": 1 } }, "data.a"],
+  ["nesting deeper than DynamoDB's", nested(32), `data${".a".repeat(31)}`],
+  ["more than an item may hold", { a: "x".repeat(400 * 1_024) }, "data"],
+  ["an array in the place of data", [] as unknown as Record<string, unknown>, "data"],
+];
