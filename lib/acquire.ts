@@ -2,15 +2,18 @@ import { publish } from "./diagnostics.js";
 import type { Grant, Target } from "./grant.js";
 import type { Host } from "./host.js";
 import type { LockData } from "./lock-info.js";
-import { isTransient } from "./retry.js";
-import { admits, earliestOf } from "./row.js";
+import { bounded, isTransient } from "./retry.js";
+import { admits, earliestOf, isWanted } from "./row.js";
 import { attemptMs, stampNow } from "./stamp.js";
-import type { Claim, Row, Terms } from "./store.js";
+import type { Claim, Row, TakeOutcome, Terms } from "./store.js";
 import type { Wait } from "./wait.js";
 import { withdraw } from "./withdraw.js";
 
 /** How long one look at a row may take. */
 const READ_MS = 3_000;
+
+/** For how long a waiter's mark on a row counts. */
+const WANTED_FOR_MS = 60_000;
 
 /** How many writes one try may take: for the time, for a kept row, and for the lock. */
 const MOST_TRIES = 3;
@@ -63,6 +66,7 @@ async function watch(host: Host, target: Target, first: Row, wait: Wait): Promis
   const { minMs, maxMs } = target.settings.poll;
   let interval = minMs;
   let row = first;
+  let marked: string | undefined;
   while (!looksFree(host, target, row)) {
     wait.throwIfEnough();
     wait.saw(row);
@@ -73,6 +77,11 @@ async function watch(host: Host, target: Target, first: Row, wait: Wait): Promis
     );
     host.observations.note(target.name, next);
     if (next === undefined) return;
+    // Not at the first look: a section that ends within a poll needs no hint.
+    if (next.uuid === row.uuid && next.uuid !== marked) {
+      marked = next.uuid;
+      await mark(host, target, next, wait);
+    }
     // A new holder may be a quick one.
     interval = next.uuid === row.uuid ? Math.min(maxMs, interval * 1.5) : minMs;
     row = next;
@@ -100,7 +109,7 @@ async function claim(host: Host, target: Target, data: LockData | undefined, wai
       // Our own uuid refuses us: an earlier copy of this claim was applied and its reply lost. The lock is ours.
       if (outcome.kind === "granted" || outcome.row.uuid === claim.uuid) {
         host.observations.note(target.name, undefined);
-        announce(host, target, grant, wait);
+        announce(host, target, grant, wait, outcome, terms);
         return grant;
       }
       host.observations.note(target.name, outcome.row);
@@ -155,12 +164,29 @@ function untilFree(host: Host, target: Target, row: Row): number {
   return bounds === undefined ? unchanged : Math.min(unchanged, row.expires + 1 - bounds.earliest);
 }
 
-function announce(host: Host, target: Target, grant: Grant, wait: Wait): void {
-  publish("dynamutex:acquired", {
-    name: target.name,
-    uuid: grant.uuid,
-    owner: host.owner,
-    waitedMs: wait.waitedMs,
-    takeover: undefined,
-  });
+/**
+ * Says once on a holder's row that somebody waits for it, so that its process does not go on passing it among its own.
+ * A hint: that it was not written is no reason to stop waiting.
+ */
+async function mark(host: Host, target: Target, row: Row, wait: Wait): Promise<void> {
+  const bounds = host.clock.wall();
+  if (row.uuid === undefined || bounds === undefined || isWanted(row, bounds)) return;
+  const { name, uuid } = { name: target.name, uuid: row.uuid };
+  const until = Math.ceil(bounds.latest + Math.min(WANTED_FOR_MS, wait.remainingMs));
+  await bounded(host.clock, READ_MS, (signal) => host.store.want(name, uuid, until, signal)).catch((cause) =>
+    publish("dynamutex:wait-failed", { name, cause }),
+  );
+}
+
+function announce(host: Host, target: Target, grant: Grant, wait: Wait, outcome: TakeOutcome, terms: Terms): void {
+  const { name } = target;
+  const { uuid } = grant;
+  const takeover = outcome.kind === "granted" ? takeoverOf(outcome.replaced, terms) : undefined;
+  publish("dynamutex:acquired", { name, uuid, owner: host.owner, waitedMs: wait.waitedMs, takeover });
+}
+
+/** By which rule the row of a holder that was gone was taken; undefined where nobody's was. */
+function takeoverOf(replaced: Row | undefined, terms: Terms): "expired" | "unchanged" | undefined {
+  if (replaced?.uuid === undefined) return undefined;
+  return replaced.expires < terms.earliest ? "expired" : "unchanged";
 }

@@ -48,7 +48,8 @@ export interface Terms {
 }
 
 export type TakeOutcome =
-  | { readonly kind: "granted" }
+  /** Taken, from the row that was there, if there was one. */
+  | { readonly kind: "granted"; readonly replaced: Row | undefined }
   /** The row that refused, which may carry our own uuid: then an earlier copy of this very claim was applied. */
   | { readonly kind: "held"; readonly row: Row };
 
@@ -94,6 +95,12 @@ export interface Store {
 
   /** Removes the row where the uuid matches; a kept row stays, free. */
   release(name: string, uuid: string, options: { readonly kept: boolean }, signal: AbortSignal): Promise<WriteOutcome>;
+
+  /**
+   * Says on a holder's row that another host waits for it, until `until`. A hint: where the uuid no longer holds,
+   * nothing happens.
+   */
+  want(name: string, uuid: string, until: number, signal: AbortSignal): Promise<WriteOutcome>;
 
   /** Ends what the store opened itself. */
   close(): void;

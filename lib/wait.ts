@@ -22,6 +22,7 @@ export class Wait {
   readonly #enough = new AbortController();
   /** Whether outages are waited out once the table has answered. */
   readonly #patient: boolean;
+  #waitMs = Number.POSITIVE_INFINITY;
   #answered = false;
   #inTheWay: Row | undefined;
   #localHolder: (() => LockInfo | undefined) | undefined;
@@ -41,6 +42,11 @@ export class Wait {
 
   get waitedMs(): number {
     return this.#host.clock.atMost() - this.#startedAt;
+  }
+
+  /** How long this call would go on waiting. */
+  get remainingMs(): number {
+    return this.#waitMs - this.waitedMs;
   }
 
   /** Until when requests are sent again, on `atMost`. */
@@ -88,6 +94,7 @@ export class Wait {
     work: (deliver: (result: T) => boolean) => Promise<void>,
     { signal, waitMs }: { readonly signal?: AbortSignal | undefined; readonly waitMs: number },
   ): Promise<T> {
+    this.#waitMs = waitMs;
     return new Promise((resolve, reject) => {
       const stop = (reason: unknown): void => {
         if (this.#enough.signal.aborted) return;

@@ -16,7 +16,8 @@ export type Operation =
       readonly data?: LockData | undefined;
     }
   | { readonly kind: "restamp"; readonly name: string; readonly from: Sighting; readonly to: Sighting }
-  | { readonly kind: "release"; readonly name: string; readonly uuid: string; readonly kept: boolean };
+  | { readonly kind: "release"; readonly name: string; readonly uuid: string; readonly kept: boolean }
+  | { readonly kind: "want"; readonly name: string; readonly uuid: string; readonly until: number };
 
 export type Outcome =
   | TakeOutcome
@@ -59,7 +60,7 @@ export class MemoryTable {
       case "take":
         if (row !== undefined && !admits(operation.terms, row)) return { kind: "held", row };
         this.#rows.set(name, taken(operation.claim, row));
-        return { kind: "granted" };
+        return { kind: "granted", replaced: row };
       case "renew":
         if (row?.uuid !== operation.uuid || row.expires >= operation.expires) return refused;
         this.#rows.set(name, { ...row, expires: operation.expires, data: copied(operation.data) ?? row.data });
@@ -72,6 +73,10 @@ export class MemoryTable {
         if (row?.uuid !== operation.uuid) return refused;
         if (operation.kept) this.#rows.set(name, { ...row, uuid: undefined, expires: 0, wanted: undefined });
         else this.#rows.delete(name);
+        return { kind: "applied" };
+      case "want":
+        if (row?.uuid !== operation.uuid) return refused;
+        this.#rows.set(name, { ...row, wanted: operation.until });
         return { kind: "applied" };
       default:
         return operation satisfies never;
@@ -120,6 +125,10 @@ export class MemoryStore implements Store {
     signal: AbortSignal,
   ): Promise<WriteOutcome> {
     return this.#send<WriteOutcome>({ kind: "release", name, uuid, kept }, signal);
+  }
+
+  async want(name: string, uuid: string, until: number, signal: AbortSignal): Promise<WriteOutcome> {
+    return this.#send<WriteOutcome>({ kind: "want", name, uuid, until }, signal);
   }
 
   close(): void {}

@@ -20,9 +20,11 @@ import { type ItemCommand, send } from "./sending.js";
 import { keyMismatch } from "./table-shape.js";
 
 const APPLIED: WriteOutcome = { kind: "applied" };
-const GRANTED: TakeOutcome = { kind: "granted" };
 
 type Refused = Extract<WriteOutcome, { kind: "refused" }>;
+
+/** What a write came to: its refusal is an outcome, not an error. */
+type Written = { readonly kind: "applied"; readonly replaced: Item | undefined } | Refused;
 
 /** The port on a DynamoDB table: one request for each operation, and a second where a refusal shows no row. */
 export class DynamoDbStore implements Store {
@@ -57,12 +59,12 @@ export class DynamoDbStore implements Store {
     const command = terms.kept
       ? new UpdateItemCommand(this.#requests.takeKept(claim, terms))
       : new PutItemCommand(this.#requests.put(claim, terms));
-    const refusal = await this.#write(command, claim.name, signal);
-    if (refusal === undefined) {
+    const written = await this.#write(command, claim.name, signal);
+    if (written.kind === "applied") {
       if (!this.#proven) await this.#prove(claim.name, signal);
-      return GRANTED;
+      return { kind: "granted", replaced: this.#replaced(written.replaced) };
     }
-    if (refusal.row !== undefined) return { kind: "held", row: refusal.row };
+    if (written.row !== undefined) return { kind: "held", row: written.row };
     throw new LockStoreError(`The row of lock ${claim.name} was in the way and then was gone: try again`, {
       transient: true,
     });
@@ -75,12 +77,12 @@ export class DynamoDbStore implements Store {
 
   async renew(renewal: RenewalInput, signal: AbortSignal): Promise<WriteOutcome> {
     const command = new UpdateItemCommand(this.#requests.renew(renewal));
-    return (await this.#write(command, renewal.name, signal)) ?? APPLIED;
+    return await this.#outcome(command, renewal.name, signal);
   }
 
   async restamp(name: string, from: Sighting, to: Sighting, signal: AbortSignal): Promise<WriteOutcome> {
     const command = new UpdateItemCommand(this.#requests.restamp(name, from, to));
-    return (await this.#write(command, name, signal)) ?? APPLIED;
+    return await this.#outcome(command, name, signal);
   }
 
   async release(
@@ -92,20 +94,29 @@ export class DynamoDbStore implements Store {
     const command = options.kept
       ? new UpdateItemCommand(this.#requests.free(name, uuid))
       : new DeleteItemCommand(this.#requests.delete(name, uuid));
-    return (await this.#write(command, name, signal)) ?? APPLIED;
+    return await this.#outcome(command, name, signal);
+  }
+
+  async want(name: string, uuid: string, until: number, signal: AbortSignal): Promise<WriteOutcome> {
+    return await this.#outcome(new UpdateItemCommand(this.#requests.want(name, uuid, until)), name, signal);
   }
 
   close(): void {
     if (this.#ownsClient) this.#client.destroy();
   }
 
-  /** Sends a conditional write. Its refusal is an outcome; undefined is success. */
-  async #write(command: ItemCommand, name: string, signal: AbortSignal): Promise<Refused | undefined> {
+  async #outcome(command: ItemCommand, name: string, signal: AbortSignal): Promise<WriteOutcome> {
+    const written = await this.#write(command, name, signal);
+    return written.kind === "applied" ? APPLIED : written;
+  }
+
+  /** Sends a conditional write. */
+  async #write(command: ItemCommand, name: string, signal: AbortSignal): Promise<Written> {
     try {
       const reply = await send(this.#client, command, signal, this.#listen);
       // A request id is what a table gives.
       this.#proven ||= reply?.$metadata === undefined || reply.$metadata.requestId !== undefined;
-      return undefined;
+      return { kind: "applied", replaced: reply?.Attributes };
     } catch (error) {
       if (!isRefusal(error)) throw await this.#failure(error, command, signal);
       // An engine that shows no row, or no row to show: one read tells which.
@@ -121,6 +132,15 @@ export class DynamoDbStore implements Store {
       return (await send(this.#client, command, signal, this.#listen))?.Item;
     } catch (error) {
       throw await this.#failure(error, command, signal);
+    }
+  }
+
+  /** What a take replaced. It is told and no more: the take stands, whatever it was. */
+  #replaced(item: Item | undefined): Row | undefined {
+    try {
+      return item && rowOf(this.#layout, item);
+    } catch {
+      return undefined;
     }
   }
 

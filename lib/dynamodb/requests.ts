@@ -21,6 +21,7 @@ const UPDATES = {
   renewWithData: `${SET_LEASE}, #data = :data`,
   restamp: `${SET_LEASE}, #uuid = :uuid`,
   free: "SET #expires = :zero REMOVE #uuid, #wanted",
+  want: "SET #wanted = :wanted",
 };
 
 const FORMAT_VALUE = number(FORMAT);
@@ -54,6 +55,7 @@ export class Requests {
   readonly #restamp: Plan;
   readonly #delete: Plan;
   readonly #free: Plan;
+  readonly #want: Plan;
 
   constructor(layout: TableLayout) {
     this.#layout = layout;
@@ -72,6 +74,7 @@ export class Requests {
     this.#restamp = plan(IS_EXACTLY, "restamp");
     this.#delete = plan(IS_MINE);
     this.#free = plan(IS_MINE, "free");
+    this.#want = plan(IS_MINE, "want");
   }
 
   get(name: string, consistent: boolean): GetItemCommandInput {
@@ -85,6 +88,7 @@ export class Requests {
       Item: itemOf(this.#layout, claim),
       ...(terms.unchanged === undefined ? this.#put : this.#putUnchanged),
       ExpressionAttributeValues: freeValues(terms),
+      ReturnValues: "ALL_OLD",
       ReturnValuesOnConditionCheckFailure: "ALL_OLD",
     };
   }
@@ -92,7 +96,7 @@ export class Requests {
   /** The take that leaves in place what the row remembers. */
   takeKept(claim: Claim, terms: Terms): UpdateItemCommandInput {
     const plans = this.#plans[terms.unchanged === undefined ? "free" : "freeUnchanged"];
-    return this.#update(claim.name, claim.data === undefined ? plans.claim : plans.claimWithData, {
+    const update = this.#update(claim.name, claim.data === undefined ? plans.claim : plans.claimWithData, {
       ...freeValues(terms),
       ...leaseValues(claim.expires),
       ":uuid": { S: claim.uuid },
@@ -101,6 +105,7 @@ export class Requests {
       ":acquired": number(claim.acquired),
       ...dataValues(claim.data),
     });
+    return { ...update, ReturnValues: "ALL_OLD" };
   }
 
   renew({ name, uuid, expires, data }: RenewalInput): UpdateItemCommandInput {
@@ -134,6 +139,12 @@ export class Requests {
   /** The release of a row that stays for what it remembers. */
   free(name: string, uuid: string): UpdateItemCommandInput {
     return this.#update(name, this.#free, { ":format": FORMAT_VALUE, ":uuid": { S: uuid }, ":zero": ZERO });
+  }
+
+  /** A waiter's mark on the row of a holder, whose uuid it names. */
+  want(name: string, uuid: string, until: number): UpdateItemCommandInput {
+    const values = { ":format": FORMAT_VALUE, ":uuid": { S: uuid }, ":wanted": number(until) };
+    return this.#update(name, this.#want, values);
   }
 
   #update(name: string, plan: Plan, values: Item): UpdateItemCommandInput {

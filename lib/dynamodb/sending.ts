@@ -4,6 +4,7 @@ import type {
   GetItemCommand,
   GetItemCommandOutput,
   PutItemCommand,
+  PutItemCommandOutput,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
 import type { Clock } from "../clock.js";
@@ -11,7 +12,9 @@ import type { Clock } from "../clock.js";
 export type ItemCommand = GetItemCommand | PutItemCommand | UpdateItemCommand | DeleteItemCommand;
 
 /** What the store reads of a reply. The client of somebody's test may leave out anything. */
-export type Reply = Partial<Pick<GetItemCommandOutput, "Item" | "$metadata">> | undefined;
+export type Reply =
+  | (Partial<Pick<GetItemCommandOutput, "Item" | "$metadata">> & Pick<PutItemCommandOutput, "Attributes">)
+  | undefined;
 
 /** Sends one request, and lets the clock hear when it left and what time the table's reply shows. */
 export function send(
