@@ -1,0 +1,23 @@
+import { testClientConfig } from "./endpoint.js";
+import { type Host, type HostMessage, startHost } from "./host-process.js";
+
+/**
+ * Starts a compiled program whose `new LockTable({ tableName })` makes its own client, as it does for everybody, and
+ * reaches the table through this endpoint. A promise that is rejected with nobody to handle it ends the program.
+ */
+export function startLockHost<Message extends HostMessage = HostMessage>(
+  program: URL,
+  { endpoint, config }: { readonly endpoint: string; readonly config: unknown },
+): Host<Message> {
+  const { region, credentials } = testClientConfig();
+  return startHost<Message>(program, {
+    config,
+    env: {
+      AWS_ENDPOINT_URL_DYNAMODB: endpoint,
+      AWS_REGION: region,
+      AWS_ACCESS_KEY_ID: credentials.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+    },
+    flags: ["--unhandled-rejections=strict"],
+  });
+}
