@@ -5,6 +5,7 @@
  */
 export { type Bounds, type Clock, systemClock } from "./clock.js";
 export type { Diagnostics } from "./diagnostics.js";
+export { type TableClockOptions, tableClock } from "./dynamodb/table-clock.js";
 export {
   findLockLost,
   LockConfigError,

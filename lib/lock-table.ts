@@ -1,10 +1,11 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { hostname } from "node:os";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { type Clock, systemClock } from "./clock.js";
+import type { Clock } from "./clock.js";
 import { defaultClient } from "./dynamodb/client.js";
 import { createTable } from "./dynamodb/create-table.js";
 import { DynamoDbStore } from "./dynamodb/dynamodb-store.js";
+import { tableClock } from "./dynamodb/table-clock.js";
 import { Host } from "./host.js";
 import { Mutex } from "./mutex.js";
 import {
@@ -50,7 +51,7 @@ export class LockTable implements AsyncDisposable {
     this.#layout = tableLayout(options);
     this.#defaults = defaults;
     this.#client = client ?? defaultClient();
-    this.#clock = clock ?? systemClock();
+    this.#clock = clock ?? tableClock();
     this.#host = new Host({
       store: new DynamoDbStore({
         client: this.#client,

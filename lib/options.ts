@@ -64,7 +64,7 @@ export interface LockTableOptions extends MutexOptions {
   readonly keyPrefix?: string | undefined;
   /** Who holds, for people. Default: host name and process id. */
   readonly owner?: string | undefined;
-  /** The source of time. All hosts of a table use one kind. */
+  /** The source of time. Default: `tableClock()`, the table's own. All hosts of a table use one kind. */
   readonly clock?: Clock | undefined;
 }
 

@@ -6,15 +6,15 @@ import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
  * It tries everything once, because the protocol has its own retries, which know how much of a lease is left. A
  * request that hangs ends: on its way to a connection, on its way to a reply, and in the middle of one.
  */
-export function defaultClient(): DynamoDBClient {
+export function defaultClient({ connectMs = 1_500, answerMs = 5_000 } = {}): DynamoDBClient {
   const agent = { keepAlive: true, maxSockets: 128 };
   return new DynamoDBClient({
     maxAttempts: 1,
     requestHandler: {
-      connectionTimeout: 1_500,
-      requestTimeout: 5_000,
+      connectionTimeout: connectMs,
+      requestTimeout: answerMs,
       throwOnRequestTimeout: true,
-      socketTimeout: 5_000,
+      socketTimeout: answerMs,
       httpAgent: agent,
       httpsAgent: agent,
     },
