@@ -119,6 +119,22 @@ describe("the table clock", () => {
     expect(hosts.width()).toBeLessThan(1_020);
   });
 
+  it("carries no far bound over a suspend that a step back of the wall clock hides in part", () => {
+    const hosts = world(HOUR);
+    for (let reply = 0; reply < 30; reply += 1) {
+      hosts.pass(163);
+      hosts.exchange();
+    }
+    hosts.now.table += 2_000;
+    hosts.now.wall += 2_000 - 600;
+    hosts.exchange();
+    expectTableTime(hosts);
+    hosts.now.table += 400;
+    hosts.now.wall += 400 - HOUR;
+    hosts.exchange();
+    expectTableTime(hosts);
+  });
+
   it("takes replies in any order", () => {
     const hosts = world();
     const slow = hosts.clock.listen?.();

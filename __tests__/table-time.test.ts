@@ -12,7 +12,7 @@ import {
 } from "../lib/dynamodb/table-time.js";
 
 const EPOCH = Date.UTC(2026, 10, 20, 12);
-const at = (ms: number): Reading => ({ atLeast: ms, atMost: ms });
+const at = (ms: number): Reading => ({ atLeast: ms, atMost: ms, lead: 0 });
 
 /** What one reply says when the table's clock is `table` ahead of our stopwatch, which runs at its rate. */
 function reply(sentMs: number, servedMs: number, readMs: number, table = EPOCH): TableTime {
@@ -33,13 +33,13 @@ describe("what a reply says about the table's time", () => {
   });
 
   it("ages on the far side alone through a suspend", () => {
-    const later = age(reply(0, 0, 0), { atLeast: 10, atMost: 60_010 });
+    const later = age(reply(0, 0, 0), { atLeast: 10, atMost: 60_010, lead: 60_000 });
     expect(later.earliest - EPOCH).toBeCloseTo(10, 1);
     expect(later.latest - EPOCH).toBeCloseTo(61_010 + 30, 1);
   });
 
   it("leaves out a suspend of the host between sending and reading on the near side", () => {
-    const { earliest, latest } = fromReply(EPOCH, { atLeast: 0, atMost: 0 }, { atLeast: 20, atMost: 5_020 });
+    const { earliest, latest } = fromReply(EPOCH, at(0), { atLeast: 20, atMost: 5_020, lead: 5_000 });
     expect(earliest).toBe(EPOCH);
     expect(latest - EPOCH).toBeCloseTo(6_020 + 2.5, 0);
   });
@@ -90,6 +90,7 @@ describe("the bounds", () => {
         const now = (): Reading => ({
           atLeast: (table - slept) * (1 + drift),
           atMost: (table - slept) * (1 + drift) + slept,
+          lead: slept,
         });
         let known: TableTime | undefined;
         const check = (): void => {

@@ -1,7 +1,16 @@
 import { type Clock, type HostTime, hostTime, stopwatches, timers } from "../clock.js";
 import { publish } from "../diagnostics.js";
 import { LockConfigError } from "../errors.js";
-import { age, contradict, fromReply, intersect, parseDateHeader, type Reading, type TableTime } from "./table-time.js";
+import {
+  age,
+  contradict,
+  fromReply,
+  intersect,
+  jumped,
+  parseDateHeader,
+  type Reading,
+  type TableTime,
+} from "./table-time.js";
 
 export interface TableClockOptions {
   /**
@@ -21,8 +30,8 @@ export interface TableClockHost extends Pick<Clock, "sleep" | "alarm"> {
  * trusted and no request is added: hosts whose clocks are hours apart can share a lock.
  *
  * The bounds are about a second wide after the first reply and close in on a round trip with every further one.
- * It does not promise to notice a suspend of this host that a step back of its wall clock hides; the first reply
- * after it puts the bounds right.
+ * It relies on the host's wall clock for one thing: that it goes on while the host is suspended. What a suspend and a
+ * step of the clock left of the far bound ends with the next reply.
  *
  * @example
  * const locks = new LockTable({ tableName: "locks", clock: tableClock() }); // which is the default
@@ -38,7 +47,7 @@ export function tableClockOn(host: TableClockHost, { fallbackSkewMs = 1_000 }: T
   }
   const { time, sleep, alarm } = host;
   const { atLeast, atMost } = stopwatches(time);
-  const read = (): Reading => ({ atLeast: atLeast(), atMost: atMost() });
+  const read = (): Reading => ({ atLeast: atLeast(), atMost: atMost(), lead: time.wall() - time.monotonic() });
   let known: TableTime | undefined;
   let fallenBack = false;
 
@@ -54,7 +63,9 @@ export function tableClockOn(host: TableClockHost, { fallbackSkewMs = 1_000 }: T
       });
       return;
     }
-    known = aged === undefined ? said : intersect(aged, said);
+    if (known === undefined || aged === undefined) known = said;
+    else if (jumped(known.at, now)) known = { ...said, earliest: Math.max(aged.earliest, said.earliest) };
+    else known = intersect(aged, said);
   }
 
   function doWithout(header: string | undefined): void {

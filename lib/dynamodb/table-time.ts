@@ -9,10 +9,15 @@ export const RATE_DRIFT = 500e-6;
 /** A Date header has whole seconds, truncated. */
 const DATE_STEP_MS = 1_000;
 
-/** Both stopwatches of a host, read at one moment. */
+/** What two readings of a host's clocks may differ by without anything having happened. */
+const JITTER_MS = 5;
+
+/** A host's clocks, read at one moment. */
 export interface Reading {
   readonly atLeast: number;
   readonly atMost: number;
+  /** By how much the wall clock is ahead of the monotonic one: constant, but for drift, while nothing happens. */
+  readonly lead: number;
 }
 
 /** What was known of the table's clock at one moment. */
@@ -45,6 +50,14 @@ export function intersect(one: TableTime, other: TableTime): TableTime {
     latest: Math.min(one.latest, other.latest),
     at: one.at,
   };
+}
+
+/**
+ * Whether the wall clock jumped against the monotonic one. How long a suspend lasted is then known only as well as
+ * the wall clock was right before and after it, and a step back may hide one: no far bound may be carried over it.
+ */
+export function jumped(from: Reading, to: Reading): boolean {
+  return Math.abs(to.lead - from.lead) > JITTER_MS + 2 * RATE_DRIFT * Math.max(0, to.atLeast - from.atLeast);
 }
 
 const DATE_HEADER = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
