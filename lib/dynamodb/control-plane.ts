@@ -95,7 +95,7 @@ export class ControlPlane {
 
 /** Whether DynamoDB gave a failure this name. */
 export function isCausedBy(error: unknown, name: string): boolean {
-  return error instanceof LockStoreError && error.cause instanceof Error && error.cause.name === name;
+  return error instanceof LockStoreError && (error.cause as Partial<Error> | undefined)?.name === name;
 }
 
 /** Whether somebody else has created the table, or is changing it just now. */

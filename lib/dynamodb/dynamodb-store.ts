@@ -170,7 +170,7 @@ export class DynamoDbStore implements Store {
 }
 
 function isRefusal(error: unknown): error is ConditionalCheckFailedException {
-  return error instanceof Error && error.name === "ConditionalCheckFailedException";
+  return (error as Partial<Error> | undefined)?.name === "ConditionalCheckFailedException";
 }
 
 /** The operation as IAM calls it. */

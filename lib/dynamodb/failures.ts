@@ -66,6 +66,9 @@ const NETWORK_CODES = new Set([
   "ETIMEDOUT",
 ]);
 
+/** What the SDK makes of Node's own errors where tests run in a realm of their own, as Jest's do: the code is lost. */
+const FOREIGN_REALM = "AWS SDK error wrapper for ";
+
 /** What to do about the errors that do not pass by themselves. */
 const REMEDIES: Readonly<Record<string, (asked: Asked) => string>> = {
   ResourceNotFoundException: ({ tableName, region }) =>
@@ -113,7 +116,7 @@ export function isAboutTheKey(error: unknown): boolean {
 }
 
 /** Whether DynamoDB gave this reply, by its name: not the network, and not some other server. */
-export function isAnswer(failure: { readonly name: string; readonly $fault?: unknown }): boolean {
+function isAnswer(failure: { readonly name: string; readonly $fault?: unknown }): boolean {
   return failure.$fault !== undefined && failure.name !== "Unknown" && failure.name !== "Error";
 }
 
@@ -130,6 +133,7 @@ function isPassing(failure: Failure): boolean {
     (name === "InvalidSignatureException" && message.includes("Signature expired")) ||
     CancellationReasons?.some(({ Code }) => Code !== undefined && PASSING.has(Code)) === true ||
     typeof errno === "number" ||
+    message.startsWith(FOREIGN_REALM) ||
     (typeof code === "string" && NETWORK_CODES.has(code))
   );
 }
@@ -146,6 +150,8 @@ function remedyFor(failure: Failure, asked: Asked): string | undefined {
   return `the endpoint answered with status ${status}, but not as DynamoDB does: check the endpoint and what stands before it`;
 }
 
+/** By its properties and not by its class, which is another one in another realm or another copy of the SDK. */
 function failureOf(error: unknown): Failure {
-  return error instanceof Error ? error : { name: typeof error, message: String(error) };
+  const failure = Object(error) as Failure;
+  return typeof failure.message === "string" ? failure : { name: typeof error, message: String(error) };
 }
