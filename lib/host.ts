@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Clock } from "./clock.js";
 import { LockError } from "./errors.js";
+import { Lanes } from "./lanes.js";
 import { Observations } from "./observations.js";
 import type { Store } from "./store.js";
 
@@ -8,6 +9,9 @@ import type { Store } from "./store.js";
 interface Held {
   revoke(reason: unknown): Promise<void>;
 }
+
+/** How many locks a closing table releases at once. */
+const RELEASED_AT_ONCE = 48;
 
 /** What the mutexes of one table share in a process. Time, randomness and the store are parameters. */
 export class Host {
@@ -17,6 +21,8 @@ export class Host {
   readonly random: () => number;
   readonly uuid: () => string;
   readonly observations: Observations;
+  /** What the renewals of all locks share. */
+  readonly lanes: Lanes;
   readonly #closing = new AbortController();
   readonly #held = new Set<Held>();
   readonly #waits = new Set<(reason: unknown) => void>();
@@ -35,6 +41,7 @@ export class Host {
     this.random = parts.random ?? Math.random;
     this.uuid = parts.uuid ?? randomUUID;
     this.observations = new Observations(parts.clock);
+    this.lanes = new Lanes(parts.clock);
   }
 
   /** Aborts when the table closes. */
@@ -45,6 +52,11 @@ export class Host {
   /** @throws {@link LockError} with the code `LOCK_CLOSED` once the table is closed. */
   assertOpen(): void {
     if (this.#closing.signal.aborted) throw this.#closing.signal.reason;
+  }
+
+  /** How many locks this process holds. */
+  get holding(): number {
+    return this.#held.size;
   }
 
   hold(lock: Held): void {
@@ -81,9 +93,16 @@ export class Host {
     }
     const { reason } = this.#closing.signal;
     for (const stop of [...this.#waits]) stop(reason);
-    const outcomes = await Promise.allSettled([...this.#held].map(async (lock) => await lock.revoke(reason)));
+    const failures: unknown[] = [];
+    const toRelease = [...this.#held];
+    const releaseOneByOne = async (): Promise<void> => {
+      for (let lock = toRelease.pop(); lock !== undefined; lock = toRelease.pop()) {
+        await lock.revoke(reason).catch((error) => failures.push(error));
+      }
+    };
+    // Those that have not had their turn are still renewed.
+    await Promise.all(Array.from({ length: RELEASED_AT_ONCE }, releaseOneByOne));
     while (this.#background.size > 0) await Promise.all(this.#background);
-    const failures = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [outcome.reason] : []));
     if (failures.length > 0) throw new AggregateError(failures, `${failures.length} locks were lost before the close`);
   }
 }

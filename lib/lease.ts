@@ -1,14 +1,11 @@
 import { publish } from "./diagnostics.js";
-import { LockError, LockLostError, type LossReason } from "./errors.js";
+import { LockLostError, type LossReason } from "./errors.js";
 import type { Grant, Target } from "./grant.js";
+import { HeldRow } from "./held-row.js";
 import type { Host } from "./host.js";
 import type { LockData } from "./lock-info.js";
 import type { LossSignal } from "./loss-signal.js";
 import type { MutexSettings } from "./options.js";
-import { releaseRow } from "./release.js";
-import { persist } from "./retry.js";
-import { attemptMs, isFarTooLate, leaseEnd, stampNow } from "./stamp.js";
-import type { Row, WriteOutcome } from "./store.js";
 
 /** What one renewal came to. After `unknown` the old deadline still bounds us. */
 export type Renewal =
@@ -19,32 +16,25 @@ export type Renewal =
 /** How soon an unanswered renewal is tried afresh. */
 const RENEW_AGAIN_MS = 50;
 
+/** From how many locks of one process on their renewals are spread. */
+const MANY = 16;
+
 /**
- * Keeps one acquisition: renews its row, knows until when it may be relied on, and tells when it may not.
+ * Keeps one acquisition: renews its row in time, watches until when it may be relied on, and tells when it may not.
  *
  * 1. Every `renewEveryMs`, counted from when the last renewal was sent, a renewal stamps a later `expires`.
- * 2. A reply moves the deadline to `leaseEnd` less the safety margin. No reply leaves it where it was.
+ * 2. A reply moves the deadline to the end of the new lease less the safety margin. No reply leaves it where it was.
  * 3. At the deadline, or when a refusal shows another holder, the lease is lost, once and for ever.
  * 4. `release()` stops the renewing, waits for one that is under way, and deletes the row where it is still ours.
  */
 export class Lease {
-  readonly name: string;
   readonly acquired: number;
   readonly data: LockData | undefined;
+  readonly settings: MutexSettings;
   readonly #host: Host;
-  readonly #target: Target;
-  readonly #kept: boolean;
+  readonly #row: HeldRow;
   /** When the present section has held for `maxHoldMs`, on `atMost`. */
-  #holdEnds: number;
-  #uuid: string;
-  /** The stamp that is known to be on the row. */
-  #expires: number;
-  /** The latest stamp that was ever sent: the next one lies after it. */
-  #lastStamp: number;
-  /** When the request that made the current stamp was first sent, on `atMost`. */
-  #sentAt: number;
-  /** Until when the row is certainly ours, on `atMost`; the safety margin is off it already. */
-  #leaseEnds: number;
+  #holdEnds = Number.POSITIVE_INFINITY;
   /** Told of the loss: the section that runs at that moment. */
   #section: LossSignal | undefined;
   #onLost: () => void = () => undefined;
@@ -53,41 +43,33 @@ export class Lease {
   #lost: LockLostError | undefined;
   #released: Promise<void> | undefined;
   #renewing: { readonly done: Promise<Renewal>; readonly enough: AbortController } | undefined;
-  #lastFailure: unknown;
   #cancelDeadline: (() => void) | undefined;
   #cancelRenewal: (() => void) | undefined;
 
   constructor(host: Host, target: Target, grant: Grant) {
-    this.#host = host;
-    this.#target = target;
-    this.name = target.name;
     this.acquired = grant.acquired;
     this.data = grant.data;
-    this.#uuid = grant.uuid;
-    this.#kept = grant.kept;
-    this.#expires = grant.expires;
-    this.#lastStamp = grant.expires;
-    this.#sentAt = grant.sentAt;
-    this.#holdEnds = grant.sentAt + target.settings.maxHoldMs;
-    this.#leaseEnds = this.#endFor(grant.expires, grant.sentAt);
+    this.settings = target.settings;
+    this.#host = host;
+    this.#row = new HeldRow(host, target, grant);
   }
 
-  get settings(): MutexSettings {
-    return this.#target.settings;
+  get name(): string {
+    return this.#row.name;
   }
 
   get uuid(): string {
-    return this.#uuid;
+    return this.#row.uuid;
   }
 
   get expires(): number {
-    return this.#expires;
+    return this.#row.expires;
   }
 
   /** The loss, which is looked for whenever somebody asks, because a blocked event loop runs no timers. */
   get lost(): LockLostError | undefined {
     if (this.#isRelied && this.#lost === undefined && this.#host.clock.atMost() >= this.#deadline) {
-      this.#lose(this.#leaseEnds >= this.#holdEnds ? "max-hold" : "expired", this.#lastFailure);
+      this.#lose(this.#leaseEnds >= this.#holdEnds ? "max-hold" : "expired", this.#row.lastFailure);
     }
     return this.#lost;
   }
@@ -100,26 +82,15 @@ export class Lease {
     return this.held ? Math.max(0, this.#deadline - this.#host.clock.atMost()) : 0;
   }
 
-  /**
-   * Makes the first stamp good before anybody relies on it: one that was guessed far too late is corrected under
-   * a fresh uuid; a lease of which half is gone already, or that a slow clock stamped into the past, is renewed.
-   * @returns whether the lease stands.
-   */
-  async secure(grant: Grant): Promise<boolean> {
-    const { clock } = this.#host;
-    const { ttlMs, safetyMarginMs } = this.#target.settings;
-    if (grant.guessed && isFarTooLate(clock, this.#expires, ttlMs) && !(await this.#correct())) return false;
-    if (this.isHalfGone) {
-      const until = clock.atMost() + ttlMs - safetyMarginMs;
-      await this.#sendRenewal(undefined, () => until);
-    }
-    return this.#lost === undefined && clock.atMost() < this.#deadline;
-  }
-
   /** Whether less than half of the lease is left. */
   get isHalfGone(): boolean {
-    const { ttlMs, safetyMarginMs } = this.#target.settings;
-    return this.#leaseEnds + safetyMarginMs - this.#host.clock.atMost() < ttlMs / 2;
+    return this.#row.isHalfGone;
+  }
+
+  /** Makes the first stamp good, before anybody relies on it. @returns whether the lease stands. */
+  async secure(): Promise<boolean> {
+    const stamping = await this.#row.secure();
+    return stamping.kind !== "refused" && this.#host.clock.atMost() < this.#leaseEnds;
   }
 
   /** From here on somebody relies on the lease: it is renewed, and its deadline watched. */
@@ -128,13 +99,13 @@ export class Lease {
     this.#onLost = onLost;
     this.#host.hold(this);
     this.#armDeadline();
-    if (this.#target.settings.autoRenew) this.#armRenewal(this.#renewalDueIn());
+    if (this.settings.autoRenew) this.#armRenewal(this.#renewalDueIn() * this.#spread());
   }
 
   /** A section begins: the first on this lease, or the next that it is passed on to. */
   begin(section: LossSignal): void {
     this.#section = section;
-    this.#holdEnds = this.#host.clock.atMost() + this.#target.settings.maxHoldMs;
+    this.#holdEnds = this.#host.clock.atMost() + this.settings.maxHoldMs;
     if (this.#isRelied) this.#armDeadline();
   }
 
@@ -144,7 +115,7 @@ export class Lease {
     if (lost !== undefined) return { kind: "lost", error: lost };
     if (this.#renewing !== undefined) return await this.#renewing.done;
     const enough = new AbortController();
-    const done = this.#sendRenewal(enough.signal, () => this.#deadline).finally(() => {
+    const done = this.#renewRow(enough.signal).finally(() => {
       this.#renewing = undefined;
     });
     this.#renewing = { done, enough };
@@ -175,91 +146,35 @@ export class Lease {
     await release;
   }
 
-  async #sendRenewal(enough: AbortSignal | undefined, until: () => number): Promise<Renewal> {
-    const { store, clock, random } = this.#host;
-    const { ttlMs } = this.#target.settings;
-    const { expires } = stampNow(clock, ttlMs, this.#lastStamp);
-    this.#lastStamp = expires;
-    // Read the stopwatch before the first copy leaves: a watcher may count the ttl from there.
-    const sentAt = clock.atMost();
-    const request = { name: this.name, uuid: this.#uuid, expires };
-    const persistence = {
-      until,
-      attemptMs: attemptMs(ttlMs),
-      enough,
-      // Whatever the failure, the lease is all we have to lose by trying again: credentials come back, tables too.
-      worthRetrying: () => true,
-      onFailure: (cause: unknown) => this.#renewalFailed(cause),
-      random,
-    };
-    let outcome: WriteOutcome;
-    try {
-      outcome = await persist(clock, persistence, (signal) => store.renew(request, signal));
-    } catch (cause) {
-      const { lost } = this;
-      return lost === undefined ? { kind: "unknown", cause } : { kind: "lost", error: lost };
-    }
-    return this.#judgeRenewal(outcome, expires, sentAt);
-  }
-
-  #judgeRenewal(outcome: WriteOutcome, expires: number, sentAt: number): Renewal {
-    // The refusing row with our uuid and exactly this stamp: an earlier copy got there, its reply was lost.
-    const applied = outcome.kind === "applied" || (outcome.row?.uuid === this.#uuid && outcome.row.expires === expires);
+  async #renewRow(enough: AbortSignal): Promise<Renewal> {
+    const stamping = await this.#row.renew({ until: () => this.#deadline, enough });
     // The deadline may have passed while the request was under way: then no reply brings the lease back.
     const { lost } = this;
     if (lost !== undefined) return { kind: "lost", error: lost };
-    if (!applied && outcome.row?.uuid === this.#uuid) {
-      return { kind: "unknown", cause: new LockError("LOCK_STAMP", "The row carries a stamp that was not sent") };
+    switch (stamping.kind) {
+      case "stamped":
+        if (this.#isRelied) this.#armDeadline();
+        return { kind: "renewed" };
+      case "refused":
+        return { kind: "lost", error: this.#lose(stamping.reason) };
+      case "unanswered":
+        return { kind: "unknown", cause: stamping.cause };
+      default:
+        return stamping satisfies never;
     }
-    if (!applied) return { kind: "lost", error: this.#lose(reasonOf(outcome.row, this.#expires)) };
-    this.#stamped(expires, sentAt);
-    return { kind: "renewed" };
-  }
-
-  #stamped(expires: number, sentAt: number): void {
-    this.#lastFailure = undefined;
-    this.#expires = expires;
-    this.#sentAt = sentAt;
-    this.#leaseEnds = this.#endFor(expires, sentAt);
-    if (this.#isRelied) this.#armDeadline();
-  }
-
-  /** Replaces a stamp that lies far too late. The fresh uuid keeps late copies and watchers from mixing up the two. */
-  async #correct(): Promise<boolean> {
-    const { store, clock, random, uuid } = this.#host;
-    const { ttlMs } = this.#target.settings;
-    const from = { uuid: this.#uuid, expires: this.#expires };
-    const to = { uuid: uuid(), expires: stampNow(clock, ttlMs).expires };
-    const sentAt = clock.atMost();
-    const persistence = { until: () => this.#deadline, attemptMs: attemptMs(ttlMs), random };
-    const send = (signal: AbortSignal) => store.restamp(this.name, from, to, signal);
-    const outcome = await persist(clock, persistence, send).catch(() => undefined);
-    const applied =
-      outcome?.kind === "applied" || (outcome?.row?.uuid === to.uuid && outcome.row.expires === to.expires);
-    if (!applied) {
-      // Either stamp may be on the row. The caller withdraws the one that it knows, we the other.
-      this.#host.detach(this.#deleteOnce(to.uuid));
-      return false;
-    }
-    this.#uuid = to.uuid;
-    this.#lastStamp = to.expires;
-    this.#stamped(to.expires, sentAt);
-    return true;
   }
 
   async #releaseHeld(): Promise<void> {
     const { clock } = this.#host;
-    const { releaseWithinMs, safetyMarginMs, ttlMs } = this.#target.settings;
-    const giveUpAt = Math.min(clock.atMost() + releaseWithinMs, this.#leaseEnds + safetyMarginMs);
+    const giveUpAt = Math.min(clock.atMost() + this.settings.releaseWithinMs, this.#row.end);
     // Renewal and release never overlap: no further attempt, and the one under way is awaited.
     this.#renewing?.enough.abort();
     await this.#renewing?.done;
     if (this.#lost !== undefined) throw this.#lost;
-    const ours = { name: this.name, uuid: this.#uuid, kept: this.#kept, ttlMs };
-    const release = await releaseRow(this.#host, ours, giveUpAt);
+    const release = await this.#row.release(giveUpAt);
     // A refusal after the lease ran out while the delete was under way is nobody's fault: the section had ended in time.
     if (release.kind === "refused" && clock.atMost() < this.#leaseEnds) {
-      throw this.#lose(reasonOf(release.row, this.#expires));
+      throw this.#lose(this.#row.reasonOf(release.row));
     }
   }
 
@@ -267,38 +182,26 @@ export class Lease {
   async #releaseLost(lost: LockLostError): Promise<void> {
     this.#renewing?.enough.abort();
     await this.#renewing?.done;
-    if (lost.reason === "expired" || lost.reason === "max-hold") await this.#deleteOnce(this.#uuid);
+    if (lost.reason === "expired" || lost.reason === "max-hold") await this.#row.releaseOnce();
     throw lost;
-  }
-
-  async #deleteOnce(uuid: string): Promise<void> {
-    const { ttlMs } = this.#target.settings;
-    const { name } = this;
-    await releaseRow(this.#host, { name, uuid, kept: this.#kept, ttlMs }, this.#host.clock.atMost() + attemptMs(ttlMs));
   }
 
   #lose(reason: LossReason, cause?: unknown): LockLostError {
     if (this.#lost !== undefined) return this.#lost;
-    const error = new LockLostError(this.name, this.#uuid, reason, cause === undefined ? undefined : { cause });
+    const { name, uuid } = this;
+    const error = new LockLostError(name, uuid, reason, cause === undefined ? undefined : { cause });
     this.#lost = error;
     this.#stopTimers();
     this.#renewing?.enough.abort();
-    // A lease that ends before it was handed out is nobody's loss.
-    const wasHandedOut = this.#isRelied || this.#released !== undefined;
-    if (wasHandedOut) publish("dynamutex:lost", { name: this.name, uuid: this.#uuid, reason, cause });
+    publish("dynamutex:lost", { name, uuid, reason, cause });
     this.#section?.abort(error);
     this.#onLost();
     return error;
   }
 
-  #renewalFailed(cause: unknown): void {
-    this.#lastFailure = cause;
-    publish("dynamutex:renewal-failed", { name: this.name, uuid: this.#uuid, cause });
-  }
-
-  #endFor(expires: number, sentAt: number): number {
-    const { ttlMs, safetyMarginMs } = this.#target.settings;
-    return leaseEnd(this.#host.clock, expires, ttlMs, sentAt) - safetyMarginMs;
+  /** Until when the row is ours, less the margin that covers clocks which run at different rates. */
+  get #leaseEnds(): number {
+    return this.#row.end - this.settings.safetyMarginMs;
   }
 
   get #deadline(): number {
@@ -306,7 +209,15 @@ export class Lease {
   }
 
   #renewalDueIn(): number {
-    return Math.max(0, this.#sentAt + this.#target.settings.renewEveryMs - this.#host.clock.atMost());
+    return Math.max(0, this.#row.sentAt + this.settings.renewEveryMs - this.#host.clock.atMost());
+  }
+
+  /**
+   * Many locks that were taken at once would be renewed at once for ever. So the first renewal of one among many comes
+   * early by chance, and the period keeps them apart from then on.
+   */
+  #spread(): number {
+    return this.#host.holding < MANY ? 1 : 0.5 + this.#host.random() / 2;
   }
 
   #armRenewal(ms: number): void {
@@ -336,11 +247,4 @@ export class Lease {
     this.#cancelDeadline = undefined;
     this.#cancelRenewal = undefined;
   }
-}
-
-function reasonOf(row: Row | undefined, ourStamp: number): LossReason {
-  if (row === undefined) return "deleted";
-  if (row.uuid !== undefined) return "stolen";
-  // No uuid, and the lease as we left it or ended at once: that is what `forceUnlock` leaves.
-  return row.expires === ourStamp || row.expires === 0 ? "forced" : "stolen";
 }

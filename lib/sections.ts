@@ -94,7 +94,7 @@ export class Sections {
    */
   async #handOut(grant: Grant, { target }: Request, wait: Wait, deliver: Deliver): Promise<boolean> {
     const lease = new Lease(this.host, target, grant);
-    if ((await lease.secure(grant)) && !wait.enough.aborted) {
+    if ((await lease.secure()) && !wait.enough.aborted) {
       const queue = this.#queue(target.name);
       queue.settle(wait, lease);
       this.#lookedAt.set(lease, this.host.clock.atLeast());

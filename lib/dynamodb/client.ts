@@ -6,7 +6,13 @@ import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
  * It tries everything once, because the protocol has its own retries, which know how much of a lease is left. A
  * request that hangs ends: on its way to a connection, on its way to a reply, and in the middle of one.
  */
-export function defaultClient({ connectMs = 1_500, answerMs = 5_000 } = {}): DynamoDBClient {
+export function defaultClient({
+  connectMs = 1_500,
+  answerMs = 5_000,
+}: {
+  readonly connectMs?: number;
+  readonly answerMs?: number;
+} = {}): DynamoDBClient {
   const agent = { keepAlive: true, maxSockets: 128 };
   return new DynamoDBClient({
     maxAttempts: 1,

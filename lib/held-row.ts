@@ -1,0 +1,211 @@
+import { publish } from "./diagnostics.js";
+import { LockError, type LossReason } from "./errors.js";
+import type { Grant, Target } from "./grant.js";
+import type { Host } from "./host.js";
+import { type Release, releaseRow } from "./release.js";
+import { persist } from "./retry.js";
+import { attemptMs, isFarTooLate, leaseEnd, stampNow } from "./stamp.js";
+import type { Row, WriteOutcome } from "./store.js";
+
+/** What one write of a holder came to. After `unanswered` it may have been applied, or may be yet. */
+export type Stamping =
+  | { readonly kind: "stamped" }
+  | { readonly kind: "refused"; readonly reason: LossReason }
+  | { readonly kind: "unanswered"; readonly cause: unknown };
+
+/** How long a write of a holder is tried. */
+export interface Trying {
+  /** On `atMost`. */
+  readonly until: () => number;
+  /** Ends the trying: an attempt under way is still awaited. */
+  readonly enough?: AbortSignal | undefined;
+}
+
+/**
+ * The row of one acquisition, as its holder writes it. Every write moves `expires` forward, and what is known to be on
+ * the row decides until when it is certainly ours.
+ */
+export class HeldRow {
+  readonly name: string;
+  readonly #host: Host;
+  readonly #target: Target;
+  readonly #kept: boolean;
+  readonly #guessed: boolean;
+  #uuid: string;
+  /** The stamp that is known to be on the row. */
+  #expires: number;
+  /** The latest stamp that was ever sent: the next one lies after it. */
+  #lastStamp: number;
+  /** When the request that made the current stamp was first sent, on `atMost`. */
+  #sentAt: number;
+  #end: number;
+  #lastFailure: unknown;
+
+  constructor(host: Host, target: Target, grant: Grant) {
+    this.name = target.name;
+    this.#host = host;
+    this.#target = target;
+    this.#uuid = grant.uuid;
+    this.#kept = grant.kept;
+    this.#guessed = grant.guessed;
+    this.#expires = grant.expires;
+    this.#lastStamp = grant.expires;
+    this.#sentAt = grant.sentAt;
+    this.#end = this.#endNow();
+  }
+
+  get uuid(): string {
+    return this.#uuid;
+  }
+
+  get expires(): number {
+    return this.#expires;
+  }
+
+  get sentAt(): number {
+    return this.#sentAt;
+  }
+
+  /** Until when the row is certainly ours, on `atMost`, as known when its stamp was confirmed; without margin. */
+  get end(): number {
+    return this.#end;
+  }
+
+  /** Why the last write got no answer, if it got none. */
+  get lastFailure(): unknown {
+    return this.#lastFailure;
+  }
+
+  /** Stamps a later `expires`. One at a time: the caller sees to it. */
+  async renew(trying: Trying): Promise<Stamping> {
+    let leave: () => void;
+    try {
+      leave = await this.#host.lanes.enter(this.#end, trying.enough);
+    } catch (cause) {
+      return { kind: "unanswered", cause };
+    }
+    try {
+      return await this.#sendRenewal(trying);
+    } finally {
+      leave();
+    }
+  }
+
+  /**
+   * Makes a first stamp good before anybody relies on it: one that was guessed far too late is corrected; a lease of
+   * which half is gone already, or that a slow clock stamped into the past, is renewed.
+   */
+  async secure(): Promise<Stamping> {
+    const { clock } = this.#host;
+    const { ttlMs, safetyMarginMs } = this.#target.settings;
+    if (this.#guessed && isFarTooLate(clock, this.#expires, ttlMs)) return await this.#correct();
+    if (!this.isHalfGone) return { kind: "stamped" };
+    const until = clock.atMost() + ttlMs - safetyMarginMs;
+    return await this.renew({ until: () => until });
+  }
+
+  /** Whether less than half of the lease is left. */
+  get isHalfGone(): boolean {
+    return this.#end - this.#host.clock.atMost() < this.#target.settings.ttlMs / 2;
+  }
+
+  /** Deletes the row where it is still ours; a kept one stays, free. */
+  async release(until: number): Promise<Release> {
+    return await this.#release(this.#uuid, until);
+  }
+
+  /** The same, with one request. */
+  async releaseOnce(): Promise<Release> {
+    return await this.#release(this.#uuid, this.#attemptEnd());
+  }
+
+  /** What a row says that was not ours any more when it refused us. */
+  reasonOf(row: Row | undefined): LossReason {
+    if (row === undefined) return "deleted";
+    if (row.uuid !== undefined) return "stolen";
+    // No uuid, and the lease as we left it or ended at once: that is what `forceUnlock` leaves.
+    return row.expires === this.#expires || row.expires === 0 ? "forced" : "stolen";
+  }
+
+  async #sendRenewal({ until, enough }: Trying): Promise<Stamping> {
+    const { store, clock, random } = this.#host;
+    const { ttlMs } = this.#target.settings;
+    const { expires } = stampNow(clock, ttlMs, this.#lastStamp);
+    this.#lastStamp = expires;
+    // Read the stopwatch before the first copy leaves: a watcher may count the ttl from there.
+    const sentAt = clock.atMost();
+    const request = { name: this.name, uuid: this.#uuid, expires };
+    const persistence = {
+      until,
+      attemptMs: attemptMs(ttlMs),
+      enough,
+      // Whatever the failure, the lease is all we have to lose by trying again: credentials come back, tables too.
+      worthRetrying: () => true,
+      onFailure: (cause: unknown) => this.#failed(cause),
+      random,
+    };
+    let outcome: WriteOutcome;
+    try {
+      outcome = await persist(clock, persistence, (signal) => store.renew(request, signal));
+    } catch (cause) {
+      return { kind: "unanswered", cause };
+    }
+    return this.#judge(outcome, { uuid: this.#uuid, expires }, sentAt);
+  }
+
+  /** Replaces a stamp that lies far too late. The fresh uuid keeps late copies and watchers from mixing up the two. */
+  async #correct(): Promise<Stamping> {
+    const { store, clock, random, uuid } = this.#host;
+    const { ttlMs, safetyMarginMs } = this.#target.settings;
+    const from = { uuid: this.#uuid, expires: this.#expires };
+    const to = { uuid: uuid(), expires: stampNow(clock, ttlMs).expires };
+    const sentAt = clock.atMost();
+    const until = this.#end - safetyMarginMs;
+    const persistence = { until: () => until, attemptMs: attemptMs(ttlMs), random };
+    const send = (signal: AbortSignal) => store.restamp(this.name, from, to, signal);
+    const outcome = await persist(clock, persistence, send).catch(() => undefined);
+    if (outcome !== undefined && this.#judge(outcome, to, sentAt).kind === "stamped") return { kind: "stamped" };
+    // Either stamp may be on the row, so neither can be relied on. The caller withdraws the one it knows, we the other.
+    this.#host.detach(this.#release(to.uuid, this.#attemptEnd()));
+    return { kind: "refused", reason: "expired" };
+  }
+
+  #judge(outcome: WriteOutcome, stamp: { readonly uuid: string; readonly expires: number }, sentAt: number): Stamping {
+    if (outcome.kind === "refused") {
+      const { row } = outcome;
+      // The refusing row with our uuid and exactly this stamp: an earlier copy got there, its reply was lost.
+      const applied = row?.uuid === stamp.uuid && row.expires === stamp.expires;
+      if (!applied && (row === undefined || row.uuid !== this.#uuid)) {
+        return { kind: "refused", reason: this.reasonOf(row) };
+      }
+      if (!applied) {
+        return { kind: "unanswered", cause: new LockError("LOCK_STAMP", "The row carries a stamp that was not sent") };
+      }
+    }
+    this.#lastFailure = undefined;
+    this.#uuid = stamp.uuid;
+    this.#expires = stamp.expires;
+    this.#lastStamp = stamp.expires;
+    this.#sentAt = sentAt;
+    this.#end = this.#endNow();
+    return { kind: "stamped" };
+  }
+
+  async #release(uuid: string, until: number): Promise<Release> {
+    const { ttlMs } = this.#target.settings;
+    return await releaseRow(this.#host, { name: this.name, uuid, kept: this.#kept, ttlMs }, until);
+  }
+
+  #attemptEnd(): number {
+    return this.#host.clock.atMost() + attemptMs(this.#target.settings.ttlMs);
+  }
+
+  #endNow(): number {
+    return leaseEnd(this.#host.clock, this.#expires, this.#target.settings.ttlMs, this.#sentAt);
+  }
+
+  #failed(cause: unknown): void {
+    this.#lastFailure = cause;
+    publish("dynamutex:renewal-failed", { name: this.name, uuid: this.#uuid, cause });
+  }
+}
