@@ -1,10 +1,10 @@
 import { expect, test } from "@jest/globals";
 import type { Host } from "../support/host-process.js";
 import { startLockHost } from "../support/lock-host.js";
+import { now } from "../support/monotonic.js";
 import { createTestTable, testClient, testEndpoint } from "../support/table.js";
 import { readCounter } from "./counter-row.js";
 import type { CounterConfig, CounterMessage } from "./hosts/counter.js";
-import { now } from "./monotonic.js";
 
 const client = testClient();
 const TURNS = 50;

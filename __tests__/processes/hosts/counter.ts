@@ -3,8 +3,8 @@ import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { LockTable, type MutexOptions } from "../../../lib/index.js";
 import { testClientConfig } from "../../support/endpoint.js";
 import { hostConfig, report } from "../../support/host-process.js";
+import { now } from "../../support/monotonic.js";
 import { readCounter, writeCounter } from "../counter-row.js";
-import { now } from "../monotonic.js";
 
 export interface CounterConfig {
   readonly tableName: string;
