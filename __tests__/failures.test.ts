@@ -236,6 +236,13 @@ describe("a network that fails", () => {
     expect(failure).toMatchObject({ transient: true, answered: false, cause: { code: "ECONNRESET" } });
   });
 
+  test("a host that has run out of something", async () => {
+    const client = testClient();
+    client.send = () => Promise.reject(Object.assign(new Error("open files"), { code: "EMFILE", errno: -24 }));
+    const failure = await failureOf(storeOn(client).read("any", CONSISTENT, forever));
+    expect(failure).toMatchObject({ transient: true, answered: false });
+  });
+
   test("whatever the SDK could not look into, because it came from another realm", async () => {
     const client = testClient();
     client.send = () => Promise.reject(new Error("AWS SDK error wrapper for TimeoutError: connect ECONNREFUSED"));
@@ -303,6 +310,14 @@ describe("the client of the environment", () => {
 
   test.each<readonly [string, (socket: Socket) => void]>([
     ["before an answer", () => {}],
+    [
+      "while its head comes in drop by drop",
+      (socket) => {
+        socket.write("HTTP/1.1 200 OK\r\nX-Drops: ");
+        const drops = setInterval(() => socket.write("."), 10);
+        socket.on("close", () => clearInterval(drops));
+      },
+    ],
     ["in the middle of one", (socket) => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")],
   ])("ends a request that hangs %s, and its connection", async (_case, answer) => {
     const closed: Promise<unknown>[] = [];

@@ -31,7 +31,7 @@ export async function createTable(
   options: CreateOptions,
   clock: Clock,
 ): Promise<void> {
-  const { signal, timeoutMs = DEFAULT_TIMEOUT_MS, tags = {} } = options;
+  const { signal, timeoutMs = DEFAULT_TIMEOUT_MS, tags } = options;
   const plane = new ControlPlane({ client, tableName: layout.tableName, clock, signal, timeoutMs });
   const mismatch = keyMismatch(await readyTable(plane, layout, tags), layout);
   if (mismatch !== undefined) {
@@ -43,7 +43,7 @@ export async function createTable(
 async function readyTable(
   plane: ControlPlane,
   layout: TableLayout,
-  tags: Readonly<Record<string, string>>,
+  tags: CreateOptions["tags"],
 ): Promise<TableDescription> {
   for (;;) {
     const table = await describe(plane, layout);
@@ -80,7 +80,7 @@ async function describe(plane: ControlPlane, { tableName }: TableLayout): Promis
 async function create(
   plane: ControlPlane,
   { tableName, partition, sort }: TableLayout,
-  tags: Readonly<Record<string, string>>,
+  tags: CreateOptions["tags"],
 ): Promise<void> {
   const names = sort === undefined ? [partition] : [partition, sort];
   const command = new CreateTableCommand({
@@ -88,7 +88,7 @@ async function create(
     BillingMode: "PAY_PER_REQUEST",
     AttributeDefinitions: names.map((AttributeName) => ({ AttributeName, AttributeType: "S" })),
     KeySchema: names.map((AttributeName, index) => ({ AttributeName, KeyType: index === 0 ? "HASH" : "RANGE" })),
-    Tags: Object.entries(tags).map(([Key, Value]) => ({ Key, Value })),
+    ...(tags && { Tags: Object.entries(tags).map(([Key, Value]) => ({ Key, Value })) }),
   });
   try {
     await plane.ask("CreateTable", (client, options) => client.send(command, options));
