@@ -62,10 +62,6 @@ export class HeldRow {
     return this.#expires;
   }
 
-  get sentAt(): number {
-    return this.#sentAt;
-  }
-
   /** Until when the row is certainly ours, on `atMost`, as known when its stamp was confirmed; without margin. */
   get end(): number {
     return this.#end;

@@ -22,7 +22,8 @@ const MANY = 16;
 /**
  * Keeps one acquisition: renews its row in time, watches until when it may be relied on, and tells when it may not.
  *
- * 1. Every `renewEveryMs`, counted from when the last renewal was sent, a renewal stamps a later `expires`.
+ * 1. Every `renewEveryMs`, counted from when the last renewal was sent (sooner where the lease is shorter than `ttlMs`),
+ *    a renewal stamps a later `expires`.
  * 2. A reply moves the deadline to the end of the new lease less the safety margin. No reply leaves it where it was.
  * 3. At the deadline, or when a refusal shows another holder, the lease is lost, once and for ever.
  * 4. `release()` stops the renewing, waits for one that is under way, and deletes the row where it is still ours.
@@ -208,8 +209,10 @@ export class Lease {
     return Math.min(this.#leaseEnds, this.#holdEnds);
   }
 
+  /** Counted from the lease's end: a first stamp that a slow clock guessed makes a shorter lease. */
   #renewalDueIn(): number {
-    return Math.max(0, this.#row.sentAt + this.settings.renewEveryMs - this.#host.clock.atMost());
+    const { ttlMs, renewEveryMs } = this.settings;
+    return Math.max(0, this.#row.end - (ttlMs - renewEveryMs) - this.#host.clock.atMost());
   }
 
   /**

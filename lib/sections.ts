@@ -49,7 +49,7 @@ export class Sections {
       for (;;) {
         const turn = await queue.turn(wait, (lease) => fits(lease, request), wait.enough);
         if (turn.kind === "lease") {
-          if (turn.lease.held && this.#hand(turn.lease, deliver)) return;
+          if (turn.lease.held && this.#hand(turn.lease, this.#now(), deliver)) return;
           // Nobody waits for it any more, or it was lost on the way: it goes on to the next, or back.
           this.host.detach(this.#end(turn.lease));
           wait.throwIfEnough();
@@ -100,7 +100,7 @@ export class Sections {
       this.#lookedAt.set(lease, this.host.clock.atLeast());
       // A section that runs on a lost lease is in nobody's way but its own.
       lease.keep(() => this.#leave(lease));
-      if (this.#hand(lease, deliver)) return true;
+      if (this.#hand(lease, lease.acquired, deliver)) return true;
       this.host.detach(this.#end(lease));
     } else {
       const { uuid } = lease;
@@ -110,9 +110,7 @@ export class Sections {
     return false;
   }
 
-  #hand(lease: Lease, deliver: Deliver): boolean {
-    const bounds = this.host.clock.wall();
-    const acquired = bounds === undefined ? lease.acquired : (bounds.earliest + bounds.latest) / 2;
+  #hand(lease: Lease, acquired: number, deliver: Deliver): boolean {
     return deliver(new HeldLock({ lease, owner: this.host.owner, acquired, end: (ended) => this.#end(ended) }));
   }
 
@@ -151,6 +149,12 @@ export class Sections {
 
   async #standBack({ settings }: Target, wait: Wait): Promise<void> {
     await this.host.clock.sleep(STAND_BACK_POLLS * settings.poll.maxMs, wait.enough);
+  }
+
+  /** The table's time for people, give or take what is known of it. */
+  #now(): number {
+    const bounds = this.host.clock.wall();
+    return bounds === undefined ? this.host.clock.guess() : (bounds.earliest + bounds.latest) / 2;
   }
 
   #leave(lease: Lease, standBack = false): void {
