@@ -2,7 +2,7 @@ import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { describe, expect, test } from "@jest/globals";
 import type { Lock, LockTable } from "../lib/index.js";
 import { hear } from "./support/diagnostics.js";
-import { eventually, turn } from "./support/eventually.js";
+import { eventually, turn, watch } from "./support/eventually.js";
 import { createGate, duplicate, type Fault, hang, resetAfter, status500 } from "./support/fault-proxy.js";
 import { ManualTime } from "./support/manual-time.js";
 import { useScene } from "./support/scene.js";
@@ -119,7 +119,10 @@ describe("a request that hangs in a client which ignores abort signals", () => {
     const hold = scene.proxy.hold("PutItem");
     const locking = locks.mutex(scene.name, { ttlMs: TTL_MS }).lock();
     await hold.arrived;
-    await time.advance(TTL_MS / 8);
+    // The first attempt is given up, and after a pause there is another.
+    await time.advance(3_000);
+    const watched = watch(locking);
+    await time.sleepUntil(() => watched.settled);
     const lock = await locking;
     // The lease is counted from the first copy, which is the one that may have got there.
     expect(lock.remainingMs).toBe(TTL_MS * 0.9 - time.elapsed);
@@ -244,8 +247,8 @@ describe("what a lost reply costs", () => {
     await scene.proxy.until(([first]) => first?.table !== undefined);
     await time.advance(2_000);
     gate.release();
-    await time.nextSleep();
-    await time.advance(1_000);
+    const watched = watch(locking);
+    await time.sleepUntil(() => watched.settled);
     const lock = await locking;
     expect(lock.remainingMs).toBe(TTL_MS * 0.9 - time.elapsed);
     await lock.unlock();
@@ -255,16 +258,12 @@ describe("what a lost reply costs", () => {
     const time = new ManualTime();
     const lock = await scene.host({ clock: time.clock() }).mutex(scene.name, { ttlMs: TTL_MS }).lock();
     const hung = scene.proxy.on("DeleteItem", hang());
-    let done = false;
-    const unlocking = lock.unlock().then(() => {
-      done = true;
-    });
+    const unlocking = watch(lock.unlock());
     await hung.done;
     await turn();
-    expect(done).toBe(false);
+    expect(unlocking.settled).toBe(false);
     await time.advance(3_000);
-    await time.advance(100);
-    await unlocking;
+    await time.sleepUntil(() => unlocking.settled);
     expect(await scene.row()).toBeUndefined();
     expect(scene.proxy.count("DeleteItem")).toBe(2);
   });

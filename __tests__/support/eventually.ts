@@ -16,3 +16,13 @@ export async function eventually(condition: () => boolean): Promise<void> {
 export async function turn(): Promise<void> {
   for (let count = 0; count < 3; count += 1) await setImmediate();
 }
+
+/** Whether a promise is settled by now, for those who must not wait for it. */
+export function watch(promise: Promise<unknown>): { readonly settled: boolean } {
+  const watched = { settled: false };
+  const settle = (): void => {
+    watched.settled = true;
+  };
+  promise.then(settle, settle);
+  return watched;
+}

@@ -4,6 +4,8 @@ import { eventually, turn } from "./eventually.js";
 interface Timer {
   readonly dueAt: number;
   readonly ring: () => void;
+  /** Whether somebody does nothing but wait for it. */
+  readonly isSleep: boolean;
 }
 
 /** How one host's clock errs. */
@@ -19,7 +21,7 @@ export interface ManualClockOptions {
  * a lease or a wait comes to is exact to the millisecond.
  */
 export class ManualTime {
-  /** How long each sleep was asked to be, in order. */
+  /** How long each sleep is to be, in order. */
   readonly sleeps: number[] = [];
   readonly #epoch = Date.UTC(2030, 0, 1);
   readonly #timers = new Set<Timer>();
@@ -42,17 +44,13 @@ export class ManualTime {
 
   /** The clock of one host. */
   clock({ aheadMs = 0, maxSkewMs = 0 }: ManualClockOptions = {}): Clock {
-    const alarm = (ms: number, ring: () => void) => this.#alarm(ms, ring);
     return {
       wall: () => ({ earliest: this.now + aheadMs - maxSkewMs, latest: this.now + aheadMs + maxSkewMs }),
       guess: () => this.now + aheadMs,
       atLeast: () => this.#elapsed,
       atMost: () => this.#elapsed,
-      alarm,
-      sleep: (ms, signal) => {
-        this.sleeps.push(ms);
-        return sleepOn(alarm, ms, signal);
-      },
+      alarm: (ms, ring) => this.#set(ms, ring, false),
+      sleep: (ms, signal) => this.#sleep(ms, signal),
     };
   }
 
@@ -70,18 +68,14 @@ export class ManualTime {
     await turn();
   }
 
-  /** Goes from timer to timer until this is settled: for those who wait for nothing but time. */
-  async advanceUntilSettled(promise: Promise<unknown>): Promise<void> {
-    let settled = false;
-    const settle = () => {
-      settled = true;
-    };
-    promise.then(settle, settle);
-    while (!settled) {
-      await eventually(() => settled || this.#timers.size > 0);
-      const next = this.#next();
-      if (!settled && next !== undefined) await this.advance(Math.max(0, next.dueAt - this.#elapsed));
-    }
+  /** Goes from timer to timer until the condition holds: where the network is silent, so that only time can change anything. */
+  async passUntil(condition: () => boolean): Promise<void> {
+    await this.#goOn(condition, () => this.#next());
+  }
+
+  /** Goes on whenever somebody sleeps, until the condition holds: requests get their answers before time passes. */
+  async sleepUntil(condition: () => boolean): Promise<void> {
+    await this.#goOn(condition, () => this.#next((timer) => timer.isSleep));
   }
 
   /** Resolves when the next sleep from now on begins, with how long it is to be. */
@@ -91,34 +85,47 @@ export class ManualTime {
     return this.sleeps[count] as number;
   }
 
-  #alarm(ms: number, ring: () => void): () => void {
-    const timer = { dueAt: this.#elapsed + Math.max(0, ms), ring };
+  async #goOn(condition: () => boolean, next: () => Timer | undefined): Promise<void> {
+    while (!condition()) {
+      await eventually(() => condition() || next() !== undefined);
+      const timer = next();
+      if (!condition() && timer !== undefined) await this.advance(Math.max(0, timer.dueAt - this.#elapsed));
+    }
+  }
+
+  #set(ms: number, ring: () => void, isSleep: boolean): () => void {
+    // Whole milliseconds, as timers have them; then no sum is off by a rounding error.
+    const timer = { dueAt: this.#elapsed + Math.max(0, Math.ceil(ms)), ring, isSleep };
     this.#timers.add(timer);
     return () => this.#timers.delete(timer);
   }
 
-  /** The earliest; of several, the one that was set first. */
-  #next(): Timer | undefined {
+  /** The earliest of these; of several, the one that was set first. */
+  #next(which: (timer: Timer) => boolean = () => true): Timer | undefined {
     let next: Timer | undefined;
-    for (const timer of this.#timers) if (next === undefined || timer.dueAt < next.dueAt) next = timer;
+    for (const timer of this.#timers) {
+      if (which(timer) && (next === undefined || timer.dueAt < next.dueAt)) next = timer;
+    }
     return next;
   }
-}
 
-function sleepOn(alarm: Clock["alarm"], ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) {
-      reject(signal.reason);
-      return;
-    }
-    const stop = (): void => {
-      cancel();
-      reject(signal?.reason);
-    };
-    const cancel = alarm(ms, () => {
-      signal?.removeEventListener("abort", stop);
-      resolve();
+  #sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    this.sleeps.push(Math.max(0, Math.ceil(ms)));
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) {
+        reject(signal.reason);
+        return;
+      }
+      const stop = (): void => {
+        cancel();
+        reject(signal?.reason);
+      };
+      const wake = (): void => {
+        signal?.removeEventListener("abort", stop);
+        resolve();
+      };
+      const cancel = this.#set(ms, wake, true);
+      signal?.addEventListener("abort", stop, { once: true });
     });
-    signal?.addEventListener("abort", stop, { once: true });
-  });
+  }
 }

@@ -1,0 +1,463 @@
+import { describe, expect, test } from "@jest/globals";
+import { LockStoreError, LockTimeoutError, type Mutex } from "../lib/index.js";
+import { hear } from "./support/diagnostics.js";
+import { eventually, turn, watch } from "./support/eventually.js";
+import { error, resetBefore, status500, throttle } from "./support/fault-proxy.js";
+import { ManualTime } from "./support/manual-time.js";
+import { type Attributes, rowOf, useScene } from "./support/scene.js";
+
+const scene = useScene();
+
+const FOREVER = { times: Number.POSITIVE_INFINITY };
+
+/** Somebody else's row on this time, which lasts for `ms` from now. */
+function heldFor(time: ManualTime, ms: number, attributes: Attributes = {}): Attributes {
+  return rowOf({ expires: time.now + ms, acquired: time.now, ttlMs: ms, ...attributes });
+}
+
+/** A wait that has found the lock held and now sleeps for the first time. */
+async function startWaiting(mutex: Mutex, time: ManualTime, options: Parameters<Mutex["lock"]>[0] = {}) {
+  const sleeping = time.nextSleep();
+  const locking = mutex.lock(options);
+  locking.catch(() => undefined);
+  await sleeping;
+  return { locking };
+}
+
+/** One look more: the answer to it has come when the next sleep begins. */
+async function pollOnce(time: ManualTime): Promise<number> {
+  const next = time.nextSleep();
+  await time.advance(time.sleeps.at(-1) as number);
+  return await next;
+}
+
+describe("what waiting costs", () => {
+  test("a waiter reads, eventually consistent, and writes nothing while the row looks held", async () => {
+    const time = new ManualTime();
+    await scene.put(heldFor(time, 60_000));
+    const { locking } = await startWaiting(scene.host({ clock: time.clock() }).mutex(scene.name), time);
+    for (let count = 0; count < 20; count += 1) await pollOnce(time);
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1, GetItem: 20 });
+    expect(scene.proxy.select("GetItem").every(({ body }) => body.ConsistentRead !== true)).toBe(true);
+    expect(scene.proxy.units()).toEqual({ write: 1, read: 10 });
+
+    await scene.remove();
+    await time.advance(time.sleeps.at(-1) as number);
+    const lock = await locking;
+    expect(scene.proxy.counts()).toEqual({ PutItem: 2, GetItem: 21 });
+    await lock.unlock();
+  });
+
+  test("it looks ever more rarely, and quickly again when the holder has changed", async () => {
+    const time = new ManualTime();
+    await scene.put(heldFor(time, 60_000));
+    await startWaiting(scene.host({ clock: time.clock() }).mutex(scene.name), time);
+    for (let count = 0; count < 8; count += 1) await pollOnce(time);
+    const [first = 0] = time.sleeps;
+    const last = time.sleeps.at(-1) as number;
+    expect(first).toBeGreaterThanOrEqual(37.5);
+    expect(first).toBeLessThanOrEqual(62.5);
+    expect(last).toBeGreaterThanOrEqual(300);
+    expect(last).toBeLessThanOrEqual(500);
+    await scene.put(heldFor(time, 60_000, { uuid: "the next" }));
+    expect(await pollOnce(time)).toBeLessThanOrEqual(62.5);
+  });
+
+  test.each([
+    ["expired", { takeover: "expired" } as const, 8_000 + 1_000 + 1],
+    ["unchanged", { takeover: "unchanged" } as const, 10_000],
+  ])("a sleep never lasts beyond the moment at which a takeover becomes possible (%s)", async (_, options, moment) => {
+    const time = new ManualTime();
+    await scene.put(heldFor(time, 8_000, { ttlMs: 10_000 }));
+    const clock = time.clock({ maxSkewMs: 1_000 });
+    const mutex = scene.host({ clock }).mutex(scene.name, { poll: { minMs: 3_000, maxMs: 3_000 }, ...options });
+    const locking = mutex.lock();
+    const { waited, lock } = await takenAfter(time, locking);
+    expect(waited).toBe(moment);
+    expect(await scene.row()).toMatchObject({ uuid: lock.uuid });
+    await lock.unlock();
+  });
+
+  async function takenAfter(time: ManualTime, locking: ReturnType<Mutex["lock"]>) {
+    const watched = watch(locking);
+    await time.sleepUntil(() => watched.settled);
+    return { waited: time.elapsed, lock: await locking };
+  }
+});
+
+describe("waitMs", () => {
+  test("ends the wait on time, and the error names the holder and how long it was", async () => {
+    const time = new ManualTime();
+    const row = heldFor(time, 60_000, { owner: "host-9#7", data: { job: "migration" } });
+    await scene.put(row);
+    const mutex = scene.host({ clock: time.clock() }).mutex(scene.name);
+    const { locking } = await startWaiting(mutex, time, { waitMs: 5_000 });
+    while (time.elapsed + (time.sleeps.at(-1) as number) < 5_000) await pollOnce(time);
+    await time.advance(5_000 - time.elapsed);
+    await expect(locking).rejects.toBeInstanceOf(LockTimeoutError);
+    await expect(locking).rejects.toMatchObject({
+      code: "LOCK_TIMEOUT",
+      lockName: scene.name,
+      waitedMs: 5_000,
+      holder: {
+        name: scene.name,
+        uuid: "somebody-else",
+        owner: "host-9#7",
+        ttlMs: 60_000,
+        expires: new Date(row.expires as number),
+        acquired: new Date(row.acquired as number),
+        data: { job: "migration" },
+      },
+      message: expect.stringContaining("host-9#7"),
+    });
+  });
+
+  test("sends nothing more once it has ended, and leaves the holder's row alone", async () => {
+    const time = new ManualTime();
+    const row = heldFor(time, 60_000);
+    await scene.put(row);
+    const mutex = scene.host({ clock: time.clock() }).mutex(scene.name);
+    const { locking } = await startWaiting(mutex, time, { waitMs: 1 });
+    await time.advance(1);
+    await expect(locking).rejects.toBeInstanceOf(LockTimeoutError);
+    expect(time.timers).toBe(0);
+    const count = scene.proxy.count();
+    await time.advance(120_000);
+    expect(scene.proxy.count()).toBe(count);
+    expect(await scene.row()).toMatchObject(row);
+  });
+
+  test("a mutex's own waitMs holds unless the call has another", async () => {
+    const time = new ManualTime();
+    await scene.put(heldFor(time, 60_000));
+    const mutex = scene.host({ clock: time.clock() }).mutex(scene.name, { waitMs: 10 });
+    const short = watch((await startWaiting(mutex, time)).locking);
+    const long = watch((await startWaiting(mutex, time, { waitMs: 20 })).locking);
+    await time.advance(10);
+    expect([short.settled, long.settled]).toEqual([true, false]);
+    await time.advance(10);
+    expect(long.settled).toBe(true);
+  });
+
+  test("a table that has fallen silent does not delay the end of the wait, and is its cause", async () => {
+    const time = new ManualTime();
+    await scene.put(heldFor(time, 60_000));
+    const mutex = scene.host({ clock: time.clock() }).mutex(scene.name);
+    const { locking } = await startWaiting(mutex, time, { waitMs: 20_000 });
+    scene.proxy.partition(undefined, "hang");
+    const watched = watch(locking);
+    await time.passUntil(() => watched.settled);
+    expect(time.elapsed).toBe(20_000);
+    await expect(locking).rejects.toMatchObject({ code: "LOCK_TIMEOUT", cause: expect.any(LockStoreError) });
+  });
+});
+
+describe("trap 17: an aborted wait leaves nothing behind", () => {
+  const reason = new Error("the caller has changed its mind");
+
+  test("aborted before: the reason at once, and nothing is sent", async () => {
+    const mutex = scene.host().mutex(scene.name);
+    await expect(mutex.lock({ signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    await expect(mutex.lock({ signal: AbortSignal.abort(reason), waitMs: 0 })).rejects.toBe(reason);
+    await expect(mutex.run(() => "no", { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    expect(scene.proxy.requests).toEqual([]);
+  });
+
+  test("aborted while it waits: the reason at once, no timer left, nothing more is sent", async () => {
+    const time = new ManualTime();
+    const row = heldFor(time, 60_000);
+    await scene.put(row);
+    const controller = new AbortController();
+    const mutex = scene.host({ clock: time.clock() }).mutex(scene.name);
+    const { locking } = await startWaiting(mutex, time, { signal: controller.signal });
+    await pollOnce(time);
+    controller.abort(reason);
+    await expect(locking).rejects.toBe(reason);
+    await turn();
+    expect(time.timers).toBe(0);
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1, GetItem: 1 });
+    expect(await scene.row()).toMatchObject(row);
+  });
+
+  test("aborted while a read is under way: the reason at once", async () => {
+    const time = new ManualTime();
+    await scene.put(heldFor(time, 60_000));
+    const hold = scene.proxy.hold("GetItem");
+    const controller = new AbortController();
+    const mutex = scene.host({ clock: time.clock() }).mutex(scene.name);
+    const { locking } = await startWaiting(mutex, time, { signal: controller.signal });
+    await time.advance(time.sleeps.at(-1) as number);
+    await hold.arrived;
+    controller.abort(reason);
+    await expect(locking).rejects.toBe(reason);
+    await scene.remove();
+    hold.release();
+    await eventually(() => time.timers === 0);
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1, GetItem: 1 });
+    expect(await scene.row()).toBeUndefined();
+  });
+
+  test("aborted around the moment of acquisition: either the caller has the lock, or nobody has", async () => {
+    const mutex = scene.host().mutex(scene.name);
+    const seen = { held: 0, aborted: 0 };
+    for (let later = 0; later < 40; later += 1) {
+      const controller = new AbortController();
+      const acquired = hear("dynamutex:acquired", ({ uuid }) => {
+        if (uuid === acquired[0]?.uuid) afterMicrotasks(later, () => controller.abort(reason));
+      });
+      const deletions = scene.proxy.count("DeleteItem");
+      const lock = await mutex.lock({ signal: controller.signal }).catch((why: unknown) => {
+        expect(why).toBe(reason);
+        return undefined;
+      });
+      await eventually(() => controller.signal.aborted);
+      if (lock === undefined) {
+        seen.aborted += 1;
+        await scene.proxy.until((requests) => {
+          const last = requests.filter(({ operation }) => operation === "DeleteItem");
+          return last.length > deletions && last.every(({ ending }) => ending === "answered");
+        });
+      } else {
+        seen.held += 1;
+        expect(lock.held).toBe(true);
+        expect(await scene.row()).toMatchObject({ uuid: lock.uuid });
+        await lock.unlock();
+      }
+      expect(await scene.row()).toBeUndefined();
+    }
+    // Otherwise the moment was not among them.
+    expect(seen.held).toBeGreaterThan(0);
+    expect(seen.aborted).toBeGreaterThan(0);
+  });
+
+  const ENDINGS: readonly [string, (time: ManualTime, controller: AbortController) => Promise<void> | void, unknown][] =
+    [
+      ["aborted", (_, controller) => controller.abort(reason), reason],
+      ["out of time", (time) => time.advance(2_000), expect.objectContaining({ code: "LOCK_TIMEOUT" })],
+    ];
+
+  test.each(ENDINGS)(
+    "%s while the put is on its way: the caller hears at once, the lock is given back on arrival",
+    async (_, end, why) => {
+      const time = new ManualTime();
+      const controller = new AbortController();
+      const hold = scene.proxy.hold("PutItem");
+      const mutex = scene.host({ clock: time.clock() }).mutex(scene.name);
+      const locking = mutex.lock({ signal: controller.signal, waitMs: 2_000 });
+      locking.catch(() => undefined);
+      await hold.arrived;
+      await end(time, controller);
+      await expect(locking).rejects.toEqual(why);
+      expect(hold.held[0]?.ending).toBeUndefined();
+      const before = time.elapsed;
+      hold.release();
+      await scene.proxy.until(() => answered("DeleteItem") === 1);
+      expect(time.elapsed).toBe(before);
+      expect(await scene.row()).toBeUndefined();
+      expect(scene.proxy.count("PutItem")).toBe(1);
+    },
+  );
+
+  test("a put that arrives only after its client has given up on it is found, and within a second no row is left", async () => {
+    const time = new ManualTime();
+    const controller = new AbortController();
+    const hold = scene.proxy.hold("PutItem");
+    const mutex = scene.host({ clock: time.clock() }).mutex(scene.name);
+    const locking = mutex.lock({ signal: controller.signal });
+    locking.catch(() => undefined);
+    await hold.arrived;
+    controller.abort(reason);
+    await expect(locking).rejects.toBe(reason);
+    await time.advance(3_000);
+    await hold.held[0]?.settled;
+    // It has looked in vain a few times.
+    await time.sleepUntil(() => answered("GetItem") >= 4);
+    hold.release();
+    await scene.proxy.until(() => hold.held[0]?.table !== undefined);
+    expect(await scene.row()).toBeDefined();
+    const arrivedAt = time.elapsed;
+    await time.sleepUntil(() => answered("DeleteItem") === 1);
+    expect(time.elapsed - arrivedAt).toBeLessThanOrEqual(1_000);
+    expect(await scene.row()).toBeUndefined();
+    await eventually(() => time.timers === 0);
+  });
+
+  test("the table is closed while the put is on its way: close() waits for it and leaves nothing", async () => {
+    const locks = scene.host();
+    const hold = scene.proxy.hold("PutItem");
+    const locking = locks.mutex(scene.name).lock();
+    locking.catch(() => undefined);
+    await hold.arrived;
+    const closing = locks.close();
+    await expect(locking).rejects.toMatchObject({ code: "LOCK_CLOSED" });
+    hold.release();
+    await closing;
+    expect(await scene.row()).toBeUndefined();
+  });
+
+  test("an abort after the lock was handed out changes nothing", async () => {
+    const controller = new AbortController();
+    await using lock = await scene.host().mutex(scene.name).lock({ signal: controller.signal });
+    controller.abort(reason);
+    await turn();
+    expect([lock.held, lock.signal.aborted]).toEqual([true, false]);
+    expect(await scene.row()).toMatchObject({ uuid: lock.uuid });
+  });
+
+  function answered(operation: string): number {
+    return scene.proxy.count({ operation, where: ({ ending }) => ending === "answered" });
+  }
+});
+
+describe("a table in trouble", () => {
+  test("trap 14: throttling does not abort a wait, neither of its writes nor of its reads", async () => {
+    const failures = hear("dynamutex:wait-failed");
+    await scene.put(rowOf());
+    const puts = scene.proxy.on("PutItem", throttle(), { times: 3 });
+    const gets = scene.proxy.on("GetItem", throttle("ProvisionedThroughputExceededException"), { times: 3 });
+    const locking = scene.host().mutex(scene.name).lock();
+    await puts.done;
+    await gets.done;
+    await scene.remove();
+    const more = scene.proxy.on("PutItem", throttle(), { times: 3 });
+    const lock = await locking;
+    await more.done;
+    expect(lock.held).toBe(true);
+    expect(failures.map(({ name }) => name)).toEqual(Array(9).fill(scene.name));
+    await lock.unlock();
+  });
+
+  test.each([
+    ["throttling", throttle],
+    ["a 500", status500],
+    ["a reset", resetBefore],
+  ])("trap 14: %s does not end a tryLock", async (_, fault) => {
+    const trouble = scene.proxy.on("PutItem", fault(), { times: 3 });
+    const lock = await scene.host().mutex(scene.name).tryLock();
+    await trouble.done;
+    expect(lock?.held).toBe(true);
+    expect(scene.proxy.count("PutItem")).toBe(4);
+    await lock?.unlock();
+  });
+
+  const CALLS: readonly [string, (mutex: Mutex) => Promise<unknown>][] = [
+    ["lock with waitMs Infinity", (mutex) => mutex.lock({ waitMs: Number.POSITIVE_INFINITY })],
+    ["lock with waitMs 0", (mutex) => mutex.lock({ waitMs: 0 })],
+    ["tryLock", (mutex) => mutex.tryLock()],
+    ["run", (mutex) => mutex.run(() => "no")],
+  ];
+
+  test.each(CALLS)("an endpoint that never answers ends %s after 10 s with the store's error", async (_, call) => {
+    const time = new ManualTime();
+    scene.proxy.partition(undefined, "hang");
+    const outcome = call(scene.host({ clock: time.clock() }).mutex(scene.name));
+    const watched = watch(outcome);
+    await time.passUntil(() => watched.settled);
+    expect(time.elapsed).toBe(10_000);
+    await expect(outcome).rejects.toBeInstanceOf(LockStoreError);
+    await expect(outcome).rejects.toMatchObject({ code: "LOCK_STORE", transient: true });
+  });
+
+  test("an endpoint that never answers ends the wait for a lock whose lease is shorter than that as well", async () => {
+    const time = new ManualTime();
+    scene.proxy.partition(undefined, "hang");
+    const outcome = scene.host({ clock: time.clock() }).mutex(scene.name, { ttlMs: 1_000 }).lock();
+    const watched = watch(outcome);
+    await time.passUntil(() => watched.settled);
+    expect(time.elapsed).toBeGreaterThanOrEqual(10_000);
+    expect(time.elapsed).toBeLessThan(11_000);
+    await expect(outcome).rejects.toBeInstanceOf(LockStoreError);
+  });
+
+  test("nobody listening at the endpoint: the store's error after 10 s, with the SDK's as its cause", async () => {
+    const time = new ManualTime();
+    scene.proxy.partition(undefined, "reset");
+    const outcome = scene.host({ clock: time.clock() }).mutex(scene.name).lock();
+    const watched = watch(outcome);
+    await time.sleepUntil(() => watched.settled);
+    expect(time.elapsed).toBe(10_000);
+    await expect(outcome).rejects.toMatchObject({ code: "LOCK_STORE", cause: { code: "ECONNRESET" } });
+  });
+
+  test.each(["hang", "reset"] as const)(
+    "an outage (%s) that comes later is waited out, however long it is",
+    async (how) => {
+      const time = new ManualTime();
+      await scene.put(heldFor(time, 3_600_000));
+      const { locking } = await startWaiting(scene.host({ clock: time.clock() }).mutex(scene.name), time);
+      scene.proxy.partition(undefined, how);
+      const watched = watch(locking);
+      if (how === "hang") await time.passUntil(() => watched.settled || time.elapsed > 120_000);
+      else await time.sleepUntil(() => watched.settled || time.elapsed > 120_000);
+      expect(watched.settled).toBe(false);
+      await scene.remove();
+      scene.proxy.heal();
+      await time.sleepUntil(() => watched.settled);
+      const lock = await locking;
+      expect(lock.held).toBe(true);
+      await lock.unlock();
+    },
+  );
+
+  test("a first answer of any kind counts: one that throttles for a minute is waited out", async () => {
+    const time = new ManualTime();
+    const trouble = scene.proxy.on("PutItem", throttle(), FOREVER);
+    const locking = scene.host({ clock: time.clock() }).mutex(scene.name).lock();
+    const watched = watch(locking);
+    await time.sleepUntil(() => watched.settled || time.elapsed > 60_000);
+    expect(watched.settled).toBe(false);
+    trouble.remove();
+    await time.sleepUntil(() => watched.settled);
+    await (await locking).unlock();
+  });
+});
+
+describe("a table that cannot be used", () => {
+  test("one that does not exist: the error says how to create it, after one request", async () => {
+    const mutex = scene.host({ tableName: "no-such-table" }).mutex(scene.name);
+    for (const call of [() => mutex.lock(), () => mutex.tryLock()]) {
+      const outcome = call();
+      await expect(outcome).rejects.toBeInstanceOf(LockStoreError);
+      await expect(outcome).rejects.toMatchObject({
+        transient: false,
+        message: expect.stringMatching(/no-such-table.*create\(\)/),
+        cause: { name: "ResourceNotFoundException" },
+      });
+    }
+    expect(scene.proxy.counts()).toEqual({ PutItem: 2 });
+  });
+
+  test.each(["PutItem", "GetItem"])(
+    "no permission for %s: the error names it, with the SDK's as its cause",
+    async (operation) => {
+      await scene.put(rowOf());
+      scene.proxy.on(operation, error("AccessDeniedException", "User is not authorized"));
+      const outcome = scene.host().mutex(scene.name).lock();
+      await expect(outcome).rejects.toBeInstanceOf(LockStoreError);
+      await expect(outcome).rejects.toMatchObject({
+        transient: false,
+        message: expect.stringContaining(`dynamodb:${operation}`),
+        cause: { name: "AccessDeniedException" },
+      });
+      expect(scene.proxy.count(operation)).toBe(1);
+    },
+  );
+
+  test("no credentials: the SDK's error is the cause, and nothing is sent", async () => {
+    const credentials = async () => {
+      throw Object.assign(new Error("Could not load credentials from any providers"), {
+        name: "CredentialsProviderError",
+      });
+    };
+    const outcome = scene.host({ sdk: { credentials } }).mutex(scene.name).lock();
+    await expect(outcome).rejects.toBeInstanceOf(LockStoreError);
+    await expect(outcome).rejects.toMatchObject({ cause: { name: "CredentialsProviderError" } });
+    expect(scene.proxy.requests).toEqual([]);
+  });
+});
+
+/** Late by so many turns of the queue of microtasks. */
+function afterMicrotasks(count: number, act: () => void): void {
+  if (count === 0) act();
+  else queueMicrotask(() => afterMicrotasks(count - 1, act));
+}
