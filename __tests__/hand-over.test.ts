@@ -1,0 +1,242 @@
+import { describe, expect, test } from "@jest/globals";
+import { findLockLost, type Lock, LockLostError, LockTimeoutError } from "../lib/index.js";
+import { eventually, turn } from "./support/eventually.js";
+import { ManualTime } from "./support/manual-time.js";
+import { rowOf, useScene } from "./support/scene.js";
+
+const scene = useScene();
+
+describe("the sections of one process", () => {
+  test("pass one lease on, with no request between the first and the last", async () => {
+    const mutex = scene.host().mutex(scene.name);
+    let inside = 0;
+    let most = 0;
+    await Promise.all(
+      Array.from({ length: 32 }, () =>
+        mutex.run(async (lock) => {
+          inside += 1;
+          most = Math.max(most, inside);
+          await turn();
+          lock.assertHeld();
+          inside -= 1;
+        }),
+      ),
+    );
+    expect(most).toBe(1);
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1, DeleteItem: 1 });
+  });
+
+  test("get the lock in the order in which they asked", async () => {
+    const mutex = scene.host().mutex(scene.name);
+    const order: number[] = [];
+    const first = await mutex.lock();
+    const others = [1, 2, 3, 4].map((number) => mutex.run(() => order.push(number)));
+    await first.unlock();
+    await Promise.all(others);
+    expect(order).toEqual([1, 2, 3, 4]);
+  });
+
+  test("have a lock each: what one unlocked is not held, and says so, while the next holds", async () => {
+    const mutex = scene.host().mutex(scene.name);
+    const first = await mutex.lock();
+    const waiting = mutex.lock();
+    await first.unlock();
+    const second = await waiting;
+    expect([first.held, second.held]).toEqual([false, true]);
+    expect(first.remainingMs).toBe(0);
+    expect(() => first.assertHeld()).toThrow(expect.objectContaining({ code: "LOCK_RELEASED" }));
+    await expect(first.extend()).rejects.toMatchObject({ code: "LOCK_RELEASED" });
+    await first.unlock();
+    expect(second.held).toBe(true);
+    await second.unlock();
+    expect(await scene.row()).toBeUndefined();
+  });
+
+  test("a loss reaches the section that holds at that moment, and no other", async () => {
+    const time = new ManualTime();
+    const mutex = scene.host({ clock: time.clock(), ttlMs: 1_000 }).mutex(scene.name);
+    const first = await mutex.lock();
+    const waiting = mutex.lock();
+    await first.unlock();
+    const second = await waiting;
+    await scene.put(rowOf());
+    await time.advance(500);
+    await eventually(() => second.signal.aborted);
+    expect(findLockLost(second.signal.reason)?.reason).toBe("stolen");
+    expect(first.signal.aborted).toBe(false);
+    await first.unlock();
+    await expect(second.unlock()).rejects.toThrow(LockLostError);
+  });
+
+  test("a lost lease is passed to nobody, and its waiters do not wait for the section that lost it", async () => {
+    const time = new ManualTime();
+    const mutex = scene.host({ clock: time.clock(), ttlMs: 1_000 }).mutex(scene.name);
+    const first = await mutex.lock();
+    const waiting = mutex.lock();
+    await scene.remove();
+    await time.advance(500);
+    await eventually(() => first.signal.aborted);
+    const second = await waiting;
+    expect(second.uuid).not.toBe(first.uuid);
+    expect([first.held, second.held]).toEqual([false, true]);
+    await expect(first.unlock()).rejects.toMatchObject({ reason: "deleted" });
+    expect(second.held).toBe(true);
+    await second.unlock();
+  });
+
+  test("who gives up waiting is passed over", async () => {
+    const mutex = scene.host().mutex(scene.name);
+    const first = await mutex.lock();
+    const controller = new AbortController();
+    const gone = mutex.lock({ signal: controller.signal });
+    const impatient = mutex.lock({ waitMs: 1 });
+    const waiting = mutex.lock();
+    controller.abort(new Error("enough"));
+    await expect(gone).rejects.toThrow("enough");
+    await expect(impatient).rejects.toThrow(LockTimeoutError);
+    await first.unlock();
+    await using third = await waiting;
+    expect(third.held).toBe(true);
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1 });
+  });
+
+  test("an abort in the same turn as the hand-over loses no lock", async () => {
+    const mutex = scene.host().mutex(scene.name);
+    for (const abortFirst of [true, false]) {
+      const first = await mutex.lock();
+      const controller = new AbortController();
+      const waiting = mutex.lock({ signal: controller.signal });
+      const unlocking = abortFirst ? undefined : first.unlock();
+      controller.abort(new Error("enough"));
+      await (unlocking ?? first.unlock());
+      const got = await waiting.catch(() => undefined);
+      await got?.unlock();
+      expect(await eventually(() => scene.proxy.count("DeleteItem") === scene.proxy.count("PutItem"))).toBeUndefined();
+    }
+    expect(await scene.row()).toBeUndefined();
+    await using next = await mutex.lock({ waitMs: 0 });
+    expect(next.held).toBe(true);
+  });
+
+  test("tryLock knows without a request that its own process holds", async () => {
+    const locks = scene.host({ owner: "me" });
+    const mutex = locks.mutex(scene.name);
+    await using lock = await mutex.lock();
+    expect(await mutex.tryLock()).toBeNull();
+    const result = await mutex.tryRun(() => undefined);
+    expect(result).toMatchObject({ ran: false, because: "held", row: { owner: "me", uuid: lock.uuid } });
+    await expect(mutex.lock({ waitMs: 0 })).rejects.toMatchObject({ holder: { owner: "me" } });
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1 });
+  });
+
+  test("options that the lease does not have are honoured: the lock is taken afresh", async () => {
+    const locks = scene.host();
+    const mutex = locks.mutex(scene.name);
+    const first = await mutex.lock();
+    const withData = mutex.lock({ data: { job: "two" } });
+    const withTtl = locks.mutex(scene.name, { ttlMs: 60_000 }).lock();
+    await first.unlock();
+    const second = await withData;
+    expect(await scene.row()).toMatchObject({ uuid: second.uuid, data: { job: "two" } });
+    await second.unlock();
+    await using third = await withTtl;
+    expect(await scene.row()).toMatchObject({ uuid: third.uuid, ttlMs: 60_000 });
+    expect(new Set([first.uuid, second.uuid, third.uuid]).size).toBe(3);
+  });
+
+  test("a lease of which less than half is left is renewed before it is passed on", async () => {
+    const time = new ManualTime();
+    const mutex = scene
+      .host({ clock: time.clock(), ttlMs: 10_000, autoRenew: false, handOverMs: 10_000 })
+      .mutex(scene.name);
+    const first = await mutex.lock();
+    const waiting = mutex.lock();
+    await time.advance(6_000);
+    await first.unlock();
+    const second = await waiting;
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1, UpdateItem: 1 });
+    expect(second.remainingMs).toBe(9_000);
+    await second.unlock();
+  });
+
+  test("maxHoldMs counts for each section", async () => {
+    const time = new ManualTime();
+    const mutex = scene.host({ clock: time.clock(), ttlMs: 10_000, maxHoldMs: 3_000 }).mutex(scene.name);
+    const first = await mutex.lock();
+    const waiting = mutex.lock();
+    await time.advance(2_000);
+    await first.unlock();
+    const second = await waiting;
+    await time.advance(2_000);
+    expect(second.held).toBe(true);
+    await time.advance(1_001);
+    expect(second.held).toBe(false);
+    expect(findLockLost(second.signal.reason)?.reason).toBe("max-hold");
+    await expect(second.unlock()).rejects.toMatchObject({ reason: "max-hold" });
+  });
+});
+
+describe("the lock between processes", () => {
+  test("a process that passes a wanted lock among its own lets the other one in, and then gets it back", async () => {
+    const busy = scene.host({ tag: "busy", handOverMs: 1 }).mutex(scene.name);
+    const other = scene.host({ tag: "other", poll: { minMs: 1, maxMs: 5 } }).mutex(scene.name);
+    let sections = 0;
+    let served = false;
+    const loops = Array.from({ length: 4 }, async () => {
+      while (!served)
+        await busy.run(async () => {
+          sections += 1;
+          await turn();
+        });
+    });
+    await eventually(() => sections > 10);
+    const lock = await other.lock();
+    const before = sections;
+    await turn();
+    expect(sections).toBe(before);
+    await lock.unlock();
+    await eventually(() => sections > before);
+    served = true;
+    await Promise.all(loops);
+    // The other one said once that it waits, and wrote nothing else until it took the lock.
+    const writes = scene.proxy.select({ client: "other" }).filter(({ operation }) => operation !== "GetItem");
+    expect(writes.filter(({ body }) => JSON.stringify(body).includes("wanted")).length).toBeLessThanOrEqual(2);
+  });
+
+  test("a process alone on a lock never pauses: it looks once every handOverMs and goes on", async () => {
+    const time = new ManualTime();
+    const mutex = scene.host({ clock: time.clock(), ttlMs: 10_000, handOverMs: 500 }).mutex(scene.name);
+    let lock: Lock = await mutex.lock();
+    for (let section = 0; section < 20; section += 1) {
+      const waiting = mutex.lock();
+      await time.advance(100);
+      await lock.unlock();
+      lock = await waiting;
+    }
+    // 20 hand-overs over two seconds: a look at each half second.
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1, GetItem: 4 });
+    await lock.unlock();
+  });
+
+  test("a mark for an earlier holder does not disturb the present one", async () => {
+    const holder = scene.host({ tag: "holder" }).mutex(scene.name);
+    const other = scene.host({ tag: "other", poll: { minMs: 1, maxMs: 1 } }).mutex(scene.name);
+    const first = await holder.lock();
+    const hold = scene.proxy.hold({ operation: "UpdateItem", client: "other" });
+    const controller = new AbortController();
+    const waiting = other.lock({ signal: controller.signal });
+    await hold.arrived;
+    await first.unlock();
+    await using second = await holder.lock();
+    hold.release();
+    await scene.proxy.until((requests) =>
+      requests.some(
+        ({ client, operation, ending }) => client === "other" && operation === "UpdateItem" && ending === "answered",
+      ),
+    );
+    expect(await scene.row()).not.toHaveProperty("wanted");
+    expect(await scene.row()).toMatchObject({ uuid: second.uuid });
+    controller.abort();
+    await expect(waiting).rejects.toThrow();
+  });
+});
