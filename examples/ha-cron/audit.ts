@@ -13,7 +13,10 @@ export interface Rules {
   readonly tickMs: number;
 }
 
-/** Judges a log by itself: nothing that the mutex says about who held it counts, only who worked when. */
+/**
+ * Judges a log by who worked when. That a mutex thought of a host as its holder counts for nothing; of what it told
+ * the hosts only this does: until when they could rely on the lock, should they stop working without a word.
+ */
 export function audit(log: readonly LogEvent[], rules: Rules): readonly Finding[] {
   const sections = sectionsOf(log);
   return [neverTwoAtOnce(sections), movedOn(log, sections, rules), toldOfItsLoss(log, sections)];
@@ -46,8 +49,8 @@ function movedOn(log: readonly LogEvent[], sections: readonly Section[], { ttlMs
   const afterMs = next.began - kill.at;
   const text = `${next.host} went on ${seconds(afterMs)} after ${killed.host} was killed`;
   const limitMs = ttlMs + 2 * tickMs;
-  if (afterMs > limitMs) return failed(`${text}, later than ${seconds(limitMs)}`);
-  return passed(`${text}: a lease is ${seconds(ttlMs)}, and the schedule ticks every ${seconds(tickMs)}`);
+  const limit = `${seconds(limitMs)}, a lease and two ticks`;
+  return afterMs > limitMs ? failed(`${text}, later than ${limit}`) : passed(`${text}, within ${limit}`);
 }
 
 function toldOfItsLoss(log: readonly LogEvent[], sections: readonly Section[]): Finding {
