@@ -31,9 +31,10 @@ export class LocalQueue<Lease extends object> {
     return true;
   }
 
-  /** Waits for the front. @throws the reason of `enough`. */
-  async turn(occupant: object, fits: (lease: Lease) => boolean, enough: AbortSignal): Promise<Turn<Lease>> {
+  /** Waits for the front. @throws the reason of the occupant's `enough`. */
+  async turn(occupant: { readonly enough: AbortSignal }, fits: (lease: Lease) => boolean): Promise<Turn<Lease>> {
     if (this.tryTurn(occupant)) return { kind: "lead", standBack: false };
+    const { enough } = occupant;
     return await new Promise<Turn<Lease>>((resolve, reject) => {
       const leave = (): void => {
         this.#waiters.splice(this.#waiters.indexOf(waiter), 1);

@@ -4,7 +4,14 @@ import type { Target } from "./grant.js";
 import type { Host } from "./host.js";
 import type { HeldLock, Lock } from "./lock.js";
 import type { LockData, LockInfo } from "./lock-info.js";
-import { type LockOptions, lockOptions, type MutexSettings, type TryLockOptions, tryLockOptions } from "./options.js";
+import {
+  type LockOptions,
+  lockOptions,
+  type MutexSettings,
+  NONE,
+  type TryLockOptions,
+  tryLockOptions,
+} from "./options.js";
 import type { Sections } from "./sections.js";
 import { Wait } from "./wait.js";
 
@@ -43,7 +50,7 @@ export class Mutex {
    * await using lock = await mutex.lock({ waitMs: 5_000 });
    * await charge(customer, { signal: lock.signal });
    */
-  async lock(options: LockOptions = {}): Promise<Lock> {
+  async lock(options: LockOptions = NONE): Promise<Lock> {
     return await this.#lock(options);
   }
 
@@ -57,7 +64,7 @@ export class Mutex {
    * await using lock = await mutex.tryLock();
    * if (lock === null) return; // another host is at it
    */
-  async tryLock(options: TryLockOptions = {}): Promise<Lock | null> {
+  async tryLock(options: TryLockOptions = NONE): Promise<Lock | null> {
     tryLockOptions(options);
     this.#begin(options);
     const result = await this.#try(options);
@@ -73,7 +80,7 @@ export class Mutex {
    * @example
    * const report = await mutex.run(async (lock) => await buildReport(lock.signal));
    */
-  async run<T>(fn: (lock: Lock) => T | Promise<T>, options: LockOptions = {}): Promise<T> {
+  async run<T>(fn: (lock: Lock) => T | Promise<T>, options: LockOptions = NONE): Promise<T> {
     checkFunction(fn);
     const lock = await this.#lock(options);
     return await runUnder(lock, fn, options.signal);
@@ -86,7 +93,7 @@ export class Mutex {
    * const result = await mutex.tryRun(async () => await sendInvoices());
    * if (!result.ran) console.log(`left to ${result.row?.owner}`);
    */
-  async tryRun<T>(fn: (lock: Lock) => T | Promise<T>, options: TryLockOptions = {}): Promise<TryRun<T>> {
+  async tryRun<T>(fn: (lock: Lock) => T | Promise<T>, options: TryLockOptions = NONE): Promise<TryRun<T>> {
     checkFunction(fn);
     tryLockOptions(options);
     this.#begin(options);

@@ -133,6 +133,9 @@ const ROW_ATTRIBUTES: readonly string[] = [
 
 const MAX_NAME_BYTES = 2_048;
 
+/** What a call without options has: nothing in it to check. */
+export const NONE: Readonly<Record<string, never>> = Object.freeze({});
+
 const duration = (least: number) =>
   z
     .number({ invalid_type_error: "must be a number of milliseconds" })
@@ -333,6 +336,7 @@ function checkLease({ ttlMs, safetyMarginMs, renewEveryMs }: MutexSettings): voi
 }
 
 function check(schema: z.ZodTypeAny, value: unknown, what: string): void {
+  if (value === NONE) return;
   const result = schema.safeParse(value);
   if (result.success) return;
   const issue = result.error.issues[0];

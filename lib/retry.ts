@@ -51,23 +51,37 @@ export async function persist<T>(
   persistence: Persistence,
   request: (signal: AbortSignal, attempt: number) => Promise<T>,
 ): Promise<T> {
-  const { until, attemptMs, enough, onFailure, random } = persistence;
+  const { until, attemptMs } = persistence;
+  const send = (attempt: number): Promise<T> =>
+    bounded(clock, Math.min(attemptMs, remaining(clock, until)), (signal) => request(signal, attempt));
+  try {
+    return await send(1);
+  } catch (error) {
+    // What follows is rare, and costs more than the request's own share of the time: so it is set up only now.
+    return await retry(clock, persistence, error, send);
+  }
+}
+
+/** The further attempts. The pause is slept on our clock in onFailedAttempt, so that they run on virtual time as well. */
+async function retry<T>(
+  clock: Clock,
+  persistence: Persistence,
+  firstError: unknown,
+  send: (attempt: number) => Promise<T>,
+): Promise<T> {
+  const { until, enough, onFailure, random } = persistence;
   const worthRetrying = persistence.worthRetrying ?? isTransient;
-  return await pRetry(
-    (attempt) => bounded(clock, Math.min(attemptMs, remaining(clock, until)), (signal) => request(signal, attempt)),
-    {
-      // The pause is slept on our clock in onFailedAttempt, so that the same retries run on virtual time.
-      retries: Number.POSITIVE_INFINITY,
-      minTimeout: 0,
-      onFailedAttempt: async ({ error, attemptNumber }) => {
-        onFailure?.(error);
-        if (!worthRetrying(error) || enough?.aborted) return;
-        const pause = (0.5 + random()) * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(attemptNumber, 16));
-        await clock.sleep(Math.min(pause, remaining(clock, until)), enough).catch(() => undefined);
-      },
-      shouldRetry: ({ error }) => worthRetrying(error) && !enough?.aborted && remaining(clock, until) > 0,
+  return await pRetry((attempt) => (attempt === 1 ? Promise.reject(firstError) : send(attempt)), {
+    retries: Number.POSITIVE_INFINITY,
+    minTimeout: 0,
+    onFailedAttempt: async ({ error, attemptNumber }) => {
+      onFailure?.(error);
+      if (!worthRetrying(error) || enough?.aborted) return;
+      const pause = (0.5 + random()) * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(attemptNumber, 16));
+      await clock.sleep(Math.min(pause, remaining(clock, until)), enough).catch(() => undefined);
     },
-  );
+    shouldRetry: ({ error }) => worthRetrying(error) && !enough?.aborted && remaining(clock, until) > 0,
+  });
 }
 
 /** Whether a failure may pass by itself. */

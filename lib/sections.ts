@@ -47,7 +47,7 @@ export class Sections {
     const queue = this.#queue(target.name);
     try {
       for (;;) {
-        const turn = await queue.turn(wait, (lease) => fits(lease, request), wait.enough);
+        const turn = await queue.turn(wait, (lease) => fits(lease, request));
         if (turn.kind === "lease") {
           if (turn.lease.held && this.#hand(turn.lease, this.#now(), deliver)) return;
           // Nobody waits for it any more, or it was lost on the way: it goes on to the next, or back.
@@ -94,7 +94,7 @@ export class Sections {
    */
   async #handOut(grant: Grant, { target }: Request, wait: Wait, deliver: Deliver): Promise<boolean> {
     const lease = new Lease(this.host, target, grant);
-    if ((await lease.secure()) && !wait.enough.aborted) {
+    if ((await lease.secure()) && !wait.isOver) {
       const queue = this.#queue(target.name);
       queue.settle(wait, lease);
       this.#lookedAt.set(lease, this.host.clock.atLeast());

@@ -2,7 +2,7 @@ import { publish } from "./diagnostics.js";
 import { LockStoreError, LockTimeoutError } from "./errors.js";
 import type { Host } from "./host.js";
 import type { LockInfo } from "./lock-info.js";
-import { persist, type Request } from "./retry.js";
+import { type Persistence, persist, type Request } from "./retry.js";
 import { infoOf } from "./row.js";
 import type { Row } from "./store.js";
 
@@ -19,7 +19,8 @@ export class Wait {
   readonly name: string;
   readonly #host: Host;
   readonly #startedAt: number;
-  readonly #enough = new AbortController();
+  #enough: AbortController | undefined;
+  #stopped: { readonly reason: unknown } | undefined;
   /** Whether outages are waited out once the table has answered. */
   readonly #patient: boolean;
   #waitMs = Number.POSITIVE_INFINITY;
@@ -37,7 +38,15 @@ export class Wait {
 
   /** Aborts when the caller has had its answer without a lock. */
   get enough(): AbortSignal {
+    // Made when first asked for: a lock that is free is taken without.
+    this.#enough ??= new AbortController();
+    if (this.#stopped !== undefined) this.#enough.abort(this.#stopped.reason);
     return this.#enough.signal;
+  }
+
+  /** Whether the caller has had its answer without a lock. */
+  get isOver(): boolean {
+    return this.#stopped !== undefined;
   }
 
   get waitedMs(): number {
@@ -54,7 +63,7 @@ export class Wait {
     this.#patient && this.#answered ? Number.POSITIVE_INFINITY : this.#startedAt + FIRST_ANSWER_MS;
 
   throwIfEnough(): void {
-    this.#enough.signal.throwIfAborted();
+    if (this.#stopped !== undefined) throw this.#stopped.reason;
   }
 
   /** Notes the row that is in the way. */
@@ -69,17 +78,17 @@ export class Wait {
 
   /** Sends a request until it is answered, within the bounds of this call and `until`. */
   async persist<T>(attemptMs: number, until: () => number, request: Request<T>): Promise<T> {
-    const result = await persist(
-      this.#host.clock,
-      {
-        until,
-        attemptMs,
-        enough: this.enough,
-        random: this.#host.random,
-        onFailure: (cause) => this.#failed(cause),
+    const wait = this;
+    const persistence: Persistence = {
+      until,
+      attemptMs,
+      get enough() {
+        return wait.enough;
       },
-      request,
-    );
+      random: this.#host.random,
+      onFailure: (cause) => this.#failed(cause),
+    };
+    const result = await persist(this.#host.clock, persistence, request);
     this.#answered = true;
     return result;
   }
@@ -97,9 +106,10 @@ export class Wait {
     this.#waitMs = waitMs;
     return new Promise((resolve, reject) => {
       const stop = (reason: unknown): void => {
-        if (this.#enough.signal.aborted) return;
+        if (this.#stopped !== undefined) return;
         end();
-        this.#enough.abort(reason);
+        this.#stopped = { reason };
+        this.#enough?.abort(reason);
         reject(reason);
       };
       const onAbort = (): void => stop(signal?.reason);
