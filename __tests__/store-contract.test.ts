@@ -56,7 +56,7 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
         expect({ differences, unchanged, outcome }).toEqual({
           differences,
           unchanged,
-          outcome: expected ? { kind: "granted" } : { kind: "held", row },
+          outcome: expected ? { kind: "granted", replaced: row } : { kind: "held", row },
         });
         const { fence, tick } = row;
         expect(await read(row.name)).toEqual(expected ? { ...NOTHING_ELSE, ...claim, fence, tick } : row);
@@ -154,7 +154,7 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
       expect(await store().release(row.name, "mine", { kept: true }, forever)).toEqual({ kind: "applied" });
       expect(await read(row.name)).toEqual({ ...row, uuid: undefined, expires: 0, wanted: undefined });
       const again = await store().take(claimWith({ name: row.name }), { earliest: 1, kept: true }, forever);
-      expect(again).toEqual({ kind: "granted" });
+      expect(again).toMatchObject({ kind: "granted" });
     });
 
     test.each([false, true])("another holder's row is left alone, with kept: %s", async (kept) => {
@@ -177,6 +177,30 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
     });
   });
 
+  describe("saying that somebody waits", () => {
+    test("marks the row of the holder that was seen, and changes nothing else", async () => {
+      const row = await plant({ uuid: "theirs", expires: 100, fence: 1n, wanted: 5 });
+      expect(await store().want(row.name, "theirs", 900, forever)).toEqual({ kind: "applied" });
+      expect(await read(row.name)).toEqual({ ...row, wanted: 900 });
+    });
+
+    test.each<readonly [string, Partial<Row>]>([
+      ["the row of another holder", { uuid: "another" }],
+      ["a row without a holder", { uuid: undefined }],
+    ])("leaves %s alone", async (_case, differences) => {
+      const row = await plant(differences);
+      const outcome = await store().want(row.name, "theirs", 900, forever);
+      expect(outcome).toEqual({ kind: "refused", row, retried: false });
+      expect(await read(row.name)).toEqual(row);
+    });
+
+    test("makes no row where there is none", async () => {
+      const name = randomUUID();
+      expect(await store().want(name, "theirs", 900, forever)).toEqual(GONE);
+      expect(await read(name)).toBeUndefined();
+    });
+  });
+
   describe("an item of somebody else's", () => {
     test.each(FOREIGN)("%s is shown, and no operation touches it", async (_case, attributes) => {
       const name = randomUUID();
@@ -193,6 +217,7 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
         () => store().restamp(name, { uuid: "ours", expires: 5 }, { uuid: "fresh", expires: 6 }, forever),
         () => store().release(name, "ours", { kept: false }, forever),
         () => store().release(name, "ours", { kept: true }, forever),
+        () => store().want(name, "ours", 900, forever),
       ];
       for (const operation of operations) {
         const error = await operation().catch((thrown: unknown) => thrown);
