@@ -2,19 +2,20 @@
  * What each write asks of the row that it meets. The words with a `#` are attributes, those with a `:` values; who
  * sends a condition gives both.
  *
- * | the row that is there                       | take   | take, kept | renew, release | restamp |
- * |---------------------------------------------|--------|------------|----------------|---------|
- * | none                                        | yes    | yes        | no             | no      |
- * | not ours: no format, another, other types   | no     | no         | no             | no      |
- * | ours, lease over, or kept but free          | yes    | yes        |                |         |
- * | ours, lease runs                            | no     | no         |                |         |
- * | ours, lease runs, but seen unchanged        | yes    | yes        |                |         |
- * | ours, carries `fence` or `tick`             | no     | as above   |                |         |
- * | ours, the writer's uuid                     | no (*) | no (*)     | yes (**)       | no      |
- * | ours, the writer's uuid and exact `expires` | no (*) | no (*)     | yes (**)       | yes     |
+ * | the row that is there                       | take   | take, kept | by uuid (***) | restamp |
+ * |---------------------------------------------|--------|------------|---------------|---------|
+ * | none                                        | yes    | yes        | no            | no      |
+ * | not ours: no format, another, other types   | no     | no         | no            | no      |
+ * | ours, lease over, or kept but free          | yes    | yes        |               |         |
+ * | ours, lease runs                            | no     | no         |               |         |
+ * | ours, lease runs, but seen unchanged        | yes    | yes        |               |         |
+ * | ours, carries `fence` or `tick`             | no     | as above   |               |         |
+ * | ours, the uuid it names                     | no (*) | no (*)     | yes (**)      | no      |
+ * | ours, the uuid it names, exact `expires`    | no (*) | no (*)     | yes (**)      | yes     |
  *
  * (*) A claim is stamped later than the `earliest` that it is sent with, and nobody watches an acquisition of his own.
  * (**) A renewal only where it moves `expires` forward, so that a late copy of an earlier one changes nothing.
+ * (***) Renewals, releases and the marks of waiters: writes that name the one acquisition that they are about.
  */
 
 /** No item at all under this key. Every item has its partition key, whoever wrote it. */
@@ -45,7 +46,7 @@ export const IS_FREE: Readonly<Record<"put" | "putUnchanged" | "update" | "updat
   updateUnchanged: `${NO_ROW} OR (${IS_OURS} AND ${IS_UNCHANGED})`,
 };
 
-/** Held by the writer. */
+/** Held under the uuid that the write is about: the writer's own, or the one that a waiter saw. */
 export const IS_MINE = "#uuid = :uuid AND #format = :format";
 
 /** Held by the writer, on a lease that ends earlier than the one it writes. */
