@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { endWithThisProcess } from "../support/end-with-this-process.js";
 import { writeEvent } from "./events.js";
 
 const PROGRAM = fileURLToPath(new URL("./host.js", import.meta.url));
@@ -19,9 +20,13 @@ export class HostProcess implements AsyncDisposable {
   constructor(name: string, log: number) {
     this.name = name;
     this.#log = log;
-    this.#child = spawn(process.execPath, [PROGRAM, name], { stdio: ["ignore", log, "inherit", "ipc"] });
+    this.#child = spawn(process.execPath, [PROGRAM, name], { stdio: ["ignore", log, "inherit"] });
+    const release = endWithThisProcess(this.#child);
     this.#exited = new Promise((resolve) => {
-      this.#child.once("exit", (code, signal) => resolve([code, signal]));
+      this.#child.once("exit", (code, signal) => {
+        release();
+        resolve([code, signal]);
+      });
     });
     this.failure = this.#exited.then(([code, signal]) => {
       if (!this.#mayEnd) throw new Error(`host ${name} ended by itself (${signal ?? `exit code ${code}`})`);

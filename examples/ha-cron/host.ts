@@ -8,16 +8,17 @@ import { findLockLost, type Lock, LockTable } from "dynamutex";
 import { type HostEvent, writeEvent } from "./events.js";
 import { ticks } from "./schedule.js";
 import { JOB_MS, JOB_NAME, STEP_MS, TABLE_NAME, TICK_MS, TTL_MS } from "./settings.js";
-import { stopSignal } from "./stop-signal.js";
 
 const name = process.argv[2] ?? "a";
+const stop = new AbortController();
+process.once("SIGTERM", () => stop.abort());
 const log = (event: HostEvent): void => writeEvent(process.stdout.fd, name, event);
 
 await using locks = new LockTable({ tableName: TABLE_NAME, owner: name, ttlMs: TTL_MS });
 const mutex = locks.mutex(JOB_NAME);
 
 log({ kind: "started" });
-for await (const tick of ticks(TICK_MS, stopSignal())) {
+for await (const tick of ticks(TICK_MS, stop.signal)) {
   try {
     const turn = await mutex.tryRun((lock) => buildReport(tick, lock));
     if (!turn.ran) log({ kind: "left", tick, to: turn.row?.owner ?? "another host" });

@@ -5,7 +5,7 @@
  * nothing is downloaded when it starts.
  */
 
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync } from "node:fs";
 import { request } from "node:http";
@@ -14,6 +14,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import dynamoDbLocalPackage from "dynamodb-local";
+import { endWithThisProcess } from "./end-with-this-process.js";
 
 export interface DynamoDbLocalOptions {
   /** The port on 127.0.0.1. Default: one that is free. */
@@ -123,25 +124,6 @@ function answers(port: number, origin: string): Promise<boolean> {
     probe.on("close", () => resolve(false));
     probe.end();
   });
-}
-
-/**
- * Ends the engine with this process. An exit hook is not enough: a test run that is killed runs none. So a second
- * process waits for the end of a pipe that only we hold open, and the system closes it whichever way we go.
- */
-function endWithThisProcess(engine: ChildProcess): () => void {
-  const pid = engine.pid as number;
-  const script = `process.stdin.resume().on("end",()=>{try{process.kill(${pid},"SIGKILL")}catch{}})`;
-  const guard = spawn(process.execPath, ["-e", script], { stdio: ["pipe", "ignore", "ignore"], detached: true });
-  guard.unref();
-  const pipe = guard.stdin as typeof guard.stdin & { unref?(): void };
-  pipe.unref?.();
-  const onExit = (): void => void engine.kill("SIGKILL");
-  process.on("exit", onExit);
-  return () => {
-    process.off("exit", onExit);
-    guard.kill("SIGKILL");
-  };
 }
 
 function jarFolder(): string {
