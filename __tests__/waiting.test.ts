@@ -56,11 +56,11 @@ describe("what waiting costs", () => {
     const [first = 0] = time.sleeps;
     const last = time.sleeps.at(-1) as number;
     expect(first).toBeGreaterThanOrEqual(37.5);
-    expect(first).toBeLessThanOrEqual(62.5);
+    expect(first).toBeLessThanOrEqual(63);
     expect(last).toBeGreaterThanOrEqual(300);
     expect(last).toBeLessThanOrEqual(500);
     await scene.put(heldFor(time, 60_000, { uuid: "the next" }));
-    expect(await pollOnce(time)).toBeLessThanOrEqual(62.5);
+    expect(await pollOnce(time)).toBeLessThanOrEqual(63);
   });
 
   test.each([

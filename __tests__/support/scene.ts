@@ -8,7 +8,9 @@ import {
 import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
 import { afterEach, beforeAll, beforeEach } from "@jest/globals";
 import { LockTable, type LockTableOptions } from "../../lib/index.js";
-import { type FaultProxy, startFaultProxy } from "./fault-proxy.js";
+import { turn } from "./eventually.js";
+import { type FaultProxy, type RecordedRequest, startFaultProxy } from "./fault-proxy.js";
+import type { ManualTime } from "./manual-time.js";
 import { createTestTable, testClient, testEndpoint } from "./table.js";
 
 /** A row as plain values. */
@@ -20,6 +22,9 @@ export interface HostOptions extends Partial<LockTableOptions> {
   /** How its client differs from one that tries everything once. */
   readonly sdk?: DynamoDBClientConfig;
 }
+
+/** Faults after which nothing comes. */
+const SILENT = new Set(["partition", "hang", "hangAfter"]);
 
 /** A table, a network that fails on demand, and a lock's name that is each test's own. */
 export class Scene {
@@ -64,6 +69,28 @@ export class Scene {
   /** Deletes the row past the proxy. */
   async remove(name: string = this.name): Promise<void> {
     await this.#direct.send(new DeleteItemCommand({ TableName: this.tableName, Key: key(name) }));
+  }
+
+  /**
+   * Lets time pass in small steps until the condition holds. Whatever a step sets in motion gets its answers before
+   * the next, unless the network is silent.
+   */
+  async play(time: ManualTime, until: () => boolean, stepMs = 25): Promise<void> {
+    while (!until()) {
+      await time.advance(stepMs);
+      await this.quiet();
+    }
+  }
+
+  /** Resolves when no request is under way but those that get no answer. */
+  async quiet(): Promise<void> {
+    const isOpen = ({ ending, fault }: RecordedRequest) => ending === undefined && !SILENT.has(fault ?? "");
+    let seen = -1;
+    while (seen !== this.proxy.requests.length) {
+      seen = this.proxy.requests.length;
+      await this.proxy.until((requests) => !requests.some(isOpen));
+      await turn();
+    }
   }
 
   /** @internal */

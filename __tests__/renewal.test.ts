@@ -1,0 +1,317 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "@jest/globals";
+import { type Clock, type Lock, LockLostError, systemClock } from "../lib/index.js";
+import { hear } from "./support/diagnostics.js";
+import { eventually, turn, watch } from "./support/eventually.js";
+import {
+  error,
+  type Fault,
+  hang,
+  resetBefore,
+  status500,
+  throttle,
+  transactionConflict,
+} from "./support/fault-proxy.js";
+import { ManualTime } from "./support/manual-time.js";
+import { useScene } from "./support/scene.js";
+
+// An unhandled rejection in here fails the test that is running: jest sees to that.
+const scene = useScene();
+
+const TTL_MS = 30_000;
+const LEASE_MS = 27_000;
+const FOREVER = { times: Number.POSITIVE_INFINITY };
+
+/** Lets so much time pass, and then the renewal that falls due at its end be answered. */
+async function renewAfter(time: ManualTime, ms: number, lock: Lock): Promise<void> {
+  const before = lock.expires.getTime();
+  await time.advance(ms);
+  await eventually(() => lock.expires.getTime() > before);
+}
+
+describe("renewing", () => {
+  test("a section of 3 x ttl keeps its lock with one UpdateItem per half TTL, and each moves the end by half a TTL", async () => {
+    const time = new ManualTime();
+    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
+    for (let count = 1; count <= 6; count += 1) {
+      await time.advance(TTL_MS / 2 - 1);
+      expect(scene.proxy.count("UpdateItem")).toBe(count - 1);
+      await renewAfter(time, 1, lock);
+      expect(scene.proxy.count("UpdateItem")).toBe(count);
+      expect(lock.expires.getTime()).toBe(time.now + TTL_MS);
+      expect(lock.remainingMs).toBe(LEASE_MS);
+      expect(await scene.row()).toMatchObject({ uuid: lock.uuid, expires: lock.expires.getTime() });
+    }
+    expect(time.elapsed).toBe(3 * TTL_MS);
+    expect(scene.proxy.units("UpdateItem")).toEqual({ read: 0, write: 6 });
+    await lock.unlock();
+    await time.advance(3 * TTL_MS);
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1, UpdateItem: 6, DeleteItem: 1 });
+    expect(time.timers).toBe(0);
+  });
+
+  test("the same on the host's own clock", async () => {
+    const ttlMs = 1_000;
+    const lock = await scene.host({ clock: systemClock() }).mutex(scene.name, { ttlMs }).lock();
+    await sleep(3 * ttlMs);
+    expect(lock.held).toBe(true);
+    expect(await scene.row()).toMatchObject({ uuid: lock.uuid });
+    const renewals = scene.proxy.count("UpdateItem");
+    await lock.unlock();
+    // Five; a slow machine makes it fewer, and no machine more than the six that fit.
+    expect(renewals).toBeGreaterThanOrEqual(4);
+    expect(renewals).toBeLessThanOrEqual(6);
+  });
+
+  test("trap 7: a renewal moves the attribute for DynamoDB's TTL feature as well, in seconds", async () => {
+    const time = new ManualTime();
+    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
+    await renewAfter(time, TTL_MS / 2, lock);
+    expect(await scene.row()).toMatchObject({ purge: lock.expires.getTime() / 1_000 + 7 * 24 * 60 * 60 });
+    await lock.unlock();
+  });
+
+  test("renewEveryMs says how often", async () => {
+    const time = new ManualTime();
+    const mutex = scene.host({ clock: time.clock() }).mutex(scene.name, { renewEveryMs: 4_000 });
+    const lock = await mutex.lock();
+    for (let count = 1; count <= 5; count += 1) {
+      await time.advance(3_999);
+      expect(scene.proxy.count("UpdateItem")).toBe(count - 1);
+      await renewAfter(time, 1, lock);
+    }
+    expect(scene.proxy.count("UpdateItem")).toBe(5);
+    await lock.unlock();
+  });
+
+  test("renewals are counted from when the last one was sent, however long its answer took", async () => {
+    const time = new ManualTime();
+    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
+    const hold = scene.proxy.hold("UpdateItem", { at: "reply" });
+    await time.advance(TTL_MS / 2);
+    await hold.arrived;
+    await time.advance(2_000);
+    hold.release();
+    await eventually(() => lock.expires.getTime() > time.now + LEASE_MS);
+    await time.advance(TTL_MS / 2 - 2_001);
+    expect(scene.proxy.count("UpdateItem")).toBe(1);
+    await renewAfter(time, 1, lock);
+    expect(scene.proxy.count("UpdateItem")).toBe(2);
+    await lock.unlock();
+  });
+
+  test("what a caller put on the row stays there", async () => {
+    const time = new ManualTime();
+    const lock = await scene
+      .host({ clock: time.clock() })
+      .mutex(scene.name)
+      .lock({ data: { job: "report" } });
+    await renewAfter(time, TTL_MS / 2, lock);
+    expect(await scene.row()).toMatchObject({ data: { job: "report" }, owner: lock.owner });
+    await lock.unlock();
+  });
+});
+
+describe("trap 21: every renewal changes the row, or a watcher would take its holder for dead", () => {
+  test("renewals in one and the same millisecond have stamps of their own", async () => {
+    const time = new ManualTime();
+    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
+    const stamps = [lock.expires.getTime()];
+    for (let count = 0; count < 3; count += 1) {
+      await lock.extend();
+      stamps.push((await scene.row())?.expires as number);
+    }
+    expect(stamps).toEqual([0, 1, 2, 3].map((more) => time.now + TTL_MS + more));
+    await lock.unlock();
+  });
+
+  test("stamps go on while the holder's clock is set back an hour, and the lock is kept", async () => {
+    const time = new ManualTime();
+    let stepped = 0;
+    const right = time.clock();
+    const wall = () => ({ earliest: time.now + stepped, latest: time.now + stepped });
+    const clock: Clock = { ...right, wall };
+    const lock = await scene.host({ clock }).mutex(scene.name).lock();
+    const first = lock.expires.getTime();
+    stepped = -3_600_000;
+    for (const more of [1, 2, 3]) {
+      await renewAfter(time, TTL_MS / 2, lock);
+      expect(await scene.row()).toMatchObject({ expires: first + more });
+      expect(lock.remainingMs).toBe(LEASE_MS);
+    }
+    await lock.unlock();
+  });
+});
+
+describe("renewals that fail", () => {
+  const FAILURES: readonly [string, () => Fault][] = [
+    ["a 500", status500],
+    ["throttling", throttle],
+    ["a reset", resetBefore],
+    ["another transaction on the row (trap 20)", transactionConflict],
+    ["a missing permission", () => error("AccessDeniedException", "User is not authorized")],
+    [
+      "a signature by a wrong clock",
+      () => error("InvalidSignatureException", "Signature expired: it is too late", 403),
+    ],
+  ];
+
+  test.each(FAILURES)("trap 6: %s is tried again while the lease lasts, and told on the channel", async (_, fault) => {
+    const failures = hear("dynamutex:renewal-failed");
+    const losses = hear("dynamutex:lost");
+    const time = new ManualTime();
+    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
+    const trouble = scene.proxy.on("UpdateItem", fault(), { times: 3 });
+    const before = lock.expires.getTime();
+    await time.advance(TTL_MS / 2);
+    await time.sleepUntil(() => lock.expires.getTime() > before);
+    await trouble.done;
+    expect(failures.map(({ uuid }) => uuid)).toEqual(Array(3).fill(lock.uuid));
+    expect([lock.held, losses]).toEqual([true, []]);
+    // And renewing goes on.
+    await renewAfter(time, TTL_MS / 2, lock);
+    await lock.unlock();
+  });
+
+  test("trap 6: those that fail to the end end in a loss that its holder sees, and in no unhandled rejection", async () => {
+    const losses = hear("dynamutex:lost");
+    const time = new ManualTime();
+    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
+    scene.proxy.on("UpdateItem", status500(), FOREVER);
+    await time.advance(TTL_MS / 2);
+    await time.sleepUntil(() => losses.length > 0);
+    expect(time.elapsed).toBe(LEASE_MS);
+    expect(lock.signal.reason).toMatchObject({ reason: "expired", cause: { code: "LOCK_STORE" } });
+    await turn();
+    await expect(lock.unlock()).rejects.toBe(lock.signal.reason);
+  });
+
+  test("trap 12: a renewal that hangs does not delay the notice of loss", async () => {
+    const time = new ManualTime();
+    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
+    const hung = scene.proxy.on("UpdateItem", hang(), FOREVER);
+    let toldAt: number | undefined;
+    lock.signal.addEventListener("abort", () => {
+      toldAt = time.elapsed;
+    });
+    await time.advance(TTL_MS / 2);
+    await eventually(() => hung.used === 1);
+    await time.passUntil(() => toldAt !== undefined);
+    expect(toldAt).toBe(LEASE_MS);
+    // More than one was sent: a hung request is given up well before the lease ends.
+    expect(hung.used).toBeGreaterThan(1);
+    await expect(lock.unlock()).rejects.toBe(lock.signal.reason);
+  });
+
+  test("trap 12: a lease that is nearly over is not outlasted by the request that should renew it", async () => {
+    const time = new ManualTime();
+    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name, { autoRenew: false }).lock();
+    const hung = scene.proxy.on("UpdateItem", hang(), FOREVER);
+    await time.advance(LEASE_MS - 1_000);
+    const extending = lock.extend();
+    const watched = watch(extending);
+    await eventually(() => hung.used === 1);
+    await time.passUntil(() => watched.settled);
+    expect(time.elapsed).toBe(LEASE_MS);
+    await expect(extending).rejects.toBe(lock.signal.reason);
+    const last = scene.proxy.requests.at(-1);
+    await last?.settled;
+    expect(last).toMatchObject({ operation: "UpdateItem", ending: "left" });
+  });
+});
+
+describe("many locks", () => {
+  test("trap 13: 200 locks of one process are all renewed in time while one of them has a hung request", async () => {
+    const COUNT = 200;
+    const time = new ManualTime();
+    const losses = hear("dynamutex:lost");
+    const locks = scene.host({ clock: time.clock() });
+    const names = Array.from({ length: COUNT }, (_, index) => `${scene.name}/${index}`);
+    const [stuck, ...others] = await Promise.all(names.map((name) => locks.mutex(name).lock()));
+    const isStuck = { operation: "UpdateItem", where: isFor(names[0] as string) };
+    scene.proxy.on(isStuck, hang(), FOREVER);
+    for (const round of [1, 2]) {
+      // Between two rounds the stuck one's requests are given up, and its lease ends.
+      await time.advance((TTL_MS / 2) * round - time.elapsed);
+      await eventually(() => others.every((lock) => lock.expires.getTime() === time.now + TTL_MS));
+      expect(others.every((lock) => lock.remainingMs === LEASE_MS)).toBe(true);
+    }
+    expect(scene.proxy.count({ operation: "UpdateItem", where: (it) => it.fault === undefined })).toBe(2 * (COUNT - 1));
+    expect(losses.map(({ name, reason }) => [name, reason])).toEqual([[names[0], "expired"]]);
+    expect(stuck?.held).toBe(false);
+    expect(others.every((lock) => lock.held)).toBe(true);
+    await Promise.all(others.map((lock) => lock.unlock()));
+  });
+
+  function isFor(name: string) {
+    return ({ body }: { readonly body: { readonly Key?: { readonly name?: { readonly S?: string } } } }) =>
+      body.Key?.name?.S === name;
+  }
+});
+
+describe("renewing by hand", () => {
+  test("with autoRenew: false nothing is sent, and the lock lasts one lease", async () => {
+    const time = new ManualTime();
+    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name, { autoRenew: false }).lock();
+    await time.advance(LEASE_MS - 1);
+    expect([lock.held, lock.remainingMs]).toEqual([true, 1]);
+    await time.advance(1);
+    expect([lock.held, lock.remainingMs]).toEqual([false, 0]);
+    expect(lock.signal.reason).toMatchObject({ reason: "expired" });
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1 });
+    await expect(lock.unlock()).rejects.toBeInstanceOf(LockLostError);
+  });
+
+  test("extend() adds a lease from now", async () => {
+    const time = new ManualTime();
+    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name, { autoRenew: false }).lock();
+    await time.advance(20_000);
+    expect(lock.remainingMs).toBe(7_000);
+    await lock.extend();
+    expect(lock.remainingMs).toBe(LEASE_MS);
+    expect(await scene.row()).toMatchObject({ expires: time.now + TTL_MS });
+    await time.advance(LEASE_MS - 1);
+    expect(lock.held).toBe(true);
+    await time.advance(1);
+    expect(lock.held).toBe(false);
+    await expect(lock.extend()).rejects.toBe(lock.signal.reason);
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1, UpdateItem: 1 });
+  });
+
+  test("several extend() at once are one request", async () => {
+    const lock = await scene.host().mutex(scene.name).lock();
+    await Promise.all([lock.extend(), lock.extend(), lock.extend()]);
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1, UpdateItem: 1 });
+    await lock.unlock();
+  });
+});
+
+describe("maxHoldMs", () => {
+  test("ends a lock that renews itself, with the reason max-hold", async () => {
+    const time = new ManualTime();
+    const losses = hear("dynamutex:lost");
+    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name, { maxHoldMs: 40_000 }).lock();
+    await renewAfter(time, TTL_MS / 2, lock);
+    await renewAfter(time, TTL_MS / 2, lock);
+    expect(lock.remainingMs).toBe(10_000);
+    await time.advance(9_999);
+    expect([lock.held, losses.length]).toEqual([true, 0]);
+    await time.advance(1);
+    expect(losses.map(({ reason }) => reason)).toEqual(["max-hold"]);
+    expect(lock.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "max-hold" });
+    await time.advance(TTL_MS);
+    expect(scene.proxy.count("UpdateItem")).toBe(2);
+    expect(await scene.row()).toMatchObject({ uuid: lock.uuid });
+    await expect(lock.unlock()).rejects.toBe(lock.signal.reason);
+    expect(await scene.row()).toBeUndefined();
+  });
+
+  test("shorter than a lease, it ends the lock all the same", async () => {
+    const time = new ManualTime();
+    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name, { maxHoldMs: 1_000 }).lock();
+    expect(lock.remainingMs).toBe(1_000);
+    await time.advance(1_000);
+    expect(lock.signal.reason).toMatchObject({ reason: "max-hold" });
+    await expect(lock.unlock()).rejects.toMatchObject({ reason: "max-hold" });
+  });
+});
