@@ -1,5 +1,5 @@
 import { publish } from "./diagnostics.js";
-import { LockError, type LossReason } from "./errors.js";
+import { LockStoreError, type LossReason } from "./errors.js";
 import type { Grant, Target } from "./grant.js";
 import type { Host } from "./host.js";
 import { type Release, releaseRow } from "./release.js";
@@ -175,7 +175,8 @@ export class HeldRow {
         return { kind: "refused", reason: this.reasonOf(row) };
       }
       if (!applied) {
-        return { kind: "unanswered", cause: new LockError("LOCK_STAMP", "The row carries a stamp that was not sent") };
+        const cause = new LockStoreError(`The row of ${this.name} carries a stamp that its holder never sent`);
+        return { kind: "unanswered", cause };
       }
     }
     this.#lastFailure = undefined;
