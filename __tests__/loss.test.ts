@@ -1,0 +1,441 @@
+import { describe, expect, test } from "@jest/globals";
+import { type Clock, findLockLost, type Lock, LockError, LockLostError, systemClock } from "../lib/index.js";
+import { hear } from "./support/diagnostics.js";
+import { eventually, turn, watch } from "./support/eventually.js";
+import { resetAfter } from "./support/fault-proxy.js";
+import { ManualTime } from "./support/manual-time.js";
+import { rowOf, useScene } from "./support/scene.js";
+
+const scene = useScene();
+
+const TTL_MS = 30_000;
+const LEASE_MS = 27_000;
+
+/** A lock on a time that the test moves, and when its holder was told of its loss. */
+async function hold(time: ManualTime, clock: Clock = time.clock()) {
+  const lock = await scene.host({ clock, tag: "holder" }).mutex(scene.name).lock();
+  const told: { at?: number } = {};
+  lock.signal.addEventListener("abort", () => {
+    told.at = time.elapsed;
+  });
+  return { lock, told };
+}
+
+describe("how a lock is lost", () => {
+  test("stolen: the next renewal finds another's row, and leaves it alone", async () => {
+    const losses = hear("dynamutex:lost");
+    const time = new ManualTime();
+    const { lock, told } = await hold(time);
+    await scene.put(rowOf({ uuid: "thief", expires: time.now + 60_000 }));
+    const stolen = await scene.row();
+    expect(lock.held).toBe(true);
+    await time.advance(TTL_MS / 2);
+    await eventually(() => told.at !== undefined);
+    expect(told.at).toBe(TTL_MS / 2);
+    expect(losses).toEqual([{ name: scene.name, uuid: lock.uuid, reason: "stolen", cause: undefined }]);
+    await expectLost(lock, "stolen");
+    expect(await scene.row()).toEqual(stolen);
+    expect(time.timers).toBe(0);
+  });
+
+  test("deleted: the next renewal finds nothing, and does not bring the row back", async () => {
+    const time = new ManualTime();
+    const { lock, told } = await hold(time);
+    await scene.remove();
+    await time.advance(TTL_MS / 2);
+    await eventually(() => told.at !== undefined);
+    expect(told.at).toBe(TTL_MS / 2);
+    await expectLost(lock, "deleted");
+    expect(await scene.row()).toBeUndefined();
+  });
+
+  test("forced: the next renewal finds the row without its uuid", async () => {
+    const time = new ManualTime();
+    const { lock, told } = await hold(time);
+    const { uuid: _, name: __, sort: ___, ...rest } = (await scene.row()) as Record<string, unknown>;
+    await scene.put(rest);
+    await time.advance(TTL_MS / 2);
+    await eventually(() => told.at !== undefined);
+    await expectLost(lock, "forced");
+    expect(await scene.row()).toMatchObject(rest);
+  });
+
+  test("a row that became somebody's item of another kind ends the lock at its deadline, and is left as it is", async () => {
+    const time = new ManualTime();
+    const { lock, told } = await hold(time);
+    await scene.put({ customer: "Ada" });
+    await time.advance(TTL_MS / 2);
+    await time.sleepUntil(() => told.at !== undefined);
+    expect(told.at).toBe(LEASE_MS);
+    await expectLost(lock, "expired");
+    expect(await scene.row()).toEqual({ name: scene.name, sort: "lock", customer: "Ada" });
+  });
+
+  async function expectLost(lock: Lock, reason: string): Promise<void> {
+    expect(lock.signal.reason).toBeInstanceOf(LockLostError);
+    expect(lock.signal.reason).toMatchObject({ code: "LOCK_LOST", reason, lockName: lock.name, uuid: lock.uuid });
+    expect([lock.held, lock.remainingMs, lock.signal.aborted]).toEqual([false, 0, true]);
+    await expect(lock.unlock()).rejects.toBe(lock.signal.reason);
+  }
+});
+
+describe("a table that cannot be reached", () => {
+  const HOUR_MS = 3_600_000;
+  // Clocks as wrong, one against the other, as they say they may be.
+  test.each([
+    ["expired", 0, 0],
+    ["expired", -1_000, 1_000],
+    ["expired", 1_000, -1_000],
+    ["unchanged", 0, 0],
+    ["unchanged", -HOUR_MS, HOUR_MS],
+    ["unchanged", HOUR_MS, -HOUR_MS],
+  ] as const)(
+    "ends the lease at its deadline, not before, and before anybody else can take it (%s, holder %d ms off, contender %d ms)",
+    async (takeover, holderAheadMs, contenderAheadMs) => {
+      const time = new ManualTime();
+      const { lock, told } = await hold(time, time.clock({ aheadMs: holderAheadMs, maxSkewMs: 1_000 }));
+      const contender = scene
+        .host({ clock: time.clock({ aheadMs: contenderAheadMs, maxSkewMs: 1_000 }), tag: "contender" })
+        .mutex(scene.name, { takeover, poll: { minMs: 10, maxMs: 10 } });
+      const locking = watch(contender.lock());
+      await scene.quiet();
+      scene.proxy.partition("holder", "hang");
+      await scene.play(time, () => locking.settled, 500);
+      expect(told.at).toBe(LEASE_MS);
+      expect(lock.signal.reason).toMatchObject({ reason: "expired" });
+      expect(time.elapsed).toBeGreaterThan(LEASE_MS);
+      expect(time.elapsed).toBeGreaterThanOrEqual(TTL_MS);
+      // No later than the lease's end on the most doubtful clock, and one step of this test.
+      expect(time.elapsed).toBeLessThanOrEqual(TTL_MS + 4_000 + 1_000);
+    },
+  );
+
+  test("the row stays until the section has ended, and is then deleted", async () => {
+    const time = new ManualTime();
+    const { lock, told } = await hold(time);
+    scene.proxy.partition("holder", "hang");
+    await time.passUntil(() => told.at !== undefined);
+    scene.proxy.heal("holder");
+    scene.proxy.reset();
+    await time.advance(10_000);
+    expect(await scene.row()).toMatchObject({ uuid: lock.uuid });
+    expect(scene.proxy.requests).toEqual([]);
+    await expect(lock.unlock()).rejects.toBe(lock.signal.reason);
+    expect(await scene.row()).toBeUndefined();
+    expect(scene.proxy.counts()).toEqual({ DeleteItem: 1 });
+  });
+
+  test("a section that ends after somebody else has taken over leaves that one's row alone", async () => {
+    const time = new ManualTime();
+    const { lock, told } = await hold(time);
+    scene.proxy.partition("holder", "hang");
+    await time.passUntil(() => told.at !== undefined);
+    scene.proxy.heal("holder");
+    await time.advance(TTL_MS);
+    const next = await scene.host({ clock: time.clock() }).mutex(scene.name).tryLock();
+    await expect(lock.unlock()).rejects.toMatchObject({ reason: "expired" });
+    expect(await scene.row()).toMatchObject({ uuid: next?.uuid });
+    await next?.unlock();
+  });
+
+  test("a section that ends while the table is still out of reach hears of the loss, and soon", async () => {
+    const failures = hear("dynamutex:release-failed");
+    const time = new ManualTime();
+    const { lock, told } = await hold(time);
+    scene.proxy.partition("holder", "hang");
+    await time.passUntil(() => told.at !== undefined);
+    const endedAt = time.elapsed;
+    const unlocking = lock.unlock();
+    const watched = watch(unlocking);
+    await time.passUntil(() => watched.settled);
+    await expect(unlocking).rejects.toBe(lock.signal.reason);
+    expect(time.elapsed - endedAt).toBeLessThanOrEqual(6_000);
+    expect(failures.map(({ uuid }) => uuid)).toEqual([lock.uuid]);
+  });
+
+  test("a reply that comes after the deadline does not bring the lease back", async () => {
+    const time = new ManualTime();
+    const { lock, told } = await hold(time);
+    await time.advance(14_999);
+    const held = scene.proxy.hold("UpdateItem", { at: "reply", times: 20 });
+    await time.passUntil(() => told.at !== undefined);
+    held.release();
+    await scene.quiet();
+    expect(lock.held).toBe(false);
+    await expect(lock.unlock()).rejects.toMatchObject({ reason: "expired" });
+  });
+});
+
+describe("trap 11: the lease is counted from the request, not from the reply", () => {
+  test("of the put", async () => {
+    const time = new ManualTime();
+    const held = scene.proxy.hold("PutItem", { at: "reply" });
+    const locking = scene.host({ clock: time.clock() }).mutex(scene.name).lock();
+    await held.arrived;
+    await time.advance(2_500);
+    held.release();
+    const lock = await locking;
+    expect(lock.remainingMs).toBe(LEASE_MS - 2_500);
+    await time.advance(LEASE_MS - 2_500 - 10_000);
+    await lock.unlock();
+  });
+
+  test("of a renewal", async () => {
+    const time = new ManualTime();
+    const { lock, told } = await hold(time);
+    const before = lock.expires.getTime();
+    const held = scene.proxy.hold("UpdateItem", { at: "reply" });
+    await time.advance(TTL_MS / 2);
+    await held.arrived;
+    await time.advance(2_500);
+    held.release();
+    await eventually(() => lock.expires.getTime() > before);
+    expect(lock.remainingMs).toBe(LEASE_MS - 2_500);
+    scene.proxy.partition("holder");
+    await time.passUntil(() => told.at !== undefined);
+    expect(told.at).toBe(TTL_MS / 2 + LEASE_MS);
+  });
+
+  test("of a renewal's first copy, when a later one is answered", async () => {
+    const time = new ManualTime();
+    const { lock } = await hold(time);
+    const before = lock.expires.getTime();
+    scene.proxy.on("UpdateItem", resetAfter(), { times: 4 });
+    await time.advance(TTL_MS / 2);
+    await time.sleepUntil(() => lock.expires.getTime() > before);
+    expect(time.elapsed).toBeGreaterThan(TTL_MS / 2);
+    expect(lock.remainingMs).toBe(TTL_MS / 2 + LEASE_MS - time.elapsed);
+    await lock.unlock();
+  });
+
+  test("a lock whose deadline has passed when its reply arrives is never handed out", async () => {
+    const time = new ManualTime();
+    const acquired: string[] = [];
+    const mutex = scene
+      .host({ clock: time.clock() })
+      .mutex(scene.name, { ttlMs: 1_000, safetyMarginMs: 800, renewEveryMs: 100 });
+    const held = scene.proxy.hold("PutItem", { at: "reply" });
+    const locking = mutex.lock();
+    const watched = watch(locking);
+    locking.then(({ uuid }) => acquired.push(uuid)).catch(() => undefined);
+    const late = (await held.arrived).body.Item?.uuid?.S;
+    // The attempt may take 250 ms; the lease less its margin is over after 200.
+    await time.advance(201);
+    held.release();
+    await scene.play(time, () => watched.settled, 10);
+    const lock = await locking;
+    expect(lock.held).toBe(true);
+    expect(lock.remainingMs).toBeGreaterThan(0);
+    expect(lock.remainingMs).toBeLessThanOrEqual(200);
+    // By the same row, renewed, or by another; but never on the first put's time.
+    if (lock.uuid === late) expect(scene.proxy.count("UpdateItem")).toBeGreaterThan(0);
+    await lock.unlock();
+    await scene.quiet();
+    expect(await scene.row()).toBeUndefined();
+  });
+});
+
+describe("trap 16: an event loop that was blocked beyond the deadline", () => {
+  const TTL = { ttlMs: 300 };
+
+  /** Nothing else runs in this process meanwhile: no timer, no reply. */
+  function block(ms: number): void {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+  }
+
+  const FIRST_LINES: readonly [string, (lock: Lock, signal: AbortSignal) => unknown, unknown][] = [
+    ["lock.held", (lock) => lock.held, false],
+    ["lock.signal.aborted", (lock) => lock.signal.aborted, true],
+    ["signal.aborted", (_, signal) => signal.aborted, true],
+    ["signal.reason.reason", (_, signal) => signal.reason?.reason, "expired"],
+    ["lock.remainingMs", (lock) => lock.remainingMs, 0],
+    ["signal.throwIfAborted()", (_, signal) => thrownBy(() => signal.throwIfAborted()), "LOCK_LOST"],
+    ["lock.assertHeld()", (lock) => thrownBy(() => lock.assertHeld()), "LOCK_LOST"],
+  ];
+
+  test.each(FIRST_LINES)("the first line after it sees the loss: %s", async (_, line, expected) => {
+    const lock = await scene.host({ clock: systemClock() }).mutex(scene.name, TTL).lock();
+    const { signal } = lock;
+    const events: unknown[] = [];
+    signal.addEventListener("abort", (event) => events.push(event));
+    expect([lock.held, signal.aborted, signal.reason]).toEqual([true, false, undefined]);
+    block(300);
+    expect(line(lock, signal)).toBe(expected);
+    expect([lock.held, signal.aborted]).toEqual([false, true]);
+    expect(signal).toBe(lock.signal);
+    await expect(lock.unlock()).rejects.toBe(signal.reason);
+    expect(events).toHaveLength(1);
+  });
+
+  test("a signal that nobody had asked for before knows as well", async () => {
+    const lock = await scene.host({ clock: systemClock() }).mutex(scene.name, TTL).lock();
+    block(300);
+    const { signal } = lock;
+    expect([signal.aborted, lock.held]).toEqual([true, false]);
+    await expect(lock.unlock()).rejects.toBe(signal.reason);
+  });
+
+  test("its timer tells those who only listen, as soon as the loop turns", async () => {
+    const lock = await scene.host({ clock: systemClock() }).mutex(scene.name, TTL).lock();
+    const aborted = new Promise((resolve) => lock.signal.addEventListener("abort", resolve, { once: true }));
+    block(300);
+    await aborted;
+    await expect(lock.unlock()).rejects.toMatchObject({ reason: "expired" });
+  });
+
+  test("a host that was suspended sees it at once, too: by the stopwatch that goes on meanwhile", async () => {
+    const time = new ManualTime();
+    let suspendedMs = 0;
+    const right = time.clock();
+    const { lock } = await hold(time, { ...right, atMost: () => right.atMost() + suspendedMs });
+    suspendedMs = LEASE_MS - 1;
+    expect(lock.held).toBe(true);
+    suspendedMs = LEASE_MS;
+    expect([lock.held, lock.signal.aborted]).toEqual([false, true]);
+  });
+
+  test("a clock that is set forward ends a lease early, never late", async () => {
+    const time = new ManualTime();
+    let stepped = 0;
+    const right = time.clock();
+    const wall = () => ({ earliest: time.now + stepped, latest: time.now + stepped });
+    const { lock, told } = await hold(time, { ...right, wall });
+    stepped = 10_000;
+    const before = lock.expires.getTime();
+    await time.advance(TTL_MS / 2);
+    await eventually(() => lock.expires.getTime() > before);
+    expect(lock.remainingMs).toBe(LEASE_MS);
+    scene.proxy.partition("holder");
+    await time.passUntil(() => told.at !== undefined);
+    expect(told.at).toBe(TTL_MS / 2 + LEASE_MS);
+  });
+
+  function thrownBy(act: () => void): unknown {
+    try {
+      act();
+      return undefined;
+    } catch (error) {
+      return (error as LockError).code;
+    }
+  }
+});
+
+describe("what the holder is told", () => {
+  test("it is the same error object wherever it is met", async () => {
+    const time = new ManualTime();
+    const { lock } = await hold(time);
+    await time.advance(1);
+    await scene.remove();
+    const refusal = await lock.extend().catch((error: unknown) => error);
+    const { reason } = lock.signal;
+    expect(refusal).toBe(reason);
+    expect(reason).toBeInstanceOf(LockLostError);
+    expect(() => lock.assertHeld()).toThrow(reason);
+    expect(() => lock.signal.throwIfAborted()).toThrow(reason);
+    await expect(lock.unlock()).rejects.toBe(reason);
+    await expect(lock.unlock()).rejects.toBe(reason);
+    await expect(lock[Symbol.asyncDispose]()).rejects.toBe(reason);
+    await expect(lock.extend()).rejects.toBe(reason);
+  });
+
+  test("assertHeld asks for as much time as the caller needs", async () => {
+    const time = new ManualTime();
+    const { lock } = await hold(time);
+    lock.assertHeld();
+    lock.assertHeld(LEASE_MS);
+    expect(() => lock.assertHeld(LEASE_MS + 1)).toThrow(LockLostError);
+    await time.advance(7_000);
+    lock.assertHeld(20_000);
+    expect(() => lock.assertHeld(20_001)).toThrow(expect.objectContaining({ reason: "expired", uuid: lock.uuid }));
+    // Too little for this caller is no loss of the lock.
+    expect([lock.held, lock.signal.aborted]).toEqual([true, false]);
+    await lock.unlock();
+  });
+
+  test.each([-1, Number.NaN])("assertHeld(%p) is refused", async (least) => {
+    const { lock } = await hold(new ManualTime());
+    expect(() => lock.assertHeld(least)).toThrow(expect.objectContaining({ code: "LOCK_CONFIG" }));
+    await lock.unlock();
+  });
+
+  test("a loss is told once, on the channel and by the signal", async () => {
+    const losses = hear("dynamutex:lost");
+    const time = new ManualTime();
+    const { lock, told } = await hold(time);
+    scene.proxy.partition("holder");
+    await time.passUntil(() => told.at !== undefined);
+    scene.proxy.heal("holder");
+    await time.advance(TTL_MS);
+    await expect(lock.unlock()).rejects.toBe(lock.signal.reason);
+    await turn();
+    expect(losses).toHaveLength(1);
+    expect(losses[0]).toMatchObject({ name: scene.name, uuid: lock.uuid, reason: "expired" });
+  });
+});
+
+describe("await using", () => {
+  /** Runs a body under a lock whose row somebody deletes. */
+  async function lose(body: (lock: Lock) => void): Promise<unknown> {
+    try {
+      await using lock = await scene.host().mutex(scene.name).lock();
+      await scene.remove();
+      body(lock);
+    } catch (error) {
+      return error;
+    }
+    return undefined;
+  }
+
+  test("a body that ended well on a lock that was lost does not look like success", async () => {
+    const error = await lose(() => undefined);
+    expect(error).toBeInstanceOf(LockLostError);
+    expect(error).toMatchObject({ reason: "deleted" });
+    expect(findLockLost(error)).toBe(error);
+  });
+
+  test("a body that throws, on a lock that was lost: findLockLost finds the loss, and the body's error is there", async () => {
+    const failure = new Error("the body failed");
+    const error = (await lose(() => {
+      throw failure;
+    })) as Error & { error: unknown; suppressed: unknown };
+    expect(error.name).toBe("SuppressedError");
+    expect(error.suppressed).toBe(failure);
+    expect(findLockLost(error)).toBe(error.error);
+    expect(findLockLost(error)).toMatchObject({ reason: "deleted", lockName: scene.name });
+  });
+
+  test("a body that throws on a lock that is held: its error alone, and nothing to find", async () => {
+    const failure = new Error("the body failed");
+    let error: unknown;
+    try {
+      await using lock = await scene.host().mutex(scene.name).lock();
+      expect(lock.held).toBe(true);
+      throw failure;
+    } catch (thrown) {
+      error = thrown;
+    }
+    expect(error).toBe(failure);
+    expect(findLockLost(error)).toBeUndefined();
+    expect(await scene.row()).toBeUndefined();
+  });
+});
+
+describe("findLockLost", () => {
+  const lost = new LockLostError("name", "uuid", "stolen");
+  const circle: { cause?: unknown } = new Error("round and round");
+  circle.cause = circle;
+
+  test.each([
+    ["itself", lost, lost],
+    ["a cause", new Error("outer", { cause: new Error("inner", { cause: lost }) }), lost],
+    ["one of several", new AggregateError([new Error("one"), new Error("two", { cause: lost })]), lost],
+    ["suppressed by another", { error: new Error("later"), suppressed: lost }, lost],
+    ["two levels of suppression", { error: { error: lost, suppressed: 1 }, suppressed: new Error("first") }, lost],
+    ["a circle of causes", circle, undefined],
+    ["another error of ours", new LockError("LOCK_CLOSED", "closed"), undefined],
+    ["nothing", undefined, undefined],
+    ["no error at all", "text", undefined],
+  ])("%s", (_, error, expected) => {
+    expect(findLockLost(error)).toBe(expected);
+  });
+});
