@@ -1,0 +1,412 @@
+import { describe, expect, test } from "@jest/globals";
+import { type Lock, LockLostError } from "../lib/index.js";
+import { hear } from "./support/diagnostics.js";
+import { eventually, turn, watch } from "./support/eventually.js";
+import { error, hang, resetBefore, status500 } from "./support/fault-proxy.js";
+import { ManualTime } from "./support/manual-time.js";
+import { rowOf, useScene } from "./support/scene.js";
+
+const scene = useScene();
+
+const TTL_MS = 30_000;
+const LEASE_MS = 27_000;
+const FOREVER = { times: Number.POSITIVE_INFINITY };
+
+describe("unlocking more than once", () => {
+  test("unlock twice, at once or one after the other, is one release", async () => {
+    const lock = await scene.host().mutex(scene.name).lock();
+    await Promise.all([lock.unlock(), lock.unlock()]);
+    await lock.unlock();
+    await lock[Symbol.asyncDispose]();
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1, DeleteItem: 1 });
+  });
+
+  test("disposal after an unlock in the block is fine, and leaves the next holder alone", async () => {
+    const mutex = scene.host().mutex(scene.name);
+    let next: Lock | null;
+    {
+      await using lock = await mutex.lock();
+      await lock.unlock();
+      next = await mutex.tryLock();
+    }
+    expect(await scene.row()).toMatchObject({ uuid: next?.uuid });
+    expect(next?.held).toBe(true);
+    await next?.unlock();
+  });
+
+  test("after a loss every one of them rejects with that loss, and sends nothing", async () => {
+    const lock = await scene.host().mutex(scene.name).lock();
+    await scene.put(rowOf());
+    await expect(lock.extend()).rejects.toMatchObject({ reason: "stolen" });
+    scene.proxy.reset();
+    await expect(lock.unlock()).rejects.toBe(lock.signal.reason);
+    await expect(lock[Symbol.asyncDispose]()).rejects.toBe(lock.signal.reason);
+    expect(scene.proxy.requests).toEqual([]);
+  });
+});
+
+describe("trap 9: an unlock is conditional", () => {
+  test("a row that somebody else has taken is left alone, and the caller hears that the lock was stolen", async () => {
+    const lock = await scene.host().mutex(scene.name).lock();
+    const theirs = rowOf();
+    await scene.put(theirs);
+    await expect(lock.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "stolen" });
+    expect(await scene.row()).toMatchObject(theirs);
+    expect([lock.held, lock.signal.aborted]).toEqual([false, true]);
+    await expect(lock.unlock()).rejects.toBe(lock.signal.reason);
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1, DeleteItem: 1 });
+  });
+
+  test("a row that is gone is a lock that was deleted", async () => {
+    const lock = await scene.host().mutex(scene.name).lock();
+    await scene.remove();
+    await expect(lock.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "deleted" });
+  });
+
+  test("a section that ends just before its deadline has not lost its lock, even if the release finds another's row", async () => {
+    const time = new ManualTime();
+    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name, { autoRenew: false }).lock();
+    await time.advance(LEASE_MS - 1);
+    const hold = scene.proxy.hold("DeleteItem");
+    const unlocking = lock.unlock();
+    await hold.arrived;
+    await time.advance(2_000);
+    await scene.put(rowOf());
+    hold.release();
+    await unlocking;
+    expect(await scene.row()).toMatchObject({ uuid: "somebody-else" });
+  });
+});
+
+describe("trap 4: a release while a renewal is in flight", () => {
+  test("waits for it: the two never overlap, and the row is gone in the end", async () => {
+    const time = new ManualTime();
+    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
+    const hold = scene.proxy.hold("UpdateItem");
+    await time.advance(TTL_MS / 2);
+    await hold.arrived;
+    const unlocking = lock.unlock();
+    expect(lock.held).toBe(false);
+    await turn();
+    await scene.row();
+    expect(scene.proxy.count("DeleteItem")).toBe(0);
+    hold.release();
+    await unlocking;
+    expect(scene.proxy.requests.map(({ operation }) => operation)).toEqual(["PutItem", "UpdateItem", "DeleteItem"]);
+    expect(scene.proxy.requests.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(await scene.row()).toBeUndefined();
+    expect(time.timers).toBe(0);
+  });
+
+  test("waits for its reply, too", async () => {
+    const time = new ManualTime();
+    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
+    const hold = scene.proxy.hold("UpdateItem", { at: "reply" });
+    await time.advance(TTL_MS / 2);
+    await hold.arrived;
+    const unlocking = lock.unlock();
+    await turn();
+    await scene.row();
+    expect(scene.proxy.count("DeleteItem")).toBe(0);
+    hold.release();
+    await unlocking;
+    expect(await scene.row()).toBeUndefined();
+  });
+
+  test("one that fails is not tried again, and the release goes on", async () => {
+    const time = new ManualTime();
+    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
+    const hold = scene.proxy.hold("UpdateItem", { at: "reply" });
+    await time.advance(TTL_MS / 2);
+    await hold.arrived;
+    const unlocking = lock.unlock();
+    scene.proxy.partition(undefined, "reset");
+    hold.release();
+    await hold.held[0]?.settled;
+    scene.proxy.heal();
+    await unlocking;
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1, UpdateItem: 1, DeleteItem: 1 });
+    expect(await scene.row()).toBeUndefined();
+  });
+
+  test("one that hangs is given up, and then the row is deleted", async () => {
+    const time = new ManualTime();
+    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
+    const hung = scene.proxy.on("UpdateItem", hang());
+    await time.advance(TTL_MS / 2);
+    await hung.done;
+    const unlocking = watch(lock.unlock());
+    await time.advance(2_999);
+    expect([unlocking.settled, scene.proxy.count("DeleteItem")]).toEqual([false, 0]);
+    await time.advance(1);
+    await eventually(() => unlocking.settled);
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1, UpdateItem: 1, DeleteItem: 1 });
+    expect(await scene.row()).toBeUndefined();
+  });
+
+  test("one that waits for its next attempt is called off at once", async () => {
+    const time = new ManualTime();
+    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
+    const failed = scene.proxy.on("UpdateItem", resetBefore());
+    const sleeping = time.nextSleep();
+    await time.advance(TTL_MS / 2);
+    await failed.done;
+    await sleeping;
+    const elapsed = time.elapsed;
+    await lock.unlock();
+    expect(time.elapsed).toBe(elapsed);
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1, UpdateItem: 1, DeleteItem: 1 });
+    expect(time.timers).toBe(0);
+  });
+
+  test("one that shows another's row makes the release the loss that it is", async () => {
+    const time = new ManualTime();
+    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
+    const hold = scene.proxy.hold("UpdateItem");
+    await time.advance(TTL_MS / 2);
+    await hold.arrived;
+    await scene.put(rowOf());
+    const unlocking = lock.unlock();
+    hold.release();
+    await expect(unlocking).rejects.toMatchObject({ reason: "stolen" });
+    expect(scene.proxy.count("DeleteItem")).toBe(0);
+    expect(await scene.row()).toMatchObject({ uuid: "somebody-else" });
+  });
+});
+
+describe("a release that the network prevents", () => {
+  test("is given up after releaseWithinMs, told on the channel and not thrown; the lease ends by itself", async () => {
+    const failures = hear("dynamutex:release-failed");
+    const released = hear("dynamutex:released");
+    const time = new ManualTime();
+    const mutex = scene.host({ clock: time.clock() }).mutex(scene.name, { releaseWithinMs: 2_000 });
+    const lock = await mutex.lock();
+    scene.proxy.on("DeleteItem", hang(), FOREVER);
+    const unlocking = lock.unlock();
+    const watched = watch(unlocking);
+    await scene.proxy.until((requests) => requests.some(({ operation }) => operation === "DeleteItem"));
+    await time.advance(1_999);
+    expect(watched.settled).toBe(false);
+    await time.advance(1);
+    await unlocking;
+    expect(time.elapsed).toBe(2_000);
+    expect(failures).toEqual([{ name: scene.name, uuid: lock.uuid, cause: expect.any(Error) }]);
+    expect(released).toEqual([]);
+
+    const expires = lock.expires.getTime();
+    expect(await scene.row()).toMatchObject({ uuid: lock.uuid, expires });
+    await time.advance(expires - time.now + 1);
+    expect(scene.proxy.count("UpdateItem")).toBe(0);
+    const next = await mutex.tryLock();
+    expect(next?.held).toBe(true);
+  });
+
+  test("is tried again as long as there is time", async () => {
+    const time = new ManualTime();
+    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
+    scene.proxy.on("DeleteItem", resetBefore(), { times: 3 });
+    const unlocking = watch(lock.unlock());
+    await time.sleepUntil(() => unlocking.settled);
+    expect(scene.proxy.count("DeleteItem")).toBe(4);
+    expect(time.elapsed).toBeLessThan(5_000);
+    expect(await scene.row()).toBeUndefined();
+  });
+
+  test("is never tried for longer than the lease has left", async () => {
+    const time = new ManualTime();
+    const mutex = scene.host({ clock: time.clock() }).mutex(scene.name, { autoRenew: false, releaseWithinMs: 20_000 });
+    const lock = await mutex.lock();
+    await time.advance(LEASE_MS - 1_000);
+    scene.proxy.on("DeleteItem", status500(), FOREVER);
+    const unlocking = watch(lock.unlock());
+    await time.sleepUntil(() => unlocking.settled);
+    expect(time.elapsed).toBe(TTL_MS);
+  });
+
+  test("by a missing permission is told and not thrown, after one request", async () => {
+    const failures = hear("dynamutex:release-failed");
+    const lock = await scene.host().mutex(scene.name).lock();
+    scene.proxy.on("DeleteItem", error("AccessDeniedException", "User is not authorized"));
+    await lock.unlock();
+    expect(failures.map(({ cause }) => cause)).toEqual([
+      expect.objectContaining({ code: "LOCK_STORE", message: expect.stringContaining("dynamodb:DeleteItem") }),
+    ]);
+    expect(scene.proxy.count("DeleteItem")).toBe(1);
+  });
+});
+
+describe("close", () => {
+  test("trap 5: with 50 locks of which some fail, all the others are released all the same", async () => {
+    const failures = hear("dynamutex:release-failed");
+    const time = new ManualTime();
+    const locks = scene.host({ clock: time.clock(), releaseWithinMs: 1_000 });
+    const names = Array.from({ length: 50 }, (_, index) => `${scene.name}/${String(index).padStart(2, "0")}`);
+    const held = await Promise.all(names.map((name) => locks.mutex(name).lock()));
+    const [stolen, deleted, stuck, throttled] = names as [string, string, string, string];
+    await scene.put(rowOf(), stolen);
+    await scene.remove(deleted);
+    scene.proxy.on({ operation: "DeleteItem", where: isFor(stuck) }, status500(), FOREVER);
+    scene.proxy.on({ operation: "DeleteItem", where: isFor(throttled) }, resetBefore(), { times: 2 });
+
+    const closing = locks.close();
+    const watched = watch(closing);
+    await scene.play(time, () => watched.settled);
+    const outcome = await closing.catch((reason: unknown) => reason);
+    expect(outcome).toBeInstanceOf(AggregateError);
+    const { errors } = outcome as AggregateError;
+    expect(errors.every((reason) => reason instanceof LockLostError)).toBe(true);
+    expect(errors.map(({ lockName, reason }) => [lockName, reason]).sort()).toEqual([
+      [stolen, "stolen"],
+      [deleted, "deleted"],
+    ]);
+    expect(failures.map(({ name }) => name)).toEqual([stuck]);
+    const rows = await Promise.all(names.map((name) => scene.row(name)));
+    expect(names.filter((_, index) => rows[index] !== undefined)).toEqual([stolen, stuck]);
+    expect(held.some((lock) => lock.held)).toBe(false);
+  });
+
+  test("ends those who wait, and afterwards nothing can be locked", async () => {
+    await scene.put(rowOf());
+    const locks = scene.host();
+    const mutex = locks.mutex(scene.name);
+    const looking = scene.proxy.next("GetItem");
+    const waiting = mutex.lock();
+    waiting.catch(() => undefined);
+    await looking;
+    await locks.close();
+    await expect(waiting).rejects.toMatchObject({ code: "LOCK_CLOSED" });
+    scene.proxy.reset();
+    const calls = [() => mutex.lock(), () => mutex.tryLock(), () => mutex.run(() => 1), () => mutex.tryRun(() => 1)];
+    for (const call of calls) await expect(call()).rejects.toMatchObject({ code: "LOCK_CLOSED" });
+    await expect(locks.create()).rejects.toMatchObject({ code: "LOCK_CLOSED" });
+    expect(scene.proxy.requests).toEqual([]);
+    expect(await scene.row()).toMatchObject({ uuid: "somebody-else" });
+  });
+
+  test("twice is once, and a lock that was released by it can be unlocked", async () => {
+    const locks = scene.host();
+    const lock = await locks.mutex(scene.name).lock();
+    await Promise.all([locks.close(), locks.close()]);
+    await locks[Symbol.asyncDispose]();
+    expect(lock.held).toBe(false);
+    await lock.unlock();
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1, DeleteItem: 1 });
+  });
+
+  test("leaves a caller's own client open, and no timer", async () => {
+    const time = new ManualTime();
+    const client = scene.client();
+    const locks = scene.host({ client, clock: time.clock() });
+    await locks.mutex(scene.name).lock();
+    await locks.close();
+    expect(time.timers).toBe(0);
+    const others = scene.host({ client });
+    await (await others.mutex(scene.name).lock()).unlock();
+  });
+
+  function isFor(name: string) {
+    return ({ body }: { readonly body: { readonly Key?: { readonly name?: { readonly S?: string } } } }) =>
+      body.Key?.name?.S === name;
+  }
+});
+
+describe("run", () => {
+  const failure = new Error("the section failed");
+
+  test("returns what the section returns, of any kind, and releases", async () => {
+    const mutex = scene.host().mutex(scene.name);
+    expect(await mutex.run(() => 1)).toBe(1);
+    expect(await mutex.run(async (lock) => lock.held)).toBe(true);
+    expect(await scene.row()).toBeUndefined();
+  });
+
+  test.each([
+    [
+      "throws",
+      () => {
+        throw failure;
+      },
+    ],
+    ["rejects", () => Promise.reject(failure)],
+  ])("a section that %s: exactly that error, and the lock is released", async (_, section) => {
+    const mutex = scene.host().mutex(scene.name);
+    await expect(mutex.run(section)).rejects.toBe(failure);
+    await expect(mutex.tryRun(section)).rejects.toBe(failure);
+    expect(await scene.row()).toBeUndefined();
+    expect(scene.proxy.counts()).toEqual({ PutItem: 2, DeleteItem: 2 });
+  });
+
+  test("a section that fails on a lock that was lost: exactly the section's error", async () => {
+    const mutex = scene.host().mutex(scene.name);
+    const section = async () => {
+      await scene.remove();
+      throw failure;
+    };
+    await expect(mutex.run(section)).rejects.toBe(failure);
+    await expect(mutex.tryRun(section)).rejects.toBe(failure);
+  });
+
+  test("a section that succeeds on a lock that was lost: the LockLostError", async () => {
+    const mutex = scene.host().mutex(scene.name);
+    const seen: Lock[] = [];
+    const section = async (lock: Lock) => {
+      seen.push(lock);
+      await scene.remove();
+      return "done";
+    };
+    const outcome = await mutex.run(section).catch((reason: unknown) => reason);
+    expect(outcome).toBeInstanceOf(LockLostError);
+    expect(outcome).toBe(seen[0]?.signal.reason);
+    await expect(mutex.tryRun(section)).rejects.toMatchObject({ code: "LOCK_LOST", reason: "deleted" });
+  });
+
+  test("a section that cannot be released is a success all the same", async () => {
+    scene.proxy.on("DeleteItem", error("AccessDeniedException", "User is not authorized"));
+    expect(
+      await scene
+        .host()
+        .mutex(scene.name)
+        .run(() => "done"),
+    ).toBe("done");
+  });
+
+  test("its signal aborts lock.signal as well, with its own reason; that is no loss", async () => {
+    const losses = hear("dynamutex:lost");
+    const controller = new AbortController();
+    const value = await scene
+      .host()
+      .mutex(scene.name)
+      .run(
+        (lock) => {
+          const { signal } = lock;
+          let events = 0;
+          signal.addEventListener("abort", () => {
+            events += 1;
+          });
+          controller.abort(failure);
+          expect([signal.aborted, lock.signal.reason, events]).toEqual([true, failure, 1]);
+          expect(lock.held).toBe(true);
+          return "done";
+        },
+        { signal: controller.signal },
+      );
+    expect(value).toBe("done");
+    expect(losses).toEqual([]);
+    expect(await scene.row()).toBeUndefined();
+  });
+
+  test("an unlock inside of the section is fine", async () => {
+    await scene
+      .host()
+      .mutex(scene.name)
+      .run((lock) => lock.unlock());
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1, DeleteItem: 1 });
+  });
+
+  test.each([undefined, null, "text", {}])("%p instead of a section is refused before anything is sent", async (fn) => {
+    const mutex = scene.host().mutex(scene.name);
+    await expect(mutex.run(fn as never)).rejects.toMatchObject({ code: "LOCK_CONFIG" });
+    await expect(mutex.tryRun(fn as never)).rejects.toMatchObject({ code: "LOCK_CONFIG" });
+    expect(scene.proxy.requests).toEqual([]);
+  });
+});
