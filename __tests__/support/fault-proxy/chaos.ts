@@ -1,3 +1,4 @@
+import { type Random, seededRandom } from "../seeded-random.js";
 import {
   delay,
   delayReply,
@@ -43,7 +44,7 @@ export class ChaosSource implements Chaos {
   readonly seed: number;
   readonly injected: Record<ChaosKind, number>;
   readonly #options: ChaosOptions;
-  readonly #random: () => number;
+  readonly #random: Random;
   #running = true;
 
   constructor(options: ChaosOptions) {
@@ -111,15 +112,4 @@ function canConflict({ operation }: RecordedRequest): boolean {
 
 function between([from, to]: readonly [number, number], share: number): number {
   return from + share * (to - from);
-}
-
-/** mulberry32: small, and good enough to choose faults. */
-function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

@@ -1,0 +1,24 @@
+/** Numbers from 0 to 1. */
+export type Random = () => number;
+
+/**
+ * Numbers that depend on nothing but the seed and how often they were asked for. With a name, a stream of its own: what
+ * one part of a run draws does not shift what another draws.
+ */
+export function seededRandom(seed: number, ...name: readonly (string | number)[]): Random {
+  // mulberry32: small, and good enough to choose faults.
+  let state = name.length === 0 ? seed >>> 0 : hash(`${seed}/${name.join("/")}`);
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** FNV-1a. */
+function hash(text: string): number {
+  let state = 0x811c9dc5;
+  for (const byte of Buffer.from(text)) state = Math.imul(state ^ byte, 0x01000193);
+  return state >>> 0;
+}
