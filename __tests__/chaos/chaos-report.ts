@@ -1,0 +1,96 @@
+import type { Chaos, ChaosKind } from "../support/fault-proxy.js";
+import type { MischiefCounts } from "./mischief.js";
+import type { Slot } from "./slot.js";
+import { messagesOf, ofKind } from "./worker-messages.js";
+
+export type Tally = Readonly<Record<string, number>>;
+
+/** What happened, in numbers. */
+export interface ChaosReport {
+  readonly seconds: number;
+  readonly seed: number;
+  readonly hostsStarted: number;
+  readonly sectionsDone: number;
+  /** Lines that sections wrote into their logs. */
+  readonly lines: number;
+  /** What the proxy did to requests. */
+  readonly requestFaults: Readonly<Record<ChaosKind, number>>;
+  readonly mischief: Readonly<MischiefCounts> & { readonly clockStepped: number };
+  /** By the rule that allowed it. */
+  readonly takeovers: Tally;
+  /** Sections that were told that their lock is lost, by reason. */
+  readonly lossesTold: Tally;
+  /** Calls that ended without the lock, by reason. */
+  readonly without: Tally;
+  /** Writes of holders that were suspended between check and write: the known limit of a lock without guards. */
+  readonly lateWrites: number;
+  /** What must not be: by the checker; and programs that crashed, hung, or did not get a lock that nobody held. */
+  readonly violations: readonly string[];
+}
+
+/** All that is known of a run so far. */
+export function reportOn(run: {
+  readonly seed: number;
+  readonly ms: number;
+  readonly slots: readonly Slot[];
+  readonly chaos: Chaos;
+  readonly mischief: MischiefCounts;
+  readonly violations: readonly string[];
+}): ChaosReport {
+  const messages = messagesOf(run.slots);
+  const left = ofKind(messages, "left");
+  return {
+    seed: run.seed,
+    seconds: Math.round(run.ms / 1_000),
+    hostsStarted: run.slots.reduce((sum, { hosts }) => sum + hosts.length, 0),
+    sectionsDone: left.filter(({ lost }) => lost === undefined).length,
+    lines: ofKind(messages, "acknowledged").length,
+    requestFaults: { ...run.chaos.injected },
+    mischief: { ...run.mischief, clockStepped: ofKind(messages, "stepped").length },
+    takeovers: tally(ofKind(messages, "acquired").map(({ takeover }) => takeover)),
+    lossesTold: tally(left.map(({ lost }) => lost)),
+    without: tally(ofKind(messages, "without").map(({ because }) => because)),
+    lateWrites: ofKind(messages, "late write").length,
+    violations: run.violations,
+  };
+}
+
+/** The report as a Markdown table. */
+export function tableOf(report: ChaosReport): string {
+  const { mischief } = report;
+  const rows: readonly (readonly [string, string | number])[] = [
+    ["seed", report.seed],
+    ["seconds", report.seconds],
+    ["hosts started", report.hostsStarted],
+    ["sections done", report.sectionsDone],
+    ["lines in the logs", report.lines],
+    ["takeovers", withParts(report.takeovers)],
+    ["losses told", withParts(report.lossesTold)],
+    ["calls that ended without the lock", withParts(report.without)],
+    ["requests that met a fault", withParts(report.requestFaults)],
+    ["hosts killed (SIGKILL) and started again", mischief.hostKilled],
+    ["hosts suspended past a lease (SIGSTOP, SIGCONT)", mischief.hostSuspended],
+    ["hosts cut off from the table", mischief.hostCutOff],
+    ["steps of a host's wrong clock", mischief.clockStepped],
+    ["engine killed (SIGKILL) and started again", mischief.engineKilled],
+    ["late writes met", report.lateWrites],
+    ["violations", report.violations.length],
+  ];
+  return ["| figure | |", "|---|---|", ...rows.map(([figure, value]) => `| ${figure} | ${value} |`)].join("\n");
+}
+
+export function total(parts: Tally): number {
+  return Object.values(parts).reduce((sum, part) => sum + part, 0);
+}
+
+function withParts(parts: Tally): string {
+  const named = Object.entries(parts).map(([part, count]) => `${part} ${count}`);
+  return named.length === 0 ? "0" : `${total(parts)} (${named.join(", ")})`;
+}
+
+/** How often each occurs; undefined is nothing. */
+function tally(values: readonly (string | undefined)[]): Tally {
+  const counts: Record<string, number> = {};
+  for (const value of values) if (value !== undefined) counts[value] = (counts[value] ?? 0) + 1;
+  return counts;
+}

@@ -1,0 +1,41 @@
+import { parseArgs } from "node:util";
+import { tableOf, total } from "./chaos-report.js";
+import { DEFECTS, type Defect } from "./defects.js";
+import { startEngine } from "./engine.js";
+import { runChaos } from "./run.js";
+
+const HELP = `npm run chaos -- [--minutes 5] [--seed N] [--defect ${DEFECTS.join("|")}]`;
+
+const { values } = parseArgs({
+  options: { minutes: { type: "string" }, seed: { type: "string" }, defect: { type: "string" } },
+});
+const minutes = Number(values.minutes ?? 5);
+const seed = Number(values.seed ?? Math.floor(2 ** 31 * Math.random()));
+const defect = DEFECTS.find((known) => known === values.defect);
+if (!(minutes > 0) || !Number.isSafeInteger(seed) || (values.defect !== undefined && defect === undefined)) {
+  throw new Error(HELP);
+}
+
+process.exitCode = await main(defect);
+
+async function main(broken: Defect | undefined): Promise<number> {
+  await using engine = await startEngine();
+  // What reads it asks for region and credentials alone; the address of the engine is passed on.
+  process.env.DYNAMODB_ENDPOINT = engine.endpoint;
+  console.log(`chaos for ${minutes} minutes, seed ${seed}${broken === undefined ? "" : `, lock broken: ${broken}`}`);
+  const report = await runChaos({
+    seconds: 60 * minutes,
+    hostsPerLock: 3,
+    seed,
+    engine,
+    defect: broken,
+    onProgress: ({ seconds, sectionsDone, takeovers, lossesTold, requestFaults }) =>
+      console.log(
+        `${seconds} s: ${sectionsDone} sections done, ${total(takeovers)} takeovers, ${total(lossesTold)} losses told, ` +
+          `${total(requestFaults)} faults`,
+      ),
+  });
+  console.log(`\n${tableOf(report)}\n`);
+  for (const violation of report.violations.slice(0, 50)) console.error(violation);
+  return report.violations.length === 0 ? 0 : 1;
+}

@@ -1,0 +1,95 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Cut } from "../support/fault-proxy/links.js";
+import type { FaultProxy } from "../support/fault-proxy.js";
+import { type Random, seededRandom } from "../support/seeded-random.js";
+import type { Engine } from "./engine.js";
+import type { Slot } from "./slot.js";
+
+/** What is done to processes and links, beside what the proxy does to single requests. */
+export interface MischiefCounts {
+  hostKilled: number;
+  hostSuspended: number;
+  hostCutOff: number;
+  engineKilled: number;
+}
+
+interface Scene {
+  readonly slots: readonly Slot[];
+  readonly proxy: FaultProxy;
+  readonly engine: Engine;
+  readonly engineEveryMs: readonly [number, number];
+  readonly ttlMs: number;
+  readonly seed: number;
+}
+
+/** How many sections have to end between two of a kind, so that a slow machine gets anything done at all. */
+const SECTIONS_BETWEEN = 2;
+
+/** But not longer than this, because an outage that ends no section may last. */
+const LONGEST_GRACE_MS = 8_000;
+
+/**
+ * Makes mischief until `enough`: each kind at its own pace, so that they meet. Most of it befalls a host that is in a
+ * section. Resolves when what was broken is whole again.
+ */
+export async function makeMischief(scene: Scene, counts: MischiefCounts, enough: AbortSignal): Promise<void> {
+  const { slots, proxy, engine, engineEveryMs, ttlMs, seed } = scene;
+  const every = async (name: string, [from, to]: readonly [number, number], act: (random: Random) => Promise<void>) => {
+    const random = seededRandom(seed, name);
+    while (await pause(between(from, to, random()), enough)) {
+      const before = sectionsEnded(slots);
+      await act(random);
+      const graceEnds = performance.now() + LONGEST_GRACE_MS;
+      while (sectionsEnded(slots) < before + SECTIONS_BETWEEN && performance.now() < graceEnds) {
+        if (!(await pause(100, enough))) return;
+      }
+    }
+  };
+  const aim = (random: Random): Slot => {
+    const inSection = slots.filter((slot) => slot.inSection);
+    const targets = inSection.length > 0 && random() < 0.8 ? inSection : slots;
+    return targets[Math.floor(targets.length * random())] as Slot;
+  };
+  await Promise.all([
+    every("kill", [1_000, 2_500], async (random) => {
+      const slot = aim(random);
+      if (slot.host.kill("SIGKILL")) counts.hostKilled += 1;
+      await slot.host.exit;
+      await pause(1_000 * random(), enough);
+      slot.start();
+    }),
+    every("suspend", [500, 1_500], async (random) => {
+      const { host } = aim(random);
+      await host.suspend();
+      counts.hostSuspended += 1;
+      await pause(between(1.1, 1.7, random()) * ttlMs, enough);
+      host.resume();
+    }),
+    every("cut off", [4_000, 8_000], async (random) => {
+      const { tag } = aim(random);
+      const how: Cut = random() < 0.5 ? "hang" : "reset";
+      proxy.partition(tag, how);
+      counts.hostCutOff += 1;
+      await pause(between(0.5, 2, random()) * ttlMs, enough);
+      proxy.heal(tag);
+    }),
+    every("engine", engineEveryMs, async () => {
+      counts.engineKilled += 1;
+      await engine.killAndRestart();
+    }),
+  ]);
+}
+
+function sectionsEnded(slots: readonly Slot[]): number {
+  return slots.reduce((sum, slot) => sum + slot.sectionsEnded, 0);
+}
+
+/** @returns whether there is more to do. */
+export async function pause(ms: number, enough: AbortSignal): Promise<boolean> {
+  await sleep(ms, undefined, { signal: enough }).catch(() => undefined);
+  return !enough.aborted;
+}
+
+function between(from: number, to: number, share: number): number {
+  return from + share * (to - from);
+}

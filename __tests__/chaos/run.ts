@@ -1,0 +1,56 @@
+import type { Chaos, ChaosKind } from "../support/fault-proxy.js";
+import { type ChaosReport, reportOn } from "./chaos-report.js";
+import { type MischiefCounts, makeMischief, pause } from "./mischief.js";
+import { type StageOptions, setStage, TTL_MS } from "./stage.js";
+
+export interface ChaosOptions extends StageOptions {
+  /** How long at least, counted from when every host was in a section once. */
+  readonly seconds: number;
+  /** What has to have happened before it ends, on a machine that is slow; at most four times `seconds`. */
+  readonly until?: (soFar: ChaosReport) => boolean;
+  /** Decides what happens when; what comes of it depends on the machine as well. */
+  readonly seed: number;
+  /** Called every ten seconds. */
+  readonly onProgress?: (soFar: ChaosReport) => void;
+}
+
+const RATES: Record<ChaosKind, number> = {
+  delay: 0.06,
+  delayReply: 0.04,
+  resetBefore: 0.02,
+  resetAfter: 0.03,
+  hang: 0.01,
+  hangAfter: 0.02,
+  status500: 0.02,
+  throttle: 0.02,
+  transactionConflict: 0.01,
+  duplicate: 0.05,
+};
+
+/** Several processes under every fault there is; then an independent check of what they wrote. */
+export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
+  const { seconds, until = () => true, seed, onProgress } = options;
+  await using stage = await setStage(options);
+  await stage.allInSectionOnce();
+  const chaos: Chaos = stage.proxy.chaos({ seed, rates: RATES, delayMs: [10, 500], redeliverMs: [1_000, 5_000] });
+  const mischief: MischiefCounts = { hostKilled: 0, hostSuspended: 0, hostCutOff: 0, engineKilled: 0 };
+  const startedAt = performance.now();
+  const report = (violations: readonly string[] = []): ChaosReport =>
+    reportOn({ seed, slots: stage.slots, chaos, mischief, ms: performance.now() - startedAt, violations });
+
+  const stopping = new AbortController();
+  const engineEveryMs = [5_000, Math.min(30_000, 500 * seconds)] as const;
+  const whole = makeMischief({ ...stage, engineEveryMs, ttlMs: TTL_MS, seed }, mischief, stopping.signal);
+  whole.catch(() => stopping.abort());
+  const isOver = (second: number): boolean => second >= seconds && (second >= 4 * seconds || until(report()));
+  for (let second = 1; !stopping.signal.aborted && !isOver(second); second++) {
+    await pause(1_000, stopping.signal);
+    if (second % 10 > 0) continue;
+    stage.proxy.reset();
+    onProgress?.(report());
+  }
+  stopping.abort();
+  await whole;
+  chaos.stop();
+  return report(await stage.judge());
+}

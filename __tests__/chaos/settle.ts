@@ -1,0 +1,50 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { LockTable, MutexOptions } from "../../lib/index.js";
+import type { Slot } from "./slot.js";
+
+/** How long a process may take to leave, and a lock that nobody holds to be had, once the faults have stopped. */
+const SETTLED_WITHIN_MS = 20_000;
+
+/** Asks all hosts to leave. @returns those that did not. */
+export async function leave(slots: readonly Slot[]): Promise<string[]> {
+  for (const { host } of slots) host.kill("SIGTERM");
+  const overdue = AbortSignal.timeout(SETTLED_WITHIN_MS);
+  const late: string[] = [];
+  await Promise.all(
+    slots.map(async ({ tag, host }) => {
+      const never = sleep(SETTLED_WITHIN_MS, "overdue", { signal: overdue, ref: false }).catch(() => "overdue");
+      if ((await Promise.race([host.exit, never])) !== "overdue") return;
+      late.push(`${tag} has not left within ${SETTLED_WITHIN_MS} ms`);
+      host.kill("SIGKILL");
+      await host.exit;
+    }),
+  );
+  return late;
+}
+
+/** Whether what nobody holds can be had. @returns the locks that could not. */
+export async function obtainAll(
+  locks: LockTable,
+  wanted: readonly { readonly name: string; readonly mutex: MutexOptions }[],
+): Promise<string[]> {
+  const outcomes = await Promise.allSettled(
+    wanted.map(async ({ name, mutex }) => {
+      const lock = await locks.mutex(name, mutex).lock({ waitMs: SETTLED_WITHIN_MS });
+      await lock.unlock();
+    }),
+  );
+  return outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [`not to be had: ${outcome.reason}`] : []));
+}
+
+/** @returns the programs that ended by a mistake of their own, at whatever time. All of them must have ended. */
+export async function crashes(slots: readonly Slot[]): Promise<string[]> {
+  const crashed: string[] = [];
+  for (const { tag, hosts } of slots) {
+    for (const host of hosts) {
+      const { code, signal } = await host.exit;
+      // Signals are ours: SIGKILL, and SIGTERM where it came before the program could listen to it.
+      if (code !== 0 && signal === null) crashed.push(`${tag} ended with ${code}: ${host.stderr}`);
+    }
+  }
+  return crashed;
+}
