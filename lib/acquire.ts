@@ -112,6 +112,8 @@ async function claim(host: Host, target: Target, data: LockData | undefined, wai
         announce(host, target, grant, wait, outcome, terms);
         return grant;
       }
+      // Only this copy was refused for certain: one that got no answer may still arrive, and would stand in everybody's way.
+      if (attempt.sent > 1) host.detach(withdraw(host, target, grant, { certain: false }));
       host.observations.note(target.name, outcome.row);
       wait.saw(outcome.row);
       return outcome;

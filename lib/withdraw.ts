@@ -12,7 +12,7 @@ const LOOK_EVERY_MS = 400;
 const LOOK_FOR_MS = 10_000;
 
 /** What identifies a claim, once nobody wants it. */
-type Withdrawn = Pick<Grant, "uuid" | "kept" | "sentAt">;
+type Withdrawn = Pick<Grant, "uuid" | "kept" | "sentAt" | "expires">;
 
 /**
  * Takes back a lock that nobody waits for any more. Runs in the background: the caller has had its answer.
@@ -34,15 +34,21 @@ export async function withdraw(
     return;
   }
   try {
-    if (await remove(host, target, grant, leaseEnds)) return;
-    const lookUntil = Math.min(leaseEnds, grant.sentAt + LOOK_FOR_MS);
-    while (host.clock.atMost() < lookUntil && !host.closing.aborted) {
+    const until = Math.max(leaseEnds, grant.sentAt + LOOK_FOR_MS);
+    if (await remove(host, target, grant, until)) return;
+    while (mayStandInTheWay(host, grant) && !host.closing.aborted) {
       await host.clock.sleep(LOOK_EVERY_MS, host.closing).catch(() => undefined);
-      if (await remove(host, target, grant, leaseEnds)) return;
+      if (await remove(host, target, grant, until)) return;
     }
   } catch (cause) {
     publish("dynamutex:release-failed", { name: target.name, uuid: grant.uuid, cause });
   }
+}
+
+/** Whether the claim, if it arrived now, would make a row that is not over; as far as it is looked for. */
+function mayStandInTheWay({ clock }: Host, { expires, sentAt }: Withdrawn): boolean {
+  const bounds = clock.wall();
+  return clock.atMost() < sentAt + LOOK_FOR_MS && (bounds === undefined || expires >= bounds.earliest);
 }
 
 /** @returns whether the row was ours and is gone. */
