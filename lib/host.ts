@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { setMaxListeners } from "node:events";
 import type { Clock } from "./clock.js";
 import { LockError } from "./errors.js";
 import { Lanes } from "./lanes.js";
@@ -42,6 +43,8 @@ export class Host {
     this.uuid = parts.uuid ?? randomUUID;
     this.observations = new Observations(parts.clock);
     this.lanes = new Lanes(parts.clock);
+    // All that runs in the background listens for the close, however much it is: Node would warn of a leak from 11 on.
+    setMaxListeners(0, this.#closing.signal);
   }
 
   /** Aborts when the table closes. */
