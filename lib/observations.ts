@@ -36,10 +36,12 @@ export class Observations {
       return;
     }
     const sighting = sightingOf(row);
+    const { ttlMs } = row;
+    const kept = isKept(row);
     const before = this.#seen.get(name);
-    if (before !== undefined && before.ttlMs === row.ttlMs && isSame(before.sighting, sighting)) return;
+    if (before?.ttlMs === ttlMs && before.kept === kept && isSame(before.sighting, sighting)) return;
     this.#seen.delete(name);
-    this.#seen.set(name, { sighting, ttlMs: row.ttlMs, kept: isKept(row), since: this.#clock.atLeast() });
+    this.#seen.set(name, { sighting, ttlMs, kept, since: this.#clock.atLeast() });
     if (this.#seen.size <= MOST_NAMES) return;
     for (const oldest of this.#seen.keys()) {
       this.#seen.delete(oldest);
