@@ -266,8 +266,10 @@ describe("what holds where nothing is said", () => {
       maxHoldMs: Number.POSITIVE_INFINITY,
       waitMs: Number.POSITIVE_INFINITY,
       poll: { minMs: 50, maxMs: 400 },
+      handOverMs: 500,
       releaseWithinMs: 5_000,
       takeover: "expired",
+      fencing: false,
     });
   });
 

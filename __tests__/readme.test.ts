@@ -34,6 +34,7 @@ declare global {
   const request: Request;
   function charge(customer: string, signal: AbortSignal): Promise<void>;
   function cron(schedule: string, job: () => Promise<void>): void;
+  function sql(text: TemplateStringsArray, ...values: readonly unknown[]): Promise<{ readonly count: number }>;
   function sendInvoices(signal: AbortSignal): Promise<void>;
 }
 `;

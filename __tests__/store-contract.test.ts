@@ -91,6 +91,64 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
     });
   });
 
+  describe("taking with a fencing token", () => {
+    const terms: Terms = { earliest: EARLIEST, kept: true };
+
+    test("the first token of a name is one more than the seed", async () => {
+      const claim = claimWith({ fenceSeed: 7_000 });
+      expect(await store().take(claim, terms, forever)).toEqual({ kind: "granted", fence: 7_001n });
+      expect(await read(claim.name)).toMatchObject({ uuid: claim.uuid, fence: 7_001n });
+    });
+
+    test("every further one is one more than the last, whatever the seed", async () => {
+      for (const seed of [1, EARLIEST * 2]) {
+        const row = await plant({ uuid: undefined, expires: 0, fence: 2n ** 80n });
+        const claim = claimWith({ name: row.name, fenceSeed: seed, data: { a: 1 } });
+        const fence = 2n ** 80n + 1n;
+        expect(await store().take(claim, terms, forever)).toEqual({ kind: "granted", replaced: row, fence });
+        const { fenceSeed: _, ...written } = claim;
+        expect(await read(row.name)).toEqual({ ...NOTHING_ELSE, ...written, fence });
+      }
+    });
+
+    test("the row of a plain holder that is gone gets a first one", async () => {
+      const row = await plant({ expires: EARLIEST - 1 });
+      const claim = claimWith({ name: row.name, fenceSeed: 8_000 });
+      expect(await store().take(claim, terms, forever)).toMatchObject({ kind: "granted", fence: 8_001n });
+    });
+
+    test("the row of a holder that was watched is taken the same way", async () => {
+      const row = await plant({ expires: EARLIEST + 1, fence: 5n });
+      const unchanged = { uuid: "theirs", expires: EARLIEST + 1 };
+      for (const data of [undefined, { a: 1 }]) {
+        const claim = claimWith({ name: row.name, fenceSeed: 1, data });
+        const outcome = await store().take(claim, { ...terms, unchanged }, forever);
+        expect(outcome.kind).toBe(data === undefined ? "granted" : "held");
+      }
+      expect(await read(row.name)).toMatchObject({ fence: 6n });
+    });
+
+    test("a second copy draws no token, and the row that refuses it shows the first copy's", async () => {
+      const claim = claimWith({ fenceSeed: 9_000 });
+      await store().take(claim, terms, forever);
+      const outcome = await store().take(claim, terms, forever);
+      expect(outcome).toMatchObject({ kind: "held", row: { uuid: claim.uuid, fence: 9_001n } });
+    });
+
+    test("a claim that is refused draws none", async () => {
+      const row = await plant({ fence: 5n });
+      await store().take(claimWith({ name: row.name, fenceSeed: 1 }), terms, forever);
+      expect(await read(row.name)).toEqual(row);
+    });
+
+    test("a claim of a plain mutex leaves the token in place", async () => {
+      const row = await plant({ uuid: undefined, expires: 0, fence: 5n });
+      const claim = claimWith({ name: row.name });
+      expect(await store().take(claim, terms, forever)).toEqual({ kind: "granted", replaced: row });
+      expect(await read(row.name)).toMatchObject({ uuid: claim.uuid, fence: 5n });
+    });
+  });
+
   describe("renewing", () => {
     test.each<readonly [string, Partial<Row>, "applied" | "refused"]>([
       ["an earlier stamp is moved forward", { expires: 99 }, "applied"],
@@ -142,6 +200,48 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
     });
   });
 
+  describe("reissuing", () => {
+    const to: Sighting = { uuid: "fresh", expires: 100 };
+    const reissue = (name: string, fenced: boolean) => store().reissue({ name, from: "mine", to, fenced }, forever);
+
+    test.each<readonly [string, Partial<Row>, "applied" | "refused"]>([
+      ["an earlier stamp is moved forward under the fresh uuid", { expires: 99 }, "applied"],
+      ["the very stamp is refused", { expires: 100 }, "refused"],
+      ["a later stamp is never moved back", { expires: 101 }, "refused"],
+      ["another holder's row is left alone", { uuid: "another", expires: 99 }, "refused"],
+      ["a row without a holder is left alone", { uuid: undefined, expires: 99 }, "refused"],
+    ])("%s", async (_case, differences, kind) => {
+      for (const fenced of [false, true]) {
+        const row = await plant({ uuid: "mine", data: { a: 1 }, wanted: 5, fence: 7n, tick: 8, ...differences });
+        const outcome = await reissue(row.name, fenced);
+        const fence = fenced ? 8n : 7n;
+        const applied = fenced ? { kind, fence } : { kind };
+        expect(outcome).toEqual(kind === "applied" ? applied : { kind, row, retried: false });
+        expect(await read(row.name)).toEqual(kind === "applied" ? { ...row, ...to, fence } : row);
+      }
+    });
+
+    test("a second copy is refused by the row that the first one wrote", async () => {
+      const { name } = await plant({ uuid: "mine", expires: 99, fence: 7n });
+      await reissue(name, true);
+      expect(await reissue(name, true)).toMatchObject({ kind: "refused", row: { ...to, fence: 8n } });
+    });
+
+    test("no row is made where there is none", async () => {
+      const name = randomUUID();
+      expect(await reissue(name, true)).toEqual(GONE);
+      expect(await read(name)).toBeUndefined();
+    });
+
+    test("nothing that was written under the old uuid passes any more", async () => {
+      const { name } = await plant({ uuid: "mine", expires: 99 });
+      await reissue(name, false);
+      expect(await store().renew({ name, uuid: "mine", expires: 200 }, forever)).toMatchObject({ kind: "refused" });
+      expect(await store().release(name, "mine", { kept: false }, forever)).toMatchObject({ kind: "refused" });
+      expect(await read(name)).toMatchObject(to);
+    });
+  });
+
   describe("releasing", () => {
     test("the holder's row is removed, whatever its stamp", async () => {
       const { name } = await plant({ uuid: "mine" });
@@ -154,7 +254,7 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
       expect(await store().release(row.name, "mine", { kept: true }, forever)).toEqual({ kind: "applied" });
       expect(await read(row.name)).toEqual({ ...row, uuid: undefined, expires: 0, wanted: undefined });
       const again = await store().take(claimWith({ name: row.name }), { earliest: 1, kept: true }, forever);
-      expect(again).toMatchObject({ kind: "granted" });
+      expect(again).toMatchObject({ kind: "granted", replaced: { uuid: undefined, expires: 0 } });
     });
 
     test.each([false, true])("another holder's row is left alone, with kept: %s", async (kept) => {
@@ -218,6 +318,7 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
         () => store().release(name, "ours", { kept: false }, forever),
         () => store().release(name, "ours", { kept: true }, forever),
         () => store().want(name, "ours", 900, forever),
+        () => store().reissue({ name, from: "ours", to: { uuid: "fresh", expires: 9 }, fenced: true }, forever),
       ];
       for (const operation of operations) {
         const error = await operation().catch((thrown: unknown) => thrown);

@@ -1,4 +1,6 @@
+import type { Clock } from "./clock.js";
 import { publish } from "./diagnostics.js";
+import { LockStoreError } from "./errors.js";
 import type { Grant, Target } from "./grant.js";
 import type { Host } from "./host.js";
 import type { LockData } from "./lock-info.js";
@@ -14,6 +16,9 @@ const READ_MS = 3_000;
 
 /** For how long a waiter's mark on a row counts. */
 const WANTED_FOR_MS = 60_000;
+
+/** How well a fencing token's seed has to be known: should the row be deleted, the next seed must be later. */
+const SEED_WITHIN_MS = 4_000;
 
 /** How many writes one try may take: for the time, for a kept row, and for the lock. */
 const MOST_TRIES = 3;
@@ -92,6 +97,8 @@ async function watch(host: Host, target: Target, first: Row, wait: Wait): Promis
 async function claim(host: Host, target: Target, data: LockData | undefined, wait: Wait): Promise<Grant | Held> {
   for (;;) {
     wait.throwIfEnough();
+    const inTheWay = await learnTime(host, target, wait);
+    if (inTheWay !== undefined) return { kind: "held", row: inTheWay };
     const { ttlMs, safetyMarginMs } = target.settings;
     const terms = termsNow(host, target);
     const { grant, claim } = newClaim(host, target, data, terms.kept);
@@ -110,7 +117,8 @@ async function claim(host: Host, target: Target, data: LockData | undefined, wai
       if (outcome.kind === "granted" || outcome.row.uuid === claim.uuid) {
         host.observations.note(target.name, undefined);
         announce(host, target, grant, wait, outcome, terms);
-        return grant;
+        const { fence } = outcome.kind === "granted" ? outcome : outcome.row;
+        return target.settings.fencing ? { ...grant, fence } : grant;
       }
       // Only this copy was refused for certain: one that got no answer may still arrive, and would stand in everybody's way.
       if (attempt.sent > 1) host.detach(withdraw(host, target, grant, { certain: false }));
@@ -126,6 +134,32 @@ async function claim(host: Host, target: Target, data: LockData | undefined, wai
   }
 }
 
+/**
+ * A first fencing token is the table's time, so a process that does not know the time, or not well any more, reads
+ * before it takes. @returns the row, if it is in the way: then nothing needs to be written.
+ */
+async function learnTime(host: Host, target: Target, wait: Wait): Promise<Row | undefined> {
+  if (!target.settings.fencing || knowsTime(host.clock)) return undefined;
+  const row = await wait.persist(READ_MS, wait.until, (signal) =>
+    host.store.read(target.name, { consistent: true }, signal),
+  );
+  host.observations.note(target.name, row);
+  if (host.clock.wall() === undefined) {
+    throw new LockStoreError(
+      `Lock ${JSON.stringify(target.name)}: fencing tokens begin at the table's time, which the clock does not know after a reply`,
+    );
+  }
+  if (row === undefined || looksFree(host, target, row)) return undefined;
+  wait.saw(row);
+  return row;
+}
+
+function knowsTime(clock: Clock): boolean {
+  const bounds = clock.wall();
+  if (bounds === undefined) return false;
+  return clock.listen === undefined || bounds.latest - bounds.earliest <= SEED_WITHIN_MS;
+}
+
 /** A fresh uuid and a lease that begins now. The stopwatch is read before the first copy leaves. */
 function newClaim(
   host: Host,
@@ -134,14 +168,15 @@ function newClaim(
   kept: boolean,
 ): { grant: Grant; claim: Claim } {
   const { clock } = host;
-  const { ttlMs } = target.settings;
+  const { ttlMs, fencing } = target.settings;
   const bounds = clock.wall();
+  const fenceSeed = fencing && bounds !== undefined ? Math.ceil(bounds.latest) : undefined;
   const stamp = stampNow(clock, ttlMs);
   const acquired = Math.round(bounds === undefined ? clock.guess() : (bounds.earliest + bounds.latest) / 2);
   const uuid = host.uuid();
   return {
-    grant: { kind: "granted", uuid, ...stamp, acquired, sentAt: clock.atMost(), kept, data },
-    claim: { name: target.name, uuid, expires: stamp.expires, ttlMs, owner: host.owner, acquired, data },
+    grant: { kind: "granted", uuid, ...stamp, acquired, sentAt: clock.atMost(), kept, fence: undefined, data },
+    claim: { name: target.name, uuid, expires: stamp.expires, ttlMs, owner: host.owner, acquired, data, fenceSeed },
   };
 }
 
@@ -150,7 +185,7 @@ function termsNow(host: Host, target: Target): Terms {
   return {
     earliest: earliestOf(target.settings.takeover === "unchanged" ? undefined : host.clock.wall()),
     unchanged: host.observations.unchanged(target.name),
-    kept: host.observations.kept(target.name),
+    kept: target.settings.fencing || host.observations.kept(target.name),
   };
 }
 

@@ -18,5 +18,7 @@ export interface Grant {
   /** Whether the stamp was made without knowing the table's time. */
   readonly guessed: boolean;
   readonly kept: boolean;
+  /** The fencing token, on a fenced mutex. */
+  readonly fence: bigint | undefined;
   readonly data: LockData | undefined;
 }

@@ -32,6 +32,9 @@ export class HeldRow {
   readonly #kept: boolean;
   readonly #guessed: boolean;
   #uuid: string;
+  #fence: bigint | undefined;
+  /** A uuid that a write without an answer may have put on the row. */
+  #uncertain: string | undefined;
   /** The stamp that is known to be on the row. */
   #expires: number;
   /** The latest stamp that was ever sent: the next one lies after it. */
@@ -46,6 +49,7 @@ export class HeldRow {
     this.#host = host;
     this.#target = target;
     this.#uuid = grant.uuid;
+    this.#fence = grant.fence;
     this.#kept = grant.kept;
     this.#guessed = grant.guessed;
     this.#expires = grant.expires;
@@ -56,6 +60,11 @@ export class HeldRow {
 
   get uuid(): string {
     return this.#uuid;
+  }
+
+  /** The fencing token that goes with the uuid, on a fenced mutex. */
+  get fence(): bigint | undefined {
+    return this.#fence;
   }
 
   get expires(): number {
@@ -105,14 +114,38 @@ export class HeldRow {
     return this.#end - this.#host.clock.atMost() < this.#target.settings.ttlMs / 2;
   }
 
-  /** Deletes the row where it is still ours; a kept one stays, free. */
-  async release(until: number): Promise<Release> {
-    return await this.#release(this.#uuid, until);
+  /**
+   * Gives the row a fresh uuid and, on a fenced mutex, the next token, for a section that must share neither with the
+   * one before. Like a renewal, it stamps a later `expires`.
+   */
+  async reissue({ until, enough }: Trying): Promise<Stamping> {
+    const { store, clock, random, uuid } = this.#host;
+    const { ttlMs, fencing } = this.#target.settings;
+    const to = { uuid: uuid(), expires: stampNow(clock, ttlMs, this.#lastStamp).expires };
+    this.#lastStamp = to.expires;
+    const sentAt = clock.atMost();
+    const request = { name: this.name, from: this.#uuid, to, fenced: fencing };
+    const persistence = { until, attemptMs: attemptMs(ttlMs), enough, random };
+    try {
+      const outcome = await persist(clock, persistence, (signal) => store.reissue(request, signal));
+      const stamping = this.#judge(outcome, to, sentAt);
+      if (stamping.kind === "stamped") this.#fence = outcome.kind === "applied" ? outcome.fence : outcome.row?.fence;
+      return stamping;
+    } catch (cause) {
+      this.#uncertain = to.uuid;
+      return { kind: "unanswered", cause };
+    }
   }
 
-  /** The same, with one request. */
-  async releaseOnce(): Promise<Release> {
-    return await this.#release(this.#uuid, this.#attemptEnd());
+  /** Deletes the row where it is still ours; a kept one stays, free. */
+  async release(until: number = this.#attemptEnd()): Promise<Release> {
+    const release = await this.#release(this.#uuid, until);
+    const uncertain = this.#uncertain;
+    if (uncertain === undefined) return release;
+    if (release.kind === "refused" && release.row?.uuid !== uncertain) return release;
+    // A reissue without an answer got there first, or may have. It comes too late after the release of what it replaces.
+    const other = await this.#release(uncertain, until);
+    return other.kind === "refused" ? { kind: "released" } : other;
   }
 
   /** What a row says that was not ours any more when it refused us. */

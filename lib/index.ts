@@ -15,7 +15,7 @@ export {
   LockTimeoutError,
   type LossReason,
 } from "./errors.js";
-export type { Lock } from "./lock.js";
+export type { FencedLock, Lock } from "./lock.js";
 export type { LockData, LockInfo } from "./lock-info.js";
 export { LockTable } from "./lock-table.js";
 export { Mutex, type TryRun } from "./mutex.js";

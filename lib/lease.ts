@@ -1,7 +1,7 @@
 import { publish } from "./diagnostics.js";
 import { LockLostError, type LossReason } from "./errors.js";
 import type { Grant, Target } from "./grant.js";
-import { HeldRow } from "./held-row.js";
+import { HeldRow, type Stamping, type Trying } from "./held-row.js";
 import type { Host } from "./host.js";
 import type { LockData } from "./lock-info.js";
 import type { LossSignal } from "./loss-signal.js";
@@ -39,8 +39,11 @@ export class Lease {
   /** Told of the loss: the section that runs at that moment. */
   #section: LossSignal | undefined;
   #onLost: () => void = () => undefined;
-  /** Whether somebody counts on the lease: from the hand-out until the release begins. */
+  /** Whether a section counts on the lease: from its beginning until its end. */
   #isRelied = false;
+  #wasUsed = false;
+  /** Whether no section has run under the present uuid. */
+  #isFresh = true;
   #lost: LockLostError | undefined;
   #released: Promise<void> | undefined;
   #renewing: { readonly done: Promise<Renewal>; readonly enough: AbortController } | undefined;
@@ -67,6 +70,11 @@ export class Lease {
     return this.#row.expires;
   }
 
+  /** The fencing token of the section that runs, on a fenced mutex. */
+  get fence(): bigint | undefined {
+    return this.#row.fence;
+  }
+
   /** The loss, which is looked for whenever somebody asks, because a blocked event loop runs no timers. */
   get lost(): LockLostError | undefined {
     if (this.#isRelied && this.#lost === undefined && this.#host.clock.atMost() >= this.#deadline) {
@@ -83,9 +91,9 @@ export class Lease {
     return this.held ? Math.max(0, this.#deadline - this.#host.clock.atMost()) : 0;
   }
 
-  /** Whether less than half of the lease is left. */
-  get isHalfGone(): boolean {
-    return this.#row.isHalfGone;
+  /** Whether a section may begin on the lease. */
+  get stands(): boolean {
+    return this.#lost === undefined && this.#released === undefined && this.#host.clock.atMost() < this.#leaseEnds;
   }
 
   /** Makes the first stamp good, before anybody relies on it. @returns whether the lease stands. */
@@ -94,20 +102,53 @@ export class Lease {
     return stamping.kind !== "refused" && this.#host.clock.atMost() < this.#leaseEnds;
   }
 
-  /** From here on somebody relies on the lease: it is renewed, and its deadline watched. */
+  /** From here on the lease is released when the table closes. */
   keep(onLost: () => void = () => undefined): void {
-    this.#isRelied = true;
     this.#onLost = onLost;
     this.#host.hold(this);
-    this.#armDeadline();
-    if (this.settings.autoRenew) this.#armRenewal(this.#renewalDueIn() * this.#spread());
   }
 
-  /** A section begins: the first on this lease, or the next that it is passed on to. */
+  /**
+   * A section begins, the first on this lease, or the next that it is passed on to: somebody relies on the lease. It is
+   * renewed, and its deadline watched.
+   */
   begin(section: LossSignal): void {
+    this.#isRelied = true;
     this.#section = section;
     this.#holdEnds = this.#host.clock.atMost() + this.settings.maxHoldMs;
-    if (this.#isRelied) this.#armDeadline();
+    this.#armDeadline();
+    if (this.settings.autoRenew) this.#armRenewal(this.#renewalDueIn() * (this.#wasUsed ? 1 : this.#spread()));
+    this.#wasUsed = true;
+    this.#isFresh = false;
+  }
+
+  /** The section is over, in time. Until the next one begins nobody relies on the lease, so nobody loses it. */
+  endSection(): void {
+    this.#isRelied = false;
+    this.#section = undefined;
+    this.#stopTimers();
+  }
+
+  /**
+   * Makes the lease good for the next section: by a fresh uuid where two sections must not share one, by a renewal where
+   * half of the lease is gone, by no request otherwise.
+   *
+   * @returns whether the lease may be passed on.
+   */
+  async renewForNext(): Promise<boolean> {
+    const mustReissue = !this.#isFresh && this.settings.fencing;
+    if (!mustReissue && !this.#row.isHalfGone) return this.stands;
+    // One write of this row at a time. No other begins meanwhile: the timer is off, and the section's own calls are over.
+    this.#renewing?.enough.abort();
+    await this.#renewing?.done;
+    if (!this.stands) return false;
+    const giveUpAt = Math.min(this.#host.clock.atMost() + this.settings.releaseWithinMs, this.#leaseEnds);
+    const renewal = await this.#write(
+      (trying) => (mustReissue ? this.#row.reissue(trying) : this.#row.renew(trying)),
+      () => giveUpAt,
+    );
+    this.#isFresh ||= mustReissue && renewal.kind === "renewed";
+    return renewal.kind === "renewed" && this.stands;
   }
 
   /** Renews now, or joins the renewal that is under way. */
@@ -115,12 +156,10 @@ export class Lease {
     const { lost } = this;
     if (lost !== undefined) return { kind: "lost", error: lost };
     if (this.#renewing !== undefined) return await this.#renewing.done;
-    const enough = new AbortController();
-    const done = this.#renewRow(enough.signal).finally(() => {
-      this.#renewing = undefined;
-    });
-    this.#renewing = { done, enough };
-    return await done;
+    return await this.#write(
+      (trying) => this.#row.renew(trying),
+      () => this.#deadline,
+    );
   }
 
   /**
@@ -147,8 +186,18 @@ export class Lease {
     await release;
   }
 
-  async #renewRow(enough: AbortSignal): Promise<Renewal> {
-    const stamping = await this.#row.renew({ until: () => this.#deadline, enough });
+  /** Sends the one write of the row that is under way at a time, which everybody else waits for. */
+  async #write(send: (trying: Trying) => Promise<Stamping>, until: () => number): Promise<Renewal> {
+    const enough = new AbortController();
+    const done = this.#judged(send({ until, enough: enough.signal })).finally(() => {
+      this.#renewing = undefined;
+    });
+    this.#renewing = { done, enough };
+    return await done;
+  }
+
+  async #judged(sent: Promise<Stamping>): Promise<Renewal> {
+    const stamping = await sent;
     // The deadline may have passed while the request was under way: then no reply brings the lease back.
     const { lost } = this;
     if (lost !== undefined) return { kind: "lost", error: lost };
@@ -183,7 +232,7 @@ export class Lease {
   async #releaseLost(lost: LockLostError): Promise<void> {
     this.#renewing?.enough.abort();
     await this.#renewing?.done;
-    if (lost.reason === "expired" || lost.reason === "max-hold") await this.#row.releaseOnce();
+    if (lost.reason === "expired" || lost.reason === "max-hold") await this.#row.release();
     throw lost;
   }
 
@@ -224,6 +273,7 @@ export class Lease {
   }
 
   #armRenewal(ms: number): void {
+    this.#cancelRenewal?.();
     this.#cancelRenewal = this.#host.clock.alarm(ms, () => {
       this.#host.detach(this.#renewAndArm());
     });

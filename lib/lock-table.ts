@@ -7,6 +7,7 @@ import { createTable } from "./dynamodb/create-table.js";
 import { DynamoDbStore } from "./dynamodb/dynamodb-store.js";
 import { tableClock } from "./dynamodb/table-clock.js";
 import { Host } from "./host.js";
+import type { FencedLock } from "./lock.js";
 import { Mutex } from "./mutex.js";
 import {
   type CreateOptions,
@@ -71,6 +72,8 @@ export class LockTable implements AsyncDisposable {
    * @param options what differs from the table's options.
    * @throws {@link LockConfigError} naming the option that cannot work.
    */
+  mutex(name: string, options: MutexOptions & { readonly fencing: true }): Mutex<FencedLock>;
+  mutex(name: string, options?: MutexOptions): Mutex;
   mutex(name: string, options: MutexOptions = {}): Mutex {
     checkName(name, this.#layout.keyPrefix);
     return new Mutex(this.#sections, name, mutexSettings(options, this.#defaults));

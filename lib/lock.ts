@@ -37,10 +37,22 @@ export interface Lock extends AsyncDisposable {
   unlock(): Promise<void>;
 }
 
+/** A lock of a mutex with `fencing: true`. */
+export interface FencedLock extends Lock {
+  /**
+   * Greater than the token of every earlier section under this name, on whatever host. Send it along with what you
+   * write: whoever stores it refuses a token that is less than one it has seen.
+   */
+  readonly fencingToken: bigint;
+}
+
 /** One section's handle over a lease, which may have served other sections before and may serve others after. */
 export class HeldLock implements Lock {
+  readonly uuid: string;
   readonly owner: string;
   readonly acquired: Date;
+  /** There on a fenced lock, and not on any other. */
+  declare readonly fencingToken?: bigint;
   readonly #lease: Lease;
   readonly #signal: LossSignal;
   readonly #end: (lease: Lease) => Promise<void>;
@@ -53,7 +65,10 @@ export class HeldLock implements Lock {
     /** What becomes of the lease when the section is over. */
     readonly end: (lease: Lease) => Promise<void>;
   }) {
+    const { uuid, fence } = section.lease;
+    this.uuid = uuid;
     this.owner = section.owner;
+    if (fence !== undefined) this.fencingToken = fence;
     this.acquired = new Date(section.acquired);
     this.#lease = section.lease;
     this.#end = section.end;
@@ -63,10 +78,6 @@ export class HeldLock implements Lock {
 
   get name(): string {
     return this.#lease.name;
-  }
-
-  get uuid(): string {
-    return this.#lease.uuid;
   }
 
   get expires(): Date {

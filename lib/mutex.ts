@@ -20,8 +20,12 @@ export type TryRun<T> =
   | { readonly ran: true; readonly value: T }
   | { readonly ran: false; readonly because: "held"; readonly row: LockInfo | undefined };
 
-/** A named mutex. Making one sends nothing; as many as you like may have one name. */
-export class Mutex {
+/**
+ * A named mutex. Making one sends nothing; as many as you like may have one name.
+ *
+ * @typeParam Held - the lock that it gives: a {@link FencedLock} with `fencing: true`.
+ */
+export class Mutex<Held extends Lock = Lock> {
   readonly name: string;
   readonly #sections: Sections;
   readonly #host: Host;
@@ -50,8 +54,8 @@ export class Mutex {
    * await using lock = await mutex.lock({ waitMs: 5_000 });
    * await charge(customer, { signal: lock.signal });
    */
-  async lock(options: LockOptions = NONE): Promise<Lock> {
-    return await this.#lock(options);
+  async lock(options: LockOptions = NONE): Promise<Held> {
+    return as<Held>(await this.#lock(options));
   }
 
   /**
@@ -64,11 +68,11 @@ export class Mutex {
    * await using lock = await mutex.tryLock();
    * if (lock === null) return; // another host is at it
    */
-  async tryLock(options: TryLockOptions = NONE): Promise<Lock | null> {
+  async tryLock(options: TryLockOptions = NONE): Promise<Held | null> {
     tryLockOptions(options);
     this.#begin(options);
     const result = await this.#try(options);
-    return result.kind === "held" ? null : result.lock;
+    return result.kind === "held" ? null : as<Held>(result.lock);
   }
 
   /**
@@ -80,7 +84,7 @@ export class Mutex {
    * @example
    * const report = await mutex.run(async (lock) => await buildReport(lock.signal));
    */
-  async run<T>(fn: (lock: Lock) => T | Promise<T>, options: LockOptions = NONE): Promise<T> {
+  async run<T>(fn: (lock: Held) => T | Promise<T>, options: LockOptions = NONE): Promise<T> {
     checkFunction(fn);
     const lock = await this.#lock(options);
     return await runUnder(lock, fn, options.signal);
@@ -93,7 +97,7 @@ export class Mutex {
    * const result = await mutex.tryRun(async () => await sendInvoices());
    * if (!result.ran) console.log(`left to ${result.row?.owner}`);
    */
-  async tryRun<T>(fn: (lock: Lock) => T | Promise<T>, options: TryLockOptions = NONE): Promise<TryRun<T>> {
+  async tryRun<T>(fn: (lock: Held) => T | Promise<T>, options: TryLockOptions = NONE): Promise<TryRun<T>> {
     checkFunction(fn);
     tryLockOptions(options);
     this.#begin(options);
@@ -139,12 +143,21 @@ export class Mutex {
 
 type Tried = { readonly kind: "granted"; readonly lock: HeldLock } | { readonly kind: "held"; readonly wait: Wait };
 
+/** What `LockTable.mutex()` has promised of the locks of this mutex, by what its settings say. */
+function as<Held extends Lock>(lock: HeldLock): Held {
+  return lock as Lock as Held;
+}
+
 /** Runs a section and ends its lock: an error of the section's own is never replaced by the release's. */
-async function runUnder<T>(lock: HeldLock, fn: (lock: Lock) => T | Promise<T>, signal?: AbortSignal): Promise<T> {
+async function runUnder<Held extends Lock, T>(
+  lock: HeldLock,
+  fn: (lock: Held) => T | Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
   const stopFollowing = lock.follow(signal);
   let value: T;
   try {
-    value = await fn(lock);
+    value = await fn(as<Held>(lock));
   } catch (error) {
     await lock.unlock().catch(() => undefined);
     throw error;

@@ -39,6 +39,11 @@ export interface MutexOptions {
    * row has not changed for its whole lease on our stopwatch. `unchanged`: the latter alone, which trusts no clock.
    */
   readonly takeover?: "expired" | "unchanged" | undefined;
+  /**
+   * Whether every lock carries a fencing token, a number that grows with each of them. Default false. The lock's row then
+   * outlives its release. An option of a mutex alone, because the type of its locks depends on it.
+   */
+  readonly fencing?: boolean | undefined;
 }
 
 /** The names of the key attributes, so that locks can live in an application's own table. */
@@ -52,7 +57,7 @@ export interface KeyOptions {
 }
 
 /** Where the locks live, and how its mutexes behave unless they say otherwise. */
-export interface LockTableOptions extends MutexOptions {
+export interface LockTableOptions extends Omit<MutexOptions, "fencing"> {
   readonly tableName: string;
   /**
    * The client to use. Default: one made from the environment, with bounded connection and request times, which
@@ -106,6 +111,7 @@ export interface MutexSettings {
   readonly handOverMs: number;
   readonly releaseWithinMs: number;
   readonly takeover: "expired" | "unchanged";
+  readonly fencing: boolean;
 }
 
 /** Where a table's rows are, complete and consistent. */
@@ -182,11 +188,16 @@ const anObject = (what: string, methods: readonly string[]) =>
     `must be ${what}`,
   );
 
-const mutexSchema = z.object(mutexShape).strict();
+const mutexSchema = z
+  .object({ ...mutexShape, fencing: z.boolean({ invalid_type_error: "must be true or false" }).optional() })
+  .strict();
 
 const tableSchema = z
   .object({
     ...mutexShape,
+    fencing: z
+      .undefined({ invalid_type_error: "is an option of each mutex: locks.mutex(name, { fencing: true })" })
+      .optional(),
     tableName: z
       .string({ required_error: "is required", invalid_type_error: "must be the table's name or ARN" })
       .regex(
@@ -270,6 +281,7 @@ export function mutexSettings(options: MutexOptions, defaults: MutexOptions = {}
     handOverMs: options.handOverMs ?? defaults.handOverMs ?? Math.min(ttlMs, 500),
     releaseWithinMs: options.releaseWithinMs ?? defaults.releaseWithinMs ?? 5_000,
     takeover: options.takeover ?? defaults.takeover ?? "expired",
+    fencing: options.fencing ?? false,
   };
   checkLease(settings);
   return settings;

@@ -49,7 +49,7 @@ export class Sections {
       for (;;) {
         const turn = await queue.turn(wait, (lease) => fits(lease, request));
         if (turn.kind === "lease") {
-          if (turn.lease.held && this.#hand(turn.lease, this.#now(), deliver)) return;
+          if (turn.lease.stands && this.#hand(turn.lease, this.#now(), deliver)) return;
           // Nobody waits for it any more, or it was lost on the way: it goes on to the next, or back.
           this.host.detach(this.#end(turn.lease));
           wait.throwIfEnough();
@@ -118,10 +118,10 @@ export class Sections {
   async #end(lease: Lease): Promise<void> {
     const queue = this.#queue(lease.name);
     let standBack = false;
-    if (lease.held && queue.canPass(lease)) {
+    if (lease.stands && queue.canPass(lease)) {
+      lease.endSection();
       standBack = await this.#isWantedElsewhere(lease);
-      const stands = lease.held && (!lease.isHalfGone || (await lease.renew()).kind === "renewed");
-      if (!standBack && stands && lease.held && queue.pass(lease)) return;
+      if (!standBack && (await lease.renewForNext()) && queue.pass(lease)) return;
     }
     try {
       await lease.release();
@@ -187,7 +187,8 @@ function fits(lease: Lease, { target, data }: Request): boolean {
     ours.autoRenew === its.autoRenew &&
     ours.maxHoldMs === its.maxHoldMs &&
     ours.releaseWithinMs === its.releaseWithinMs &&
-    ours.handOverMs === its.handOverMs
+    ours.handOverMs === its.handOverMs &&
+    ours.fencing === its.fencing
   );
 }
 

@@ -26,6 +26,11 @@ export interface Claim {
   readonly owner: string;
   readonly acquired: number;
   readonly data: LockData | undefined;
+  /**
+   * Draws a fencing token: one more than the row's last, or than this seed where the row has none, which is the table's
+   * time in ms. Only with terms that take a kept row.
+   */
+  readonly fenceSeed?: number | undefined;
 }
 
 /** A row as a watcher saw it: the identity of one lease between two renewals. */
@@ -48,8 +53,8 @@ export interface Terms {
 }
 
 export type TakeOutcome =
-  /** Taken, from the row that was there, if there was one. */
-  | { readonly kind: "granted"; readonly replaced: Row | undefined }
+  /** Taken, from the row that was there, if there was one; with the fencing token, if the claim draws one. */
+  | { readonly kind: "granted"; readonly replaced: Row | undefined; readonly fence: bigint | undefined }
   /** The row that refused, which may carry our own uuid: then an earlier copy of this very claim was applied. */
   | { readonly kind: "held"; readonly row: Row };
 
@@ -62,6 +67,19 @@ export type WriteOutcome =
       /** Whether the store may have sent the request more than once, so that an earlier copy may have been applied. */
       readonly retried: boolean;
     };
+
+/** A holder's row under a new identity, for the next section of the same process. */
+export interface Reissue {
+  readonly name: string;
+  readonly from: string;
+  readonly to: Sighting;
+  /** Whether the next section needs a fencing token of its own. The row has one already. */
+  readonly fenced: boolean;
+}
+
+export type ReissueOutcome =
+  /** With the new fencing token, if one was drawn. */
+  { readonly kind: "applied"; readonly fence: bigint | undefined } | Extract<WriteOutcome, { kind: "refused" }>;
 
 /**
  * What the protocol asks of a table: single conditional writes and reads, one attempt each.
@@ -92,6 +110,12 @@ export interface Store {
 
   /** Replaces a stamp that proved wrong, where the row is exactly `from`. The only write that may move `expires` back. */
   restamp(name: string, from: Sighting, to: Sighting, signal: AbortSignal): Promise<WriteOutcome>;
+
+  /**
+   * Replaces the uuid, and moves `expires` forward, where the old uuid matches and `expires` is earlier: nothing that
+   * was written under the old one passes any more.
+   */
+  reissue(reissue: Reissue, signal: AbortSignal): Promise<ReissueOutcome>;
 
   /** Removes the row where the uuid matches; a kept row stays, free. */
   release(name: string, uuid: string, options: { readonly kept: boolean }, signal: AbortSignal): Promise<WriteOutcome>;

@@ -2,7 +2,17 @@ import { marshalledData } from "../../lib/dynamodb/data.js";
 import { LockStoreError } from "../../lib/errors.js";
 import type { LockData } from "../../lib/lock-info.js";
 import { admits } from "../../lib/row.js";
-import type { Claim, Row, Sighting, Store, TakeOutcome, Terms, WriteOutcome } from "../../lib/store.js";
+import type {
+  Claim,
+  Reissue,
+  ReissueOutcome,
+  Row,
+  Sighting,
+  Store,
+  TakeOutcome,
+  Terms,
+  WriteOutcome,
+} from "../../lib/store.js";
 
 /** What a message asks of the table: plain data, which a network can hold back, repeat and reorder. */
 export type Operation =
@@ -16,12 +26,14 @@ export type Operation =
       readonly data?: LockData | undefined;
     }
   | { readonly kind: "restamp"; readonly name: string; readonly from: Sighting; readonly to: Sighting }
+  | ({ readonly kind: "reissue" } & Reissue)
   | { readonly kind: "release"; readonly name: string; readonly uuid: string; readonly kept: boolean }
   | { readonly kind: "want"; readonly name: string; readonly uuid: string; readonly until: number };
 
 export type Outcome =
   | TakeOutcome
   | WriteOutcome
+  | ReissueOutcome
   | { readonly kind: "read"; readonly row: Row | undefined }
   /** An item under the key that this library did not write. */
   | { readonly kind: "foreign"; readonly item: unknown };
@@ -60,7 +72,7 @@ export class MemoryTable {
       case "take":
         if (row !== undefined && !admits(operation.terms, row)) return { kind: "held", row };
         this.#rows.set(name, taken(operation.claim, row));
-        return { kind: "granted", replaced: row };
+        return { kind: "granted", replaced: row, fence: tokenFor(operation.claim, row) };
       case "renew":
         if (row?.uuid !== operation.uuid || row.expires >= operation.expires) return refused;
         this.#rows.set(name, { ...row, expires: operation.expires, data: copied(operation.data) ?? row.data });
@@ -69,6 +81,13 @@ export class MemoryTable {
         if (row?.uuid !== operation.from.uuid || row.expires !== operation.from.expires) return refused;
         this.#rows.set(name, { ...row, ...operation.to });
         return { kind: "applied" };
+      case "reissue": {
+        const { from, to, fenced } = operation;
+        if (row?.uuid !== from || row.expires >= to.expires) return refused;
+        const fence = fenced ? (row.fence ?? 0n) + 1n : row.fence;
+        this.#rows.set(name, { ...row, ...to, fence });
+        return { kind: "applied", fence: fenced ? fence : undefined };
+      }
       case "release":
         if (row?.uuid !== operation.uuid) return refused;
         if (operation.kept) this.#rows.set(name, { ...row, uuid: undefined, expires: 0, wanted: undefined });
@@ -118,6 +137,10 @@ export class MemoryStore implements Store {
     return this.#send<WriteOutcome>({ kind: "restamp", name, from, to }, signal);
   }
 
+  async reissue(reissue: Reissue, signal: AbortSignal): Promise<ReissueOutcome> {
+    return this.#send<ReissueOutcome>({ kind: "reissue", ...reissue }, signal);
+  }
+
   async release(
     name: string,
     uuid: string,
@@ -144,8 +167,13 @@ export class MemoryStore implements Store {
 }
 
 /** A claim over the row that it replaces. What the row remembers stays: a put never gets to a row that remembers. */
-function taken(claim: Claim, row: Row | undefined): Row {
-  return { ...claim, data: copied(claim.data), wanted: undefined, fence: row?.fence, tick: row?.tick };
+function taken({ fenceSeed, ...claim }: Claim, row: Row | undefined): Row {
+  const fence = tokenFor({ fenceSeed }, row) ?? row?.fence;
+  return { ...claim, data: copied(claim.data), wanted: undefined, fence, tick: row?.tick };
+}
+
+function tokenFor({ fenceSeed }: Pick<Claim, "fenceSeed">, row: Row | undefined): bigint | undefined {
+  return fenceSeed === undefined ? undefined : (row?.fence ?? BigInt(fenceSeed)) + 1n;
 }
 
 /** Cut off from its sender, as what goes through a network is. */

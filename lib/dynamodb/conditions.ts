@@ -14,8 +14,12 @@
  * | ours, the uuid it names, exact `expires`    | no (*) | no (*)     | yes (**)      | yes     |
  *
  * (*) A claim is stamped later than the `earliest` that it is sent with, and nobody watches an acquisition of his own.
- * (**) A renewal only where it moves `expires` forward, so that a late copy of an earlier one changes nothing.
- * (***) Renewals, releases and the marks of waiters: writes that name the one acquisition that they are about.
+ * (**) A renewal or reissue only where it moves `expires` forward, so that a late copy of an earlier one changes nothing.
+ * (***) Renewals, reissues, releases and the marks of waiters: writes that name the one acquisition that they are about.
+ *
+ * A reissue takes the old uuid away, so a second copy of it meets a row that is no longer its writer's. A late copy of a
+ * take that draws a fencing token may be admitted by the row that its release left free: it spends a token that nobody
+ * hears of, and the tokens after it are greater still.
  */
 
 /** No item at all under this key. Every item has its partition key, whoever wrote it. */

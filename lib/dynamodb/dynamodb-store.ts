@@ -11,10 +11,20 @@ import type { Clock } from "../clock.js";
 import { LockStoreError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import type { TableLayout } from "../options.js";
-import type { Claim, Row, Sighting, Store, TakeOutcome, Terms, WriteOutcome } from "../store.js";
+import type {
+  Claim,
+  Reissue,
+  ReissueOutcome,
+  Row,
+  Sighting,
+  Store,
+  TakeOutcome,
+  Terms,
+  WriteOutcome,
+} from "../store.js";
 import { marshalledData } from "./data.js";
 import { isAboutTheKey, storeFailure } from "./failures.js";
-import { type Item, rowOf } from "./items.js";
+import { fenceOf, type Item, rowOf } from "./items.js";
 import { type RenewalInput, Requests } from "./requests.js";
 import { type ItemCommand, send } from "./sending.js";
 import { keyMismatch } from "./table-shape.js";
@@ -24,7 +34,7 @@ const APPLIED: WriteOutcome = { kind: "applied" };
 type Refused = Extract<WriteOutcome, { kind: "refused" }>;
 
 /** What a write came to: its refusal is an outcome, not an error. */
-type Written = { readonly kind: "applied"; readonly replaced: Item | undefined } | Refused;
+type Written = { readonly kind: "applied"; readonly attributes: Item | undefined } | Refused;
 
 /** The port on a DynamoDB table: one request for each operation, and a second where a refusal shows no row. */
 export class DynamoDbStore implements Store {
@@ -62,7 +72,11 @@ export class DynamoDbStore implements Store {
     const written = await this.#write(command, claim.name, signal);
     if (written.kind === "applied") {
       if (!this.#proven) await this.#prove(claim.name, signal);
-      return { kind: "granted", replaced: this.#replaced(written.replaced) };
+      return {
+        kind: "granted",
+        replaced: this.#replaced(written.attributes),
+        fence: tokenOf(claim, written.attributes),
+      };
     }
     if (written.row !== undefined) return { kind: "held", row: written.row };
     throw new LockStoreError(`The row of lock ${claim.name} was in the way and then was gone: try again`, {
@@ -83,6 +97,13 @@ export class DynamoDbStore implements Store {
   async restamp(name: string, from: Sighting, to: Sighting, signal: AbortSignal): Promise<WriteOutcome> {
     const command = new UpdateItemCommand(this.#requests.restamp(name, from, to));
     return await this.#outcome(command, name, signal);
+  }
+
+  async reissue(reissue: Reissue, signal: AbortSignal): Promise<ReissueOutcome> {
+    const command = new UpdateItemCommand(this.#requests.reissue(reissue));
+    const written = await this.#write(command, reissue.name, signal);
+    if (written.kind === "refused") return written;
+    return { kind: "applied", fence: reissue.fenced ? fenceOf(written.attributes) : undefined };
   }
 
   async release(
@@ -116,7 +137,7 @@ export class DynamoDbStore implements Store {
       const reply = await send(this.#client, command, signal, this.#listen);
       // A request id is what a table gives.
       this.#proven ||= reply?.$metadata === undefined || reply.$metadata.requestId !== undefined;
-      return { kind: "applied", replaced: reply?.Attributes };
+      return { kind: "applied", attributes: reply?.Attributes };
     } catch (error) {
       if (!isRefusal(error)) throw await this.#failure(error, command, signal);
       // An engine that shows no row, or no row to show: one read tells which.
@@ -167,6 +188,11 @@ export class DynamoDbStore implements Store {
     const region = await this.#client.config?.region?.().catch(() => undefined);
     return storeFailure(error, { ...asked, region });
   }
+}
+
+/** The token that a claim has drawn from the row that it replaced. */
+function tokenOf({ fenceSeed }: Claim, replaced: Item | undefined): bigint | undefined {
+  return fenceSeed === undefined ? undefined : (fenceOf(replaced) ?? BigInt(fenceSeed)) + 1n;
 }
 
 function isRefusal(error: unknown): error is ConditionalCheckFailedException {

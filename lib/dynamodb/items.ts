@@ -67,6 +67,11 @@ export function rowOf(layout: TableLayout, item: Item): Row {
   return { name: (item[layout.partition]?.S ?? "").slice(layout.keyPrefix.length), ...ABSENT, ...row };
 }
 
+/** The fencing token that an item carries, whatever else it is. */
+export function fenceOf(item: Item | undefined): bigint | undefined {
+  return item?.fence === undefined ? undefined : token.parse(item.fence);
+}
+
 /** @throws RangeError for what would not parse when the row is read. */
 export function number(value: number): AttributeValue {
   if (!Number.isSafeInteger(value)) throw new RangeError(`A row holds whole numbers only, not ${value}`);
