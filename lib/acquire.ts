@@ -103,14 +103,14 @@ async function claim(host: Host, target: Target, data: LockData | undefined, wai
     const terms = termsNow(host, target);
     const { grant, claim } = newClaim(host, target, data, terms.kept);
     const leaseEnds = grant.sentAt + ttlMs - safetyMarginMs;
-    const attempt = { ms: attemptMs(ttlMs), sent: 0 };
+    const attempt = { ms: attemptMs(ttlMs), sent: 0, unanswered: 0 };
     try {
       const outcome = await wait.persist(
         attempt.ms,
         () => Math.min(leaseEnds, wait.until()),
         (signal) => {
           attempt.sent += 1;
-          return host.store.take(claim, terms, signal);
+          return answered(attempt, host.store.take(claim, terms, signal));
         },
       );
       // Our own uuid refuses us: an earlier copy of this claim was applied and its reply lost. The lock is ours.
@@ -120,8 +120,8 @@ async function claim(host: Host, target: Target, data: LockData | undefined, wai
         const { fence } = outcome.kind === "granted" ? outcome : outcome.row;
         return target.settings.fencing ? { ...grant, fence } : grant;
       }
-      // Only this copy was refused for certain: one that got no answer may still arrive, and would stand in everybody's way.
-      if (attempt.sent > 1) host.detach(withdraw(host, target, grant, { certain: false }));
+      // Only this copy was refused for certain: one that got no answer may still arrive, and stand in everybody's way.
+      if (attempt.unanswered > 0) host.detach(withdraw(host, target, grant, { certain: false }));
       host.observations.note(target.name, outcome.row);
       wait.saw(outcome.row);
       return outcome;
@@ -158,6 +158,19 @@ function knowsTime(clock: Clock): boolean {
   const bounds = clock.wall();
   if (bounds === undefined) return false;
   return clock.listen === undefined || bounds.latest - bounds.earliest <= SEED_WITHIN_MS;
+}
+
+/** Counts a request as unanswered until the table has said something to it: then no copy of it is on its way. */
+async function answered<T>(count: { unanswered: number }, request: Promise<T>): Promise<T> {
+  count.unanswered += 1;
+  try {
+    const outcome = await request;
+    count.unanswered -= 1;
+    return outcome;
+  } catch (error) {
+    if (error instanceof LockStoreError && error.answered) count.unanswered -= 1;
+    throw error;
+  }
 }
 
 /** A fresh uuid and a lease that begins now. The stopwatch is read before the first copy leaves. */
