@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { LockConfigError, LockStoreError } from "../lib/errors.js";
-import type { Row, Sighting, Terms, WriteOutcome } from "../lib/store.js";
+import type { Row, Stamped, Terms, WriteOutcome } from "../lib/store.js";
 import { claimWith, EARLIEST, FOREIGN, NOTHING_ELSE, rowWith, TAKES, UNSTORABLE } from "./support/store-cases.js";
 import { memorySubject, type Subject, tableSubject } from "./support/store-subjects.js";
 import { testClient } from "./support/table.js";
@@ -38,8 +38,12 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
     return row;
   };
 
-  describe.each([false, true])("taking, with kept: %s", (kept) => {
-    const terms = (more: Partial<Terms> = {}): Terms => ({ earliest: EARLIEST, kept, ...more });
+  describe.each([
+    ["a row that remembers nothing", { kept: false, ticked: false }],
+    ["a row that is kept", { kept: true, ticked: false }],
+    ["a row with a tick", { kept: true, ticked: true }],
+  ])("taking %s", (_kind, { kept, ticked }) => {
+    const terms = (more: Partial<Terms> = {}): Terms => ({ earliest: EARLIEST, kept, ticked, ...more });
 
     test("a lock without a row is granted, and the row is the claim", async () => {
       const claim = claimWith({ data: { job: "report" } });
@@ -48,17 +52,20 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
     });
 
     test("a row is taken if, and only if, no holder is behind it and a put would wipe out nothing", async () => {
-      for (const { row: differences, unchanged, free } of TAKES) {
+      for (const { row: differences, unchanged, tick: asked, free } of TAKES) {
+        if (asked !== undefined && !ticked) continue;
         const row = await plant(differences);
-        const claim = claimWith({ name: row.name });
+        const claim = claimWith({ name: row.name, tick: asked });
         const outcome = await store().take(claim, terms({ unchanged }), forever);
-        const expected = free === "yes" || (free === "if kept" && kept);
-        expect({ differences, unchanged, outcome }).toEqual({
+        const expected = free === "yes" || (free === "if kept" && kept) || (free === "if ticked" && ticked);
+        expect({ differences, unchanged, asked, outcome }).toEqual({
           differences,
           unchanged,
+          asked,
           outcome: expected ? { kind: "granted", replaced: row } : { kind: "held", row },
         });
-        const { fence, tick } = row;
+        const { fence } = row;
+        const tick = asked ?? row.tick;
         expect(await read(row.name)).toEqual(expected ? { ...NOTHING_ELSE, ...claim, fence, tick } : row);
       }
     });
@@ -149,6 +156,45 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
     });
   });
 
+  describe("taking for a tick", () => {
+    const terms: Terms = { earliest: EARLIEST, kept: true, ticked: true };
+
+    test("a row without one gets it, and what else the row remembers stays", async () => {
+      const row = await plant({ uuid: undefined, expires: 0, fence: 7n });
+      const claim = claimWith({ name: row.name, tick: 42 });
+      await store().take(claim, terms, forever);
+      expect(await read(row.name)).toEqual({ ...NOTHING_ELSE, ...claim, fence: 7n });
+    });
+
+    test("a lock without a row is granted, and its release leaves the tick", async () => {
+      const claim = claimWith({ tick: -5 });
+      expect(await store().take(claim, { ...terms, earliest: 1 }, forever)).toMatchObject({ kind: "granted" });
+      await store().release(claim.name, claim.uuid, { kept: true, ticked: true }, forever);
+      expect(await read(claim.name)).toMatchObject({ uuid: undefined, expires: 0, tick: -5 });
+    });
+
+    test("a late copy of a claim is refused by the tick that the first one left, also long after the release", async () => {
+      const claim = claimWith({ tick: 42 });
+      await store().take(claim, terms, forever);
+      await store().release(claim.name, claim.uuid, { kept: true }, forever);
+      const free = await read(claim.name);
+      expect(await store().take(claim, terms, forever)).toEqual({ kind: "held", row: free });
+      const next = claimWith({ name: claim.name, tick: 43 });
+      await store().take(next, terms, forever);
+      await store().release(claim.name, next.uuid, { kept: true }, forever);
+      expect(await store().take(claim, terms, forever)).toMatchObject({ kind: "held", row: { tick: 43 } });
+    });
+
+    test("plain use of the same name leaves the tick", async () => {
+      const { name } = await plant({ uuid: undefined, expires: 0, tick: 4 });
+      const claim = claimWith({ name });
+      await store().take(claim, terms, forever);
+      await store().renew({ name, uuid: claim.uuid, expires: claim.expires + 1, ticked: true }, forever);
+      await store().release(name, claim.uuid, { kept: true }, forever);
+      expect(await read(name)).toMatchObject({ uuid: undefined, tick: 4 });
+    });
+  });
+
   describe("renewing", () => {
     test.each<readonly [string, Partial<Row>, "applied" | "refused"]>([
       ["an earlier stamp is moved forward", { expires: 99 }, "applied"],
@@ -178,7 +224,7 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
   });
 
   describe("correcting a stamp", () => {
-    const to: Sighting = { uuid: "fresh", expires: 50 };
+    const to: Stamped = { uuid: "fresh", expires: 50 };
 
     test.each<readonly [string, Partial<Row>, "applied" | "refused"]>([
       ["the exact lease is replaced, backwards too", {}, "applied"],
@@ -201,7 +247,7 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
   });
 
   describe("reissuing", () => {
-    const to: Sighting = { uuid: "fresh", expires: 100 };
+    const to: Stamped = { uuid: "fresh", expires: 100 };
     const reissue = (name: string, fenced: boolean) => store().reissue({ name, from: "mine", to, fenced }, forever);
 
     test.each<readonly [string, Partial<Row>, "applied" | "refused"]>([
@@ -253,8 +299,51 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
       const row = await plant({ uuid: "mine", fence: 41n, tick: 42, wanted: 5 });
       expect(await store().release(row.name, "mine", { kept: true }, forever)).toEqual({ kind: "applied" });
       expect(await read(row.name)).toEqual({ ...row, uuid: undefined, expires: 0, wanted: undefined });
-      const again = await store().take(claimWith({ name: row.name }), { earliest: 1, kept: true }, forever);
+      const terms: Terms = { earliest: 1, kept: true, ticked: true };
+      const again = await store().take(claimWith({ name: row.name }), terms, forever);
       expect(again).toMatchObject({ kind: "granted", replaced: { uuid: undefined, expires: 0 } });
+    });
+
+    test.each([false, true])("a parked row stays taken until the end of its hold, with kept: %s", async (kept) => {
+      const row = await plant({ uuid: "mine", expires: EARLIEST + 30_000, wanted: 5, ...(kept ? { tick: 8 } : {}) });
+      const parked = { expires: EARLIEST + 7, ttlMs: 7 };
+      expect(await store().release(row.name, "mine", { kept, parked }, forever)).toEqual({ kind: "applied" });
+      const expected = { ...row, ...parked, uuid: undefined, wanted: undefined };
+      expect(await read(row.name)).toEqual(expected);
+      const take = (earliest: number) =>
+        store().take(claimWith({ name: row.name }), { earliest, kept, ticked: kept }, forever);
+      expect(await take(EARLIEST + 7)).toEqual({ kind: "held", row: expected });
+      expect(await take(EARLIEST + 8)).toMatchObject({ kind: "granted" });
+    });
+
+    test("nothing that a holder sent changes the row that it has parked", async () => {
+      const claim = claimWith({});
+      const { name, uuid } = claim;
+      await store().take(claim, { earliest: EARLIEST, kept: false }, forever);
+      const parked = { expires: EARLIEST + 7, ttlMs: 7 };
+      await store().release(name, uuid, { kept: false, parked }, forever);
+      const row = await read(name);
+      const copies: readonly (() => Promise<unknown>)[] = [
+        () => store().take(claim, { earliest: EARLIEST, kept: false }, forever),
+        () => store().renew({ name, uuid, expires: claim.expires + 1 }, forever),
+        () => store().restamp(name, claim, { uuid: "fresh", expires: claim.expires }, forever),
+        () => store().release(name, uuid, { kept: false, parked: { expires: EARLIEST + 9, ttlMs: 9 } }, forever),
+        () => store().release(name, uuid, { kept: false }, forever),
+        () => store().release(name, uuid, { kept: true }, forever),
+        () => store().want(name, uuid, EARLIEST + 9, forever),
+      ];
+      for (const copy of copies) {
+        expect(await copy()).toMatchObject({ row });
+        expect(await read(name)).toEqual(row);
+      }
+    });
+
+    test("another holder's row is not parked", async () => {
+      const row = await plant({ uuid: "another" });
+      const parked = { expires: EARLIEST + 7, ttlMs: 7 };
+      const outcome = await store().release(row.name, "mine", { kept: false, parked }, forever);
+      expect(outcome).toEqual({ kind: "refused", row, retried: false });
+      expect(await read(row.name)).toEqual(row);
     });
 
     test.each([false, true])("another holder's row is left alone, with kept: %s", async (kept) => {
@@ -277,30 +366,6 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
     });
   });
 
-  describe("saying that somebody waits", () => {
-    test("marks the row of the holder that was seen, and changes nothing else", async () => {
-      const row = await plant({ uuid: "theirs", expires: 100, fence: 1n, wanted: 5 });
-      expect(await store().want(row.name, "theirs", 900, forever)).toEqual({ kind: "applied" });
-      expect(await read(row.name)).toEqual({ ...row, wanted: 900 });
-    });
-
-    test.each<readonly [string, Partial<Row>]>([
-      ["the row of another holder", { uuid: "another" }],
-      ["a row without a holder", { uuid: undefined }],
-    ])("leaves %s alone", async (_case, differences) => {
-      const row = await plant(differences);
-      const outcome = await store().want(row.name, "theirs", 900, forever);
-      expect(outcome).toEqual({ kind: "refused", row, retried: false });
-      expect(await read(row.name)).toEqual(row);
-    });
-
-    test("makes no row where there is none", async () => {
-      const name = randomUUID();
-      expect(await store().want(name, "theirs", 900, forever)).toEqual(GONE);
-      expect(await read(name)).toBeUndefined();
-    });
-  });
-
   describe("an item of somebody else's", () => {
     test.each(FOREIGN)("%s is shown, and no operation touches it", async (_case, attributes) => {
       const name = randomUUID();
@@ -319,6 +384,8 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
         () => store().release(name, "ours", { kept: true }, forever),
         () => store().want(name, "ours", 900, forever),
         () => store().reissue({ name, from: "ours", to: { uuid: "fresh", expires: 9 }, fenced: true }, forever),
+        () => store().release(name, "ours", { kept: false, parked: { expires: EARLIEST, ttlMs: 5 } }, forever),
+        () => store().take({ ...claim, tick: 9 }, { earliest: EARLIEST, kept: true, ticked: true }, forever),
       ];
       for (const operation of operations) {
         const error = await operation().catch((thrown: unknown) => thrown);

@@ -1,13 +1,14 @@
 import type { Clock } from "./clock.js";
 import { publish } from "./diagnostics.js";
 import { LockStoreError } from "./errors.js";
-import type { Grant, Target } from "./grant.js";
+import type { Grant, Once, Target } from "./grant.js";
 import type { Host } from "./host.js";
 import type { LockData } from "./lock-info.js";
 import { bounded, isTransient } from "./retry.js";
-import { admits, earliestOf, isWanted } from "./row.js";
+import { admits, earliestOf, isDone, isWanted } from "./row.js";
 import { attemptMs, stampNow } from "./stamp.js";
 import type { Claim, Row, TakeOutcome, Terms } from "./store.js";
+import { tickNow } from "./tick.js";
 import type { Wait } from "./wait.js";
 import { withdraw } from "./withdraw.js";
 
@@ -23,9 +24,9 @@ const SEED_WITHIN_MS = 4_000;
 /** How many writes one try may take: for the time, for a kept row, and for the lock. */
 const MOST_TRIES = 3;
 
-/** A row that somebody else holds. */
-export interface Held {
-  readonly kind: "held";
+/** A row that is in the way: held by somebody else, or done for the tick that was asked for, now and for ever. */
+export interface Refused {
+  readonly kind: "held" | "done";
   readonly row: Row;
 }
 
@@ -41,10 +42,11 @@ export async function tryAcquire(
   target: Target,
   data: LockData | undefined,
   wait: Wait,
-): Promise<Grant | Held> {
+  once?: Once,
+): Promise<Grant | Refused> {
   for (let attempt = 1; ; attempt++) {
-    const result = await claim(host, target, data, wait);
-    if (result.kind === "granted" || attempt === MOST_TRIES || !looksFree(host, target, result.row)) return result;
+    const result = await claim(host, target, data, wait, once);
+    if (result.kind !== "held" || attempt === MOST_TRIES || !looksFree(host, target, result.row)) return result;
     wait.throwIfEnough();
   }
 }
@@ -94,43 +96,50 @@ async function watch(host: Host, target: Target, first: Row, wait: Wait): Promis
 }
 
 /** One write, sent until it is answered or the lease that it asks for would be over. */
-async function claim(host: Host, target: Target, data: LockData | undefined, wait: Wait): Promise<Grant | Held> {
+async function claim(
+  host: Host,
+  target: Target,
+  data: LockData | undefined,
+  wait: Wait,
+  once?: Once,
+): Promise<Grant | Refused> {
+  const doubtful = new Map<number, unknown>();
   for (;;) {
     wait.throwIfEnough();
     const inTheWay = await learnTime(host, target, wait);
-    if (inTheWay !== undefined) return { kind: "held", row: inTheWay };
-    const { ttlMs, safetyMarginMs } = target.settings;
-    const terms = termsNow(host, target);
-    const { grant, claim } = newClaim(host, target, data, terms.kept);
-    const leaseEnds = grant.sentAt + ttlMs - safetyMarginMs;
-    const attempt = { ms: attemptMs(ttlMs), sent: 0, unanswered: 0 };
+    // Whether a tick is done, only the write tells for certain.
+    if (inTheWay !== undefined && once === undefined) return { kind: "held", row: inTheWay };
+    const tick = once && (await tickNow(host, target.name, once, wait));
+    const terms = termsNow(host, target, tick);
+    const { grant, claim } = newClaim(host, target, data, terms, tick);
+    const attempt = { sent: 0, unanswered: 0 };
+    let outcome: TakeOutcome;
     try {
-      const outcome = await wait.persist(
-        attempt.ms,
-        () => Math.min(leaseEnds, wait.until()),
-        (signal) => {
-          attempt.sent += 1;
-          return answered(attempt, host.store.take(claim, terms, signal));
-        },
-      );
-      // Our own uuid refuses us: an earlier copy of this claim was applied and its reply lost. The lock is ours.
-      if (outcome.kind === "granted" || outcome.row.uuid === claim.uuid) {
-        host.observations.note(target.name, undefined);
-        announce(host, target, grant, wait, outcome, terms);
-        const { fence } = outcome.kind === "granted" ? outcome : outcome.row;
-        return target.settings.fencing ? { ...grant, fence } : grant;
-      }
-      // Only this copy was refused for certain: one that got no answer may still arrive, and stand in everybody's way.
-      if (attempt.unanswered > 0) host.detach(withdraw(host, target, grant, { certain: false }));
-      host.observations.note(target.name, outcome.row);
-      wait.saw(outcome.row);
-      return outcome;
+      outcome = await send(host, target, claim, terms, { wait, sentAt: grant.sentAt, attempt });
     } catch (error) {
+      if (tick !== undefined) doubtful.set(tick, error);
       // Nobody knows whether a copy was applied, or will be: what it took must go, now or when it arrives.
       if (isTransient(error) || attempt.sent > 1) host.detach(withdraw(host, target, grant, { certain: false }));
       wait.throwIfEnough();
       if (!isTransient(error) || host.clock.atMost() >= wait.until()) throw error;
+      continue;
     }
+    // Our own uuid refuses us: an earlier copy of this claim was applied and its reply lost. The lock is ours.
+    if (outcome.kind === "granted" || outcome.row.uuid === claim.uuid) {
+      host.observations.note(target.name, undefined);
+      announce(host, target, grant, wait, outcome, terms);
+      const { fence } = outcome.kind === "granted" ? outcome : outcome.row;
+      return target.settings.fencing ? { ...grant, fence } : grant;
+    }
+    // Only this copy was refused for certain: one that got no answer may still arrive, and stand in everybody's way.
+    if (attempt.unanswered > 0) host.detach(withdraw(host, target, grant, { certain: false }));
+    const { row } = outcome;
+    host.observations.note(target.name, row);
+    wait.saw(row);
+    if (!isDone(row, tick)) return outcome;
+    // It may have been an earlier claim of this very call that took the tick, and nothing has run.
+    if (row.tick !== undefined && doubtful.has(row.tick)) throw doubtful.get(row.tick);
+    return { kind: "done", row };
   }
 }
 
@@ -173,12 +182,39 @@ async function answered<T>(count: { unanswered: number }, request: Promise<T>): 
   }
 }
 
+/** What the sending of one claim goes by, and what came of its copies. */
+interface Sending {
+  readonly wait: Wait;
+  readonly sentAt: number;
+  readonly attempt: { sent: number; unanswered: number };
+}
+
+/** Sends a claim until it is answered or the lease that it asks for would be over. */
+async function send(
+  host: Host,
+  { settings }: Target,
+  claim: Claim,
+  terms: Terms,
+  { wait, sentAt, attempt }: Sending,
+): Promise<TakeOutcome> {
+  const leaseEnds = sentAt + settings.ttlMs - settings.safetyMarginMs;
+  return await wait.persist(
+    attemptMs(settings.ttlMs),
+    () => Math.min(leaseEnds, wait.until()),
+    (signal) => {
+      attempt.sent += 1;
+      return answered(attempt, host.store.take(claim, terms, signal));
+    },
+  );
+}
+
 /** A fresh uuid and a lease that begins now. The stopwatch is read before the first copy leaves. */
 function newClaim(
   host: Host,
   target: Target,
   data: LockData | undefined,
-  kept: boolean,
+  { kept, ticked = false, unchanged }: Terms,
+  tick: number | undefined,
 ): { grant: Grant; claim: Claim } {
   const { clock } = host;
   const { ttlMs, fencing } = target.settings;
@@ -188,17 +224,26 @@ function newClaim(
   const acquired = Math.round(bounds === undefined ? clock.guess() : (bounds.earliest + bounds.latest) / 2);
   const uuid = host.uuid();
   return {
-    grant: { kind: "granted", uuid, ...stamp, acquired, sentAt: clock.atMost(), kept, fence: undefined, data },
-    claim: { name: target.name, uuid, expires: stamp.expires, ttlMs, owner: host.owner, acquired, data, fenceSeed },
+    grant: {
+      ...{ kind: "granted", uuid, ...stamp, acquired, sentAt: clock.atMost() },
+      ...{ kept, ticked, tick, unchanged, fence: undefined, data },
+    },
+    claim: {
+      ...{ name: target.name, uuid, expires: stamp.expires, ttlMs, owner: host.owner, acquired },
+      ...{ data, tick, fenceSeed },
+    },
   };
 }
 
-/** What may be taken, by what is known now. */
-function termsNow(host: Host, target: Target): Terms {
+/** What may be taken, by what is known now. A claim for a tick leaves a row that is kept, whatever was there. */
+function termsNow(host: Host, target: Target, tick?: number): Terms {
+  const { observations, clock } = host;
+  const trustsClock = target.settings.takeover !== "unchanged";
   return {
-    earliest: earliestOf(target.settings.takeover === "unchanged" ? undefined : host.clock.wall()),
-    unchanged: host.observations.unchanged(target.name),
-    kept: target.settings.fencing || host.observations.kept(target.name),
+    earliest: earliestOf(trustsClock ? clock.wall() : undefined),
+    unchanged: observations.unchanged(target.name, { holders: trustsClock }),
+    kept: target.settings.fencing || tick !== undefined || observations.kept(target.name),
+    ticked: tick !== undefined || observations.ticked(target.name),
   };
 }
 
@@ -209,8 +254,9 @@ function looksFree(host: Host, target: Target, row: Row): boolean {
 
 /** Milliseconds until a takeover of this row becomes possible, if nothing is done to it. */
 function untilFree(host: Host, target: Target, row: Row): number {
-  const unchanged = host.observations.untilUnchanged(target.name);
-  const bounds = target.settings.takeover === "unchanged" ? undefined : host.clock.wall();
+  const trustsClock = target.settings.takeover !== "unchanged";
+  const unchanged = host.observations.untilUnchanged(target.name, { holders: trustsClock });
+  const bounds = trustsClock ? host.clock.wall() : undefined;
   return bounds === undefined ? unchanged : Math.min(unchanged, row.expires + 1 - bounds.earliest);
 }
 

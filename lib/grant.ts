@@ -1,11 +1,17 @@
 import type { LockData } from "./lock-info.js";
 import type { MutexSettings } from "./options.js";
+import type { Sighting } from "./store.js";
 
 /** Which lock, and how. */
 export interface Target {
   readonly name: string;
   readonly settings: MutexSettings;
 }
+
+/** At most one acquisition for one tick, ever: a tick that the caller names, or the period that it is on the table's clock. */
+export type Once =
+  | { readonly kind: "tick"; readonly tick: number }
+  | { readonly kind: "period"; readonly everyMs: number };
 
 /** A lock that was taken: what its lease starts from. */
 export interface Grant {
@@ -20,5 +26,11 @@ export interface Grant {
   readonly kept: boolean;
   /** The fencing token, on a fenced mutex. */
   readonly fence: bigint | undefined;
+  /** Whether the row may carry a tick: then it must not get a purge date. */
+  readonly ticked: boolean;
+  /** The tick that this acquisition is for. */
+  readonly tick: number | undefined;
+  /** The row that might be replaced for having been seen unchanged. */
+  readonly unchanged: Sighting | undefined;
   readonly data: LockData | undefined;
 }

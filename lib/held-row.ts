@@ -5,7 +5,7 @@ import type { Host } from "./host.js";
 import { type Release, releaseRow } from "./release.js";
 import { persist } from "./retry.js";
 import { attemptMs, isFarTooLate, leaseEnd, stampNow } from "./stamp.js";
-import type { Row, WriteOutcome } from "./store.js";
+import type { Parking, Row, Sighting, Stamped, WriteOutcome } from "./store.js";
 
 /** What one write of a holder came to. After `unanswered` it may have been applied, or may be yet. */
 export type Stamping =
@@ -30,6 +30,8 @@ export class HeldRow {
   readonly #host: Host;
   readonly #target: Target;
   readonly #kept: boolean;
+  readonly #ticked: boolean;
+  readonly #replaced: Sighting | undefined;
   readonly #guessed: boolean;
   #uuid: string;
   #fence: bigint | undefined;
@@ -51,6 +53,8 @@ export class HeldRow {
     this.#uuid = grant.uuid;
     this.#fence = grant.fence;
     this.#kept = grant.kept;
+    this.#ticked = grant.ticked;
+    this.#replaced = grant.unchanged;
     this.#guessed = grant.guessed;
     this.#expires = grant.expires;
     this.#lastStamp = grant.expires;
@@ -124,7 +128,7 @@ export class HeldRow {
     const to = { uuid: uuid(), expires: stampNow(clock, ttlMs, this.#lastStamp).expires };
     this.#lastStamp = to.expires;
     const sentAt = clock.atMost();
-    const request = { name: this.name, from: this.#uuid, to, fenced: fencing };
+    const request = { name: this.name, from: this.#uuid, to, fenced: fencing, ticked: this.#ticked };
     const persistence = { until, attemptMs: attemptMs(ttlMs), enough, random };
     try {
       const outcome = await persist(clock, persistence, (signal) => store.reissue(request, signal));
@@ -137,14 +141,14 @@ export class HeldRow {
     }
   }
 
-  /** Deletes the row where it is still ours; a kept one stays, free. */
-  async release(until: number = this.#attemptEnd()): Promise<Release> {
-    const release = await this.#release(this.#uuid, until);
+  /** Deletes the row where it is still ours; a kept one stays, free; a parked one stays, taken. */
+  async release(until: number = this.#attemptEnd(), parked?: Parking): Promise<Release> {
+    const release = await this.#release(this.#uuid, until, parked);
     const uncertain = this.#uncertain;
     if (uncertain === undefined) return release;
     if (release.kind === "refused" && release.row?.uuid !== uncertain) return release;
     // A reissue without an answer got there first, or may have. It comes too late after the release of what it replaces.
-    const other = await this.#release(uncertain, until);
+    const other = await this.#release(uncertain, until, parked);
     return other.kind === "refused" ? { kind: "released" } : other;
   }
 
@@ -163,7 +167,7 @@ export class HeldRow {
     this.#lastStamp = expires;
     // Read the stopwatch before the first copy leaves: a watcher may count the ttl from there.
     const sentAt = clock.atMost();
-    const request = { name: this.name, uuid: this.#uuid, expires };
+    const request = { name: this.name, uuid: this.#uuid, expires, ticked: this.#ticked };
     const persistence = {
       until,
       attemptMs: attemptMs(ttlMs),
@@ -191,7 +195,7 @@ export class HeldRow {
     const sentAt = clock.atMost();
     const until = this.#end - safetyMarginMs;
     const persistence = { until: () => until, attemptMs: attemptMs(ttlMs), random };
-    const send = (signal: AbortSignal) => store.restamp(this.name, from, to, signal);
+    const send = (signal: AbortSignal) => store.restamp(this.name, from, { ...to, ticked: this.#ticked }, signal);
     const outcome = await persist(clock, persistence, send).catch(() => undefined);
     if (outcome !== undefined && this.#judge(outcome, to, sentAt).kind === "stamped") return { kind: "stamped" };
     // Either stamp may be on the row, so neither can be relied on. The caller withdraws the one it knows, we the other.
@@ -199,7 +203,7 @@ export class HeldRow {
     return { kind: "refused", reason: "expired" };
   }
 
-  #judge(outcome: WriteOutcome, stamp: { readonly uuid: string; readonly expires: number }, sentAt: number): Stamping {
+  #judge(outcome: WriteOutcome, stamp: Stamped, sentAt: number): Stamping {
     if (outcome.kind === "refused") {
       const { row } = outcome;
       // The refusing row with our uuid and exactly this stamp: an earlier copy got there, its reply was lost.
@@ -221,9 +225,19 @@ export class HeldRow {
     return { kind: "stamped" };
   }
 
-  async #release(uuid: string, until: number): Promise<Release> {
+  async #release(uuid: string, until: number, parked?: Parking): Promise<Release> {
     const { ttlMs } = this.#target.settings;
-    return await releaseRow(this.#host, { name: this.name, uuid, kept: this.#kept, ttlMs }, until);
+    const ours = { name: this.name, uuid, kept: this.#kept, ticked: this.#ticked, ttlMs };
+    return await releaseRow(this.#host, { ...ours, parked: parked && this.#unlikeReplaced(parked) }, until);
+  }
+
+  /**
+   * A late copy of our claim may ask for the parked row that we took over without a clock, which it knows by its
+   * `expires` alone: so ours must end at another millisecond.
+   */
+  #unlikeReplaced(parked: Parking): Parking {
+    const isAlike = this.#replaced?.uuid === undefined && this.#replaced?.expires === parked.expires;
+    return isAlike ? { ...parked, expires: parked.expires + 1 } : parked;
   }
 
   #attemptEnd(): number {

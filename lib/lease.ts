@@ -2,6 +2,7 @@ import { publish } from "./diagnostics.js";
 import { LockLostError, type LossReason } from "./errors.js";
 import type { Grant, Target } from "./grant.js";
 import { HeldRow, type Stamping, type Trying } from "./held-row.js";
+import { Hold } from "./hold.js";
 import type { Host } from "./host.js";
 import type { LockData } from "./lock-info.js";
 import type { LossSignal } from "./loss-signal.js";
@@ -26,14 +27,18 @@ const MANY = 16;
  *    a renewal stamps a later `expires`.
  * 2. A reply moves the deadline to the end of the new lease less the safety margin. No reply leaves it where it was.
  * 3. At the deadline, or when a refusal shows another holder, the lease is lost, once and for ever.
- * 4. `release()` stops the renewing, waits for one that is under way, and deletes the row where it is still ours.
+ * 4. `release()` stops the renewing, waits for one that is under way, and deletes the row where it is still ours, or leaves it
+ *    parked until the end of its hold.
  */
 export class Lease {
   readonly acquired: number;
   readonly data: LockData | undefined;
+  /** The tick that it was taken for. */
+  readonly tick: number | undefined;
   readonly settings: MutexSettings;
   readonly #host: Host;
   readonly #row: HeldRow;
+  #hold: Hold | undefined;
   /** When the present section has held for `maxHoldMs`, on `atMost`. */
   #holdEnds = Number.POSITIVE_INFINITY;
   /** Told of the loss: the section that runs at that moment. */
@@ -53,6 +58,7 @@ export class Lease {
   constructor(host: Host, target: Target, grant: Grant) {
     this.acquired = grant.acquired;
     this.data = grant.data;
+    this.tick = grant.tick;
     this.settings = target.settings;
     this.#host = host;
     this.#row = new HeldRow(host, target, grant);
@@ -94,6 +100,16 @@ export class Lease {
   /** Whether a section may begin on the lease. */
   get stands(): boolean {
     return this.#lost === undefined && this.#released === undefined && this.#host.clock.atMost() < this.#leaseEnds;
+  }
+
+  /** Whether the row stays taken when the lease ends: such a lease serves one section. */
+  get isHolding(): boolean {
+    return this.#hold !== undefined;
+  }
+
+  /** From now on the lock stays taken for so long, however soon the lease is released; 0 for no longer than that. */
+  holdAtLeast(ms: number): void {
+    this.#hold = ms > 0 ? new Hold(this.#host.clock, ms) : undefined;
   }
 
   /** Makes the first stamp good, before anybody relies on it. @returns whether the lease stands. */
@@ -221,7 +237,7 @@ export class Lease {
     this.#renewing?.enough.abort();
     await this.#renewing?.done;
     if (this.#lost !== undefined) throw this.#lost;
-    const release = await this.#row.release(giveUpAt);
+    const release = await this.#row.release(giveUpAt, this.#hold?.rest());
     // A refusal after the lease ran out while the delete was under way is nobody's fault: the section had ended in time.
     if (release.kind === "refused" && clock.atMost() < this.#leaseEnds) {
       throw this.#lose(this.#row.reasonOf(release.row));
@@ -232,7 +248,7 @@ export class Lease {
   async #releaseLost(lost: LockLostError): Promise<void> {
     this.#renewing?.enough.abort();
     await this.#renewing?.done;
-    if (lost.reason === "expired" || lost.reason === "max-hold") await this.#row.release();
+    if (lost.reason === "expired" || lost.reason === "max-hold") await this.#row.release(undefined, this.#hold?.rest());
     throw lost;
   }
 

@@ -13,4 +13,6 @@ export interface LockInfo {
   readonly expires: Date;
   readonly ttlMs: number;
   readonly data: LockData | undefined;
+  /** The last tick that was granted, for `once` and `everyMs`; for the latter, the beginning of a period in epoch ms. */
+  readonly tick: number | undefined;
 }

@@ -12,6 +12,11 @@ export interface Lock extends AsyncDisposable {
   /** When the lease ends unless it is renewed, on the table's clock. Rely on `remainingMs`, which trusts no clock. */
   readonly expires: Date;
   readonly acquired: Date;
+  /**
+   * The tick that was asked for with `once`; with `everyMs` the beginning of the period, in epoch ms on the table's
+   * clock. Undefined without either.
+   */
+  readonly tick: number | undefined;
   /** Aborts when the lock is lost, with the {@link LockLostError} as its reason. Give it to whatever the section awaits. */
   readonly signal: AbortSignal;
   /** Whether the lock is held at this moment. */
@@ -53,6 +58,7 @@ export class HeldLock implements Lock {
   readonly acquired: Date;
   /** There on a fenced lock, and not on any other. */
   declare readonly fencingToken?: bigint;
+  readonly tick: number | undefined;
   readonly #lease: Lease;
   readonly #signal: LossSignal;
   readonly #end: (lease: Lease) => Promise<void>;
@@ -62,6 +68,7 @@ export class HeldLock implements Lock {
     readonly lease: Lease;
     readonly owner: string;
     readonly acquired: number;
+    readonly tick?: number | undefined;
     /** What becomes of the lease when the section is over. */
     readonly end: (lease: Lease) => Promise<void>;
   }) {
@@ -70,6 +77,7 @@ export class HeldLock implements Lock {
     this.owner = section.owner;
     if (fence !== undefined) this.fencingToken = fence;
     this.acquired = new Date(section.acquired);
+    this.tick = section.tick;
     this.#lease = section.lease;
     this.#end = section.end;
     this.#signal = new LossSignal(() => this.#lost);

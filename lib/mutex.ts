@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { LockConfigError } from "./errors.js";
-import type { Target } from "./grant.js";
+import type { Once, Target } from "./grant.js";
 import type { Host } from "./host.js";
 import type { HeldLock, Lock } from "./lock.js";
 import type { LockData, LockInfo } from "./lock-info.js";
@@ -15,10 +15,14 @@ import {
 import type { Sections } from "./sections.js";
 import { Wait } from "./wait.js";
 
-/** What `tryRun` did: the value of the function, or why it did not run. */
+/**
+ * What `tryRun` did: the value of the function, or why it did not run. `held`: somebody has the lock, or it is kept
+ * for `holdAtLeastMs`, so the next try may succeed. `done`: the tick, or a later one, was granted before, so no other
+ * try for this tick ever will; whether that run has ended, and how, it does not say.
+ */
 export type TryRun<T> =
   | { readonly ran: true; readonly value: T }
-  | { readonly ran: false; readonly because: "held"; readonly row: LockInfo | undefined };
+  | { readonly ran: false; readonly because: "held" | "done"; readonly row: LockInfo | undefined };
 
 /**
  * A named mutex. Making one sends nothing; as many as you like may have one name.
@@ -45,6 +49,7 @@ export class Mutex<Held extends Lock = Lock> {
    * @param options.signal ends the waiting, and only that: a lock that was handed out stays.
    * @param options.waitMs how long to wait, in ms.
    * @param options.data your own attributes for the row.
+   * @param options.holdAtLeastMs for how long the lock stays taken at least, in ms.
    * @throws {@link LockTimeoutError} after `waitMs`; it names the holder.
    * @throws the reason of `signal`.
    * @throws {@link LockStoreError} if the table cannot be used, or has not answered once within 10 s.
@@ -61,7 +66,10 @@ export class Mutex<Held extends Lock = Lock> {
   /**
    * Takes the lock if it is free.
    *
-   * @returns the lock, or null if somebody holds it. `await using lock = await mutex.tryLock()` is fine with null.
+   * @param options.holdAtLeastMs for how long the lock stays taken at least, in ms.
+   * @param options.once a tick, for which the lock is given at most once.
+   * @param options.everyMs the same, with the table's clock counting periods of so many ms.
+   * @returns the lock, or null if somebody holds it or the tick is done. `await using lock = await mutex.tryLock()` is fine with null.
    * @throws {@link LockStoreError} if the table cannot be used, or does not answer within 10 s.
    *
    * @example
@@ -72,7 +80,7 @@ export class Mutex<Held extends Lock = Lock> {
     tryLockOptions(options);
     this.#begin(options);
     const result = await this.#try(options);
-    return result.kind === "held" ? null : as<Held>(result.lock);
+    return result.kind === "granted" ? as<Held>(result.lock) : null;
   }
 
   /**
@@ -96,28 +104,32 @@ export class Mutex<Held extends Lock = Lock> {
    * @example
    * const result = await mutex.tryRun(async () => await sendInvoices());
    * if (!result.ran) console.log(`left to ${result.row?.owner}`);
+   *
+   * @example
+   * // On every host, every minute: one of them runs it, whatever their clocks say.
+   * await mutex.tryRun((lock) => sendReport(lock.signal), { everyMs: 3_600_000 });
    */
   async tryRun<T>(fn: (lock: Held) => T | Promise<T>, options: TryLockOptions = NONE): Promise<TryRun<T>> {
     checkFunction(fn);
     tryLockOptions(options);
     this.#begin(options);
     const result = await this.#try(options);
-    if (result.kind === "held") return { ran: false, because: "held", row: result.wait.holder };
+    if (result.kind !== "granted") return { ran: false, because: result.kind, row: result.wait.holder };
     return { ran: true, value: await runUnder(result.lock, fn) };
   }
 
   async #lock(options: LockOptions): Promise<HeldLock> {
-    const { signal, data } = lockOptions(options);
+    const { signal, data, holdAtLeastMs = 0 } = lockOptions(options);
     const waitMs = options.waitMs ?? this.#target.settings.waitMs;
     signal?.throwIfAborted();
     this.#begin(options);
     if (waitMs === 0) {
-      const result = await this.#try(options, signal);
-      if (result.kind === "held") throw result.wait.timeout();
+      const result = await this.#try({ data, holdAtLeastMs }, signal);
+      if (result.kind !== "granted") throw result.wait.timeout();
       return result.lock;
     }
     const wait = new Wait(this.#host, this.name, { patient: true });
-    const request = { target: this.#target, data };
+    const request = { target: this.#target, data, holdAtLeastMs };
     return await wait.run<HeldLock>((deliver) => this.#sections.serve(request, wait, deliver), { signal, waitMs });
   }
 
@@ -128,20 +140,28 @@ export class Mutex<Held extends Lock = Lock> {
   }
 
   /** One try, whose requests are repeated for a while if they get no answer. */
-  async #try({ data }: TryLockOptions, signal?: AbortSignal): Promise<Tried> {
+  async #try(options: TryLockOptions, signal?: AbortSignal): Promise<Tried> {
+    const { data, holdAtLeastMs = 0 } = options;
     const wait = new Wait(this.#host, this.name, { patient: false });
-    const request = { target: this.#target, data };
+    const request = { target: this.#target, data, holdAtLeastMs, once: onceOf(options) };
     return await wait.run<Tried>(
       async (deliver) => {
-        const taken = await this.#sections.tryServe(request, wait, (lock) => deliver({ kind: "granted", lock }));
-        if (!taken) deliver({ kind: "held", wait });
+        const answer = await this.#sections.tryServe(request, wait, (lock) => deliver({ kind: "granted", lock }));
+        if (answer !== "delivered") deliver({ kind: answer, wait });
       },
       { signal, waitMs: Number.POSITIVE_INFINITY },
     );
   }
 }
 
-type Tried = { readonly kind: "granted"; readonly lock: HeldLock } | { readonly kind: "held"; readonly wait: Wait };
+type Tried =
+  | { readonly kind: "granted"; readonly lock: HeldLock }
+  | { readonly kind: "held" | "done"; readonly wait: Wait };
+
+function onceOf({ once, everyMs }: TryLockOptions): Once | undefined {
+  if (everyMs !== undefined) return { kind: "period", everyMs };
+  return once === undefined ? undefined : { kind: "tick", tick: Number(once) };
+}
 
 /** What `LockTable.mutex()` has promised of the locks of this mutex, by what its settings say. */
 function as<Held extends Lock>(lock: HeldLock): Held {

@@ -1,14 +1,15 @@
 import type { Clock } from "./clock.js";
-import { isKept, sightingOf } from "./row.js";
+import { isKept } from "./row.js";
 import type { Row, Sighting } from "./store.js";
 
 /** Beyond this many names the oldest are forgotten: that delays a takeover of theirs and costs nothing else. */
 const MOST_NAMES = 10_000;
 
 interface Observation {
-  readonly sighting: Sighting | undefined;
+  readonly sighting: Sighting;
   readonly ttlMs: number;
   readonly kept: boolean;
+  readonly ticked: boolean;
   /** When this very lease was first seen, on the `atLeast` stopwatch. */
   readonly since: number;
 }
@@ -35,13 +36,17 @@ export class Observations {
       this.#seen.delete(name);
       return;
     }
-    const sighting = sightingOf(row);
-    const { ttlMs } = row;
-    const kept = isKept(row);
+    const seen = {
+      sighting: { uuid: row.uuid, expires: row.expires },
+      ttlMs: row.ttlMs,
+      kept: isKept(row),
+      ticked: row.tick !== undefined,
+      since: this.#clock.atLeast(),
+    };
     const before = this.#seen.get(name);
-    if (before?.ttlMs === ttlMs && before.kept === kept && isSame(before.sighting, sighting)) return;
+    if (before !== undefined && isSame(before, seen)) return;
     this.#seen.delete(name);
-    this.#seen.set(name, { sighting, ttlMs, kept, since: this.#clock.atLeast() });
+    this.#seen.set(name, seen);
     if (this.#seen.size <= MOST_NAMES) return;
     for (const oldest of this.#seen.keys()) {
       this.#seen.delete(oldest);
@@ -54,19 +59,35 @@ export class Observations {
     return this.#seen.get(name)?.kept ?? false;
   }
 
-  /** Milliseconds until the lease last seen has been unchanged for the row's own ttl; Infinity where none was seen. */
-  untilUnchanged(name: string): number {
+  /** Whether the row, when last seen, remembered a tick. */
+  ticked(name: string): boolean {
+    return this.#seen.get(name)?.ticked ?? false;
+  }
+
+  /**
+   * Milliseconds until what was last seen has been unchanged for the row's own ttl; Infinity where nothing was.
+   *
+   * @param holders whether only a holder's lease counts. A row that was parked or freed by force has nobody whose
+   * renewals could be missed: where the clock is trusted, its `expires` says all there is to know.
+   */
+  untilUnchanged(name: string, { holders }: { readonly holders: boolean }): number {
     const seen = this.#seen.get(name);
-    if (seen?.sighting === undefined) return Number.POSITIVE_INFINITY;
+    if (seen === undefined || (holders && seen.sighting.uuid === undefined)) return Number.POSITIVE_INFINITY;
     return Math.max(0, seen.since + seen.ttlMs - this.#clock.atLeast());
   }
 
-  /** The lease that has been seen unchanged for the row's own ttl: its holder has stopped believing in it. */
-  unchanged(name: string): Sighting | undefined {
-    return this.untilUnchanged(name) === 0 ? this.#seen.get(name)?.sighting : undefined;
+  /** What has been seen unchanged for the row's own ttl: its holder has stopped believing in it, its hold is over. */
+  unchanged(name: string, which: { readonly holders: boolean }): Sighting | undefined {
+    return this.untilUnchanged(name, which) === 0 ? this.#seen.get(name)?.sighting : undefined;
   }
 }
 
-function isSame(one: Sighting | undefined, other: Sighting | undefined): boolean {
-  return one?.uuid === other?.uuid && one?.expires === other?.expires;
+function isSame(one: Observation, other: Observation): boolean {
+  return (
+    one.sighting.uuid === other.sighting.uuid &&
+    one.sighting.expires === other.sighting.expires &&
+    one.ttlMs === other.ttlMs &&
+    one.kept === other.kept &&
+    one.ticked === other.ticked
+  );
 }

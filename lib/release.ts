@@ -2,7 +2,7 @@ import { publish } from "./diagnostics.js";
 import type { Host } from "./host.js";
 import { isTransient, persist } from "./retry.js";
 import { attemptMs } from "./stamp.js";
-import type { Row, WriteOutcome } from "./store.js";
+import type { Parking, Row, WriteOutcome } from "./store.js";
 
 /** One acquisition's row, and what its requests may take. */
 export interface Releasable {
@@ -10,6 +10,9 @@ export interface Releasable {
   readonly uuid: string;
   readonly kept: boolean;
   readonly ttlMs: number;
+  readonly ticked?: boolean | undefined;
+  /** How the row stays taken, if it does. */
+  readonly parked?: Parking | undefined;
 }
 
 /** What a release came to. After `unanswered` the row stays until its lease ends by itself. */
@@ -20,24 +23,24 @@ export type Release =
   | { readonly kind: "unanswered" };
 
 /**
- * Deletes a row where it is still ours; a kept one stays, free. Tried until `until`, and never thrown: a release that
+ * Deletes a row where it is still ours; a kept one stays, free; a parked one stays, taken. Tried until `until`, and never thrown: a release that
  * the network prevents is told on the diagnostics channel, and the lease ends by itself.
  */
 export async function releaseRow(host: Host, ours: Releasable, until: number): Promise<Release> {
-  const { name, uuid, kept } = ours;
+  const { name, uuid, kept, parked, ticked } = ours;
   const persistence = { until: () => until, attemptMs: attemptMs(ours.ttlMs), random: host.random };
   let attempts = 0;
   let outcome: WriteOutcome;
   try {
     outcome = await persist(host.clock, persistence, (signal, attempt) => {
       attempts = attempt;
-      return host.store.release(name, uuid, { kept }, signal);
+      return host.store.release(name, uuid, { kept, parked, ticked }, signal);
     });
   } catch (cause) {
     releaseFailed(name, uuid, cause);
     return { kind: "unanswered" };
   }
-  // A refusal after an earlier copy of the same delete says nothing: that copy may have done it, and somebody else may
+  // A refusal after an earlier copy of the same request says nothing: that copy may have done it, and somebody else may
   // have taken the lock since.
   if (outcome.kind === "refused" && !outcome.retried && attempts === 1) return { kind: "refused", row: outcome.row };
   publish("dynamutex:released", { name, uuid });

@@ -1,6 +1,6 @@
 import type { Bounds } from "./clock.js";
 import type { LockInfo } from "./lock-info.js";
-import type { Row, Sighting, Terms } from "./store.js";
+import type { Row, Terms } from "./store.js";
 
 /** The version of the row's layout that this library reads and writes. */
 export const FORMAT = 1;
@@ -18,9 +18,15 @@ export function isWanted(row: Row, bounds: Bounds | undefined): boolean {
   return row.wanted !== undefined && (bounds === undefined || row.wanted > bounds.earliest);
 }
 
+/** Whether the row's tick, if it has one, leaves room for a run at this one. */
+export function isDone(row: Row, tick: number | undefined): boolean {
+  return tick !== undefined && row.tick !== undefined && row.tick >= tick;
+}
+
 /** Whether a take under these terms would replace the row. The same truth table as the store's conditions. */
-export function admits(terms: Terms, row: Row): boolean {
+export function admits(terms: Terms, row: Row, tick?: number): boolean {
   if (isKept(row) && !terms.kept) return false;
+  if ((row.tick !== undefined && terms.ticked !== true) || isDone(row, tick)) return false;
   if (row.expires < terms.earliest) return true;
   const { unchanged } = terms;
   return unchanged !== undefined && row.uuid === unchanged.uuid && row.expires === unchanged.expires;
@@ -29,11 +35,6 @@ export function admits(terms: Terms, row: Row): boolean {
 /** What a condition may compare `expires` with. Without bounds only a kept row that is free counts as over. */
 export function earliestOf(bounds: Bounds | undefined): number {
   return bounds === undefined ? 1 : Math.max(1, Math.floor(bounds.earliest));
-}
-
-/** The lease that the row shows, or undefined for a row without a holder: there is no lease to outlast. */
-export function sightingOf(row: Row): Sighting | undefined {
-  return row.uuid === undefined ? undefined : { uuid: row.uuid, expires: row.expires };
 }
 
 /** Epoch seconds, which is what DynamoDB's TTL feature reads: a week after the lease, so that it never ends a live one. */
@@ -50,5 +51,6 @@ export function infoOf(row: Row): LockInfo {
     expires: new Date(row.expires),
     ttlMs: row.ttlMs,
     data: row.data,
+    tick: row.tick,
   };
 }

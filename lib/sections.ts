@@ -1,6 +1,6 @@
 import { acquire, tryAcquire } from "./acquire.js";
 import { LockStoreError } from "./errors.js";
-import type { Grant, Target } from "./grant.js";
+import type { Grant, Once, Target } from "./grant.js";
 import type { Host } from "./host.js";
 import { Lease } from "./lease.js";
 import { LocalQueue } from "./local-queue.js";
@@ -16,6 +16,10 @@ import { withdraw } from "./withdraw.js";
 export interface Request {
   readonly target: Target;
   readonly data: LockData | undefined;
+  /** For how long the lock stays taken at least; 0 for no longer than the section runs. */
+  readonly holdAtLeastMs: number;
+  /** In a try alone: a section that waits runs when its turn has come, whatever ran before. */
+  readonly once?: Once | undefined;
 }
 
 /** Gives the caller its lock; false if the caller has had another answer in between. */
@@ -67,20 +71,21 @@ export class Sections {
     }
   }
 
-  /** One try. @returns whether a lock was delivered; if not, the wait knows who is in the way. */
-  async tryServe(request: Request, wait: Wait, deliver: Deliver): Promise<boolean> {
-    const { target } = request;
+  /** One try. @returns whether a lock was delivered; if not, why, and the wait knows who is in the way. */
+  async tryServe(request: Request, wait: Wait, deliver: Deliver): Promise<"delivered" | "held" | "done"> {
+    const { target, data, once } = request;
     const queue = this.#queue(target.name);
     if (!queue.tryTurn(wait)) {
       wait.sawLocally(() => infoOfOccupant(queue.occupant, this.host.owner));
-      return false;
+      return "held";
     }
     try {
       for (;;) {
-        const result = await tryAcquire(this.host, target, request.data, wait);
-        if (result.kind === "held") return false;
-        if (await this.#handOut(result, request, wait, deliver)) return true;
-        if (this.host.clock.atMost() >= wait.until()) throw tooSlow(target);
+        const result = await tryAcquire(this.host, target, data, wait, once);
+        if (result.kind !== "granted") return result.kind;
+        if (await this.#handOut(result, request, wait, deliver)) return "delivered";
+        // A tick is granted once. Asked for again it would be done, and nothing has run.
+        if (once !== undefined || this.host.clock.atMost() >= wait.until()) throw tooSlow(target);
       }
     } finally {
       queue.vacate(wait);
@@ -92,7 +97,7 @@ export class Sections {
    * Delivers a lock that was taken, if its lease still stands and the caller still waits; otherwise it is taken back.
    * @returns whether it was delivered. @throws what ended the wait.
    */
-  async #handOut(grant: Grant, { target }: Request, wait: Wait, deliver: Deliver): Promise<boolean> {
+  async #handOut(grant: Grant, { target, holdAtLeastMs }: Request, wait: Wait, deliver: Deliver): Promise<boolean> {
     const lease = new Lease(this.host, target, grant);
     if ((await lease.secure()) && !wait.isOver) {
       const queue = this.#queue(target.name);
@@ -100,7 +105,10 @@ export class Sections {
       this.#lookedAt.set(lease, this.host.clock.atLeast());
       // A section that runs on a lost lease is in nobody's way but its own.
       lease.keep(() => this.#leave(lease));
-      if (this.#hand(lease, lease.acquired, deliver)) return true;
+      lease.holdAtLeast(holdAtLeastMs);
+      if (this.#hand(lease, lease.acquired, deliver, grant.tick)) return true;
+      // Nothing has run on it.
+      lease.holdAtLeast(0);
       this.host.detach(this.#end(lease));
     } else {
       const { uuid } = lease;
@@ -110,8 +118,9 @@ export class Sections {
     return false;
   }
 
-  #hand(lease: Lease, acquired: number, deliver: Deliver): boolean {
-    return deliver(new HeldLock({ lease, owner: this.host.owner, acquired, end: (ended) => this.#end(ended) }));
+  #hand(lease: Lease, acquired: number, deliver: Deliver, tick?: number): boolean {
+    const { owner } = this.host;
+    return deliver(new HeldLock({ lease, owner, acquired, tick, end: (ended) => this.#end(ended) }));
   }
 
   /** A section is over: its lease goes to the next of this process, or back to the table. */
@@ -176,9 +185,12 @@ export class Sections {
   }
 }
 
-/** Whether a section may run on a lease that another took: it would keep it in the same way, and with no data of its own. */
-function fits(lease: Lease, { target, data }: Request): boolean {
-  if (data !== undefined || lease.data !== undefined) return false;
+/**
+ * Whether a section may run on a lease that another took: it would keep it in the same way, with no data of its own,
+ * and neither the section before nor this one holds the lock for longer than it runs.
+ */
+function fits(lease: Lease, { target, data, holdAtLeastMs }: Request): boolean {
+  if (data !== undefined || lease.data !== undefined || holdAtLeastMs > 0 || lease.isHolding) return false;
   const [ours, its] = [target.settings, lease.settings];
   return (
     ours.ttlMs === its.ttlMs &&
@@ -194,9 +206,10 @@ function fits(lease: Lease, { target, data }: Request): boolean {
 
 function infoOfOccupant(occupant: object | undefined, owner: string): LockInfo | undefined {
   if (!(occupant instanceof Lease)) return undefined;
-  const { name, uuid, data } = occupant;
+  const { name, uuid, data, tick } = occupant;
   const { ttlMs } = occupant.settings;
-  return { name, uuid, owner, acquired: new Date(occupant.acquired), expires: new Date(occupant.expires), ttlMs, data };
+  const [acquired, expires] = [new Date(occupant.acquired), new Date(occupant.expires)];
+  return { name, uuid, owner, acquired, expires, ttlMs, data, tick };
 }
 
 function tooSlow({ name, settings }: Target): LockStoreError {

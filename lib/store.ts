@@ -31,12 +31,29 @@ export interface Claim {
    * time in ms. Only with terms that take a kept row.
    */
   readonly fenceSeed?: number | undefined;
+  /** The tick that this acquisition is for: written with it, and remembered by the row ever after. */
+  readonly tick?: number | undefined;
 }
 
-/** A row as a watcher saw it: the identity of one lease between two renewals. */
-export interface Sighting {
+/** A lease as its holder stamped it. */
+export interface Stamped {
   readonly uuid: string;
   readonly expires: number;
+}
+
+/** A row as a watcher saw it: the identity of one lease between two renewals, or of one parking. */
+export interface Sighting {
+  /** Absent where the row was parked, or freed by force. */
+  readonly uuid: string | undefined;
+  readonly expires: number;
+}
+
+/** How a row stays taken, without a holder, after its release. */
+export interface Parking {
+  /** Epoch ms on the table's clock. */
+  readonly expires: number;
+  /** What is left until then, for those who watch it with a stopwatch. */
+  readonly ttlMs: number;
 }
 
 /** Which rows a take may replace, besides none at all. */
@@ -50,6 +67,11 @@ export interface Terms {
    * a put can never wipe them out.
    */
   readonly kept: boolean;
+  /**
+   * Together with `kept`: take a row that carries `tick` as well, and leave it without a purge date. Without it, such
+   * a row is refused, so that DynamoDB never purges what must be remembered.
+   */
+  readonly ticked?: boolean | undefined;
 }
 
 export type TakeOutcome =
@@ -72,9 +94,11 @@ export type WriteOutcome =
 export interface Reissue {
   readonly name: string;
   readonly from: string;
-  readonly to: Sighting;
+  readonly to: Stamped;
   /** Whether the next section needs a fencing token of its own. The row has one already. */
   readonly fenced: boolean;
+  /** The row carries a `tick`: it gets no purge date. */
+  readonly ticked?: boolean | undefined;
 }
 
 export type ReissueOutcome =
@@ -91,7 +115,10 @@ export interface Store {
   /** Sends nothing. @throws {@link LockConfigError} naming what the table could not store. */
   admit(data: LockData | undefined): void;
 
-  /** Writes the claim where no row is in the way. Never admits the claim's own uuid: see docs/protocol.md. */
+  /**
+   * Writes the claim where no row is in the way. Never admits the claim's own uuid: see docs/protocol.md. A claim for
+   * a tick is refused by a row that remembers this tick or a later one; it is sent with `kept` and `ticked`.
+   */
   take(claim: Claim, terms: Terms, signal: AbortSignal): Promise<TakeOutcome>;
 
   read(name: string, options: { readonly consistent: boolean }, signal: AbortSignal): Promise<Row | undefined>;
@@ -104,12 +131,22 @@ export interface Store {
       readonly expires: number;
       /** Replaces the caller's attributes, if given. */
       readonly data?: LockData | undefined;
+      /** The row carries a `tick`: it gets no purge date. */
+      readonly ticked?: boolean | undefined;
     },
     signal: AbortSignal,
   ): Promise<WriteOutcome>;
 
-  /** Replaces a stamp that proved wrong, where the row is exactly `from`. The only write that may move `expires` back. */
-  restamp(name: string, from: Sighting, to: Sighting, signal: AbortSignal): Promise<WriteOutcome>;
+  /**
+   * Replaces a stamp that proved wrong, where the row is exactly `from`. The only write that may move the `expires` of
+   * a lease back.
+   */
+  restamp(
+    name: string,
+    from: Stamped,
+    to: Stamped & { readonly ticked?: boolean | undefined },
+    signal: AbortSignal,
+  ): Promise<WriteOutcome>;
 
   /**
    * Replaces the uuid, and moves `expires` forward, where the old uuid matches and `expires` is earlier: nothing that
@@ -117,8 +154,18 @@ export interface Store {
    */
   reissue(reissue: Reissue, signal: AbortSignal): Promise<ReissueOutcome>;
 
-  /** Removes the row where the uuid matches; a kept row stays, free. */
-  release(name: string, uuid: string, options: { readonly kept: boolean }, signal: AbortSignal): Promise<WriteOutcome>;
+  /** Removes the row where the uuid matches; a kept row stays, free; a parked one stays, taken, with nobody behind it. */
+  release(
+    name: string,
+    uuid: string,
+    options: {
+      readonly kept: boolean;
+      readonly parked?: Parking | undefined;
+      /** The row carries a `tick`: it gets no purge date. */
+      readonly ticked?: boolean | undefined;
+    },
+    signal: AbortSignal,
+  ): Promise<WriteOutcome>;
 
   /**
    * Says on a holder's row that another host waits for it, until `until`. A hint: where the uuid no longer holds,

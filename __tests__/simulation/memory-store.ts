@@ -4,10 +4,11 @@ import type { LockData } from "../../lib/lock-info.js";
 import { admits } from "../../lib/row.js";
 import type {
   Claim,
+  Parking,
   Reissue,
   ReissueOutcome,
   Row,
-  Sighting,
+  Stamped,
   Store,
   TakeOutcome,
   Terms,
@@ -25,9 +26,15 @@ export type Operation =
       readonly expires: number;
       readonly data?: LockData | undefined;
     }
-  | { readonly kind: "restamp"; readonly name: string; readonly from: Sighting; readonly to: Sighting }
+  | { readonly kind: "restamp"; readonly name: string; readonly from: Stamped; readonly to: Stamped }
   | ({ readonly kind: "reissue" } & Reissue)
-  | { readonly kind: "release"; readonly name: string; readonly uuid: string; readonly kept: boolean }
+  | {
+      readonly kind: "release";
+      readonly name: string;
+      readonly uuid: string;
+      readonly kept: boolean;
+      readonly parked?: Parking | undefined;
+    }
   | { readonly kind: "want"; readonly name: string; readonly uuid: string; readonly until: number };
 
 export type Outcome =
@@ -70,7 +77,7 @@ export class MemoryTable {
       case "read":
         return { kind: "read", row };
       case "take":
-        if (row !== undefined && !admits(operation.terms, row)) return { kind: "held", row };
+        if (row !== undefined && !admits(operation.terms, row, operation.claim.tick)) return { kind: "held", row };
         this.#rows.set(name, taken(operation.claim, row));
         return { kind: "granted", replaced: row, fence: tokenFor(operation.claim, row) };
       case "renew":
@@ -79,7 +86,7 @@ export class MemoryTable {
         return { kind: "applied" };
       case "restamp":
         if (row?.uuid !== operation.from.uuid || row.expires !== operation.from.expires) return refused;
-        this.#rows.set(name, { ...row, ...operation.to });
+        this.#rows.set(name, { ...row, uuid: operation.to.uuid, expires: operation.to.expires });
         return { kind: "applied" };
       case "reissue": {
         const { from, to, fenced } = operation;
@@ -90,7 +97,9 @@ export class MemoryTable {
       }
       case "release":
         if (row?.uuid !== operation.uuid) return refused;
-        if (operation.kept) this.#rows.set(name, { ...row, uuid: undefined, expires: 0, wanted: undefined });
+        if (operation.parked !== undefined) {
+          this.#rows.set(name, { ...row, ...operation.parked, uuid: undefined, wanted: undefined });
+        } else if (operation.kept) this.#rows.set(name, { ...row, uuid: undefined, expires: 0, wanted: undefined });
         else this.#rows.delete(name);
         return { kind: "applied" };
       case "want":
@@ -133,7 +142,7 @@ export class MemoryStore implements Store {
     return this.#send<WriteOutcome>({ kind: "renew", ...renewal }, signal);
   }
 
-  async restamp(name: string, from: Sighting, to: Sighting, signal: AbortSignal): Promise<WriteOutcome> {
+  async restamp(name: string, from: Stamped, to: Stamped, signal: AbortSignal): Promise<WriteOutcome> {
     return this.#send<WriteOutcome>({ kind: "restamp", name, from, to }, signal);
   }
 
@@ -144,10 +153,10 @@ export class MemoryStore implements Store {
   async release(
     name: string,
     uuid: string,
-    { kept }: { readonly kept: boolean },
+    { kept, parked }: { readonly kept: boolean; readonly parked?: Parking | undefined },
     signal: AbortSignal,
   ): Promise<WriteOutcome> {
-    return this.#send<WriteOutcome>({ kind: "release", name, uuid, kept }, signal);
+    return this.#send<WriteOutcome>({ kind: "release", name, uuid, kept, parked }, signal);
   }
 
   async want(name: string, uuid: string, until: number, signal: AbortSignal): Promise<WriteOutcome> {
@@ -169,7 +178,7 @@ export class MemoryStore implements Store {
 /** A claim over the row that it replaces. What the row remembers stays: a put never gets to a row that remembers. */
 function taken({ fenceSeed, ...claim }: Claim, row: Row | undefined): Row {
   const fence = tokenFor({ fenceSeed }, row) ?? row?.fence;
-  return { ...claim, data: copied(claim.data), wanted: undefined, fence, tick: row?.tick };
+  return { ...claim, data: copied(claim.data), wanted: undefined, fence, tick: claim.tick ?? row?.tick };
 }
 
 function tokenFor({ fenceSeed }: Pick<Claim, "fenceSeed">, row: Row | undefined): bigint | undefined {

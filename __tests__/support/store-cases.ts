@@ -40,7 +40,9 @@ export function claimWith(differences: Partial<Claim>): Claim {
 export const TAKES: readonly {
   readonly row: Partial<Row>;
   readonly unchanged?: Sighting;
-  readonly free: "yes" | "no" | "if kept";
+  /** The tick of the claim, where that is to be a claim for one. */
+  readonly tick?: number;
+  readonly free: "yes" | "no" | "if kept" | "if ticked";
 }[] = [
   { row: { expires: EARLIEST - 1 }, free: "yes" },
   { row: { expires: EARLIEST }, free: "no" },
@@ -50,9 +52,10 @@ export const TAKES: readonly {
   { row: { uuid: undefined, expires: EARLIEST + 1 }, free: "no" },
   // Kept.
   { row: { uuid: undefined, expires: 0, fence: 3n }, free: "if kept" },
-  { row: { uuid: undefined, expires: 0, tick: 4 }, free: "if kept" },
+  { row: { uuid: undefined, expires: 0, tick: 4 }, free: "if ticked" },
+  { row: { uuid: undefined, expires: 0, tick: 4, fence: 3n }, free: "if ticked" },
   { row: { expires: EARLIEST - 1, fence: 2n ** 80n }, free: "if kept" },
-  { row: { expires: EARLIEST - 1, tick: 4 }, free: "if kept" },
+  { row: { expires: EARLIEST - 1, tick: 4 }, free: "if ticked" },
   { row: { expires: EARLIEST + 1, fence: 3n }, free: "no" },
   { row: { expires: EARLIEST + 1, tick: 4 }, free: "no" },
   // Watched.
@@ -71,6 +74,51 @@ export const TAKES: readonly {
     free: "if kept",
   },
   { row: { expires: EARLIEST - 1 }, unchanged: { uuid: "others", expires: 1 }, free: "yes" },
+  {
+    row: { expires: EARLIEST + 1, tick: 4 },
+    unchanged: { uuid: "theirs", expires: EARLIEST + 1 },
+    free: "if ticked",
+  },
+  // Parked, and watched.
+  {
+    row: { uuid: undefined, expires: EARLIEST + 1 },
+    unchanged: { uuid: undefined, expires: EARLIEST + 1 },
+    free: "yes",
+  },
+  {
+    row: { uuid: undefined, expires: EARLIEST + 2 },
+    unchanged: { uuid: undefined, expires: EARLIEST + 1 },
+    free: "no",
+  },
+  { row: { expires: EARLIEST + 1 }, unchanged: { uuid: undefined, expires: EARLIEST + 1 }, free: "no" },
+  { row: { expires: EARLIEST - 1 }, unchanged: { uuid: undefined, expires: 1 }, free: "yes" },
+  {
+    row: { uuid: undefined, expires: EARLIEST + 1, tick: 4 },
+    unchanged: { uuid: undefined, expires: EARLIEST + 1 },
+    free: "if ticked",
+  },
+  // For a tick.
+  { row: { expires: EARLIEST - 1 }, tick: 4, free: "if ticked" },
+  { row: { uuid: undefined, expires: 0, tick: 4 }, tick: 5, free: "if ticked" },
+  { row: { uuid: undefined, expires: 0, tick: 4 }, tick: 4, free: "no" },
+  { row: { uuid: undefined, expires: 0, tick: 4 }, tick: 3, free: "no" },
+  { row: { uuid: undefined, expires: 0, tick: 0 }, tick: -1, free: "no" },
+  { row: { uuid: undefined, expires: 0, tick: -1 }, tick: 0, free: "if ticked" },
+  { row: { uuid: undefined, expires: 0, tick: 9 }, tick: 10, free: "if ticked" },
+  {
+    row: { uuid: undefined, expires: 0, tick: Number.MAX_SAFE_INTEGER - 1 },
+    tick: Number.MAX_SAFE_INTEGER,
+    free: "if ticked",
+  },
+  { row: { expires: EARLIEST + 1, tick: 4 }, tick: 5, free: "no" },
+  { row: { expires: EARLIEST - 1, tick: 4 }, tick: 5, free: "if ticked" },
+  { row: { expires: EARLIEST - 1, tick: 5 }, tick: 5, free: "no" },
+  {
+    row: { expires: EARLIEST + 1, tick: 5 },
+    unchanged: { uuid: "theirs", expires: EARLIEST + 1 },
+    tick: 5,
+    free: "no",
+  },
 ];
 
 /** What a row of ours would have, less one thing: each of them, and a stamp that is over. */

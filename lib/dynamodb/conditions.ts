@@ -1,23 +1,28 @@
+import type { Terms } from "../store.js";
+
 /**
  * What each write asks of the row that it meets. The words with a `#` are attributes, those with a `:` values; who
  * sends a condition gives both.
  *
- * | the row that is there                       | take   | take, kept | by uuid (***) | restamp |
- * |---------------------------------------------|--------|------------|---------------|---------|
- * | none                                        | yes    | yes        | no            | no      |
- * | not ours: no format, another, other types   | no     | no         | no            | no      |
- * | ours, lease over, or kept but free          | yes    | yes        |               |         |
- * | ours, lease runs                            | no     | no         |               |         |
- * | ours, lease runs, but seen unchanged        | yes    | yes        |               |         |
- * | ours, carries `fence` or `tick`             | no     | as above   |               |         |
- * | ours, the uuid it names                     | no (*) | no (*)     | yes (**)      | no      |
- * | ours, the uuid it names, exact `expires`    | no (*) | no (*)     | yes (**)      | yes     |
+ * | the row that is there                      | take   | take, kept | take, ticked | by uuid (***) | restamp |
+ * |--------------------------------------------|--------|------------|--------------|---------------|---------|
+ * | none                                       | yes    | yes        | yes          | no            | no      |
+ * | not ours: no format, another, other types  | no     | no         | no           | no            | no      |
+ * | ours, lease or hold over, or kept but free | yes    | yes        | yes          |               |         |
+ * | ours, lease or hold runs                   | no     | no         | no           |               |         |
+ * | ours, it runs, but was seen unchanged      | yes    | yes        | yes          |               |         |
+ * | ours, carries `fence`                      | no     | as above   | as above     |               |         |
+ * | ours, carries `tick`                       | no     | no         | as above     |               |         |
+ * | ours, its `tick` is the claim's or later   | no     | no         | no           |               |         |
+ * | ours, the uuid it names                    | no (*) | no (*)     | no (*)       | yes (**)      | no      |
+ * | ours, the uuid it names, exact `expires`   | no (*) | no (*)     | no (*)       | yes (**)      | yes     |
  *
  * (*) A claim is stamped later than the `earliest` that it is sent with, and nobody watches an acquisition of his own.
  * (**) A renewal or reissue only where it moves `expires` forward, so that a late copy of an earlier one changes nothing.
  * (***) Renewals, reissues, releases and the marks of waiters: writes that name the one acquisition that they are about.
  *
- * A reissue takes the old uuid away, so a second copy of it meets a row that is no longer its writer's. A late copy of a
+ * A reissue or a release takes the old uuid off the row, or the row away, so no second copy of it, nor a late copy of
+ * anything else that the holder sent, meets what it asks for: not on a row that was parked either. A late copy of a
  * take that draws a fencing token may be admitted by the row that its release left free: it spends a token that nobody
  * hears of, and the tokens after it are greater still.
  */
@@ -36,21 +41,36 @@ const IS_OURS =
 /** Nothing that must outlive the next holder: a put would wipe it out. */
 const REMEMBERS_NOTHING = "attribute_not_exists(#fence) AND attribute_not_exists(#tick)";
 
-/** The lease ended on the table's clock; a kept row that is free has the stamp 0. */
+/** Nothing that must outlive a purge date. */
+const REMEMBERS_NO_TICK = "attribute_not_exists(#tick)";
+
+/**
+ * Nothing has run at this tick, nor at a later one. The write that asks for it writes the tick, so that a late copy of
+ * it is refused by what the first one left, whatever has become of the lease.
+ */
+const IS_LATER_TICK = "(attribute_not_exists(#tick) OR #tick < :tick)";
+
+/** The lease or the hold ended on the table's clock; a kept row that is free has the stamp 0. */
 const IS_OVER = "#expires < :earliest";
 
 /** The holder was watched for its whole lease and did not renew. Two watchers cannot both win: the first changes the pair. */
 const IS_UNCHANGED = "(#expires < :earliest OR (#uuid = :seenUuid AND #expires = :seenExpires))";
 
-/** Nobody's, for each way of taking it. */
-export const IS_FREE: Readonly<Record<"put" | "putUnchanged" | "update" | "updateUnchanged", string>> = {
-  put: `${NO_ROW} OR (${IS_OURS} AND ${REMEMBERS_NOTHING} AND ${IS_OVER})`,
-  putUnchanged: `${NO_ROW} OR (${IS_OURS} AND ${REMEMBERS_NOTHING} AND ${IS_UNCHANGED})`,
-  update: `${NO_ROW} OR (${IS_OURS} AND ${IS_OVER})`,
-  updateUnchanged: `${NO_ROW} OR (${IS_OURS} AND ${IS_UNCHANGED})`,
-};
+/** The same for a row without a holder, whose hold was watched: whoever takes it puts a uuid there. */
+const IS_PARKED_UNCHANGED = "(#expires < :earliest OR (attribute_not_exists(#uuid) AND #expires = :seenExpires))";
 
-/** Held under the uuid that the write is about: the writer's own, or the one that a waiter saw. */
+/** Nobody's, for a take under these terms. */
+export function isFree({ unchanged, kept, ticked }: Terms, tick: number | undefined): string {
+  const asks = [IS_OURS];
+  if (!kept) asks.push(REMEMBERS_NOTHING);
+  else if (ticked !== true) asks.push(REMEMBERS_NO_TICK);
+  else if (tick !== undefined) asks.push(IS_LATER_TICK);
+  if (unchanged === undefined) asks.push(IS_OVER);
+  else asks.push(unchanged.uuid === undefined ? IS_PARKED_UNCHANGED : IS_UNCHANGED);
+  return `${NO_ROW} OR (${asks.join(" AND ")})`;
+}
+
+/** Held by the writer. */
 export const IS_MINE = "#uuid = :uuid AND #format = :format";
 
 /** Held by the writer, on a lease that ends earlier than the one it writes. */

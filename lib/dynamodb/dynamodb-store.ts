@@ -13,10 +13,11 @@ import type { LockData } from "../lock-info.js";
 import type { TableLayout } from "../options.js";
 import type {
   Claim,
+  Parking,
   Reissue,
   ReissueOutcome,
   Row,
-  Sighting,
+  Stamped,
   Store,
   TakeOutcome,
   Terms,
@@ -94,7 +95,12 @@ export class DynamoDbStore implements Store {
     return await this.#outcome(command, renewal.name, signal);
   }
 
-  async restamp(name: string, from: Sighting, to: Sighting, signal: AbortSignal): Promise<WriteOutcome> {
+  async restamp(
+    name: string,
+    from: Stamped,
+    to: Stamped & { readonly ticked?: boolean | undefined },
+    signal: AbortSignal,
+  ): Promise<WriteOutcome> {
     const command = new UpdateItemCommand(this.#requests.restamp(name, from, to));
     return await this.#outcome(command, name, signal);
   }
@@ -109,13 +115,14 @@ export class DynamoDbStore implements Store {
   async release(
     name: string,
     uuid: string,
-    options: { readonly kept: boolean },
+    options: {
+      readonly kept: boolean;
+      readonly parked?: Parking | undefined;
+      readonly ticked?: boolean | undefined;
+    },
     signal: AbortSignal,
   ): Promise<WriteOutcome> {
-    const command = options.kept
-      ? new UpdateItemCommand(this.#requests.free(name, uuid))
-      : new DeleteItemCommand(this.#requests.delete(name, uuid));
-    return await this.#outcome(command, name, signal);
+    return await this.#outcome(this.#release(name, uuid, options), name, signal);
   }
 
   async want(name: string, uuid: string, until: number, signal: AbortSignal): Promise<WriteOutcome> {
@@ -124,6 +131,12 @@ export class DynamoDbStore implements Store {
 
   close(): void {
     if (this.#ownsClient) this.#client.destroy();
+  }
+
+  #release(name: string, uuid: string, { kept, parked, ticked }: Parameters<Store["release"]>[2]): ItemCommand {
+    if (parked !== undefined) return new UpdateItemCommand(this.#requests.park(name, uuid, { ...parked, ticked }));
+    if (kept) return new UpdateItemCommand(this.#requests.free(name, uuid));
+    return new DeleteItemCommand(this.#requests.delete(name, uuid));
   }
 
   async #outcome(command: ItemCommand, name: string, signal: AbortSignal): Promise<WriteOutcome> {

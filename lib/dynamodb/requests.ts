@@ -1,4 +1,5 @@
 import type {
+  AttributeValue,
   DeleteItemCommandInput,
   GetItemCommandInput,
   PutItemCommandInput,
@@ -7,29 +8,10 @@ import type {
 import type { LockData } from "../lock-info.js";
 import type { TableLayout } from "../options.js";
 import { FORMAT, purgeAt } from "../row.js";
-import type { Claim, Reissue, Sighting, Terms } from "../store.js";
-import { IS_EXACTLY, IS_FREE, IS_MINE, IS_MINE_AND_EARLIER } from "./conditions.js";
+import type { Claim, Parking, Reissue, Sighting, Stamped, Terms } from "../store.js";
+import { IS_EXACTLY, IS_MINE, IS_MINE_AND_EARLIER, isFree } from "./conditions.js";
 import { marshalledData } from "./data.js";
 import { type Item, itemOf, keyOf, number } from "./items.js";
-
-const SET_LEASE = "SET #expires = :expires, #purge = :purge";
-const SET_CLAIM = `${SET_LEASE}, #format = :format, #uuid = :uuid, #ttlMs = :ttlMs, #owner = :owner, #acquired = :acquired`;
-/** The first token of a name is later than every one before it, should its row have been deleted: time has gone on. */
-const SET_FIRST_FENCE = "#fence = if_not_exists(#fence, :seed) + :one";
-const SET_NEXT_FENCE = "#fence = #fence + :one";
-const UPDATES = {
-  claim: `${SET_CLAIM} REMOVE #wanted, #data`,
-  claimWithData: `${SET_CLAIM}, #data = :data REMOVE #wanted`,
-  claimFenced: `${SET_CLAIM}, ${SET_FIRST_FENCE} REMOVE #wanted, #data`,
-  claimFencedWithData: `${SET_CLAIM}, ${SET_FIRST_FENCE}, #data = :data REMOVE #wanted`,
-  renew: SET_LEASE,
-  renewWithData: `${SET_LEASE}, #data = :data`,
-  restamp: `${SET_LEASE}, #uuid = :uuid`,
-  reissue: `${SET_LEASE}, #uuid = :newUuid`,
-  reissueFenced: `${SET_LEASE}, #uuid = :newUuid, ${SET_NEXT_FENCE}`,
-  free: "SET #expires = :zero REMOVE #uuid, #wanted",
-  want: "SET #wanted = :wanted",
-};
 
 const FORMAT_VALUE = number(FORMAT);
 const ZERO = number(0);
@@ -37,15 +19,37 @@ const ONE = number(1);
 const STRING = { S: "S" };
 const NUMBER = { S: "N" };
 
+/** A holder's next token; its row has one already. */
+const NEXT_FENCE: Clause = { expression: "#fence = #fence + :one", values: { ":one": ONE } };
+
 /** A renewal, as the port gives it. */
 export interface RenewalInput {
   readonly name: string;
   readonly uuid: string;
   readonly expires: number;
   readonly data?: LockData | undefined;
+  readonly ticked?: boolean | undefined;
 }
 
-type ClaimUpdate = "claim" | "claimWithData" | "claimFenced" | "claimFencedWithData";
+/** What a holder stamps, as the port gives it. */
+interface Lease {
+  readonly expires: number;
+  /** The row carries a `tick`, which no purge date may end. */
+  readonly ticked?: boolean | undefined;
+}
+
+/** What an update does to a row: each attribute once. */
+interface Change {
+  readonly set: Readonly<Record<string, AttributeValue>>;
+  /** What is more to set than a value. */
+  readonly also?: readonly Clause[];
+  readonly remove?: readonly string[];
+}
+
+interface Clause {
+  readonly expression: string;
+  readonly values: Item;
+}
 
 /** The expressions of one request and the attributes that they name: the same for every lock, so made once. */
 interface Plan {
@@ -57,38 +61,10 @@ interface Plan {
 /** What is sent for each operation of the port, on a table of this layout. */
 export class Requests {
   readonly #layout: TableLayout;
-  readonly #put: Plan;
-  readonly #putUnchanged: Plan;
-  readonly #plans: Readonly<Record<"free" | "freeUnchanged", Readonly<Record<ClaimUpdate, Plan>>>>;
-  readonly #renew: Plan;
-  readonly #renewWithData: Plan;
-  readonly #restamp: Plan;
-  readonly #reissue: Plan;
-  readonly #reissueFenced: Plan;
-  readonly #delete: Plan;
-  readonly #free: Plan;
-  readonly #want: Plan;
+  readonly #plans = new Map<string, Plan>();
 
   constructor(layout: TableLayout) {
     this.#layout = layout;
-    const plan = (condition: string, update?: keyof typeof UPDATES): Plan => planOf(layout, condition, update);
-    this.#put = plan(IS_FREE.put);
-    this.#putUnchanged = plan(IS_FREE.putUnchanged);
-    const plansOn = (condition: string): Readonly<Record<ClaimUpdate, Plan>> => ({
-      claim: plan(condition, "claim"),
-      claimWithData: plan(condition, "claimWithData"),
-      claimFenced: plan(condition, "claimFenced"),
-      claimFencedWithData: plan(condition, "claimFencedWithData"),
-    });
-    this.#plans = { free: plansOn(IS_FREE.update), freeUnchanged: plansOn(IS_FREE.updateUnchanged) };
-    this.#renew = plan(IS_MINE_AND_EARLIER, "renew");
-    this.#renewWithData = plan(IS_MINE_AND_EARLIER, "renewWithData");
-    this.#restamp = plan(IS_EXACTLY, "restamp");
-    this.#reissue = plan(IS_MINE_AND_EARLIER, "reissue");
-    this.#reissueFenced = plan(IS_MINE_AND_EARLIER, "reissueFenced");
-    this.#delete = plan(IS_MINE);
-    this.#free = plan(IS_MINE, "free");
-    this.#want = plan(IS_MINE, "want");
   }
 
   get(name: string, consistent: boolean): GetItemCommandInput {
@@ -100,7 +76,7 @@ export class Requests {
     return {
       TableName: this.#layout.tableName,
       Item: itemOf(this.#layout, claim),
-      ...(terms.unchanged === undefined ? this.#put : this.#putUnchanged),
+      ...this.#plan(isFree(terms, undefined)),
       ExpressionAttributeValues: freeValues(terms),
       ReturnValues: "ALL_OLD",
       ReturnValuesOnConditionCheckFailure: "ALL_OLD",
@@ -109,46 +85,40 @@ export class Requests {
 
   /** The take that leaves in place what the row remembers. */
   takeKept(claim: Claim, terms: Terms): UpdateItemCommandInput {
-    const plans = this.#plans[terms.unchanged === undefined ? "free" : "freeUnchanged"];
-    const update = this.#update(claim.name, plans[updateOf(claim)], {
-      ...freeValues(terms),
-      ...leaseValues(claim.expires),
-      ":uuid": { S: claim.uuid },
-      ":ttlMs": number(claim.ttlMs),
-      ":owner": { S: claim.owner },
-      ":acquired": number(claim.acquired),
-      ...dataValues(claim.data),
-      ...(claim.fenceSeed === undefined ? {} : { ":seed": number(claim.fenceSeed), ":one": ONE }),
-    });
+    const { data, tick, fenceSeed } = claim;
+    const lease = leaseOf({ expires: claim.expires, ticked: terms.ticked });
+    const set = {
+      ...lease.set,
+      format: FORMAT_VALUE,
+      uuid: { S: claim.uuid },
+      ttlMs: number(claim.ttlMs),
+      owner: { S: claim.owner },
+      acquired: number(claim.acquired),
+      ...dataOf(data),
+      ...(tick === undefined ? {} : { tick: number(tick) }),
+    };
+    const remove = [...lease.remove, "wanted", ...(data === undefined ? ["data"] : [])];
+    const also = fenceSeed === undefined ? [] : [firstFence(fenceSeed)];
+    const update = this.#update(claim.name, isFree(terms, tick), freeValues(terms), { set, also, remove });
     return { ...update, ReturnValues: "ALL_OLD" };
   }
 
-  renew({ name, uuid, expires, data }: RenewalInput): UpdateItemCommandInput {
-    return this.#update(name, data === undefined ? this.#renew : this.#renewWithData, {
-      ":format": FORMAT_VALUE,
-      ":uuid": { S: uuid },
-      ...leaseValues(expires),
-      ...dataValues(data),
-    });
+  renew({ name, uuid, expires, data, ticked }: RenewalInput): UpdateItemCommandInput {
+    const { set, remove } = leaseOf({ expires, ticked });
+    return this.#update(name, IS_MINE_AND_EARLIER, mine(uuid), { set: { ...set, ...dataOf(data) }, remove });
   }
 
-  restamp(name: string, from: Sighting, to: Sighting): UpdateItemCommandInput {
-    return this.#update(name, this.#restamp, {
-      ":format": FORMAT_VALUE,
-      ...seenValues(from),
-      ":uuid": { S: to.uuid },
-      ...leaseValues(to.expires),
-    });
+  restamp(name: string, from: Stamped, to: Stamped & Lease): UpdateItemCommandInput {
+    const { set, remove } = leaseOf(to);
+    const condition = { ":format": FORMAT_VALUE, ...seenValues(from) };
+    return this.#update(name, IS_EXACTLY, condition, { set: { ...set, uuid: { S: to.uuid } }, remove });
   }
 
-  reissue({ name, from, to, fenced }: Reissue): UpdateItemCommandInput {
-    const update = this.#update(name, fenced ? this.#reissueFenced : this.#reissue, {
-      ":format": FORMAT_VALUE,
-      ":uuid": { S: from },
-      ":newUuid": { S: to.uuid },
-      ...leaseValues(to.expires),
-      ...(fenced ? { ":one": ONE } : {}),
-    });
+  reissue({ name, from, to, fenced, ticked }: Reissue): UpdateItemCommandInput {
+    const { set, remove } = leaseOf({ expires: to.expires, ticked });
+    const freshUuid = { expression: "#uuid = :newUuid", values: { ":newUuid": { S: to.uuid } } };
+    const also = fenced ? [freshUuid, NEXT_FENCE] : [freshUuid];
+    const update = this.#update(name, IS_MINE_AND_EARLIER, mine(from), { set, also, remove });
     return { ...update, ReturnValues: "UPDATED_NEW" };
   }
 
@@ -156,41 +126,73 @@ export class Requests {
     return {
       TableName: this.#layout.tableName,
       Key: keyOf(this.#layout, name),
-      ...this.#delete,
-      ExpressionAttributeValues: { ":format": FORMAT_VALUE, ":uuid": { S: uuid } },
+      ...this.#plan(IS_MINE),
+      ExpressionAttributeValues: mine(uuid),
       ReturnValuesOnConditionCheckFailure: "ALL_OLD",
     };
   }
 
   /** The release of a row that stays for what it remembers. */
   free(name: string, uuid: string): UpdateItemCommandInput {
-    return this.#update(name, this.#free, { ":format": FORMAT_VALUE, ":uuid": { S: uuid }, ":zero": ZERO });
+    return this.#update(name, IS_MINE, mine(uuid), { set: { expires: ZERO }, remove: ["uuid", "wanted"] });
+  }
+
+  /** The release of a row that stays taken for a while. */
+  park(name: string, uuid: string, { expires, ttlMs, ticked }: Parking & Lease): UpdateItemCommandInput {
+    const { set, remove } = leaseOf({ expires, ticked });
+    return this.#update(name, IS_MINE, mine(uuid), {
+      set: { ...set, ttlMs: number(ttlMs) },
+      remove: [...remove, "uuid", "wanted"],
+    });
   }
 
   /** A waiter's mark on the row of a holder, whose uuid it names. */
   want(name: string, uuid: string, until: number): UpdateItemCommandInput {
-    const values = { ":format": FORMAT_VALUE, ":uuid": { S: uuid }, ":wanted": number(until) };
-    return this.#update(name, this.#want, values);
+    return this.#update(name, IS_MINE, mine(uuid), { set: { wanted: number(until) } });
   }
 
-  #update(name: string, plan: Plan, values: Item): UpdateItemCommandInput {
+  /** A value that a condition compares with and an update sets is one value: both call it by the attribute's name. */
+  #update(name: string, condition: string, values: Item, change: Change): UpdateItemCommandInput {
+    const { set, also = [], remove = [] } = change;
+    const attributes = Object.keys(set);
+    const setting = [
+      ...attributes.map((attribute) => `#${attribute} = :${attribute}`),
+      ...also.map(({ expression }) => expression),
+    ];
+    const removing = remove.map((attribute) => `#${attribute}`);
     return {
       TableName: this.#layout.tableName,
       Key: keyOf(this.#layout, name),
-      ...plan,
-      ExpressionAttributeValues: values,
+      ...this.#plan(
+        condition,
+        `SET ${setting.join(", ")}${removing.length === 0 ? "" : ` REMOVE ${removing.join(", ")}`}`,
+      ),
+      ExpressionAttributeValues: Object.assign(
+        { ...values },
+        ...attributes.map((attribute) => ({ [`:${attribute}`]: set[attribute] })),
+        ...also.map((clause) => clause.values),
+      ),
       ReturnValuesOnConditionCheckFailure: "ALL_OLD",
     };
   }
+
+  #plan(condition: string, update?: string): Plan {
+    const key = `${condition} ${update ?? ""}`;
+    let plan = this.#plans.get(key);
+    if (plan === undefined) {
+      plan = planOf(this.#layout, condition, update);
+      this.#plans.set(key, plan);
+    }
+    return plan;
+  }
 }
 
-function planOf(layout: TableLayout, condition: string, update?: keyof typeof UPDATES): Plan {
-  const UpdateExpression = update === undefined ? undefined : UPDATES[update];
+function planOf(layout: TableLayout, condition: string, update: string | undefined): Plan {
   // DynamoDB refuses a name that no expression uses.
-  const words = `${condition} ${UpdateExpression ?? ""}`.match(/#\w+/g) ?? [];
+  const words = `${condition} ${update ?? ""}`.match(/#\w+/g) ?? [];
   return {
     ConditionExpression: condition,
-    ...(UpdateExpression === undefined ? {} : { UpdateExpression }),
+    ...(update === undefined ? {} : { UpdateExpression: update }),
     ExpressionAttributeNames: Object.fromEntries(words.map((word) => [word, attributeOf(layout, word.slice(1))])),
   };
 }
@@ -198,11 +200,6 @@ function planOf(layout: TableLayout, condition: string, update?: keyof typeof UP
 function attributeOf(layout: TableLayout, word: string): string {
   if (word === "name") return layout.partition;
   return word === "purge" ? layout.ttl : word;
-}
-
-function updateOf({ data, fenceSeed }: Claim): ClaimUpdate {
-  if (fenceSeed === undefined) return data === undefined ? "claim" : "claimWithData";
-  return data === undefined ? "claimFenced" : "claimFencedWithData";
 }
 
 function freeValues({ earliest, unchanged }: Terms): Item {
@@ -216,13 +213,24 @@ function freeValues({ earliest, unchanged }: Terms): Item {
 }
 
 function seenValues({ uuid, expires }: Sighting): Item {
-  return { ":seenUuid": { S: uuid }, ":seenExpires": number(expires) };
+  return { ...(uuid === undefined ? {} : { ":seenUuid": { S: uuid } }), ":seenExpires": number(expires) };
 }
 
-function leaseValues(expires: number): Item {
-  return { ":expires": number(expires), ":purge": number(purgeAt(expires)) };
+function mine(uuid: string): Item {
+  return { ":format": FORMAT_VALUE, ":uuid": { S: uuid } };
 }
 
-function dataValues(data: LockData | undefined): Item {
-  return data === undefined ? {} : { ":data": marshalledData(data) };
+/** A stamp, and with it the date of the purge, which a row with a `tick` must not have. */
+function leaseOf({ expires, ticked }: Lease): Required<Omit<Change, "also">> {
+  if (ticked === true) return { set: { expires: number(expires) }, remove: ["purge"] };
+  return { set: { expires: number(expires), purge: number(purgeAt(expires)) }, remove: [] };
+}
+
+/** The first token of a name is later than every one before it, should its row have been deleted: time has gone on. */
+function firstFence(seed: number): Clause {
+  return { expression: "#fence = if_not_exists(#fence, :seed) + :one", values: { ":seed": number(seed), ":one": ONE } };
+}
+
+function dataOf(data: LockData | undefined): Item {
+  return data === undefined ? {} : { data: marshalledData(data) };
 }
