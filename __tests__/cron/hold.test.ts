@@ -1,0 +1,318 @@
+import { describe, expect, test } from "@jest/globals";
+import type { LockTable } from "../../lib/index.js";
+import { hear } from "../support/diagnostics.js";
+import { duplicate, hang, resetAfter, resetBefore } from "../support/fault-proxy.js";
+import { ManualTime } from "../support/manual-time.js";
+import { rowOf, useScene } from "../support/scene.js";
+
+const scene = useScene();
+
+const TTL_MS = 30_000;
+const HOLD_MS = 10_000;
+const WEEK = 7 * 24 * 60 * 60;
+
+/** Two hosts whose clocks are an hour apart and know it, on one time that the test moves. */
+function twoHosts(options: { readonly takeover?: "expired" | "unchanged" } = {}) {
+  const time = new ManualTime();
+  const host = (tag: string): LockTable => scene.host({ tag, clock: time.clock(), ttlMs: TTL_MS, ...options });
+  return { time, mutex: host("a").mutex(scene.name), other: host("b").mutex(scene.name) };
+}
+
+describe("a lock that is held for a while at least", () => {
+  test("is parked at its release, for the rest of the time, and costs as much as any other", async () => {
+    const { time, mutex } = twoHosts();
+    const lock = await mutex.lock({ holdAtLeastMs: HOLD_MS });
+    const startedAt = time.now;
+    await time.advance(1_000);
+    await lock.unlock();
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1, UpdateItem: 1 });
+    const row = await scene.row();
+    expect(row).toMatchObject({ expires: startedAt + HOLD_MS, ttlMs: HOLD_MS - 1_000 });
+    expect(row).not.toHaveProperty("uuid");
+    expect([lock.held, lock.signal.aborted]).toEqual([false, false]);
+  });
+
+  test("a parked row is in epoch seconds to be purged a week after its hold", async () => {
+    const { mutex } = twoHosts();
+    await (await mutex.lock({ holdAtLeastMs: HOLD_MS })).unlock();
+    const { purge, expires } = (await scene.row()) as { purge: number; expires: number };
+    expect(Math.abs(purge - (expires / 1_000 + WEEK))).toBeLessThanOrEqual(1);
+  });
+
+  test.each(["lock", "tryLock", "run", "tryRun"] as const)(
+    "with %s, nobody has it before the time is over, and everybody may then",
+    async (call) => {
+      const { time, mutex, other } = twoHosts();
+      const options = { holdAtLeastMs: HOLD_MS };
+      if (call === "lock" || call === "tryLock") await (await mutex[call](options))?.unlock();
+      else await mutex[call](() => "a fast job", options);
+      await time.advance(HOLD_MS - 1);
+      expect(await other.tryLock()).toBeNull();
+      expect(await mutex.tryRun(() => "again")).toMatchObject({ ran: false, because: "held", row: { uuid: undefined } });
+      await time.advance(1);
+      expect(await mutex.tryLock()).toBeNull();
+      await time.advance(1);
+      const next = await other.tryLock();
+      expect(next?.held).toBe(true);
+      await next?.unlock();
+      expect(await scene.row()).toBeUndefined();
+    },
+  );
+
+  test.each(["run", "tryRun"] as const)("also after the job threw, with %s", async (call) => {
+    const { time, mutex, other } = twoHosts();
+    const failure = new Error("the job's own");
+    const job = () => {
+      throw failure;
+    };
+    await expect(mutex[call](job, { holdAtLeastMs: HOLD_MS })).rejects.toBe(failure);
+    await time.advance(HOLD_MS);
+    expect(await other.tryLock()).toBeNull();
+    await time.advance(1);
+    await (await other.tryLock())?.unlock();
+    expect(await scene.row()).toBeUndefined();
+  });
+
+  test("a job that takes longer is released as ever, with nothing left behind", async () => {
+    const { time, mutex } = twoHosts();
+    const lock = await mutex.lock({ holdAtLeastMs: HOLD_MS });
+    await time.advance(HOLD_MS);
+    await lock.unlock();
+    expect(await scene.row()).toBeUndefined();
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1, DeleteItem: 1 });
+  });
+
+  test("what the clock is in doubt about makes the hold longer, never shorter", async () => {
+    const time = new ManualTime();
+    const late = scene.host({ clock: time.clock({ aheadMs: -700, maxSkewMs: 1_000 }) }).mutex(scene.name);
+    const early = scene.host({ clock: time.clock({ aheadMs: 900, maxSkewMs: 1_000 }) }).mutex(scene.name);
+    await (await late.lock({ holdAtLeastMs: HOLD_MS })).unlock();
+    await time.advance(HOLD_MS);
+    expect(await early.tryLock()).toBeNull();
+    await time.advance(2_001);
+    await (await early.tryLock())?.unlock();
+    expect(await scene.row()).toBeUndefined();
+  });
+
+  test("a waiter has the lock when the hold is over, without a poll too late", async () => {
+    const { time, mutex, other } = twoHosts();
+    await (await mutex.lock({ holdAtLeastMs: HOLD_MS })).unlock();
+    const startedAt = time.now;
+    const locking = other.lock();
+    await time.advanceUntilSettled(locking);
+    expect(time.now - startedAt).toBe(HOLD_MS + 1);
+    await (await locking).unlock();
+  });
+
+  test("the lease of one that dies ends like any other: a hold survives no crash", async () => {
+    const { time, other } = twoHosts();
+    await scene.put(rowOf({ expires: time.now + TTL_MS, ttlMs: TTL_MS }));
+    await time.advance(TTL_MS + 1);
+    await (await other.tryLock())?.unlock();
+    expect(await scene.row()).toBeUndefined();
+  });
+
+  test("one whose lease was lost is parked all the same, where its row is still its own", async () => {
+    const { time, mutex, other } = twoHosts();
+    const lock = await mutex.lock({ holdAtLeastMs: 2 * TTL_MS });
+    scene.proxy.partition("a", "reset");
+    await time.advance(TTL_MS);
+    scene.proxy.heal("a");
+    await expect(lock.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+    expect(await scene.row()).not.toHaveProperty("uuid");
+    await time.advance(TTL_MS);
+    expect(await other.tryLock()).toBeNull();
+    await time.advance(1);
+    await (await other.tryLock())?.unlock();
+  });
+
+  test("closing the table parks it as well", async () => {
+    const time = new ManualTime();
+    const locks = scene.host({ clock: time.clock() });
+    await locks.mutex(scene.name).lock({ holdAtLeastMs: HOLD_MS });
+    await locks.close();
+    expect(await scene.row()).toMatchObject({ expires: time.now + HOLD_MS });
+  });
+
+  test("its data stays to be seen until the next holder comes", async () => {
+    const { mutex, other } = twoHosts();
+    await (await mutex.lock({ holdAtLeastMs: HOLD_MS, data: { job: "report" } })).unlock();
+    const turn = await other.tryRun(() => "again");
+    expect(turn).toMatchObject({ ran: false, row: { data: { job: "report" }, uuid: undefined } });
+  });
+
+  test("0 is no hold", async () => {
+    const { mutex } = twoHosts();
+    await (await mutex.lock({ holdAtLeastMs: 0 })).unlock();
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1, DeleteItem: 1 });
+  });
+
+  test.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31, "1000", null])(
+    "%p is refused before anything is sent",
+    async (holdAtLeastMs) => {
+      const { mutex } = twoHosts();
+      const options = { holdAtLeastMs: holdAtLeastMs as number };
+      const refused = { code: "LOCK_CONFIG", option: "holdAtLeastMs", value: holdAtLeastMs };
+      await expect(mutex.lock(options)).rejects.toMatchObject(refused);
+      await expect(mutex.tryLock(options)).rejects.toMatchObject(refused);
+      await expect(mutex.run(() => 1, options)).rejects.toMatchObject(refused);
+      await expect(mutex.tryRun(() => 1, options)).rejects.toMatchObject(refused);
+      expect(scene.proxy.counts()).toEqual({});
+    },
+  );
+});
+
+describe("in one process", () => {
+  test("a lease with a hold is not passed on: the next section waits until it is over", async () => {
+    const { time, mutex } = twoHosts();
+    const first = await mutex.lock({ holdAtLeastMs: HOLD_MS });
+    const startedAt = time.now;
+    const second = mutex.lock();
+    await first.unlock();
+    await time.advanceUntilSettled(second);
+    expect(time.now - startedAt).toBe(HOLD_MS + 1);
+    expect((await second).uuid).not.toBe(first.uuid);
+    await (await second).unlock();
+  });
+
+  test("nor is a lease without one passed on to a section with one", async () => {
+    const { time, mutex } = twoHosts();
+    const first = await mutex.lock();
+    const second = mutex.lock({ holdAtLeastMs: HOLD_MS });
+    await first.unlock();
+    const lock = await second;
+    expect(lock.uuid).not.toBe(first.uuid);
+    await lock.unlock();
+    expect(await scene.row()).toMatchObject({ expires: time.now + HOLD_MS });
+  });
+});
+
+describe("without a clock to trust", () => {
+  test("a parked row is taken once it was watched for what was left of the hold, and not before", async () => {
+    const { time, mutex, other } = twoHosts({ takeover: "unchanged" });
+    await (await mutex.lock({ holdAtLeastMs: HOLD_MS })).unlock();
+    const startedAt = time.now;
+    const locking = other.lock();
+    await time.advanceUntilSettled(locking);
+    expect(time.now - startedAt).toBe(HOLD_MS);
+    await (await locking).unlock();
+    expect(await scene.row()).toBeUndefined();
+  });
+
+  test("a parked row whose `expires` is far off, or long over, is taken by the same rule", async () => {
+    const { time, other } = twoHosts({ takeover: "unchanged" });
+    for (const expires of [time.now + 3_600_000, time.now - 3_600_000]) {
+      const { uuid: _, ...parked } = rowOf({ expires, ttlMs: 500 });
+      await scene.put(parked);
+      expect(await other.tryLock()).toBeNull();
+      await time.advance(499);
+      expect(await other.tryLock()).toBeNull();
+      await time.advance(1);
+      await (await other.tryLock())?.unlock();
+      expect(await scene.row()).toBeUndefined();
+    }
+  });
+
+  test("a row that was parked anew in between is watched anew", async () => {
+    const { time, other } = twoHosts({ takeover: "unchanged" });
+    const { uuid: _, ...parked } = rowOf({ expires: time.now, ttlMs: 500 });
+    await scene.put(parked);
+    expect(await other.tryLock()).toBeNull();
+    await time.advance(400);
+    await scene.put({ ...parked, expires: time.now });
+    await time.advance(100);
+    expect(await other.tryLock()).toBeNull();
+    await time.advance(500);
+    await (await other.tryLock())?.unlock();
+  });
+
+  test("where the clock is trusted, watching frees no parked row: its end is known", async () => {
+    const { time, other } = twoHosts();
+    const { uuid: _, ...parked } = rowOf({ expires: time.now + HOLD_MS, ttlMs: 500 });
+    await scene.put(parked);
+    expect(await other.tryLock()).toBeNull();
+    await time.advance(HOLD_MS);
+    expect(await other.tryLock()).toBeNull();
+    await time.advance(1);
+    await (await other.tryLock())?.unlock();
+  });
+
+  test("a late copy of a claim that took a parked row does not take the row that its own holder parked", async () => {
+    const { time, mutex } = twoHosts({ takeover: "unchanged" });
+    const { uuid: _, ...parked } = rowOf({ expires: time.now + 500 + HOLD_MS, ttlMs: 500 });
+    await scene.put(parked);
+    expect(await mutex.tryLock()).toBeNull();
+    await time.advance(500);
+    const copy = duplicate();
+    scene.proxy.on("PutItem", copy);
+    await (await mutex.tryLock({ holdAtLeastMs: HOLD_MS }))?.unlock();
+    const before = await scene.row();
+    expect((await copy.deliver()).status).toBe(400);
+    expect(await scene.row()).toEqual(before);
+  });
+});
+
+describe("on a network that fails", () => {
+  test("trap 2: a parking whose reply is lost is a parking", async () => {
+    const released = hear("dynamutex:released");
+    const { time, mutex } = twoHosts();
+    const lock = await mutex.lock({ holdAtLeastMs: HOLD_MS });
+    const lost = scene.proxy.on("UpdateItem", resetAfter());
+    const unlocking = lock.unlock();
+    await lost.done;
+    await time.advanceUntilSettled(unlocking);
+    expect(await scene.row()).toMatchObject({ expires: lock.acquired.getTime() + HOLD_MS });
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1, UpdateItem: 2 });
+    expect(released).toHaveLength(1);
+  });
+
+  test("a parking that did not get there is sent again", async () => {
+    const { time, mutex } = twoHosts();
+    const lock = await mutex.lock({ holdAtLeastMs: HOLD_MS });
+    const lost = scene.proxy.on("UpdateItem", resetBefore());
+    const unlocking = lock.unlock();
+    await lost.done;
+    await time.advanceUntilSettled(unlocking);
+    expect(await scene.row()).toMatchObject({ expires: lock.acquired.getTime() + HOLD_MS });
+  });
+
+  test("a late copy of a parking changes nothing for the next holder", async () => {
+    const { time, mutex, other } = twoHosts();
+    const copy = duplicate();
+    scene.proxy.on("UpdateItem", copy);
+    await (await mutex.lock({ holdAtLeastMs: HOLD_MS })).unlock();
+    await time.advance(HOLD_MS + 1);
+    const next = await other.tryLock();
+    const before = await scene.row();
+    expect((await copy.deliver()).status).toBe(400);
+    expect(await scene.row()).toEqual(before);
+    await next?.unlock();
+    expect((await copy.deliver().catch(() => undefined))?.status).toBeUndefined();
+  });
+
+  test("late copies of the put and of a renewal leave the parked row as it is", async () => {
+    const { mutex } = twoHosts();
+    const put = duplicate();
+    const renewal = duplicate();
+    scene.proxy.on("PutItem", put);
+    scene.proxy.on("UpdateItem", renewal);
+    const lock = await mutex.lock({ holdAtLeastMs: HOLD_MS });
+    await lock.extend();
+    await lock.unlock();
+    const before = await scene.row();
+    for (const copy of [put, renewal]) {
+      expect((await copy.deliver()).status).toBe(400);
+      expect(await scene.row()).toEqual(before);
+    }
+  });
+
+  test("a parking that the network prevents is given up and told, and the lease ends by itself", async () => {
+    const failed = hear("dynamutex:release-failed");
+    const { time, mutex } = twoHosts();
+    const lock = await mutex.lock({ holdAtLeastMs: HOLD_MS });
+    scene.proxy.on("UpdateItem", hang(), { times: 100 });
+    await time.advanceUntilSettled(lock.unlock());
+    expect(failed).toHaveLength(1);
+    expect(await scene.row()).toMatchObject({ uuid: lock.uuid, expires: lock.expires.getTime() });
+  });
+});

@@ -1,0 +1,253 @@
+import { describe, expect, test } from "@jest/globals";
+import type { TryLockOptions } from "../../lib/index.js";
+import { eventually } from "../support/eventually.js";
+import { duplicate, type RecordedRequest, resetAfter, resetBefore } from "../support/fault-proxy.js";
+import { ManualTime } from "../support/manual-time.js";
+import { rowOf, useScene } from "../support/scene.js";
+
+const scene = useScene();
+
+const TTL_MS = 30_000;
+
+function twoHosts() {
+  const time = new ManualTime();
+  const host = (tag: string, aheadMs: number) => scene.host({ tag, clock: time.clock({ aheadMs }), ttlMs: TTL_MS });
+  return { time, mutex: host("a", 0).mutex(scene.name), other: host("b", 0).mutex(scene.name) };
+}
+
+const job = () => "done";
+const RAN = { ran: true, value: "done" };
+
+describe("a job that runs once for each tick", () => {
+  test("is refused at the same tick and at an earlier one, on every host, and runs at a later one", async () => {
+    const { mutex, other } = twoHosts();
+    expect(await mutex.tryRun(job, { once: 100 })).toEqual(RAN);
+    for (const host of [mutex, other]) {
+      for (const once of [100, 99, -100]) {
+        const turn = await host.tryRun(job, { once });
+        expect(turn).toMatchObject({ ran: false, because: "done", row: { tick: 100, uuid: undefined } });
+        expect(await host.tryLock({ once })).toBeNull();
+      }
+    }
+    expect(await other.tryRun(job, { once: 101 })).toEqual(RAN);
+    expect(await mutex.tryRun(job, { once: 101 })).toMatchObject({ ran: false, because: "done", row: { tick: 101 } });
+  });
+
+  test("a date is its milliseconds, and a tick may be anything from -(2^53 - 1) to 2^53 - 1", async () => {
+    const { mutex } = twoHosts();
+    const ticks = [Number.MIN_SAFE_INTEGER, -1, -0, 1, new Date(1_000), new Date("2026-11-20T12:00Z"), 2 ** 53 - 1];
+    for (const once of ticks) {
+      const lock = await mutex.tryLock({ once });
+      expect(lock?.tick).toBe(Number(once) + 0);
+      await lock?.unlock();
+      expect(await mutex.tryRun(job, { once })).toMatchObject({ ran: false, because: "done" });
+    }
+    expect(await mutex.tryRun(job, { once: 0 })).toMatchObject({ ran: false, because: "done", row: { tick: 2 ** 53 - 1 } });
+  });
+
+  test("while it runs, its own tick is done and a later one is held", async () => {
+    const { mutex, other } = twoHosts();
+    await using lock = await mutex.tryLock({ once: 7 });
+    expect(await other.tryRun(job, { once: 7 })).toMatchObject({ ran: false, because: "done", row: { uuid: lock?.uuid } });
+    expect(await other.tryRun(job, { once: 8 })).toMatchObject({ ran: false, because: "held", row: { uuid: lock?.uuid } });
+    expect(await other.tryRun(job)).toMatchObject({ ran: false, because: "held" });
+    expect(await mutex.tryRun(job, { once: 8 })).toMatchObject({ ran: false, because: "held", row: { tick: 7 } });
+  });
+
+  test("a tick whose holder died is not run again, and the next one is, when the lease is over", async () => {
+    const { time, other } = twoHosts();
+    await scene.put(rowOf({ expires: time.now + TTL_MS, ttlMs: TTL_MS, tick: 7 }));
+    expect(await other.tryRun(job, { once: 8 })).toMatchObject({ ran: false, because: "held" });
+    await time.advance(TTL_MS + 1);
+    expect(await other.tryRun(job, { once: 7 })).toMatchObject({ ran: false, because: "done" });
+    expect(await other.tryRun(job, { once: 8 })).toEqual(RAN);
+  });
+
+  test("a tick whose job threw is not run again", async () => {
+    const { mutex, other } = twoHosts();
+    const failure = new Error("the job's own");
+    await expect(
+      mutex.tryRun(
+        () => {
+          throw failure;
+        },
+        { once: 7 },
+      ),
+    ).rejects.toBe(failure);
+    expect(await other.tryRun(job, { once: 7 })).toMatchObject({ ran: false, because: "done" });
+  });
+
+  test("a row with a tick is kept at its release, and nothing ever purges it", async () => {
+    const { time, mutex } = twoHosts();
+    await using lock = await mutex.tryLock({ once: 7 });
+    expect(await scene.row()).toMatchObject({ uuid: lock?.uuid, tick: 7 });
+    expect(await scene.row()).not.toHaveProperty("purge");
+    await lock?.extend();
+    await time.advance(TTL_MS / 2);
+    await eventually(() => scene.proxy.count("UpdateItem") === 3);
+    expect(await scene.row()).not.toHaveProperty("purge");
+    await lock?.unlock();
+    expect(await scene.row()).toMatchObject({ expires: 0, tick: 7 });
+    expect(await scene.row()).not.toHaveProperty("purge");
+    expect(await scene.row()).not.toHaveProperty("uuid");
+  });
+
+  test("plain use of the same name, kept or held for a while, leaves the tick in place and gives it no purge date", async () => {
+    const { time, mutex, other } = twoHosts();
+    await mutex.tryRun(job, { once: 7 });
+    const lock = await other.lock();
+    expect(await scene.row()).toMatchObject({ uuid: lock.uuid, tick: 7 });
+    expect(await scene.row()).not.toHaveProperty("purge");
+    await lock.extend();
+    expect(await scene.row()).not.toHaveProperty("purge");
+    await lock.unlock();
+    expect(await scene.row()).toMatchObject({ expires: 0, tick: 7 });
+    await (await mutex.lock({ holdAtLeastMs: 5_000 })).unlock();
+    expect(await scene.row()).toMatchObject({ expires: time.now + 5_000, tick: 7 });
+    expect(await scene.row()).not.toHaveProperty("purge");
+    await time.advance(5_001);
+    expect(await other.tryRun(job, { once: 7 })).toMatchObject({ ran: false, because: "done" });
+    expect(await other.tryRun(job, { once: 8 })).toEqual(RAN);
+  });
+
+  test("a plain lock that was released the moment before a tick takes its row as any other", async () => {
+    const { mutex, other } = twoHosts();
+    await (await mutex.lock()).unlock();
+    await scene.put({ ...rowOf({ expires: 0 }), fence: 41 });
+    expect(await other.tryRun(job, { once: 7 })).toEqual(RAN);
+    expect(await scene.row()).toMatchObject({ fence: 41, tick: 7 });
+  });
+
+  test("a process that saw the row before it had a tick learns of it", async () => {
+    const { mutex, other } = twoHosts();
+    const { uuid: _, ...free } = rowOf({ expires: 0, fence: 41 });
+    await scene.put(free);
+    await (await mutex.lock()).unlock();
+    await scene.put({ ...free, tick: 9 });
+    const lock = await mutex.lock();
+    expect(await scene.row()).toMatchObject({ uuid: lock.uuid, fence: 41, tick: 9 });
+    expect(await other.tryLock()).toBeNull();
+    await scene.put({ ...free, tick: 9 });
+    await (await other.lock()).unlock();
+    expect(await scene.row()).toMatchObject({ fence: 41, tick: 9 });
+    await expect(lock.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+  });
+
+  test("both at once: held for a while, and done for the tick", async () => {
+    const { time, mutex, other } = twoHosts();
+    expect(await mutex.tryRun(job, { once: 7, holdAtLeastMs: 5_000 })).toEqual(RAN);
+    expect(await other.tryRun(job, { once: 7 })).toMatchObject({ because: "done" });
+    expect(await other.tryRun(job, { once: 8 })).toMatchObject({ because: "held", row: { uuid: undefined } });
+    await time.advance(5_001);
+    expect(await other.tryRun(job, { once: 8 })).toEqual(RAN);
+  });
+
+  test("one that waits for its turn in the same process goes on with the lease, and has no tick", async () => {
+    const { mutex } = twoHosts();
+    const first = await mutex.tryLock({ once: 7 });
+    const second = mutex.lock();
+    await first?.unlock();
+    const lock = await second;
+    expect([lock.uuid, lock.tick]).toEqual([first?.uuid, undefined]);
+    await lock.unlock();
+    expect(await scene.row()).toMatchObject({ expires: 0, tick: 7 });
+  });
+});
+
+describe("what a tick costs", () => {
+  test("one write to take it and one to release it; one that is refused is one write", async () => {
+    const { mutex, other } = twoHosts();
+    await mutex.tryRun(job, { once: 7 });
+    expect(scene.proxy.counts()).toEqual({ UpdateItem: 2 });
+    expect(scene.proxy.units()).toEqual({ read: 0, write: 2 });
+    scene.proxy.reset();
+    await other.tryRun(job, { once: 7 });
+    expect(scene.proxy.counts()).toEqual({ UpdateItem: 1 });
+    expect(scene.proxy.units()).toEqual({ read: 0, write: 1 });
+  });
+
+  test("a process that does not know the table's time reads the row first, once", async () => {
+    const mutex = scene.host().mutex(scene.name);
+    expect(await mutex.tryRun(job, { once: 7 })).toEqual(RAN);
+    expect(scene.proxy.requests.map(({ operation }) => operation)).toEqual(["GetItem", "UpdateItem", "UpdateItem"]);
+    expect(await mutex.tryRun(job, { once: 8 })).toEqual(RAN);
+    expect(scene.proxy.counts()).toEqual({ GetItem: 1, UpdateItem: 4 });
+  });
+});
+
+describe("on a network that fails", () => {
+  test("trap 1: a tick whose reply is lost is granted, by the row's own uuid", async () => {
+    const { time, mutex } = twoHosts();
+    const lost = scene.proxy.on("UpdateItem", resetAfter());
+    const running = mutex.tryRun((lock) => lock.tick, { once: 7 });
+    await lost.done;
+    await time.advanceUntilSettled(running);
+    expect(await running).toEqual({ ran: true, value: 7 });
+    expect(await mutex.tryRun(job, { once: 7 })).toMatchObject({ because: "done" });
+  });
+
+  test("a copy of a take that arrives after the release is refused by its own tick", async () => {
+    const { mutex } = twoHosts();
+    const copy = duplicate();
+    scene.proxy.on("UpdateItem", copy);
+    await mutex.tryRun(job, { once: 7 });
+    const before = await scene.row();
+    expect((await copy.deliver()).status).toBe(400);
+    expect(await scene.row()).toEqual(before);
+  });
+
+  test("where nobody can know whether the tick was taken for this call, it fails and does not say done", async () => {
+    const { time, mutex, other } = twoHosts();
+    const quick = scene.host({ tag: "c", clock: time.clock(), ttlMs: 1_000 }).mutex(scene.name);
+    // Applied, and then no reply for as long as its lease lasts; the next claim of the call meets its own tick.
+    let first: string | undefined;
+    const isOfFirstClaim = ({ client, body }: RecordedRequest): boolean => {
+      const values = body.ExpressionAttributeValues;
+      if (client !== "c" || values?.[":tick"] === undefined) return false;
+      first ??= values[":uuid"]?.S;
+      return values[":uuid"]?.S === first;
+    };
+    scene.proxy.on(isOfFirstClaim, resetAfter());
+    scene.proxy.on(isOfFirstClaim, resetBefore(), { times: 1_000 });
+    const running = quick.tryRun(job, { once: 7 });
+    await time.advanceUntilSettled(running);
+    await expect(running).rejects.toMatchObject({ code: "LOCK_STORE", transient: true });
+    expect(await scene.row()).toMatchObject({ tick: 7 });
+    expect(await other.tryRun(job, { once: 7 })).toMatchObject({ because: "done" });
+    expect(await mutex.tryRun(job, { once: 7 })).toMatchObject({ because: "done" });
+  });
+});
+
+describe("a tick that cannot work", () => {
+  test.each([
+    [{ once: 0.5 }, "once"],
+    [{ once: Number.NaN }, "once"],
+    [{ once: Number.POSITIVE_INFINITY }, "once"],
+    [{ once: 2 ** 53 }, "once"],
+    [{ once: new Date(Number.NaN) }, "once"],
+    [{ once: "2026-11-20" }, "once"],
+    [{ once: null }, "once"],
+    [{ once: 7n }, "once"],
+    [{ everyMs: 999 }, "everyMs"],
+    [{ everyMs: 0 }, "everyMs"],
+    [{ everyMs: -60_000 }, "everyMs"],
+    [{ everyMs: 1_000.5 }, "everyMs"],
+    [{ everyMs: Number.POSITIVE_INFINITY }, "everyMs"],
+    [{ everyMs: "60000" }, "everyMs"],
+    [{ once: 1, everyMs: 60_000 }, "everyMs"],
+  ])("%p is refused before anything is sent", async (options, option) => {
+    const { mutex } = twoHosts();
+    const refused = { code: "LOCK_CONFIG", option };
+    await expect(mutex.tryLock(options as TryLockOptions)).rejects.toMatchObject(refused);
+    await expect(mutex.tryRun(job, options as TryLockOptions)).rejects.toMatchObject(refused);
+    expect(scene.proxy.counts()).toEqual({});
+  });
+
+  test.each(["once", "everyMs"])("%s is refused where a call would wait: it says that it is no option", async (option) => {
+    const { mutex } = twoHosts();
+    const options = { [option]: 60_000 } as object;
+    await expect(mutex.lock(options)).rejects.toMatchObject({ code: "LOCK_CONFIG", option });
+    await expect(mutex.run(job, options)).rejects.toMatchObject({ code: "LOCK_CONFIG", option });
+    expect(scene.proxy.counts()).toEqual({});
+  });
+});
