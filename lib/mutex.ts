@@ -160,7 +160,8 @@ type Tried =
 
 function onceOf({ once, everyMs }: TryLockOptions): Once | undefined {
   if (everyMs !== undefined) return { kind: "period", everyMs };
-  return once === undefined ? undefined : { kind: "tick", tick: Number(once) };
+  // Nothing is added but to -0, which a row would not remember as such.
+  return once === undefined ? undefined : { kind: "tick", tick: Number(once) + 0 };
 }
 
 /** What `LockTable.mutex()` has promised of the locks of this mutex, by what its settings say. */

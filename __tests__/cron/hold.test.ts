@@ -4,6 +4,7 @@ import { hear } from "../support/diagnostics.js";
 import { duplicate, hang, resetAfter, resetBefore } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
 import { rowOf, useScene } from "../support/scene.js";
+import { sleptThrough, timedOut } from "./settled.js";
 
 const scene = useScene();
 
@@ -48,7 +49,11 @@ describe("a lock that is held for a while at least", () => {
       else await mutex[call](() => "a fast job", options);
       await time.advance(HOLD_MS - 1);
       expect(await other.tryLock()).toBeNull();
-      expect(await mutex.tryRun(() => "again")).toMatchObject({ ran: false, because: "held", row: { uuid: undefined } });
+      expect(await mutex.tryRun(() => "again")).toMatchObject({
+        ran: false,
+        because: "held",
+        row: { uuid: undefined },
+      });
       await time.advance(1);
       expect(await mutex.tryLock()).toBeNull();
       await time.advance(1);
@@ -99,7 +104,7 @@ describe("a lock that is held for a while at least", () => {
     await (await mutex.lock({ holdAtLeastMs: HOLD_MS })).unlock();
     const startedAt = time.now;
     const locking = other.lock();
-    await time.advanceUntilSettled(locking);
+    await sleptThrough(time, locking);
     expect(time.now - startedAt).toBe(HOLD_MS + 1);
     await (await locking).unlock();
   });
@@ -169,7 +174,7 @@ describe("in one process", () => {
     const startedAt = time.now;
     const second = mutex.lock();
     await first.unlock();
-    await time.advanceUntilSettled(second);
+    await sleptThrough(time, second);
     expect(time.now - startedAt).toBe(HOLD_MS + 1);
     expect((await second).uuid).not.toBe(first.uuid);
     await (await second).unlock();
@@ -193,7 +198,7 @@ describe("without a clock to trust", () => {
     await (await mutex.lock({ holdAtLeastMs: HOLD_MS })).unlock();
     const startedAt = time.now;
     const locking = other.lock();
-    await time.advanceUntilSettled(locking);
+    await sleptThrough(time, locking);
     expect(time.now - startedAt).toBe(HOLD_MS);
     await (await locking).unlock();
     expect(await scene.row()).toBeUndefined();
@@ -260,7 +265,7 @@ describe("on a network that fails", () => {
     const lost = scene.proxy.on("UpdateItem", resetAfter());
     const unlocking = lock.unlock();
     await lost.done;
-    await time.advanceUntilSettled(unlocking);
+    await sleptThrough(time, unlocking);
     expect(await scene.row()).toMatchObject({ expires: lock.acquired.getTime() + HOLD_MS });
     expect(scene.proxy.counts()).toEqual({ PutItem: 1, UpdateItem: 2 });
     expect(released).toHaveLength(1);
@@ -272,7 +277,7 @@ describe("on a network that fails", () => {
     const lost = scene.proxy.on("UpdateItem", resetBefore());
     const unlocking = lock.unlock();
     await lost.done;
-    await time.advanceUntilSettled(unlocking);
+    await sleptThrough(time, unlocking);
     expect(await scene.row()).toMatchObject({ expires: lock.acquired.getTime() + HOLD_MS });
   });
 
@@ -311,7 +316,7 @@ describe("on a network that fails", () => {
     const { time, mutex } = twoHosts();
     const lock = await mutex.lock({ holdAtLeastMs: HOLD_MS });
     scene.proxy.on("UpdateItem", hang(), { times: 100 });
-    await time.advanceUntilSettled(lock.unlock());
+    await timedOut(time, lock.unlock());
     expect(failed).toHaveLength(1);
     expect(await scene.row()).toMatchObject({ uuid: lock.uuid, expires: lock.expires.getTime() });
   });

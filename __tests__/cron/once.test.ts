@@ -4,6 +4,7 @@ import { eventually } from "../support/eventually.js";
 import { duplicate, type RecordedRequest, resetAfter, resetBefore } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
 import { rowOf, useScene } from "../support/scene.js";
+import { sleptThrough } from "./settled.js";
 
 const scene = useScene();
 
@@ -42,14 +43,26 @@ describe("a job that runs once for each tick", () => {
       await lock?.unlock();
       expect(await mutex.tryRun(job, { once })).toMatchObject({ ran: false, because: "done" });
     }
-    expect(await mutex.tryRun(job, { once: 0 })).toMatchObject({ ran: false, because: "done", row: { tick: 2 ** 53 - 1 } });
+    expect(await mutex.tryRun(job, { once: 0 })).toMatchObject({
+      ran: false,
+      because: "done",
+      row: { tick: 2 ** 53 - 1 },
+    });
   });
 
   test("while it runs, its own tick is done and a later one is held", async () => {
     const { mutex, other } = twoHosts();
     await using lock = await mutex.tryLock({ once: 7 });
-    expect(await other.tryRun(job, { once: 7 })).toMatchObject({ ran: false, because: "done", row: { uuid: lock?.uuid } });
-    expect(await other.tryRun(job, { once: 8 })).toMatchObject({ ran: false, because: "held", row: { uuid: lock?.uuid } });
+    expect(await other.tryRun(job, { once: 7 })).toMatchObject({
+      ran: false,
+      because: "done",
+      row: { uuid: lock?.uuid },
+    });
+    expect(await other.tryRun(job, { once: 8 })).toMatchObject({
+      ran: false,
+      because: "held",
+      row: { uuid: lock?.uuid },
+    });
     expect(await other.tryRun(job)).toMatchObject({ ran: false, because: "held" });
     expect(await mutex.tryRun(job, { once: 8 })).toMatchObject({ ran: false, because: "held", row: { tick: 7 } });
   });
@@ -181,7 +194,7 @@ describe("on a network that fails", () => {
     const lost = scene.proxy.on("UpdateItem", resetAfter());
     const running = mutex.tryRun((lock) => lock.tick, { once: 7 });
     await lost.done;
-    await time.advanceUntilSettled(running);
+    await sleptThrough(time, running);
     expect(await running).toEqual({ ran: true, value: 7 });
     expect(await mutex.tryRun(job, { once: 7 })).toMatchObject({ because: "done" });
   });
@@ -210,7 +223,7 @@ describe("on a network that fails", () => {
     scene.proxy.on(isOfFirstClaim, resetAfter());
     scene.proxy.on(isOfFirstClaim, resetBefore(), { times: 1_000 });
     const running = quick.tryRun(job, { once: 7 });
-    await time.advanceUntilSettled(running);
+    await sleptThrough(time, running);
     await expect(running).rejects.toMatchObject({ code: "LOCK_STORE", transient: true });
     expect(await scene.row()).toMatchObject({ tick: 7 });
     expect(await other.tryRun(job, { once: 7 })).toMatchObject({ because: "done" });
@@ -243,11 +256,14 @@ describe("a tick that cannot work", () => {
     expect(scene.proxy.counts()).toEqual({});
   });
 
-  test.each(["once", "everyMs"])("%s is refused where a call would wait: it says that it is no option", async (option) => {
-    const { mutex } = twoHosts();
-    const options = { [option]: 60_000 } as object;
-    await expect(mutex.lock(options)).rejects.toMatchObject({ code: "LOCK_CONFIG", option });
-    await expect(mutex.run(job, options)).rejects.toMatchObject({ code: "LOCK_CONFIG", option });
-    expect(scene.proxy.counts()).toEqual({});
-  });
+  test.each(["once", "everyMs"])(
+    "%s is refused where a call would wait: it says that it is no option",
+    async (option) => {
+      const { mutex } = twoHosts();
+      const options = { [option]: 60_000 } as object;
+      await expect(mutex.lock(options)).rejects.toMatchObject({ code: "LOCK_CONFIG", option });
+      await expect(mutex.run(job, options)).rejects.toMatchObject({ code: "LOCK_CONFIG", option });
+      expect(scene.proxy.counts()).toEqual({});
+    },
+  );
 });
