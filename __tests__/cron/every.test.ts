@@ -1,0 +1,129 @@
+import { describe, expect, test } from "@jest/globals";
+import { ManualTime } from "../support/manual-time.js";
+import { useScene } from "../support/scene.js";
+import { sleptThrough } from "./settled.js";
+
+const scene = useScene();
+
+const MINUTE = 60_000;
+const HOUR = 3_600_000;
+
+/** A host whose clock may be off by so much, in a time that begins with a period. */
+function oneHost({ maxSkewMs = 0, aheadMs = 0 } = {}) {
+  const time = new ManualTime();
+  const locks = scene.host({ clock: time.clock({ maxSkewMs, aheadMs }) });
+  const mutex = locks.mutex(scene.name);
+  const ask = (everyMs = MINUTE) => mutex.tryRun(({ tick }) => tick, { everyMs });
+  return { time, locks, mutex, ask, begin: time.now };
+}
+
+const DONE = { ran: false, because: "done" };
+
+describe("a job that runs once in each period of the table's clock", () => {
+  test("runs at the first asking, whenever that is, and again in the next period", async () => {
+    const { time, ask, begin } = oneHost();
+    await time.advance(20_000);
+    expect(await ask()).toEqual({ ran: true, value: begin });
+    expect(await ask()).toMatchObject({ ...DONE, row: { tick: begin } });
+    await time.advance(39_999);
+    expect(await ask()).toMatchObject(DONE);
+    await time.advance(1);
+    expect(await ask()).toEqual({ ran: true, value: begin + MINUTE });
+    await time.advance(10 * MINUTE + 1);
+    expect(await ask()).toEqual({ ran: true, value: begin + 11 * MINUTE });
+    expect(time.sleeps).toEqual([]);
+  });
+
+  test("a host that is killed while it runs has had the period", async () => {
+    const { mutex, ask } = oneHost();
+    await mutex.tryLock({ everyMs: MINUTE });
+    const { ask: askElsewhere } = oneHost();
+    expect(await askElsewhere()).toMatchObject(DONE);
+    expect(await ask()).toMatchObject({ ran: false, because: "held" });
+  });
+
+  test("the length of the period may change from one program to the next", async () => {
+    const { time, ask, begin } = oneHost();
+    await time.advance(10 * MINUTE);
+    expect(await ask(MINUTE)).toEqual({ ran: true, value: begin + 10 * MINUTE });
+    expect(await ask(HOUR)).toMatchObject(DONE);
+    await time.advance(50 * MINUTE);
+    expect(await ask(HOUR)).toEqual({ ran: true, value: begin + HOUR });
+    expect(await ask(MINUTE)).toMatchObject(DONE);
+    await time.advance(MINUTE);
+    expect(await ask(MINUTE)).toEqual({ ran: true, value: begin + HOUR + MINUTE });
+  });
+});
+
+describe("a clock that is not certain", () => {
+  test("asks at once where all its doubt lies within one period", async () => {
+    const { time, ask, begin } = oneHost({ maxSkewMs: 300, aheadMs: 250 });
+    await time.advance(MINUTE / 2);
+    expect(await ask()).toEqual({ ran: true, value: begin });
+    expect(time.sleeps).toEqual([]);
+  });
+
+  test.each([
+    ["just after the beginning of a period", MINUTE + 100, 200],
+    ["just before it", MINUTE - 100, 400],
+    ["at it", MINUTE, 300],
+  ])("asked %s, waits until the period has certainly begun, and asks for that one", async (_when, at, waitedMs) => {
+    const { time, ask, begin } = oneHost({ maxSkewMs: 300 });
+    await time.advance(at);
+    const asking = ask();
+    await sleptThrough(time, asking);
+    expect(await asking).toEqual({ ran: true, value: begin + MINUTE });
+    expect(time.sleeps).toEqual([waitedMs]);
+    expect(time.now).toBe(begin + MINUTE + 300);
+  });
+
+  test("two hosts that doubt on either side of a beginning run the new period once, and the old one not at all", async () => {
+    const early = oneHost({ maxSkewMs: 300, aheadMs: 290 });
+    const late = oneHost({ maxSkewMs: 300, aheadMs: -290 });
+    const turns: unknown[] = [];
+    for (const { time, ask } of [early, late]) {
+      await time.advance(MINUTE + 5);
+      const asking = ask();
+      await sleptThrough(time, asking);
+      turns.push(await asking);
+    }
+    expect(turns).toMatchObject([{ ran: true, value: early.begin + MINUTE }, DONE]);
+  });
+
+  test("a clock whose doubt is as long as the period asks for the one that has certainly begun", async () => {
+    const { time, ask, begin } = oneHost({ maxSkewMs: 600 });
+    await time.advance(10_700);
+    expect(await ask(1_000)).toEqual({ ran: true, value: begin + 10_000 });
+    expect(time.sleeps).toEqual([]);
+  });
+
+  test("nobody waits for longer than 5 s", async () => {
+    const { time, ask, begin } = oneHost({ maxSkewMs: MINUTE });
+    await time.advance(HOUR);
+    expect(await ask(HOUR)).toEqual({ ran: true, value: begin });
+    await time.advance(MINUTE - 5_000);
+    const asking = ask(HOUR);
+    await sleptThrough(time, asking);
+    expect(await asking).toEqual({ ran: true, value: begin + HOUR });
+    expect(time.sleeps).toEqual([5_000]);
+  });
+
+  test("closing the table ends the waiting", async () => {
+    const { time, locks, ask } = oneHost({ maxSkewMs: 300 });
+    await time.advance(MINUTE);
+    const asking = ask();
+    asking.catch(() => undefined);
+    await time.nextSleep();
+    await locks.close();
+    await expect(asking).rejects.toMatchObject({ code: "LOCK_CLOSED" });
+    expect(await scene.row()).toBeUndefined();
+  });
+
+  test("a clock that still knows nothing once the table has answered is an error, and nothing is written", async () => {
+    const time = new ManualTime();
+    const locks = scene.host({ clock: { ...time.clock(), wall: () => undefined } });
+    const asking = locks.mutex(scene.name).tryRun(() => 1, { everyMs: MINUTE });
+    await expect(asking).rejects.toMatchObject({ code: "LOCK_STORE", message: expect.stringContaining("time") });
+    expect(scene.proxy.counts()).toEqual({ GetItem: 1 });
+  });
+});

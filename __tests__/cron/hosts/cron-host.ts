@@ -1,0 +1,74 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { timers } from "../../../lib/clock.js";
+import { tableClockOn } from "../../../lib/dynamodb/table-clock.js";
+import { LockTable, type TryLockOptions } from "../../../lib/index.js";
+import { hostConfig, report } from "../../support/host-process.js";
+import { now } from "../../support/monotonic.js";
+
+export interface CronHostConfig {
+  readonly tableName: string;
+  readonly ttlMs: number;
+  /** By how much the clock of the host is ahead of the others'. */
+  readonly aheadMs: number;
+  /** How fast time goes for the library, as against the real one. */
+  readonly speed: number;
+  /** Real milliseconds. */
+  readonly jobMs: number;
+  readonly pauseMs: number;
+  /** What it asks for, one after the other; the last one again and again, if so. */
+  readonly asks: readonly TryLockOptions[];
+  readonly endless: boolean;
+  /** Every so many-th job throws. */
+  readonly throwsEvery?: number;
+}
+
+/** What happened to one of its asks. Times are on the stopwatch that all processes share. */
+export interface CronMessage {
+  readonly kind: "asking" | "began" | "ended" | "answered";
+  readonly ask: number;
+  readonly at: number;
+  readonly tick?: number | undefined;
+  readonly because?: "ran" | "threw" | "held" | "done" | "failed";
+  readonly remembered?: number | undefined;
+  readonly [other: string]: unknown;
+}
+
+const config = hostConfig<CronHostConfig>();
+const { speed, aheadMs, asks } = config;
+const tell = (kind: CronMessage["kind"], ask: number, more: Partial<CronMessage> = {}): void =>
+  report({ kind, ask, at: now(), ...more } satisfies CronMessage);
+
+const startedAt = Date.now();
+const clock = tableClockOn({
+  time: {
+    monotonic: () => performance.now() * speed,
+    wall: () => startedAt + Math.floor(performance.now() * speed) + aheadMs,
+  },
+  sleep: (ms, signal) => timers.sleep(ms / speed, signal),
+  alarm: (ms, ring) => timers.alarm(ms / speed, ring),
+});
+
+const locks = new LockTable({ tableName: config.tableName, ttlMs: config.ttlMs, clock });
+const mutex = locks.mutex("job");
+let jobs = 0;
+
+for (let ask = 0; config.endless || ask < asks.length; ask++) {
+  const options = asks[Math.min(ask, asks.length - 1)];
+  let threw = false;
+  tell("asking", ask);
+  try {
+    const turn = await mutex.tryRun(async ({ tick }) => {
+      tell("began", ask, { tick });
+      await sleep(config.jobMs);
+      tell("ended", ask, { tick });
+      jobs += 1;
+      threw = config.throwsEvery !== undefined && jobs % config.throwsEvery === 0;
+      if (threw) throw new Error("the job has failed");
+    }, options);
+    tell("answered", ask, turn.ran ? { because: "ran" } : { because: turn.because, remembered: turn.row?.tick });
+  } catch (error) {
+    tell("answered", ask, { because: threw ? "threw" : "failed", error: String(error) });
+  }
+  await sleep(config.pauseMs * (0.5 + Math.random()));
+}
+await locks.close();
