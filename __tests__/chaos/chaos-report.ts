@@ -73,6 +73,7 @@ export function tableOf(report: ChaosReport): string {
     ["hosts cut off from the table", mischief.hostCutOff],
     ["steps of a host's wrong clock", mischief.clockStepped],
     ["engine killed (SIGKILL) and started again", mischief.engineKilled],
+    ["seconds without an engine", Math.round(mischief.engineDownMs / 1_000)],
     ["late writes met", report.lateWrites],
     ["violations", report.violations.length],
   ];

@@ -11,6 +11,8 @@ export interface MischiefCounts {
   hostSuspended: number;
   hostCutOff: number;
   engineKilled: number;
+  /** How long there was no engine, all in all. */
+  engineDownMs: number;
 }
 
 interface Scene {
@@ -75,7 +77,9 @@ export async function makeMischief(scene: Scene, counts: MischiefCounts, enough:
     }),
     every("engine", engineEveryMs, async () => {
       counts.engineKilled += 1;
+      const killedAt = performance.now();
       await engine.killAndRestart();
+      counts.engineDownMs += performance.now() - killedAt;
     }),
   ]);
 }
