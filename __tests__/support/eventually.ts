@@ -3,11 +3,21 @@ import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 /** Beyond this, what is awaited does not come: a bound for a broken test, not a measure of anything. */
 const GIVE_UP_MS = 30_000;
 
+/** For loops that wait for a condition: `check` throws when that takes too long. */
+export function startPatience(condition: () => boolean): { check(): void } {
+  const startedAt = performance.now();
+  return {
+    check: () => {
+      if (performance.now() - startedAt > GIVE_UP_MS) throw new Error(`it never came true that ${condition}`);
+    },
+  };
+}
+
 /** Resolves once the condition holds, for what happens in this process and tells nobody. */
 export async function eventually(condition: () => boolean): Promise<void> {
-  const startedAt = performance.now();
+  const patience = startPatience(condition);
   while (!condition()) {
-    if (performance.now() - startedAt > GIVE_UP_MS) throw new Error(`it never came true that ${condition}`);
+    patience.check();
     await sleep(1);
   }
 }

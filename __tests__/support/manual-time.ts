@@ -1,5 +1,6 @@
 import type { Clock } from "../../lib/clock.js";
-import { eventually, turn } from "./eventually.js";
+import { tableClockOn } from "../../lib/dynamodb/table-clock.js";
+import { eventually, startPatience, turn } from "./eventually.js";
 
 interface Timer {
   readonly dueAt: number;
@@ -54,6 +55,16 @@ export class ManualTime {
     };
   }
 
+  /** The table's clock as one host learns it, whose own is ahead by so much. The table's replies must show this time. */
+  tableClock({ aheadMs = 0 }: Pick<ManualClockOptions, "aheadMs"> = {}): Clock {
+    const { sleep, alarm } = this.clock();
+    const time = { monotonic: () => this.#elapsed, wall: () => this.now + aheadMs };
+    return tableClockOn({ time, sleep, alarm });
+  }
+
+  /** What a `Date` header shows of this time: whole seconds, truncated. */
+  readonly dateHeader = (): string => new Date(this.now).toUTCString();
+
   /** Lets time pass. What falls due happens at its moment, and whatever it sets in motion in this process first. */
   async advance(ms: number): Promise<void> {
     await turn();
@@ -86,7 +97,9 @@ export class ManualTime {
   }
 
   async #goOn(condition: () => boolean, next: () => Timer | undefined): Promise<void> {
+    const patience = startPatience(condition);
     while (!condition()) {
+      patience.check();
       await eventually(() => condition() || next() !== undefined);
       const timer = next();
       if (!condition() && timer !== undefined) await this.advance(Math.max(0, timer.dueAt - this.#elapsed));

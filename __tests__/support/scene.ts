@@ -8,7 +8,7 @@ import {
 import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
 import { afterEach, beforeAll, beforeEach } from "@jest/globals";
 import { LockTable, type LockTableOptions } from "../../lib/index.js";
-import { turn } from "./eventually.js";
+import { startPatience, turn } from "./eventually.js";
 import { type FaultProxy, type RecordedRequest, startFaultProxy } from "./fault-proxy.js";
 import type { ManualTime } from "./manual-time.js";
 import { createTestTable, testClient, testEndpoint } from "./table.js";
@@ -76,7 +76,9 @@ export class Scene {
    * the next, unless the network is silent.
    */
   async play(time: ManualTime, until: () => boolean, stepMs = 25): Promise<void> {
+    const patience = startPatience(until);
     while (!until()) {
+      patience.check();
       await time.advance(stepMs);
       await this.quiet();
     }
