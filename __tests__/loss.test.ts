@@ -208,6 +208,24 @@ describe("trap 11: the lease is counted from the request, not from the reply", (
     await lock.unlock();
   });
 
+  test("also when the clock was set back while the reply was on its way: a watcher needs no clock", async () => {
+    const time = new ManualTime();
+    let stepped = 0;
+    const wall = () => ({ earliest: time.now + stepped, latest: time.now + stepped });
+    const held = scene.proxy.hold("PutItem", { at: "reply" });
+    const locking = scene
+      .host({ clock: { ...time.clock(), wall } })
+      .mutex(scene.name)
+      .lock();
+    await held.arrived;
+    await time.advance(2_500);
+    stepped = -3_600_000;
+    held.release();
+    const lock = await locking;
+    expect(lock.remainingMs).toBe(LEASE_MS - 2_500);
+    await lock.unlock();
+  });
+
   test("a lock whose deadline has passed when its reply arrives is never handed out", async () => {
     const time = new ManualTime();
     const acquired: string[] = [];

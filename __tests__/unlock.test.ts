@@ -283,6 +283,17 @@ describe("close", () => {
     expect(await scene.row()).toMatchObject({ uuid: "somebody-else" });
   });
 
+  test("tells the sections that run, by their signal", async () => {
+    const locks = scene.host();
+    const lock = await locks.mutex(scene.name).lock();
+    const { signal } = lock;
+    const telling = new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+    await locks.close();
+    await telling;
+    expect([lock.held, signal.reason.code]).toEqual([false, "LOCK_CLOSED"]);
+    expect(await scene.row()).toBeUndefined();
+  });
+
   test("twice is once, and a lock that was released by it can be unlocked", async () => {
     const locks = scene.host();
     const lock = await locks.mutex(scene.name).lock();
