@@ -1,0 +1,190 @@
+import type { Stamped } from "../../lib/store.js";
+import type { Coverage } from "./coverage.js";
+import type { Process } from "./machine.js";
+import type { MemoryTable, Operation } from "./memory-store.js";
+import type { Arrival } from "./network.js";
+import type { SimLock } from "./protocol.js";
+import type { Scheduler } from "./scheduler.js";
+
+/** What must hold at every step. Named after what is promised. */
+export type Invariant =
+  | "one holder"
+  | "tokens grow from lock to lock"
+  | "the row stands while it is held"
+  | "expires never moves back"
+  | "an ended uuid stays ended"
+  | "a loss is told in time"
+  | "a release tells the truth"
+  | "a free lock is obtained"
+  | "a lock is not lost without a cause"
+  | "a call ends as documented"
+  | "every promise settles"
+  | "no timer is left"
+  | "a wait leaves nothing behind";
+
+export class Violation extends Error {
+  override readonly name = "Violation";
+  readonly invariant: Invariant;
+
+  constructor(invariant: Invariant, detail: string) {
+    super(`${invariant}: ${detail}`);
+    this.invariant = invariant;
+  }
+}
+
+/** A lock that its program holds, from when it gets it to when it gives it back. */
+export interface Holding {
+  readonly name: string;
+  readonly uuid: string;
+  readonly lock: SimLock;
+  readonly process: Process;
+  /** Whether the signal has told its program of a loss. Asking the lock would make it look, and so change the world. */
+  told: boolean;
+  /** Whether its machine stood still or its clock was set in the meantime: then a timer may rightly be late. */
+  disturbed: boolean;
+  /** Whether it was taken when the faults were over: then nothing can take it away. */
+  readonly calm: boolean;
+}
+
+/** How long after its end on the table's clock a loss may still be untold: the timer's own lag, and none of the margin. */
+const TOLD_WITHIN_MS = 3;
+
+/** Watches the whole world, and throws a {@link Violation} at the first step that breaks a promise. */
+export class Judge {
+  readonly #scheduler: Scheduler;
+  readonly #table: MemoryTable;
+  readonly #coverage: Coverage;
+  readonly #epoch: number;
+  readonly #holdings = new Set<Holding>();
+  /** The latest stamp that was ever sent under a uuid. */
+  readonly #stamps = new Map<string, number>();
+  /** The last fencing token that was handed out for a name. */
+  readonly #tokens = new Map<string, bigint>();
+  /** Those that some section held. */
+  readonly #known = new Set<string>();
+  readonly #ended = new Set<string>();
+  /** Those whose row was there, and then was not. */
+  readonly #gone = new Set<string>();
+  readonly #revived = new Set<string>();
+
+  constructor(scheduler: Scheduler, table: MemoryTable, coverage: Coverage, epoch: number) {
+    this.#scheduler = scheduler;
+    this.#table = table;
+    this.#coverage = coverage;
+    this.#epoch = epoch;
+  }
+
+  get holdings(): ReadonlySet<Holding> {
+    return this.#holdings;
+  }
+
+  /** Uuids whose row a late copy made or brought back. */
+  get revived(): ReadonlySet<string> {
+    return this.#revived;
+  }
+
+  isHeld(name: string): boolean {
+    for (const holding of this.#holdings) if (holding.name === name) return true;
+    return false;
+  }
+
+  took(holding: Holding): void {
+    this.#holdings.add(holding);
+    if (this.#known.has(holding.uuid)) this.#coverage.count("sections that got the lease of another");
+    this.#known.add(holding.uuid);
+    const { fencingToken } = holding.lock;
+    if (fencingToken !== undefined) this.#drew(holding.name, fencingToken);
+    if (this.#ended.has(holding.uuid))
+      throw new Violation("an ended uuid stays ended", `${holding.uuid} is held again`);
+  }
+
+  #drew(name: string, token: bigint): void {
+    const last = this.#tokens.get(name);
+    if (last !== undefined && token <= last)
+      throw new Violation("tokens grow from lock to lock", `${last}, then ${token}`);
+    this.#tokens.set(name, token);
+    this.#coverage.count("fencing tokens");
+  }
+
+  /** From here on its program no longer counts on it. */
+  gaveBack(holding: Holding): void {
+    this.#holdings.delete(holding);
+  }
+
+  sent(operation: Operation): void {
+    if (operation.kind === "read" || operation.kind === "want") return;
+    // From its release on, a uuid is nobody's: no section runs on it, and no write extends it.
+    if (operation.kind === "release") {
+      this.#ended.add(operation.uuid);
+      for (const { uuid } of this.#holdings) {
+        if (uuid === operation.uuid)
+          throw new Violation("an ended uuid stays ended", `${uuid} is released while it is held`);
+      }
+      return;
+    }
+    const { uuid, expires } = stampOf(operation);
+    if (this.#ended.has(uuid))
+      throw new Violation("an ended uuid stays ended", `a ${operation.kind} is sent for ${uuid}`);
+    this.#stamps.set(uuid, Math.max(expires, this.#stamps.get(uuid) ?? 0));
+  }
+
+  arrived({ operation, before, after, duplicate }: Arrival): void {
+    if (after === before) return;
+    if (before?.uuid !== undefined && before.uuid !== after?.uuid) this.#gone.add(before.uuid);
+    if (after?.uuid === undefined) return;
+    const { uuid } = after;
+    if (before?.uuid === uuid && after.expires < before.expires) {
+      const detail = `${operation.kind} of ${uuid} from ${before.expires} to ${after.expires}`;
+      throw new Violation("expires never moves back", detail);
+    }
+    if (duplicate && operation.kind === "take") this.#revived.add(uuid);
+    if (!this.#gone.has(uuid)) return;
+    this.#revived.add(uuid);
+    if (before?.uuid !== uuid) this.#coverage.count("rows that a late copy brought back");
+    if (after.expires > (this.#stamps.get(uuid) ?? 0)) {
+      throw new Violation("an ended uuid stays ended", `${uuid} lasts until ${after.expires}`);
+    }
+  }
+
+  /** Looks at the world between two steps. */
+  readonly observe = (): void => {
+    for (const holding of this.#holdings) {
+      if (holding.process.crashed) this.#holdings.delete(holding);
+      else if (!holding.process.asleep && !holding.told) this.#check(holding);
+    }
+  };
+
+  #check(holding: Holding): void {
+    const { name, uuid, lock } = holding;
+    const row = this.#table.rows.get(name);
+    for (const other of this.#holdings) {
+      if (other !== holding && other.name === name && !other.process.crashed && other.lock.held && lock.held) {
+        throw new Violation("one holder", `${uuid} and ${other.uuid} both hold ${name}`);
+      }
+    }
+    // A look at `held` makes a lock that is over say so, and changes the world: only where something is odd.
+    if (row?.uuid !== uuid && lock.held) {
+      const there = row === undefined ? "there is none" : `it is ${row.uuid}'s`;
+      throw new Violation("the row stands while it is held", `${uuid} holds ${name}, but its row: ${there}`);
+    }
+    const over = this.#epoch + this.#scheduler.now - lock.expires.getTime();
+    if (over > TOLD_WITHIN_MS && !holding.told && !holding.disturbed) {
+      throw new Violation("a loss is told in time", `${uuid} was over ${over} ms ago`);
+    }
+  }
+}
+
+/** What a write of a holder puts on the row. */
+function stampOf(operation: Exclude<Operation, { kind: "read" | "want" | "release" }>): Stamped {
+  switch (operation.kind) {
+    case "take":
+      return operation.claim;
+    case "restamp":
+    case "reissue":
+      return operation.to;
+    case "renew":
+      return operation;
+    default:
+      return operation satisfies never;
+  }
+}

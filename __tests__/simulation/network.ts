@@ -1,0 +1,293 @@
+import type { Clock } from "../../lib/clock.js";
+import { LockStoreError } from "../../lib/errors.js";
+import type { Row, Store } from "../../lib/store.js";
+import { type Random, seededRandom } from "../support/seeded-random.js";
+import type { Process } from "./machine.js";
+import type { MemoryTable, Operation, Outcome } from "./memory-store.js";
+import type { Scheduler } from "./scheduler.js";
+
+/** What the network between hosts and table does to messages while faults last. Shares are in per cent. */
+export interface NetworkPlan {
+  /** The longest that a message usually takes, in ms. */
+  readonly delayMs: number;
+  /** The share of messages that take up to `slowMs`, so that they overtake one another. */
+  readonly slow: number;
+  readonly slowMs: number;
+  readonly requestLoss: number;
+  readonly replyLoss: number;
+  /** The share of requests that arrive a second time, up to `lateMs` later. */
+  readonly duplicates: number;
+  readonly lateMs: number;
+  readonly throttling: number;
+  /** The share of eventually consistent reads that are up to a second old. */
+  readonly stale: number;
+  /** Whether the client sends a request again by itself when its connection breaks, as the SDK does. */
+  readonly clientRetries: boolean;
+  readonly outages: readonly Outage[];
+}
+
+/** For a while the table answers nobody: connections are refused, or hang, or every answer is an error. */
+export interface Outage {
+  readonly atMs: number;
+  readonly forMs: number;
+  readonly how: "refuse" | "hang" | "error";
+}
+
+/** What became of one copy of a request. */
+export interface Arrival {
+  readonly operation: Operation;
+  readonly outcome: Outcome;
+  readonly before: Row | undefined;
+  readonly after: Row | undefined;
+  /** Whether its sender will hear of it, as far as the network is concerned. */
+  readonly answered: boolean;
+  readonly duplicate: boolean;
+}
+
+export interface NetworkEvents {
+  sent(operation: Operation): void;
+  arrived(arrival: Arrival): void;
+  count(what: string): void;
+}
+
+/** The longest that a message takes when nothing is wrong. */
+const CALM_DELAY_MS = 8;
+
+const CLIENT_ATTEMPTS = 3;
+
+type Answer = { readonly outcome: Outcome } | { readonly error: LockStoreError; readonly again: boolean };
+
+/** The network, and the front door of the table behind it. */
+export class Network {
+  readonly #scheduler: Scheduler;
+  readonly #table: MemoryTable;
+  readonly #events: NetworkEvents;
+  readonly #plan: NetworkPlan;
+  readonly #options: { readonly epoch: number; readonly seed: number; readonly calmAt: number };
+  /** What the rows were, for reads that are not consistent. */
+  readonly #past = new Map<string, { readonly at: number; readonly row: Row | undefined }[]>();
+  #messages = 0;
+
+  constructor(
+    scheduler: Scheduler,
+    table: MemoryTable,
+    events: NetworkEvents,
+    plan: NetworkPlan,
+    options: { readonly epoch: number; readonly seed: number; readonly calmAt: number },
+  ) {
+    this.#scheduler = scheduler;
+    this.#table = table;
+    this.#events = events;
+    this.#plan = plan;
+    this.#options = options;
+  }
+
+  /** How many copies of requests are on their way to the table. */
+  get underWay(): number {
+    return this.#messages;
+  }
+
+  /** What a process uses as its store. */
+  client(owner: string, process: Process, clock: Pick<Clock, "listen">): Store {
+    let requests = 0;
+    const send = async <Expected extends Outcome>(operation: Operation, signal: AbortSignal): Promise<Expected> => {
+      requests += 1;
+      const random = seededRandom(this.#options.seed, "network", owner, requests);
+      return (await this.#exchange({ process, clock, operation, signal, random })) as Expected;
+    };
+    return {
+      admit: () => undefined,
+      take: (claim, terms, signal) => send({ kind: "take", name: claim.name, claim, terms }, signal),
+      read: async (name, { consistent }, signal) => {
+        const { row } = await send<Extract<Outcome, { kind: "read" }>>({ kind: "read", name, consistent }, signal);
+        return row;
+      },
+      renew: (renewal, signal) => send({ kind: "renew", ...renewal }, signal),
+      restamp: (name, from, to, signal) => send({ kind: "restamp", name, from, to }, signal),
+      reissue: (reissue, signal) => send({ kind: "reissue", ...reissue }, signal),
+      release: (name, uuid, { kept, parked }, signal) => send({ kind: "release", name, uuid, kept, parked }, signal),
+      want: (name, uuid, until, signal) => send({ kind: "want", name, uuid, until }, signal),
+      close: () => undefined,
+    };
+  }
+
+  /** One request as its sender sees it: an outcome, an error, or the end of its patience. */
+  #exchange(request: Request): Promise<Outcome> {
+    const { process, operation, signal, random } = request;
+    return new Promise((resolve, reject) => {
+      let open = true;
+      const close = (): boolean => {
+        const was = open;
+        open = false;
+        signal.removeEventListener("abort", onAbort);
+        return was;
+      };
+      const onAbort = (): void => {
+        if (close()) reject(new LockStoreError("aborted", { transient: true, answered: false, cause: signal.reason }));
+      };
+      if (signal.aborted) {
+        onAbort();
+        return;
+      }
+      signal.addEventListener("abort", onAbort, { once: true });
+      const attempt = (number: number): void => {
+        if (number === 1) this.#events.sent(operation);
+        this.#send(request, (answer) => {
+          if (!open) return;
+          if ("outcome" in answer) {
+            close();
+            const { outcome } = answer;
+            resolve(outcome.kind === "refused" ? { ...outcome, retried: number > 1 } : outcome);
+          } else if (answer.again && this.#plan.clientRetries && number < CLIENT_ATTEMPTS) {
+            this.#events.count("requests that the client sent again");
+            process.after(random() * 100 * number, () => {
+              if (open) attempt(number + 1);
+            });
+          } else {
+            close();
+            reject(answer.error);
+          }
+        });
+      };
+      attempt(1);
+    });
+  }
+
+  /** One copy on its way there and back. */
+  #send({ process, clock, operation, random }: Request, hear: (answer: Answer) => void): void {
+    const heard = clock.listen?.();
+    const plan = this.#now();
+    const back = (ms: number, answer: Answer, date?: string): void => {
+      this.#scheduler.wakeAt(this.#arrivalAfter(ms), () =>
+        process.deliver(() => {
+          if (date !== undefined) heard?.(date);
+          hear(answer);
+        }),
+      );
+    };
+    const outage = this.#outage();
+    if (outage?.how === "refuse") {
+      back(random() * 5, lost("connection refused", true));
+      return;
+    }
+    const [thereMs, backMs] = [delay(plan, random), delay(plan, random)];
+    const fate = { request: random() * 100, reply: random() * 100, throttled: random() * 100, again: random() * 100 };
+    const breaks = random() < 0.5;
+    const lateMs = random() * plan.lateMs;
+    // A connection that breaks tells so at once; one that hangs says nothing for ever.
+    const vanish = (ms: number): void => {
+      if (breaks) back(ms, lost("connection reset", true));
+    };
+    if (outage?.how === "hang" || fate.request < plan.requestLoss) {
+      this.#events.count("requests lost");
+      vanish(thereMs);
+      return;
+    }
+    const stale =
+      !(operation.kind === "read" && !operation.consistent) || random() * 100 >= plan.stale ? 0 : random() * 1_000;
+    if (fate.again < plan.duplicates) {
+      this.#arrive(operation, this.#arrivalAfter(thereMs + lateMs), { duplicate: true, answered: false, stale });
+    }
+    const at = this.#arrivalAfter(thereMs);
+    const isLost = fate.reply < plan.replyLoss;
+    if (outage?.how === "error" || fate.throttled < plan.throttling) {
+      this.#events.count(outage === undefined ? "requests throttled" : "requests failed by an outage");
+      this.#scheduler.at(at, () => {
+        const error = new LockStoreError("throttled", { transient: true });
+        back(backMs, { error, again: false }, this.#date());
+      });
+      return;
+    }
+    this.#arrive(operation, at, { duplicate: false, answered: !isLost, stale }, (outcome) => {
+      if (isLost) vanish(backMs);
+      else back(backMs, { outcome }, this.#date());
+    });
+    if (isLost) this.#events.count("replies lost");
+  }
+
+  #arrive(
+    operation: Operation,
+    at: number,
+    copy: { readonly duplicate: boolean; readonly answered: boolean; readonly stale: number },
+    reply?: (outcome: Outcome) => void,
+  ): void {
+    this.#messages += 1;
+    this.#scheduler.at(at, () => {
+      this.#messages -= 1;
+      const before = this.#table.rows.get(operation.name);
+      let outcome = this.#table.apply(operation);
+      const after = this.#table.rows.get(operation.name);
+      if (after !== before) this.#remember(operation.name, before);
+      if (copy.stale > 0 && outcome.kind === "read") {
+        outcome = { kind: "read", row: this.#asOf(operation.name, this.#scheduler.now - copy.stale, outcome.row) };
+      }
+      this.#events.arrived({ operation, outcome, before, after, ...copy });
+      reply?.(outcome);
+    });
+  }
+
+  /** No message outlasts the faults, or they would never be over. */
+  #arrivalAfter(ms: number): number {
+    const { now } = this.#scheduler;
+    return Math.min(now + ms, Math.max(this.#options.calmAt, now + CALM_DELAY_MS));
+  }
+
+  #remember(name: string, row: Row | undefined): void {
+    const past = this.#past.get(name) ?? [];
+    past.push({ at: this.#scheduler.now, row });
+    if (past.length > 20) past.shift();
+    this.#past.set(name, past);
+  }
+
+  /** The row as it was then: what the first change since then replaced. */
+  #asOf(name: string, time: number, current: Row | undefined): Row | undefined {
+    const change = this.#past.get(name)?.find(({ at }) => at > time);
+    if (change === undefined) return current;
+    this.#events.count("stale reads");
+    return change.row;
+  }
+
+  #now(): Omit<NetworkPlan, "outages" | "clientRetries"> {
+    return this.#scheduler.now < this.#options.calmAt ? this.#plan : CALM;
+  }
+
+  #outage(): Outage | undefined {
+    const { now } = this.#scheduler;
+    if (now >= this.#options.calmAt) return undefined;
+    return this.#plan.outages.find(({ atMs, forMs }) => now >= atMs && now < atMs + forMs);
+  }
+
+  /** The Date header: whole seconds, truncated. */
+  #date(): string {
+    return new Date(this.#options.epoch + this.#scheduler.now).toUTCString();
+  }
+}
+
+interface Request {
+  readonly process: Process;
+  readonly clock: Pick<Clock, "listen">;
+  readonly operation: Operation;
+  readonly signal: AbortSignal;
+  readonly random: Random;
+}
+
+const CALM: Omit<NetworkPlan, "outages" | "clientRetries"> = {
+  delayMs: CALM_DELAY_MS,
+  slow: 0,
+  slowMs: 0,
+  requestLoss: 0,
+  replyLoss: 0,
+  duplicates: 0,
+  lateMs: 0,
+  throttling: 0,
+  stale: 0,
+};
+
+function delay({ delayMs, slow, slowMs }: Pick<NetworkPlan, "delayMs" | "slow" | "slowMs">, random: Random): number {
+  const [which, howLong] = [random() * 100, random()];
+  return 0.5 + howLong * (which < slow ? slowMs : delayMs);
+}
+
+function lost(message: string, again: boolean): Answer {
+  return { error: new LockStoreError(message, { transient: true, answered: false }), again };
+}

@@ -1,0 +1,135 @@
+import fc from "fast-check";
+import type { MachinePlan } from "./machine.js";
+import type { NetworkPlan, Outage } from "./network.js";
+
+/** One use of a lock. */
+export interface Step {
+  readonly kind: "lock" | "tryLock" | "run";
+  /** Which of the locks. */
+  readonly name: number;
+  /** How long before it starts. */
+  readonly pauseMs: number;
+  readonly holdMs: number;
+  /** Infinity waits for ever. */
+  readonly waitMs: number;
+  /** When the caller gives up, if it does. */
+  readonly abortAfterMs: number | undefined;
+  /** Whether the section goes on although its lock is lost. */
+  readonly careless: boolean;
+  /** Whether the section throws at its end. */
+  readonly throws: boolean;
+}
+
+/** What happens to a machine. */
+export type Mishap =
+  | { readonly kind: "crash"; readonly atMs: number; readonly forMs: number; readonly restarts: boolean }
+  | { readonly kind: "freeze" | "suspend"; readonly atMs: number; readonly forMs: number }
+  | { readonly kind: "step"; readonly atMs: number; readonly byMs: number };
+
+export interface HostPlan {
+  readonly machine: MachinePlan;
+  readonly ttlMs: number;
+  readonly takeover: "expired" | "unchanged";
+  readonly maxHoldMs: number;
+  readonly fencing: boolean;
+  /** Programs that run beside each other in the host's process. */
+  readonly programs: readonly (readonly Step[])[];
+  readonly mishaps: readonly Mishap[];
+}
+
+/** A whole run, but for the protocol under test. Nothing else decides what happens. */
+export interface Schedule {
+  /** Of the dice that the world throws. */
+  readonly seed: number;
+  readonly clock: "table" | "system";
+  /** When the faults stop. */
+  readonly calmAtMs: number;
+  readonly hosts: readonly HostPlan[];
+  readonly network: NetworkPlan;
+}
+
+/** By how much hosts' clocks may be wrong where they are trusted. */
+export const MAX_SKEW_MS = 1_000;
+
+const HOUR_MS = 3_600_000;
+
+const calmAtMs = fc.integer({ min: 2_000, max: 15_000 });
+const momentMs = fc.integer({ min: 0, max: 12_000 });
+const ppm = fc.integer({ min: -500, max: 500 });
+
+const step: fc.Arbitrary<Step> = fc.record({
+  kind: fc.constantFrom("lock" as const, "lock" as const, "run" as const, "tryLock" as const),
+  name: fc.constantFrom(0, 0, 0, 1),
+  pauseMs: fc.integer({ min: 0, max: 1_500 }),
+  holdMs: fc.oneof(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 0, max: 4_000 })),
+  waitMs: fc.oneof(
+    { weight: 2, arbitrary: fc.constant(Number.POSITIVE_INFINITY) },
+    { weight: 1, arbitrary: fc.integer({ min: 0, max: 3_000 }) },
+  ),
+  abortAfterMs: fc.oneof(
+    { weight: 2, arbitrary: fc.constant(undefined) },
+    { weight: 1, arbitrary: fc.integer({ min: 0, max: 1_500 }) },
+    // While the first write is under way.
+    { weight: 1, arbitrary: fc.integer({ min: 0, max: 30 }) },
+  ),
+  careless: fc.boolean(),
+  throws: fc.boolean(),
+});
+
+/** Mostly shorter than a lease, or somewhat longer. */
+const pauseLength = fc.oneof(fc.integer({ min: 1, max: 600 }), fc.integer({ min: 1, max: 6_000 }));
+
+const mishap: fc.Arbitrary<Mishap> = fc.oneof(
+  fc.record({ kind: fc.constant("crash" as const), atMs: momentMs, forMs: pauseLength, restarts: fc.boolean() }),
+  fc.record({ kind: fc.constant("freeze" as const), atMs: momentMs, forMs: pauseLength }),
+  fc.record({ kind: fc.constant("suspend" as const), atMs: momentMs, forMs: pauseLength }),
+  fc.record({
+    kind: fc.constant("step" as const),
+    atMs: momentMs,
+    byMs: fc.oneof(fc.integer({ min: -2_000, max: 2_000 }), fc.constantFrom(-HOUR_MS, HOUR_MS)),
+  }),
+);
+
+const host: fc.Arbitrary<HostPlan> = fc.record({
+  machine: fc.record({
+    aheadMs: fc.oneof(fc.integer({ min: -900, max: 900 }), fc.constantFrom(0, -HOUR_MS, HOUR_MS, -5_000, 5_000)),
+    monotonicPpm: ppm,
+    wallPpm: ppm,
+  }),
+  ttlMs: fc.constantFrom(400, 1_000, 1_000, 2_500),
+  takeover: fc.constantFrom("expired" as const, "expired" as const, "unchanged" as const),
+  maxHoldMs: fc.constantFrom(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, 3_000),
+  fencing: fc.constantFrom(false, false, true),
+  programs: fc.array(fc.array(step, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 2 }),
+  mishaps: fc.array(mishap, { maxLength: 3 }),
+});
+
+const outage: fc.Arbitrary<Outage> = fc.record({
+  atMs: momentMs,
+  forMs: pauseLength,
+  how: fc.constantFrom("refuse" as const, "hang" as const, "error" as const),
+});
+
+const share = (most: number) => fc.oneof(fc.constant(0), fc.integer({ min: 0, max: most }));
+
+const network: fc.Arbitrary<NetworkPlan> = fc.record({
+  delayMs: fc.integer({ min: 2, max: 60 }),
+  slow: share(20),
+  slowMs: fc.integer({ min: 100, max: 3_000 }),
+  requestLoss: share(25),
+  replyLoss: share(30),
+  duplicates: share(40),
+  lateMs: fc.integer({ min: 10, max: 5_000 }),
+  throttling: share(25),
+  stale: share(50),
+  clientRetries: fc.boolean(),
+  outages: fc.array(outage, { maxLength: 2 }),
+});
+
+export const schedules: fc.Arbitrary<Schedule> = fc.record({
+  seed: fc.noShrink(fc.nat(0x7fffffff)),
+  clock: fc.constantFrom("table" as const, "table" as const, "table" as const, "system" as const),
+  calmAtMs,
+  hosts: fc.array(host, { minLength: 1, maxLength: 4 }),
+  network,
+});

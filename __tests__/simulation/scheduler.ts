@@ -1,0 +1,119 @@
+interface Entry {
+  readonly time: number;
+  readonly order: number;
+  /** Whether it may wake code that awaits: then everything that follows runs before the next entry. */
+  readonly wakes: boolean;
+  act: (() => void) | undefined;
+}
+
+/** Virtual time: a heap of what is to happen, and nothing happens at any other moment. */
+export class Scheduler {
+  readonly #heap: Entry[] = [];
+  #now = 0;
+  #order = 0;
+  #steps = 0;
+
+  /** Milliseconds since the world began, on the table's clock, which is the true one. */
+  get now(): number {
+    return this.#now;
+  }
+
+  /** How many entries have happened. */
+  get steps(): number {
+    return this.#steps;
+  }
+
+  /** Something that no host sees happen. Entries of one moment happen in the order in which they were made. */
+  at(time: number, act: () => void): () => void {
+    return this.#add(time, act, false);
+  }
+
+  /** Something that code of a host may be waiting for. */
+  wakeAt(time: number, act: () => void): () => void {
+    return this.#add(time, act, true);
+  }
+
+  /**
+   * Lets things happen until `until()` holds or time is up; `observe` sees the world after each.
+   * @returns whether `until()` held.
+   */
+  async run(limit: number, until: () => boolean, observe: () => void): Promise<boolean> {
+    await drained();
+    for (;;) {
+      if (until()) return true;
+      const next = this.#take(limit);
+      if (next === undefined) {
+        this.#now = Math.max(this.#now, limit);
+        return until();
+      }
+      this.#now = Math.max(this.#now, next.time);
+      this.#steps += 1;
+      const { act } = next;
+      next.act = undefined;
+      act?.();
+      if (next.wakes) await drained();
+      observe();
+    }
+  }
+
+  #add(time: number, act: () => void, wakes: boolean): () => void {
+    this.#order += 1;
+    const entry: Entry = { time: Math.max(time, this.#now), order: this.#order, wakes, act };
+    push(this.#heap, entry);
+    return () => {
+      entry.act = undefined;
+    };
+  }
+
+  #take(limit: number): Entry | undefined {
+    for (;;) {
+      const first = this.#heap[0];
+      if (first === undefined || first.time > limit) return undefined;
+      pop(this.#heap);
+      // Cancelled ones are skipped here: taking them out of the middle would cost more.
+      if (first.act !== undefined) return first;
+    }
+  }
+}
+
+/**
+ * All promise reactions that can run, have run: Node comes to its immediates only when there are none left. The
+ * protocol has no other way to go on, because it sleeps on its clock alone.
+ */
+function drained(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve));
+}
+
+function isBefore(one: Entry, other: Entry): boolean {
+  return one.time < other.time || (one.time === other.time && one.order < other.order);
+}
+
+function push(heap: Entry[], entry: Entry): void {
+  let index = heap.length;
+  heap.push(entry);
+  while (index > 0) {
+    const above = (index - 1) >> 1;
+    const parent = heap[above] as Entry;
+    if (!isBefore(entry, parent)) break;
+    heap[index] = parent;
+    index = above;
+  }
+  heap[index] = entry;
+}
+
+function pop(heap: Entry[]): void {
+  const last = heap.pop();
+  if (last === undefined || heap.length === 0) return;
+  let index = 0;
+  for (;;) {
+    let below = 2 * index + 1;
+    if (below >= heap.length) break;
+    const right = below + 1;
+    if (right < heap.length && isBefore(heap[right] as Entry, heap[below] as Entry)) below = right;
+    const child = heap[below] as Entry;
+    if (!isBefore(child, last)) break;
+    heap[index] = child;
+    index = below;
+  }
+  heap[index] = last;
+}

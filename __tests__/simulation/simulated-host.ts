@@ -1,0 +1,194 @@
+import { seededRandom } from "../support/seeded-random.js";
+import { clockOf } from "./clocks.js";
+import type { Coverage } from "./coverage.js";
+import { type Judge, Violation } from "./invariants.js";
+import { Machine, type Process } from "./machine.js";
+import type { Network } from "./network.js";
+import { play, type Stage } from "./program.js";
+import type { Protocol, SimHost } from "./protocol.js";
+import { type HostPlan, MAX_SKEW_MS, type Mishap, type Step } from "./schedule.js";
+import type { Scheduler } from "./scheduler.js";
+
+/** How long a request that the faults swallowed may still be waited for. */
+export const HUNG_MS = 3_000;
+
+/** What hosts share. */
+export interface Surroundings {
+  readonly scheduler: Scheduler;
+  readonly network: Network;
+  readonly judge: Judge;
+  readonly coverage: Coverage;
+  readonly protocol: Protocol;
+  readonly clock: "table" | "system";
+  readonly epoch: number;
+  readonly seed: number;
+  readonly calmAt: number;
+  readonly tell: (what: string) => void;
+  readonly fail: (error: unknown) => void;
+  readonly wants: (name: string) => () => void;
+}
+
+/** One life of a host's process, with the library in it. */
+export interface Life {
+  readonly owner: string;
+  readonly process: Process;
+  readonly host: SimHost;
+}
+
+interface Program {
+  readonly steps: readonly Step[];
+  next: number;
+  done: boolean;
+}
+
+/** A machine with a process that runs programs, and what happens to both. */
+export class SimulatedHost {
+  readonly #world: Surroundings;
+  readonly #plan: HostPlan;
+  readonly #index: number;
+  readonly #machine: Machine;
+  readonly #programs: readonly Program[];
+  #lives = 0;
+  #life: Life | undefined;
+  /** How far the wall clock has been set, which has a limit where hosts' clocks are trusted. */
+  #ahead: number;
+
+  constructor(world: Surroundings, index: number, plan: HostPlan) {
+    this.#world = world;
+    this.#index = index;
+    this.#plan = plan;
+    this.#ahead = this.#allowed(plan.machine.aheadMs);
+    this.#machine = new Machine(
+      world.scheduler,
+      { ...plan.machine, aheadMs: this.#ahead },
+      { epoch: world.epoch, seed: world.seed + index },
+    );
+    this.#programs = plan.programs.map((steps) => ({ steps, next: 0, done: false }));
+    for (const mishap of plan.mishaps) {
+      world.scheduler.wakeAt(Math.min(mishap.atMs, world.calmAt), () => this.#suffer(mishap));
+    }
+    this.start();
+  }
+
+  /** The process that runs, if one does. */
+  get life(): Life | undefined {
+    return this.#life;
+  }
+
+  /** Whether all programs have come to their end, or died. */
+  get done(): boolean {
+    return this.#programs.every(({ done }) => done);
+  }
+
+  start(): void {
+    const { network, clock: kind, protocol, seed } = this.#world;
+    this.#lives += 1;
+    const owner = `${"ABCDEFGH"[this.#index]}${this.#lives}`;
+    const process = this.#machine.start();
+    const clock = clockOf(kind, process);
+    let uuids = 0;
+    const host = protocol({
+      store: network.client(owner, process, clock),
+      clock,
+      owner,
+      random: seededRandom(seed, "protocol", owner),
+      uuid: () => {
+        uuids += 1;
+        return `${owner}-${uuids}`;
+      },
+    });
+    const life = { owner, process, host };
+    this.#life = life;
+    for (const program of this.#programs) void this.#run(program, this.#stage(life));
+  }
+
+  async #run(program: Program, stage: Stage): Promise<void> {
+    try {
+      for (;;) {
+        const step = program.steps[program.next];
+        if (step === undefined) break;
+        program.next += 1;
+        await play(stage, step);
+      }
+    } catch (error) {
+      this.#world.fail(error);
+    }
+    program.done = true;
+  }
+
+  #stage({ process, host }: Life): Stage {
+    const { judge, coverage, scheduler, calmAt, wants } = this.#world;
+    const { ttlMs, takeover, maxHoldMs, fencing } = this.#plan;
+    const nameOf = (name: number): string => `lock-${name}`;
+    return {
+      process,
+      judge,
+      coverage,
+      nameOf,
+      mutex: (name) => host.mutex(nameOf(name), { ttlMs, takeover, maxHoldMs, fencing }),
+      calm: () => scheduler.now >= calmAt + HUNG_MS,
+      wants: (name) => {
+        const end = wants(name);
+        process.onCrash(end);
+        return end;
+      },
+    };
+  }
+
+  #suffer(mishap: Mishap): void {
+    const { scheduler, calmAt, coverage, tell } = this.#world;
+    tell(`${"ABCDEFGH"[this.#index]} ${JSON.stringify(mishap)}`);
+    coverage.count(`mishaps: ${mishap.kind}`);
+    const left = Math.max(0, calmAt - scheduler.now);
+    switch (mishap.kind) {
+      case "crash":
+        this.#crash();
+        if (mishap.restarts) scheduler.wakeAt(scheduler.now + Math.min(mishap.forMs, left), () => this.#restart());
+        else for (const program of this.#programs) program.done = true;
+        break;
+      case "step":
+        this.#disturb();
+        this.#stepWall(mishap.byMs);
+        break;
+      case "freeze":
+      case "suspend":
+        this.#disturb();
+        this.#machine.sleep(Math.min(mishap.forMs, left), mishap.kind);
+        break;
+      default:
+        mishap satisfies never;
+    }
+  }
+
+  #crash(): void {
+    this.#machine.crash();
+    this.#life = undefined;
+  }
+
+  #restart(): void {
+    if (this.#life === undefined && !this.done) this.start();
+  }
+
+  #stepWall(byMs: number): void {
+    const ahead = this.#allowed(this.#ahead + byMs);
+    this.#machine.stepWall(ahead - this.#ahead);
+    this.#ahead = ahead;
+  }
+
+  /** A clock that is trusted is right within the stated skew, drift included. */
+  #allowed(aheadMs: number): number {
+    const most = this.#world.clock === "system" ? MAX_SKEW_MS * 0.8 : Number.POSITIVE_INFINITY;
+    return Math.min(most, Math.max(-most, aheadMs));
+  }
+
+  #disturb(): void {
+    for (const holding of this.#world.judge.holdings) {
+      if (holding.process === this.#life?.process) holding.disturbed = true;
+    }
+  }
+}
+
+/** Fails unless the process has nothing left to do. */
+export function checkIdle({ process }: Life): void {
+  if (process.timers > 0) throw new Violation("no timer is left", `${process.timers} timers are set`);
+}

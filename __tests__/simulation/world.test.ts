@@ -1,0 +1,170 @@
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import { explore, parseStart } from "./explore.js";
+import { Violation } from "./invariants.js";
+import { dynamutex, type Protocol, type SimLock, type SimMutex } from "./protocol.js";
+import { type Schedule, type Step, schedules } from "./schedule.js";
+import { simulate } from "./world.js";
+
+const step: Step = {
+  kind: "lock",
+  name: 0,
+  pauseMs: 10,
+  holdMs: 200,
+  waitMs: Number.POSITIVE_INFINITY,
+  abortAfterMs: undefined,
+  careless: false,
+  throws: false,
+};
+
+const host = {
+  machine: { aheadMs: 0, monotonicPpm: 0, wallPpm: 0 },
+  ttlMs: 1_000,
+  takeover: "expired" as const,
+  maxHoldMs: Number.POSITIVE_INFINITY,
+  fencing: false,
+  programs: [[step]],
+  mishaps: [],
+};
+
+const quiet: Schedule = {
+  seed: 1,
+  clock: "table",
+  calmAtMs: 2_000,
+  hosts: [host, host],
+  network: {
+    delayMs: 5,
+    slow: 0,
+    slowMs: 0,
+    requestLoss: 0,
+    replyLoss: 0,
+    duplicates: 0,
+    lateMs: 0,
+    throttling: 0,
+    stale: 0,
+    clientRetries: false,
+    outages: [],
+  },
+};
+
+/** A protocol that is wrong: what it changes of a lock that nobody ever wrote down. */
+function wrong(change: (lock: SimLock) => Partial<SimMutex>): Protocol {
+  return ({ uuid, clock, store }) => ({
+    close: () => Promise.resolve(),
+    mutex: (name) => {
+      const lock: SimLock = {
+        uuid: uuid(),
+        expires: new Date(clock.guess() + 10_000),
+        held: true,
+        signal: new AbortController().signal,
+        unlock: async () => void (await store.release(name, lock.uuid, { kept: false }, new AbortController().signal)),
+      };
+      const mutex: SimMutex = {
+        lock: () => Promise.resolve(lock),
+        tryLock: () => Promise.resolve(lock),
+        run: (section) => section(lock),
+      };
+      return { ...mutex, ...change(lock) };
+    },
+  });
+}
+
+async function violationOf(protocol: Protocol, schedule: Schedule = quiet): Promise<string> {
+  const error: unknown = await simulate(schedule, protocol).catch((reason: unknown) => reason);
+  if (!(error instanceof Violation)) throw new Error(`not a violation: ${error}`);
+  return error.invariant;
+}
+
+describe("the simulated world", () => {
+  it("does the same again for the same schedule, and something else for another seed", async () => {
+    const [schedule] = fc.sample(schedules, { numRuns: 1, seed: 42 });
+    if (schedule === undefined) throw new Error("no schedule");
+    const first = await simulate(schedule, dynamutex);
+    const second = await simulate(schedule, dynamutex);
+    const other = await simulate({ ...schedule, seed: schedule.seed + 1 }, dynamutex);
+    expect(second.digest).toBe(first.digest);
+    expect(second.coverage.toString()).toBe(first.coverage.toString());
+    expect(other.digest).not.toBe(first.digest);
+  });
+
+  it("has no complaint about a protocol that is right", async () => {
+    const { coverage } = await simulate(quiet, dynamutex);
+    expect(coverage.of("locks taken")).toBe(2);
+  });
+
+  it("sees a holder that has no row", async () => {
+    expect(await violationOf(wrong(() => ({})))).toBe("the row stands while it is held");
+  });
+
+  it("sees two that hold", async () => {
+    const greedy: Protocol = (surroundings) => ({
+      close: () => Promise.resolve(),
+      mutex: (name) => ({
+        ...wrong(() => ({}))(surroundings).mutex(name, {}),
+        lock: async () => {
+          const lock = await wrong(() => ({}))(surroundings)
+            .mutex(name, {})
+            .lock({});
+          const claim = { name, uuid: lock.uuid, expires: 0, ttlMs: 1_000, owner: "", acquired: 0, data: undefined };
+          const terms = { earliest: Number.MAX_SAFE_INTEGER, kept: false };
+          await surroundings.store.take(claim, terms, new AbortController().signal);
+          return lock;
+        },
+      }),
+    });
+    const violation = await violationOf(greedy);
+    expect(["one holder", "the row stands while it is held"]).toContain(violation);
+  });
+
+  it("sees a call that never settles", async () => {
+    const schedule = { ...quiet, hosts: [{ ...host, programs: [[{ ...step, kind: "tryLock" as const }]] }] };
+    expect(
+      await violationOf(
+        wrong(() => ({ tryLock: () => new Promise(() => undefined) })),
+        schedule,
+      ),
+    ).toBe("every promise settles");
+  });
+
+  it("sees a free lock that nobody obtains", async () => {
+    expect(await violationOf(wrong(() => ({ lock: () => new Promise(() => undefined) })))).toBe(
+      "a free lock is obtained",
+    );
+  });
+
+  it("sees a call that ends as it should not", async () => {
+    expect(await violationOf(wrong(() => ({ lock: () => Promise.reject(new TypeError("oops")) })))).toBe(
+      "a call ends as documented",
+    );
+  });
+
+  it("sees a timer that is left", async () => {
+    const forgetful: Protocol = (surroundings) => {
+      const right = dynamutex(surroundings);
+      return {
+        ...right,
+        mutex: (name, options) => {
+          surroundings.clock.alarm(3_600_000, () => undefined);
+          return right.mutex(name, options);
+        },
+      };
+    };
+    expect(await violationOf(forgetful)).toBe("no timer is left");
+  });
+
+  it("reduces a failing schedule, and tells how to replay it", async () => {
+    const failing = wrong(() => ({}));
+    const failure = await explore(failing, { seed: 7 }, 50).catch((error: Error) => error);
+    if (!(failure instanceof Error)) throw new Error("nothing was found");
+    const [, replay] = /SIM_SEED=(\S+)/.exec(failure.message) ?? [];
+    expect(failure.message).toContain('"hosts":[{');
+    const again = await explore(failing, parseStart(replay ?? ""), 1).catch((error: Error) => error);
+    expect((again as Error).message.split("\n")[3]).toBe(failure.message.split("\n")[3]);
+  });
+
+  it("refuses a seed that is none", () => {
+    expect(parseStart("12")).toEqual({ seed: 12, path: undefined });
+    expect(parseStart("12/3:4")).toEqual({ seed: 12, path: "3:4" });
+    expect(() => parseStart("x")).toThrow(RangeError);
+  });
+});

@@ -1,0 +1,258 @@
+import { Coverage } from "./coverage.js";
+import { Judge, Violation } from "./invariants.js";
+import { MemoryTable } from "./memory-store.js";
+import { type Arrival, Network } from "./network.js";
+import { countArrival, countDiagnostics } from "./observers.js";
+import type { Protocol } from "./protocol.js";
+import type { Schedule } from "./schedule.js";
+import { Scheduler } from "./scheduler.js";
+import { checkIdle, HUNG_MS, type Life, SimulatedHost, type Surroundings } from "./simulated-host.js";
+
+/** The table's clock at 0 of virtual time. */
+const EPOCH = Date.UTC(2026, 10, 20, 12) + 321;
+
+/** How long after the faults all programs must have ended: far more than their sections and waits add up to. */
+const SETTLE_MS = 300_000;
+
+/** How long background work may go on after the last program: an uncertain put is looked for that long. */
+const BACKGROUND_MS = 15_000;
+
+/** What a free lock may take to be obtained besides the longest ttl: the longest poll, round trips, clocks' rates. */
+const OBTAIN_WITHIN_MS = 1_000;
+
+/** How often the world is looked at when nothing happens in it. */
+const LOOK_EVERY_MS = 1_000;
+
+/** How much of the trace a violation shows. */
+const TRACE_LINES = 200;
+
+export interface Run {
+  readonly coverage: Coverage;
+  readonly steps: number;
+  /** Of everything that happened: equal for equal schedules. */
+  readonly digest: number;
+}
+
+/** Plays one schedule from beginning to end. @throws {@link Violation} */
+export async function simulate(
+  schedule: Schedule,
+  protocol: Protocol,
+  options: { trace?: boolean } = {},
+): Promise<Run> {
+  const world = new World(schedule, protocol, options.trace ?? false);
+  const endDiagnostics = countDiagnostics(world.coverage, (name, message) => world.told(name, message));
+  try {
+    await world.play();
+  } catch (error) {
+    if (error instanceof Error && options.trace) error.message += `\n${world.trace.slice(-TRACE_LINES).join("\n")}`;
+    throw error;
+  } finally {
+    endDiagnostics();
+  }
+  return { coverage: world.coverage, steps: world.scheduler.steps, digest: world.digest };
+}
+
+class World {
+  readonly coverage = new Coverage();
+  readonly scheduler = new Scheduler();
+  readonly trace: string[] = [];
+  digest = 0;
+  readonly #releasesGivenUp = new Set<string>();
+  readonly #schedule: Schedule;
+  readonly #tracing: boolean;
+  readonly #table = new MemoryTable();
+  readonly #judge: Judge;
+  readonly #surroundings: Surroundings;
+  readonly #hosts: SimulatedHost[];
+  readonly #network: Network;
+  /** How many patient calls wait for a lock, and since when nobody holds it although they do. */
+  readonly #wants = new Map<string, number>();
+  readonly #freeSince = new Map<string, number>();
+  #failure: { readonly error: unknown } | undefined;
+
+  constructor(schedule: Schedule, protocol: Protocol, tracing: boolean) {
+    this.#schedule = schedule;
+    this.#tracing = tracing;
+    const { scheduler, coverage } = this;
+    const { seed, calmAtMs: calmAt, clock } = schedule;
+    this.#judge = new Judge(scheduler, this.#table, coverage, EPOCH);
+    this.#network = new Network(
+      scheduler,
+      this.#table,
+      {
+        sent: (operation) => this.#judge.sent(operation),
+        arrived: (arrival) => this.#arrived(arrival),
+        count: (what) => coverage.count(what),
+      },
+      schedule.network,
+      { epoch: EPOCH, seed, calmAt },
+    );
+    this.#surroundings = {
+      scheduler,
+      coverage,
+      protocol,
+      clock,
+      seed,
+      calmAt,
+      network: this.#network,
+      judge: this.#judge,
+      epoch: EPOCH,
+      tell: (what) => this.#tell(what),
+      fail: (error) => {
+        this.#failure ??= { error };
+      },
+      wants: (name) => this.#want(name),
+    };
+    this.#hosts = schedule.hosts.map((plan, index) => new SimulatedHost(this.#surroundings, index, plan));
+  }
+
+  async play(): Promise<void> {
+    const { calmAtMs } = this.#schedule;
+    this.#lookAround();
+    await this.#until(calmAtMs, () => false, "nothing");
+    await this.#until(calmAtMs + SETTLE_MS, () => this.#hosts.every(({ done }) => done), "programs under way");
+    await this.#background();
+    this.#checkLeftovers();
+    await this.#probe();
+    await this.#background();
+    await this.#close();
+  }
+
+  /** Something on a diagnostics channel. */
+  told(name: string, message: object): void {
+    const { cause, ...rest } = message as { readonly cause?: unknown; readonly uuid?: string };
+    if (name === "dynamutex:release-failed" && rest.uuid !== undefined) this.#releasesGivenUp.add(rest.uuid);
+    this.#tell(`${name} ${JSON.stringify(rest)}${cause === undefined ? "" : ` ${cause}`}`);
+  }
+
+  get #lives(): Life[] {
+    return this.#hosts.flatMap(({ life }) => life ?? []);
+  }
+
+  get #longestTtlMs(): number {
+    return Math.max(...this.#schedule.hosts.map(({ ttlMs }) => ttlMs));
+  }
+
+  /** Goes on until `met`, or until the time; the first failure of a program ends it. */
+  async #until(time: number, met: () => boolean, what: string): Promise<void> {
+    const isMet = await this.scheduler.run(time, () => this.#failure !== undefined || met(), this.#observe);
+    if (this.#failure !== undefined) throw this.#failure.error;
+    if (!isMet && what !== "nothing") throw new Violation("every promise settles", `${what} at ${time}`);
+  }
+
+  #lookAround(): void {
+    if (this.#hosts.every(({ done }) => done)) return;
+    this.scheduler.at(this.scheduler.now + LOOK_EVERY_MS, () => this.#lookAround());
+  }
+
+  /** What runs in the background comes to an end by itself, and leaves no timer. */
+  async #background(): Promise<void> {
+    const idle = (): boolean =>
+      this.#network.underWay === 0 && this.#lives.every(({ process }) => process.timers === 0);
+    await this.scheduler.run(this.scheduler.now + BACKGROUND_MS, idle, this.#observe);
+    for (const life of this.#lives) checkIdle(life);
+  }
+
+  /** Every row that is left belongs to somebody who could not remove it, or is over. */
+  #checkLeftovers(): void {
+    const owners = new Set(this.#lives.map(({ owner }) => owner));
+    for (const row of this.#table.rows.values()) {
+      if (row.uuid === undefined) continue;
+      const cause = !owners.has(row.owner)
+        ? "of crashed processes"
+        : this.#judge.revived.has(row.uuid)
+          ? "brought back by late copies"
+          : this.#releasesGivenUp.has(row.uuid)
+            ? "whose release was given up"
+            : row.expires < EPOCH + this.scheduler.now
+              ? "that arrived after they were looked for"
+              : undefined;
+      if (cause === undefined) throw new Violation("a wait leaves nothing behind", `${row.uuid} until ${row.expires}`);
+      this.coverage.count(`rows left at the end ${cause}`);
+    }
+  }
+
+  /** Whatever is left of a lock, a newcomer gets it. */
+  async #probe(): Promise<void> {
+    const steps = [...this.#table.rows.keys()].map((name) => ({
+      kind: "lock" as const,
+      name: Number(name.slice(-1)),
+      pauseMs: 0,
+      holdMs: 0,
+      waitMs: Number.POSITIVE_INFINITY,
+      abortAfterMs: undefined,
+      careless: false,
+      throws: false,
+    }));
+    const probe = new SimulatedHost(this.#surroundings, this.#hosts.length, {
+      machine: { aheadMs: 0, monotonicPpm: 0, wallPpm: 0 },
+      ttlMs: 1_000,
+      takeover: "expired",
+      maxHoldMs: Number.POSITIVE_INFINITY,
+      fencing: false,
+      programs: [steps],
+      mishaps: [],
+    });
+    this.#hosts.push(probe);
+    await this.#until(this.scheduler.now + SETTLE_MS, () => probe.done, "probe under way");
+  }
+
+  async #close(): Promise<void> {
+    let open = this.#lives.length;
+    for (const { host } of this.#lives) {
+      host.close().then(
+        () => {
+          open -= 1;
+        },
+        (error: unknown) => this.#surroundings.fail(error),
+      );
+    }
+    await this.#until(this.scheduler.now + BACKGROUND_MS, () => open === 0, `${open} hosts closing`);
+    for (const life of this.#lives) checkIdle(life);
+  }
+
+  readonly #observe = (): void => {
+    this.#judge.observe();
+    const { now } = this.scheduler;
+    if (now < this.#schedule.calmAtMs + HUNG_MS || this.#wants.size === 0) return;
+    for (const name of this.#wants.keys()) {
+      if (this.#judge.isHeld(name)) this.#freeSince.delete(name);
+      else if (!this.#freeSince.has(name)) this.#freeSince.set(name, now);
+      const waited = now - (this.#freeSince.get(name) ?? now);
+      if (waited > this.#longestTtlMs * 1.002 + OBTAIN_WITHIN_MS) {
+        throw new Violation("a free lock is obtained", `${name} was free for ${waited} ms while somebody waited`);
+      }
+    }
+  };
+
+  #want(name: string): () => void {
+    this.#wants.set(name, (this.#wants.get(name) ?? 0) + 1);
+    let open = true;
+    return () => {
+      if (!open) return;
+      open = false;
+      const left = (this.#wants.get(name) ?? 1) - 1;
+      if (left > 0) this.#wants.set(name, left);
+      else {
+        this.#wants.delete(name);
+        this.#freeSince.delete(name);
+      }
+    };
+  }
+
+  #arrived(arrival: Arrival): void {
+    countArrival(this.coverage, arrival);
+    const { operation, outcome, after, duplicate, answered } = arrival;
+    this.#tell(
+      `${JSON.stringify(operation)} -> ${outcome.kind}${duplicate ? " (copy)" : answered ? "" : " (unanswered)"}: ${after?.uuid} ${after?.expires}`,
+    );
+    this.#judge.arrived(arrival);
+  }
+
+  #tell(what: string): void {
+    const line = `${this.scheduler.now.toFixed(3)} ${what}`;
+    for (let index = 0; index < line.length; index += 1)
+      this.digest = (Math.imul(this.digest, 31) + line.charCodeAt(index)) | 0;
+    if (this.#tracing) this.trace.push(line);
+  }
+}
