@@ -13,7 +13,7 @@ function world(plan = {}) {
   );
   const process = machine.start();
   const seen: string[] = [];
-  const note = (what: string) => () => void seen.push(`${what} ${Math.floor(scheduler.now / 10) * 10}`);
+  const note = (what: string) => () => void seen.push(`${what} ${Math.round(scheduler.now / 10) * 10}`);
   const run = (until: number) =>
     scheduler.run(
       until,
