@@ -366,6 +366,109 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
     });
   });
 
+  describe("saying that somebody waits", () => {
+    test("marks the row of the holder that was seen, and changes nothing else", async () => {
+      const row = await plant({ uuid: "theirs", expires: 100, fence: 1n, wanted: 5 });
+      expect(await store().want(row.name, "theirs", 900, forever)).toEqual({ kind: "applied" });
+      expect(await read(row.name)).toEqual({ ...row, wanted: 900 });
+    });
+
+    test.each<readonly [string, Partial<Row>]>([
+      ["the row of another holder", { uuid: "another" }],
+      ["a row without a holder", { uuid: undefined }],
+    ])("leaves %s alone", async (_case, differences) => {
+      const row = await plant(differences);
+      const outcome = await store().want(row.name, "theirs", 900, forever);
+      expect(outcome).toEqual({ kind: "refused", row, retried: false });
+      expect(await read(row.name)).toEqual(row);
+    });
+
+    test("makes no row where there is none", async () => {
+      const name = randomUUID();
+      expect(await store().want(name, "theirs", 900, forever)).toEqual(GONE);
+      expect(await read(name)).toBeUndefined();
+    });
+  });
+
+  describe("taking a holder's uuid away", () => {
+    test("leaves the rest, and nobody enters before the stamp", async () => {
+      const row = await plant({ uuid: "theirs", expires: EARLIEST, data: { a: 1 }, fence: 41n, tick: 42 });
+      expect(await store().force(row.name, "theirs", { now: false }, forever)).toEqual({ kind: "applied" });
+      expect(await read(row.name)).toEqual({ ...row, uuid: undefined });
+      const take = (earliest: number) =>
+        store().take(claimWith({ name: row.name }), { earliest, kept: true, ticked: true }, forever);
+      expect(await take(EARLIEST)).toMatchObject({ kind: "held" });
+      expect(await take(EARLIEST + 1)).toMatchObject({ kind: "granted" });
+    });
+
+    test.each<readonly [string, Partial<Row>]>([
+      ["remembers nothing", {}],
+      ["is kept", { fence: 41n, tick: 42 }],
+    ])("now: a row that %s is free at once, on any clock", async (_case, differences) => {
+      const row = await plant({ uuid: "theirs", expires: EARLIEST, wanted: 5, ...differences });
+      expect(await store().force(row.name, "theirs", { now: true }, forever)).toEqual({ kind: "applied" });
+      expect(await read(row.name)).toEqual({ ...row, uuid: undefined, expires: 0, wanted: undefined });
+      const kept = row.fence !== undefined;
+      const terms = { earliest: 1, kept, ticked: kept };
+      expect(await store().take(claimWith({ name: row.name }), terms, forever)).toMatchObject({ kind: "granted" });
+    });
+
+    test.each([false, true])("nobody else's row is touched, with now: %s", async (now) => {
+      for (const differences of [{ uuid: "another" }, { uuid: undefined }, { uuid: undefined, expires: 0, tick: 4 }]) {
+        const row = await plant(differences);
+        const outcome = await store().force(row.name, "theirs", { now }, forever);
+        expect(outcome).toEqual({ kind: "refused", row, retried: false });
+        expect(await read(row.name)).toEqual(row);
+      }
+      const name = randomUUID();
+      expect(await store().force(name, "theirs", { now }, forever)).toEqual(GONE);
+      expect(await read(name)).toBeUndefined();
+    });
+
+    test.each([false, true])("a late copy leaves the next holder alone, with now: %s", async (now) => {
+      const row = await plant({ uuid: "theirs", expires: EARLIEST - 1 });
+      await store().force(row.name, "theirs", { now }, forever);
+      const claim = claimWith({ name: row.name });
+      await store().take(claim, { earliest: EARLIEST, kept: false }, forever);
+      expect(await store().force(row.name, "theirs", { now }, forever)).toMatchObject({ kind: "refused" });
+      expect(await read(row.name)).toMatchObject({ uuid: claim.uuid, expires: claim.expires });
+    });
+  });
+
+  describe("listing", () => {
+    async function listed(prefix: string): Promise<Row[]> {
+      const rows: Row[] = [];
+      let page = await store().list(prefix, undefined, forever);
+      for (;;) {
+        rows.push(...page.rows);
+        if (page.next === undefined) return rows.sort((one, other) => (one.name < other.name ? -1 : 1));
+        page = await store().list(prefix, page.next, forever);
+      }
+    }
+
+    test("gives each row under the prefix once, whatever its state, and no other", async () => {
+      const prefix = randomUUID();
+      const rows = [
+        await plant({ name: `${prefix}-1`, uuid: "theirs", data: { a: 1 } }),
+        await plant({ name: `${prefix}-2`, uuid: undefined, expires: 100 }),
+        await plant({ name: `${prefix}-3`, uuid: undefined, expires: 0, fence: 3n, tick: 4 }),
+        await plant({ name: `${prefix}-4`, expires: 1 }),
+      ];
+      await plant({ name: `other-${prefix}` });
+      expect(await listed(`${prefix}-`)).toEqual(rows);
+      expect(await listed(`${prefix}-2`)).toEqual([rows[1]]);
+      expect(await listed(`${prefix}-9`)).toEqual([]);
+      expect(await listed("")).toEqual(expect.arrayContaining(rows));
+    });
+
+    test.each(FOREIGN)("leaves out an item of somebody else's %s", async (_case, attributes) => {
+      const prefix = randomUUID();
+      await subject.plantForeign(`${prefix}-1`, attributes);
+      const row = await plant({ name: `${prefix}-2` });
+      expect(await listed(prefix)).toEqual([row]);
+    });
+  });
+
   describe("an item of somebody else's", () => {
     test.each(FOREIGN)("%s is shown, and no operation touches it", async (_case, attributes) => {
       const name = randomUUID();
@@ -386,6 +489,8 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
         () => store().reissue({ name, from: "ours", to: { uuid: "fresh", expires: 9 }, fenced: true }, forever),
         () => store().release(name, "ours", { kept: false, parked: { expires: EARLIEST, ttlMs: 5 } }, forever),
         () => store().take({ ...claim, tick: 9 }, { earliest: EARLIEST, kept: true, ticked: true }, forever),
+        () => store().force(name, "ours", { now: false }, forever),
+        () => store().force(name, "ours", { now: true }, forever),
       ];
       for (const operation of operations) {
         const error = await operation().catch((thrown: unknown) => thrown);

@@ -22,6 +22,8 @@ export interface Diagnostics {
     readonly cause: unknown;
   };
   readonly "dynamutex:released": { readonly name: string; readonly uuid: string };
+  /** This process has taken another's lock away with `forceUnlock()`; with `now`, the lock was free at once. */
+  readonly "dynamutex:forced": { readonly name: string; readonly uuid: string; readonly now: boolean };
   /** A release got no answer in time: the row stays until its lease ends by itself. */
   readonly "dynamutex:release-failed": { readonly name: string; readonly uuid: string; readonly cause: unknown };
   /** A request of a wait failed; the wait goes on. */
@@ -35,6 +37,7 @@ const NAMES: readonly (keyof Diagnostics)[] = [
   "dynamutex:renewal-failed",
   "dynamutex:lost",
   "dynamutex:released",
+  "dynamutex:forced",
   "dynamutex:release-failed",
   "dynamutex:wait-failed",
   "dynamutex:clock",

@@ -33,6 +33,7 @@ export class HeldRow {
   readonly #ticked: boolean;
   readonly #replaced: Sighting | undefined;
   readonly #guessed: boolean;
+  readonly #acquired: number;
   #uuid: string;
   #fence: bigint | undefined;
   /** A uuid that a write without an answer may have put on the row. */
@@ -56,6 +57,7 @@ export class HeldRow {
     this.#ticked = grant.ticked;
     this.#replaced = grant.unchanged;
     this.#guessed = grant.guessed;
+    this.#acquired = grant.acquired;
     this.#expires = grant.expires;
     this.#lastStamp = grant.expires;
     this.#sentAt = grant.sentAt;
@@ -156,8 +158,9 @@ export class HeldRow {
   reasonOf(row: Row | undefined): LossReason {
     if (row === undefined) return "deleted";
     if (row.uuid !== undefined) return "stolen";
-    // No uuid, and the lease as we left it or ended at once: that is what `forceUnlock` leaves.
-    return row.expires === this.#expires || row.expires === 0 ? "forced" : "stolen";
+    // Without a uuid it is as its last holder left it. If that was us, somebody took our uuid off it: a release would
+    // have been our own. Its `expires` would not tell, because a renewal may have got there whose reply was lost.
+    return row.acquired === this.#acquired && row.owner === this.#host.owner ? "forced" : "stolen";
   }
 
   async #sendRenewal({ until, enough }: Trying): Promise<Stamping> {

@@ -19,6 +19,7 @@ export type { FencedLock, Lock } from "./lock.js";
 export type { LockData, LockInfo } from "./lock-info.js";
 export { LockTable } from "./lock-table.js";
 export { Mutex, type TryRun } from "./mutex.js";
+export type { ForceUnlockOptions, ListOptions } from "./operation-options.js";
 export type {
   CreateOptions,
   KeyOptions,

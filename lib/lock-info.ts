@@ -4,14 +4,16 @@ export type LockData = Readonly<Record<string, unknown>>;
 /** What a row says about its lock, for people and dashboards. It may be out of date by the time it is read. */
 export interface LockInfo {
   readonly name: string;
-  /** The acquisition that holds the lock; absent while the row is parked or kept but free. */
+  /** The acquisition that holds the lock; absent while the row is parked, was unlocked by force, or is kept but free. */
   readonly uuid: string | undefined;
   readonly owner: string;
   /** When the lock was taken, on the table's clock as its holder knew it. */
   readonly acquired: Date;
-  /** When the lease ends unless it is renewed, on the table's clock. */
+  /** When the lease ends unless it is renewed, on the table's clock; the epoch's first moment on a row that is kept but free. */
   readonly expires: Date;
+  /** The length of the lease, in ms. */
   readonly ttlMs: number;
+  /** What its holder has put there. */
   readonly data: LockData | undefined;
   /** The last tick that was granted, for `once` and `everyMs`; for the latter, the beginning of a period in epoch ms. */
   readonly tick: number | undefined;

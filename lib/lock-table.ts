@@ -7,8 +7,12 @@ import { createTable } from "./dynamodb/create-table.js";
 import { DynamoDbStore } from "./dynamodb/dynamodb-store.js";
 import { tableClock } from "./dynamodb/table-clock.js";
 import { Host } from "./host.js";
+import { listLocks } from "./listing.js";
 import type { FencedLock } from "./lock.js";
+import type { LockInfo } from "./lock-info.js";
+
 import { Mutex } from "./mutex.js";
+import { type ListOptions, listOptions } from "./operation-options.js";
 import {
   type CreateOptions,
   checkName,
@@ -88,6 +92,23 @@ export class LockTable implements AsyncDisposable {
   async create(options: CreateOptions = {}): Promise<void> {
     this.#host.assertOpen();
     await createTable(this.#client, this.#layout, createOptions(options), this.#clock);
+  }
+
+  /**
+   * The locks of this table that somebody has, in no order: a scan, which reads every item of the table, whatever it
+   * is, and gives those that are locks. It reads on as you iterate, some items at a time, and eventually consistent, so
+   * a lock that changes hands meanwhile is shown as it was or as it is, or not at all.
+   *
+   * @throws {@link LockStoreError} while iterating, if the table cannot be used, or does not answer within 10 s.
+   * @throws {@link LockConfigError} if an option cannot work.
+   *
+   * @example
+   * for await (const lock of locks.list({ prefix: "customer#" })) console.log(lock.name, lock.owner);
+   */
+  list(options: ListOptions = {}): AsyncIterable<LockInfo> {
+    this.#host.assertOpen();
+    const which = listOptions(options);
+    return { [Symbol.asyncIterator]: () => listLocks(this.#host, which) };
   }
 
   /**

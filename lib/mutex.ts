@@ -1,9 +1,12 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { LockConfigError } from "./errors.js";
+import { forceUnlock } from "./force-unlock.js";
 import type { Once, Target } from "./grant.js";
 import type { Host } from "./host.js";
+import { inspect } from "./inspect.js";
 import type { HeldLock, Lock } from "./lock.js";
 import type { LockData, LockInfo } from "./lock-info.js";
+import { type ForceUnlockOptions, forceUnlockOptions } from "./operation-options.js";
 import {
   type LockOptions,
   lockOptions,
@@ -116,6 +119,40 @@ export class Mutex<Held extends Lock = Lock> {
     const result = await this.#try(options);
     if (result.kind !== "granted") return { ran: false, because: result.kind, row: result.wait.holder };
     return { ran: true, value: await runUnder(result.lock, fn) };
+  }
+
+  /**
+   * Who has the lock now, by one consistent read; null if nobody has.
+   *
+   * A holder that has died is shown, with an `expires` that has passed, until somebody takes the lock. A lock that nobody
+   * holds and nobody may take yet is shown without a `uuid`: it was unlocked by force.
+   * @throws {@link LockStoreError} if the table cannot be used, or does not answer within 10 s.
+   *
+   * @example
+   * const holder = await mutex.inspect();
+   * if (holder !== null) console.log(`held by ${holder.owner} since ${holder.acquired.toISOString()}`);
+   */
+  async inspect(): Promise<LockInfo | null> {
+    return await inspect(this.#host, this.#target);
+  }
+
+  /**
+   * Takes the lock away from the acquisition with this uuid, whoever holds it, if it still does.
+   *
+   * Nobody enters before the old lease ends. The old holder learns of it at its next renewal, with the reason `forced`;
+   * until then it goes on, so `{ now: true }`, which frees the lock at once, lets two in: use it when you know that the
+   * holder is dead, or that what it does no longer matters.
+   * @param uuid as `inspect()` or `list()` shows it.
+   * @returns whether that uuid held the lock until now.
+   * @throws {@link LockStoreError} if the table cannot be used, or does not answer within 10 s: it may then have been
+   * done all the same.
+   *
+   * @example
+   * const holder = await mutex.inspect();
+   * if (holder?.uuid !== undefined) await mutex.forceUnlock(holder.uuid);
+   */
+  async forceUnlock(uuid: string, options: ForceUnlockOptions = NONE): Promise<boolean> {
+    return await forceUnlock(this.#host, this.#target, uuid, forceUnlockOptions(uuid, options));
   }
 
   async #lock(options: LockOptions): Promise<HeldLock> {

@@ -161,7 +161,7 @@ const MAX_NAME_BYTES = 2_048;
 /** What a call without options has: nothing in it to check. */
 export const NONE: Readonly<Record<string, never>> = Object.freeze({});
 
-const duration = (least: number) =>
+export const duration = (least: number): z.ZodNumber =>
   z
     .number({ invalid_type_error: "must be a number of milliseconds" })
     .int("must be a whole number of milliseconds")
@@ -242,7 +242,10 @@ const tableSchema = z
   })
   .strict();
 
-const signal = anObject("an AbortSignal", ["addEventListener", "throwIfAborted"]).optional();
+export const signal: z.ZodOptional<z.ZodType<object>> = anObject("an AbortSignal", [
+  "addEventListener",
+  "throwIfAborted",
+]).optional();
 const data = z
   .custom<LockData>(
     (value) => typeof value === "object" && value !== null && !Array.isArray(value),
@@ -385,7 +388,8 @@ function checkLease({ ttlMs, safetyMarginMs, renewEveryMs }: MutexSettings): voi
   }
 }
 
-function check(schema: z.ZodTypeAny, value: unknown, what: string): void {
+/** @throws {@link LockConfigError} naming what does not fit the schema, `what` if that is the value itself. */
+export function check(schema: z.ZodTypeAny, value: unknown, what: string): void {
   if (value === NONE) return;
   const result = schema.safeParse(value);
   if (result.success) return;

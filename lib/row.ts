@@ -23,6 +23,14 @@ export function isDone(row: Row, tick: number | undefined): boolean {
   return tick !== undefined && row.tick !== undefined && row.tick >= tick;
 }
 
+/**
+ * Whether the lock is somebody's, for those who only look: its holder's, also when its lease is over and nobody has taken
+ * it since, or nobody's until the end of a hold. Without bounds no hold is known to be over.
+ */
+export function isTaken(row: Row, bounds: Bounds | undefined): boolean {
+  return row.uuid !== undefined || row.expires >= earliestOf(bounds);
+}
+
 /** Whether a take under these terms would replace the row. The same truth table as the store's conditions. */
 export function admits(terms: Terms, row: Row, tick?: number): boolean {
   if (isKept(row) && !terms.kept) return false;

@@ -105,6 +105,16 @@ export type ReissueOutcome =
   /** With the new fencing token, if one was drawn. */
   { readonly kind: "applied"; readonly fence: bigint | undefined } | Extract<WriteOutcome, { kind: "refused" }>;
 
+/** Where a page of rows ends: the store's own, opaque to everybody else. */
+export type Cursor = Readonly<Record<string, unknown>>;
+
+/** Some of a table's rows. There may be none although more are to come. */
+export interface RowPage {
+  readonly rows: readonly Row[];
+  /** What the next page starts after; undefined where there is none. */
+  readonly next: Cursor | undefined;
+}
+
 /**
  * What the protocol asks of a table: single conditional writes and reads, one attempt each.
  *
@@ -172,6 +182,18 @@ export interface Store {
    * nothing happens.
    */
   want(name: string, uuid: string, until: number, signal: AbortSignal): Promise<WriteOutcome>;
+
+  /**
+   * Takes the uuid off the row of a holder, and nobody's off any other row. `expires` stays, so that nobody enters before
+   * the lease ends; with `now` it becomes 0, and the row is free. Neither the row nor what it remembers is removed.
+   */
+  force(name: string, uuid: string, options: { readonly now: boolean }, signal: AbortSignal): Promise<WriteOutcome>;
+
+  /**
+   * Some rows of locks whose names begin with `prefix`, eventually consistent and in no order: those that are kept but
+   * free as well. Items that are not locks' rows are left out.
+   */
+  list(prefix: string, after: Cursor | undefined, signal: AbortSignal): Promise<RowPage>;
 
   /** Ends what the store opened itself. */
   close(): void;

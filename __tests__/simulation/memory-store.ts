@@ -4,10 +4,12 @@ import type { LockData } from "../../lib/lock-info.js";
 import { admits } from "../../lib/row.js";
 import type {
   Claim,
+  Cursor,
   Parking,
   Reissue,
   ReissueOutcome,
   Row,
+  RowPage,
   Stamped,
   Store,
   TakeOutcome,
@@ -35,6 +37,7 @@ export type Operation =
       readonly kept: boolean;
       readonly parked?: Parking | undefined;
     }
+  | { readonly kind: "force"; readonly name: string; readonly uuid: string; readonly now: boolean }
   | { readonly kind: "want"; readonly name: string; readonly uuid: string; readonly until: number };
 
 export type Outcome =
@@ -102,6 +105,11 @@ export class MemoryTable {
         } else if (operation.kept) this.#rows.set(name, { ...row, uuid: undefined, expires: 0, wanted: undefined });
         else this.#rows.delete(name);
         return { kind: "applied" };
+      case "force":
+        if (row?.uuid !== operation.uuid) return refused;
+        if (operation.now) this.#rows.set(name, { ...row, uuid: undefined, expires: 0, wanted: undefined });
+        else this.#rows.set(name, { ...row, uuid: undefined });
+        return { kind: "applied" };
       case "want":
         if (row?.uuid !== operation.uuid) return refused;
         this.#rows.set(name, { ...row, wanted: operation.until });
@@ -111,6 +119,9 @@ export class MemoryTable {
     }
   }
 }
+
+/** How many rows a page looks at: few, so that there are several. */
+const PAGE_ROWS = 3;
 
 /** The port on a table in memory, with nothing in between. */
 export class MemoryStore implements Store {
@@ -163,16 +174,36 @@ export class MemoryStore implements Store {
     return this.#send<WriteOutcome>({ kind: "want", name, uuid, until }, signal);
   }
 
+  async force(
+    name: string,
+    uuid: string,
+    { now }: { readonly now: boolean },
+    signal: AbortSignal,
+  ): Promise<WriteOutcome> {
+    return this.#send<WriteOutcome>({ kind: "force", name, uuid, now }, signal);
+  }
+
+  async list(prefix: string, after: Cursor | undefined, signal: AbortSignal): Promise<RowPage> {
+    if (signal.aborted) throw aborted(signal);
+    const names = [...this.#table.rows.keys()].filter((name) => !this.#table.foreign.has(name)).sort();
+    const rest = names.filter((name) => after === undefined || name > (after.name as string));
+    const page = rest.slice(0, PAGE_ROWS);
+    const rows = page.filter((name) => name.startsWith(prefix)).map((name) => this.#table.rows.get(name) as Row);
+    return { rows, next: rest.length > PAGE_ROWS ? { name: page.at(-1) } : undefined };
+  }
+
   close(): void {}
 
   #send<Expected extends Outcome>(operation: Operation, signal: AbortSignal): Expected {
-    if (signal.aborted) {
-      throw new LockStoreError("aborted", { transient: true, answered: false, cause: signal.reason });
-    }
+    if (signal.aborted) throw aborted(signal);
     const outcome = this.#table.apply(operation);
     if (outcome.kind === "foreign") throw new LockStoreError(`not a lock: ${JSON.stringify(outcome.item)}`);
     return outcome as Expected;
   }
+}
+
+function aborted(signal: AbortSignal): LockStoreError {
+  return new LockStoreError("aborted", { transient: true, answered: false, cause: signal.reason });
 }
 
 /** A claim over the row that it replaces. What the row remembers stays: a put never gets to a row that remembers. */

@@ -5,6 +5,7 @@ import {
   type DynamoDBClient,
   GetItemCommand,
   PutItemCommand,
+  ScanCommand,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
 import type { Clock } from "../clock.js";
@@ -13,10 +14,12 @@ import type { LockData } from "../lock-info.js";
 import type { TableLayout } from "../options.js";
 import type {
   Claim,
+  Cursor,
   Parking,
   Reissue,
   ReissueOutcome,
   Row,
+  RowPage,
   Stamped,
   Store,
   TakeOutcome,
@@ -27,6 +30,7 @@ import { marshalledData } from "./data.js";
 import { isAboutTheKey, storeFailure } from "./failures.js";
 import { fenceOf, type Item, rowOf } from "./items.js";
 import { type RenewalInput, Requests } from "./requests.js";
+import { pageOf, scanOf } from "./scanning.js";
 import { type ItemCommand, send } from "./sending.js";
 import { keyMismatch } from "./table-shape.js";
 
@@ -129,6 +133,26 @@ export class DynamoDbStore implements Store {
     return await this.#outcome(new UpdateItemCommand(this.#requests.want(name, uuid, until)), name, signal);
   }
 
+  async force(
+    name: string,
+    uuid: string,
+    { now }: { readonly now: boolean },
+    signal: AbortSignal,
+  ): Promise<WriteOutcome> {
+    // Freed at once it is what the release of a kept row leaves: a row that anybody may take, on any clock.
+    const input = now ? this.#requests.free(name, uuid) : this.#requests.force(name, uuid);
+    return await this.#outcome(new UpdateItemCommand(input), name, signal);
+  }
+
+  async list(prefix: string, after: Cursor | undefined, signal: AbortSignal): Promise<RowPage> {
+    const command = new ScanCommand(scanOf(this.#layout, prefix, after));
+    try {
+      return pageOf(this.#layout, await send(this.#client, command, signal, this.#listen));
+    } catch (error) {
+      throw await this.#failure(error, command, signal);
+    }
+  }
+
   close(): void {
     if (this.#ownsClient) this.#client.destroy();
   }
@@ -216,5 +240,6 @@ function isRefusal(error: unknown): error is ConditionalCheckFailedException {
 function actionOf(command: ItemCommand): string {
   if (command instanceof PutItemCommand) return "PutItem";
   if (command instanceof UpdateItemCommand) return "UpdateItem";
+  if (command instanceof ScanCommand) return "Scan";
   return command instanceof DeleteItemCommand ? "DeleteItem" : "GetItem";
 }

@@ -9,7 +9,7 @@ import { marshalledData, unmarshalledData } from "./data.js";
 export type Item = Record<string, AttributeValue>;
 
 /** What the sort key of a lock's row is, in a table that has one. */
-const LOCK_SORT = "lock";
+export const LOCK_SORT = "lock";
 const MAX_SHOWN = 500;
 
 const has = <Member extends AttributeValue>(type: keyof Member, message: string) =>

@@ -40,7 +40,7 @@ interface Lease {
 
 /** What an update does to a row: each attribute once. */
 interface Change {
-  readonly set: Readonly<Record<string, AttributeValue>>;
+  readonly set?: Readonly<Record<string, AttributeValue>>;
   /** What is more to set than a value. */
   readonly also?: readonly Clause[];
   readonly remove?: readonly string[];
@@ -151,22 +151,28 @@ export class Requests {
     return this.#update(name, IS_MINE, mine(uuid), { set: { wanted: number(until) } });
   }
 
+  /** Takes the uuid of a holder off its row, and leaves the rest: nobody enters before the lease ends. */
+  force(name: string, uuid: string): UpdateItemCommandInput {
+    return this.#update(name, IS_MINE, mine(uuid), { remove: ["uuid"] });
+  }
+
   /** A value that a condition compares with and an update sets is one value: both call it by the attribute's name. */
   #update(name: string, condition: string, values: Item, change: Change): UpdateItemCommandInput {
-    const { set, also = [], remove = [] } = change;
+    const { set = {}, also = [], remove = [] } = change;
     const attributes = Object.keys(set);
     const setting = [
       ...attributes.map((attribute) => `#${attribute} = :${attribute}`),
       ...also.map(({ expression }) => expression),
     ];
     const removing = remove.map((attribute) => `#${attribute}`);
+    const actions = [
+      ...(setting.length === 0 ? [] : [`SET ${setting.join(", ")}`]),
+      ...(removing.length === 0 ? [] : [`REMOVE ${removing.join(", ")}`]),
+    ];
     return {
       TableName: this.#layout.tableName,
       Key: keyOf(this.#layout, name),
-      ...this.#plan(
-        condition,
-        `SET ${setting.join(", ")}${removing.length === 0 ? "" : ` REMOVE ${removing.join(", ")}`}`,
-      ),
+      ...this.#plan(condition, actions.join(" ")),
       ExpressionAttributeValues: Object.assign(
         { ...values },
         ...attributes.map((attribute) => ({ [`:${attribute}`]: set[attribute] })),

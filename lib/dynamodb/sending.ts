@@ -5,15 +5,19 @@ import type {
   GetItemCommandOutput,
   PutItemCommand,
   PutItemCommandOutput,
+  ScanCommand,
+  ScanCommandOutput,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
 import type { Clock } from "../clock.js";
 
-export type ItemCommand = GetItemCommand | PutItemCommand | UpdateItemCommand | DeleteItemCommand;
+export type ItemCommand = GetItemCommand | PutItemCommand | UpdateItemCommand | DeleteItemCommand | ScanCommand;
 
 /** What the store reads of a reply. The client of somebody's test may leave out anything. */
 export type Reply =
-  | (Partial<Pick<GetItemCommandOutput, "Item" | "$metadata">> & Pick<PutItemCommandOutput, "Attributes">)
+  | (Partial<Pick<GetItemCommandOutput, "Item" | "$metadata">> &
+      Pick<PutItemCommandOutput, "Attributes"> &
+      Pick<ScanCommandOutput, "Items" | "LastEvaluatedKey">)
   | undefined;
 
 /** Sends one request, and lets the clock hear when it left and what time the table's reply shows. */

@@ -1,0 +1,235 @@
+import { describe, expect, test } from "@jest/globals";
+import type { Lock } from "../../lib/index.js";
+import { hear } from "../support/diagnostics.js";
+import { eventually, watch } from "../support/eventually.js";
+import { duplicate, resetAfter, resetBefore, status500 } from "../support/fault-proxy.js";
+import { ManualTime } from "../support/manual-time.js";
+import { rowOf, useScene } from "../support/scene.js";
+
+const scene = useScene();
+
+const TTL_MS = 30_000;
+const LEASE_MS = 27_000;
+const POLL = { poll: { minMs: 250, maxMs: 250 } };
+
+const renewals = { client: "holder", operation: "UpdateItem" };
+
+async function held(time: ManualTime): Promise<Lock> {
+  return await scene.host({ clock: time.clock(), tag: "holder" }).mutex(scene.name).lock();
+}
+
+function operator(time: ManualTime) {
+  return scene.host({ clock: time.clock(), tag: "operator" }).mutex(scene.name);
+}
+
+describe("forceUnlock()", () => {
+  test("takes the uuid off and leaves the rest, with one write", async () => {
+    const forced = hear("dynamutex:forced");
+    const time = new ManualTime();
+    const lock = await held(time);
+    const { uuid, ...rest } = (await scene.row()) as Record<string, unknown>;
+    expect(await operator(time).forceUnlock(lock.uuid)).toBe(true);
+    expect(uuid).toBe(lock.uuid);
+    expect(await scene.row()).toEqual(rest);
+    expect(scene.proxy.select({ client: "operator" }).map(({ operation }) => operation)).toEqual(["UpdateItem"]);
+    expect(forced).toEqual([{ name: scene.name, uuid: lock.uuid, now: false }]);
+    expect(await operator(time).inspect()).toMatchObject({ uuid: undefined, expires: lock.expires });
+  });
+
+  test("the old holder learns of it at its next renewal, with the reason forced, and leaves the row alone", async () => {
+    const time = new ManualTime();
+    const lock = await held(time);
+    await operator(time).forceUnlock(lock.uuid);
+    const row = await scene.row();
+    await time.advance(TTL_MS / 2 - 1);
+    expect(lock.held).toBe(true);
+    await time.advance(1);
+    await eventually(() => lock.signal.aborted);
+    expect(lock.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "forced" });
+    await expect(lock.unlock()).rejects.toBe(lock.signal.reason);
+    expect(await scene.row()).toEqual(row);
+  });
+
+  test("a holder that ends its section before learns of it then", async () => {
+    const time = new ManualTime();
+    const lock = await held(time);
+    await operator(time).forceUnlock(lock.uuid);
+    await expect(lock.unlock()).rejects.toMatchObject({ reason: "forced" });
+  });
+
+  test("nobody enters before the old lease ends, though its holder is told in the middle of it; then somebody does", async () => {
+    const time = new ManualTime();
+    const lock = await held(time);
+    const contender = scene.host({ clock: time.clock(), tag: "contender" }).mutex(scene.name, POLL);
+    const locking = contender.lock();
+    const watched = watch(locking);
+    await scene.quiet();
+    await operator(time).forceUnlock(lock.uuid);
+    await scene.play(time, () => watched.settled, 250);
+    expect(time.elapsed).toBeGreaterThanOrEqual(TTL_MS);
+    expect(time.elapsed).toBeLessThanOrEqual(TTL_MS + 1_000);
+    expect(lock.signal.reason).toMatchObject({ reason: "forced" });
+    await (await locking).unlock();
+    expect(await scene.row()).toBeUndefined();
+  });
+
+  test("with now, the lock is free at once, while the old holder still believes in it", async () => {
+    const forced = hear("dynamutex:forced");
+    const time = new ManualTime();
+    const lock = await held(time);
+    expect(await operator(time).forceUnlock(lock.uuid, { now: true })).toBe(true);
+    expect(await operator(time).inspect()).toBeNull();
+    const next = await operator(time).tryLock();
+    expect([lock.held, next?.held]).toEqual([true, true]);
+    await expect(lock.extend()).rejects.toMatchObject({ reason: "stolen" });
+    expect(next?.held).toBe(true);
+    await next?.unlock();
+    expect(forced).toEqual([{ name: scene.name, uuid: lock.uuid, now: true }]);
+  });
+
+  test("with now, the old holder learns that it was forced if nobody has entered yet", async () => {
+    const time = new ManualTime();
+    const lock = await held(time);
+    await operator(time).forceUnlock(lock.uuid, { now: true });
+    await expect(lock.extend()).rejects.toMatchObject({ reason: "forced" });
+  });
+
+  test("with now, what a row remembers stays", async () => {
+    await scene.put(rowOf({ fence: 7, tick: 8 }));
+    const mutex = scene.host().mutex(scene.name);
+    expect(await mutex.forceUnlock("somebody-else", { now: true })).toBe(true);
+    expect(await scene.row()).toMatchObject({ fence: 7, tick: 8, expires: 0 });
+    await (await mutex.tryLock())?.unlock();
+    expect(await scene.row()).toMatchObject({ fence: 7, tick: 8, expires: 0 });
+  });
+
+  test.each([false, true])("another's uuid, no uuid and no row are answered with false, with now: %s", async (now) => {
+    const mutex = scene.host().mutex(scene.name);
+    expect(await mutex.forceUnlock("gone", { now })).toBe(false);
+    await scene.put(rowOf());
+    const before = await scene.row();
+    expect(await mutex.forceUnlock("gone", { now })).toBe(false);
+    expect(await scene.row()).toEqual(before);
+    expect(await mutex.forceUnlock("somebody-else")).toBe(true);
+    expect(await mutex.forceUnlock("somebody-else", { now })).toBe(false);
+  });
+});
+
+describe("forceUnlock() during a renewal in flight", () => {
+  test("which arrives first: the lease that it made is waited out", async () => {
+    const time = new ManualTime();
+    const lock = await held(time);
+    const hold = scene.proxy.hold(renewals, { at: "reply" });
+    await time.advance(TTL_MS / 2);
+    await hold.arrived;
+    expect(await operator(time).forceUnlock(lock.uuid)).toBe(true);
+    hold.release();
+    await eventually(() => lock.remainingMs === LEASE_MS);
+    expect(await scene.row()).toMatchObject({ expires: time.now + TTL_MS });
+    await time.advance(TTL_MS / 2);
+    await eventually(() => lock.signal.aborted);
+    expect(lock.signal.reason).toMatchObject({ reason: "forced" });
+  });
+
+  test("which arrives later: it is refused, and its holder hears that the lock was forced", async () => {
+    const time = new ManualTime();
+    const lock = await held(time);
+    const hold = scene.proxy.hold(renewals);
+    await time.advance(TTL_MS / 2);
+    await hold.arrived;
+    expect(await operator(time).forceUnlock(lock.uuid)).toBe(true);
+    const row = await scene.row();
+    hold.release();
+    await eventually(() => lock.signal.aborted);
+    expect(lock.signal.reason).toMatchObject({ reason: "forced" });
+    expect(await scene.row()).toEqual(row);
+  });
+
+  test("whose reply is lost: the row shows a stamp that its holder never heard of, and the reason is forced all the same", async () => {
+    const time = new ManualTime();
+    const lock = await held(time);
+    // The first copy gets there, its reply does not; the second one waits until the uuid is gone.
+    scene.proxy.on(renewals, resetAfter());
+    const hold = scene.proxy.hold(renewals);
+    await time.advance(TTL_MS / 2);
+    await time.sleepUntil(() => scene.proxy.count(renewals) === 2);
+    await hold.arrived;
+    expect((await scene.row())?.expires).not.toBe(lock.expires.getTime());
+    expect(await operator(time).forceUnlock(lock.uuid)).toBe(true);
+    hold.release();
+    await eventually(() => lock.signal.aborted);
+    expect(lock.signal.reason).toMatchObject({ reason: "forced" });
+  });
+
+  test("a row without a uuid that another holder has left is stolen, not forced", async () => {
+    const time = new ManualTime();
+    const lock = await held(time);
+    const { uuid: _, ...left } = rowOf({ expires: 0, fence: 4, acquired: time.now + 1 });
+    await scene.put(left);
+    await expect(lock.extend()).rejects.toMatchObject({ reason: "stolen" });
+  });
+});
+
+describe("a forceUnlock() on a bad network", () => {
+  test.each([
+    ["whose reply is lost", false, resetAfter()],
+    ["whose reply is lost", true, resetAfter()],
+    ["that was applied and answered with 500", false, status500({ applied: true })],
+    ["that was applied and answered with 500", true, status500({ applied: true })],
+    ["that is lost on its way", false, resetBefore()],
+    ["that is lost on its way", true, resetBefore()],
+  ])("%s is recognised as done, with now: %s", async (_case, now, fault) => {
+    const forced = hear("dynamutex:forced");
+    await scene.put(rowOf());
+    scene.proxy.on("UpdateItem", fault);
+    expect(await scene.host().mutex(scene.name).forceUnlock("somebody-else", { now })).toBe(true);
+    expect(scene.proxy.count("UpdateItem")).toBe(2);
+    expect((await scene.row())?.uuid).toBeUndefined();
+    expect(forced).toHaveLength(1);
+  });
+
+  test.each([false, true])(
+    "of a uuid that does not hold: a lost reply does not make it so, with now: %s",
+    async (now) => {
+      await scene.put(rowOf());
+      scene.proxy.on("UpdateItem", resetAfter());
+      expect(await scene.host().mutex(scene.name).forceUnlock("gone", { now })).toBe(false);
+      expect(await scene.row()).toMatchObject({ uuid: "somebody-else" });
+    },
+  );
+
+  test.each([false, true])("by the SDK's own second attempt is recognised, with now: %s", async (now) => {
+    await scene.put(rowOf());
+    scene.proxy.on("UpdateItem", resetAfter());
+    const mutex = scene.host({ sdk: { maxAttempts: 3 } }).mutex(scene.name);
+    expect(await mutex.forceUnlock("somebody-else", { now })).toBe(true);
+  });
+
+  test.each([false, true])("a late copy does not touch the next holder, with now: %s", async (now) => {
+    await scene.put(rowOf({ expires: Date.now() - 60_000 }));
+    const late = duplicate();
+    scene.proxy.on("UpdateItem", late);
+    const mutex = scene.host().mutex(scene.name);
+    await mutex.forceUnlock("somebody-else", { now });
+    await using lock = await mutex.lock();
+    const row = await scene.row();
+    expect((await late.deliver()).status).toBe(400);
+    expect(await scene.row()).toEqual(row);
+    expect(lock.held).toBe(true);
+  });
+
+  test("late copies of what the old holder sent do not bring it back", async () => {
+    const time = new ManualTime();
+    const taking = duplicate();
+    scene.proxy.on({ client: "holder", operation: "PutItem" }, taking);
+    const lock = await held(time);
+    const renewing = duplicate();
+    scene.proxy.on(renewals, renewing);
+    await lock.extend();
+    await operator(time).forceUnlock(lock.uuid);
+    const row = await scene.row();
+    expect((await renewing.deliver()).status).toBe(400);
+    expect((await taking.deliver()).status).toBe(400);
+    expect(await scene.row()).toEqual(row);
+  });
+});

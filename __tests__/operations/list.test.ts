@@ -1,0 +1,192 @@
+import { BatchWriteItemCommand } from "@aws-sdk/client-dynamodb";
+import { marshall } from "@aws-sdk/util-dynamodb";
+import { beforeAll, describe, expect, test } from "@jest/globals";
+import { type ListOptions, type LockInfo, LockStoreError, type LockTable } from "../../lib/index.js";
+import { hang, passOn, throttle } from "../support/fault-proxy.js";
+import { type Attributes, rowOf, useScene } from "../support/scene.js";
+import { createTestTable, testClient } from "../support/table.js";
+
+const scene = useScene();
+const client = testClient();
+
+const LOCKS = 3_000;
+/** What one request looks at. */
+const PAGE_ITEMS = 250;
+
+async function fill(tableName: string, items: readonly Attributes[]): Promise<void> {
+  const batches: Attributes[][] = [];
+  for (let at = 0; at < items.length; at += 25) batches.push(items.slice(at, at + 25));
+  const writeSome = async (): Promise<void> => {
+    for (let batch = batches.pop(); batch !== undefined; batch = batches.pop()) {
+      const requests = batch.map((item) => ({ PutRequest: { Item: marshall(item) } }));
+      await client.send(new BatchWriteItemCommand({ RequestItems: { [tableName]: requests } }));
+    }
+  };
+  await Promise.all([writeSome(), writeSome(), writeSome(), writeSome()]);
+}
+
+async function all(locks: LockTable, options?: ListOptions): Promise<LockInfo[]> {
+  const listed: LockInfo[] = [];
+  for await (const lock of locks.list(options)) listed.push(lock);
+  return listed;
+}
+
+function namesOf(locks: readonly LockInfo[]): string[] {
+  return locks.map(({ name }) => name).sort();
+}
+
+describe("list()", () => {
+  let tableName = "";
+
+  beforeAll(async () => {
+    tableName = await createTestTable();
+    const locks = Array.from({ length: LOCKS }, (_, at) => ({
+      name: `${at % 3 === 0 ? "customer" : "file"}#${at}`,
+      sort: "lock",
+      ...rowOf({ uuid: `uuid-${at}` }),
+    }));
+    const { uuid: _, ...withoutHolder } = rowOf();
+    await fill(tableName, [
+      ...locks,
+      { name: "customer#free", sort: "lock", ...withoutHolder, expires: 0, fence: 7 },
+      { name: "customer#parked", sort: "lock", ...withoutHolder },
+      // What an application keeps there, and what else the locks do.
+      { name: "customer#1", sort: "order", total: 7 },
+      { name: "customer#1", sort: "queue#00000000000000000000000000000000000001", ...rowOf() },
+      { name: "customer#2", sort: "lock", format: "of the door", colour: "red" },
+      { name: "customer#4", sort: "lock", format: 1, keys: 3 },
+    ]);
+  }, 120_000);
+
+  const table = () => scene.host({ tableName });
+
+  test("gives every one of 3 000 locks once, a page of items at a time, and nothing else that is in the table", async () => {
+    const listed = await all(table());
+    const expected = Array.from({ length: LOCKS }, (_, at) => `${at % 3 === 0 ? "customer" : "file"}#${at}`);
+    expect(namesOf(listed)).toEqual([...expected, "customer#parked"].sort());
+    expect(listed.find(({ name }) => name === "customer#3")).toMatchObject({
+      uuid: "uuid-3",
+      owner: "elsewhere#1",
+      ttlMs: 30_000,
+      expires: expect.any(Date),
+      acquired: expect.any(Date),
+    });
+    const requests = scene.proxy.select("Scan");
+    expect(scene.proxy.count()).toBe(requests.length);
+    expect(requests.length).toBe(Math.ceil((LOCKS + 6) / PAGE_ITEMS));
+    expect(requests.every(({ body }) => body.ConsistentRead !== true)).toBe(true);
+  });
+
+  test("a prefix gives those that begin with it", async () => {
+    const listed = namesOf(await all(table(), { prefix: "customer#" }));
+    expect(listed).toHaveLength(LOCKS / 3 + 1);
+    expect(listed.every((name) => name.startsWith("customer#"))).toBe(true);
+    expect(namesOf(await all(table(), { prefix: "file#299" }))).toEqual(["file#299", ...tens("file#299")].sort());
+    expect(await all(table(), { prefix: "none" })).toEqual([]);
+  });
+
+  test("with kept, a lock that is free is given as well if its row remembers something", async () => {
+    const listed = await all(table(), { prefix: "customer#free", kept: true });
+    expect(listed).toMatchObject([{ name: "customer#free", uuid: undefined, expires: new Date(0) }]);
+  });
+
+  test("reads no further than it is iterated", async () => {
+    const seen: LockInfo[] = [];
+    for await (const lock of table().list()) {
+      seen.push(lock);
+      if (seen.length === 3) break;
+    }
+    expect(scene.proxy.count()).toBe(1);
+  });
+
+  test("can be iterated again, from the start", async () => {
+    const listing = table().list({ prefix: "customer#3" });
+    const rounds: string[][] = [[], []];
+    for (const round of rounds) for await (const { name } of listing) round.push(name);
+    expect(rounds[0]?.length).toBeGreaterThan(30);
+    expect(rounds[0]).toEqual(rounds[1]);
+  });
+
+  test("inspect() in a table of 3 000 locks is one read", async () => {
+    const locks = table();
+    expect(await locks.mutex("customer#1500").inspect()).toMatchObject({ uuid: "uuid-1500" });
+    expect(scene.proxy.units()).toEqual({ read: 1, write: 0 });
+  });
+
+  test("ends between two locks, and in the middle of a request, when its signal aborts", async () => {
+    const controller = new AbortController();
+    const reason = new Error("seen enough");
+    const seen: LockInfo[] = [];
+    const listing = (async () => {
+      for await (const lock of table().list({ signal: controller.signal })) {
+        seen.push(lock);
+        if (seen.length === 2) controller.abort(reason);
+      }
+    })();
+    await expect(listing).rejects.toBe(reason);
+    expect(seen).toHaveLength(2);
+    scene.proxy.reset();
+    const second = new AbortController();
+    scene.proxy.on("Scan", passOn());
+    scene.proxy.on("Scan", hang());
+    const hanging = all(table(), { signal: second.signal });
+    const expected = expect(hanging).rejects.toBe(reason);
+    await scene.proxy.until((requests) => requests.length === 2);
+    second.abort(reason);
+    await expected;
+    scene.proxy.partition("", "reset");
+  });
+
+  test("a signal that has aborted before sends nothing", async () => {
+    await expect(all(table(), { signal: AbortSignal.abort(new Error("no")) })).rejects.toThrow("no");
+    expect(scene.proxy.count()).toBe(0);
+  });
+
+  test("throttling is waited out, in the middle of a listing too", async () => {
+    scene.proxy.on("Scan", passOn());
+    scene.proxy.on("Scan", throttle(), { times: 2 });
+    expect(await all(table())).toHaveLength(LOCKS + 1);
+  });
+
+  test("a missing table is an error of the iteration", async () => {
+    await expect(all(scene.host({ tableName: "no-such-table" }))).rejects.toBeInstanceOf(LockStoreError);
+  });
+
+  test("a closed table lists nothing", async () => {
+    const locks = table();
+    const listing = locks.list();
+    await locks.close();
+    expect(() => locks.list()).toThrow(expect.objectContaining({ code: "LOCK_CLOSED" }));
+    await expect(listing[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: "LOCK_CLOSED" });
+  });
+});
+
+describe("list() of a table with other keys", () => {
+  test("names come without the key prefix, in an application's own table too", async () => {
+    const mine = scene.host({ keyPrefix: "lock#" });
+    const lock = await mine.mutex("a").lock();
+    await scene.host({ keyPrefix: "other#" }).mutex("a").lock();
+    await scene.put({ customer: "Ada" }, "lock#b");
+    expect(namesOf(await all(mine))).toEqual(["a"]);
+    expect((await all(mine))[0]?.uuid).toBe(lock.uuid);
+  });
+
+  test("a table without a sort key", async () => {
+    const tableName = await createTestTable({ sortKey: false });
+    await fill(tableName, [
+      { name: "x1", customer: "Ada" },
+      { name: "x2", format: 1 },
+    ]);
+    const locks = scene.host({ tableName, keys: { sort: null } });
+    await locks.mutex("x3").lock();
+    expect(namesOf(await all(locks, { prefix: "x" }))).toEqual(["x3"]);
+  });
+});
+
+/** The names of ten times that number and up to nine more, as far as they are files. */
+function tens(name: string): string[] {
+  const first = 10 * Number(name.split("#")[1]);
+  return Array.from({ length: 10 }, (_, more) => first + more)
+    .filter((at) => at < LOCKS && at % 3 !== 0)
+    .map((at) => `file#${at}`);
+}
