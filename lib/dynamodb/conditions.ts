@@ -19,7 +19,8 @@ import type { Terms } from "../store.js";
  *
  * (*) A claim is stamped later than the `earliest` that it is sent with, and nobody watches an acquisition of his own.
  * (**) A renewal or reissue only where it moves `expires` forward, so that a late copy of an earlier one changes nothing.
- * (***) Renewals, reissues, releases and the marks of waiters: writes that name the one acquisition that they are about.
+ * (***) Renewals, reissues, releases, unlocks by force and the marks of waiters: writes that name the one acquisition
+ * that they are about. An unlock by force takes that uuid away, so a late copy of it touches nobody.
  *
  * A reissue or a release takes the old uuid off the row, or the row away, so no second copy of it, nor a late copy of
  * anything else that the holder sent, meets what it asks for: not on a row that was parked either. A late copy of a
