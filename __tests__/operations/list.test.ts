@@ -45,7 +45,7 @@ describe("list()", () => {
       sort: "lock",
       ...rowOf({ uuid: `uuid-${at}` }),
     }));
-    const { uuid: _, ...withoutHolder } = rowOf();
+    const { uuid: _, ...withoutHolder } = rowOf({ expires: Date.now() + 3_600_000 });
     await fill(tableName, [
       ...locks,
       { name: "customer#free", sort: "lock", ...withoutHolder, expires: 0, fence: 7 },
