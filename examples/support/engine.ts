@@ -1,5 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import { startDynamoDbLocal } from "../support/dynamodb-local.js";
+import { startDynamoDbLocal } from "./dynamodb-local.js";
 
 export interface Engine extends AsyncDisposable {
   readonly endpoint: string;
@@ -16,7 +16,7 @@ export async function engineToUse(): Promise<Engine> {
   process.env.AWS_REGION ??= "us-east-1";
   process.env.AWS_ACCESS_KEY_ID ??= "demo";
   process.env.AWS_SECRET_ACCESS_KEY ??= "demo";
-  // On Node 20 every process would print the AWS SDK's warning, in the middle of the timeline.
+  // On Node 20 every process would print the AWS SDK's warning, in the middle of what is shown.
   process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= "true";
   return engine;
 }
