@@ -1,5 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import "./foreign-errors.js";
+import { setMaxListeners } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text as readText } from "node:stream/consumers";
@@ -50,6 +51,7 @@ export class FaultProxy implements AsyncDisposable {
   constructor(server: Server, target: Target) {
     this.#server = server;
     this.#target = target;
+    setMaxListeners(0, this.#closing.signal); // all who wait listen
     server.on("request", (incoming, response) => void this.#handle(incoming, response));
   }
 

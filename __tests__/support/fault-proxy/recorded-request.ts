@@ -15,6 +15,8 @@ export type Ending = "answered" | "cut" | "left";
 /** One request of a client, in the order of arrival. It fills up while the request is under way. */
 export interface RecordedRequest {
   readonly seq: number;
+  /** When it came, on the stopwatch that all processes of a machine share. */
+  readonly arrivedAt: number;
   /** The tag of `endpointFor`; empty on the proxy's own endpoint. */
   readonly client: string;
   /** As in "PutItem". */

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import { now } from "../monotonic.js";
 import { deferred } from "./deferred.js";
 import type { Ending, RecordedRequest, Units } from "./recorded-request.js";
 import { parseWire, type WireReply, type WireRequest } from "./wire.js";
@@ -6,6 +7,7 @@ import { parseWire, type WireReply, type WireRequest } from "./wire.js";
 /** The proxy's side of a {@link RecordedRequest}: what it fills in. */
 export class RequestRecord implements RecordedRequest {
   readonly seq: number;
+  readonly arrivedAt: number = now();
   readonly client: string;
   readonly operation: string;
   readonly body: WireRequest;

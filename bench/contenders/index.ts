@@ -1,0 +1,51 @@
+import type { Locker, LockerOptions } from "./locker.js";
+
+export type ContenderName = "raw" | "dynamutex" | "fair" | "deliveryhero" | "lock-client";
+
+export interface Contender {
+  readonly name: ContenderName;
+  readonly title: string;
+  /** How it is set up, where that is a choice. */
+  readonly settings: string;
+  readonly open: (options: LockerOptions) => Promise<Locker>;
+}
+
+/** Everybody, in the order of the table's columns. What is not used is not loaded. */
+export const CONTENDERS: readonly Contender[] = [
+  {
+    name: "raw",
+    title: "floor",
+    settings:
+      "The two requests that no lock can do without, written by hand on the SDK: a `PutItem` and a `DeleteItem`, " +
+      "both conditional, both with `ReturnValuesOnConditionCheckFailure`. The same client as for dynamutex.",
+    open: async (options) => (await import("./raw.js")).openRaw(options),
+  },
+  {
+    name: "dynamutex",
+    title: "dynamutex",
+    settings: "As it comes, on the table's own clock: no option but `ttlMs`.",
+    open: async (options) => (await import("./dynamutex.js")).openDynamutex(options),
+  },
+  {
+    name: "deliveryhero",
+    title: "@deliveryhero/dynamodb-lock",
+    settings:
+      "2.0.0, `trustLocalTime: true` (a waiter looks at a fixed pace and trusts the hosts' clocks), " +
+      "`waitDurationInMs: 100`, `prolongEveryMs` just under half a lease, which is the most it allows.",
+    open: async (options) => (await import("./deliveryhero.js")).openDeliveryHero(options),
+  },
+  {
+    name: "lock-client",
+    title: "dynamodb-lock-client",
+    settings:
+      "0.7.3 on aws-sdk 2 with keep-alive, `FailOpen` (the form whose locks outlive a crash), `trustLocalTime: true`, " +
+      "a heartbeat every half lease, retries without end.",
+    open: async (options) => (await import("./lock-client.js")).openLockClient(options),
+  },
+];
+
+export function contender(name: ContenderName): Contender {
+  const found = CONTENDERS.find((one) => one.name === name);
+  if (found === undefined) throw new Error(`No contender is called ${name}`);
+  return found;
+}

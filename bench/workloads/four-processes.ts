@@ -1,0 +1,62 @@
+import type { ContenderName } from "../contenders/index.js";
+import { median } from "../numbers.js";
+import type { Bench, Workload } from "../results.js";
+import { Team } from "../worker-process.js";
+
+const LEASE_MS = 3_000;
+const PROCESSES = 4;
+const TASKS = 4;
+const HOLD_MS = 10;
+
+interface Round {
+  readonly perSecond: number;
+  readonly requests: number;
+  /** What the process that got least got, of what would be its share. */
+  readonly leastShare: number;
+}
+
+export const fourProcesses: Workload = {
+  name: "four-processes",
+  title: "4 processes × 4 tasks, sections of 10 ms, for 30 s",
+  async run(bench) {
+    const names = ["dynamutex", "deliveryhero", "lock-client"] as const;
+    const rounds: Record<string, Round[]> = {};
+    for (let round = 1; round <= (bench.quick ? 1 : 3); round++) {
+      for (const name of names) {
+        bench.say(`round ${round}, ${name}`);
+        rounds[name] = [...(rounds[name] ?? []), await sections(bench, name)];
+      }
+    }
+    const each = (of: keyof Round) =>
+      Object.fromEntries(names.map((name) => [name, median((rounds[name] ?? []).map((round) => round[of]))]));
+    return {
+      lines: [
+        { title: "sections a second", unit: "", better: "more", values: each("perSecond"), goal: 50 },
+        { title: "requests a section", unit: "", better: "less", values: each("requests"), goal: 2 },
+        { title: "least share of a process", unit: "×", better: "more", values: each("leastShare"), goal: 0.5 },
+      ],
+      notes: [
+        "A share of 1 is a quarter of all sections. Of each of three rounds the share of the process that got least.",
+      ],
+    };
+  },
+};
+
+async function sections({ ground, quick }: Bench, name: ContenderName): Promise<Round> {
+  await using team = new Team(PROCESSES);
+  const lock = ground.name();
+  const tag = `processes-${lock}`;
+  await team.open(name, await ground.options(name, LEASE_MS, tag), lock);
+  const before = ground.cost({ tag }).requests;
+  const forMs = quick ? 8_000 : 30_000;
+  const all = await Promise.all(
+    team.workers.map((worker) => worker.ask("sections", { name: lock, tasks: TASKS, forMs, holdMs: HOLD_MS })),
+  );
+  const counts = all.map(({ count }) => count);
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  return {
+    perSecond: (total / forMs) * 1_000,
+    requests: (ground.cost({ tag }).requests - before) / total,
+    leastShare: Math.min(...counts) / (total / PROCESSES),
+  };
+}

@@ -1,0 +1,9 @@
+import type { Workload } from "../results.js";
+import { fourProcesses } from "./four-processes.js";
+import { kept } from "./kept.js";
+import { oneProcess } from "./one-process.js";
+import { uncontended } from "./uncontended.js";
+import { waiting } from "./waiting.js";
+
+/** In the order in which they run and stand in the table. */
+export const WORKLOADS: readonly Workload[] = [uncontended, waiting, oneProcess, fourProcesses, kept];

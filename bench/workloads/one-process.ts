@@ -1,0 +1,42 @@
+import type { ContenderName } from "../contenders/index.js";
+import { median } from "../numbers.js";
+import type { Bench, Workload } from "../results.js";
+import { Team, type Worker } from "../worker-process.js";
+
+const LEASE_MS = 3_000;
+const TASKS = 32;
+const EACH = 5;
+
+export const oneProcess: Workload = {
+  name: "one-process",
+  title: `${TASKS} tasks of one process, ${TASKS * EACH} empty sections`,
+  async run(bench) {
+    const names = ["dynamutex", "deliveryhero", "lock-client"] as const;
+    const rounds: Record<string, { perSecond: number; requests: number }[]> = {};
+    for (let round = 1; round <= (bench.quick ? 1 : 3); round++) {
+      for (const name of names) {
+        bench.say(`round ${round}, ${name}`);
+        rounds[name] = [...(rounds[name] ?? []), await sections(bench, name)];
+      }
+    }
+    const each = (of: "perSecond" | "requests") =>
+      Object.fromEntries(names.map((name) => [name, median((rounds[name] ?? []).map((round) => round[of]))]));
+    return {
+      lines: [
+        { title: "sections a second", unit: "", better: "more", values: each("perSecond"), goal: 1_000 },
+        { title: "requests a section", unit: "", better: "less", values: each("requests"), goal: 0.1 },
+      ],
+    };
+  },
+};
+
+async function sections({ ground }: Bench, name: ContenderName): Promise<{ perSecond: number; requests: number }> {
+  await using team = new Team(1);
+  const lock = ground.name();
+  await team.open(name, await ground.options(name, LEASE_MS, `tasks-${lock}`), lock);
+  const before = ground.cost({ tag: `tasks-${lock}` }).requests;
+  const [worker] = team.workers as [Worker];
+  const { count, ms } = await worker.ask("sections", { name: lock, tasks: TASKS, each: EACH, holdMs: 0 });
+  const requests = ground.cost({ tag: `tasks-${lock}` }).requests - before;
+  return { perSecond: (count / ms) * 1_000, requests: requests / count };
+}

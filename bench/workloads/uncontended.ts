@@ -1,0 +1,100 @@
+import type { ContenderName } from "../contenders/index.js";
+import { median } from "../numbers.js";
+import type { Bench, Outcome, Workload } from "../results.js";
+import { Worker } from "../worker-process.js";
+
+const LEASE_MS = 3_000;
+const CYCLES_PER_BATCH = 20;
+
+interface Measured {
+  readonly ratio: number;
+  readonly cpuUs: number;
+  readonly rawCpuUs: number;
+  readonly latencyMs: number;
+  readonly rawLatencyMs: number;
+}
+
+export const uncontended: Workload = {
+  name: "uncontended",
+  title: "A lock that nobody else wants: lock and unlock",
+  async run(bench) {
+    const direct: Partial<Record<ContenderName, Measured>> = {};
+    const proxied: Partial<Record<ContenderName, Measured>> = {};
+    for (const name of ["dynamutex", "deliveryhero", "lock-client"] as const) {
+      bench.say(`${name} and the floor in turn, past the proxy`);
+      direct[name] = await measure(bench, name, { proxied: false });
+      bench.say(`${name} and the floor in turn, through the proxy`);
+      proxied[name] = await measure(bench, name, { proxied: true });
+    }
+    return outcome(bench, direct, proxied);
+  },
+};
+
+/** Both in one process, so that whatever disturbs one disturbs the other; the ratio is taken batch by batch. */
+async function measure(
+  { ground, quick }: Bench,
+  name: ContenderName,
+  { proxied }: { readonly proxied: boolean },
+): Promise<Measured> {
+  await using worker = new Worker();
+  const contenders = await Promise.all(
+    (["raw", name] as const).map(async (one) => ({
+      name: one,
+      options: await ground.options(one, LEASE_MS, proxied ? `uncontended-${one}` : undefined),
+    })),
+  );
+  const full = name === "dynamutex" ? 150 : 60;
+  const { cpuUs, latencyMs } = await worker.ask("cycles", {
+    contenders,
+    batches: quick ? 20 : full,
+    cyclesPerBatch: CYCLES_PER_BATCH,
+  });
+  const column = (index: number): number => median(cpuUs.map((batch) => batch[index] ?? Number.NaN));
+  return {
+    ratio: median(cpuUs.map(([raw = Number.NaN, other = Number.NaN]) => other / raw)),
+    rawCpuUs: column(0),
+    cpuUs: column(1),
+    rawLatencyMs: latencyMs[0] ?? Number.NaN,
+    latencyMs: latencyMs[1] ?? Number.NaN,
+  };
+}
+
+function outcome(
+  { ground }: Bench,
+  direct: Partial<Record<ContenderName, Measured>>,
+  proxied: Partial<Record<ContenderName, Measured>>,
+): Outcome {
+  const names = ["raw", "dynamutex", "deliveryhero", "lock-client"] as const;
+  /** A cycle of each: what is deleted last is one cycle. */
+  const perCycle = (name: ContenderName, of: "requests" | "read" | "write"): number => {
+    const tag = `uncontended-${name}`;
+    return ground.cost({ tag })[of] / cyclesIn(ground.requests({ tag }).map(({ operation }) => operation));
+  };
+  const each = (value: (name: ContenderName) => number) =>
+    Object.fromEntries(names.map((name) => [name, value(name)])) as Record<ContenderName, number>;
+  const own = (of: Partial<Record<ContenderName, Measured>>, mine: keyof Measured, floor: keyof Measured) =>
+    each((name) => (name === "raw" ? (of.dynamutex?.[floor] ?? Number.NaN) : (of[name]?.[mine] ?? Number.NaN)));
+  const ratios = (of: Partial<Record<ContenderName, Measured>>) =>
+    each((name) => (name === "raw" ? 1 : (of[name]?.ratio ?? Number.NaN)));
+  return {
+    lines: [
+      { title: "requests", unit: "", better: "less", values: each((name) => perCycle(name, "requests")), goal: 2 },
+      { title: "write units", unit: "WRU", better: "less", values: each((name) => perCycle(name, "write")), goal: 2 },
+      { title: "read units", unit: "RRU", better: "less", values: each((name) => perCycle(name, "read")), goal: 0 },
+      { title: "CPU against the floor", unit: "×", better: "less", values: ratios(proxied), goal: 1.1 },
+      { title: "the same without the proxy", unit: "×", better: "less", values: ratios(direct), goal: 1.1 },
+      { title: "CPU", unit: "µs", better: "less", values: own(proxied, "cpuUs", "rawCpuUs") },
+      { title: "time", unit: "ms", better: "less", values: own(proxied, "latencyMs", "rawLatencyMs") },
+    ],
+    notes: [
+      "CPU is that of the process, all threads. Each contender takes turns with the floor in one process, " +
+        `${CYCLES_PER_BATCH} cycles at a time; shown is the median of the ratios of neighbouring turns.`,
+    ],
+  };
+}
+
+/** Every contender begins a cycle with one put; the lock client ends it with another. */
+function cyclesIn(operations: readonly string[]): number {
+  const count = (operation: string): number => operations.filter((one) => one === operation).length;
+  return count("DeleteItem") || count("PutItem") / 2;
+}
