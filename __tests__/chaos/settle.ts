@@ -22,7 +22,8 @@ export async function obtainAll(
 ): Promise<string[]> {
   const outcomes = await Promise.allSettled(
     wanted.map(async ({ name, mutex }) => {
-      const lock = await locks.mutex(name, mutex).lock({ waitMs: SETTLED_WITHIN_MS });
+      // A lease of its own, because requests have a share of it to be answered in; when it may take over, the row says.
+      const lock = await locks.mutex(name, { ...mutex, ttlMs: 30_000 }).lock({ waitMs: SETTLED_WITHIN_MS });
       await lock.unlock();
     }),
   );

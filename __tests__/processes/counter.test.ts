@@ -14,7 +14,7 @@ test("4 processes x 50 increments end at 200, one of them killed in the middle o
   const start = (config: Pick<CounterConfig, "turns" | "stayIn">): Host<CounterMessage> =>
     startLockHost<CounterMessage>(new URL("./hosts/counter.js", import.meta.url), {
       endpoint: testEndpoint(),
-      config: { tableName, mutex: { ttlMs: 3_000, poll: { minMs: 5, maxMs: 20 } }, ...config } satisfies CounterConfig,
+      config: { tableName, mutex: { ttlMs: 5_000, poll: { minMs: 5, maxMs: 20 } }, ...config } satisfies CounterConfig,
     });
   await using victim = start({ turns: TURNS, stayIn: 10 });
   await using one = start({ turns: TURNS });
@@ -37,7 +37,7 @@ test("4 processes x 50 increments end at 200, one of them killed in the middle o
   expect(overlaps([...turns, { ...half, left: killed }])).toEqual([]);
   // The turn that was cut off was the lock's until the kill: whoever came next read what it had read.
   expect(turns.find(({ read }) => read === half.read)?.entered).toBeGreaterThan(killed);
-});
+}, 180_000);
 
 /** Sections that began before the one before them had ended. */
 function overlaps(sections: readonly CounterMessage[]): unknown[] {

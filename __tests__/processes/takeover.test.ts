@@ -47,10 +47,9 @@ test("a waiter of a killed holder has the lock no later than the lease's end plu
 
   const leaseEnd = lastStamp("job");
   const late = arrivals.filter(({ request, wall }) => request.client === "waiter for job" && wall > leaseEnd);
-  // The first poll after the end showed a row that was free, and one may have been on its way before.
   expect(late.at(-1)?.request.operation).toBe("PutItem");
-  expect(late.slice(0, -1).filter(({ request }) => request.operation !== "GetItem")).toEqual([]);
-  expect(late.length).toBeLessThanOrEqual(3);
+  // The first poll after the end showed a row that was free, and one may have been on its way before.
+  expect(late.filter(({ request }) => request.operation === "GetItem").length).toBeLessThanOrEqual(2);
   expect(lock.held).toBe(true);
   expect(lockedAt).toBeGreaterThan(leaseEnd);
   // Far more than two requests take, and far less than a second lease.
@@ -63,14 +62,16 @@ test.each([
 ])(
   "a waiter that only watches takes over from a killed holder whose clock is $title, and not before",
   async ({ title, wrongBy }) => {
-    const mutex: MutexOptions = { ttlMs: 1_500, poll: { minMs: 50, maxMs: 400 }, takeover: "unchanged" };
+    // Renewals in quick succession, so that a holder that gets no processor for a second is still alive.
+    const renewEveryMs = 250;
+    const mutex: MutexOptions = { ttlMs: 1_500, renewEveryMs, poll: { minMs: 50, maxMs: 400 }, takeover: "unchanged" };
     await using holder = startHolder(title, mutex, wrongBy);
     const { uuid } = await holder.message(({ kind }) => kind === "held");
     const arrivals = noteArrivals(proxy);
     await using locks = waitingTable(title, mutex);
     const waiting = locks.mutex(title).lock();
-    // Alive for three leases, which is six renewals.
-    await proxy.until(() => applied("UpdateItem", title).length >= 6);
+    // Alive for three leases.
+    await proxy.until(() => applied("UpdateItem", title).length >= 18);
     expect(holder.messages.map(({ kind }) => kind)).toEqual(["held"]);
     expect(applied("PutItem", title)).toEqual([]);
     holder.kill("SIGKILL");
