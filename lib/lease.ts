@@ -232,11 +232,11 @@ export class Lease {
 
   async #releaseHeld(): Promise<void> {
     const { clock } = this.#host;
-    const giveUpAt = Math.min(clock.atMost() + this.settings.releaseWithinMs, this.#row.end);
     // Renewal and release never overlap: no further attempt, and the one under way is awaited.
     this.#renewing?.enough.abort();
     await this.#renewing?.done;
     if (this.#lost !== undefined) throw this.#lost;
+    const giveUpAt = Math.min(clock.atMost() + this.settings.releaseWithinMs, this.#row.end);
     const release = await this.#row.release(giveUpAt, this.#hold?.rest());
     // A refusal after the lease ran out while the delete was under way is nobody's fault: the section had ended in time.
     if (release.kind === "refused" && clock.atMost() < this.#leaseEnds) {
