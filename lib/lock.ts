@@ -130,7 +130,11 @@ export class HeldLock implements Lock {
   unlock(): Promise<void> {
     if (this.#over === undefined) {
       const lost = this.#lost;
-      const done = this.#end(this.#lease);
+      const done = this.#end(this.#lease).catch((error: unknown) => {
+        // A loss that showed only at the release, when no section ran on the lease any more.
+        this.#signal.abort(error);
+        throw error;
+      });
       this.#over = { done, lost };
     }
     return this.#over.done;
