@@ -10,6 +10,8 @@ import type { Scheduler } from "./scheduler.js";
 export type Invariant =
   | "one holder"
   | "tokens grow from lock to lock"
+  | "a tick runs once"
+  | "a hold lasts"
   | "the row stands while it is held"
   | "expires never moves back"
   | "an ended uuid stays ended"
@@ -38,6 +40,7 @@ export interface Holding {
   readonly uuid: string;
   readonly lock: SimLock;
   readonly process: Process;
+  readonly takenAt: number;
   /** Whether the signal has told its program of a loss. Asking the lock would make it look, and so change the world. */
   told: boolean;
   /** Whether its machine stood still or its clock was set in the meantime: then a timer may rightly be late. */
@@ -45,6 +48,12 @@ export interface Holding {
   /** Whether it was taken when the faults were over: then nothing can take it away. */
   readonly calm: boolean;
 }
+
+/** A clock that runs fast by what the protocol allows, and a bit. */
+const SLOWEST = 1 - 1e-3;
+
+/** By how much the clocks of those who wait may lag behind the one that parked a row. */
+const MOST_DOUBT_MS = 2_000;
 
 /** How long after its end on the table's clock a loss may still be untold: the timer's own lag, and none of the margin. */
 const TOLD_WITHIN_MS = 3;
@@ -62,6 +71,11 @@ export class Judge {
   readonly #tokens = new Map<string, bigint>();
   /** Those that some section held. */
   readonly #known = new Set<string>();
+  readonly #ticks = new Map<string, number>();
+  /** Until when a lock stays taken that has been released, on the table's clock. */
+  readonly #holds = new Map<string, number>();
+  /** Those whose lock was taken away: they end as their lease stood, hold or not. */
+  readonly #forced = new Set<string>();
   readonly #ended = new Set<string>();
   /** Those whose row was there, and then was not. */
   readonly #gone = new Set<string>();
@@ -83,7 +97,16 @@ export class Judge {
     return this.#revived;
   }
 
+  /** Whether somebody has the lock, or nobody may yet. */
   isHeld(name: string): boolean {
+    const row = this.#table.rows.get(name);
+    if (
+      row !== undefined &&
+      row.uuid === undefined &&
+      row.expires + MOST_DOUBT_MS > this.#epoch + this.#scheduler.now
+    ) {
+      return true;
+    }
     for (const holding of this.#holdings) if (holding.name === name) return true;
     return false;
   }
@@ -94,8 +117,26 @@ export class Judge {
     this.#known.add(holding.uuid);
     const { fencingToken } = holding.lock;
     if (fencingToken !== undefined) this.#drew(holding.name, fencingToken);
+    if (holding.lock.tick !== undefined) this.#ticked(holding.name, holding.lock.tick);
+    const left = (this.#holds.get(holding.name) ?? 0) - this.#scheduler.now;
+    if (left > 0) throw new Violation("a hold lasts", `${holding.uuid} was taken ${left} ms before its end`);
     if (this.#ended.has(holding.uuid))
       throw new Violation("an ended uuid stays ended", `${holding.uuid} is held again`);
+  }
+
+  /** A lock was released before its hold was over: nobody gets it until then. */
+  holdsOn({ name, uuid, takenAt }: Holding, holdAtLeastMs: number): void {
+    const rest = takenAt + holdAtLeastMs * SLOWEST - this.#scheduler.now;
+    if (rest <= 0 || this.#forced.has(uuid)) return;
+    this.#coverage.count("locks held past their section");
+    this.#holds.set(name, this.#scheduler.now + rest);
+  }
+
+  #ticked(name: string, tick: number): void {
+    const last = this.#ticks.get(name);
+    if (last !== undefined && tick <= last) throw new Violation("a tick runs once", `${last}, then ${tick}`);
+    this.#ticks.set(name, tick);
+    this.#coverage.count("ticks");
   }
 
   #drew(name: string, token: bigint): void {
@@ -112,7 +153,7 @@ export class Judge {
   }
 
   sent(operation: Operation): void {
-    if (operation.kind === "read" || operation.kind === "want") return;
+    if (operation.kind === "read" || operation.kind === "want" || operation.kind === "force") return;
     // From its release on, a uuid is nobody's: no section runs on it, and no write extends it.
     if (operation.kind === "release") {
       this.#ended.add(operation.uuid);
@@ -130,6 +171,7 @@ export class Judge {
 
   arrived({ operation, before, after, duplicate }: Arrival): void {
     if (after === before) return;
+    if (operation.kind === "force") this.#forced.add(operation.uuid);
     if (before?.uuid !== undefined && before.uuid !== after?.uuid) this.#gone.add(before.uuid);
     if (after?.uuid === undefined) return;
     const { uuid } = after;
@@ -162,8 +204,10 @@ export class Judge {
         throw new Violation("one holder", `${uuid} and ${other.uuid} both hold ${name}`);
       }
     }
+    // Where it was unlocked by force, nobody enters before the lease ends as it stood.
     // A look at `held` makes a lock that is over say so, and changes the world: only where something is odd.
-    if (row?.uuid !== uuid && lock.held) {
+    const forced = row !== undefined && row.uuid === undefined && row.expires > 0;
+    if (row?.uuid !== uuid && !forced && lock.held) {
       const there = row === undefined ? "there is none" : `it is ${row.uuid}'s`;
       throw new Violation("the row stands while it is held", `${uuid} holds ${name}, but its row: ${there}`);
     }
@@ -175,7 +219,7 @@ export class Judge {
 }
 
 /** What a write of a holder puts on the row. */
-function stampOf(operation: Exclude<Operation, { kind: "read" | "want" | "release" }>): Stamped {
+function stampOf(operation: Exclude<Operation, { kind: "read" | "want" | "force" | "release" }>): Stamped {
   switch (operation.kind) {
     case "take":
       return operation.claim;

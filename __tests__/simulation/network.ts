@@ -107,6 +107,8 @@ export class Network {
       reissue: (reissue, signal) => send({ kind: "reissue", ...reissue }, signal),
       release: (name, uuid, { kept, parked }, signal) => send({ kind: "release", name, uuid, kept, parked }, signal),
       want: (name, uuid, until, signal) => send({ kind: "want", name, uuid, until }, signal),
+      force: (name, uuid, { now }, signal) => send({ kind: "force", name, uuid, now }, signal),
+      list: () => Promise.reject(new Error("no host lists locks here")),
       close: () => undefined,
     };
   }

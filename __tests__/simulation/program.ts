@@ -1,5 +1,5 @@
 import { LockLostError, LockStoreError, LockTimeoutError } from "../../lib/errors.js";
-import type { LockOptions } from "../../lib/options.js";
+import type { LockOptions, TryLockOptions } from "../../lib/options.js";
 import type { Coverage } from "./coverage.js";
 import { type Holding, type Judge, Violation } from "./invariants.js";
 import type { Process } from "./machine.js";
@@ -11,13 +11,24 @@ export interface Stage {
   readonly process: Process;
   readonly judge: Judge;
   readonly coverage: Coverage;
+  readonly now: () => number;
+  /** In epoch ms. */
+  readonly tableTime: () => number;
   readonly mutex: (name: number) => SimMutex;
   readonly nameOf: (name: number) => string;
   /** Whether the faults are over, and forgotten. */
   readonly calm: () => boolean;
+  /** Whether the release of this uuid was given up: then its lease ends by itself. */
+  readonly gaveUp: (uuid: string) => boolean;
   /** A call that waits for a lock without end; the answer says that it waits no more. */
   readonly wants: (name: string) => () => void;
 }
+
+/** The name of the lock of those who run once in a period. */
+const PERIODIC = 2;
+
+/** Longer than any lease in a schedule. */
+const NO_LEASE_MS = 60_000;
 
 class SectionError extends Error {}
 
@@ -37,19 +48,25 @@ export async function play(stage: Stage, step: Step): Promise<void> {
 }
 
 async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void> {
-  const mutex = stage.mutex(step.name);
+  // Periods are ticks of another size than those that are counted: they have a lock of their own.
+  const name = step.kind === "every" ? PERIODIC : step.name;
+  const mutex = stage.mutex(name);
   const wasCalm = stage.calm();
-  const patient =
-    step.kind !== "tryLock" && step.waitMs === Number.POSITIVE_INFINITY && step.abortAfterMs === undefined;
-  const settled = patient ? stage.wants(stage.nameOf(step.name)) : () => undefined;
-  const options: LockOptions = { signal, waitMs: step.waitMs };
+  const waits = step.kind === "lock" || step.kind === "run";
+  const patient = waits && step.waitMs === Number.POSITIVE_INFINITY && step.abortAfterMs === undefined;
+  const settled = patient ? stage.wants(stage.nameOf(name)) : () => undefined;
+  const options: LockOptions = { signal, waitMs: step.waitMs, holdAtLeastMs: step.holdAtLeastMs };
   let lock: SimLock | null;
   try {
     if (step.kind === "run") {
       await runSection(stage, step, mutex, options, settled);
       return;
     }
-    lock = step.kind === "lock" ? await mutex.lock(options) : await mutex.tryLock();
+    if (step.kind === "force") {
+      await force(stage, mutex);
+      return;
+    }
+    lock = step.kind === "lock" ? await mutex.lock(options) : await mutex.tryLock(tryOptions(step));
   } catch (error) {
     settled();
     checkFailure(stage, step, { error, signal, wasCalm });
@@ -60,9 +77,9 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
     stage.coverage.count("tries that found the lock held");
     return;
   }
-  const holding = hold(stage, step, lock);
+  const holding = hold(stage, lock, stage.nameOf(name));
   await section(stage, step, holding);
-  await release(stage, holding);
+  await release(stage, step, holding);
 }
 
 async function runSection(
@@ -77,7 +94,7 @@ async function runSection(
   const outcome = await mutex
     .run(async (lock) => {
       settled();
-      holding = hold(stage, step, lock);
+      holding = hold(stage, lock, stage.nameOf(step.name));
       await section(stage, step, holding);
       stage.judge.gaveBack(holding);
       if (step.throws) throw failure;
@@ -92,13 +109,32 @@ async function runSection(
       throw new Violation("a call ends as documented", `run hid the section's error: ${outcome.error}`);
     return;
   }
-  checkRelease(stage, holding, outcome.error, options.signal);
+  checkRelease(stage, step, holding, outcome.error, options.signal);
 }
 
-function hold(stage: Stage, step: Step, lock: SimLock): Holding {
+/**
+ * Takes the lock away as a person would, who looks first: at once only where no live holder's stamp can lie so late, but
+ * only that of a put that nobody stands behind any more.
+ */
+async function force({ coverage, tableTime }: Stage, mutex: SimMutex): Promise<void> {
+  const holder = await mutex.inspect();
+  if (holder?.uuid === undefined) return;
+  const now = holder.expires.getTime() > tableTime() + NO_LEASE_MS;
+  if (await mutex.forceUnlock(holder.uuid, { now }))
+    coverage.count(`locks taken away by force${now ? " at once" : ""}`);
+}
+
+function tryOptions({ kind, tick, holdAtLeastMs }: Step): TryLockOptions {
+  if (kind === "once") return { holdAtLeastMs, once: tick };
+  if (kind === "every") return { holdAtLeastMs, everyMs: tick * 1_000 };
+  return { holdAtLeastMs };
+}
+
+function hold(stage: Stage, lock: SimLock, name: string): Holding {
   const { process, judge, coverage } = stage;
   const holding: Holding = {
-    name: stage.nameOf(step.name),
+    name,
+    takenAt: stage.now(),
     uuid: lock.uuid,
     lock,
     process,
@@ -129,17 +165,17 @@ async function section({ process }: Stage, step: Step, { lock }: Holding): Promi
   });
 }
 
-async function release(stage: Stage, holding: Holding): Promise<void> {
+async function release(stage: Stage, step: Step, holding: Holding): Promise<void> {
   stage.judge.gaveBack(holding);
   const error = await holding.lock.unlock().then(
     () => undefined,
     (reason: unknown) => reason,
   );
-  checkRelease(stage, holding, error);
+  checkRelease(stage, step, holding, error);
 }
 
 /** Leaving a section that was not protected must not look like success, and one that was must not look like failure. */
-function checkRelease(stage: Stage, holding: Holding, error: unknown, followed?: AbortSignal): void {
+function checkRelease(stage: Stage, step: Step, holding: Holding, error: unknown, followed?: AbortSignal): void {
   const { uuid, lock, told } = holding;
   const { reason } = lock.signal;
   if (error === undefined) {
@@ -147,6 +183,7 @@ function checkRelease(stage: Stage, holding: Holding, error: unknown, followed?:
     if (told && !excused)
       throw new Violation("a release tells the truth", `${uuid} was lost and its release succeeded`);
     stage.coverage.count("releases that succeeded");
+    if (!stage.gaveUp(uuid)) stage.judge.holdsOn(holding, step.holdAtLeastMs);
     return;
   }
   if (!(error instanceof LockLostError))
@@ -154,7 +191,7 @@ function checkRelease(stage: Stage, holding: Holding, error: unknown, followed?:
   if (error !== reason && !followed?.aborted) {
     throw new Violation("a release tells the truth", `${uuid}: the error is not the signal's reason`);
   }
-  if (holding.calm && error.reason !== "max-hold") {
+  if (holding.calm && error.reason !== "max-hold" && error.reason !== "forced") {
     throw new Violation("a lock is not lost without a cause", `${uuid}: ${error.message}`);
   }
   stage.coverage.count("releases that told of a loss");

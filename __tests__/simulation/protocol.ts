@@ -1,19 +1,23 @@
 import type { Clock } from "../../lib/clock.js";
 import { Host } from "../../lib/host.js";
 import type { Lock } from "../../lib/lock.js";
+import type { LockInfo } from "../../lib/lock-info.js";
 import { Mutex } from "../../lib/mutex.js";
-import { type LockOptions, type MutexOptions, mutexSettings } from "../../lib/options.js";
+import { type LockOptions, type MutexOptions, mutexSettings, type TryLockOptions } from "../../lib/options.js";
 import { Sections } from "../../lib/sections.js";
 import type { Store } from "../../lib/store.js";
 
 /** A lock, as far as the simulation uses it. */
 export type SimLock = Pick<Lock, "uuid" | "expires" | "held" | "signal" | "unlock"> & {
   readonly fencingToken?: bigint;
+  readonly tick?: number | undefined;
 };
 
 export interface SimMutex {
   lock(options: LockOptions): Promise<SimLock>;
-  tryLock(): Promise<SimLock | null>;
+  tryLock(options: TryLockOptions): Promise<SimLock | null>;
+  inspect(): Promise<Pick<LockInfo, "uuid" | "expires"> | null>;
+  forceUnlock(uuid: string, options: { readonly now: boolean }): Promise<boolean>;
   run(section: (lock: SimLock) => Promise<void>, options: LockOptions): Promise<void>;
 }
 

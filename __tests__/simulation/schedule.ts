@@ -4,12 +4,17 @@ import type { NetworkPlan, Outage } from "./network.js";
 
 /** One use of a lock. */
 export interface Step {
-  readonly kind: "lock" | "tryLock" | "run";
+  /** `once` and `every` are tries for a tick; `force` takes the lock away from whoever has it. */
+  readonly kind: "lock" | "tryLock" | "run" | "once" | "every" | "force";
   /** Which of the locks. */
   readonly name: number;
   /** How long before it starts. */
   readonly pauseMs: number;
   readonly holdMs: number;
+  /** For how long the lock stays taken at least, however short the section. */
+  readonly holdAtLeastMs: number;
+  /** Which tick, for `once`; how long a period is, in seconds, for `every`. */
+  readonly tick: number;
   /** Infinity waits for ever. */
   readonly waitMs: number;
   /** When the caller gives up, if it does. */
@@ -58,10 +63,19 @@ const momentMs = fc.integer({ min: 0, max: 12_000 });
 const ppm = fc.integer({ min: -500, max: 500 });
 
 const step: fc.Arbitrary<Step> = fc.record({
-  kind: fc.constantFrom("lock" as const, "lock" as const, "run" as const, "tryLock" as const),
+  kind: fc.oneof(
+    { weight: 5, arbitrary: fc.constant("lock" as const) },
+    { weight: 3, arbitrary: fc.constantFrom("run" as const, "tryLock" as const) },
+    { weight: 1, arbitrary: fc.constantFrom("once" as const, "every" as const, "force" as const) },
+  ),
   name: fc.constantFrom(0, 0, 0, 1),
   pauseMs: fc.integer({ min: 0, max: 1_500 }),
   holdMs: fc.oneof(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 0, max: 4_000 })),
+  holdAtLeastMs: fc.oneof(
+    { weight: 4, arbitrary: fc.constant(0) },
+    { weight: 1, arbitrary: fc.integer({ min: 1, max: 3_000 }) },
+  ),
+  tick: fc.integer({ min: 1, max: 4 }),
   waitMs: fc.oneof(
     { weight: 2, arbitrary: fc.constant(Number.POSITIVE_INFINITY) },
     { weight: 1, arbitrary: fc.integer({ min: 0, max: 3_000 }) },

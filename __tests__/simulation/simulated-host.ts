@@ -25,6 +25,7 @@ export interface Surroundings {
   readonly calmAt: number;
   readonly tell: (what: string) => void;
   readonly fail: (error: unknown) => void;
+  readonly gaveUp: (uuid: string) => boolean;
   readonly wants: (name: string) => () => void;
 }
 
@@ -117,14 +118,17 @@ export class SimulatedHost {
   }
 
   #stage({ process, host }: Life): Stage {
-    const { judge, coverage, scheduler, calmAt, wants } = this.#world;
+    const { judge, coverage, scheduler, epoch, calmAt, wants, gaveUp } = this.#world;
     const { ttlMs, takeover, maxHoldMs, fencing } = this.#plan;
     const nameOf = (name: number): string => `lock-${name}`;
     return {
       process,
       judge,
       coverage,
+      gaveUp,
       nameOf,
+      now: () => scheduler.now,
+      tableTime: () => epoch + scheduler.now,
       mutex: (name) => host.mutex(nameOf(name), { ttlMs, takeover, maxHoldMs, fencing }),
       calm: () => scheduler.now >= calmAt + HUNG_MS,
       wants: (name) => {

@@ -11,6 +11,8 @@ const step: Step = {
   name: 0,
   pauseMs: 10,
   holdMs: 200,
+  holdAtLeastMs: 0,
+  tick: 0,
   waitMs: Number.POSITIVE_INFINITY,
   abortAfterMs: undefined,
   careless: false,
@@ -62,6 +64,8 @@ function wrong(change: (lock: SimLock) => Partial<SimMutex>): Protocol {
       const mutex: SimMutex = {
         lock: () => Promise.resolve(lock),
         tryLock: () => Promise.resolve(lock),
+        inspect: () => Promise.resolve(null),
+        forceUnlock: () => Promise.resolve(false),
         run: (section) => section(lock),
       };
       return { ...mutex, ...change(lock) };

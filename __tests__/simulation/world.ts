@@ -101,6 +101,7 @@ class World {
       fail: (error) => {
         this.#failure ??= { error };
       },
+      gaveUp: (uuid) => this.#releasesGivenUp.has(uuid),
       wants: (name) => this.#want(name),
     };
     this.#hosts = schedule.hosts.map((plan, index) => new SimulatedHost(this.#surroundings, index, plan));
@@ -129,8 +130,11 @@ class World {
     return this.#hosts.flatMap(({ life }) => life ?? []);
   }
 
+  /** For how long a row can have to be watched: a lease, or the rest of a hold. */
   get #longestTtlMs(): number {
-    return Math.max(...this.#schedule.hosts.map(({ ttlMs }) => ttlMs));
+    const { hosts } = this.#schedule;
+    const holds = hosts.flatMap(({ programs }) => programs.flat().map(({ holdAtLeastMs }) => holdAtLeastMs));
+    return Math.max(...hosts.map(({ ttlMs }) => ttlMs), ...holds);
   }
 
   /** Goes on until `met`, or until the time; the first failure of a program ends it. */
@@ -179,6 +183,8 @@ class World {
       name: Number(name.slice(-1)),
       pauseMs: 0,
       holdMs: 0,
+      holdAtLeastMs: 0,
+      tick: 0,
       waitMs: Number.POSITIVE_INFINITY,
       abortAfterMs: undefined,
       careless: false,
