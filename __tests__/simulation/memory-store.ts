@@ -71,6 +71,15 @@ export class MemoryTable {
     this.#foreign.set(name, item);
   }
 
+  /** A page of a listing: the rows of locks that a few names have. */
+  page(prefix: string, after: Cursor | undefined): RowPage {
+    const names = [...this.#rows.keys()].filter((name) => !this.#foreign.has(name)).sort();
+    const rest = names.filter((name) => after === undefined || name > (after.name as string));
+    const page = rest.slice(0, PAGE_ROWS);
+    const rows = page.filter((name) => name.startsWith(prefix)).map((name) => this.#rows.get(name) as Row);
+    return { rows, next: rest.length > PAGE_ROWS ? { name: page.at(-1) } : undefined };
+  }
+
   apply(operation: Operation): Outcome {
     const { name } = operation;
     if (this.#foreign.has(name)) return { kind: "foreign", item: this.#foreign.get(name) };
@@ -185,11 +194,7 @@ export class MemoryStore implements Store {
 
   async list(prefix: string, after: Cursor | undefined, signal: AbortSignal): Promise<RowPage> {
     if (signal.aborted) throw aborted(signal);
-    const names = [...this.#table.rows.keys()].filter((name) => !this.#table.foreign.has(name)).sort();
-    const rest = names.filter((name) => after === undefined || name > (after.name as string));
-    const page = rest.slice(0, PAGE_ROWS);
-    const rows = page.filter((name) => name.startsWith(prefix)).map((name) => this.#table.rows.get(name) as Row);
-    return { rows, next: rest.length > PAGE_ROWS ? { name: page.at(-1) } : undefined };
+    return this.#table.page(prefix, after);
   }
 
   close(): void {}
