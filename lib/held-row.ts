@@ -2,6 +2,7 @@ import { publish } from "./diagnostics.js";
 import { LockStoreError, type LossReason } from "./errors.js";
 import type { Grant, Target } from "./grant.js";
 import type { Host } from "./host.js";
+import type { LockData } from "./lock-info.js";
 import { type Release, releaseRow } from "./release.js";
 import { persist } from "./retry.js";
 import { attemptMs, isFarTooLate, leaseEnd, stampNow } from "./stamp.js";
@@ -87,8 +88,8 @@ export class HeldRow {
     return this.#lastFailure;
   }
 
-  /** Stamps a later `expires`. One at a time: the caller sees to it. */
-  async renew(trying: Trying): Promise<Stamping> {
+  /** Stamps a later `expires`, and replaces the data, if given. One at a time: the caller sees to it. */
+  async renew(trying: Trying, data?: LockData): Promise<Stamping> {
     let leave: () => void;
     try {
       leave = await this.#host.lanes.enter(this.#end, trying.enough);
@@ -96,7 +97,7 @@ export class HeldRow {
       return { kind: "unanswered", cause };
     }
     try {
-      return await this.#sendRenewal(trying);
+      return await this.#sendRenewal(trying, data);
     } finally {
       leave();
     }
@@ -163,14 +164,14 @@ export class HeldRow {
     return row.acquired === this.#acquired && row.owner === this.#host.owner ? "forced" : "stolen";
   }
 
-  async #sendRenewal({ until, enough }: Trying): Promise<Stamping> {
+  async #sendRenewal({ until, enough }: Trying, data: LockData | undefined): Promise<Stamping> {
     const { store, clock, random } = this.#host;
     const { ttlMs } = this.#target.settings;
     const { expires } = stampNow(clock, ttlMs, this.#lastStamp);
     this.#lastStamp = expires;
     // Read the stopwatch before the first copy leaves: a watcher may count the ttl from there.
     const sentAt = clock.atMost();
-    const request = { name: this.name, uuid: this.#uuid, expires, ticked: this.#ticked };
+    const request = { name: this.name, uuid: this.#uuid, expires, data, ticked: this.#ticked };
     const persistence = {
       until,
       attemptMs: attemptMs(ttlMs),

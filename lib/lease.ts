@@ -32,13 +32,14 @@ const MANY = 16;
  */
 export class Lease {
   readonly acquired: number;
-  readonly data: LockData | undefined;
   /** The tick that it was taken for. */
   readonly tick: number | undefined;
   readonly settings: MutexSettings;
   readonly #host: Host;
   readonly #row: HeldRow;
   #hold: Hold | undefined;
+  #data: LockData | undefined;
+  #mayHaveData: boolean;
   /** When the present section has held for `maxHoldMs`, on `atMost`. */
   #holdEnds = Number.POSITIVE_INFINITY;
   /** Told of the loss: the section that runs at that moment. */
@@ -57,7 +58,8 @@ export class Lease {
 
   constructor(host: Host, target: Target, grant: Grant) {
     this.acquired = grant.acquired;
-    this.data = grant.data;
+    this.#data = grant.data;
+    this.#mayHaveData = grant.data !== undefined;
     this.tick = grant.tick;
     this.settings = target.settings;
     this.#host = host;
@@ -79,6 +81,21 @@ export class Lease {
   /** The fencing token of the section that runs, on a fenced mutex. */
   get fence(): bigint | undefined {
     return this.#row.fence;
+  }
+
+  /** The caller's attributes that are known to be on the row. */
+  get data(): LockData | undefined {
+    return this.#data;
+  }
+
+  /** Whether the row carries data of its section's, or may do so: such a lease serves one section. */
+  get mayHaveData(): boolean {
+    return this.#mayHaveData;
+  }
+
+  /** The write of the row that is under way, if there is one. */
+  get writing(): Promise<unknown> | undefined {
+    return this.#renewing?.done;
   }
 
   /** The loss, which is looked for whenever somebody asks, because a blocked event loop runs no timers. */
@@ -176,6 +193,27 @@ export class Lease {
       (trying) => this.#row.renew(trying),
       () => this.#deadline,
     );
+  }
+
+  /** @throws {@link LockConfigError} naming what the table could not store. */
+  admit(data: LockData): void {
+    this.#host.store.admit(data);
+  }
+
+  /**
+   * Renews now, with other data, which was admitted. Joining a renewal that is under way would lose the data: the caller
+   * sees to it that none is.
+   */
+  async replaceData(data: LockData): Promise<Renewal> {
+    const { lost } = this;
+    if (lost !== undefined) return { kind: "lost", error: lost };
+    this.#mayHaveData = true;
+    const renewal = await this.#write(
+      (trying) => this.#row.renew(trying, data),
+      () => this.#deadline,
+    );
+    if (renewal.kind === "renewed") this.#data = data;
+    return renewal;
   }
 
   /**

@@ -1,7 +1,9 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { LockConfigError, LockError, LockLostError } from "./errors.js";
-import type { Lease } from "./lease.js";
+import type { Lease, Renewal } from "./lease.js";
+import { copyOf, type LockData } from "./lock-info.js";
 import { LossSignal } from "./loss-signal.js";
+import { checkData } from "./operation-options.js";
 
 /** A lock that is held, until it is unlocked or lost. */
 export interface Lock extends AsyncDisposable {
@@ -17,6 +19,8 @@ export interface Lock extends AsyncDisposable {
    * clock. Undefined without either.
    */
   readonly tick: number | undefined;
+  /** Your own attributes, as they were last put on the row: with `lock()`, or with `replaceData()`. */
+  readonly data: LockData | undefined;
   /** Aborts when the lock is lost, with the {@link LockLostError} as its reason. Give it to whatever the section awaits. */
   readonly signal: AbortSignal;
   /** Whether the lock is held at this moment. */
@@ -35,6 +39,18 @@ export interface Lock extends AsyncDisposable {
    * @throws the store's error if the table did not answer; the lease then lasts as long as it did before.
    */
   extend(): Promise<void>;
+  /**
+   * Puts other attributes of your own on the row, in the place of those that are there: how far the section has come, for
+   * those who `inspect()`. It is a renewal as well, and the lock of a section that called it is not passed on to the next
+   * section of this process, but released.
+   * @throws {@link LockConfigError} for what DynamoDB cannot store; nothing is sent then.
+   * @throws {@link LockLostError} if the lock is lost.
+   * @throws the store's error if the table did not answer; which of the two the row shows is not known then.
+   *
+   * @example
+   * await lock.replaceData({ ...lock.data, done: 350 });
+   */
+  replaceData(data: LockData): Promise<void>;
   /**
    * Releases the lock. Further calls get the same answer.
    * @throws {@link LockLostError} if it had been lost, the same error as `signal.reason`.
@@ -59,6 +75,7 @@ export class HeldLock implements Lock {
   /** There on a fenced lock, and not on any other. */
   declare readonly fencingToken?: bigint;
   readonly tick: number | undefined;
+  #data: LockData | undefined;
   readonly #lease: Lease;
   readonly #signal: LossSignal;
   readonly #end: (lease: Lease) => Promise<void>;
@@ -78,6 +95,7 @@ export class HeldLock implements Lock {
     if (fence !== undefined) this.fencingToken = fence;
     this.acquired = new Date(section.acquired);
     this.tick = section.tick;
+    this.#data = section.lease.data;
     this.#lease = section.lease;
     this.#end = section.end;
     this.#signal = new LossSignal(() => this.#lost);
@@ -114,17 +132,26 @@ export class HeldLock implements Lock {
 
   async extend(): Promise<void> {
     this.#throwIfNotHeld();
-    const renewal = await this.#lease.renew();
-    switch (renewal.kind) {
-      case "renewed":
-        return;
-      case "lost":
-        throw renewal.error;
-      case "unknown":
-        throw renewal.cause;
-      default:
-        renewal satisfies never;
+    throwUnlessRenewed(await this.#lease.renew());
+  }
+
+  get data(): LockData | undefined {
+    return this.#data;
+  }
+
+  async replaceData(data: LockData): Promise<void> {
+    checkData(data);
+    this.#lease.admit(data);
+    // As it is now: a later attempt must send the same as the first.
+    const copy = copyOf(data);
+    this.#throwIfNotHeld();
+    // One write at a time, those that were asked for first first. While they run the section may end.
+    for (let { writing } = this.#lease; writing !== undefined; writing = this.#lease.writing) {
+      await writing;
+      this.#throwIfNotHeld();
     }
+    throwUnlessRenewed(await this.#lease.replaceData(copy));
+    this.#data = copy;
   }
 
   unlock(): Promise<void> {
@@ -164,5 +191,18 @@ export class HeldLock implements Lock {
     if (this.held) return;
     const name = JSON.stringify(this.name);
     throw new LockError("LOCK_RELEASED", `Lock ${name} has been unlocked: take it again before you rely on it`);
+  }
+}
+
+function throwUnlessRenewed(renewal: Renewal): void {
+  switch (renewal.kind) {
+    case "renewed":
+      return;
+    case "lost":
+      throw renewal.error;
+    case "unknown":
+      throw renewal.cause;
+    default:
+      renewal satisfies never;
   }
 }

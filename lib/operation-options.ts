@@ -1,5 +1,5 @@
 import { z } from "zod/v3";
-import { check, duration, signal } from "./options.js";
+import { check, duration, lockData, signal } from "./options.js";
 
 /** What `forceUnlock()` may add. */
 export interface ForceUnlockOptions {
@@ -54,4 +54,9 @@ export function listOptions(options: ListOptions): ListOptions {
 export function checkOptions(options: CheckOptions): CheckOptions {
   check(checkSchema, options, "options");
   return options;
+}
+
+/** What there is no data without. @throws {@link LockConfigError} */
+export function checkData(data: unknown): void {
+  check(lockData, data, "data");
 }

@@ -246,12 +246,11 @@ export const signal: z.ZodOptional<z.ZodType<object>> = anObject("an AbortSignal
   "addEventListener",
   "throwIfAborted",
 ]).optional();
-const data = z
-  .custom<LockData>(
-    (value) => typeof value === "object" && value !== null && !Array.isArray(value),
-    "must be an object whose properties DynamoDB can store",
-  )
-  .optional();
+export const lockData: z.ZodType<LockData> = z.custom<LockData>(
+  (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+  "must be an object whose properties DynamoDB can store",
+);
+const data = lockData.optional();
 const holdAtLeastMs = duration(0).optional();
 const once = z
   .union([z.date(), z.number().int().safe()], {

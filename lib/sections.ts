@@ -190,7 +190,7 @@ export class Sections {
  * and neither the section before nor this one holds the lock for longer than it runs.
  */
 function fits(lease: Lease, { target, data, holdAtLeastMs }: Request): boolean {
-  if (data !== undefined || lease.data !== undefined || holdAtLeastMs > 0 || lease.isHolding) return false;
+  if (data !== undefined || lease.mayHaveData || holdAtLeastMs > 0 || lease.isHolding) return false;
   const [ours, its] = [target.settings, lease.settings];
   return (
     ours.ttlMs === its.ttlMs &&

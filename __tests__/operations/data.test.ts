@@ -1,0 +1,231 @@
+import { describe, expect, test } from "@jest/globals";
+import { type Lock, LockConfigError, LockLostError } from "../../lib/index.js";
+import { eventually, watch } from "../support/eventually.js";
+import { duplicate, hangAfter, type RecordedRequest, resetAfter, throttle } from "../support/fault-proxy.js";
+import { ManualTime } from "../support/manual-time.js";
+import { rowOf, useScene } from "../support/scene.js";
+import { UNSTORABLE } from "../support/store-cases.js";
+
+const scene = useScene();
+
+const TTL_MS = 30_000;
+const LEASE_MS = 27_000;
+
+async function held(time: ManualTime, data?: Record<string, unknown>): Promise<Lock> {
+  return await scene
+    .host({ clock: time.clock() })
+    .mutex(scene.name)
+    .lock(data && { data });
+}
+
+function carriesData({ operation, body }: RecordedRequest): boolean {
+  return operation === "UpdateItem" && JSON.stringify(body.UpdateExpression).includes("#data");
+}
+
+describe("lock.data", () => {
+  test("is what lock() was given, and undefined without", async () => {
+    const locks = scene.host();
+    await using one = await locks.mutex(scene.name).lock({ data: { job: "report" } });
+    await using other = await locks.mutex(`${scene.name}-b`).lock();
+    expect([one.data, other.data]).toEqual([{ job: "report" }, undefined]);
+  });
+
+  test("replaceData() puts other data in its place, and renews the lease, with one request", async () => {
+    const time = new ManualTime();
+    const lock = await held(time, { job: "report", done: 0 });
+    await time.advance(10_000);
+    await lock.replaceData({ ...lock.data, done: 350, parts: new Set(["a"]) });
+    expect(lock.data).toEqual({ job: "report", done: 350, parts: new Set(["a"]) });
+    expect(lock.remainingMs).toBe(LEASE_MS);
+    expect(await scene.row()).toMatchObject({ expires: time.now + TTL_MS, data: { job: "report", done: 350 } });
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1, UpdateItem: 1 });
+    await lock.unlock();
+    expect(lock.data).toEqual({ job: "report", done: 350, parts: new Set(["a"]) });
+  });
+
+  test("others see it with inspect(), list() and the row that tryRun() shows", async () => {
+    const lock = await scene.host().mutex(scene.name).lock();
+    await lock.replaceData({ done: 1 });
+    const others = scene.host();
+    expect((await others.mutex(scene.name).inspect())?.data).toEqual({ done: 1 });
+    expect(await others.mutex(scene.name).tryRun(() => 1)).toMatchObject({ ran: false, row: { data: { done: 1 } } });
+    for await (const { data } of others.list({ prefix: scene.name })) expect(data).toEqual({ done: 1 });
+    await lock.unlock();
+  });
+
+  test("renewals leave it in place", async () => {
+    const time = new ManualTime();
+    const lock = await held(time);
+    await lock.replaceData({ done: 1 });
+    const before = lock.expires.getTime();
+    await time.advance(TTL_MS / 2);
+    await eventually(() => lock.expires.getTime() > before);
+    expect(await scene.row()).toMatchObject({ data: { done: 1 } });
+    await lock.unlock();
+  });
+
+  test("what the caller does to its object afterwards changes nothing", async () => {
+    const time = new ManualTime();
+    const lock = await held(time);
+    const data = { done: 1, list: [1, { two: 2 }], bytes: new Uint8Array([1, 2]), names: new Set(["a"]) };
+    const asItWas = { done: 1, list: [1, { two: 2 }], bytes: new Uint8Array([1, 2]), names: new Set(["a"]) };
+    scene.proxy.on("UpdateItem", throttle());
+    const replacing = lock.replaceData(data);
+    data.done = 2;
+    data.list.push(3);
+    data.bytes[0] = 9;
+    data.names.add("b");
+    await time.sleepUntil(() => lock.data !== undefined);
+    await replacing;
+    expect([lock.data, (await scene.row())?.data]).toEqual([asItWas, asItWas]);
+  });
+
+  test.each(UNSTORABLE)("%s is refused by its path, and nothing is sent", async (_case, data, path) => {
+    const lock = await scene.host().mutex(scene.name).lock();
+    const error = await lock.replaceData(data).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(LockConfigError);
+    expect(error).toMatchObject({ option: path });
+    expect(lock.data).toBeUndefined();
+    await lock.unlock();
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1, DeleteItem: 1 });
+  });
+
+  test.each([undefined, null, "text", 7])("%p is refused", async (data) => {
+    await using lock = await scene.host().mutex(scene.name).lock();
+    await expect(lock.replaceData(data as never)).rejects.toMatchObject({ code: "LOCK_CONFIG", option: "data" });
+  });
+});
+
+describe("replaceData() beside other writes of its row", () => {
+  test("is not lost by joining a renewal that is under way", async () => {
+    const time = new ManualTime();
+    const lock = await held(time);
+    const hold = scene.proxy.hold("UpdateItem");
+    await time.advance(TTL_MS / 2);
+    await hold.arrived;
+    const replacing = lock.replaceData({ done: 1 });
+    const watched = watch(replacing);
+    await time.advance(1_000);
+    expect([watched.settled, scene.proxy.count("UpdateItem")]).toEqual([false, 1]);
+    hold.release();
+    await replacing;
+    expect(scene.proxy.select("UpdateItem").map(carriesData)).toEqual([false, true]);
+    expect(await scene.row()).toMatchObject({ data: { done: 1 }, expires: lock.expires.getTime() });
+    await lock.unlock();
+  });
+
+  test("extend() joins it: it is a renewal", async () => {
+    const lock = await scene.host().mutex(scene.name).lock();
+    await Promise.all([lock.replaceData({ done: 1 }), lock.extend()]);
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1, UpdateItem: 1 });
+    await lock.unlock();
+  });
+
+  test("several at once are written one after the other, as they were asked for", async () => {
+    const lock = await scene.host().mutex(scene.name).lock();
+    const seen: unknown[] = [];
+    const replacing = [1, 2, 3, 4].map(async (done) => {
+      await lock.replaceData({ done });
+      seen.push((lock.data as { done: number }).done);
+    });
+    await Promise.all(replacing);
+    expect(seen).toEqual([1, 2, 3, 4]);
+    expect(await scene.row()).toMatchObject({ data: { done: 4 } });
+    expect(scene.proxy.count("UpdateItem")).toBe(4);
+    await lock.unlock();
+  });
+
+  test("unlock() waits for one that is under way, and refuses those that have not begun", async () => {
+    const lock = await scene.host().mutex(scene.name).lock();
+    const hold = scene.proxy.hold("UpdateItem", { at: "reply" });
+    const first = lock.replaceData({ done: 1 });
+    await hold.arrived;
+    const second = lock.replaceData({ done: 2 });
+    const refused = expect(second).rejects.toMatchObject({ code: "LOCK_RELEASED" });
+    const unlocking = lock.unlock();
+    expect(scene.proxy.count("DeleteItem")).toBe(0);
+    hold.release();
+    await Promise.all([first, refused, unlocking]);
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1, UpdateItem: 1, DeleteItem: 1 });
+    expect(lock.data).toEqual({ done: 1 });
+    await expect(lock.replaceData({ done: 3 })).rejects.toMatchObject({ code: "LOCK_RELEASED" });
+    expect(await scene.row()).toBeUndefined();
+  });
+
+  test("a lease whose row has data is not passed on to the next section of the process, but released", async () => {
+    const mutex = scene.host().mutex(scene.name);
+    const first = await mutex.lock();
+    const next = mutex.lock();
+    await first.replaceData({ done: 1 });
+    await first.unlock();
+    const second = await next;
+    expect([second.uuid === first.uuid, second.data, first.data]).toEqual([false, undefined, { done: 1 }]);
+    expect((await scene.row())?.data).toBeUndefined();
+    await second.unlock();
+  });
+
+  test("nor is one whose row may have it soon", async () => {
+    const mutex = scene.host().mutex(scene.name);
+    const first = await mutex.lock();
+    const next = mutex.lock();
+    const hold = scene.proxy.hold("UpdateItem");
+    const replacing = first.replaceData({ done: 1 });
+    await hold.arrived;
+    const unlocking = first.unlock();
+    hold.release();
+    await Promise.all([replacing, unlocking]);
+    const second = await next;
+    expect(second.uuid).not.toBe(first.uuid);
+    expect((await scene.row())?.data).toBeUndefined();
+    await second.unlock();
+  });
+});
+
+describe("replaceData() on a bad network", () => {
+  test("a reply that is lost is recognised by the stamp that went with it", async () => {
+    const time = new ManualTime();
+    const lock = await held(time, { done: 0 });
+    scene.proxy.on("UpdateItem", resetAfter());
+    const replacing = lock.replaceData({ done: 1 });
+    await time.sleepUntil(() => scene.proxy.count("UpdateItem") === 2);
+    await replacing;
+    expect([lock.data, lock.held]).toEqual([{ done: 1 }, true]);
+    expect(await scene.row()).toMatchObject({ data: { done: 1 }, expires: lock.expires.getTime() });
+    await lock.unlock();
+  });
+
+  test("a late copy does not bring older data back", async () => {
+    const lock = await scene.host().mutex(scene.name).lock();
+    const late = duplicate();
+    scene.proxy.on("UpdateItem", late);
+    await lock.replaceData({ done: 1 });
+    await lock.replaceData({ done: 2 });
+    expect((await late.deliver()).status).toBe(400);
+    expect(await scene.row()).toMatchObject({ data: { done: 2 } });
+    await lock.unlock();
+  });
+
+  test("on a lock that is found lost it says how, and touches nobody's row", async () => {
+    const lock = await scene.host().mutex(scene.name).lock();
+    await scene.put(rowOf({ uuid: "thief" }));
+    const before = await scene.row();
+    const error = await lock.replaceData({ done: 1 }).catch((thrown: unknown) => thrown);
+    expect(error).toBe(lock.signal.reason);
+    expect(error).toMatchObject({ reason: "stolen" });
+    expect(await scene.row()).toEqual(before);
+    await expect(lock.replaceData({ done: 2 })).rejects.toBe(error);
+    expect(scene.proxy.count("UpdateItem")).toBe(1);
+  });
+
+  test("a table that does not answer ends it with the lease, and not later", async () => {
+    const time = new ManualTime();
+    const lock = await held(time, { done: 0 });
+    scene.proxy.on("UpdateItem", hangAfter(), { times: Number.POSITIVE_INFINITY });
+    const replacing = lock.replaceData({ done: 1 });
+    const watched = watch(replacing);
+    await scene.play(time, () => watched.settled, 250);
+    expect(time.elapsed).toBe(LEASE_MS);
+    await expect(replacing).rejects.toBeInstanceOf(LockLostError);
+    expect(lock.data).toEqual({ done: 0 });
+  });
+});
