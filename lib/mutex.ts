@@ -125,7 +125,7 @@ export class Mutex<Held extends Lock = Lock> {
    * Who has the lock now, by one consistent read; null if nobody has.
    *
    * A holder that has died is shown, with an `expires` that has passed, until somebody takes the lock. A lock that nobody
-   * holds and nobody may take yet is shown without a `uuid`: it was unlocked by force.
+   * holds and nobody may take yet is shown without a `uuid`: it is parked, or was unlocked by force.
    * @throws {@link LockStoreError} if the table cannot be used, or does not answer within 10 s.
    *
    * @example

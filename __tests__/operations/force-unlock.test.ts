@@ -73,6 +73,36 @@ describe("forceUnlock()", () => {
     expect(await scene.row()).toBeUndefined();
   });
 
+  test("with takeover unchanged, which trusts no clock, it is taken once it has been watched for a lease, on a wrong clock too", async () => {
+    const time = new ManualTime();
+    const lock = await held(time);
+    await time.advance(1_000);
+    await operator(time).forceUnlock(lock.uuid);
+    const contender = scene
+      .host({ clock: time.clock({ aheadMs: 3_600_000 }), tag: "contender" })
+      .mutex(scene.name, { takeover: "unchanged", ...POLL });
+    const locking = contender.lock();
+    const watched = watch(locking);
+    await scene.play(time, () => watched.settled, 250);
+    expect(time.elapsed).toBeGreaterThanOrEqual(1_000 + TTL_MS);
+    expect(time.elapsed).toBeLessThanOrEqual(1_000 + TTL_MS + 1_000);
+    await (await locking).unlock();
+  });
+
+  test("with takeover unchanged and now, it is taken at once", async () => {
+    const time = new ManualTime();
+    const lock = await held(time);
+    await operator(time).forceUnlock(lock.uuid, { now: true });
+    const contender = scene
+      .host({ clock: time.clock(), tag: "contender" })
+      .mutex(scene.name, { takeover: "unchanged" });
+    await (await contender.tryLock())?.unlock();
+    expect(scene.proxy.select({ client: "contender" }).map(({ operation }) => operation)).toEqual([
+      "PutItem",
+      "DeleteItem",
+    ]);
+  });
+
   test("with now, the lock is free at once, while the old holder still believes in it", async () => {
     const forced = hear("dynamutex:forced");
     const time = new ManualTime();

@@ -58,6 +58,15 @@ describe("inspect()", () => {
     expect(await mutex.inspect()).toBeNull();
   });
 
+  test("a lock that is parked has no uuid, and is nobody's once its hold is over", async () => {
+    const time = new ManualTime();
+    const mutex = scene.host({ clock: time.clock() }).mutex(scene.name);
+    await mutex.tryRun(() => undefined, { holdAtLeastMs: 5_000 });
+    expect(await mutex.inspect()).toMatchObject({ uuid: undefined, expires: new Date(time.now + 5_000) });
+    await time.advance(5_001);
+    expect(await mutex.inspect()).toBeNull();
+  });
+
   test("a row that is kept but free is nobody's", async () => {
     const { uuid: _, ...free } = rowOf({ expires: 0, fence: 7 });
     await scene.put(free);
