@@ -16,6 +16,7 @@ export const LAYERS = [
   "sections.ts",
   "lock-set.ts",
   "lock.ts",
+  "guarded-write.ts",
   "lease.ts",
   "hold.ts",
   "held-row.ts",
@@ -44,6 +45,7 @@ export const LAYERS = [
   "clock.ts",
   "errors.ts",
   "lock-info.ts",
+  "guard.ts",
 ];
 
 /** Who else may import a file or folder, where "everything above it" is too many. */
@@ -62,7 +64,7 @@ export const PACKAGES = [
   {
     name: /^@aws-sdk\/|^@smithy\//,
     run: ["dynamodb/"],
-    types: ["lock.ts", "mutex.ts", "lock-table.ts", "options.ts"],
+    types: ["lock.ts", "mutex.ts", "lock-table.ts", "options.ts", "guarded-write.ts", "store.ts"],
     because: "only lib/dynamodb/ knows AWS",
   },
 ];

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { LockConfigError, LockStoreError } from "../lib/errors.js";
-import type { Row, Stamped, Terms, WriteOutcome } from "../lib/store.js";
+import type { Guard, Row, Stamped, Terms, WriteOutcome } from "../lib/store.js";
 import { claimWith, EARLIEST, FOREIGN, NOTHING_ELSE, rowWith, TAKES, UNSTORABLE } from "./support/store-cases.js";
 import { memorySubject, type Subject, tableSubject } from "./support/store-subjects.js";
 import { testClient } from "./support/table.js";
@@ -285,6 +285,69 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
       expect(await store().renew({ name, uuid: "mine", expires: 200 }, forever)).toMatchObject({ kind: "refused" });
       expect(await store().release(name, "mine", { kept: false }, forever)).toMatchObject({ kind: "refused" });
       expect(await read(name)).toMatchObject(to);
+    });
+  });
+
+  describe("guarded writes", () => {
+    const guardOf = (row: Row, differences: Partial<Guard> = {}): Guard => ({
+      name: row.name,
+      uuid: "mine",
+      after: 99,
+      fence: undefined,
+      ...differences,
+    });
+    const transact = (guard: Guard, token: string = randomUUID()) =>
+      store().transact({ items: [], guard, token }, forever);
+
+    test.each<readonly [string, Partial<Row>, Partial<Guard>, "committed" | "unguarded"]>([
+      ["the holder's row, renewed since", {}, {}, "committed"],
+      ["only its first stamp", { expires: 99 }, {}, "unguarded"],
+      ["an earlier stamp", { expires: 98 }, {}, "unguarded"],
+      ["another holder's", { uuid: "another" }, {}, "unguarded"],
+      ["no holder's", { uuid: undefined }, {}, "unguarded"],
+      ["the holder's, with a token that nobody asks for", { fence: 7n }, {}, "committed"],
+      ["the holder's token", { fence: 7n }, { fence: 7n }, "committed"],
+      ["another token", { fence: 8n }, { fence: 7n }, "unguarded"],
+      ["no token", {}, { fence: 7n }, "unguarded"],
+    ])("%s", async (_case, differences, guard, kind) => {
+      const row = await plant({ uuid: "mine", expires: 100, ...differences });
+      const outcome = await transact(guardOf(row, guard));
+      expect(outcome).toEqual(kind === "committed" ? { kind } : { kind, row });
+      expect(await read(row.name)).toEqual(row);
+    });
+
+    test("are refused where there is no row", async () => {
+      expect(await transact(guardOf(rowWith({})))).toEqual({ kind: "unguarded", row: undefined });
+    });
+
+    test("a second copy of what was applied gets the same answer, whatever the row is by then", async () => {
+      const row = await plant({ uuid: "mine", expires: 100 });
+      const token = randomUUID();
+      await transact(guardOf(row), token);
+      await store().release(row.name, "mine", { kept: false }, forever);
+      expect(await transact(guardOf(row), token)).toEqual({ kind: "committed" });
+      expect(await transact(guardOf(row))).toEqual({ kind: "unguarded", row: undefined });
+    });
+
+    test("do not go along with a second action on the lock's row, and not with 100 items", async () => {
+      const { name } = rowWith({});
+      const guard = store().guard(guardOf(rowWith({ name })));
+      const refused = (option: string) => expect.objectContaining({ name: "LockConfigError", option });
+      expect(() => store().admitItems(name, [guard])).toThrow(refused("items.0"));
+      expect(() => store().admitItems(`${name}2`, [guard])).not.toThrow();
+      expect(() => store().admitItems(`${name}2`, Array(99).fill(guard))).not.toThrow();
+      expect(() => store().admitItems(`${name}2`, Array(100).fill(guard))).toThrow(refused("items"));
+    });
+
+    test("the guard for a DocumentClient says the same in plain values", () => {
+      const guard = guardOf(rowWith({}), { fence: 2n ** 80n });
+      const { Key, ExpressionAttributeValues, ...check } = store().guard(guard).ConditionCheck ?? {};
+      expect(store().documentGuard(guard).ConditionCheck).toEqual({
+        ...check,
+        Key: Object.fromEntries(Object.entries(Key ?? {}).map(([attribute, { S }]) => [attribute, S])),
+        ExpressionAttributeValues: { ":uuid": "mine", ":format": 1, ":after": 99, ":fence": 2n ** 80n },
+      });
+      expect(Object.keys(ExpressionAttributeValues ?? {}).sort()).toEqual([":after", ":fence", ":format", ":uuid"]);
     });
   });
 

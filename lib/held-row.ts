@@ -6,7 +6,7 @@ import type { LockData } from "./lock-info.js";
 import { type Release, releaseRow } from "./release.js";
 import { persist } from "./retry.js";
 import { attemptMs, isFarTooLate, leaseEnd, stampNow } from "./stamp.js";
-import type { Parking, Row, Sighting, Stamped, WriteOutcome } from "./store.js";
+import type { Guard, Parking, Row, Sighting, Stamped, WriteOutcome } from "./store.js";
 
 /** What one write of a holder came to. After `unanswered` it may have been applied, or may be yet. */
 export type Stamping =
@@ -39,6 +39,8 @@ export class HeldRow {
   #fence: bigint | undefined;
   /** A uuid that a write without an answer may have put on the row. */
   #uncertain: string | undefined;
+  /** The first stamp under this uuid. */
+  #firstStamp: number;
   /** The stamp that is known to be on the row. */
   #expires: number;
   /** The latest stamp that was ever sent: the next one lies after it. */
@@ -60,6 +62,7 @@ export class HeldRow {
     this.#guessed = grant.guessed;
     this.#acquired = grant.acquired;
     this.#expires = grant.expires;
+    this.#firstStamp = grant.expires;
     this.#lastStamp = grant.expires;
     this.#sentAt = grant.sentAt;
     this.#end = this.#endNow();
@@ -76,6 +79,12 @@ export class HeldRow {
 
   get expires(): number {
     return this.#expires;
+  }
+
+  /** What the row fulfils as long as it is ours; undefined before the first renewal under its uuid. */
+  get guard(): Guard | undefined {
+    if (this.#expires <= this.#firstStamp) return undefined;
+    return { name: this.name, uuid: this.#uuid, after: this.#firstStamp, fence: this.#fence };
   }
 
   /** Until when the row is certainly ours, on `atMost`, as known when its stamp was confirmed; without margin. */
@@ -221,6 +230,7 @@ export class HeldRow {
       }
     }
     this.#lastFailure = undefined;
+    if (stamp.uuid !== this.#uuid) this.#firstStamp = stamp.expires;
     this.#uuid = stamp.uuid;
     this.#expires = stamp.expires;
     this.#lastStamp = stamp.expires;

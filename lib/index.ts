@@ -15,6 +15,7 @@ export {
   LockTimeoutError,
   type LossReason,
 } from "./errors.js";
+export type { DocumentGuard } from "./guard.js";
 export type { FencedLock, Lock } from "./lock.js";
 export type { LockData, LockInfo } from "./lock-info.js";
 export { LockTable } from "./lock-table.js";
@@ -26,5 +27,6 @@ export type {
   LockOptions,
   LockTableOptions,
   MutexOptions,
+  TransactWriteOptions,
   TryLockOptions,
 } from "./options.js";

@@ -7,6 +7,7 @@ import type { Host } from "./host.js";
 import type { LockData } from "./lock-info.js";
 import type { LossSignal } from "./loss-signal.js";
 import type { MutexSettings } from "./options.js";
+import type { Guard, Row } from "./store.js";
 
 /** What one renewal came to. After `unknown` the old deadline still bounds us. */
 export type Renewal =
@@ -50,6 +51,8 @@ export class Lease {
   #wasUsed = false;
   /** Whether no section has run under the present uuid. */
   #isFresh = true;
+  /** Whether the section has made a guard. */
+  #isGuarded = false;
   #lost: LockLostError | undefined;
   #released: Promise<void> | undefined;
   #renewing: { readonly done: Promise<Renewal>; readonly enough: AbortController } | undefined;
@@ -169,7 +172,7 @@ export class Lease {
    * @returns whether the lease may be passed on.
    */
   async renewForNext(): Promise<boolean> {
-    const mustReissue = !this.#isFresh && this.settings.fencing;
+    const mustReissue = !this.#isFresh && (this.settings.fencing || this.#isGuarded);
     if (!mustReissue && !this.#row.isHalfGone) return this.stands;
     // One write of this row at a time. No other begins meanwhile: the timer is off, and the section's own calls are over.
     this.#renewing?.enough.abort();
@@ -180,7 +183,10 @@ export class Lease {
       (trying) => (mustReissue ? this.#row.reissue(trying) : this.#row.renew(trying)),
       () => giveUpAt,
     );
-    this.#isFresh ||= mustReissue && renewal.kind === "renewed";
+    if (mustReissue && renewal.kind === "renewed") {
+      this.#isFresh = true;
+      this.#isGuarded = false;
+    }
     return renewal.kind === "renewed" && this.stands;
   }
 
@@ -214,6 +220,28 @@ export class Lease {
     );
     if (renewal.kind === "renewed") this.#data = data;
     return renewal;
+  }
+
+  /**
+   * What ties writes of the section's own to the lease. Its late writes must not pass under the next section, so the
+   * lease changes its uuid between the two.
+   *
+   * @throws {@link LockLostError} if the lease is lost; the store's error if it could not be renewed first.
+   */
+  async guard(): Promise<Guard> {
+    this.#isGuarded = true;
+    for (;;) {
+      const { guard } = this.#row;
+      if (guard !== undefined) return guard;
+      const renewal = await this.renew();
+      if (renewal.kind === "lost") throw renewal.error;
+      if (renewal.kind === "unknown") throw renewal.cause;
+    }
+  }
+
+  /** The table has refused a guard: the loss that the next renewal would have found is known now. */
+  unguarded(row: Row | undefined): LockLostError {
+    return this.lost ?? this.#lose(this.#row.reasonOf(row));
   }
 
   /**

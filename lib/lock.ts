@@ -1,9 +1,15 @@
 /// <reference lib="esnext.disposable" preserve="true" />
+import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { LockConfigError, LockError, LockLostError } from "./errors.js";
+import type { DocumentGuard } from "./guard.js";
+import { sendGuarded } from "./guarded-write.js";
+import type { Host } from "./host.js";
 import type { Lease, Renewal } from "./lease.js";
 import { copyOf, type LockData } from "./lock-info.js";
 import { LossSignal } from "./loss-signal.js";
 import { checkData } from "./operation-options.js";
+import { type GuardOptions, guardOptions, type TransactWriteOptions, transactWriteOptions } from "./options.js";
+import type { Guard } from "./store.js";
 
 /** A lock that is held, until it is unlocked or lost. */
 export interface Lock extends AsyncDisposable {
@@ -56,6 +62,43 @@ export interface Lock extends AsyncDisposable {
    * @throws {@link LockLostError} if it had been lost, the same error as `signal.reason`.
    */
   unlock(): Promise<void>;
+  /**
+   * A condition for a transaction of your own, which DynamoDB then applies only if this lock is held at that instant, by
+   * this section, whatever any clock shows. A lock that has not been renewed yet is renewed first.
+   *
+   * It cannot tell you of a loss that it meets: {@link Lock.transactWrite} does.
+   *
+   * @param options.document - the form that a DocumentClient takes.
+   * @throws {@link LockLostError} if the lock is lost; {@link LockError} with the code `LOCK_RELEASED` after `unlock()`.
+   * @throws {@link LockStoreError} if the lock has to be renewed first and the table does not answer.
+   *
+   * @example
+   * await client.send(new TransactWriteItemsCommand({ TransactItems: [debit, credit, await lock.guard()] }));
+   * @example
+   * const guard = await lock.guard({ document: true });
+   * await documentClient.send(new TransactWriteCommand({ TransactItems: [debit, credit, guard] }));
+   */
+  guard(options?: { readonly document?: false | undefined }): Promise<TransactWriteItem>;
+  guard(options: { readonly document: true }): Promise<DocumentGuard>;
+  /**
+   * Applies your writes, all or none, and only if this lock is still held when DynamoDB applies them: what was read and
+   * computed under the lock cannot be written by a section that has lost it. A reply that does not come is asked for
+   * again, and the writes are applied once.
+   *
+   * @param items - at most 99, in the tables of the lock's account and region, and none on the lock's own row.
+   * @throws {@link LockLostError} if the lock is lost: nothing was written, unless its reason is `expired` and an answer
+   * was under way. `lock.signal` aborts as well.
+   * @throws {@link LockStoreError} if no answer came within `withinMs`: the writes may have been applied or not.
+   * @throws {@link LockConfigError} for items that cannot be sent.
+   * @throws DynamoDB's own error, unchanged, if it refuses your items: a `TransactionCanceledException`, whose
+   * `CancellationReasons` are those of your items in their order, and one for the guard after them.
+   *
+   * @example
+   * const { Item } = await client.send(new GetItemCommand({ TableName, Key, ConsistentRead: true }));
+   * const next = compute(Item);
+   * await lock.transactWrite([{ Put: { TableName, Item: next } }]);
+   */
+  transactWrite(items: readonly TransactWriteItem[], options?: TransactWriteOptions): Promise<void>;
 }
 
 /** A lock of a mutex with `fencing: true`. */
@@ -76,12 +119,14 @@ export class HeldLock implements Lock {
   declare readonly fencingToken?: bigint;
   readonly tick: number | undefined;
   #data: LockData | undefined;
+  readonly #host: Host;
   readonly #lease: Lease;
   readonly #signal: LossSignal;
   readonly #end: (lease: Lease) => Promise<void>;
   #over: { readonly done: Promise<void>; readonly lost: LockLostError | undefined } | undefined;
 
   constructor(section: {
+    readonly host: Host;
     readonly lease: Lease;
     readonly owner: string;
     readonly acquired: number;
@@ -96,6 +141,7 @@ export class HeldLock implements Lock {
     this.acquired = new Date(section.acquired);
     this.tick = section.tick;
     this.#data = section.lease.data;
+    this.#host = section.host;
     this.#lease = section.lease;
     this.#end = section.end;
     this.#signal = new LossSignal(() => this.#lost);
@@ -169,6 +215,47 @@ export class HeldLock implements Lock {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.unlock();
+  }
+
+  guard(options?: { readonly document?: false | undefined }): Promise<TransactWriteItem>;
+  guard(options: { readonly document: true }): Promise<DocumentGuard>;
+  async guard(options: GuardOptions = {}): Promise<TransactWriteItem | DocumentGuard> {
+    const { document } = guardOptions(options);
+    const guard = await this.#guard();
+    const { store } = this.#host;
+    return document ? store.documentGuard(guard) : store.guard(guard);
+  }
+
+  async transactWrite(items: readonly TransactWriteItem[], options: TransactWriteOptions = {}): Promise<void> {
+    const { withinMs } = transactWriteOptions(options);
+    this.#host.store.admitItems(this.name, items);
+    const write = { items, guard: await this.#guard(), withinMs, isOver: () => this.#over !== undefined };
+    const outcome = await sendGuarded(this.#host, this.#lease, write).catch((error) => {
+      throw this.#lost ?? error;
+    });
+    switch (outcome.kind) {
+      case "committed":
+        return;
+      case "unguarded":
+        // After the section the lease is another's, and its uuid too.
+        if (this.#over === undefined) throw this.#lease.unguarded(outcome.row);
+        this.#throwIfNotHeld();
+        return;
+      case "refused":
+        throw outcome.error;
+      default:
+        outcome satisfies never;
+    }
+  }
+
+  async #guard(): Promise<Guard> {
+    this.#throwIfNotHeld();
+    try {
+      return await this.#lease.guard();
+    } finally {
+      // The section may have ended meanwhile: then what came is not its own.
+      this.#throwIfNotHeld();
+    }
   }
 
   /** Lets `signal` abort ours as well, which is no loss; the answer ends that. */

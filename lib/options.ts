@@ -108,6 +108,21 @@ export interface TryLockOptions {
   readonly everyMs?: number | undefined;
 }
 
+/** How one `guard()` is made. */
+export interface GuardOptions {
+  /** The form that a DocumentClient takes. Default false. */
+  readonly document?: boolean | undefined;
+}
+
+/** How one `transactWrite()` is sent. */
+export interface TransactWriteOptions {
+  /**
+   * How long an answer is asked for, in ms, as long as the lock is held. Default 10 000; at most 540 000, because
+   * DynamoDB knows a transaction that it has applied for ten minutes.
+   */
+  readonly withinMs?: number | undefined;
+}
+
 /** How a table is created. */
 export interface CreateOptions {
   /** Ends the waiting for the table. */
@@ -267,6 +282,16 @@ const lockSchema = z.object({ signal, waitMs: durationOrForever(0).optional(), d
 const createSchema = z
   .object({ signal, timeoutMs: duration(1).optional(), tags: z.record(z.string()).optional() })
   .strict();
+const guardSchema = z
+  .object({ document: z.boolean({ invalid_type_error: "must be true or false" }).optional() })
+  .strict();
+const transactWriteSchema = z
+  .object({
+    withinMs: duration(1)
+      .max(540_000, "must be at most 540 000 ms: DynamoDB forgets a transaction after ten minutes")
+      .optional(),
+  })
+  .strict();
 const tryLockSchema = z.object({ data, holdAtLeastMs, once, everyMs }).strict();
 
 /** A table's options, checked. @throws {@link LockConfigError} */
@@ -349,6 +374,18 @@ export function tryLockOptions(options: TryLockOptions): TryLockOptions {
       "must not be given together with `once`: one tick, or the other",
     );
   }
+  return options;
+}
+
+/** @throws {@link LockConfigError} */
+export function guardOptions(options: GuardOptions): GuardOptions {
+  check(guardSchema, options, "options");
+  return options;
+}
+
+/** @throws {@link LockConfigError} */
+export function transactWriteOptions(options: TransactWriteOptions): TransactWriteOptions {
+  check(transactWriteSchema, options, "options");
   return options;
 }
 

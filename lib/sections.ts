@@ -119,8 +119,8 @@ export class Sections {
   }
 
   #hand(lease: Lease, acquired: number, deliver: Deliver, tick?: number): boolean {
-    const { owner } = this.host;
-    return deliver(new HeldLock({ lease, owner, acquired, tick, end: (ended) => this.#end(ended) }));
+    const { host } = this;
+    return deliver(new HeldLock({ host, lease, owner: host.owner, acquired, tick, end: (ended) => this.#end(ended) }));
   }
 
   /** A section is over: its lease goes to the next of this process, or back to the table. */

@@ -1,3 +1,5 @@
+import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
+import type { DocumentGuard } from "./guard.js";
 import type { LockData } from "./lock-info.js";
 
 /** A lock's row, as it was at some moment. */
@@ -115,6 +117,31 @@ export interface RowPage {
   readonly next: Cursor | undefined;
 }
 
+/** What ties a caller's own writes to a lease. They are applied only while the row is as this says. */
+export interface Guard {
+  readonly name: string;
+  readonly uuid: string;
+  /** The row's `expires` is later: a late copy of the write that brought the uuid cannot make the row pass again. */
+  readonly after: number;
+  /** The row has this token, where the lock is fenced. */
+  readonly fence: bigint | undefined;
+}
+
+/** A caller's own writes, and the guard that goes with them. */
+export interface GuardedWrites {
+  readonly items: readonly TransactWriteItem[];
+  readonly guard: Guard;
+  /** The same in every copy, so that they are applied once. */
+  readonly token: string;
+}
+
+export type TransactOutcome =
+  | { readonly kind: "committed" }
+  /** The guard was refused, by this row or by there being none, and nothing was written. */
+  | { readonly kind: "unguarded"; readonly row: Row | undefined }
+  /** The caller's own items were refused: the error is the caller's, as it came. */
+  | { readonly kind: "refused"; readonly error: unknown };
+
 /**
  * What the protocol asks of a table: single conditional writes and reads, one attempt each.
  *
@@ -194,6 +221,18 @@ export interface Store {
    * free as well. Items that are not locks' rows are left out.
    */
   list(prefix: string, after: Cursor | undefined, signal: AbortSignal): Promise<RowPage>;
+
+  /** The guard as an item for a transaction of the caller's own. Sends nothing. */
+  guard(guard: Guard): TransactWriteItem;
+
+  /** The same for a DocumentClient. */
+  documentGuard(guard: Guard): DocumentGuard;
+
+  /** Sends nothing. @throws {@link LockConfigError} for items that cannot go along with a guard of this lock. */
+  admitItems(name: string, items: readonly TransactWriteItem[]): void;
+
+  /** Applies a caller's writes, all or none, if the guard holds at that instant. */
+  transact(writes: GuardedWrites, signal: AbortSignal): Promise<TransactOutcome>;
 
   /** Ends what the store opened itself. */
   close(): void;

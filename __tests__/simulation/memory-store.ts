@@ -1,10 +1,16 @@
+import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { marshalledData } from "../../lib/dynamodb/data.js";
+import { admitItems, documentGuard, guardItem } from "../../lib/dynamodb/guards.js";
 import { LockStoreError } from "../../lib/errors.js";
+import type { DocumentGuard } from "../../lib/guard.js";
 import type { LockData } from "../../lib/lock-info.js";
+import { tableLayout } from "../../lib/options.js";
 import { admits } from "../../lib/row.js";
 import type {
   Claim,
   Cursor,
+  Guard,
+  GuardedWrites,
   Parking,
   Reissue,
   ReissueOutcome,
@@ -14,8 +20,12 @@ import type {
   Store,
   TakeOutcome,
   Terms,
+  TransactOutcome,
   WriteOutcome,
 } from "../../lib/store.js";
+
+/** Where a guard says that the rows are. */
+const LAYOUT = tableLayout({ tableName: "memory" });
 
 /** What a message asks of the table: plain data, which a network can hold back, repeat and reorder. */
 export type Operation =
@@ -30,6 +40,7 @@ export type Operation =
     }
   | { readonly kind: "restamp"; readonly name: string; readonly from: Stamped; readonly to: Stamped }
   | ({ readonly kind: "reissue" } & Reissue)
+  | ({ readonly kind: "transact"; readonly name: string } & GuardedWrites)
   | {
       readonly kind: "release";
       readonly name: string;
@@ -44,6 +55,7 @@ export type Outcome =
   | TakeOutcome
   | WriteOutcome
   | ReissueOutcome
+  | TransactOutcome
   | { readonly kind: "read"; readonly row: Row | undefined }
   /** An item under the key that this library did not write. */
   | { readonly kind: "foreign"; readonly item: unknown };
@@ -52,6 +64,7 @@ export type Outcome =
 export class MemoryTable {
   readonly #rows = new Map<string, Row>();
   readonly #foreign = new Map<string, unknown>();
+  readonly #committed = new Map<string, GuardedWrites>();
 
   get rows(): ReadonlyMap<string, Row> {
     return this.#rows;
@@ -60,6 +73,11 @@ export class MemoryTable {
   /** What somebody else put under a lock's key. */
   get foreign(): ReadonlyMap<string, unknown> {
     return this.#foreign;
+  }
+
+  /** The callers' own writes that were applied, in order. */
+  get committed(): readonly GuardedWrites[] {
+    return [...this.#committed.values()];
   }
 
   /** A row as some earlier host left it. */
@@ -106,6 +124,13 @@ export class MemoryTable {
         const fence = fenced ? (row.fence ?? 0n) + 1n : row.fence;
         this.#rows.set(name, { ...row, ...to, fence });
         return { kind: "applied", fence: fenced ? fence : undefined };
+      }
+      case "transact": {
+        const { items, guard, token } = operation;
+        // A second copy of what was applied gets the answer of the first.
+        if (!this.#committed.has(token) && !isGuarded(guard, row)) return { kind: "unguarded", row };
+        this.#committed.set(token, { items, guard, token });
+        return { kind: "committed" };
       }
       case "release":
         if (row?.uuid !== operation.uuid) return refused;
@@ -197,6 +222,22 @@ export class MemoryStore implements Store {
     return this.#table.page(prefix, after);
   }
 
+  guard(guard: Guard): TransactWriteItem {
+    return guardItem(LAYOUT, guard);
+  }
+
+  documentGuard(guard: Guard): DocumentGuard {
+    return documentGuard(LAYOUT, guard);
+  }
+
+  admitItems(name: string, items: readonly TransactWriteItem[]): void {
+    admitItems(LAYOUT, name, items);
+  }
+
+  async transact(writes: GuardedWrites, signal: AbortSignal): Promise<TransactOutcome> {
+    return this.#send<TransactOutcome>({ kind: "transact", name: writes.guard.name, ...writes }, signal);
+  }
+
   close(): void {}
 
   #send<Expected extends Outcome>(operation: Operation, signal: AbortSignal): Expected {
@@ -215,6 +256,10 @@ function aborted(signal: AbortSignal): LockStoreError {
 function taken({ fenceSeed, ...claim }: Claim, row: Row | undefined): Row {
   const fence = tokenFor({ fenceSeed }, row) ?? row?.fence;
   return { ...claim, data: copied(claim.data), wanted: undefined, fence, tick: claim.tick ?? row?.tick };
+}
+
+function isGuarded({ uuid, after, fence }: Guard, row: Row | undefined): boolean {
+  return row?.uuid === uuid && row.expires > after && (fence === undefined || row.fence === fence);
 }
 
 function tokenFor({ fenceSeed }: Pick<Claim, "fenceSeed">, row: Row | undefined): bigint | undefined {

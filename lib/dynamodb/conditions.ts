@@ -77,5 +77,15 @@ export const IS_MINE = "#uuid = :uuid AND #format = :format";
 /** Held by the writer, on a lease that ends earlier than the one it writes. */
 export const IS_MINE_AND_EARLIER: string = `${IS_MINE} AND #expires < :expires`;
 
+/**
+ * Held by the writer of a transaction, who has renewed: its stamp is later than the first one of this uuid.
+ *
+ * A late copy of the take can bring the uuid back after the release, with its first stamp and no other, and so can a
+ * late copy of a reissue. Where the lock is fenced, such a copy has drawn another token as well.
+ */
+export const IS_STILL_HELD: string = `${IS_MINE} AND #expires > :after`;
+
+export const IS_STILL_HELD_WITH_TOKEN: string = `${IS_STILL_HELD} AND #fence = :fence`;
+
 /** Exactly the lease that the writer stamped: not renewed, not taken, not corrected already. */
 export const IS_EXACTLY = "#uuid = :seenUuid AND #format = :format AND #expires = :seenExpires";

@@ -6,15 +6,21 @@ import {
   GetItemCommand,
   PutItemCommand,
   ScanCommand,
+  type TransactionCanceledException,
+  type TransactWriteItem,
+  TransactWriteItemsCommand,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
 import type { Clock } from "../clock.js";
 import { LockStoreError } from "../errors.js";
+import type { DocumentGuard } from "../guard.js";
 import type { LockData } from "../lock-info.js";
 import type { TableLayout } from "../options.js";
 import type {
   Claim,
   Cursor,
+  Guard,
+  GuardedWrites,
   Parking,
   Reissue,
   ReissueOutcome,
@@ -24,10 +30,12 @@ import type {
   Store,
   TakeOutcome,
   Terms,
+  TransactOutcome,
   WriteOutcome,
 } from "../store.js";
 import { marshalledData } from "./data.js";
-import { isAboutTheKey, storeFailure } from "./failures.js";
+import { isAboutTheKey, isPassingCancellation, storeFailure } from "./failures.js";
+import { admitItems, documentGuard, guardItem } from "./guards.js";
 import { fenceOf, type Item, rowOf } from "./items.js";
 import { type RenewalInput, Requests } from "./requests.js";
 import { pageOf, scanOf } from "./scanning.js";
@@ -153,6 +161,42 @@ export class DynamoDbStore implements Store {
     }
   }
 
+  guard(guard: Guard): TransactWriteItem {
+    return guardItem(this.#layout, guard);
+  }
+
+  documentGuard(guard: Guard): DocumentGuard {
+    return documentGuard(this.#layout, guard);
+  }
+
+  admitItems(name: string, items: readonly TransactWriteItem[]): void {
+    admitItems(this.#layout, name, items);
+  }
+
+  async transact({ items, guard, token }: GuardedWrites, signal: AbortSignal): Promise<TransactOutcome> {
+    // The guard comes last: the reasons for a cancellation then stand in the order of the caller's items.
+    const TransactItems = [...items, this.guard(guard)];
+    const command = new TransactWriteItemsCommand({ TransactItems, ClientRequestToken: token });
+    try {
+      await send(this.#client, command, signal, this.#listen);
+      return { kind: "committed" };
+    } catch (error) {
+      const failure = storeFailure(error, { action: "TransactWriteItems", tableName: this.#layout.tableName });
+      if (!isCancellation(error)) {
+        if (failure.transient) throw failure;
+        return { kind: "refused", error };
+      }
+      const reasons = error.CancellationReasons ?? [];
+      const ofGuard = reasons[items.length];
+      if (ofGuard?.Code !== "ConditionalCheckFailed") {
+        if (isPassingCancellation(reasons)) throw failure;
+        return { kind: "refused", error };
+      }
+      const item = ofGuard.Item ?? (await this.#get(guard.name, true, signal));
+      return { kind: "unguarded", row: item && rowOf(this.#layout, item) };
+    }
+  }
+
   close(): void {
     if (this.#ownsClient) this.#client.destroy();
   }
@@ -230,6 +274,10 @@ export class DynamoDbStore implements Store {
 /** The token that a claim has drawn from the row that it replaced. */
 function tokenOf({ fenceSeed }: Claim, replaced: Item | undefined): bigint | undefined {
   return fenceSeed === undefined ? undefined : (fenceOf(replaced) ?? BigInt(fenceSeed)) + 1n;
+}
+
+function isCancellation(error: unknown): error is TransactionCanceledException {
+  return (error as Partial<Error> | undefined)?.name === "TransactionCanceledException";
 }
 
 function isRefusal(error: unknown): error is ConditionalCheckFailedException {

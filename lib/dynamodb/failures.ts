@@ -109,6 +109,12 @@ export function storeFailure(error: unknown, asked: Asked): LockStoreError {
   );
 }
 
+/** Whether nothing but "not now" stood against a transaction: no condition, and nothing wrong with it. */
+export function isPassingCancellation(reasons: readonly { readonly Code?: string | undefined }[]): boolean {
+  const codes = reasons.flatMap(({ Code }) => (Code === undefined || Code === "None" ? [] : [Code]));
+  return codes.length > 0 && codes.every((code) => PASSING.has(code));
+}
+
 /** Whether a table's key is not what the request took it for. */
 export function isAboutTheKey(error: unknown): boolean {
   const { name, message } = failureOf(error);

@@ -7,6 +7,7 @@ import type {
   PutItemCommandOutput,
   ScanCommand,
   ScanCommandOutput,
+  TransactWriteItemsCommand,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
 import type { Clock } from "../clock.js";
@@ -23,7 +24,7 @@ export type Reply =
 /** Sends one request, and lets the clock hear when it left and what time the table's reply shows. */
 export function send(
   client: DynamoDBClient,
-  command: ItemCommand,
+  command: ItemCommand | TransactWriteItemsCommand,
   signal: AbortSignal,
   listen: Clock["listen"],
 ): Promise<Reply> {
