@@ -51,7 +51,9 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "dynamutex-readme-"));
   await mkdir(join(folder, "node_modules"));
   await symlink(ROOT, join(folder, "node_modules", "dynamutex"), "junction");
-  await symlink(join(ROOT, "node_modules", "@types"), join(folder, "node_modules", "@types"), "junction");
+  for (const scope of ["@types", "@aws-sdk"]) {
+    await symlink(join(ROOT, "node_modules", scope), join(folder, "node_modules", scope), "junction");
+  }
   await writeFile(join(folder, "package.json"), JSON.stringify({ type: "module", private: true }));
   await writeFile(join(folder, "prelude.ts"), PRELUDE);
   for (const { file, text } of EXAMPLES) await writeFile(join(folder, `${file}.ts`), text);
