@@ -154,6 +154,7 @@ export class Judge {
 
   sent(operation: Operation): void {
     if (operation.kind === "read" || operation.kind === "want" || operation.kind === "force") return;
+    if (operation.kind === "transact") return;
     // From its release on, a uuid is nobody's: no section runs on it, and no write extends it.
     if (operation.kind === "release") {
       this.#ended.add(operation.uuid);
@@ -219,7 +220,7 @@ export class Judge {
 }
 
 /** What a write of a holder puts on the row. */
-function stampOf(operation: Exclude<Operation, { kind: "read" | "want" | "force" | "release" }>): Stamped {
+function stampOf(operation: Exclude<Operation, { kind: "read" | "want" | "force" | "release" | "transact" }>): Stamped {
   switch (operation.kind) {
     case "take":
       return operation.claim;

@@ -25,7 +25,7 @@ import type {
 } from "../../lib/store.js";
 
 /** Where a guard says that the rows are. */
-const LAYOUT = tableLayout({ tableName: "memory" });
+export const LAYOUT = tableLayout({ tableName: "memory" });
 
 /** What a message asks of the table: plain data, which a network can hold back, repeat and reorder. */
 export type Operation =

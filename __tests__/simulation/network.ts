@@ -1,9 +1,10 @@
 import type { Clock } from "../../lib/clock.js";
+import { admitItems, documentGuard, guardItem } from "../../lib/dynamodb/guards.js";
 import { LockStoreError } from "../../lib/errors.js";
 import type { Row, Store } from "../../lib/store.js";
 import { type Random, seededRandom } from "../support/seeded-random.js";
 import type { Process } from "./machine.js";
-import type { MemoryTable, Operation, Outcome } from "./memory-store.js";
+import { LAYOUT, type MemoryTable, type Operation, type Outcome } from "./memory-store.js";
 import type { Scheduler } from "./scheduler.js";
 
 /** What the network between hosts and table does to messages while faults last. Shares are in per cent. */
@@ -110,6 +111,10 @@ export class Network {
       force: (name, uuid, { now }, signal) => send({ kind: "force", name, uuid, now }, signal),
       // No lock depends on what a listing says, so nothing happens to it on its way.
       list: async (prefix, after) => this.#table.page(prefix, after),
+      guard: (guard) => guardItem(LAYOUT, guard),
+      documentGuard: (guard) => documentGuard(LAYOUT, guard),
+      admitItems: (name, items) => admitItems(LAYOUT, name, items),
+      transact: (writes, signal) => send({ kind: "transact", name: writes.guard.name, ...writes }, signal),
       close: () => undefined,
     };
   }
