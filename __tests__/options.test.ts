@@ -270,6 +270,7 @@ describe("what holds where nothing is said", () => {
       waitMs: Number.POSITIVE_INFINITY,
       poll: { minMs: 50, maxMs: 400 },
       handOverMs: 500,
+      fair: false,
       releaseWithinMs: 5_000,
       takeover: "expired",
       fencing: false,

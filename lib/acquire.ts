@@ -24,6 +24,13 @@ const SEED_WITHIN_MS = 4_000;
 /** How many writes one try may take: for the time, for a kept row, and for the lock. */
 const MOST_TRIES = 3;
 
+/** What a try may add. */
+export interface Try {
+  readonly once?: Once | undefined;
+  /** No copy of a write leaves later than this, on `atMost`. Default: the bounds of the wait. */
+  readonly until?: (() => number) | undefined;
+}
+
 /** A row that is in the way: held by somebody else, or done for the tick that was asked for, now and for ever. */
 export interface Refused {
   readonly kind: "held" | "done";
@@ -42,10 +49,10 @@ export async function tryAcquire(
   target: Target,
   data: LockData | undefined,
   wait: Wait,
-  once?: Once,
+  options: Try = {},
 ): Promise<Grant | Refused> {
   for (let attempt = 1; ; attempt++) {
-    const result = await claim(host, target, data, wait, once);
+    const result = await claim(host, target, data, wait, options);
     if (result.kind !== "held" || attempt === MOST_TRIES || !looksFree(host, target, result.row)) return result;
     wait.throwIfEnough();
   }
@@ -68,13 +75,28 @@ export async function acquire(host: Host, target: Target, data: LockData | undef
   }
 }
 
+/** How a row is watched. */
+interface Watching {
+  /** Asked before each look: whether to go on. */
+  readonly goOn?: () => boolean;
+  /** How long a holder is left in peace before its row is marked as wanted. */
+  readonly markAfterMs?: number;
+}
+
 /** Looks at the row until it looks free. */
-async function watch(host: Host, target: Target, first: Row, wait: Wait): Promise<void> {
+export async function watch(
+  host: Host,
+  target: Target,
+  first: Row,
+  wait: Wait,
+  { goOn = () => true, markAfterMs = 0 }: Watching = {},
+): Promise<void> {
   const { minMs, maxMs } = target.settings.poll;
   let interval = minMs;
   let row = first;
   let marked: string | undefined;
-  while (!looksFree(host, target, row)) {
+  let seenFirst = host.clock.atLeast();
+  while (!looksFree(host, target, row) && goOn()) {
     wait.throwIfEnough();
     wait.saw(row);
     const jittered = interval * (0.75 + host.random() / 2);
@@ -85,7 +107,8 @@ async function watch(host: Host, target: Target, first: Row, wait: Wait): Promis
     host.observations.note(target.name, next);
     if (next === undefined) return;
     // Not at the first look: a section that ends within a poll needs no hint.
-    if (next.uuid === row.uuid && next.uuid !== marked) {
+    if (next.uuid !== row.uuid) seenFirst = host.clock.atLeast();
+    else if (next.uuid !== marked && host.clock.atLeast() - seenFirst >= markAfterMs) {
       marked = next.uuid;
       await mark(host, target, next, wait);
     }
@@ -101,7 +124,7 @@ async function claim(
   target: Target,
   data: LockData | undefined,
   wait: Wait,
-  once?: Once,
+  { once, until = wait.until }: Try = {},
 ): Promise<Grant | Refused> {
   const doubtful = new Map<number, unknown>();
   for (;;) {
@@ -115,13 +138,13 @@ async function claim(
     const attempt = { sent: 0, unanswered: 0 };
     let outcome: TakeOutcome;
     try {
-      outcome = await send(host, target, claim, terms, { wait, sentAt: grant.sentAt, attempt });
+      outcome = await send(host, target, claim, terms, { wait, until, sentAt: grant.sentAt, attempt });
     } catch (error) {
       if (tick !== undefined) doubtful.set(tick, error);
       // Nobody knows whether a copy was applied, or will be: what it took must go, now or when it arrives.
       if (isTransient(error) || attempt.sent > 1) host.detach(withdraw(host, target, grant, { certain: false }));
       wait.throwIfEnough();
-      if (!isTransient(error) || host.clock.atMost() >= wait.until()) throw error;
+      if (!isTransient(error) || host.clock.atMost() >= until()) throw error;
       continue;
     }
     // Our own uuid refuses us: an earlier copy of this claim was applied and its reply lost. The lock is ours.
@@ -185,6 +208,7 @@ async function answered<T>(count: { unanswered: number }, request: Promise<T>): 
 /** What the sending of one claim goes by, and what came of its copies. */
 interface Sending {
   readonly wait: Wait;
+  readonly until: () => number;
   readonly sentAt: number;
   readonly attempt: { sent: number; unanswered: number };
 }
@@ -195,12 +219,12 @@ async function send(
   { settings }: Target,
   claim: Claim,
   terms: Terms,
-  { wait, sentAt, attempt }: Sending,
+  { wait, until, sentAt, attempt }: Sending,
 ): Promise<TakeOutcome> {
   const leaseEnds = sentAt + settings.ttlMs - settings.safetyMarginMs;
   return await wait.persist(
     attemptMs(settings.ttlMs),
-    () => Math.min(leaseEnds, wait.until()),
+    () => Math.min(leaseEnds, until()),
     (signal) => {
       attempt.sent += 1;
       return answered(attempt, host.store.take(claim, terms, signal));
@@ -248,7 +272,7 @@ function termsNow(host: Host, target: Target, tick?: number): Terms {
 }
 
 /** Whether the row, which has been noted, would be replaced by a claim made now. */
-function looksFree(host: Host, target: Target, row: Row): boolean {
+export function looksFree(host: Host, target: Target, row: Row): boolean {
   return admits(termsNow(host, target), row);
 }
 

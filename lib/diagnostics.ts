@@ -28,6 +28,16 @@ export interface Diagnostics {
   readonly "dynamutex:release-failed": { readonly name: string; readonly uuid: string; readonly cause: unknown };
   /** A request of a wait failed; the wait goes on. */
   readonly "dynamutex:wait-failed": { readonly name: string; readonly cause: unknown };
+  /**
+   * A waiter of a fair mutex has lost its place in the queue, because its lease ended or its row is gone; it goes on
+   * waiting with a new ticket, at the end.
+   */
+  readonly "dynamutex:ticket-lost": {
+    readonly name: string;
+    readonly ticket: bigint;
+    readonly uuid: string;
+    readonly reason: "expired" | "deleted";
+  };
   /** The clock lost what it relied on, or started again. */
   readonly "dynamutex:clock": { readonly event: "no-date" | "restarted"; readonly detail: string };
 }
@@ -40,6 +50,7 @@ const NAMES: readonly (keyof Diagnostics)[] = [
   "dynamutex:forced",
   "dynamutex:release-failed",
   "dynamutex:wait-failed",
+  "dynamutex:ticket-lost",
   "dynamutex:clock",
 ];
 

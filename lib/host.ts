@@ -4,7 +4,7 @@ import type { Clock } from "./clock.js";
 import { LockError } from "./errors.js";
 import { Lanes } from "./lanes.js";
 import { Observations } from "./observations.js";
-import type { Store } from "./store.js";
+import type { TableStore, TicketStore } from "./ticket-store.js";
 
 /** Something that a closing table has to end. */
 interface Held {
@@ -16,12 +16,14 @@ const RELEASED_AT_ONCE = 48;
 
 /** What the mutexes of one table share in a process. Time, randomness and the store are parameters. */
 export class Host {
-  readonly store: Store;
+  readonly store: TableStore;
   readonly clock: Clock;
   readonly owner: string;
   readonly random: () => number;
   readonly uuid: () => string;
   readonly observations: Observations;
+  /** What has been seen of waiters' rows. */
+  readonly waiters: Observations;
   /** What the renewals of all locks share. */
   readonly lanes: Lanes;
   readonly #closing = new AbortController();
@@ -30,7 +32,7 @@ export class Host {
   readonly #background = new Set<Promise<unknown>>();
 
   constructor(parts: {
-    readonly store: Store;
+    readonly store: TableStore;
     readonly clock: Clock;
     readonly owner: string;
     readonly random?: () => number;
@@ -42,9 +44,16 @@ export class Host {
     this.random = parts.random ?? Math.random;
     this.uuid = parts.uuid ?? randomUUID;
     this.observations = new Observations(parts.clock);
+    this.waiters = new Observations(parts.clock);
     this.lanes = new Lanes(parts.clock);
     // All that runs in the background listens for the close, however much it is: Node would warn of a leak from 11 on.
     setMaxListeners(0, this.#closing.signal);
+  }
+
+  /** The queue of fair mutexes, which are refused at construction where there is none. */
+  get tickets(): TicketStore {
+    if (this.store.tickets === undefined) throw new TypeError("This store has no queue");
+    return this.store.tickets;
   }
 
   /** Aborts when the table closes. */

@@ -34,3 +34,15 @@ export interface LockInfo {
   /** The last tick that was granted, for `once` and `everyMs`; for the latter, the beginning of a period in epoch ms. */
   readonly tick: number | undefined;
 }
+
+/** What a row says about somebody who waits for a fair mutex. It may be out of date by the time it is read. */
+export interface WaiterInfo {
+  /** The place in the queue: lower is sooner. */
+  readonly ticket: bigint;
+  readonly uuid: string;
+  readonly owner: string;
+  /** Since when it waits, on the table's clock as the waiter knew it. */
+  readonly since: Date;
+  /** When its place is lost unless it is renewed, on the table's clock. */
+  readonly expires: Date;
+}

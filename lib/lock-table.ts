@@ -15,6 +15,7 @@ import { Mutex } from "./mutex.js";
 import { type ListOptions, listOptions } from "./operation-options.js";
 import {
   type CreateOptions,
+  checkFits,
   checkName,
   createOptions,
   type LockTableOptions,
@@ -51,9 +52,9 @@ export class LockTable implements AsyncDisposable {
    */
   constructor(options: LockTableOptions) {
     const { tableName, client, keys: _keys, keyPrefix: _prefix, owner, clock, ...defaults } = tableOptions(options);
-    mutexSettings(defaults);
     this.tableName = tableName;
     this.#layout = tableLayout(options);
+    checkFits(mutexSettings(defaults), this.#layout);
     this.#defaults = defaults;
     this.#client = client ?? defaultClient();
     this.#clock = clock ?? tableClock();
@@ -80,7 +81,9 @@ export class LockTable implements AsyncDisposable {
   mutex(name: string, options?: MutexOptions): Mutex;
   mutex(name: string, options: MutexOptions = {}): Mutex {
     checkName(name, this.#layout.keyPrefix);
-    return new Mutex(this.#sections, name, mutexSettings(options, this.#defaults));
+    const settings = mutexSettings(options, this.#defaults);
+    checkFits(settings, this.#layout);
+    return new Mutex(this.#sections, name, settings);
   }
 
   /**

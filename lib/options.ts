@@ -35,6 +35,12 @@ export interface MutexOptions {
   /** How long a release is tried. Default 5 000, and never longer than the lease has left. */
   readonly releaseWithinMs?: number | undefined;
   /**
+   * Whether the lock is given in the order of asking, to all sections of all hosts: default false. It costs more
+   * requests and needs a table with a sort key; sections of one process then pass nothing on. All users of a name should
+   * say the same: a mutex that is not fair still excludes the others, and overtakes them.
+   */
+  readonly fair?: boolean | undefined;
+  /**
    * What proves that a holder is gone. `expired`, the default: its `expires` has passed on the table's clock, or its
    * row has not changed for its whole lease on our stopwatch. `unchanged`: the latter alone, which trusts no clock.
    */
@@ -144,6 +150,7 @@ export interface MutexSettings {
   readonly poll: { readonly minMs: number; readonly maxMs: number };
   readonly handOverMs: number;
   readonly releaseWithinMs: number;
+  readonly fair: boolean;
   readonly takeover: "expired" | "unchanged";
   readonly fencing: boolean;
 }
@@ -169,6 +176,7 @@ const ROW_ATTRIBUTES: readonly string[] = [
   "wanted",
   "fence",
   "tick",
+  "n",
 ];
 
 const MAX_NAME_BYTES = 2_048;
@@ -203,6 +211,7 @@ const mutexShape = {
     .optional(),
   handOverMs: duration(1).optional(),
   releaseWithinMs: duration(1).optional(),
+  fair: z.boolean({ invalid_type_error: "must be true or false" }).optional(),
   takeover: z
     .enum(["expired", "unchanged"], { errorMap: () => ({ message: 'must be "expired" or "unchanged"' }) })
     .optional(),
@@ -338,11 +347,23 @@ export function mutexSettings(options: MutexOptions, defaults: MutexOptions = {}
     poll: pollOf(options, defaults),
     handOverMs: options.handOverMs ?? defaults.handOverMs ?? Math.min(ttlMs, 500),
     releaseWithinMs: options.releaseWithinMs ?? defaults.releaseWithinMs ?? 5_000,
+    fair: options.fair ?? defaults.fair ?? false,
     takeover: options.takeover ?? defaults.takeover ?? "expired",
     fencing: options.fencing ?? false,
   };
   checkLease(settings);
   return settings;
+}
+
+/** Whether such mutexes can live in such a table. @throws {@link LockConfigError} */
+export function checkFits({ fair }: MutexSettings, { sort }: TableLayout): void {
+  if (!fair || sort !== undefined) return;
+  throw new LockConfigError(
+    "fair",
+    fair,
+    "needs a table with a sort key, because every waiter has a row of its own beside the lock's, and keys.sort is null: " +
+      "use a table that has one, or leave `fair` out",
+  );
 }
 
 /** The key of a lock's row. @throws {@link LockConfigError} */

@@ -1,5 +1,6 @@
 import { acquire, tryAcquire } from "./acquire.js";
 import { LockStoreError } from "./errors.js";
+import { Turns } from "./fair.js";
 import type { Grant, Once, Target } from "./grant.js";
 import type { Host } from "./host.js";
 import { Lease } from "./lease.js";
@@ -34,6 +35,8 @@ const STAND_BACK_POLLS = 2;
  *
  * So that other hosts get their turn, a passed lease is looked at every `handOverMs`: if another host has marked its
  * row as wanted, it is released, and this process stands back for a moment.
+ *
+ * A fair mutex has no part in this: each of its sections stands in the queue that all hosts share.
  */
 export class Sections {
   readonly host: Host;
@@ -41,13 +44,20 @@ export class Sections {
   /** When a lease was taken or last looked at for a mark, on `atLeast`. */
   readonly #lookedAt = new WeakMap<Lease, number>();
 
+  readonly #turns: Turns;
+
   constructor(host: Host) {
     this.host = host;
+    this.#turns = new Turns(host);
   }
 
   /** Waits for a lock and delivers it. @throws what ended the wait. */
   async serve(request: Request, wait: Wait, deliver: Deliver): Promise<void> {
     const { target } = request;
+    if (target.settings.fair) {
+      const handOut = (grant: Grant) => this.#handOut(grant, request, wait, deliver);
+      return await this.#turns.acquire({ ...request, wait, handOut });
+    }
     const queue = this.#queue(target.name);
     try {
       for (;;) {
@@ -74,14 +84,17 @@ export class Sections {
   /** One try. @returns whether a lock was delivered; if not, why, and the wait knows who is in the way. */
   async tryServe(request: Request, wait: Wait, deliver: Deliver): Promise<"delivered" | "held" | "done"> {
     const { target, data, once } = request;
+    const { fair } = target.settings;
     const queue = this.#queue(target.name);
-    if (!queue.tryTurn(wait)) {
+    if (!fair && !queue.tryTurn(wait)) {
       wait.sawLocally(() => infoOfOccupant(queue.occupant, this.host.owner));
       return "held";
     }
     try {
       for (;;) {
-        const result = await tryAcquire(this.host, target, data, wait, once);
+        const result = fair
+          ? await this.#turns.tryAcquire({ target, data, once, wait })
+          : await tryAcquire(this.host, target, data, wait, { once });
         if (result.kind !== "granted") return result.kind;
         if (await this.#handOut(result, request, wait, deliver)) return "delivered";
         // A tick is granted once. Asked for again it would be done, and nothing has run.

@@ -23,6 +23,8 @@ import type {
   TransactOutcome,
   WriteOutcome,
 } from "../../lib/store.js";
+import type { TableStore, TicketStore } from "../../lib/ticket-store.js";
+import { MemoryTickets, ticketStoreOver } from "./memory-tickets.js";
 
 /** Where a guard says that the rows are. */
 export const LAYOUT = tableLayout({ tableName: "memory" });
@@ -65,6 +67,8 @@ export class MemoryTable {
   readonly #rows = new Map<string, Row>();
   readonly #foreign = new Map<string, unknown>();
   readonly #committed = new Map<string, GuardedWrites>();
+  /** The waiters of fair mutexes, and their counters. */
+  readonly tickets = new MemoryTickets();
 
   get rows(): ReadonlyMap<string, Row> {
     return this.#rows;
@@ -158,7 +162,11 @@ export class MemoryTable {
 const PAGE_ROWS = 3;
 
 /** The port on a table in memory, with nothing in between. */
-export class MemoryStore implements Store {
+export class MemoryStore implements TableStore {
+  readonly tickets: TicketStore = ticketStoreOver(async (name, operation, signal) => {
+    throwIfAborted(signal);
+    return this.#table.tickets.apply(name, operation, this.#table.rows.get(name));
+  });
   readonly #table: MemoryTable;
 
   constructor(table: MemoryTable) {
@@ -250,6 +258,10 @@ export class MemoryStore implements Store {
 
 function aborted(signal: AbortSignal): LockStoreError {
   return new LockStoreError("aborted", { transient: true, answered: false, cause: signal.reason });
+}
+
+function throwIfAborted(signal: AbortSignal): void {
+  if (signal.aborted) throw new LockStoreError("aborted", { transient: true, answered: false, cause: signal.reason });
 }
 
 /** A claim over the row that it replaces. What the row remembers stays: a put never gets to a row that remembers. */

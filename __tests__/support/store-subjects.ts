@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import {
   type AttributeValue,
+  DeleteItemCommand,
   DeleteTableCommand,
   type DynamoDBClient,
   GetItemCommand,
@@ -11,7 +12,8 @@ import { systemClock } from "../../lib/clock.js";
 import { createTable } from "../../lib/dynamodb/create-table.js";
 import { DynamoDbStore } from "../../lib/dynamodb/dynamodb-store.js";
 import { type KeyOptions, type TableLayout, tableLayout } from "../../lib/options.js";
-import type { Row, Store } from "../../lib/store.js";
+import type { Row } from "../../lib/store.js";
+import type { TableStore, Waiter } from "../../lib/ticket-store.js";
 import { MemoryStore, MemoryTable } from "../simulation/memory-store.js";
 
 /** An item under a lock's key, less the key. */
@@ -19,9 +21,13 @@ export type Attributes = Readonly<Record<string, AttributeValue>>;
 
 /** A store, and a way past it to the rows. */
 export interface Subject {
-  readonly store: Store;
+  readonly store: TableStore;
   /** Leaves a row as some earlier host would have. */
   plant(row: Row): Promise<void>;
+  /** Leaves a waiter's row as some other host would have. */
+  plantWaiter(waiter: Waiter): Promise<void>;
+  /** Sets the counter of a lock's tickets: undefined removes it, as the table's TTL may. */
+  plantCounter(name: string, last: bigint | undefined): Promise<void>;
   /** Leaves an item of somebody else's under a lock's key. */
   plantForeign(name: string, attributes: Attributes): Promise<void>;
   /** What somebody else left there, as it is now. */
@@ -34,6 +40,8 @@ export function memorySubject(): Promise<Subject> {
   return Promise.resolve({
     store: new MemoryStore(table),
     plant: async (row) => table.plant(row),
+    plantWaiter: async (waiter) => table.tickets.plant(waiter),
+    plantCounter: async (name, last) => table.tickets.plantCounter(name, last),
     plantForeign: async (name, attributes) => table.plantForeign(name, attributes),
     foreign: async (name) => table.foreign.get(name),
     end: async () => {},
@@ -55,6 +63,18 @@ export async function tableSubject(
   return {
     store: new DynamoDbStore({ client, ownsClient: false, layout, clock: systemClock() }),
     plant: ({ name, ...row }) => put(name, { ...marshall(row, { removeUndefinedValues: true }), format: { N: "1" } }),
+    plantWaiter: ({ name, ticket, ...waiter }) =>
+      put(name, {
+        ...marshall(waiter),
+        format: { N: "1" },
+        ...sortOf(layout, `queue#${`${ticket}`.padStart(38, "0")}`),
+      }),
+    plantCounter: async (name, last) => {
+      const sort = sortOf(layout, "tickets");
+      if (last !== undefined) return await put(name, { n: { N: `${last}` }, format: { N: "1" }, ...sort });
+      const Key = { ...rawKey(layout, name), ...sort };
+      await client.send(new DeleteItemCommand({ TableName: layout.tableName, Key }));
+    },
     plantForeign: put,
     foreign: async (name) => {
       const item = await rawItem(client, layout, name);
@@ -77,6 +97,10 @@ export async function rawItem(
     new GetItemCommand({ TableName: layout.tableName, Key: rawKey(layout, name), ConsistentRead: true }),
   );
   return Item;
+}
+
+function sortOf(layout: TableLayout, sort: string): Record<string, AttributeValue> {
+  return layout.sort === undefined ? {} : { [layout.sort]: { S: sort } };
 }
 
 function rawKey(layout: TableLayout, name: string): Record<string, AttributeValue> {

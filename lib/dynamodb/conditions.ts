@@ -29,7 +29,7 @@ import type { Terms } from "../store.js";
  */
 
 /** No item at all under this key. Every item has its partition key, whoever wrote it. */
-const NO_ROW = "attribute_not_exists(#name)";
+export const NO_ROW = "attribute_not_exists(#name)";
 
 /**
  * An item that this library wrote, in the format that it reads: whatever a takeover may replace must be one that
@@ -89,3 +89,6 @@ export const IS_STILL_HELD_WITH_TOKEN: string = `${IS_STILL_HELD} AND #fence = :
 
 /** Exactly the lease that the writer stamped: not renewed, not taken, not corrected already. */
 export const IS_EXACTLY = "#uuid = :seenUuid AND #format = :format AND #expires = :seenExpires";
+
+/** No counter yet, or one that this library wrote. A copy of a draw only leaves a ticket out. */
+export const IS_COUNTER: string = `${NO_ROW} OR (#format = :format AND attribute_type(#n, :number))`;

@@ -1,7 +1,5 @@
 import {
-  type ConditionalCheckFailedException,
   DeleteItemCommand,
-  DescribeTableCommand,
   type DynamoDBClient,
   GetItemCommand,
   PutItemCommand,
@@ -27,20 +25,21 @@ import type {
   Row,
   RowPage,
   Stamped,
-  Store,
   TakeOutcome,
   Terms,
   TransactOutcome,
   WriteOutcome,
 } from "../store.js";
+import type { TableStore } from "../ticket-store.js";
 import { marshalledData } from "./data.js";
-import { isAboutTheKey, isPassingCancellation, storeFailure } from "./failures.js";
+import { DynamoDbTickets } from "./dynamodb-tickets.js";
+import { isPassingCancellation, storeFailure } from "./failures.js";
+import { Gateway, isRefusal } from "./gateway.js";
 import { admitItems, documentGuard, guardItem } from "./guards.js";
 import { fenceOf, type Item, rowOf } from "./items.js";
 import { type RenewalInput, Requests } from "./requests.js";
 import { pageOf, scanOf } from "./scanning.js";
-import { type ItemCommand, send } from "./sending.js";
-import { keyMismatch } from "./table-shape.js";
+import type { ItemCommand } from "./sending.js";
 
 const APPLIED: WriteOutcome = { kind: "applied" };
 
@@ -50,11 +49,12 @@ type Refused = Extract<WriteOutcome, { kind: "refused" }>;
 type Written = { readonly kind: "applied"; readonly attributes: Item | undefined } | Refused;
 
 /** The port on a DynamoDB table: one request for each operation, and a second where a refusal shows no row. */
-export class DynamoDbStore implements Store {
+export class DynamoDbStore implements TableStore {
+  readonly tickets: DynamoDbTickets | undefined;
   readonly #client: DynamoDBClient;
   readonly #ownsClient: boolean;
   readonly #layout: TableLayout;
-  readonly #listen: Clock["listen"];
+  readonly #gateway: Gateway;
   readonly #requests: Requests;
   /** Whether the endpoint has shown that it is a table. */
   #proven = false;
@@ -70,8 +70,10 @@ export class DynamoDbStore implements Store {
     this.#client = client;
     this.#ownsClient = ownsClient;
     this.#layout = layout;
-    this.#listen = clock.listen?.bind(clock);
+    this.#gateway = new Gateway(client, layout, clock);
     this.#requests = new Requests(layout);
+    const { sort } = layout;
+    this.tickets = sort === undefined ? undefined : new DynamoDbTickets(this.#gateway, { ...layout, sort });
   }
 
   admit(data: LockData | undefined): void {
@@ -154,11 +156,7 @@ export class DynamoDbStore implements Store {
 
   async list(prefix: string, after: Cursor | undefined, signal: AbortSignal): Promise<RowPage> {
     const command = new ScanCommand(scanOf(this.#layout, prefix, after));
-    try {
-      return pageOf(this.#layout, await send(this.#client, command, signal, this.#listen));
-    } catch (error) {
-      throw await this.#failure(error, command, signal);
-    }
+    return pageOf(this.#layout, await this.#gateway.ask(command, signal));
   }
 
   guard(guard: Guard): TransactWriteItem {
@@ -178,7 +176,7 @@ export class DynamoDbStore implements Store {
     const TransactItems = [...items, this.guard(guard)];
     const command = new TransactWriteItemsCommand({ TransactItems, ClientRequestToken: token });
     try {
-      await send(this.#client, command, signal, this.#listen);
+      await this.#gateway.send(command, signal);
       return { kind: "committed" };
     } catch (error) {
       const failure = storeFailure(error, { action: "TransactWriteItems", tableName: this.#layout.tableName });
@@ -201,7 +199,7 @@ export class DynamoDbStore implements Store {
     if (this.#ownsClient) this.#client.destroy();
   }
 
-  #release(name: string, uuid: string, { kept, parked, ticked }: Parameters<Store["release"]>[2]): ItemCommand {
+  #release(name: string, uuid: string, { kept, parked, ticked }: Parameters<TableStore["release"]>[2]): ItemCommand {
     if (parked !== undefined) return new UpdateItemCommand(this.#requests.park(name, uuid, { ...parked, ticked }));
     if (kept) return new UpdateItemCommand(this.#requests.free(name, uuid));
     return new DeleteItemCommand(this.#requests.delete(name, uuid));
@@ -215,12 +213,12 @@ export class DynamoDbStore implements Store {
   /** Sends a conditional write. */
   async #write(command: ItemCommand, name: string, signal: AbortSignal): Promise<Written> {
     try {
-      const reply = await send(this.#client, command, signal, this.#listen);
+      const reply = await this.#gateway.ask(command, signal);
       // A request id is what a table gives.
       this.#proven ||= reply?.$metadata === undefined || reply.$metadata.requestId !== undefined;
       return { kind: "applied", attributes: reply?.Attributes };
     } catch (error) {
-      if (!isRefusal(error)) throw await this.#failure(error, command, signal);
+      if (!isRefusal(error)) throw error;
       // An engine that shows no row, or no row to show: one read tells which.
       const item = error.Item ?? (await this.#get(name, true, signal));
       const row = item && rowOf(this.#layout, item);
@@ -229,12 +227,7 @@ export class DynamoDbStore implements Store {
   }
 
   async #get(name: string, consistent: boolean, signal: AbortSignal): Promise<Item | undefined> {
-    const command = new GetItemCommand(this.#requests.get(name, consistent));
-    try {
-      return (await send(this.#client, command, signal, this.#listen))?.Item;
-    } catch (error) {
-      throw await this.#failure(error, command, signal);
-    }
+    return (await this.#gateway.ask(new GetItemCommand(this.#requests.get(name, consistent)), signal))?.Item;
   }
 
   /** What a take replaced. It is told and no more: the take stands, whatever it was. */
@@ -256,19 +249,6 @@ export class DynamoDbStore implements Store {
     }
     this.#proven = true;
   }
-
-  async #failure(error: unknown, command: ItemCommand, signal: AbortSignal): Promise<LockStoreError> {
-    const { tableName } = this.#layout;
-    const asked = { action: actionOf(command), tableName };
-    if (isAboutTheKey(error)) {
-      const { Table } = await this.#client
-        .send(new DescribeTableCommand({ TableName: tableName }), { abortSignal: signal })
-        .catch(() => ({ Table: undefined }));
-      return storeFailure(error, { ...asked, mismatch: Table && keyMismatch(Table, this.#layout) });
-    }
-    const region = await this.#client.config?.region?.().catch(() => undefined);
-    return storeFailure(error, { ...asked, region });
-  }
 }
 
 /** The token that a claim has drawn from the row that it replaced. */
@@ -278,16 +258,4 @@ function tokenOf({ fenceSeed }: Claim, replaced: Item | undefined): bigint | und
 
 function isCancellation(error: unknown): error is TransactionCanceledException {
   return (error as Partial<Error> | undefined)?.name === "TransactionCanceledException";
-}
-
-function isRefusal(error: unknown): error is ConditionalCheckFailedException {
-  return (error as Partial<Error> | undefined)?.name === "ConditionalCheckFailedException";
-}
-
-/** The operation as IAM calls it. */
-function actionOf(command: ItemCommand): string {
-  if (command instanceof PutItemCommand) return "PutItem";
-  if (command instanceof UpdateItemCommand) return "UpdateItem";
-  if (command instanceof ScanCommand) return "Scan";
-  return command instanceof DeleteItemCommand ? "DeleteItem" : "GetItem";
 }

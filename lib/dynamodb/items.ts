@@ -80,7 +80,7 @@ export function number(value: number): AttributeValue {
 
 const ABSENT = { uuid: undefined, data: undefined, wanted: undefined, fence: undefined, tick: undefined };
 
-function foreign(layout: TableLayout, item: Item, because: string): LockStoreError {
+export function foreign(layout: TableLayout, item: Item, because: string): LockStoreError {
   return new LockStoreError(
     `Table ${layout.tableName} has an item under this lock's key that is not a lock: ${because}. It was left as it is. ` +
       "Give the locks a table of their own, or a keyPrefix that nothing else uses, or remove the item if it is not " +

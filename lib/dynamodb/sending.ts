@@ -5,6 +5,7 @@ import type {
   GetItemCommandOutput,
   PutItemCommand,
   PutItemCommandOutput,
+  QueryCommand,
   ScanCommand,
   ScanCommandOutput,
   TransactWriteItemsCommand,
@@ -12,7 +13,13 @@ import type {
 } from "@aws-sdk/client-dynamodb";
 import type { Clock } from "../clock.js";
 
-export type ItemCommand = GetItemCommand | PutItemCommand | UpdateItemCommand | DeleteItemCommand | ScanCommand;
+export type ItemCommand =
+  | GetItemCommand
+  | PutItemCommand
+  | UpdateItemCommand
+  | DeleteItemCommand
+  | ScanCommand
+  | QueryCommand;
 
 /** What the store reads of a reply. The client of somebody's test may leave out anything. */
 export type Reply =

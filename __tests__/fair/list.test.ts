@@ -1,0 +1,42 @@
+import { expect, test } from "@jest/globals";
+import { Host } from "../../lib/host.js";
+import { listWaiters } from "../../lib/ticket-queue.js";
+import { MemoryStore, MemoryTable } from "../simulation/memory-store.js";
+import { ManualTime } from "../support/manual-time.js";
+
+/** A host on a table in memory, with a time that a test moves by hand. */
+function hostOn(table: MemoryTable, time: ManualTime): Host {
+  return new Host({ store: new MemoryStore(table), clock: time.clock(), owner: "me" });
+}
+
+test("all who wait are listed in order, page after page, with owner and since when; the dead and the counter are not", async () => {
+  const [time, table] = [new ManualTime(), new MemoryTable()];
+  const { now } = time;
+  const planted = Array.from({ length: 250 }, (_, index) => ({
+    name: "name",
+    ticket: BigInt(1_000 + index),
+    uuid: `uuid ${index}`,
+    expires: index % 5 === 0 ? now - 1 : now + 30_000,
+    ttlMs: 30_000,
+    owner: `host#${index}`,
+    acquired: now - index,
+  }));
+  for (const waiter of [...planted].reverse()) table.tickets.plant(waiter);
+  table.tickets.plantCounter("name", 2_000n);
+  const listed = await listWaiters(hostOn(table, time), "name");
+  expect(listed).toEqual(
+    planted
+      .filter((_, index) => index % 5 !== 0)
+      .map(({ ticket, uuid, owner, acquired, expires }) => ({
+        ticket,
+        uuid,
+        owner,
+        since: new Date(acquired),
+        expires: new Date(expires),
+      })),
+  );
+});
+
+test("nobody waits for a lock that nobody has heard of", async () => {
+  expect(await listWaiters(hostOn(new MemoryTable(), new ManualTime()), "name")).toEqual([]);
+});

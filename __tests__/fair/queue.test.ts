@@ -1,0 +1,499 @@
+import { afterEach, describe, expect, test } from "@jest/globals";
+import {
+  type Lock,
+  LockConfigError,
+  LockTable,
+  LockTimeoutError,
+  type Mutex,
+  type MutexOptions,
+  systemClock,
+} from "../../lib/index.js";
+import { hear } from "../support/diagnostics.js";
+import { eventually, turn } from "../support/eventually.js";
+import { ManualTime } from "../support/manual-time.js";
+import { isDraw, isEnqueue, isRemoval, isRenewal, isTake, QueueRows } from "../support/queue.js";
+import { rowOf, useScene } from "../support/scene.js";
+
+const tables: { readonly locks: LockTable; readonly manual: boolean }[] = [];
+
+// Before the scene ends, and its network with it.
+afterEach(async () => {
+  // What runs on a test's own clock may never end; that it is told to is enough.
+  const closings = tables.splice(0).map(({ locks, manual }) => {
+    const closing = locks.close().catch(() => undefined);
+    return manual ? undefined : closing;
+  });
+  scene.proxy.heal();
+  await Promise.all(closings);
+});
+
+const scene = useScene();
+const rows = new QueueRows(scene);
+
+const POLL = { minMs: 5, maxMs: 20 };
+const TTL_MS = 4_000;
+
+function hostOf(owner: string, time?: ManualTime): LockTable {
+  const clock = time?.clock() ?? systemClock({ maxSkewMs: 0 });
+  const locks = scene.host({ tag: owner, owner, clock });
+  tables.push({ locks, manual: time !== undefined });
+  return locks;
+}
+
+/** A fair mutex on a host of its own. */
+function fair(owner: string, options: MutexOptions = {}, time?: ManualTime): Mutex {
+  return hostOf(owner, time).mutex(scene.name, { fair: true, poll: POLL, ...options });
+}
+
+/** Starts waiting, and resolves once the waiter's row is there and it has looked around. */
+async function lineUp(
+  owner: string,
+  options: MutexOptions = {},
+  time?: ManualTime,
+): Promise<{ locking: Promise<Lock> }> {
+  const locking = fair(owner, options, time).lock();
+  locking.catch(() => undefined);
+  await scene.proxy.until((requests) =>
+    requests.some(
+      (it) =>
+        it.client === owner &&
+        it.operation === "Query" &&
+        it.body.ScanIndexForward === false &&
+        it.ending !== undefined,
+    ),
+  );
+  return { locking };
+}
+
+/** Lets time pass, a little at a time, until it is so. */
+async function keepOn(time: ManualTime, condition: () => boolean): Promise<void> {
+  await eventually(() => {
+    void time.advance(10);
+    return condition();
+  });
+}
+
+/** Nothing is under way any more. */
+async function quiet(): Promise<void> {
+  for (let count = -1; count !== scene.proxy.requests.length; ) {
+    count = scene.proxy.requests.length;
+    await eventually(() => scene.proxy.requests.every(({ ending }) => ending !== undefined));
+    await turn();
+  }
+}
+
+describe("a fair lock that nobody waits for", () => {
+  test("takes one consistent query, one put and one delete, and leaves nothing behind", async () => {
+    const lock = await fair("a").lock();
+    await lock.unlock();
+    expect(scene.proxy.counts()).toEqual({ Query: 1, PutItem: 1, DeleteItem: 1 });
+    expect(scene.proxy.select("Query")[0]?.body.ConsistentRead).toBe(true);
+    expect(scene.proxy.units()).toEqual({ read: 1, write: 2 });
+    expect(await rows.sorts()).toEqual([]);
+  });
+
+  test("costs the same in every form, and draws no ticket", async () => {
+    const mutex = fair("a");
+    await (await mutex.tryLock())?.unlock();
+    expect(await mutex.run(() => "done")).toBe("done");
+    expect(await mutex.tryRun(async () => "done")).toEqual({ ran: true, value: "done" });
+    await (await mutex.lock({ waitMs: 0 })).unlock();
+    expect(scene.proxy.counts()).toEqual({ Query: 4, PutItem: 4, DeleteItem: 4 });
+  });
+
+  test("costs the same where the queue was used before and its counter is left", async () => {
+    await rows.put({ sort: "tickets", n: 5, format: 1 });
+    await (await fair("a").lock()).unlock();
+    expect(scene.proxy.counts()).toEqual({ Query: 1, PutItem: 1, DeleteItem: 1 });
+  });
+});
+
+describe("a fair lock that somebody waits for", () => {
+  test("is given in the order of the waiters' rows, and every waiter's row goes as it enters", async () => {
+    const holder = await fair("holder").lock();
+    const names = ["a", "b", "c", "d"];
+    const entered: string[] = [];
+    const sections: Promise<void>[] = [];
+    for (const name of names) {
+      const { locking } = await lineUp(name);
+      sections.push(
+        locking.then(async (lock) => {
+          entered.push(name);
+          await lock.unlock();
+        }),
+      );
+    }
+    expect(await rows.owners()).toEqual(names);
+    await holder.unlock();
+    await Promise.all(sections);
+    expect(entered).toEqual(names);
+    await quiet();
+    expect(await rows.sorts()).toEqual(["tickets"]);
+  });
+
+  test("several sections of one process have a ticket each, and enter in the order of asking", async () => {
+    const holder = await fair("holder").lock();
+    const mutex = fair("process");
+    const entered: number[] = [];
+    const sections = Array.from({ length: 8 }, (_, index) =>
+      mutex.run(() => {
+        entered.push(index);
+      }),
+    );
+    await scene.proxy.until((requests) => requests.filter((it) => isEnqueue(it) && it.status === 200).length === 8);
+    expect(scene.proxy.count(isDraw)).toBe(8);
+    expect(await rows.owners()).toHaveLength(8);
+    await holder.unlock();
+    await Promise.all(sections);
+    expect(entered).toEqual(entered.map((_, index) => index));
+    // They lined up one after another: nobody had to give way to anybody.
+    expect(scene.proxy.count(isEnqueue)).toBe(8);
+  });
+
+  test.each([
+    ["that nobody holds", false],
+    ["that somebody holds", true],
+  ])("fails at once for those who do not wait, on a lock %s, and they leave no ticket", async (_, held) => {
+    await rows.plant(7);
+    if (held) await scene.put(rowOf());
+    const mutex = fair("a");
+    expect(await mutex.tryLock()).toBeNull();
+    expect(await mutex.tryRun(() => "ran")).toMatchObject({ ran: false, because: "held" });
+    await expect(mutex.lock({ waitMs: 0 })).rejects.toBeInstanceOf(LockTimeoutError);
+    expect(scene.proxy.counts()).toEqual({ Query: 3 });
+    expect(await rows.owners()).toEqual(["owner 7"]);
+  });
+
+  test("shows those who do not wait who holds it", async () => {
+    await scene.put(rowOf());
+    const held = { ran: false, row: { owner: "elsewhere#1" } };
+    expect(await fair("a").tryRun(() => "ran")).toMatchObject(held);
+    expect(scene.proxy.counts()).toEqual({ Query: 1 });
+  });
+
+  test("is not taken by a newcomer while it is free and its first waiter is on the way", async () => {
+    await rows.plant(7, { expires: Date.now() + 60_000 });
+    const { locking } = await lineUp("newcomer");
+    await scene.proxy.until((requests) => requests.filter((it) => it.operation === "Query").length > 5);
+    expect(scene.proxy.count(isTake)).toBe(0);
+    await rows.remove((await rows.sorts())[0] as string);
+    await (await locking).unlock();
+  });
+});
+
+describe("the order of rows, where it is not that of numbers", () => {
+  test("a row that comes late gives way to one that was written before it under a later number", async () => {
+    const holder = await fair("holder").lock();
+    const late = scene.proxy.hold((request) => isEnqueue(request) && request.client === "late");
+    const lateLocking = fair("late").lock();
+    await late.arrived;
+    const { locking } = await lineUp("early");
+    late.release();
+    await scene.proxy.until(
+      (requests) => requests.filter((it) => isEnqueue(it) && it.client === "late" && it.status === 200).length === 2,
+    );
+    expect(await rows.owners()).toEqual(["early", "late"]);
+
+    const order: string[] = [];
+    const note = (name: string) => async (lock: Lock) => {
+      order.push(name);
+      await lock.unlock();
+    };
+    await holder.unlock();
+    await Promise.all([locking.then(note("early")), lateLocking.then(note("late"))]);
+    expect(order).toEqual(["early", "late"]);
+  });
+
+  test("a row that comes late, with a free lock before it, does not enter before those who were there", async () => {
+    // Nobody holds the lock: only the row of a waiter on another host is in the way.
+    await rows.plant(Date.now() + 5_000_000);
+    await fair("a")
+      .lock({ waitMs: 300 })
+      .catch(() => undefined);
+    expect(scene.proxy.count(isTake)).toBe(0);
+    // Each row that it wrote was under a lower number than the one that was there before.
+    expect(await rows.owners()).toHaveLength(1);
+  });
+
+  test("whoever finds nobody waiting enters while another is between number and row, and that one is next", async () => {
+    const holder = await fair("holder").lock();
+    const slow = scene.proxy.hold((request) => isEnqueue(request));
+    const slowLocking = fair("slow").lock();
+    await slow.arrived;
+    await holder.unlock();
+    const quick = await fair("quick").tryLock();
+    expect(quick).not.toBeNull();
+    slow.release();
+    await scene.proxy.until((requests) => requests.some((it) => it.client === "slow" && it.operation === "GetItem"));
+    expect(await fair("third").tryLock()).toBeNull();
+    await quick?.unlock();
+    await (await slowLocking).unlock();
+  });
+});
+
+describe("beside plain mutexes", () => {
+  test("either excludes the other, and a plain one overtakes", async () => {
+    const holder = await fair("holder").lock();
+    const plain = scene.host({ tag: "plain" }).mutex(scene.name, { poll: POLL });
+    expect(await plain.tryLock()).toBeNull();
+    const { locking } = await lineUp("fair");
+    await holder.unlock();
+    await (await locking).unlock();
+
+    const first = await plain.lock();
+    expect(await fair("other").tryLock()).toBeNull();
+    const { locking: next } = await lineUp("waiting", { poll: { minMs: 300, maxMs: 300 } });
+    await scene.proxy.until((requests) => requests.some((it) => it.client === "waiting" && it.operation === "GetItem"));
+    await first.unlock();
+    const second = await plain.tryLock();
+    expect(second).not.toBeNull();
+    await second?.unlock();
+    await (await next).unlock();
+  });
+
+  test("a process that passes a plain lock on among its own sections gives way to a fair waiter", async () => {
+    const plain = scene.host({ tag: "plain" }).mutex(scene.name, { handOverMs: 30 });
+    let stop = false;
+    const busy = async (): Promise<void> => {
+      while (!stop) await plain.run(() => new Promise((resolve) => setTimeout(resolve, 2)));
+    };
+    const sections = [busy(), busy()];
+    const lock = await fair("fair", { handOverMs: 30 }).lock();
+    stop = true;
+    await lock.unlock();
+    await Promise.all(sections);
+  });
+});
+
+describe("giving up", () => {
+  test("a wait that is over rejects and takes its ticket with it", async () => {
+    await using holder = await fair("holder").lock();
+    await expect(fair("a").lock({ waitMs: 150 })).rejects.toMatchObject({
+      code: "LOCK_TIMEOUT",
+      holder: { owner: "holder" },
+    });
+    await scene.proxy.until((requests) => requests.some((it) => isRemoval(it) && it.status === 200));
+    expect(await rows.sorts()).toEqual(["lock", "tickets"]);
+    expect(holder.held).toBe(true);
+  });
+
+  test("trap 17: an abort in the middle of the queue takes the ticket out, and the one behind moves up", async () => {
+    const holder = await fair("holder").lock();
+    const controller = new AbortController();
+    const { locking: first } = await lineUp("first");
+    const middle = fair("middle").lock({ signal: controller.signal });
+    await scene.proxy.until((requests) =>
+      requests.some((it) => isEnqueue(it) && it.client === "middle" && it.status === 200),
+    );
+    const { locking: last } = await lineUp("last");
+    const reason = new Error("enough");
+    controller.abort(reason);
+    await expect(middle).rejects.toBe(reason);
+    await holder.unlock();
+    await (await first).unlock();
+    await (await last).unlock();
+    await quiet();
+    expect(await rows.sorts()).toEqual(["tickets"]);
+  });
+
+  test("trap 17: an abort between number and row rejects at once, and no row is written", async () => {
+    await using _holder = await fair("holder").lock();
+    const controller = new AbortController();
+    const draw = scene.proxy.hold(isDraw, { at: "reply" });
+    const locking = fair("a").lock({ signal: controller.signal });
+    await draw.arrived;
+    controller.abort(new Error("enough"));
+    await expect(locking).rejects.toThrow("enough");
+    draw.release();
+    await quiet();
+    expect(scene.proxy.count(isEnqueue)).toBe(0);
+    expect(await rows.sorts()).toEqual(["lock", "tickets"]);
+  });
+
+  test.each(["request", "reply"] as const)(
+    "trap 17: an abort while the row's %s is on its way rejects at once, and the row goes when it is there",
+    async (at) => {
+      await using _holder = await fair("holder").lock();
+      const controller = new AbortController();
+      const enqueue = scene.proxy.hold(isEnqueue, { at });
+      const locks = hostOf("a");
+      const locking = locks.mutex(scene.name, { fair: true, poll: POLL }).lock({ signal: controller.signal });
+      await enqueue.arrived;
+      controller.abort(new Error("enough"));
+      await expect(locking).rejects.toThrow("enough");
+      enqueue.release();
+      await locks.close();
+      expect(scene.proxy.count((it) => isEnqueue(it) && it.table?.status === 200)).toBe(1);
+      expect(await rows.sorts()).toEqual(["lock", "tickets"]);
+    },
+  );
+
+  test("closing the table ends every wait and removes every ticket", async () => {
+    await using _holder = await fair("holder").lock();
+    const locks = hostOf("a");
+    const mutex = locks.mutex(scene.name, { fair: true, poll: POLL });
+    const waits = Array.from({ length: 5 }, () => mutex.lock());
+    const outcomes = Promise.allSettled(waits);
+    await scene.proxy.until((requests) => requests.filter((it) => isEnqueue(it) && it.status === 200).length === 3);
+    await locks.close();
+    for (const outcome of await outcomes) expect(outcome).toMatchObject({ reason: { code: "LOCK_CLOSED" } });
+    expect(await rows.owners()).toEqual([]);
+  });
+});
+
+describe("a ticket that is lost", () => {
+  test("because its row was deleted, is noticed before the lock is taken on it; a new one is at the end", async () => {
+    const losses = hear("dynamutex:ticket-lost");
+    const holder = await fair("holder").lock();
+    const { locking: first } = await lineUp("first");
+    await scene.proxy.until((requests) => requests.some((it) => it.client === "first" && it.operation === "GetItem"));
+    const { locking: second } = await lineUp("second");
+    const [row] = await rows.waiters();
+    await rows.remove(row?.sort as string);
+    await holder.unlock();
+    await (await second).unlock();
+    await (await first).unlock();
+    expect(losses).toMatchObject([{ name: scene.name, uuid: row?.uuid, reason: "deleted" }]);
+  });
+
+  test("because its row was deleted, is noticed by its renewal far behind the front", async () => {
+    const losses = hear("dynamutex:ticket-lost");
+    const time = new ManualTime();
+    await rows.plant(1, { expires: time.now + 60_000 });
+    await lineUp("a", { ttlMs: TTL_MS }, time);
+    const [, own] = await rows.waiters();
+    await rows.remove(own?.sort as string);
+    await time.advance(TTL_MS / 2);
+    await eventually(() => losses.length > 0);
+    expect(losses).toMatchObject([{ uuid: own?.uuid, ticket: BigInt(own?.sort.slice(6) ?? 0), reason: "deleted" }]);
+    await keepOn(time, () => scene.proxy.count((it) => isEnqueue(it) && it.status === 200) === 2);
+    expect(await rows.owners()).toEqual(["owner 1", "a"]);
+  });
+
+  test("because no renewal got through, is given up, although its row may still be there", async () => {
+    const losses = hear("dynamutex:ticket-lost");
+    const time = new ManualTime();
+    await rows.plant(1, { expires: time.now + 60_000 });
+    await lineUp("a", { ttlMs: TTL_MS }, time);
+    const [, own] = await rows.waiters();
+    scene.proxy.partition("a", "reset");
+    await keepOn(time, () => losses.length > 0);
+    expect(losses).toMatchObject([{ uuid: own?.uuid, reason: "expired" }]);
+    // For others it lasts a little longer: they would never skip whoever still believes in its ticket.
+    expect(time.now).toBeLessThan(own?.expires as number);
+    scene.proxy.heal("a");
+    await keepOn(time, () => scene.proxy.count((it) => isEnqueue(it) && it.status === 200) === 2);
+    const [, last] = (await rows.waiters()).filter(({ uuid }) => uuid !== own?.uuid);
+    expect(last).toMatchObject({ owner: "a" });
+  });
+
+  test("while the process was suspended, is not entered on when it goes on", async () => {
+    const losses = hear("dynamutex:ticket-lost");
+    const time = new ManualTime();
+    await scene.put(rowOf({ expires: time.now + 3 * TTL_MS }));
+    await lineUp("a", { ttlMs: TTL_MS }, time);
+    const renewal = scene.proxy.hold(isRenewal);
+    await time.advance(TTL_MS / 2);
+    await renewal.arrived;
+    await time.advance(TTL_MS);
+    renewal.release();
+    await scene.remove();
+    await keepOn(time, () => scene.proxy.count((it) => isTake(it) && it.status === 200) === 1);
+    expect(losses).toMatchObject([{ reason: "expired" }]);
+    const enqueued = scene.proxy.select(isEnqueue);
+    expect(enqueued).toHaveLength(2);
+    expect(enqueued[1]?.seq).toBeLessThan(scene.proxy.select(isTake)[0]?.seq as number);
+  });
+});
+
+describe("dead waiters", () => {
+  test("are skipped and removed, by those who queue and by those who come along", async () => {
+    const over = Date.now() - 1;
+    for (const ticket of [1, 2, 3]) await rows.plant(ticket, { expires: over });
+    const locks = hostOf("a");
+    await (await locks.mutex(scene.name, { fair: true }).tryLock())?.unlock();
+    await locks.close();
+    expect(await rows.sorts()).toEqual([]);
+    expect(scene.proxy.count(isTake)).toBe(1);
+  });
+
+  test("of whom one was renewed in between stay, and are respected", async () => {
+    await rows.plant(1, { uuid: "slow", expires: Date.now() - 1 });
+    const sweep = scene.proxy.hold("DeleteItem");
+    const first = await fair("first").tryLock();
+    await sweep.arrived;
+    const renewed = Date.now() + 60_000;
+    await rows.plant(1, { uuid: "slow", expires: renewed });
+    sweep.release();
+    await sweep.held[0]?.settled;
+    expect(await rows.waiters()).toMatchObject([{ uuid: "slow", expires: renewed }]);
+    await first?.unlock();
+    expect(await fair("second").tryLock()).toBeNull();
+  });
+
+  test("that cannot be removed are in nobody's way", async () => {
+    await rows.plant(1, { expires: Date.now() - 1 });
+    const sweeps = scene.proxy.hold("DeleteItem");
+    const lock = await fair("a").tryLock();
+    expect(lock?.held).toBe(true);
+    sweeps.release();
+  });
+});
+
+describe("the counter", () => {
+  test("makes itself from the table's time, so that one that was purged goes on behind all earlier tickets", async () => {
+    await using _holder = await fair("holder").lock();
+    await lineUp("a");
+    await rows.remove("tickets");
+    await lineUp("b");
+    expect(await rows.owners()).toEqual(["a", "b"]);
+    const sorts = await rows.sorts();
+    expect(sorts.at(-1)).toBe("tickets");
+    for (const sort of sorts.slice(1, 3)) expect(sort).toMatch(/^queue#\d{38}$/);
+  });
+
+  test("of any size keeps the order", async () => {
+    await using _holder = await fair("holder").lock();
+    await rows.put({ sort: "tickets", n: 10n ** 20n - 2n, format: 1 });
+    for (const name of ["a", "b", "c"]) await lineUp(name);
+    expect(await rows.owners()).toEqual(["a", "b", "c"]);
+    expect((await rows.waiters()).map(({ sort }) => BigInt(sort.slice(6)))).toEqual([
+      10n ** 20n - 1n,
+      10n ** 20n,
+      10n ** 20n + 1n,
+    ]);
+  });
+
+  test("that was set back by hand is stepped over where its numbers are taken", async () => {
+    await using _holder = await fair("holder").lock();
+    await rows.put({ sort: "tickets", n: 4, format: 1 });
+    await rows.plant(5);
+    const { locking } = await lineUp("a", { waitMs: 5_000 });
+    expect((await rows.waiters()).map(({ sort }) => Number(sort.slice(6)))).toEqual([5, 6]);
+    locking.catch(() => undefined);
+  });
+});
+
+describe("where it cannot work", () => {
+  const table = { tableName: "locks", keys: { sort: null } };
+
+  test("a table without a sort key refuses fair mutexes, and says why", () => {
+    expect(() => new LockTable({ ...table, fair: true })).toThrow(LockConfigError);
+    const locks = new LockTable(table);
+    const make = () => locks.mutex("name", { fair: true });
+    expect(make).toThrow(expect.objectContaining({ option: "fair", value: true, code: "LOCK_CONFIG" }));
+    expect(make).toThrow(/sort key.*row of its own/);
+    expect(() => locks.mutex("name", { fair: false })).not.toThrow();
+  });
+
+  test("no key attribute may have the counter's name", () => {
+    expect(() => new LockTable({ tableName: "locks", keys: { partition: "n" } })).toThrow(
+      expect.objectContaining({ option: "keys.partition" }),
+    );
+  });
+
+  test.each([1, "yes", null])("%p is no way to say fair", (value) => {
+    const options = { tableName: "locks", fair: value as unknown as boolean };
+    expect(() => new LockTable(options)).toThrow(expect.objectContaining({ option: "fair", value }));
+  });
+});

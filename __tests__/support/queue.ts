@@ -1,0 +1,105 @@
+import { DeleteItemCommand, type DynamoDBClient, PutItemCommand, QueryCommand } from "@aws-sdk/client-dynamodb";
+import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
+import type { RecordedRequest } from "./fault-proxy.js";
+import type { Scene } from "./scene.js";
+import { testClient } from "./table.js";
+
+/** A row of a lock's queue, as far as tests look at it. */
+export interface QueueRow {
+  readonly sort: string;
+  readonly uuid: string;
+  readonly owner: string;
+  readonly expires: number;
+}
+
+/** A ticket's sort key. */
+export function sortOf(ticket: number | bigint): string {
+  return `queue#${`${ticket}`.padStart(38, "0")}`;
+}
+
+/** The rows beside a lock's own, past the proxy. */
+export class QueueRows {
+  readonly #scene: Scene;
+  readonly #direct: DynamoDBClient = testClient();
+
+  constructor(scene: Scene) {
+    this.#scene = scene;
+  }
+
+  /** The sort keys of all items of the lock. */
+  async sorts(): Promise<string[]> {
+    return (await this.#query()).map(({ sort }) => sort);
+  }
+
+  /** The waiters in order. */
+  async waiters(): Promise<QueueRow[]> {
+    return (await this.#query()).filter(({ sort }) => sort.startsWith("queue#"));
+  }
+
+  /** Owners in order. */
+  async owners(): Promise<string[]> {
+    return (await this.waiters()).map(({ owner }) => owner);
+  }
+
+  /** A waiter of some other host: for 30 s alive, from this host's now, unless told otherwise. */
+  async plant(ticket: number | bigint, attributes: Readonly<Record<string, unknown>> = {}): Promise<void> {
+    const now = Date.now();
+    const waiter = {
+      uuid: `of ${ticket}`,
+      owner: `owner ${ticket}`,
+      expires: now + 30_000,
+      ttlMs: 30_000,
+      acquired: now,
+    };
+    await this.put({ ...waiter, format: 1, sort: sortOf(ticket), ...attributes });
+  }
+
+  async put(attributes: Readonly<Record<string, unknown>>): Promise<void> {
+    const Item = marshall({ name: this.#scene.name, ...attributes });
+    await this.#direct.send(new PutItemCommand({ TableName: this.#scene.tableName, Item }));
+  }
+
+  async remove(sort: string): Promise<void> {
+    const Key = marshall({ name: this.#scene.name, sort });
+    await this.#direct.send(new DeleteItemCommand({ TableName: this.#scene.tableName, Key }));
+  }
+
+  async #query(): Promise<QueueRow[]> {
+    const rows: QueueRow[] = [];
+    let start: Record<string, unknown> | undefined;
+    do {
+      const { Items = [], LastEvaluatedKey } = await this.#direct.send(
+        new QueryCommand({
+          TableName: this.#scene.tableName,
+          KeyConditionExpression: "#name = :name",
+          ExpressionAttributeNames: { "#name": "name" },
+          ExpressionAttributeValues: { ":name": { S: this.#scene.name } },
+          ConsistentRead: true,
+          ...(start === undefined ? {} : { ExclusiveStartKey: marshall(start) }),
+        }),
+      );
+      rows.push(...Items.map((item) => unmarshall(item) as unknown as QueueRow));
+      start = LastEvaluatedKey && unmarshall(LastEvaluatedKey);
+    } while (start !== undefined);
+    return rows;
+  }
+}
+
+/** The sort key that a request is about. */
+function sortIn({ body }: RecordedRequest): string {
+  return body.Item?.sort?.S ?? body.Key?.sort?.S ?? "";
+}
+
+/** What a request does to the queue. */
+export const isDraw = (request: RecordedRequest): boolean => sortIn(request) === "tickets";
+export const isEnqueue = (request: RecordedRequest): boolean => isOfQueue(request, "PutItem");
+export const isRenewal = (request: RecordedRequest): boolean => isOfQueue(request, "UpdateItem");
+export const isRemoval = (request: RecordedRequest): boolean => isOfQueue(request, "DeleteItem");
+
+function isOfQueue(request: RecordedRequest, operation: string): boolean {
+  return request.operation === operation && sortIn(request).startsWith("queue#");
+}
+
+/** Requests for the lock's own row. */
+export const isTake = (request: RecordedRequest): boolean =>
+  request.operation === "PutItem" && sortIn(request) === "lock";

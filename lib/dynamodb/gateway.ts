@@ -1,0 +1,71 @@
+import {
+  type ConditionalCheckFailedException,
+  DeleteItemCommand,
+  DescribeTableCommand,
+  type DynamoDBClient,
+  PutItemCommand,
+  QueryCommand,
+  ScanCommand,
+  type TransactWriteItemsCommand,
+  UpdateItemCommand,
+} from "@aws-sdk/client-dynamodb";
+import type { Clock } from "../clock.js";
+import type { LockStoreError } from "../errors.js";
+import type { TableLayout } from "../options.js";
+import { isAboutTheKey, storeFailure } from "./failures.js";
+import { type ItemCommand, type Reply, send } from "./sending.js";
+import { keyMismatch } from "./table-shape.js";
+
+/** The way to one table: requests go out, and what goes wrong comes back as errors of this library. */
+export class Gateway {
+  readonly #client: DynamoDBClient;
+  readonly #layout: TableLayout;
+  readonly #listen: Clock["listen"];
+
+  constructor(client: DynamoDBClient, layout: TableLayout, clock: Clock) {
+    this.#client = client;
+    this.#layout = layout;
+    this.#listen = clock.listen?.bind(clock);
+  }
+
+  /** @throws the SDK's own error. */
+  async send(command: ItemCommand | TransactWriteItemsCommand, signal: AbortSignal): Promise<Reply> {
+    return await send(this.#client, command, signal, this.#listen);
+  }
+
+  /** @throws the refusal of a condition as it is, and a {@link LockStoreError} for everything else. */
+  async ask(command: ItemCommand, signal: AbortSignal): Promise<Reply> {
+    try {
+      return await this.send(command, signal);
+    } catch (error) {
+      throw isRefusal(error) ? error : await this.#failure(error, command, signal);
+    }
+  }
+
+  async #failure(error: unknown, command: ItemCommand, signal: AbortSignal): Promise<LockStoreError> {
+    const { tableName } = this.#layout;
+    const asked = { action: actionOf(command), tableName };
+    if (isAboutTheKey(error)) {
+      const { Table } = await this.#client
+        .send(new DescribeTableCommand({ TableName: tableName }), { abortSignal: signal })
+        .catch(() => ({ Table: undefined }));
+      return storeFailure(error, { ...asked, mismatch: Table && keyMismatch(Table, this.#layout) });
+    }
+    const region = await this.#client.config?.region?.().catch(() => undefined);
+    return storeFailure(error, { ...asked, region });
+  }
+}
+
+/** Whether a condition was not fulfilled, which is an outcome rather than a failure. */
+export function isRefusal(error: unknown): error is ConditionalCheckFailedException {
+  return (error as Partial<Error> | undefined)?.name === "ConditionalCheckFailedException";
+}
+
+/** The operation as IAM calls it. */
+function actionOf(command: ItemCommand): string {
+  if (command instanceof PutItemCommand) return "PutItem";
+  if (command instanceof UpdateItemCommand) return "UpdateItem";
+  if (command instanceof QueryCommand) return "Query";
+  if (command instanceof ScanCommand) return "Scan";
+  return command instanceof DeleteItemCommand ? "DeleteItem" : "GetItem";
+}
