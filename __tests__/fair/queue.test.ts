@@ -207,11 +207,13 @@ describe("the order of rows, where it is not that of numbers", () => {
   test("a row that comes late, with a free lock before it, does not enter before those who were there", async () => {
     // Nobody holds the lock: only the row of a waiter on another host is in the way.
     await rows.plant(Date.now() + 5_000_000);
-    await fair("a")
-      .lock({ waitMs: 300 })
-      .catch(() => undefined);
+    const locks = hostOf("a");
+    const locking = locks.mutex(scene.name, { fair: true, poll: POLL }).lock();
+    locking.catch(() => undefined);
+    // Each row that it writes is under a lower number than the one that was there before.
+    await scene.proxy.until((requests) => requests.filter(isEnqueue).length === 3);
+    await locks.close();
     expect(scene.proxy.count(isTake)).toBe(0);
-    // Each row that it wrote was under a lower number than the one that was there before.
     expect(await rows.owners()).toHaveLength(1);
   });
 
