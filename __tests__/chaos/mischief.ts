@@ -79,7 +79,10 @@ export async function makeMischief(scene: Scene, counts: MischiefCounts, enough:
       counts.engineKilled += 1;
       const killedAt = performance.now();
       await engine.killAndRestart();
-      counts.engineDownMs += performance.now() - killedAt;
+      const downMs = performance.now() - killedAt;
+      counts.engineDownMs += downMs;
+      // A start takes 2 s or 40 s, by how busy the machine is: most of the time there has to be an engine.
+      await pause(5 * downMs, enough);
     }),
   ]);
 }
