@@ -65,8 +65,9 @@ function mutex(time?: ManualTime, { fencing = false, tag = "" } = {}): Mutex {
 }
 
 /** What `forceUnlock` leaves. */
-function withoutUuid(expires: number): Attributes {
-  const { uuid: _, ...rest } = rowOf({ expires });
+/** The row as `forceUnlock` leaves it: its last holder's, without the uuid. */
+function withoutUuid({ owner, acquired }: Lock, expires: number): Attributes {
+  const { uuid: _, ...rest } = rowOf({ owner, acquired: acquired.getTime(), expires });
   return rest;
 }
 
@@ -334,8 +335,8 @@ describe("transactWrite", () => {
   test.each<readonly [string, () => Promise<void>]>([
     ["stolen", () => scene.put(rowOf())],
     ["deleted", () => scene.remove()],
-    ["forced", () => scene.put(withoutUuid(lock.expires.getTime()))],
-    ["forced", () => scene.put(withoutUuid(0))],
+    ["forced", () => scene.put(withoutUuid(lock, lock.expires.getTime()))],
+    ["forced", () => scene.put(withoutUuid(lock, 0))],
   ])("refused by its guard is a loss that the signal tells at once: %s", async (reason, meddle) => {
     const losses = hear("dynamutex:lost");
     const { signal } = lock;
