@@ -145,7 +145,8 @@ export class HeldRow {
     try {
       const outcome = await persist(clock, persistence, (signal) => store.reissue(request, signal));
       const stamping = this.#judge(outcome, to, sentAt);
-      if (stamping.kind === "stamped") this.#fence = outcome.kind === "applied" ? outcome.fence : outcome.row?.fence;
+      if (stamping.kind === "stamped" && fencing)
+        this.#fence = outcome.kind === "applied" ? outcome.fence : outcome.row?.fence;
       return stamping;
     } catch (cause) {
       this.#uncertain = to.uuid;
