@@ -1,7 +1,7 @@
 import type { Stamped } from "../../lib/store.js";
 import type { Coverage } from "./coverage.js";
 import type { Process } from "./machine.js";
-import type { MemoryTable, Operation } from "./memory-store.js";
+import type { MemoryTable, Operation, Outcome } from "./memory-store.js";
 import type { Arrival } from "./network.js";
 import type { SimLock } from "./protocol.js";
 import type { Scheduler } from "./scheduler.js";
@@ -12,6 +12,9 @@ export type Invariant =
   | "tokens grow from lock to lock"
   | "a tick runs once"
   | "a hold lasts"
+  | "a guard commits for its holder alone"
+  | "an own write is recognised"
+  | "a loss tells the truth"
   | "the row stands while it is held"
   | "expires never moves back"
   | "an ended uuid stays ended"
@@ -49,6 +52,9 @@ export interface Holding {
   readonly calm: boolean;
 }
 
+/** How long it may take a process that was shown its own claim on the row to act on it. */
+const RECOGNISED_WITHIN_MS = 500;
+
 /** A clock that runs fast by what the protocol allows, and a bit. */
 const SLOWEST = 1 - 1e-3;
 
@@ -74,6 +80,10 @@ export class Judge {
   readonly #ticks = new Map<string, number>();
   /** Until when a lock stays taken that has been released, on the table's clock. */
   readonly #holds = new Map<string, number>();
+  /** Claims that a refusal showed to their own process. */
+  readonly #shown = new Map<string, { readonly process: Process; readonly since: number }>();
+  #blamed: Violation | undefined;
+  readonly #committed = new Set<string>();
   /** Those whose lock was taken away: they end as their lease stood, hold or not. */
   readonly #forced = new Set<string>();
   readonly #ended = new Set<string>();
@@ -113,6 +123,7 @@ export class Judge {
 
   took(holding: Holding): void {
     this.#holdings.add(holding);
+    this.#shown.delete(holding.uuid);
     if (this.#known.has(holding.uuid)) this.#coverage.count("sections that got the lease of another");
     this.#known.add(holding.uuid);
     const { fencingToken } = holding.lock;
@@ -152,7 +163,26 @@ export class Judge {
     this.#holdings.delete(holding);
   }
 
+  /** A reply has come to whoever waits for it. */
+  heard(process: Process, operation: Operation, outcome: Outcome): void {
+    if (operation.kind !== "take" || outcome.kind !== "held" || outcome.row.uuid !== operation.claim.uuid) return;
+    this.#shown.set(operation.claim.uuid, { process, since: this.#scheduler.now });
+  }
+
+  /** The library has told of a loss. Nobody but its own process may take a row from its holder, but by force. */
+  told(uuid: string, reason: string): void {
+    if (reason !== "stolen" && reason !== "deleted") return;
+    throw new Violation("a loss tells the truth", `${uuid} was not ${reason}`);
+  }
+
+  /** A violation that was seen where nobody awaits it. */
+  blame(violation: Violation): void {
+    this.#blamed ??= violation;
+  }
+
   sent(operation: Operation): void {
+    if ("uuid" in operation) this.#shown.delete(operation.uuid);
+    if (operation.kind === "restamp") this.#shown.delete(operation.from.uuid);
     if (operation.kind === "read" || operation.kind === "want" || operation.kind === "force") return;
     if (operation.kind === "transact") return;
     // From its release on, a uuid is nobody's: no section runs on it, and no write extends it.
@@ -170,7 +200,9 @@ export class Judge {
     this.#stamps.set(uuid, Math.max(expires, this.#stamps.get(uuid) ?? 0));
   }
 
-  arrived({ operation, before, after, duplicate }: Arrival): void {
+  arrived({ operation, outcome, before, after, duplicate }: Arrival): void {
+    if (operation.kind === "transact" && outcome.kind === "committed")
+      this.#commits(operation.guard.uuid, operation.token);
     if (after === before) return;
     if (operation.kind === "force") this.#forced.add(operation.uuid);
     if (before?.uuid !== undefined && before.uuid !== after?.uuid) this.#gone.add(before.uuid);
@@ -189,11 +221,26 @@ export class Judge {
     }
   }
 
+  #commits(uuid: string, token: string): void {
+    if (this.#committed.has(token)) return;
+    this.#committed.add(token);
+    this.#coverage.count("guarded writes");
+    if (this.#gone.has(uuid)) throw new Violation("a guard commits for its holder alone", `${uuid} had gone`);
+  }
+
   /** Looks at the world between two steps. */
   readonly observe = (): void => {
+    if (this.#blamed !== undefined) throw this.#blamed;
     for (const holding of this.#holdings) {
       if (holding.process.crashed) this.#holdings.delete(holding);
       else if (!holding.process.asleep && !holding.told) this.#check(holding);
+    }
+    for (const [uuid, { process, since }] of this.#shown) {
+      if (process.crashed) this.#shown.delete(uuid);
+      else if (process.asleep) this.#shown.set(uuid, { process, since: this.#scheduler.now });
+      else if (this.#scheduler.now - since > RECOGNISED_WITHIN_MS) {
+        throw new Violation("an own write is recognised", `${uuid} is on the row, and its process waits`);
+      }
     }
   };
 

@@ -48,6 +48,8 @@ export interface Arrival {
 export interface NetworkEvents {
   sent(operation: Operation): void;
   arrived(arrival: Arrival): void;
+  /** A sender that still waits for it hears of it. */
+  heard(process: Process, operation: Operation, outcome: Outcome): void;
   count(what: string): void;
 }
 
@@ -145,6 +147,7 @@ export class Network {
           if ("outcome" in answer) {
             close();
             const { outcome } = answer;
+            this.#events.heard(process, operation, outcome);
             resolve(outcome.kind === "refused" ? { ...outcome, retried: number > 1 } : outcome);
           } else if (answer.again && this.#plan.clientRetries && number < CLIENT_ATTEMPTS) {
             this.#events.count("requests that the client sent again");

@@ -42,6 +42,8 @@ export function countArrival(
     coverage.count(own ? (answered ? "own writes recognised" : "own writes refused unheard") : "take: held");
   } else if (before === undefined) {
     coverage.count("take: granted, no row");
+  } else if (before.uuid === undefined) {
+    coverage.count(before.expires === 0 ? "take: granted, a free row" : "take: granted, a row whose hold was over");
   } else {
     const rule = before.expires < operation.terms.earliest ? "expired" : "unchanged";
     coverage.count(`takeovers: ${rule}`);

@@ -1,4 +1,4 @@
-import { LockLostError, LockStoreError, LockTimeoutError } from "../../lib/errors.js";
+import { LockError, LockLostError, LockStoreError, LockTimeoutError } from "../../lib/errors.js";
 import type { LockOptions, TryLockOptions } from "../../lib/options.js";
 import type { Coverage } from "./coverage.js";
 import { type Holding, type Judge, Violation } from "./invariants.js";
@@ -26,6 +26,9 @@ export interface Stage {
 
 /** The name of the lock of those who run once in a period. */
 const PERIODIC = 2;
+
+/** What a guarded section writes. */
+const ITEMS = [{ Put: { TableName: "results", Item: { id: { S: "result" } } } }];
 
 /** Longer than any lease in a schedule. */
 const NO_LEASE_MS = 60_000;
@@ -153,7 +156,16 @@ function hold(stage: Stage, lock: SimLock, name: string): Holding {
 }
 
 /** What runs under the lock: it ends early when the lock is lost, unless it does not care. */
-async function section({ process }: Stage, step: Step, { lock }: Holding): Promise<void> {
+async function section({ process, coverage, judge }: Stage, step: Step, { lock }: Holding): Promise<void> {
+  if (step.guarded) {
+    process.after(step.holdMs / 2, () => {
+      // It may come too late, for a section that is over or whose lock is lost: that is what a guard is for.
+      lock.transactWrite(ITEMS).catch((error: unknown) => {
+        if (error instanceof LockError) coverage.count(`guarded writes that failed: ${error.code}`);
+        else judge.blame(new Violation("a call ends as documented", `transactWrite threw ${show(error)}`));
+      });
+    });
+  }
   await new Promise<void>((resolve) => {
     const end = (): void => {
       cancel();

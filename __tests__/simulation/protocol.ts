@@ -8,7 +8,7 @@ import { Sections } from "../../lib/sections.js";
 import type { Store } from "../../lib/store.js";
 
 /** A lock, as far as the simulation uses it. */
-export type SimLock = Pick<Lock, "uuid" | "expires" | "held" | "signal" | "unlock"> & {
+export type SimLock = Pick<Lock, "uuid" | "expires" | "held" | "signal" | "transactWrite" | "unlock"> & {
   readonly fencingToken?: bigint;
   readonly tick?: number | undefined;
 };

@@ -19,6 +19,8 @@ export interface Step {
   readonly waitMs: number;
   /** When the caller gives up, if it does. */
   readonly abortAfterMs: number | undefined;
+  /** Whether the section writes through a guard, somewhere in its middle. */
+  readonly guarded: boolean;
   /** Whether the section goes on although its lock is lost. */
   readonly careless: boolean;
   /** Whether the section throws at its end. */
@@ -86,6 +88,7 @@ const step: fc.Arbitrary<Step> = fc.record({
     // While the first write is under way.
     { weight: 1, arbitrary: fc.integer({ min: 0, max: 30 }) },
   ),
+  guarded: fc.constantFrom(false, false, true),
   careless: fc.boolean(),
   throws: fc.boolean(),
 });

@@ -15,6 +15,7 @@ const step: Step = {
   tick: 0,
   waitMs: Number.POSITIVE_INFINITY,
   abortAfterMs: undefined,
+  guarded: false,
   careless: false,
   throws: false,
 };
@@ -59,6 +60,7 @@ function wrong(change: (lock: SimLock) => Partial<SimMutex>): Protocol {
         expires: new Date(clock.guess() + 10_000),
         held: true,
         signal: new AbortController().signal,
+        transactWrite: () => Promise.resolve(),
         unlock: async () => void (await store.release(name, lock.uuid, { kept: false }, new AbortController().signal)),
       };
       const mutex: SimMutex = {

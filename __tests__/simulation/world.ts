@@ -1,6 +1,6 @@
 import { Coverage } from "./coverage.js";
 import { Judge, Violation } from "./invariants.js";
-import { MemoryTable } from "./memory-store.js";
+import { MemoryTable, type Operation } from "./memory-store.js";
 import { type Arrival, Network } from "./network.js";
 import { countArrival, countDiagnostics } from "./observers.js";
 import type { Protocol } from "./protocol.js";
@@ -82,6 +82,7 @@ class World {
       {
         sent: (operation) => this.#judge.sent(operation),
         arrived: (arrival) => this.#arrived(arrival),
+        heard: (process, operation, outcome) => this.#judge.heard(process, operation, outcome),
         count: (what) => coverage.count(what),
       },
       schedule.network,
@@ -122,6 +123,10 @@ class World {
   /** Something on a diagnostics channel. */
   told(name: string, message: object): void {
     const { cause, ...rest } = message as { readonly cause?: unknown; readonly uuid?: string };
+    if (name === "dynamutex:lost") {
+      const { uuid, reason } = message as { readonly uuid: string; readonly reason: string };
+      this.#judge.told(uuid, reason);
+    }
     if (name === "dynamutex:release-failed" && rest.uuid !== undefined) this.#releasesGivenUp.add(rest.uuid);
     this.#tell(`${name} ${JSON.stringify(rest)}${cause === undefined ? "" : ` ${cause}`}`);
   }
@@ -187,6 +192,7 @@ class World {
       tick: 0,
       waitMs: Number.POSITIVE_INFINITY,
       abortAfterMs: undefined,
+      guarded: false,
       careless: false,
       throws: false,
     }));
@@ -250,7 +256,7 @@ class World {
     countArrival(this.coverage, arrival);
     const { operation, outcome, after, duplicate, answered } = arrival;
     this.#tell(
-      `${JSON.stringify(operation)} -> ${outcome.kind}${duplicate ? " (copy)" : answered ? "" : " (unanswered)"}: ${after?.uuid} ${after?.expires}`,
+      `${textOf(operation)} -> ${outcome.kind}${duplicate ? " (copy)" : answered ? "" : " (unanswered)"}: ${after?.uuid} ${after?.expires}`,
     );
     this.#judge.arrived(arrival);
   }
@@ -261,4 +267,8 @@ class World {
       this.digest = (Math.imul(this.digest, 31) + line.charCodeAt(index)) | 0;
     if (this.#tracing) this.trace.push(line);
   }
+}
+
+function textOf(operation: Operation): string {
+  return JSON.stringify(operation, (_key, value: unknown) => (typeof value === "bigint" ? `${value}` : value));
 }
