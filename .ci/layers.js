@@ -50,6 +50,7 @@ export const LAYERS = [
   "errors.ts",
   "lock-info.ts",
   "guard.ts",
+  "table-report.ts",
 ];
 
 /** Who else may import a file or folder, where "everything above it" is too many. */

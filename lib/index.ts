@@ -20,7 +20,7 @@ export type { FencedLock, Lock } from "./lock.js";
 export type { LockData, LockInfo } from "./lock-info.js";
 export { LockTable } from "./lock-table.js";
 export { Mutex, type TryRun } from "./mutex.js";
-export type { ForceUnlockOptions, ListOptions } from "./operation-options.js";
+export type { CheckOptions, ForceUnlockOptions, ListOptions } from "./operation-options.js";
 export type {
   CreateOptions,
   KeyOptions,
@@ -30,3 +30,4 @@ export type {
   TransactWriteOptions,
   TryLockOptions,
 } from "./options.js";
+export type { TableAction, TableFacts, TableProblem, TableReport } from "./table-report.js";

@@ -2,6 +2,7 @@
 import { hostname } from "node:os";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { Clock } from "./clock.js";
+import { checkTable } from "./dynamodb/check-table.js";
 import { defaultClient } from "./dynamodb/client.js";
 import { createTable } from "./dynamodb/create-table.js";
 import { DynamoDbStore } from "./dynamodb/dynamodb-store.js";
@@ -12,7 +13,7 @@ import type { FencedLock } from "./lock.js";
 import type { LockInfo } from "./lock-info.js";
 
 import { Mutex } from "./mutex.js";
-import { type ListOptions, listOptions } from "./operation-options.js";
+import { type CheckOptions, checkOptions, type ListOptions, listOptions } from "./operation-options.js";
 import {
   type CreateOptions,
   checkFits,
@@ -27,6 +28,7 @@ import {
 } from "./options.js";
 
 import { Sections } from "./sections.js";
+import type { TableReport } from "./table-report.js";
 
 /**
  * The locks of one DynamoDB table, as one process uses them. Make one per process and table, and share it.
@@ -95,6 +97,24 @@ export class LockTable implements AsyncDisposable {
   async create(options: CreateOptions = {}): Promise<void> {
     this.#host.assertOpen();
     await createTable(this.#client, this.#layout, createOptions(options), this.#clock);
+  }
+
+  /**
+   * Finds out whether locks work on this table and with these credentials: its key against the options, its TTL, its
+   * billing, its replicas, and which of the IAM actions are refused. It changes nothing: writes are tried on a condition that
+   * never holds, which costs about 6 write units. Run it in a deployment, or when something is odd.
+   *
+   * @returns what it found. A problem is no error: look at `usable` and `problems`.
+   * @throws {@link LockStoreError} if the table cannot be reached, or the credentials are nobody's.
+   *
+   * @example
+   * const { usable, problems } = await locks.check();
+   * for (const { severity, message } of problems) console.warn(`${severity}: ${message}`);
+   * if (!usable) process.exitCode = 1;
+   */
+  async check(options: CheckOptions = {}): Promise<TableReport> {
+    this.#host.assertOpen();
+    return await checkTable(this.#client, this.#layout, checkOptions(options), this.#clock);
   }
 
   /**
