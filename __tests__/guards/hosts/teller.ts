@@ -1,0 +1,92 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { DynamoDBClient, type TransactWriteItem, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
+import { findLockLost, type Lock, LockStoreError, LockTable, type MutexOptions } from "../../../lib/index.js";
+import { testClientConfig } from "../../support/endpoint.js";
+import { hostConfig, report } from "../../support/host-process.js";
+import { balanceOf, writeOf } from "../accounts.js";
+
+export interface TellerConfig {
+  readonly tableName: string;
+  readonly mutex: MutexOptions;
+  readonly writes: "guarded" | "plain";
+  /** Two accounts, and how many transfers come before one in the middle of which it waits to be frozen. */
+  readonly from: string;
+  readonly to: string;
+  readonly freezeAfter?: number;
+  /** A gap in time that means that it has been frozen. */
+  readonly gapMs: number;
+}
+
+/** What became of a transfer, or that one is in the middle. */
+export interface TellerMessage {
+  readonly kind: "transferred" | "middle" | "late";
+  /** Of a late write: who refused it, if anybody did. */
+  readonly refusedBy?: "the lock" | "the table" | "nobody";
+  readonly [other: string]: unknown;
+}
+
+const { tableName, mutex, writes, from, to, freezeAfter, gapMs } = hostConfig<TellerConfig>();
+const tell = (message: TellerMessage): void => report(message);
+const client = new DynamoDBClient(testClientConfig());
+const locks = new LockTable({ tableName, client, ...mutex });
+const bank = locks.mutex("bank");
+
+/** Reads, and computes what to write. */
+async function compute(): Promise<TransactWriteItem[]> {
+  const [source, target] = [await balanceOf(client, tableName, from), await balanceOf(client, tableName, to)];
+  return [writeOf(tableName, from, source - 1), writeOf(tableName, to, target + 1)];
+}
+
+async function send(items: readonly TransactWriteItem[]): Promise<void> {
+  await client.send(new TransactWriteItemsCommand({ TransactItems: [...items] }));
+}
+
+async function transfer(): Promise<void> {
+  const running = bank.run(async (lock) => {
+    const items = await compute();
+    if (writes === "guarded") await lock.transactWrite(items);
+    else await send(items);
+  });
+  await running.then(() => tell({ kind: "transferred" }), goOn);
+}
+
+/** On a busy machine a lease may end by itself, or an answer come too late. The next transfer is another matter. */
+function goOn(error: unknown): void {
+  if (findLockLost(error) === undefined && !(error instanceof LockStoreError && error.transient)) throw error;
+}
+
+/** A transfer by a process that is frozen past its lease between computing and writing. It writes when it wakes. */
+async function lateTransfer(turn: number): Promise<void> {
+  const running = bank.run(async (lock) => {
+    const items = await compute();
+    const write = await lateWrite(lock, items, turn);
+    tell({ kind: "middle" });
+    await untilFrozen();
+    const refusedBy = await write().then(
+      () => "nobody" as const,
+      (error) => (findLockLost(error) === undefined ? "the table" : "the lock"),
+    );
+    tell({ kind: "late", refusedBy });
+  });
+  await running.catch(goOn);
+}
+
+/** What it will write with: as it should, or in turn by a transaction of its own that has its guard already. */
+async function lateWrite(lock: Lock, items: TransactWriteItem[], turn: number): Promise<() => Promise<void>> {
+  if (writes === "plain") return () => send(items);
+  if (turn % 2 === 0) return () => lock.transactWrite(items);
+  const guard = await lock.guard();
+  return () => send([...items, guard]);
+}
+
+async function untilFrozen(): Promise<void> {
+  for (let last = performance.now(); ; last = performance.now()) {
+    await sleep(5);
+    if (performance.now() - last > gapMs) return;
+  }
+}
+
+for (let turn = 0; ; turn += 1) {
+  for (let count = 0; freezeAfter === undefined || count < freezeAfter; count += 1) await transfer();
+  await lateTransfer(turn);
+}
