@@ -62,7 +62,7 @@ test.each<{ ending: Ending; messages?: readonly unknown[] }>([
   expect(host.messages.slice(0, -2)).toEqual(messages);
 });
 
-test("a process exits by itself after its row was deleted, though nobody handles the loss", async () => {
+test("trap 15: a process exits by itself after its row was deleted, though nobody handles the loss", async () => {
   await using host = startLeaver("after its row was deleted");
   await host.message(({ kind }) => kind === "held");
   await client.send(new DeleteItemCommand({ TableName: tableName, Key: { name: { S: "free" }, sort: { S: "lock" } } }));
@@ -78,7 +78,7 @@ test("a process exits by itself after the table was out of reach, with renewals 
   expect(host.messages).toContainEqual({ kind: "lost", reason: "expired" });
 });
 
-test("a process stays while a call waits for a lock, and exits by itself when that is done", async () => {
+test("trap 15: a process stays while a call waits for a lock, and exits by itself when that is done", async () => {
   await using host = startLeaver("waiting for a lock");
   await proxy.until(() => proxy.count({ client: "leaver", operation: "GetItem" }) >= 20);
   expect(host.running).toBe(true);
