@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { LockConfigError, LockStoreError } from "../lib/errors.js";
-import type { Guard, Row, Stamped, Terms, WriteOutcome } from "../lib/store.js";
+import type { Claim, Guard, Row, Stamped, Take, Terms, WriteOutcome } from "../lib/store.js";
 import { claimWith, EARLIEST, FOREIGN, NOTHING_ELSE, rowWith, TAKES, UNSTORABLE } from "./support/store-cases.js";
 import { memorySubject, type Subject, tableSubject } from "./support/store-subjects.js";
 import { testClient } from "./support/table.js";
@@ -153,6 +153,77 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
       const claim = claimWith({ name: row.name });
       expect(await store().take(claim, terms, forever)).toEqual({ kind: "granted", replaced: row });
       expect(await read(row.name)).toMatchObject({ uuid: claim.uuid, fence: 5n });
+    });
+  });
+
+  describe("taking several at once", () => {
+    const take = (claim: Claim, more: Partial<Terms> = {}): Take => ({
+      claim,
+      terms: { earliest: EARLIEST, kept: false, ...more },
+    });
+
+    test("all are granted where nobody has one of them, in whatever way each of them is free", async () => {
+      const over = await plant({ expires: EARLIEST - 1 });
+      const fenced = await plant({ uuid: undefined, expires: 0, fence: 3n });
+      const ticked = await plant({ uuid: undefined, expires: 0, tick: 4 });
+      const watched = await plant({ expires: EARLIEST + 1 });
+      const unchanged = { uuid: "theirs", expires: EARLIEST + 1 };
+      const takes = [
+        take(claimWith({ data: { a: 1 } })),
+        take(claimWith({ name: over.name })),
+        take(claimWith({ name: fenced.name }), { kept: true }),
+        take(claimWith({ name: ticked.name, data: { b: 2 } }), { kept: true, ticked: true }),
+        take(claimWith({ name: watched.name }), { unchanged }),
+      ];
+      expect(await store().takeAll(takes, forever)).toEqual({ kind: "allGranted" });
+      const remembered = [{}, {}, { fence: 3n }, { tick: 4 }, {}];
+      for (const [index, { claim }] of takes.entries()) {
+        expect(await read(claim.name)).toEqual({ ...NOTHING_ELSE, ...claim, ...remembered[index] });
+      }
+    });
+
+    test("none is written where one of them is held, and the rows that refused are shown in their places", async () => {
+      const held = await plant({});
+      const kept = await plant({ uuid: undefined, expires: 0, fence: 3n });
+      const free = claimWith({});
+      const takes = [take(claimWith({ name: held.name })), take(free), take(claimWith({ name: kept.name }))];
+      expect(await store().takeAll(takes, forever)).toEqual({ kind: "someHeld", rows: [held, undefined, kept] });
+      expect(await read(free.name)).toBeUndefined();
+      expect(await read(held.name)).toEqual(held);
+      expect(await read(kept.name)).toEqual(kept);
+    });
+
+    test("a second copy is refused by the rows that the first one wrote, all of them", async () => {
+      const takes = [take(claimWith({})), take(claimWith({}))];
+      await store().takeAll(takes, forever);
+      const rows = await Promise.all(takes.map(({ claim }) => read(claim.name)));
+      expect(await store().takeAll(takes, forever)).toEqual({ kind: "someHeld", rows });
+      expect(rows.map((row) => row?.uuid)).toEqual(takes.map(({ claim }) => claim.uuid));
+    });
+
+    test("a hundred are no more than one", async () => {
+      const takes = Array.from({ length: 100 }, () => take(claimWith({})));
+      expect(await store().takeAll(takes, forever)).toEqual({ kind: "allGranted" });
+      expect((await read(takes[99]?.claim.name ?? ""))?.uuid).toBe(takes[99]?.claim.uuid);
+    });
+
+    test("an item of somebody else's is shown, and nothing is written", async () => {
+      const name = randomUUID();
+      await subject.plantForeign(name, { mark: { S: "their own" } });
+      const free = claimWith({});
+      const error = await store()
+        .takeAll([take(free), take(claimWith({ name }))], forever)
+        .catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(LockStoreError);
+      expect(error).toMatchObject({ transient: false, message: expect.stringContaining('"mark":{"S":"their own"}') });
+      expect(await read(free.name)).toBeUndefined();
+    });
+
+    test("what cannot be stored is refused, and nothing is written", async () => {
+      const free = claimWith({});
+      const takes = [take(free), take(claimWith({ data: { a: Number.NaN } }))];
+      await expect(store().takeAll(takes, forever)).rejects.toMatchObject({ option: "data.a" });
+      expect(await read(free.name)).toBeUndefined();
     });
   });
 

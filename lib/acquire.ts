@@ -193,7 +193,7 @@ function knowsTime(clock: Clock): boolean {
 }
 
 /** Counts a request as unanswered until the table has said something to it: then no copy of it is on its way. */
-async function answered<T>(count: { unanswered: number }, request: Promise<T>): Promise<T> {
+export async function answered<T>(count: { unanswered: number }, request: Promise<T>): Promise<T> {
   count.unanswered += 1;
   try {
     const outcome = await request;
@@ -233,7 +233,7 @@ async function send(
 }
 
 /** A fresh uuid and a lease that begins now. The stopwatch is read before the first copy leaves. */
-function newClaim(
+export function newClaim(
   host: Host,
   target: Target,
   data: LockData | undefined,
@@ -260,7 +260,7 @@ function newClaim(
 }
 
 /** What may be taken, by what is known now. A claim for a tick leaves a row that is kept, whatever was there. */
-function termsNow(host: Host, target: Target, tick?: number): Terms {
+export function termsNow(host: Host, target: Target, tick?: number): Terms {
   const { observations, clock } = host;
   const trustsClock = target.settings.takeover !== "unchanged";
   return {

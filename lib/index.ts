@@ -17,7 +17,9 @@ export {
 } from "./errors.js";
 export type { DocumentGuard } from "./guard.js";
 export type { FencedLock, Lock } from "./lock.js";
+export type { LockAllOptions } from "./lock-all-options.js";
 export type { LockData, LockInfo } from "./lock-info.js";
+export type { LockSet } from "./lock-set.js";
 export { LockTable } from "./lock-table.js";
 export { Mutex, type TryRun } from "./mutex.js";
 export type { CheckOptions, ForceUnlockOptions, ListOptions } from "./operation-options.js";

@@ -10,8 +10,9 @@ import { tableClock } from "./dynamodb/table-clock.js";
 import { Host } from "./host.js";
 import { listLocks } from "./listing.js";
 import type { FencedLock } from "./lock.js";
+import { checkNames, type LockAllOptions, lockAllOptions } from "./lock-all-options.js";
 import type { LockInfo } from "./lock-info.js";
-
+import { type LockSet, lockAll } from "./lock-set.js";
 import { Mutex } from "./mutex.js";
 import { type CheckOptions, checkOptions, type ListOptions, listOptions } from "./operation-options.js";
 import {
@@ -86,6 +87,32 @@ export class LockTable implements AsyncDisposable {
     const settings = mutexSettings(options, this.#defaults);
     checkFits(settings, this.#layout);
     return new Mutex(this.#sections, name, settings);
+  }
+
+  /**
+   * Waits until all of these locks can be had, and takes them in one transaction, all or none. While one of them is held
+   * it waits holding nothing: so sets that overlap, in whatever order, never wait for one another in a circle. But a set
+   * whose locks are seldom free together may wait for ever.
+   *
+   * @param names from 1 to 100, each once.
+   * @param options as for a mutex and its `lock()`, together; there are no fencing tokens.
+   * @throws {@link LockTimeoutError} after `waitMs`; it names the holder of one that is in the way.
+   * @throws the reason of `signal`.
+   * @throws {@link LockStoreError} if the table cannot be used, or has not answered once within 10 s.
+   * @throws {@link LockConfigError} if a name or an option cannot work.
+   *
+   * @example
+   * await using set = await locks.lockAll(["account#1", "account#2"]);
+   * await transfer(set.signal);
+   */
+  async lockAll(names: readonly string[], options: LockAllOptions = {}): Promise<LockSet> {
+    checkNames(names, this.#layout.keyPrefix);
+    const { settings, lock } = lockAllOptions(options, this.#defaults);
+    return await lockAll(
+      this.#host,
+      names.map((name) => ({ name, settings })),
+      lock,
+    );
   }
 
   /**

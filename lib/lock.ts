@@ -144,7 +144,7 @@ export class HeldLock implements Lock {
     this.#host = section.host;
     this.#lease = section.lease;
     this.#end = section.end;
-    this.#signal = new LossSignal(() => this.#lost);
+    this.#signal = new LossSignal(() => this.lost);
     section.lease.begin(this.#signal);
   }
 
@@ -202,7 +202,7 @@ export class HeldLock implements Lock {
 
   unlock(): Promise<void> {
     if (this.#over === undefined) {
-      const lost = this.#lost;
+      const lost = this.lost;
       const done = this.#end(this.#lease).catch((error: unknown) => {
         // A loss that showed only at the release, when no section ran on the lease any more.
         this.#signal.abort(error);
@@ -231,7 +231,7 @@ export class HeldLock implements Lock {
     this.#host.store.admitItems(this.name, items);
     const write = { items, guard: await this.#guard(), withinMs, isOver: () => this.#over !== undefined };
     const outcome = await sendGuarded(this.#host, this.#lease, write).catch((error) => {
-      throw this.#lost ?? error;
+      throw this.lost ?? error;
     });
     switch (outcome.kind) {
       case "committed":
@@ -268,12 +268,12 @@ export class HeldLock implements Lock {
   }
 
   /** The loss of this section: one that came after its end is another's. */
-  get #lost(): LockLostError | undefined {
+  get lost(): LockLostError | undefined {
     return this.#over === undefined ? this.#lease.lost : this.#over.lost;
   }
 
   #throwIfNotHeld(): void {
-    const lost = this.#lost;
+    const lost = this.lost;
     if (lost !== undefined) throw lost;
     if (this.held) return;
     const name = JSON.stringify(this.name);

@@ -82,6 +82,17 @@ export type TakeOutcome =
   /** The row that refused, which may carry our own uuid: then an earlier copy of this very claim was applied. */
   | { readonly kind: "held"; readonly row: Row };
 
+/** One of several claims that are granted together or not at all. */
+export interface Take {
+  readonly claim: Claim;
+  readonly terms: Terms;
+}
+
+export type TakeAllOutcome =
+  | { readonly kind: "allGranted" }
+  /** For each claim the row that refused it; undefined where none did. A row with the claim's own uuid is an earlier copy's. */
+  | { readonly kind: "someHeld"; readonly rows: readonly (Row | undefined)[] };
+
 export type WriteOutcome =
   | { readonly kind: "applied" }
   | {
@@ -157,6 +168,12 @@ export interface Store {
    * a tick is refused by a row that remembers this tick or a later one; it is sent with `kept` and `ticked`.
    */
   take(claim: Claim, terms: Terms, signal: AbortSignal): Promise<TakeOutcome>;
+
+  /**
+   * Writes all of these claims, each of another name, or none of them. None of them draws a token or is for a tick. A
+   * conflict with another write of the same moment is a transient error, unless another's row refuses anyhow.
+   */
+  takeAll(takes: readonly Take[], signal: AbortSignal): Promise<TakeAllOutcome>;
 
   read(name: string, options: { readonly consistent: boolean }, signal: AbortSignal): Promise<Row | undefined>;
 

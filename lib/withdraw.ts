@@ -19,30 +19,32 @@ type Withdrawn = Pick<Grant, "uuid" | "kept" | "sentAt" | "expires">;
  *
  * Where it is not certain that the claim arrived, a refused delete proves nothing: the network may still deliver
  * the claim. So the row is looked at for a while.
+ * @returns whether the claim has arrived, as far as is known.
  */
 export async function withdraw(
   host: Host,
   target: Target,
   grant: Withdrawn,
   { certain }: { readonly certain: boolean },
-): Promise<void> {
+): Promise<boolean> {
   const { ttlMs } = target.settings;
   const leaseEnds = grant.sentAt + ttlMs;
   if (certain) {
     const until = Math.max(leaseEnds, host.clock.atMost() + attemptMs(ttlMs));
     await releaseRow(host, { name: target.name, uuid: grant.uuid, kept: grant.kept, ttlMs }, until);
-    return;
+    return true;
   }
   try {
     const until = Math.max(leaseEnds, grant.sentAt + LOOK_FOR_MS);
-    if (await remove(host, target, grant, until)) return;
+    if (await remove(host, target, grant, until)) return true;
     while (mayStandInTheWay(host, grant) && !host.closing.aborted) {
       await host.clock.sleep(LOOK_EVERY_MS, host.closing).catch(() => undefined);
-      if (await remove(host, target, grant, until)) return;
+      if (await remove(host, target, grant, until)) return true;
     }
   } catch (cause) {
     publish("dynamutex:release-failed", { name: target.name, uuid: grant.uuid, cause });
   }
+  return false;
 }
 
 /** Whether the claim, if it arrived now, would make a row that is not over; as far as it is looked for. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { ManualTime } from "../support/manual-time.js";
 import { useScene } from "../support/scene.js";
-import { sleptThrough } from "./settled.js";
+import { sleptThrough } from "../support/settled.js";
 
 const scene = useScene();
 

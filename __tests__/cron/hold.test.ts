@@ -4,7 +4,7 @@ import { hear } from "../support/diagnostics.js";
 import { duplicate, hang, resetAfter, resetBefore } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
 import { rowOf, useScene } from "../support/scene.js";
-import { sleptThrough, timedOut } from "./settled.js";
+import { sleptThrough, timedOut } from "../support/settled.js";
 
 const scene = useScene();
 

@@ -4,7 +4,7 @@ import { eventually } from "../support/eventually.js";
 import { duplicate, type RecordedRequest, resetAfter, resetBefore } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
 import { rowOf, useScene } from "../support/scene.js";
-import { sleptThrough } from "./settled.js";
+import { sleptThrough } from "../support/settled.js";
 
 const scene = useScene();
 

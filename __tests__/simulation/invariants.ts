@@ -194,10 +194,12 @@ export class Judge {
       }
       return;
     }
-    const { uuid, expires } = stampOf(operation);
-    if (this.#ended.has(uuid))
-      throw new Violation("an ended uuid stays ended", `a ${operation.kind} is sent for ${uuid}`);
-    this.#stamps.set(uuid, Math.max(expires, this.#stamps.get(uuid) ?? 0));
+    const stamps = operation.kind === "takeAll" ? operation.takes.map(({ claim }) => claim) : [stampOf(operation)];
+    for (const { uuid, expires } of stamps) {
+      if (this.#ended.has(uuid))
+        throw new Violation("an ended uuid stays ended", `a ${operation.kind} is sent for ${uuid}`);
+      this.#stamps.set(uuid, Math.max(expires, this.#stamps.get(uuid) ?? 0));
+    }
   }
 
   arrived({ operation, outcome, before, after, duplicate }: Arrival): void {
@@ -267,7 +269,9 @@ export class Judge {
 }
 
 /** What a write of a holder puts on the row. */
-function stampOf(operation: Exclude<Operation, { kind: "read" | "want" | "force" | "release" | "transact" }>): Stamped {
+function stampOf(
+  operation: Exclude<Operation, { kind: "read" | "want" | "force" | "release" | "transact" | "takeAll" }>,
+): Stamped {
   switch (operation.kind) {
     case "take":
       return operation.claim;

@@ -18,6 +18,8 @@ import type {
   RowPage,
   Stamped,
   Store,
+  Take,
+  TakeAllOutcome,
   TakeOutcome,
   Terms,
   TransactOutcome,
@@ -32,6 +34,8 @@ export const LAYOUT = tableLayout({ tableName: "memory" });
 /** What a message asks of the table: plain data, which a network can hold back, repeat and reorder. */
 export type Operation =
   | { readonly kind: "take"; readonly name: string; readonly claim: Claim; readonly terms: Terms }
+  /** `name` is the first of them. */
+  | { readonly kind: "takeAll"; readonly name: string; readonly takes: readonly Take[] }
   | { readonly kind: "read"; readonly name: string; readonly consistent: boolean }
   | {
       readonly kind: "renew";
@@ -55,6 +59,7 @@ export type Operation =
 
 export type Outcome =
   | TakeOutcome
+  | TakeAllOutcome
   | WriteOutcome
   | ReissueOutcome
   | TransactOutcome
@@ -114,6 +119,8 @@ export class MemoryTable {
         if (row !== undefined && !admits(operation.terms, row, operation.claim.tick)) return { kind: "held", row };
         this.#rows.set(name, taken(operation.claim, row));
         return { kind: "granted", replaced: row, fence: tokenFor(operation.claim, row) };
+      case "takeAll":
+        return this.#takeAll(operation.takes);
       case "renew":
         if (row?.uuid !== operation.uuid || row.expires >= operation.expires) return refused;
         this.#rows.set(name, { ...row, expires: operation.expires, data: copied(operation.data) ?? row.data });
@@ -156,6 +163,18 @@ export class MemoryTable {
         return operation satisfies never;
     }
   }
+
+  #takeAll(takes: readonly Take[]): Outcome {
+    const foreign = takes.find(({ claim }) => this.#foreign.has(claim.name))?.claim.name;
+    if (foreign !== undefined) return { kind: "foreign", item: this.#foreign.get(foreign) };
+    const rows = takes.map(({ claim, terms }) => {
+      const row = this.#rows.get(claim.name);
+      return row === undefined || admits(terms, row, claim.tick) ? undefined : row;
+    });
+    if (rows.some((row) => row !== undefined)) return { kind: "someHeld", rows };
+    for (const { claim } of takes) this.#rows.set(claim.name, taken(claim, this.#rows.get(claim.name)));
+    return { kind: "allGranted" };
+  }
 }
 
 /** How many rows a page looks at: few, so that there are several. */
@@ -180,6 +199,11 @@ export class MemoryStore implements TableStore {
   async take(claim: Claim, terms: Terms, signal: AbortSignal): Promise<TakeOutcome> {
     this.admit(claim.data);
     return this.#send<TakeOutcome>({ kind: "take", name: claim.name, claim, terms }, signal);
+  }
+
+  async takeAll(takes: readonly Take[], signal: AbortSignal): Promise<TakeAllOutcome> {
+    for (const { claim } of takes) this.admit(claim.data);
+    return this.#send<TakeAllOutcome>({ kind: "takeAll", name: takes[0]?.claim.name ?? "", takes }, signal);
   }
 
   async read(

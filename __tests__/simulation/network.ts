@@ -101,6 +101,7 @@ export class Network {
     return {
       admit: () => undefined,
       take: (claim, terms, signal) => send({ kind: "take", name: claim.name, claim, terms }, signal),
+      takeAll: (takes, signal) => send({ kind: "takeAll", name: takes[0]?.claim.name ?? "", takes }, signal),
       read: async (name, { consistent }, signal) => {
         const { row } = await send<Extract<Outcome, { kind: "read" }>>({ kind: "read", name, consistent }, signal);
         return row;

@@ -1,4 +1,5 @@
 import {
+  type CancellationReason,
   DeleteItemCommand,
   type DynamoDBClient,
   GetItemCommand,
@@ -25,12 +26,15 @@ import type {
   Row,
   RowPage,
   Stamped,
+  Take,
+  TakeAllOutcome,
   TakeOutcome,
   Terms,
   TransactOutcome,
   WriteOutcome,
 } from "../store.js";
 import type { TableStore } from "../ticket-store.js";
+import { isConflict, isRefusal as isRefusedItem, refusalsOf } from "./cancellations.js";
 import { marshalledData } from "./data.js";
 import { DynamoDbTickets } from "./dynamodb-tickets.js";
 import { isPassingCancellation, storeFailure } from "./failures.js";
@@ -39,7 +43,7 @@ import { admitItems, documentGuard, guardItem } from "./guards.js";
 import { fenceOf, type Item, rowOf } from "./items.js";
 import { type RenewalInput, Requests } from "./requests.js";
 import { pageOf, scanOf } from "./scanning.js";
-import type { ItemCommand } from "./sending.js";
+import type { ItemCommand, Reply } from "./sending.js";
 
 const APPLIED: WriteOutcome = { kind: "applied" };
 
@@ -97,6 +101,29 @@ export class DynamoDbStore implements TableStore {
     throw new LockStoreError(`The row of lock ${claim.name} was in the way and then was gone: try again`, {
       transient: true,
     });
+  }
+
+  async takeAll(takes: readonly Take[], signal: AbortSignal): Promise<TakeAllOutcome> {
+    const command = new TransactWriteItemsCommand({
+      TransactItems: takes.map((take) => this.#requests.takeItem(take)),
+    });
+    try {
+      this.#heard(await this.#gateway.ask(command, signal));
+    } catch (error) {
+      const reasons = refusalsOf(error);
+      if (reasons === undefined) throw error;
+      const rows = await Promise.all(takes.map((take, index) => this.#refusing(take, reasons[index], signal)));
+      const isAnothers = rows.some((row, index) => row !== undefined && row.uuid !== takes[index]?.claim.uuid);
+      if (isAnothers || (rows.every((row) => row !== undefined) && !reasons.some(isConflict))) {
+        return { kind: "someHeld", rows };
+      }
+      // An earlier copy of our own, where something else is under way, or rows that are gone: the next try tells.
+      throw new LockStoreError(`The rows of ${takes.length} locks changed while they were taken: try again`, {
+        transient: true,
+      });
+    }
+    if (!this.#proven) await this.#prove(takes[0]?.claim.name ?? "", signal);
+    return { kind: "allGranted" };
   }
 
   async read(name: string, options: { readonly consistent: boolean }, signal: AbortSignal): Promise<Row | undefined> {
@@ -199,6 +226,17 @@ export class DynamoDbStore implements TableStore {
     if (this.#ownsClient) this.#client.destroy();
   }
 
+  /** The row that refused one claim of a transaction, if one did. An engine that does not show it is asked. */
+  async #refusing(
+    { claim }: Take,
+    reason: CancellationReason | undefined,
+    signal: AbortSignal,
+  ): Promise<Row | undefined> {
+    if (reason === undefined || !isRefusedItem(reason)) return undefined;
+    const item = reason.Item ?? (await this.#get(claim.name, true, signal));
+    return item && rowOf(this.#layout, item);
+  }
+
   #release(name: string, uuid: string, { kept, parked, ticked }: Parameters<TableStore["release"]>[2]): ItemCommand {
     if (parked !== undefined) return new UpdateItemCommand(this.#requests.park(name, uuid, { ...parked, ticked }));
     if (kept) return new UpdateItemCommand(this.#requests.free(name, uuid));
@@ -214,8 +252,7 @@ export class DynamoDbStore implements TableStore {
   async #write(command: ItemCommand, name: string, signal: AbortSignal): Promise<Written> {
     try {
       const reply = await this.#gateway.ask(command, signal);
-      // A request id is what a table gives.
-      this.#proven ||= reply?.$metadata === undefined || reply.$metadata.requestId !== undefined;
+      this.#heard(reply);
       return { kind: "applied", attributes: reply?.Attributes };
     } catch (error) {
       if (!isRefusal(error)) throw error;
@@ -224,6 +261,11 @@ export class DynamoDbStore implements TableStore {
       const row = item && rowOf(this.#layout, item);
       return { kind: "refused", row, retried: (error.$metadata?.attempts ?? 1) > 1 };
     }
+  }
+
+  /** A request id is what a table gives. */
+  #heard(reply: Reply): void {
+    this.#proven ||= reply?.$metadata === undefined || reply.$metadata.requestId !== undefined;
   }
 
   async #get(name: string, consistent: boolean, signal: AbortSignal): Promise<Item | undefined> {

@@ -6,12 +6,13 @@ import {
   PutItemCommand,
   QueryCommand,
   ScanCommand,
-  type TransactWriteItemsCommand,
+  TransactWriteItemsCommand,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
 import type { Clock } from "../clock.js";
 import type { LockStoreError } from "../errors.js";
 import type { TableLayout } from "../options.js";
+import { refusalsOf } from "./cancellations.js";
 import { isAboutTheKey, storeFailure } from "./failures.js";
 import { type ItemCommand, type Reply, send } from "./sending.js";
 import { keyMismatch } from "./table-shape.js";
@@ -29,7 +30,7 @@ export class Gateway {
   }
 
   /** @throws the SDK's own error. */
-  async send(command: ItemCommand | TransactWriteItemsCommand, signal: AbortSignal): Promise<Reply> {
+  async send(command: ItemCommand, signal: AbortSignal): Promise<Reply> {
     return await send(this.#client, command, signal, this.#listen);
   }
 
@@ -38,7 +39,7 @@ export class Gateway {
     try {
       return await this.send(command, signal);
     } catch (error) {
-      throw isRefusal(error) ? error : await this.#failure(error, command, signal);
+      throw isRefusal(error) || refusalsOf(error) !== undefined ? error : await this.#failure(error, command, signal);
     }
   }
 
@@ -67,5 +68,7 @@ function actionOf(command: ItemCommand): string {
   if (command instanceof UpdateItemCommand) return "UpdateItem";
   if (command instanceof QueryCommand) return "Query";
   if (command instanceof ScanCommand) return "Scan";
+  // A transaction asks for the permissions of what it does.
+  if (command instanceof TransactWriteItemsCommand) return "PutItem";
   return command instanceof DeleteItemCommand ? "DeleteItem" : "GetItem";
 }

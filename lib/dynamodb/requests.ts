@@ -3,12 +3,13 @@ import type {
   DeleteItemCommandInput,
   GetItemCommandInput,
   PutItemCommandInput,
+  TransactWriteItem,
   UpdateItemCommandInput,
 } from "@aws-sdk/client-dynamodb";
 import type { LockData } from "../lock-info.js";
 import type { TableLayout } from "../options.js";
 import { FORMAT, purgeAt } from "../row.js";
-import type { Claim, Parking, Reissue, Sighting, Stamped, Terms } from "../store.js";
+import type { Claim, Parking, Reissue, Sighting, Stamped, Take, Terms } from "../store.js";
 import { IS_EXACTLY, IS_MINE, IS_MINE_AND_EARLIER, isFree } from "./conditions.js";
 import { marshalledData } from "./data.js";
 import { type Item, itemOf, keyOf, number } from "./items.js";
@@ -101,6 +102,16 @@ export class Requests {
     const also = fenceSeed === undefined ? [] : [firstFence(fenceSeed)];
     const update = this.#update(claim.name, isFree(terms, tick), freeValues(terms), { set, also, remove });
     return { ...update, ReturnValues: "ALL_OLD" };
+  }
+
+  /** Either take, as a part of a transaction. */
+  takeItem({ claim, terms }: Take): TransactWriteItem {
+    if (terms.kept) {
+      const { ReturnValues: _, ...update } = this.takeKept(claim, terms);
+      return { Update: { UpdateExpression: "", ...update } };
+    }
+    const { ReturnValues: _, ...put } = this.put(claim, terms);
+    return { Put: put };
   }
 
   renew({ name, uuid, expires, data, ticked }: RenewalInput): UpdateItemCommandInput {

@@ -19,7 +19,8 @@ export type ItemCommand =
   | UpdateItemCommand
   | DeleteItemCommand
   | ScanCommand
-  | QueryCommand;
+  | QueryCommand
+  | TransactWriteItemsCommand;
 
 /** What the store reads of a reply. The client of somebody's test may leave out anything. */
 export type Reply =
@@ -31,7 +32,7 @@ export type Reply =
 /** Sends one request, and lets the clock hear when it left and what time the table's reply shows. */
 export function send(
   client: DynamoDBClient,
-  command: ItemCommand | TransactWriteItemsCommand,
+  command: ItemCommand,
   signal: AbortSignal,
   listen: Clock["listen"],
 ): Promise<Reply> {

@@ -1,4 +1,4 @@
-import type { ManualTime } from "../support/manual-time.js";
+import type { ManualTime } from "./manual-time.js";
 
 /** Lets whoever is at work sleep as often as it likes until it is done. Requests get their answers before time passes. */
 export async function sleptThrough(time: ManualTime, work: Promise<unknown>): Promise<void> {

@@ -1,0 +1,353 @@
+import { describe, expect, test } from "@jest/globals";
+import type { LockAllOptions, LockSet, LockTable } from "../../lib/index.js";
+import { hear } from "../support/diagnostics.js";
+import { eventually, turn } from "../support/eventually.js";
+import {
+  duplicate,
+  hang,
+  resetAfter,
+  resetBefore,
+  status500,
+  stripAllOld,
+  throttle,
+  transactionConflict,
+} from "../support/fault-proxy.js";
+import { ManualTime } from "../support/manual-time.js";
+import { rowOf, useScene } from "../support/scene.js";
+import { sleptThrough, timedOut } from "../support/settled.js";
+
+const scene = useScene();
+
+const TTL_MS = 30_000;
+
+/** A host on a time that the test moves, and three names of the test's own. */
+function oneHost(tag = "a", time = new ManualTime()) {
+  const locks = scene.host({ tag, clock: time.clock(), ttlMs: TTL_MS });
+  const names = ["x", "y", "z"].map((letter) => `${scene.name}-${letter}`) as [string, string, string];
+  return { time, locks, names };
+}
+
+const rows = (names: readonly string[]) => Promise.all(names.map((name) => scene.row(name)));
+const uuids = async (names: readonly string[]) => (await rows(names)).map((row) => row?.uuid);
+const isDelete = ({ operation }: { readonly operation: string }) => operation === "DeleteItem";
+const own = (set: LockSet) => [...set.locks.values()].map(({ uuid }) => uuid);
+
+describe("several locks that nobody else wants", () => {
+  test("are one transaction and a delete for each, and are what other locks are", async () => {
+    const { locks, names } = oneHost();
+    const set = await locks.lockAll(names, { data: { job: "transfer" } });
+    expect(scene.proxy.counts()).toEqual({ TransactWriteItems: 1 });
+    expect(set.names).toEqual(names);
+    expect([...set.locks.keys()]).toEqual(names);
+    expect(new Set(own(set)).size).toBe(3);
+    expect(await rows(names)).toMatchObject(
+      own(set).map((uuid) => ({ uuid, ttlMs: TTL_MS, data: { job: "transfer" } })),
+    );
+    expect([set.held, set.signal.aborted, set.remainingMs]).toEqual([true, false, TTL_MS * 0.9]);
+    set.assertHeld(1_000);
+    await set.unlock();
+    await set.unlock();
+    expect(scene.proxy.counts()).toEqual({ TransactWriteItems: 1, DeleteItem: 3 });
+    expect(await rows(names)).toEqual([undefined, undefined, undefined]);
+    expect([set.held, set.signal.aborted, set.remainingMs]).toEqual([false, false, 0]);
+    expect(() => set.assertHeld()).toThrow(expect.objectContaining({ code: "LOCK_RELEASED" }));
+  });
+
+  test("are renewed, each by itself, and released at the end of a block", async () => {
+    const { time, locks, names } = oneHost();
+    {
+      await using set = await locks.lockAll(names);
+      await time.advance(TTL_MS / 2);
+      await eventually(() => scene.proxy.count("UpdateItem") === 3);
+      await eventually(() => set.remainingMs > TTL_MS / 2);
+      await set.extend();
+      expect(scene.proxy.count("UpdateItem")).toBe(6);
+    }
+    expect(await rows(names)).toEqual([undefined, undefined, undefined]);
+  });
+
+  test("keep others out, and one of them may be unlocked alone", async () => {
+    const { locks, names } = oneHost();
+    const { locks: others } = oneHost("b");
+    const set = await locks.lockAll(names);
+    for (const name of names) expect(await others.mutex(name).tryLock()).toBeNull();
+    for (const name of names) expect(await locks.mutex(name).tryLock()).toBeNull();
+    await set.locks.get(names[1])?.unlock();
+    expect([set.held, set.signal.aborted]).toEqual([false, false]);
+    await (await others.mutex(names[1]).tryLock())?.unlock();
+    expect(await others.mutex(names[0]).tryLock()).toBeNull();
+    await set.unlock();
+    expect(await rows(names)).toEqual([undefined, undefined, undefined]);
+  });
+
+  test("a hundred names are no more than three", async () => {
+    const { locks } = oneHost();
+    const many = Array.from({ length: 100 }, (_, index) => `${scene.name}-${index}`);
+    const set = await locks.lockAll(many);
+    expect([set.held, set.locks.size, scene.proxy.count("TransactWriteItems")]).toEqual([true, 100, 1]);
+    await set.unlock();
+    expect(scene.proxy.count("DeleteItem")).toBe(100);
+  });
+
+  test("whose rows remember something keep it, and cost one transaction more for a process that did not know", async () => {
+    const { locks, names } = oneHost();
+    await locks.mutex(names[0]).tryRun(() => 1, { once: 7 });
+    const { locks: others } = oneHost("b");
+    scene.proxy.reset();
+    await (await others.lockAll(names)).unlock();
+    expect(scene.proxy.counts()).toEqual({ TransactWriteItems: 2, UpdateItem: 1, DeleteItem: 2 });
+    expect(await scene.row(names[0])).toMatchObject({ tick: 7, expires: 0 });
+    expect(await scene.row(names[0])).not.toHaveProperty("purge");
+  });
+
+  test("may stay taken for a while, each of them", async () => {
+    const { time, locks, names } = oneHost();
+    await (await locks.lockAll(names, { holdAtLeastMs: 5_000 })).unlock();
+    expect(await rows(names)).toMatchObject(names.map(() => ({ expires: time.now + 5_000 })));
+    expect(await uuids(names)).toEqual([undefined, undefined, undefined]);
+  });
+});
+
+describe("several locks of which one is held", () => {
+  test("wait holding nothing, at one read a poll, however many they are, and have all of them when it is free", async () => {
+    const { time, locks, names } = oneHost();
+    const { locks: others } = oneHost("b", time);
+    const other = await others.mutex(names[1]).lock();
+    scene.proxy.reset();
+    const taking = locks.lockAll(names);
+    await time.sleepUntil(() => scene.proxy.count({ client: "a", operation: "GetItem" }) === 20);
+    expect(await uuids(names)).toEqual([undefined, other.uuid, undefined]);
+    // Once more than the reads: a holder that stays is told once that somebody waits.
+    expect(
+      scene.proxy
+        .select({ client: "a" })
+        .map(({ operation }) => operation)
+        .sort(),
+    ).toEqual([...Array(20).fill("GetItem"), "TransactWriteItems", "UpdateItem"]);
+    await other.unlock();
+    await sleptThrough(time, taking);
+    const set = await taking;
+    expect(await uuids(names)).toEqual(own(set));
+    expect(scene.proxy.count({ client: "a", operation: "TransactWriteItems" })).toBe(2);
+    await set.unlock();
+  });
+
+  test("two that are held are waited for one after the other", async () => {
+    const { time, locks, names } = oneHost();
+    const { locks: others } = oneHost("b", time);
+    const [first, last] = [await others.mutex(names[0]).lock(), await others.mutex(names[2]).lock()];
+    const taking = locks.lockAll(names);
+    await time.sleepUntil(() => scene.proxy.count({ client: "a", operation: "GetItem" }) === 3);
+    await first.unlock();
+    await time.sleepUntil(() => scene.proxy.count({ client: "a", operation: "GetItem" }) === 10);
+    expect(await uuids(names)).toEqual([undefined, undefined, last.uuid]);
+    await last.unlock();
+    await sleptThrough(time, taking);
+    expect(await uuids(names)).toEqual(own(await taking));
+    await (await taking).unlock();
+  });
+
+  test("a holder that died is succeeded when its lease is over", async () => {
+    const { time, locks, names } = oneHost();
+    await scene.put(rowOf({ expires: time.now + TTL_MS, ttlMs: TTL_MS }), names[2]);
+    const startedAt = time.now;
+    const taking = locks.lockAll(names);
+    await sleptThrough(time, taking);
+    expect(time.now - startedAt).toBeLessThanOrEqual(TTL_MS + 1);
+    await (await taking).unlock();
+  });
+
+  test("waitMs ends the wait, and 0 does not wait: the error names the holder of one", async () => {
+    const { time, locks, names } = oneHost();
+    await scene.put(rowOf({ expires: time.now + TTL_MS, owner: "elsewhere#1" }), names[1]);
+    const refused = {
+      code: "LOCK_TIMEOUT",
+      lockName: names.join(", "),
+      holder: { name: names[1], owner: "elsewhere#1" },
+    };
+    await expect(locks.lockAll(names, { waitMs: 0 })).rejects.toMatchObject(refused);
+    expect(scene.proxy.counts()).toEqual({ TransactWriteItems: 1 });
+    const waiting = locks.lockAll(names, { waitMs: 1_000 });
+    waiting.catch(() => undefined);
+    await time.nextSleep();
+    await timedOut(time, waiting);
+    await expect(waiting).rejects.toMatchObject({ ...refused, waitedMs: 1_000 });
+    expect(await uuids(names)).toEqual([undefined, "somebody-else", undefined]);
+  });
+
+  test("a signal ends the wait with its reason, and closing the table does", async () => {
+    const { time, locks, names } = oneHost();
+    await scene.put(rowOf({ expires: time.now + TTL_MS }), names[1]);
+    const reason = new Error("enough");
+    const controller = new AbortController();
+    const waiting = locks.lockAll(names, { signal: controller.signal });
+    await time.nextSleep();
+    controller.abort(reason);
+    await expect(waiting).rejects.toBe(reason);
+    await expect(locks.lockAll(names, { signal: controller.signal })).rejects.toBe(reason);
+    const again = locks.lockAll(names);
+    again.catch(() => undefined);
+    await time.nextSleep();
+    await locks.close();
+    await expect(again).rejects.toMatchObject({ code: "LOCK_CLOSED" });
+    await expect(locks.lockAll(names)).rejects.toMatchObject({ code: "LOCK_CLOSED" });
+  });
+});
+
+describe("losing one of several locks", () => {
+  test("is losing the set: its signal aborts with that loss, which is what unlock and the block's end throw", async () => {
+    const { locks, names } = oneHost();
+    const set = await locks.lockAll(names);
+    await scene.remove(names[1]);
+    await expect(set.extend()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "deleted", lockName: names[1] });
+    expect([set.held, set.signal.aborted, set.remainingMs]).toEqual([false, true, 0]);
+    expect(() => set.assertHeld()).toThrow(set.signal.reason);
+    expect(set.locks.get(names[0])?.held).toBe(true);
+    await expect(set.unlock()).rejects.toBe(set.signal.reason);
+    await expect(set[Symbol.asyncDispose]()).rejects.toBe(set.signal.reason);
+    // The others are released all the same.
+    expect(await rows(names)).toEqual([undefined, undefined, undefined]);
+  });
+
+  test("is noticed by a look at the clock, before any timer had its turn", async () => {
+    const time = new ManualTime();
+    let blockedFor = 0;
+    const clock = time.clock();
+    const late = { ...clock, atMost: () => clock.atMost() + blockedFor };
+    const locks = scene.host({ clock: late, ttlMs: TTL_MS });
+    const set = await locks.lockAll([`${scene.name}-x`, `${scene.name}-y`]);
+    const { signal } = set;
+    blockedFor = TTL_MS;
+    expect(signal.aborted).toBe(true);
+    expect(signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+    await expect(set.unlock()).rejects.toBe(signal.reason);
+  });
+
+  test("trap 5: a release that fails does not keep the others from theirs", async () => {
+    const { time, locks, names } = oneHost();
+    const failed = hear("dynamutex:release-failed");
+    const set = await locks.lockAll(names);
+    scene.proxy.on(({ operation, body }) => operation === "DeleteItem" && body.Key?.name?.S === names[0], hang(), {
+      times: 100,
+    });
+    const unlocking = set.unlock();
+    await scene.proxy.until(
+      (requests) => requests.filter(isDelete).filter(({ status }) => status === 200).length === 2,
+    );
+    await turn();
+    await timedOut(time, unlocking);
+    expect(failed.map(({ name }) => name)).toEqual([names[0]]);
+    expect(await uuids(names)).toEqual([set.locks.get(names[0])?.uuid, undefined, undefined]);
+  });
+
+  test("closing the table releases all of them, and tells the set", async () => {
+    const { locks, names } = oneHost();
+    const set = await locks.lockAll(names);
+    await locks.close();
+    expect([set.held, set.signal.aborted]).toEqual([false, true]);
+    expect(set.signal.reason).toMatchObject({ code: "LOCK_CLOSED" });
+    expect(await rows(names)).toEqual([undefined, undefined, undefined]);
+  });
+});
+
+describe("on a network that fails", () => {
+  test.each([
+    ["a connection that is cut", resetAfter],
+    ["a 500 for what was applied", () => status500({ applied: true })],
+  ])("trap 1: a transaction whose reply is lost (%s) is recognised by its own uuids", async (_how, fault) => {
+    const { time, locks, names } = oneHost();
+    const lost = scene.proxy.on("TransactWriteItems", fault());
+    const taking = locks.lockAll(names);
+    await lost.done;
+    await sleptThrough(time, taking);
+    const set = await taking;
+    expect(await uuids(names)).toEqual(own(set));
+    expect(scene.proxy.counts()).toEqual({ TransactWriteItems: 2 });
+    await set.unlock();
+    expect(await rows(names)).toEqual([undefined, undefined, undefined]);
+  });
+
+  test("the same on an engine that shows no row with a refusal", async () => {
+    const { time, locks, names } = oneHost();
+    const lost = scene.proxy.on("TransactWriteItems", resetAfter());
+    scene.proxy.on("TransactWriteItems", stripAllOld());
+    const taking = locks.lockAll(names);
+    await lost.done;
+    await sleptThrough(time, taking);
+    expect(await uuids(names)).toEqual(own(await taking));
+    expect(scene.proxy.counts()).toEqual({ TransactWriteItems: 2, GetItem: 3 });
+    await (await taking).unlock();
+  });
+
+  test.each([
+    ["a conflict with another transaction", () => transactionConflict({ item: 1 })],
+    ["throttling", throttle],
+    ["a reset", resetBefore],
+  ])("trap 20: %s is tried again, and is no answer", async (_what, fault) => {
+    const { time, locks, names } = oneHost();
+    scene.proxy.on("TransactWriteItems", fault(), { times: 3 });
+    const taking = locks.lockAll(names, { waitMs: 10_000 });
+    await sleptThrough(time, taking);
+    expect(await uuids(names)).toEqual(own(await taking));
+    expect(scene.proxy.count("TransactWriteItems")).toBe(4);
+    await (await taking).unlock();
+  });
+
+  test("a late copy while the set is held, and while others hold one of its locks, writes nothing", async () => {
+    const { locks, names } = oneHost();
+    const copy = duplicate();
+    scene.proxy.on("TransactWriteItems", copy);
+    const set = await locks.lockAll(names);
+    await set.extend();
+    const before = await rows(names);
+    await copy.deliver();
+    expect(await rows(names)).toEqual(before);
+    await set.unlock();
+    const { locks: others } = oneHost("b");
+    const other = await others.mutex(names[1]).lock();
+    await copy.deliver().catch(() => undefined);
+    expect(await uuids(names)).toEqual([undefined, other.uuid, undefined]);
+    await other.unlock();
+  });
+
+  test("trap 17: a transaction that lands after the wait was given up is taken back, all of it", async () => {
+    const { time, locks, names } = oneHost();
+    const hold = scene.proxy.hold("TransactWriteItems");
+    const controller = new AbortController();
+    const taking = locks.lockAll(names, { signal: controller.signal });
+    taking.catch(() => undefined);
+    await hold.arrived;
+    controller.abort(new Error("enough"));
+    await expect(taking).rejects.toThrow("enough");
+    hold.release();
+    await time.sleepUntil(() => scene.proxy.count("DeleteItem") === 3);
+    await locks.close();
+    expect(await rows(names)).toEqual([undefined, undefined, undefined]);
+  });
+});
+
+describe("what cannot work", () => {
+  const call = (locks: LockTable, names: unknown, options?: object) =>
+    locks.lockAll(names as string[], options as LockAllOptions);
+
+  test.each([
+    [[], undefined, "names"],
+    ["name", undefined, "names"],
+    [["a", "b", "a"], undefined, "names"],
+    [Array.from({ length: 101 }, (_, index) => `n${index}`), undefined, "names"],
+    [["a", ""], undefined, "name"],
+    [["a", "ä".repeat(1_025)], undefined, "name"],
+    [["a"], { fencing: true }, "fencing"],
+    [["a"], { fair: true }, "fair"],
+    [["a"], { handOverMs: 5 }, "handOverMs"],
+    [["a"], { once: 5 }, "once"],
+    [["a"], { ttlMs: 99 }, "ttlMs"],
+    [["a"], { waitMs: -1 }, "waitMs"],
+    [["a"], { data: [] }, "data"],
+    [["a"], { ttlMs: 1_000, safetyMarginMs: 1_000 }, "safetyMarginMs"],
+  ])("%j with %j is refused before anything is sent", async (names, options, option) => {
+    const { locks } = oneHost();
+    await expect(call(locks, names, options)).rejects.toMatchObject({ code: "LOCK_CONFIG", option });
+    expect(scene.proxy.counts()).toEqual({});
+  });
+});

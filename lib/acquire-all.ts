@@ -1,0 +1,159 @@
+import { answered, looksFree, newClaim, termsNow, watch } from "./acquire.js";
+import { publish } from "./diagnostics.js";
+import type { Grant, Target } from "./grant.js";
+import type { Host } from "./host.js";
+import type { LockData } from "./lock-info.js";
+import { isTransient } from "./retry.js";
+import { attemptMs } from "./stamp.js";
+import type { Row, Take } from "./store.js";
+import type { Wait } from "./wait.js";
+import { withdraw } from "./withdraw.js";
+
+/** How many transactions one try may take: for the time, for kept rows, and for the locks. */
+const MOST_TRIES = 3;
+
+/** One of the locks of a set, as one transaction asks for it. */
+interface Part extends Take {
+  readonly target: Target;
+  readonly grant: Grant;
+}
+
+/** A row that is in the way of a set. */
+interface InTheWay {
+  readonly target: Target;
+  readonly row: Row;
+}
+
+type Outcome =
+  | { readonly kind: "granted"; readonly grants: readonly Grant[] }
+  | { readonly kind: "held"; readonly inTheWay: readonly InTheWay[] };
+
+/**
+ * Waits until all of these locks are taken, by one transaction, all or none.
+ *
+ * 1. Try to take them. A refusal shows the rows that are in the way, so nothing needs to be read.
+ * 2. Watch these rows, one after the other, each until it looks free: one read a poll, however many the locks are.
+ * 3. Go on with 1. Nothing is held meanwhile, so nobody waits for somebody who waits for him.
+ *
+ * @throws the store's error if it is not transient, or if the table never answered; what ended the wait.
+ */
+export async function acquireAll(
+  host: Host,
+  targets: readonly Target[],
+  data: LockData | undefined,
+  wait: Wait,
+): Promise<readonly Grant[]> {
+  for (;;) {
+    const outcome = await claimAll(host, targets, data, wait);
+    if (outcome.kind === "granted") return outcome.grants;
+    for (const { target, row } of outcome.inTheWay) await watch(host, target, row, wait);
+  }
+}
+
+/** Tries to take all of these locks. @returns undefined if one of them is held; the wait knows by whom. */
+export async function tryAcquireAll(
+  host: Host,
+  targets: readonly Target[],
+  data: LockData | undefined,
+  wait: Wait,
+): Promise<readonly Grant[] | undefined> {
+  for (let attempt = 1; ; attempt++) {
+    const outcome = await claimAll(host, targets, data, wait);
+    if (outcome.kind === "granted") return outcome.grants;
+    const areFree = outcome.inTheWay.every(({ target, row }) => looksFree(host, target, row));
+    if (attempt === MOST_TRIES || !areFree) return undefined;
+    wait.throwIfEnough();
+  }
+}
+
+/** Takes back a set that nobody waits for any more: one of its rows tells whether the transaction arrived. */
+export async function withdrawAll(
+  host: Host,
+  parts: readonly { readonly target: Target; readonly grant: Grant }[],
+  { certain }: { readonly certain: boolean },
+): Promise<void> {
+  const [first, ...others] = parts;
+  if (first === undefined || !(await withdraw(host, first.target, first.grant, { certain }))) return;
+  await Promise.all(others.map(({ target, grant }) => withdraw(host, target, grant, { certain: true })));
+}
+
+/** One transaction, sent until it is answered or the leases that it asks for would be over. */
+async function claimAll(
+  host: Host,
+  targets: readonly Target[],
+  data: LockData | undefined,
+  wait: Wait,
+): Promise<Outcome> {
+  for (;;) {
+    wait.throwIfEnough();
+    const parts = targets.map((target): Part => {
+      const terms = termsNow(host, target);
+      return { target, terms, ...newClaim(host, target, data, terms, undefined) };
+    });
+    const attempt = { sent: 0, unanswered: 0 };
+    let rows: readonly (Row | undefined)[] | undefined;
+    try {
+      rows = await send(host, parts, wait, attempt);
+    } catch (error) {
+      // Nobody knows whether a copy was applied, or will be: what it took must go, now or when it arrives.
+      if (isTransient(error) || attempt.sent > 1) host.detach(withdrawAll(host, parts, { certain: false }));
+      wait.throwIfEnough();
+      if (!isTransient(error) || host.clock.atMost() >= wait.until()) throw error;
+      continue;
+    }
+    // Our own uuids refuse us, all of them: an earlier copy of this transaction was applied and its reply lost.
+    if (rows === undefined || rows.every((row, index) => row?.uuid === parts[index]?.claim.uuid)) {
+      for (const part of parts) announce(host, part, wait);
+      return { kind: "granted", grants: parts.map(({ grant }) => grant) };
+    }
+    if (attempt.unanswered > 0) host.detach(withdrawAll(host, parts, { certain: false }));
+    return { kind: "held", inTheWay: noted(host, parts, rows, wait) };
+  }
+}
+
+/** @returns the rows that refused it; undefined if it was granted. */
+async function send(
+  host: Host,
+  parts: readonly Part[],
+  wait: Wait,
+  attempt: { sent: number; unanswered: number },
+): Promise<readonly (Row | undefined)[] | undefined> {
+  const ttls = parts.map(({ target }) => target.settings.ttlMs);
+  const ends = parts.map(({ target: { settings }, grant }) => grant.sentAt + settings.ttlMs - settings.safetyMarginMs);
+  const leaseEnds = Math.min(...ends);
+  const outcome = await wait.persist(
+    attemptMs(Math.min(...ttls)),
+    () => Math.min(leaseEnds, wait.until()),
+    (signal) => {
+      attempt.sent += 1;
+      return answered(attempt, host.store.takeAll(parts, signal));
+    },
+  );
+  return outcome.kind === "someHeld" ? outcome.rows : undefined;
+}
+
+/** What refused, less what a copy of our own left there: that is taken back. */
+function noted(
+  host: Host,
+  parts: readonly Part[],
+  rows: readonly (Row | undefined)[],
+  wait: Wait,
+): readonly InTheWay[] {
+  return parts.flatMap(({ target, claim }, index) => {
+    const row = rows[index];
+    if (row === undefined || row.uuid === claim.uuid) return [];
+    host.observations.note(target.name, row);
+    wait.saw(row);
+    return [{ target, row }];
+  });
+}
+
+function announce(host: Host, { target, grant }: Part, wait: Wait): void {
+  const { name } = target;
+  host.observations.note(name, undefined);
+  // A transaction does not tell what it replaced.
+  publish("dynamutex:acquired", {
+    ...{ name, uuid: grant.uuid, owner: host.owner },
+    ...{ waitedMs: wait.waitedMs, takeover: undefined },
+  });
+}
