@@ -16,7 +16,8 @@ if (!(minutes > 0) || !Number.isSafeInteger(seed) || (values.defect !== undefine
   throw new Error(HELP);
 }
 
-process.exitCode = await main(defect);
+// At once: where sockets were reset, the cleanup of Node 20 can wait for them for ever once the program has ended.
+process.exit(await main(defect));
 
 async function main(broken: Defect | undefined): Promise<number> {
   await using engine = await startEngine();
