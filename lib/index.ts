@@ -18,7 +18,7 @@ export {
 export type { DocumentGuard } from "./guard.js";
 export type { FencedLock, Lock } from "./lock.js";
 export type { LockAllOptions } from "./lock-all-options.js";
-export type { LockData, LockInfo } from "./lock-info.js";
+export type { LockData, LockInfo, LockState, WaiterInfo } from "./lock-info.js";
 export type { LockSet } from "./lock-set.js";
 export { LockTable } from "./lock-table.js";
 export { Mutex, type TryRun } from "./mutex.js";

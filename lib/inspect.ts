@@ -1,11 +1,13 @@
 import { ask } from "./asking.js";
 import type { Target } from "./grant.js";
 import type { Host } from "./host.js";
-import type { LockInfo } from "./lock-info.js";
+import type { LockState } from "./lock-info.js";
 import { infoOf, isTaken } from "./row.js";
+import { listWaiters } from "./ticket-queue.js";
 
-/** Who has the lock, by one consistent read; null if nobody has. @throws the store's error. */
-export async function inspect(host: Host, { name }: Target): Promise<LockInfo | null> {
+/** Who has the lock, by one consistent read, and who waits in its queue; null if nobody has it. @throws the store's error. */
+export async function inspect(host: Host, { name, settings }: Target): Promise<LockState | null> {
   const row = await ask(host, (signal) => host.store.read(name, { consistent: true }, signal));
-  return row === undefined || !isTaken(row, host.clock.wall()) ? null : infoOf(row);
+  if (row === undefined || !isTaken(row, host.clock.wall())) return null;
+  return { ...infoOf(row), waiters: settings.fair ? await listWaiters(host, name) : [] };
 }

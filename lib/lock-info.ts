@@ -35,6 +35,12 @@ export interface LockInfo {
   readonly tick: number | undefined;
 }
 
+/** What the table says about a lock that somebody has. It may be out of date by the time it is read. */
+export interface LockState extends LockInfo {
+  /** Who waits for it, first come first. Of a mutex that is not `fair` nothing is known: the waiters poll, and stand nowhere. */
+  readonly waiters: readonly WaiterInfo[];
+}
+
 /** What a row says about somebody who waits for a fair mutex. It may be out of date by the time it is read. */
 export interface WaiterInfo {
   /** The place in the queue: lower is sooner. */

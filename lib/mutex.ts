@@ -5,7 +5,7 @@ import type { Once, Target } from "./grant.js";
 import type { Host } from "./host.js";
 import { inspect } from "./inspect.js";
 import type { HeldLock, Lock } from "./lock.js";
-import type { LockData, LockInfo } from "./lock-info.js";
+import type { LockData, LockInfo, LockState } from "./lock-info.js";
 import { type ForceUnlockOptions, forceUnlockOptions } from "./operation-options.js";
 import {
   type LockOptions,
@@ -122,7 +122,8 @@ export class Mutex<Held extends Lock = Lock> {
   }
 
   /**
-   * Who has the lock now, by one consistent read; null if nobody has.
+   * Who has the lock now, by one consistent read; null if nobody has. Of a fair mutex also who waits for it, in order, by a
+   * query more.
    *
    * A holder that has died is shown, with an `expires` that has passed, until somebody takes the lock. A lock that nobody
    * holds and nobody may take yet is shown without a `uuid`: it is parked, or was unlocked by force.
@@ -132,7 +133,7 @@ export class Mutex<Held extends Lock = Lock> {
    * const holder = await mutex.inspect();
    * if (holder !== null) console.log(`held by ${holder.owner} since ${holder.acquired.toISOString()}`);
    */
-  async inspect(): Promise<LockInfo | null> {
+  async inspect(): Promise<LockState | null> {
     return await inspect(this.#host, this.#target);
   }
 

@@ -1,7 +1,7 @@
+import { ask } from "./asking.js";
 import type { Target } from "./grant.js";
 import type { Host } from "./host.js";
 import type { WaiterInfo } from "./lock-info.js";
-import { persist } from "./retry.js";
 import { earliestOf } from "./row.js";
 import type { Row } from "./store.js";
 import { Sweeper } from "./sweeper.js";
@@ -10,9 +10,6 @@ import type { Wait } from "./wait.js";
 
 /** How long one page may take. */
 const READ_MS = 3_000;
-
-/** How long a list of all waiters may take. */
-const LIST_MS = 10_000;
 
 /** How many rows are read at once where dead ones are in the way: less than 40 KB. */
 const PAGE_ROWS = 100;
@@ -133,18 +130,14 @@ export class TicketQueue {
 
 /** All who wait for a lock and are alive as far as the clock knows, in order; eventually consistent. @throws the store's error. */
 export async function listWaiters(host: Host, name: string): Promise<WaiterInfo[]> {
-  const { clock, tickets, random } = host;
-  const giveUpAt = clock.atMost() + LIST_MS;
-  const persistence = { until: () => giveUpAt, attemptMs: READ_MS, random };
+  const { clock, tickets } = host;
   const listed: WaiterInfo[] = [];
   for (
     let request: PageRequest | undefined = { from: "front", after: -1n, limit: PAGE_ROWS };
     request !== undefined;
   ) {
     const asked: PageRequest = request;
-    const page = await persist(clock, persistence, (signal) =>
-      tickets.page(name, asked, { consistent: false }, signal),
-    );
+    const page = await ask(host, (signal) => tickets.page(name, asked, { consistent: false }, signal));
     const earliest = earliestOf(clock.wall());
     listed.push(...page.waiters.filter(({ expires }) => expires >= earliest).map(infoOf));
     request = nextOf(asked, page);

@@ -30,6 +30,44 @@ describe("inspect()", () => {
     expect(await mutex.inspect()).toBeNull();
   });
 
+  test("of a fair mutex it shows who waits, in order, with owner and since when", async () => {
+    const holder = await scene.host({ owner: "holder" }).mutex(scene.name, { fair: true }).lock();
+    const owners = ["b", "a", "c"];
+    const stop = new AbortController();
+    const waits = [];
+    for (const owner of owners) {
+      const tag = `waiter-${owner}`;
+      waits.push(scene.host({ owner, tag }).mutex(scene.name, { fair: true }).lock({ signal: stop.signal }));
+      // The order is that in which the rows of the waiters were written.
+      await scene.proxy.until((requests) =>
+        requests.some(
+          ({ client, operation, body, ending }) =>
+            client === tag &&
+            operation === "PutItem" &&
+            String(body.Item?.sort?.S).startsWith("queue#") &&
+            ending !== undefined,
+        ),
+      );
+    }
+    const mutex = scene.host({ tag: "operator" }).mutex(scene.name, { fair: true });
+    const state = await mutex.inspect();
+    expect(state).toMatchObject({ owner: "holder", uuid: holder.uuid });
+    expect(state?.waiters.map(({ owner }) => owner)).toEqual(owners);
+    const tickets = state?.waiters.map(({ ticket }) => ticket) ?? [];
+    expect(tickets).toEqual([...tickets].sort((one, other) => (one < other ? -1 : 1)));
+    for (const { since, expires, uuid } of state?.waiters ?? []) {
+      expect(since.getTime()).toBeGreaterThanOrEqual(holder.acquired.getTime() - 2_000);
+      expect(expires.getTime()).toBeGreaterThan(since.getTime());
+      expect(uuid).toEqual(expect.any(String));
+    }
+    expect(scene.proxy.select({ client: "operator" }).map(({ operation }) => operation)).toEqual(["GetItem", "Query"]);
+    expect((await scene.host().mutex(scene.name).inspect())?.waiters).toEqual([]);
+    stop.abort(new Error("enough"));
+    await Promise.allSettled(waits);
+    await holder.unlock();
+    expect(await mutex.inspect()).toBeNull();
+  });
+
   test("shows renewals, and the holder's own process asks the table as well", async () => {
     const time = new ManualTime();
     const mutex = scene.host({ clock: time.clock() }).mutex(scene.name);
