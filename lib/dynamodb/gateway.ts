@@ -14,24 +14,24 @@ import type { LockStoreError } from "../errors.js";
 import type { TableLayout } from "../options.js";
 import { refusalsOf } from "./cancellations.js";
 import { isAboutTheKey, storeFailure } from "./failures.js";
-import { type ItemCommand, type Reply, send } from "./sending.js";
+import { type ItemCommand, type Reply, Sending } from "./sending.js";
 import { keyMismatch } from "./table-shape.js";
 
 /** The way to one table: requests go out, and what goes wrong comes back as errors of this library. */
 export class Gateway {
   readonly #client: DynamoDBClient;
   readonly #layout: TableLayout;
-  readonly #listen: Clock["listen"];
+  readonly #sending: Sending;
 
   constructor(client: DynamoDBClient, layout: TableLayout, clock: Clock) {
     this.#client = client;
     this.#layout = layout;
-    this.#listen = clock.listen?.bind(clock);
+    this.#sending = new Sending(client, clock.listen?.bind(clock));
   }
 
   /** @throws the SDK's own error. */
   async send(command: ItemCommand, signal: AbortSignal): Promise<Reply> {
-    return await send(this.#client, command, signal, this.#listen);
+    return await this.#sending.send(command, signal);
   }
 
   /** @throws the refusal of a condition as it is, and a {@link LockStoreError} for everything else. */

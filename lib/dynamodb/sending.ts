@@ -29,31 +29,52 @@ export type Reply =
       Pick<ScanCommandOutput, "Items" | "LastEvaluatedKey">)
   | undefined;
 
-/** Sends one request, and lets the clock hear when it left and what time the table's reply shows. */
-export function send(
-  client: DynamoDBClient,
-  command: ItemCommand,
-  signal: AbortSignal,
-  listen: Clock["listen"],
-): Promise<Reply> {
-  // On the command's own stack, because a caller's client must stay as it is.
-  if (listen !== undefined) listening(command as GetItemCommand, listen);
-  return client.send(command as GetItemCommand, { abortSignal: signal });
+type Configuration = Parameters<GetItemCommand["resolveMiddleware"]>[1];
+type RequestHandler = Configuration["requestHandler"];
+
+/**
+ * Sends requests, and lets the clock hear when each left and what time the table's reply shows.
+ *
+ * The caller's client stays as it is: each command goes through a request handler that listens, around each attempt
+ * alone, and before a body is read or an error made of the reply.
+ */
+export class Sending {
+  readonly #client: DynamoDBClient;
+  readonly #listen: Clock["listen"];
+  #listening: { readonly to: Configuration; readonly configuration: Configuration } | undefined;
+
+  constructor(client: DynamoDBClient, listen: Clock["listen"]) {
+    this.#client = client;
+    this.#listen = listen;
+  }
+
+  send(command: ItemCommand, signal: AbortSignal): Promise<Reply> {
+    const { resolveMiddleware } = command as GetItemCommand;
+    if (this.#listen !== undefined) {
+      (command as GetItemCommand).resolveMiddleware = (stack, configuration, options) =>
+        resolveMiddleware.call(command as GetItemCommand, stack, this.#listeningTo(configuration), options);
+    }
+    return this.#client.send(command as GetItemCommand, { abortSignal: signal });
+  }
+
+  #listeningTo(to: Configuration): Configuration {
+    if (this.#listening?.to !== to) {
+      this.#listening = { to, configuration: { ...to, requestHandler: listener(to.requestHandler, this.#listen) } };
+    }
+    return this.#listening.configuration;
+  }
 }
 
-/** Innermost of all: around each attempt alone, and before a body is read or an error made of the reply. */
-function listening(command: GetItemCommand, listen: NonNullable<Clock["listen"]>): void {
-  command.middlewareStack.add(
-    (next) => async (args) => {
-      const heard = listen();
-      const result = await next(args);
-      const { headers } = result.response as { readonly headers?: Record<string, string> };
-      // Somebody else's reply, such as a gateway's error page, has somebody else's date.
-      if (headers !== undefined && isTable(headers)) heard(headers.date);
-      return result;
-    },
-    { step: "deserialize", priority: "low", name: "dynamutexListening" },
-  );
+function listener(handler: RequestHandler, listen: Clock["listen"]): RequestHandler {
+  const handle = async (...args: Parameters<RequestHandler["handle"]>) => {
+    const heard = listen?.();
+    const result = await handler.handle(...args);
+    const { headers } = result.response;
+    // Somebody else's reply, such as a gateway's error page, has somebody else's date.
+    if (headers !== undefined && isTable(headers)) heard?.(headers.date);
+    return result;
+  };
+  return Object.create(handler, { handle: { value: handle } });
 }
 
 function isTable(headers: Readonly<Record<string, string>>): boolean {
