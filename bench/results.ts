@@ -59,3 +59,6 @@ export interface Bench {
 export function moneyOf({ read, write }: { readonly read: number; readonly write: number }): number {
   return read + 5 * write;
 }
+
+/** Who is compared with whom wherever somebody has to wait or to keep: the floor does neither. */
+export const PEERS_AND_US = ["dynamutex", "deliveryhero", "lock-client"] as const satisfies readonly ContenderName[];

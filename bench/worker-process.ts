@@ -65,11 +65,16 @@ export class Team implements AsyncDisposable {
   }
 
   /** Opens all of them, and lets them do what they will do until it is no news to them. */
-  async open(name: ContenderName, options: LockerOptions, lock: string): Promise<void> {
+  async open(
+    name: ContenderName,
+    options: LockerOptions,
+    lock: string,
+    { count = 1, cycles = 20 }: { readonly count?: number; readonly cycles?: number } = {},
+  ): Promise<void> {
     await Promise.all(
       this.workers.map(async (worker, index) => {
-        await worker.ask("open", { name, options });
-        await worker.ask("warmUp", { name: `${lock}-${process.hrtime.bigint()}-${index}`, cycles: 20 });
+        await worker.ask("open", { name, options, count });
+        await worker.ask("warmUp", { name: `${lock}-${process.hrtime.bigint()}-${index}`, cycles });
       }),
     );
   }

@@ -39,6 +39,10 @@ export interface Kept {
   /** CPU time a second, in ms, while they were held. */
   readonly cpuMs: number;
   readonly bytesPerLock: number | undefined;
+  /** How many could not be released, because they had been lost. */
+  readonly lost: number;
+  /** How many requests were sent meanwhile, where no proxy counts them. */
+  readonly requests: number | undefined;
   /** By `now()`: when all were held, and when the first was let go. */
   readonly from: number;
   readonly to: number;
@@ -113,13 +117,15 @@ const TASKS = {
     const releases = await lockMany(name, count);
     const lockedAt = now();
     const cpu = process.cpuUsage();
+    const sent = first().requests?.() ?? 0;
     await sleep(forMs);
     const cpuMs = (cpuMsSince(cpu) / (now() - lockedAt)) * 1_000;
     const after = heapBytes();
     const bytesPerLock = before === undefined || after === undefined ? undefined : (after - before) / count;
     const to = now();
-    await Promise.all(releases.map((release) => release().catch(() => undefined)));
-    return { lockedMs: lockedAt - from, cpuMs, bytesPerLock, from: lockedAt, to };
+    const requests = first().requests === undefined ? undefined : (first().requests?.() ?? 0) - sent;
+    const lost = await releaseMany(releases);
+    return { lost, requests, lockedMs: lockedAt - from, cpuMs, bytesPerLock, from: lockedAt, to };
   },
 
   async cycles({ contenders, batches, cyclesPerBatch }: CyclesOptions): Promise<Cycles> {
@@ -168,6 +174,21 @@ async function lockMany(name: string, count: number): Promise<(() => Promise<voi
   };
   await Promise.all(Array.from({ length: LOCKED_AT_ONCE }, lockOneByOne));
   return releases;
+}
+
+/** @returns how many of them rejected. */
+async function releaseMany(releases: readonly (() => Promise<void>)[]): Promise<number> {
+  const left = [...releases];
+  let lost = 0;
+  const releaseOneByOne = async (): Promise<void> => {
+    for (let release = left.pop(); release !== undefined; release = left.pop()) {
+      await release().catch(() => {
+        lost += 1;
+      });
+    }
+  };
+  await Promise.all(Array.from({ length: LOCKED_AT_ONCE }, releaseOneByOne));
+  return lost;
 }
 
 function first(): Locker {

@@ -1,10 +1,12 @@
 import type { Locker, LockerOptions } from "./locker.js";
 
-export type ContenderName = "raw" | "dynamutex" | "fair" | "deliveryhero" | "lock-client";
+export type ContenderName = "raw" | "dynamutex" | "fair" | "deliveryhero" | "lock-client" | "in-memory";
 
 export interface Contender {
   readonly name: ContenderName;
   readonly title: string;
+  /** For charts. */
+  readonly short: string;
   /** How it is set up, where that is a choice. */
   readonly settings: string;
   readonly open: (options: LockerOptions) => Promise<Locker>;
@@ -15,20 +17,23 @@ export const CONTENDERS: readonly Contender[] = [
   {
     name: "raw",
     title: "floor",
+    short: "floor",
     settings:
-      "The two requests that no lock can do without, written by hand on the SDK: a `PutItem` and a `DeleteItem`, " +
-      "both conditional, both with `ReturnValuesOnConditionCheckFailure`. The same client as for dynamutex.",
+      "The two requests that no lock can do without, written by hand on the SDK: the `PutItem` and the `DeleteItem` of " +
+      "dynamutex to the byte, on the same client, with nothing around them.",
     open: async (options) => (await import("./raw.js")).openRaw(options),
   },
   {
     name: "dynamutex",
     title: "dynamutex",
+    short: "dynamutex",
     settings: "As it comes, on the table's own clock: no option but `ttlMs`.",
     open: async (options) => (await import("./dynamutex.js")).openDynamutex(options),
   },
   {
     name: "deliveryhero",
     title: "@deliveryhero/dynamodb-lock",
+    short: "deliveryhero",
     settings:
       "2.0.0, `trustLocalTime: true` (a waiter looks at a fixed pace and trusts the hosts' clocks), " +
       "`waitDurationInMs: 100`, `prolongEveryMs` just under half a lease, which is the most it allows.",
@@ -37,6 +42,7 @@ export const CONTENDERS: readonly Contender[] = [
   {
     name: "lock-client",
     title: "dynamodb-lock-client",
+    short: "dynamodb-lock-client",
     settings:
       "0.7.3 on aws-sdk 2 with keep-alive, `FailOpen` (the form whose locks outlive a crash), `trustLocalTime: true`, " +
       "a heartbeat every half lease, retries without end.",
@@ -44,8 +50,17 @@ export const CONTENDERS: readonly Contender[] = [
   },
 ];
 
+/** Beside the table: there is nobody to compare it with. */
+const IN_MEMORY: Contender = {
+  name: "in-memory",
+  title: "dynamutex in memory",
+  short: "dynamutex in memory",
+  settings: "",
+  open: async (options) => (await import("./in-memory.js")).openInMemory(options),
+};
+
 export function contender(name: ContenderName): Contender {
-  const found = CONTENDERS.find((one) => one.name === name);
+  const found = [...CONTENDERS, IN_MEMORY].find((one) => one.name === name);
   if (found === undefined) throw new Error(`No contender is called ${name}`);
   return found;
 }

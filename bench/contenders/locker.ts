@@ -3,11 +3,12 @@ export interface Locker {
   /** Waits for the lock; the answer releases it. */
   lock(name: string): Promise<() => Promise<void>>;
   close(): Promise<void>;
+  /** How many requests there were, where no proxy counts them. */
+  requests?(): number;
 }
 
 /** Where a contender's locks are, and how long its leases last. */
 export interface LockerOptions {
-  /** None: the contender is measured on something else than a table. */
   readonly endpoint: string;
   readonly tableName: string;
   readonly leaseMs: number;

@@ -1,10 +1,27 @@
 import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
 import { DeleteItemCommand, DynamoDBClient, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { clientConfig, type Locker, type LockerOptions } from "./locker.js";
 
+const OWNER = `${hostname()}#${process.pid}`;
+
+/** What a takeover asks of the row that it replaces, as this library asks it. */
+const IS_FREE =
+  "attribute_not_exists(#name) OR (#format = :format AND attribute_type(#owner, :string) AND " +
+  "attribute_type(#ttlMs, :number) AND attribute_type(#acquired, :number) AND (attribute_not_exists(#uuid) OR " +
+  "attribute_type(#uuid, :string)) AND attribute_not_exists(#fence) AND attribute_not_exists(#tick) AND " +
+  "#expires < :earliest)";
+
+const NAMES = Object.fromEntries(
+  ["name", "format", "owner", "ttlMs", "acquired", "uuid", "fence", "tick", "expires"].map((name) => [
+    `#${name}`,
+    name,
+  ]),
+);
+
 /**
- * The floor: the two requests that no lock can do without, as somebody careful would write them by hand. No waiting,
- * no renewals, no deadline.
+ * The floor: the two requests of this library, to the byte, as somebody careful would send them by hand. No waiting, no
+ * renewals, no deadline, no signal.
  */
 export async function openRaw({ endpoint, tableName: TableName, leaseMs }: LockerOptions): Promise<Locker> {
   const client = new DynamoDBClient(clientConfig(endpoint));
@@ -19,16 +36,23 @@ export async function openRaw({ endpoint, tableName: TableName, leaseMs }: Locke
           Item: {
             name: { S: name },
             sort: { S: "lock" },
+            format: { N: "1" },
             uuid: { S: uuid },
             expires: { N: `${expires}` },
             ttlMs: { N: `${leaseMs}` },
-            owner: { S: "bench" },
+            owner: { S: OWNER },
             acquired: { N: `${now}` },
             purge: { N: `${Math.ceil(expires / 1_000)}` },
           },
-          ConditionExpression: "attribute_not_exists(#name) OR #expires < :now",
-          ExpressionAttributeNames: { "#name": "name", "#expires": "expires" },
-          ExpressionAttributeValues: { ":now": { N: `${now}` } },
+          ConditionExpression: IS_FREE,
+          ExpressionAttributeNames: NAMES,
+          ExpressionAttributeValues: {
+            ":format": { N: "1" },
+            ":earliest": { N: `${now}` },
+            ":string": { S: "S" },
+            ":number": { S: "N" },
+          },
+          ReturnValues: "ALL_OLD",
           ReturnValuesOnConditionCheckFailure: "ALL_OLD",
         }),
       );
@@ -37,9 +61,9 @@ export async function openRaw({ endpoint, tableName: TableName, leaseMs }: Locke
           new DeleteItemCommand({
             TableName,
             Key: { name: { S: name }, sort: { S: "lock" } },
-            ConditionExpression: "#uuid = :uuid",
-            ExpressionAttributeNames: { "#uuid": "uuid" },
-            ExpressionAttributeValues: { ":uuid": { S: uuid } },
+            ConditionExpression: "#uuid = :uuid AND #format = :format",
+            ExpressionAttributeNames: { "#uuid": "uuid", "#format": "format" },
+            ExpressionAttributeValues: { ":uuid": { S: uuid }, ":format": { N: "1" } },
             ReturnValuesOnConditionCheckFailure: "ALL_OLD",
           }),
         );

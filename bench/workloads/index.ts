@@ -1,9 +1,25 @@
 import type { Workload } from "../results.js";
 import { fourProcesses } from "./four-processes.js";
+import { held } from "./held.js";
+import { importing } from "./importing.js";
 import { kept } from "./kept.js";
 import { oneProcess } from "./one-process.js";
+import { polling } from "./polling.js";
+import { takeover } from "./takeover.js";
 import { uncontended } from "./uncontended.js";
+import { waiters } from "./waiters.js";
 import { waiting } from "./waiting.js";
 
 /** In the order in which they run and stand in the table. */
-export const WORKLOADS: readonly Workload[] = [uncontended, waiting, oneProcess, fourProcesses, kept];
+export const WORKLOADS: readonly Workload[] = [
+  uncontended,
+  waiting,
+  oneProcess,
+  fourProcesses,
+  kept,
+  takeover,
+  importing,
+  waiters,
+  held,
+  polling,
+];

@@ -1,7 +1,7 @@
 import type { RecordedRequest } from "../../__tests__/support/fault-proxy.js";
 import type { ContenderName } from "../contenders/index.js";
 import { median } from "../numbers.js";
-import type { Bench, Workload } from "../results.js";
+import { type Bench, PEERS_AND_US, type Workload } from "../results.js";
 import { Worker } from "../worker-process.js";
 
 const LEASE_MS = 3_000;
@@ -18,16 +18,15 @@ export const kept: Workload = {
   name: "kept",
   title: `${LOCKS} locks kept by one process for 6 s, 3 s leases`,
   async run(bench) {
-    const names = ["dynamutex", "deliveryhero", "lock-client"] as const;
     const rounds: Record<string, Round[]> = {};
     for (let round = 1; round <= (bench.quick ? 1 : 3); round++) {
-      for (const name of names) {
+      for (const name of PEERS_AND_US) {
         bench.say(`round ${round}, ${name}`);
         rounds[name] = [...(rounds[name] ?? []), await keep(bench, name)];
       }
     }
     const each = (of: keyof Round) =>
-      Object.fromEntries(names.map((name) => [name, median((rounds[name] ?? []).map((round) => round[of]))]));
+      Object.fromEntries(PEERS_AND_US.map((name) => [name, median((rounds[name] ?? []).map((round) => round[of]))]));
     return {
       lines: [
         { title: "leases that lapsed", unit: "", better: "less", values: each("lapses"), goal: 0 },

@@ -1,6 +1,6 @@
 import type { ContenderName } from "../contenders/index.js";
 import { median } from "../numbers.js";
-import type { Bench, Workload } from "../results.js";
+import { type Bench, PEERS_AND_US, type Workload } from "../results.js";
 import { Team, type Worker } from "../worker-process.js";
 
 const LEASE_MS = 3_000;
@@ -11,16 +11,15 @@ export const oneProcess: Workload = {
   name: "one-process",
   title: `${TASKS} tasks of one process, ${TASKS * EACH} empty sections`,
   async run(bench) {
-    const names = ["dynamutex", "deliveryhero", "lock-client"] as const;
     const rounds: Record<string, { perSecond: number; requests: number }[]> = {};
     for (let round = 1; round <= (bench.quick ? 1 : 3); round++) {
-      for (const name of names) {
+      for (const name of PEERS_AND_US) {
         bench.say(`round ${round}, ${name}`);
         rounds[name] = [...(rounds[name] ?? []), await sections(bench, name)];
       }
     }
     const each = (of: "perSecond" | "requests") =>
-      Object.fromEntries(names.map((name) => [name, median((rounds[name] ?? []).map((round) => round[of]))]));
+      Object.fromEntries(PEERS_AND_US.map((name) => [name, median((rounds[name] ?? []).map((round) => round[of]))]));
     return {
       lines: [
         { title: "sections a second", unit: "", better: "more", values: each("perSecond"), goal: 1_000 },

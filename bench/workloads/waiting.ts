@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { now } from "../../__tests__/support/monotonic.js";
 import type { ContenderName } from "../contenders/index.js";
 import { median } from "../numbers.js";
-import { type Bench, moneyOf, type Workload } from "../results.js";
+import { type Bench, moneyOf, PEERS_AND_US, type Workload } from "../results.js";
 import { Team, type Worker } from "../worker-process.js";
 
 const LEASE_MS = 3_000;
@@ -23,16 +23,15 @@ export const waiting: Workload = {
   name: "waiting",
   title: "4 processes wait 4 s for a fifth, 3 s leases",
   async run(bench) {
-    const names = ["dynamutex", "deliveryhero", "lock-client"] as const;
     const rounds: Record<string, Round[]> = {};
     for (let round = 1; round <= (bench.quick ? 3 : 10); round++) {
-      for (const name of names) {
+      for (const name of PEERS_AND_US) {
         bench.say(`round ${round}, ${name}`);
         rounds[name] = [...(rounds[name] ?? []), await wait(bench, name)];
       }
     }
     const each = (of: (round: Round) => number) =>
-      Object.fromEntries(names.map((name) => [name, median((rounds[name] ?? []).map(of))]));
+      Object.fromEntries(PEERS_AND_US.map((name) => [name, median((rounds[name] ?? []).map(of))]));
     return {
       lines: [
         {

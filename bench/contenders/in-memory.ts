@@ -1,0 +1,39 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { MemoryStore, MemoryTable } from "../../__tests__/simulation/memory-store.js";
+import { systemClock } from "../../lib/clock.js";
+import { Host } from "../../lib/host.js";
+import { Mutex } from "../../lib/mutex.js";
+import { mutexSettings } from "../../lib/options.js";
+import { Sections } from "../../lib/sections.js";
+import type { Store } from "../../lib/store.js";
+import type { Locker, LockerOptions } from "./locker.js";
+
+const REQUEST_MS = 5;
+
+/** This library on a table in the process itself, at a distance of so many ms. */
+export async function openInMemory({ leaseMs }: LockerOptions): Promise<Locker> {
+  let requests = 0;
+  const near = new MemoryStore(new MemoryTable());
+  const far = new Proxy(near, {
+    get(store, member: keyof Store) {
+      const operation = store[member] as (...args: unknown[]) => unknown;
+      if (typeof operation !== "function" || member === "admit" || member === "close") return operation.bind(store);
+      return async (...args: unknown[]) => {
+        requests += 1;
+        await sleep(REQUEST_MS);
+        return operation.apply(store, args);
+      };
+    },
+  });
+  const host = new Host({ store: far, clock: systemClock(), owner: "bench" });
+  const sections = new Sections(host);
+  const settings = mutexSettings({ ttlMs: leaseMs });
+  return {
+    async lock(name) {
+      const lock = await new Mutex(sections, name, settings).lock();
+      return () => lock.unlock();
+    },
+    close: () => host.close(),
+    requests: () => requests,
+  };
+}

@@ -1,0 +1,61 @@
+import { execFileSync } from "node:child_process";
+import { lstatSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { median } from "../numbers.js";
+import { ROOT } from "../record.js";
+import type { Workload } from "../results.js";
+
+/** Prints what the import alone took, in ms. */
+const PROGRAM = (name: string): string =>
+  `const from = performance.now(); await import(${JSON.stringify(name)}); console.log(performance.now() - from);`;
+
+export const importing: Workload = {
+  name: "importing",
+  title: "import of the package, in a fresh process",
+  async run(bench) {
+    const times: Record<"client" | "dynamutex", number[]> = { client: [], dynamutex: [] };
+    for (let round = 0; round < (bench.quick ? 5 : 25); round++) {
+      bench.say(`round ${round + 1}`);
+      times.client.push(importMs("@aws-sdk/client-dynamodb"));
+      times.dynamutex.push(importMs("dynamutex"));
+    }
+    const ratio = median(times.dynamutex.map((ms, index) => ms / (times.client[index] ?? Number.NaN)));
+    const floor = median(times.client);
+    return {
+      lines: [
+        { title: "time", unit: "ms", better: "less", values: { raw: floor, dynamutex: median(times.dynamutex) } },
+        {
+          title: "against the DynamoDB client alone",
+          unit: "×",
+          better: "less",
+          values: { raw: 1, dynamutex: ratio },
+          goal: 1.3,
+        },
+        { title: "installed, without the AWS SDK", unit: "kB", better: "less", values: { dynamutex: installedKb() } },
+      ],
+      notes: [
+        "The floor is the import of the DynamoDB client alone, which dynamutex imports too. Medians of processes in turn. " +
+          "Installed are the package as it is packed, zod and p-retry with what it needs.",
+      ],
+    };
+  },
+};
+
+function importMs(name: string): number {
+  return Number(
+    execFileSync(process.execPath, ["--input-type=module", "--eval", PROGRAM(name)], { cwd: ROOT, encoding: "utf8" }),
+  );
+}
+
+/** What `npm install dynamutex` adds where the SDK is installed already. */
+function installedKb(): number {
+  const [packed] = JSON.parse(execFileSync("npm", ["pack", "--dry-run", "--json"], { cwd: ROOT, encoding: "utf8" }));
+  const dependencies = ["zod", "p-retry", "is-network-error"].map((name) => bytesIn(join(ROOT, "node_modules", name)));
+  return dependencies.reduce((sum, bytes) => sum + bytes, packed.unpackedSize) / 1_000;
+}
+
+function bytesIn(path: string): number {
+  const stat = lstatSync(path);
+  if (!stat.isDirectory()) return stat.size;
+  return readdirSync(path).reduce((sum, entry) => sum + bytesIn(join(path, entry)), 0);
+}

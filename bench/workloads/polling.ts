@@ -1,0 +1,88 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { now } from "../../__tests__/support/monotonic.js";
+import { median, show } from "../numbers.js";
+import type { Bench, Workload } from "../results.js";
+import { Team, type Worker } from "../worker-process.js";
+
+const LEASE_MS = 3_000;
+const WAITERS = 4;
+const SETTINGS = [100, 200, 300, 400, 600, 800, 1_600].map((maxMs) => ({ minMs: 50, maxMs }));
+/** By then the pause between two looks has grown to its longest. */
+const START_MS = 3_000;
+
+interface Round {
+  readonly read: number;
+  readonly firstMs: number;
+  readonly lastMs: number;
+}
+
+export const polling: Workload = {
+  name: "polling",
+  title: "The longest pause of a waiter: cost against hand-over",
+  async run(bench) {
+    const count = bench.quick ? 1 : 10;
+    const rounds = SETTINGS.map((): Round[] => []);
+    for (let round = 1; round <= count; round++) {
+      for (const [index, poll] of SETTINGS.entries()) {
+        bench.say(`round ${round}, poll.maxMs ${poll.maxMs}`);
+        rounds[index]?.push(await wait(bench, poll));
+      }
+    }
+    const medians = rounds.map((all) => ({
+      read: median(all.map(({ read }) => read)),
+      firstMs: median(all.map(({ firstMs }) => firstMs)),
+      lastMs: median(all.map(({ lastMs }) => lastMs)),
+    }));
+    const series = (of: "firstMs" | "lastMs") => medians.map((one) => [one.read, one[of]] as const);
+    return {
+      charts: [
+        {
+          file: "polling",
+          title: "poll.maxMs from 1 600 (left) to 100 ms (right)",
+          x: { title: "RRU a waiter and second" },
+          y: { title: "ms after the release" },
+          series: [
+            { title: "last of 4 in", points: series("lastMs") },
+            { title: "first in", points: series("firstMs") },
+          ],
+        },
+      ],
+      detail: {
+        columns: ["`poll.maxMs`", "RRU a waiter and second", "first in, ms", "last of 4 in, ms"],
+        rows: SETTINGS.map(({ maxMs }, index) => {
+          const { read, firstMs, lastMs } = medians[index] ?? {
+            read: Number.NaN,
+            firstMs: Number.NaN,
+            lastMs: Number.NaN,
+          };
+          return [show(maxMs), show(read), show(firstMs), show(lastMs)];
+        }),
+      },
+    };
+  },
+};
+
+async function wait({ ground }: Bench, poll: { readonly minMs: number; readonly maxMs: number }): Promise<Round> {
+  await using holders = new Team(1);
+  await using others = new Team(1);
+  const lock = ground.name();
+  const tag = `pollers-of-${lock}`;
+  await Promise.all([
+    holders.open("dynamutex", await ground.options("dynamutex", LEASE_MS, `holder-of-${lock}`), lock),
+    others.open("dynamutex", { ...(await ground.options("dynamutex", LEASE_MS, tag)), poll }, lock, { count: WAITERS }),
+  ]);
+  const [holder] = holders.workers as [Worker];
+  const [waiter] = others.workers as [Worker];
+  await holder.ask("lock", { name: lock });
+  const from = now() + START_MS;
+  const passing = waiter.ask("pass", { name: lock });
+  await sleep(START_MS + 2_000 + 1_000 * Math.random());
+  const released = await holder.ask("unlock", { name: lock });
+  const entered = await passing;
+  const seconds = (WAITERS * (released - from)) / 1_000;
+  return {
+    read: ground.cost({ tag, from, to: released }).read / seconds,
+    firstMs: Math.min(...entered) - released,
+    lastMs: Math.max(...entered) - released,
+  };
+}

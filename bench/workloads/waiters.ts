@@ -1,0 +1,95 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { now } from "../../__tests__/support/monotonic.js";
+import type { ContenderName } from "../contenders/index.js";
+import { contender } from "../contenders/index.js";
+import { show } from "../numbers.js";
+import { type Bench, moneyOf, PEERS_AND_US, type Workload } from "../results.js";
+import { Team, type Worker } from "../worker-process.js";
+
+const LEASE_MS = 3_000;
+const COUNTS = [1, 4, 16, 64];
+const START_MS = 2_000;
+const WINDOW_MS = 4_000;
+/** Who has not let all of them in by then is not waited for. */
+const PATIENCE_MS = 30_000;
+
+interface Point {
+  readonly money: number;
+  /** From the release to when the last was in, divided by how many there were. */
+  readonly handOverMs: number;
+}
+
+export const waiters: Workload = {
+  name: "waiters",
+  title: "Cost against the number of waiting hosts",
+  async run(bench) {
+    const points = new Map<ContenderName, Point[]>(PEERS_AND_US.map((name) => [name, []]));
+    for (const count of bench.quick ? [1, 4] : COUNTS) {
+      for (const name of PEERS_AND_US) {
+        bench.say(`${count} waiting, ${name}`);
+        points.get(name)?.push(await wait(bench, name, count));
+      }
+    }
+    const series = (of: keyof Point) =>
+      PEERS_AND_US.map((name) => ({
+        title: contender(name).short,
+        points: (points.get(name) ?? [])
+          .map((point, index) => [COUNTS[index] ?? 0, point[of]] as const)
+          .filter(([, value]) => Number.isFinite(value)),
+      }));
+    const cells = (of: keyof Point) =>
+      PEERS_AND_US.map((name) => [
+        `${contender(name).title}: ${of === "money" ? "RRU a waiter and second" : "ms a hand-over"}`,
+        ...(points.get(name) ?? []).map((point) => show(point[of])),
+      ]);
+    const x = { title: "waiting hosts", log: true };
+    return {
+      charts: [
+        {
+          file: "waiters-cost",
+          title: "What a waiter costs",
+          x,
+          y: { title: "RRU a waiter and second (a WRU is five)" },
+          series: series("money"),
+        },
+        {
+          file: "waiters-hand-over",
+          title: "How fast the lock goes round",
+          x,
+          y: { title: "ms a hand-over", log: true },
+          series: series("handOverMs"),
+        },
+      ],
+      detail: { columns: ["waiting hosts", ...COUNTS.map(String)], rows: [...cells("money"), ...cells("handOverMs")] },
+      notes: [
+        `Every waiter is a host of its own as far as the table can tell: a lock table and a client for each, in one process. Costs are those ` +
+          `of ${WINDOW_MS / 1_000} s from ${START_MS / 1_000} s after they began. – where not all were in within ${PATIENCE_MS / 1_000} s of the release.`,
+      ],
+    };
+  },
+};
+
+async function wait({ ground }: Bench, name: ContenderName, count: number): Promise<Point> {
+  await using holders = new Team(1);
+  await using others = new Team(1);
+  const lock = ground.name();
+  const tag = `waiters-for-${lock}`;
+  await Promise.all([
+    holders.open(name, await ground.options(name, LEASE_MS, `holder-of-${lock}`), lock),
+    others.open(name, await ground.options(name, LEASE_MS, tag), lock, { count }),
+  ]);
+  const [holder] = holders.workers as [Worker];
+  const [waiter] = others.workers as [Worker];
+  await holder.ask("lock", { name: lock });
+  const from = now() + START_MS;
+  const passing = waiter.ask("pass", { name: lock });
+  passing.catch(() => undefined); // it is killed with the lock on its way round
+  await sleep(START_MS + WINDOW_MS);
+  const cost = ground.cost({ tag, from, to: from + WINDOW_MS });
+  const released = await holder.ask("unlock", { name: lock });
+  const entered = await Promise.race([passing, sleep(PATIENCE_MS, undefined, { ref: false })]);
+  return {
+    money: moneyOf(cost) / count / (WINDOW_MS / 1_000),
+    handOverMs: entered === undefined ? Number.NaN : (Math.max(...entered) - released) / count,
+  };
+}
