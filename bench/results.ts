@@ -60,5 +60,8 @@ export function moneyOf({ read, write }: { readonly read: number; readonly write
   return read + 5 * write;
 }
 
-/** Who is compared with whom wherever somebody has to wait or to keep: the floor does neither. */
-export const PEERS_AND_US = ["dynamutex", "deliveryhero", "lock-client"] as const satisfies readonly ContenderName[];
+/** Who is compared with whom where somebody has to keep a lock: the floor does not. */
+export const KEEPERS = ["dynamutex", "deliveryhero", "lock-client"] as const satisfies readonly ContenderName[];
+
+/** And where somebody has to wait for it, which is where fairness shows. */
+export const WAITING = ["dynamutex", "fair", "deliveryhero", "lock-client"] as const satisfies readonly ContenderName[];

@@ -216,3 +216,4 @@ process.on("message", ({ id, task, args }: { id: number; task: keyof Tasks; args
   );
 });
 process.on("disconnect", () => process.exit());
+process.on("error", () => process.exit()); // the bench has ended in the middle of an answer

@@ -31,6 +31,13 @@ export const CONTENDERS: readonly Contender[] = [
     open: async (options) => (await import("./dynamutex.js")).openDynamutex(options),
   },
   {
+    name: "fair",
+    title: "dynamutex, fair",
+    short: "dynamutex, fair",
+    settings: "The same with `fair: true`: first come, first served, over all hosts.",
+    open: async (options) => (await import("./dynamutex.js")).openDynamutex(options, { fair: true }),
+  },
+  {
     name: "deliveryhero",
     title: "@deliveryhero/dynamodb-lock",
     short: "deliveryhero",

@@ -1,7 +1,7 @@
 import type { RecordedRequest } from "../../__tests__/support/fault-proxy.js";
 import type { ContenderName } from "../contenders/index.js";
 import { median } from "../numbers.js";
-import { type Bench, PEERS_AND_US, type Workload } from "../results.js";
+import { type Bench, KEEPERS, type Workload } from "../results.js";
 import { Worker } from "../worker-process.js";
 
 const LEASE_MS = 3_000;
@@ -20,13 +20,13 @@ export const kept: Workload = {
   async run(bench) {
     const rounds: Record<string, Round[]> = {};
     for (let round = 1; round <= (bench.quick ? 1 : 3); round++) {
-      for (const name of PEERS_AND_US) {
+      for (const name of KEEPERS) {
         bench.say(`round ${round}, ${name}`);
         rounds[name] = [...(rounds[name] ?? []), await keep(bench, name)];
       }
     }
     const each = (of: keyof Round) =>
-      Object.fromEntries(PEERS_AND_US.map((name) => [name, median((rounds[name] ?? []).map((round) => round[of]))]));
+      Object.fromEntries(KEEPERS.map((name) => [name, median((rounds[name] ?? []).map((round) => round[of]))]));
     return {
       lines: [
         { title: "leases that lapsed", unit: "", better: "less", values: each("lapses"), goal: 0 },

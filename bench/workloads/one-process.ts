@@ -1,6 +1,6 @@
 import type { ContenderName } from "../contenders/index.js";
 import { median } from "../numbers.js";
-import { type Bench, PEERS_AND_US, type Workload } from "../results.js";
+import { type Bench, WAITING, type Workload } from "../results.js";
 import { Team, type Worker } from "../worker-process.js";
 
 const LEASE_MS = 3_000;
@@ -13,13 +13,13 @@ export const oneProcess: Workload = {
   async run(bench) {
     const rounds: Record<string, { perSecond: number; requests: number }[]> = {};
     for (let round = 1; round <= (bench.quick ? 1 : 3); round++) {
-      for (const name of PEERS_AND_US) {
+      for (const name of WAITING) {
         bench.say(`round ${round}, ${name}`);
         rounds[name] = [...(rounds[name] ?? []), await sections(bench, name)];
       }
     }
     const each = (of: "perSecond" | "requests") =>
-      Object.fromEntries(PEERS_AND_US.map((name) => [name, median((rounds[name] ?? []).map((round) => round[of]))]));
+      Object.fromEntries(WAITING.map((name) => [name, median((rounds[name] ?? []).map((round) => round[of]))]));
     return {
       lines: [
         { title: "sections a second", unit: "", better: "more", values: each("perSecond"), goal: 1_000 },

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ContenderName } from "../contenders/index.js";
 import { median } from "../numbers.js";
-import { type Bench, PEERS_AND_US, type Workload } from "../results.js";
+import { type Bench, KEEPERS, type Workload } from "../results.js";
 import { Team, type Worker } from "../worker-process.js";
 
 const LEASE_MS = 3_000;
@@ -16,13 +16,13 @@ export const takeover: Workload = {
     const count = bench.quick ? 2 : 10;
     for (let round = 1; round <= count; round++) {
       bench.say(`round ${round}, all at once`);
-      const lates = await Promise.all(PEERS_AND_US.map((name) => takeOver(bench, name)));
-      for (const [index, name] of PEERS_AND_US.entries()) {
+      const lates = await Promise.all(KEEPERS.map((name) => takeOver(bench, name)));
+      for (const [index, name] of KEEPERS.entries()) {
         rounds[name] = [...(rounds[name] ?? []), lates[index] ?? Number.NaN];
       }
     }
     const each = (of: (values: readonly number[]) => number) =>
-      Object.fromEntries(PEERS_AND_US.map((name) => [name, of(rounds[name] ?? [])]));
+      Object.fromEntries(KEEPERS.map((name) => [name, of(rounds[name] ?? [])]));
     return {
       lines: [
         { title: "median", unit: "ms", better: "less", values: each(median), goal: 300 },

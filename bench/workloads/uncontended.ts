@@ -1,6 +1,6 @@
 import type { ContenderName } from "../contenders/index.js";
 import { median } from "../numbers.js";
-import type { Bench, Outcome, Workload } from "../results.js";
+import { type Bench, type Outcome, WAITING, type Workload } from "../results.js";
 import { Worker } from "../worker-process.js";
 
 const LEASE_MS = 3_000;
@@ -20,7 +20,7 @@ export const uncontended: Workload = {
   async run(bench) {
     const direct: Partial<Record<ContenderName, Measured>> = {};
     const proxied: Partial<Record<ContenderName, Measured>> = {};
-    for (const name of ["dynamutex", "deliveryhero", "lock-client"] as const) {
+    for (const name of WAITING) {
       bench.say(`${name} and the floor in turn, past the proxy`);
       direct[name] = await measure(bench, name, { proxied: false });
       bench.say(`${name} and the floor in turn, through the proxy`);
@@ -64,7 +64,7 @@ function outcome(
   direct: Partial<Record<ContenderName, Measured>>,
   proxied: Partial<Record<ContenderName, Measured>>,
 ): Outcome {
-  const names = ["raw", "dynamutex", "deliveryhero", "lock-client"] as const;
+  const names = ["raw", ...WAITING] as const;
   /** A cycle of each: what is deleted last is one cycle. */
   const perCycle = (name: ContenderName, of: "requests" | "read" | "write"): number => {
     const tag = `uncontended-${name}`;

@@ -3,7 +3,7 @@ import { now } from "../../__tests__/support/monotonic.js";
 import type { ContenderName } from "../contenders/index.js";
 import { contender } from "../contenders/index.js";
 import { show } from "../numbers.js";
-import { type Bench, moneyOf, PEERS_AND_US, type Workload } from "../results.js";
+import { type Bench, moneyOf, WAITING, type Workload } from "../results.js";
 import { Team, type Worker } from "../worker-process.js";
 
 const LEASE_MS = 3_000;
@@ -23,22 +23,22 @@ export const waiters: Workload = {
   name: "waiters",
   title: "Cost against the number of waiting hosts",
   async run(bench) {
-    const points = new Map<ContenderName, Point[]>(PEERS_AND_US.map((name) => [name, []]));
+    const points = new Map<ContenderName, Point[]>(WAITING.map((name) => [name, []]));
     for (const count of bench.quick ? [1, 4] : COUNTS) {
-      for (const name of PEERS_AND_US) {
+      for (const name of WAITING) {
         bench.say(`${count} waiting, ${name}`);
         points.get(name)?.push(await wait(bench, name, count));
       }
     }
     const series = (of: keyof Point) =>
-      PEERS_AND_US.map((name) => ({
+      WAITING.map((name) => ({
         title: contender(name).short,
         points: (points.get(name) ?? [])
           .map((point, index) => [COUNTS[index] ?? 0, point[of]] as const)
           .filter(([, value]) => Number.isFinite(value)),
       }));
     const cells = (of: keyof Point) =>
-      PEERS_AND_US.map((name) => [
+      WAITING.map((name) => [
         `${contender(name).title}: ${of === "money" ? "RRU a waiter and second" : "ms a hand-over"}`,
         ...(points.get(name) ?? []).map((point) => show(point[of])),
       ]);

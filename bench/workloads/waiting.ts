@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { now } from "../../__tests__/support/monotonic.js";
 import type { ContenderName } from "../contenders/index.js";
 import { median } from "../numbers.js";
-import { type Bench, moneyOf, PEERS_AND_US, type Workload } from "../results.js";
+import { type Bench, moneyOf, WAITING, type Workload } from "../results.js";
 import { Team, type Worker } from "../worker-process.js";
 
 const LEASE_MS = 3_000;
@@ -25,13 +25,13 @@ export const waiting: Workload = {
   async run(bench) {
     const rounds: Record<string, Round[]> = {};
     for (let round = 1; round <= (bench.quick ? 3 : 10); round++) {
-      for (const name of PEERS_AND_US) {
+      for (const name of WAITING) {
         bench.say(`round ${round}, ${name}`);
         rounds[name] = [...(rounds[name] ?? []), await wait(bench, name)];
       }
     }
     const each = (of: (round: Round) => number) =>
-      Object.fromEntries(PEERS_AND_US.map((name) => [name, median((rounds[name] ?? []).map(of))]));
+      Object.fromEntries(WAITING.map((name) => [name, median((rounds[name] ?? []).map(of))]));
     return {
       lines: [
         {

@@ -32,16 +32,24 @@ export type Reply =
 type Configuration = Parameters<GetItemCommand["resolveMiddleware"]>[1];
 type RequestHandler = Configuration["requestHandler"];
 
+/** A client's configuration, and the one that is the same but for a request handler that listens. */
+interface Listening {
+  readonly to: Configuration;
+  readonly handler: RequestHandler;
+  readonly configuration: Configuration;
+}
+
 /**
  * Sends requests, and lets the clock hear when each left and what time the table's reply shows.
  *
  * The caller's client stays as it is: each command goes through a request handler that listens, around each attempt
- * alone, and before a body is read or an error made of the reply.
+ * alone, and before a body is read or an error made of the reply. (A middleware on the command would do, too, but the
+ * SDK clones and sorts it with all its own for every request.)
  */
 export class Sending {
   readonly #client: DynamoDBClient;
   readonly #listen: Clock["listen"];
-  #listening: { readonly to: Configuration; readonly configuration: Configuration } | undefined;
+  #listening: Listening | undefined;
 
   constructor(client: DynamoDBClient, listen: Clock["listen"]) {
     this.#client = client;
@@ -57,9 +65,11 @@ export class Sending {
     return this.#client.send(command as GetItemCommand, { abortSignal: signal });
   }
 
+  /** A copy, made once: of what a client is configured with, its request handler alone can be replaced later. */
   #listeningTo(to: Configuration): Configuration {
-    if (this.#listening?.to !== to) {
-      this.#listening = { to, configuration: { ...to, requestHandler: listener(to.requestHandler, this.#listen) } };
+    if (this.#listening?.to !== to || this.#listening.handler !== to.requestHandler) {
+      const { requestHandler: handler } = to;
+      this.#listening = { to, handler, configuration: { ...to, requestHandler: listener(handler, this.#listen) } };
     }
     return this.#listening.configuration;
   }
