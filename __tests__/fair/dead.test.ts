@@ -1,0 +1,152 @@
+import { describe, expect, test } from "@jest/globals";
+import { Host } from "../../lib/host.js";
+import { Mutex } from "../../lib/mutex.js";
+import { type MutexOptions, mutexSettings } from "../../lib/options.js";
+import { Sections } from "../../lib/sections.js";
+import { MemoryStore, MemoryTable } from "../simulation/memory-store.js";
+import { watch } from "../support/eventually.js";
+import { type ManualClockOptions, ManualTime } from "../support/manual-time.js";
+
+const NAME = "name";
+const LONGEST_POLL_MS = 500;
+
+/** A table in memory, and a time that passes when a test says so. */
+class World {
+  readonly time = new ManualTime();
+  readonly table = new MemoryTable();
+
+  host(owner: string, clock: ManualClockOptions = {}): Host {
+    return new Host({ store: new MemoryStore(this.table), clock: this.time.clock(clock), owner });
+  }
+
+  fair(owner: string, options: MutexOptions = {}, clock: ManualClockOptions = {}): Mutex {
+    return new Mutex(new Sections(this.host(owner, clock)), NAME, mutexSettings({ fair: true, ...options }));
+  }
+
+  /** The row of a waiter who died just after he wrote it. */
+  plantDead(ticket: bigint, ttlMs: number, expires = this.time.now + ttlMs): void {
+    const [uuid, owner] = [`uuid ${ticket}`, `dead ${ticket}`];
+    this.table.tickets.plant({ name: NAME, ticket, uuid, owner, expires, ttlMs, acquired: this.time.now });
+  }
+
+  /** For how long a lock was waited for, to the nearest 10 ms. */
+  async waited(locking: Promise<unknown>): Promise<number> {
+    const startedAt = this.time.now;
+    const watched = watch(locking);
+    while (!watched.settled) await this.time.advance(10);
+    return this.time.now - startedAt;
+  }
+}
+
+describe("a waiter that has died", () => {
+  test.each([1_000, 10_000, 60_000])(
+    "with a lease of %i ms delays those behind it by that and a poll at most",
+    async (ttlMs) => {
+      const world = new World();
+      world.plantDead(1n, ttlMs);
+      const waited = await world.waited(world.fair("a").lock());
+      expect(waited).toBeGreaterThanOrEqual(ttlMs);
+      expect(waited).toBeLessThanOrEqual(ttlMs + LONGEST_POLL_MS);
+    },
+  );
+
+  test("among others who have died: their leases run out side by side", async () => {
+    const world = new World();
+    world.plantDead(1n, 3_000);
+    world.plantDead(2n, 9_000);
+    world.plantDead(3n, 6_000);
+    const waited = await world.waited(world.fair("a").lock());
+    expect(waited).toBeGreaterThanOrEqual(9_000);
+    expect(waited).toBeLessThanOrEqual(9_000 + LONGEST_POLL_MS);
+    expect(world.table.tickets.of(NAME).size).toBe(0);
+  });
+
+  test("with a clock that ran ahead is skipped once its row has not changed for its lease", async () => {
+    const world = new World();
+    world.plantDead(1n, 5_000, world.time.now + 3_600_000);
+    const waited = await world.waited(world.fair("a").lock());
+    expect(waited).toBeGreaterThanOrEqual(5_000);
+    expect(waited).toBeLessThanOrEqual(5_000 + LONGEST_POLL_MS);
+  });
+
+  test("is skipped by that rule alone where no clock is trusted", async () => {
+    const world = new World();
+    world.plantDead(1n, 5_000, world.time.now - 3_600_000);
+    const waited = await world.waited(world.fair("a", { takeover: "unchanged" }, { maxSkewMs: 600_000 }).lock());
+    expect(waited).toBeGreaterThanOrEqual(5_000);
+    expect(waited).toBeLessThanOrEqual(5_000 + LONGEST_POLL_MS);
+  });
+
+  test("is remembered from try to try, for those who never wait", async () => {
+    const world = new World();
+    world.plantDead(1n, 5_000);
+    const mutex = world.fair("a", { takeover: "unchanged" });
+    expect(await mutex.tryLock()).toBeNull();
+    await world.time.advance(4_999);
+    expect(await mutex.tryLock()).toBeNull();
+    await world.time.advance(1);
+    expect(await mutex.tryLock()).not.toBeNull();
+  });
+
+  test("between taking the lock and removing its ticket delays the next by what is left of either", async () => {
+    const world = new World();
+    const ttlMs = 5_000;
+    const claim = { name: NAME, uuid: "uuid 1", owner: "dead 1", expires: world.time.now + ttlMs, ttlMs };
+    world.plantDead(1n, ttlMs);
+    const rest = { acquired: world.time.now, data: undefined, wanted: undefined, fence: undefined, tick: undefined };
+    world.table.plant({ ...claim, ...rest });
+    const waited = await world.waited(world.fair("a").lock());
+    expect(waited).toBeGreaterThanOrEqual(ttlMs);
+    // A poll for the ticket, and one for the lock.
+    expect(waited).toBeLessThanOrEqual(ttlMs + 2 * LONGEST_POLL_MS);
+  });
+});
+
+describe("a waiter that lives", () => {
+  test("is never skipped, however long it waits, by hosts whose clocks differ as much as is allowed", async () => {
+    const world = new World();
+    const [ahead, behind] = [
+      { aheadMs: 500, maxSkewMs: 500 },
+      { aheadMs: -500, maxSkewMs: 500 },
+    ];
+    const ttlMs = 4_000;
+    const holder = await world.fair("holder", { ttlMs }).lock();
+    const first = world.fair("first", { ttlMs }, behind).lock();
+    await world.time.advance(100);
+    const second = world.fair("second", { ttlMs }, ahead).lock();
+    const entered = watch(second);
+    await world.time.advance(60_000);
+    expect([...world.table.tickets.of(NAME).values()].map(({ owner }) => owner)).toEqual(["first", "second"]);
+    await holder.unlock();
+    await world.waited(first);
+    await world.time.advance(20_000);
+    expect(entered.settled).toBe(false);
+    await (await first).unlock();
+    await world.waited(second);
+  });
+
+  test("gives way at most ten times, so that a storm of newcomers does not starve it", async () => {
+    const world = new World();
+    const store = new MemoryStore(world.table);
+    const { tickets } = store;
+    let enqueued = 0;
+    const storm = {
+      ...tickets,
+      // Whenever it has written its row, another with a later ticket is there already.
+      enqueue: async (...[waiter, signal]: Parameters<typeof tickets.enqueue>) => {
+        enqueued += 1;
+        world.plantDead(waiter.ticket + 1_000n * BigInt(enqueued), 600_000);
+        return await tickets.enqueue(waiter, signal);
+      },
+    };
+    world.plantDead(1n, 5_000);
+    const stormy = Object.assign(Object.create(store), { tickets: storm }) as MemoryStore;
+    const host = new Host({ store: stormy, clock: world.time.clock(), owner: "a" });
+    const mutex = new Mutex(new Sections(host), NAME, mutexSettings({ fair: true }));
+    const locking = mutex.lock();
+    const watched = watch(locking);
+    for (let steps = 0; steps < 3_000 && !watched.settled; steps += 1) await world.time.advance(10);
+    expect(watched.settled).toBe(true);
+    expect(enqueued).toBe(11);
+  });
+});
