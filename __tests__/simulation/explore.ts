@@ -20,6 +20,12 @@ export function parseStart(text: string): Start {
 /** How many smaller schedules are tried after a failure. */
 const SHRINK_RUNS = 2_000;
 
+export interface Options {
+  /** Whether a failing schedule is reduced. Default true. */
+  readonly shrink?: boolean;
+  readonly onRun?: () => void;
+}
+
 export interface Exploration {
   readonly runs: number;
   readonly steps: number;
@@ -34,7 +40,7 @@ export async function explore(
   protocol: Protocol,
   start: Start,
   runs: number,
-  onRun?: () => void,
+  { shrink = true, onRun }: Options = {},
 ): Promise<Exploration> {
   const coverage = new Coverage();
   let [done, steps, shrinking] = [0, 0, 0];
@@ -54,7 +60,12 @@ export async function explore(
       throw error;
     }
   });
-  const parameters = { seed: start.seed, numRuns: runs, ...(start.path === undefined ? {} : { path: start.path }) };
+  const parameters = {
+    seed: start.seed,
+    numRuns: runs,
+    endOnFailure: !shrink,
+    ...(start.path === undefined ? {} : { path: start.path }),
+  };
   const result = await fc.check(property, parameters);
   if (result.failed) throw await failureOf(protocol, result);
   return { runs: done, steps, coverage };

@@ -172,7 +172,7 @@ export class Judge {
   /** The library has told of a loss. Nobody but its own process may take a row from its holder, but by force. */
   told(uuid: string, reason: string): void {
     if (reason !== "stolen" && reason !== "deleted") return;
-    throw new Violation("a loss tells the truth", `${uuid} was not ${reason}`);
+    this.blame(new Violation("a loss tells the truth", `${uuid} was not ${reason}`));
   }
 
   /** A violation that was seen where nobody awaits it. */

@@ -8,10 +8,11 @@ async function main(): Promise<void> {
   const startedAt = performance.now();
   console.log(`${runs} schedules from SIM_SEED=${start.seed}`);
   let done = 0;
-  const { coverage, steps } = await explore(dynamutex, start, runs, () => {
+  const onRun = (): void => {
     done += 1;
     if (done % 10_000 === 0) console.log(`  ${done} schedules`);
-  });
+  };
+  const { coverage, steps } = await explore(dynamutex, start, runs, { onRun });
   const seconds = (performance.now() - startedAt) / 1_000;
   console.log(
     `${done} schedules in ${seconds.toFixed(1)} s: ${(done / seconds).toFixed(0)} a second, ${steps} steps, no violation`,

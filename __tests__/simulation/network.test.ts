@@ -147,7 +147,7 @@ describe("the simulated network", () => {
       2_000,
     );
     await settled(store.take(claim, terms, patient()), 2_000);
-    await run(2_001);
+    await run(2_010);
     expect([arrivals.length, network.underWay]).toEqual([2, 0]);
     expect(await settled(store.read("a", { consistent: true }, patient()), 3_000)).toMatchObject({ uuid: "u" });
   });

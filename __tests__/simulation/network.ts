@@ -197,22 +197,26 @@ export class Network {
     }
     const stale =
       !(operation.kind === "read" && !operation.consistent) || random() * 100 >= plan.stale ? 0 : random() * 1_000;
-    if (fate.again < plan.duplicates) {
-      this.#arrive(operation, this.#arrivalAfter(thereMs + lateMs), { duplicate: true, answered: false, stale });
-    }
     const at = this.#arrivalAfter(thereMs);
+    // The copy comes after what it is a copy of: one that overtook it would be the original.
+    const repeat = (): void => {
+      if (fate.again >= plan.duplicates) return;
+      this.#arrive(operation, this.#arrivalAfter(lateMs), { duplicate: true, answered: false, stale });
+    };
     const isLost = fate.reply < plan.replyLoss;
     if (outage?.how === "error" || fate.throttled < plan.throttling) {
       this.#events.count(outage === undefined ? "requests throttled" : "requests failed by an outage");
       this.#scheduler.at(at, () => {
         const error = new LockStoreError("throttled", { transient: true });
         back(backMs, { error, again: false }, this.#date());
+        repeat();
       });
       return;
     }
     this.#arrive(operation, at, { duplicate: false, answered: !isLost, stale }, (outcome) => {
       if (isLost) vanish(backMs);
       else back(backMs, { outcome }, this.#date());
+      repeat();
     });
     if (isLost) this.#events.count("replies lost");
   }
