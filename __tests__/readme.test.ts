@@ -26,8 +26,9 @@ const RUNNING = EXAMPLES.filter(({ runs }) => runs);
 
 /** What the examples leave to the reader. The whole program, which is the first, gets none of it. */
 const PRELUDE = `
-import type { Mutex } from "dynamutex";
+import type { LockTable, Mutex } from "dynamutex";
 declare global {
+  const locks: LockTable;
   const mutex: Mutex;
   const customer: string;
   const customers: readonly string[];

@@ -146,6 +146,27 @@ describe("a job that runs once for each tick", () => {
     await expect(lock.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
   });
 
+  test("a fenced mutex has a token and a tick", async () => {
+    const { time } = twoHosts();
+    const fenced = scene.host({ clock: time.clock() }).mutex(scene.name, { fencing: true });
+    const tokens: bigint[] = [];
+    for (const once of [7, 8, 8]) {
+      await fenced.tryRun(({ fencingToken, tick }) => tokens.push(fencingToken) && expect(tick).toBe(once), { once });
+    }
+    expect(tokens).toHaveLength(2);
+    expect(tokens[1]).toBe((tokens[0] ?? 0n) + 1n);
+    expect(await scene.row()).toMatchObject({ tick: 8, expires: 0, fence: Number(tokens[1]) });
+    expect(await scene.row()).not.toHaveProperty("purge");
+  });
+
+  test("a fair mutex runs a tick once as well, and leaves it to those who are ahead in its queue", async () => {
+    const { time } = twoHosts();
+    const fair = scene.host({ clock: time.clock() }).mutex(scene.name, { fair: true });
+    expect(await fair.tryRun(job, { once: 7 })).toEqual(RAN);
+    expect(await fair.tryRun(job, { once: 7 })).toMatchObject({ ran: false, because: "done" });
+    expect(await fair.tryRun(job, { once: 8 })).toEqual(RAN);
+  });
+
   test("both at once: held for a while, and done for the tick", async () => {
     const { time, mutex, other } = twoHosts();
     expect(await mutex.tryRun(job, { once: 7, holdAtLeastMs: 5_000 })).toEqual(RAN);
