@@ -1,7 +1,10 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type DynamoDbLocal, startDynamoDbLocal } from "../../examples/support/dynamodb-local.js";
+
+/** A start in half the processor time, which counts for an engine that is started again and again. */
+const JAVA_OPTIONS = ["-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"];
 
 /** DynamoDB Local on a file of its own, at an address that stays when it is killed and started again. */
 export class Engine implements AsyncDisposable {
@@ -22,7 +25,7 @@ export class Engine implements AsyncDisposable {
   async killAndRestart(): Promise<void> {
     const { port } = this.#running;
     await this.#running.stop();
-    this.#running = await startDynamoDbLocal({ port, dbPath: this.#folder });
+    this.#running = await launch(this.#folder, port);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -33,5 +36,10 @@ export class Engine implements AsyncDisposable {
 
 export async function startEngine(): Promise<Engine> {
   const folder = await mkdtemp(join(tmpdir(), "dynamutex-chaos-"));
-  return new Engine(folder, await startDynamoDbLocal({ dbPath: folder }));
+  await writeFile(join(folder, "java-options"), JAVA_OPTIONS.join("\n"));
+  return new Engine(folder, await launch(folder));
+}
+
+async function launch(folder: string, port = 0): Promise<DynamoDbLocal> {
+  return await startDynamoDbLocal({ port, dbPath: folder, javaOption: `@${join(folder, "java-options")}` });
 }

@@ -21,6 +21,8 @@ export interface DynamoDbLocalOptions {
   readonly port?: number;
   /** An existing folder for a database that survives the process. Default: in memory. */
   readonly dbPath?: string;
+  /** The one argument that is passed to Java, `@` and a file's name for several. Default: `-Xmx512m`. */
+  readonly javaOption?: string;
 }
 
 export interface DynamoDbLocal extends AsyncDisposable {
@@ -62,7 +64,7 @@ export async function startDynamoDbLocal(options: DynamoDbLocalOptions = {}): Pr
   dynamoDbLocalPackage.configureInstaller({ installPath: jarFolder() });
   for (let attempt = 1; ; attempt++) {
     const port = await freePort(options.port ?? 0);
-    const started = await launch(port, options.dbPath);
+    const started = await launch(port, options);
     if (started !== undefined) return started;
     // Somebody else may have taken the port between our look at it and the engine's start.
     if (attempt === ATTEMPTS) throw new Error(`DynamoDB Local ended ${ATTEMPTS} times while it was starting`);
@@ -70,12 +72,13 @@ export async function startDynamoDbLocal(options: DynamoDbLocalOptions = {}): Pr
 }
 
 /** The engine, or undefined if its process ended before it could answer. */
-async function launch(port: number, dbPath: string | undefined): Promise<DynamoDbLocal | undefined> {
+async function launch(port: number, options: DynamoDbLocalOptions): Promise<DynamoDbLocal | undefined> {
+  const { dbPath = null, javaOption = "-Xmx512m" } = options;
   // The engine repeats this made-up origin in its replies: so we know that it is ours that answers on the port.
   const origin = `http://${crypto.randomUUID()}.invalid`;
   const args = ["-sharedDb", "-disableTelemetry", "-cors", origin];
   type Args = Parameters<typeof dynamoDbLocalPackage.launch>[2]; // its list of arguments is not complete
-  const child = await dynamoDbLocalPackage.launch(port, dbPath ?? null, args as Args, false, true, "-Xmx512m");
+  const child = await dynamoDbLocalPackage.launch(port, dbPath, args as Args, false, true, javaOption);
   const exited = once(child, "exit");
   const release = endWithThisProcess(child);
   const running = (): boolean => child.exitCode === null && child.signalCode === null;
