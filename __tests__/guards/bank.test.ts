@@ -8,9 +8,9 @@ import { ACCOUNTS, OPENING, openAccounts, totalOf } from "./accounts.js";
 import type { TellerConfig, TellerMessage } from "./hosts/teller.js";
 
 const client = testClient();
-const TTL_MS = 1_500;
+const TTL_MS = 2_000;
 /** A machine with far more work than processors takes several times as long as an idle one. */
-const TIMEOUT_MS = 180_000;
+const TIMEOUT_MS = 240_000;
 const [A, B, C, D] = ACCOUNTS;
 const TOTAL = ACCOUNTS.length * OPENING;
 
@@ -45,7 +45,7 @@ async function transfers({
       config,
     });
   };
-  await using frozen = start(A, B, 4);
+  await using frozen = start(A, B, 2);
   await using one = start(A, C);
   await using two = start(B, D);
   await using three = start(A, D);
@@ -78,10 +78,10 @@ async function transfers({
 test(
   "200 guarded transfers by 4 processes keep the total, and the late writes of the one that is frozen are refused",
   async () => {
-    const { transfers: count, refusedBy, total } = await transfers({ writes: "guarded", freezes: 3, atLeast: 200 });
+    const { transfers: count, refusedBy, total } = await transfers({ writes: "guarded", freezes: 2, atLeast: 200 });
     expect(count).toBeGreaterThanOrEqual(200);
     // By the lock itself, which looks before it sends, and by the table, where the guard was made before.
-    expect(refusedBy).toEqual(["the lock", "the table", "the lock"]);
+    expect(refusedBy).toEqual(["the lock", "the table"]);
     expect(total).toBe(TOTAL);
   },
   TIMEOUT_MS,
