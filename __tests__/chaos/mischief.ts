@@ -24,10 +24,7 @@ interface Scene {
   readonly seed: number;
 }
 
-/** How many sections have to end between two of a kind, so that a slow machine gets anything done at all. */
-const SECTIONS_BETWEEN = 2;
-
-/** But not longer than this, because an outage that ends no section may last. */
+/** How long is waited, between two of a kind, for a section to end, so that a slow machine gets anything done at all. */
 const LONGEST_GRACE_MS = 8_000;
 
 /**
@@ -42,14 +39,14 @@ export async function makeMischief(scene: Scene, counts: MischiefCounts, enough:
       const before = sectionsEnded(slots);
       await act(random);
       const graceEnds = performance.now() + LONGEST_GRACE_MS;
-      while (sectionsEnded(slots) < before + SECTIONS_BETWEEN && performance.now() < graceEnds) {
+      while (sectionsEnded(slots) === before && performance.now() < graceEnds) {
         if (!(await pause(100, enough))) return;
       }
     }
   };
   const aim = (random: Random): Slot => {
     const inSection = slots.filter((slot) => slot.inSection);
-    const targets = inSection.length > 0 && random() < 0.8 ? inSection : slots;
+    const targets = inSection.length > 0 && random() < 0.9 ? inSection : slots;
     return targets[Math.floor(targets.length * random())] as Slot;
   };
   await Promise.all([
@@ -60,7 +57,7 @@ export async function makeMischief(scene: Scene, counts: MischiefCounts, enough:
       await pause(1_000 * random(), enough);
       slot.start();
     }),
-    every("suspend", [500, 1_500], async (random) => {
+    every("suspend", [300, 1_200], async (random) => {
       const { host } = aim(random);
       await host.suspend();
       counts.hostSuspended += 1;
