@@ -1,11 +1,14 @@
 import type { Target } from "./grant.js";
 import type { Host } from "./host.js";
-import { bounded } from "./retry.js";
+import { persist } from "./retry.js";
 import { attemptMs } from "./stamp.js";
 import type { Waiter } from "./ticket-store.js";
 
 /** How many rows are removed at once: a queue with thousands of dead waiters must not take the table's throughput. */
 const AT_ONCE = 16;
+
+/** How long one removal is tried. */
+const GIVE_UP_MS = 10_000;
 
 /**
  * Removes the rows of waiters who are gone, in the background: nobody's turn depends on it. What fails is left to the
@@ -38,13 +41,22 @@ export class Sweeper {
 
   async #run(): Promise<void> {
     this.#running += 1;
-    for (let waiter = this.#dead.shift(); waiter !== undefined; waiter = this.#dead.shift()) {
-      const { name, ticket, uuid, expires } = waiter;
-      const ms = attemptMs(this.#target.settings.ttlMs);
-      await bounded(this.#host.clock, ms, (signal) =>
-        this.#host.tickets.sweep({ name, ticket, uuid, expires }, signal),
-      ).catch(() => this.#known.delete(`${uuid} ${expires}`));
-    }
+    for (let waiter = this.#next(); waiter !== undefined; waiter = this.#next()) await this.#remove(waiter);
     this.#running -= 1;
+  }
+
+  /** A closing table has no time for thousands of them. */
+  #next(): Waiter | undefined {
+    return this.#host.closing.aborted ? undefined : this.#dead.shift();
+  }
+
+  async #remove({ name, ticket, uuid, expires }: Waiter): Promise<void> {
+    const { clock, random, closing, tickets } = this.#host;
+    const giveUpAt = clock.atMost() + GIVE_UP_MS;
+    const ms = attemptMs(this.#target.settings.ttlMs);
+    const persistence = { until: () => giveUpAt, attemptMs: ms, enough: closing, random };
+    await persist(clock, persistence, (signal) => tickets.sweep({ name, ticket, uuid, expires }, signal)).catch(() =>
+      this.#known.delete(`${uuid} ${expires}`),
+    );
   }
 }

@@ -542,7 +542,7 @@ describe("dead waiters", () => {
     for (const ticket of [1, 2, 3]) await rows.plant(ticket, { expires: over });
     const locks = hostOf("a");
     await (await locks.mutex(scene.name, { fair: true }).tryLock())?.unlock();
-    await locks.close();
+    await scene.proxy.until((requests) => requests.filter((it) => isRemoval(it) && it.status === 200).length === 3);
     expect(await rows.sorts()).toEqual([]);
     expect(scene.proxy.count(isTake)).toBe(1);
   });
