@@ -1,5 +1,5 @@
 import { z } from "zod/v3";
-import { check, duration, lockData, signal } from "./options.js";
+import { check, parts } from "./options.js";
 
 /** What `forceUnlock()` may add. */
 export interface ForceUnlockOptions {
@@ -28,6 +28,8 @@ export interface CheckOptions {
   readonly timeoutMs?: number | undefined;
 }
 
+const signal = parts.signal as z.ZodOptional<z.ZodType<object>>;
+const timeout = parts.duration(1) as z.ZodNumber;
 const flag = z.boolean({ invalid_type_error: "must be true or false" }).optional();
 const A_UUID = "must be the uuid of the acquisition to end, as inspect() shows it";
 const uuidSchema = z.string({ required_error: A_UUID, invalid_type_error: A_UUID }).min(1, A_UUID);
@@ -35,7 +37,7 @@ const forceUnlockSchema = z.object({ now: flag }).strict();
 const listSchema = z
   .object({ prefix: z.string({ invalid_type_error: "must be a string" }).optional(), kept: flag, signal })
   .strict();
-const checkSchema = z.object({ signal, timeoutMs: duration(1).optional() }).strict();
+const checkSchema = z.object({ signal, timeoutMs: timeout.optional() }).strict();
 
 /** @throws {@link LockConfigError} */
 export function forceUnlockOptions(uuid: string, options: ForceUnlockOptions): { readonly now: boolean } {
@@ -58,5 +60,5 @@ export function checkOptions(options: CheckOptions): CheckOptions {
 
 /** What there is no data without. @throws {@link LockConfigError} */
 export function checkData(data: unknown): void {
-  check(lockData, data, "data");
+  check(parts.lockData, data, "data");
 }

@@ -184,7 +184,7 @@ const MAX_NAME_BYTES = 2_048;
 /** What a call without options has: nothing in it to check. */
 export const NONE: Readonly<Record<string, never>> = Object.freeze({});
 
-export const duration = (least: number): z.ZodNumber =>
+const duration = (least: number): z.ZodNumber =>
   z
     .number({ invalid_type_error: "must be a number of milliseconds" })
     .int("must be a whole number of milliseconds")
@@ -266,14 +266,21 @@ const tableSchema = z
   })
   .strict();
 
-export const signal: z.ZodOptional<z.ZodType<object>> = anObject("an AbortSignal", [
+const signal: z.ZodOptional<z.ZodType<object>> = anObject("an AbortSignal", [
   "addEventListener",
   "throwIfAborted",
 ]).optional();
-export const lockData: z.ZodType<LockData> = z.custom<LockData>(
+const lockData: z.ZodType<LockData> = z.custom<LockData>(
   (value) => typeof value === "object" && value !== null && !Array.isArray(value),
   "must be an object whose properties DynamoDB can store",
 );
+
+/** What other checks of options are made of, less the types: zod does not show in what this package declares. */
+export const parts: {
+  readonly duration: (least: number) => object;
+  readonly signal: object;
+  readonly lockData: object;
+} = { duration, signal, lockData };
 const data = lockData.optional();
 const holdAtLeastMs = duration(0).optional();
 const once = z
@@ -446,9 +453,9 @@ function checkLease({ ttlMs, safetyMarginMs, renewEveryMs }: MutexSettings): voi
 }
 
 /** @throws {@link LockConfigError} naming what does not fit the schema, `what` if that is the value itself. */
-export function check(schema: z.ZodTypeAny, value: unknown, what: string): void {
+export function check(schema: object, value: unknown, what: string): void {
   if (value === NONE) return;
-  const result = schema.safeParse(value);
+  const result = (schema as z.ZodTypeAny).safeParse(value);
   if (result.success) return;
   const issue = result.error.issues[0];
   if (issue === undefined) return;
