@@ -9,10 +9,11 @@ export interface TellerConfig {
   readonly tableName: string;
   readonly mutex: MutexOptions;
   readonly writes: "guarded" | "plain";
-  /** Two accounts, and how many transfers come before one in the middle of which it waits to be frozen. */
   readonly from: string;
   readonly to: string;
-  readonly freezeAfter?: number;
+  /** How often it waits to be frozen in the middle of a transfer, and how many transfers come before each of them. */
+  readonly freezes: number;
+  readonly freezeAfter: number;
   /** A gap in time that means that it has been frozen. */
   readonly gapMs: number;
 }
@@ -25,7 +26,7 @@ export interface TellerMessage {
   readonly [other: string]: unknown;
 }
 
-const { tableName, mutex, writes, from, to, freezeAfter, gapMs } = hostConfig<TellerConfig>();
+const { tableName, mutex, writes, from, to, freezes, freezeAfter, gapMs } = hostConfig<TellerConfig>();
 const tell = (message: TellerMessage): void => report(message);
 const client = new DynamoDBClient(testClientConfig());
 const locks = new LockTable({ tableName, client, ...mutex });
@@ -62,8 +63,7 @@ async function lateTransfer(turn: number): Promise<void> {
   const running = bank.run(async (lock) => {
     const items = await compute();
     const write = await lateWrite(lock, items, turn);
-    tell({ kind: "middle" });
-    await untilFrozen();
+    await untilFrozen(() => tell({ kind: "middle" }));
     const refusedBy = await write().then(
       () => "nobody" as const,
       (error) => (findLockLost(error) === undefined ? "the table" : "the lock"),
@@ -81,14 +81,20 @@ async function lateWrite(lock: Lock, items: TransactWriteItem[], turn: number): 
   return () => send([...items, guard]);
 }
 
-async function untilFrozen(): Promise<void> {
-  for (let last = performance.now(); ; last = performance.now()) {
+/** The stopwatch starts before anybody knows, and never stops: no freeze can come between two looks at it. */
+async function untilFrozen(tellThem: () => void): Promise<void> {
+  let last = performance.now();
+  tellThem();
+  for (;;) {
     await sleep(5);
-    if (performance.now() - last > gapMs) return;
+    const now = performance.now();
+    if (now - last > gapMs) return;
+    last = now;
   }
 }
 
-for (let turn = 0; ; turn += 1) {
-  for (let count = 0; freezeAfter === undefined || count < freezeAfter; count += 1) await transfer();
+for (let turn = 0; turn < freezes; turn += 1) {
+  for (let count = 0; count < freezeAfter; count += 1) await transfer();
   await lateTransfer(turn);
 }
+for (;;) await transfer();
