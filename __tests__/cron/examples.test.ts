@@ -19,4 +19,5 @@ test.each(["cron-croner", "cron-node-cron"])(
     expect(outcome.stdout).toMatch(/^[abc] is killed$/m);
     expect(outcome.stdout).toMatch(/left it to [abc]: (done|held)/);
   },
+  120_000,
 );

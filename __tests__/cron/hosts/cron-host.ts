@@ -30,13 +30,15 @@ export interface CronMessage {
   readonly tick?: number | undefined;
   readonly because?: "ran" | "threw" | "held" | "done" | "failed";
   readonly remembered?: number | undefined;
+  /** How wide the bounds of the host's clock are; undefined while it knows nothing. */
+  readonly doubtMs?: number | undefined;
   readonly [other: string]: unknown;
 }
 
 const config = hostConfig<CronHostConfig>();
 const { speed, aheadMs, asks } = config;
 const tell = (kind: CronMessage["kind"], ask: number, more: Partial<CronMessage> = {}): void =>
-  report({ kind, ask, at: now(), ...more } satisfies CronMessage);
+  report({ kind, ask, at: now(), doubtMs: doubt(), ...more } satisfies CronMessage);
 
 const startedAt = Date.now();
 const clock = tableClockOn({
@@ -47,6 +49,11 @@ const clock = tableClockOn({
   sleep: (ms, signal) => timers.sleep(ms / speed, signal),
   alarm: (ms, ring) => timers.alarm(ms / speed, ring),
 });
+
+function doubt(): number | undefined {
+  const bounds = clock.wall();
+  return bounds && bounds.latest - bounds.earliest;
+}
 
 const locks = new LockTable({ tableName: config.tableName, ttlMs: config.ttlMs, clock });
 const mutex = locks.mutex("job");
