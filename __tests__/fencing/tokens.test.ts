@@ -338,6 +338,24 @@ describe("sections of one process", () => {
     },
   );
 
+  test("a lease that ends on its way from one section to the next is nobody's loss", async () => {
+    const time = new ManualTime();
+    const losses = hear("dynamutex:lost");
+    const mutex = scene.host({ clock: time.clock() }).mutex(scene.name, { ...FENCED, ttlMs: TTL_MS, autoRenew: false });
+    const first = await mutex.lock();
+    const second = mutex.lock();
+    await time.advance(TTL_MS * 0.9 - 1_000);
+    const hung = scene.proxy.on(isReissue, hang(), { times: 20 });
+    const unlocking = first.unlock();
+    await eventually(() => hung.used === 1);
+    await time.advance(1_000);
+    await afterSleeps(time, unlocking);
+    const next = await afterSleeps(time, second);
+    expect(next.fencingToken).toBe(first.fencingToken + 1n);
+    expect([losses, first.signal.aborted]).toEqual([[], false]);
+    await next.unlock();
+  });
+
   test("a lock that was stolen shows when it is passed on: the section hears of it, and the next one waits", async () => {
     const time = new ManualTime();
     const { first, second } = await twoSections(time);
