@@ -244,18 +244,28 @@ export function newClaim(
   const { ttlMs, fencing } = target.settings;
   const bounds = clock.wall();
   const fenceSeed = fencing && bounds !== undefined ? Math.ceil(bounds.latest) : undefined;
-  const stamp = stampNow(clock, ttlMs);
   const acquired = Math.round(bounds === undefined ? clock.guess() : (bounds.earliest + bounds.latest) / 2);
   const uuid = host.uuid();
+  const { expires, guessed } = stampNow(clock, ttlMs);
+  const sentAt = clock.atMost();
+  const fence = undefined;
+  const grant: Grant = {
+    kind: "granted",
+    uuid,
+    expires,
+    guessed,
+    acquired,
+    sentAt,
+    kept,
+    ticked,
+    tick,
+    unchanged,
+    fence,
+    data,
+  };
   return {
-    grant: {
-      ...{ kind: "granted", uuid, ...stamp, acquired, sentAt: clock.atMost() },
-      ...{ kept, ticked, tick, unchanged, fence: undefined, data },
-    },
-    claim: {
-      ...{ name: target.name, uuid, expires: stamp.expires, ttlMs, owner: host.owner, acquired },
-      ...{ data, tick, fenceSeed },
-    },
+    grant,
+    claim: { name: target.name, uuid, expires, ttlMs, owner: host.owner, acquired, data, tick, fenceSeed },
   };
 }
 

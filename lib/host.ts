@@ -87,11 +87,8 @@ export class Host {
 
   /** Work that nobody awaits but `close()`. It must handle its own errors. */
   detach(work: Promise<unknown>): void {
-    const tracked = work
-      .catch(() => undefined)
-      .finally(() => {
-        this.#background.delete(tracked);
-      });
+    const done = (): void => void this.#background.delete(tracked);
+    const tracked: Promise<void> = work.then(done, done);
     this.#background.add(tracked);
   }
 

@@ -33,6 +33,8 @@ const MANY = 16;
  */
 export class Lease {
   readonly acquired: number;
+  /** When this process took it, on `atLeast`. */
+  readonly takenAt: number;
   /** The tick that it was taken for. */
   readonly tick: number | undefined;
   readonly settings: MutexSettings;
@@ -61,6 +63,7 @@ export class Lease {
 
   constructor(host: Host, target: Target, grant: Grant) {
     this.acquired = grant.acquired;
+    this.takenAt = host.clock.atLeast();
     this.#data = grant.data;
     this.#mayHaveData = grant.data !== undefined;
     this.tick = grant.tick;

@@ -22,6 +22,7 @@ import {
   createOptions,
   type LockTableOptions,
   type MutexOptions,
+  type MutexSettings,
   mutexSettings,
   type TableLayout,
   tableLayout,
@@ -47,6 +48,8 @@ export class LockTable implements AsyncDisposable {
   readonly #sections: Sections;
   readonly #layout: TableLayout;
   readonly #defaults: MutexOptions;
+  /** Those of a mutex without options of its own. */
+  readonly #settings: MutexSettings;
   #closed: Promise<void> | undefined;
 
   /**
@@ -57,7 +60,8 @@ export class LockTable implements AsyncDisposable {
     const { tableName, client, keys: _keys, keyPrefix: _prefix, owner, clock, ...defaults } = tableOptions(options);
     this.tableName = tableName;
     this.#layout = tableLayout(options);
-    checkFits(mutexSettings(defaults), this.#layout);
+    this.#settings = mutexSettings(defaults);
+    checkFits(this.#settings, this.#layout);
     this.#defaults = defaults;
     this.#client = client ?? defaultClient();
     this.#clock = clock ?? tableClock();
@@ -82,8 +86,9 @@ export class LockTable implements AsyncDisposable {
    */
   mutex(name: string, options: MutexOptions & { readonly fencing: true }): Mutex<FencedLock>;
   mutex(name: string, options?: MutexOptions): Mutex;
-  mutex(name: string, options: MutexOptions = {}): Mutex {
+  mutex(name: string, options?: MutexOptions): Mutex {
     checkName(name, this.#layout.keyPrefix);
+    if (options === undefined) return new Mutex(this.#sections, name, this.#settings);
     const settings = mutexSettings(options, this.#defaults);
     checkFits(settings, this.#layout);
     return new Mutex(this.#sections, name, settings);

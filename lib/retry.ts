@@ -26,9 +26,9 @@ export interface Persistence {
  * A request with a bound on its time that does not depend on the store's keeping it: a client that ignores the signal
  * is left behind, its outcome unknown.
  */
-export async function bounded<T>(clock: Clock, ms: number, request: Request<T>): Promise<T> {
+export function bounded<T>(clock: Clock, ms: number, request: Request<T>): Promise<T> {
   const controller = new AbortController();
-  return await new Promise<T>((resolve, reject) => {
+  return new Promise<T>((resolve, reject) => {
     const cancel = clock.alarm(ms, () => {
       const late = new LockStoreError(`No answer from the table within ${Math.round(ms)} ms`, {
         transient: true,
@@ -37,7 +37,16 @@ export async function bounded<T>(clock: Clock, ms: number, request: Request<T>):
       controller.abort(late);
       reject(late);
     });
-    request(controller.signal).then(resolve, reject).finally(cancel);
+    request(controller.signal).then(
+      (result) => {
+        cancel();
+        resolve(result);
+      },
+      (error) => {
+        cancel();
+        reject(error);
+      },
+    );
   });
 }
 

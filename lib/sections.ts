@@ -41,7 +41,7 @@ const STAND_BACK_POLLS = 2;
 export class Sections {
   readonly host: Host;
   readonly #queues = new Map<string, LocalQueue<Lease>>();
-  /** When a lease was taken or last looked at for a mark, on `atLeast`. */
+  /** When a lease that is passed on was last looked at for a mark, on `atLeast`. */
   readonly #lookedAt = new WeakMap<Lease, number>();
 
   readonly #turns: Turns;
@@ -115,7 +115,6 @@ export class Sections {
     if ((await lease.secure()) && !wait.isOver) {
       const queue = this.#queue(target.name);
       queue.settle(wait, lease);
-      this.#lookedAt.set(lease, this.host.clock.atLeast());
       // A section that runs on a lost lease is in nobody's way but its own.
       lease.keep(() => this.#leave(lease));
       lease.holdAtLeast(holdAtLeastMs);
@@ -156,7 +155,7 @@ export class Sections {
   async #isWantedElsewhere(lease: Lease): Promise<boolean> {
     const { clock, store } = this.host;
     const now = clock.atLeast();
-    if (now - (this.#lookedAt.get(lease) ?? now) < lease.settings.handOverMs) return false;
+    if (now - (this.#lookedAt.get(lease) ?? lease.takenAt) < lease.settings.handOverMs) return false;
     this.#lookedAt.set(lease, now);
     try {
       const row = await bounded(clock, attemptMs(lease.settings.ttlMs), (signal) =>

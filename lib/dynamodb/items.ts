@@ -37,23 +37,23 @@ const rowSchema = z.object({
 
 /** The key of a lock's row. */
 export function keyOf(layout: TableLayout, name: string): Item {
-  const partition = { [layout.partition]: { S: layout.keyPrefix + name } };
-  return layout.sort === undefined ? partition : { ...partition, [layout.sort]: { S: LOCK_SORT } };
+  const key: Item = { [layout.partition]: { S: layout.keyPrefix + name } };
+  if (layout.sort !== undefined) key[layout.sort] = { S: LOCK_SORT };
+  return key;
 }
 
 /** The whole item that a claim puts. */
 export function itemOf(layout: TableLayout, claim: Claim): Item {
-  return {
-    ...keyOf(layout, claim.name),
-    format: number(FORMAT),
-    uuid: { S: claim.uuid },
-    expires: number(claim.expires),
-    ttlMs: number(claim.ttlMs),
-    owner: { S: claim.owner },
-    acquired: number(claim.acquired),
-    [layout.ttl]: number(purgeAt(claim.expires)),
-    ...(claim.data === undefined ? {} : { data: marshalledData(claim.data) }),
-  };
+  const item = keyOf(layout, claim.name);
+  item.format = number(FORMAT);
+  item.uuid = { S: claim.uuid };
+  item.expires = number(claim.expires);
+  item.ttlMs = number(claim.ttlMs);
+  item.owner = { S: claim.owner };
+  item.acquired = number(claim.acquired);
+  item[layout.ttl] = number(purgeAt(claim.expires));
+  if (claim.data !== undefined) item.data = marshalledData(claim.data);
+  return item;
 }
 
 /** The row that an item shows. @throws {@link LockStoreError} if this library did not write the item. */
