@@ -1,4 +1,5 @@
 import type { Workload } from "../results.js";
+import { features } from "./features.js";
 import { fourProcesses } from "./four-processes.js";
 import { held } from "./held.js";
 import { importing } from "./importing.js";
@@ -19,6 +20,7 @@ export const WORKLOADS: readonly Workload[] = [
   kept,
   takeover,
   importing,
+  features,
   waiters,
   held,
   polling,

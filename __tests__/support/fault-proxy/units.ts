@@ -31,7 +31,8 @@ export function addUnits(one: Units, other: Units): Units {
 }
 
 export function unitsOf(operation: string, body: WireRequest, reply: Reply): Units {
-  if (reply.status !== 200) return refusalUnits(body, reply);
+  if (reply.status !== 200) return refusalUnits(operation, body, reply);
+  if (body.TransactItems !== undefined) return transactionUnits(operation, body);
   const capacity = reply.body.ConsumedCapacity;
   if (capacity === undefined) return NONE;
   const tables: readonly WireCapacity[] = Array.isArray(capacity) ? capacity : [capacity as WireCapacity];
@@ -47,12 +48,17 @@ function tableUnits(read: boolean, capacity: WireCapacity): Units {
   return read ? { read: CapacityUnits, write: 0 } : { read: 0, write: CapacityUnits };
 }
 
+/** DynamoDB Local reports those of one item, however many there are. These are for items of up to 1 kB. */
+function transactionUnits(operation: string, { TransactItems = [] }: WireRequest): Units {
+  const units = 2 * TransactItems.length;
+  return operation === "TransactGetItems" ? { read: units, write: 0 } : { read: 0, write: units };
+}
+
 /** DynamoDB bills a refused condition like the write itself but, unlike a success, does not say so. */
-function refusalUnits(body: WireRequest, reply: Reply): Units {
+function refusalUnits(operation: string, body: WireRequest, reply: Reply): Units {
   const type = reply.body.__type ?? "";
   if (type.endsWith("#ConditionalCheckFailedException")) return { read: 0, write: 1 };
-  if (!type.endsWith("#TransactionCanceledException")) return NONE;
-  return { read: 0, write: 2 * (body.TransactItems?.length ?? 0) };
+  return type.endsWith("#TransactionCanceledException") ? transactionUnits(operation, body) : NONE;
 }
 
 function isRead(operation: string, body: WireRequest): boolean {
