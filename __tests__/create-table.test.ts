@@ -12,7 +12,7 @@ import { afterEach, describe, expect, test } from "@jest/globals";
 import { type Clock, systemClock } from "../lib/clock.js";
 import { createTable } from "../lib/dynamodb/create-table.js";
 import { LockStoreError } from "../lib/errors.js";
-import { type CreateOptions, type KeyOptions, type TableLayout, tableLayout } from "../lib/options.js";
+import { type CreateOptions, type KeyOptions, type TableLayout, tableLayout } from "../lib/table-options.js";
 import { testClient } from "./support/table.js";
 
 const client = testClient();

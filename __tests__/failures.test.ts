@@ -9,7 +9,7 @@ import { systemClock } from "../lib/clock.js";
 import { defaultClient } from "../lib/dynamodb/client.js";
 import { DynamoDbStore } from "../lib/dynamodb/dynamodb-store.js";
 import { LockStoreError } from "../lib/errors.js";
-import { type LockTableOptions, tableLayout } from "../lib/options.js";
+import { type LockTableOptions, tableLayout } from "../lib/table-options.js";
 import { claimWith } from "./support/store-cases.js";
 import { createTestTable, testClient } from "./support/table.js";
 

@@ -365,6 +365,17 @@ describe("what the holder is told", () => {
     await expect(lock.extend()).rejects.toBe(reason);
   });
 
+  test.each([["5"], [Number.NaN], [-1], [null]])(
+    "assertHeld(%j) is refused, and the lock is held",
+    async (minRemainingMs) => {
+      const { lock } = await hold(new ManualTime());
+      const refused = { code: "LOCK_CONFIG", option: "minRemainingMs", value: minRemainingMs };
+      expect(() => lock.assertHeld(minRemainingMs as number)).toThrow(expect.objectContaining(refused));
+      expect(lock.held).toBe(true);
+      await lock.unlock();
+    },
+  );
+
   test("assertHeld asks for as much time as the caller needs", async () => {
     const time = new ManualTime();
     const { lock } = await hold(time);

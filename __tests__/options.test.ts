@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { LockConfigError, LockTable, type LockTableOptions, type MutexOptions, systemClock } from "../lib/index.js";
-import { mutexSettings } from "../lib/options.js";
+import { mutexSettings } from "../lib/mutex-options.js";
 import { useScene } from "./support/scene.js";
 
 const scene = useScene();

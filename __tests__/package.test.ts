@@ -86,13 +86,20 @@ describe("the packed tarball", () => {
     expect(top.sort()).toEqual(["CHANGELOG.md", "LICENSE", "README.md", "dist", "lib", "package.json"]);
   });
 
-  it("does not show zod in its types", async () => {
-    const dist = join(installed, "dist");
+  it("does not show zod in the types that its users see", async () => {
+    const seen = new Set<string>();
     const showing: string[] = [];
-    for (const file of await readdir(dist, { recursive: true })) {
-      if (file.endsWith(".d.ts") && /["']zod/.test(await readFile(join(dist, file), "utf8"))) showing.push(file);
-    }
+    const visit = async (file: string): Promise<void> => {
+      if (seen.has(file)) return;
+      seen.add(file);
+      const declarations = await readFile(file, "utf8");
+      if (/["']zod/.test(declarations)) showing.push(file);
+      const imported = declarations.matchAll(/["'](\.\.?\/[^"']+)\.js["']/g);
+      for (const [, path = ""] of imported) await visit(join(dirname(file), `${path}.d.ts`));
+    };
+    await visit(join(installed, "dist", "index.d.ts"));
     expect(showing).toEqual([]);
+    expect(seen).toContain(join(installed, "dist", "lock-table.d.ts"));
   });
 
   describe.each([

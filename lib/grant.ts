@@ -1,5 +1,5 @@
 import type { LockData } from "./lock-info.js";
-import type { MutexSettings } from "./options.js";
+import type { MutexSettings } from "./mutex-options.js";
 import type { Sighting } from "./store.js";
 
 /** Which lock, and how. */

@@ -6,7 +6,7 @@ import { Hold } from "./hold.js";
 import type { Host } from "./host.js";
 import type { LockData } from "./lock-info.js";
 import type { LossSignal } from "./loss-signal.js";
-import type { MutexSettings } from "./options.js";
+import type { MutexSettings } from "./mutex-options.js";
 import type { Guard, Row } from "./store.js";
 
 /** What one renewal came to. After `unknown` the old deadline still bounds us. */

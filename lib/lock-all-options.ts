@@ -1,12 +1,7 @@
+import { type LockOptions, lockOptions } from "./call-options.js";
 import { LockConfigError } from "./errors.js";
-import {
-  checkName,
-  type LockOptions,
-  lockOptions,
-  type MutexOptions,
-  type MutexSettings,
-  mutexSettings,
-} from "./options.js";
+import { type MutexOptions, type MutexSettings, mutexSettings } from "./mutex-options.js";
+import { checkName } from "./table-options.js";
 
 /** How `lockAll()` takes its locks, and what it may add. What is left out is as for a mutex of the table. */
 export interface LockAllOptions

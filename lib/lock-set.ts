@@ -1,12 +1,12 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { acquireAll, tryAcquireAll, withdrawAll } from "./acquire-all.js";
+import type { LockOptions } from "./call-options.js";
 import type { LockLostError } from "./errors.js";
 import type { Grant, Target } from "./grant.js";
 import type { Host } from "./host.js";
 import { Lease } from "./lease.js";
 import { HeldLock, type Lock } from "./lock.js";
 import { LossSignal } from "./loss-signal.js";
-import type { LockOptions } from "./options.js";
 import { Wait } from "./wait.js";
 
 /** Several locks that were taken at once. Losing one of them is losing the set. */

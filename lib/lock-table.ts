@@ -14,22 +14,19 @@ import { checkNames, type LockAllOptions, lockAllOptions } from "./lock-all-opti
 import type { LockInfo } from "./lock-info.js";
 import { type LockSet, lockAll } from "./lock-set.js";
 import { Mutex } from "./mutex.js";
+import { type MutexOptions, type MutexSettings, mutexSettings } from "./mutex-options.js";
 import { type CheckOptions, checkOptions, type ListOptions, listOptions } from "./operation-options.js";
+import { Sections } from "./sections.js";
 import {
   type CreateOptions,
   checkFits,
   checkName,
   createOptions,
   type LockTableOptions,
-  type MutexOptions,
-  type MutexSettings,
-  mutexSettings,
   type TableLayout,
   tableLayout,
   tableOptions,
-} from "./options.js";
-
-import { Sections } from "./sections.js";
+} from "./table-options.js";
 import type { TableReport } from "./table-report.js";
 
 /**

@@ -1,6 +1,13 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
-import { LockConfigError, LockError, LockLostError } from "./errors.js";
+import {
+  checkMinRemaining,
+  type GuardOptions,
+  guardOptions,
+  type TransactWriteOptions,
+  transactWriteOptions,
+} from "./call-options.js";
+import { LockError, LockLostError } from "./errors.js";
 import type { DocumentGuard } from "./guard.js";
 import { sendGuarded } from "./guarded-write.js";
 import type { Host } from "./host.js";
@@ -8,7 +15,6 @@ import type { Lease, Renewal } from "./lease.js";
 import { copyOf, type LockData } from "./lock-info.js";
 import { LossSignal } from "./loss-signal.js";
 import { checkData } from "./operation-options.js";
-import { type GuardOptions, guardOptions, type TransactWriteOptions, transactWriteOptions } from "./options.js";
 import type { Guard } from "./store.js";
 
 /** A lock that is held, until it is unlocked or lost. */
@@ -169,9 +175,7 @@ export class HeldLock implements Lock {
   }
 
   assertHeld(minRemainingMs = 0): void {
-    if (!(minRemainingMs >= 0)) {
-      throw new LockConfigError("minRemainingMs", minRemainingMs, "must be a number of milliseconds, 0 or more");
-    }
+    checkMinRemaining(minRemainingMs);
     this.#throwIfNotHeld();
     if (this.remainingMs < minRemainingMs) throw new LockLostError(this.name, this.uuid, "expired");
   }

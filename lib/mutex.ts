@@ -1,4 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
+
+import { type LockOptions, lockOptions, type TryLockOptions, tryLockOptions } from "./call-options.js";
+import { NONE } from "./checking.js";
 import { LockConfigError } from "./errors.js";
 import { forceUnlock } from "./force-unlock.js";
 import type { Once, Target } from "./grant.js";
@@ -6,15 +9,8 @@ import type { Host } from "./host.js";
 import { inspect } from "./inspect.js";
 import type { HeldLock, Lock } from "./lock.js";
 import type { LockData, LockInfo, LockState } from "./lock-info.js";
+import type { MutexSettings } from "./mutex-options.js";
 import { type ForceUnlockOptions, forceUnlockOptions } from "./operation-options.js";
-import {
-  type LockOptions,
-  lockOptions,
-  type MutexSettings,
-  NONE,
-  type TryLockOptions,
-  tryLockOptions,
-} from "./options.js";
 import type { Sections } from "./sections.js";
 import { Wait } from "./wait.js";
 

@@ -1,5 +1,5 @@
 import { z } from "zod/v3";
-import { check, parts } from "./options.js";
+import { check, duration, flag, lockData, signal } from "./checking.js";
 
 /** What `forceUnlock()` may add. */
 export interface ForceUnlockOptions {
@@ -28,16 +28,13 @@ export interface CheckOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-const signal = parts.signal as z.ZodOptional<z.ZodType<object>>;
-const timeout = parts.duration(1) as z.ZodNumber;
-const flag = z.boolean({ invalid_type_error: "must be true or false" }).optional();
 const A_UUID = "must be the uuid of the acquisition to end, as inspect() shows it";
 const uuidSchema = z.string({ required_error: A_UUID, invalid_type_error: A_UUID }).min(1, A_UUID);
 const forceUnlockSchema = z.object({ now: flag }).strict();
 const listSchema = z
   .object({ prefix: z.string({ invalid_type_error: "must be a string" }).optional(), kept: flag, signal })
   .strict();
-const checkSchema = z.object({ signal, timeoutMs: timeout.optional() }).strict();
+const checkSchema = z.object({ signal, timeoutMs: duration(1).optional() }).strict();
 
 /** @throws {@link LockConfigError} */
 export function forceUnlockOptions(uuid: string, options: ForceUnlockOptions): { readonly now: boolean } {
@@ -60,5 +57,5 @@ export function checkOptions(options: CheckOptions): CheckOptions {
 
 /** What there is no data without. @throws {@link LockConfigError} */
 export function checkData(data: unknown): void {
-  check(parts.lockData, data, "data");
+  check(lockData, data, "data");
 }

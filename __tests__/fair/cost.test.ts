@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import { Host } from "../../lib/host.js";
 import { Mutex } from "../../lib/mutex.js";
-import { mutexSettings } from "../../lib/options.js";
+import { mutexSettings } from "../../lib/mutex-options.js";
 import { Sections } from "../../lib/sections.js";
 import { MemoryStore, MemoryTable } from "../simulation/memory-store.js";
 import { ManualTime } from "../support/manual-time.js";

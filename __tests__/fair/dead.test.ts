@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { Host } from "../../lib/host.js";
 import { Mutex } from "../../lib/mutex.js";
-import { type MutexOptions, mutexSettings } from "../../lib/options.js";
+import { type MutexOptions, mutexSettings } from "../../lib/mutex-options.js";
 import { Sections } from "../../lib/sections.js";
 import { MemoryStore, MemoryTable } from "../simulation/memory-store.js";
 import { watch } from "../support/eventually.js";

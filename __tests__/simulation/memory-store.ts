@@ -4,7 +4,6 @@ import { admitItems, documentGuard, guardItem } from "../../lib/dynamodb/guards.
 import { LockStoreError } from "../../lib/errors.js";
 import type { DocumentGuard } from "../../lib/guard.js";
 import type { LockData } from "../../lib/lock-info.js";
-import { tableLayout } from "../../lib/options.js";
 import { admits } from "../../lib/row.js";
 import type {
   Claim,
@@ -25,6 +24,7 @@ import type {
   TransactOutcome,
   WriteOutcome,
 } from "../../lib/store.js";
+import { tableLayout } from "../../lib/table-options.js";
 import type { TableStore, TicketStore } from "../../lib/ticket-store.js";
 import { MemoryTickets, ticketStoreOver } from "./memory-tickets.js";
 

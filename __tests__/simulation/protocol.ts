@@ -1,9 +1,10 @@
+import type { LockOptions, TryLockOptions } from "../../lib/call-options.js";
 import type { Clock } from "../../lib/clock.js";
 import { Host } from "../../lib/host.js";
 import type { Lock } from "../../lib/lock.js";
 import type { LockInfo } from "../../lib/lock-info.js";
 import { Mutex } from "../../lib/mutex.js";
-import { type LockOptions, type MutexOptions, mutexSettings, type TryLockOptions } from "../../lib/options.js";
+import { type MutexOptions, mutexSettings } from "../../lib/mutex-options.js";
 import { Sections } from "../../lib/sections.js";
 import type { Store } from "../../lib/store.js";
 

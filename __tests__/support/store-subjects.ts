@@ -11,8 +11,8 @@ import { marshall } from "@aws-sdk/util-dynamodb";
 import { systemClock } from "../../lib/clock.js";
 import { createTable } from "../../lib/dynamodb/create-table.js";
 import { DynamoDbStore } from "../../lib/dynamodb/dynamodb-store.js";
-import { type KeyOptions, type TableLayout, tableLayout } from "../../lib/options.js";
 import type { Row } from "../../lib/store.js";
+import { type KeyOptions, type TableLayout, tableLayout } from "../../lib/table-options.js";
 import type { TableStore, Waiter } from "../../lib/ticket-store.js";
 import { MemoryStore, MemoryTable } from "../simulation/memory-store.js";
 

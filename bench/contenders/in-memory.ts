@@ -3,7 +3,7 @@ import { MemoryStore, MemoryTable } from "../../__tests__/simulation/memory-stor
 import { systemClock } from "../../lib/clock.js";
 import { Host } from "../../lib/host.js";
 import { Mutex } from "../../lib/mutex.js";
-import { mutexSettings } from "../../lib/options.js";
+import { mutexSettings } from "../../lib/mutex-options.js";
 import { Sections } from "../../lib/sections.js";
 import type { Store } from "../../lib/store.js";
 import type { Locker, LockerOptions } from "./locker.js";

@@ -2,7 +2,7 @@ import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { Clock } from "../clock.js";
 import { LockStoreError } from "../errors.js";
 import type { CheckOptions } from "../operation-options.js";
-import type { TableLayout } from "../options.js";
+import type { TableLayout } from "../table-options.js";
 import type { TableAction, TableProblem, TableReport } from "../table-report.js";
 import { ControlPlane } from "./control-plane.js";
 import { factsOf, missingProblem, refusedProblem, tableProblems, ttlProblems, unknownProblem } from "./findings.js";

@@ -9,7 +9,7 @@ import {
 } from "@aws-sdk/client-dynamodb";
 import type { Clock } from "../clock.js";
 import { LockStoreError } from "../errors.js";
-import type { CreateOptions, TableLayout } from "../options.js";
+import type { CreateOptions, TableLayout } from "../table-options.js";
 import { ControlPlane, isCausedBy, isInUse } from "./control-plane.js";
 import { keyMismatch } from "./table-shape.js";
 

@@ -14,7 +14,6 @@ import type { Clock } from "../clock.js";
 import { LockStoreError } from "../errors.js";
 import type { DocumentGuard } from "../guard.js";
 import type { LockData } from "../lock-info.js";
-import type { TableLayout } from "../options.js";
 import type {
   Claim,
   Cursor,
@@ -33,6 +32,7 @@ import type {
   TransactOutcome,
   WriteOutcome,
 } from "../store.js";
+import type { TableLayout } from "../table-options.js";
 import type { TableStore } from "../ticket-store.js";
 import { isConflict, isRefusal as isRefusedItem, refusalsOf } from "./cancellations.js";
 import { marshalledData } from "./data.js";

@@ -1,5 +1,5 @@
 import type { TableDescription, TimeToLiveDescription } from "@aws-sdk/client-dynamodb";
-import type { TableLayout } from "../options.js";
+import type { TableLayout } from "../table-options.js";
 import type { TableAction, TableFacts, TableProblem } from "../table-report.js";
 import { keyMismatch } from "./table-shape.js";
 

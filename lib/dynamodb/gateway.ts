@@ -11,7 +11,7 @@ import {
 } from "@aws-sdk/client-dynamodb";
 import type { Clock } from "../clock.js";
 import type { LockStoreError } from "../errors.js";
-import type { TableLayout } from "../options.js";
+import type { TableLayout } from "../table-options.js";
 import { refusalsOf } from "./cancellations.js";
 import { isAboutTheKey, storeFailure } from "./failures.js";
 import { type ItemCommand, type Reply, Sending } from "./sending.js";

@@ -1,9 +1,9 @@
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import { z } from "zod/v3";
 import { LockStoreError } from "../errors.js";
-import type { TableLayout } from "../options.js";
 import { FORMAT, purgeAt } from "../row.js";
 import type { Claim, Row } from "../store.js";
+import type { TableLayout } from "../table-options.js";
 import { marshalledData, unmarshalledData } from "./data.js";
 
 export type Item = Record<string, AttributeValue>;

@@ -11,7 +11,7 @@ import {
   TransactWriteItemsCommand,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
-import type { TableLayout } from "../options.js";
+import type { TableLayout } from "../table-options.js";
 import type { TableAction } from "../table-report.js";
 import { type ControlPlane, isCausedBy } from "./control-plane.js";
 import { keyOf } from "./items.js";

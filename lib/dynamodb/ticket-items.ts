@@ -1,6 +1,6 @@
 import type { LockStoreError } from "../errors.js";
-import type { TableLayout } from "../options.js";
 import { FORMAT, purgeAt } from "../row.js";
+import type { TableLayout } from "../table-options.js";
 import type { Waiter } from "../ticket-store.js";
 import { foreign, type Item, number, rowOf } from "./items.js";
 
