@@ -69,11 +69,14 @@ export class Machine {
   /**
    * Somebody sets the wall clock. Not back where that would hide a suspend from a process that has not looked at its
    * clocks in between: nothing could know of it, and the protocol does not claim to.
+   *
+   * @returns whether it was set.
    */
-  stepWall(byMs: number): void {
-    if (byMs < 0 && (this.#asleep || this.#unread === "suspend")) return;
+  stepWall(byMs: number): boolean {
+    if (byMs < 0 && (this.#asleep || this.#unread === "suspend")) return false;
     if (byMs < 0) this.#unread = "step back";
     this.#steppedMs += byMs;
+    return true;
   }
 
   /** Stands still for a while; with `suspend` the monotonic clock does too, as Linux has it. */

@@ -175,8 +175,7 @@ export class SimulatedHost {
 
   #stepWall(byMs: number): void {
     const ahead = this.#allowed(this.#ahead + byMs);
-    this.#machine.stepWall(ahead - this.#ahead);
-    this.#ahead = ahead;
+    if (this.#machine.stepWall(ahead - this.#ahead)) this.#ahead = ahead;
   }
 
   /** A clock that is trusted is right within the stated skew, drift included. */
