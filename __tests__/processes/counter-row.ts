@@ -11,3 +11,15 @@ export async function readCounter(client: DynamoDBClient, TableName: string): Pr
 export async function writeCounter(client: DynamoDBClient, TableName: string, value: number): Promise<void> {
   await client.send(new PutItemCommand({ TableName, Item: { ...Key, value: { N: String(value) } } }));
 }
+
+/** A section, in milliseconds of one stopwatch for all processes. */
+export interface Visit {
+  readonly entered: number;
+  readonly left?: number | undefined;
+}
+
+/** Sections that began before the one before them had ended. */
+export function overlaps(sections: readonly Visit[]): Visit[] {
+  const inOrder = [...sections].sort((a, b) => a.entered - b.entered);
+  return inOrder.filter((section, index) => section.entered < (inOrder[index - 1]?.left ?? 0));
+}

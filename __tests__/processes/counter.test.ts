@@ -3,7 +3,7 @@ import type { Host } from "../support/host-process.js";
 import { startLockHost } from "../support/lock-host.js";
 import { now } from "../support/monotonic.js";
 import { createTestTable, testClient, testEndpoint } from "../support/table.js";
-import { readCounter } from "./counter-row.js";
+import { overlaps, readCounter } from "./counter-row.js";
 import type { CounterConfig, CounterMessage } from "./hosts/counter.js";
 
 const client = testClient();
@@ -38,9 +38,3 @@ test("4 processes x 50 increments end at 200, one of them killed in the middle o
   // The turn that was cut off was the lock's until the kill: whoever came next read what it had read.
   expect(turns.find(({ read }) => read === half.read)?.entered).toBeGreaterThan(killed);
 }, 180_000);
-
-/** Sections that began before the one before them had ended. */
-function overlaps(sections: readonly CounterMessage[]): unknown[] {
-  const inOrder = [...sections].sort((a, b) => a.entered - b.entered);
-  return inOrder.filter((section, index) => section.entered < (inOrder[index - 1]?.left ?? 0));
-}

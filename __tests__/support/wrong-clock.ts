@@ -1,4 +1,5 @@
-import { type Clock, systemClock } from "../../lib/clock.js";
+import { type Clock, systemClock, timers } from "../../lib/clock.js";
+import { tableClockOn } from "../../lib/dynamodb/table-clock.js";
 
 /** The clock of a host that trusts its own, and is wrong. Its stopwatches are right: only the time of day is off. */
 export function wrongClock(wrongByMs: number): Clock {
@@ -11,4 +12,12 @@ export function wrongClock(wrongByMs: number): Clock {
     },
     guess: () => clock.guess() + wrongByMs,
   };
+}
+
+/** The clock of a host that is as wrong, and asks the table. */
+export function tableClockOnWrongHost(wrongByMs: number): Clock {
+  return tableClockOn({
+    ...timers,
+    time: { monotonic: () => performance.now(), wall: () => Date.now() + wrongByMs },
+  });
 }

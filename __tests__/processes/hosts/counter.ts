@@ -4,12 +4,15 @@ import { LockTable, type MutexOptions } from "../../../lib/index.js";
 import { testClientConfig } from "../../support/endpoint.js";
 import { hostConfig, report } from "../../support/host-process.js";
 import { now } from "../../support/monotonic.js";
+import { tableClockOnWrongHost } from "../../support/wrong-clock.js";
 import { readCounter, writeCounter } from "../counter-row.js";
 
 export interface CounterConfig {
   readonly tableName: string;
   readonly mutex: MutexOptions;
   readonly turns: number;
+  /** By how much the time of day of its host is off. */
+  readonly wrongByMs?: number;
   /** The turn, from 0, in the middle of which it stays for ever. */
   readonly stayIn?: number;
 }
@@ -23,10 +26,10 @@ export interface CounterMessage {
   readonly [other: string]: unknown;
 }
 
-const { tableName, mutex, turns, stayIn } = hostConfig<CounterConfig>();
+const { tableName, mutex, turns, wrongByMs = 0, stayIn } = hostConfig<CounterConfig>();
 const tell = (message: CounterMessage): void => report(message);
 const client = new DynamoDBClient(testClientConfig());
-await using locks = new LockTable({ tableName, ...mutex });
+await using locks = new LockTable({ tableName, ...mutex, clock: tableClockOnWrongHost(wrongByMs) });
 
 for (let turn = 0; turn < turns; turn++) {
   await locks.mutex("counter").run(async () => {
