@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { findLockLost, type Lock, LockLostError, LockTimeoutError } from "../lib/index.js";
-import { eventually, turn } from "./support/eventually.js";
+import { eventually, turn, watch } from "./support/eventually.js";
+import { throttle } from "./support/fault-proxy.js";
 import { ManualTime } from "./support/manual-time.js";
 import { rowOf, useScene } from "./support/scene.js";
 
@@ -157,6 +158,36 @@ describe("the sections of one process", () => {
     expect(scene.proxy.counts()).toEqual({ PutItem: 1, UpdateItem: 1 });
     expect(second.remainingMs).toBe(9_000);
     await second.unlock();
+  });
+
+  test.each([
+    ["that takes the lock afresh", {}],
+    ["of a fair mutex", { fair: true }],
+  ])("a section %s may have waited for its own process longer than a table may be silent", async (_, options) => {
+    const time = new ManualTime();
+    const mutex = scene.host({ clock: time.clock(), ttlMs: 10_000, ...options }).mutex(scene.name);
+    const trouble = scene.proxy.on({}, throttle(), { times: Number.POSITIVE_INFINITY });
+    const sections = Promise.all([1, 2].map((job) => mutex.run((lock) => lock.held, { data: { job } })));
+    await scene.play(time, () => time.elapsed >= 20_000, 250);
+    trouble.remove();
+    // From here on requests take time.
+    const watched = watch(sections);
+    await eventually(() => {
+      void time.advance(1);
+      return watched.settled;
+    });
+    expect(await sections).toEqual([true, true]);
+  });
+
+  test("an endpoint that never answers ends the waits of a whole line after 10 s, and not one after the other", async () => {
+    const time = new ManualTime();
+    scene.proxy.partition(undefined, "hang");
+    const mutex = scene.host({ clock: time.clock() }).mutex(scene.name);
+    const line = Promise.allSettled([mutex.lock(), mutex.lock({ data: {} }), mutex.lock()]);
+    const watched = watch(line);
+    await time.passUntil(() => watched.settled);
+    expect(time.elapsed).toBe(10_000);
+    expect(await line).toMatchObject(Array(3).fill({ status: "rejected", reason: { code: "LOCK_STORE" } }));
   });
 
   test("maxHoldMs counts for each section", async () => {

@@ -118,11 +118,12 @@ export class Turns {
     wait.throwIfEnough();
     const doorway = this.#doorways.get(name) ?? new LocalQueue<never>();
     this.#doorways.set(name, doorway);
-    await doorway.turn(wait, () => false);
+    const turn = await doorway.turn(wait, () => false);
     try {
+      if (turn.kind === "lead") wait.asksNow(turn.silentSince);
       return await pass();
     } finally {
-      doorway.vacate(wait);
+      doorway.vacate(wait, { silentSince: wait.silentSince });
       if (doorway.occupant === undefined) this.#doorways.delete(name);
     }
   }

@@ -1,7 +1,15 @@
 /** What a waiter gets: a lease that another section passed on, or the task of taking the lock for itself. */
 export type Turn<Lease extends object> =
   | { readonly kind: "lease"; readonly lease: Lease }
-  | { readonly kind: "lead"; readonly standBack: boolean };
+  | ({ readonly kind: "lead" } & LeftBehind);
+
+/** What whoever was at the front leaves to the next one. */
+export interface LeftBehind {
+  /** Whether another host is to have its turn first. */
+  readonly standBack: boolean;
+  /** Since when the table has not answered those who led; undefined where it has. */
+  readonly silentSince: number | undefined;
+}
 
 interface Waiter<Lease extends object> {
   /** Takes the place at the front once it is this waiter's. */
@@ -33,7 +41,7 @@ export class LocalQueue<Lease extends object> {
 
   /** Waits for the front. @throws the reason of the occupant's `enough`. */
   async turn(occupant: { readonly enough: AbortSignal }, fits: (lease: Lease) => boolean): Promise<Turn<Lease>> {
-    if (this.tryTurn(occupant)) return { kind: "lead", standBack: false };
+    if (this.tryTurn(occupant)) return { kind: "lead", standBack: false, silentSince: undefined };
     const { enough } = occupant;
     return await new Promise<Turn<Lease>>((resolve, reject) => {
       const leave = (): void => {
@@ -68,10 +76,10 @@ export class LocalQueue<Lease extends object> {
   }
 
   /** The occupant has nothing to pass on: the next waiter leads. Does nothing for anybody else. */
-  vacate(occupant: object, { standBack = false }: { readonly standBack?: boolean } = {}): void {
+  vacate(occupant: object, { standBack = false, silentSince }: Partial<LeftBehind> = {}): void {
     if (this.#occupant !== occupant) return;
     const next = this.#waiters.shift();
     this.#occupant = next?.occupant;
-    next?.call({ kind: "lead", standBack });
+    next?.call({ kind: "lead", standBack, silentSince });
   }
 }

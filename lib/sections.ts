@@ -70,13 +70,14 @@ export class Sections {
           continue;
         }
         if (turn.standBack) await this.#standBack(target, wait);
+        wait.asksNow(turn.silentSince);
         for (;;) {
           const grant = await acquire(this.host, target, request.data, wait);
           if (await this.#handOut(grant, request, wait, deliver)) return;
         }
       }
     } finally {
-      queue.vacate(wait);
+      queue.vacate(wait, { silentSince: wait.silentSince });
       this.#tidy(target.name);
     }
   }
@@ -101,7 +102,7 @@ export class Sections {
         if (once !== undefined || this.host.clock.atMost() >= wait.until()) throw tooSlow(target);
       }
     } finally {
-      queue.vacate(wait);
+      queue.vacate(wait, { silentSince: wait.silentSince });
       this.#tidy(target.name);
     }
   }

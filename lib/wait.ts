@@ -19,6 +19,8 @@ export class Wait {
   readonly name: string;
   readonly #host: Host;
   readonly #startedAt: number;
+  /** Since when this call, or one whose place it has taken, asks the table and has no answer, on `atMost`. */
+  #asksSince: number;
   #enough: AbortController | undefined;
   #stopped: { readonly reason: unknown } | undefined;
   /** Whether outages are waited out once the table has answered. */
@@ -34,6 +36,7 @@ export class Wait {
     this.name = name;
     this.#patient = patient;
     this.#startedAt = host.clock.atMost();
+    this.#asksSince = this.#startedAt;
   }
 
   /** Aborts when the caller has had its answer without a lock. */
@@ -60,7 +63,17 @@ export class Wait {
 
   /** Until when requests are sent again, on `atMost`. */
   readonly until = (): number =>
-    this.#patient && this.#answered ? Number.POSITIVE_INFINITY : this.#startedAt + FIRST_ANSWER_MS;
+    this.#patient && this.#answered ? Number.POSITIVE_INFINITY : this.#asksSince + FIRST_ANSWER_MS;
+
+  /** Until now others of this process asked in its place: without an answer since then, or undefined if they had one. */
+  asksNow(silentSince: number | undefined): void {
+    this.#asksSince = Math.max(this.#startedAt, silentSince ?? this.#host.clock.atMost());
+  }
+
+  /** Since when the table has not answered; undefined if it has. */
+  get silentSince(): number | undefined {
+    return this.#answered ? undefined : this.#asksSince;
+  }
 
   throwIfEnough(): void {
     if (this.#stopped !== undefined) throw this.#stopped.reason;
