@@ -15,7 +15,7 @@ export const LAYERS = [
   "listing.ts",
   "sections.ts",
   "lock-set.ts",
-  "lock.ts",
+  "held-lock.ts",
   "guarded-write.ts",
   "lease.ts",
   "hold.ts",
@@ -43,6 +43,7 @@ export const LAYERS = [
   "ticket-store.ts",
   "store.ts",
   // Leaves.
+  "lock.ts",
   "retry.ts",
   "diagnostics.ts",
   "operation-options.ts",
@@ -83,7 +84,7 @@ export const PACKAGES = [
   {
     name: /^@aws-sdk\/|^@smithy\//,
     run: ["dynamodb/"],
-    types: ["lock.ts", "mutex.ts", "lock-table.ts", "table-options.ts", "guarded-write.ts", "store.ts"],
+    types: ["lock.ts", "held-lock.ts", "mutex.ts", "lock-table.ts", "table-options.ts", "guarded-write.ts", "store.ts"],
     because: "only lib/dynamodb/ knows AWS",
   },
 ];

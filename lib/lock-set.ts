@@ -3,9 +3,10 @@ import { acquireAll, tryAcquireAll, withdrawAll } from "./acquire-all.js";
 import type { LockOptions } from "./call-options.js";
 import type { LockLostError } from "./errors.js";
 import type { Grant, Target } from "./grant.js";
+import { HeldLock } from "./held-lock.js";
 import type { Host } from "./host.js";
 import { Lease } from "./lease.js";
-import { HeldLock, type Lock } from "./lock.js";
+import type { Lock } from "./lock.js";
 import { LossSignal } from "./loss-signal.js";
 import { Wait } from "./wait.js";
 
