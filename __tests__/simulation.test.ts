@@ -32,6 +32,12 @@ const EXPECTED = [
   "mishaps: step",
   "releases given up",
   "stale reads",
+  "turns in a queue",
+  "turns with others behind",
+  "tickets lost: expired",
+  "tickets lost: deleted",
+  "ticket sweep: applied",
+  "ambiguous writes: ticket",
 ];
 
 describe("the protocol on virtual time", () => {

@@ -56,7 +56,7 @@ export class Ticket implements Place {
   }
 
   /** Until when the ticket counts if no renewal gets through any more, on `atMost`. */
-  readonly until = (): number => this.#end;
+  readonly until = (): number => (this.#lost === undefined ? this.#end : Number.NEGATIVE_INFINITY);
 
   /** Looked for whenever somebody asks, because a process may have been suspended. */
   get lost(): TicketLoss | undefined {

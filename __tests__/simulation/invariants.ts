@@ -4,6 +4,7 @@ import type { Process } from "./machine.js";
 import type { MemoryTable, Operation, Outcome } from "./memory-store.js";
 import type { Arrival } from "./network.js";
 import type { SimLock } from "./protocol.js";
+import { QueueJudge } from "./queue-judge.js";
 import type { Scheduler } from "./scheduler.js";
 
 /** What must hold at every step. Named after what is promised. */
@@ -21,6 +22,8 @@ export type Invariant =
   | "a loss is told in time"
   | "a release tells the truth"
   | "a free lock is obtained"
+  | "first come, first served"
+  | "nobody enters without a place"
   | "a lock is not lost without a cause"
   | "a call ends as documented"
   | "every promise settles"
@@ -70,6 +73,7 @@ export class Judge {
   readonly #table: MemoryTable;
   readonly #coverage: Coverage;
   readonly #epoch: number;
+  readonly #queue: QueueJudge;
   readonly #holdings = new Set<Holding>();
   /** The latest stamp that was ever sent under a uuid. */
   readonly #stamps = new Map<string, number>();
@@ -96,6 +100,7 @@ export class Judge {
     this.#table = table;
     this.#coverage = coverage;
     this.#epoch = epoch;
+    this.#queue = new QueueJudge(scheduler, table, coverage, epoch);
   }
 
   get holdings(): ReadonlySet<Holding> {
@@ -105,6 +110,11 @@ export class Judge {
   /** Uuids whose row a late copy made or brought back. */
   get revived(): ReadonlySet<string> {
     return this.#revived;
+  }
+
+  /** Rows of waiters that a late copy made. */
+  get strays(): ReadonlySet<string> {
+    return this.#queue.strays;
   }
 
   /** Whether somebody has the lock, or nobody may yet. */
@@ -122,6 +132,8 @@ export class Judge {
   }
 
   took(holding: Holding): void {
+    const overtaken = this.#queue.took(holding.uuid);
+    if (overtaken !== undefined) throw new Violation("first come, first served", overtaken);
     this.#holdings.add(holding);
     this.#shown.delete(holding.uuid);
     if (this.#known.has(holding.uuid)) this.#coverage.count("sections that got the lease of another");
@@ -165,6 +177,7 @@ export class Judge {
 
   /** A reply has come to whoever waits for it. */
   heard(process: Process, operation: Operation, outcome: Outcome): void {
+    this.#queue.heard(process, operation, outcome);
     if (operation.kind !== "take" || outcome.kind !== "held" || outcome.row.uuid !== operation.claim.uuid) return;
     this.#shown.set(operation.claim.uuid, { process, since: this.#scheduler.now });
   }
@@ -180,10 +193,13 @@ export class Judge {
     this.#blamed ??= violation;
   }
 
-  sent(operation: Operation): void {
+  sent(process: Process, operation: Operation): void {
+    const trespass = this.#queue.sent(process, operation);
+    if (trespass !== undefined) throw new Violation("nobody enters without a place", trespass);
     if ("uuid" in operation) this.#shown.delete(operation.uuid);
     if (operation.kind === "restamp") this.#shown.delete(operation.from.uuid);
     if (operation.kind === "read" || operation.kind === "want" || operation.kind === "force") return;
+    if (operation.kind === "ticket") return;
     if (operation.kind === "transact") return;
     // From its release on, a uuid is nobody's: no section runs on it, and no write extends it.
     if (operation.kind === "release") {
@@ -202,7 +218,9 @@ export class Judge {
     }
   }
 
-  arrived({ operation, outcome, before, after, duplicate }: Arrival): void {
+  arrived(arrival: Arrival): void {
+    const { operation, outcome, before, after, duplicate } = arrival;
+    this.#queue.arrived(arrival);
     if (operation.kind === "transact" && outcome.kind === "committed")
       this.#commits(operation.guard.uuid, operation.token);
     if (after === before) return;
@@ -270,7 +288,7 @@ export class Judge {
 
 /** What a write of a holder puts on the row. */
 function stampOf(
-  operation: Exclude<Operation, { kind: "read" | "want" | "force" | "release" | "transact" | "takeAll" }>,
+  operation: Exclude<Operation, { kind: "read" | "want" | "force" | "release" | "transact" | "takeAll" | "ticket" }>,
 ): Stamped {
   switch (operation.kind) {
     case "take":

@@ -26,7 +26,7 @@ import type {
 } from "../../lib/store.js";
 import { tableLayout } from "../../lib/table-options.js";
 import type { TableStore, TicketStore } from "../../lib/ticket-store.js";
-import { MemoryTickets, ticketStoreOver } from "./memory-tickets.js";
+import { MemoryTickets, type TicketOperation, type TicketResult, ticketStoreOver } from "./memory-tickets.js";
 
 /** Where a guard says that the rows are. */
 export const LAYOUT = tableLayout({ tableName: "memory" });
@@ -55,7 +55,8 @@ export type Operation =
       readonly parked?: Parking | undefined;
     }
   | { readonly kind: "force"; readonly name: string; readonly uuid: string; readonly now: boolean }
-  | { readonly kind: "want"; readonly name: string; readonly uuid: string; readonly until: number };
+  | { readonly kind: "want"; readonly name: string; readonly uuid: string; readonly until: number }
+  | { readonly kind: "ticket"; readonly name: string; readonly ticket: TicketOperation };
 
 export type Outcome =
   | TakeOutcome
@@ -64,6 +65,7 @@ export type Outcome =
   | ReissueOutcome
   | TransactOutcome
   | { readonly kind: "read"; readonly row: Row | undefined }
+  | { readonly kind: "ticket"; readonly result: TicketResult }
   /** An item under the key that this library did not write. */
   | { readonly kind: "foreign"; readonly item: unknown };
 
@@ -159,6 +161,8 @@ export class MemoryTable {
         if (row?.uuid !== operation.uuid) return refused;
         this.#rows.set(name, { ...row, wanted: operation.until });
         return { kind: "applied" };
+      case "ticket":
+        return { kind: "ticket", result: this.tickets.apply(name, operation.ticket, row) };
       default:
         return operation satisfies never;
     }
@@ -182,10 +186,10 @@ const PAGE_ROWS = 3;
 
 /** The port on a table in memory, with nothing in between. */
 export class MemoryStore implements TableStore {
-  readonly tickets: TicketStore = ticketStoreOver(async (name, operation, signal) => {
-    throwIfAborted(signal);
-    return this.#table.tickets.apply(name, operation, this.#table.rows.get(name));
-  });
+  readonly tickets: TicketStore = ticketStoreOver(
+    async (name, ticket, signal) =>
+      this.#send<Extract<Outcome, { kind: "ticket" }>>({ kind: "ticket", name, ticket }, signal).result,
+  );
   readonly #table: MemoryTable;
 
   constructor(table: MemoryTable) {

@@ -20,6 +20,11 @@ export class MemoryTickets {
   readonly #counters = new Map<string, bigint>();
   readonly #queues = new Map<string, ReadonlyMap<bigint, Waiter>>();
 
+  /** Of which locks there ever was a queue. */
+  get names(): readonly string[] {
+    return [...this.#queues.keys()];
+  }
+
   /** The rows of one queue, by ticket. A change makes a new map, so whoever keeps one keeps what was. */
   of(name: string): ReadonlyMap<bigint, Waiter> {
     return this.#queues.get(name) ?? new Map();

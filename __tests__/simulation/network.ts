@@ -1,10 +1,12 @@
 import type { Clock } from "../../lib/clock.js";
 import { admitItems, documentGuard, guardItem } from "../../lib/dynamodb/guards.js";
 import { LockStoreError } from "../../lib/errors.js";
-import type { Row, Store } from "../../lib/store.js";
+import type { Row } from "../../lib/store.js";
+import type { TableStore, Waiter } from "../../lib/ticket-store.js";
 import { type Random, seededRandom } from "../support/seeded-random.js";
 import type { Process } from "./machine.js";
 import { LAYOUT, type MemoryTable, type Operation, type Outcome } from "./memory-store.js";
+import { pageOf, ticketStoreOver } from "./memory-tickets.js";
 import type { Scheduler } from "./scheduler.js";
 
 /** What the network between hosts and table does to messages while faults last. Shares are in per cent. */
@@ -46,7 +48,7 @@ export interface Arrival {
 }
 
 export interface NetworkEvents {
-  sent(operation: Operation): void;
+  sent(process: Process, operation: Operation): void;
   arrived(arrival: Arrival): void;
   /** A sender that still waits for it hears of it. */
   heard(process: Process, operation: Operation, outcome: Outcome): void;
@@ -68,7 +70,7 @@ export class Network {
   readonly #plan: NetworkPlan;
   readonly #options: { readonly epoch: number; readonly seed: number; readonly calmAt: number };
   /** What the rows were, for reads that are not consistent. */
-  readonly #past = new Map<string, { readonly at: number; readonly row: Row | undefined }[]>();
+  readonly #past = new Map<string, (Past & { readonly at: number })[]>();
   #messages = 0;
 
   constructor(
@@ -91,7 +93,7 @@ export class Network {
   }
 
   /** What a process uses as its store. */
-  client(owner: string, process: Process, clock: Pick<Clock, "listen">): Store {
+  client(owner: string, process: Process, clock: Pick<Clock, "listen">): TableStore {
     let requests = 0;
     const send = async <Expected extends Outcome>(operation: Operation, signal: AbortSignal): Promise<Expected> => {
       requests += 1;
@@ -99,6 +101,10 @@ export class Network {
       return (await this.#exchange({ process, clock, operation, signal, random })) as Expected;
     };
     return {
+      tickets: ticketStoreOver(
+        async (name, ticket, signal) =>
+          (await send<Extract<Outcome, { kind: "ticket" }>>({ kind: "ticket", name, ticket }, signal)).result,
+      ),
       admit: () => undefined,
       take: (claim, terms, signal) => send({ kind: "take", name: claim.name, claim, terms }, signal),
       takeAll: (takes, signal) => send({ kind: "takeAll", name: takes[0]?.claim.name ?? "", takes }, signal),
@@ -142,7 +148,7 @@ export class Network {
       }
       signal.addEventListener("abort", onAbort, { once: true });
       const attempt = (number: number): void => {
-        if (number === 1) this.#events.sent(operation);
+        if (number === 1) this.#events.sent(process, operation);
         this.#send(request, (answer) => {
           if (!open) return;
           if ("outcome" in answer) {
@@ -195,8 +201,7 @@ export class Network {
       vanish(thereMs);
       return;
     }
-    const stale =
-      !(operation.kind === "read" && !operation.consistent) || random() * 100 >= plan.stale ? 0 : random() * 1_000;
+    const stale = isConsistent(operation) || random() * 100 >= plan.stale ? 0 : random() * 1_000;
     const at = this.#arrivalAfter(thereMs);
     // The copy comes after what it is a copy of: one that overtook it would be the original.
     const repeat = (): void => {
@@ -231,12 +236,12 @@ export class Network {
     this.#scheduler.at(at, () => {
       this.#messages -= 1;
       const before = this.#table.rows.get(operation.name);
+      const queue = this.#table.tickets.of(operation.name);
       let outcome = this.#table.apply(operation);
       const after = this.#table.rows.get(operation.name);
-      if (after !== before) this.#remember(operation.name, before);
-      if (copy.stale > 0 && outcome.kind === "read") {
-        outcome = { kind: "read", row: this.#asOf(operation.name, this.#scheduler.now - copy.stale, outcome.row) };
-      }
+      const changed = after !== before || queue !== this.#table.tickets.of(operation.name);
+      if (changed) this.#remember(operation.name, { row: before, queue });
+      if (copy.stale > 0) outcome = this.#asOf(operation, this.#scheduler.now - copy.stale) ?? outcome;
       this.#events.arrived({ operation, outcome, before, after, ...copy });
       reply?.(outcome);
     });
@@ -248,19 +253,22 @@ export class Network {
     return Math.min(now + ms, Math.max(this.#options.calmAt, now + CALM_DELAY_MS));
   }
 
-  #remember(name: string, row: Row | undefined): void {
+  #remember(name: string, was: Past): void {
     const past = this.#past.get(name) ?? [];
-    past.push({ at: this.#scheduler.now, row });
+    past.push({ at: this.#scheduler.now, ...was });
     if (past.length > 20) past.shift();
     this.#past.set(name, past);
   }
 
-  /** The row as it was then: what the first change since then replaced. */
-  #asOf(name: string, time: number, current: Row | undefined): Row | undefined {
-    const change = this.#past.get(name)?.find(({ at }) => at > time);
-    if (change === undefined) return current;
+  /** The answer as it was then: what the first change since then replaced. Undefined where nothing has changed. */
+  #asOf(operation: Operation, time: number): Outcome | undefined {
+    const change = this.#past.get(operation.name)?.find(({ at }) => at > time);
+    if (change === undefined) return undefined;
     this.#events.count("stale reads");
-    return change.row;
+    if (operation.kind !== "ticket") return { kind: "read", row: change.row };
+    if (operation.ticket.kind !== "page") return undefined;
+    const page = pageOf(change.queue, operation.ticket.request, change.row);
+    return { kind: "ticket", result: { kind: "page", page } };
   }
 
   #now(): Omit<NetworkPlan, "outages" | "clientRetries"> {
@@ -285,6 +293,18 @@ interface Request {
   readonly operation: Operation;
   readonly signal: AbortSignal;
   readonly random: Random;
+}
+
+/** What a name's rows were. */
+interface Past {
+  readonly row: Row | undefined;
+  readonly queue: ReadonlyMap<bigint, Waiter>;
+}
+
+/** Whether an answer is up to date whatever the network does. */
+function isConsistent(operation: Operation): boolean {
+  if (operation.kind === "read") return operation.consistent;
+  return operation.kind !== "ticket" || operation.ticket.kind !== "page" || operation.ticket.consistent;
 }
 
 const CALM: Omit<NetworkPlan, "outages" | "clientRetries"> = {

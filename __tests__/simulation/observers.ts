@@ -18,6 +18,7 @@ export function countDiagnostics(coverage: Coverage, hear: (name: string, messag
   on("dynamutex:renewal-failed", () => coverage.count("renewal attempts that failed"));
   on("dynamutex:wait-failed", () => coverage.count("requests of waits that failed"));
   on("dynamutex:clock", ({ event }) => coverage.count(`clock: ${event}`));
+  on("dynamutex:ticket-lost", ({ reason }) => coverage.count(`tickets lost: ${reason}`));
   on("dynamutex:release-failed", () => coverage.count("releases given up"));
   return () => {
     for (const end of ends) end();
@@ -33,6 +34,10 @@ export function countArrival(
   if (changed && duplicate) coverage.count(`late duplicates applied: ${operation.kind}`);
   if (changed && !answered && !duplicate) coverage.count(`ambiguous writes: ${operation.kind}`);
   if (operation.kind === "read") return;
+  if (outcome.kind === "ticket") {
+    if (operation.kind === "ticket") coverage.count(`ticket ${operation.ticket.kind}: ${outcome.result.kind}`);
+    return;
+  }
   if (operation.kind !== "take") {
     coverage.count(`${operation.kind}: ${outcome.kind}`);
     return;

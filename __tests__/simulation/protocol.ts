@@ -6,7 +6,7 @@ import type { LockInfo } from "../../lib/lock-info.js";
 import { Mutex } from "../../lib/mutex.js";
 import { type MutexOptions, mutexSettings } from "../../lib/mutex-options.js";
 import { Sections } from "../../lib/sections.js";
-import type { Store } from "../../lib/store.js";
+import type { TableStore } from "../../lib/ticket-store.js";
 
 /** A lock, as far as the simulation uses it. */
 export type SimLock = Pick<Lock, "uuid" | "expires" | "held" | "signal" | "transactWrite" | "unlock"> & {
@@ -30,7 +30,7 @@ export interface SimHost {
 
 /** Everything of the outside world that a protocol may use. */
 export interface Surroundings {
-  readonly store: Store;
+  readonly store: TableStore;
   readonly clock: Clock;
   readonly owner: string;
   readonly random: () => number;

@@ -39,6 +39,8 @@ export interface HostPlan {
   readonly takeover: "expired" | "unchanged";
   readonly maxHoldMs: number;
   readonly fencing: boolean;
+  /** Whether its mutexes are fair where others may be plain: the locks exclude one another, and keep no order. */
+  readonly fair: boolean;
   /** Programs that run beside each other in the host's process. */
   readonly programs: readonly (readonly Step[])[];
   readonly mishaps: readonly Mishap[];
@@ -58,6 +60,10 @@ export interface Schedule {
 /** By how much hosts' clocks may be wrong where they are trusted. */
 export const MAX_SKEW_MS = 1_000;
 
+/** Which of the locks only fair mutexes use. */
+export const FAIR = 3;
+export const FAIR_NAME: string = `lock-${FAIR}`;
+
 const HOUR_MS = 3_600_000;
 
 const calmAtMs = fc.integer({ min: 2_000, max: 15_000 });
@@ -70,7 +76,7 @@ const step: fc.Arbitrary<Step> = fc.record({
     { weight: 3, arbitrary: fc.constantFrom("run" as const, "tryLock" as const) },
     { weight: 1, arbitrary: fc.constantFrom("once" as const, "every" as const, "force" as const) },
   ),
-  name: fc.constantFrom(0, 0, 0, 1),
+  name: fc.constantFrom(0, 0, 0, 1, FAIR, FAIR),
   pauseMs: fc.integer({ min: 0, max: 1_500 }),
   holdMs: fc.oneof(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 0, max: 4_000 })),
   holdAtLeastMs: fc.oneof(
@@ -117,6 +123,7 @@ const host: fc.Arbitrary<HostPlan> = fc.record({
   takeover: fc.constantFrom("expired" as const, "expired" as const, "unchanged" as const),
   maxHoldMs: fc.constantFrom(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, 3_000),
   fencing: fc.constantFrom(false, false, true),
+  fair: fc.constantFrom(false, false, true),
   programs: fc.array(fc.array(step, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 2 }),
   mishaps: fc.array(mishap, { maxLength: 3 }),
 });

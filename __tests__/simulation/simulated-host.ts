@@ -6,7 +6,7 @@ import { Machine, type Process } from "./machine.js";
 import type { Network } from "./network.js";
 import { play, type Stage } from "./program.js";
 import type { Protocol, SimHost } from "./protocol.js";
-import { type HostPlan, MAX_SKEW_MS, type Mishap, type Step } from "./schedule.js";
+import { FAIR, type HostPlan, MAX_SKEW_MS, type Mishap, type Step } from "./schedule.js";
 import type { Scheduler } from "./scheduler.js";
 
 /** How long a request that the faults swallowed may still be waited for. */
@@ -119,7 +119,7 @@ export class SimulatedHost {
 
   #stage({ process, host }: Life): Stage {
     const { judge, coverage, scheduler, epoch, calmAt, wants, gaveUp } = this.#world;
-    const { ttlMs, takeover, maxHoldMs, fencing } = this.#plan;
+    const { ttlMs, takeover, maxHoldMs, fencing, fair } = this.#plan;
     const nameOf = (name: number): string => `lock-${name}`;
     return {
       process,
@@ -129,7 +129,7 @@ export class SimulatedHost {
       nameOf,
       now: () => scheduler.now,
       tableTime: () => epoch + scheduler.now,
-      mutex: (name) => host.mutex(nameOf(name), { ttlMs, takeover, maxHoldMs, fencing }),
+      mutex: (name) => host.mutex(nameOf(name), { ttlMs, takeover, maxHoldMs, fencing, fair: fair || name === FAIR }),
       calm: () => scheduler.now >= calmAt + HUNG_MS,
       wants: (name) => {
         const end = wants(name);

@@ -26,6 +26,7 @@ const host = {
   takeover: "expired" as const,
   maxHoldMs: Number.POSITIVE_INFINITY,
   fencing: false,
+  fair: false,
   programs: [[step]],
   mishaps: [],
 };

@@ -1,3 +1,4 @@
+import type { Waiter } from "../../lib/ticket-store.js";
 import { Coverage } from "./coverage.js";
 import { Judge, Violation } from "./invariants.js";
 import { MemoryTable, type Operation } from "./memory-store.js";
@@ -80,7 +81,7 @@ class World {
       scheduler,
       this.#table,
       {
-        sent: (operation) => this.#judge.sent(operation),
+        sent: (process, operation) => this.#judge.sent(process, operation),
         arrived: (arrival) => this.#arrived(arrival),
         heard: (process, operation, outcome) => this.#judge.heard(process, operation, outcome),
         count: (what) => coverage.count(what),
@@ -128,7 +129,7 @@ class World {
       this.#judge.told(uuid, reason);
     }
     if (name === "dynamutex:release-failed" && rest.uuid !== undefined) this.#releasesGivenUp.add(rest.uuid);
-    this.#tell(`${name} ${JSON.stringify(rest)}${cause === undefined ? "" : ` ${cause}`}`);
+    this.#tell(`${name} ${textOf(rest)}${cause === undefined ? "" : ` ${cause}`}`);
   }
 
   get #lives(): Life[] {
@@ -179,11 +180,24 @@ class World {
       if (cause === undefined) throw new Violation("a wait leaves nothing behind", `${row.uuid} until ${row.expires}`);
       this.coverage.count(`rows left at the end ${cause}`);
     }
+    for (const waiter of this.#waiters()) {
+      const isAlive = owners.has(waiter.owner) && waiter.expires >= EPOCH + this.scheduler.now;
+      if (isAlive && !this.#judge.strays.has(waiter.uuid) && !this.#releasesGivenUp.has(waiter.uuid)) {
+        throw new Violation("a wait leaves nothing behind", `${waiter.uuid} waits until ${waiter.expires}`);
+      }
+      this.coverage.count("places left at the end");
+    }
+  }
+
+  #waiters(): Waiter[] {
+    const { tickets } = this.#table;
+    return tickets.names.flatMap((name) => [...tickets.of(name).values()]);
   }
 
   /** Whatever is left of a lock, a newcomer gets it. */
   async #probe(): Promise<void> {
-    const steps = [...this.#table.rows.keys()].map((name) => ({
+    const names = new Set([...this.#table.rows.keys(), ...this.#table.tickets.names]);
+    const steps = [...names].map((name) => ({
       kind: "lock" as const,
       name: Number(name.slice(-1)),
       pauseMs: 0,
@@ -202,11 +216,15 @@ class World {
       takeover: "expired",
       maxHoldMs: Number.POSITIVE_INFINITY,
       fencing: false,
+      fair: true,
       programs: [steps],
       mishaps: [],
     });
     this.#hosts.push(probe);
     await this.#until(this.scheduler.now + SETTLE_MS, () => probe.done, "probe under way");
+    await this.#background();
+    // Whoever comes along sweeps what the dead have left: only the counters stay.
+    for (const { uuid } of this.#waiters()) throw new Violation("a wait leaves nothing behind", `${uuid} is not swept`);
   }
 
   async #close(): Promise<void> {
@@ -231,11 +249,18 @@ class World {
       if (this.#judge.isHeld(name)) this.#freeSince.delete(name);
       else if (!this.#freeSince.has(name)) this.#freeSince.set(name, now);
       const waited = now - (this.#freeSince.get(name) ?? now);
-      if (waited > this.#longestTtlMs * 1.002 + OBTAIN_WITHIN_MS) {
+      if (waited > this.#longestWaitMs(name)) {
         throw new Violation("a free lock is obtained", `${name} was free for ${waited} ms while somebody waited`);
       }
     }
   };
+
+  /** For how long a lock may be free while somebody wants it. */
+  #longestWaitMs(name: string): number {
+    const longest = this.#longestTtlMs * 1.002 + OBTAIN_WITHIN_MS;
+    // Of the dead ahead, each may have to be watched for its lease.
+    return longest * (1 + this.#table.tickets.of(name).size);
+  }
 
   #want(name: string): () => void {
     this.#wants.set(name, (this.#wants.get(name) ?? 0) + 1);
@@ -269,6 +294,6 @@ class World {
   }
 }
 
-function textOf(operation: Operation): string {
-  return JSON.stringify(operation, (_key, value: unknown) => (typeof value === "bigint" ? `${value}` : value));
+function textOf(value: Operation | object): string {
+  return JSON.stringify(value, (_key, value: unknown) => (typeof value === "bigint" ? `${value}` : value));
 }

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { DEFECTS, type Defect } from "./defects.js";
 import { type Finding, hunt, makeMutant } from "./mutant.js";
+import { QUEUE_DEFECTS } from "./queue-defects.js";
 
 /** Beside what was compiled, so that packages are found from there. */
 const FOLDER = fileURLToPath(new URL("../../../mutant-", import.meta.url));
@@ -18,7 +19,7 @@ async function main(): Promise<void> {
   const seed = Number(process.env.SIM_SEED ?? 1);
   const runs = Number(process.env.SIM_RUNS ?? 1_000);
   const only = process.env.SIM_DEFECT;
-  const defects = DEFECTS.filter(({ name }) => only === undefined || name.includes(only));
+  const defects = [...DEFECTS, ...QUEUE_DEFECTS].filter(({ name }) => only === undefined || name.includes(only));
   const findings = new Map<Defect, Finding>();
   const left = [...defects];
   const worker = async (): Promise<void> => {

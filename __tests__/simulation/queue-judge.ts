@@ -1,0 +1,154 @@
+import type { Waiter } from "../../lib/ticket-store.js";
+import type { Coverage } from "./coverage.js";
+import type { Process } from "./machine.js";
+import type { MemoryTable, Operation, Outcome } from "./memory-store.js";
+import type { TicketOperation, TicketResult } from "./memory-tickets.js";
+import type { Arrival } from "./network.js";
+import { FAIR_NAME } from "./schedule.js";
+import type { Scheduler } from "./scheduler.js";
+
+/** The share of its lease for which a watcher cannot have seen a row unchanged, whatever its stopwatch's rate. */
+const UNWATCHED = 0.99;
+
+/** For how long somebody who was shown the front of a queue may take the lock on it: as long as a try lasts. */
+const SHOWN_FOR_MS = 13_000;
+
+/** What is known of a waiter's row. */
+interface Written {
+  /** The how-manieth row of all it was. */
+  readonly place: number;
+  /** Until when everybody had to respect it without a break, in virtual ms. */
+  until: number;
+  /** Whether its process heard that it is there, as far as the network is concerned. */
+  readonly heard: boolean;
+}
+
+/** What a process has been told about its own places. */
+interface Told {
+  readonly places: Map<string, bigint>;
+  /** When it was shown the front of a queue, for each time. */
+  readonly shown: number[];
+}
+
+/** Watches the queue of one name that only fair mutexes use. Tells what is wrong, or nothing. */
+export class QueueJudge {
+  readonly #scheduler: Scheduler;
+  readonly #table: MemoryTable;
+  readonly #coverage: Coverage;
+  readonly #epoch: number;
+  readonly #written = new Map<string, Written>();
+  readonly #told = new WeakMap<Process, Told>();
+  /** Acquisitions that overtook somebody. */
+  readonly #overtook = new Map<string, string>();
+  #places = 0;
+
+  constructor(scheduler: Scheduler, table: MemoryTable, coverage: Coverage, epoch: number) {
+    this.#coverage = coverage;
+    this.#scheduler = scheduler;
+    this.#table = table;
+    this.#epoch = epoch;
+  }
+
+  /** What arrived at the table, and was done. */
+  arrived({ operation, outcome, answered, duplicate }: Arrival): void {
+    if (operation.name !== FAIR_NAME) return;
+    if (operation.kind === "take" && outcome.kind === "granted") this.#taken(operation.claim);
+    if (operation.kind !== "ticket" || outcome.kind !== "ticket" || outcome.result.kind !== "applied") return;
+    const { ticket } = operation;
+    if (ticket.kind === "enqueue") {
+      this.#places += 1;
+      const until = this.#respectedUntil(ticket.waiter);
+      this.#written.set(ticket.waiter.uuid, { place: this.#places, until, heard: answered && !duplicate });
+    }
+    if (ticket.kind === "renew") {
+      const { place } = ticket;
+      const written = this.#written.get(place.uuid);
+      const waiter = this.#table.tickets.of(FAIR_NAME).get(place.ticket);
+      // A renewal that comes when it was over for others does not make it whole again.
+      if (written === undefined || waiter === undefined || written.until <= this.#scheduler.now) return;
+      written.until = this.#respectedUntil(waiter);
+    }
+  }
+
+  /** A section begins. @returns whom it has overtaken. */
+  took(uuid: string): string | undefined {
+    return this.#overtook.get(uuid);
+  }
+
+  /** A reply that a process has heard. */
+  heard(process: Process, operation: Operation, outcome: Outcome): void {
+    if (operation.name !== FAIR_NAME || operation.kind !== "ticket" || outcome.kind !== "ticket") return;
+    this.#hear(this.#toldTo(process), operation.ticket, outcome.result);
+  }
+
+  /** What a process sends. @returns what it should have known better. */
+  sent(process: Process, operation: Operation): string | undefined {
+    if (operation.name !== FAIR_NAME) return undefined;
+    const told = this.#toldTo(process);
+    if (operation.kind === "ticket" && operation.ticket.kind === "draw") told.shown.shift();
+    if (operation.kind === "ticket" && operation.ticket.kind === "leave")
+      told.places.delete(operation.ticket.place.uuid);
+    if (operation.kind !== "take" || told.places.size > 0) return undefined;
+    if (told.shown.some((at) => this.#scheduler.now - at < SHOWN_FOR_MS)) return undefined;
+    return `${operation.claim.uuid} is claimed by somebody without a place`;
+  }
+
+  #toldTo(process: Process): Told {
+    const known = this.#told.get(process);
+    if (known !== undefined) return known;
+    const told = { places: new Map<string, bigint>(), shown: [] };
+    this.#told.set(process, told);
+    return told;
+  }
+
+  #hear({ places, shown }: Told, ticket: TicketOperation, result: TicketResult): void {
+    if (ticket.kind === "enqueue") {
+      const { uuid, ticket: number } = ticket.waiter;
+      const isThere = result.kind === "applied" || (result.kind === "refused" && result.waiter?.uuid === uuid);
+      if (isThere) places.set(uuid, number);
+    }
+    if (ticket.kind === "renew" && result.kind === "refused" && result.waiter?.uuid !== ticket.place.uuid) {
+      places.delete(ticket.place.uuid);
+    }
+    if (ticket.kind !== "page" || result.kind !== "page" || !ticket.consistent) return;
+    const { request } = ticket;
+    const { waiters, next } = result.page;
+    if (request.from === "front") {
+      if (request.after === undefined) shown.push(this.#scheduler.now);
+      return;
+    }
+    for (const [uuid, number] of places) {
+      const isInRange = (request.before === undefined || number < request.before) && number >= (next ?? 0n);
+      if (isInRange && !waiters.some((waiter) => waiter.uuid === uuid)) places.delete(uuid);
+    }
+  }
+
+  /** The lock's row is written for somebody: who waited, and who was before him? */
+  #taken({ uuid, owner }: { readonly uuid: string; readonly owner: string }): void {
+    const waiting = [...this.#table.tickets.of(FAIR_NAME).values()];
+    const own = waiting.filter((waiter) => waiter.owner === owner && this.#written.get(waiter.uuid)?.heard === true);
+    const others = waiting.filter((waiter) => waiter.owner !== owner && this.#isRespected(waiter));
+    // Which of several sections of one process it is for, only the process knows: the last of them, at best.
+    const last = Math.max(...own.map((waiter) => this.#placeOf(waiter)));
+    const first = Math.min(...own.map((waiter) => this.#placeOf(waiter)));
+    const overtaken = others.filter((waiter) => this.#placeOf(waiter) < first);
+    if (own.length === 0) return;
+    this.#coverage.count("turns in a queue");
+    if (others.length > 0) this.#coverage.count("turns with others behind");
+    if (overtaken.length === 0) return;
+    this.#overtook.set(uuid, `${uuid} of place ${first} to ${last} overtook ${overtaken.map(({ uuid }) => uuid)}`);
+  }
+
+  #isRespected({ uuid }: Waiter): boolean {
+    return (this.#written.get(uuid)?.until ?? 0) > this.#scheduler.now;
+  }
+
+  #placeOf({ uuid }: Waiter): number {
+    return this.#written.get(uuid)?.place ?? 0;
+  }
+
+  /** By either rule of a takeover. */
+  #respectedUntil({ expires, ttlMs }: Waiter): number {
+    return Math.min(expires - this.#epoch, this.#scheduler.now + ttlMs * UNWATCHED);
+  }
+}
