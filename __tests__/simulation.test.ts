@@ -35,9 +35,11 @@ const EXPECTED = [
   "turns in a queue",
   "turns with others behind",
   "tickets lost: expired",
-  "tickets lost: deleted",
   "ticket sweep: applied",
-  "ambiguous writes: ticket",
+  "ambiguous writes: ticket enqueue",
+  "ambiguous writes: ticket renew",
+  "ambiguous writes: ticket leave",
+  "late duplicates applied: ticket enqueue",
 ];
 
 describe("the protocol on virtual time", () => {

@@ -1,8 +1,9 @@
-import type { Stamped } from "../../lib/store.js";
+import type { GuardedWrites, Row, Stamped } from "../../lib/store.js";
 import type { Coverage } from "./coverage.js";
 import type { Process } from "./machine.js";
 import type { MemoryTable, Operation, Outcome } from "./memory-store.js";
 import type { Arrival } from "./network.js";
+import { Phantoms } from "./phantoms.js";
 import type { SimLock } from "./protocol.js";
 import { QueueJudge } from "./queue-judge.js";
 import type { Scheduler } from "./scheduler.js";
@@ -86,6 +87,7 @@ export class Judge {
   readonly #holds = new Map<string, number>();
   /** Claims that a refusal showed to their own process. */
   readonly #shown = new Map<string, { readonly process: Process; readonly since: number }>();
+  readonly #phantoms: Phantoms;
   #blamed: Violation | undefined;
   readonly #committed = new Set<string>();
   /** Those whose lock was taken away: they end as their lease stood, hold or not. */
@@ -101,6 +103,7 @@ export class Judge {
     this.#coverage = coverage;
     this.#epoch = epoch;
     this.#queue = new QueueJudge(scheduler, table, coverage, epoch);
+    this.#phantoms = new Phantoms(scheduler);
   }
 
   get holdings(): ReadonlySet<Holding> {
@@ -131,11 +134,22 @@ export class Judge {
     return false;
   }
 
+  /** The clock of a process was set. */
+  confused(process: Process): void {
+    this.#phantoms.confused(process);
+  }
+
+  /** A call begins to want a lock; the answer says that it has it, or wants it no more. */
+  asks(process: Process, name: string): () => void {
+    return this.#queue.asks(process, name);
+  }
+
   took(holding: Holding): void {
     const overtaken = this.#queue.took(holding.uuid);
     if (overtaken !== undefined) throw new Violation("first come, first served", overtaken);
     this.#holdings.add(holding);
     this.#shown.delete(holding.uuid);
+    this.#phantoms.took(holding.uuid);
     if (this.#known.has(holding.uuid)) this.#coverage.count("sections that got the lease of another");
     this.#known.add(holding.uuid);
     const { fencingToken } = holding.lock;
@@ -196,6 +210,7 @@ export class Judge {
   sent(process: Process, operation: Operation): void {
     const trespass = this.#queue.sent(process, operation);
     if (trespass !== undefined) throw new Violation("nobody enters without a place", trespass);
+    this.#phantoms.sent(process, operation);
     if ("uuid" in operation) this.#shown.delete(operation.uuid);
     if (operation.kind === "restamp") this.#shown.delete(operation.from.uuid);
     if (operation.kind === "read" || operation.kind === "want" || operation.kind === "force") return;
@@ -221,9 +236,9 @@ export class Judge {
   arrived(arrival: Arrival): void {
     const { operation, outcome, before, after, duplicate } = arrival;
     this.#queue.arrived(arrival);
-    if (operation.kind === "transact" && outcome.kind === "committed")
-      this.#commits(operation.guard.uuid, operation.token);
+    if (operation.kind === "transact" && outcome.kind === "committed") this.#commits(operation, before);
     if (after === before) return;
+    this.#phantoms.arrived(operation, before, after, duplicate);
     if (operation.kind === "force") this.#forced.add(operation.uuid);
     if (before?.uuid !== undefined && before.uuid !== after?.uuid) this.#gone.add(before.uuid);
     if (after?.uuid === undefined) return;
@@ -241,11 +256,18 @@ export class Judge {
     }
   }
 
-  #commits(uuid: string, token: string): void {
+  /**
+   * A late copy of the take, then one of a renewal, and then one of the transaction itself, all after the release, make
+   * a row that nothing tells from the holder's. What is promised is that two of them are not enough; a token is.
+   */
+  #commits({ guard, token }: GuardedWrites, row: Row | undefined): void {
     if (this.#committed.has(token)) return;
     this.#committed.add(token);
     this.#coverage.count("guarded writes");
-    if (this.#gone.has(uuid)) throw new Violation("a guard commits for its holder alone", `${uuid} had gone`);
+    if (!this.#gone.has(guard.uuid)) return;
+    const isChain = guard.fence === undefined && row?.uuid === guard.uuid && row.expires > guard.after;
+    if (!isChain) throw new Violation("a guard commits for its holder alone", `${guard.uuid} had gone`);
+    this.#coverage.count("guarded writes after three late copies in a row");
   }
 
   /** Looks at the world between two steps. */
@@ -255,6 +277,8 @@ export class Judge {
       if (holding.process.crashed) this.#holdings.delete(holding);
       else if (!holding.process.asleep && !holding.told) this.#check(holding);
     }
+    const phantom = this.#phantoms.oldest(this.#epoch + this.#scheduler.now);
+    if (phantom !== undefined) throw new Violation("a wait leaves nothing behind", `nobody looks for ${phantom}`);
     for (const [uuid, { process, since }] of this.#shown) {
       if (process.crashed) this.#shown.delete(uuid);
       else if (process.asleep) this.#shown.set(uuid, { process, since: this.#scheduler.now });

@@ -288,10 +288,6 @@ function aborted(signal: AbortSignal): LockStoreError {
   return new LockStoreError("aborted", { transient: true, answered: false, cause: signal.reason });
 }
 
-function throwIfAborted(signal: AbortSignal): void {
-  if (signal.aborted) throw new LockStoreError("aborted", { transient: true, answered: false, cause: signal.reason });
-}
-
 /** A claim over the row that it replaces. What the row remembers stays: a put never gets to a row that remembers. */
 function taken({ fenceSeed, ...claim }: Claim, row: Row | undefined): Row {
   const fence = tokenFor({ fenceSeed }, row) ?? row?.fence;

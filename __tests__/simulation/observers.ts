@@ -35,7 +35,11 @@ export function countArrival(
   if (changed && !answered && !duplicate) coverage.count(`ambiguous writes: ${operation.kind}`);
   if (operation.kind === "read") return;
   if (outcome.kind === "ticket") {
-    if (operation.kind === "ticket") coverage.count(`ticket ${operation.ticket.kind}: ${outcome.result.kind}`);
+    if (operation.kind !== "ticket") return;
+    coverage.count(`ticket ${operation.ticket.kind}: ${outcome.result.kind}`);
+    const isApplied = outcome.result.kind === "applied" || outcome.result.kind === "drawn";
+    if (isApplied && duplicate) coverage.count(`late duplicates applied: ticket ${operation.ticket.kind}`);
+    if (isApplied && !answered && !duplicate) coverage.count(`ambiguous writes: ticket ${operation.ticket.kind}`);
     return;
   }
   if (operation.kind !== "take") {

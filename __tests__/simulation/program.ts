@@ -57,7 +57,12 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
   const wasCalm = stage.calm();
   const waits = step.kind === "lock" || step.kind === "run";
   const patient = waits && step.waitMs === Number.POSITIVE_INFINITY && step.abortAfterMs === undefined;
-  const settled = patient ? stage.wants(stage.nameOf(name)) : () => undefined;
+  const unwanted = patient ? stage.wants(stage.nameOf(name)) : () => undefined;
+  const answered = stage.judge.asks(stage.process, stage.nameOf(name));
+  const settled = (): void => {
+    unwanted();
+    answered();
+  };
   const options: LockOptions = { signal, waitMs: step.waitMs, holdAtLeastMs: step.holdAtLeastMs };
   let lock: SimLock | null;
   try {
@@ -66,7 +71,7 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
       return;
     }
     if (step.kind === "force") {
-      await force(stage, mutex);
+      await force(stage, mutex).finally(settled);
       return;
     }
     lock = step.kind === "lock" ? await mutex.lock(options) : await mutex.tryLock(tryOptions(step));
@@ -157,15 +162,14 @@ function hold(stage: Stage, lock: SimLock, name: string): Holding {
 
 /** What runs under the lock: it ends early when the lock is lost, unless it does not care. */
 async function section({ process, coverage, judge }: Stage, step: Step, { lock }: Holding): Promise<void> {
-  if (step.guarded) {
-    process.after(step.holdMs / 2, () => {
-      // It may come too late, for a section that is over or whose lock is lost: that is what a guard is for.
-      lock.transactWrite(ITEMS).catch((error: unknown) => {
-        if (error instanceof LockError) coverage.count(`guarded writes that failed: ${error.code}`);
-        else judge.blame(new Violation("a call ends as documented", `transactWrite threw ${show(error)}`));
-      });
+  // They may come too late, for a section that is over or whose lock is lost: that is what guards are for.
+  const write = (): void => {
+    lock.transactWrite(ITEMS).catch((error: unknown) => {
+      if (error instanceof LockError) coverage.count(`guarded writes that failed: ${error.code}`);
+      else judge.blame(new Violation("a call ends as documented", `transactWrite threw ${show(error)}`));
     });
-  }
+  };
+  if (step.guarded) for (const share of [0.5, 1]) process.after(step.holdMs * share, write);
   await new Promise<void>((resolve) => {
     const end = (): void => {
       cancel();

@@ -19,15 +19,19 @@ interface Written {
   readonly place: number;
   /** Until when everybody had to respect it without a break, in virtual ms. */
   until: number;
-  /** Whether its process heard that it is there, as far as the network is concerned. */
-  readonly heard: boolean;
+  /** Whether its process has heard that it is there. */
+  heard: boolean;
 }
 
 /** What a process has been told about its own places. */
 interface Told {
   readonly places: Map<string, bigint>;
-  /** When it was shown the front of a queue, for each time. */
-  readonly shown: number[];
+  /** When it was shown the front of a queue, since it has drawn a ticket. */
+  shown: number | undefined;
+  /** How many of its calls want the lock now. */
+  calls: number;
+  /** Whether only one of them has since the first: nobody can tell from outside which of several sends what. */
+  isAlone: boolean;
 }
 
 /** Watches the queue of one name that only fair mutexes use. Tells what is wrong, or nothing. */
@@ -40,6 +44,8 @@ export class QueueJudge {
   readonly #told = new WeakMap<Process, Told>();
   /** Acquisitions that overtook somebody. */
   readonly #overtook = new Map<string, string>();
+  readonly #enqueued = new Set<string>();
+  readonly #strays = new Set<string>();
   #places = 0;
 
   constructor(scheduler: Scheduler, table: MemoryTable, coverage: Coverage, epoch: number) {
@@ -49,18 +55,26 @@ export class QueueJudge {
     this.#epoch = epoch;
   }
 
+  /** Rows that a late copy made: whoever left them there has heard of the first, and has given it up since. */
+  get strays(): ReadonlySet<string> {
+    return this.#strays;
+  }
+
   /** What arrived at the table, and was done. */
-  arrived({ operation, outcome, answered, duplicate }: Arrival): void {
-    if (operation.name !== FAIR_NAME) return;
-    if (operation.kind === "take" && outcome.kind === "granted") this.#taken(operation.claim);
+  arrived({ operation, outcome, duplicate }: Arrival): void {
+    if (operation.kind === "take" && outcome.kind === "granted") this.#taken(operation);
     if (operation.kind !== "ticket" || outcome.kind !== "ticket" || outcome.result.kind !== "applied") return;
-    const { ticket } = operation;
+    const { name, ticket } = operation;
     if (ticket.kind === "enqueue") {
+      const { uuid } = ticket.waiter;
+      if (duplicate || this.#enqueued.has(uuid)) this.#strays.add(uuid);
+      this.#enqueued.add(uuid);
+      if (name !== FAIR_NAME) return;
       this.#places += 1;
       const until = this.#respectedUntil(ticket.waiter);
-      this.#written.set(ticket.waiter.uuid, { place: this.#places, until, heard: answered && !duplicate });
+      this.#written.set(uuid, { place: this.#places, until, heard: this.#written.get(uuid)?.heard ?? false });
     }
-    if (ticket.kind === "renew") {
+    if (ticket.kind === "renew" && name === FAIR_NAME) {
       const { place } = ticket;
       const written = this.#written.get(place.uuid);
       const waiter = this.#table.tickets.of(FAIR_NAME).get(place.ticket);
@@ -85,27 +99,44 @@ export class QueueJudge {
   sent(process: Process, operation: Operation): string | undefined {
     if (operation.name !== FAIR_NAME) return undefined;
     const told = this.#toldTo(process);
-    if (operation.kind === "ticket" && operation.ticket.kind === "draw") told.shown.shift();
+    if (operation.kind === "ticket" && operation.ticket.kind === "draw") told.shown = undefined;
     if (operation.kind === "ticket" && operation.ticket.kind === "leave")
       told.places.delete(operation.ticket.place.uuid);
-    if (operation.kind !== "take" || told.places.size > 0) return undefined;
-    if (told.shown.some((at) => this.#scheduler.now - at < SHOWN_FOR_MS)) return undefined;
+    if (operation.kind !== "take" || told.places.size > 0 || !told.isAlone) return undefined;
+    if (told.shown !== undefined && this.#scheduler.now - told.shown < SHOWN_FOR_MS) return undefined;
     return `${operation.claim.uuid} is claimed by somebody without a place`;
+  }
+
+  /** A call begins to want a lock; the answer says that it has it, or wants it no more. */
+  asks(process: Process, name: string): () => void {
+    if (name !== FAIR_NAME) return () => undefined;
+    const told = this.#toldTo(process);
+    told.isAlone = told.calls === 0;
+    told.calls += 1;
+    let open = true;
+    return () => {
+      if (open) told.calls -= 1;
+      open = false;
+    };
   }
 
   #toldTo(process: Process): Told {
     const known = this.#told.get(process);
     if (known !== undefined) return known;
-    const told = { places: new Map<string, bigint>(), shown: [] };
+    const told = { places: new Map<string, bigint>(), shown: undefined, calls: 0, isAlone: false };
     this.#told.set(process, told);
     return told;
   }
 
-  #hear({ places, shown }: Told, ticket: TicketOperation, result: TicketResult): void {
+  #hear(told: Told, ticket: TicketOperation, result: TicketResult): void {
+    const { places } = told;
     if (ticket.kind === "enqueue") {
       const { uuid, ticket: number } = ticket.waiter;
       const isThere = result.kind === "applied" || (result.kind === "refused" && result.waiter?.uuid === uuid);
-      if (isThere) places.set(uuid, number);
+      if (!isThere) return;
+      places.set(uuid, number);
+      const written = this.#written.get(uuid);
+      if (written !== undefined) written.heard = true;
     }
     if (ticket.kind === "renew" && result.kind === "refused" && result.waiter?.uuid !== ticket.place.uuid) {
       places.delete(ticket.place.uuid);
@@ -114,7 +145,8 @@ export class QueueJudge {
     const { request } = ticket;
     const { waiters, next } = result.page;
     if (request.from === "front") {
-      if (request.after === undefined) shown.push(this.#scheduler.now);
+      // A look that goes on past the dead ends with its last page.
+      told.shown = this.#scheduler.now;
       return;
     }
     for (const [uuid, number] of places) {
@@ -124,7 +156,8 @@ export class QueueJudge {
   }
 
   /** The lock's row is written for somebody: who waited, and who was before him? */
-  #taken({ uuid, owner }: { readonly uuid: string; readonly owner: string }): void {
+  #taken({ name, claim: { uuid, owner } }: Extract<Operation, { kind: "take" }>): void {
+    if (name !== FAIR_NAME) return;
     const waiting = [...this.#table.tickets.of(FAIR_NAME).values()];
     const own = waiting.filter((waiter) => waiter.owner === owner && this.#written.get(waiter.uuid)?.heard === true);
     const others = waiting.filter((waiter) => waiter.owner !== owner && this.#isRespected(waiter));

@@ -19,7 +19,7 @@ export interface Step {
   readonly waitMs: number;
   /** When the caller gives up, if it does. */
   readonly abortAfterMs: number | undefined;
-  /** Whether the section writes through a guard, somewhere in its middle. */
+  /** Whether the section writes through a guard, in its middle and at its end. */
   readonly guarded: boolean;
   /** Whether the section goes on although its lock is lost. */
   readonly careless: boolean;
@@ -94,7 +94,7 @@ const step: fc.Arbitrary<Step> = fc.record({
     // While the first write is under way.
     { weight: 1, arbitrary: fc.integer({ min: 0, max: 30 }) },
   ),
-  guarded: fc.constantFrom(false, false, true),
+  guarded: fc.boolean(),
   careless: fc.boolean(),
   throws: fc.boolean(),
 });
@@ -115,11 +115,14 @@ const mishap: fc.Arbitrary<Mishap> = fc.oneof(
 
 const host: fc.Arbitrary<HostPlan> = fc.record({
   machine: fc.record({
-    aheadMs: fc.oneof(fc.integer({ min: -900, max: 900 }), fc.constantFrom(0, -HOUR_MS, HOUR_MS, -5_000, 5_000)),
+    aheadMs: fc.oneof(
+      fc.integer({ min: -900, max: 900 }),
+      fc.constantFrom(0, -HOUR_MS, HOUR_MS, HOUR_MS, -5_000, 5_000),
+    ),
     monotonicPpm: ppm,
     wallPpm: ppm,
   }),
-  ttlMs: fc.constantFrom(400, 1_000, 1_000, 2_500),
+  ttlMs: fc.constantFrom(400, 1_000, 1_000, 2_500, 6_000),
   takeover: fc.constantFrom("expired" as const, "expired" as const, "unchanged" as const),
   maxHoldMs: fc.constantFrom(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, 3_000),
   fencing: fc.constantFrom(false, false, true),
@@ -136,7 +139,8 @@ const outage: fc.Arbitrary<Outage> = fc.record({
 
 const share = (most: number) => fc.oneof(fc.constant(0), fc.integer({ min: 0, max: most }));
 
-const network: fc.Arbitrary<NetworkPlan> = fc.record({
+/** Everything that can go wrong on the way. */
+const lossy: fc.Arbitrary<NetworkPlan> = fc.record({
   delayMs: fc.integer({ min: 2, max: 60 }),
   slow: share(20),
   slowMs: fc.integer({ min: 100, max: 3_000 }),
@@ -149,6 +153,23 @@ const network: fc.Arbitrary<NetworkPlan> = fc.record({
   clientRetries: fc.boolean(),
   outages: fc.array(outage, { maxLength: 2 }),
 });
+
+/** Nothing gets lost, but much of it comes late, twice and out of order. */
+const unruly: fc.Arbitrary<NetworkPlan> = fc.record({
+  delayMs: fc.integer({ min: 2, max: 60 }),
+  slow: fc.integer({ min: 10, max: 60 }),
+  slowMs: fc.integer({ min: 100, max: 3_000 }),
+  requestLoss: fc.constant(0),
+  replyLoss: share(20),
+  duplicates: fc.integer({ min: 20, max: 100 }),
+  lateMs: fc.integer({ min: 10, max: 3_000 }),
+  throttling: fc.constant(0),
+  stale: share(50),
+  clientRetries: fc.boolean(),
+  outages: fc.constant([]),
+});
+
+const network = fc.oneof({ weight: 3, arbitrary: lossy }, { weight: 1, arbitrary: unruly });
 
 export const schedules: fc.Arbitrary<Schedule> = fc.record({
   seed: fc.noShrink(fc.nat(0x7fffffff)),

@@ -234,7 +234,10 @@ class World {
         () => {
           open -= 1;
         },
-        (error: unknown) => this.#surroundings.fail(error),
+        (error: unknown) => {
+          const detail = `a lock that no program had was held to the end: ${error}`;
+          this.#surroundings.fail(new Violation("a wait leaves nothing behind", detail));
+        },
       );
     }
     await this.#until(this.scheduler.now + BACKGROUND_MS, () => open === 0, `${open} hosts closing`);

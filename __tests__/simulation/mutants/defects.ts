@@ -173,7 +173,10 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: "a lock is delivered to a caller that has gone",
-    patches: [{ file: "lib/wait.js", find: /if \(ended\)\s+return false;/g, replace: "" }],
+    patches: [
+      { file: "lib/sections.js", find: / && !wait\.isOver/g, replace: "" },
+      { file: "lib/wait.js", find: /if \(ended\)\s+return false;/g, replace: "" },
+    ],
   },
   {
     name: "a passed lease keeps its token",
