@@ -64,12 +64,12 @@ export async function makeMischief(scene: Scene, counts: MischiefCounts, enough:
       await pause(between(1.1, 1.7, random()) * ttlMs, enough);
       host.resume();
     }),
-    every("cut off", [4_000, 8_000], async (random) => {
+    every("cut off", [2_000, 5_000], async (random) => {
       const { tag } = aim(random);
       const how: Cut = random() < 0.5 ? "hang" : "reset";
       proxy.partition(tag, how);
       counts.hostCutOff += 1;
-      await pause(between(0.5, 2, random()) * ttlMs, enough);
+      await pause(between(1, 2.2, random()) * ttlMs, enough);
       proxy.heal(tag);
     }),
     every("engine", engineEveryMs, async () => {
