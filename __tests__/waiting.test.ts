@@ -51,6 +51,28 @@ describe("what waiting costs", () => {
     await lock.unlock();
   });
 
+  test("a mark that was refused, or is over, is written again, so that the holder's process never keeps a lock for good", async () => {
+    const time = new ManualTime();
+    await scene.put(heldFor(time, 3_600_000));
+    const refusal = scene.proxy.on({ operation: "UpdateItem" }, throttle());
+    const poll = { minMs: 500, maxMs: 500 };
+    const controller = new AbortController();
+    const { signal } = controller;
+    const { locking } = await startWaiting(scene.host({ clock: time.clock(), poll }).mutex(scene.name), time, { signal });
+    await pollOnce(time);
+    await refusal.done;
+    const wantedUntil = async () => Number((await scene.row())?.wanted ?? 0) - time.now;
+    expect(await wantedUntil()).toBeLessThan(0);
+    while (time.elapsed < 10_000) await pollOnce(time);
+    expect(await wantedUntil()).toBeGreaterThan(0);
+    while (time.elapsed < 70_000) await pollOnce(time);
+    expect(await wantedUntil()).toBeGreaterThan(0);
+    // One that was refused, and one a minute.
+    expect(scene.proxy.count("UpdateItem")).toBe(1 + 2);
+    controller.abort();
+    await expect(locking).rejects.toThrow();
+  });
+
   test("a row that somebody has marked already costs reads alone", async () => {
     const time = new ManualTime();
     await scene.put(heldFor(time, 60_000, { wanted: time.now + 30_000 }));

@@ -18,6 +18,9 @@ const READ_MS = 3_000;
 /** For how long a waiter's mark on a row counts. */
 const WANTED_FOR_MS = 60_000;
 
+/** How soon a row without a mark, although this waiter has marked it, is marked again: it failed, or it is over. */
+const MARK_AGAIN_MS = 5_000;
+
 /** How well a fencing token's seed has to be known: should the row be deleted, the next seed must be later. */
 const SEED_WITHIN_MS = 4_000;
 
@@ -95,6 +98,7 @@ export async function watch(
   let interval = minMs;
   let row = first;
   let marked: string | undefined;
+  let markedAt = 0;
   let seenFirst = host.clock.atLeast();
   while (!looksFree(host, target, row) && goOn()) {
     wait.throwIfEnough();
@@ -107,9 +111,10 @@ export async function watch(
     host.observations.note(target.name, next);
     if (next === undefined) return;
     // Not at the first look: a section that ends within a poll needs no hint.
-    if (next.uuid !== row.uuid) seenFirst = host.clock.atLeast();
-    else if (next.uuid !== marked && host.clock.atLeast() - seenFirst >= markAfterMs) {
-      marked = next.uuid;
+    const now = host.clock.atLeast();
+    if (next.uuid !== row.uuid) seenFirst = now;
+    else if (now - seenFirst >= markAfterMs && (next.uuid !== marked || now - markedAt >= MARK_AGAIN_MS)) {
+      [marked, markedAt] = [next.uuid, now];
       await mark(host, target, next, wait);
     }
     // A new holder may be a quick one.
@@ -295,7 +300,8 @@ function untilFree(host: Host, target: Target, row: Row): number {
 }
 
 /**
- * Says once on a holder's row that somebody waits for it, so that its process does not go on passing it among its own.
+ * Says on a holder's row that somebody waits for it, unless it says so already, so that its process does not go on
+ * passing it among its own. It says so for a while only, because waiters die; whoever still waits then says it again.
  * A hint: that it was not written is no reason to stop waiting.
  */
 async function mark(host: Host, target: Target, row: Row, wait: Wait): Promise<void> {
