@@ -27,6 +27,11 @@ export interface Clock {
   /** Calls `ring` once after `ms` without keeping the process alive; the answer cancels it. */
   alarm(ms: number, ring: () => void): () => void;
   /**
+   * Keeps the process alive for somebody who waits for no time but for somebody else of this process; the answer ends
+   * that. Absent on clocks that do not go by themselves.
+   */
+  stay?(): () => void;
+  /**
    * Called as a request leaves; what it returns is called with the `Date` header of the reply (undefined if it had
    * none). Absent on clocks that do not learn from the table.
    */
@@ -96,8 +101,8 @@ export function stopwatches(time: HostTime = hostTime): Pick<Clock, "atLeast" | 
   };
 }
 
-/** Node's timers, in the two forms the protocol needs. */
-export const timers: Pick<Clock, "sleep" | "alarm"> = {
+/** Node's timers, in the forms that the protocol needs. */
+export const timers: Pick<Clock, "sleep" | "alarm" | "stay"> = {
   sleep: (ms, signal) =>
     new Promise((resolve, reject) => {
       if (signal?.aborted) {
@@ -121,5 +126,9 @@ export const timers: Pick<Clock, "sleep" | "alarm"> = {
     const timer = setTimeout(ring, Math.min(Math.max(ms, 0), MAX_TIMER_MS));
     timer.unref();
     return () => clearTimeout(timer);
+  },
+  stay: () => {
+    const timer = setInterval(() => undefined, MAX_TIMER_MS);
+    return () => clearInterval(timer);
   },
 };

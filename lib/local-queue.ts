@@ -39,16 +39,22 @@ export class LocalQueue<Lease extends object> {
     return true;
   }
 
-  /** Waits for the front. @throws the reason of the occupant's `enough`. */
-  async turn(occupant: { readonly enough: AbortSignal }, fits: (lease: Lease) => boolean): Promise<Turn<Lease>> {
+  /** Waits for the front, and keeps the process alive meanwhile. @throws the reason of the occupant's `enough`. */
+  async turn(
+    occupant: { readonly enough: AbortSignal; stay(): () => void },
+    fits: (lease: Lease) => boolean,
+  ): Promise<Turn<Lease>> {
     if (this.tryTurn(occupant)) return { kind: "lead", standBack: false, silentSince: undefined };
     const { enough } = occupant;
     return await new Promise<Turn<Lease>>((resolve, reject) => {
+      const mayGo = occupant.stay();
       const leave = (): void => {
+        mayGo();
         this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
         reject(enough.reason);
       };
       const call = (turn: Turn<Lease>): void => {
+        mayGo();
         enough.removeEventListener("abort", leave);
         resolve(turn);
       };

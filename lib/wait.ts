@@ -75,6 +75,11 @@ export class Wait {
     return this.#answered ? undefined : this.#asksSince;
   }
 
+  /** Keeps the process alive, which an alarm for the end of the waiting does not; the answer ends that. */
+  stay(): () => void {
+    return this.#host.clock.stay?.() ?? (() => undefined);
+  }
+
   throwIfEnough(): void {
     if (this.#stopped !== undefined) throw this.#stopped.reason;
   }

@@ -54,6 +54,10 @@ test.each<{ ending: Ending; messages?: readonly unknown[] }>([
   { ending: "after a close that released a lock" },
   { ending: "after a tryLock that found the lock taken" },
   { ending: "after a wait that timed out", messages: [{ kind: "waited", error: "LockTimeoutError" }] },
+  {
+    ending: "after a wait behind a section of its own that timed out",
+    messages: [{ kind: "waited", error: "LockTimeoutError" }],
+  },
   { ending: "after a wait that was aborted", messages: [{ kind: "waited", error: "enough" }] },
   { ending: "after a close that ended a wait", messages: [{ kind: "waited", error: "LockError" }] },
 ])("a process exits by itself $ending", async ({ ending, messages = [] }) => {

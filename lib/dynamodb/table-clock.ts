@@ -21,7 +21,7 @@ export interface TableClockOptions {
 }
 
 /** What a table clock stands on: the host's time and timers, or a test's. */
-export interface TableClockHost extends Pick<Clock, "sleep" | "alarm"> {
+export interface TableClockHost extends Pick<Clock, "sleep" | "alarm" | "stay"> {
   readonly time: HostTime;
 }
 
@@ -45,7 +45,7 @@ export function tableClockOn(host: TableClockHost, { fallbackSkewMs = 1_000 }: T
   if (!Number.isFinite(fallbackSkewMs) || fallbackSkewMs < 0) {
     throw new LockConfigError("fallbackSkewMs", fallbackSkewMs, "must be a number of milliseconds, 0 or more");
   }
-  const { time, sleep, alarm } = host;
+  const { time, sleep, alarm, stay } = host;
   const { atLeast, atMost } = stopwatches(time);
   const read = (): Reading => ({ atLeast: atLeast(), atMost: atMost(), lead: time.wall() - time.monotonic() });
   let known: TableTime | undefined;
@@ -83,6 +83,7 @@ export function tableClockOn(host: TableClockHost, { fallbackSkewMs = 1_000 }: T
     atMost,
     sleep,
     alarm,
+    ...(stay && { stay }),
     guess: () => time.wall(),
     wall() {
       if (known !== undefined) {

@@ -61,6 +61,11 @@ const ENDINGS = {
   "after the table was out of reach": async (locks: LockTable) => {
     await untilLost(await locks.mutex("free", { ttlMs: 1_500 }).lock());
   },
+  "after a wait behind a section of its own that timed out": async (locks: LockTable) => {
+    const mutex = locks.mutex("free");
+    await mutex.lock();
+    await mutex.lock({ waitMs: 1_000 }).catch((error: Error) => report({ kind: "waited", error: error.name }));
+  },
   "waiting for a lock": async (locks: LockTable) => {
     const lock = await locks.mutex("taken").lock();
     report({ kind: "held" });
