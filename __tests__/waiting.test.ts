@@ -58,7 +58,9 @@ describe("what waiting costs", () => {
     const poll = { minMs: 500, maxMs: 500 };
     const controller = new AbortController();
     const { signal } = controller;
-    const { locking } = await startWaiting(scene.host({ clock: time.clock(), poll }).mutex(scene.name), time, { signal });
+    const { locking } = await startWaiting(scene.host({ clock: time.clock(), poll }).mutex(scene.name), time, {
+      signal,
+    });
     await pollOnce(time);
     await refusal.done;
     const wantedUntil = async () => Number((await scene.row())?.wanted ?? 0) - time.now;
