@@ -1,5 +1,12 @@
 import { describe, expect, test } from "@jest/globals";
-import { LockConfigError, LockTable, type LockTableOptions, type MutexOptions, systemClock } from "../lib/index.js";
+import {
+  LockConfigError,
+  LockTable,
+  type LockTableOptions,
+  type MutexOptions,
+  systemClock,
+  tableClock,
+} from "../lib/index.js";
 import { mutexSettings } from "../lib/mutex-options.js";
 import { useScene } from "./support/scene.js";
 
@@ -213,6 +220,59 @@ describe("unknown options", () => {
       LockConfigError,
     );
   });
+});
+
+describe("clocks", () => {
+  const CLOCKS: readonly [string, (options: object) => unknown, string][] = [
+    ["systemClock", systemClock, "maxSkewMs"],
+    ["tableClock", tableClock, "fallbackSkewMs"],
+  ];
+
+  test.each(CLOCKS)("%s refuses what is no number of milliseconds, 0 or more", (_, clock, option) => {
+    for (const value of [-1, Number.NaN, Number.POSITIVE_INFINITY, "1000", null, 5n, true, [5], {}]) {
+      expect(refusal(() => clock({ [option]: value }))).toMatchObject({ option, value });
+    }
+    for (const value of [0, 0.5, 200, undefined]) expect(clock({ [option]: value })).toBeDefined();
+  });
+
+  test.each(CLOCKS)("%s refuses what are no options of its own", (_, clock) => {
+    expect(refusal(() => clock({ skew: 200 }))).toMatchObject({ option: "skew", value: 200 });
+    for (const options of [null, 200, "200"])
+      expect(refusal(() => clock(options as unknown as object)).value).toBe(options);
+  });
+});
+
+test("what is refused is told in words that say what to give, and never in those of the schema", async () => {
+  const locks = new LockTable({ tableName: "locks" });
+  const it = locks.mutex("name");
+  const bad = [undefined, null, "x", 7, 7.5, 7n, Number.NaN, [], () => 1, Symbol("s"), true, {}];
+  const acts: ((value: never) => unknown)[] = [
+    (value) => new LockTable(value),
+    (value) => locks.mutex("name", value),
+    (value) => locks.mutex("name", { poll: value }),
+    (value) => new LockTable({ tableName: "locks", keys: value }),
+    (value) => locks.list(value),
+    (value) => it.lock(value),
+    (value) => it.tryLock(value),
+    (value) => it.tryRun(() => 1, { once: value }),
+    (value) => it.tryRun(() => 1, { everyMs: value }),
+    (value) => it.forceUnlock("uuid", value),
+    (value) => locks.lockAll(["a", "b"], value),
+    (value) => locks.create(value),
+    (value) => locks.create({ tags: value }),
+    (value) => locks.create({ tags: { team: value } }),
+    (value) => locks.check(value),
+  ];
+  // What is right after all is refused all the same: nothing is to be sent here.
+  await locks.close();
+  for (const act of acts) {
+    for (const value of bad) {
+      const told = await Promise.resolve(value as never)
+        .then(act)
+        .catch((error: Error) => error.message);
+      expect(String(told)).not.toMatch(/expected|received|required$/i);
+    }
+  }
 });
 
 describe("what one call adds", () => {

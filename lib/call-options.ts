@@ -55,10 +55,9 @@ export interface TransactWriteOptions {
 
 const data = lockData.optional();
 const holdAtLeastMs = duration(0).optional();
+const A_TICK = "must be a valid Date or a whole number up to 2^53 - 1 either way";
 const once = z
-  .union([z.date(), z.number().int().safe()], {
-    errorMap: () => ({ message: "must be a valid Date or a whole number up to 2^53 - 1 either way" }),
-  })
+  .union([z.date(), z.number().int(A_TICK).safe(A_TICK)], { errorMap: () => ({ message: A_TICK }) })
   .optional();
 const everyMs = z
   .number({ invalid_type_error: "must be a number of milliseconds" })

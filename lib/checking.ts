@@ -57,7 +57,9 @@ export function check(schema: z.ZodTypeAny, value: unknown, what: string): void 
     path.push(issue.keys[0] ?? "");
     throw new LockConfigError(path.join("."), at(value, path), "is not an option: check its spelling");
   }
-  throw new LockConfigError(path.join(".") || what, at(value, path), issue.message);
+  const isNoObject = issue.code === "invalid_type" && issue.expected === "object";
+  const remedy = isNoObject ? "must be an object with options" : issue.message;
+  throw new LockConfigError(path.join(".") || what, at(value, path), remedy);
 }
 
 function at(value: unknown, path: readonly (string | number)[]): unknown {

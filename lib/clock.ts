@@ -1,3 +1,5 @@
+import { LockConfigError } from "./errors.js";
+
 /** Bounds, in epoch milliseconds, on a time that is not known exactly. */
 export interface Bounds {
   readonly earliest: number;
@@ -46,9 +48,10 @@ export const MAX_TIMER_MS = 2_147_483_647;
  *
  * @param options.maxSkewMs by how many milliseconds any host's clock may differ from the true time: default 1 000.
  * A host that is further off can take a lock that is still held; `takeover: "unchanged"` does without clocks.
+ * @throws {@link LockConfigError} if that is no number of milliseconds, 0 or more.
  */
 export function systemClock(options: { readonly maxSkewMs?: number } = {}): Clock {
-  const maxSkewMs = options.maxSkewMs ?? 1_000;
+  const maxSkewMs = skewOf(options, "maxSkewMs");
   return {
     ...stopwatches(),
     ...timers,
@@ -58,6 +61,23 @@ export function systemClock(options: { readonly maxSkewMs?: number } = {}): Cloc
     },
     guess: () => Date.now(),
   };
+}
+
+/** The one option of a clock, by how much it may err, in ms: default 1 000. @throws {@link LockConfigError} */
+export function skewOf<Name extends string>(
+  options: { readonly [option in Name]?: number | undefined },
+  name: Name,
+): number {
+  if (typeof options !== "object" || options === null) {
+    throw new LockConfigError("options", options, "must be an object, or left out");
+  }
+  for (const [option, value] of Object.entries(options)) {
+    if (option !== name) throw new LockConfigError(option, value, `is not an option: there is ${name} alone`);
+  }
+  const skewMs = options[name] === undefined ? 1_000 : options[name];
+  // An infinite one would never take anything over, and a negative one what is still held.
+  if (Number.isFinite(skewMs) && skewMs >= 0) return skewMs;
+  throw new LockConfigError(name, skewMs, "must be a number of milliseconds, 0 or more");
 }
 
 /** Where the two stopwatches read their time: the host's, or a test's. */

@@ -103,7 +103,11 @@ const tableSchema = mutexSchemaWith({
 });
 
 const createSchema = z
-  .object({ signal, timeoutMs: duration(1).optional(), tags: z.record(z.string()).optional() })
+  .object({
+    signal,
+    timeoutMs: duration(1).optional(),
+    tags: z.record(z.string({ invalid_type_error: "must be a string" })).optional(),
+  })
   .strict();
 
 /** A table's options, checked. @throws {@link LockConfigError} */

@@ -1,6 +1,5 @@
-import { type Clock, type HostTime, hostTime, stopwatches, timers } from "../clock.js";
+import { type Clock, type HostTime, hostTime, skewOf, stopwatches, timers } from "../clock.js";
 import { publish } from "../diagnostics.js";
-import { LockConfigError } from "../errors.js";
 import {
   age,
   contradict,
@@ -33,6 +32,8 @@ export interface TableClockHost extends Pick<Clock, "sleep" | "alarm" | "stay"> 
  * It relies on the host's wall clock for one thing: that it goes on while the host is suspended. What a suspend and a
  * step of the clock left of the far bound ends with the next reply.
  *
+ * @throws {@link LockConfigError} if an option cannot work.
+ *
  * @example
  * const locks = new LockTable({ tableName: "locks", clock: tableClock() }); // which is the default
  */
@@ -41,10 +42,8 @@ export function tableClock(options: TableClockOptions = {}): Clock {
 }
 
 /** The same on any host. */
-export function tableClockOn(host: TableClockHost, { fallbackSkewMs = 1_000 }: TableClockOptions = {}): Clock {
-  if (!Number.isFinite(fallbackSkewMs) || fallbackSkewMs < 0) {
-    throw new LockConfigError("fallbackSkewMs", fallbackSkewMs, "must be a number of milliseconds, 0 or more");
-  }
+export function tableClockOn(host: TableClockHost, options: TableClockOptions = {}): Clock {
+  const fallbackSkewMs = skewOf(options, "fallbackSkewMs");
   const { time, sleep, alarm, stay } = host;
   const { atLeast, atMost } = stopwatches(time);
   const read = (): Reading => ({ atLeast: atLeast(), atMost: atMost(), lead: time.wall() - time.monotonic() });
