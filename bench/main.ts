@@ -6,6 +6,8 @@
  * --json    print what was measured as JSON instead of the table
  * --only    only these workloads; the others' figures in docs/ stay as they are
  * --quick   fewer rounds, to see that all works: docs/ is left alone
+ *
+ * A workload that fails costs the others nothing; the exit status is then 1.
  */
 import { parseArgs } from "node:util";
 import { CONTENDERS } from "./contenders/index.js";
@@ -23,17 +25,31 @@ const { values: options } = parseArgs({
 
 const chosen = choose(options.only);
 provide();
+const began = performance.now();
 const measured: Measured[] = [];
 for (const workload of chosen) {
-  // A fresh engine for each: what one left in its tables slows the next.
-  await using ground = await Ground.start();
-  const say = (progress: string): void => void process.stderr.write(`${workload.name}: ${progress}\n`);
-  const outcome = await workload.run({ ground, quick: options.quick ?? false, say });
-  measured.push({ workload: workload.name, ...stamp(), ...outcome });
+  const say = (progress: string): void => {
+    const seconds = Math.round((performance.now() - began) / 1_000);
+    process.stderr.write(`${`${seconds} s`.padStart(6)} ${workload.name}: ${progress}\n`);
+  };
+  try {
+    measured.push(await measure(workload, say));
+    // At once: what follows may fail.
+    if (!options.quick) writePage(measured);
+  } catch (error) {
+    say(`failed: ${error instanceof Error ? error.stack : error}`);
+    process.exitCode = 1;
+  }
 }
-if (!options.quick) writePage(measured);
 if (options.json) console.log(JSON.stringify(measured, undefined, 2));
 else print(measured);
+
+async function measure(workload: Workload, say: (progress: string) => void): Promise<Measured> {
+  // A fresh engine for each: what one left in its tables slows the next.
+  await using ground = await Ground.start();
+  const outcome = await workload.run({ ground, quick: options.quick ?? false, say });
+  return { workload: workload.name, ...stamp(), ...outcome };
+}
 
 function choose(only: string | undefined): readonly Workload[] {
   if (only === undefined) return WORKLOADS;

@@ -8,6 +8,15 @@ import type { Tasks } from "./worker.js";
 type Argument<Task extends keyof Tasks> = Parameters<Tasks[Task]>[0];
 type Answer<Task extends keyof Tasks> = Awaited<ReturnType<Tasks[Task]>>;
 
+/** Who has not done by then what it was told hangs. The longest task is to keep locks for three minutes. */
+const LONGEST_TASK_MS = 270_000;
+
+/** How many lockers a process opens, and how often each takes a lock before it counts. */
+interface Opening {
+  readonly count?: number | undefined;
+  readonly cycles?: number | undefined;
+}
+
 /** The bench's side of one process of a contender. It ends with the bench, however that ends. */
 export class Worker implements AsyncDisposable {
   readonly #child: ChildProcess;
@@ -31,16 +40,42 @@ export class Worker implements AsyncDisposable {
     });
   }
 
+  /** @throws what the task threw; that the process has ended, or hangs. */
   ask<Task extends keyof Tasks>(
     task: Task,
     ...[args]: Argument<Task> extends undefined ? [] : [Argument<Task>]
   ): Promise<Answer<Task>> {
     this.#asks += 1;
     const id = this.#asks;
-    return new Promise((resolve, reject) => {
-      this.#asked.set(id, { resolve: resolve as (value: unknown) => void, reject });
-      this.#child.send({ id, task, args: args ?? {} });
+    const answer = new Promise<Answer<Task>>((resolve, reject) => {
+      const late = setTimeout(
+        () => reject(new Error(`No answer to ${task} within ${LONGEST_TASK_MS} ms`)),
+        LONGEST_TASK_MS,
+      );
+      const settled =
+        <Value>(settle: (value: Value) => void) =>
+        (value: Value): void => {
+          clearTimeout(late);
+          settle(value);
+        };
+      this.#asked.set(id, { resolve: settled(resolve as (value: unknown) => void), reject: settled(reject) });
+      if (this.#child.connected) this.#child.send({ id, task, args: args ?? {} });
+      else this.#asked.get(id)?.reject(new Error("The worker has ended"));
     });
+    // Whoever asked may look at it later than it fails.
+    answer.catch(() => undefined);
+    return answer;
+  }
+
+  /** Opens `count` lockers, and lets them do what they will do until it is no news to them. */
+  async open(
+    name: ContenderName,
+    options: LockerOptions,
+    lock: string,
+    { count = 1, cycles = 20 }: Opening = {},
+  ): Promise<void> {
+    await this.ask("open", { name, options, count });
+    await this.ask("warmUp", { name: `${lock}-${process.hrtime.bigint()}`, cycles });
   }
 
   /** Takes it down with its locks in its hand. */
@@ -64,19 +99,21 @@ export class Team implements AsyncDisposable {
     this.workers = Array.from({ length: count }, () => new Worker());
   }
 
-  /** Opens all of them, and lets them do what they will do until it is no news to them. */
+  /** Opens all of them at once. */
   async open(
     name: ContenderName,
     options: LockerOptions,
     lock: string,
-    { count = 1, cycles = 20 }: { readonly count?: number; readonly cycles?: number } = {},
+    { count, cycles }: Opening = {},
   ): Promise<void> {
-    await Promise.all(
-      this.workers.map(async (worker, index) => {
-        await worker.ask("open", { name, options, count });
-        await worker.ask("warmUp", { name: `${lock}-${process.hrtime.bigint()}-${index}`, cycles });
-      }),
-    );
+    await Promise.all(this.workers.map((worker) => worker.open(name, options, lock, { count, cycles })));
+  }
+
+  /** The one of a team of one. */
+  get only(): Worker {
+    const [worker] = this.workers;
+    if (worker === undefined) throw new Error("This team has nobody");
+    return worker;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -14,6 +14,8 @@ export async function openDeliveryHero({ endpoint, tableName, leaseMs }: LockerO
   const { DynamoDBClient } = requirePeer("@aws-sdk/client-dynamodb");
   const { DynamoDBDocument } = requirePeer("@aws-sdk/lib-dynamodb");
   const { dynamoDBLockClientFactory } = requirePeer("@deliveryhero/dynamodb-lock");
+  // A renewal of it that fails is a rejection that nobody handles, which would end the process and its other locks with it.
+  process.on("unhandledRejection", () => undefined);
   const document = DynamoDBDocument.from(new DynamoDBClient(clientConfig(endpoint)));
   const table = { tableName, partitionKey: "name", sortKey: "sort" };
   const locks: LockClient = dynamoDBLockClientFactory(document, table);

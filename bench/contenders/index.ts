@@ -43,7 +43,8 @@ export const CONTENDERS: readonly Contender[] = [
     short: "deliveryhero",
     settings:
       "2.0.0, `trustLocalTime: true` (a waiter looks at a fixed pace and trusts the hosts' clocks), " +
-      "`waitDurationInMs: 100`, `prolongEveryMs` just under half a lease, which is the most it allows.",
+      "`waitDurationInMs: 100`, `prolongEveryMs` just under half a lease, which is the most it allows. The bench handles " +
+      "the rejections of its failed renewals, which nobody else could and which would end the process.",
     open: async (options) => (await import("./deliveryhero.js")).openDeliveryHero(options),
   },
   {

@@ -1,7 +1,7 @@
 import type { RecordedRequest } from "../../__tests__/support/fault-proxy.js";
 import type { ContenderName } from "../contenders/index.js";
-import { median } from "../numbers.js";
 import { type Bench, KEEPERS, type Workload } from "../results.js";
+import { Rounds } from "../rounds.js";
 import { Worker } from "../worker-process.js";
 
 const LEASE_MS = 3_000;
@@ -18,22 +18,24 @@ export const kept: Workload = {
   name: "kept",
   title: `${LOCKS} locks kept by one process for 6 s, 3 s leases`,
   async run(bench) {
-    const rounds: Record<string, Round[]> = {};
+    const rounds = new Rounds<Round>(bench);
     for (let round = 1; round <= (bench.quick ? 1 : 3); round++) {
       for (const name of KEEPERS) {
         bench.say(`round ${round}, ${name}`);
-        rounds[name] = [...(rounds[name] ?? []), await keep(bench, name)];
+        await rounds.run(name, () => keep(bench, name));
       }
     }
-    const each = (of: keyof Round) =>
-      Object.fromEntries(KEEPERS.map((name) => [name, median((rounds[name] ?? []).map((round) => round[of]))]));
+    const each = (of: keyof Round) => rounds.medians((round) => round[of]);
     return {
       lines: [
         { title: "leases that lapsed", unit: "", better: "less", values: each("lapses"), goal: 0 },
         { title: "requests a lock and second", unit: "", better: "less", values: each("requests") },
         { title: "CPU a second", unit: "ms", better: "less", values: each("cpuMs") },
       ],
-      notes: ["A lease lapsed where its row was not written again within the lease, as seen from the table."],
+      notes: [
+        "A lease lapsed where its row was not written again within the lease, as seen from the table.",
+        ...rounds.notes,
+      ],
     };
   },
 };

@@ -1,6 +1,6 @@
 import type { ContenderName } from "../contenders/index.js";
-import { median } from "../numbers.js";
 import { type Bench, WAITING, type Workload } from "../results.js";
+import { Rounds } from "../rounds.js";
 import { Team, type Worker } from "../worker-process.js";
 
 const LEASE_MS = 3_000;
@@ -11,20 +11,21 @@ export const oneProcess: Workload = {
   name: "one-process",
   title: `${TASKS} tasks of one process, ${TASKS * EACH} empty sections`,
   async run(bench) {
-    const rounds: Record<string, { perSecond: number; requests: number }[]> = {};
-    for (let round = 1; round <= (bench.quick ? 1 : 3); round++) {
-      for (const name of WAITING) {
+    const rounds = new Rounds<{ perSecond: number; requests: number }>(bench);
+    for (const name of WAITING) {
+      const count = name === "dynamutex" && !bench.quick ? 3 : 1;
+      for (let round = 1; round <= count; round++) {
         bench.say(`round ${round}, ${name}`);
-        rounds[name] = [...(rounds[name] ?? []), await sections(bench, name)];
+        await rounds.run(name, () => sections(bench, name));
       }
     }
-    const each = (of: "perSecond" | "requests") =>
-      Object.fromEntries(WAITING.map((name) => [name, median((rounds[name] ?? []).map((round) => round[of]))]));
+    const each = (of: "perSecond" | "requests") => rounds.medians((round) => round[of]);
     return {
       lines: [
         { title: "sections a second", unit: "", better: "more", values: each("perSecond"), goal: 1_000 },
         { title: "requests a section", unit: "", better: "less", values: each("requests"), goal: 0.1 },
       ],
+      notes: ["The medians of three rounds of dynamutex, and one round of the others.", ...rounds.notes],
     };
   },
 };

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ContenderName } from "../contenders/index.js";
 import { median } from "../numbers.js";
 import { type Bench, KEEPERS, type Workload } from "../results.js";
+import { Rounds } from "../rounds.js";
 import { Team, type Worker } from "../worker-process.js";
 
 const LEASE_MS = 3_000;
@@ -12,26 +13,22 @@ export const takeover: Workload = {
   name: "takeover",
   title: "A killed holder, 3 s leases: taken over so long after its lease ended",
   async run(bench) {
-    const rounds: Record<string, number[]> = {};
+    const rounds = new Rounds<number>(bench);
     const count = bench.quick ? 2 : 10;
     for (let round = 1; round <= count; round++) {
       bench.say(`round ${round}, all at once`);
-      const lates = await Promise.all(KEEPERS.map((name) => takeOver(bench, name)));
-      for (const [index, name] of KEEPERS.entries()) {
-        rounds[name] = [...(rounds[name] ?? []), lates[index] ?? Number.NaN];
-      }
+      await Promise.all(KEEPERS.map((name) => rounds.run(name, () => takeOver(bench, name))));
     }
-    const each = (of: (values: readonly number[]) => number) =>
-      Object.fromEntries(KEEPERS.map((name) => [name, of(rounds[name] ?? [])]));
     return {
       lines: [
-        { title: "median", unit: "ms", better: "less", values: each(median), goal: 300 },
-        { title: "longest", unit: "ms", better: "less", values: each((values) => Math.max(...values)), goal: 300 },
+        { title: "median", unit: "ms", better: "less", values: rounds.each(median), goal: 300 },
+        { title: "longest", unit: "ms", better: "less", values: rounds.each((lates) => Math.max(...lates)), goal: 300 },
       ],
       notes: [
         `Of ${count} rounds. A lease is counted from when its last write arrived. dynamutex's holder has a clock that is an ` +
           "hour slow, and its waiter one that is an hour fast; the others trust the hosts' clocks, so theirs are right. " +
           "All processes have used the table for a few seconds before.",
+        ...rounds.notes,
       ],
     };
   },

@@ -1,6 +1,7 @@
 import type { ContenderName } from "../contenders/index.js";
 import { median } from "../numbers.js";
 import { type Bench, type Outcome, WAITING, type Workload } from "../results.js";
+import { Rounds } from "../rounds.js";
 import { Worker } from "../worker-process.js";
 
 const LEASE_MS = 3_000;
@@ -18,13 +19,13 @@ export const uncontended: Workload = {
   name: "uncontended",
   title: "A lock that nobody else wants: lock and unlock",
   async run(bench) {
-    const direct: Partial<Record<ContenderName, Measured>> = {};
-    const proxied: Partial<Record<ContenderName, Measured>> = {};
+    const direct = new Rounds<Measured>(bench);
+    const proxied = new Rounds<Measured>(bench);
     for (const name of WAITING) {
       bench.say(`${name} and the floor in turn, past the proxy`);
-      direct[name] = await measure(bench, name, { proxied: false });
+      await direct.run(name, () => measure(bench, name, { proxied: false }));
       bench.say(`${name} and the floor in turn, through the proxy`);
-      proxied[name] = await measure(bench, name, { proxied: true });
+      await proxied.run(name, () => measure(bench, name, { proxied: true }));
     }
     return outcome(bench, direct, proxied);
   },
@@ -43,7 +44,7 @@ async function measure(
       options: await ground.options(one, LEASE_MS, proxied ? `uncontended-${one}` : undefined),
     })),
   );
-  const full = name === "dynamutex" ? 150 : 60;
+  const full = name === "dynamutex" ? 150 : 30;
   const { cpuUs, latencyMs } = await worker.ask("cycles", {
     contenders,
     batches: quick ? 20 : full,
@@ -59,11 +60,7 @@ async function measure(
   };
 }
 
-function outcome(
-  { ground }: Bench,
-  direct: Partial<Record<ContenderName, Measured>>,
-  proxied: Partial<Record<ContenderName, Measured>>,
-): Outcome {
+function outcome({ ground }: Bench, direct: Rounds<Measured>, proxied: Rounds<Measured>): Outcome {
   const names = ["raw", ...WAITING] as const;
   /** A cycle of each: what is deleted last is one cycle. */
   const perCycle = (name: ContenderName, of: "requests" | "read" | "write"): number => {
@@ -72,10 +69,9 @@ function outcome(
   };
   const each = (value: (name: ContenderName) => number) =>
     Object.fromEntries(names.map((name) => [name, value(name)])) as Record<ContenderName, number>;
-  const own = (of: Partial<Record<ContenderName, Measured>>, mine: keyof Measured, floor: keyof Measured) =>
-    each((name) => (name === "raw" ? (of.dynamutex?.[floor] ?? Number.NaN) : (of[name]?.[mine] ?? Number.NaN)));
-  const ratios = (of: Partial<Record<ContenderName, Measured>>) =>
-    each((name) => (name === "raw" ? 1 : (of[name]?.ratio ?? Number.NaN)));
+  const own = (of: Rounds<Measured>, mine: keyof Measured, floor: keyof Measured) =>
+    each((name) => of.of(name === "raw" ? "dynamutex" : name)[0]?.[name === "raw" ? floor : mine] ?? Number.NaN);
+  const ratios = (of: Rounds<Measured>) => each((name) => (name === "raw" ? 1 : (of.of(name)[0]?.ratio ?? Number.NaN)));
   return {
     lines: [
       { title: "requests", unit: "", better: "less", values: each((name) => perCycle(name, "requests")), goal: 2 },
@@ -89,6 +85,8 @@ function outcome(
     notes: [
       "CPU is that of the process, all threads. Each contender takes turns with the floor in one process, " +
         `${CYCLES_PER_BATCH} cycles at a time; shown is the median of the ratios of neighbouring turns.`,
+      ...direct.notes,
+      ...proxied.notes,
     ],
   };
 }

@@ -4,16 +4,18 @@ import type { ContenderName } from "../contenders/index.js";
 import { contender } from "../contenders/index.js";
 import { show } from "../numbers.js";
 import { type Bench, moneyOf, WAITING, type Workload } from "../results.js";
-import { Team, type Worker } from "../worker-process.js";
+import { Rounds } from "../rounds.js";
+import { Team } from "../worker-process.js";
 
 const LEASE_MS = 3_000;
 const COUNTS = [1, 4, 16, 64];
 const START_MS = 2_000;
 const WINDOW_MS = 4_000;
 /** Who has not let all of them in by then is not waited for. */
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 20_000;
 
 interface Point {
+  readonly count: number;
   readonly money: number;
   /** From the release to when the last was in, divided by how many there were. */
   readonly handOverMs: number;
@@ -23,24 +25,27 @@ export const waiters: Workload = {
   name: "waiters",
   title: "Cost against the number of waiting hosts",
   async run(bench) {
-    const points = new Map<ContenderName, Point[]>(WAITING.map((name) => [name, []]));
-    for (const count of bench.quick ? [1, 4] : COUNTS) {
+    const counts = bench.quick ? [1, 4] : COUNTS;
+    const rounds = new Rounds<Point>(bench);
+    for (const count of counts) {
       for (const name of WAITING) {
         bench.say(`${count} waiting, ${name}`);
-        points.get(name)?.push(await wait(bench, name, count));
+        await rounds.run(name, () => wait(bench, name, count));
       }
     }
-    const series = (of: keyof Point) =>
+    const pointOf = (name: ContenderName, count: number, of: "money" | "handOverMs"): number =>
+      rounds.of(name).find((point) => point.count === count)?.[of] ?? Number.NaN;
+    const series = (of: "money" | "handOverMs") =>
       WAITING.map((name) => ({
         title: contender(name).short,
-        points: (points.get(name) ?? [])
-          .map((point, index) => [COUNTS[index] ?? 0, point[of]] as const)
+        points: counts
+          .map((count) => [count, pointOf(name, count, of)] as const)
           .filter(([, value]) => Number.isFinite(value)),
       }));
-    const cells = (of: keyof Point) =>
+    const cells = (of: "money" | "handOverMs") =>
       WAITING.map((name) => [
         `${contender(name).title}: ${of === "money" ? "RRU a waiter and second" : "ms a hand-over"}`,
-        ...(points.get(name) ?? []).map((point) => show(point[of])),
+        ...counts.map((count) => show(pointOf(name, count, of))),
       ]);
     const x = { title: "waiting hosts", log: true };
     return {
@@ -60,10 +65,11 @@ export const waiters: Workload = {
           series: series("handOverMs"),
         },
       ],
-      detail: { columns: ["waiting hosts", ...COUNTS.map(String)], rows: [...cells("money"), ...cells("handOverMs")] },
+      detail: { columns: ["waiting hosts", ...counts.map(String)], rows: [...cells("money"), ...cells("handOverMs")] },
       notes: [
         `Every waiter is a host of its own as far as the table can tell: a lock table and a client for each, in one process. Costs are those ` +
           `of ${WINDOW_MS / 1_000} s from ${START_MS / 1_000} s after they began. – where not all were in within ${PATIENCE_MS / 1_000} s of the release.`,
+        ...rounds.notes,
       ],
     };
   },
@@ -78,17 +84,16 @@ async function wait({ ground }: Bench, name: ContenderName, count: number): Prom
     holders.open(name, await ground.options(name, LEASE_MS, `holder-of-${lock}`), lock),
     others.open(name, await ground.options(name, LEASE_MS, tag), lock, { count }),
   ]);
-  const [holder] = holders.workers as [Worker];
-  const [waiter] = others.workers as [Worker];
+  const [holder, waiter] = [holders.only, others.only];
   await holder.ask("lock", { name: lock });
   const from = now() + START_MS;
   const passing = waiter.ask("pass", { name: lock });
-  passing.catch(() => undefined); // it is killed with the lock on its way round
   await sleep(START_MS + WINDOW_MS);
   const cost = ground.cost({ tag, from, to: from + WINDOW_MS });
   const released = await holder.ask("unlock", { name: lock });
   const entered = await Promise.race([passing, sleep(PATIENCE_MS, undefined, { ref: false })]);
   return {
+    count,
     money: moneyOf(cost) / count / (WINDOW_MS / 1_000),
     handOverMs: entered === undefined ? Number.NaN : (Math.max(...entered) - released) / count,
   };

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { now } from "../../__tests__/support/monotonic.js";
 import type { ContenderName } from "../contenders/index.js";
-import { median } from "../numbers.js";
 import { type Bench, moneyOf, WAITING, type Workload } from "../results.js";
+import { Rounds } from "../rounds.js";
 import { Team, type Worker } from "../worker-process.js";
 
 const LEASE_MS = 3_000;
@@ -23,15 +23,25 @@ export const waiting: Workload = {
   name: "waiting",
   title: "4 processes wait 4 s for a fifth, 3 s leases",
   async run(bench) {
-    const rounds: Record<string, Round[]> = {};
-    for (let round = 1; round <= (bench.quick ? 3 : 10); round++) {
-      for (const name of WAITING) {
-        bench.say(`round ${round}, ${name}`);
-        rounds[name] = [...(rounds[name] ?? []), await wait(bench, name)];
-      }
+    const rounds = new Rounds<Round>(bench);
+    const count = bench.quick ? 3 : 10;
+    await using holders = new Team(WAITING.length);
+    await using waiters = new Team(WAITING.length * WAITERS);
+    const stages = WAITING.map((name, index) => ({
+      name,
+      holder: holders.workers[index] as Worker,
+      waiters: waiters.workers.slice(index * WAITERS, (index + 1) * WAITERS),
+    }));
+    // One after another, and before any round: starting takes more of the machine than all the waiting.
+    for (const stage of stages) {
+      bench.say(`starting ${stage.name}`);
+      await open(bench, stage).catch((error) => bench.say(`${stage.name} could not be opened: ${error}`));
     }
-    const each = (of: (round: Round) => number) =>
-      Object.fromEntries(WAITING.map((name) => [name, median((rounds[name] ?? []).map(of))]));
+    for (let round = 1; round <= count; round++) {
+      bench.say(`round ${round}, all at once`);
+      await Promise.all(stages.map((stage) => rounds.run(stage.name, () => wait(bench, stage))));
+    }
+    const each = (of: (round: Round) => number) => rounds.medians(of);
     return {
       lines: [
         {
@@ -65,26 +75,41 @@ export const waiting: Workload = {
         { title: "last of the 4 in", unit: "ms", better: "less", values: each(({ lastMs }) => lastMs), goal: 800 },
       ],
       notes: [
-        `Medians of ${bench.quick ? 3 : 10} rounds. What the waiters send, without the holder's renewals. A release comes ` +
+        `Medians of ${count} rounds, all contenders at once, each with a table and five processes. What the waiters send, without the holder's renewals. A release comes ` +
           "at a random moment of the second after 4 s. Money counts a WRU as five RRU, which is what it costs.",
+        ...rounds.notes,
       ],
     };
   },
 };
 
-async function wait({ ground, quick }: Bench, name: ContenderName): Promise<Round> {
-  await using holders = new Team(1);
-  await using waiters = new Team(WAITERS);
+/** The processes of one contender, which stay from round to round, as hosts do. */
+interface Stage {
+  readonly name: ContenderName;
+  readonly holder: Worker;
+  readonly waiters: readonly Worker[];
+}
+
+/** By which the requests of a contender's waiters are known. */
+function tagOf({ name }: Stage): string {
+  return `waiters-${name}`;
+}
+
+async function open({ ground }: Bench, stage: Stage): Promise<void> {
+  const { name, holder, waiters } = stage;
   const lock = ground.name();
-  const tag = `waiters-of-${lock}`;
-  await Promise.all([
-    holders.open(name, await ground.options(name, LEASE_MS, `holder-of-${lock}`), lock),
-    waiters.open(name, await ground.options(name, LEASE_MS, tag), lock),
-  ]);
-  const [holder] = holders.workers as [Worker];
+  await holder.open(name, await ground.options(name, LEASE_MS, `holder-${name}`), lock);
+  const options = await ground.options(name, LEASE_MS, tagOf(stage));
+  await Promise.all(waiters.map((waiter) => waiter.open(name, options, lock)));
+}
+
+async function wait({ ground, quick }: Bench, stage: Stage): Promise<Round> {
+  const { holder, waiters } = stage;
+  const tag = tagOf(stage);
+  const lock = ground.name();
   await holder.ask("lock", { name: lock });
   const from = now();
-  const passes = waiters.workers.map((waiter) => waiter.ask("pass", { name: lock }));
+  const passes = waiters.map((waiter) => waiter.ask("pass", { name: lock }));
   await sleep((quick ? 2_500 : 4_000) + 1_000 * Math.random());
   const released = await holder.ask("unlock", { name: lock });
   const entered = (await Promise.all(passes)).flat();
