@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
+import type { Reading } from "../lib/clock.js";
 import {
   age,
   contradict,
@@ -7,7 +8,6 @@ import {
   intersect,
   parseDateHeader,
   RATE_DRIFT,
-  type Reading,
   type TableTime,
 } from "../lib/dynamodb/table-time.js";
 

@@ -134,7 +134,7 @@ async function claim(
   const doubtful = new Map<number, unknown>();
   for (;;) {
     wait.throwIfEnough();
-    const inTheWay = await learnTime(host, target, wait);
+    const inTheWay = lacksTime(host, target) ? await learnTime(host, target, wait) : undefined;
     // Whether a tick is done, only the write tells for certain.
     if (inTheWay !== undefined && once === undefined) return { kind: "held", row: inTheWay };
     const tick = once && (await tickNow(host, target.name, once, wait));
@@ -171,12 +171,13 @@ async function claim(
   }
 }
 
-/**
- * A first fencing token is the table's time, so a process that does not know the time, or not well any more, reads
- * before it takes. @returns the row, if it is in the way: then nothing needs to be written.
- */
+/** A first fencing token is the table's time: whether this process does not know it, or not well any more. */
+function lacksTime({ clock }: Host, { settings }: Target): boolean {
+  return settings.fencing && !knowsTime(clock);
+}
+
+/** Reads, because the reply tells the time. @returns the row, if it is in the way: then nothing needs to be written. */
 async function learnTime(host: Host, target: Target, wait: Wait): Promise<Row | undefined> {
-  if (!target.settings.fencing || knowsTime(host.clock)) return undefined;
   const row = await wait.persist(READ_MS, wait.until, (signal) =>
     host.store.read(target.name, { consistent: true }, signal),
   );
@@ -219,7 +220,7 @@ interface Sending {
 }
 
 /** Sends a claim until it is answered or the lease that it asks for would be over. */
-async function send(
+function send(
   host: Host,
   { settings }: Target,
   claim: Claim,
@@ -227,7 +228,7 @@ async function send(
   { wait, until, sentAt, attempt }: Sending,
 ): Promise<TakeOutcome> {
   const leaseEnds = sentAt + settings.ttlMs - settings.safetyMarginMs;
-  return await wait.persist(
+  return wait.persist(
     attemptMs(settings.ttlMs),
     () => Math.min(leaseEnds, until()),
     (signal) => {

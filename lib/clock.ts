@@ -86,6 +86,14 @@ export interface HostTime {
   wall(): number;
 }
 
+/** A host's clocks, read at one moment. */
+export interface Reading {
+  readonly atLeast: number;
+  readonly atMost: number;
+  /** By how much the wall clock is ahead of the monotonic one: constant, but for drift, while nothing happens. */
+  readonly lead: number;
+}
+
 export const hostTime: HostTime = { monotonic: () => performance.now(), wall: () => Date.now() };
 
 /** How far two readings of the host's clocks may disagree without anything having happened: one counts whole ms. */
@@ -99,25 +107,27 @@ const JITTER_MS = 5;
  * Jitter must not add up, or a loop that reads a lease would make it run faster: what the wall clock is ahead by is
  * shown at once, but for good only when it is more than {@link JITTER_MS}.
  */
-export function stopwatches(time: HostTime = hostTime): Pick<Clock, "atLeast" | "atMost"> {
+export function stopwatches(time: HostTime = hostTime): Pick<Clock, "atLeast" | "atMost"> & { read(): Reading } {
   // The smallest lead of the wall clock since the last suspend: the lead beyond it is time that the monotonic one missed.
   let lead = time.wall() - time.monotonic();
   let suspended = 0;
   let shown = Number.NEGATIVE_INFINITY;
+  const read = (): Reading => {
+    const monotonic = time.monotonic();
+    const leadNow = time.wall() - monotonic;
+    lead = Math.min(lead, leadNow);
+    const missed = leadNow - lead;
+    shown = Math.max(shown, monotonic + suspended + missed);
+    if (missed > JITTER_MS) {
+      suspended += missed;
+      lead = leadNow;
+    }
+    return { atLeast: monotonic, atMost: shown, lead: leadNow };
+  };
   return {
     atLeast: () => time.monotonic(),
-    atMost: () => {
-      const monotonic = time.monotonic();
-      const leadNow = time.wall() - monotonic;
-      lead = Math.min(lead, leadNow);
-      const missed = leadNow - lead;
-      shown = Math.max(shown, monotonic + suspended + missed);
-      if (missed > JITTER_MS) {
-        suspended += missed;
-        lead = leadNow;
-      }
-      return shown;
-    },
+    atMost: () => read().atMost,
+    read,
   };
 }
 

@@ -112,6 +112,15 @@ export class HeldRow {
     }
   }
 
+  /** Whether the first stamp is good as it is: not guessed far too late, and half of the lease is left. */
+  get isSecure(): boolean {
+    return !this.#isFarTooLate && !this.isHalfGone;
+  }
+
+  get #isFarTooLate(): boolean {
+    return this.#guessed && isFarTooLate(this.#host.clock, this.#expires, this.#target.settings.ttlMs);
+  }
+
   /**
    * Makes a first stamp good before anybody relies on it: one that was guessed far too late is corrected; a lease of
    * which half is gone already, or that a slow clock stamped into the past, is renewed.
@@ -119,7 +128,7 @@ export class HeldRow {
   async secure(): Promise<Stamping> {
     const { clock } = this.#host;
     const { ttlMs, safetyMarginMs } = this.#target.settings;
-    if (this.#guessed && isFarTooLate(clock, this.#expires, ttlMs)) return await this.#correct();
+    if (this.#isFarTooLate) return await this.#correct();
     if (!this.isHalfGone) return { kind: "stamped" };
     const until = clock.atMost() + ttlMs - safetyMarginMs;
     return await this.renew({ until: () => until });
@@ -155,10 +164,13 @@ export class HeldRow {
   }
 
   /** Deletes the row where it is still ours; a kept one stays, free; a parked one stays, taken. */
-  async release(until: number = this.#attemptEnd(), parked?: Parking): Promise<Release> {
+  release(until: number = this.#attemptEnd(), parked?: Parking): Promise<Release> {
+    if (this.#uncertain === undefined) return this.#release(this.#uuid, until, parked);
+    return this.#releaseEither(this.#uncertain, until, parked);
+  }
+
+  async #releaseEither(uncertain: string, until: number, parked?: Parking): Promise<Release> {
     const release = await this.#release(this.#uuid, until, parked);
-    const uncertain = this.#uncertain;
-    if (uncertain === undefined) return release;
     if (release.kind === "refused" && release.row?.uuid !== uncertain) return release;
     // A reissue without an answer got there first, or may have. It comes too late after the release of what it replaces.
     const other = await this.#release(uncertain, until, parked);
@@ -240,10 +252,11 @@ export class HeldRow {
     return { kind: "stamped" };
   }
 
-  async #release(uuid: string, until: number, parked?: Parking): Promise<Release> {
+  #release(uuid: string, until: number, parking?: Parking): Promise<Release> {
     const { ttlMs } = this.#target.settings;
-    const ours = { name: this.name, uuid, kept: this.#kept, ticked: this.#ticked, ttlMs };
-    return await releaseRow(this.#host, { ...ours, parked: parked && this.#unlikeReplaced(parked) }, until);
+    const parked = parking && this.#unlikeReplaced(parking);
+    const ours = { name: this.name, uuid, kept: this.#kept, ticked: this.#ticked, ttlMs, parked };
+    return releaseRow(this.#host, ours, until);
   }
 
   /**

@@ -135,6 +135,11 @@ export class Lease {
     this.#hold = ms > 0 ? new Hold(this.#host.clock, ms) : undefined;
   }
 
+  /** Whether the first stamp is good as it is, and the lease stands. */
+  get isSecure(): boolean {
+    return this.#row.isSecure && this.#host.clock.atMost() < this.#leaseEnds;
+  }
+
   /** Makes the first stamp good, before anybody relies on it. @returns whether the lease stands. */
   async secure(): Promise<boolean> {
     const stamping = await this.#row.secure();
@@ -256,8 +261,7 @@ export class Lease {
       const { lost } = this;
       this.#isRelied = false;
       this.#stopTimers();
-      const released = lost === undefined ? this.#releaseHeld() : this.#releaseLost(lost);
-      this.#released = released.finally(() => this.#host.drop(this));
+      this.#released = this.#end(lost);
       // Whoever calls handles it; a lease that only the closing table releases is handled there.
       this.#released.catch(() => undefined);
     }
@@ -299,11 +303,21 @@ export class Lease {
     }
   }
 
+  async #end(lost: LockLostError | undefined): Promise<void> {
+    try {
+      // Renewal and release never overlap: no further attempt, and the one under way is awaited.
+      if (this.#renewing !== undefined) {
+        this.#renewing.enough.abort();
+        await this.#renewing.done;
+      }
+      await (lost === undefined ? this.#releaseHeld() : this.#releaseLost(lost));
+    } finally {
+      this.#host.drop(this);
+    }
+  }
+
   async #releaseHeld(): Promise<void> {
     const { clock } = this.#host;
-    // Renewal and release never overlap: no further attempt, and the one under way is awaited.
-    this.#renewing?.enough.abort();
-    await this.#renewing?.done;
     if (this.#lost !== undefined) throw this.#lost;
     const giveUpAt = Math.min(clock.atMost() + this.settings.releaseWithinMs, this.#row.end);
     const release = await this.#row.release(giveUpAt, this.#hold?.rest());
@@ -315,8 +329,6 @@ export class Lease {
 
   /** The section on a lost lease has ended: the row was left alone until now, and goes where it is still ours. */
   async #releaseLost(lost: LockLostError): Promise<void> {
-    this.#renewing?.enough.abort();
-    await this.#renewing?.done;
     if (lost.reason === "expired" || lost.reason === "max-hold") await this.#row.release(undefined, this.#hold?.rest());
     throw lost;
   }

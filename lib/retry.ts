@@ -55,7 +55,7 @@ export function bounded<T>(clock: Clock, ms: number, request: Request<T>): Promi
  *
  * @throws what the last attempt threw.
  */
-export async function persist<T>(
+export function persist<T>(
   clock: Clock,
   persistence: Persistence,
   request: (signal: AbortSignal, attempt: number) => Promise<T>,
@@ -63,12 +63,8 @@ export async function persist<T>(
   const { until, attemptMs } = persistence;
   const send = (attempt: number): Promise<T> =>
     bounded(clock, Math.min(attemptMs, remaining(clock, until)), (signal) => request(signal, attempt));
-  try {
-    return await send(1);
-  } catch (error) {
-    // What follows is rare, and costs more than the request's own share of the time: so it is set up only now.
-    return await retry(clock, persistence, error, send);
-  }
+  // What follows is rare, and costs more than the request's own share of the time: so it is set up only then.
+  return send(1).catch((error: unknown) => retry(clock, persistence, error, send));
 }
 
 /** The further attempts. The pause is slept on our clock in onFailedAttempt, so that they run on virtual time as well. */

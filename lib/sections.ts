@@ -113,7 +113,7 @@ export class Sections {
    */
   async #handOut(grant: Grant, { target, holdAtLeastMs }: Request, wait: Wait, deliver: Deliver): Promise<boolean> {
     const lease = new Lease(this.host, target, grant);
-    if ((await lease.secure()) && !wait.isOver) {
+    if ((lease.isSecure || (await lease.secure())) && !wait.isOver) {
       const queue = this.#queue(target.name);
       queue.settle(wait, lease);
       // A section that runs on a lost lease is in nobody's way but its own.

@@ -45,11 +45,9 @@ import { type RenewalInput, Requests } from "./requests.js";
 import { pageOf, scanOf } from "./scanning.js";
 import type { ItemCommand, Reply } from "./sending.js";
 
-const APPLIED: WriteOutcome = { kind: "applied" };
-
 type Refused = Extract<WriteOutcome, { kind: "refused" }>;
 
-/** What a write came to: its refusal is an outcome, not an error. */
+/** What a write came to, and what it shows of the row: its refusal is an outcome, not an error. */
 type Written = { readonly kind: "applied"; readonly attributes: Item | undefined } | Refused;
 
 /** The port on a DynamoDB table: one request for each operation, and a second where a refusal shows no row. */
@@ -133,7 +131,7 @@ export class DynamoDbStore implements TableStore {
 
   async renew(renewal: RenewalInput, signal: AbortSignal): Promise<WriteOutcome> {
     const command = new UpdateItemCommand(this.#requests.renew(renewal));
-    return await this.#outcome(command, renewal.name, signal);
+    return await this.#write(command, renewal.name, signal);
   }
 
   async restamp(
@@ -143,7 +141,7 @@ export class DynamoDbStore implements TableStore {
     signal: AbortSignal,
   ): Promise<WriteOutcome> {
     const command = new UpdateItemCommand(this.#requests.restamp(name, from, to));
-    return await this.#outcome(command, name, signal);
+    return await this.#write(command, name, signal);
   }
 
   async reissue(reissue: Reissue, signal: AbortSignal): Promise<ReissueOutcome> {
@@ -153,7 +151,7 @@ export class DynamoDbStore implements TableStore {
     return { kind: "applied", fence: reissue.fenced ? fenceOf(written.attributes) : undefined };
   }
 
-  async release(
+  release(
     name: string,
     uuid: string,
     options: {
@@ -163,11 +161,11 @@ export class DynamoDbStore implements TableStore {
     },
     signal: AbortSignal,
   ): Promise<WriteOutcome> {
-    return await this.#outcome(this.#release(name, uuid, options), name, signal);
+    return this.#write(this.#release(name, uuid, options), name, signal);
   }
 
   async want(name: string, uuid: string, until: number, signal: AbortSignal): Promise<WriteOutcome> {
-    return await this.#outcome(new UpdateItemCommand(this.#requests.want(name, uuid, until)), name, signal);
+    return await this.#write(new UpdateItemCommand(this.#requests.want(name, uuid, until)), name, signal);
   }
 
   async force(
@@ -178,7 +176,7 @@ export class DynamoDbStore implements TableStore {
   ): Promise<WriteOutcome> {
     // Freed at once it is what the release of a kept row leaves: a row that anybody may take, on any clock.
     const input = now ? this.#requests.free(name, uuid) : this.#requests.force(name, uuid);
-    return await this.#outcome(new UpdateItemCommand(input), name, signal);
+    return await this.#write(new UpdateItemCommand(input), name, signal);
   }
 
   async list(prefix: string, after: Cursor | undefined, signal: AbortSignal): Promise<RowPage> {
@@ -241,11 +239,6 @@ export class DynamoDbStore implements TableStore {
     if (parked !== undefined) return new UpdateItemCommand(this.#requests.park(name, uuid, { ...parked, ticked }));
     if (kept) return new UpdateItemCommand(this.#requests.free(name, uuid));
     return new DeleteItemCommand(this.#requests.delete(name, uuid));
-  }
-
-  async #outcome(command: ItemCommand, name: string, signal: AbortSignal): Promise<WriteOutcome> {
-    const written = await this.#write(command, name, signal);
-    return written.kind === "applied" ? APPLIED : written;
   }
 
   /** Sends a conditional write. */

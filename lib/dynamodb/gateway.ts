@@ -30,17 +30,15 @@ export class Gateway {
   }
 
   /** @throws the SDK's own error. */
-  async send(command: ItemCommand, signal: AbortSignal): Promise<Reply> {
-    return await this.#sending.send(command, signal);
+  send(command: ItemCommand, signal: AbortSignal): Promise<Reply> {
+    return this.#sending.send(command, signal);
   }
 
   /** @throws the refusal of a condition as it is, and a {@link LockStoreError} for everything else. */
-  async ask(command: ItemCommand, signal: AbortSignal): Promise<Reply> {
-    try {
-      return await this.send(command, signal);
-    } catch (error) {
+  ask(command: ItemCommand, signal: AbortSignal): Promise<Reply> {
+    return this.send(command, signal).catch(async (error: unknown) => {
       throw isRefusal(error) || refusalsOf(error) !== undefined ? error : await this.#failure(error, command, signal);
-    }
+    });
   }
 
   async #failure(error: unknown, command: ItemCommand, signal: AbortSignal): Promise<LockStoreError> {

@@ -62,7 +62,8 @@ interface Plan {
 /** What is sent for each operation of the port, on a table of this layout. */
 export class Requests {
   readonly #layout: TableLayout;
-  readonly #plans = new Map<string, Plan>();
+  /** By condition and by update. */
+  readonly #plans = new Map<string, Map<string | undefined, Plan>>();
 
   constructor(layout: TableLayout) {
     this.#layout = layout;
@@ -194,11 +195,15 @@ export class Requests {
   }
 
   #plan(condition: string, update?: string): Plan {
-    const key = `${condition} ${update ?? ""}`;
-    let plan = this.#plans.get(key);
+    let plans = this.#plans.get(condition);
+    if (plans === undefined) {
+      plans = new Map();
+      this.#plans.set(condition, plans);
+    }
+    let plan = plans.get(update);
     if (plan === undefined) {
       plan = planOf(this.#layout, condition, update);
-      this.#plans.set(key, plan);
+      plans.set(update, plan);
     }
     return plan;
   }

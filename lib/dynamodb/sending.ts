@@ -32,6 +32,9 @@ export type Reply =
 type Configuration = Parameters<GetItemCommand["resolveMiddleware"]>[1];
 type RequestHandler = Configuration["requestHandler"];
 
+/** What a request handler is told, and the signal that ends one request. */
+type HandlerOptions = Parameters<RequestHandler["handle"]>[1] & { readonly enough?: AbortSignal };
+
 /** A client's configuration, and the one that is the same but for a request handler that listens. */
 interface Listening {
   readonly to: Configuration;
@@ -40,11 +43,15 @@ interface Listening {
 }
 
 /**
- * Sends requests, and lets the clock hear when each left and what time the table's reply shows.
+ * Sends requests that a signal ends, and lets the clock hear when each left and what time the table's reply shows.
  *
  * The caller's client stays as it is: each command goes through a request handler that listens, around each attempt
  * alone, and before a body is read or an error made of the reply. (A middleware on the command would do, too, but the
  * SDK clones and sorts it with all its own for every request.)
+ *
+ * The signal goes to the request handler alone. With it the SDK would also end a pause between two attempts of its own,
+ * for which it lets each step race with the signal, at a price that every request pays. We need it for one thing, that
+ * no attempt leaves after it; a pause may run on, because nobody waits for it any more.
  */
 export class Sending {
   readonly #client: DynamoDBClient;
@@ -58,10 +65,10 @@ export class Sending {
 
   send(command: ItemCommand, signal: AbortSignal): Promise<Reply> {
     const { resolveMiddleware } = command as GetItemCommand;
-    if (this.#listen !== undefined) {
-      (command as GetItemCommand).resolveMiddleware = (stack, configuration, options) =>
-        resolveMiddleware.call(command as GetItemCommand, stack, this.#listeningTo(configuration), options);
-    }
+    (command as GetItemCommand).resolveMiddleware = (stack, configuration, options) => {
+      const handed: HandlerOptions = { ...options, abortSignal: undefined, enough: signal };
+      return resolveMiddleware.call(command as GetItemCommand, stack, this.#listeningTo(configuration), handed);
+    };
     return this.#client.send(command as GetItemCommand, { abortSignal: signal });
   }
 
@@ -76,9 +83,13 @@ export class Sending {
 }
 
 function listener(handler: RequestHandler, listen: Clock["listen"]): RequestHandler {
-  const handle = async (...args: Parameters<RequestHandler["handle"]>) => {
+  const handle = async (
+    request: Parameters<RequestHandler["handle"]>[0],
+    { enough, ...options }: HandlerOptions = {},
+  ) => {
+    enough?.throwIfAborted();
     const heard = listen?.();
-    const result = await handler.handle(...args);
+    const result = await handler.handle(request, { ...options, abortSignal: enough });
     const { headers } = result.response;
     // Somebody else's reply, such as a gateway's error page, has somebody else's date.
     if (headers !== undefined && isTable(headers)) heard?.(headers.date);

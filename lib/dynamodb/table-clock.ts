@@ -1,15 +1,6 @@
-import { type Clock, type HostTime, hostTime, skewOf, stopwatches, timers } from "../clock.js";
+import { type Clock, type HostTime, hostTime, type Reading, skewOf, stopwatches, timers } from "../clock.js";
 import { publish } from "../diagnostics.js";
-import {
-  age,
-  contradict,
-  fromReply,
-  intersect,
-  jumped,
-  parseDateHeader,
-  type Reading,
-  type TableTime,
-} from "./table-time.js";
+import { age, contradict, fromReply, intersect, jumped, parseDateHeader, type TableTime } from "./table-time.js";
 
 export interface TableClockOptions {
   /**
@@ -45,8 +36,7 @@ export function tableClock(options: TableClockOptions = {}): Clock {
 export function tableClockOn(host: TableClockHost, options: TableClockOptions = {}): Clock {
   const fallbackSkewMs = skewOf(options, "fallbackSkewMs");
   const { time, sleep, alarm, stay } = host;
-  const { atLeast, atMost } = stopwatches(time);
-  const read = (): Reading => ({ atLeast: atLeast(), atMost: atMost(), lead: time.wall() - time.monotonic() });
+  const { atLeast, atMost, read } = stopwatches(time);
   let known: TableTime | undefined;
   let fallenBack = false;
 

@@ -1,4 +1,4 @@
-import type { Bounds } from "../clock.js";
+import type { Bounds, Reading } from "../clock.js";
 
 /**
  * By how much a host's clock rate may differ from the table's, as a share: 500 ppm, which is the most that NTP
@@ -11,14 +11,6 @@ const DATE_STEP_MS = 1_000;
 
 /** What two readings of a host's clocks may differ by without anything having happened. */
 const JITTER_MS = 5;
-
-/** A host's clocks, read at one moment. */
-export interface Reading {
-  readonly atLeast: number;
-  readonly atMost: number;
-  /** By how much the wall clock is ahead of the monotonic one: constant, but for drift, while nothing happens. */
-  readonly lead: number;
-}
 
 /** What was known of the table's clock at one moment. */
 export interface TableTime extends Bounds {
