@@ -94,7 +94,6 @@ export class HeldLock implements Lock {
   async replaceData(data: LockData): Promise<void> {
     checkData(data);
     this.#lease.admit(data);
-    // As it is now: a later attempt must send the same as the first.
     const copy = copyOf(data);
     this.#throwIfNotHeld();
     // One write at a time, those that were asked for first first. While they run the section may end.
@@ -135,7 +134,9 @@ export class HeldLock implements Lock {
   async transactWrite(items: readonly TransactWriteItem[], options: TransactWriteOptions = {}): Promise<void> {
     const { withinMs } = transactWriteOptions(options);
     this.#host.store.admitItems(this.name, items);
-    const write = { items, guard: await this.#guard(), withinMs, isOver: () => this.#over !== undefined };
+    // As they are now: DynamoDB refuses a second copy that is not like the first, and nobody would know what was written.
+    const copy = copyOf(items);
+    const write = { items: copy, guard: await this.#guard(), withinMs, isOver: () => this.#over !== undefined };
     const outcome = await sendGuarded(this.#host, this.#lease, write).catch((error) => {
       throw this.lost ?? error;
     });

@@ -2,11 +2,12 @@
 export type LockData = Readonly<Record<string, unknown>>;
 
 /**
- * Data that a table could store, cut off from its owner. Not by `structuredClone`, which makes foreign objects of sets and
- * bytes where a program runs in a realm of its own, as Jest's tests do.
+ * What a table could store, cut off from its owner: a later attempt must send the same as the first. Not by
+ * `structuredClone`, which makes foreign objects of sets and bytes where a program runs in a realm of its own, as Jest's
+ * tests do.
  */
-export function copyOf(data: LockData): LockData {
-  return copied(data) as LockData;
+export function copyOf<Value>(value: Value): Value {
+  return copied(value) as Value;
 }
 
 function copied(value: unknown): unknown {

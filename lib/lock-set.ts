@@ -7,6 +7,7 @@ import { HeldLock } from "./held-lock.js";
 import type { Host } from "./host.js";
 import { Lease } from "./lease.js";
 import type { Lock } from "./lock.js";
+import { copyOf } from "./lock-info.js";
 import { LossSignal } from "./loss-signal.js";
 import { Wait } from "./wait.js";
 
@@ -35,11 +36,12 @@ export interface LockSet extends AsyncDisposable {
 
 /** Takes all of these locks, which are as many names of one kind of mutex. */
 export async function lockAll(host: Host, targets: readonly Target[], options: LockOptions): Promise<LockSet> {
-  const { signal, data, holdAtLeastMs = 0 } = options;
+  const { signal, holdAtLeastMs = 0 } = options;
   const { waitMs = targets[0]?.settings.waitMs ?? Number.POSITIVE_INFINITY } = options;
   signal?.throwIfAborted();
   host.assertOpen();
-  host.store.admit(data);
+  host.store.admit(options.data);
+  const data = options.data && copyOf(options.data);
   const names = targets.map(({ name }) => name);
   const wait = new Wait(host, names.join(", "), { patient: waitMs > 0 });
   const work = async (deliver: (set: LockSet) => boolean): Promise<void> => {

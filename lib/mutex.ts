@@ -9,7 +9,7 @@ import type { HeldLock } from "./held-lock.js";
 import type { Host } from "./host.js";
 import { inspect } from "./inspect.js";
 import type { Lock } from "./lock.js";
-import type { LockData, LockInfo, LockState } from "./lock-info.js";
+import { copyOf, type LockData, type LockInfo, type LockState } from "./lock-info.js";
 import type { MutexSettings } from "./mutex-options.js";
 import { type ForceUnlockOptions, forceUnlockOptions } from "./operation-options.js";
 import type { Sections } from "./sections.js";
@@ -78,8 +78,7 @@ export class Mutex<Held extends Lock = Lock> {
    */
   async tryLock(options: TryLockOptions = NONE): Promise<Held | null> {
     tryLockOptions(options);
-    this.#begin(options);
-    const result = await this.#try(options);
+    const result = await this.#try(options, this.#begin(options));
     return result.kind === "granted" ? as<Held>(result.lock) : null;
   }
 
@@ -112,8 +111,7 @@ export class Mutex<Held extends Lock = Lock> {
   async tryRun<T>(fn: (lock: Held) => T | Promise<T>, options: TryLockOptions = NONE): Promise<TryRun<T>> {
     checkFunction(fn);
     tryLockOptions(options);
-    this.#begin(options);
-    const result = await this.#try(options);
+    const result = await this.#try(options, this.#begin(options));
     if (result.kind !== "granted") return { ran: false, because: result.kind, row: result.wait.holder };
     return { ran: true, value: await runUnder(result.lock, fn) };
   }
@@ -154,12 +152,12 @@ export class Mutex<Held extends Lock = Lock> {
   }
 
   async #lock(options: LockOptions): Promise<HeldLock> {
-    const { signal, data, holdAtLeastMs = 0 } = lockOptions(options);
+    const { signal, holdAtLeastMs = 0 } = lockOptions(options);
     const waitMs = options.waitMs ?? this.#target.settings.waitMs;
     signal?.throwIfAborted();
-    this.#begin(options);
+    const data = this.#begin(options);
     if (waitMs === 0) {
-      const result = await this.#try({ data, holdAtLeastMs }, signal);
+      const result = await this.#try({ holdAtLeastMs }, data, signal);
       if (result.kind !== "granted") throw result.wait.timeout();
       return result.lock;
     }
@@ -168,15 +166,16 @@ export class Mutex<Held extends Lock = Lock> {
     return await wait.run<HeldLock>((deliver) => this.#sections.serve(request, wait, deliver), { signal, waitMs });
   }
 
-  /** What has to be right before anything is sent. */
-  #begin({ data }: { readonly data?: LockData | undefined }): void {
+  /** What has to be right before anything is sent. @returns the data as it is now: it may be sent much later. */
+  #begin({ data }: { readonly data?: LockData | undefined }): LockData | undefined {
     this.#host.assertOpen();
     this.#host.store.admit(data);
+    return data && copyOf(data);
   }
 
   /** One try, whose requests are repeated for a while if they get no answer. */
-  async #try(options: TryLockOptions, signal?: AbortSignal): Promise<Tried> {
-    const { data, holdAtLeastMs = 0 } = options;
+  async #try(options: TryLockOptions, data: LockData | undefined, signal?: AbortSignal): Promise<Tried> {
+    const { holdAtLeastMs = 0 } = options;
     const wait = new Wait(this.#host, this.name, { patient: false });
     const request = { target: this.#target, data, holdAtLeastMs, once: onceOf(options) };
     return await wait.run<Tried>(

@@ -283,6 +283,20 @@ describe("transactWrite", () => {
     await lock.unlock();
   });
 
+  test("sends the items as they were when it was called, again too, whatever becomes of them meanwhile", async () => {
+    scene.proxy.on(TRANSACT, resetAfter());
+    const items = [addOne()];
+    const writing = lock.transactWrite(items);
+    items.push(addOne("b"));
+    const sent = scene.proxy.next(TRANSACT);
+    await Promise.all([sent, time.nextSleep()]);
+    (items[0]?.Update?.ExpressionAttributeValues ?? {})[":one"] = { N: "100" };
+    await afterSleeps(time, writing);
+    expect([await balance(), await balance("b")]).toEqual([1, undefined]);
+    const [first, second] = scene.proxy.select(TRANSACT).map(({ body }) => body);
+    expect(second).toEqual(first);
+  });
+
   test.each([
     ["a reset before it arrived", resetBefore],
     ["a reset after it was applied", resetAfter],

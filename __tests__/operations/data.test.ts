@@ -30,6 +30,22 @@ describe("lock.data", () => {
     expect([one.data, other.data]).toEqual([{ job: "report" }, undefined]);
   });
 
+  test("is what it was when lock(), tryLock() or lockAll() was called, whatever becomes of it afterwards", async () => {
+    const locks = scene.host();
+    const data = { job: "report", parts: ["a"] };
+    const names = ["a", "b", "c"].map((letter) => `${scene.name}-${letter}`) as [string, string, string];
+    const taking = [
+      locks.mutex(names[0]).lock({ data }),
+      locks.mutex(names[1]).tryLock({ data }),
+      locks.lockAll([names[2]], { data }),
+    ];
+    data.parts.push("b");
+    await Promise.all(taking);
+    for (const name of names) expect(await scene.row(name)).toMatchObject({ data: { job: "report", parts: ["a"] } });
+    data.job = "another";
+    expect(((await taking[0]) as Lock).data).toEqual({ job: "report", parts: ["a"] });
+  });
+
   test("replaceData() puts other data in its place, and renews the lease, with one request", async () => {
     const time = new ManualTime();
     const lock = await held(time, { job: "report", done: 0 });
