@@ -1,10 +1,11 @@
 import { describe, expect, test } from "@jest/globals";
-import { type Lock, LockLostError } from "../lib/index.js";
+import { type Lock, LockLostError, type LockTable } from "../lib/index.js";
 import { hear } from "./support/diagnostics.js";
 import { eventually, turn, watch } from "./support/eventually.js";
-import { error, hang, resetBefore, status500 } from "./support/fault-proxy.js";
+import { error, hang, resetBefore, status500, throttle } from "./support/fault-proxy.js";
 import { ManualTime } from "./support/manual-time.js";
 import { rowOf, useScene } from "./support/scene.js";
+import { sleptThrough } from "./support/settled.js";
 
 const scene = useScene();
 
@@ -240,6 +241,38 @@ describe("a release that the network prevents", () => {
 });
 
 describe("close", () => {
+  test("ends in time where the place of a waiter cannot be removed, however long its lease", async () => {
+    const time = new ManualTime();
+    await scene.put(rowOf({ expires: time.now + 86_400_000 }));
+    const locks = scene.host({ clock: time.clock(), ttlMs: 3_600_000, releaseWithinMs: 2_000 });
+    const waiting = locks.mutex(scene.name, { fair: true }).lock();
+    waiting.catch(() => undefined);
+    await time.nextSleep();
+    await expectCloseWithin(time, locks, 2_000, () => undefined);
+  });
+
+  test("ends in time where a lock that came too late cannot be removed, however long its lease", async () => {
+    const time = new ManualTime();
+    const locks = scene.host({ clock: time.clock(), ttlMs: 3_600_000, releaseWithinMs: 2_000 });
+    const hold = scene.proxy.hold("PutItem", { at: "reply" });
+    const waiting = locks.mutex(scene.name).lock();
+    waiting.catch(() => undefined);
+    await hold.arrived;
+    await expectCloseWithin(time, locks, 2_000, () => hold.release());
+  });
+
+  async function expectCloseWithin(time: ManualTime, locks: LockTable, ms: number, meanwhile: () => void) {
+    scene.proxy.on("DeleteItem", throttle(), FOREVER);
+    const startedAt = time.elapsed;
+    const removing = scene.proxy.next("DeleteItem");
+    const closing = locks.close();
+    meanwhile();
+    await removing;
+    await sleptThrough(time, closing);
+    await closing;
+    expect(time.elapsed - startedAt).toBeLessThanOrEqual(ms);
+  }
+
   test("trap 5: with 50 locks of which some fail, all the others are released all the same", async () => {
     const failures = hear("dynamutex:release-failed");
     const time = new ManualTime();

@@ -256,7 +256,7 @@ export class HeldRow {
     const { ttlMs } = this.#target.settings;
     const parked = parking && this.#unlikeReplaced(parking);
     const ours = { name: this.name, uuid, kept: this.#kept, ticked: this.#ticked, ttlMs, parked };
-    return releaseRow(this.#host, ours, until);
+    return releaseRow(this.#host, ours, () => until);
   }
 
   /**

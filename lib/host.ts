@@ -27,6 +27,8 @@ export class Host {
   /** What the renewals of all locks share. */
   readonly lanes: Lanes;
   readonly #closing = new AbortController();
+  /** When the table was closed, on `atMost`. */
+  #closedAt = Number.POSITIVE_INFINITY;
   readonly #held = new Set<Held>();
   readonly #waits = new Set<(reason: unknown) => void>();
   readonly #background = new Set<Promise<unknown>>();
@@ -59,6 +61,11 @@ export class Host {
   /** Aborts when the table closes. */
   get closing(): AbortSignal {
     return this.#closing.signal;
+  }
+
+  /** Until when work in the background is tried, on `atMost`: not for longer than `ms` once the table is closed. */
+  untilClosed(until: number, ms: number): () => number {
+    return () => Math.min(until, this.#closedAt + ms);
   }
 
   /** @throws {@link LockError} with the code `LOCK_CLOSED` once the table is closed. */
@@ -98,6 +105,7 @@ export class Host {
    */
   async close(): Promise<void> {
     if (!this.#closing.signal.aborted) {
+      this.#closedAt = this.clock.atMost();
       this.#closing.abort(new LockError("LOCK_CLOSED", "This LockTable is closed: make a new one to lock again"));
     }
     const { reason } = this.#closing.signal;

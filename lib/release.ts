@@ -26,9 +26,9 @@ export type Release =
  * Deletes a row where it is still ours; a kept one stays, free; a parked one stays, taken. Tried until `until`, and never thrown: a release that
  * the network prevents is told on the diagnostics channel, and the lease ends by itself.
  */
-export async function releaseRow(host: Host, ours: Releasable, until: number): Promise<Release> {
+export async function releaseRow(host: Host, ours: Releasable, until: () => number): Promise<Release> {
   const { name, uuid, kept, parked, ticked } = ours;
-  const persistence = { until: () => until, attemptMs: attemptMs(ours.ttlMs), random: host.random };
+  const persistence = { until, attemptMs: attemptMs(ours.ttlMs), random: host.random };
   let attempts = 0;
   let outcome: WriteOutcome;
   try {

@@ -236,7 +236,12 @@ async function removeUncertain(host: Host, target: Target, place: Place, sentAt:
 
 /** Deletes a waiter's row where it is still its own. Never throws. */
 async function removePlace(host: Host, target: Target, place: Place, until: number): Promise<void> {
-  const persistence = { until: () => until, attemptMs: attemptMs(target.settings.ttlMs), random: host.random };
+  const { ttlMs, releaseWithinMs } = target.settings;
+  const persistence = {
+    until: host.untilClosed(until, releaseWithinMs),
+    attemptMs: attemptMs(ttlMs),
+    random: host.random,
+  };
   try {
     await persist(host.clock, persistence, (signal) => host.tickets.leave(place, signal));
   } catch (cause) {

@@ -27,15 +27,15 @@ export async function withdraw(
   grant: Withdrawn,
   { certain }: { readonly certain: boolean },
 ): Promise<boolean> {
-  const { ttlMs } = target.settings;
+  const { ttlMs, releaseWithinMs } = target.settings;
   const leaseEnds = grant.sentAt + ttlMs;
   if (certain) {
-    const until = Math.max(leaseEnds, host.clock.atMost() + attemptMs(ttlMs));
+    const until = host.untilClosed(Math.max(leaseEnds, host.clock.atMost() + attemptMs(ttlMs)), releaseWithinMs);
     await releaseRow(host, { name: target.name, uuid: grant.uuid, kept: grant.kept, ttlMs }, until);
     return true;
   }
   try {
-    const until = Math.max(leaseEnds, grant.sentAt + LOOK_FOR_MS);
+    const until = host.untilClosed(Math.max(leaseEnds, grant.sentAt + LOOK_FOR_MS), releaseWithinMs);
     if (await remove(host, target, grant, until)) return true;
     while (mayStandInTheWay(host, grant) && !host.closing.aborted) {
       await host.clock.sleep(LOOK_EVERY_MS, host.closing).catch(() => undefined);
@@ -58,11 +58,11 @@ async function remove(
   host: Host,
   { name, settings }: Target,
   { uuid, kept }: Withdrawn,
-  until: number,
+  until: () => number,
 ): Promise<boolean> {
   const { clock, store, random, closing } = host;
   const { ttlMs } = settings;
-  const persistence = { until: () => until, attemptMs: attemptMs(ttlMs), random, enough: closing };
+  const persistence = { until, attemptMs: attemptMs(ttlMs), random, enough: closing };
   const row = await persist(clock, persistence, (signal) => store.read(name, { consistent: true }, signal));
   if (row?.uuid !== uuid) return false;
   return (await releaseRow(host, { name, uuid, kept, ttlMs }, until)).kind === "released";
