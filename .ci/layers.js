@@ -43,6 +43,7 @@ export const LAYERS = [
   "ticket-store.ts",
   "store.ts",
   // Leaves.
+  "abort-listening.ts",
   "lock.ts",
   "retry.ts",
   "diagnostics.ts",

@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { describe, expect, test } from "@jest/globals";
 import { LockStoreError, LockTimeoutError, type Mutex } from "../lib/index.js";
 import { hear } from "./support/diagnostics.js";
@@ -119,6 +120,28 @@ describe("what waiting costs", () => {
     await time.sleepUntil(() => watched.settled);
     return { waited: time.elapsed, lock: await locking };
   }
+});
+
+test("many calls with one signal have one listener on it, which goes with the last of them", async () => {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const listeners = (): number => getEventListeners(signal, "abort").length;
+  const mutex = scene.host().mutex(scene.name);
+  const first = await mutex.lock({ signal });
+  expect(listeners()).toBe(0);
+  const waiting = Array.from({ length: 20 }, () => mutex.run((lock) => lock.held, { signal }));
+  await turn();
+  expect(listeners()).toBe(1);
+  await first.unlock();
+  expect(await Promise.all(waiting)).toEqual(Array(20).fill(true));
+  expect(listeners()).toBe(0);
+  await using _again = await mutex.lock({ signal });
+  const others = [mutex.lock({ signal }), mutex.lock({ signal }), mutex.inspect()];
+  controller.abort(new Error("the end"));
+  for (const outcome of (await Promise.allSettled(others)).slice(0, 2)) {
+    expect(outcome).toMatchObject({ status: "rejected", reason: { message: "the end" } });
+  }
+  expect(listeners()).toBe(0);
 });
 
 describe("waitMs", () => {

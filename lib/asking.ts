@@ -1,3 +1,4 @@
+import { onAbort } from "./abort-listening.js";
 import type { Host } from "./host.js";
 import { persist } from "./retry.js";
 
@@ -27,15 +28,14 @@ export async function ask<T>(
       enough.abort(reason);
       reject(reason);
     };
-    const onAbort = (): void => stop(signal?.reason);
     const unregister = host.waiting(stop);
-    signal?.addEventListener("abort", onAbort, { once: true });
+    const stopListening = signal && onAbort(signal, () => stop(signal.reason));
     const persistence = { until: () => giveUpAt, attemptMs: ATTEMPT_MS, enough: enough.signal, random };
     const answered = persist(clock, persistence, request).then(resolve, reject);
     host.detach(
       answered.finally(() => {
         unregister();
-        signal?.removeEventListener("abort", onAbort);
+        stopListening?.();
       }),
     );
   });

@@ -1,5 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
+import { onAbort } from "./abort-listening.js";
 import {
   checkMinRemaining,
   type GuardOptions,
@@ -169,9 +170,9 @@ export class HeldLock implements Lock {
   follow(signal: AbortSignal | undefined): () => void {
     if (signal === undefined) return () => undefined;
     const follow = (): void => this.#signal.abort(signal.reason);
-    if (signal.aborted) follow();
-    else signal.addEventListener("abort", follow, { once: true });
-    return () => signal.removeEventListener("abort", follow);
+    if (!signal.aborted) return onAbort(signal, follow);
+    follow();
+    return () => undefined;
   }
 
   /** The loss of this section: one that came after its end is another's. */

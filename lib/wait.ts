@@ -1,3 +1,4 @@
+import { onAbort } from "./abort-listening.js";
 import { publish } from "./diagnostics.js";
 import { LockStoreError, LockTimeoutError } from "./errors.js";
 import type { Host } from "./host.js";
@@ -130,7 +131,6 @@ export class Wait {
         this.#enough?.abort(reason);
         reject(reason);
       };
-      const onAbort = (): void => stop(signal?.reason);
       const unregister = this.#host.waiting(stop);
       const cancelTimer = Number.isFinite(waitMs)
         ? this.#host.clock.alarm(waitMs, () => stop(this.timeout()))
@@ -140,9 +140,9 @@ export class Wait {
         ended = true;
         unregister();
         cancelTimer();
-        signal?.removeEventListener("abort", onAbort);
+        stopListening?.();
       };
-      signal?.addEventListener("abort", onAbort, { once: true });
+      const stopListening = signal && onAbort(signal, () => stop(signal.reason));
       const deliver = (result: T): boolean => {
         if (ended) return false;
         end();
