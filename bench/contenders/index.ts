@@ -1,6 +1,6 @@
 import type { Locker, LockerOptions } from "./locker.js";
 
-export type ContenderName = "raw" | "dynamutex" | "fair" | "deliveryhero" | "lock-client" | "in-memory";
+export type ContenderName = "raw" | "bare" | "dynamutex" | "fair" | "deliveryhero" | "lock-client" | "in-memory";
 
 export interface Contender {
   readonly name: ContenderName;
@@ -20,7 +20,7 @@ export const CONTENDERS: readonly Contender[] = [
     short: "floor",
     settings:
       "The two requests that no lock can do without, written by hand on the SDK: the `PutItem` and the `DeleteItem` of " +
-      "dynamutex to the byte, on the same client, with nothing around them.",
+      "dynamutex to the byte, on the same client, each with a signal that ends it with the lease, and nothing around them.",
     open: async (options) => (await import("./raw.js")).openRaw(options),
   },
   {
@@ -58,17 +58,26 @@ export const CONTENDERS: readonly Contender[] = [
   },
 ];
 
-/** Beside the table: there is nobody to compare it with. */
-const IN_MEMORY: Contender = {
-  name: "in-memory",
-  title: "dynamutex in memory",
-  short: "dynamutex in memory",
-  settings: "",
-  open: async (options) => (await import("./in-memory.js")).openInMemory(options),
-};
+/** Beside the table. */
+const OTHERS: readonly Contender[] = [
+  {
+    name: "in-memory",
+    title: "dynamutex in memory",
+    short: "dynamutex in memory",
+    settings: "",
+    open: async (options) => (await import("./in-memory.js")).openInMemory(options),
+  },
+  {
+    name: "bare",
+    title: "floor without signals",
+    short: "floor without signals",
+    settings: "",
+    open: async (options) => (await import("./raw.js")).openBare(options),
+  },
+];
 
 export function contender(name: ContenderName): Contender {
-  const found = [...CONTENDERS, IN_MEMORY].find((one) => one.name === name);
+  const found = [...CONTENDERS, ...OTHERS].find((one) => one.name === name);
   if (found === undefined) throw new Error(`No contender is called ${name}`);
   return found;
 }

@@ -19,18 +19,44 @@ const NAMES = Object.fromEntries(
   ]),
 );
 
+/** Sends one command. */
+type Send = (client: DynamoDBClient, command: PutItemCommand | DeleteItemCommand) => Promise<unknown>;
+
+/** As everybody must who wants no request to outlive the lease that it is about, whatever the client's settings. */
+function sendWithin(leaseMs: number): Send {
+  return async (client, command) => {
+    const controller = new AbortController();
+    const timer = setTimeout(() => controller.abort(), leaseMs);
+    try {
+      return await client.send(command as PutItemCommand, { abortSignal: controller.signal });
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+}
+
 /**
- * The floor: the two requests of this library, to the byte, as somebody careful would send them by hand. No waiting, no
- * renewals, no deadline, no signal.
+ * The floor: the two requests of this library, to the byte, as somebody careful would send them by hand: a signal ends
+ * each when the lease is over. No waiting, no renewals, no deadline, nothing else.
  */
-export async function openRaw({ endpoint, tableName: TableName, leaseMs }: LockerOptions): Promise<Locker> {
+export async function openRaw(options: LockerOptions): Promise<Locker> {
+  return open(options, sendWithin(options.leaseMs));
+}
+
+/** The same, and no request has a bound but the client's. */
+export async function openBare(options: LockerOptions): Promise<Locker> {
+  return open(options, (client, command) => client.send(command as PutItemCommand));
+}
+
+function open({ endpoint, tableName: TableName, leaseMs }: LockerOptions, send: Send): Locker {
   const client = new DynamoDBClient(clientConfig(endpoint));
   return {
     async lock(name) {
       const uuid = randomUUID();
       const now = Date.now();
       const expires = now + leaseMs;
-      await client.send(
+      await send(
+        client,
         new PutItemCommand({
           TableName,
           Item: {
@@ -57,7 +83,8 @@ export async function openRaw({ endpoint, tableName: TableName, leaseMs }: Locke
         }),
       );
       return async () => {
-        await client.send(
+        await send(
+          client,
           new DeleteItemCommand({
             TableName,
             Key: { name: { S: name }, sort: { S: "lock" } },

@@ -27,7 +27,10 @@ export const uncontended: Workload = {
       bench.say(`${name} and the floor in turn, through the proxy`);
       await proxied.run(name, () => measure(bench, name, { proxied: true }));
     }
-    return outcome(bench, direct, proxied);
+    bench.say("dynamutex and the floor without signals in turn, past the proxy");
+    const bare = new Rounds<Measured>(bench);
+    await bare.run("dynamutex", () => measure(bench, "dynamutex", { proxied: false, floor: "bare" }));
+    return outcome(bench, { direct, proxied, bare });
   },
 };
 
@@ -35,11 +38,11 @@ export const uncontended: Workload = {
 async function measure(
   { ground, quick }: Bench,
   name: ContenderName,
-  { proxied }: { readonly proxied: boolean },
+  { proxied, floor = "raw" }: { readonly proxied: boolean; readonly floor?: "raw" | "bare" },
 ): Promise<Measured> {
   await using worker = new Worker();
   const contenders = await Promise.all(
-    (["raw", name] as const).map(async (one) => ({
+    ([floor, name] as const).map(async (one) => ({
       name: one,
       options: await ground.options(one, LEASE_MS, proxied ? `uncontended-${one}` : undefined),
     })),
@@ -60,7 +63,10 @@ async function measure(
   };
 }
 
-function outcome({ ground }: Bench, direct: Rounds<Measured>, proxied: Rounds<Measured>): Outcome {
+function outcome(
+  { ground }: Bench,
+  { direct, proxied, bare }: Readonly<Record<"direct" | "proxied" | "bare", Rounds<Measured>>>,
+): Outcome {
   const names = ["raw", ...WAITING] as const;
   /** A cycle of each: what is deleted last is one cycle. */
   const perCycle = (name: ContenderName, of: "requests" | "read" | "write"): number => {
@@ -79,12 +85,14 @@ function outcome({ ground }: Bench, direct: Rounds<Measured>, proxied: Rounds<Me
       { title: "read units", unit: "RRU", better: "less", values: each((name) => perCycle(name, "read")), goal: 0 },
       { title: "CPU against the floor", unit: "×", better: "less", values: ratios(proxied), goal: 1.1 },
       { title: "the same without the proxy", unit: "×", better: "less", values: ratios(direct), goal: 1.1 },
+      { title: "against a floor without signals", unit: "×", better: "less", values: bare.medians(({ ratio }) => ratio) },
       { title: "CPU", unit: "µs", better: "less", values: own(proxied, "cpuUs", "rawCpuUs") },
       { title: "time", unit: "ms", better: "less", values: own(proxied, "latencyMs", "rawLatencyMs") },
     ],
     notes: [
       "CPU is that of the process, all threads. Each contender takes turns with the floor in one process, " +
         `${CYCLES_PER_BATCH} cycles at a time; shown is the median of the ratios of neighbouring turns.`,
+      "A floor without signals sends the same two requests with no bound of their own on their time, only the client's.",
       ...direct.notes,
       ...proxied.notes,
     ],
