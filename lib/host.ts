@@ -44,7 +44,9 @@ export class Host {
     this.clock = parts.clock;
     this.owner = parts.owner;
     this.random = parts.random ?? Math.random;
-    this.uuid = parts.uuid ?? randomUUID;
+    // Without Node's store of random bytes drawn ahead: two copies of a virtual machine would draw the same uuids from it,
+    // and each take the other's lock for its own.
+    this.uuid = parts.uuid ?? (() => randomUUID({ disableEntropyCache: true }));
     this.observations = new Observations(parts.clock);
     this.waiters = new Observations(parts.clock);
     this.lanes = new Lanes(parts.clock);
