@@ -385,6 +385,8 @@ describe("what the holder is told", () => {
     await time.advance(7_000);
     lock.assertHeld(20_000);
     expect(() => lock.assertHeld(20_001)).toThrow(expect.objectContaining({ reason: "expired", uuid: lock.uuid }));
+    // It is held all the same, so nothing else is said.
+    expect(() => lock.assertHeld(20_001)).toThrow(/20000 ms of its lease are left, and 20001 were asked for/);
     // Too little for this caller is no loss of the lock.
     expect([lock.held, lock.signal.aborted]).toEqual([true, false]);
     await lock.unlock();

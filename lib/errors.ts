@@ -58,8 +58,13 @@ export class LockLostError extends LockError {
   readonly uuid: string;
   readonly reason: LossReason;
 
-  constructor(lockName: string, uuid: string, reason: LossReason, options?: ErrorOptions) {
-    super("LOCK_LOST", `Lock ${show(lockName)} was lost: ${LOSS[reason]}`, options);
+  constructor(
+    lockName: string,
+    uuid: string,
+    reason: LossReason,
+    options: ErrorOptions & { readonly because?: string } = {},
+  ) {
+    super("LOCK_LOST", `Lock ${show(lockName)} was lost: ${options.because ?? LOSS[reason]}`, options);
     this.lockName = lockName;
     this.uuid = uuid;
     this.reason = reason;

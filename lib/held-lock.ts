@@ -80,7 +80,10 @@ export class HeldLock implements Lock {
   assertHeld(minRemainingMs = 0): void {
     checkMinRemaining(minRemainingMs);
     this.#throwIfNotHeld();
-    if (this.remainingMs < minRemainingMs) throw new LockLostError(this.name, this.uuid, "expired");
+    const { remainingMs } = this;
+    if (remainingMs >= minRemainingMs) return;
+    const because = `${Math.floor(remainingMs)} ms of its lease are left, and ${minRemainingMs} were asked for`;
+    throw new LockLostError(this.name, this.uuid, "expired", { because });
   }
 
   async extend(): Promise<void> {
