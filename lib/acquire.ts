@@ -6,7 +6,7 @@ import type { Host } from "./host.js";
 import type { LockData } from "./lock-info.js";
 import { bounded, isTransient } from "./retry.js";
 import { admits, earliestOf, isDone, isWanted } from "./row.js";
-import { attemptMs, stampNow } from "./stamp.js";
+import { attemptMs, stampNow, timeForPeople } from "./stamp.js";
 import type { Claim, Row, TakeOutcome, Terms } from "./store.js";
 import { tickNow } from "./tick.js";
 import type { Wait } from "./wait.js";
@@ -248,9 +248,9 @@ export function newClaim(
 ): { grant: Grant; claim: Claim } {
   const { clock } = host;
   const { ttlMs, fencing } = target.settings;
-  const bounds = clock.wall();
-  const fenceSeed = fencing && bounds !== undefined ? Math.ceil(bounds.latest) : undefined;
-  const acquired = Math.round(bounds === undefined ? clock.guess() : (bounds.earliest + bounds.latest) / 2);
+  const bounds = fencing ? clock.wall() : undefined;
+  const fenceSeed = bounds && Math.ceil(bounds.latest);
+  const acquired = timeForPeople(clock);
   const uuid = host.uuid();
   const { expires, guessed } = stampNow(clock, ttlMs);
   const sentAt = clock.atMost();

@@ -5,6 +5,7 @@ import { LocalQueue } from "./local-queue.js";
 import type { LockData } from "./lock-info.js";
 import { isTransient } from "./retry.js";
 import { isDone } from "./row.js";
+import { timeForPeople } from "./stamp.js";
 import type { Row } from "./store.js";
 import { tickNow } from "./tick.js";
 import { type Ticket, takeTicket } from "./ticket.js";
@@ -158,7 +159,7 @@ export class Turns {
     { target, wait }: Try,
     queue: TicketQueue,
   ): Promise<{ readonly ticket: Ticket; readonly ahead: Waiter | undefined }> {
-    const since = this.#now();
+    const since = timeForPeople(this.#host.clock);
     for (let givenWay = 0; ; givenWay += 1) {
       const ticket = await takeTicket(this.#host, target, since, wait);
       let stands = false;
@@ -241,10 +242,5 @@ export class Turns {
     );
     this.#host.observations.note(name, row);
     return row;
-  }
-
-  #now(): number {
-    const bounds = this.#host.clock.wall();
-    return Math.round(bounds === undefined ? this.#host.clock.guess() : (bounds.earliest + bounds.latest) / 2);
   }
 }

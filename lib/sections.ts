@@ -9,7 +9,7 @@ import { LocalQueue } from "./local-queue.js";
 import type { LockData, LockInfo } from "./lock-info.js";
 import { bounded } from "./retry.js";
 import { isWanted } from "./row.js";
-import { attemptMs } from "./stamp.js";
+import { attemptMs, timeForPeople } from "./stamp.js";
 import type { Wait } from "./wait.js";
 import { withdraw } from "./withdraw.js";
 
@@ -63,7 +63,7 @@ export class Sections {
       for (;;) {
         const turn = await queue.turn(wait, (lease) => fits(lease, request));
         if (turn.kind === "lease") {
-          if (turn.lease.stands && this.#hand(turn.lease, this.#now(), deliver)) return;
+          if (turn.lease.stands && this.#hand(turn.lease, timeForPeople(this.host.clock), deliver)) return;
           // Nobody waits for it any more, or it was lost on the way: it goes on to the next, or back.
           this.host.detach(this.#end(turn.lease));
           wait.throwIfEnough();
@@ -171,12 +171,6 @@ export class Sections {
 
   async #standBack({ settings }: Target, wait: Wait): Promise<void> {
     await this.host.clock.sleep(STAND_BACK_POLLS * settings.poll.maxMs, wait.enough);
-  }
-
-  /** The table's time for people, give or take what is known of it. */
-  #now(): number {
-    const bounds = this.host.clock.wall();
-    return bounds === undefined ? this.host.clock.guess() : (bounds.earliest + bounds.latest) / 2;
   }
 
   #leave(lease: Lease, standBack = false): void {

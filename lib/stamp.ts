@@ -46,3 +46,9 @@ export function isFarTooLate(clock: Clock, expires: number, ttlMs: number): bool
 export function attemptMs(ttlMs: number): number {
   return Math.min(3_000, Math.max(50, ttlMs / 4));
 }
+
+/** The table's time as well as it is known, for people to read. Nothing may be decided by it. */
+export function timeForPeople(clock: Clock): number {
+  const bounds = clock.wall();
+  return Math.round(bounds === undefined ? clock.guess() : (bounds.earliest + bounds.latest) / 2);
+}
