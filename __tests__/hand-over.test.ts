@@ -130,6 +130,30 @@ describe("the sections of one process", () => {
     expect(scene.proxy.counts()).toEqual({ PutItem: 1 });
   });
 
+  test("who waits in line is told who holds, a section of its own process or the one that the front waits for", async () => {
+    const time = new ManualTime();
+    const locks = scene.host({ clock: time.clock(), owner: "me" });
+    const mutex = locks.mutex(scene.name);
+    const lock = await mutex.lock();
+    const behind = mutex.lock({ waitMs: 1_000 });
+    behind.catch(() => undefined);
+    await time.advance(1_000);
+    await expect(behind).rejects.toMatchObject({ code: "LOCK_TIMEOUT", holder: { owner: "me", uuid: lock.uuid } });
+    await lock.unlock();
+
+    await scene.put(rowOf({ expires: time.now + 60_000 }));
+    const front = mutex.lock({ waitMs: 5_000 });
+    front.catch(() => undefined);
+    await time.nextSleep();
+    const second = mutex.lock({ waitMs: 1_000 });
+    second.catch(() => undefined);
+    expect(await mutex.tryRun(() => 1)).toMatchObject({ ran: false, row: { uuid: "somebody-else" } });
+    await scene.play(time, () => time.elapsed >= 7_000, 250);
+    for (const wait of [front, second]) {
+      await expect(wait).rejects.toMatchObject({ code: "LOCK_TIMEOUT", holder: { uuid: "somebody-else" } });
+    }
+  });
+
   test("options that the lease does not have are honoured: the lock is taken afresh", async () => {
     const locks = scene.host();
     const mutex = locks.mutex(scene.name);

@@ -10,7 +10,7 @@ import type { LockData, LockInfo } from "./lock-info.js";
 import { bounded } from "./retry.js";
 import { isWanted } from "./row.js";
 import { attemptMs, timeForPeople } from "./stamp.js";
-import type { Wait } from "./wait.js";
+import { Wait } from "./wait.js";
 import { withdraw } from "./withdraw.js";
 
 /** What a section wants of its lock. */
@@ -59,6 +59,7 @@ export class Sections {
       return await this.#turns.acquire({ ...request, wait, handOut });
     }
     const queue = this.#queue(target.name);
+    if (queue.occupant !== undefined) wait.sawLocally(() => infoOfOccupant(queue.occupant, wait, this.host.owner));
     try {
       for (;;) {
         const turn = await queue.turn(wait, (lease) => fits(lease, request));
@@ -88,7 +89,7 @@ export class Sections {
     const { fair } = target.settings;
     const queue = this.#queue(target.name);
     if (!fair && !queue.tryTurn(wait)) {
-      wait.sawLocally(() => infoOfOccupant(queue.occupant, this.host.owner));
+      wait.sawLocally(() => infoOfOccupant(queue.occupant, wait, this.host.owner));
       return "held";
     }
     try {
@@ -211,7 +212,9 @@ function fits(lease: Lease, { target, data, holdAtLeastMs }: Request): boolean {
   );
 }
 
-function infoOfOccupant(occupant: object | undefined, owner: string): LockInfo | undefined {
+/** Who holds the lock, as whoever is at the front knows it: a section of this process, or who is in the way of its wait. */
+function infoOfOccupant(occupant: object | undefined, asking: Wait, owner: string): LockInfo | undefined {
+  if (occupant instanceof Wait) return occupant === asking ? undefined : occupant.holder;
   if (!(occupant instanceof Lease)) return undefined;
   const { name, uuid, data, tick } = occupant;
   const { ttlMs } = occupant.settings;
