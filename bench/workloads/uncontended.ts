@@ -47,7 +47,7 @@ async function measure(
       options: await ground.options(one, LEASE_MS, proxied ? `uncontended-${one}` : undefined),
     })),
   );
-  const full = name === "dynamutex" ? 150 : 30;
+  const full = name === "dynamutex" ? 120 : 25;
   const { cpuUs, latencyMs } = await worker.ask("cycles", {
     contenders,
     batches: quick ? 20 : full,

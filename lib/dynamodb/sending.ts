@@ -83,10 +83,8 @@ export class Sending {
 }
 
 function listener(handler: RequestHandler, listen: Clock["listen"]): RequestHandler {
-  const handle = async (
-    request: Parameters<RequestHandler["handle"]>[0],
-    { enough, ...options }: HandlerOptions = {},
-  ) => {
+  const handle = async (request: Parameters<RequestHandler["handle"]>[0], options: HandlerOptions = {}) => {
+    const { enough } = options;
     enough?.throwIfAborted();
     const heard = listen?.();
     const result = await handler.handle(request, { ...options, abortSignal: enough });
