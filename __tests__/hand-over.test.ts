@@ -258,6 +258,26 @@ describe("the lock between processes", () => {
     expect(writes.filter(({ body }) => JSON.stringify(body).includes("wanted")).length).toBeLessThanOrEqual(2);
   });
 
+  test("a lease that was ended by force is not passed on for longer than handOverMs", async () => {
+    const mutex = scene.host({ tag: "busy", handOverMs: 1 }).mutex(scene.name);
+    const uuids = new Set<string>();
+    let enough = false;
+    const loops = Array.from({ length: 2 }, async () => {
+      while (!enough)
+        await mutex.run(async ({ uuid }) => {
+          uuids.add(uuid);
+          await turn();
+        });
+    });
+    await eventually(() => uuids.size === 1);
+    const [forced = ""] = uuids;
+    expect(await scene.host({ tag: "operator" }).mutex(scene.name).forceUnlock(forced, { now: true })).toBe(true);
+    await eventually(() => uuids.size > 1);
+    enough = true;
+    await Promise.allSettled(loops);
+    expect(scene.proxy.select({ client: "busy", operation: "UpdateItem" })).toEqual([]);
+  });
+
   test("a process alone on a lock never pauses: it looks once every handOverMs and goes on", async () => {
     const time = new ManualTime();
     const mutex = scene.host({ clock: time.clock(), ttlMs: 10_000, handOverMs: 500 }).mutex(scene.name);

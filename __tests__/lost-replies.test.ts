@@ -268,3 +268,18 @@ describe("what a lost reply costs", () => {
     expect(scene.proxy.count("DeleteItem")).toBe(2);
   });
 });
+
+test("a table whose every answer takes longer than a quarter of a short lease is waited for with growing patience", async () => {
+  const time = new ManualTime();
+  const late = scene.proxy.hold("PutItem", { times: 9, at: "reply" });
+  const locking = scene.host({ clock: time.clock() }).mutex(scene.name, { ttlMs: 1_000 }).lock();
+  await late.arrived;
+  await time.advance(251);
+  await time.sleepUntil(() => scene.proxy.count("PutItem") === 2);
+  await time.advance(400);
+  late.release();
+  const lock = await locking;
+  expect(lock.held).toBe(true);
+  expect(scene.proxy.count("PutItem")).toBe(2);
+  await lock.unlock();
+});

@@ -4,16 +4,13 @@ import { LockStoreError } from "./errors.js";
 import type { Grant, Once, Target } from "./grant.js";
 import type { Host } from "./host.js";
 import type { LockData } from "./lock-info.js";
-import { bounded, isTransient } from "./retry.js";
+import { bounded, isTransient, LONGEST_ATTEMPT_MS } from "./retry.js";
 import { admits, earliestOf, isDone, isWanted } from "./row.js";
 import { attemptMs, stampNow, timeForPeople } from "./stamp.js";
 import type { Claim, Row, TakeOutcome, Terms } from "./store.js";
 import { tickNow } from "./tick.js";
 import type { Wait } from "./wait.js";
 import { withdraw } from "./withdraw.js";
-
-/** How long one look at a row may take. */
-const READ_MS = 3_000;
 
 /** For how long a waiter's mark on a row counts. */
 const WANTED_FOR_MS = 60_000;
@@ -105,7 +102,7 @@ export async function watch(
     wait.saw(row);
     const jittered = interval * (0.75 + host.random() / 2);
     await host.clock.sleep(Math.min(jittered, Math.max(1, untilFree(host, target, row))), wait.enough);
-    const next = await wait.persist(READ_MS, wait.until, (signal) =>
+    const next = await wait.persist(LONGEST_ATTEMPT_MS, wait.until, (signal) =>
       host.store.read(target.name, { consistent: false }, signal),
     );
     host.observations.note(target.name, next);
@@ -178,7 +175,7 @@ function lacksTime({ clock }: Host, { settings }: Target): boolean {
 
 /** Reads, because the reply tells the time. @returns the row, if it is in the way: then nothing needs to be written. */
 async function learnTime(host: Host, target: Target, wait: Wait): Promise<Row | undefined> {
-  const row = await wait.persist(READ_MS, wait.until, (signal) =>
+  const row = await wait.persist(LONGEST_ATTEMPT_MS, wait.until, (signal) =>
     host.store.read(target.name, { consistent: true }, signal),
   );
   host.observations.note(target.name, row);
@@ -310,7 +307,7 @@ async function mark(host: Host, target: Target, row: Row, wait: Wait): Promise<v
   if (row.uuid === undefined || bounds === undefined || isWanted(row, bounds)) return;
   const { name, uuid } = { name: target.name, uuid: row.uuid };
   const until = Math.ceil(bounds.latest + Math.min(WANTED_FOR_MS, wait.remainingMs));
-  await bounded(host.clock, READ_MS, (signal) => host.store.want(name, uuid, until, signal)).catch((cause) =>
+  await bounded(host.clock, LONGEST_ATTEMPT_MS, (signal) => host.store.want(name, uuid, until, signal)).catch((cause) =>
     publish("dynamutex:wait-failed", { name, cause }),
   );
 }

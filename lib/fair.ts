@@ -3,7 +3,7 @@ import type { Grant, Once, Target } from "./grant.js";
 import type { Host } from "./host.js";
 import { LocalQueue } from "./local-queue.js";
 import type { LockData } from "./lock-info.js";
-import { isTransient } from "./retry.js";
+import { isTransient, LONGEST_ATTEMPT_MS } from "./retry.js";
 import { isDone } from "./row.js";
 import { timeForPeople } from "./stamp.js";
 import type { Row } from "./store.js";
@@ -12,9 +12,6 @@ import { type Ticket, takeTicket } from "./ticket.js";
 import { TicketQueue } from "./ticket-queue.js";
 import type { Waiter } from "./ticket-store.js";
 import type { Wait } from "./wait.js";
-
-/** How long one look at the lock's row may take. */
-const READ_MS = 3_000;
 
 /** For how long it may be relied on that nobody was waiting: one attempt of the claim. */
 const FRESH_MS = 3_000;
@@ -237,7 +234,7 @@ export class Turns {
 
   /** The lock's row, as a hint. */
   async #read({ name }: Target, wait: Wait): Promise<Row | undefined> {
-    const row = await wait.persist(READ_MS, wait.until, (signal) =>
+    const row = await wait.persist(LONGEST_ATTEMPT_MS, wait.until, (signal) =>
       this.#host.store.read(name, { consistent: false }, signal),
     );
     this.#host.observations.note(name, row);

@@ -7,6 +7,7 @@ import type { Host } from "./host.js";
 import type { LockData } from "./lock-info.js";
 import type { LossSignal } from "./loss-signal.js";
 import type { MutexSettings } from "./mutex-options.js";
+import { RENEW_AGAIN_MS } from "./retry.js";
 import type { Guard, Row } from "./store.js";
 
 /** What one renewal came to. After `unknown` the old deadline still bounds us. */
@@ -14,9 +15,6 @@ export type Renewal =
   | { readonly kind: "renewed" }
   | { readonly kind: "lost"; readonly error: LockLostError }
   | { readonly kind: "unknown"; readonly cause: unknown };
-
-/** How soon an unanswered renewal is tried afresh. */
-const RENEW_AGAIN_MS = 50;
 
 /** From how many locks of one process on their renewals are spread. */
 const MANY = 16;

@@ -5,6 +5,12 @@ import { LockStoreError } from "./errors.js";
 const FIRST_PAUSE_MS = 25;
 const LONGEST_PAUSE_MS = 1_000;
 
+/** The longest that a request of a lock is waited for: an answer that has not come by then does not come. */
+export const LONGEST_ATTEMPT_MS = 3_000;
+
+/** How soon a renewal that was not answered is tried anew. */
+export const RENEW_AGAIN_MS = 50;
+
 /** One request, with the signal that ends it. */
 export type Request<T> = (signal: AbortSignal) => Promise<T>;
 
@@ -12,7 +18,10 @@ export type Request<T> = (signal: AbortSignal) => Promise<T>;
 export interface Persistence {
   /** No attempt starts after this, and none outlasts it. */
   readonly until: () => number;
-  /** The longest that one attempt may take. */
+  /**
+   * The longest that the first attempt may take. Each further one may take twice as long as the one before it, up to
+   * {@link LONGEST_ATTEMPT_MS}: where the table is far away and leases are short, an answer comes late and not never.
+   */
   readonly attemptMs: number;
   /** Ends the trying: an attempt under way is still awaited, no other follows. */
   readonly enough?: AbortSignal | undefined;
@@ -62,7 +71,9 @@ export function persist<T>(
 ): Promise<T> {
   const { until, attemptMs } = persistence;
   const send = (attempt: number): Promise<T> =>
-    bounded(clock, Math.min(attemptMs, remaining(clock, until)), (signal) => request(signal, attempt));
+    bounded(clock, Math.min(patience(attemptMs, attempt), remaining(clock, until)), (signal) =>
+      request(signal, attempt),
+    );
   // What follows is rare, and costs more than the request's own share of the time: so it is set up only then.
   return send(1).catch((error: unknown) => retry(clock, persistence, error, send));
 }
@@ -87,6 +98,11 @@ async function retry<T>(
     },
     shouldRetry: ({ error }) => worthRetrying(error) && !enough?.aborted && remaining(clock, until) > 0,
   });
+}
+
+/** How long an attempt may take. */
+function patience(attemptMs: number, attempt: number): number {
+  return Math.max(attemptMs, Math.min(LONGEST_ATTEMPT_MS, attemptMs * 2 ** (attempt - 1)));
 }
 
 /** Whether a failure may pass by itself. */

@@ -163,7 +163,8 @@ export class Sections {
       const row = await bounded(clock, attemptMs(lease.settings.ttlMs), (signal) =>
         store.read(lease.name, { consistent: false }, signal),
       );
-      return row !== undefined && isWanted(row, clock.wall());
+      // Somebody who took our uuid off the row by force wants it, too.
+      return row !== undefined && (row.uuid === undefined || isWanted(row, clock.wall()));
     } catch {
       // Whether somebody waits is not known; the lease is, and its renewals tell when the table is out of reach.
       return false;

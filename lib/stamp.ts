@@ -1,4 +1,5 @@
 import type { Clock } from "./clock.js";
+import { LONGEST_ATTEMPT_MS } from "./retry.js";
 
 /** What a guessed stamp adds to the host's own clock, so that a slow clock still makes a lease. */
 const GUESS_AHEAD_MS = 1_000;
@@ -42,9 +43,9 @@ export function isFarTooLate(clock: Clock, expires: number, ttlMs: number): bool
   return bounds !== undefined && expires > bounds.latest + ttlMs + FAR_TOO_LATE_MS;
 }
 
-/** How long one request of a lease may take before it counts as unanswered. */
+/** How long the first attempt at a request of a lease may take before it counts as unanswered. */
 export function attemptMs(ttlMs: number): number {
-  return Math.min(3_000, Math.max(50, ttlMs / 4));
+  return Math.min(LONGEST_ATTEMPT_MS, Math.max(50, ttlMs / 4));
 }
 
 /** The table's time as well as it is known, for people to read. Nothing may be decided by it. */

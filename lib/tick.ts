@@ -2,10 +2,8 @@ import type { Bounds } from "./clock.js";
 import { LockStoreError } from "./errors.js";
 import type { Once } from "./grant.js";
 import type { Host } from "./host.js";
+import { LONGEST_ATTEMPT_MS } from "./retry.js";
 import type { Wait } from "./wait.js";
-
-/** How long the read that shows the time may take. */
-const READ_MS = 3_000;
 
 /** How long a call waits at most until the clock can tell which period it is: longer than the library's own clocks ever need. */
 const MOST_DOUBT_MS = 5_000;
@@ -37,7 +35,9 @@ export async function tickNow(host: Host, name: string, once: Once, wait: Wait):
 async function timeOf(host: Host, name: string, wait: Wait): Promise<Bounds> {
   const { clock, store, observations } = host;
   if (clock.wall() === undefined) {
-    const row = await wait.persist(READ_MS, wait.until, (signal) => store.read(name, { consistent: false }, signal));
+    const row = await wait.persist(LONGEST_ATTEMPT_MS, wait.until, (signal) =>
+      store.read(name, { consistent: false }, signal),
+    );
     observations.note(name, row);
   }
   const bounds = clock.wall();

@@ -2,14 +2,12 @@ import { ask } from "./asking.js";
 import type { Target } from "./grant.js";
 import type { Host } from "./host.js";
 import type { WaiterInfo } from "./lock-info.js";
+import { LONGEST_ATTEMPT_MS } from "./retry.js";
 import { earliestOf } from "./row.js";
 import type { Row } from "./store.js";
 import { Sweeper } from "./sweeper.js";
 import type { Page, PageRequest, Place, Waiter } from "./ticket-store.js";
 import type { Wait } from "./wait.js";
-
-/** How long one page may take. */
-const READ_MS = 3_000;
 
 /** How many rows are read at once where dead ones are in the way: less than 40 KB. */
 const PAGE_ROWS = 100;
@@ -103,7 +101,7 @@ export class TicketQueue {
   async *#pages(first: PageRequest, consistent: boolean): AsyncGenerator<Page> {
     for (let request: PageRequest | undefined = first; request !== undefined; ) {
       const asked: PageRequest = request;
-      const page = await this.#wait.persist(READ_MS, this.#wait.until, (signal) =>
+      const page = await this.#wait.persist(LONGEST_ATTEMPT_MS, this.#wait.until, (signal) =>
         this.#host.tickets.page(this.#target.name, asked, { consistent }, signal),
       );
       yield page;

@@ -2,17 +2,11 @@ import { publish } from "./diagnostics.js";
 import { LockStoreError } from "./errors.js";
 import type { Target } from "./grant.js";
 import type { Host } from "./host.js";
-import { isTransient, persist } from "./retry.js";
+import { isTransient, persist, RENEW_AGAIN_MS } from "./retry.js";
 import { attemptMs, leaseEnd, stampNow } from "./stamp.js";
 import type { Place, Waiter } from "./ticket-store.js";
 import type { Wait } from "./wait.js";
-
-/** How often a row whose arrival is uncertain is looked for, and for how long: what comes later ends at its own stamp. */
-const LOOK_EVERY_MS = 400;
-const LOOK_FOR_MS = 10_000;
-
-/** How soon an unanswered renewal is tried afresh. */
-const RENEW_AGAIN_MS = 50;
+import { LOOK_EVERY_MS, LOOK_FOR_MS } from "./withdraw.js";
 
 /** How many numbers may prove to be taken: more show a counter that somebody has set back. */
 const MOST_TAKEN = 5;

@@ -6,10 +6,10 @@ import { persist } from "./retry.js";
 import { attemptMs } from "./stamp.js";
 
 /** How often a put whose arrival is uncertain is looked for. */
-const LOOK_EVERY_MS = 400;
+export const LOOK_EVERY_MS = 400;
 
 /** How long it is looked for. What arrives later ends at its own stamp, and nobody believes in it. */
-const LOOK_FOR_MS = 10_000;
+export const LOOK_FOR_MS = 10_000;
 
 /** What identifies a claim, once nobody wants it. */
 type Withdrawn = Pick<Grant, "uuid" | "kept" | "sentAt" | "expires">;
