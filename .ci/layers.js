@@ -24,6 +24,7 @@ export const LAYERS = [
   "fair.ts",
   "acquire-all.ts",
   "acquire.ts",
+  "claim.ts",
   "tick.ts",
   "ticket-queue.ts",
   "sweeper.ts",

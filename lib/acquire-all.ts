@@ -1,4 +1,5 @@
-import { answered, looksFree, newClaim, termsNow, watch } from "./acquire.js";
+import { watch } from "./acquire.js";
+import { answered, looksFree, newClaim, termsNow } from "./claim.js";
 import { publish } from "./diagnostics.js";
 import type { Grant, Target } from "./grant.js";
 import type { Host } from "./host.js";

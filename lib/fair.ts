@@ -1,4 +1,5 @@
-import { looksFree, type Refused, tryAcquire, watch } from "./acquire.js";
+import { tryAcquire, watch } from "./acquire.js";
+import { looksFree, type Refused } from "./claim.js";
 import type { Grant, Once, Target } from "./grant.js";
 import type { Host } from "./host.js";
 import { LocalQueue } from "./local-queue.js";

@@ -14,6 +14,7 @@ export interface Defect {
 }
 
 const ACQUIRE = "lib/acquire.js";
+const CLAIM = "lib/claim.js";
 const CLOCK = "lib/clock.js";
 const HELD_ROW = "lib/held-row.js";
 const LEASE = "lib/lease.js";
@@ -56,9 +57,14 @@ export const DEFECTS: readonly Defect[] = [
     patches: [
       {
         file: ACQUIRE,
-        find: /observations\.note\(target\.name, (row|next)\)/g,
-        replace: "observations.note(target.name, $1 && { ...$1, ttlMs: target.settings.ttlMs })",
-        matches: 3,
+        find: /observations\.note\(target\.name, next\)/g,
+        replace: "observations.note(target.name, next && { ...next, ttlMs: target.settings.ttlMs })",
+      },
+      {
+        file: CLAIM,
+        find: /observations\.note\(target\.name, row\)/g,
+        replace: "observations.note(target.name, row && { ...row, ttlMs: target.settings.ttlMs })",
+        matches: 2,
       },
     ],
   },
@@ -140,8 +146,8 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: "an own claim on the row is not recognised",
     patches: [
-      { file: ACQUIRE, find: / \|\| outcome\.row\.uuid === claim\.uuid/g, replace: "" },
-      { file: ACQUIRE, find: /if \(attempt\.unanswered > 0\)/g, replace: "if (false)" },
+      { file: CLAIM, find: / \|\| outcome\.row\.uuid === claim\.uuid/g, replace: "" },
+      { file: CLAIM, find: /if \(attempt\.unanswered > 0\)/g, replace: "if (false)" },
     ],
   },
   {
@@ -165,11 +171,11 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: "a put in flight is forgotten when its caller gives up",
-    patches: [{ file: ACQUIRE, find: /if \(isTransient\(error\) \|\| attempt\.sent > 1\)/g, replace: "if (false)" }],
+    patches: [{ file: CLAIM, find: /if \(isTransient\(error\) \|\| attempt\.sent > 1\)/g, replace: "if (false)" }],
   },
   {
     name: "one refused copy counts as proof that no other is on its way",
-    patches: [{ file: ACQUIRE, find: /if \(attempt\.unanswered > 0\)/g, replace: "if (false)" }],
+    patches: [{ file: CLAIM, find: /if \(attempt\.unanswered > 0\)/g, replace: "if (false)" }],
   },
   {
     name: "a lock is delivered to a caller that has gone",
