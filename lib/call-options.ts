@@ -1,5 +1,5 @@
 import { z } from "zod/v3";
-import { check, duration, durationOrForever, flag, lockData, signal } from "./checking.js";
+import { check, duration, durationOrForever, flag, lazily, lockData, signal } from "./checking.js";
 import { LockConfigError } from "./errors.js";
 import type { LockData } from "./lock-info.js";
 
@@ -53,31 +53,41 @@ export interface TransactWriteOptions {
   readonly withinMs?: number | undefined;
 }
 
-const data = lockData.optional();
-const holdAtLeastMs = duration(0).optional();
+const data = () => lockData().optional();
+const holdAtLeastMs = () => duration(0).optional();
 const A_TICK = "must be a valid Date or a whole number up to 2^53 - 1 either way";
-const once = z
-  .union([z.date(), z.number().int(A_TICK).safe(A_TICK)], { errorMap: () => ({ message: A_TICK }) })
-  .optional();
-const everyMs = z
-  .number({ invalid_type_error: "must be a number of milliseconds" })
-  .int("must be a whole number of milliseconds")
-  .min(1_000, "must be at least 1000 ms: clocks do not agree on less")
-  .safe("must be at most 2^53 - 1 ms")
-  .optional();
-const lockSchema = z.object({ signal, waitMs: durationOrForever(0).optional(), data, holdAtLeastMs }).strict();
-const tryLockSchema = z.object({ data, holdAtLeastMs, once, everyMs }).strict();
-const guardSchema = z.object({ document: flag }).strict();
-const transactWriteSchema = z
-  .object({
-    withinMs: duration(1)
-      .max(540_000, "must be at most 540 000 ms: DynamoDB forgets a transaction after ten minutes")
-      .optional(),
-  })
-  .strict();
-const minRemainingSchema = z
-  .number({ invalid_type_error: "must be a number of milliseconds" })
-  .nonnegative("must be a number of milliseconds, 0 or more");
+const once = () =>
+  z.union([z.date(), z.number().int(A_TICK).safe(A_TICK)], { errorMap: () => ({ message: A_TICK }) }).optional();
+const everyMs = () =>
+  z
+    .number({ invalid_type_error: "must be a number of milliseconds" })
+    .int("must be a whole number of milliseconds")
+    .min(1_000, "must be at least 1000 ms: clocks do not agree on less")
+    .safe("must be at most 2^53 - 1 ms")
+    .optional();
+const lockSchema = lazily(() =>
+  z
+    .object({ signal: signal(), waitMs: durationOrForever(0).optional(), data: data(), holdAtLeastMs: holdAtLeastMs() })
+    .strict(),
+);
+const tryLockSchema = lazily(() =>
+  z.object({ data: data(), holdAtLeastMs: holdAtLeastMs(), once: once(), everyMs: everyMs() }).strict(),
+);
+const guardSchema = lazily(() => z.object({ document: flag() }).strict());
+const transactWriteSchema = lazily(() =>
+  z
+    .object({
+      withinMs: duration(1)
+        .max(540_000, "must be at most 540 000 ms: DynamoDB forgets a transaction after ten minutes")
+        .optional(),
+    })
+    .strict(),
+);
+const minRemainingSchema = lazily(() =>
+  z
+    .number({ invalid_type_error: "must be a number of milliseconds" })
+    .nonnegative("must be a number of milliseconds, 0 or more"),
+);
 
 /** @throws {@link LockConfigError} */
 export function lockOptions(options: LockOptions): LockOptions {

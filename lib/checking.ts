@@ -6,6 +6,15 @@ import type { LockData } from "./lock-info.js";
 /** What a call without options has: nothing in it to check. */
 export const NONE: Readonly<Record<string, never>> = Object.freeze({});
 
+/** Made when it is first asked for: a program that starts has better things to do, and needs few of them. */
+export function lazily<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}
+
 /** Whole milliseconds. */
 export const duration = (least: number): z.ZodNumber =>
   z
@@ -23,7 +32,8 @@ export const durationOrForever = (least: number): z.ZodType<number> =>
   });
 
 /** On or off. */
-export const flag: z.ZodOptional<z.ZodBoolean> = z.boolean({ invalid_type_error: "must be true or false" }).optional();
+export const flag = (): z.ZodOptional<z.ZodBoolean> =>
+  z.boolean({ invalid_type_error: "must be true or false" }).optional();
 
 /** Something that is told by what it can do, because it may come from another copy of its package. */
 export const anObject = (what: string, methods: readonly string[]): z.ZodType<object> =>
@@ -35,20 +45,19 @@ export const anObject = (what: string, methods: readonly string[]): z.ZodType<ob
     `must be ${what}`,
   );
 
-export const signal: z.ZodOptional<z.ZodType<object>> = anObject("an AbortSignal", [
-  "addEventListener",
-  "throwIfAborted",
-]).optional();
+export const signal = (): z.ZodOptional<z.ZodType<object>> =>
+  anObject("an AbortSignal", ["addEventListener", "throwIfAborted"]).optional();
 
-export const lockData: z.ZodType<LockData> = z.custom<LockData>(
-  (value) => typeof value === "object" && value !== null && !Array.isArray(value),
-  "must be an object whose properties DynamoDB can store",
-);
+export const lockData = (): z.ZodType<LockData> =>
+  z.custom<LockData>(
+    (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+    "must be an object whose properties DynamoDB can store",
+  );
 
 /** @throws {@link LockConfigError} naming what does not fit the schema, `what` if that is the value itself. */
-export function check(schema: z.ZodTypeAny, value: unknown, what: string): void {
+export function check(schema: () => z.ZodTypeAny, value: unknown, what: string): void {
   if (value === NONE) return;
-  const result = schema.safeParse(value);
+  const result = schema().safeParse(value);
   if (result.success) return;
   const issue = result.error.issues[0];
   if (issue === undefined) return;

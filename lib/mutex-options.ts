@@ -1,4 +1,4 @@
-import { check, flag } from "./checking.js";
+import { check, flag, lazily } from "./checking.js";
 import { LockConfigError } from "./errors.js";
 import { mutexSchemaWith } from "./mutex-schema.js";
 
@@ -65,7 +65,7 @@ export interface MutexSettings {
   readonly fencing: boolean;
 }
 
-const mutexSchema = mutexSchemaWith({ fencing: flag });
+const mutexSchema = lazily(() => mutexSchemaWith({ fencing: flag() }));
 
 /** A mutex's options over its table's. @throws {@link LockConfigError} naming the option that cannot work. */
 export function mutexSettings(options: MutexOptions, defaults: MutexOptions = {}): MutexSettings {

@@ -1,5 +1,5 @@
 import { z } from "zod/v3";
-import { check, duration, flag, lockData, signal } from "./checking.js";
+import { check, duration, flag, lazily, lockData, signal } from "./checking.js";
 
 /** What `forceUnlock()` may add. */
 export interface ForceUnlockOptions {
@@ -29,12 +29,14 @@ export interface CheckOptions {
 }
 
 const A_UUID = "must be the uuid of the acquisition to end, as inspect() shows it";
-const uuidSchema = z.string({ required_error: A_UUID, invalid_type_error: A_UUID }).min(1, A_UUID);
-const forceUnlockSchema = z.object({ now: flag }).strict();
-const listSchema = z
-  .object({ prefix: z.string({ invalid_type_error: "must be a string" }).optional(), kept: flag, signal })
-  .strict();
-const checkSchema = z.object({ signal, timeoutMs: duration(1).optional() }).strict();
+const uuidSchema = lazily(() => z.string({ required_error: A_UUID, invalid_type_error: A_UUID }).min(1, A_UUID));
+const forceUnlockSchema = lazily(() => z.object({ now: flag() }).strict());
+const listSchema = lazily(() =>
+  z
+    .object({ prefix: z.string({ invalid_type_error: "must be a string" }).optional(), kept: flag(), signal: signal() })
+    .strict(),
+);
+const checkSchema = lazily(() => z.object({ signal: signal(), timeoutMs: duration(1).optional() }).strict());
 
 /** @throws {@link LockConfigError} */
 export function forceUnlockOptions(uuid: string, options: ForceUnlockOptions): { readonly now: boolean } {

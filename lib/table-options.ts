@@ -1,6 +1,6 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { z } from "zod/v3";
-import { anObject, check, duration, signal } from "./checking.js";
+import { anObject, check, duration, lazily, signal } from "./checking.js";
 import type { Clock } from "./clock.js";
 import { LockConfigError } from "./errors.js";
 import type { MutexOptions, MutexSettings } from "./mutex-options.js";
@@ -69,46 +69,51 @@ const ROW_ATTRIBUTES: readonly string[] = [
 
 const MAX_NAME_BYTES = 2_048;
 
-const attributeName = z
-  .string({ invalid_type_error: "must be the name of an attribute" })
-  .min(1, "must not be empty")
-  .max(255, "must be at most 255 characters, DynamoDB's limit for a key's name");
-
-const tableSchema = mutexSchemaWith({
-  fencing: z
-    .undefined({ invalid_type_error: "is an option of each mutex: locks.mutex(name, { fencing: true })" })
-    .optional(),
-  tableName: z
-    .string({ required_error: "is required", invalid_type_error: "must be the table's name or ARN" })
-    .regex(
-      /^([a-zA-Z0-9_.-]{3,255}|arn:.{1,1020})$/,
-      "must be a table's ARN, or its name: 3 to 255 of a-z, A-Z, 0-9, '_', '-' and '.'",
-    ),
-  client: anObject("a DynamoDBClient of @aws-sdk/client-dynamodb", ["send", "destroy"]).optional(),
-  keys: z
-    .object({
-      partition: attributeName.optional(),
-      sort: attributeName.nullable().optional(),
-      ttl: attributeName.optional(),
-    })
-    .strict()
-    .optional(),
-  keyPrefix: z.string({ invalid_type_error: "must be a string" }).optional(),
-  owner: z
-    .string({ invalid_type_error: "must be a string" })
+const attributeName = () =>
+  z
+    .string({ invalid_type_error: "must be the name of an attribute" })
     .min(1, "must not be empty")
-    .max(1_024, "must be at most 1 024 characters: it is written with every lock")
-    .optional(),
-  clock: anObject("a Clock", ["wall", "guess", "atLeast", "atMost", "sleep", "alarm"]).optional(),
-});
+    .max(255, "must be at most 255 characters, DynamoDB's limit for a key's name");
 
-const createSchema = z
-  .object({
-    signal,
-    timeoutMs: duration(1).optional(),
-    tags: z.record(z.string({ invalid_type_error: "must be a string" })).optional(),
-  })
-  .strict();
+const tableSchema = lazily(() =>
+  mutexSchemaWith({
+    fencing: z
+      .undefined({ invalid_type_error: "is an option of each mutex: locks.mutex(name, { fencing: true })" })
+      .optional(),
+    tableName: z
+      .string({ required_error: "is required", invalid_type_error: "must be the table's name or ARN" })
+      .regex(
+        /^([a-zA-Z0-9_.-]{3,255}|arn:.{1,1020})$/,
+        "must be a table's ARN, or its name: 3 to 255 of a-z, A-Z, 0-9, '_', '-' and '.'",
+      ),
+    client: anObject("a DynamoDBClient of @aws-sdk/client-dynamodb", ["send", "destroy"]).optional(),
+    keys: z
+      .object({
+        partition: attributeName().optional(),
+        sort: attributeName().nullable().optional(),
+        ttl: attributeName().optional(),
+      })
+      .strict()
+      .optional(),
+    keyPrefix: z.string({ invalid_type_error: "must be a string" }).optional(),
+    owner: z
+      .string({ invalid_type_error: "must be a string" })
+      .min(1, "must not be empty")
+      .max(1_024, "must be at most 1 024 characters: it is written with every lock")
+      .optional(),
+    clock: anObject("a Clock", ["wall", "guess", "atLeast", "atMost", "sleep", "alarm"]).optional(),
+  }),
+);
+
+const createSchema = lazily(() =>
+  z
+    .object({
+      signal: signal(),
+      timeoutMs: duration(1).optional(),
+      tags: z.record(z.string({ invalid_type_error: "must be a string" })).optional(),
+    })
+    .strict(),
+);
 
 /** A table's options, checked. @throws {@link LockConfigError} */
 export function tableOptions(options: LockTableOptions): LockTableOptions {

@@ -1,5 +1,6 @@
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import { z } from "zod/v3";
+import { lazily } from "../checking.js";
 import { LockStoreError } from "../errors.js";
 import { FORMAT, purgeAt } from "../row.js";
 import type { Claim, Row } from "../store.js";
@@ -22,18 +23,20 @@ const integer = digits.transform(Number).refine(Number.isSafeInteger, "must be a
 const token = digits.refine((N) => /^\d+$/.test(N), "must be a whole number").transform(BigInt);
 const map = has<AttributeValue.MMember>("M", "must be a map").transform(({ M }) => unmarshalledData(M));
 
-const rowSchema = z.object({
-  format: integer.refine((format) => format === FORMAT, `must be ${FORMAT}`),
-  uuid: text.optional(),
-  expires: integer,
-  ttlMs: integer,
-  owner: text,
-  acquired: integer,
-  data: map.optional(),
-  wanted: integer.optional(),
-  fence: token.optional(),
-  tick: integer.optional(),
-});
+const rowSchema = lazily(() =>
+  z.object({
+    format: integer.refine((format) => format === FORMAT, `must be ${FORMAT}`),
+    uuid: text.optional(),
+    expires: integer,
+    ttlMs: integer,
+    owner: text,
+    acquired: integer,
+    data: map.optional(),
+    wanted: integer.optional(),
+    fence: token.optional(),
+    tick: integer.optional(),
+  }),
+);
 
 /** The key of a lock's row. */
 export function keyOf(layout: TableLayout, name: string): Item {
@@ -58,7 +61,7 @@ export function itemOf(layout: TableLayout, claim: Claim): Item {
 
 /** The row that an item shows. @throws {@link LockStoreError} if this library did not write the item. */
 export function rowOf(layout: TableLayout, item: Item): Row {
-  const parsed = rowSchema.safeParse(item);
+  const parsed = rowSchema().safeParse(item);
   if (!parsed.success) {
     const { path, message } = parsed.error.issues[0] ?? { path: [], message: "" };
     throw foreign(layout, item, `its ${path[0]} ${message}`);
