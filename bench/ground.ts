@@ -76,7 +76,11 @@ export class Ground implements AsyncDisposable {
   /** A fresh engine is slow until its code has run often enough, and whoever comes first would pay for it. */
   async #warmUp(): Promise<void> {
     const { openRaw } = await import("./contenders/raw.js");
-    const locker = await openRaw({ endpoint: this.proxy.endpoint, tableName: await this.#table("raw"), leaseMs: 30_000 });
+    const locker = await openRaw({
+      endpoint: this.proxy.endpoint,
+      tableName: await this.#table("raw"),
+      leaseMs: 30_000,
+    });
     const cycles = async (_: unknown, task: number): Promise<void> => {
       for (let cycle = 0; cycle < WARM_CYCLES / WARM_TASKS; cycle++) await (await locker.lock(`warm-${task}`))();
     };

@@ -85,7 +85,12 @@ function outcome(
       { title: "read units", unit: "RRU", better: "less", values: each((name) => perCycle(name, "read")), goal: 0 },
       { title: "CPU against the floor", unit: "×", better: "less", values: ratios(proxied), goal: 1.1 },
       { title: "the same without the proxy", unit: "×", better: "less", values: ratios(direct), goal: 1.1 },
-      { title: "against a floor without signals", unit: "×", better: "less", values: bare.medians(({ ratio }) => ratio) },
+      {
+        title: "against a floor without signals",
+        unit: "×",
+        better: "less",
+        values: bare.medians(({ ratio }) => ratio),
+      },
       { title: "CPU", unit: "µs", better: "less", values: own(proxied, "cpuUs", "rawCpuUs") },
       { title: "time", unit: "ms", better: "less", values: own(proxied, "latencyMs", "rawLatencyMs") },
     ],
