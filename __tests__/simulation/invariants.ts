@@ -1,10 +1,12 @@
-import type { GuardedWrites, Row, Stamped } from "../../lib/store.js";
+import type { Stamped } from "../../lib/store.js";
 import type { Coverage } from "./coverage.js";
+import { GuardJudge } from "./guard-judge.js";
+import { HandOverJudge } from "./hand-over-judge.js";
 import type { Process } from "./machine.js";
 import type { MemoryTable, Operation, Outcome } from "./memory-store.js";
-import type { Arrival } from "./network.js";
+import type { Arrival, Change } from "./network.js";
 import { Phantoms } from "./phantoms.js";
-import type { SimLock } from "./protocol.js";
+import type { SimLock, SimSet } from "./protocol.js";
 import { QueueJudge } from "./queue-judge.js";
 import type { Scheduler } from "./scheduler.js";
 
@@ -21,10 +23,15 @@ export type Invariant =
   | "expires never moves back"
   | "an ended uuid stays ended"
   | "a loss is told in time"
+  | "a loss reaches its section"
+  | "a loss tells the set"
+  | "a set is all or nothing"
+  | "others get their turn"
   | "a release tells the truth"
   | "a free lock is obtained"
   | "first come, first served"
   | "nobody enters without a place"
+  | "a live waiter keeps its place"
   | "a lock is not lost without a cause"
   | "a call ends as documented"
   | "every promise settles"
@@ -45,15 +52,33 @@ export class Violation extends Error {
 export interface Holding {
   readonly name: string;
   readonly uuid: string;
+  /** Of this section: several may have one uuid. */
+  readonly id: string;
   readonly lock: SimLock;
+  /** For how long its lease may be passed on without a look; undefined where it is never passed on. */
+  readonly handOverMs: number | undefined;
   readonly process: Process;
   readonly takenAt: number;
   /** Whether the signal has told its program of a loss. Asking the lock would make it look, and so change the world. */
   told: boolean;
+  /** Whether it has written through a guard. */
+  isGuarded: boolean;
+  /** Whether it was given back, and all was well. */
+  isOver: boolean;
   /** Whether its machine stood still or its clock was set in the meantime: then a timer may rightly be late. */
   disturbed: boolean;
   /** Whether it was taken when the faults were over: then nothing can take it away. */
   readonly calm: boolean;
+}
+
+/** The locks that a program got at once. */
+export interface Holdings {
+  readonly set: SimSet;
+  readonly all: readonly Holding[];
+  /** Those that were not given back alone. */
+  readonly open: Set<Holding>;
+  /** Whether the set's signal has told its program of a loss. */
+  told: boolean;
 }
 
 /** How long it may take a process that was shown its own claim on the row to act on it. */
@@ -80,16 +105,20 @@ export class Judge {
   readonly #stamps = new Map<string, number>();
   /** The last fencing token that was handed out for a name. */
   readonly #tokens = new Map<string, bigint>();
-  /** Those that some section held. */
-  readonly #known = new Set<string>();
   readonly #ticks = new Map<string, number>();
   /** Until when a lock stays taken that has been released, on the table's clock. */
   readonly #holds = new Map<string, number>();
   /** Claims that a refusal showed to their own process. */
   readonly #shown = new Map<string, { readonly process: Process; readonly since: number }>();
   readonly #phantoms: Phantoms;
+  readonly #handOver: HandOverJudge;
+  readonly #guards: GuardJudge;
+  readonly #sets = new Set<Holdings>();
+  /** Those that some section held. */
+  readonly #held = new Set<string>();
+  /** Losses that were told since the world was looked at last. */
+  readonly #losses = new Set<string>();
   #blamed: Violation | undefined;
-  readonly #committed = new Set<string>();
   /** Those whose lock was taken away: they end as their lease stood, hold or not. */
   readonly #forced = new Set<string>();
   readonly #ended = new Set<string>();
@@ -104,6 +133,8 @@ export class Judge {
     this.#epoch = epoch;
     this.#queue = new QueueJudge(scheduler, table, coverage, epoch);
     this.#phantoms = new Phantoms(scheduler);
+    this.#handOver = new HandOverJudge(scheduler, coverage, epoch);
+    this.#guards = new GuardJudge(coverage);
   }
 
   get holdings(): ReadonlySet<Holding> {
@@ -113,6 +144,16 @@ export class Judge {
   /** Uuids whose row a late copy made or brought back. */
   get revived(): ReadonlySet<string> {
     return this.#revived;
+  }
+
+  /** Whether its process has given it back, so that it never stands behind it again. */
+  hasEnded(uuid: string): boolean {
+    return this.#ended.has(uuid);
+  }
+
+  /** Whether a section has ever held it. */
+  wasHeld(uuid: string): boolean {
+    return this.#held.has(uuid);
   }
 
   /** Rows of waiters that a late copy made. */
@@ -141,7 +182,17 @@ export class Judge {
 
   /** A call begins to want a lock; the answer says that it has it, or wants it no more. */
   asks(process: Process, name: string): () => void {
-    return this.#queue.asks(process, name);
+    const ends = this.#queue.asks(process, name);
+    this.#handOver.changed(process, name);
+    return () => {
+      ends();
+      this.#handOver.changed(process, name);
+    };
+  }
+
+  /** A call begins to want a set; the answer says that it has it, or wants it no more. */
+  wantsSet(process: Process): () => void {
+    return this.#handOver.wantsSet(process);
   }
 
   took(holding: Holding): void {
@@ -150,8 +201,10 @@ export class Judge {
     this.#holdings.add(holding);
     this.#shown.delete(holding.uuid);
     this.#phantoms.took(holding.uuid);
-    if (this.#known.has(holding.uuid)) this.#coverage.count("sections that got the lease of another");
-    this.#known.add(holding.uuid);
+    this.#held.add(holding.uuid);
+    this.#guards.took(holding);
+    const greed = this.#handOver.took(holding);
+    if (greed !== undefined) throw new Violation("others get their turn", greed);
     const { fencingToken } = holding.lock;
     if (fencingToken !== undefined) this.#drew(holding.name, fencingToken);
     if (holding.lock.tick !== undefined) this.#ticked(holding.name, holding.lock.tick);
@@ -159,6 +212,21 @@ export class Judge {
     if (left > 0) throw new Violation("a hold lasts", `${holding.uuid} was taken ${left} ms before its end`);
     if (this.#ended.has(holding.uuid))
       throw new Violation("an ended uuid stays ended", `${holding.uuid} is held again`);
+  }
+
+  /** A program has got several locks at once. */
+  tookSet(set: SimSet, all: readonly Holding[]): Holdings {
+    const holdings: Holdings = { set, all, open: new Set(all), told: set.signal.aborted };
+    set.signal.addEventListener("abort", () => {
+      holdings.told = true;
+    });
+    this.#sets.add(holdings);
+    return holdings;
+  }
+
+  gaveBackSet(holdings: Holdings): void {
+    this.#sets.delete(holdings);
+    for (const holding of holdings.open) this.gaveBack(holding);
   }
 
   /** A lock was released before its hold was over: nobody gets it until then. */
@@ -187,17 +255,20 @@ export class Judge {
   /** From here on its program no longer counts on it. */
   gaveBack(holding: Holding): void {
     this.#holdings.delete(holding);
+    this.#handOver.ended(holding.uuid, holding);
   }
 
   /** A reply has come to whoever waits for it. */
   heard(process: Process, operation: Operation, outcome: Outcome): void {
     this.#queue.heard(process, operation, outcome);
-    if (operation.kind !== "take" || outcome.kind !== "held" || outcome.row.uuid !== operation.claim.uuid) return;
-    this.#shown.set(operation.claim.uuid, { process, since: this.#scheduler.now });
+    this.#handOver.heard(process, operation, outcome);
+    for (const uuid of shownBy(operation, outcome)) this.#shown.set(uuid, { process, since: this.#scheduler.now });
   }
 
   /** The library has told of a loss. Nobody but its own process may take a row from its holder, but by force. */
   told(uuid: string, reason: string): void {
+    this.#losses.add(uuid);
+    this.#handOver.lost(uuid);
     if (reason !== "stolen" && reason !== "deleted") return;
     this.blame(new Violation("a loss tells the truth", `${uuid} was not ${reason}`));
   }
@@ -210,6 +281,8 @@ export class Judge {
   sent(process: Process, operation: Operation): void {
     const trespass = this.#queue.sent(process, operation);
     if (trespass !== undefined) throw new Violation("nobody enters without a place", trespass);
+    const greed = this.#handOver.sent(process, operation);
+    if (greed !== undefined) throw new Violation("others get their turn", greed);
     this.#phantoms.sent(process, operation);
     if ("uuid" in operation) this.#shown.delete(operation.uuid);
     if (operation.kind === "restamp") this.#shown.delete(operation.from.uuid);
@@ -234,12 +307,21 @@ export class Judge {
   }
 
   arrived(arrival: Arrival): void {
-    const { operation, outcome, before, after, duplicate } = arrival;
-    this.#queue.arrived(arrival);
-    if (operation.kind === "transact" && outcome.kind === "committed") this.#commits(operation, before);
-    if (after === before) return;
-    this.#phantoms.arrived(operation, before, after, duplicate);
+    const { operation, outcome, rows, duplicate } = arrival;
+    const swept = this.#queue.arrived(arrival);
+    if (swept !== undefined) throw new Violation("a live waiter keeps its place", swept);
+    if (operation.kind === "transact") this.#transacts(operation, outcome, rows);
+    const changed = rows.filter(({ before, after }) => before !== after);
+    if (operation.kind === "takeAll" && changed.length > 0 && changed.length < rows.length) {
+      throw new Violation("a set is all or nothing", `only ${changed.map(({ after }) => after?.uuid)} of it are taken`);
+    }
+    if (changed.length === 0) return;
+    this.#phantoms.arrived(operation, changed, duplicate);
     if (operation.kind === "force") this.#forced.add(operation.uuid);
+    for (const change of changed) this.#changed(operation, change, duplicate);
+  }
+
+  #changed(operation: Operation, { before, after }: Change, duplicate: boolean): void {
     if (before?.uuid !== undefined && before.uuid !== after?.uuid) this.#gone.add(before.uuid);
     if (after?.uuid === undefined) return;
     const { uuid } = after;
@@ -247,7 +329,7 @@ export class Judge {
       const detail = `${operation.kind} of ${uuid} from ${before.expires} to ${after.expires}`;
       throw new Violation("expires never moves back", detail);
     }
-    if (duplicate && operation.kind === "take") this.#revived.add(uuid);
+    if (duplicate && (operation.kind === "take" || operation.kind === "takeAll")) this.#revived.add(uuid);
     if (!this.#gone.has(uuid)) return;
     this.#revived.add(uuid);
     if (before?.uuid !== uuid) this.#coverage.count("rows that a late copy brought back");
@@ -256,27 +338,24 @@ export class Judge {
     }
   }
 
-  /**
-   * A late copy of the take, then one of a renewal, and then one of the transaction itself, all after the release, make
-   * a row that nothing tells from the holder's. What is promised is that two of them are not enough; a token is.
-   */
-  #commits({ guard, token }: GuardedWrites, row: Row | undefined): void {
-    if (this.#committed.has(token)) return;
-    this.#committed.add(token);
-    this.#coverage.count("guarded writes");
-    if (!this.#gone.has(guard.uuid)) return;
-    const isChain = guard.fence === undefined && row?.uuid === guard.uuid && row.expires > guard.after;
-    if (!isChain) throw new Violation("a guard commits for its holder alone", `${guard.uuid} had gone`);
-    this.#coverage.count("guarded writes after three late copies in a row");
+  #transacts(operation: Extract<Operation, { kind: "transact" }>, outcome: Outcome, [change]: readonly Change[]): void {
+    if (outcome.kind === "unguarded") this.#guards.refused(operation);
+    if (outcome.kind !== "committed") return;
+    const trespass = this.#guards.committed(operation, change?.before, this.#gone.has(operation.guard.uuid));
+    if (trespass !== undefined) throw new Violation("a guard commits for its holder alone", trespass);
   }
 
   /** Looks at the world between two steps. */
   readonly observe = (): void => {
     if (this.#blamed !== undefined) throw this.#blamed;
     for (const holding of this.#holdings) {
+      if (this.#losses.has(holding.uuid) && !holding.told)
+        throw new Violation("a loss reaches its section", `${holding.id} has not heard that ${holding.uuid} is lost`);
       if (holding.process.crashed) this.#holdings.delete(holding);
       else if (!holding.process.asleep && !holding.told) this.#check(holding);
     }
+    this.#losses.clear();
+    for (const holdings of this.#sets) this.#checkSet(holdings);
     const phantom = this.#phantoms.oldest(this.#epoch + this.#scheduler.now);
     if (phantom !== undefined) throw new Violation("a wait leaves nothing behind", `nobody looks for ${phantom}`);
     for (const [uuid, { process, since }] of this.#shown) {
@@ -287,6 +366,14 @@ export class Judge {
       }
     }
   };
+
+  #checkSet(holdings: Holdings): void {
+    const { all, open, told } = holdings;
+    if (all[0]?.process.crashed) this.#sets.delete(holdings);
+    const lost = [...open].find((holding) => holding.told);
+    if (lost !== undefined && !told && !lost.process.asleep)
+      throw new Violation("a loss tells the set", `${lost.uuid} is lost, and its set has not heard of it`);
+  }
 
   #check(holding: Holding): void {
     const { name, uuid, lock } = holding;
@@ -308,6 +395,17 @@ export class Judge {
       throw new Violation("a loss is told in time", `${uuid} was over ${over} ms ago`);
     }
   }
+}
+
+/** The claims of this request that its refusal shows to be on the rows already. */
+function shownBy(operation: Operation, outcome: Outcome): readonly string[] {
+  if (operation.kind === "take" && outcome.kind === "held") {
+    const { uuid } = operation.claim;
+    return outcome.row.uuid === uuid ? [uuid] : [];
+  }
+  if (operation.kind !== "takeAll" || outcome.kind !== "someHeld") return [];
+  const uuids = operation.takes.map(({ claim }) => claim.uuid);
+  return uuids.every((uuid, index) => outcome.rows[index]?.uuid === uuid) ? uuids : [];
 }
 
 /** What a write of a holder puts on the row. */

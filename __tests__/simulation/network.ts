@@ -36,12 +36,19 @@ export interface Outage {
   readonly how: "refuse" | "hang" | "error";
 }
 
+/** A row that a request was about, before and after it. */
+export interface Change {
+  readonly name: string;
+  readonly before: Row | undefined;
+  readonly after: Row | undefined;
+}
+
 /** What became of one copy of a request. */
 export interface Arrival {
   readonly operation: Operation;
   readonly outcome: Outcome;
-  readonly before: Row | undefined;
-  readonly after: Row | undefined;
+  /** One, but for a request about several rows. */
+  readonly rows: readonly Change[];
   /** Whether its sender will hear of it, as far as the network is concerned. */
   readonly answered: boolean;
   readonly duplicate: boolean;
@@ -235,14 +242,22 @@ export class Network {
     this.#messages += 1;
     this.#scheduler.at(at, () => {
       this.#messages -= 1;
-      const before = this.#table.rows.get(operation.name);
+      const names = operation.kind === "takeAll" ? operation.takes.map(({ claim }) => claim.name) : [operation.name];
+      const befores = names.map((name) => this.#table.rows.get(name));
       const queue = this.#table.tickets.of(operation.name);
       let outcome = this.#table.apply(operation);
-      const after = this.#table.rows.get(operation.name);
-      const changed = after !== before || queue !== this.#table.tickets.of(operation.name);
-      if (changed) this.#remember(operation.name, { row: before, queue });
+      const rows = names.map((name, index) => ({
+        name,
+        before: befores[index],
+        after: this.#table.rows.get(name),
+      }));
+      for (const { name, before, after } of rows) {
+        const was = name === operation.name ? queue : this.#table.tickets.of(name);
+        const changed = after !== before || was !== this.#table.tickets.of(name);
+        if (changed) this.#remember(name, { row: before, queue: was });
+      }
       if (copy.stale > 0) outcome = this.#asOf(operation, this.#scheduler.now - copy.stale) ?? outcome;
-      this.#events.arrived({ operation, outcome, before, after, ...copy });
+      this.#events.arrived({ operation, outcome, rows, ...copy });
       reply?.(outcome);
     });
   }

@@ -26,11 +26,8 @@ export function countDiagnostics(coverage: Coverage, hear: (name: string, messag
 }
 
 /** Counts what arrives at the table. */
-export function countArrival(
-  coverage: Coverage,
-  { operation, outcome, before, after, answered, duplicate }: Arrival,
-): void {
-  const changed = before !== after;
+export function countArrival(coverage: Coverage, { operation, outcome, rows, answered, duplicate }: Arrival): void {
+  const changed = rows.some(({ before, after }) => before !== after);
   if (changed && duplicate) coverage.count(`late duplicates applied: ${operation.kind}`);
   if (changed && !answered && !duplicate) coverage.count(`ambiguous writes: ${operation.kind}`);
   if (operation.kind === "read") return;
@@ -46,6 +43,7 @@ export function countArrival(
     coverage.count(`${operation.kind}: ${outcome.kind}`);
     return;
   }
+  const before = rows[0]?.before;
   if (outcome.kind === "held") {
     const own = outcome.row.uuid === operation.claim.uuid;
     coverage.count(own ? (answered ? "own writes recognised" : "own writes refused unheard") : "take: held");

@@ -1,19 +1,30 @@
-import type { Row } from "../../lib/store.js";
+import type { Claim } from "../../lib/store.js";
 import type { Process } from "./machine.js";
 import type { Operation } from "./memory-store.js";
+import type { Change } from "./network.js";
 import type { Scheduler } from "./scheduler.js";
 
-/** How long a process may do nothing about its own row: a request that hangs, a pause, and a look. */
-const IDLE_MS = 4_000;
+/** How long a process may do nothing about its own row: a request that hangs, a pause, and the time between two looks. */
+const idleMs = (ttlMs: number): number => Math.max(50, ttlMs / 4) + 1_500 + 600;
 
 /** For how long after it was sent a claim is looked for. */
 const LOOKED_FOR_MS = 9_000;
 
+/** One claim, or those of a set, which come and go together. */
+interface Call {
+  readonly process: Process;
+  readonly sentAt: number;
+  /** The name of its first claim, whose row tells of all. */
+  readonly first: string;
+  /** When its process has last done something about it. */
+  heededAt: number;
+}
+
 interface Phantom {
   readonly name: string;
-  readonly process: Process;
   readonly expires: number;
-  since: number;
+  readonly ttlMs: number;
+  readonly call: Call;
 }
 
 /**
@@ -22,8 +33,8 @@ interface Phantom {
  */
 export class Phantoms {
   readonly #scheduler: Scheduler;
-  /** Who sent a claim, and when first. */
-  readonly #claims = new Map<string, { readonly process: Process; readonly at: number }>();
+  /** By uuid, those whose process does not know yet that they have arrived. */
+  readonly #calls = new Map<string, Call>();
   readonly #rows = new Map<string, Phantom>();
 
   constructor(scheduler: Scheduler) {
@@ -32,17 +43,14 @@ export class Phantoms {
 
   sent(process: Process, operation: Operation): void {
     const { now } = this.#scheduler;
-    if (operation.kind === "take") {
-      const { uuid } = operation.claim;
-      if (!this.#claims.has(uuid)) this.#claims.set(uuid, { process, at: now });
-      const phantom = this.#rows.get(uuid);
-      if (phantom !== undefined) phantom.since = now;
+    const uuids = claimsOf(operation).map(({ uuid }) => uuid);
+    if (uuids.length > 0) {
+      const known = this.#calls.get(uuids[0] as string);
+      const call = known ?? { process, sentAt: now, first: operation.name, heededAt: now };
+      call.heededAt = now;
+      for (const uuid of uuids) if (known === undefined) this.#calls.set(uuid, call);
     } else if (operation.kind === "read") {
-      // Whoever looks, looks for what it has to take back.
-      for (const [uuid, phantom] of this.#rows) {
-        if (operation.consistent && phantom.process === process && phantom.name === operation.name)
-          this.#rows.delete(uuid);
-      }
+      if (operation.consistent) this.#looked(process, operation.name);
     } else if (operation.kind === "restamp") {
       this.#settle(operation.from.uuid);
     } else if ("uuid" in operation) {
@@ -50,18 +58,19 @@ export class Phantoms {
     }
   }
 
-  arrived(operation: Operation, before: Row | undefined, after: Row | undefined, duplicate: boolean): void {
-    if (before?.uuid !== undefined && before.uuid !== after?.uuid) this.#rows.delete(before.uuid);
-    if (operation.kind !== "take" || duplicate || after?.uuid !== operation.claim.uuid) return;
+  arrived(operation: Operation, rows: readonly Change[], duplicate: boolean): void {
     const { now } = this.#scheduler;
-    const claim = this.#claims.get(operation.claim.uuid);
-    if (claim === undefined || now > claim.at + LOOKED_FOR_MS) return;
-    this.#rows.set(operation.claim.uuid, {
-      name: operation.name,
-      process: claim.process,
-      expires: after.expires,
-      since: now,
-    });
+    for (const { before, after } of rows) {
+      if (before?.uuid !== undefined && before.uuid !== after?.uuid) this.#replaced(operation, before.uuid);
+    }
+    if (duplicate) return;
+    for (const { uuid, name, expires, ttlMs } of claimsOf(operation)) {
+      const call = this.#calls.get(uuid);
+      const isThere = rows.some((row) => row.name === name && row.after?.uuid === uuid);
+      if (!isThere || call === undefined || now > call.sentAt + LOOKED_FOR_MS) continue;
+      call.heededAt = now;
+      this.#rows.set(uuid, { name, expires, ttlMs, call });
+    }
   }
 
   took(uuid: string): void {
@@ -70,23 +79,55 @@ export class Phantoms {
 
   /** Its clock was set: a process may think that it has looked for long enough. */
   confused(process: Process): void {
-    for (const [uuid, claim] of this.#claims) if (claim.process === process) this.#settle(uuid);
-  }
-
-  /** Its process knows that it has arrived. A copy that arrives after its end is nobody's, and ends at its stamp. */
-  #settle(uuid: string): void {
-    this.#rows.delete(uuid);
-    this.#claims.delete(uuid);
+    for (const [uuid, call] of this.#calls) if (call.process === process) this.#settle(uuid);
   }
 
   /** One about which nothing has been done for too long. One that is over stands in nobody's way. */
   oldest(tableTime: number): string | undefined {
     const { now } = this.#scheduler;
-    for (const [uuid, phantom] of this.#rows) {
-      if (phantom.process.crashed || phantom.expires < tableTime) this.#rows.delete(uuid);
-      else if (phantom.process.asleep) phantom.since = now;
-      else if (now - phantom.since > IDLE_MS) return uuid;
+    for (const [uuid, { call, expires, ttlMs }] of this.#rows) {
+      if (call.process.crashed || expires < tableTime) this.#rows.delete(uuid);
+      else if (call.process.asleep) call.heededAt = now;
+      else if (now - call.heededAt > idleMs(ttlMs)) return uuid;
     }
     return undefined;
   }
+
+  /** Whoever looks, looks for what it has to take back: the first row of a set for all of them. */
+  #looked(process: Process, name: string): void {
+    for (const [uuid, phantom] of this.#rows) {
+      if (phantom.call.process !== process || phantom.call.first !== name) continue;
+      phantom.call.heededAt = this.#scheduler.now;
+      if (phantom.name === name && this.#sizeOf(phantom.call) === 1) this.#rows.delete(uuid);
+    }
+  }
+
+  /** By a release of its own process, or by others: then the rest of a set may be taken for what it is by nobody. */
+  #replaced(operation: Operation, uuid: string): void {
+    const call = this.#rows.get(uuid)?.call;
+    this.#rows.delete(uuid);
+    if (call === undefined || operation.kind === "release") return;
+    for (const [other, phantom] of this.#rows) if (phantom.call === call) this.#rows.delete(other);
+  }
+
+  #sizeOf(call: Call): number {
+    return [...this.#calls.values()].filter((it) => it === call).length;
+  }
+
+  /**
+   * Its process knows that it has arrived. A copy that arrives after its end is nobody's, and ends at its stamp. The
+   * others of a set are next.
+   */
+  #settle(uuid: string): void {
+    const call = this.#calls.get(uuid);
+    if (call !== undefined) call.heededAt = this.#scheduler.now;
+    this.#rows.delete(uuid);
+    this.#calls.delete(uuid);
+  }
+}
+
+/** What an operation wants to put on rows. */
+function claimsOf(operation: Operation): readonly Claim[] {
+  if (operation.kind === "take") return [operation.claim];
+  return operation.kind === "takeAll" ? operation.takes.map(({ claim }) => claim) : [];
 }

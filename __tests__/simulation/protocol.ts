@@ -3,6 +3,7 @@ import type { Clock } from "../../lib/clock.js";
 import { Host } from "../../lib/host.js";
 import type { Lock } from "../../lib/lock.js";
 import type { LockInfo } from "../../lib/lock-info.js";
+import { lockAll } from "../../lib/lock-set.js";
 import { Mutex } from "../../lib/mutex.js";
 import { type MutexOptions, mutexSettings } from "../../lib/mutex-options.js";
 import { Sections } from "../../lib/sections.js";
@@ -17,13 +18,22 @@ export type SimLock = Pick<Lock, "uuid" | "expires" | "held" | "signal" | "trans
 export interface SimMutex {
   lock(options: LockOptions): Promise<SimLock>;
   tryLock(options: TryLockOptions): Promise<SimLock | null>;
-  inspect(): Promise<Pick<LockInfo, "uuid" | "expires"> | null>;
+  inspect(): Promise<Pick<LockInfo, "uuid" | "owner" | "expires"> | null>;
   forceUnlock(uuid: string, options: { readonly now: boolean }): Promise<boolean>;
   run(section: (lock: SimLock) => Promise<void>, options: LockOptions): Promise<void>;
 }
 
+/** Several locks, as far as the simulation uses them. */
+export interface SimSet {
+  readonly locks: ReadonlyMap<string, SimLock>;
+  readonly held: boolean;
+  readonly signal: AbortSignal;
+  unlock(): Promise<void>;
+}
+
 /** A process's share of the protocol under test. */
 export interface SimHost {
+  lockAll(names: readonly string[], mutex: MutexOptions, options: LockOptions): Promise<SimSet>;
   mutex(name: string, options: MutexOptions): SimMutex;
   close(): Promise<void>;
 }
@@ -45,6 +55,14 @@ export const dynamutex: Protocol = (surroundings) => {
   const sections = new Sections(host);
   return {
     mutex: (name, options) => new Mutex(sections, name, mutexSettings(options)),
+    lockAll: (names, mutex, options) => {
+      const settings = mutexSettings(mutex);
+      return lockAll(
+        host,
+        names.map((name) => ({ name, settings })),
+        options,
+      );
+    },
     close: () => host.close(),
   };
 };

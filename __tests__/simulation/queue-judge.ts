@@ -10,7 +10,7 @@ import type { Scheduler } from "./scheduler.js";
 /** The share of its lease for which a watcher cannot have seen a row unchanged, whatever its stopwatch's rate. */
 const UNWATCHED = 0.99;
 
-/** For how long somebody who was shown the front of a queue may take the lock on it: as long as a try lasts. */
+/** For how long somebody who was shown that nobody waits may take the lock on it: as long as a try lasts. */
 const SHOWN_FOR_MS = 13_000;
 
 /** What is known of a waiter's row. */
@@ -26,7 +26,7 @@ interface Written {
 /** What a process has been told about its own places. */
 interface Told {
   readonly places: Map<string, bigint>;
-  /** When it was shown the front of a queue, since it has drawn a ticket. */
+  /** When it was shown that nobody waits, since it has drawn a ticket. */
   shown: number | undefined;
   /** How many of its calls want the lock now. */
   calls: number;
@@ -60,16 +60,16 @@ export class QueueJudge {
     return this.#strays;
   }
 
-  /** What arrived at the table, and was done. */
-  arrived({ operation, outcome, duplicate }: Arrival): void {
+  /** What arrived at the table, and was done. @returns who has lost its place to it. */
+  arrived({ operation, outcome, duplicate }: Arrival): string | undefined {
     if (operation.kind === "take" && outcome.kind === "granted") this.#taken(operation);
-    if (operation.kind !== "ticket" || outcome.kind !== "ticket" || outcome.result.kind !== "applied") return;
+    if (operation.kind !== "ticket" || outcome.kind !== "ticket" || outcome.result.kind !== "applied") return undefined;
     const { name, ticket } = operation;
     if (ticket.kind === "enqueue") {
       const { uuid } = ticket.waiter;
       if (duplicate || this.#enqueued.has(uuid)) this.#strays.add(uuid);
       this.#enqueued.add(uuid);
-      if (name !== FAIR_NAME) return;
+      if (name !== FAIR_NAME) return undefined;
       this.#places += 1;
       const until = this.#respectedUntil(ticket.waiter);
       this.#written.set(uuid, { place: this.#places, until, heard: this.#written.get(uuid)?.heard ?? false });
@@ -79,9 +79,12 @@ export class QueueJudge {
       const written = this.#written.get(place.uuid);
       const waiter = this.#table.tickets.of(FAIR_NAME).get(place.ticket);
       // A renewal that comes when it was over for others does not make it whole again.
-      if (written === undefined || waiter === undefined || written.until <= this.#scheduler.now) return;
+      if (written === undefined || waiter === undefined || written.until <= this.#scheduler.now) return undefined;
       written.until = this.#respectedUntil(waiter);
     }
+    if (ticket.kind !== "sweep" || (this.#written.get(ticket.seen.uuid)?.until ?? 0) <= this.#scheduler.now)
+      return undefined;
+    return `${ticket.seen.uuid} is swept although it waits`;
   }
 
   /** A section begins. @returns whom it has overtaken. */
@@ -99,10 +102,10 @@ export class QueueJudge {
   sent(process: Process, operation: Operation): string | undefined {
     if (operation.name !== FAIR_NAME) return undefined;
     const told = this.#toldTo(process);
-    if (operation.kind === "ticket" && operation.ticket.kind === "draw") told.shown = undefined;
+    if (operation.kind === "ticket" && operation.ticket.kind === "draw" && told.isAlone) told.shown = undefined;
     if (operation.kind === "ticket" && operation.ticket.kind === "leave")
       told.places.delete(operation.ticket.place.uuid);
-    if (operation.kind !== "take" || told.places.size > 0 || !told.isAlone) return undefined;
+    if (operation.kind !== "take" || told.places.size > 0) return undefined;
     if (told.shown !== undefined && this.#scheduler.now - told.shown < SHOWN_FOR_MS) return undefined;
     return `${operation.claim.uuid} is claimed by somebody without a place`;
   }
@@ -146,7 +149,7 @@ export class QueueJudge {
     const { waiters, next } = result.page;
     if (request.from === "front") {
       // A look that goes on past the dead ends with its last page.
-      told.shown = this.#scheduler.now;
+      if (!waiters.some((waiter) => this.#isRespected(waiter))) told.shown = this.#scheduler.now;
       return;
     }
     for (const [uuid, number] of places) {

@@ -4,10 +4,14 @@ import type { NetworkPlan, Outage } from "./network.js";
 
 /** One use of a lock. */
 export interface Step {
-  /** `once` and `every` are tries for a tick; `force` takes the lock away from whoever has it. */
-  readonly kind: "lock" | "tryLock" | "run" | "once" | "every" | "force";
+  /** `once` and `every` are tries for a tick; `force` takes the lock away from whoever has it; `set` takes several. */
+  readonly kind: "lock" | "tryLock" | "run" | "once" | "every" | "force" | "set";
   /** Which of the locks. */
   readonly name: number;
+  /** Which locks a set takes, in the order in which it asks for them. */
+  readonly set: readonly number[];
+  /** How many sections follow one another, for `lock` and `run`: so does a process that has much to do. */
+  readonly times: number;
   /** How long before it starts. */
   readonly pauseMs: number;
   readonly holdMs: number;
@@ -23,7 +27,7 @@ export interface Step {
   readonly guarded: boolean;
   /** Whether the section goes on although its lock is lost. */
   readonly careless: boolean;
-  /** Whether the section throws at its end. */
+  /** Whether the section throws at its end; of a set, whether it gives back one of its locks halfway. */
   readonly throws: boolean;
 }
 
@@ -39,6 +43,7 @@ export interface HostPlan {
   readonly takeover: "expired" | "unchanged";
   readonly maxHoldMs: number;
   readonly fencing: boolean;
+  readonly handOverMs: number;
   /** Whether its mutexes are fair where others may be plain: the locks exclude one another, and keep no order. */
   readonly fair: boolean;
   /** Programs that run beside each other in the host's process. */
@@ -53,6 +58,8 @@ export interface Schedule {
   readonly clock: "table" | "system";
   /** When the faults stop. */
   readonly calmAtMs: number;
+  /** The one lock that everybody wants, sets apart. */
+  readonly crowd: number | undefined;
   readonly hosts: readonly HostPlan[];
   readonly network: NetworkPlan;
 }
@@ -75,8 +82,11 @@ const step: fc.Arbitrary<Step> = fc.record({
     { weight: 5, arbitrary: fc.constant("lock" as const) },
     { weight: 3, arbitrary: fc.constantFrom("run" as const, "tryLock" as const) },
     { weight: 1, arbitrary: fc.constantFrom("once" as const, "every" as const, "force" as const) },
+    { weight: 1, arbitrary: fc.constant("set" as const) },
   ),
   name: fc.constantFrom(0, 0, 0, 1, FAIR, FAIR),
+  set: fc.shuffledSubarray([0, 1, FAIR], { minLength: 2 }),
+  times: fc.oneof({ weight: 4, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.integer({ min: 2, max: 8 }) }),
   pauseMs: fc.integer({ min: 0, max: 1_500 }),
   holdMs: fc.oneof(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 0, max: 4_000 })),
   holdAtLeastMs: fc.oneof(
@@ -126,8 +136,9 @@ const host: fc.Arbitrary<HostPlan> = fc.record({
   takeover: fc.constantFrom("expired" as const, "expired" as const, "unchanged" as const),
   maxHoldMs: fc.constantFrom(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, 3_000),
   fencing: fc.constantFrom(false, false, true),
+  handOverMs: fc.constantFrom(1, 100, 300),
   fair: fc.constantFrom(false, false, true),
-  programs: fc.array(fc.array(step, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 2 }),
+  programs: fc.array(fc.array(step, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 3 }),
   mishaps: fc.array(mishap, { maxLength: 3 }),
 });
 
@@ -158,7 +169,7 @@ const lossy: fc.Arbitrary<NetworkPlan> = fc.record({
 const unruly: fc.Arbitrary<NetworkPlan> = fc.record({
   delayMs: fc.integer({ min: 2, max: 60 }),
   slow: fc.integer({ min: 10, max: 60 }),
-  slowMs: fc.integer({ min: 100, max: 3_000 }),
+  slowMs: fc.integer({ min: 100, max: 5_000 }),
   requestLoss: fc.constant(0),
   replyLoss: share(20),
   duplicates: fc.integer({ min: 20, max: 100 }),
@@ -175,6 +186,7 @@ export const schedules: fc.Arbitrary<Schedule> = fc.record({
   seed: fc.noShrink(fc.nat(0x7fffffff)),
   clock: fc.constantFrom("table" as const, "table" as const, "table" as const, "system" as const),
   calmAtMs,
+  crowd: fc.constantFrom(undefined, undefined, undefined, 0, FAIR),
   hosts: fc.array(host, { minLength: 1, maxLength: 4 }),
   network,
 });

@@ -4,10 +4,11 @@ import type { Coverage } from "./coverage.js";
 import { type Judge, Violation } from "./invariants.js";
 import { Machine, type Process } from "./machine.js";
 import type { Network } from "./network.js";
-import { play, type Stage } from "./program.js";
+import { play } from "./program.js";
 import type { Protocol, SimHost } from "./protocol.js";
 import { FAIR, type HostPlan, MAX_SKEW_MS, type Mishap, type Step } from "./schedule.js";
 import type { Scheduler } from "./scheduler.js";
+import type { Stage } from "./section.js";
 
 /** How long a request that the faults swallowed may still be waited for. */
 export const HUNG_MS = 3_000;
@@ -26,7 +27,8 @@ export interface Surroundings {
   readonly tell: (what: string) => void;
   readonly fail: (error: unknown) => void;
   readonly gaveUp: (uuid: string) => boolean;
-  readonly wants: (name: string) => () => void;
+  readonly isAlive: (owner: string) => boolean;
+  readonly wants: (names: readonly string[]) => () => void;
 }
 
 /** One life of a host's process, with the library in it. */
@@ -118,21 +120,27 @@ export class SimulatedHost {
   }
 
   #stage({ process, host }: Life): Stage {
-    const { judge, coverage, scheduler, epoch, calmAt, wants, gaveUp } = this.#world;
-    const { ttlMs, takeover, maxHoldMs, fencing, fair } = this.#plan;
+    const { judge, coverage, scheduler, epoch, calmAt, wants, gaveUp, isAlive } = this.#world;
+    const { ttlMs, takeover, maxHoldMs, fencing, handOverMs, fair } = this.#plan;
     const nameOf = (name: number): string => `lock-${name}`;
     return {
       process,
       judge,
       coverage,
       gaveUp,
+      isAlive,
       nameOf,
       now: () => scheduler.now,
       tableTime: () => epoch + scheduler.now,
-      mutex: (name) => host.mutex(nameOf(name), { ttlMs, takeover, maxHoldMs, fencing, fair: fair || name === FAIR }),
+      handOverMs: (name) => (fair || name === FAIR ? undefined : handOverMs),
+      mutex: (name) => {
+        const options = { ttlMs, takeover, maxHoldMs, fencing, handOverMs, fair: fair || name === FAIR };
+        return host.mutex(nameOf(name), options);
+      },
+      lockAll: (names, options) => host.lockAll(names.map(nameOf), { ttlMs, takeover, maxHoldMs }, options),
       calm: () => scheduler.now >= calmAt + HUNG_MS,
-      wants: (name) => {
-        const end = wants(name);
+      wants: (names) => {
+        const end = wants(names);
         process.onCrash(end);
         return end;
       },

@@ -9,6 +9,8 @@ import { simulate } from "./world.js";
 const step: Step = {
   kind: "lock",
   name: 0,
+  set: [],
+  times: 1,
   pauseMs: 10,
   holdMs: 200,
   holdAtLeastMs: 0,
@@ -26,6 +28,7 @@ const host = {
   takeover: "expired" as const,
   maxHoldMs: Number.POSITIVE_INFINITY,
   fencing: false,
+  handOverMs: 500,
   fair: false,
   programs: [[step]],
   mishaps: [],
@@ -35,6 +38,7 @@ const quiet: Schedule = {
   seed: 1,
   clock: "table",
   calmAtMs: 2_000,
+  crowd: undefined,
   hosts: [host, host],
   network: {
     delayMs: 5,
@@ -55,6 +59,7 @@ const quiet: Schedule = {
 function wrong(change: (lock: SimLock) => Partial<SimMutex>): Protocol {
   return ({ uuid, clock, store }) => ({
     close: () => Promise.resolve(),
+    lockAll: () => Promise.reject(new TypeError("not asked for")),
     mutex: (name) => {
       const lock: SimLock = {
         uuid: uuid(),
@@ -106,6 +111,7 @@ describe("the simulated world", () => {
   it("sees two that hold", async () => {
     const greedy: Protocol = (surroundings) => ({
       close: () => Promise.resolve(),
+      lockAll: () => Promise.reject(new TypeError("not asked for")),
       mutex: (name) => ({
         ...wrong(() => ({}))(surroundings).mutex(name, {}),
         lock: async () => {

@@ -21,6 +21,9 @@ const BACKGROUND_MS = 15_000;
 /** What a free lock may take to be obtained besides the longest ttl: the longest poll, round trips, clocks' rates. */
 const OBTAIN_WITHIN_MS = 1_000;
 
+/** Longer than any lease, and any doubt about it. */
+const NO_LEASE_MS = 60_000;
+
 /** How often the world is looked at when nothing happens in it. */
 const LOOK_EVERY_MS = 1_000;
 
@@ -53,12 +56,19 @@ export async function simulate(
   return { coverage: world.coverage, steps: world.scheduler.steps, digest: world.digest };
 }
 
+interface Want {
+  readonly names: readonly string[];
+  freeSince: number | undefined;
+}
+
 class World {
   readonly coverage = new Coverage();
   readonly scheduler = new Scheduler();
   readonly trace: string[] = [];
   digest = 0;
   readonly #releasesGivenUp = new Set<string>();
+  /** The claims that a set's claim came with. */
+  readonly #companions = new Map<string, readonly string[]>();
   readonly #schedule: Schedule;
   readonly #tracing: boolean;
   readonly #table = new MemoryTable();
@@ -66,9 +76,8 @@ class World {
   readonly #surroundings: Surroundings;
   readonly #hosts: SimulatedHost[];
   readonly #network: Network;
-  /** How many patient calls wait for a lock, and since when nobody holds it although they do. */
-  readonly #wants = new Map<string, number>();
-  readonly #freeSince = new Map<string, number>();
+  /** Patient calls: the names that each waits for, and since when nobody holds any of them. */
+  readonly #wants = new Set<Want>();
   #failure: { readonly error: unknown } | undefined;
 
   constructor(schedule: Schedule, protocol: Protocol, tracing: boolean) {
@@ -104,9 +113,15 @@ class World {
         this.#failure ??= { error };
       },
       gaveUp: (uuid) => this.#releasesGivenUp.has(uuid),
-      wants: (name) => this.#want(name),
+      isAlive: (owner) => this.#lives.some((life) => life.owner === owner),
+      wants: (names) => this.#want(names),
     };
-    this.#hosts = schedule.hosts.map((plan, index) => new SimulatedHost(this.#surroundings, index, plan));
+    this.#hosts = schedule.hosts.map((plan, index) => {
+      const programs = plan.programs.map((steps) =>
+        steps.map((step) => ({ ...step, name: schedule.crowd ?? step.name })),
+      );
+      return new SimulatedHost(this.#surroundings, index, { ...plan, programs });
+    });
   }
 
   async play(): Promise<void> {
@@ -128,8 +143,15 @@ class World {
       const { uuid, reason } = message as { readonly uuid: string; readonly reason: string };
       this.#judge.told(uuid, reason);
     }
-    if (name === "dynamutex:release-failed" && rest.uuid !== undefined) this.#releasesGivenUp.add(rest.uuid);
+    if (name === "dynamutex:release-failed" && rest.uuid !== undefined) this.#givenUp(rest.uuid);
     this.#tell(`${name} ${textOf(rest)}${cause === undefined ? "" : ` ${cause}`}`);
+  }
+
+  /** Where a set was not handed out, its first claim speaks for all of them. */
+  #givenUp(uuid: string): void {
+    this.#releasesGivenUp.add(uuid);
+    const all = this.#judge.wasHeld(uuid) ? [] : (this.#companions.get(uuid) ?? []);
+    for (const other of all) this.#releasesGivenUp.add(other);
   }
 
   get #lives(): Life[] {
@@ -200,6 +222,8 @@ class World {
     const steps = [...names].map((name) => ({
       kind: "lock" as const,
       name: Number(name.slice(-1)),
+      set: [],
+      times: 1,
       pauseMs: 0,
       holdMs: 0,
       holdAtLeastMs: 0,
@@ -216,6 +240,7 @@ class World {
       takeover: "expired",
       maxHoldMs: Number.POSITIVE_INFINITY,
       fencing: false,
+      handOverMs: 500,
       fair: true,
       programs: [steps],
       mishaps: [],
@@ -248,45 +273,53 @@ class World {
     this.#judge.observe();
     const { now } = this.scheduler;
     if (now < this.#schedule.calmAtMs + HUNG_MS || this.#wants.size === 0) return;
-    for (const name of this.#wants.keys()) {
-      if (this.#judge.isHeld(name)) this.#freeSince.delete(name);
-      else if (!this.#freeSince.has(name)) this.#freeSince.set(name, now);
-      const waited = now - (this.#freeSince.get(name) ?? now);
-      if (waited > this.#longestWaitMs(name)) {
-        throw new Violation("a free lock is obtained", `${name} was free for ${waited} ms while somebody waited`);
+    for (const want of this.#wants) {
+      if (want.names.some((name) => this.#judge.isHeld(name))) want.freeSince = undefined;
+      else want.freeSince ??= now;
+      const waited = now - (want.freeSince ?? now);
+      if (waited > this.#longestWaitMs(want.names)) {
+        throw new Violation("a free lock is obtained", `${want.names} was free for ${waited} ms while somebody waited`);
       }
     }
   };
 
-  /** For how long a lock may be free while somebody wants it. */
-  #longestWaitMs(name: string): number {
+  /** For how long locks may be free while somebody wants them. */
+  #longestWaitMs(names: readonly string[]): number {
     const longest = this.#longestTtlMs * 1.002 + OBTAIN_WITHIN_MS;
-    // Of the dead ahead, each may have to be watched for its lease.
-    return longest * (1 + this.#table.tickets.of(name).size);
+    // Of the dead ahead, each may have to be watched for its lease; so may the rows of a set, one after the other.
+    return longest * names.reduce((sum, name) => sum + 1 + this.#table.tickets.of(name).size, 0);
   }
 
-  #want(name: string): () => void {
-    this.#wants.set(name, (this.#wants.get(name) ?? 0) + 1);
-    let open = true;
-    return () => {
-      if (!open) return;
-      open = false;
-      const left = (this.#wants.get(name) ?? 1) - 1;
-      if (left > 0) this.#wants.set(name, left);
-      else {
-        this.#wants.delete(name);
-        this.#freeSince.delete(name);
-      }
-    };
+  #want(names: readonly string[]): () => void {
+    const want: Want = { names, freeSince: undefined };
+    this.#wants.add(want);
+    return () => void this.#wants.delete(want);
   }
 
   #arrived(arrival: Arrival): void {
     countArrival(this.coverage, arrival);
-    const { operation, outcome, after, duplicate, answered } = arrival;
-    this.#tell(
-      `${textOf(operation)} -> ${outcome.kind}${duplicate ? " (copy)" : answered ? "" : " (unanswered)"}: ${after?.uuid} ${after?.expires}`,
-    );
+    const { operation, outcome, rows, duplicate, answered } = arrival;
+    if (operation.kind === "takeAll") {
+      const uuids = operation.takes.map(({ claim }) => claim.uuid);
+      for (const uuid of uuids) this.#companions.set(uuid, uuids);
+    }
+    const left = rows.map(({ after }) => `${after?.uuid} ${after?.expires}`).join(", ");
+    const how = duplicate ? " (copy)" : answered ? "" : " (unanswered)";
+    this.#tell(`${textOf(operation)} -> ${outcome.kind}${how}: ${left}`);
     this.#judge.arrived(arrival);
+    if (operation.kind === "force") this.#mend(arrival);
+  }
+
+  /**
+   * Somebody took the lock from a holder that had just been renewed until an hour later, because its clock had been set:
+   * nobody would enter for that hour. A person who sees that puts it right.
+   */
+  #mend({ rows }: Arrival): void {
+    const row = rows[0]?.after;
+    const soon = EPOCH + Math.ceil(this.scheduler.now + this.#longestTtlMs);
+    if (row === undefined || row.uuid !== undefined || row.expires <= soon + NO_LEASE_MS) return;
+    this.#table.plant({ ...row, expires: soon });
+    this.coverage.count("rows put right by hand");
   }
 
   #tell(what: string): void {

@@ -1,0 +1,147 @@
+import type { Coverage } from "./coverage.js";
+import type { Process } from "./machine.js";
+import type { Operation, Outcome } from "./memory-store.js";
+import type { Scheduler } from "./scheduler.js";
+
+/** By how much a process may measure less than its own stopwatch shows here: readings at the same moment differ by nothing. */
+const SLACK_MS = 1;
+
+/** For how long a process stands back: two of the longest polls, and a timer may ring a little early. */
+const STANDS_BACK_MS = 2 * 400 - 2;
+
+/** A lease that one section after the other runs on, under one uuid or several. */
+interface Passed {
+  readonly name: string;
+  readonly process: Process;
+  readonly handOverMs: number;
+  /** When it was last looked for a mark of others; when it was taken, before. On the machine's monotonic clock, as all here. */
+  lookedAt: number;
+  /** When the section before has ended; undefined while one runs. */
+  endedAt: number | undefined;
+  /** Whether a look has shown such a mark. */
+  isWanted: boolean;
+  /** Whether the section that has ended last had made a guard. */
+  wasGuarded: boolean;
+}
+
+/** A section, as far as it matters who comes next. */
+export interface Section {
+  readonly name: string;
+  readonly uuid: string;
+  readonly process: Process;
+  readonly handOverMs: number | undefined;
+}
+
+/**
+ * Watches how the sections of one process pass a lease on: not for longer than `handOverMs` without a look whether
+ * others wait, not at all when they do, and then they are let in first.
+ */
+export class HandOverJudge {
+  readonly #scheduler: Scheduler;
+  readonly #coverage: Coverage;
+  readonly #epoch: number;
+  readonly #leases = new Map<string, Passed>();
+  /** Until when a process claims no lock that others wait for, while its own calls stay as they are. */
+  readonly #standing = new Map<Process, Map<string, number>>();
+  /** Processes with a set under way: their reads are not told from looks. */
+  readonly #sets = new Map<Process, number>();
+
+  constructor(scheduler: Scheduler, coverage: Coverage, epoch: number) {
+    this.#scheduler = scheduler;
+    this.#coverage = coverage;
+    this.#epoch = epoch;
+  }
+
+  /** A section begins. @returns what is wrong with its getting the lease of another. */
+  took({ name, uuid, process, handOverMs }: Section): string | undefined {
+    if (handOverMs === undefined) return undefined;
+    const lease = this.#leases.get(uuid);
+    if (lease === undefined) {
+      const lookedAt = process.time.monotonic();
+      const fresh = { endedAt: undefined, isWanted: false, wasGuarded: false };
+      this.#leases.set(uuid, { name, process, handOverMs, lookedAt, ...fresh });
+      return undefined;
+    }
+    this.#coverage.count("sections that got the lease of another");
+    if (lease.wasGuarded) this.#coverage.count("leases passed on after a guard");
+    const unseenMs = (lease.endedAt ?? 0) - lease.lookedAt;
+    lease.endedAt = undefined;
+    lease.wasGuarded = false;
+    if (lease.isWanted) return `${uuid} is passed on although its process has seen that others wait`;
+    if (unseenMs > lease.handOverMs + SLACK_MS) return `${uuid} is passed on after ${unseenMs} ms without a look`;
+    return undefined;
+  }
+
+  /** A section has ended, and its lease is free for the next. */
+  ended(uuid: string, { isGuarded }: { readonly isGuarded: boolean }): void {
+    const lease = this.#leases.get(uuid);
+    if (lease === undefined) return;
+    lease.endedAt = lease.process.time.monotonic();
+    lease.wasGuarded = isGuarded;
+  }
+
+  /** What a process sends. @returns what it should have left to others. */
+  sent(process: Process, operation: Operation): string | undefined {
+    if (operation.kind === "reissue") {
+      const lease = this.#leases.get(operation.from);
+      if (lease !== undefined) this.#leases.set(operation.to.uuid, lease);
+    }
+    if (operation.kind === "release") this.#gone(operation.uuid);
+    if (operation.kind === "read" && !operation.consistent) {
+      for (const lease of this.#between(process, operation.name)) lease.lookedAt = process.time.monotonic();
+    }
+    if (operation.kind !== "take") return undefined;
+    const until = this.#standing.get(process)?.get(operation.name) ?? 0;
+    const early = until - process.time.monotonic();
+    return early > 0 ? `${operation.claim.uuid} is claimed ${early} ms before others have had their turn` : undefined;
+  }
+
+  /** It is given back, or lost. */
+  #gone(uuid: string): void {
+    const lease = this.#leases.get(uuid);
+    if (lease === undefined) return;
+    for (const [alias, it] of this.#leases) if (it === lease) this.#leases.delete(alias);
+  }
+
+  /** Then the next of its process leads at once: there is nobody to be let in. */
+  lost(uuid: string): void {
+    const lease = this.#leases.get(uuid);
+    if (lease !== undefined) this.changed(lease.process, lease.name);
+    this.#gone(uuid);
+  }
+
+  /** A reply that a process has heard. */
+  heard(process: Process, operation: Operation, outcome: Outcome): void {
+    if (operation.kind !== "read" || operation.consistent || outcome.kind !== "read" || this.#sets.has(process)) return;
+    const { row } = outcome;
+    if (row?.wanted === undefined || row.wanted <= this.#epoch + this.#scheduler.now) return;
+    for (const lease of this.#between(process, operation.name)) {
+      lease.isWanted = true;
+      this.#coverage.count("leases given back because others wait");
+      const standing = this.#standing.get(process) ?? new Map<string, number>();
+      this.#standing.set(process, standing);
+      standing.set(operation.name, process.time.monotonic() + STANDS_BACK_MS);
+    }
+  }
+
+  /** A call of a process begins to want a lock, or has ended: whoever stood back may have gone. */
+  changed(process: Process, name: string): void {
+    this.#standing.get(process)?.delete(name);
+  }
+
+  /** A process begins to want a set; the answer says that it has it, or wants it no more. */
+  wantsSet(process: Process): () => void {
+    this.#sets.set(process, (this.#sets.get(process) ?? 0) + 1);
+    return () => {
+      const left = (this.#sets.get(process) ?? 1) - 1;
+      if (left > 0) this.#sets.set(process, left);
+      else this.#sets.delete(process);
+    };
+  }
+
+  /** The leases of this process that no section runs on. */
+  #between(process: Process, name: string): readonly Passed[] {
+    const leases = new Set(this.#leases.values());
+    return [...leases].filter((it) => it.process === process && it.name === name && it.endedAt !== undefined);
+  }
+}

@@ -1,0 +1,33 @@
+import type { Defect } from "./defects.js";
+
+const LEASE = "lib/lease.js";
+const SECTIONS = "lib/sections.js";
+
+/** Defects of what sections of one process pass on. What each breaks is said in lib/sections.ts. */
+export const HAND_OVER_DEFECTS: readonly Defect[] = [
+  {
+    name: "a lease is passed on although others wait for ever",
+    patches: [{ file: SECTIONS, find: /isWanted\(row, clock\.wall\(\)\)/g, replace: "false" }],
+  },
+  {
+    name: "a lease is passed on without a look whether others wait",
+    patches: [{ file: SECTIONS, find: / < lease\.settings\.handOverMs/g, replace: " < Infinity" }],
+  },
+  {
+    name: "a process does not stand back for those who wait",
+    patches: [{ file: SECTIONS, find: /if \(turn\.standBack\)/g, replace: "if (false)" }],
+  },
+  {
+    name: "a passed lease does not change the uuid after a guard",
+    patches: [
+      { file: LEASE, find: /this\.settings\.fencing \|\| this\.#isGuarded/g, replace: "this.settings.fencing" },
+    ],
+  },
+  {
+    name: "the loss of a passed lease is told to the section before",
+    patches: [
+      { file: LEASE, find: /this\.#section = section;/g, replace: "this.#section ??= section;" },
+      { file: LEASE, find: /this\.#section = undefined;/g, replace: "" },
+    ],
+  },
+];

@@ -1,0 +1,46 @@
+import type { Defect } from "./defects.js";
+
+const ACQUIRE_ALL = "lib/acquire-all.js";
+const LOCK_SET = "lib/lock-set.js";
+/** What a transaction is here: DynamoDB applies all of its writes or none. */
+const TABLE = "__tests__/simulation/memory-store.js";
+
+const ALL_OR_NONE =
+  /if \(rows\.some\(\(row\) => row !== undefined\)\)\s+return \{ kind: "someHeld", rows \};\s+for \(const \{ claim \} of takes\)/g;
+
+/** Defects of `lockAll`. What each breaks is a sentence of docs/several-locks.md. */
+export const SET_DEFECTS: readonly Defect[] = [
+  {
+    name: "a set takes those of its locks that are free",
+    patches: [
+      {
+        file: TABLE,
+        find: ALL_OR_NONE,
+        replace:
+          "for (const [index, { claim }] of takes.entries()) if (rows[index] === undefined) " +
+          "this.#rows.set(claim.name, taken(claim, this.#rows.get(claim.name))); " +
+          'if (rows.some((row) => row !== undefined)) return { kind: "someHeld", rows }; for (const { claim } of [])',
+      },
+    ],
+  },
+  {
+    name: "a set does not hear that one of its locks is lost",
+    patches: [{ file: LOCK_SET, find: /lock\.signal\.addEventListener\(.*\);/g, replace: "void lock.signal;" }],
+  },
+  {
+    name: "a set whose caller has gone gives back its first lock alone",
+    patches: [{ file: ACQUIRE_ALL, find: /await Promise\.all\(others\.map\(/g, replace: "await Promise.all([].map(" }],
+  },
+  {
+    name: "an own set on the rows is not recognised",
+    patches: [
+      { file: ACQUIRE_ALL, find: /rows\.every\(\(row, index\) =>/g, replace: "[undefined].every((row, index) =>" },
+    ],
+  },
+  {
+    name: "a set releases its first lock alone",
+    patches: [
+      { file: LOCK_SET, find: /this\.#all\.map\(\(lock\) => lock\.unlock\(\)\)/g, replace: "[this.#all[0].unlock()]" },
+    ],
+  },
+];

@@ -1,0 +1,149 @@
+import type { LockOptions } from "../../lib/call-options.js";
+import { LockError, LockLostError, LockStoreError, LockTimeoutError } from "../../lib/errors.js";
+import type { Coverage } from "./coverage.js";
+import { type Holding, type Judge, Violation } from "./invariants.js";
+import type { Process } from "./machine.js";
+import type { SimLock, SimMutex, SimSet } from "./protocol.js";
+import type { Step } from "./schedule.js";
+
+/** What a program has to do with. */
+export interface Stage {
+  readonly process: Process;
+  readonly judge: Judge;
+  readonly coverage: Coverage;
+  readonly now: () => number;
+  /** In epoch ms. */
+  readonly tableTime: () => number;
+  readonly mutex: (name: number) => SimMutex;
+  readonly lockAll: (names: readonly number[], options: LockOptions) => Promise<SimSet>;
+  /** For how long a lease of this lock may be passed on without a look; undefined where none is passed on. */
+  readonly handOverMs: (name: number) => number | undefined;
+  readonly nameOf: (name: number) => string;
+  /** Whether the process of this owner runs. */
+  readonly isAlive: (owner: string) => boolean;
+  /** Whether the faults are over, and forgotten. */
+  readonly calm: () => boolean;
+  /** Whether the release of this uuid was given up: then its lease ends by itself. */
+  readonly gaveUp: (uuid: string) => boolean;
+  /** A call that waits for locks without end; the answer says that it waits no more. */
+  readonly wants: (names: readonly string[]) => () => void;
+}
+
+/** The program has got a lock. */
+export function hold(stage: Stage, lock: SimLock, name: string, handOverMs: number | undefined): Holding {
+  const { process, judge, coverage } = stage;
+  const holding: Holding = {
+    name,
+    id: `${lock.uuid}@${stage.now()}`,
+    handOverMs,
+    takenAt: stage.now(),
+    uuid: lock.uuid,
+    lock,
+    process,
+    told: false,
+    isGuarded: false,
+    isOver: false,
+    disturbed: false,
+    calm: stage.calm(),
+  };
+  const { signal } = lock;
+  if (signal.aborted) holding.told = true;
+  signal.addEventListener("abort", () => {
+    holding.told = true;
+    if (holding.isOver)
+      judge.blame(new Violation("a loss reaches its section", `${lock.uuid} is told of one that was not its own`));
+  });
+  judge.took(holding);
+  coverage.count("locks taken");
+  return holding;
+}
+
+/** What runs under the lock: it ends early when the lock is lost, unless it does not care. */
+export async function section(stage: Stage, step: Step, holding: Holding): Promise<void> {
+  const { process, coverage, judge } = stage;
+  const { lock } = holding;
+  // They may come too late, for a section that is over or whose lock is lost: that is what guards are for.
+  const write = (): void => {
+    holding.isGuarded = true;
+    lock.transactWrite(itemsOf(holding)).catch((error: unknown) => {
+      if (error instanceof LockError) coverage.count(`guarded writes that failed: ${error.code}`);
+      else judge.blame(new Violation("a call ends as documented", `transactWrite threw ${show(error)}`));
+    });
+  };
+  if (step.guarded) for (const share of [0.5, 1]) process.after(step.holdMs * share, write);
+  await ended(stage, step, lock.signal);
+}
+
+/** A section's time is over, or its signal tells it to end. */
+export function ended({ process }: Stage, { holdMs, careless }: Step, signal: AbortSignal): Promise<void> {
+  return new Promise<void>((resolve) => {
+    const end = (): void => {
+      cancel();
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const cancel = process.after(holdMs, end);
+    if (!careless) signal.addEventListener("abort", end);
+  });
+}
+
+/** What a guarded section writes: it says by whom. */
+function itemsOf({ id }: Holding) {
+  return [{ Put: { TableName: "results", Item: { id: { S: id } } } }];
+}
+
+/** Gives the lock back. */
+export async function release(stage: Stage, step: Step, holding: Holding): Promise<void> {
+  stage.judge.gaveBack(holding);
+  const error = await holding.lock.unlock().then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  checkRelease(stage, step, holding, error);
+}
+
+/** Leaving a section that was not protected must not look like success, and one that was must not look like failure. */
+export function checkRelease(stage: Stage, step: Step, holding: Holding, error: unknown, followed?: AbortSignal): void {
+  const { uuid, lock, told } = holding;
+  const { reason } = lock.signal;
+  if (error === undefined) {
+    const excused = followed?.aborted && reason === followed.reason;
+    if (told && !excused)
+      throw new Violation("a release tells the truth", `${uuid} was lost and its release succeeded`);
+    stage.coverage.count("releases that succeeded");
+    holding.isOver = true;
+    if (!stage.gaveUp(uuid)) stage.judge.holdsOn(holding, step.holdAtLeastMs);
+    return;
+  }
+  if (!(error instanceof LockLostError))
+    throw new Violation("a call ends as documented", `a release threw ${show(error)}`);
+  if (error !== reason && !followed?.aborted) {
+    throw new Violation("a release tells the truth", `${uuid}: the error is not the signal's reason`);
+  }
+  if (holding.calm && error.reason !== "max-hold" && error.reason !== "forced") {
+    throw new Violation("a lock is not lost without a cause", `${uuid}: ${error.message}`);
+  }
+  stage.coverage.count("releases that told of a loss");
+}
+
+/** A call for a lock has failed. */
+export function checkFailure(
+  stage: Stage,
+  step: Step,
+  { error, signal, wasCalm }: { readonly error: unknown; readonly signal: AbortSignal; readonly wasCalm: boolean },
+): void {
+  if (error instanceof Violation) throw error;
+  if (error instanceof LockTimeoutError && step.waitMs !== Number.POSITIVE_INFINITY) {
+    stage.coverage.count("waits that timed out");
+  } else if (signal.aborted && error === signal.reason) {
+    stage.coverage.count("waits that were aborted");
+  } else if (error instanceof LockStoreError && !wasCalm) {
+    stage.coverage.count("calls that the store failed");
+  } else {
+    throw new Violation("a call ends as documented", `${step.kind} threw ${show(error)}`);
+  }
+}
+
+export function show(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? String(error)) : String(error);
+}
