@@ -164,6 +164,25 @@ describe("trap 4: a release while a renewal is in flight", () => {
     expect(time.timers).toBe(0);
   });
 
+  test("one that shows another's row after the lease has run out is no loss: the section had ended in time", async () => {
+    const losses = hear("dynamutex:lost");
+    const time = new ManualTime();
+    let suspendedMs = 0;
+    const clock = { ...time.clock(), atMost: () => time.elapsed + suspendedMs };
+    const lock = await scene.host({ clock }).mutex(scene.name).lock();
+    const hold = scene.proxy.hold("UpdateItem");
+    await time.advance(TTL_MS / 2);
+    await hold.arrived;
+    const unlocking = lock.unlock();
+    suspendedMs = TTL_MS;
+    await scene.put(rowOf());
+    hold.release();
+    await unlocking;
+    expect(losses).toEqual([]);
+    expect(lock.signal.aborted).toBe(false);
+    expect(await scene.row()).toMatchObject({ uuid: "somebody-else" });
+  });
+
   test("one that shows another's row makes the release the loss that it is", async () => {
     const time = new ManualTime();
     const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();

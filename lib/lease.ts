@@ -293,7 +293,7 @@ export class Lease {
         if (this.#isRelied) this.#armDeadline();
         return { kind: "renewed" };
       case "refused":
-        return { kind: "lost", error: this.#lose(stamping.reason) };
+        return { kind: "lost", error: this.#hasRunOut ? this.#endedBy("expired") : this.#lose(stamping.reason) };
       case "unanswered":
         return { kind: "unknown", cause: stamping.cause };
       default:
@@ -318,9 +318,8 @@ export class Lease {
     const { clock } = this.#host;
     if (this.#lost !== undefined) throw this.#lost;
     const giveUpAt = Math.min(clock.atMost() + this.settings.releaseWithinMs, this.#row.end);
-    const release = await this.#row.release(giveUpAt, this.#hold?.rest());
-    // A refusal after the lease ran out while the delete was under way is nobody's fault: the section had ended in time.
-    if (release.kind === "refused" && clock.atMost() < this.#leaseEnds) {
+    const release = await this.#row.release(this.#hasRunOut ? undefined : giveUpAt, this.#hold?.rest());
+    if (release.kind === "refused" && !this.#hasRunOut) {
       throw this.#lose(this.#row.reasonOf(release.row));
     }
   }
@@ -331,10 +330,19 @@ export class Lease {
     throw lost;
   }
 
+  /** Over by itself, when no section counted on it any more: that is nobody's loss, whoever has the row since. */
+  get #hasRunOut(): boolean {
+    return !this.#isRelied && this.#host.clock.atMost() >= this.#leaseEnds;
+  }
+
+  #endedBy(reason: LossReason, cause?: unknown): LockLostError {
+    return new LockLostError(this.name, this.uuid, reason, cause === undefined ? undefined : { cause });
+  }
+
   #lose(reason: LossReason, cause?: unknown): LockLostError {
     if (this.#lost !== undefined) return this.#lost;
     const { name, uuid } = this;
-    const error = new LockLostError(name, uuid, reason, cause === undefined ? undefined : { cause });
+    const error = this.#endedBy(reason, cause);
     this.#lost = error;
     this.#stopTimers();
     this.#renewing?.enough.abort();
