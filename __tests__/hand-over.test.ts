@@ -278,6 +278,27 @@ describe("the lock between processes", () => {
     expect(scene.proxy.select({ client: "busy", operation: "UpdateItem" })).toEqual([]);
   });
 
+  test("a process stands back for the other one also when the section that is next gives up meanwhile", async () => {
+    const time = new ManualTime();
+    const poll = { minMs: 50, maxMs: 400 };
+    const mutex = scene.host({ clock: time.clock(), ttlMs: 10_000, handOverMs: 1, poll }).mutex(scene.name);
+    const first = await mutex.lock();
+    const giveUp = new AbortController();
+    const second = mutex.lock({ signal: giveUp.signal });
+    const third = watch(mutex.lock());
+    await scene.put({ ...(await scene.row()), wanted: time.now + 60_000 });
+    await time.advance(10);
+    await first.unlock();
+    await time.advance(300);
+    giveUp.abort(new Error("enough"));
+    await expect(second).rejects.toThrow("enough");
+    await time.advance(490);
+    await scene.quiet();
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1, GetItem: 1, DeleteItem: 1 });
+    await scene.play(time, () => third.settled);
+    expect(time.elapsed).toBeLessThan(900);
+  });
+
   test("a process alone on a lock never pauses: it looks once every handOverMs and goes on", async () => {
     const time = new ManualTime();
     const mutex = scene.host({ clock: time.clock(), ttlMs: 10_000, handOverMs: 500 }).mutex(scene.name);

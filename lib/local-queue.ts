@@ -5,8 +5,8 @@ export type Turn<Lease extends object> =
 
 /** What whoever was at the front leaves to the next one. */
 export interface LeftBehind {
-  /** Whether another host is to have its turn first. */
-  readonly standBack: boolean;
+  /** Until when another host is to have its turn first, on `atLeast`; undefined where none waits. */
+  readonly standBackUntil: number | undefined;
   /** Since when the table has not answered those who led; undefined where it has. */
   readonly silentSince: number | undefined;
 }
@@ -44,7 +44,7 @@ export class LocalQueue<Lease extends object> {
     occupant: { readonly enough: AbortSignal; stay(): () => void },
     fits: (lease: Lease) => boolean,
   ): Promise<Turn<Lease>> {
-    if (this.tryTurn(occupant)) return { kind: "lead", standBack: false, silentSince: undefined };
+    if (this.tryTurn(occupant)) return { kind: "lead", standBackUntil: undefined, silentSince: undefined };
     const { enough } = occupant;
     return await new Promise<Turn<Lease>>((resolve, reject) => {
       const mayGo = occupant.stay();
@@ -82,10 +82,10 @@ export class LocalQueue<Lease extends object> {
   }
 
   /** The occupant has nothing to pass on: the next waiter leads. Does nothing for anybody else. */
-  vacate(occupant: object, { standBack = false, silentSince }: Partial<LeftBehind> = {}): void {
+  vacate(occupant: object, { standBackUntil, silentSince }: Partial<LeftBehind> = {}): void {
     if (this.#occupant !== occupant) return;
     const next = this.#waiters.shift();
     this.#occupant = next?.occupant;
-    next?.call({ kind: "lead", standBack, silentSince });
+    next?.call({ kind: "lead", standBackUntil, silentSince });
   }
 }

@@ -60,6 +60,7 @@ export class Sections {
     }
     const queue = this.#queue(target.name);
     if (queue.occupant !== undefined) wait.sawLocally(() => infoOfOccupant(queue.occupant, wait, this.host.owner));
+    let standBackUntil: number | undefined;
     try {
       for (;;) {
         const turn = await queue.turn(wait, (lease) => fits(lease, request));
@@ -70,7 +71,8 @@ export class Sections {
           wait.throwIfEnough();
           continue;
         }
-        if (turn.standBack) await this.#standBack(target, wait);
+        standBackUntil = turn.standBackUntil;
+        await this.#standBack(standBackUntil, wait);
         wait.asksNow(turn.silentSince);
         for (;;) {
           const grant = await acquire(this.host, target, request.data, wait);
@@ -78,7 +80,8 @@ export class Sections {
         }
       }
     } finally {
-      queue.vacate(wait, { silentSince: wait.silentSince });
+      // Whoever gives up meanwhile leaves it to the next one to let the others in.
+      queue.vacate(wait, { standBackUntil, silentSince: wait.silentSince });
       this.#tidy(target.name);
     }
   }
@@ -140,16 +143,17 @@ export class Sections {
   /** A section is over: its lease goes to the next of this process, or back to the table. */
   async #end(lease: Lease): Promise<void> {
     const queue = this.#queue(lease.name);
-    let standBack = false;
+    let isWanted = false;
     if (lease.stands && queue.canPass(lease)) {
       lease.endSection();
-      standBack = await this.#isWantedElsewhere(lease);
-      if (!standBack && (await lease.renewForNext()) && queue.pass(lease)) return;
+      isWanted = await this.#isWantedElsewhere(lease);
+      if (!isWanted && (await lease.renewForNext()) && queue.pass(lease)) return;
     }
     try {
       await lease.release();
     } finally {
-      this.#leave(lease, standBack);
+      const standBackMs = STAND_BACK_POLLS * lease.settings.poll.maxMs;
+      this.#leave(lease, isWanted ? this.host.clock.atLeast() + standBackMs : undefined);
     }
   }
 
@@ -171,12 +175,13 @@ export class Sections {
     }
   }
 
-  async #standBack({ settings }: Target, wait: Wait): Promise<void> {
-    await this.host.clock.sleep(STAND_BACK_POLLS * settings.poll.maxMs, wait.enough);
+  async #standBack(until: number | undefined, wait: Wait): Promise<void> {
+    const { clock } = this.host;
+    if (until !== undefined && clock.atLeast() < until) await clock.sleep(until - clock.atLeast(), wait.enough);
   }
 
-  #leave(lease: Lease, standBack = false): void {
-    this.#queues.get(lease.name)?.vacate(lease, { standBack });
+  #leave(lease: Lease, standBackUntil?: number): void {
+    this.#queues.get(lease.name)?.vacate(lease, { standBackUntil });
     this.#tidy(lease.name);
   }
 
