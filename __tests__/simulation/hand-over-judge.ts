@@ -41,6 +41,8 @@ export class HandOverJudge {
   readonly #coverage: Coverage;
   readonly #epoch: number;
   readonly #leases = new Map<string, Passed>();
+  /** Under which name each uuid was held, and by whom. */
+  readonly #places = new Map<string, { readonly name: string; readonly process: Process }>();
   /** Until when a process claims no lock that others wait for, while its own calls stay as they are. */
   readonly #standing = new Map<Process, Map<string, number>>();
   /** Processes with a set under way: their reads are not told from looks. */
@@ -59,6 +61,7 @@ export class HandOverJudge {
     if (lease === undefined) {
       const lookedAt = process.time.monotonic();
       const fresh = { endedAt: undefined, isWanted: false, wasGuarded: false };
+      this.#places.set(uuid, { name, process });
       this.#leases.set(uuid, { name, process, handOverMs, lookedAt, ...fresh });
       return undefined;
     }
@@ -84,7 +87,10 @@ export class HandOverJudge {
   sent(process: Process, operation: Operation): string | undefined {
     if (operation.kind === "reissue") {
       const lease = this.#leases.get(operation.from);
-      if (lease !== undefined) this.#leases.set(operation.to.uuid, lease);
+      if (lease !== undefined) {
+        this.#leases.set(operation.to.uuid, lease);
+        this.#places.set(operation.to.uuid, lease);
+      }
     }
     if (operation.kind === "release") this.#gone(operation.uuid);
     if (operation.kind === "read" && !operation.consistent) {
@@ -105,8 +111,8 @@ export class HandOverJudge {
 
   /** Then the next of its process leads at once: there is nobody to be let in. */
   lost(uuid: string): void {
-    const lease = this.#leases.get(uuid);
-    if (lease !== undefined) this.changed(lease.process, lease.name);
+    const place = this.#places.get(uuid);
+    if (place !== undefined) this.#standing.get(place.process)?.delete(place.name);
     this.#gone(uuid);
   }
 
@@ -124,8 +130,8 @@ export class HandOverJudge {
     }
   }
 
-  /** A call of a process begins to want a lock, or has ended: whoever stood back may have gone. */
-  changed(process: Process, name: string): void {
+  /** A call of a process begins to want a lock: whoever stood back may all have gone, and it knows nothing of it. */
+  asks(process: Process, name: string): void {
     this.#standing.get(process)?.delete(name);
   }
 

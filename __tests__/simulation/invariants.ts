@@ -182,12 +182,8 @@ export class Judge {
 
   /** A call begins to want a lock; the answer says that it has it, or wants it no more. */
   asks(process: Process, name: string): () => void {
-    const ends = this.#queue.asks(process, name);
-    this.#handOver.changed(process, name);
-    return () => {
-      ends();
-      this.#handOver.changed(process, name);
-    };
+    this.#handOver.asks(process, name);
+    return this.#queue.asks(process, name);
   }
 
   /** A call begins to want a set; the answer says that it has it, or wants it no more. */

@@ -71,7 +71,8 @@ export class QueueJudge {
       this.#enqueued.add(uuid);
       if (name !== FAIR_NAME) return undefined;
       this.#places += 1;
-      const until = this.#respectedUntil(ticket.waiter);
+      // Nobody waits on a stray, and others may have watched it before it came back.
+      const until = this.#strays.has(uuid) ? 0 : this.#respectedUntil(ticket.waiter);
       this.#written.set(uuid, { place: this.#places, until, heard: this.#written.get(uuid)?.heard ?? false });
     }
     if (ticket.kind === "renew" && name === FAIR_NAME) {

@@ -15,7 +15,7 @@ export const HAND_OVER_DEFECTS: readonly Defect[] = [
   },
   {
     name: "a process does not stand back for those who wait",
-    patches: [{ file: SECTIONS, find: /if \(turn\.standBack\)/g, replace: "if (false)" }],
+    patches: [{ file: SECTIONS, find: /STAND_BACK_POLLS = 2/g, replace: "STAND_BACK_POLLS = 0" }],
   },
   {
     name: "a passed lease does not change the uuid after a guard",
