@@ -5,6 +5,11 @@ import type { Row, Sighting } from "./store.js";
 /** Beyond this many names the oldest are forgotten: that delays a takeover of theirs and costs nothing else. */
 const MOST_NAMES = 10_000;
 
+interface Which {
+  readonly holders: boolean;
+  readonly at?: number | undefined;
+}
+
 interface Observation {
   readonly sighting: Sighting;
   readonly ttlMs: number;
@@ -69,15 +74,16 @@ export class Observations {
    *
    * @param holders whether only a holder's lease counts. A row that was parked or freed by force has nobody whose
    * renewals could be missed: where the clock is trusted, its `expires` says all there is to know.
+   * @param at when the row was still as it was last seen, on `atLeast`: default now, which a write's condition makes good.
    */
-  untilUnchanged(name: string, { holders }: { readonly holders: boolean }): number {
+  untilUnchanged(name: string, { holders, at = this.#clock.atLeast() }: Which): number {
     const seen = this.#seen.get(name);
     if (seen === undefined || (holders && seen.sighting.uuid === undefined)) return Number.POSITIVE_INFINITY;
-    return Math.max(0, seen.since + seen.ttlMs - this.#clock.atLeast());
+    return Math.max(0, seen.since + seen.ttlMs - at);
   }
 
   /** What has been seen unchanged for the row's own ttl: its holder has stopped believing in it, its hold is over. */
-  unchanged(name: string, which: { readonly holders: boolean }): Sighting | undefined {
+  unchanged(name: string, which: Which): Sighting | undefined {
     return this.untilUnchanged(name, which) === 0 ? this.#seen.get(name)?.sighting : undefined;
   }
 }

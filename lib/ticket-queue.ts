@@ -15,6 +15,14 @@ const PAGE_ROWS = 100;
 /** A waiter's row always has a uuid. */
 const WHOEVER = { holders: true };
 
+/** A page, and what the clocks showed before it was asked for: its rows are at least as new as that, and may be no newer. */
+interface Look extends Page {
+  /** What `expires` may be compared with. */
+  readonly earliest: number;
+  /** On `atLeast`. */
+  readonly at: number;
+}
+
 /** What somebody without a ticket finds. */
 export interface Front {
   /** The lock's own row. */
@@ -55,7 +63,7 @@ export class TicketQueue {
     let row: Row | undefined;
     for await (const page of this.#pages({ from: "front", limit: 2 }, true)) {
       row ??= page.row;
-      const first = this.#firstAlive(page.waiters);
+      const first = this.#firstAlive(page.waiters, page);
       if (first !== undefined) return { row, first };
     }
     return { row, first: undefined };
@@ -70,11 +78,19 @@ export class TicketQueue {
   async around(own: Place, from: "end" | "own"): Promise<Surroundings> {
     const before = from === "own" ? own.ticket + 1n : undefined;
     let present = false;
-    for await (const { waiters } of this.#pages({ from: "end", before, limit: 2 }, true)) {
+    for await (const look of this.#pages({ from: "end", before, limit: 2 }, true)) {
+      const { waiters } = look;
       present ||= waiters.some(({ ticket, uuid }) => ticket === own.ticket && uuid === own.uuid);
-      const later = this.#firstAlive(waiters.filter(({ ticket }) => ticket > own.ticket)) !== undefined;
+      const later =
+        this.#firstAlive(
+          waiters.filter(({ ticket }) => ticket > own.ticket),
+          look,
+        ) !== undefined;
       if (later) return { present, later, ahead: undefined };
-      const ahead = this.#firstAlive(waiters.filter(({ ticket }) => ticket < own.ticket));
+      const ahead = this.#firstAlive(
+        waiters.filter(({ ticket }) => ticket < own.ticket),
+        look,
+      );
       if (ahead !== undefined) return { present, later, ahead };
     }
     return { present, later: false, ahead: undefined };
@@ -82,8 +98,8 @@ export class TicketQueue {
 
   /** The nearest waiter ahead who is alive, as a hint: half a read unit however long the queue is. */
   async ahead(own: Place): Promise<Waiter | undefined> {
-    for await (const { waiters } of this.#pages({ from: "end", before: own.ticket, limit: 1 }, false)) {
-      const ahead = this.#firstAlive(waiters);
+    for await (const look of this.#pages({ from: "end", before: own.ticket, limit: 1 }, false)) {
+      const ahead = this.#firstAlive(look.waiters, look);
       if (ahead !== undefined) return ahead;
     }
     return undefined;
@@ -98,30 +114,35 @@ export class TicketQueue {
   }
 
   /** All rows from there on: a small page first, because the first row is mostly all that is needed. */
-  async *#pages(first: PageRequest, consistent: boolean): AsyncGenerator<Page> {
+  async *#pages(first: PageRequest, consistent: boolean): AsyncGenerator<Look> {
     for (let request: PageRequest | undefined = first; request !== undefined; ) {
       const asked: PageRequest = request;
-      const page = await this.#wait.persist(LONGEST_ATTEMPT_MS, this.#wait.until, (signal) =>
-        this.#host.tickets.page(this.#target.name, asked, { consistent }, signal),
-      );
+      const page = await this.#wait.persist(LONGEST_ATTEMPT_MS, this.#wait.until, async (signal) => {
+        // A reply may take its time, and a waiter that it shows may have been renewed since it left the table.
+        const [earliest, at] = [this.#earliest(), this.#host.clock.atLeast()];
+        return { ...(await this.#host.tickets.page(this.#target.name, asked, { consistent }, signal)), earliest, at };
+      });
       yield page;
       request = nextOf(asked, page);
     }
   }
 
   /** The first of these, in their order, whose lease runs; the others are removed. */
-  #firstAlive(waiters: readonly Waiter[]): Waiter | undefined {
+  #firstAlive(waiters: readonly Waiter[], look: Look): Waiter | undefined {
     for (const waiter of waiters) this.#host.waiters.note(keyOf(waiter), rowOf(waiter));
-    const dead = waiters.filter((waiter) => this.#isDead(waiter));
+    const dead = waiters.filter((waiter) => this.#isDead(waiter, look));
     this.#sweeper.add(dead);
     return waiters.find((waiter) => !dead.includes(waiter));
   }
 
+  #earliest(): number {
+    return earliestOf(this.#target.settings.takeover === "unchanged" ? undefined : this.#host.clock.wall());
+  }
+
   /** By the two rules of a takeover: its end has passed on the table's clock, or it was watched for its whole lease. */
-  #isDead(waiter: Waiter): boolean {
-    const bounds = this.#target.settings.takeover === "unchanged" ? undefined : this.#host.clock.wall();
-    if (waiter.expires < earliestOf(bounds)) return true;
-    const seen = this.#host.waiters.unchanged(keyOf(waiter), WHOEVER);
+  #isDead(waiter: Waiter, { earliest, at }: Look): boolean {
+    if (waiter.expires < earliest) return true;
+    const seen = this.#host.waiters.unchanged(keyOf(waiter), { ...WHOEVER, at });
     return seen !== undefined && seen.uuid === waiter.uuid && seen.expires === waiter.expires;
   }
 }

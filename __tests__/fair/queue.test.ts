@@ -548,6 +548,19 @@ describe("dead waiters", () => {
     expect(scene.proxy.count(isTake)).toBe(1);
   });
 
+  test("are not those whose lease ran out while the reply that shows them was on its way: they may have renewed it", async () => {
+    const time = new ManualTime();
+    await rows.plant(7, { expires: time.now + 1_000 });
+    const query = scene.proxy.hold(({ operation }) => operation === "Query", { at: "reply" });
+    const trying = fair("newcomer", {}, time).tryLock();
+    await query.arrived;
+    await time.advance(2_000);
+    query.release();
+    expect(await trying).toBeNull();
+    expect(scene.proxy.count(isTake)).toBe(0);
+    expect(await rows.sorts()).toHaveLength(1);
+  });
+
   test("of whom one was renewed in between stay, and are respected", async () => {
     await rows.plant(1, { uuid: "slow", expires: Date.now() - 1 });
     const sweep = scene.proxy.hold("DeleteItem");
