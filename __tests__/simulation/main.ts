@@ -1,26 +1,111 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { readFile, writeFile } from "node:fs/promises";
+import { availableParallelism } from "node:os";
+import { fileURLToPath } from "node:url";
+import { Coverage } from "./coverage.js";
 import { explore, parseStart } from "./explore.js";
 import { dynamutex } from "./protocol.js";
+import { originNow, withReport } from "./report.js";
 
-/** A long run with a report: `SIM_RUNS=100000 npm run simulate`, `SIM_SEED=… npm run simulate`. */
-async function main(): Promise<void> {
-  const runs = Number(process.env.SIM_RUNS ?? 10_000);
-  const start = parseStart(process.env.SIM_SEED ?? String(Math.floor(Math.random() * 2 ** 31)));
-  const startedAt = performance.now();
-  console.log(`${runs} schedules from SIM_SEED=${start.seed}`);
-  let done = 0;
-  const onRun = (): void => {
-    done += 1;
-    if (done % 10_000 === 0) console.log(`  ${done} schedules`);
-  };
-  const { coverage, steps } = await explore(dynamutex, start, runs, { onRun });
-  const seconds = (performance.now() - startedAt) / 1_000;
-  console.log(
-    `${done} schedules in ${seconds.toFixed(1)} s: ${(done / seconds).toFixed(0)} a second, ${steps} steps, no violation`,
-  );
-  console.log(coverage.toString());
+/** How many schedules a worker plays at once: each such part has a seed of its own, which its failure names. */
+const PART = 1_000;
+
+/** What a worker has done. */
+interface Played {
+  readonly runs: number;
+  readonly steps: number;
+  readonly coverage: readonly (readonly [string, number])[];
 }
 
-main().catch((error: unknown) => {
-  console.error(error instanceof Error ? error.message : error);
-  process.exitCode = 1;
-});
+type Answer = { readonly played: Played } | { readonly failure: string };
+
+interface Part {
+  readonly seed: number;
+  readonly runs: number;
+}
+
+/**
+ * A long run with a report: `SIM_RUNS=100000 npm run simulate`, in as many processes as there are processors or
+ * `SIM_WORKERS` says. `SIM_SEED=7` plays the seeds from 7 on, 1 000 schedules each; `SIM_SEED=7/…` one failure again. With
+ * a file name as argument, the report is written there, between its marks.
+ */
+async function main(): Promise<void> {
+  const runs = Number(process.env.SIM_RUNS ?? 10_000);
+  const start = parseStart(process.env.SIM_SEED ?? String(Math.floor(Math.random() * 2 ** 30)));
+  if (start.path !== undefined) {
+    await explore(dynamutex, start, 1);
+    console.log("no violation");
+    return;
+  }
+  const parts = Array.from({ length: Math.ceil(runs / PART) }, (_, index) => ({
+    seed: start.seed + index,
+    runs: Math.min(PART, runs - index * PART),
+  }));
+  const seeds = `${parts[0]?.seed} to ${parts.at(-1)?.seed}`;
+  console.log(`${runs} schedules: SIM_SEED from ${seeds}`);
+  const startedAt = performance.now();
+  const { total, coverage } = await playAll(parts, Number(process.env.SIM_WORKERS ?? availableParallelism()));
+  const seconds = (performance.now() - startedAt) / 1_000;
+  const done = `${total.runs} schedules in ${seconds.toFixed(0)} s: ${(total.runs / seconds).toFixed(0)} a second, ${total.steps} steps, no violation`;
+  console.log(`${done}\n${coverage}`);
+  const [file] = process.argv.slice(2);
+  if (file === undefined) return;
+  const { date, commit } = originNow();
+  const report = `${date}, commit ${commit}, seeds ${seeds} with ${PART} schedules each: ${done}.\n\n\`\`\`\n${coverage}\n\`\`\``;
+  await writeFile(file, withReport(await readFile(file, "utf8"), report));
+}
+
+async function playAll(parts: readonly Part[], workers: number) {
+  const coverage = new Coverage();
+  const total = { runs: 0, steps: 0 };
+  const left = [...parts];
+  const work = async (): Promise<void> => {
+    const worker = fork(fileURLToPath(import.meta.url), ["--worker"]);
+    try {
+      for (let part = left.shift(); part !== undefined; part = left.shift()) {
+        worker.send(part);
+        const [answer] = (await Promise.race([once(worker, "message"), ended(worker)])) as [Answer];
+        if ("failure" in answer) throw new Error(answer.failure);
+        const { runs, steps, coverage: counts } = answer.played;
+        total.runs += runs;
+        total.steps += steps;
+        for (const [what, count] of counts) coverage.count(what, count);
+        if (total.runs % 10_000 < PART) console.log(`  ${total.runs} schedules`);
+      }
+    } finally {
+      left.length = 0;
+      worker.kill();
+    }
+  };
+  await Promise.all(Array.from({ length: Math.max(1, Math.min(workers, parts.length)) }, work));
+  return { total, coverage };
+}
+
+async function ended(worker: ReturnType<typeof fork>): Promise<never> {
+  const [code, signal] = await once(worker, "exit");
+  throw new Error(`A worker ended with ${code ?? signal}`);
+}
+
+/** Plays what it is told to, part after part, until it is killed. */
+function serve(): void {
+  const play = async ({ seed, runs }: Part): Promise<Answer> => {
+    try {
+      const played = await explore(dynamutex, { seed }, runs);
+      return { played: { ...played, coverage: played.coverage.entries } };
+    } catch (error) {
+      return { failure: error instanceof Error ? error.message : String(error) };
+    }
+  };
+  process.on("message", (part: Part) => {
+    void play(part).then((answer) => process.send?.(answer));
+  });
+}
+
+if (process.argv.includes("--worker")) serve();
+else {
+  main().catch((error: unknown) => {
+    console.error(error instanceof Error ? error.message : error);
+    process.exitCode = 1;
+  });
+}

@@ -5,7 +5,7 @@ import type { Change } from "./network.js";
 import type { Scheduler } from "./scheduler.js";
 
 /** How long a process may do nothing about its own row: a request that hangs, a pause, and the time between two looks. */
-const idleMs = (ttlMs: number): number => Math.max(50, ttlMs / 4) + 1_500 + 600;
+const IDLE_MS = 3_000 + 1_500 + 600;
 
 /** For how long after it was sent a claim is looked for. */
 const LOOKED_FOR_MS = 9_000;
@@ -23,7 +23,6 @@ interface Call {
 interface Phantom {
   readonly name: string;
   readonly expires: number;
-  readonly ttlMs: number;
   readonly call: Call;
 }
 
@@ -36,6 +35,8 @@ export class Phantoms {
   /** By uuid, those whose process does not know yet that they have arrived. */
   readonly #calls = new Map<string, Call>();
   readonly #rows = new Map<string, Phantom>();
+  /** By uuid, all there ever were. */
+  readonly #all = new Map<string, Call>();
 
   constructor(scheduler: Scheduler) {
     this.#scheduler = scheduler;
@@ -45,10 +46,14 @@ export class Phantoms {
     const { now } = this.#scheduler;
     const uuids = claimsOf(operation).map(({ uuid }) => uuid);
     if (uuids.length > 0) {
-      const known = this.#calls.get(uuids[0] as string);
+      const known = this.#all.get(uuids[0] as string);
       const call = known ?? { process, sentAt: now, first: operation.name, heededAt: now };
       call.heededAt = now;
-      for (const uuid of uuids) if (known === undefined) this.#calls.set(uuid, call);
+      if (known !== undefined) return;
+      for (const uuid of uuids) {
+        this.#calls.set(uuid, call);
+        this.#all.set(uuid, call);
+      }
     } else if (operation.kind === "read") {
       if (operation.consistent) this.#looked(process, operation.name);
     } else if (operation.kind === "restamp") {
@@ -64,12 +69,12 @@ export class Phantoms {
       if (before?.uuid !== undefined && before.uuid !== after?.uuid) this.#replaced(operation, before.uuid);
     }
     if (duplicate) return;
-    for (const { uuid, name, expires, ttlMs } of claimsOf(operation)) {
+    for (const { uuid, name, expires } of claimsOf(operation)) {
       const call = this.#calls.get(uuid);
       const isThere = rows.some((row) => row.name === name && row.after?.uuid === uuid);
       if (!isThere || call === undefined || now > call.sentAt + LOOKED_FOR_MS) continue;
       call.heededAt = now;
-      this.#rows.set(uuid, { name, expires, ttlMs, call });
+      this.#rows.set(uuid, { name, expires, call });
     }
   }
 
@@ -85,10 +90,10 @@ export class Phantoms {
   /** One about which nothing has been done for too long. One that is over stands in nobody's way. */
   oldest(tableTime: number): string | undefined {
     const { now } = this.#scheduler;
-    for (const [uuid, { call, expires, ttlMs }] of this.#rows) {
+    for (const [uuid, { call, expires }] of this.#rows) {
       if (call.process.crashed || expires < tableTime) this.#rows.delete(uuid);
       else if (call.process.asleep) call.heededAt = now;
-      else if (now - call.heededAt > idleMs(ttlMs)) return uuid;
+      else if (now - call.heededAt > IDLE_MS) return uuid;
     }
     return undefined;
   }
@@ -119,7 +124,7 @@ export class Phantoms {
    * others of a set are next.
    */
   #settle(uuid: string): void {
-    const call = this.#calls.get(uuid);
+    const call = this.#all.get(uuid);
     if (call !== undefined) call.heededAt = this.#scheduler.now;
     this.#rows.delete(uuid);
     this.#calls.delete(uuid);

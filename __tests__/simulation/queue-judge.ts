@@ -44,6 +44,8 @@ export class QueueJudge {
   readonly #told = new WeakMap<Process, Told>();
   /** Acquisitions that overtook somebody. */
   readonly #overtook = new Map<string, string>();
+  /** Claims that may be those of a section that was shown that nobody waits: it comes before who waits since. */
+  readonly #straight = new Set<string>();
   readonly #enqueued = new Set<string>();
   readonly #strays = new Set<string>();
   #places = 0;
@@ -106,8 +108,12 @@ export class QueueJudge {
     if (operation.kind === "ticket" && operation.ticket.kind === "draw" && told.isAlone) told.shown = undefined;
     if (operation.kind === "ticket" && operation.ticket.kind === "leave")
       told.places.delete(operation.ticket.place.uuid);
-    if (operation.kind !== "take" || told.places.size > 0) return undefined;
-    if (told.shown !== undefined && this.#scheduler.now - told.shown < SHOWN_FOR_MS) return undefined;
+    if (operation.kind !== "take") return undefined;
+    if (told.shown !== undefined && this.#scheduler.now - told.shown < SHOWN_FOR_MS) {
+      this.#straight.add(operation.claim.uuid);
+      return undefined;
+    }
+    if (told.places.size > 0) return undefined;
     return `${operation.claim.uuid} is claimed by somebody without a place`;
   }
 
@@ -161,7 +167,7 @@ export class QueueJudge {
 
   /** The lock's row is written for somebody: who waited, and who was before him? */
   #taken({ name, claim: { uuid, owner } }: Extract<Operation, { kind: "take" }>): void {
-    if (name !== FAIR_NAME) return;
+    if (name !== FAIR_NAME || this.#straight.has(uuid)) return;
     const waiting = [...this.#table.tickets.of(FAIR_NAME).values()];
     const own = waiting.filter((waiter) => waiter.owner === owner && this.#written.get(waiter.uuid)?.heard === true);
     const others = waiting.filter((waiter) => waiter.owner !== owner && this.#isRespected(waiter));
