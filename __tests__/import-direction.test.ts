@@ -37,10 +37,22 @@ describe("the check of imports", () => {
   });
 
   it.each<[string, Record<string, string>, RegExp]>([
-    ["an import that points up", { "lock.ts": "", "row.ts": 'import "./lock.js";' }, /^lib\/row\.ts:1: .*above it/],
-    ["a dynamic import that points up", { "lock.ts": "", "row.ts": 'import("./lock.js");' }, /above it/],
-    ["a re-export that points up", { "lock.ts": "", "row.ts": '\nexport * from "./lock.js";' }, /^lib\/row\.ts:2: /],
-    ["an import type that points up", { "lock.ts": "", "row.ts": 'type L = import("./lock.js").L;' }, /above it/],
+    [
+      "an import that points up",
+      { "held-lock.ts": "", "row.ts": 'import "./held-lock.js";' },
+      /^lib\/row\.ts:1: .*above it/,
+    ],
+    ["a dynamic import that points up", { "held-lock.ts": "", "row.ts": 'import("./held-lock.js");' }, /above it/],
+    [
+      "a re-export that points up",
+      { "held-lock.ts": "", "row.ts": '\nexport * from "./held-lock.js";' },
+      /^lib\/row\.ts:2: /,
+    ],
+    [
+      "an import type that points up",
+      { "held-lock.ts": "", "row.ts": 'type L = import("./held-lock.js").L;' },
+      /above it/,
+    ],
     ["an unknown file", { "novel.ts": "" }, /^lib\/novel\.ts: not in the list of layers: add it to LAYERS/],
     [
       "an import of dynamodb/",
