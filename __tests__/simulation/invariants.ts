@@ -258,7 +258,13 @@ export class Judge {
   heard(process: Process, operation: Operation, outcome: Outcome): void {
     this.#queue.heard(process, operation, outcome);
     this.#handOver.heard(process, operation, outcome);
+    this.#phantoms.heard(process, operation, outcome);
     for (const uuid of shownBy(operation, outcome)) this.#shown.set(uuid, { process, since: this.#scheduler.now });
+  }
+
+  /** A process has heard that the table has not done what it was asked for. */
+  turnedDown(operation: Operation): void {
+    this.#phantoms.turnedDown(operation);
   }
 
   /** The library has told of a loss. Nobody but its own process may take a row from its holder, but by force. */

@@ -40,6 +40,7 @@ function world(plan: Partial<NetworkPlan> = {}, calmAt = 10_000) {
     sent: () => undefined,
     arrived: (arrival: Arrival) => void arrivals.push(arrival),
     heard: () => undefined,
+    turnedDown: () => undefined,
     count: () => undefined,
   };
   const network = new Network(scheduler, table, events, { ...CALM, ...plan }, { epoch: EPOCH, seed: 1, calmAt });

@@ -59,6 +59,8 @@ export interface NetworkEvents {
   arrived(arrival: Arrival): void;
   /** A sender that still waits for it hears of it. */
   heard(process: Process, operation: Operation, outcome: Outcome): void;
+  /** The same of an error that the table answered with: that copy is not under way any more. */
+  turnedDown(operation: Operation): void;
   count(what: string): void;
 }
 
@@ -170,6 +172,7 @@ export class Network {
             });
           } else {
             close();
+            if (answer.error.answered) this.#events.turnedDown(operation);
             reject(answer.error);
           }
         });

@@ -1,6 +1,6 @@
 import type { Claim } from "../../lib/store.js";
 import type { Process } from "./machine.js";
-import type { Operation } from "./memory-store.js";
+import type { Operation, Outcome } from "./memory-store.js";
 import type { Change } from "./network.js";
 import type { Scheduler } from "./scheduler.js";
 
@@ -20,6 +20,9 @@ interface Call {
   heededAt: number;
 }
 
+/** How soon a process begins to look for what a copy that is under way may leave. */
+const LOOKS_WITHIN_MS = 200;
+
 interface Phantom {
   readonly name: string;
   readonly expires: number;
@@ -35,6 +38,10 @@ export class Phantoms {
   /** By uuid, those whose process does not know yet that they have arrived. */
   readonly #calls = new Map<string, Call>();
   readonly #rows = new Map<string, Phantom>();
+  /** By the uuid of a call's first claim, how many copies of its request may be under way still. */
+  readonly #copies = new Map<string, number>();
+  /** Calls that were refused while copies are under way: their process has to look for what these may leave. */
+  readonly #duties = new Map<string, { readonly call: Call; since: number }>();
   /** By uuid, all there ever were. */
   readonly #all = new Map<string, Call>();
 
@@ -49,6 +56,7 @@ export class Phantoms {
       const known = this.#all.get(uuids[0] as string);
       const call = known ?? { process, sentAt: now, first: operation.name, heededAt: now };
       call.heededAt = now;
+      this.#count(operation, 1);
       if (known !== undefined) return;
       for (const uuid of uuids) {
         this.#calls.set(uuid, call);
@@ -61,6 +69,27 @@ export class Phantoms {
     } else if ("uuid" in operation) {
       this.#settle(operation.uuid);
     }
+  }
+
+  heard(process: Process, operation: Operation, outcome: Outcome): void {
+    const [first] = claimsOf(operation);
+    if (first === undefined) return;
+    this.#count(operation, -1);
+    const call = this.#all.get(first.uuid);
+    const isRefused =
+      (outcome.kind === "held" && outcome.row.uuid !== first.uuid) ||
+      (outcome.kind === "someHeld" && outcome.rows[0]?.uuid !== first.uuid);
+    if (!isRefused || call === undefined || process.crashed || (this.#copies.get(first.uuid) ?? 0) <= 0) return;
+    this.#duties.set(first.uuid, { call, since: this.#scheduler.now });
+  }
+
+  turnedDown(operation: Operation): void {
+    this.#count(operation, -1);
+  }
+
+  #count(operation: Operation, by: number): void {
+    const [first] = claimsOf(operation);
+    if (first !== undefined) this.#copies.set(first.uuid, (this.#copies.get(first.uuid) ?? 0) + by);
   }
 
   arrived(operation: Operation, rows: readonly Change[], duplicate: boolean): void {
@@ -90,6 +119,11 @@ export class Phantoms {
   /** One about which nothing has been done for too long. One that is over stands in nobody's way. */
   oldest(tableTime: number): string | undefined {
     const { now } = this.#scheduler;
+    for (const [uuid, duty] of this.#duties) {
+      if (duty.call.process.crashed) this.#duties.delete(uuid);
+      else if (duty.call.process.asleep) duty.since = now;
+      else if (now - duty.since > LOOKS_WITHIN_MS) return uuid;
+    }
     for (const [uuid, { call, expires }] of this.#rows) {
       if (call.process.crashed || expires < tableTime) this.#rows.delete(uuid);
       else if (call.process.asleep) call.heededAt = now;
@@ -100,6 +134,9 @@ export class Phantoms {
 
   /** Whoever looks, looks for what it has to take back: the first row of a set for all of them. */
   #looked(process: Process, name: string): void {
+    for (const [uuid, { call }] of this.#duties) {
+      if (call.process === process && call.first === name) this.#duties.delete(uuid);
+    }
     for (const [uuid, phantom] of this.#rows) {
       if (phantom.call.process !== process || phantom.call.first !== name) continue;
       phantom.call.heededAt = this.#scheduler.now;

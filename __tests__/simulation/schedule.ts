@@ -132,7 +132,7 @@ const host: fc.Arbitrary<HostPlan> = fc.record({
     monotonicPpm: ppm,
     wallPpm: ppm,
   }),
-  ttlMs: fc.constantFrom(400, 1_000, 1_000, 2_500, 6_000),
+  ttlMs: fc.constantFrom(400, 1_000, 1_000, 2_500, 12_000),
   takeover: fc.constantFrom("expired" as const, "expired" as const, "unchanged" as const),
   maxHoldMs: fc.constantFrom(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, 3_000),
   fencing: fc.constantFrom(false, false, true),

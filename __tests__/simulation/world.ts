@@ -93,6 +93,7 @@ class World {
         sent: (process, operation) => this.#judge.sent(process, operation),
         arrived: (arrival) => this.#arrived(arrival),
         heard: (process, operation, outcome) => this.#judge.heard(process, operation, outcome),
+        turnedDown: (operation) => this.#judge.turnedDown(operation),
         count: (what) => coverage.count(what),
       },
       schedule.network,

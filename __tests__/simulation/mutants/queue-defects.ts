@@ -22,7 +22,9 @@ export const QUEUE_DEFECTS: readonly Defect[] = [
   },
   {
     name: "dead waiters are never skipped",
-    patches: [{ file: TICKET_QUEUE, find: /#isDead\(waiter\) \{/g, replace: "#isDead(waiter) { return false;" }],
+    patches: [
+      { file: TICKET_QUEUE, find: /#isDead\(waiter, \{ earliest, at \}\) \{/g, replace: "#isDead() { return false;" },
+    ],
   },
   {
     name: "a lost ticket is not noticed",
