@@ -74,8 +74,11 @@ export async function withdrawAll(
   { certain }: { readonly certain: boolean },
 ): Promise<void> {
   const [first, ...others] = parts;
-  if (first === undefined || !(await withdraw(host, first.target, first.grant, { certain }))) return;
-  await Promise.all(others.map(({ target, grant }) => withdraw(host, target, grant, { certain: true })));
+  if (first === undefined) return;
+  const takeBack = (some: typeof parts): Promise<unknown> =>
+    Promise.all(some.map(({ target, grant }) => withdraw(host, target, grant, { certain: true })));
+  if (certain) await takeBack(parts);
+  else if (await withdraw(host, first.target, first.grant, { certain })) await takeBack(others);
 }
 
 /** One transaction, sent until it is answered or the leases that it asks for would be over. */

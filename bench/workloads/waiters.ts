@@ -9,7 +9,8 @@ import { Team } from "../worker-process.js";
 
 const LEASE_MS = 3_000;
 const COUNTS = [1, 4, 16, 64];
-const START_MS = 2_000;
+/** By then a crowd that came at once has lined up, where there is a line. */
+const START_MS = 6_000;
 const WINDOW_MS = 4_000;
 /** Who has not let all of them in by then is not waited for. */
 const PATIENCE_MS = 20_000;

@@ -29,7 +29,10 @@ export const SET_DEFECTS: readonly Defect[] = [
   },
   {
     name: "a set whose caller has gone gives back its first lock alone",
-    patches: [{ file: ACQUIRE_ALL, find: /await Promise\.all\(others\.map\(/g, replace: "await Promise.all([].map(" }],
+    patches: [
+      { file: ACQUIRE_ALL, find: /takeBack\(parts\)/g, replace: "takeBack([first])" },
+      { file: ACQUIRE_ALL, find: /await takeBack\(others\)/g, replace: "await undefined" },
+    ],
   },
   {
     name: "an own set on the rows is not recognised",
