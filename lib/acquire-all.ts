@@ -67,18 +67,28 @@ export async function tryAcquireAll(
   }
 }
 
-/** Takes back a set that nobody waits for any more: one of its rows tells whether the transaction arrived. */
+/**
+ * Takes back a set that nobody waits for any more. Two of its rows tell whether the transaction arrived, because one of
+ * them may have been taken off us by force.
+ */
 export async function withdrawAll(
   host: Host,
   parts: readonly { readonly target: Target; readonly grant: Grant }[],
   { certain }: { readonly certain: boolean },
 ): Promise<void> {
-  const [first, ...others] = parts;
-  if (first === undefined) return;
   const takeBack = (some: typeof parts): Promise<unknown> =>
     Promise.all(some.map(({ target, grant }) => withdraw(host, target, grant, { certain: true })));
-  if (certain) await takeBack(parts);
-  else if (await withdraw(host, first.target, first.grant, { certain })) await takeBack(others);
+  if (certain) {
+    await takeBack(parts);
+    return;
+  }
+  let rest: Promise<unknown> | undefined;
+  const lookOut = async ({ target, grant }: (typeof parts)[number]): Promise<void> => {
+    if (!(await withdraw(host, target, grant, { certain }))) return;
+    rest ??= takeBack(parts.slice(2));
+    await rest;
+  };
+  await Promise.all(parts.slice(0, 2).map(lookOut));
 }
 
 /** One transaction, sent until it is answered or the leases that it asks for would be over. */
@@ -110,7 +120,10 @@ async function claimAll(
       for (const part of parts) announce(host, part, wait);
       return { kind: "granted", grants: parts.map(({ grant }) => grant) };
     }
-    if (attempt.unanswered > 0) host.detach(withdrawAll(host, parts, { certain: false }));
+    const arrived = parts.filter(({ claim }, index) => rows?.[index]?.uuid === claim.uuid);
+    // An earlier copy was applied, and one of its locks was ended by force since: the others are nobody's.
+    if (arrived.length > 0) host.detach(withdrawAll(host, arrived, { certain: true }));
+    else if (attempt.unanswered > 0) host.detach(withdrawAll(host, parts, { certain: false }));
     return { kind: "held", inTheWay: noted(host, parts, rows, wait) };
   }
 }

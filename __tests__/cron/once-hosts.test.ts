@@ -12,6 +12,13 @@ const BEGIN = Date.UTC(2030, 0, 1);
 const somewhere = (moment: Kill["moment"], most = 7): Kill => ({ moment, count: randomInt(1, most + 1) });
 
 test("3 hosts with clocks an hour apart, 30 ticks each, killed before, in and after the job: no tick is granted twice", async () => {
+  const kills = new Set<Kill["moment"]>();
+  // A host that finds all of its ticks done or held is not killed in its job; then they all begin anew.
+  while (kills.size < 3) for (const kill of await round()) kills.add(kill);
+}, 120_000);
+
+/** @returns where hosts were killed. */
+async function round(): Promise<readonly Kill["moment"][]> {
   const tableName = await createTestTable();
   const hosts = [-HOUR, 0, HOUR].map((aheadMs) => {
     const asks = Array.from({ length: TICKS }, (_, index) => ({ once: BEGIN + aheadMs + index * TICK_MS }));
@@ -27,7 +34,7 @@ test("3 hosts with clocks an hour apart, 30 ticks each, killed before, in and af
     [somewhere("asking"), somewhere("began"), somewhere("ended")],
     [somewhere("ended"), somewhere("asking"), somewhere("began")],
     // Its ticks are the latest: whatever the others do, it has jobs to begin and to end.
-    [somewhere("began"), somewhere("ended", 3), somewhere("asking")],
+    [somewhere("ended", 3), somewhere("began", 3), somewhere("asking")],
   ];
   const kills: Kill["moment"][] = [];
   const careers = await Promise.all(hosts.map(({ startAt }, index) => career(startAt, plans[index] ?? [], { kills })));
@@ -46,9 +53,9 @@ test("3 hosts with clocks an hour apart, 30 ticks each, killed before, in and af
   const asked = new Set(messages.map((message) => message.asked));
   expect(done.filter(({ remembered }) => !asked.has(remembered as number))).toEqual([]);
 
-  expect(new Set(kills)).toEqual(new Set(["asking", "began", "ended"]));
   // Every host got to the end of its schedule, and some work was done and some refused.
   for (const one of careers) expect(one.at(-1)).toMatchObject({ kind: "answered", ask: TICKS - 1 });
   expect(runs.length).toBeGreaterThanOrEqual(3);
   expect(done.length).toBeGreaterThanOrEqual(3);
-}, 120_000);
+  return kills;
+}

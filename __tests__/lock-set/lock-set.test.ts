@@ -3,7 +3,9 @@ import type { LockAllOptions, LockSet, LockTable } from "../../lib/index.js";
 import { hear } from "../support/diagnostics.js";
 import { eventually, turn } from "../support/eventually.js";
 import {
+  createGate,
   duplicate,
+  type Fault,
   hang,
   resetAfter,
   resetBefore,
@@ -251,6 +253,33 @@ describe("losing one of several locks", () => {
 });
 
 describe("on a network that fails", () => {
+  test("whose reply is lost, and of which one lock is ended by force since, gives back the others", async () => {
+    const { time, locks, names } = oneHost();
+    const operator = oneHost("operator").locks;
+    const gate = createGate();
+    const late: Fault = {
+      kind: "resetAfterGate",
+      apply: async (exchange) => {
+        await exchange.forward();
+        await exchange.wait(gate.released);
+        exchange.cut();
+      },
+    };
+    scene.proxy.on("TransactWriteItems", late);
+    const locking = locks.lockAll(names, { waitMs: 0 });
+    const refused = expect(locking).rejects.toMatchObject({ code: "LOCK_TIMEOUT" });
+    await scene.proxy.until(([first]) => first?.table !== undefined);
+    const [forced] = await uuids(names);
+    expect(await operator.mutex(names[0]).forceUnlock(String(forced))).toBe(true);
+    gate.release();
+    await sleptThrough(time, refused);
+    await scene.proxy.until(
+      (requests) => requests.filter((it) => isDelete(it) && it.table?.status === 200).length === 2,
+    );
+    expect(await uuids(names)).toEqual([undefined, undefined, undefined]);
+    expect((await rows(names)).slice(1)).toEqual([undefined, undefined]);
+  });
+
   test.each([
     ["a connection that is cut", resetAfter],
     ["a 500 for what was applied", () => status500({ applied: true })],

@@ -30,8 +30,9 @@ export const SET_DEFECTS: readonly Defect[] = [
   {
     name: "a set whose caller has gone gives back its first lock alone",
     patches: [
-      { file: ACQUIRE_ALL, find: /takeBack\(parts\)/g, replace: "takeBack([first])" },
-      { file: ACQUIRE_ALL, find: /await takeBack\(others\)/g, replace: "await undefined" },
+      { file: ACQUIRE_ALL, find: /takeBack\(parts\)/g, replace: "takeBack(parts.slice(0, 1))" },
+      { file: ACQUIRE_ALL, find: /parts\.slice\(0, 2\)/g, replace: "parts.slice(0, 1)" },
+      { file: ACQUIRE_ALL, find: /parts\.slice\(2\)/g, replace: "[]" },
     ],
   },
   {
