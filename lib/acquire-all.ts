@@ -123,7 +123,8 @@ async function claimAll(
     const arrived = parts.filter(({ claim }, index) => rows?.[index]?.uuid === claim.uuid);
     // An earlier copy was applied, and one of its locks was ended by force since: the others are nobody's.
     if (arrived.length > 0) host.detach(withdrawAll(host, arrived, { certain: true }));
-    else if (attempt.unanswered > 0) host.detach(withdrawAll(host, parts, { certain: false }));
+    // Only this copy was refused for certain: one that got no answer may still arrive.
+    if (attempt.unanswered > 0) host.detach(withdrawAll(host, parts, { certain: false }));
     return { kind: "held", inTheWay: noted(host, parts, rows, wait) };
   }
 }
