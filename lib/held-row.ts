@@ -7,6 +7,7 @@ import { type Release, releaseRow } from "./release.js";
 import { persist } from "./retry.js";
 import { attemptMs, isFarTooLate, leaseEnd, stampNow } from "./stamp.js";
 import type { Guard, Parking, Row, Sighting, Stamped, WriteOutcome } from "./store.js";
+import { withdraw } from "./withdraw.js";
 
 /** What one write of a holder came to. After `unanswered` it may have been applied, or may be yet. */
 export type Stamping =
@@ -224,8 +225,9 @@ export class HeldRow {
     const send = (signal: AbortSignal) => store.restamp(this.name, from, { ...to, ticked: this.#ticked }, signal);
     const outcome = await persist(clock, persistence, send).catch(() => undefined);
     if (outcome !== undefined && this.#judge(outcome, to, sentAt).kind === "stamped") return { kind: "stamped" };
-    // Either stamp may be on the row, so neither can be relied on. The caller withdraws the one it knows, we the other.
-    this.#host.detach(this.#release(to.uuid, this.#attemptEnd()));
+    // Either stamp may be on the row, so neither can be relied on. The caller withdraws the one it knows, we the other,
+    // which may be on its way still.
+    this.#host.detach(withdraw(this.#host, this.#target, { ...to, kept: this.#kept, sentAt }, { certain: false }));
     return { kind: "refused", reason: "expired" };
   }
 
