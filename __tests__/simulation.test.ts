@@ -2,8 +2,11 @@ import { describe, expect, it } from "@jest/globals";
 import { explore, parseStart } from "./simulation/explore.js";
 import { dynamutex } from "./simulation/protocol.js";
 
-/** `SIM_SEED=…` replays what a failure printed; `SIM_RUNS=…` makes it longer. */
-const start = parseStart(process.env.SIM_SEED ?? String(Math.floor(Math.random() * 2 ** 31)));
+/**
+ * The same schedules for every change; long runs look for new ones. `SIM_SEED=…` replays what a failure printed, or
+ * plays others; `SIM_RUNS=…` makes it longer.
+ */
+const start = parseStart(process.env.SIM_SEED ?? "1");
 const runs = Number(process.env.SIM_RUNS ?? 1_000);
 
 /** What a run of the default length must have been through, or it proves little. */
