@@ -14,11 +14,14 @@ const LOOKED_FOR_MS = 9_000;
 interface Call {
   readonly process: Process;
   readonly sentAt: number;
-  /** The name of its first claim, whose row tells of all. */
-  readonly first: string;
+  /** The names of its first claims: the rows that tell of all of them, because their process looks there. */
+  readonly looksAt: readonly string[];
   /** When its process has last done something about it. */
   heededAt: number;
 }
+
+/** On how many rows of a set its process looks: one lock may have been taken off it by force. */
+const ROWS_LOOKED_AT = 2;
 
 /** How soon a process begins to look for what a copy that is under way may leave. */
 const LOOKS_WITHIN_MS = 200;
@@ -27,6 +30,8 @@ interface Phantom {
   readonly name: string;
   readonly expires: number;
   readonly call: Call;
+  /** When its process has last looked where it would see it. */
+  lookedAt: number;
 }
 
 /**
@@ -51,14 +56,16 @@ export class Phantoms {
 
   sent(process: Process, operation: Operation): void {
     const { now } = this.#scheduler;
-    const uuids = claimsOf(operation).map(({ uuid }) => uuid);
-    if (uuids.length > 0) {
-      const known = this.#all.get(uuids[0] as string);
-      const call = known ?? { process, sentAt: now, first: operation.name, heededAt: now };
+    const claims = claimsOf(operation);
+    const [first] = claims;
+    if (first !== undefined) {
+      const known = this.#all.get(first.uuid);
+      const looksAt = claims.slice(0, ROWS_LOOKED_AT).map(({ name }) => name);
+      const call = known ?? { process, sentAt: now, looksAt, heededAt: now };
       call.heededAt = now;
       this.#count(operation, 1);
       if (known !== undefined) return;
-      for (const uuid of uuids) {
+      for (const { uuid } of claims) {
         this.#calls.set(uuid, call);
         this.#all.set(uuid, call);
       }
@@ -103,7 +110,7 @@ export class Phantoms {
       const isThere = rows.some((row) => row.name === name && row.after?.uuid === uuid);
       if (!isThere || call === undefined || now > call.sentAt + LOOKED_FOR_MS) continue;
       call.heededAt = now;
-      this.#rows.set(uuid, { name, expires, call });
+      this.#rows.set(uuid, { name, expires, call, lookedAt: now });
     }
   }
 
@@ -124,22 +131,24 @@ export class Phantoms {
       else if (duty.call.process.asleep) duty.since = now;
       else if (now - duty.since > LOOKS_WITHIN_MS) return uuid;
     }
-    for (const [uuid, { call, expires }] of this.#rows) {
+    for (const [uuid, { call, expires, lookedAt }] of this.#rows) {
       if (call.process.crashed || expires < tableTime) this.#rows.delete(uuid);
       else if (call.process.asleep) call.heededAt = now;
-      else if (now - call.heededAt > IDLE_MS) return uuid;
+      else if (now - Math.max(call.heededAt, lookedAt) > IDLE_MS) return uuid;
     }
     return undefined;
   }
 
-  /** Whoever looks, looks for what it has to take back: the first row of a set for all of them. */
+  /** Whoever looks at a row, looks for its own claim there, and for those of the set at which nobody looks. */
   #looked(process: Process, name: string): void {
     for (const [uuid, { call }] of this.#duties) {
-      if (call.process === process && call.first === name) this.#duties.delete(uuid);
+      if (call.process === process && call.looksAt[0] === name) this.#duties.delete(uuid);
     }
     for (const [uuid, phantom] of this.#rows) {
-      if (phantom.call.process !== process || phantom.call.first !== name) continue;
-      phantom.call.heededAt = this.#scheduler.now;
+      const { looksAt } = phantom.call;
+      if (phantom.call.process !== process || !looksAt.includes(name)) continue;
+      if (phantom.name !== name && looksAt.includes(phantom.name)) continue;
+      phantom.lookedAt = this.#scheduler.now;
       if (phantom.name === name && this.#sizeOf(phantom.call) === 1) this.#rows.delete(uuid);
     }
   }
