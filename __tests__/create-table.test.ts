@@ -14,6 +14,7 @@ import { createTable } from "../lib/dynamodb/create-table.js";
 import { LockStoreError } from "../lib/errors.js";
 import { type CreateOptions, type KeyOptions, type TableLayout, tableLayout } from "../lib/table-options.js";
 import { testClient } from "./support/table.js";
+import { tableInput, WITHOUT_SORT } from "./support/table-input.js";
 
 const client = testClient();
 const tables: string[] = [];
@@ -54,21 +55,7 @@ async function describeTable({ tableName: TableName }: TableLayout) {
 
 /** A table that somebody made by hand. */
 async function existing(layout: TableLayout, differences: Partial<CreateTableCommandInput>): Promise<void> {
-  await client.send(
-    new CreateTableCommand({
-      TableName: layout.tableName,
-      BillingMode: "PAY_PER_REQUEST",
-      AttributeDefinitions: [
-        { AttributeName: "name", AttributeType: "S" },
-        { AttributeName: "sort", AttributeType: "S" },
-      ],
-      KeySchema: [
-        { AttributeName: "name", KeyType: "HASH" },
-        { AttributeName: "sort", KeyType: "RANGE" },
-      ],
-      ...differences,
-    }),
-  );
+  await client.send(new CreateTableCommand(tableInput(layout.tableName, differences)));
 }
 
 describe("creating", () => {
@@ -148,15 +135,7 @@ describe("a table that is there", () => {
       {},
       "its sort key is sort (S), and the option keys.sort says null, which is none.",
     ],
-    [
-      "no sort key",
-      {},
-      {
-        AttributeDefinitions: [{ AttributeName: "name", AttributeType: "S" }],
-        KeySchema: [{ AttributeName: "name", KeyType: "HASH" }],
-      },
-      "it has no sort key, and the option keys.sort says sort.",
-    ],
+    ["no sort key", {}, WITHOUT_SORT, "it has no sort key, and the option keys.sort says sort."],
     [
       "a sort key of numbers",
       {},

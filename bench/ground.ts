@@ -1,6 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import { BillingMode, CreateTableCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { CreateTableCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { type FaultProxy, type RecordedRequest, startFaultProxy } from "../__tests__/support/fault-proxy.js";
+import { tableInput } from "../__tests__/support/table-input.js";
 import { type DynamoDbLocal, startDynamoDbLocal } from "../examples/support/dynamodb-local.js";
 import type { ContenderName } from "./contenders/index.js";
 import { LOCAL, type LockerOptions } from "./contenders/locker.js";
@@ -98,20 +99,7 @@ export class Ground implements AsyncDisposable {
   }
 
   async #create(TableName: string): Promise<string> {
-    await this.#client.send(
-      new CreateTableCommand({
-        TableName,
-        BillingMode: BillingMode.PAY_PER_REQUEST,
-        AttributeDefinitions: [
-          { AttributeName: "name", AttributeType: "S" },
-          { AttributeName: "sort", AttributeType: "S" },
-        ],
-        KeySchema: [
-          { AttributeName: "name", KeyType: "HASH" },
-          { AttributeName: "sort", KeyType: "RANGE" },
-        ],
-      }),
-    );
+    await this.#client.send(new CreateTableCommand(tableInput(TableName)));
     return TableName;
   }
 }

@@ -1,17 +1,12 @@
-import { watch } from "./acquire.js";
-import { answered, looksFree, newClaim, termsNow } from "./claim.js";
-import { publish } from "./diagnostics.js";
+import { MOST_TRIES, watch } from "./acquire.js";
+import { announce, type Copies, looksFree, newClaim, sendCounted, termsNow } from "./claim.js";
 import type { Grant, Target } from "./grant.js";
 import type { Host } from "./host.js";
 import type { LockData } from "./lock-info.js";
 import { isTransient } from "./retry.js";
-import { attemptMs } from "./stamp.js";
 import type { Row, Take } from "./store.js";
 import type { Wait } from "./wait.js";
 import { withdraw } from "./withdraw.js";
-
-/** How many transactions one try may take: for the time, for kept rows, and for the locks. */
-const MOST_TRIES = 3;
 
 /** One of the locks of a set, as one transaction asks for it. */
 interface Part extends Take {
@@ -117,7 +112,8 @@ async function claimAll(
     }
     // Our own uuids refuse us, all of them: an earlier copy of this transaction was applied and its reply lost.
     if (rows === undefined || rows.every((row, index) => row?.uuid === parts[index]?.claim.uuid)) {
-      for (const part of parts) announce(host, part, wait);
+      // A transaction does not tell what it replaced.
+      for (const { target, grant } of parts) announce(host, target, grant, wait, undefined);
       return { kind: "granted", grants: parts.map(({ grant }) => grant) };
     }
     const arrived = parts.filter(({ claim }, index) => rows?.[index]?.uuid === claim.uuid);
@@ -134,19 +130,14 @@ async function send(
   host: Host,
   parts: readonly Part[],
   wait: Wait,
-  attempt: { sent: number; unanswered: number },
+  attempt: Copies,
 ): Promise<readonly (Row | undefined)[] | undefined> {
-  const ttls = parts.map(({ target }) => target.settings.ttlMs);
+  const ttlMs = Math.min(...parts.map(({ target }) => target.settings.ttlMs));
   const ends = parts.map(({ target: { settings }, grant }) => grant.sentAt + settings.ttlMs - settings.safetyMarginMs);
   const leaseEnds = Math.min(...ends);
-  const outcome = await wait.persist(
-    attemptMs(Math.min(...ttls)),
-    () => Math.min(leaseEnds, wait.until()),
-    (signal) => {
-      attempt.sent += 1;
-      return answered(attempt, host.store.takeAll(parts, signal));
-    },
-  );
+  const until = (): number => Math.min(leaseEnds, wait.until());
+  const request = (signal: AbortSignal) => host.store.takeAll(parts, signal);
+  const outcome = await sendCounted(wait, attempt, { ttlMs, until }, request);
   return outcome.kind === "someHeld" ? outcome.rows : undefined;
 }
 
@@ -163,15 +154,5 @@ function noted(
     host.observations.note(target.name, row);
     wait.saw(row);
     return [{ target, row }];
-  });
-}
-
-function announce(host: Host, { target, grant }: Part, wait: Wait): void {
-  const { name } = target;
-  host.observations.note(name, undefined);
-  // A transaction does not tell what it replaced.
-  publish("dynamutex:acquired", {
-    ...{ name, uuid: grant.uuid, owner: host.owner },
-    ...{ waitedMs: wait.waitedMs, takeover: undefined },
   });
 }

@@ -15,7 +15,7 @@ const WANTED_FOR_MS = 60_000;
 const MARK_AGAIN_MS = 5_000;
 
 /** How many writes one try may take: for the time, for a kept row, and for the lock. */
-const MOST_TRIES = 3;
+export const MOST_TRIES = 3;
 
 /**
  * Tries to take the lock: one conditional write, and another where the refusal itself shows that the row is free.

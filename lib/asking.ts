@@ -1,9 +1,8 @@
 import { onAbort } from "./abort-listening.js";
 import type { Host } from "./host.js";
-import { persist } from "./retry.js";
+import { LONGEST_ATTEMPT_MS, persist } from "./retry.js";
 
-/** How long one attempt may take, and all of them together. */
-const ATTEMPT_MS = 3_000;
+/** How long all attempts together may take. */
 const GIVE_UP_MS = 10_000;
 
 /**
@@ -30,7 +29,7 @@ export async function ask<T>(
     };
     const unregister = host.waiting(stop);
     const stopListening = signal && onAbort(signal, () => stop(signal.reason));
-    const persistence = { until: () => giveUpAt, attemptMs: ATTEMPT_MS, enough: enough.signal, random };
+    const persistence = { until: () => giveUpAt, attemptMs: LONGEST_ATTEMPT_MS, enough: enough.signal, random };
     const answered = persist(clock, persistence, request).then(resolve, reject);
     host.detach(
       answered.finally(() => {

@@ -59,8 +59,7 @@ export async function claim(
     }
     // Our own uuid refuses us: an earlier copy of this claim was applied and its reply lost. The lock is ours.
     if (outcome.kind === "granted" || outcome.row.uuid === claim.uuid) {
-      host.observations.note(target.name, undefined);
-      announce(host, target, grant, wait, outcome, terms);
+      announce(host, target, grant, wait, outcome.kind === "granted" ? takeoverOf(outcome.replaced, terms) : undefined);
       const { fence } = outcome.kind === "granted" ? outcome : outcome.row;
       return target.settings.fencing ? { ...grant, fence } : grant;
     }
@@ -103,8 +102,14 @@ function knowsTime(clock: Clock): boolean {
   return clock.listen === undefined || bounds.latest - bounds.earliest <= SEED_WITHIN_MS;
 }
 
+/** How many copies of a claim were sent, and to how many of them the table has said nothing. */
+export interface Copies {
+  sent: number;
+  unanswered: number;
+}
+
 /** Counts a request as unanswered until the table has said something to it: then no copy of it is on its way. */
-export async function answered<T>(count: { unanswered: number }, request: Promise<T>): Promise<T> {
+async function answered<T>(count: Copies, request: Promise<T>): Promise<T> {
   count.unanswered += 1;
   try {
     const outcome = await request;
@@ -121,7 +126,7 @@ interface Sending {
   readonly wait: Wait;
   readonly until: () => number;
   readonly sentAt: number;
-  readonly attempt: { sent: number; unanswered: number };
+  readonly attempt: Copies;
 }
 
 /** Sends a claim until it is answered or the lease that it asks for would be over. */
@@ -133,14 +138,21 @@ function send(
   { wait, until, sentAt, attempt }: Sending,
 ): Promise<TakeOutcome> {
   const leaseEnds = sentAt + settings.ttlMs - settings.safetyMarginMs;
-  return wait.persist(
-    attemptMs(settings.ttlMs),
-    () => Math.min(leaseEnds, until()),
-    (signal) => {
-      attempt.sent += 1;
-      return answered(attempt, host.store.take(claim, terms, signal));
-    },
-  );
+  const request = (signal: AbortSignal) => host.store.take(claim, terms, signal);
+  return sendCounted(wait, attempt, { ttlMs: settings.ttlMs, until: () => Math.min(leaseEnds, until()) }, request);
+}
+
+/** Sends what asks for leases of so many ms until it is answered or time is up, and counts its copies. */
+export function sendCounted<T>(
+  wait: Wait,
+  attempt: Copies,
+  { ttlMs, until }: { readonly ttlMs: number; readonly until: () => number },
+  request: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  return wait.persist(attemptMs(ttlMs), until, (signal) => {
+    attempt.sent += 1;
+    return answered(attempt, request(signal));
+  });
 }
 
 /** A fresh uuid and a lease that begins now. The stopwatch is read before the first copy leaves. */
@@ -197,15 +209,23 @@ export function looksFree(host: Host, target: Target, row: Row): boolean {
   return admits(termsNow(host, target), row);
 }
 
-function announce(host: Host, target: Target, grant: Grant, wait: Wait, outcome: TakeOutcome, terms: Terms): void {
-  const { name } = target;
-  const { uuid } = grant;
-  const takeover = outcome.kind === "granted" ? takeoverOf(outcome.replaced, terms) : undefined;
+/** By which rule the row of a holder that was gone was taken. */
+type Takeover = "expired" | "unchanged";
+
+/** Says that the lock is taken: what was seen of its row before is of no use any more. */
+export function announce(
+  host: Host,
+  { name }: Target,
+  { uuid }: Grant,
+  wait: Wait,
+  takeover: Takeover | undefined,
+): void {
+  host.observations.note(name, undefined);
   publish("dynamutex:acquired", { name, uuid, owner: host.owner, waitedMs: wait.waitedMs, takeover });
 }
 
-/** By which rule the row of a holder that was gone was taken; undefined where nobody's was. */
-function takeoverOf(replaced: Row | undefined, terms: Terms): "expired" | "unchanged" | undefined {
+/** Undefined where nobody's row was taken. */
+function takeoverOf(replaced: Row | undefined, terms: Terms): Takeover | undefined {
   if (replaced?.uuid === undefined) return undefined;
   return replaced.expires < terms.earliest ? "expired" : "unchanged";
 }

@@ -15,7 +15,7 @@ import type { Waiter } from "./ticket-store.js";
 import type { Wait } from "./wait.js";
 
 /** For how long it may be relied on that nobody was waiting: one attempt of the claim. */
-const FRESH_MS = 3_000;
+const FRESH_MS = LONGEST_ATTEMPT_MS;
 
 /** How often a waiter gives way to one whose row may have been there first. More would starve it in a storm. */
 const MOST_GIVING_WAY = 10;

@@ -13,6 +13,7 @@ import { error, hang, rewriteReply, throttle, withBody } from "../support/fault-
 import { ManualTime } from "../support/manual-time.js";
 import { useScene } from "../support/scene.js";
 import { testClient } from "../support/table.js";
+import { tableInput, WITHOUT_SORT } from "../support/table-input.js";
 
 const scene = useScene();
 const client = testClient();
@@ -42,32 +43,13 @@ async function rightTable(keys: KeyOptions = {}): Promise<string> {
 /** A table that somebody made by hand, with the TTL on some attribute, if on any. */
 async function tableByHand(differences: Partial<CreateTableCommandInput>, ttl?: string): Promise<string> {
   const TableName = tableNamed();
-  await client.send(
-    new CreateTableCommand({
-      TableName,
-      BillingMode: "PAY_PER_REQUEST",
-      AttributeDefinitions: [
-        { AttributeName: "name", AttributeType: "S" },
-        { AttributeName: "sort", AttributeType: "S" },
-      ],
-      KeySchema: [
-        { AttributeName: "name", KeyType: "HASH" },
-        { AttributeName: "sort", KeyType: "RANGE" },
-      ],
-      ...differences,
-    }),
-  );
+  await client.send(new CreateTableCommand(tableInput(TableName, differences)));
   if (ttl !== undefined) {
     const TimeToLiveSpecification = { AttributeName: ttl, Enabled: true };
     await client.send(new UpdateTimeToLiveCommand({ TableName, TimeToLiveSpecification }));
   }
   return TableName;
 }
-
-const WITHOUT_SORT = {
-  AttributeDefinitions: [{ AttributeName: "name", AttributeType: "S" as const }],
-  KeySchema: [{ AttributeName: "name", KeyType: "HASH" as const }],
-};
 
 function said({ problems }: TableReport): string[] {
   return problems.map(({ severity, code }) => `${severity} ${code}`);

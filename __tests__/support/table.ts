@@ -8,6 +8,7 @@ import {
 } from "@aws-sdk/client-dynamodb";
 import { afterAll } from "@jest/globals";
 import { testClientConfig } from "./endpoint.js";
+import { tableInput, WITHOUT_SORT } from "./table-input.js";
 
 export { testClientConfig, testEndpoint } from "./endpoint.js";
 
@@ -23,20 +24,7 @@ export async function createTestTable({ sortKey = true }: { readonly sortKey?: b
   const TableName = `test-${randomUUID()}`;
   const client = new DynamoDBClient(testClientConfig());
   try {
-    await client.send(
-      new CreateTableCommand({
-        TableName,
-        BillingMode: "PAY_PER_REQUEST",
-        AttributeDefinitions: [
-          { AttributeName: "name", AttributeType: "S" },
-          ...(sortKey ? [{ AttributeName: "sort", AttributeType: "S" as const }] : []),
-        ],
-        KeySchema: [
-          { AttributeName: "name", KeyType: "HASH" },
-          ...(sortKey ? [{ AttributeName: "sort", KeyType: "RANGE" as const }] : []),
-        ],
-      }),
-    );
+    await client.send(new CreateTableCommand(tableInput(TableName, sortKey ? {} : WITHOUT_SORT)));
     tables.push(TableName);
     await waitUntilTableExists({ client, maxWaitTime: 60, minDelay: 1 }, { TableName });
   } finally {

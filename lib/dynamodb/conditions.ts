@@ -60,12 +60,8 @@ const IS_UNCHANGED = "(#expires < :earliest OR (#uuid = :seenUuid AND #expires =
 /** The same for a row without a holder, whose hold was watched: whoever takes it puts a uuid there. */
 const IS_PARKED_UNCHANGED = "(#expires < :earliest OR (attribute_not_exists(#uuid) AND #expires = :seenExpires))";
 
-/** Nobody's, as most takes ask for it. */
-const IS_FREE = `${NO_ROW} OR (${IS_OURS} AND ${REMEMBERS_NOTHING} AND ${IS_OVER})`;
-
 /** Nobody's, for a take under these terms. */
 export function isFree({ unchanged, kept, ticked }: Terms, tick: number | undefined): string {
-  if (!kept && unchanged === undefined) return IS_FREE;
   const asks = [IS_OURS];
   if (!kept) asks.push(REMEMBERS_NOTHING);
   else if (ticked !== true) asks.push(REMEMBERS_NO_TICK);
