@@ -66,8 +66,8 @@ export class Host {
   }
 
   /** Until when work in the background is tried, on `atMost`: not for longer than `ms` once the table is closed. */
-  untilClosed(until: number, ms: number): () => number {
-    return () => Math.min(until, this.#closedAt + ms);
+  untilClosed(until: () => number, ms: number): () => number {
+    return () => Math.min(until(), this.#closedAt + ms);
   }
 
   /** @throws {@link LockError} with the code `LOCK_CLOSED` once the table is closed. */

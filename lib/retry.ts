@@ -32,6 +32,15 @@ export interface Persistence {
 }
 
 /**
+ * The end, as {@link Persistence} has it, of work that goes on for so many ms from now. They are counted on the stopwatch
+ * that never runs ahead: a wall clock that is set forward makes them no fewer.
+ */
+export function endAfter(clock: Clock, ms: number): () => number {
+  const end = clock.atLeast() + ms;
+  return () => clock.atMost() + end - clock.atLeast();
+}
+
+/**
  * A request with a bound on its time that does not depend on the store's keeping it: a client that ignores the signal
  * is left behind, its outcome unknown.
  */

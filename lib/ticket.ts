@@ -2,7 +2,7 @@ import { publish } from "./diagnostics.js";
 import { LockStoreError } from "./errors.js";
 import type { Target } from "./grant.js";
 import type { Host } from "./host.js";
-import { isTransient, persist, RENEW_AGAIN_MS } from "./retry.js";
+import { endAfter, isTransient, persist, RENEW_AGAIN_MS } from "./retry.js";
 import { attemptMs, leaseEnd, stampNow } from "./stamp.js";
 import type { Place, Waiter } from "./ticket-store.js";
 import type { Wait } from "./wait.js";
@@ -209,9 +209,10 @@ async function removeUncertain(host: Host, target: Target, place: Place, sentAt:
   const { clock, tickets, random, closing } = host;
   const { ttlMs } = target.settings;
   const leaseEnds = sentAt + ttlMs;
-  const lookUntil = Math.min(leaseEnds, sentAt + LOOK_FOR_MS);
+  const end = endAfter(clock, leaseEnds - clock.atMost());
+  const lookUntil = endAfter(clock, Math.min(leaseEnds - clock.atMost(), LOOK_FOR_MS));
   const request = { from: "end", before: place.ticket + 1n, limit: 1 } as const;
-  const persistence = { until: () => leaseEnds, attemptMs: attemptMs(ttlMs), random, enough: closing };
+  const persistence = { until: end, attemptMs: attemptMs(ttlMs), random, enough: closing };
   try {
     for (;;) {
       const { waiters } = await persist(clock, persistence, (signal) =>
@@ -220,7 +221,7 @@ async function removeUncertain(host: Host, target: Target, place: Place, sentAt:
       if (waiters[0]?.uuid === place.uuid) {
         return await removePlace(host, target, place, Math.max(leaseEnds, clock.atMost() + attemptMs(ttlMs)));
       }
-      if (clock.atMost() >= lookUntil || closing.aborted) return;
+      if (clock.atMost() >= lookUntil() || closing.aborted) return;
       await clock.sleep(LOOK_EVERY_MS, closing).catch(() => undefined);
     }
   } catch (cause) {
@@ -232,7 +233,7 @@ async function removeUncertain(host: Host, target: Target, place: Place, sentAt:
 async function removePlace(host: Host, target: Target, place: Place, until: number): Promise<void> {
   const { ttlMs, releaseWithinMs } = target.settings;
   const persistence = {
-    until: host.untilClosed(until, releaseWithinMs),
+    until: host.untilClosed(() => until, releaseWithinMs),
     attemptMs: attemptMs(ttlMs),
     random: host.random,
   };

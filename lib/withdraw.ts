@@ -1,14 +1,15 @@
+import type { Clock } from "./clock.js";
 import { publish } from "./diagnostics.js";
 import type { Grant, Target } from "./grant.js";
 import type { Host } from "./host.js";
 import { releaseRow } from "./release.js";
-import { persist } from "./retry.js";
+import { endAfter, persist } from "./retry.js";
 import { attemptMs } from "./stamp.js";
 
 /** How often a put whose arrival is uncertain is looked for. */
 export const LOOK_EVERY_MS = 400;
 
-/** How long it is looked for. What arrives later ends at its own stamp, and nobody believes in it. */
+/** How long it is looked for, once nobody wants it. What arrives later ends at its own stamp, and nobody believes in it. */
 export const LOOK_FOR_MS = 10_000;
 
 /** What identifies a claim, once nobody wants it. */
@@ -27,18 +28,21 @@ export async function withdraw(
   grant: Withdrawn,
   { certain }: { readonly certain: boolean },
 ): Promise<boolean> {
+  const { clock, closing } = host;
   const { ttlMs, releaseWithinMs } = target.settings;
   const leaseEnds = grant.sentAt + ttlMs;
   if (certain) {
-    const until = host.untilClosed(Math.max(leaseEnds, host.clock.atMost() + attemptMs(ttlMs)), releaseWithinMs);
+    const end = Math.max(leaseEnds, clock.atMost() + attemptMs(ttlMs));
+    const until = host.untilClosed(() => end, releaseWithinMs);
     await releaseRow(host, { name: target.name, uuid: grant.uuid, kept: grant.kept, ttlMs }, until);
     return true;
   }
   try {
-    const until = host.untilClosed(Math.max(leaseEnds, grant.sentAt + LOOK_FOR_MS), releaseWithinMs);
+    const lookUntil = endAfter(clock, LOOK_FOR_MS);
+    const until = host.untilClosed(endAfter(clock, Math.max(LOOK_FOR_MS, leaseEnds - clock.atMost())), releaseWithinMs);
     if (await remove(host, target, grant, until)) return true;
-    while (mayStandInTheWay(host, grant) && !host.closing.aborted) {
-      await host.clock.sleep(LOOK_EVERY_MS, host.closing).catch(() => undefined);
+    while (clock.atMost() < lookUntil() && !isOver(clock, grant) && !closing.aborted) {
+      await clock.sleep(LOOK_EVERY_MS, closing).catch(() => undefined);
       if (await remove(host, target, grant, until)) return true;
     }
   } catch (cause) {
@@ -47,10 +51,10 @@ export async function withdraw(
   return false;
 }
 
-/** Whether the claim, if it arrived now, would make a row that is not over; as far as it is looked for. */
-function mayStandInTheWay({ clock }: Host, { expires, sentAt }: Withdrawn): boolean {
+/** Whether the claim, if it arrived now, would make a row that is over. */
+function isOver(clock: Clock, { expires }: Withdrawn): boolean {
   const bounds = clock.wall();
-  return clock.atMost() < sentAt + LOOK_FOR_MS && (bounds === undefined || expires >= bounds.earliest);
+  return bounds !== undefined && expires < bounds.earliest;
 }
 
 /** @returns whether the row was ours and is gone. */

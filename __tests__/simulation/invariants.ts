@@ -175,11 +175,6 @@ export class Judge {
     return false;
   }
 
-  /** The clock of a process was set. */
-  confused(process: Process): void {
-    this.#phantoms.confused(process);
-  }
-
   /** A call begins to want a lock; the answer says that it has it, or wants it no more. */
   asks(process: Process, name: string): () => void {
     this.#handOver.asks(process, name);

@@ -118,11 +118,6 @@ export class Phantoms {
     this.#settle(uuid);
   }
 
-  /** Its clock was set: a process may think that it has looked for long enough. */
-  confused(process: Process): void {
-    for (const [uuid, call] of this.#calls) if (call.process === process) this.#settle(uuid);
-  }
-
   /** One about which nothing has been done for too long. One that is over stands in nobody's way. */
   oldest(tableTime: number): string | undefined {
     const { now } = this.#scheduler;

@@ -182,7 +182,6 @@ export class SimulatedHost {
   }
 
   #stepWall(byMs: number): void {
-    if (this.#life !== undefined) this.#world.judge.confused(this.#life.process);
     const ahead = this.#allowed(this.#ahead + byMs);
     if (this.#machine.stepWall(ahead - this.#ahead)) this.#ahead = ahead;
   }
