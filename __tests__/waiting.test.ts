@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "@jest/globals";
-import { LockStoreError, LockTimeoutError, type Mutex } from "../lib/index.js";
+import { type Clock, LockStoreError, LockTimeoutError, type Mutex } from "../lib/index.js";
 import { hear } from "./support/diagnostics.js";
 import { eventually, turn, watch } from "./support/eventually.js";
 import { error, resetBefore, status500, throttle } from "./support/fault-proxy.js";
@@ -317,29 +317,39 @@ describe("trap 17: an aborted wait leaves nothing behind", () => {
     },
   );
 
-  test("a put that arrives only after its client has given up on it is found, and within a second no row is left", async () => {
-    const time = new ManualTime();
-    const controller = new AbortController();
-    const hold = scene.proxy.hold("PutItem");
-    const mutex = scene.host({ clock: time.clock() }).mutex(scene.name);
-    const locking = mutex.lock({ signal: controller.signal });
-    locking.catch(() => undefined);
-    await hold.arrived;
-    controller.abort(reason);
-    await expect(locking).rejects.toBe(reason);
-    await time.advance(3_000);
-    await hold.held[0]?.settled;
-    // It has looked in vain a few times.
-    await time.sleepUntil(() => answered("GetItem") >= 4);
-    hold.release();
-    await scene.proxy.until(() => hold.held[0]?.table !== undefined);
-    expect(await scene.row()).toBeDefined();
-    const arrivedAt = time.elapsed;
-    await time.sleepUntil(() => answered("DeleteItem") === 1);
-    expect(time.elapsed - arrivedAt).toBeLessThanOrEqual(1_000);
-    expect(await scene.row()).toBeUndefined();
-    await eventually(() => time.timers === 0);
-  });
+  test.each([
+    ["", 0],
+    [", though the wall clock was set an hour forward meanwhile", 3_600_000],
+  ])(
+    "a put that arrives only after its client has given up on it is found, and within a second no row is left%s",
+    async (_, setForwardByMs) => {
+      const time = new ManualTime();
+      const controller = new AbortController();
+      const hold = scene.proxy.hold("PutItem");
+      let aheadMs = 0;
+      const clock: Clock = { ...time.clock(), atMost: () => time.elapsed + aheadMs };
+      const mutex = scene.host({ clock }).mutex(scene.name);
+      const locking = mutex.lock({ signal: controller.signal });
+      locking.catch(() => undefined);
+      await hold.arrived;
+      controller.abort(reason);
+      await expect(locking).rejects.toBe(reason);
+      await time.advance(3_000);
+      await hold.held[0]?.settled;
+      await time.sleepUntil(() => answered("GetItem") >= 2);
+      aheadMs = setForwardByMs;
+      // It has looked in vain a few times.
+      await time.sleepUntil(() => answered("GetItem") >= 4);
+      hold.release();
+      await scene.proxy.until(() => hold.held[0]?.table !== undefined);
+      expect(await scene.row()).toBeDefined();
+      const arrivedAt = time.elapsed;
+      await time.sleepUntil(() => answered("DeleteItem") === 1);
+      expect(time.elapsed - arrivedAt).toBeLessThanOrEqual(1_000);
+      expect(await scene.row()).toBeUndefined();
+      await eventually(() => time.timers === 0);
+    },
+  );
 
   test("the table is closed while the put is on its way: close() waits for it and leaves nothing", async () => {
     const locks = scene.host();

@@ -62,10 +62,12 @@ async function playAll(parts: readonly Part[], workers: number) {
   const left = [...parts];
   const work = async (): Promise<void> => {
     const worker = fork(fileURLToPath(import.meta.url), ["--worker"]);
+    const end = ended(worker);
+    end.catch(() => undefined);
     try {
       for (let part = left.shift(); part !== undefined; part = left.shift()) {
         worker.send(part);
-        const [answer] = (await Promise.race([once(worker, "message"), ended(worker)])) as [Answer];
+        const [answer] = (await Promise.race([once(worker, "message"), end])) as [Answer];
         if ("failure" in answer) throw new Error(answer.failure);
         const { runs, steps, coverage: counts } = answer.played;
         total.runs += runs;
