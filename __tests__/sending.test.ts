@@ -1,43 +1,135 @@
-import { DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
-import { expect, it } from "@jest/globals";
+import { DynamoDBClient, type DynamoDBClientConfig, GetItemCommand, PutItemCommand } from "@aws-sdk/client-dynamodb";
+import { describe, expect, it } from "@jest/globals";
 import { Sending } from "../lib/dynamodb/sending.js";
 
-const COMMAND = { TableName: "locks", Key: { name: { S: "a" }, sort: { S: "lock" } } };
+const Key = { name: { S: "a" }, sort: { S: "lock" } };
+const COMMAND = { TableName: "locks", Key };
 
-/** A client that tries everything three times, on a network where nothing gets through. */
-function clientWithRetries(onAttempt: (abortSignal: unknown) => void): DynamoDBClient {
+/** Decides what becomes of an attempt, with the signal that it was given: the network of these tests. */
+type Network = (abortSignal: AbortSignal | undefined) => Promise<unknown> | unknown;
+
+function clientOn(network: Network, config: DynamoDBClientConfig = {}): DynamoDBClient {
   return new DynamoDBClient({
     region: "us-east-1",
     credentials: { accessKeyId: "test", secretAccessKey: "test" },
-    maxAttempts: 3,
+    maxAttempts: 1,
     requestHandler: {
-      handle: async (_request: unknown, options: { abortSignal?: unknown } = {}) => {
-        onAttempt(options.abortSignal);
+      handle: async (_request: unknown, options: { abortSignal?: AbortSignal } = {}) => {
+        await network(options.abortSignal);
         throw Object.assign(new Error("read ECONNRESET"), { name: "TimeoutError", code: "ECONNRESET" });
       },
     },
+    ...config,
   });
 }
 
-it("gives each attempt of a client that retries the signal", async () => {
-  const { signal } = new AbortController();
-  const seen: unknown[] = [];
-  const sending = new Sending(
-    clientWithRetries((attempt) => seen.push(attempt)),
-    undefined,
-  );
-  await expect(sending.send(new GetItemCommand(COMMAND), signal)).rejects.toThrow("ECONNRESET");
-  expect(seen).toEqual([signal, signal, signal]);
+function fresh(): AbortSignal {
+  return new AbortController().signal;
+}
+
+describe("a client that retries", () => {
+  it("has the signal at each attempt", async () => {
+    const signal = fresh();
+    const seen: unknown[] = [];
+    const client = clientOn((abortSignal) => seen.push(abortSignal), { maxAttempts: 3 });
+    await expect(new Sending(client, undefined).send(new GetItemCommand(COMMAND), signal)).rejects.toThrow();
+    expect(seen).toEqual([signal, signal, signal]);
+  });
+
+  it("lets no attempt leave after the signal", async () => {
+    const controller = new AbortController();
+    let attempts = 0;
+    const network = (): void => {
+      attempts += 1;
+      controller.abort(new Error("the lease is over"));
+    };
+    const sending = new Sending(clientOn(network, { maxAttempts: 3 }), undefined);
+    const sent = sending.send(new GetItemCommand(COMMAND), controller.signal);
+    await expect(sent).rejects.toThrow("the lease is over");
+    expect(attempts).toBe(1);
+  });
 });
 
-it("lets no attempt of a client that retries leave after the signal", async () => {
-  const controller = new AbortController();
-  let attempts = 0;
-  const client = clientWithRetries(() => {
-    attempts += 1;
-    controller.abort(new Error("the lease is over"));
+describe.each([
+  ["a client as the SDK makes it", {}, 3],
+  ["a client that caches its middleware", { cacheMiddleware: true }, 1],
+])("%s", (_, config, timesInOrder) => {
+  /** How often the client's middleware was put in order. */
+  function ordersOf(client: DynamoDBClient): { count: number } {
+    const orders = { count: 0 };
+    client.middlewareStack.add(
+      (next) => {
+        orders.count += 1;
+        return next;
+      },
+      { step: "initialize" },
+    );
+    return orders;
+  }
+
+  it(`puts it in order ${timesInOrder} times for 3 requests in turn, each with a signal of its own`, async () => {
+    const seen: unknown[] = [];
+    const client = clientOn((abortSignal) => seen.push(abortSignal), config);
+    const orders = ordersOf(client);
+    const sending = new Sending(client, undefined);
+    const signals = [fresh(), fresh(), fresh()];
+    for (const signal of signals) {
+      await expect(sending.send(new GetItemCommand(COMMAND), signal)).rejects.toThrow("ECONNRESET");
+    }
+    expect(seen).toEqual(signals);
+    expect(orders.count).toBe(timesInOrder);
   });
+
+  it("serves requests at once and of several kinds, and a signal ends the one that it was given with", async () => {
+    const endings: (() => void)[] = [];
+    const seen: (AbortSignal | undefined)[] = [];
+    const client = clientOn((abortSignal) => {
+      seen.push(abortSignal);
+      return new Promise<void>((resolve, reject) => {
+        endings.push(resolve);
+        abortSignal?.addEventListener("abort", () => reject(abortSignal.reason));
+      });
+    }, config);
+    const sending = new Sending(client, undefined);
+    const [first, second, third] = [new AbortController(), new AbortController(), new AbortController()];
+    const sent = [
+      sending.send(new GetItemCommand(COMMAND), first.signal),
+      sending.send(new GetItemCommand(COMMAND), second.signal),
+      sending.send(new PutItemCommand({ TableName: "locks", Item: Key }), third.signal),
+    ];
+    const outcomes = Promise.allSettled(sent);
+    while (seen.length < 3) await new Promise(setImmediate);
+    expect(new Set(seen)).toEqual(new Set([first.signal, second.signal, third.signal]));
+    first.abort(new Error("the first"));
+    for (const end of endings.slice(1)) end();
+    const reasons = (await outcomes).map((outcome) => outcome.status === "rejected" && outcome.reason.message);
+    expect(reasons).toEqual(["the first", "read ECONNRESET", "read ECONNRESET"]);
+    // A way that an ended request has used is as good as new.
+    const again = sending.send(new GetItemCommand(COMMAND), fresh());
+    while (seen.length < 4) await new Promise(setImmediate);
+    endings.at(-1)?.();
+    await expect(again).rejects.toThrow("ECONNRESET");
+  });
+
+  it("keeps the caller's own requests as they were", async () => {
+    const seen: unknown[] = [];
+    const client = clientOn((abortSignal) => seen.push(abortSignal), config);
+    const signal = fresh();
+    await expect(new Sending(client, undefined).send(new GetItemCommand(COMMAND), signal)).rejects.toThrow();
+    await expect(client.send(new GetItemCommand(COMMAND))).rejects.toThrow("ECONNRESET");
+    expect(seen).toEqual([signal, undefined]);
+  });
+});
+
+it("heeds middleware that the caller adds to a client as the SDK makes it, also after the first request", async () => {
+  const client = clientOn(() => undefined);
   const sending = new Sending(client, undefined);
-  await expect(sending.send(new GetItemCommand(COMMAND), controller.signal)).rejects.toThrow("the lease is over");
-  expect(attempts).toBe(1);
+  await expect(sending.send(new GetItemCommand(COMMAND), fresh())).rejects.toThrow("ECONNRESET");
+  client.middlewareStack.add(
+    () => () => {
+      throw new Error("the caller's");
+    },
+    { step: "initialize" },
+  );
+  await expect(sending.send(new GetItemCommand(COMMAND), fresh())).rejects.toThrow("the caller's");
 });

@@ -21,7 +21,8 @@ export interface LockTableOptions extends Omit<MutexOptions, "fencing"> {
   readonly tableName: string;
   /**
    * The client to use. Default: one made from the environment, with bounded connection and request times, which
-   * `close()` destroys; a client of your own stays open.
+   * `close()` destroys; a client of your own stays open. With the SDK's option `cacheMiddleware` a lock costs about a
+   * tenth less CPU time; middleware that is added to such a client after its first request goes unheeded.
    */
   readonly client?: DynamoDBClient | undefined;
   readonly keys?: KeyOptions | undefined;

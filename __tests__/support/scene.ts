@@ -49,7 +49,9 @@ export class Scene {
   }
 
   client(tag = "", config: DynamoDBClientConfig = {}): DynamoDBClient {
-    return testClient({ endpoint: this.proxy.endpointFor(tag), maxAttempts: 1, ...config });
+    // As the library makes its own.
+    const own = { maxAttempts: 1, cacheMiddleware: true };
+    return testClient({ endpoint: this.proxy.endpointFor(tag), ...own, ...config });
   }
 
   /** The row as the table has it, past the proxy. */

@@ -1,17 +1,36 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { LockTable, type LockTableOptions } from "dynamutex";
-import { clientConfig, type Locker, type LockerOptions } from "./locker.js";
+import { clientConfig, LOCAL, type Locker, type LockerOptions } from "./locker.js";
 
-/** This library as it is, with one mutex for a name. */
+/** This library as it is, with one mutex for a name, on the client that it makes from the environment. */
 export async function openDynamutex(
-  { endpoint, tableName, leaseMs, poll, clockWrongByMs }: LockerOptions,
-  options: Partial<LockTableOptions> = {},
+  options: LockerOptions,
+  tableOptions: Partial<LockTableOptions> = {},
 ): Promise<Locker> {
+  process.env.AWS_ENDPOINT_URL_DYNAMODB = options.endpoint;
+  process.env.AWS_REGION = LOCAL.region;
+  process.env.AWS_ACCESS_KEY_ID = LOCAL.credentials.accessKeyId;
+  process.env.AWS_SECRET_ACCESS_KEY = LOCAL.credentials.secretAccessKey;
+  return open(options, tableOptions);
+}
+
+/** The same on a client of the caller's, as everybody's is. */
+export async function openShared(options: LockerOptions): Promise<Locker> {
+  const client = new DynamoDBClient(clientConfig(options.endpoint));
+  const locker = open(options, { client });
+  return {
+    ...locker,
+    async close() {
+      await locker.close();
+      client.destroy();
+    },
+  };
+}
+
+function open({ tableName, leaseMs, poll, clockWrongByMs }: LockerOptions, options: Partial<LockTableOptions>): Locker {
   if (clockWrongByMs !== undefined) setClockWrong(clockWrongByMs);
-  const client = new DynamoDBClient(clientConfig(endpoint));
   const table = new LockTable({
     tableName,
-    client,
     ttlMs: leaseMs,
     ...(poll === undefined ? {} : { poll }),
     ...options,
@@ -21,10 +40,7 @@ export async function openDynamutex(
       const lock = await table.mutex(name).lock();
       return () => lock.unlock();
     },
-    async close() {
-      await table.close();
-      client.destroy();
-    },
+    close: () => table.close(),
   };
 }
 

@@ -1,6 +1,15 @@
 import type { Locker, LockerOptions } from "./locker.js";
 
-export type ContenderName = "raw" | "bare" | "dynamutex" | "fair" | "deliveryhero" | "lock-client" | "in-memory";
+export type ContenderName =
+  | "raw"
+  | "bare"
+  | "cached"
+  | "dynamutex"
+  | "shared"
+  | "fair"
+  | "deliveryhero"
+  | "lock-client"
+  | "in-memory";
 
 export interface Contender {
   readonly name: ContenderName;
@@ -27,7 +36,9 @@ export const CONTENDERS: readonly Contender[] = [
     name: "dynamutex",
     title: "dynamutex",
     short: "dynamutex",
-    settings: "As it comes, on the table's own clock: no option but `ttlMs`.",
+    settings:
+      "As it comes, on the table's own clock and with its own client, which puts the SDK's middleware in order once " +
+      "(`cacheMiddleware`): no option but `ttlMs`.",
     open: async (options) => (await import("./dynamutex.js")).openDynamutex(options),
   },
   {
@@ -73,6 +84,20 @@ const OTHERS: readonly Contender[] = [
     short: "floor without signals",
     settings: "",
     open: async (options) => (await import("./raw.js")).openBare(options),
+  },
+  {
+    name: "cached",
+    title: "floor without signals, middleware cached",
+    short: "floor, cached",
+    settings: "",
+    open: async (options) => (await import("./raw.js")).openCached(options),
+  },
+  {
+    name: "shared",
+    title: "dynamutex with a client of the caller's",
+    short: "dynamutex, shared client",
+    settings: "",
+    open: async (options) => (await import("./dynamutex.js")).openShared(options),
   },
 ];
 

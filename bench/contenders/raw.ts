@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import { DeleteItemCommand, DynamoDBClient, PutItemCommand } from "@aws-sdk/client-dynamodb";
+import { DeleteItemCommand, DynamoDBClient, type DynamoDBClientConfig, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { clientConfig, type Locker, type LockerOptions } from "./locker.js";
 
 const OWNER = `${hostname()}#${process.pid}`;
@@ -45,11 +45,24 @@ export async function openRaw(options: LockerOptions): Promise<Locker> {
 
 /** The same, and no request has a bound but the client's. */
 export async function openBare(options: LockerOptions): Promise<Locker> {
-  return open(options, (client, command) => client.send(command as PutItemCommand));
+  return open(options, sendUnbounded);
 }
 
-function open({ endpoint, tableName: TableName, leaseMs }: LockerOptions, send: Send): Locker {
-  const client = new DynamoDBClient(clientConfig(endpoint));
+/** The same on a client that puts its middleware in order once, which the SDK does for requests without a signal. */
+export async function openCached(options: LockerOptions): Promise<Locker> {
+  return open(options, sendUnbounded, { cacheMiddleware: true });
+}
+
+function sendUnbounded(client: DynamoDBClient, command: Parameters<Send>[1]): Promise<unknown> {
+  return client.send(command as PutItemCommand);
+}
+
+function open(
+  { endpoint, tableName: TableName, leaseMs }: LockerOptions,
+  send: Send,
+  config: DynamoDBClientConfig = {},
+): Locker {
+  const client = new DynamoDBClient({ ...clientConfig(endpoint), ...config });
   return {
     async lock(name) {
       const uuid = randomUUID();

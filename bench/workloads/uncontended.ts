@@ -1,10 +1,19 @@
 import type { ContenderName } from "../contenders/index.js";
 import { median } from "../numbers.js";
-import { type Bench, type Outcome, WAITING, type Workload } from "../results.js";
+import { type Bench, type Line, type Outcome, WAITING, type Workload } from "../results.js";
 import { Rounds } from "../rounds.js";
 import { Worker } from "../worker-process.js";
 
 const LEASE_MS = 3_000;
+
+type Floor = "raw" | "bare" | "cached";
+
+/** What else the CPU time is set against, without the proxy. */
+const OTHER_RATIOS: readonly { readonly title: string; readonly name?: ContenderName; readonly floor?: Floor }[] = [
+  { title: "with a client of the caller's", name: "shared" },
+  { title: "against a floor without signals", floor: "bare" },
+  { title: "against one whose middleware is cached, too", floor: "cached" },
+];
 const CYCLES_PER_BATCH = 20;
 
 interface Measured {
@@ -27,10 +36,14 @@ export const uncontended: Workload = {
       bench.say(`${name} and the floor in turn, through the proxy`);
       await proxied.run(name, () => measure(bench, name, { proxied: true }));
     }
-    bench.say("dynamutex and the floor without signals in turn, past the proxy");
-    const bare = new Rounds<Measured>(bench);
-    await bare.run("dynamutex", () => measure(bench, "dynamutex", { proxied: false, floor: "bare" }));
-    return outcome(bench, { direct, proxied, bare });
+    const others: Line[] = [];
+    for (const { title, name = "dynamutex", floor = "raw" } of OTHER_RATIOS) {
+      bench.say(`dynamutex ${title} in turn, past the proxy`);
+      const rounds = new Rounds<Measured>(bench);
+      await rounds.run("dynamutex", () => measure(bench, name, { proxied: false, floor }));
+      others.push({ title, unit: "×", better: "less", values: rounds.medians(({ ratio }) => ratio) });
+    }
+    return outcome(bench, { direct, proxied, others });
   },
 };
 
@@ -38,7 +51,7 @@ export const uncontended: Workload = {
 async function measure(
   { ground, quick }: Bench,
   name: ContenderName,
-  { proxied, floor = "raw" }: { readonly proxied: boolean; readonly floor?: "raw" | "bare" },
+  { proxied, floor = "raw" }: { readonly proxied: boolean; readonly floor?: Floor },
 ): Promise<Measured> {
   await using worker = new Worker();
   const contenders = await Promise.all(
@@ -47,7 +60,7 @@ async function measure(
       options: await ground.options(one, LEASE_MS, proxied ? `uncontended-${one}` : undefined),
     })),
   );
-  const full = name === "dynamutex" ? 120 : 25;
+  const full = name === "dynamutex" || name === "shared" ? 120 : 25;
   const { cpuUs, latencyMs } = await worker.ask("cycles", {
     contenders,
     batches: quick ? 20 : full,
@@ -65,7 +78,11 @@ async function measure(
 
 function outcome(
   { ground }: Bench,
-  { direct, proxied, bare }: Readonly<Record<"direct" | "proxied" | "bare", Rounds<Measured>>>,
+  {
+    direct,
+    proxied,
+    others,
+  }: Readonly<Record<"direct" | "proxied", Rounds<Measured>>> & { readonly others: readonly Line[] },
 ): Outcome {
   const names = ["raw", ...WAITING] as const;
   /** A cycle of each: what is deleted last is one cycle. */
@@ -85,19 +102,15 @@ function outcome(
       { title: "read units", unit: "RRU", better: "less", values: each((name) => perCycle(name, "read")), goal: 0 },
       { title: "CPU against the floor", unit: "×", better: "less", values: ratios(proxied), goal: 1.1 },
       { title: "the same without the proxy", unit: "×", better: "less", values: ratios(direct), goal: 1.1 },
-      {
-        title: "against a floor without signals",
-        unit: "×",
-        better: "less",
-        values: bare.medians(({ ratio }) => ratio),
-      },
+      ...others,
       { title: "CPU", unit: "µs", better: "less", values: own(proxied, "cpuUs", "rawCpuUs") },
       { title: "time", unit: "ms", better: "less", values: own(proxied, "latencyMs", "rawLatencyMs") },
     ],
     notes: [
       "CPU is that of the process, all threads. Each contender takes turns with the floor in one process, " +
         `${CYCLES_PER_BATCH} cycles at a time; shown is the median of the ratios of neighbouring turns.`,
-      "A floor without signals sends the same two requests with no bound of their own on their time, only the client's.",
+      "A floor without signals sends the same two requests with no bound of their own on their time, only the client's. " +
+        "Its middleware is cached where its client has `cacheMiddleware`, which the SDK heeds for such requests alone.",
       ...direct.notes,
       ...proxied.notes,
     ],

@@ -4,7 +4,8 @@ import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
  * A client from the environment: region, credentials and endpoint as the AWS SDK finds them.
  *
  * It tries everything once, because the protocol has its own retries, which know how much of a lease is left. A
- * request that hangs ends: on its way to a connection, on its way to a reply, and in the middle of one.
+ * request that hangs ends: on its way to a connection, on its way to a reply, and in the middle of one. Nobody can add
+ * middleware to it, so its middleware is put in order once.
  */
 export function defaultClient({
   connectMs = 1_500,
@@ -16,6 +17,7 @@ export function defaultClient({
   const agent = { keepAlive: true, maxSockets: 128 };
   return new DynamoDBClient({
     maxAttempts: 1,
+    cacheMiddleware: true,
     requestHandler: {
       connectionTimeout: connectMs,
       requestTimeout: answerMs,
