@@ -214,11 +214,14 @@ describe("unknown options", () => {
     expect(refusal(act)).toMatchObject({ option, value });
   });
 
-  test.each([null, "fast", 7])("%p instead of options is refused", (options) => {
-    expect(refusal(() => new LockTable(options as unknown as LockTableOptions))).toBeInstanceOf(LockConfigError);
-    expect(refusal(() => new LockTable({ tableName: "locks" }).mutex("name", options as MutexOptions))).toBeInstanceOf(
-      LockConfigError,
-    );
+  test.each([null, "fast", 7, [[]]])("%p instead of options is refused", async (options) => {
+    const given = options as unknown as object;
+    const locks = new LockTable({ tableName: "locks" });
+    const itself = expect.objectContaining({ code: "LOCK_CONFIG", option: "options", value: options });
+    expect(refusal(() => new LockTable(given as LockTableOptions))).toEqual(itself);
+    expect(refusal(() => locks.mutex("name", given as MutexOptions))).toEqual(itself);
+    await expect(locks.mutex("name").lock(given)).rejects.toEqual(itself);
+    await expect(locks.lockAll(["a", "b"], given)).rejects.toEqual(itself);
   });
 });
 
@@ -237,7 +240,7 @@ describe("clocks", () => {
 
   test.each(CLOCKS)("%s refuses what are no options of its own", (_, clock) => {
     expect(refusal(() => clock({ skew: 200 }))).toMatchObject({ option: "skew", value: 200 });
-    for (const options of [null, 200, "200"])
+    for (const options of [null, 200, "200", []])
       expect(refusal(() => clock(options as unknown as object)).value).toBe(options);
   });
 });

@@ -68,7 +68,7 @@ export function skewOf<Name extends string>(
   options: { readonly [option in Name]?: number | undefined },
   name: Name,
 ): number {
-  if (typeof options !== "object" || options === null) {
+  if (typeof options !== "object" || options === null || Array.isArray(options)) {
     throw new LockConfigError("options", options, "must be an object, or left out");
   }
   for (const [option, value] of Object.entries(options)) {

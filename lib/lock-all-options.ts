@@ -26,7 +26,7 @@ export function lockAllOptions(
   options: LockAllOptions,
   defaults: MutexOptions,
 ): { readonly settings: MutexSettings; readonly lock: LockOptions } {
-  if (typeof options !== "object" || options === null) {
+  if (typeof options !== "object" || options === null || Array.isArray(options)) {
     throw new LockConfigError("options", options, "must be an object, or left out");
   }
   for (const [option, remedy] of Object.entries(REFUSED)) {

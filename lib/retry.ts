@@ -48,10 +48,10 @@ export function bounded<T>(clock: Clock, ms: number, request: Request<T>): Promi
   const controller = new AbortController();
   return new Promise<T>((resolve, reject) => {
     const cancel = clock.alarm(ms, () => {
-      const late = new LockStoreError(`No answer from the table within ${Math.round(ms)} ms`, {
-        transient: true,
-        answered: false,
-      });
+      const late = new LockStoreError(
+        `No answer from the table within ${Math.round(ms)} ms: check its region, its endpoint and the network to it`,
+        { transient: true, answered: false },
+      );
       controller.abort(late);
       reject(late);
     });

@@ -110,11 +110,11 @@ export class Sending {
   }
 }
 
-function waysOf(ways: Listening["ways"], { constructor }: object): Way[] {
-  let those = ways.get(constructor);
+function waysOf(ways: Listening["ways"], command: object): Way[] {
+  let those = ways.get(command.constructor);
   if (those === undefined) {
     those = [];
-    ways.set(constructor, those);
+    ways.set(command.constructor, those);
   }
   return those;
 }
