@@ -32,6 +32,7 @@ export const LAYERS = [
   "wait.ts",
   "withdraw.ts",
   "release.ts",
+  "look-out.ts",
   "local-queue.ts",
   "asking.ts",
   "grant.ts",

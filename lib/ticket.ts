@@ -2,11 +2,11 @@ import { publish } from "./diagnostics.js";
 import { LockStoreError } from "./errors.js";
 import type { Target } from "./grant.js";
 import type { Host } from "./host.js";
+import { lookOut } from "./look-out.js";
 import { endAfter, isTransient, persist, RENEW_AGAIN_MS } from "./retry.js";
 import { attemptMs, leaseEnd, stampNow } from "./stamp.js";
 import type { Place, Waiter } from "./ticket-store.js";
 import type { Wait } from "./wait.js";
-import { LOOK_EVERY_MS, LOOK_FOR_MS } from "./withdraw.js";
 
 /** How many numbers may prove to be taken: more show a counter that somebody has set back. */
 const MOST_TAKEN = 5;
@@ -73,8 +73,7 @@ export class Ticket implements Place {
     this.#stop();
     // Renewal and removal never overlap: the attempt under way is awaited, no other follows.
     await this.#renewing;
-    const until = Math.max(this.#end, this.#host.clock.atMost() + attemptMs(this.#target.settings.ttlMs));
-    await removePlace(this.#host, this.#target, this, until);
+    await removePlace(this.#host, this.#target, this, this.#end);
   }
 
   #look(): void {
@@ -205,40 +204,33 @@ async function enqueue(
 }
 
 /** Removes a row that may not have arrived yet: what is not there now is looked for again, for a while. */
-async function removeUncertain(host: Host, target: Target, place: Place, sentAt: number): Promise<void> {
+async function removeUncertain(host: Host, target: Target, waiter: Waiter, sentAt: number): Promise<void> {
   const { clock, tickets, random, closing } = host;
-  const { ttlMs } = target.settings;
-  const leaseEnds = sentAt + ttlMs;
-  const end = endAfter(clock, leaseEnds - clock.atMost());
-  const lookUntil = endAfter(clock, Math.min(leaseEnds - clock.atMost(), LOOK_FOR_MS));
-  const request = { from: "end", before: place.ticket + 1n, limit: 1 } as const;
-  const persistence = { until: end, attemptMs: attemptMs(ttlMs), random, enough: closing };
+  const { name, uuid, expires, ttlMs } = waiter;
+  const request = { from: "end", before: waiter.ticket + 1n, limit: 1 } as const;
   try {
-    for (;;) {
+    await lookOut(host, target.settings, { expires, sentAt }, async (until) => {
+      const persistence = { until, attemptMs: attemptMs(ttlMs), random, enough: closing };
       const { waiters } = await persist(clock, persistence, (signal) =>
-        tickets.page(place.name, request, { consistent: true }, signal),
+        tickets.page(name, request, { consistent: true }, signal),
       );
-      if (waiters[0]?.uuid === place.uuid) {
-        return await removePlace(host, target, place, Math.max(leaseEnds, clock.atMost() + attemptMs(ttlMs)));
-      }
-      if (clock.atMost() >= lookUntil() || closing.aborted) return;
-      await clock.sleep(LOOK_EVERY_MS, closing).catch(() => undefined);
-    }
+      if (waiters[0]?.uuid !== uuid) return false;
+      await removePlace(host, target, waiter, sentAt + ttlMs);
+      return true;
+    });
   } catch (cause) {
-    publish("dynamutex:release-failed", { name: place.name, uuid: place.uuid, cause });
+    publish("dynamutex:release-failed", { name, uuid, cause });
   }
 }
 
 /** Deletes a waiter's row where it is still its own. Never throws. */
-async function removePlace(host: Host, target: Target, place: Place, until: number): Promise<void> {
+async function removePlace(host: Host, target: Target, place: Place, leaseEnds: number): Promise<void> {
+  const { clock, random } = host;
   const { ttlMs, releaseWithinMs } = target.settings;
-  const persistence = {
-    until: host.untilClosed(() => until, releaseWithinMs),
-    attemptMs: attemptMs(ttlMs),
-    random: host.random,
-  };
+  const leftMs = Math.max(leaseEnds - clock.atMost(), attemptMs(ttlMs));
+  const until = host.untilClosed(endAfter(clock, leftMs), releaseWithinMs);
   try {
-    await persist(host.clock, persistence, (signal) => host.tickets.leave(place, signal));
+    await persist(clock, { until, attemptMs: attemptMs(ttlMs), random }, (signal) => host.tickets.leave(place, signal));
   } catch (cause) {
     publish("dynamutex:release-failed", { name: place.name, uuid: place.uuid, cause });
   }

@@ -1,16 +1,10 @@
-import type { Clock } from "./clock.js";
 import { publish } from "./diagnostics.js";
 import type { Grant, Target } from "./grant.js";
 import type { Host } from "./host.js";
+import { lookOut } from "./look-out.js";
 import { releaseRow } from "./release.js";
 import { endAfter, persist } from "./retry.js";
 import { attemptMs } from "./stamp.js";
-
-/** How often a put whose arrival is uncertain is looked for. */
-export const LOOK_EVERY_MS = 400;
-
-/** How long it is looked for, once nobody wants it. What arrives later ends at its own stamp, and nobody believes in it. */
-export const LOOK_FOR_MS = 10_000;
 
 /** What identifies a claim, once nobody wants it. */
 type Withdrawn = Pick<Grant, "uuid" | "kept" | "sentAt" | "expires">;
@@ -28,33 +22,21 @@ export async function withdraw(
   grant: Withdrawn,
   { certain }: { readonly certain: boolean },
 ): Promise<boolean> {
-  const { clock, closing } = host;
-  const { ttlMs, releaseWithinMs } = target.settings;
-  const leaseEnds = grant.sentAt + ttlMs;
+  const { clock } = host;
+  const { name, settings } = target;
+  const { uuid, kept, sentAt } = grant;
   if (certain) {
-    const end = Math.max(leaseEnds, clock.atMost() + attemptMs(ttlMs));
-    const until = host.untilClosed(() => end, releaseWithinMs);
-    await releaseRow(host, { name: target.name, uuid: grant.uuid, kept: grant.kept, ttlMs }, until);
+    const { ttlMs, releaseWithinMs } = settings;
+    const leftMs = Math.max(sentAt + ttlMs - clock.atMost(), attemptMs(ttlMs));
+    await releaseRow(host, { name, uuid, kept, ttlMs }, host.untilClosed(endAfter(clock, leftMs), releaseWithinMs));
     return true;
   }
   try {
-    const lookUntil = endAfter(clock, LOOK_FOR_MS);
-    const until = host.untilClosed(endAfter(clock, Math.max(LOOK_FOR_MS, leaseEnds - clock.atMost())), releaseWithinMs);
-    if (await remove(host, target, grant, until)) return true;
-    while (clock.atMost() < lookUntil() && !isOver(clock, grant) && !closing.aborted) {
-      await clock.sleep(LOOK_EVERY_MS, closing).catch(() => undefined);
-      if (await remove(host, target, grant, until)) return true;
-    }
+    return await lookOut(host, settings, grant, (until) => remove(host, target, grant, until));
   } catch (cause) {
-    publish("dynamutex:release-failed", { name: target.name, uuid: grant.uuid, cause });
+    publish("dynamutex:release-failed", { name, uuid, cause });
+    return false;
   }
-  return false;
-}
-
-/** Whether the claim, if it arrived now, would make a row that is over. */
-function isOver(clock: Clock, { expires }: Withdrawn): boolean {
-  const bounds = clock.wall();
-  return bounds !== undefined && expires < bounds.earliest;
 }
 
 /** @returns whether the row was ours and is gone. */
