@@ -23,6 +23,11 @@ function clientOn(network: Network, config: DynamoDBClientConfig = {}): DynamoDB
   });
 }
 
+/** Which of the known signals they are: a matcher would take any two for equal. */
+function which(seen: readonly unknown[], known: readonly AbortSignal[]): number[] {
+  return seen.map((signal) => known.indexOf(signal as AbortSignal));
+}
+
 function fresh(): AbortSignal {
   return new AbortController().signal;
 }
@@ -33,7 +38,7 @@ describe("a client that retries", () => {
     const seen: unknown[] = [];
     const client = clientOn((abortSignal) => seen.push(abortSignal), { maxAttempts: 3 });
     await expect(new Sending(client, undefined).send(new GetItemCommand(COMMAND), signal)).rejects.toThrow();
-    expect(seen).toEqual([signal, signal, signal]);
+    expect(which(seen, [signal])).toEqual([0, 0, 0]);
   });
 
   it("lets no attempt leave after the signal", async () => {
@@ -76,7 +81,7 @@ describe.each([
     for (const signal of signals) {
       await expect(sending.send(new GetItemCommand(COMMAND), signal)).rejects.toThrow("ECONNRESET");
     }
-    expect(seen).toEqual(signals);
+    expect(which(seen, signals)).toEqual([0, 1, 2]);
     expect(orders.count).toBe(timesInOrder);
   });
 
@@ -99,7 +104,7 @@ describe.each([
     ];
     const outcomes = Promise.allSettled(sent);
     while (seen.length < 3) await new Promise(setImmediate);
-    expect(new Set(seen)).toEqual(new Set([first.signal, second.signal, third.signal]));
+    expect(which(seen, [first.signal, second.signal, third.signal]).sort()).toEqual([0, 1, 2]);
     first.abort(new Error("the first"));
     for (const end of endings.slice(1)) end();
     const reasons = (await outcomes).map((outcome) => outcome.status === "rejected" && outcome.reason.message);
@@ -117,7 +122,75 @@ describe.each([
     const signal = fresh();
     await expect(new Sending(client, undefined).send(new GetItemCommand(COMMAND), signal)).rejects.toThrow();
     await expect(client.send(new GetItemCommand(COMMAND))).rejects.toThrow("ECONNRESET");
-    expect(seen).toEqual([signal, undefined]);
+    expect(which(seen, [signal])).toEqual([0, -1]);
+    expect(seen[1]).toBeUndefined();
+  });
+});
+
+it("lets no attempt that a caller's middleware has left behind go on under the next request's signal", async () => {
+  const attempts: { readonly signal: AbortSignal | undefined; readonly fail: () => void }[] = [];
+  const network: Network = (signal) =>
+    new Promise<void>((resolve) => {
+      attempts.push({ signal, fail: resolve });
+    });
+  const client = clientOn(network, { cacheMiddleware: true, maxAttempts: 3 });
+  const impatient = new AbortController();
+  const givenUp = new Promise<never>((_resolve, reject) => {
+    impatient.signal.addEventListener("abort", () => reject(impatient.signal.reason));
+  });
+  client.middlewareStack.add((next) => (args) => Promise.race([next(args), givenUp]), { step: "initialize" });
+  let ended = 0;
+  client.middlewareStack.add(
+    (next) => (args) =>
+      next(args).finally(() => {
+        ended += 1;
+      }),
+    { step: "build" },
+  );
+  const sending = new Sending(client, undefined);
+  const [first, second] = [new AbortController(), new AbortController()];
+
+  const sent = sending.send(new GetItemCommand(COMMAND), first.signal);
+  while (attempts.length < 1) await new Promise(setImmediate);
+  impatient.abort(new Error("the caller has waited enough"));
+  await expect(sent).rejects.toThrow("the caller has waited enough");
+  first.abort();
+  await expect(sending.send(new GetItemCommand(COMMAND), second.signal)).rejects.toThrow("waited enough");
+  while (attempts.length < 2) await new Promise(setImmediate);
+  attempts[0]?.fail();
+  while (ended < 1 && attempts.length < 3) await new Promise(setImmediate);
+
+  const signals = attempts.map(({ signal }) => signal);
+  expect(which(signals, [first.signal, second.signal])).toEqual([0, 1]);
+  second.abort();
+  attempts[1]?.fail();
+  while (ended < 2) await new Promise(setImmediate);
+});
+
+describe("a client that caches its middleware, in a wrapper that leaves the options out", () => {
+  it("gives each request its own signal and clock, and the caller's own requests none", async () => {
+    const seen: unknown[] = [];
+    const client = clientOn((abortSignal) => seen.push(abortSignal), { cacheMiddleware: true });
+    const send = (command: GetItemCommand) => client.send(command);
+    const wrapped = { send, config: client.config } as unknown as DynamoDBClient;
+    const heard: string[] = [];
+    const sendings = ["one", "other"].map(
+      (name) =>
+        new Sending(wrapped, () => {
+          heard.push(name);
+          return () => undefined;
+        }),
+    );
+    const signals: AbortSignal[] = [];
+    for (const sending of [...sendings, ...sendings]) {
+      const signal = fresh();
+      signals.push(signal);
+      await expect(sending.send(new GetItemCommand(COMMAND), signal)).rejects.toThrow("ECONNRESET");
+    }
+    await expect(client.send(new GetItemCommand(COMMAND))).rejects.toThrow("ECONNRESET");
+    expect(which(seen, signals)).toEqual([0, 1, 2, 3, -1]);
+    expect(seen[4]).toBeUndefined();
+    expect(heard).toEqual(["one", "other", "one", "other"]);
   });
 });
 

@@ -22,7 +22,8 @@ export interface LockTableOptions extends Omit<MutexOptions, "fencing"> {
   /**
    * The client to use. Default: one made from the environment, with bounded connection and request times, which
    * `close()` destroys; a client of your own stays open. With the SDK's option `cacheMiddleware` a lock costs about a
-   * tenth less CPU time; middleware that is added to such a client after its first request goes unheeded.
+   * tenth less CPU time. Add middleware to such a client before its first request: later it may go unheeded. A
+   * `DynamoDBDocumentClient` refuses to wrap one.
    */
   readonly client?: DynamoDBClient | undefined;
   readonly keys?: KeyOptions | undefined;

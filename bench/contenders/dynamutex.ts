@@ -11,6 +11,9 @@ export async function openDynamutex(
   process.env.AWS_REGION = LOCAL.region;
   process.env.AWS_ACCESS_KEY_ID = LOCAL.credentials.accessKeyId;
   process.env.AWS_SECRET_ACCESS_KEY = LOCAL.credentials.secretAccessKey;
+  for (const other of ["AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"]) {
+    delete process.env[other];
+  }
   return open(options, tableOptions);
 }
 

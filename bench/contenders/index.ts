@@ -29,7 +29,8 @@ export const CONTENDERS: readonly Contender[] = [
     short: "floor",
     settings:
       "The two requests that no lock can do without, written by hand on the SDK: the `PutItem` and the `DeleteItem` of " +
-      "dynamutex to the byte, on the same client, each with a signal that ends it with the lease, and nothing around them.",
+      "dynamutex to the byte, on a client with the same bounds but without `cacheMiddleware`, each with a signal that ends " +
+      "it with the lease, and nothing around them.",
     open: async (options) => (await import("./raw.js")).openRaw(options),
   },
   {

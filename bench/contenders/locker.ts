@@ -24,7 +24,7 @@ export const LOCAL: {
   readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string };
 } = { region: "us-east-1", credentials: { accessKeyId: "bench", secretAccessKey: "bench" } };
 
-/** The same client for everybody who uses version 3 of the SDK: its times are bounded, and it tries everything once. */
+/** The client of everybody who is given one for version 3 of the SDK: its times are bounded, and it tries everything once. */
 export function clientConfig(endpoint: string): object {
   const agent = { keepAlive: true, maxSockets: 128 };
   return {

@@ -12,6 +12,7 @@ import type {
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
 import type { Clock } from "../clock.js";
+import { type Current, type Handler, HandlerPool } from "./handler-pool.js";
 
 export type ItemCommand =
   | GetItemCommand
@@ -30,22 +31,22 @@ export type Reply =
   | undefined;
 
 type Resolve = GetItemCommand["resolveMiddleware"];
-type Handler = ReturnType<Resolve>;
+type Stack = Parameters<Resolve>[0];
 type Configuration = Parameters<Resolve>[1] & { readonly cacheMiddleware?: boolean };
 type RequestHandler = Configuration["requestHandler"];
 
-/** A request under way: the signal that ends it. */
-interface Current {
-  enough: AbortSignal;
+/** What a request handler is told. */
+interface HandlerOptions {
+  readonly abortSignal?: AbortSignal | undefined;
+  readonly current?: Current;
 }
 
-/** What a request handler is told. */
-type HandlerOptions = Parameters<RequestHandler["handle"]>[1] & { readonly current?: Current };
-
-/** A command's way through the client's middleware, and which request it is used by. */
-interface Way {
-  readonly handler: Handler;
-  readonly current: Current;
+/** What a client makes the handler of a command from. */
+interface Making {
+  readonly resolve: Resolve;
+  readonly stack: Stack;
+  readonly to: Configuration;
+  readonly options: HandlerOptions | undefined;
 }
 
 /** A client's configuration, and the one that is the same but for a request handler that listens. */
@@ -53,12 +54,15 @@ interface Listening {
   readonly to: Configuration;
   readonly handler: RequestHandler;
   readonly configuration: Configuration;
-  /** By the class of the command: ways that nobody uses at the moment. */
-  readonly ways: Map<unknown, Way[]>;
+  readonly pool: HandlerPool;
 }
 
-/** How many ways are kept for a class of commands: more than so many requests at once are rare. */
-const MOST_WAYS = 64;
+/** On a command of ours: who sends it, and the signal that ends it. */
+const REQUEST = Symbol("request");
+
+interface Marked {
+  [REQUEST]?: { readonly sending: Sending; readonly signal: AbortSignal };
+}
 
 /**
  * Sends requests that a signal ends, and lets the clock hear when each left and what time the table's reply shows.
@@ -72,7 +76,7 @@ const MOST_WAYS = 64;
  * no attempt leaves after it; a pause may run on, because nobody waits for it any more.
  *
  * A client with `cacheMiddleware` allows its middleware to be put in order once and not for every request, which the
- * SDK does only for requests without a signal. So we do: each way through it serves one request at a time.
+ * SDK does only for requests without options. So we keep the handlers ourselves.
  */
 export class Sending {
   readonly #client: DynamoDBClient;
@@ -85,18 +89,24 @@ export class Sending {
   }
 
   send(command: ItemCommand, signal: AbortSignal): Promise<Reply> {
-    const { resolveMiddleware } = command as GetItemCommand;
-    (command as GetItemCommand).resolveMiddleware = (stack, to, options) => {
-      const { configuration, ways } = this.#listeningTo(to);
-      const resolve = (current: Current): Handler => {
-        const handed: HandlerOptions = { ...options, abortSignal: undefined, current };
-        return resolveMiddleware.call(command as GetItemCommand, stack, configuration, handed);
-      };
-      return configuration.cacheMiddleware === true
-        ? onOneOf(waysOf(ways, command), resolve, signal)
-        : resolve({ enough: signal });
+    const ours = command as GetItemCommand & Marked;
+    const { resolveMiddleware } = ours;
+    ours[REQUEST] = { sending: this, signal };
+    ours.resolveMiddleware = (stack, to: Configuration, options) => {
+      const making = { resolve: resolveMiddleware, stack, to, options };
+      if (options !== undefined || to.cacheMiddleware !== true) return this.#handlerFor(ours, signal, making);
+      return Sending.#forAll(making);
     };
-    return this.#client.send(command as GetItemCommand, { abortSignal: signal });
+    return this.#client.send(ours, { abortSignal: signal });
+  }
+
+  #handlerFor(command: GetItemCommand, signal: AbortSignal, { resolve, stack, to, options }: Making): Handler {
+    const { configuration, pool } = this.#listeningTo(to);
+    const make = (of: GetItemCommand, current: Current): Handler => {
+      const handed: HandlerOptions = { ...options, abortSignal: undefined, current };
+      return resolve.call(of, stack, configuration, handed);
+    };
+    return to.cacheMiddleware === true ? pool.handlerFor(command, signal, make) : make(command, { enough: signal });
   }
 
   /** A copy, made once: of what a client is configured with, its request handler alone can be replaced later. */
@@ -104,38 +114,25 @@ export class Sending {
     if (this.#listening?.to !== to || this.#listening.handler !== to.requestHandler) {
       const { requestHandler: handler } = to;
       const configuration = { ...to, requestHandler: listener(handler, this.#listen) };
-      this.#listening = { to, handler, configuration, ways: new Map() };
+      this.#listening = { to, handler, configuration, pool: new HandlerPool() };
     }
     return this.#listening;
   }
-}
 
-function waysOf(ways: Listening["ways"], command: object): Way[] {
-  let those = ways.get(command.constructor);
-  if (those === undefined) {
-    those = [];
-    ways.set(command.constructor, those);
-  }
-  return those;
-}
-
-/** Goes one of the free ways, or a new one, and leaves it free for the next. */
-function onOneOf(free: Way[], resolve: (current: Current) => Handler, signal: AbortSignal): Handler {
-  return (args) => {
-    let way = free.pop();
-    if (way === undefined) {
-      const current = { enough: signal };
-      way = { handler: resolve(current), current };
-    }
-    way.current.enough = signal;
-    const taken = way;
-    const leave = (): void => {
-      if (free.length < MOST_WAYS) free.push(taken);
+  /**
+   * For a client that somebody has wrapped and that is not told the options: it keeps the first handler that it gets for
+   * all commands of the class, those of others and the caller's own among them.
+   */
+  static #forAll(making: Making): Handler {
+    let plain: Handler | undefined;
+    return (args) => {
+      const command = args as GetItemCommand & Marked;
+      const { [REQUEST]: request } = command;
+      if (request !== undefined) return request.sending.#handlerFor(command, request.signal, making)(args);
+      plain ??= making.resolve.call(command, making.stack, making.to, making.options);
+      return plain(args);
     };
-    const result = way.handler(args);
-    result.then(leave, leave);
-    return result;
-  };
+  }
 }
 
 function listener(handler: RequestHandler, listen: Clock["listen"]): RequestHandler {
