@@ -39,6 +39,7 @@ export const SET_DEFECTS: readonly Defect[] = [
     name: "an own set on the rows is not recognised",
     patches: [
       { file: ACQUIRE_ALL, find: /rows\.every\(\(row, index\) =>/g, replace: "[undefined].every((row, index) =>" },
+      { file: ACQUIRE_ALL, find: /if \(arrived\.length > 0\)/g, replace: "if (false)" },
     ],
   },
   {
