@@ -148,23 +148,26 @@ it("lets no attempt that a caller's middleware has left behind go on under the n
     { step: "build" },
   );
   const sending = new Sending(client, undefined);
-  const [first, second] = [new AbortController(), new AbortController()];
+  const [first, second, third] = [new AbortController(), new AbortController(), new AbortController()];
 
   const sent = sending.send(new GetItemCommand(COMMAND), first.signal);
   while (attempts.length < 1) await new Promise(setImmediate);
   impatient.abort(new Error("the caller has waited enough"));
   await expect(sent).rejects.toThrow("the caller has waited enough");
   first.abort();
-  await expect(sending.send(new GetItemCommand(COMMAND), second.signal)).rejects.toThrow("waited enough");
-  while (attempts.length < 2) await new Promise(setImmediate);
+  // These are given up before they have come to their attempts.
+  for (const { signal } of [second, third]) {
+    await expect(sending.send(new GetItemCommand(COMMAND), signal)).rejects.toThrow("waited enough");
+  }
+  while (attempts.length < 3) await new Promise(setImmediate);
   attempts[0]?.fail();
-  while (ended < 1 && attempts.length < 3) await new Promise(setImmediate);
+  while (ended < 1 && attempts.length < 4) await new Promise(setImmediate);
 
   const signals = attempts.map(({ signal }) => signal);
-  expect(which(signals, [first.signal, second.signal])).toEqual([0, 1]);
-  second.abort();
-  attempts[1]?.fail();
-  while (ended < 2) await new Promise(setImmediate);
+  expect(which(signals, [first.signal, second.signal, third.signal])).toEqual([0, 1, 2]);
+  for (const controller of [second, third]) controller.abort();
+  for (const { fail } of attempts.slice(1)) fail();
+  while (ended < 3) await new Promise(setImmediate);
 });
 
 describe("a client that caches its middleware, in a wrapper that leaves the options out", () => {

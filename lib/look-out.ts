@@ -25,7 +25,7 @@ interface Expected {
  */
 export async function lookOut(
   host: Host,
-  { ttlMs, releaseWithinMs }: MutexSettings,
+  { ttlMs, releaseWithinMs, takeover }: MutexSettings,
   expected: Expected,
   look: (until: () => number) => Promise<boolean>,
 ): Promise<boolean> {
@@ -34,7 +34,9 @@ export async function lookOut(
   const tryForMs = Math.max(LOOK_FOR_MS + LOOK_EVERY_MS + attemptMs(ttlMs), expected.sentAt + ttlMs - clock.atMost());
   const until = host.untilClosed(endAfter(clock, tryForMs), releaseWithinMs);
   while (!(await look(until))) {
-    if (clock.atMost() >= lookUntil() || isOver(clock, expected) || closing.aborted) return false;
+    // Whoever takes over by watching waits for a whole ttl, however long a row has been over.
+    const isHarmless = takeover !== "unchanged" && isOver(clock, expected);
+    if (clock.atMost() >= lookUntil() || isHarmless || closing.aborted) return false;
     await clock.sleep(LOOK_EVERY_MS, closing).catch(() => undefined);
   }
   return true;

@@ -19,6 +19,8 @@ interface Pooled {
 /** Which request uses a handler, how much of it is running, and for how many requests it has been used. */
 interface Use {
   readonly current: Current;
+  /** Whether the present request has come to what counts it. */
+  entered: boolean;
   running: number;
   requests: number;
 }
@@ -40,10 +42,12 @@ export class HandlerPool {
       const pooled = free.pop() ?? pooledOf(command, signal, make);
       const { use } = pooled;
       use.current.enough = signal;
+      use.entered = false;
       use.requests += 1;
       const giveBack = (): void => {
         // A caller's middleware that answers by itself may have left the request running: its attempts keep their signal.
-        if (use.running === 0 && use.requests < MOST_REQUESTS && free.length < MOST_KEPT) free.push(pooled);
+        const isIdle = use.entered && use.running === 0;
+        if (isIdle && use.requests < MOST_REQUESTS && free.length < MOST_KEPT) free.push(pooled);
       };
       const result = pooled.handler(args);
       result.then(giveBack, giveBack);
@@ -65,16 +69,16 @@ export class HandlerPool {
 function pooledOf(like: GetItemCommand, enough: AbortSignal, make: Make): Pooled {
   const Command = like.constructor as new (input: object) => GetItemCommand;
   const command = new Command({});
-  const use: Use = { current: { enough }, running: 0, requests: 0 };
+  const use: Use = { current: { enough }, entered: false, running: 0, requests: 0 };
   command.middlewareStack.add(
-    (next) => (args) => {
+    (next) => async (args) => {
+      use.entered = true;
       use.running += 1;
-      const end = (): void => {
+      try {
+        return await next(args);
+      } finally {
         use.running -= 1;
-      };
-      const result = next(args);
-      result.then(end, end);
-      return result;
+      }
     },
     // Around all attempts, and within whatever a caller puts around a request.
     { step: "build", priority: "low" },
