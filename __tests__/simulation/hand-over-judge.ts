@@ -45,6 +45,8 @@ export class HandOverJudge {
   readonly #places = new Map<string, { readonly name: string; readonly process: Process }>();
   /** Until when a process claims no lock that others wait for, while its own calls stay as they are. */
   readonly #standing = new Map<Process, Map<string, number>>();
+  /** Reads that were sent between two sections. */
+  readonly #looks = new WeakSet<Operation>();
   /** Processes with a set under way: their reads are not told from looks. */
   readonly #sets = new Map<Process, number>();
 
@@ -94,7 +96,9 @@ export class HandOverJudge {
     }
     if (operation.kind === "release") this.#gone(operation.uuid);
     if (operation.kind === "read" && !operation.consistent) {
-      for (const lease of this.#between(process, operation.name)) lease.lookedAt = process.time.monotonic();
+      const looking = this.#between(process, operation.name);
+      for (const lease of looking) lease.lookedAt = process.time.monotonic();
+      if (looking.length > 0) this.#looks.add(operation);
     }
     if (operation.kind !== "take") return undefined;
     const until = this.#standing.get(process)?.get(operation.name) ?? 0;
@@ -119,6 +123,8 @@ export class HandOverJudge {
   /** A reply that a process has heard. */
   heard(process: Process, operation: Operation, outcome: Outcome): void {
     if (operation.kind !== "read" || operation.consistent || outcome.kind !== "read" || this.#sets.has(process)) return;
+    // A poll of a wait that has ended may be answered now, and tells nobody anything.
+    if (!this.#looks.has(operation)) return;
     const { row } = outcome;
     if (row?.wanted === undefined || row.wanted <= this.#epoch + this.#scheduler.now) return;
     for (const lease of this.#between(process, operation.name)) {
