@@ -10,6 +10,7 @@ import { defaultClient } from "../lib/dynamodb/client.js";
 import { DynamoDbStore } from "../lib/dynamodb/dynamodb-store.js";
 import { LockStoreError } from "../lib/errors.js";
 import { type LockTableOptions, tableLayout } from "../lib/table-options.js";
+import { eventually } from "./support/eventually.js";
 import { claimWith } from "./support/store-cases.js";
 import { createTestTable, testClient } from "./support/table.js";
 
@@ -331,7 +332,8 @@ describe("the client of the environment", () => {
     environment({ ...KEYS, AWS_REGION: "us-east-1", AWS_ENDPOINT_URL: endpoint });
     const failure = await failureOf(storeOn(clientWith({ answerMs: 50 })).read("any", CONSISTENT, forever));
     expect(failure).toMatchObject({ transient: true, answered: false });
-    expect(closed).toHaveLength(1);
+    // A busy machine may be late to accept a connection that is over already.
+    await eventually(() => closed.length === 1);
     await Promise.all(closed);
   });
 });

@@ -171,7 +171,7 @@ describe("a copy that the network delivers late", () => {
     scene.proxy.on("UpdateItem", copy);
     await lock.extend();
     await lock.unlock();
-    await using next = await scene.host().mutex(scene.name, { ttlMs: 1_000 }).lock();
+    await using next = await scene.host().mutex(scene.name, { ttlMs: 10_000 }).lock();
     const before = await scene.row();
     await copy.deliver();
     expect(await scene.row()).toEqual(before);

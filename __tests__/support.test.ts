@@ -55,7 +55,7 @@ describeEngine("DynamoDB Local", () => {
     } finally {
       await rm(dbPath, { recursive: true, force: true });
     }
-  });
+  }, 180_000);
 
   it("on a port that is taken, says so", async () => {
     const squatter = createServer().listen(0, "127.0.0.1");

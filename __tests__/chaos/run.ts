@@ -42,7 +42,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const engineEveryMs = [5_000, Math.min(30_000, 500 * seconds)] as const;
   const whole = makeMischief({ ...stage, engineEveryMs, ttlMs: TTL_MS, seed }, mischief, stopping.signal);
   whole.catch(() => stopping.abort());
-  const isOver = (second: number): boolean => second >= seconds && (second >= 4 * seconds || until(report()));
+  const isOver = (second: number): boolean => second >= seconds && (second >= 8 * seconds || until(report()));
   for (let second = 1; !stopping.signal.aborted && !isOver(second); second++) {
     await pause(1_000, stopping.signal);
     if (second % 10 > 0) continue;

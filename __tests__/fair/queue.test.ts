@@ -189,7 +189,8 @@ describe("a fair lock that somebody waits for", () => {
 describe("what a waiter pays", () => {
   test("four requests to stand in the queue, polls, and four to enter and leave", async () => {
     const holder = await fair("holder").lock();
-    const { locking } = await lineUp("a");
+    // Marks no holder before that, however slow the machine is.
+    const { locking } = await lineUp("a", { handOverMs: 20_000 });
     await scene.proxy.until((requests) => requests.some((it) => it.client === "a" && it.operation === "GetItem"));
     await holder.unlock();
     await (await locking).unlock();
@@ -296,12 +297,12 @@ describe("copies that the network delivers late", () => {
   test("of a removal take nobody else's place away", async () => {
     const removal = duplicate();
     scene.proxy.on(isRemoval, removal);
-    const holder = await fair("holder").lock();
-    await fair("a")
-      .lock({ waitMs: 200 })
-      .catch(() => undefined);
+    const time = new ManualTime();
+    const holder = await fair("holder", {}, time).lock();
+    await lineUp("a", { waitMs: 200 }, time);
+    await time.advance(200);
     await scene.proxy.until((requests) => requests.some((it) => isRemoval(it) && it.status === 200));
-    await lineUp("b");
+    await lineUp("b", {}, time);
     const before = await rows.waiters();
     expect((await removal.deliver()).status).toBe(400);
     expect(await rows.waiters()).toMatchObject(before.map(({ uuid }) => ({ uuid })));
@@ -397,8 +398,11 @@ describe("beside plain mutexes", () => {
 
 describe("giving up", () => {
   test("a wait that is over rejects and takes its ticket with it", async () => {
-    await using holder = await fair("holder").lock();
-    await expect(fair("a").lock({ waitMs: 150 })).rejects.toMatchObject({
+    const time = new ManualTime();
+    await using holder = await fair("holder", {}, time).lock();
+    const { locking } = await lineUp("a", { waitMs: 150 }, time);
+    await time.advance(150);
+    await expect(locking).rejects.toMatchObject({
       code: "LOCK_TIMEOUT",
       holder: { owner: "holder" },
     });

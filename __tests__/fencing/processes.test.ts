@@ -50,10 +50,10 @@ test("trap 10: 200 tokens of 4 processes grow in the order of holding, through k
   // Nothing but a token of a section that was killed, or never handed out, may be missing; only the deletion is a leap.
   const leaps = tokens.filter((token, index) => index > 0 && token - (tokens[index - 1] as bigint) > 100n);
   expect(leaps).toEqual([tokens[before]]);
-});
+}, 180_000);
 
 async function killInSection(host: Host<TakerMessage>, turn: number): Promise<void> {
-  await eventually(() => host.messages.length >= turn);
+  await host.message(() => host.messages.length >= turn);
   await host.next();
   host.kill("SIGKILL");
   await host.exit;

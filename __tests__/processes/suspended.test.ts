@@ -20,7 +20,7 @@ test.each<Pick<SleeperConfig, "section">>([{ section: "busy" }, { section: "awai
   "a holder suspended past its lease ($section) knows in its first line after waking, and leaves the next holder alone",
   async ({ section }) => {
     const mutex = { ttlMs: 2_000 };
-    const gapMs = mutex.ttlMs / 2;
+    const gapMs = mutex.ttlMs;
     await using sleeper = startLockHost(new URL("./hosts/sleeper.js", import.meta.url), {
       endpoint: proxy.endpointFor("sleeper"),
       config: { tableName, mutex, section, gapMs } satisfies SleeperConfig,

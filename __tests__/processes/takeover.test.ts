@@ -34,7 +34,7 @@ function waitingTable(name: string, mutex: MutexOptions): LockTable {
 }
 
 test("a waiter of a killed holder has the lock no later than the lease's end plus one poll", async () => {
-  const mutex = { ttlMs: 2_000, poll: { minMs: 50, maxMs: 400 } };
+  const mutex = { ttlMs: 2_000, renewEveryMs: 250, poll: { minMs: 50, maxMs: 400 } };
   await using holder = startHolder("job", mutex);
   await holder.message(({ kind }) => kind === "held");
   const arrivals = noteArrivals(proxy);
@@ -64,14 +64,14 @@ test.each([
   async ({ title, wrongBy }) => {
     // Renewals in quick succession, so that a holder that gets no processor for a second is still alive.
     const renewEveryMs = 250;
-    const mutex: MutexOptions = { ttlMs: 1_500, renewEveryMs, poll: { minMs: 50, maxMs: 400 }, takeover: "unchanged" };
+    const mutex: MutexOptions = { ttlMs: 2_500, renewEveryMs, poll: { minMs: 50, maxMs: 400 }, takeover: "unchanged" };
     await using holder = startHolder(title, mutex, wrongBy);
     const { uuid } = await holder.message(({ kind }) => kind === "held");
     const arrivals = noteArrivals(proxy);
     await using locks = waitingTable(title, mutex);
     const waiting = locks.mutex(title).lock();
     // Alive for three leases.
-    await proxy.until(() => applied("UpdateItem", title).length >= 18);
+    await proxy.until(() => applied("UpdateItem", title).length >= 30);
     expect(holder.messages.map(({ kind }) => kind)).toEqual(["held"]);
     expect(applied("PutItem", title)).toEqual([]);
     holder.kill("SIGKILL");

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { LockTable, type MutexOptions } from "../../../lib/index.js";
+import { findLockLost, LockTable, type MutexOptions } from "../../../lib/index.js";
 import { hostConfig, report } from "../../support/host-process.js";
 import { now } from "../../support/monotonic.js";
 
@@ -25,14 +25,20 @@ const fenced = locks.mutex("job", { ...mutex, fencing: true });
 const plain = locks.mutex("job", mutex);
 
 async function take(): Promise<void> {
-  await fenced.run(async (lock) => {
+  const running = fenced.run(async (lock) => {
     const message: TakerMessage = { kind: "held", token: String(lock.fencingToken), at: now() };
     report(message);
     await sleep(2);
   });
+  await running.catch(goOn);
+}
+
+/** On a busy machine a lease may end by itself in the middle of a section. Its token has been reported. */
+function goOn(error: unknown): void {
+  if (findLockLost(error) === undefined) throw error;
 }
 
 for (let turn = 0; turn < turns; turn += 2) {
   await Promise.all([take(), take()]);
-  if (turn % 6 === 0) await plain.run(() => sleep(1));
+  if (turn % 6 === 0) await plain.run(() => sleep(1)).catch(goOn);
 }

@@ -60,6 +60,13 @@ function goOn(error: unknown): void {
 
 /** A transfer by a process that is frozen past its lease between computing and writing. It writes when it wakes. */
 async function lateTransfer(turn: number): Promise<void> {
+  let told = false;
+  while (!told) told = await lateTransferOnce(turn);
+}
+
+/** @returns whether it has come to the late write: a lease may end by itself before. */
+async function lateTransferOnce(turn: number): Promise<boolean> {
+  let told = false;
   const running = bank.run(async (lock) => {
     const items = await compute();
     const write = await lateWrite(lock, items, turn);
@@ -69,8 +76,10 @@ async function lateTransfer(turn: number): Promise<void> {
       (error) => (findLockLost(error) === undefined ? "the table" : "the lock"),
     );
     tell({ kind: "late", refusedBy });
+    told = true;
   });
   await running.catch(goOn);
+  return told;
 }
 
 /** What it will write with: as it should, or in turn by a transaction of its own that has its guard already. */
