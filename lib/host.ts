@@ -4,6 +4,7 @@ import type { Clock } from "./clock.js";
 import { LockError } from "./errors.js";
 import { Lanes } from "./lanes.js";
 import { Observations } from "./observations.js";
+import { endAfter } from "./retry.js";
 import type { TableStore, TicketStore } from "./ticket-store.js";
 
 /** Something that a closing table has to end. */
@@ -65,9 +66,10 @@ export class Host {
     return this.#closing.signal;
   }
 
-  /** Until when work in the background is tried, on `atMost`: not for longer than `ms` once the table is closed. */
-  untilClosed(until: () => number, ms: number): () => number {
-    return () => Math.min(until(), this.#closedAt + ms);
+  /** Until when work in the background is tried that has so many ms from now, and fewer once the table is closed. */
+  untilClosed(ms: number, closedMs: number): () => number {
+    const end = endAfter(this.clock, ms);
+    return () => Math.min(end(), this.#closedAt + closedMs);
   }
 
   /** @throws {@link LockError} with the code `LOCK_CLOSED` once the table is closed. */

@@ -32,7 +32,7 @@ export async function lookOut(
   const { clock, closing } = host;
   const lookUntil = endAfter(clock, LOOK_FOR_MS);
   const tryForMs = Math.max(LOOK_FOR_MS + LOOK_EVERY_MS + attemptMs(ttlMs), expected.sentAt + ttlMs - clock.atMost());
-  const until = host.untilClosed(endAfter(clock, tryForMs), releaseWithinMs);
+  const until = host.untilClosed(tryForMs, releaseWithinMs);
   while (!(await look(until))) {
     // Whoever takes over by watching waits for a whole ttl, however long a row has been over.
     const isHarmless = takeover !== "unchanged" && isOver(clock, expected);

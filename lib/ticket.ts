@@ -3,7 +3,7 @@ import { LockStoreError } from "./errors.js";
 import type { Target } from "./grant.js";
 import type { Host } from "./host.js";
 import { lookOut } from "./look-out.js";
-import { endAfter, isTransient, persist, RENEW_AGAIN_MS } from "./retry.js";
+import { isTransient, persist, RENEW_AGAIN_MS } from "./retry.js";
 import { attemptMs, leaseEnd, stampNow } from "./stamp.js";
 import type { Place, Waiter } from "./ticket-store.js";
 import type { Wait } from "./wait.js";
@@ -228,7 +228,7 @@ async function removePlace(host: Host, target: Target, place: Place, leaseEnds: 
   const { clock, random } = host;
   const { ttlMs, releaseWithinMs } = target.settings;
   const leftMs = Math.max(leaseEnds - clock.atMost(), attemptMs(ttlMs));
-  const until = host.untilClosed(endAfter(clock, leftMs), releaseWithinMs);
+  const until = host.untilClosed(leftMs, releaseWithinMs);
   try {
     await persist(clock, { until, attemptMs: attemptMs(ttlMs), random }, (signal) => host.tickets.leave(place, signal));
   } catch (cause) {

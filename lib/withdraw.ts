@@ -3,7 +3,7 @@ import type { Grant, Target } from "./grant.js";
 import type { Host } from "./host.js";
 import { lookOut } from "./look-out.js";
 import { releaseRow } from "./release.js";
-import { endAfter, persist } from "./retry.js";
+import { persist } from "./retry.js";
 import { attemptMs } from "./stamp.js";
 
 /** What identifies a claim, once nobody wants it. */
@@ -28,7 +28,7 @@ export async function withdraw(
   if (certain) {
     const { ttlMs, releaseWithinMs } = settings;
     const leftMs = Math.max(sentAt + ttlMs - clock.atMost(), attemptMs(ttlMs));
-    await releaseRow(host, { name, uuid, kept, ttlMs }, host.untilClosed(endAfter(clock, leftMs), releaseWithinMs));
+    await releaseRow(host, { name, uuid, kept, ttlMs }, host.untilClosed(leftMs, releaseWithinMs));
     return true;
   }
   try {
