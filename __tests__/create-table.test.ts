@@ -9,10 +9,10 @@ import {
   UpdateTimeToLiveCommand,
 } from "@aws-sdk/client-dynamodb";
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { type Clock, systemClock } from "../lib/clock.js";
-import { createTable } from "../lib/dynamodb/create-table.js";
+import { createTable } from "../lib/dynamodb/admin/create-table.js";
 import { LockStoreError } from "../lib/errors.js";
-import { type CreateOptions, type KeyOptions, type TableLayout, tableLayout } from "../lib/table-options.js";
+import { type CreateOptions, type KeyOptions, type TableLayout, tableLayout } from "../lib/options/table.js";
+import { type Clock, systemClock } from "../lib/time/clock.js";
 import { testClient } from "./support/table.js";
 import { tableInput, WITHOUT_SORT } from "./support/table-input.js";
 

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { beforeAll, describe, expect, test } from "@jest/globals";
-import { type Clock, systemClock } from "../lib/clock.js";
-import { DynamoDbStore } from "../lib/dynamodb/dynamodb-store.js";
+import { DynamoDbStore } from "../lib/dynamodb/store.js";
 import { LockStoreError } from "../lib/errors.js";
+import { type TableLayout, tableLayout } from "../lib/options/table.js";
 import type { Claim, Store } from "../lib/store.js";
-import { type TableLayout, tableLayout } from "../lib/table-options.js";
+import { type Clock, systemClock } from "../lib/time/clock.js";
 import { claimWith, EARLIEST } from "./support/store-cases.js";
 import { rawItem } from "./support/store-subjects.js";
 import { createTestTable, testClient } from "./support/table.js";

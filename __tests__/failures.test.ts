@@ -5,11 +5,11 @@ import { createServer as createHttpServer, type ServerResponse } from "node:http
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { systemClock } from "../lib/clock.js";
 import { defaultClient } from "../lib/dynamodb/client.js";
-import { DynamoDbStore } from "../lib/dynamodb/dynamodb-store.js";
+import { DynamoDbStore } from "../lib/dynamodb/store.js";
 import { LockStoreError } from "../lib/errors.js";
-import { type LockTableOptions, tableLayout } from "../lib/table-options.js";
+import { type LockTableOptions, tableLayout } from "../lib/options/table.js";
+import { systemClock } from "../lib/time/clock.js";
 import { eventually } from "./support/eventually.js";
 import { claimWith } from "./support/store-cases.js";
 import { createTestTable, testClient } from "./support/table.js";

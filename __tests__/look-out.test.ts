@@ -1,8 +1,8 @@
 import { expect, test } from "@jest/globals";
-import type { Clock } from "../lib/clock.js";
-import { Host } from "../lib/host.js";
-import { lookOut } from "../lib/look-out.js";
-import { mutexSettings } from "../lib/mutex-options.js";
+import { mutexSettings } from "../lib/options/mutex.js";
+import { Host } from "../lib/session/session.js";
+import { lookOut } from "../lib/taking/look-out.js";
+import type { Clock } from "../lib/time/clock.js";
 import { MemoryStore, MemoryTable } from "./simulation/memory-store.js";
 import { watch } from "./support/eventually.js";
 import { ManualTime } from "./support/manual-time.js";

@@ -7,7 +7,7 @@ import {
   systemClock,
   tableClock,
 } from "../lib/index.js";
-import { mutexSettings } from "../lib/mutex-options.js";
+import { mutexSettings } from "../lib/options/mutex.js";
 import { useScene } from "./support/scene.js";
 
 const scene = useScene();

@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { DeleteTableCommand, ResourceNotFoundException, ScanCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { LockTable } from "dynamutex";
-import { mutexSettings } from "../lib/mutex-options.js";
+import { mutexSettings } from "../lib/options/mutex.js";
 import type { ReadmeSectionConfig } from "./hosts/readme-section.js";
 import { startHost } from "./support/host-process.js";
 import { blocksOf, firstColumn, readme } from "./support/readme.js";

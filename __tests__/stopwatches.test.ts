@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { stopwatches } from "../lib/clock.js";
+import { stopwatches } from "../lib/time/clock.js";
 
 /** A host's two clocks, moved by hand. */
 function host() {

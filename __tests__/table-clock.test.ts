@@ -1,8 +1,8 @@
 import { channel } from "node:diagnostics_channel";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { timers } from "../lib/clock.js";
-import { tableClockOn } from "../lib/dynamodb/table-clock.js";
 import { LockConfigError } from "../lib/errors.js";
+import { timers } from "../lib/time/clock.js";
+import { tableClockOn } from "../lib/time/table-clock.js";
 
 const EPOCH = Date.UTC(2026, 10, 20, 12);
 const HOUR = 3_600_000;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import type { Reading } from "../lib/clock.js";
+import type { Reading } from "../lib/time/clock.js";
 import {
   age,
   contradict,
@@ -9,7 +9,7 @@ import {
   parseDateHeader,
   RATE_DRIFT,
   type TableTime,
-} from "../lib/dynamodb/table-time.js";
+} from "../lib/time/table-time.js";
 
 const EPOCH = Date.UTC(2026, 10, 20, 12);
 const at = (ms: number): Reading => ({ atLeast: ms, atMost: ms, lead: 0 });

@@ -4,10 +4,7 @@
  * @packageDocumentation
  */
 
-export type { LockOptions, TransactWriteOptions, TryLockOptions } from "./call-options.js";
-export { type Bounds, type Clock, systemClock } from "./clock.js";
 export type { Diagnostics } from "./diagnostics.js";
-export { type TableClockOptions, tableClock } from "./dynamodb/table-clock.js";
 export {
   findLockLost,
   LockConfigError,
@@ -19,12 +16,15 @@ export {
 } from "./errors.js";
 export type { DocumentGuard } from "./guard.js";
 export type { FencedLock, Lock } from "./lock.js";
-export type { LockAllOptions } from "./lock-all-options.js";
 export type { LockData, LockInfo, LockState, WaiterInfo } from "./lock-info.js";
 export type { LockSet } from "./lock-set.js";
 export { LockTable } from "./lock-table.js";
 export { Mutex, type TryRun } from "./mutex.js";
-export type { MutexOptions } from "./mutex-options.js";
-export type { CheckOptions, ForceUnlockOptions, ListOptions } from "./operation-options.js";
-export type { CreateOptions, KeyOptions, LockTableOptions } from "./table-options.js";
+export type { LockOptions, TransactWriteOptions, TryLockOptions } from "./options/calls.js";
+export type { LockAllOptions } from "./options/lock-all.js";
+export type { MutexOptions } from "./options/mutex.js";
+export type { CheckOptions, ForceUnlockOptions, ListOptions } from "./options/operations.js";
+export type { CreateOptions, KeyOptions, LockTableOptions } from "./options/table.js";
 export type { TableAction, TableFacts, TableProblem, TableReport } from "./table-report.js";
+export { type Bounds, type Clock, systemClock } from "./time/clock.js";
+export { type TableClockOptions, tableClock } from "./time/table-clock.js";

@@ -1,15 +1,16 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import { acquireAll, tryAcquireAll, withdrawAll } from "./acquire-all.js";
-import type { LockOptions } from "./call-options.js";
+
 import type { LockLostError } from "./errors.js";
-import type { Grant, Target } from "./grant.js";
-import { HeldLock } from "./held-lock.js";
-import type { Host } from "./host.js";
-import { Lease } from "./lease.js";
+import { HeldLock } from "./holding/handle.js";
+import { Lease } from "./holding/lease.js";
+import { LossSignal } from "./holding/loss-signal.js";
 import type { Lock } from "./lock.js";
 import { copyOf } from "./lock-info.js";
-import { LossSignal } from "./loss-signal.js";
-import { Wait } from "./wait.js";
+import type { LockOptions } from "./options/calls.js";
+import type { Host } from "./session/session.js";
+import { acquireAll, tryAcquireAll, withdrawAll } from "./taking/claim-set.js";
+import type { Grant, Target } from "./taking/grant.js";
+import { Wait } from "./taking/wait.js";
 
 /** Several locks that were taken at once. Losing one of them is losing the set. */
 export interface LockSet extends AsyncDisposable {

@@ -1,22 +1,18 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { hostname } from "node:os";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import type { Clock } from "./clock.js";
-import { checkTable } from "./dynamodb/check-table.js";
+import { checkTable } from "./dynamodb/admin/check-table.js";
+import { createTable } from "./dynamodb/admin/create-table.js";
 import { defaultClient } from "./dynamodb/client.js";
-import { createTable } from "./dynamodb/create-table.js";
-import { DynamoDbStore } from "./dynamodb/dynamodb-store.js";
-import { tableClock } from "./dynamodb/table-clock.js";
-import { Host } from "./host.js";
-import { listLocks } from "./listing.js";
+import { DynamoDbStore } from "./dynamodb/store.js";
 import type { FencedLock } from "./lock.js";
-import { checkNames, type LockAllOptions, lockAllOptions } from "./lock-all-options.js";
 import type { LockInfo } from "./lock-info.js";
 import { type LockSet, lockAll } from "./lock-set.js";
 import { Mutex } from "./mutex.js";
-import { type MutexOptions, type MutexSettings, mutexSettings } from "./mutex-options.js";
-import { type CheckOptions, checkOptions, type ListOptions, listOptions } from "./operation-options.js";
-import { Sections } from "./sections.js";
+import { listLocks } from "./operations/list.js";
+import { checkNames, type LockAllOptions, lockAllOptions } from "./options/lock-all.js";
+import { type MutexOptions, type MutexSettings, mutexSettings } from "./options/mutex.js";
+import { type CheckOptions, checkOptions, type ListOptions, listOptions } from "./options/operations.js";
 import {
   type CreateOptions,
   checkFits,
@@ -26,8 +22,12 @@ import {
   type TableLayout,
   tableLayout,
   tableOptions,
-} from "./table-options.js";
+} from "./options/table.js";
+import { Sections } from "./queues/sections.js";
+import { Host } from "./session/session.js";
 import type { TableReport } from "./table-report.js";
+import type { Clock } from "./time/clock.js";
+import { tableClock } from "./time/table-clock.js";
 
 /**
  * The locks of one DynamoDB table, as one process uses them. Make one per process and table, and share it.

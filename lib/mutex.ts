@@ -1,19 +1,19 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import { type LockOptions, lockOptions, type TryLockOptions, tryLockOptions } from "./call-options.js";
-import { NONE } from "./checking.js";
 import { LockConfigError } from "./errors.js";
-import { forceUnlock } from "./force-unlock.js";
-import type { Once, Target } from "./grant.js";
-import type { HeldLock } from "./held-lock.js";
-import type { Host } from "./host.js";
-import { inspect } from "./inspect.js";
+import type { HeldLock } from "./holding/handle.js";
 import type { Lock } from "./lock.js";
 import { copyOf, type LockData, type LockInfo, type LockState } from "./lock-info.js";
-import type { MutexSettings } from "./mutex-options.js";
-import { type ForceUnlockOptions, forceUnlockOptions } from "./operation-options.js";
-import type { Sections } from "./sections.js";
-import { Wait } from "./wait.js";
+import { forceUnlock } from "./operations/force-unlock.js";
+import { inspect } from "./operations/inspect.js";
+import { type LockOptions, lockOptions, type TryLockOptions, tryLockOptions } from "./options/calls.js";
+import { NONE } from "./options/check.js";
+import type { MutexSettings } from "./options/mutex.js";
+import { type ForceUnlockOptions, forceUnlockOptions } from "./options/operations.js";
+import type { Sections } from "./queues/sections.js";
+import type { Host } from "./session/session.js";
+import type { Once, Target } from "./taking/grant.js";
+import { Wait } from "./taking/wait.js";
 
 /**
  * What `tryRun` did: the value of the function, or why it did not run. `held`: somebody has the lock, or it is kept

@@ -1,5 +1,5 @@
-import { type Clock, type HostTime, stopwatches, timers } from "../../lib/clock.js";
-import { tableClockOn } from "../../lib/dynamodb/table-clock.js";
+import { type Clock, type HostTime, stopwatches, timers } from "../../lib/time/clock.js";
+import { tableClockOn } from "../../lib/time/table-clock.js";
 import type { Random } from "../support/seeded-random.js";
 
 const HOUR = 60 * 60 * 1_000;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
-import { Host } from "../../lib/host.js";
 import { Mutex } from "../../lib/mutex.js";
-import { type MutexOptions, mutexSettings } from "../../lib/mutex-options.js";
-import { Sections } from "../../lib/sections.js";
+import { type MutexOptions, mutexSettings } from "../../lib/options/mutex.js";
+import { Sections } from "../../lib/queues/sections.js";
+import { Host } from "../../lib/session/session.js";
 import { MemoryStore, MemoryTable } from "../simulation/memory-store.js";
 import { watch } from "../support/eventually.js";
 import { type ManualClockOptions, ManualTime } from "../support/manual-time.js";

@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
-import { Host } from "../../lib/host.js";
-import { listWaiters } from "../../lib/ticket-queue.js";
+import { listWaiters } from "../../lib/queues/waiters.js";
+import { Host } from "../../lib/session/session.js";
 import { MemoryStore, MemoryTable } from "../simulation/memory-store.js";
 import { ManualTime } from "../support/manual-time.js";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import { tableClockOn } from "../../lib/dynamodb/table-clock.js";
 import type { FencedLock, Mutex } from "../../lib/index.js";
+import { tableClockOn } from "../../lib/time/table-clock.js";
 import { hear } from "../support/diagnostics.js";
 import { eventually, turn } from "../support/eventually.js";
 import {

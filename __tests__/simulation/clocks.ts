@@ -1,5 +1,5 @@
-import { type Clock, stopwatches } from "../../lib/clock.js";
-import { tableClockOn } from "../../lib/dynamodb/table-clock.js";
+import { type Clock, stopwatches } from "../../lib/time/clock.js";
+import { tableClockOn } from "../../lib/time/table-clock.js";
 import type { Process } from "./machine.js";
 import { MAX_SKEW_MS } from "./schedule.js";
 

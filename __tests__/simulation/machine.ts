@@ -1,5 +1,5 @@
-import type { Clock, HostTime } from "../../lib/clock.js";
-import { MAX_TIMER_MS } from "../../lib/clock.js";
+import type { Clock, HostTime } from "../../lib/time/clock.js";
+import { MAX_TIMER_MS } from "../../lib/time/clock.js";
 import { type Random, seededRandom } from "../support/seeded-random.js";
 import type { Scheduler } from "./scheduler.js";
 

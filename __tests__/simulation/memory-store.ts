@@ -4,7 +4,8 @@ import { admitItems, documentGuard, guardItem } from "../../lib/dynamodb/guards.
 import { LockStoreError } from "../../lib/errors.js";
 import type { DocumentGuard } from "../../lib/guard.js";
 import type { LockData } from "../../lib/lock-info.js";
-import { admits } from "../../lib/row.js";
+import { tableLayout } from "../../lib/options/table.js";
+import { admits } from "../../lib/protocol/row.js";
 import type {
   Claim,
   Cursor,
@@ -24,7 +25,6 @@ import type {
   TransactOutcome,
   WriteOutcome,
 } from "../../lib/store.js";
-import { tableLayout } from "../../lib/table-options.js";
 import type { TableStore, TicketStore } from "../../lib/ticket-store.js";
 import { MemoryTickets, type TicketOperation, type TicketResult, ticketStoreOver } from "./memory-tickets.js";
 

@@ -1,8 +1,8 @@
-import type { Clock } from "../../lib/clock.js";
 import { admitItems, documentGuard, guardItem } from "../../lib/dynamodb/guards.js";
 import { LockStoreError } from "../../lib/errors.js";
 import type { Row } from "../../lib/store.js";
 import type { TableStore, Waiter } from "../../lib/ticket-store.js";
+import type { Clock } from "../../lib/time/clock.js";
 import { type Random, seededRandom } from "../support/seeded-random.js";
 import type { Process } from "./machine.js";
 import { LAYOUT, type MemoryTable, type Operation, type Outcome } from "./memory-store.js";

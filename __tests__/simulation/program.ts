@@ -1,4 +1,4 @@
-import type { LockOptions, TryLockOptions } from "../../lib/call-options.js";
+import type { LockOptions, TryLockOptions } from "../../lib/options/calls.js";
 import { type Holding, Violation } from "./invariants.js";
 import type { Process } from "./machine.js";
 import type { SimLock, SimMutex } from "./protocol.js";

@@ -1,13 +1,13 @@
-import type { LockOptions, TryLockOptions } from "../../lib/call-options.js";
-import type { Clock } from "../../lib/clock.js";
-import { Host } from "../../lib/host.js";
 import type { Lock } from "../../lib/lock.js";
 import type { LockInfo } from "../../lib/lock-info.js";
 import { lockAll } from "../../lib/lock-set.js";
 import { Mutex } from "../../lib/mutex.js";
-import { type MutexOptions, mutexSettings } from "../../lib/mutex-options.js";
-import { Sections } from "../../lib/sections.js";
+import type { LockOptions, TryLockOptions } from "../../lib/options/calls.js";
+import { type MutexOptions, mutexSettings } from "../../lib/options/mutex.js";
+import { Sections } from "../../lib/queues/sections.js";
+import { Host } from "../../lib/session/session.js";
 import type { TableStore } from "../../lib/ticket-store.js";
+import type { Clock } from "../../lib/time/clock.js";
 
 /** A lock, as far as the simulation uses it. */
 export type SimLock = Pick<Lock, "uuid" | "expires" | "held" | "signal" | "transactWrite" | "unlock"> & {

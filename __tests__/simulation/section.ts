@@ -1,5 +1,5 @@
-import type { LockOptions } from "../../lib/call-options.js";
 import { LockError, LockLostError, LockStoreError, LockTimeoutError } from "../../lib/errors.js";
+import type { LockOptions } from "../../lib/options/calls.js";
 import type { Coverage } from "./coverage.js";
 import { type Holding, type Judge, Violation } from "./invariants.js";
 import type { Process } from "./machine.js";

@@ -1,5 +1,5 @@
-import type { Clock } from "../../lib/clock.js";
-import { tableClockOn } from "../../lib/dynamodb/table-clock.js";
+import type { Clock } from "../../lib/time/clock.js";
+import { tableClockOn } from "../../lib/time/table-clock.js";
 import { eventually, startPatience, turn } from "./eventually.js";
 
 interface Timer {

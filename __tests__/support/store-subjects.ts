@@ -8,12 +8,12 @@ import {
   PutItemCommand,
 } from "@aws-sdk/client-dynamodb";
 import { marshall } from "@aws-sdk/util-dynamodb";
-import { systemClock } from "../../lib/clock.js";
-import { createTable } from "../../lib/dynamodb/create-table.js";
-import { DynamoDbStore } from "../../lib/dynamodb/dynamodb-store.js";
+import { createTable } from "../../lib/dynamodb/admin/create-table.js";
+import { DynamoDbStore } from "../../lib/dynamodb/store.js";
+import { type KeyOptions, type TableLayout, tableLayout } from "../../lib/options/table.js";
 import type { Row } from "../../lib/store.js";
-import { type KeyOptions, type TableLayout, tableLayout } from "../../lib/table-options.js";
 import type { TableStore, Waiter } from "../../lib/ticket-store.js";
+import { systemClock } from "../../lib/time/clock.js";
 import { MemoryStore, MemoryTable } from "../simulation/memory-store.js";
 
 /** An item under a lock's key, less the key. */

@@ -1,5 +1,5 @@
-import { type Clock, systemClock, timers } from "../../lib/clock.js";
-import { tableClockOn } from "../../lib/dynamodb/table-clock.js";
+import { type Clock, systemClock, timers } from "../../lib/time/clock.js";
+import { tableClockOn } from "../../lib/time/table-clock.js";
 
 /** The clock of a host that trusts its own, and is wrong. Its stopwatches are right: only the time of day is off. */
 export function wrongClock(wrongByMs: number): Clock {

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { MemoryStore, MemoryTable } from "../../__tests__/simulation/memory-store.js";
-import { systemClock } from "../../lib/clock.js";
-import { Host } from "../../lib/host.js";
 import { Mutex } from "../../lib/mutex.js";
-import { mutexSettings } from "../../lib/mutex-options.js";
-import { Sections } from "../../lib/sections.js";
+import { mutexSettings } from "../../lib/options/mutex.js";
+import { Sections } from "../../lib/queues/sections.js";
+import { Host } from "../../lib/session/session.js";
 import type { Store } from "../../lib/store.js";
+import { systemClock } from "../../lib/time/clock.js";
 import type { Locker, LockerOptions } from "./locker.js";
 
 const REQUEST_MS = 5;

@@ -9,9 +9,9 @@ import {
   TransactWriteItemsCommand,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
-import type { Clock } from "../clock.js";
 import type { LockStoreError } from "../errors.js";
-import type { TableLayout } from "../table-options.js";
+import type { TableLayout } from "../options/table.js";
+import type { Clock } from "../time/clock.js";
 import { refusalsOf } from "./cancellations.js";
 import { isAboutTheKey, storeFailure } from "./failures.js";
 import { type ItemCommand, type Reply, Sending } from "./sending.js";

@@ -2,9 +2,9 @@ import type { AttributeValue, TransactWriteItem } from "@aws-sdk/client-dynamodb
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import { LockConfigError } from "../errors.js";
 import type { DocumentGuard } from "../guard.js";
-import { FORMAT } from "../row.js";
+import type { TableLayout } from "../options/table.js";
+import { FORMAT } from "../protocol/row.js";
 import type { Guard } from "../store.js";
-import type { TableLayout } from "../table-options.js";
 import { IS_STILL_HELD, IS_STILL_HELD_WITH_TOKEN } from "./conditions.js";
 import { type Item, keyOf, number } from "./items.js";
 

@@ -1,10 +1,10 @@
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import { z } from "zod/v3";
-import { lazily } from "../checking.js";
 import { LockStoreError } from "../errors.js";
-import { FORMAT, purgeAt } from "../row.js";
+import { lazily } from "../options/check.js";
+import type { TableLayout } from "../options/table.js";
+import { FORMAT, purgeAt } from "../protocol/row.js";
 import type { Claim, Row } from "../store.js";
-import type { TableLayout } from "../table-options.js";
 import { marshalledData, unmarshalledData } from "./data.js";
 
 export type Item = Record<string, AttributeValue>;

@@ -7,9 +7,9 @@ import type {
   UpdateItemCommandInput,
 } from "@aws-sdk/client-dynamodb";
 import type { LockData } from "../lock-info.js";
-import { FORMAT, purgeAt } from "../row.js";
+import type { TableLayout } from "../options/table.js";
+import { FORMAT, purgeAt } from "../protocol/row.js";
 import type { Claim, Parking, Reissue, Sighting, Stamped, Take, Terms } from "../store.js";
-import type { TableLayout } from "../table-options.js";
 import { IS_EXACTLY, IS_MINE, IS_MINE_AND_EARLIER, isFree } from "./conditions.js";
 import { marshalledData } from "./data.js";
 import { type Item, itemOf, keyOf, number } from "./items.js";

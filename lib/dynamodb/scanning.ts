@@ -1,7 +1,7 @@
 import type { ScanCommandInput } from "@aws-sdk/client-dynamodb";
-import { FORMAT } from "../row.js";
+import type { TableLayout } from "../options/table.js";
+import { FORMAT } from "../protocol/row.js";
 import type { Cursor, Row, RowPage } from "../store.js";
-import type { TableLayout } from "../table-options.js";
 import { type Item, LOCK_SORT, number, rowOf } from "./items.js";
 import type { Reply } from "./sending.js";
 

@@ -11,7 +11,7 @@ import type {
   TransactWriteItemsCommand,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
-import type { Clock } from "../clock.js";
+import type { Clock } from "../time/clock.js";
 import { type Current, type Handler, HandlerPool } from "./handler-pool.js";
 
 export type ItemCommand =

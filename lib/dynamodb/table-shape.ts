@@ -1,5 +1,5 @@
 import type { TableDescription } from "@aws-sdk/client-dynamodb";
-import type { TableLayout } from "../table-options.js";
+import type { TableLayout } from "../options/table.js";
 
 /** How a table's key differs from what the options say, for people; undefined if it does not. */
 export function keyMismatch(table: TableDescription, layout: TableLayout): string | undefined {

@@ -1,6 +1,6 @@
 import type { LockStoreError } from "../errors.js";
-import { FORMAT, purgeAt } from "../row.js";
-import type { TableLayout } from "../table-options.js";
+import type { TableLayout } from "../options/table.js";
+import { FORMAT, purgeAt } from "../protocol/row.js";
 import type { Waiter } from "../ticket-store.js";
 import { foreign, type Item, number, rowOf } from "./items.js";
 

@@ -5,7 +5,7 @@ import type {
   QueryCommandInput,
   UpdateItemCommandInput,
 } from "@aws-sdk/client-dynamodb";
-import { FORMAT, purgeAt } from "../row.js";
+import { FORMAT, purgeAt } from "../protocol/row.js";
 import type { PageRequest, Place, Waiter } from "../ticket-store.js";
 import { IS_COUNTER, IS_EXACTLY, IS_MINE, IS_MINE_AND_EARLIER, NO_ROW } from "./conditions.js";
 import { LOCK_SORT, number } from "./items.js";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { timers } from "../../../lib/clock.js";
-import { tableClockOn } from "../../../lib/dynamodb/table-clock.js";
 import { LockTable, type TryLockOptions } from "../../../lib/index.js";
+import { timers } from "../../../lib/time/clock.js";
+import { tableClockOn } from "../../../lib/time/table-clock.js";
 import { hostConfig, report } from "../../support/host-process.js";
 import { now } from "../../support/monotonic.js";
 

@@ -13,14 +13,14 @@ export interface Defect {
   readonly patches: readonly Patch[];
 }
 
-const ACQUIRE = "lib/acquire.js";
-const CLAIM = "lib/claim.js";
-const CLOCK = "lib/clock.js";
-const HELD_ROW = "lib/held-row.js";
-const LEASE = "lib/lease.js";
-const OBSERVATIONS = "lib/observations.js";
-const ROW = "lib/row.js";
-const STAMP = "lib/stamp.js";
+const ACQUIRE = "lib/taking/watch.js";
+const CLAIM = "lib/taking/claim.js";
+const CLOCK = "lib/time/clock.js";
+const HELD_ROW = "lib/holding/held-row.js";
+const LEASE = "lib/holding/lease.js";
+const OBSERVATIONS = "lib/session/sightings.js";
+const ROW = "lib/protocol/row.js";
+const STAMP = "lib/protocol/lease-time.js";
 /** What the conditions of the writes are here: lib/dynamodb/conditions.ts keeps the same contract. */
 const TABLE = "__tests__/simulation/memory-store.js";
 
@@ -76,7 +76,7 @@ export const DEFECTS: readonly Defect[] = [
     name: "the clock is a point",
     patches: [
       {
-        file: "lib/dynamodb/table-clock.js",
+        file: "lib/time/table-clock.js",
         find: /return \{ earliest, latest \};/g,
         replace: "const point = (earliest + latest) / 2; return { earliest: point, latest: point };",
       },
@@ -167,7 +167,7 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: "a release that is refused after a lost reply counts as a loss",
-    patches: [{ file: "lib/release.js", find: / && !outcome\.retried && attempts === 1/g, replace: "" }],
+    patches: [{ file: "lib/taking/release.js", find: / && !outcome\.retried && attempts === 1/g, replace: "" }],
   },
   {
     name: "a put in flight is forgotten when its caller gives up",
@@ -180,8 +180,8 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: "a lock is delivered to a caller that has gone",
     patches: [
-      { file: "lib/sections.js", find: / && !wait\.isOver/g, replace: "" },
-      { file: "lib/wait.js", find: /if \(ended\)\s+return false;/g, replace: "" },
+      { file: "lib/queues/sections.js", find: / && !wait\.isOver/g, replace: "" },
+      { file: "lib/taking/wait.js", find: /if \(ended\)\s+return false;/g, replace: "" },
     ],
   },
   {
@@ -198,7 +198,7 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: "a parked row does not say for how long",
-    patches: [{ file: "lib/hold.js", find: /ttlMs: Math\.ceil\(left\)/g, replace: "ttlMs: 1" }],
+    patches: [{ file: "lib/protocol/hold.js", find: /ttlMs: Math\.ceil\(left\)/g, replace: "ttlMs: 1" }],
   },
   {
     name: "a lock that is taken by force is free at once",

@@ -1,7 +1,7 @@
 import type { Defect } from "./defects.js";
 
-const LEASE = "lib/lease.js";
-const SECTIONS = "lib/sections.js";
+const LEASE = "lib/holding/lease.js";
+const SECTIONS = "lib/queues/sections.js";
 
 /** Defects of what sections of one process pass on. What each breaks is said in lib/sections.ts. */
 export const HAND_OVER_DEFECTS: readonly Defect[] = [

@@ -1,8 +1,8 @@
 import type { Defect } from "./defects.js";
 
-const FAIR = "lib/fair.js";
-const TICKET = "lib/ticket.js";
-const TICKET_QUEUE = "lib/ticket-queue.js";
+const FAIR = "lib/queues/fair-queue.js";
+const TICKET = "lib/queues/place.js";
+const TICKET_QUEUE = "lib/queues/waiters.js";
 /** What the conditions of the writes are here: lib/dynamodb/ticket-requests.ts keeps the same contract. */
 const TICKETS = "__tests__/simulation/memory-tickets.js";
 

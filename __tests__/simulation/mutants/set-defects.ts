@@ -1,6 +1,6 @@
 import type { Defect } from "./defects.js";
 
-const ACQUIRE_ALL = "lib/acquire-all.js";
+const ACQUIRE_ALL = "lib/taking/claim-set.js";
 const LOCK_SET = "lib/lock-set.js";
 /** What a transaction is here: DynamoDB applies all of its writes or none. */
 const TABLE = "__tests__/simulation/memory-store.js";

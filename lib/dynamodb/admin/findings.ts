@@ -1,0 +1,170 @@
+import type { TableDescription, TimeToLiveDescription } from "@aws-sdk/client-dynamodb";
+import type { TableLayout } from "../../options/table.js";
+import type { TableAction, TableFacts, TableProblem } from "../../table-report.js";
+import { keyMismatch } from "../table-shape.js";
+
+/** What cannot be done without an action, for people; and whether that is all there is to locks. */
+const NEEDED: Readonly<Record<TableAction, { readonly severity: TableProblem["severity"]; readonly without: string }>> =
+  {
+    DescribeTable: { severity: "warning", without: "its key, its billing and its replicas could not be checked" },
+    DescribeTimeToLive: { severity: "warning", without: "its TTL could not be checked" },
+    GetItem: { severity: "error", without: "nobody can wait for a lock" },
+    PutItem: { severity: "error", without: "no lock can be taken" },
+    UpdateItem: { severity: "error", without: "no lock can be renewed" },
+    DeleteItem: { severity: "error", without: "no lock can be released: each one would stay until its lease ends" },
+    Query: { severity: "warning", without: "mutexes with fair: true do not work" },
+    Scan: { severity: "warning", without: "list() does not work" },
+    ConditionCheckItem: {
+      severity: "warning",
+      without: "guard() and transactWrite() do not work",
+    },
+  };
+
+export function factsOf(table: TableDescription): TableFacts {
+  const key = (type: string) => table.KeySchema?.find(({ KeyType }) => KeyType === type)?.AttributeName;
+  const replicas = (table.Replicas ?? []).flatMap(({ RegionName }) => RegionName ?? []);
+  const isStrong = table.MultiRegionConsistency === "STRONG";
+  return {
+    status: table.TableStatus ?? "unknown",
+    partition: key("HASH"),
+    sort: key("RANGE"),
+    // DynamoDB leaves the summary out on a table that was provisioned from the start.
+    billing: table.BillingModeSummary?.BillingMode === "PAY_PER_REQUEST" ? "on-demand" : "provisioned",
+    replicas,
+    consistency: isStrong ? "strong" : replicas.length === 0 ? undefined : "eventual",
+  };
+}
+
+export function missingProblem({ tableName }: TableLayout): TableProblem {
+  const remedy = "`await locks.create()` creates it; if it exists, check the region and the account of the credentials";
+  return error("missing", `Table ${tableName} does not exist: ${remedy}`);
+}
+
+/** What a table's description tells. */
+export function tableProblems(table: TableDescription, layout: TableLayout): TableProblem[] {
+  const facts = factsOf(table);
+  return [
+    ...statusProblems(facts, layout),
+    ...keyProblems(table, facts, layout),
+    ...billingProblems(table, facts, layout),
+    ...replicaProblems(facts, layout),
+  ];
+}
+
+export function ttlProblems(
+  description: TimeToLiveDescription | undefined,
+  { tableName, ttl }: TableLayout,
+  facts: TableFacts | undefined,
+): TableProblem[] {
+  // Such a table cannot have one, which is told already.
+  if (facts?.consistency === "strong") return [];
+  const { TimeToLiveStatus: status = "DISABLED", AttributeName: attribute } = description ?? {};
+  const stays = "rows of dead holders stay until their locks are taken again, and rows that are kept stay for ever";
+  if (status === "DISABLED" || status === "DISABLING") {
+    const remedy = `switch it on for the attribute ${ttl}, as \`await locks.create()\` does`;
+    const when = status === "DISABLING" ? ", when it is off, which takes up to an hour" : "";
+    return [
+      warning(
+        "ttl",
+        `The TTL of table ${tableName} is ${status === "DISABLED" ? "off" : "being switched off"}: ${stays}; ${remedy}${when}`,
+      ),
+    ];
+  }
+  if (attribute === ttl) return [];
+  return [
+    warning(
+      "ttl",
+      `The TTL of table ${tableName} is on the attribute ${attribute}, and the option keys.ttl says ${ttl}: ${stays}; ` +
+        `set keys: { ttl: ${JSON.stringify(attribute)} } on every host, if that attribute is one of epoch seconds and none of a lock's ` +
+        `own, or switch the TTL to ${ttl}`,
+    ),
+  ];
+}
+
+export function refusedProblem(action: TableAction, cause: Error, { tableName }: TableLayout): TableProblem {
+  const { severity, without } = NEEDED[action];
+  const message =
+    `These credentials lack the permission dynamodb:${action} on table ${tableName}: ${without}; add it to ` +
+    `their IAM policy (${saidBy(cause)})`;
+  return { code: "permission", severity, message };
+}
+
+/** A request that was neither applied nor refused for want of a permission, on a table whose description explains nothing. */
+export function unknownProblem(action: TableAction, cause: Error, { tableName }: TableLayout): TableProblem {
+  const { severity, without } = NEEDED[action];
+  const message =
+    `Table ${tableName} refuses ${action}: ${without}; compare its key with the options keys.partition and keys.sort ` +
+    `(${saidBy(cause)})`;
+  return { code: "request", severity, message };
+}
+
+function statusProblems({ status }: TableFacts, { tableName }: TableLayout): TableProblem[] {
+  switch (status) {
+    case "ACTIVE":
+    case "UPDATING":
+      return [];
+    case "CREATING":
+      return [
+        error("status", `Table ${tableName} is being created: \`await locks.create()\` waits until it can be used`),
+      ];
+    case "DELETING":
+      return [
+        error("status", `Table ${tableName} is being deleted: choose another, or create it anew when it is gone`),
+      ];
+    default:
+      return [error("status", `Table ${tableName} cannot be used: it is ${status}; see why in the DynamoDB console`)];
+  }
+}
+
+function keyProblems(table: TableDescription, { sort }: TableFacts, layout: TableLayout): TableProblem[] {
+  const mismatch = keyMismatch(table, layout);
+  if (mismatch === undefined) return [];
+  const remedy =
+    sort === undefined && layout.sort !== undefined
+      ? "set keys: { sort: null } on every host, with which everything works but fair mutexes, or use a table that " +
+        "`await locks.create()` makes"
+      : "correct the options keys.partition and keys.sort, or use a table that `await locks.create()` makes";
+  return [error("keys", `${mismatch.charAt(0).toUpperCase()}${mismatch.slice(1)}. To mend it, ${remedy}`)];
+}
+
+function billingProblems(table: TableDescription, { billing }: TableFacts, { tableName }: TableLayout): TableProblem[] {
+  if (billing === "on-demand") return [];
+  const { ReadCapacityUnits: read, WriteCapacityUnits: write } = table.ProvisionedThroughput ?? {};
+  return [
+    warning(
+      "billing",
+      `Table ${tableName} has a provisioned capacity of ${read} read and ${write} write units a second: beyond it, renewals ` +
+        "are throttled, and a lock that is not renewed in time is lost; switch it to on-demand, or see that it scales",
+    ),
+  ];
+}
+
+function replicaProblems({ replicas, consistency }: TableFacts, { tableName }: TableLayout): TableProblem[] {
+  if (consistency === undefined) return [];
+  const where = replicas.length === 0 ? "" : `, with replicas in ${replicas.join(", ")}`;
+  return [
+    warning(
+      "replicas",
+      consistency === "eventual"
+        ? `Table ${tableName} is a global table with eventual consistency${where}: each region decides by its own copy of a row, ` +
+            "so there is no exclusion across regions; let all hosts that share a lock use one region, or use a table with strong " +
+            "consistency"
+        : `Table ${tableName} is a global table with strong consistency${where}: such a table has no transactions, so several locks ` +
+            "at once and guards do not work, and no TTL, so rows of dead holders stay until their locks are taken again; use " +
+            "a table in one region where you need these",
+    ),
+  ];
+}
+
+function error(code: TableProblem["code"], message: string): TableProblem {
+  return { code, severity: "error", message };
+}
+
+function warning(code: TableProblem["code"], message: string): TableProblem {
+  return { code, severity: "warning", message };
+}
+
+/** What the table itself said. */
+function saidBy({ cause, message }: Error): string {
+  return cause instanceof Object && "message" in cause ? String(cause.message) : message;
+}

@@ -1,0 +1,34 @@
+import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
+import { attemptMs } from "../protocol/lease-time.js";
+import { persist } from "../session/retry.js";
+import type { Host } from "../session/session.js";
+import type { Guard, TransactOutcome } from "../store.js";
+import type { Lease } from "./lease.js";
+
+/** How long a transaction is tried if the caller does not say. */
+const WITHIN_MS = 10_000;
+
+/** A section's writes, and how long they are tried. */
+export interface GuardedWrite {
+  readonly items: readonly TransactWriteItem[];
+  readonly guard: Guard;
+  readonly withinMs?: number | undefined;
+  /** Whether the section is over: its writes are not sent again then. */
+  readonly isOver: () => boolean;
+}
+
+/**
+ * Sends a section's writes with its guard until they are answered, the lease ends, or their time is over. All copies
+ * have one token, by which DynamoDB knows them for one: a reply that was lost is given again.
+ *
+ * @throws the store's error after the last attempt: then nobody knows whether the writes were applied.
+ */
+export async function sendGuarded(host: Host, lease: Lease, write: GuardedWrite): Promise<TransactOutcome> {
+  const { clock, store, random } = host;
+  const { items, guard, isOver } = write;
+  const giveUpAt = clock.atMost() + (write.withinMs ?? WITHIN_MS);
+  const until = (): number => (isOver() ? clock.atMost() : Math.min(giveUpAt, clock.atMost() + lease.remainingMs));
+  const persistence = { until, attemptMs: attemptMs(lease.settings.ttlMs), random };
+  const writes = { items, guard, token: host.uuid() };
+  return await persist(clock, persistence, (signal) => store.transact(writes, signal));
+}

@@ -1,0 +1,206 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
+import { LockError, LockLostError } from "../errors.js";
+import type { DocumentGuard } from "../guard.js";
+import type { Lock } from "../lock.js";
+import { copyOf, type LockData } from "../lock-info.js";
+import {
+  checkMinRemaining,
+  type GuardOptions,
+  guardOptions,
+  type TransactWriteOptions,
+  transactWriteOptions,
+} from "../options/calls.js";
+import { checkData } from "../options/operations.js";
+import { onAbort } from "../session/abort-listening.js";
+import type { Host } from "../session/session.js";
+import type { Guard } from "../store.js";
+import { sendGuarded } from "./guarded-write.js";
+import type { Lease, Renewal } from "./lease.js";
+import { LossSignal } from "./loss-signal.js";
+
+/** One section's handle over a lease, which may have served other sections before and may serve others after. */
+export class HeldLock implements Lock {
+  readonly uuid: string;
+  readonly owner: string;
+  readonly acquired: Date;
+  /** There on a fenced lock, and not on any other. */
+  declare readonly fencingToken?: bigint;
+  readonly tick: number | undefined;
+  #data: LockData | undefined;
+  readonly #host: Host;
+  readonly #lease: Lease;
+  readonly #signal: LossSignal;
+  readonly #end: (lease: Lease) => Promise<void>;
+  #over: { readonly done: Promise<void>; readonly lost: LockLostError | undefined } | undefined;
+
+  constructor(section: {
+    readonly host: Host;
+    readonly lease: Lease;
+    readonly owner: string;
+    readonly acquired: number;
+    readonly tick?: number | undefined;
+    /** What becomes of the lease when the section is over. */
+    readonly end: (lease: Lease) => Promise<void>;
+  }) {
+    const { uuid, fence } = section.lease;
+    this.uuid = uuid;
+    this.owner = section.owner;
+    if (fence !== undefined) this.fencingToken = fence;
+    this.acquired = new Date(section.acquired);
+    this.tick = section.tick;
+    this.#data = section.lease.data;
+    this.#host = section.host;
+    this.#lease = section.lease;
+    this.#end = section.end;
+    this.#signal = new LossSignal(() => this.lost);
+    section.lease.begin(this.#signal);
+  }
+
+  get name(): string {
+    return this.#lease.name;
+  }
+
+  get expires(): Date {
+    return new Date(this.#lease.expires);
+  }
+
+  get signal(): AbortSignal {
+    return this.#signal.signal;
+  }
+
+  get held(): boolean {
+    return this.#over === undefined && this.#lease.held;
+  }
+
+  get remainingMs(): number {
+    return this.#over === undefined ? this.#lease.remainingMs : 0;
+  }
+
+  assertHeld(minRemainingMs = 0): void {
+    checkMinRemaining(minRemainingMs);
+    this.#throwIfNotHeld();
+    const { remainingMs } = this;
+    if (remainingMs >= minRemainingMs) return;
+    const because = `${Math.floor(remainingMs)} ms of its lease are left, and ${minRemainingMs} were asked for`;
+    throw new LockLostError(this.name, this.uuid, "expired", { because });
+  }
+
+  async extend(): Promise<void> {
+    this.#throwIfNotHeld();
+    throwUnlessRenewed(await this.#lease.renew());
+  }
+
+  get data(): LockData | undefined {
+    return this.#data;
+  }
+
+  async replaceData(data: LockData): Promise<void> {
+    checkData(data);
+    this.#lease.admit(data);
+    const copy = copyOf(data);
+    this.#throwIfNotHeld();
+    // One write at a time, those that were asked for first first. While they run the section may end.
+    for (let { writing } = this.#lease; writing !== undefined; writing = this.#lease.writing) {
+      await writing;
+      this.#throwIfNotHeld();
+    }
+    throwUnlessRenewed(await this.#lease.replaceData(copy));
+    this.#data = copy;
+  }
+
+  unlock(): Promise<void> {
+    if (this.#over === undefined) {
+      const lost = this.lost;
+      const done = this.#end(this.#lease).catch((error: unknown) => {
+        // A loss that showed only at the release, when no section ran on the lease any more.
+        this.#signal.abort(error);
+        throw error;
+      });
+      this.#over = { done, lost };
+    }
+    return this.#over.done;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.unlock();
+  }
+
+  guard(options?: { readonly document?: false | undefined }): Promise<TransactWriteItem>;
+  guard(options: { readonly document: true }): Promise<DocumentGuard>;
+  async guard(options: GuardOptions = {}): Promise<TransactWriteItem | DocumentGuard> {
+    const { document } = guardOptions(options);
+    const guard = await this.#guard();
+    const { store } = this.#host;
+    return document ? store.documentGuard(guard) : store.guard(guard);
+  }
+
+  async transactWrite(items: readonly TransactWriteItem[], options: TransactWriteOptions = {}): Promise<void> {
+    const { withinMs } = transactWriteOptions(options);
+    this.#host.store.admitItems(this.name, items);
+    // As they are now: DynamoDB refuses a second copy that is not like the first, and nobody would know what was written.
+    const copy = copyOf(items);
+    const write = { items: copy, guard: await this.#guard(), withinMs, isOver: () => this.#over !== undefined };
+    const outcome = await sendGuarded(this.#host, this.#lease, write).catch((error) => {
+      throw this.lost ?? error;
+    });
+    switch (outcome.kind) {
+      case "committed":
+        return;
+      case "unguarded":
+        // After the section the lease is another's, and its uuid too.
+        if (this.#over === undefined) throw this.#lease.unguarded(outcome.row);
+        this.#throwIfNotHeld();
+        return;
+      case "refused":
+        throw outcome.error;
+      default:
+        outcome satisfies never;
+    }
+  }
+
+  async #guard(): Promise<Guard> {
+    this.#throwIfNotHeld();
+    try {
+      return await this.#lease.guard();
+    } finally {
+      // The section may have ended meanwhile: then what came is not its own.
+      this.#throwIfNotHeld();
+    }
+  }
+
+  /** Lets `signal` abort ours as well, which is no loss; the answer ends that. */
+  follow(signal: AbortSignal | undefined): () => void {
+    if (signal === undefined) return () => undefined;
+    const follow = (): void => this.#signal.abort(signal.reason);
+    if (!signal.aborted) return onAbort(signal, follow);
+    follow();
+    return () => undefined;
+  }
+
+  /** The loss of this section: one that came after its end is another's. */
+  get lost(): LockLostError | undefined {
+    return this.#over === undefined ? this.#lease.lost : this.#over.lost;
+  }
+
+  #throwIfNotHeld(): void {
+    const lost = this.lost;
+    if (lost !== undefined) throw lost;
+    if (this.held) return;
+    const name = JSON.stringify(this.name);
+    throw new LockError("LOCK_RELEASED", `Lock ${name} has been unlocked: take it again before you rely on it`);
+  }
+}
+
+function throwUnlessRenewed(renewal: Renewal): void {
+  switch (renewal.kind) {
+    case "renewed":
+      return;
+    case "lost":
+      throw renewal.error;
+    case "unknown":
+      throw renewal.cause;
+    default:
+      renewal satisfies never;
+  }
+}

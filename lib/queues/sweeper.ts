@@ -1,0 +1,62 @@
+import { attemptMs } from "../protocol/lease-time.js";
+import { persist } from "../session/retry.js";
+import type { Host } from "../session/session.js";
+import type { Target } from "../taking/grant.js";
+import type { Waiter } from "../ticket-store.js";
+
+/** How many rows are removed at once: a queue with thousands of dead waiters must not take the table's throughput. */
+const AT_ONCE = 16;
+
+/** How long one removal is tried. */
+const GIVE_UP_MS = 10_000;
+
+/**
+ * Removes the rows of waiters who are gone, in the background: nobody's turn depends on it. What fails is left to the
+ * next one who comes across the row, or to the table's TTL.
+ */
+export class Sweeper {
+  readonly #host: Host;
+  readonly #target: Target;
+  /** Those that are still to be removed. */
+  readonly #dead: Waiter[] = [];
+  /** The rows of those, and of those that have been dealt with: looks are repeated, removals are not. */
+  readonly #known = new Set<string>();
+  #running = 0;
+
+  constructor(host: Host, target: Target) {
+    this.#host = host;
+    this.#target = target;
+  }
+
+  add(dead: readonly Waiter[]): void {
+    for (const waiter of dead) {
+      const key = `${waiter.uuid} ${waiter.expires}`;
+      if (this.#known.has(key)) continue;
+      this.#known.add(key);
+      this.#dead.push(waiter);
+    }
+    const idle = Math.min(AT_ONCE - this.#running, this.#dead.length);
+    for (let count = 0; count < idle; count += 1) this.#host.detach(this.#run());
+  }
+
+  async #run(): Promise<void> {
+    this.#running += 1;
+    for (let waiter = this.#next(); waiter !== undefined; waiter = this.#next()) await this.#remove(waiter);
+    this.#running -= 1;
+  }
+
+  /** A closing table has no time for thousands of them. */
+  #next(): Waiter | undefined {
+    return this.#host.closing.aborted ? undefined : this.#dead.shift();
+  }
+
+  async #remove({ name, ticket, uuid, expires }: Waiter): Promise<void> {
+    const { clock, random, closing, tickets } = this.#host;
+    const giveUpAt = clock.atMost() + GIVE_UP_MS;
+    const ms = attemptMs(this.#target.settings.ttlMs);
+    const persistence = { until: () => giveUpAt, attemptMs: ms, enough: closing, random };
+    await persist(clock, persistence, (signal) => tickets.sweep({ name, ticket, uuid, expires }, signal)).catch(() =>
+      this.#known.delete(`${uuid} ${expires}`),
+    );
+  }
+}
