@@ -1,55 +1,67 @@
-import { LONGEST_ATTEMPT_MS } from "../session/retry.js";
-import type { Clock } from "../time/clock.js";
-
-/** What a guessed stamp adds to the host's own clock, so that a slow clock still makes a lease. */
-const GUESS_AHEAD_MS = 1_000;
-
-/** How far past its lease a stamp may lie before it is corrected. A right host's guess stays below it. */
-const FAR_TOO_LATE_MS = 1_500;
-
-/** A moment at which a lease ends, and whether the clock knew the time when it was chosen. */
-export interface Stamp {
-  readonly expires: number;
-  readonly guessed: boolean;
-}
+import type { Bounds } from "../time/clock.js";
+import type { Left } from "./writes.js";
 
 /**
- * The end of a lease that begins now: late enough on any clock within the bounds, and always later than the last
- * stamp, because a watcher takes an unchanged row for a dead holder's.
+ * The end of a lease that begins now: late enough on any clock within the bounds, and always later than the last stamp,
+ * because a watcher takes an unchanged row for a dead holder's.
  */
-export function stampNow(clock: Clock, ttlMs: number, last = 0): Stamp {
-  const bounds = clock.wall();
-  const latest = bounds === undefined ? clock.guess() + GUESS_AHEAD_MS : bounds.latest;
-  return { expires: Math.max(Math.ceil(latest) + ttlMs, last + 1), guessed: bounds === undefined };
+export function stamp(bounds: Bounds, ttlMs: number, last = 0): number {
+  return Math.max(Math.ceil(bounds.latest) + ttlMs, last + 1);
+}
+
+/** What a condition may compare `expires` with. Without bounds only a row that is kept but free counts as over. */
+export function earliestOf(bounds: Bounds | undefined): number {
+  return bounds === undefined ? 1 : Math.max(1, Math.floor(bounds.earliest));
+}
+
+/** A stamp that is known to be on a row, and what is known of the time. */
+export interface Stamped {
+  readonly expires: number;
+  readonly ttlMs: number;
+  /** When the first copy of the write that made it left, on `atMost`. */
+  readonly sentAt: number;
+  /** What the clock shows now. */
+  readonly bounds: Bounds | undefined;
+  readonly atMost: number;
 }
 
 /**
- * Until when a holder may rely on a stamp that is known to be on the row, on the `atMost` stopwatch; without margin.
+ * Until when a holder may count on its stamp, on the `atMost` stopwatch; without margin.
  *
  * Two ways lead to a takeover, and the lease ends before either:
  * - a contender compares `expires` with its `earliest`, which no true time exceeds: so not before our `latest` gets there;
  * - a watcher counts the ttl from after it saw the stamp, which was not before the first copy of it was sent.
+ *
+ * Without bounds nothing can be proven.
  */
-export function leaseEnd(clock: Clock, expires: number, ttlMs: number, sentAt: number): number {
-  const bounds = clock.wall();
-  // A reply has come and the clock still knows nothing: nothing can be proven.
+export function leaseEnd({ expires, ttlMs, sentAt, bounds, atMost }: Stamped): number {
   if (bounds === undefined) return sentAt;
-  return Math.min(clock.atMost() + (expires - bounds.latest), sentAt + ttlMs);
+  return Math.min(atMost + (expires - bounds.latest), sentAt + ttlMs);
 }
 
-/** Whether a stamp lies so late that contenders would wait for nothing after a crash. */
-export function isFarTooLate(clock: Clock, expires: number, ttlMs: number): boolean {
-  const bounds = clock.wall();
-  return bounds !== undefined && expires > bounds.latest + ttlMs + FAR_TOO_LATE_MS;
+/**
+ * For how long a lock stays taken at least, from its hand-out, however soon its section ends.
+ *
+ * Its end is chosen once, late enough on any clock within the bounds of that moment; whoever takes the row compares with
+ * its own `earliest`, which no true time exceeds. So a wrong clock makes a hold longer, and never shorter.
+ */
+export interface MinimumHold {
+  readonly ms: number;
+  /** When it began, on `atLeast`. */
+  readonly startedAt: number;
+  /** Its end on the table's clock. */
+  readonly expires: number;
 }
 
-/** How long the first attempt at a request of a lease may take before it counts as unanswered. */
-export function attemptMs(ttlMs: number): number {
-  return Math.min(LONGEST_ATTEMPT_MS, Math.max(50, ttlMs / 4));
+export function minimumHold(ms: number, atLeast: number, bounds: Bounds): MinimumHold {
+  return { ms, startedAt: atLeast, expires: Math.ceil(bounds.latest + ms) };
 }
 
-/** The table's time as well as it is known, for people to read. Nothing may be decided by it. */
-export function timeForPeople(clock: Clock): number {
-  const bounds = clock.wall();
-  return Math.round(bounds === undefined ? clock.guess() : (bounds.earliest + bounds.latest) / 2);
+/** How a row is left on release: held while the minimum hold lasts, by the stopwatch and by the table's clock; else free. */
+export function leftAfter(hold: MinimumHold | undefined, atLeast: number, bounds: Bounds | undefined): Left {
+  const left = hold === undefined ? 0 : hold.ms - (atLeast - hold.startedAt);
+  if (hold === undefined || left <= 0 || (bounds !== undefined && bounds.earliest > hold.expires)) {
+    return { kind: "free" };
+  }
+  return { kind: "held", expires: hold.expires, ttlMs: Math.ceil(left) };
 }

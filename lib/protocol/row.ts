@@ -1,6 +1,4 @@
-import type { LockInfo } from "../lock-info.js";
-import type { Row, Terms } from "../store.js";
-import type { Bounds } from "../time/clock.js";
+import type { LockData } from "../lock-info.js";
 
 /** The version of the row's layout that this library reads and writes. */
 export const FORMAT = 1;
@@ -8,41 +6,77 @@ export const FORMAT = 1;
 /** How long after its lease a row may stay before DynamoDB's TTL feature removes it. */
 const PURGE_AFTER_MS = 7 * 24 * 60 * 60 * 1_000;
 
-/** Whether the row outlives its release, because it remembers something. */
-export function isKept(row: Row): boolean {
-  return row.fence !== undefined || row.tick !== undefined;
+/** The sort key of a mutex's own row, and of the counter that numbers the places of its queue. */
+export const LOCK_SORT = "lock";
+export const COUNTER_SORT = "tickets";
+
+/** The greatest number that DynamoDB keeps exact has 38 digits: with as many in every key, keys sort as numbers do. */
+const TICKET_DIGITS = 38;
+const LAST_TICKET = 10n ** BigInt(TICKET_DIGITS) - 1n;
+const PLACE_SORT = /^queue#(\d{38})$/;
+
+/** The key of a row. */
+export interface Address {
+  readonly name: string;
+  readonly sort: string;
 }
 
-/** Whether another host says that it waits for the lock. A hint: without bounds it is believed. */
-export function isWanted(row: Row, bounds: Bounds | undefined): boolean {
-  return row.wanted !== undefined && (bounds === undefined || row.wanted > bounds.earliest);
+/** The key of a mutex's own row. */
+export function lockAt(name: string): Address {
+  return { name, sort: LOCK_SORT };
 }
 
-/** Whether the row's tick, if it has one, leaves room for a run at this one. */
-export function isDone(row: Row, tick: number | undefined): boolean {
-  return tick !== undefined && row.tick !== undefined && row.tick >= tick;
+/** The key of a place in the fair queue of a mutex. Tickets sort as their numbers do. */
+export function placeAt(name: string, ticket: bigint): Address {
+  return { name, sort: placeSort(ticket) };
+}
+
+/** Tickets before the first and after the last have the sort key of the first and the last. */
+export function placeSort(ticket: bigint): string {
+  const inRange = ticket < 0n ? 0n : ticket > LAST_TICKET ? LAST_TICKET : ticket;
+  return `queue#${inRange.toString().padStart(TICKET_DIGITS, "0")}`;
+}
+
+export const FIRST_PLACE: string = placeSort(0n);
+export const LAST_PLACE: string = placeSort(LAST_TICKET);
+
+/** The ticket that a sort key names; undefined for a row that is not a place. */
+export function ticketOf(sort: string): bigint | undefined {
+  const digits = PLACE_SORT.exec(sort)?.[1];
+  return digits === undefined ? undefined : BigInt(digits);
+}
+
+/** One of our rows, as it was at some moment. */
+export interface Row extends Address {
+  /** The acquisition that holds it; absent on a row without a holder, which is held for a while, or kept but free. */
+  readonly uuid: string | undefined;
+  /** Epoch ms on the table's clock; 0 on a row that is kept but free. */
+  readonly expires: number;
+  readonly ttlMs: number;
+  readonly owner: string;
+  readonly acquired: number;
+  readonly data: LockData | undefined;
+  /** Until when another host says that it waits. */
+  readonly wanted: number | undefined;
+  readonly fence: bigint | undefined;
+  readonly tick: number | undefined;
 }
 
 /**
- * Whether the lock is somebody's, for those who only look: its holder's, also when its lease is over and nobody has taken
- * it since, or nobody's until the end of a hold. Without bounds no hold is known to be over.
+ * What a row remembers after its release, in the order of what it asks of its writers: a row with a `fence` is updated and
+ * never replaced or deleted; a row with a `tick` gets no purge date either.
  */
-export function isTaken(row: Row, bounds: Bounds | undefined): boolean {
-  return row.uuid !== undefined || row.expires >= earliestOf(bounds);
+export type Memory = "nothing" | "fence" | "tick";
+
+export function memoryOf(row: Pick<Row, "fence" | "tick"> | undefined): Memory {
+  if (row?.tick !== undefined) return "tick";
+  return row?.fence === undefined ? "nothing" : "fence";
 }
 
-/** Whether a take under these terms would replace the row. The same truth table as the store's conditions. */
-export function admits(terms: Terms, row: Row, tick?: number): boolean {
-  if (isKept(row) && !terms.kept) return false;
-  if ((row.tick !== undefined && terms.ticked !== true) || isDone(row, tick)) return false;
-  if (row.expires < terms.earliest) return true;
-  const { unchanged } = terms;
-  return unchanged !== undefined && row.uuid === unchanged.uuid && row.expires === unchanged.expires;
-}
-
-/** What a condition may compare `expires` with. Without bounds only a kept row that is free counts as over. */
-export function earliestOf(bounds: Bounds | undefined): number {
-  return bounds === undefined ? 1 : Math.max(1, Math.floor(bounds.earliest));
+/** Both together: what a writer has to respect that may meet either. */
+export function strongerOf(one: Memory, other: Memory): Memory {
+  if (one === "tick" || other === "tick") return "tick";
+  return one === "fence" ? one : other;
 }
 
 /** Epoch seconds, which is what DynamoDB's TTL feature reads: a week after the lease, so that it never ends a live one. */
@@ -50,15 +84,38 @@ export function purgeAt(expires: number): number {
   return Math.ceil((expires + PURGE_AFTER_MS) / 1_000);
 }
 
-export function infoOf(row: Row): LockInfo {
-  return {
-    name: row.name,
-    uuid: row.uuid,
-    owner: row.owner,
-    acquired: new Date(row.acquired),
-    expires: new Date(row.expires),
-    ttlMs: row.ttlMs,
-    data: row.data,
-    tick: row.tick,
-  };
+/** An item's attributes as plain values, its key left out: strings, numbers, bigints where a number would be inexact. */
+export type Attributes = Readonly<Record<string, unknown>>;
+
+/** The row that an item shows, or what is wrong with the item: then this library did not write it. */
+export type Parsed = { readonly row: Row } | { readonly problem: string };
+
+export function parseRow({ name, sort }: Address, attributes: Attributes): Parsed {
+  const { format, uuid, expires, ttlMs, owner, acquired, data, wanted, fence, tick } = attributes;
+  if (format !== FORMAT) return { problem: `its format must be ${FORMAT}` };
+  if (typeof owner !== "string") return { problem: "its owner must be a string" };
+  if (uuid !== undefined && typeof uuid !== "string") return { problem: "its uuid must be a string" };
+  if (!isInteger(expires)) return { problem: "its expires must be a whole number" };
+  if (!isInteger(ttlMs)) return { problem: "its ttlMs must be a whole number" };
+  if (!isInteger(acquired)) return { problem: "its acquired must be a whole number" };
+  if (data !== undefined && !isMap(data)) return { problem: "its data must be a map" };
+  if (wanted !== undefined && !isInteger(wanted)) return { problem: "its wanted must be a whole number" };
+  if (tick !== undefined && !isInteger(tick)) return { problem: "its tick must be a whole number" };
+  // A fencing token may exceed 2^53, so it is kept exact.
+  if (fence !== undefined && !isToken(fence)) return { problem: "its fence must be a whole number, 0 or more" };
+  const token = fence === undefined ? undefined : BigInt(fence);
+  return { row: { name, sort, uuid, expires, ttlMs, owner, acquired, data, wanted, fence: token, tick } };
+}
+
+function isInteger(value: unknown): value is number {
+  return Number.isSafeInteger(value);
+}
+
+function isToken(value: unknown): value is number | bigint {
+  return (typeof value === "bigint" || isInteger(value)) && value >= 0;
+}
+
+function isMap(value: unknown): value is LockData {
+  if (typeof value !== "object" || value === null) return false;
+  return !Array.isArray(value) && !(value instanceof Set) && !(value instanceof Uint8Array);
 }

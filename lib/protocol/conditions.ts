@@ -1,0 +1,64 @@
+import type { Attributes } from "./row.js";
+
+/** A value that a condition compares an attribute with. */
+export type Operand = string | number | bigint;
+
+/**
+ * What a write asks of the item that it meets, as data: {@link holds} decides it for an item in memory, and
+ * `lib/dynamodb/` compiles it to a condition expression. As in DynamoDB, a comparison with an attribute that is missing,
+ * or has another type, is false.
+ */
+export type Condition =
+  /** There is no item under the key. */
+  | { readonly kind: "noItem" }
+  | { readonly kind: "missing"; readonly attribute: string }
+  | { readonly kind: "type"; readonly attribute: string; readonly type: "string" | "number" }
+  | { readonly kind: "equal" | "less" | "greater"; readonly attribute: string; readonly to: Operand }
+  | { readonly kind: "all" | "any"; readonly of: readonly Condition[] };
+
+export const NO_ITEM: Condition = { kind: "noItem" };
+
+export const missing = (attribute: string): Condition => ({ kind: "missing", attribute });
+export const isString = (attribute: string): Condition => ({ kind: "type", attribute, type: "string" });
+export const isNumber = (attribute: string): Condition => ({ kind: "type", attribute, type: "number" });
+export const equal = (attribute: string, to: Operand): Condition => ({ kind: "equal", attribute, to });
+export const less = (attribute: string, to: Operand): Condition => ({ kind: "less", attribute, to });
+export const greater = (attribute: string, to: Operand): Condition => ({ kind: "greater", attribute, to });
+export const all = (...of: readonly Condition[]): Condition => ({ kind: "all", of });
+export const any = (...of: readonly Condition[]): Condition => ({ kind: "any", of });
+
+/** Whether an item, or there being none, meets a condition. */
+export function holds(condition: Condition, item: Attributes | undefined): boolean {
+  switch (condition.kind) {
+    case "noItem":
+      return item === undefined;
+    case "missing":
+      return item?.[condition.attribute] === undefined;
+    case "type":
+      return typeOf(item?.[condition.attribute]) === condition.type;
+    case "equal":
+    case "less":
+    case "greater":
+      return compares(condition.kind, item?.[condition.attribute], condition.to);
+    case "all":
+      return condition.of.every((part) => holds(part, item));
+    case "any":
+      return condition.of.some((part) => holds(part, item));
+    default:
+      return condition satisfies never;
+  }
+}
+
+function compares(how: "equal" | "less" | "greater", value: unknown, to: Operand): boolean {
+  if (typeOf(value) !== typeOf(to)) return false;
+  const operand = value as Operand;
+  if (how === "less") return operand < to;
+  if (how === "greater") return operand > to;
+  // A number and a bigint of the same value are one number to DynamoDB.
+  return !(operand < to) && !(operand > to);
+}
+
+function typeOf(value: unknown): "string" | "number" | undefined {
+  if (typeof value === "string") return "string";
+  return typeof value === "number" || typeof value === "bigint" ? "number" : undefined;
+}
