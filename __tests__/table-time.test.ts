@@ -9,7 +9,7 @@ import {
   parseDateHeader,
   RATE_DRIFT,
   type TableTime,
-} from "../lib/time/table-time.js";
+} from "../lib/time/table-clock.js";
 
 const EPOCH = Date.UTC(2026, 10, 20, 12);
 const at = (ms: number): Reading => ({ atLeast: ms, atMost: ms, lead: 0 });

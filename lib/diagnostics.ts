@@ -54,6 +54,10 @@ const NAMES: readonly (keyof Diagnostics)[] = [
   "dynamutex:clock",
 ];
 
+/** Told of for every lock: nothing is put together where nobody listens. */
+export const ACQUIRED = channel("dynamutex:acquired");
+export const RELEASED = channel("dynamutex:released");
+
 const channels = new Map(NAMES.map((name) => [name, channel(name)]));
 
 export function publish<Name extends keyof Diagnostics>(name: Name, message: Diagnostics[Name]): void {

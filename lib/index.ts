@@ -14,7 +14,6 @@ export {
   LockTimeoutError,
   type LossReason,
 } from "./errors.js";
-export type { DocumentGuard } from "./guard.js";
 export type { FencedLock, Lock } from "./lock.js";
 export type { LockData, LockInfo, LockState, WaiterInfo } from "./lock-info.js";
 export type { LockSet } from "./lock-set.js";
@@ -24,6 +23,7 @@ export type { LockOptions, TransactWriteOptions, TryLockOptions } from "./option
 export type { LockAllOptions } from "./options/lock-all.js";
 export type { MutexOptions } from "./options/mutex.js";
 export type { CheckOptions, ForceUnlockOptions, ListOptions } from "./options/operations.js";
+export type { DocumentGuard } from "./store.js";
 export type { CreateOptions, KeyOptions, LockTableOptions } from "./options/table.js";
 export type { TableAction, TableFacts, TableProblem, TableReport } from "./table-report.js";
 export { type Bounds, type Clock, systemClock } from "./time/clock.js";

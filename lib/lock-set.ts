@@ -1,5 +1,4 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-
 import type { LockLostError } from "./errors.js";
 import { HeldLock } from "./holding/handle.js";
 import { Lease } from "./holding/lease.js";
@@ -7,10 +6,14 @@ import { LossSignal } from "./holding/loss-signal.js";
 import type { Lock } from "./lock.js";
 import { copyOf } from "./lock-info.js";
 import type { LockOptions } from "./options/calls.js";
-import type { Host } from "./session/session.js";
-import { acquireAll, tryAcquireAll, withdrawAll } from "./taking/claim-set.js";
-import type { Grant, Target } from "./taking/grant.js";
+import type { MutexSettings } from "./options/mutex.js";
+import { lockAt } from "./protocol/row.js";
+import type { Session } from "./session/session.js";
+import { giveBack } from "./taking/abandoned-claims.js";
+import type { Acquisition } from "./taking/acquisition.js";
+import { acquireAll, tryAcquireAll } from "./taking/claim-set.js";
 import { Wait } from "./taking/wait.js";
+
 
 /** Several locks that were taken at once. Losing one of them is losing the set. */
 export interface LockSet extends AsyncDisposable {
@@ -35,33 +38,37 @@ export interface LockSet extends AsyncDisposable {
   unlock(): Promise<void>;
 }
 
-/** Takes all of these locks, which are as many names of one kind of mutex. */
-export async function lockAll(host: Host, targets: readonly Target[], options: LockOptions): Promise<LockSet> {
-  const { signal, holdAtLeastMs = 0 } = options;
-  const { waitMs = targets[0]?.settings.waitMs ?? Number.POSITIVE_INFINITY } = options;
+/** Takes all of these locks. */
+export async function lockAll(
+  session: Session,
+  names: readonly string[],
+  settings: MutexSettings,
+  options: LockOptions,
+): Promise<LockSet> {
+  const { signal, holdAtLeastMs = 0, waitMs = settings.waitMs } = options;
   signal?.throwIfAborted();
-  host.assertOpen();
-  host.store.admit(options.data);
+  session.assertOpen();
+  session.store.admit(options.data);
   const data = options.data && copyOf(options.data);
-  const names = targets.map(({ name }) => name);
-  const wait = new Wait(host, names.join(", "), { patient: waitMs > 0 });
+  const targets = names.map((name) => ({ at: lockAt(name), settings }));
+  const wait = new Wait(session, names.join(", "), { patient: waitMs > 0 });
   const work = async (deliver: (set: LockSet) => boolean): Promise<void> => {
     for (;;) {
       const take = waitMs > 0 ? acquireAll : tryAcquireAll;
-      const grants = await take(host, targets, data, wait);
-      if (grants === undefined) throw wait.timeout();
-      const leases = await secured(host, targets, grants);
+      const acquisitions = await take(session, targets, data, wait);
+      if (acquisitions === undefined) throw wait.timeout();
+      const leases = await secured(session, acquisitions);
       if (leases !== undefined && !wait.isOver) {
         for (const lease of leases) {
           lease.keep();
           lease.holdAtLeast(holdAtLeastMs);
         }
-        if (deliver(new HeldLockSet(host, leases))) return;
+        if (deliver(new HeldLockSet(session, leases))) return;
       }
       // Nothing has run on them.
       for (const lease of leases ?? []) {
         lease.holdAtLeast(0);
-        host.detach(lease.release());
+        session.detach(lease.release());
       }
       wait.throwIfEnough();
     }
@@ -69,29 +76,16 @@ export async function lockAll(host: Host, targets: readonly Target[], options: L
   return await wait.run(work, { signal, waitMs: waitMs > 0 ? waitMs : Number.POSITIVE_INFINITY });
 }
 
-/** Makes the first stamps good. @returns undefined, and takes everything back, if one of the leases does not stand. */
+/** Renews leases that were slow to be taken. @returns undefined, and gives everything back, if one does not stand. */
 async function secured(
-  host: Host,
-  targets: readonly Target[],
-  grants: readonly Grant[],
+  session: Session,
+  acquisitions: readonly Acquisition[],
 ): Promise<readonly Lease[] | undefined> {
-  const leases = partsOf(targets, grants).map(({ target, grant }) => new Lease(host, target, grant));
-  const stand = await Promise.all(leases.map((lease) => lease.secure()));
+  const leases = acquisitions.map((acquisition) => new Lease(session, acquisition));
+  const stand = await Promise.all(leases.map(async (lease) => lease.isSecure || (await lease.secure())));
   if (stand.every((stands) => stands)) return leases;
-  const parts = partsOf(targets, grants).map(({ target, grant }, index) => ({
-    target,
-    // A corrected stamp stands under a uuid of its own.
-    grant: { ...grant, uuid: leases[index]?.uuid ?? grant.uuid },
-  }));
-  host.detach(withdrawAll(host, parts, { certain: true }));
+  for (const acquisition of acquisitions) session.detach(giveBack(session, acquisition));
   return undefined;
-}
-
-function partsOf(
-  targets: readonly Target[],
-  grants: readonly Grant[],
-): readonly { readonly target: Target; readonly grant: Grant }[] {
-  return targets.map((target, index) => ({ target, grant: grants[index] as Grant }));
 }
 
 class HeldLockSet implements LockSet {
@@ -101,12 +95,12 @@ class HeldLockSet implements LockSet {
   #lost: LockLostError | undefined;
   #over: Promise<void> | undefined;
 
-  constructor(host: Host, leases: readonly Lease[]) {
+  constructor(session: Session, leases: readonly Lease[]) {
     this.#signal = new LossSignal(() => this.#lookForLoss());
-    const { owner } = host;
+    const { owner } = session;
     const locks = leases.map((lease) => {
       const { acquired } = lease;
-      return new HeldLock({ host, lease, owner, acquired, end: (ended) => ended.release() });
+      return new HeldLock({ session, lease, owner, acquired, end: (ended) => ended.release() });
     });
     this.names = locks.map(({ name }) => name);
     this.locks = new Map(locks.map((lock) => [lock.name, lock]));

@@ -24,7 +24,7 @@ import {
   tableOptions,
 } from "./options/table.js";
 import { Sections } from "./queues/sections.js";
-import { Host } from "./session/session.js";
+import { Session } from "./session/session.js";
 import type { TableReport } from "./table-report.js";
 import type { Clock } from "./time/clock.js";
 import { tableClock } from "./time/table-clock.js";
@@ -41,7 +41,7 @@ export class LockTable implements AsyncDisposable {
   readonly tableName: string;
   readonly #client: DynamoDBClient;
   readonly #clock: Clock;
-  readonly #host: Host;
+  readonly #session: Session;
   readonly #sections: Sections;
   readonly #layout: TableLayout;
   readonly #defaults: MutexOptions;
@@ -62,7 +62,7 @@ export class LockTable implements AsyncDisposable {
     this.#defaults = defaults;
     this.#client = client ?? defaultClient();
     this.#clock = clock ?? tableClock();
-    this.#host = new Host({
+    this.#session = new Session({
       store: new DynamoDbStore({
         client: this.#client,
         ownsClient: client === undefined,
@@ -72,7 +72,7 @@ export class LockTable implements AsyncDisposable {
       clock: this.#clock,
       owner: owner ?? `${hostname()}#${process.pid}`,
     });
-    this.#sections = new Sections(this.#host);
+    this.#sections = new Sections(this.#session);
   }
 
   /**
@@ -110,11 +110,7 @@ export class LockTable implements AsyncDisposable {
   async lockAll(names: readonly string[], options: LockAllOptions = {}): Promise<LockSet> {
     checkNames(names, this.#layout.keyPrefix);
     const { settings, lock } = lockAllOptions(options, this.#defaults);
-    return await lockAll(
-      this.#host,
-      names.map((name) => ({ name, settings })),
-      lock,
-    );
+    return await lockAll(this.#session, names, settings, lock);
   }
 
   /**
@@ -124,7 +120,7 @@ export class LockTable implements AsyncDisposable {
    * @throws {@link LockStoreError} if a table of that name does not fit, saying how, or if it cannot be created.
    */
   async create(options: CreateOptions = {}): Promise<void> {
-    this.#host.assertOpen();
+    this.#session.assertOpen();
     await createTable(this.#client, this.#layout, createOptions(options), this.#clock);
   }
 
@@ -142,7 +138,7 @@ export class LockTable implements AsyncDisposable {
    * if (!usable) process.exitCode = 1;
    */
   async check(options: CheckOptions = {}): Promise<TableReport> {
-    this.#host.assertOpen();
+    this.#session.assertOpen();
     return await checkTable(this.#client, this.#layout, checkOptions(options), this.#clock);
   }
 
@@ -158,9 +154,9 @@ export class LockTable implements AsyncDisposable {
    * for await (const lock of locks.list({ prefix: "customer#" })) console.log(lock.name, lock.owner);
    */
   list(options: ListOptions = {}): AsyncIterable<LockInfo> {
-    this.#host.assertOpen();
+    this.#session.assertOpen();
     const which = listOptions(options);
-    return { [Symbol.asyncIterator]: () => listLocks(this.#host, which) };
+    return { [Symbol.asyncIterator]: () => listLocks(this.#session, which) };
   }
 
   /**
@@ -170,7 +166,7 @@ export class LockTable implements AsyncDisposable {
    * @throws AggregateError of the {@link LockLostError}s of locks that had been lost, after all others are released.
    */
   close(): Promise<void> {
-    this.#closed ??= this.#host.close().finally(() => this.#host.store.close());
+    this.#closed ??= this.#session.close().finally(() => this.#session.store.close());
     return this.#closed;
   }
 

@@ -1,7 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import type { LockError, LockLostError } from "./errors.js";
-import type { DocumentGuard } from "./guard.js";
+import type { DocumentGuard } from "./store.js";
 import type { LockData } from "./lock-info.js";
 import type { TransactWriteOptions } from "./options/calls.js";
 

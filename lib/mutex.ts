@@ -6,13 +6,21 @@ import type { Lock } from "./lock.js";
 import { copyOf, type LockData, type LockInfo, type LockState } from "./lock-info.js";
 import { forceUnlock } from "./operations/force-unlock.js";
 import { inspect } from "./operations/inspect.js";
+import type { HeldLock } from "./holding/handle.js";
+import type { Lock } from "./lock.js";
+import { copyOf, type LockData, type LockInfo, type LockState } from "./lock-info.js";
+import { LockConfigError } from "./errors.js";
+import { forceUnlock } from "./operations/force-unlock.js";
+import { inspect } from "./operations/inspect.js";
 import { type LockOptions, lockOptions, type TryLockOptions, tryLockOptions } from "./options/calls.js";
 import { NONE } from "./options/check.js";
 import type { MutexSettings } from "./options/mutex.js";
 import { type ForceUnlockOptions, forceUnlockOptions } from "./options/operations.js";
+import { lockAt } from "./protocol/row.js";
 import type { Sections } from "./queues/sections.js";
-import type { Host } from "./session/session.js";
-import type { Once, Target } from "./taking/grant.js";
+import type { Session } from "./session/session.js";
+import type { Target } from "./taking/acquisition.js";
+import type { Once } from "./taking/known-time.js";
 import { Wait } from "./taking/wait.js";
 
 /**
@@ -32,15 +40,15 @@ export type TryRun<T> =
 export class Mutex<Held extends Lock = Lock> {
   readonly name: string;
   readonly #sections: Sections;
-  readonly #host: Host;
+  readonly #session: Session;
   readonly #target: Target;
 
   /** @internal Made by `LockTable.mutex()`. */
   constructor(sections: Sections, name: string, settings: MutexSettings) {
     this.name = name;
     this.#sections = sections;
-    this.#host = sections.host;
-    this.#target = { name, settings };
+    this.#session = sections.session;
+    this.#target = { at: lockAt(name), settings };
   }
 
   /**
@@ -129,7 +137,7 @@ export class Mutex<Held extends Lock = Lock> {
    * if (holder !== null) console.log(`held by ${holder.owner} since ${holder.acquired.toISOString()}`);
    */
   async inspect(): Promise<LockState | null> {
-    return await inspect(this.#host, this.#target);
+    return await inspect(this.#session, this.#target);
   }
 
   /**
@@ -148,11 +156,11 @@ export class Mutex<Held extends Lock = Lock> {
    * if (holder?.uuid !== undefined) await mutex.forceUnlock(holder.uuid);
    */
   async forceUnlock(uuid: string, options: ForceUnlockOptions = NONE): Promise<boolean> {
-    return await forceUnlock(this.#host, this.#target, uuid, forceUnlockOptions(uuid, options));
+    return await forceUnlock(this.#session, this.#target.at, uuid, forceUnlockOptions(uuid, options));
   }
 
   async #lock(options: LockOptions): Promise<HeldLock> {
-    const { signal, holdAtLeastMs = 0 } = lockOptions(options);
+    const { signal, holdAtLeastMs = 0 } = options === NONE ? options : lockOptions(options);
     const waitMs = options.waitMs ?? this.#target.settings.waitMs;
     signal?.throwIfAborted();
     const data = this.#begin(options);
@@ -161,22 +169,22 @@ export class Mutex<Held extends Lock = Lock> {
       if (result.kind !== "granted") throw result.wait.timeout();
       return result.lock;
     }
-    const wait = new Wait(this.#host, this.name, { patient: true });
+    const wait = new Wait(this.#session, this.name, { patient: true });
     const request = { target: this.#target, data, holdAtLeastMs };
     return await wait.run<HeldLock>((deliver) => this.#sections.serve(request, wait, deliver), { signal, waitMs });
   }
 
   /** What has to be right before anything is sent. @returns the data as it is now: it may be sent much later. */
   #begin({ data }: { readonly data?: LockData | undefined }): LockData | undefined {
-    this.#host.assertOpen();
-    this.#host.store.admit(data);
+    this.#session.assertOpen();
+    this.#session.store.admit(data);
     return data && copyOf(data);
   }
 
   /** One try, whose requests are repeated for a while if they get no answer. */
   async #try(options: TryLockOptions, data: LockData | undefined, signal?: AbortSignal): Promise<Tried> {
     const { holdAtLeastMs = 0 } = options;
-    const wait = new Wait(this.#host, this.name, { patient: false });
+    const wait = new Wait(this.#session, this.name, { patient: false });
     const request = { target: this.#target, data, holdAtLeastMs, once: onceOf(options) };
     return await wait.run<Tried>(
       async (deliver) => {

@@ -1,8 +1,8 @@
 import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
-import { attemptMs } from "../protocol/lease-time.js";
-import { persist } from "../session/retry.js";
-import type { Host } from "../session/session.js";
-import type { Guard, TransactOutcome } from "../store.js";
+import type { Check } from "../protocol/writes.js";
+import { attemptMs, persist } from "../session/retry.js";
+import type { Session } from "../session/session.js";
+import type { TransactOutcome } from "../store.js";
 import type { Lease } from "./lease.js";
 
 /** How long a transaction is tried if the caller does not say. */
@@ -11,7 +11,7 @@ const WITHIN_MS = 10_000;
 /** A section's writes, and how long they are tried. */
 export interface GuardedWrite {
   readonly items: readonly TransactWriteItem[];
-  readonly guard: Guard;
+  readonly guard: Check;
   readonly withinMs?: number | undefined;
   /** Whether the section is over: its writes are not sent again then. */
   readonly isOver: () => boolean;
@@ -23,12 +23,12 @@ export interface GuardedWrite {
  *
  * @throws the store's error after the last attempt: then nobody knows whether the writes were applied.
  */
-export async function sendGuarded(host: Host, lease: Lease, write: GuardedWrite): Promise<TransactOutcome> {
-  const { clock, store, random } = host;
+export async function sendGuarded(session: Session, lease: Lease, write: GuardedWrite): Promise<TransactOutcome> {
+  const { clock, store } = session;
   const { items, guard, isOver } = write;
   const giveUpAt = clock.atMost() + (write.withinMs ?? WITHIN_MS);
   const until = (): number => (isOver() ? clock.atMost() : Math.min(giveUpAt, clock.atMost() + lease.remainingMs));
-  const persistence = { until, attemptMs: attemptMs(lease.settings.ttlMs), random };
-  const writes = { items, guard, token: host.uuid() };
-  return await persist(clock, persistence, (signal) => store.transact(writes, signal));
+  const persistence = { kind: "take", until, attemptMs: attemptMs(lease.settings.ttlMs) } as const;
+  const writes = { items, guard, token: session.uuid() };
+  return await persist(session, persistence, (signal) => store.transact(writes, signal));
 }

@@ -1,7 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { LockError, LockLostError } from "../errors.js";
-import type { DocumentGuard } from "../guard.js";
 import type { Lock } from "../lock.js";
 import { copyOf, type LockData } from "../lock-info.js";
 import {
@@ -13,8 +12,10 @@ import {
 } from "../options/calls.js";
 import { checkData } from "../options/operations.js";
 import { onAbort } from "../session/abort-listening.js";
-import type { Host } from "../session/session.js";
-import type { Guard } from "../store.js";
+import type { Session } from "../session/session.js";
+import { lockAt } from "../protocol/row.js";
+import type { Check } from "../protocol/writes.js";
+import type { DocumentGuard } from "../store.js";
 import { sendGuarded } from "./guarded-write.js";
 import type { Lease, Renewal } from "./lease.js";
 import { LossSignal } from "./loss-signal.js";
@@ -28,14 +29,16 @@ export class HeldLock implements Lock {
   declare readonly fencingToken?: bigint;
   readonly tick: number | undefined;
   #data: LockData | undefined;
-  readonly #host: Host;
+  readonly #session: Session;
   readonly #lease: Lease;
-  readonly #signal: LossSignal;
+  /** Made when somebody first asks for it, and what it has been aborted with. */
+  #signal: LossSignal | undefined;
+  #abortedWith: { readonly reason: unknown } | undefined;
   readonly #end: (lease: Lease) => Promise<void>;
   #over: { readonly done: Promise<void>; readonly lost: LockLostError | undefined } | undefined;
 
   constructor(section: {
-    readonly host: Host;
+    readonly session: Session;
     readonly lease: Lease;
     readonly owner: string;
     readonly acquired: number;
@@ -50,11 +53,10 @@ export class HeldLock implements Lock {
     this.acquired = new Date(section.acquired);
     this.tick = section.tick;
     this.#data = section.lease.data;
-    this.#host = section.host;
+    this.#session = section.session;
     this.#lease = section.lease;
     this.#end = section.end;
-    this.#signal = new LossSignal(() => this.lost);
-    section.lease.begin(this.#signal);
+    section.lease.begin(this);
   }
 
   get name(): string {
@@ -66,7 +68,19 @@ export class HeldLock implements Lock {
   }
 
   get signal(): AbortSignal {
+    if (this.#signal === undefined) {
+      this.#signal = new LossSignal(() => this.lost);
+      if (this.#abortedWith !== undefined) this.#signal.abort(this.#abortedWith.reason);
+    }
+    // Reading it checks the deadline: a listener that is added afterwards would hear nothing of a loss that is past.
+    void this.lost;
     return this.#signal.signal;
+  }
+
+  /** The lease has ended before the section did. @internal */
+  abort(reason: unknown): void {
+    this.#abortedWith ??= { reason };
+    this.#signal?.abort(this.#abortedWith.reason);
   }
 
   get held(): boolean {
@@ -114,7 +128,7 @@ export class HeldLock implements Lock {
       const lost = this.lost;
       const done = this.#end(this.#lease).catch((error: unknown) => {
         // A loss that showed only at the release, when no section ran on the lease any more.
-        this.#signal.abort(error);
+        this.abort(error);
         throw error;
       });
       this.#over = { done, lost };
@@ -131,17 +145,17 @@ export class HeldLock implements Lock {
   async guard(options: GuardOptions = {}): Promise<TransactWriteItem | DocumentGuard> {
     const { document } = guardOptions(options);
     const guard = await this.#guard();
-    const { store } = this.#host;
+    const { store } = this.#session;
     return document ? store.documentGuard(guard) : store.guard(guard);
   }
 
   async transactWrite(items: readonly TransactWriteItem[], options: TransactWriteOptions = {}): Promise<void> {
     const { withinMs } = transactWriteOptions(options);
-    this.#host.store.admitItems(this.name, items);
+    this.#session.store.admitItems(lockAt(this.name), items);
     // As they are now: DynamoDB refuses a second copy that is not like the first, and nobody would know what was written.
     const copy = copyOf(items);
     const write = { items: copy, guard: await this.#guard(), withinMs, isOver: () => this.#over !== undefined };
-    const outcome = await sendGuarded(this.#host, this.#lease, write).catch((error) => {
+    const outcome = await sendGuarded(this.#session, this.#lease, write).catch((error) => {
       throw this.lost ?? error;
     });
     switch (outcome.kind) {
@@ -159,7 +173,7 @@ export class HeldLock implements Lock {
     }
   }
 
-  async #guard(): Promise<Guard> {
+  async #guard(): Promise<Check> {
     this.#throwIfNotHeld();
     try {
       return await this.#lease.guard();
@@ -172,7 +186,7 @@ export class HeldLock implements Lock {
   /** Lets `signal` abort ours as well, which is no loss; the answer ends that. */
   follow(signal: AbortSignal | undefined): () => void {
     if (signal === undefined) return () => undefined;
-    const follow = (): void => this.#signal.abort(signal.reason);
+    const follow = (): void => this.abort(signal.reason);
     if (!signal.aborted) return onAbort(signal, follow);
     follow();
     return () => undefined;

@@ -2,13 +2,13 @@ import { publish } from "../diagnostics.js";
 import { LockLostError, type LossReason } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import type { MutexSettings } from "../options/mutex.js";
-import { Hold } from "../protocol/hold.js";
+import { leftAfter, type MinimumHold, minimumHold } from "../protocol/lease-time.js";
+import type { Address, Row } from "../protocol/row.js";
+import type { Check } from "../protocol/writes.js";
 import { RENEW_AGAIN_MS } from "../session/retry.js";
-import type { Host } from "../session/session.js";
-import type { Guard, Row } from "../store.js";
-import type { Grant, Target } from "../taking/grant.js";
-import { HeldRow, type Stamping, type Trying } from "./held-row.js";
-import type { LossSignal } from "./loss-signal.js";
+import type { Session } from "../session/session.js";
+import type { Acquisition, Stamping, Trying } from "../taking/acquisition.js";
+import { boundsOf } from "../time/clock.js";
 
 /** What one renewal came to. After `unknown` the old deadline still bounds us. */
 export type Renewal =
@@ -16,62 +16,89 @@ export type Renewal =
   | { readonly kind: "lost"; readonly error: LockLostError }
   | { readonly kind: "unknown"; readonly cause: unknown };
 
-/** From how many locks of one process on their renewals are spread. */
+/** Whoever counts on a lease: told once when it ends before they do. */
+export interface Section {
+  abort(reason: unknown): void;
+}
+
+/** What is told of a lease, and to whom: a lock's on its diagnostics channels, a place's on others. */
+export interface LeaseEvents {
+  lost(lease: Lease, reason: LossReason, cause: unknown): void;
+  renewalFailed(lease: Lease, cause: unknown): void;
+}
+
+const LOCK_EVENTS: LeaseEvents = {
+  lost: ({ name, uuid }, reason, cause) => publish("dynamutex:lost", { name, uuid, reason, cause }),
+  renewalFailed: ({ name, uuid }, cause) => publish("dynamutex:renewal-failed", { name, uuid, cause }),
+};
+
+type State =
+  /** Nobody counts on it: it was taken, or the section before has ended. */
+  | { readonly kind: "idle" }
+  /** A section counts on it: it is renewed, and its deadline watched. */
+  | {
+      readonly kind: "relied";
+      readonly section: Section;
+      /** When the section has held for `maxHoldMs`, on `atMost`. */
+      readonly maxHoldEnds: number;
+      cancelDeadline: () => void;
+      cancelRenewal: () => void;
+    }
+  /** Once and for ever; the section may still run. */
+  | { readonly kind: "lost"; readonly error: LockLostError }
+  | { readonly kind: "released"; readonly done: Promise<void>; readonly error: LockLostError | undefined };
+
+/** What has run under the present uuid: nothing on this lease ever, nothing since a reissue, a section, one with a guard. */
+type Usage = "unused" | "reissued" | "used" | "guarded";
+
+/** From how many leases of one process on their renewals are spread. */
 const MANY = 16;
 
+const nothing = (): void => undefined;
+
 /**
- * Keeps one acquisition: renews its row in time, watches until when it may be relied on, and tells when it may not.
+ * Keeps one acquisition: renews its row in time, watches until when it may be counted on, and tells when it may not.
  *
  * 1. Every `renewEveryMs`, counted from when the last renewal was sent (sooner where the lease is shorter than `ttlMs`),
  *    a renewal stamps a later `expires`.
  * 2. A reply moves the deadline to the end of the new lease less the safety margin. No reply leaves it where it was.
- * 3. At the deadline, or when a refusal shows another holder, the lease is lost, once and for ever.
- * 4. `release()` stops the renewing, waits for one that is under way, and deletes the row where it is still ours, or leaves it
- *    parked until the end of its hold.
+ * 3. At the deadline, or when a refusal shows that the row is not ours, the lease is lost, once and for ever.
+ * 4. `release()` stops the renewing, waits for one that is under way, and deletes the row where it is still ours, or leaves
+ *    it held until the end of its minimum hold.
  */
 export class Lease {
-  readonly acquired: number;
+  readonly settings: MutexSettings;
   /** When this process took it, on `atLeast`. */
   readonly takenAt: number;
-  /** The tick that it was taken for. */
-  readonly tick: number | undefined;
-  readonly settings: MutexSettings;
-  readonly #host: Host;
-  readonly #row: HeldRow;
-  #hold: Hold | undefined;
+  readonly #session: Session;
+  readonly #row: Acquisition;
+  readonly #events: LeaseEvents;
+  #state: State = { kind: "idle" };
+  #usage: Usage = "unused";
+  #onLost: () => void = nothing;
+  #endRenewals: () => void = nothing;
+  #minimumHold: MinimumHold | undefined;
   #data: LockData | undefined;
   #mayHaveData: boolean;
-  /** When the present section has held for `maxHoldMs`, on `atMost`. */
-  #holdEnds = Number.POSITIVE_INFINITY;
-  /** Told of the loss: the section that runs at that moment. */
-  #section: LossSignal | undefined;
-  #onLost: () => void = () => undefined;
-  /** Whether a section counts on the lease: from its beginning until its end. */
-  #isRelied = false;
-  #wasUsed = false;
-  /** Whether no section has run under the present uuid. */
-  #isFresh = true;
-  /** Whether the section has made a guard. */
-  #isGuarded = false;
-  #lost: LockLostError | undefined;
-  #released: Promise<void> | undefined;
-  #renewing: { readonly done: Promise<Renewal>; readonly enough: AbortController } | undefined;
-  #cancelDeadline: (() => void) | undefined;
-  #cancelRenewal: (() => void) | undefined;
+  /** The write of the row that is under way: one at a time. */
+  #writing: { readonly done: Promise<Renewal>; readonly enough: AbortController } | undefined;
 
-  constructor(host: Host, target: Target, grant: Grant) {
-    this.acquired = grant.acquired;
-    this.takenAt = host.clock.atLeast();
-    this.#data = grant.data;
-    this.#mayHaveData = grant.data !== undefined;
-    this.tick = grant.tick;
-    this.settings = target.settings;
-    this.#host = host;
-    this.#row = new HeldRow(host, target, grant);
+  constructor(session: Session, acquisition: Acquisition, events: LeaseEvents = LOCK_EVENTS) {
+    this.settings = acquisition.settings;
+    this.takenAt = session.clock.atLeast();
+    this.#session = session;
+    this.#row = acquisition;
+    this.#events = events;
+    this.#data = acquisition.data;
+    this.#mayHaveData = acquisition.data !== undefined;
+  }
+
+  get at(): Address {
+    return this.#row.at;
   }
 
   get name(): string {
-    return this.#row.name;
+    return this.#row.at.name;
   }
 
   get uuid(): string {
@@ -80,6 +107,16 @@ export class Lease {
 
   get expires(): number {
     return this.#row.expires;
+  }
+
+  /** When it was taken, on the table's clock, for people. */
+  get acquired(): number {
+    return this.#row.acquired;
+  }
+
+  /** The tick that it was taken for. */
+  get tick(): number | undefined {
+    return this.#row.tick;
   }
 
   /** The fencing token of the section that runs, on a fenced mutex. */
@@ -99,76 +136,85 @@ export class Lease {
 
   /** The write of the row that is under way, if there is one. */
   get writing(): Promise<unknown> | undefined {
-    return this.#renewing?.done;
+    return this.#writing?.done;
   }
 
   /** The loss, which is looked for whenever somebody asks, because a blocked event loop runs no timers. */
   get lost(): LockLostError | undefined {
-    if (this.#isRelied && this.#lost === undefined && this.#host.clock.atMost() >= this.#deadline) {
-      this.#lose(this.#leaseEnds >= this.#holdEnds ? "max-hold" : "expired", this.#row.lastFailure);
+    const state = this.#state;
+    if (state.kind === "lost" || state.kind === "released") return state.error;
+    if (state.kind === "relied" && this.#session.clock.atMost() >= this.deadline) {
+      return this.#lose(this.#leaseEnds >= state.maxHoldEnds ? "max-hold" : "expired", this.#row.lastFailure);
     }
-    return this.#lost;
+    return undefined;
   }
 
   get held(): boolean {
-    return this.#isRelied && this.lost === undefined;
+    return this.#state.kind === "relied" && this.lost === undefined;
   }
 
   get remainingMs(): number {
-    return this.held ? Math.max(0, this.#deadline - this.#host.clock.atMost()) : 0;
+    return this.held ? Math.max(0, this.deadline - this.#session.clock.atMost()) : 0;
   }
 
-  /** Whether a section may begin on the lease. */
+  /** Until when it may be counted on if no renewal gets through any more, on `atMost`. */
+  get deadline(): number {
+    const state = this.#state;
+    return state.kind === "relied" ? Math.min(this.#leaseEnds, state.maxHoldEnds) : this.#leaseEnds;
+  }
+
+  /** Whether a section may begin on it. */
   get stands(): boolean {
-    return this.#lost === undefined && this.#released === undefined && this.#host.clock.atMost() < this.#leaseEnds;
+    const { kind } = this.#state;
+    return (kind === "idle" || kind === "relied") && this.#session.clock.atMost() < this.#leaseEnds;
   }
 
-  /** Whether the row stays taken when the lease ends: such a lease serves one section. */
-  get isHolding(): boolean {
-    return this.#hold !== undefined;
+  /** Whether the row stays taken after its release: such a lease serves one section. */
+  get hasMinimumHold(): boolean {
+    return this.#minimumHold !== undefined;
   }
 
   /** From now on the lock stays taken for so long, however soon the lease is released; 0 for no longer than that. */
   holdAtLeast(ms: number): void {
-    this.#hold = ms > 0 ? new Hold(this.#host.clock, ms) : undefined;
+    const { clock } = this.#session;
+    this.#minimumHold = ms > 0 ? minimumHold(ms, clock.atLeast(), boundsOf(clock)) : undefined;
   }
 
-  /** Whether the first stamp is good as it is, and the lease stands. */
+  /** Whether enough of the lease is left to hand it out: a take that was slow is renewed first. */
   get isSecure(): boolean {
-    return this.#row.isSecure && this.#host.clock.atMost() < this.#leaseEnds;
+    return !this.#row.isHalfGone && this.stands;
   }
 
-  /** Makes the first stamp good, before anybody relies on it. @returns whether the lease stands. */
+  /** Renews it before anybody counts on it. @returns whether it stands. */
   async secure(): Promise<boolean> {
-    const stamping = await this.#row.secure();
-    return stamping.kind !== "refused" && this.#host.clock.atMost() < this.#leaseEnds;
+    const { ttlMs, safetyMarginMs } = this.settings;
+    const until = this.#session.clock.atMost() + ttlMs - safetyMarginMs;
+    const stamping = await this.#row.renew({ until: () => until });
+    return stamping.kind !== "refused" && this.stands;
   }
 
   /** From here on the lease is released when the table closes. */
-  keep(onLost: () => void = () => undefined): void {
+  keep(onLost: () => void = nothing): void {
+    const { leases, scheduler } = this.#session;
     this.#onLost = onLost;
-    this.#host.hold(this);
+    leases.add(this);
+    if (this.settings.autoRenew) this.#endRenewals = scheduler.expectRenewals(this.settings.renewEveryMs);
   }
 
-  /**
-   * A section begins, the first on this lease, or the next that it is passed on to: somebody relies on the lease. It is
-   * renewed, and its deadline watched.
-   */
-  begin(section: LossSignal): void {
-    this.#isRelied = true;
-    this.#section = section;
-    this.#holdEnds = this.#host.clock.atMost() + this.settings.maxHoldMs;
+  /** A section begins to count on it: the first on this lease, or the next that it is passed on to. */
+  begin(section: Section): void {
+    const maxHoldEnds = this.#session.clock.atMost() + this.settings.maxHoldMs;
+    this.#state = { kind: "relied", section, maxHoldEnds, cancelDeadline: nothing, cancelRenewal: nothing };
     this.#armDeadline();
-    if (this.settings.autoRenew) this.#armRenewal(this.#renewalDueIn() * (this.#wasUsed ? 1 : this.#spread()));
-    this.#wasUsed = true;
-    this.#isFresh = false;
+    const share = this.#usage === "unused" ? this.#spread() : 1;
+    if (this.settings.autoRenew) this.#armRenewal(this.#renewalDueIn() * share);
+    this.#usage = "used";
   }
 
-  /** The section is over, in time. Until the next one begins nobody relies on the lease, so nobody loses it. */
+  /** The section is over, in time. Until the next one begins nobody counts on the lease, so nobody loses it. */
   endSection(): void {
-    this.#isRelied = false;
-    this.#section = undefined;
     this.#stopTimers();
+    if (this.#state.kind === "relied") this.#state = { kind: "idle" };
   }
 
   /**
@@ -178,21 +224,18 @@ export class Lease {
    * @returns whether the lease may be passed on.
    */
   async renewForNext(): Promise<boolean> {
-    const mustReissue = !this.#isFresh && (this.settings.fencing || this.#isGuarded);
+    const mustReissue = this.#usage === "guarded" || (this.#usage === "used" && this.settings.fencing);
     if (!mustReissue && !this.#row.isHalfGone) return this.stands;
     // One write of this row at a time. No other begins meanwhile: the timer is off, and the section's own calls are over.
-    this.#renewing?.enough.abort();
-    await this.#renewing?.done;
+    this.#writing?.enough.abort();
+    await this.#writing?.done;
     if (!this.stands) return false;
-    const giveUpAt = Math.min(this.#host.clock.atMost() + this.settings.releaseWithinMs, this.#leaseEnds);
+    const giveUpAt = Math.min(this.#session.clock.atMost() + this.settings.releaseWithinMs, this.#leaseEnds);
     const renewal = await this.#write(
       (trying) => (mustReissue ? this.#row.reissue(trying) : this.#row.renew(trying)),
       () => giveUpAt,
     );
-    if (mustReissue && renewal.kind === "renewed") {
-      this.#isFresh = true;
-      this.#isGuarded = false;
-    }
+    if (mustReissue && renewal.kind === "renewed") this.#usage = "reissued";
     return renewal.kind === "renewed" && this.stands;
   }
 
@@ -200,16 +243,16 @@ export class Lease {
   async renew(): Promise<Renewal> {
     const { lost } = this;
     if (lost !== undefined) return { kind: "lost", error: lost };
-    if (this.#renewing !== undefined) return await this.#renewing.done;
+    if (this.#writing !== undefined) return await this.#writing.done;
     return await this.#write(
       (trying) => this.#row.renew(trying),
-      () => this.#deadline,
+      () => this.deadline,
     );
   }
 
   /** @throws {@link LockConfigError} naming what the table could not store. */
   admit(data: LockData): void {
-    this.#host.store.admit(data);
+    this.#session.store.admit(data);
   }
 
   /**
@@ -222,7 +265,7 @@ export class Lease {
     this.#mayHaveData = true;
     const renewal = await this.#write(
       (trying) => this.#row.renew(trying, data),
-      () => this.#deadline,
+      () => this.deadline,
     );
     if (renewal.kind === "renewed") this.#data = data;
     return renewal;
@@ -234,8 +277,8 @@ export class Lease {
    *
    * @throws {@link LockLostError} if the lease is lost; the store's error if it could not be renewed first.
    */
-  async guard(): Promise<Guard> {
-    this.#isGuarded = true;
+  async guard(): Promise<Check> {
+    this.#usage = "guarded";
     for (;;) {
       const { guard } = this.#row;
       if (guard !== undefined) return guard;
@@ -250,36 +293,44 @@ export class Lease {
     return this.lost ?? this.#lose(this.#row.reasonOf(row));
   }
 
+  /** Its row has been seen to be gone. */
+  lose(reason: LossReason): void {
+    if (this.#state.kind === "relied") this.#lose(reason);
+  }
+
   /**
    * Ends the lease. Every call gets the same answer.
    * @throws {@link LockLostError} if it had been lost before.
    */
   release(): Promise<void> {
-    if (this.#released === undefined) {
-      const { lost } = this;
-      this.#isRelied = false;
-      this.#stopTimers();
-      this.#released = this.#end(lost);
-      // Whoever calls handles it; a lease that only the closing table releases is handled there.
-      this.#released.catch(() => undefined);
-    }
-    return this.#released;
+    const { lost: error } = this;
+    if (this.#state.kind === "released") return this.#state.done;
+    this.#stopTimers();
+    // From here on nobody counts on it: what happens to the row meanwhile is nobody's loss.
+    this.#state = error === undefined ? { kind: "idle" } : { kind: "lost", error };
+    const done = this.#end(error);
+    this.#state = { kind: "released", done, error };
+    // Whoever calls handles it; a lease that only the closing table releases is handled there.
+    done.catch(() => undefined);
+    return done;
   }
 
   /** Takes the lease from the section that runs on it, which hears `reason`. */
   async revoke(reason: unknown): Promise<void> {
-    const release = this.release();
-    this.#section?.abort(reason);
-    await release;
+    const section = this.#state.kind === "relied" ? this.#state.section : undefined;
+    const released = this.release();
+    section?.abort(reason);
+    await released;
   }
 
   /** Sends the one write of the row that is under way at a time, which everybody else waits for. */
   async #write(send: (trying: Trying) => Promise<Stamping>, until: () => number): Promise<Renewal> {
     const enough = new AbortController();
-    const done = this.#judged(send({ until, enough: enough.signal })).finally(() => {
-      this.#renewing = undefined;
+    const onFailure = (cause: unknown): void => this.#events.renewalFailed(this, cause);
+    const done = this.#judged(send({ until, enough: enough.signal, onFailure })).finally(() => {
+      this.#writing = undefined;
     });
-    this.#renewing = { done, enough };
+    this.#writing = { done, enough };
     return await done;
   }
 
@@ -290,10 +341,10 @@ export class Lease {
     if (lost !== undefined) return { kind: "lost", error: lost };
     switch (stamping.kind) {
       case "stamped":
-        if (this.#isRelied) this.#armDeadline();
+        this.#armDeadline();
         return { kind: "renewed" };
       case "refused":
-        return { kind: "lost", error: this.#hasRunOut ? this.#endedBy("expired") : this.#lose(stamping.reason) };
+        return { kind: "lost", error: this.#hasRunOut ? this.#errorOf("expired") : this.#lose(stamping.reason) };
       case "unanswered":
         return { kind: "unknown", cause: stamping.cause };
       default:
@@ -304,50 +355,56 @@ export class Lease {
   async #end(lost: LockLostError | undefined): Promise<void> {
     try {
       // Renewal and release never overlap: no further attempt, and the one under way is awaited.
-      if (this.#renewing !== undefined) {
-        this.#renewing.enough.abort();
-        await this.#renewing.done;
+      if (this.#writing !== undefined) {
+        this.#writing.enough.abort();
+        await this.#writing.done;
       }
       await (lost === undefined ? this.#releaseHeld() : this.#releaseLost(lost));
     } finally {
-      this.#host.drop(this);
+      this.#endRenewals();
+      this.#session.leases.delete(this);
     }
   }
 
   async #releaseHeld(): Promise<void> {
-    const { clock } = this.#host;
-    if (this.#lost !== undefined) throw this.#lost;
+    const { clock } = this.#session;
+    const state = this.#state;
+    // A renewal that was under way has found the row to be another's.
+    if (state.kind === "released" && state.error !== undefined) throw state.error;
     const giveUpAt = Math.min(clock.atMost() + this.settings.releaseWithinMs, this.#row.end);
-    const release = await this.#row.release(this.#hasRunOut ? undefined : giveUpAt, this.#hold?.rest());
-    if (release.kind === "refused" && !this.#hasRunOut) {
-      throw this.#lose(this.#row.reasonOf(release.row));
-    }
+    const release = await this.#row.release(this.#hasRunOut ? undefined : () => giveUpAt, this.#left());
+    if (release.kind === "refused" && !this.#hasRunOut) throw this.#lose(this.#row.reasonOf(release.row));
   }
 
   /** The section on a lost lease has ended: the row was left alone until now, and goes where it is still ours. */
   async #releaseLost(lost: LockLostError): Promise<void> {
-    if (lost.reason === "expired" || lost.reason === "max-hold") await this.#row.release(undefined, this.#hold?.rest());
+    if (lost.reason === "expired" || lost.reason === "max-hold") await this.#row.release(undefined, this.#left());
     throw lost;
+  }
+
+  #left() {
+    const { clock } = this.#session;
+    return leftAfter(this.#minimumHold, clock.atLeast(), clock.wall());
   }
 
   /** Over by itself, when no section counted on it any more: that is nobody's loss, whoever has the row since. */
   get #hasRunOut(): boolean {
-    return !this.#isRelied && this.#host.clock.atMost() >= this.#leaseEnds;
+    return this.#state.kind !== "relied" && this.#session.clock.atMost() >= this.#leaseEnds;
   }
 
-  #endedBy(reason: LossReason, cause?: unknown): LockLostError {
+  #errorOf(reason: LossReason, cause?: unknown): LockLostError {
     return new LockLostError(this.name, this.uuid, reason, cause === undefined ? undefined : { cause });
   }
 
   #lose(reason: LossReason, cause?: unknown): LockLostError {
-    if (this.#lost !== undefined) return this.#lost;
-    const { name, uuid } = this;
-    const error = this.#endedBy(reason, cause);
-    this.#lost = error;
+    const state = this.#state;
+    if ((state.kind === "lost" || state.kind === "released") && state.error !== undefined) return state.error;
+    const error = this.#errorOf(reason, cause);
     this.#stopTimers();
-    this.#renewing?.enough.abort();
-    publish("dynamutex:lost", { name, uuid, reason, cause });
-    this.#section?.abort(error);
+    this.#state = state.kind === "released" ? { ...state, error } : { kind: "lost", error };
+    this.#writing?.enough.abort();
+    this.#events.lost(this, reason, cause);
+    if (state.kind === "relied") state.section.abort(error);
     this.#onLost();
     return error;
   }
@@ -357,14 +414,10 @@ export class Lease {
     return this.#row.end - this.settings.safetyMarginMs;
   }
 
-  get #deadline(): number {
-    return Math.min(this.#leaseEnds, this.#holdEnds);
-  }
-
-  /** Counted from the lease's end: a first stamp that a slow clock guessed makes a shorter lease. */
+  /** Counted from the lease's end: a lease may be shorter than `ttlMs`. */
   #renewalDueIn(): number {
     const { ttlMs, renewEveryMs } = this.settings;
-    return Math.max(0, this.#row.end - (ttlMs - renewEveryMs) - this.#host.clock.atMost());
+    return Math.max(0, this.#row.end - (ttlMs - renewEveryMs) - this.#session.clock.atMost());
   }
 
   /**
@@ -372,35 +425,37 @@ export class Lease {
    * early by chance, and the period keeps them apart from then on.
    */
   #spread(): number {
-    return this.#host.holding < MANY ? 1 : 0.5 + this.#host.random() / 2;
+    return this.#session.leases.size < MANY ? 1 : 0.5 + this.#session.random() / 2;
   }
 
   #armRenewal(ms: number): void {
-    this.#cancelRenewal?.();
-    this.#cancelRenewal = this.#host.clock.alarm(ms, () => {
-      this.#host.detach(this.#renewAndArm());
-    });
+    const state = this.#state;
+    if (state.kind !== "relied") return;
+    state.cancelRenewal();
+    state.cancelRenewal = this.#session.clock.alarm(ms, () => void this.#renewOnTime());
   }
 
-  async #renewAndArm(): Promise<void> {
+  /** Never rejects. Whoever releases the lease waits for it. */
+  async #renewOnTime(): Promise<void> {
     const renewal = await this.renew();
     if (renewal.kind === "lost" || !this.held) return;
     this.#armRenewal(Math.max(renewal.kind === "unknown" ? RENEW_AGAIN_MS : 0, this.#renewalDueIn()));
   }
 
   #armDeadline(): void {
-    this.#cancelDeadline?.();
-    const ms = Math.max(0, this.#deadline - this.#host.clock.atMost());
-    this.#cancelDeadline = this.#host.clock.alarm(Math.ceil(ms), () => {
+    const state = this.#state;
+    if (state.kind !== "relied") return;
+    state.cancelDeadline();
+    const ms = Math.max(0, this.deadline - this.#session.clock.atMost());
+    state.cancelDeadline = this.#session.clock.alarm(Math.ceil(ms), () => {
       // A timer may ring early by a fraction of a millisecond, and must not end the watch.
       if (this.held) this.#armDeadline();
     });
   }
 
   #stopTimers(): void {
-    this.#cancelDeadline?.();
-    this.#cancelRenewal?.();
-    this.#cancelDeadline = undefined;
-    this.#cancelRenewal = undefined;
+    if (this.#state.kind !== "relied") return;
+    this.#state.cancelDeadline();
+    this.#state.cancelRenewal();
   }
 }

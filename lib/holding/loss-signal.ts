@@ -6,32 +6,13 @@ const nativeReason = nativeGetter("reason");
  * `aborted`, `reason` and `throwIfAborted` are right even before the deadline's timer had its turn.
  */
 export class LossSignal {
-  readonly #lookForLoss: () => unknown;
-  #controller: AbortController | undefined;
-  #abortedWith: { readonly reason: unknown } | undefined;
+  readonly signal: AbortSignal;
+  readonly #controller = new AbortController();
 
-  constructor(lookForLoss: () => unknown) {
-    this.#lookForLoss = lookForLoss;
-  }
-
-  /** Made when first asked for: most of many thousand locks never are. */
-  get signal(): AbortSignal {
-    this.#lookForLoss();
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController();
-      if (this.#abortedWith === undefined) this.#makeCurious(this.#controller.signal);
-      else this.#controller.abort(this.#abortedWith.reason);
-    }
-    return this.#controller.signal;
-  }
-
-  abort(reason: unknown): void {
-    this.#abortedWith ??= { reason };
-    this.#controller?.abort(reason);
-  }
-
-  #makeCurious(signal: AbortSignal): void {
-    const look = this.#lookForLoss;
+  /** @param look aborts this signal if the lease has ended. */
+  constructor(look: () => unknown) {
+    const { signal } = this.#controller;
+    this.signal = signal;
     Object.defineProperties(signal, {
       aborted: {
         get: () => {
@@ -52,6 +33,10 @@ export class LossSignal {
         },
       },
     });
+  }
+
+  abort(reason: unknown): void {
+    this.#controller.abort(reason);
   }
 }
 

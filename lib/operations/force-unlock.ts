@@ -1,35 +1,31 @@
 import { publish } from "../diagnostics.js";
-import type { Host } from "../session/session.js";
-import type { WriteOutcome } from "../store.js";
-import type { Target } from "../taking/grant.js";
-import { ask } from "./admin-request.js";
+import type { Address } from "../protocol/row.js";
+import { wasApplied } from "../protocol/was-applied.js";
+import type { Vacate } from "../protocol/writes.js";
+import type { Copies } from "../session/retry.js";
+import type { Session } from "../session/session.js";
+import { adminRequest } from "./admin-request.js";
 
 /**
  * Takes a holder's uuid off its row. Whatever of the holder's own is still under way asks for that uuid, so it comes to
- * nothing; so does a late copy of this very request.
+ * nothing; so does a late copy of this very request. Neither the row nor what it remembers is removed.
  *
  * @returns whether the uuid held the lock until now. @throws the store's error.
  */
 export async function forceUnlock(
-  host: Host,
-  { name }: Target,
+  session: Session,
+  at: Address,
   uuid: string,
   { now }: { readonly now: boolean },
 ): Promise<boolean> {
-  let attempts = 0;
-  const outcome = await ask(host, (signal, attempt) => {
-    attempts = attempt;
-    return host.store.force(name, uuid, { now }, signal);
-  });
-  if (!isDone(outcome, attempts, now)) return false;
-  publish("dynamutex:forced", { name, uuid, now });
+  const copies: Copies = { sent: 0, unanswered: 0 };
+  const leaves = { kind: now ? "kept" : "untilExpires" } as const;
+  const write: Vacate = { kind: "vacate", at, uuid, leaves, remembers: "nothing" };
+  const outcome = await adminRequest(session, (signal) => session.store.write(write, signal), { copies });
+  if (outcome.kind === "refused") {
+    const earlierCopyUnanswered = outcome.retried || copies.unanswered > 0;
+    if (wasApplied(write, outcome.row, { earlierCopyUnanswered }) !== "yes") return false;
+  }
+  publish("dynamutex:forced", { name: at.name, uuid, now });
   return true;
-}
-
-/** Refused by a row without a uuid after a copy whose answer was lost: that copy has done it. */
-function isDone(outcome: WriteOutcome, attempts: number, now: boolean): boolean {
-  if (outcome.kind === "applied") return true;
-  const { row, retried } = outcome;
-  const mayHaveBeenUs = retried || attempts > 1;
-  return mayHaveBeenUs && row !== undefined && row.uuid === undefined && (!now || row.expires === 0);
 }

@@ -1,13 +1,43 @@
-import type { LockState } from "../lock-info.js";
-import { infoOf, isTaken } from "../protocol/row.js";
-import { listWaiters } from "../queues/waiters.js";
-import type { Host } from "../session/session.js";
-import type { Target } from "../taking/grant.js";
-import { ask } from "./admin-request.js";
+import type { LockState, WaiterInfo } from "../lock-info.js";
+import { earliestOf } from "../protocol/lease-time.js";
+import { mayTake } from "../protocol/may-take.js";
+import { FIRST_PLACE, infoOf, LAST_PLACE, type Row, ticketOf } from "../protocol/row.js";
+import { PAGE_ROWS, restOf } from "../queues/queue-view.js";
+import type { Session } from "../session/session.js";
+import type { Target } from "../taking/acquisition.js";
+import type { Bounds } from "../time/clock.js";
+import { adminRequest } from "./admin-request.js";
 
 /** Who has the lock, by one consistent read, and who waits in its queue; null if nobody has it. @throws the store's error. */
-export async function inspect(host: Host, { name, settings }: Target): Promise<LockState | null> {
-  const row = await ask(host, (signal) => host.store.read(name, { consistent: true }, signal));
-  if (row === undefined || !isTaken(row, host.clock.wall())) return null;
-  return { ...infoOf(row), waiters: settings.fair ? await listWaiters(host, name) : [] };
+export async function inspect(session: Session, { at, settings }: Target): Promise<LockState | null> {
+  const row = await adminRequest(session, (signal) => session.store.read(at, { consistent: true }, signal));
+  if (row === undefined || !isTaken(row, session.clock.wall())) return null;
+  return { ...infoOf(row), waiters: settings.fair ? await listWaiters(session, at.name) : [] };
+}
+
+/**
+ * Whether the lock is somebody's, for those who only look: its holder's, also when its lease is over and nobody has taken
+ * it since, or nobody's until the end of a hold. Without bounds no hold is known to be over.
+ */
+export function isTaken(row: Row, bounds: Bounds | undefined): boolean {
+  return row.uuid !== undefined || !mayTake(row, { earliest: earliestOf(bounds) });
+}
+
+/** All who wait for a lock and are alive as far as the clock knows, in order; eventually consistent. @throws the store's error. */
+async function listWaiters(session: Session, name: string): Promise<WaiterInfo[]> {
+  const { clock, store } = session;
+  const all = { name, first: FIRST_PLACE, last: LAST_PLACE, order: "ascending", limit: PAGE_ROWS, consistent: false } as const;
+  const listed: WaiterInfo[] = [];
+  for (let query: Parameters<typeof store.query>[0] | undefined = all; query !== undefined; ) {
+    const asked: Parameters<typeof store.query>[0] = query;
+    const page = await adminRequest(session, (signal) => store.query(asked, signal));
+    const earliest = earliestOf(clock.wall());
+    listed.push(...page.rows.filter((row) => !mayTake(row, { earliest })).map(waiterInfo));
+    query = restOf(asked, page);
+  }
+  return listed;
+}
+
+function waiterInfo({ sort, uuid = "", owner, acquired, expires }: Row): WaiterInfo {
+  return { ticket: ticketOf(sort) ?? 0n, uuid, owner, since: new Date(acquired), expires: new Date(expires) };
 }

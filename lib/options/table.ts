@@ -103,7 +103,7 @@ const tableSchema = lazily(() =>
       .min(1, "must not be empty")
       .max(1_024, "must be at most 1 024 characters: it is written with every lock")
       .optional(),
-    clock: anObject("a Clock", ["wall", "guess", "atLeast", "atMost", "sleep", "alarm"]).optional(),
+    clock: anObject("a Clock", ["wall", "atLeast", "atMost", "sleep", "alarm"]).optional(),
   }),
 );
 

@@ -14,6 +14,11 @@ export function earliestOf(bounds: Bounds | undefined): number {
   return bounds === undefined ? 1 : Math.max(1, Math.floor(bounds.earliest));
 }
 
+/** The table's time as well as it is known, for people to read. Nothing may be decided by it. */
+export function displayTime({ earliest, latest }: Bounds): number {
+  return Math.round((earliest + latest) / 2);
+}
+
 /** A stamp that is known to be on a row, and what is known of the time. */
 export interface Stamped {
   readonly expires: number;

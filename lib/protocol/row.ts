@@ -1,4 +1,4 @@
-import type { LockData } from "../lock-info.js";
+import type { LockData, LockInfo } from "../lock-info.js";
 
 /** The version of the row's layout that this library reads and writes. */
 export const FORMAT = 1;
@@ -118,4 +118,9 @@ function isToken(value: unknown): value is number | bigint {
 function isMap(value: unknown): value is LockData {
   if (typeof value !== "object" || value === null) return false;
   return !Array.isArray(value) && !(value instanceof Set) && !(value instanceof Uint8Array);
+}
+
+/** What a row says about its lock, for people. */
+export function infoOf({ name, uuid, owner, acquired, expires, ttlMs, data, tick }: Row): LockInfo {
+  return { name, uuid, owner, acquired: new Date(acquired), expires: new Date(expires), ttlMs, data, tick };
 }

@@ -1,194 +1,156 @@
 import type { LockData } from "../lock-info.js";
-import { timeForPeople } from "../protocol/lease-time.js";
-import { isDone } from "../protocol/row.js";
 import { isTransient, LONGEST_ATTEMPT_MS } from "../session/retry.js";
-import type { Host } from "../session/session.js";
-import type { Row } from "../store.js";
-import { looksFree, type Refused } from "../taking/claim.js";
-import type { Grant, Once, Target } from "../taking/grant.js";
-import { tickNow } from "../taking/tick.js";
+import type { Session } from "../session/session.js";
+import type { Acquisition, Target } from "../taking/acquisition.js";
+import { type Claimed, isDone, looksFree, tryClaim } from "../taking/claim.js";
+import { type Once, tickNow } from "../taking/known-time.js";
 import type { Wait } from "../taking/wait.js";
-import { tryAcquire, watch } from "../taking/watch.js";
-import type { Waiter } from "../ticket-store.js";
-import { LocalQueue } from "./local-line.js";
-import { type Ticket, takeTicket } from "./place.js";
-import { TicketQueue } from "./waiters.js";
+import { watch } from "../taking/watch.js";
+import { LocalLine } from "./local-line.js";
+import { type Place, takePlace } from "./place.js";
+import { QueueView } from "./queue-view.js";
 
-/** For how long it may be relied on that nobody was waiting: one attempt of the claim. */
-const FRESH_MS = LONGEST_ATTEMPT_MS;
+/** No copy of a claim leaves later than this after the look that it relies on, or it might pass those who came since. */
+const LOOK_LASTS_MS = 3_000;
 
-/** How often a waiter gives way to one whose row may have been there first. More would starve it in a storm. */
-const MOST_GIVING_WAY = 10;
-
-/** The longest pause after the first giving way, which doubles with every further one: so a crowd gets apart. */
-const GIVING_WAY_MS = 20;
-const LONGEST_GIVING_WAY_MS = 2_000;
-
-/** What one call wants. */
-export interface Try {
+/** What one call asks of the queue. */
+export interface QueueRequest {
   readonly target: Target;
   readonly data: LockData | undefined;
   readonly once?: Once | undefined;
   readonly wait: Wait;
 }
 
-/** What a call that waits does with what it gets. */
-export interface Wish extends Try {
+/** A call that waits, and what it does with what it gets. */
+export interface WaitingRequest extends QueueRequest {
   /** @returns whether the lock was delivered; if not, it has been given back. @throws what ended the wait. */
-  readonly handOut: (grant: Grant) => Promise<boolean>;
+  readonly handOut: (acquisition: Acquisition) => Promise<boolean>;
 }
 
-/** A wish that stands in the queue. */
-interface Standing extends Wish {
-  readonly queue: TicketQueue;
-  readonly ticket: Ticket;
+/** A call that has a place in the queue. */
+interface Placed extends WaitingRequest {
+  readonly view: QueueView;
+  readonly place: Place;
 }
 
-type Straight = Grant | { readonly kind: Refused["kind"] | "unanswered" };
+type WithoutPlace = Claimed | { readonly kind: "held" | "done" | "unanswered" };
 
 /**
  * Takes locks in turn: first come, first served, among all hosts.
  *
- * Order comes from the queue, and exclusion from the lock's own row alone: it is taken by the ordinary claim. Who stands
- * in the queue enters on one consistent query that shows its own row, and nobody alive before it.
- *
- * Tickets are numbers, drawn before the row is written; what counts is the order of the rows. A row that comes late is
- * in front of later tickets whose rows were there first. So each waiter looks at the whole end of the queue once, after
- * it has written its row and before it may enter: if somebody alive has a later ticket, it gives way, with a new ticket.
+ * Order comes from the queue, and exclusion from the lock's own row alone: it is taken by the ordinary claim. Places are in
+ * the order of their tickets, which is the order of drawing. Who has a place enters on one consistent query that shows its
+ * own row, and nobody alive before it: a waiter whose row is there is overtaken only by a claim whose look preceded that
+ * row. A row that is written late stands where its ticket says, and has lost nothing but what was served meanwhile.
  */
-export class Turns {
-  readonly #host: Host;
-  /** By name: who of this process has asked and neither has the lock nor stands in the queue. */
-  readonly #doorways = new Map<string, LocalQueue<never>>();
+export class FairQueue {
+  readonly #session: Session;
+  /** By name: who of this process has asked and has neither the lock nor a place. */
+  readonly #arriving = new Map<string, LocalLine<never>>();
 
-  constructor(host: Host) {
-    this.#host = host;
+  constructor(session: Session) {
+    this.#session = session;
   }
 
   /**
    * Waits for the lock's turn.
    *
    * 1. Nobody waits and the lock looks free: claim it. Else:
-   * 2. Draw a ticket, write a row, look whether it is the last.
+   * 2. Draw a ticket, and take the place that it numbers.
    * 3. Poll for the nearest waiter ahead until there is none: half a read unit each, however long the queue is.
    * 4. Watch the lock's row until it looks free.
-   * 5. Look whether the own row is still there and nobody is before it, consistent; claim; remove the own row.
+   * 5. Look whether the own row is still there and nobody is before it, consistent; claim; leave the place.
    *
    * @throws the store's error if it is not transient, or if the table never answered; what ended the wait.
    */
-  async acquire(wish: Wish): Promise<void> {
-    const { target, wait } = wish;
-    const queue = new TicketQueue(this.#host, target, wait);
+  async acquire(request: WaitingRequest): Promise<void> {
+    const { target, wait } = request;
+    const view = new QueueView(this.#session, target, wait);
     for (let mayTake = true; ; mayTake = false) {
-      const found = await this.#inDoorway(wish, async () => {
-        const result = mayTake ? await this.#straight(wish, queue) : undefined;
-        return result?.kind === "granted" ? result : await this.#lineUp(wish, queue);
+      const found = await this.#inOrder(request, async () => {
+        const result = mayTake ? await this.#takeWithoutPlace(request, view) : undefined;
+        return result?.kind === "granted" ? result.acquisition : await takePlace(this.#session, target, wait);
       });
-      if ("kind" in found) {
-        if (await wish.handOut(found)) return;
+      if (!("ticket" in found)) {
+        if (await request.handOut(found)) return;
         continue;
       }
-      const { ticket, ahead } = found;
       try {
-        if (await this.#wait({ ...wish, queue, ticket }, ahead)) return;
+        if (await this.#waitForTurn({ ...request, view, place: found })) return;
       } finally {
-        this.#host.detach(ticket.leave());
+        this.#session.detach(found.leave());
       }
-      // The ticket is lost: whoever came after it may be served by now, so there is no way back to its place.
+      // The place is lost: whoever came after it may be served by now, so there is no way back to it.
       wait.throwIfEnough();
     }
   }
 
   /** One try: nothing if anybody is ahead, and then no ticket is drawn. */
-  async tryAcquire(wish: Try): Promise<Grant | { readonly kind: Refused["kind"] }> {
-    const queue = new TicketQueue(this.#host, wish.target, wish.wait);
-    // Somebody of this process is about to take it, or to line up for it.
-    while (!this.#doorways.has(wish.target.name)) {
-      const result = await this.#straight(wish, queue);
-      if (result.kind === "granted") return result;
-      if (result.kind !== "unanswered") return { kind: result.kind };
-      wish.wait.throwIfEnough();
+  async tryAcquire(request: QueueRequest): Promise<Claimed | { readonly kind: "held" | "done" }> {
+    const view = new QueueView(this.#session, request.target, request.wait);
+    // Somebody of this process is about to take it, or to queue for it.
+    while (!this.#arriving.has(request.target.at.name)) {
+      const result = await this.#takeWithoutPlace(request, view);
+      if (result.kind !== "unanswered") return result as Claimed | { readonly kind: "held" | "done" };
+      request.wait.throwIfEnough();
     }
     return { kind: "held" };
   }
 
-  /** The sections of one process come to the queue one at a time: in the order of asking, and in nobody's way. */
-  async #inDoorway<T>({ target: { name }, wait }: Try, pass: () => Promise<T>): Promise<T> {
+  /** The sections of one process come to the queue one at a time, in the order of asking. */
+  async #inOrder<T>({ target, wait }: QueueRequest, arrive: () => Promise<T>): Promise<T> {
     wait.throwIfEnough();
-    const doorway = this.#doorways.get(name) ?? new LocalQueue<never>();
-    this.#doorways.set(name, doorway);
-    const turn = await doorway.turn(wait, () => false);
+    const { name } = target.at;
+    const line = this.#arriving.get(name) ?? new LocalLine<never>();
+    this.#arriving.set(name, line);
+    await line.turn(wait, () => false);
     try {
-      if (turn.kind === "lead") wait.asksNow(turn.silentSince);
-      return await pass();
+      return await arrive();
     } finally {
-      doorway.vacate(wait, { silentSince: wait.silentSince });
-      if (doorway.occupant === undefined) this.#doorways.delete(name);
+      line.leave(wait);
+      if (line.front === undefined) this.#arriving.delete(name);
     }
   }
 
-  /** Takes the lock without a ticket, if nobody waits and it looks free. */
-  async #straight({ target, data, once, wait }: Try, queue: TicketQueue): Promise<Straight> {
-    const { row, first } = await queue.front();
-    const lookedAt = this.#host.clock.atMost();
+  /** Takes the lock without a place, if nobody waits and it looks free. */
+  async #takeWithoutPlace({ target, data, once, wait }: QueueRequest, view: QueueView): Promise<WithoutPlace> {
+    const { row, hasWaiters, sentAt } = await view.front();
     wait.throwIfEnough();
-    this.#host.observations.note(target.name, row);
+    this.#session.sightings.note(target.at, row);
     if (row !== undefined) wait.saw(row);
-    if (first !== undefined) {
-      const tick = once && (await tickNow(this.#host, target.name, once, wait));
+    if (hasWaiters) {
+      const tick = once && (await tickNow(this.#session, target.at, once, wait));
       return { kind: row !== undefined && isDone(row, tick) ? "done" : "held" };
     }
     // Whether a tick is done, the claim tells.
-    if (once === undefined && row !== undefined && !looksFree(this.#host, target, row)) return { kind: "held" };
-    // A claim that is sent again and again would one day pass those who have queued meanwhile. One for a tick is not
-    // given up for another: that one would find the tick taken, by nobody who runs.
-    const until = once === undefined ? (): number => Math.min(lookedAt + FRESH_MS, wait.until()) : wait.until;
+    if (once === undefined && row !== undefined && !looksFree(this.#session, target, row)) return { kind: "held" };
+    const until = (): number => Math.min(sentAt + LOOK_LASTS_MS, wait.until());
     try {
-      return await tryAcquire(this.#host, target, data, wait, { once, until });
+      return await tryClaim(this.#session, target, wait, { data, once, until });
     } catch (error) {
       wait.throwIfEnough();
-      if (once !== undefined || !isTransient(error) || this.#host.clock.atMost() >= wait.until()) throw error;
+      // A claim for a tick is not followed by another: that one would find the tick taken, by nobody who runs.
+      if (once !== undefined || !isTransient(error) || this.#session.clock.atMost() >= wait.until()) throw error;
       return { kind: "unanswered" };
     }
   }
 
-  /** Gets a ticket whose row was written after those of all who are before it. */
-  async #lineUp(
-    { target, wait }: Try,
-    queue: TicketQueue,
-  ): Promise<{ readonly ticket: Ticket; readonly ahead: Waiter | undefined }> {
-    const since = timeForPeople(this.#host.clock);
-    for (let givenWay = 0; ; givenWay += 1) {
-      const ticket = await takeTicket(this.#host, target, since, wait);
-      let stands = false;
-      try {
-        wait.throwIfEnough();
-        const { later, ahead } = await queue.around(ticket, givenWay < MOST_GIVING_WAY ? "end" : "own");
-        wait.throwIfEnough();
-        stands = !later;
-        if (stands) return { ticket, ahead };
-      } finally {
-        if (!stands) await ticket.leave();
-      }
-      const longest = Math.min(LONGEST_GIVING_WAY_MS, GIVING_WAY_MS * 2 ** givenWay);
-      await this.#host.clock.sleep(longest * this.#host.random(), wait.enough);
-    }
-  }
-
-  /** @returns whether the lock was delivered; false if the ticket was lost. */
-  async #wait(standing: Standing, first: Waiter | undefined): Promise<boolean> {
-    const { clock, random } = this.#host;
-    const { queue, ticket, wait } = standing;
-    const { minMs, maxMs } = standing.target.settings.poll;
+  /** @returns whether the lock was delivered; false if the place was lost. */
+  async #waitForTurn(placed: Placed): Promise<boolean> {
+    const { clock, random } = this.#session;
+    const { view, place, wait } = placed;
+    const { minMs, maxMs } = placed.target.settings.poll;
     let interval = minMs;
-    for (let ahead = first; ticket.lost === undefined; ahead = await queue.ahead(ticket)) {
+    while (place.lost === undefined) {
+      wait.throwIfEnough();
+      const ahead = await view.ahead(place);
       wait.throwIfEnough();
       if (ahead === undefined) {
-        const delivered = await this.#enter(standing);
+        const delivered = await this.#enter(placed);
         if (delivered !== undefined) return delivered;
       } else {
         const jittered = interval * (0.75 + random() / 2);
-        await clock.sleep(Math.min(jittered, Math.max(1, queue.untilDead(ahead))), wait.enough);
+        await clock.sleep(Math.min(jittered, Math.max(1, view.untilDead(ahead))), wait.enough);
         interval = Math.min(maxMs, interval * 1.5);
       }
     }
@@ -197,48 +159,40 @@ export class Turns {
 
   /**
    * In front, as far as is known: takes the lock when it is free.
-   * @returns whether it was delivered; false if the ticket was lost, undefined if somebody is before us after all.
+   * @returns whether it was delivered; false if the place was lost, undefined if somebody is before us after all.
    */
-  async #enter({ target, data, wait, handOut, queue, ticket }: Standing): Promise<boolean | undefined> {
-    const host = this.#host;
-    const goOn = (): boolean => ticket.lost === undefined;
-    let row = await this.#read(target, wait);
+  async #enter({ target, data, wait, handOut, view, place }: Placed): Promise<boolean | undefined> {
+    const session = this.#session;
+    const goOn = (): boolean => place.lost === undefined;
+    const persistence = { kind: "read", attemptMs: LONGEST_ATTEMPT_MS, until: wait.until } as const;
+    let row = await wait.persist(persistence, (signal) => session.store.read(target.at, { consistent: false }, signal));
+    session.sightings.note(target.at, row);
     for (;;) {
       if (row !== undefined) {
-        await watch(host, target, row, wait, { goOn, markAfterMs: target.settings.handOverMs });
+        await watch(session, target, row, wait, { goOn, markAfterMs: target.settings.handOverMs });
       }
       wait.throwIfEnough();
       if (!goOn()) return false;
-      const { present, ahead } = await queue.around(ticket, "own");
-      if (!present) ticket.lose("deleted");
+      const { present, ahead, sentAt } = await view.before(place);
+      if (!present) place.lose();
       wait.throwIfEnough();
       if (!goOn()) return false;
       if (ahead !== undefined) return undefined;
-      const result = await this.#claim(target, data, wait, ticket);
-      if (result === undefined) return false;
-      if (result.kind === "granted" && (await handOut(result))) return true;
-      row = result.kind === "granted" ? undefined : result.row;
+      const until = (): number => Math.min(sentAt + LOOK_LASTS_MS, place.until(), wait.until());
+      const result = await this.#claim(target, data, wait, until);
+      if (result?.kind === "granted" && (await handOut(result.acquisition))) return true;
+      row = result === undefined || result.kind === "granted" ? undefined : result.row;
     }
   }
 
-  /** The ordinary claim, for as long as the ticket lasts. @returns undefined if the ticket has not lasted. */
-  async #claim(target: Target, data: LockData | undefined, wait: Wait, ticket: Ticket) {
-    const until = (): number => Math.min(ticket.until(), wait.until());
+  /** The ordinary claim. @returns undefined if there was no answer to it while its look counted. */
+  async #claim(target: Target, data: LockData | undefined, wait: Wait, until: () => number) {
     try {
-      return await tryAcquire(this.#host, target, data, wait, { until });
+      return await tryClaim(this.#session, target, wait, { data, until });
     } catch (error) {
       wait.throwIfEnough();
-      if (isTransient(error) && ticket.lost !== undefined) return undefined;
+      if (isTransient(error) && this.#session.clock.atMost() < wait.until()) return undefined;
       throw error;
     }
-  }
-
-  /** The lock's row, as a hint. */
-  async #read({ name }: Target, wait: Wait): Promise<Row | undefined> {
-    const row = await wait.persist(LONGEST_ATTEMPT_MS, wait.until, (signal) =>
-      this.#host.store.read(name, { consistent: false }, signal),
-    );
-    this.#host.observations.note(name, row);
-    return row;
   }
 }

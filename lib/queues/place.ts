@@ -1,237 +1,111 @@
 import { publish } from "../diagnostics.js";
-import { LockStoreError } from "../errors.js";
-import { attemptMs, leaseEnd, stampNow } from "../protocol/lease-time.js";
-import { isTransient, persist, RENEW_AGAIN_MS } from "../session/retry.js";
-import type { Host } from "../session/session.js";
-import type { Target } from "../taking/grant.js";
-import { lookOut } from "../taking/look-out.js";
+import { LockStoreError, type LockLostError } from "../errors.js";
+import { Lease, type LeaseEvents } from "../holding/lease.js";
+import type { MutexSettings } from "../options/mutex.js";
+import { type Address, COUNTER_SORT, lockAt, placeAt, ticketOf } from "../protocol/row.js";
+import { attemptMs } from "../session/retry.js";
+import type { Session } from "../session/session.js";
+import type { Target } from "../taking/acquisition.js";
+import { tryClaim } from "../taking/claim.js";
+import { learnTime } from "../taking/known-time.js";
 import type { Wait } from "../taking/wait.js";
-import type { Place, Waiter } from "../ticket-store.js";
+import { boundsOf } from "../time/clock.js";
 
 /** How many numbers may prove to be taken: more show a counter that somebody has set back. */
 const MOST_TAKEN = 5;
 
-/** Why a ticket is worth nothing any more. */
-export type TicketLoss = "expired" | "deleted";
+const PLACE_EVENTS: LeaseEvents = {
+  lost: ({ at, uuid }, reason) =>
+    publish("dynamutex:ticket-lost", {
+      name: at.name,
+      ticket: ticketOf(at.sort) ?? 0n,
+      uuid,
+      reason: reason === "expired" ? reason : "deleted",
+    }),
+  renewalFailed: ({ name }, cause) => publish("dynamutex:wait-failed", { name, cause }),
+};
 
 /**
- * A waiter's own place in the queue: its row, kept alive by a renewal every half of its lease.
- *
- * Like a lock, it ends for its owner before it ends for anybody else: who skips it does so later than `lost` says so.
+ * A waiter's own place in the queue: a lease on a row, like a lock's. It ends for its owner before it ends for anybody
+ * else: who skips it does so later than `lost` says so.
  */
-export class Ticket implements Place {
-  readonly name: string;
+export class Place {
+  readonly at: Address;
   readonly ticket: bigint;
   readonly uuid: string;
-  readonly #host: Host;
-  readonly #target: Target;
-  #lastStamp: number;
-  /** When the request that made the current stamp was first sent, on `atMost`. */
-  #sentAt: number;
-  /** Until when others certainly respect the row, on `atMost`; the safety margin is off it already. */
-  #end: number;
-  #lost: TicketLoss | undefined;
-  #left = false;
-  #renewing: Promise<void> | undefined;
-  readonly #enough = new AbortController();
-  #cancelRenewal: () => void = () => undefined;
+  readonly #lease: Lease;
 
-  /** Made by {@link takeTicket}. */
-  constructor(host: Host, target: Target, waiter: Waiter, sentAt: number) {
-    this.name = waiter.name;
-    this.ticket = waiter.ticket;
-    this.uuid = waiter.uuid;
-    this.#host = host;
-    this.#target = target;
-    this.#lastStamp = waiter.expires;
-    this.#sentAt = sentAt;
-    this.#end = this.#endFor(waiter.expires, sentAt);
-    this.#armRenewal();
+  constructor(lease: Lease, ticket: bigint) {
+    this.at = lease.at;
+    this.ticket = ticket;
+    this.uuid = lease.uuid;
+    this.#lease = lease;
+    lease.keep();
+    lease.begin({ abort: () => undefined });
   }
 
-  /** Until when the ticket counts if no renewal gets through any more, on `atMost`. */
-  readonly until = (): number => (this.#lost === undefined ? this.#end : Number.NEGATIVE_INFINITY);
+  /** Until when the place counts if no renewal gets through any more, on `atMost`. */
+  readonly until = (): number => (this.lost === undefined ? this.#lease.deadline : Number.NEGATIVE_INFINITY);
 
-  /** Looked for whenever somebody asks, because a process may have been suspended. */
-  get lost(): TicketLoss | undefined {
-    this.#look();
-    return this.#lost;
+  get lost(): LockLostError | undefined {
+    return this.#lease.lost;
   }
 
-  /** The row has been seen to be gone, or the lease has ended. */
-  lose(reason: TicketLoss): void {
-    if (this.#lost !== undefined || this.#left) return;
-    this.#lost = reason;
-    this.#stop();
-    const { name, ticket, uuid } = this;
-    publish("dynamutex:ticket-lost", { name, ticket, uuid, reason });
+  /** The row has been seen to be gone. */
+  lose(): void {
+    this.#lease.lose("deleted");
   }
 
-  /** Gives the place up. Never throws: a row that cannot be removed ends by itself. */
+  /** Gives the place up. Never rejects: a row that cannot be removed ends by itself. */
   async leave(): Promise<void> {
-    this.#left = true;
-    this.#stop();
-    // Renewal and removal never overlap: the attempt under way is awaited, no other follows.
-    await this.#renewing;
-    await removePlace(this.#host, this.#target, this, this.#end);
-  }
-
-  #look(): void {
-    if (this.#host.clock.atMost() >= this.#end) this.lose("expired");
-  }
-
-  #stop(): void {
-    this.#enough.abort();
-    this.#cancelRenewal();
-  }
-
-  #armRenewal(atLeastMs = 0): void {
-    const dueIn = this.#sentAt + this.#target.settings.ttlMs / 2 - this.#host.clock.atMost();
-    this.#cancelRenewal = this.#host.clock.alarm(Math.max(atLeastMs, dueIn), () => {
-      this.#renewing = this.#renew();
-      this.#host.detach(this.#renewing);
-    });
-  }
-
-  async #renew(): Promise<void> {
-    try {
-      const leaveLane = await this.#host.lanes.enter(this.#end, this.#enough.signal);
-      const renewed = await this.#sendRenewal().finally(leaveLane);
-      if (this.lost === undefined && !this.#left) this.#armRenewal(renewed ? 0 : RENEW_AGAIN_MS);
-    } catch {
-      // No answer, and no time left for another attempt, or nobody who wants one.
-      this.#look();
-    }
-  }
-
-  /** @returns whether the row has the new stamp. */
-  async #sendRenewal(): Promise<boolean> {
-    const { clock, tickets, random } = this.#host;
-    const { ttlMs } = this.#target.settings;
-    const { expires } = stampNow(clock, ttlMs, this.#lastStamp);
-    this.#lastStamp = expires;
-    // Read the stopwatch before the first copy leaves: a watcher may count the ttl from there.
-    const sentAt = clock.atMost();
-    const outcome = await persist(
-      clock,
-      {
-        until: this.until,
-        attemptMs: attemptMs(ttlMs),
-        enough: this.#enough.signal,
-        worthRetrying: () => true,
-        onFailure: (cause) => publish("dynamutex:wait-failed", { name: this.name, cause }),
-        random,
-      },
-      (signal) => tickets.renew(this, expires, signal),
-    );
-    // The refusing row with our uuid and exactly this stamp: an earlier copy got there, its reply was lost.
-    const isOurs = outcome.kind === "applied" || outcome.waiter?.uuid === this.uuid;
-    const isStamped = outcome.kind === "applied" || (isOurs && outcome.waiter?.expires === expires);
-    if (!isOurs) this.lose("deleted");
-    // No reply brings a lease back that is over.
-    if (!isStamped || this.lost !== undefined) return false;
-    this.#sentAt = sentAt;
-    this.#end = this.#endFor(expires, sentAt);
-    return true;
-  }
-
-  #endFor(expires: number, sentAt: number): number {
-    const { ttlMs, safetyMarginMs } = this.#target.settings;
-    return leaseEnd(this.#host.clock, expires, ttlMs, sentAt) - safetyMarginMs;
+    await this.#lease.release().catch(() => undefined);
   }
 }
 
 /**
- * Draws a number and writes the waiter's row under it.
+ * Draws a ticket and takes the place that it numbers.
  *
- * @throws the store's error; what ended the wait. Then no row is left: what a request under way may still write is
- * looked for in the background, and removed.
+ * @throws the store's error; what ended the wait. Then no row is left: what a request under way may still write is looked
+ * for in the background, and removed.
  */
-export async function takeTicket(host: Host, target: Target, since: number, wait: Wait): Promise<Ticket> {
-  for (let taken = 0; taken < MOST_TAKEN; ) {
+export async function takePlace(session: Session, target: Target, wait: Wait): Promise<Place> {
+  const { name } = target.at;
+  const settings = placeSettings(target.settings);
+  for (let taken = 0; taken < MOST_TAKEN; taken += 1) {
     wait.throwIfEnough();
-    const number = await drawNumber(host, target, wait);
+    const ticket = await drawTicket(session, target, wait);
     wait.throwIfEnough();
-    const ticket = await enqueue(host, target, number, since, wait);
-    if (ticket instanceof Ticket) return ticket;
-    if (ticket === "taken") taken += 1;
+    const result = await tryClaim(session, { at: placeAt(name, ticket), settings }, wait);
+    if (result.kind !== "granted") continue;
+    return new Place(new Lease(session, result.acquisition, PLACE_EVENTS), ticket);
   }
   throw new LockStoreError(
-    `Lock ${JSON.stringify(target.name)}: its counter gives numbers that others have already; somebody has set back the ` +
+    `Lock ${JSON.stringify(name)}: its counter gives numbers that others have already; somebody has set back the ` +
       'item "tickets" of this lock: delete it, and it will start again behind them',
   );
 }
 
-async function drawNumber(host: Host, { name, settings }: Target, wait: Wait): Promise<bigint> {
-  const { clock, tickets } = host;
-  return await wait.persist(attemptMs(settings.ttlMs), wait.until, (signal) => {
-    // The table's own time in ms: no run of draws overtakes it, so a counter that was purged never goes back.
-    const seed = Math.ceil(clock.wall()?.latest ?? clock.guess());
-    return tickets.draw(name, seed, signal);
-  });
-}
-
-/** @returns the ticket, or why there is none: another row has the key, or nobody knows whether ours will be there. */
-async function enqueue(
-  host: Host,
-  target: Target,
-  ticket: bigint,
-  since: number,
-  wait: Wait,
-): Promise<Ticket | "taken" | "unanswered"> {
-  const { clock, tickets, owner } = host;
-  const { ttlMs, safetyMarginMs } = target.settings;
-  const sentAt = clock.atMost();
-  const { expires } = stampNow(clock, ttlMs);
-  const waiter = { name: target.name, ticket, uuid: host.uuid(), expires, ttlMs, owner, acquired: since };
-  const until = (): number => Math.min(sentAt + ttlMs - safetyMarginMs, wait.until());
-  let sent = 0;
-  try {
-    const outcome = await wait.persist(attemptMs(ttlMs), until, (signal) => {
-      sent += 1;
-      return tickets.enqueue(waiter, signal);
+/** The table's own time in ms is the seed: no run of draws overtakes it, so a counter that was purged never goes back. */
+async function drawTicket(session: Session, { at, settings }: Target, wait: Wait): Promise<bigint> {
+  const { clock, store } = session;
+  const counter: Address = { name: at.name, sort: COUNTER_SORT };
+  const persistence = { kind: "take", attemptMs: attemptMs(settings.ttlMs), until: wait.until } as const;
+  for (;;) {
+    await learnTime(session, lockAt(at.name), wait);
+    const outcome = await wait.persistAtKnownTime(persistence, (signal) => {
+      return store.write({ kind: "draw", at: counter, seed: Math.ceil(boundsOf(clock).latest) }, signal);
     });
-    // Our own uuid refuses us: an earlier copy was applied and its reply lost.
-    const isOurs = outcome.kind === "applied" || outcome.waiter?.uuid === waiter.uuid;
-    return isOurs ? new Ticket(host, target, waiter, sentAt) : "taken";
-  } catch (error) {
-    if (isTransient(error) || sent > 1) host.detach(removeUncertain(host, target, waiter, sentAt));
-    wait.throwIfEnough();
-    if (!isTransient(error) || clock.atMost() >= wait.until()) throw error;
-    // A place that we do not know to have is none: another number, behind those who have queued meanwhile.
-    return "unanswered";
+    if (outcome?.kind === "applied" && outcome.drawn !== undefined) return outcome.drawn;
   }
 }
 
-/** Removes a row that may not have arrived yet: what is not there now is looked for again, for a while. */
-async function removeUncertain(host: Host, target: Target, waiter: Waiter, sentAt: number): Promise<void> {
-  const { clock, tickets, random, closing } = host;
-  const { name, uuid, expires, ttlMs } = waiter;
-  const request = { from: "end", before: waiter.ticket + 1n, limit: 1 } as const;
-  try {
-    await lookOut(host, target.settings, { expires, sentAt }, async (until) => {
-      const persistence = { until, attemptMs: attemptMs(ttlMs), random, enough: closing };
-      const { waiters } = await persist(clock, persistence, (signal) =>
-        tickets.page(name, request, { consistent: true }, signal),
-      );
-      if (waiters[0]?.uuid !== uuid) return false;
-      await removePlace(host, target, waiter, sentAt + ttlMs);
-      return true;
-    });
-  } catch (cause) {
-    publish("dynamutex:release-failed", { name, uuid, cause });
-  }
-}
-
-/** Deletes a waiter's row where it is still its own. Never throws. */
-async function removePlace(host: Host, target: Target, place: Place, leaseEnds: number): Promise<void> {
-  const { clock, random } = host;
-  const { ttlMs, releaseWithinMs } = target.settings;
-  const leftMs = Math.max(leaseEnds - clock.atMost(), attemptMs(ttlMs));
-  const until = host.untilClosed(leftMs, releaseWithinMs);
-  try {
-    await persist(clock, { until, attemptMs: attemptMs(ttlMs), random }, (signal) => host.tickets.leave(place, signal));
-  } catch (cause) {
-    publish("dynamutex:release-failed", { name: place.name, uuid: place.uuid, cause });
-  }
+/** A place is kept for as long as somebody waits, in whatever way the lock itself is kept. */
+function placeSettings(settings: MutexSettings): MutexSettings {
+  return {
+    ...settings,
+    renewEveryMs: Math.floor(settings.ttlMs / 2),
+    autoRenew: true,
+    maxHoldMs: Number.POSITIVE_INFINITY,
+    fencing: false,
+  };
 }

@@ -1,8 +1,7 @@
-import { attemptMs } from "../protocol/lease-time.js";
-import { persist } from "../session/retry.js";
-import type { Host } from "../session/session.js";
-import type { Target } from "../taking/grant.js";
-import type { Waiter } from "../ticket-store.js";
+import type { Row } from "../protocol/row.js";
+import { attemptMs, persist } from "../session/retry.js";
+import type { Session } from "../session/session.js";
+import type { Target } from "../taking/acquisition.js";
 
 /** How many rows are removed at once: a queue with thousands of dead waiters must not take the table's throughput. */
 const AT_ONCE = 16;
@@ -11,24 +10,24 @@ const AT_ONCE = 16;
 const GIVE_UP_MS = 10_000;
 
 /**
- * Removes the rows of waiters who are gone, in the background: nobody's turn depends on it. What fails is left to the
+ * Removes the rows of waiters that are gone, in the background: nobody's turn depends on it. What fails is left to the
  * next one who comes across the row, or to the table's TTL.
  */
 export class Sweeper {
-  readonly #host: Host;
+  readonly #session: Session;
   readonly #target: Target;
   /** Those that are still to be removed. */
-  readonly #dead: Waiter[] = [];
+  readonly #dead: Row[] = [];
   /** The rows of those, and of those that have been dealt with: looks are repeated, removals are not. */
   readonly #known = new Set<string>();
   #running = 0;
 
-  constructor(host: Host, target: Target) {
-    this.#host = host;
+  constructor(session: Session, target: Target) {
+    this.#session = session;
     this.#target = target;
   }
 
-  add(dead: readonly Waiter[]): void {
+  add(dead: readonly Row[]): void {
     for (const waiter of dead) {
       const key = `${waiter.uuid} ${waiter.expires}`;
       if (this.#known.has(key)) continue;
@@ -36,7 +35,7 @@ export class Sweeper {
       this.#dead.push(waiter);
     }
     const idle = Math.min(AT_ONCE - this.#running, this.#dead.length);
-    for (let count = 0; count < idle; count += 1) this.#host.detach(this.#run());
+    for (let count = 0; count < idle; count += 1) this.#session.detach(this.#run());
   }
 
   async #run(): Promise<void> {
@@ -46,17 +45,18 @@ export class Sweeper {
   }
 
   /** A closing table has no time for thousands of them. */
-  #next(): Waiter | undefined {
-    return this.#host.closing.aborted ? undefined : this.#dead.shift();
+  #next(): Row | undefined {
+    return this.#session.closing.aborted ? undefined : this.#dead.shift();
   }
 
-  async #remove({ name, ticket, uuid, expires }: Waiter): Promise<void> {
-    const { clock, random, closing, tickets } = this.#host;
+  async #remove({ name, sort, uuid = "", expires }: Row): Promise<void> {
+    const { clock, closing, store } = this.#session;
     const giveUpAt = clock.atMost() + GIVE_UP_MS;
     const ms = attemptMs(this.#target.settings.ttlMs);
-    const persistence = { until: () => giveUpAt, attemptMs: ms, enough: closing, random };
-    await persist(clock, persistence, (signal) => tickets.sweep({ name, ticket, uuid, expires }, signal)).catch(() =>
-      this.#known.delete(`${uuid} ${expires}`),
-    );
+    const persistence = { kind: "release", until: () => giveUpAt, attemptMs: ms, enough: closing } as const;
+    const write = { kind: "vacate", at: { name, sort }, uuid, seenExpires: expires } as const;
+    await persist(this.#session, persistence, (signal) =>
+      store.write({ ...write, leaves: { kind: "free" }, remembers: "nothing" }, signal),
+    ).catch(() => this.#known.delete(`${uuid} ${expires}`));
   }
 }

@@ -1,41 +1,42 @@
 import { randomUUID } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { LockError } from "../errors.js";
-import type { TableStore, TicketStore } from "../ticket-store.js";
+import type { Row } from "../protocol/row.js";
+import type { Store } from "../store.js";
 import type { Clock } from "../time/clock.js";
-import { Lanes } from "./lanes.js";
+import { Contact } from "./contact.js";
 import { endAfter } from "./retry.js";
-import { Observations } from "./sightings.js";
+import { Scheduler } from "./scheduler.js";
+import { Sightings } from "./sightings.js";
 
-/** Something that a closing table has to end. */
-interface Held {
+/** A lease that a closing table has to end. */
+interface Closeable {
   revoke(reason: unknown): Promise<void>;
 }
 
-/** How many locks a closing table releases at once. */
-const RELEASED_AT_ONCE = 48;
-
-/** What the mutexes of one table share in a process. Time, randomness and the store are parameters. */
-export class Host {
-  readonly store: TableStore;
+/** What the locks of one table share in a process. Time, randomness and the store are parameters. */
+export class Session {
+  readonly store: Store;
   readonly clock: Clock;
   readonly owner: string;
   readonly random: () => number;
   readonly uuid: () => string;
-  readonly observations: Observations;
-  /** What has been seen of waiters' rows. */
-  readonly waiters: Observations;
-  /** What the renewals of all locks share. */
-  readonly lanes: Lanes;
+  readonly sightings: Sightings;
+  readonly scheduler: Scheduler;
+  /** The leases that are held. */
+  readonly leases: Set<Closeable> = new Set();
+  /** What is known of the table's answering at all. */
+  readonly contact: Contact;
+  /** The read that is under way for the table's time. */
+  readingTime: Promise<Row | undefined> | undefined;
   readonly #closing = new AbortController();
   /** When the table was closed, on `atMost`. */
   #closedAt = Number.POSITIVE_INFINITY;
-  readonly #held = new Set<Held>();
   readonly #waits = new Set<(reason: unknown) => void>();
   readonly #background = new Set<Promise<unknown>>();
 
   constructor(parts: {
-    readonly store: TableStore;
+    readonly store: Store;
     readonly clock: Clock;
     readonly owner: string;
     readonly random?: () => number;
@@ -48,17 +49,11 @@ export class Host {
     // Without Node's store of random bytes drawn ahead: two copies of a virtual machine would draw the same uuids from it,
     // and each take the other's lock for its own.
     this.uuid = parts.uuid ?? (() => randomUUID({ disableEntropyCache: true }));
-    this.observations = new Observations(parts.clock);
-    this.waiters = new Observations(parts.clock);
-    this.lanes = new Lanes(parts.clock);
+    this.sightings = new Sightings(parts.clock);
+    this.scheduler = new Scheduler(parts.clock);
+    this.contact = new Contact(parts.clock);
     // All that runs in the background listens for the close, however much it is: Node would warn of a leak from 11 on.
     setMaxListeners(0, this.#closing.signal);
-  }
-
-  /** The queue of fair mutexes, which are refused at construction where there is none. */
-  get tickets(): TicketStore {
-    if (this.store.tickets === undefined) throw new TypeError("This store has no queue");
-    return this.store.tickets;
   }
 
   /** Aborts when the table closes. */
@@ -75,19 +70,6 @@ export class Host {
   /** @throws {@link LockError} with the code `LOCK_CLOSED` once the table is closed. */
   assertOpen(): void {
     if (this.#closing.signal.aborted) throw this.#closing.signal.reason;
-  }
-
-  /** How many locks this process holds. */
-  get holding(): number {
-    return this.#held.size;
-  }
-
-  hold(lock: Held): void {
-    this.#held.add(lock);
-  }
-
-  drop(lock: Held): void {
-    this.#held.delete(lock);
   }
 
   /** Registers a wait, which `stop` ends; the answer takes it off again. */
@@ -115,14 +97,8 @@ export class Host {
     const { reason } = this.#closing.signal;
     for (const stop of [...this.#waits]) stop(reason);
     const failures: unknown[] = [];
-    const toRelease = [...this.#held];
-    const releaseOneByOne = async (): Promise<void> => {
-      for (let lock = toRelease.pop(); lock !== undefined; lock = toRelease.pop()) {
-        await lock.revoke(reason).catch((error) => failures.push(error));
-      }
-    };
-    // Those that have not had their turn are still renewed.
-    await Promise.all(Array.from({ length: RELEASED_AT_ONCE }, releaseOneByOne));
+    const revoke = (lease: Closeable) => lease.revoke(reason).catch((error) => failures.push(error));
+    await Promise.all([...this.leases].map(revoke));
     while (this.#background.size > 0) await Promise.all(this.#background);
     if (failures.length > 0) throw new AggregateError(failures, `${failures.length} locks were lost before the close`);
   }

@@ -1,20 +1,17 @@
-import { isKept } from "../protocol/row.js";
-import type { Row, Sighting } from "../store.js";
+import { earliestOf } from "../protocol/lease-time.js";
+import type { Knowledge, Sighting } from "../protocol/may-take.js";
+import { type Address, type Memory, memoryOf, type Row } from "../protocol/row.js";
 import type { Clock } from "../time/clock.js";
 
-/** Beyond this many names the oldest are forgotten: that delays a takeover of theirs and costs nothing else. */
-const MOST_NAMES = 10_000;
+/** Beyond this many rows the oldest are forgotten: that delays their takeover and costs nothing else. */
+const MOST_ROWS = 10_000;
 
-interface Which {
-  readonly holders: boolean;
-  readonly at?: number | undefined;
-}
+/** By which rules somebody judges a row: `expired` by its `expires` or by watching, `unchanged` by watching alone. */
+export type Takeover = "expired" | "unchanged";
 
-interface Observation {
-  readonly sighting: Sighting;
+interface Seen extends Sighting {
   readonly ttlMs: number;
-  readonly kept: boolean;
-  readonly ticked: boolean;
+  readonly memory: Memory;
   /** When this very lease was first seen, on the `atLeast` stopwatch. */
   readonly since: number;
 }
@@ -24,9 +21,9 @@ interface Observation {
  *
  * It outlives the calls that look, so that callers who only ever `tryLock()` can take over as well.
  */
-export class Observations {
+export class Sightings {
   readonly #clock: Clock;
-  readonly #seen = new Map<string, Observation>();
+  readonly #seen = new Map<string, Seen>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -36,64 +33,68 @@ export class Observations {
    * Notes a row. Called after the reply came back, so that the stopwatch starts later than the moment at which
    * the row was so; a stale read is no harm, because a takeover's condition names the exact lease.
    */
-  note(name: string, row: Row | undefined): void {
+  note(at: Address, row: Row | undefined): void {
+    const key = keyOf(at);
     if (row === undefined) {
-      this.#seen.delete(name);
+      this.#seen.delete(key);
       return;
     }
-    const seen = {
-      sighting: { uuid: row.uuid, expires: row.expires },
-      ttlMs: row.ttlMs,
-      kept: isKept(row),
-      ticked: row.tick !== undefined,
-      since: this.#clock.atLeast(),
-    };
-    const before = this.#seen.get(name);
+    const { uuid, expires, ttlMs } = row;
+    const seen: Seen = { uuid, expires, ttlMs, memory: memoryOf(row), since: this.#clock.atLeast() };
+    const before = this.#seen.get(key);
     if (before !== undefined && isSame(before, seen)) return;
-    this.#seen.delete(name);
-    this.#seen.set(name, seen);
-    if (this.#seen.size <= MOST_NAMES) return;
+    this.#seen.delete(key);
+    this.#seen.set(key, seen);
+    if (this.#seen.size <= MOST_ROWS) return;
     for (const oldest of this.#seen.keys()) {
       this.#seen.delete(oldest);
       break;
     }
   }
 
-  /** Whether the row, when last seen, remembered something that a put would wipe out. */
-  kept(name: string): boolean {
-    return this.#seen.get(name)?.kept ?? false;
+  /** What the row remembered when it was last seen. */
+  memory(at: Address): Memory {
+    return this.#seen.get(keyOf(at))?.memory ?? "nothing";
   }
 
-  /** Whether the row, when last seen, remembered a tick. */
-  ticked(name: string): boolean {
-    return this.#seen.get(name)?.ticked ?? false;
+  /** What is known now of the time and of a row: what {@link mayTake} goes by. */
+  knowledge(at: Address, takeover: Takeover): Knowledge {
+    const bounds = takeover === "expired" ? this.#clock.wall() : undefined;
+    const unchanged = this.#seen.size === 0 ? undefined : this.unchanged(at, takeover);
+    return { earliest: earliestOf(bounds), unchanged };
   }
 
   /**
-   * Milliseconds until what was last seen has been unchanged for the row's own ttl; Infinity where nothing was.
+   * The lease that has been seen unchanged for the row's own ttl: its holder has stopped counting on it, its hold is over.
    *
-   * @param holders whether only a holder's lease counts. A row that was parked or freed by force has nobody whose
-   * renewals could be missed: where the clock is trusted, its `expires` says all there is to know.
-   * @param at when the row was still as it was last seen, on `atLeast`: default now, which a write's condition makes good.
+   * @param asOf when the row was still as it was last seen, on `atLeast`: default now, which a write's condition makes good.
    */
-  untilUnchanged(name: string, { holders, at = this.#clock.atLeast() }: Which): number {
-    const seen = this.#seen.get(name);
-    if (seen === undefined || (holders && seen.sighting.uuid === undefined)) return Number.POSITIVE_INFINITY;
-    return Math.max(0, seen.since + seen.ttlMs - at);
+  unchanged(at: Address, takeover: Takeover, asOf: number = this.#clock.atLeast()): Sighting | undefined {
+    if (this.untilUnchanged(at, takeover, asOf) > 0) return undefined;
+    const seen = this.#seen.get(keyOf(at));
+    return seen && { uuid: seen.uuid, expires: seen.expires };
   }
 
-  /** What has been seen unchanged for the row's own ttl: its holder has stopped believing in it, its hold is over. */
-  unchanged(name: string, which: Which): Sighting | undefined {
-    return this.untilUnchanged(name, which) === 0 ? this.#seen.get(name)?.sighting : undefined;
+  /**
+   * Milliseconds until what was last seen has been unchanged for the row's own ttl; Infinity where nothing was. A row
+   * without a holder has nobody whose renewals could be missed: where clocks are trusted, its `expires` says all.
+   */
+  untilUnchanged(at: Address, takeover: Takeover, asOf: number = this.#clock.atLeast()): number {
+    const seen = this.#seen.get(keyOf(at));
+    if (seen === undefined || (takeover === "expired" && seen.uuid === undefined)) return Number.POSITIVE_INFINITY;
+    return Math.max(0, seen.since + seen.ttlMs - asOf);
   }
 }
 
-function isSame(one: Observation, other: Observation): boolean {
+function keyOf({ name, sort }: Address): string {
+  return `${sort}/${name}`;
+}
+
+function isSame(one: Seen, other: Seen): boolean {
   return (
-    one.sighting.uuid === other.sighting.uuid &&
-    one.sighting.expires === other.sighting.expires &&
+    one.uuid === other.uuid &&
+    one.expires === other.expires &&
     one.ttlMs === other.ttlMs &&
-    one.kept === other.kept &&
-    one.ticked === other.ticked
+    one.memory === other.memory
   );
 }

@@ -1,55 +1,72 @@
 import { publish } from "../diagnostics.js";
-import { attemptMs } from "../protocol/lease-time.js";
-import { persist } from "../session/retry.js";
-import type { Host } from "../session/session.js";
-import type { Grant, Target } from "./grant.js";
-import { lookOut } from "./look-out.js";
-import { releaseRow } from "./release.js";
+import type { Clock } from "../time/clock.js";
+import { attemptMs, endAfter, persist } from "../session/retry.js";
+import type { Session } from "../session/session.js";
+import { Acquisition, type Taken, type Target } from "./acquisition.js";
 
-/** What identifies a claim, once nobody wants it. */
-type Withdrawn = Pick<Grant, "uuid" | "kept" | "sentAt" | "expires">;
+/** How often a claim whose arrival is uncertain is looked for. */
+const LOOK_EVERY_MS = 400;
+
+/** How long it is looked for. What arrives later ends at its own stamp: no process treats it as held. */
+const LOOK_FOR_MS = 10_000;
 
 /**
- * Takes back a lock that nobody waits for any more. Runs in the background: the caller has had its answer.
+ * Releases a row that was taken for a caller that has had another answer. Runs in the background, with the time that the
+ * lease has left.
+ */
+export async function giveBack(session: Session, acquisition: Acquisition): Promise<void> {
+  const { ttlMs, releaseWithinMs } = acquisition.settings;
+  const leftMs = Math.max(acquisition.end - session.clock.atMost(), attemptMs(ttlMs));
+  await acquisition.release(session.untilClosed(leftMs, releaseWithinMs));
+}
+
+/**
+ * Looks for a claim that the network may still deliver, and releases it where it has arrived: until it has been found, or
+ * would be over on its arrival, or for long enough. A refused delete would prove nothing, so the row is read.
  *
- * Where it is not certain that the claim arrived, a refused delete proves nothing: the network may still deliver
- * the claim. So the row is looked at for a while.
+ * Runs in the background: the caller has had its answer.
  * @returns whether the claim has arrived, as far as is known.
  */
-export async function withdraw(
-  host: Host,
-  target: Target,
-  grant: Withdrawn,
-  { certain }: { readonly certain: boolean },
-): Promise<boolean> {
-  const { clock } = host;
-  const { name, settings } = target;
-  const { uuid, kept, sentAt } = grant;
-  if (certain) {
-    const { ttlMs, releaseWithinMs } = settings;
-    const leftMs = Math.max(sentAt + ttlMs - clock.atMost(), attemptMs(ttlMs));
-    await releaseRow(host, { name, uuid, kept, ttlMs }, host.untilClosed(leftMs, releaseWithinMs));
-    return true;
-  }
+export async function removeWhenItArrives(session: Session, target: Target, taken: Taken): Promise<boolean> {
+  const { clock, closing } = session;
+  const { at, settings } = target;
+  const { uuid, expires } = taken.take;
+  const lookUntil = endAfter(clock, LOOK_FOR_MS);
+  const longestMs = LOOK_FOR_MS + LOOK_EVERY_MS + attemptMs(settings.ttlMs);
+  const leaseMs = taken.sentAt + settings.ttlMs - clock.atMost();
+  const until = session.untilClosed(Math.max(longestMs, leaseMs), settings.releaseWithinMs);
   try {
-    return await lookOut(host, settings, grant, (until) => remove(host, target, grant, until));
+    for (;;) {
+      if (await removeIfThere(session, target, taken, until)) return true;
+      // Whoever takes over by watching waits for a whole ttl, however long a row has been over.
+      const isHarmless = settings.takeover === "expired" && isOver(clock, expires);
+      if (clock.atMost() >= lookUntil() || isHarmless || closing.aborted) return false;
+      await clock.sleep(LOOK_EVERY_MS, closing).catch(() => undefined);
+    }
   } catch (cause) {
-    publish("dynamutex:release-failed", { name, uuid, cause });
+    publish("dynamutex:release-failed", { name: at.name, uuid, cause });
     return false;
   }
 }
 
 /** @returns whether the row was ours and is gone. */
-async function remove(
-  host: Host,
-  { name, settings }: Target,
-  { uuid, kept }: Withdrawn,
+async function removeIfThere(
+  session: Session,
+  target: Target,
+  taken: Taken,
   until: () => number,
 ): Promise<boolean> {
-  const { clock, store, random, closing } = host;
-  const { ttlMs } = settings;
-  const persistence = { until, attemptMs: attemptMs(ttlMs), random, enough: closing };
-  const row = await persist(clock, persistence, (signal) => store.read(name, { consistent: true }, signal));
-  if (row?.uuid !== uuid) return false;
-  return (await releaseRow(host, { name, uuid, kept, ttlMs }, until)).kind === "released";
+  const { at, settings } = target;
+  const row = await persist(
+    session,
+    { kind: "read", until, attemptMs: attemptMs(settings.ttlMs), enough: session.closing },
+    (signal) => session.store.read(at, { consistent: true }, signal),
+  );
+  if (row?.uuid !== taken.take.uuid) return false;
+  return (await new Acquisition(session, target, taken).release(until)).kind === "released";
+}
+
+function isOver(clock: Clock, expires: number): boolean {
+  const bounds = clock.wall();
+  return bounds !== undefined && expires < bounds.earliest;
 }

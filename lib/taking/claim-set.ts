@@ -1,17 +1,23 @@
+import { publish } from "../diagnostics.js";
 import type { LockData } from "../lock-info.js";
-import { isTransient } from "../session/retry.js";
-import type { Host } from "../session/session.js";
-import type { Row, Take } from "../store.js";
-import { withdraw } from "./abandoned-claims.js";
-import { announce, type Copies, looksFree, newClaim, sendCounted, termsNow } from "./claim.js";
-import type { Grant, Target } from "./grant.js";
+import type { Row } from "../protocol/row.js";
+import { wasApplied } from "../protocol/was-applied.js";
+import { memoryAfter, type Take } from "../protocol/writes.js";
+import { attemptMs, type Copies, isTransient } from "../session/retry.js";
+import type { Session } from "../session/session.js";
+import type { WriteAllOutcome } from "../store.js";
+import { isTimeKnown } from "../time/clock.js";
+import { giveBack, removeWhenItArrives } from "./abandoned-claims.js";
+import { Acquisition, type Taken, type Target } from "./acquisition.js";
+import { looksFree, MOST_TRIES, newTake } from "./claim.js";
+import { learnTime } from "./known-time.js";
 import type { Wait } from "./wait.js";
-import { MOST_TRIES, watch } from "./watch.js";
+import { watch } from "./watch.js";
 
 /** One of the locks of a set, as one transaction asks for it. */
-interface Part extends Take {
+interface Part {
   readonly target: Target;
-  readonly grant: Grant;
+  readonly take: Take;
 }
 
 /** A row that is in the way of a set. */
@@ -21,7 +27,7 @@ interface InTheWay {
 }
 
 type Outcome =
-  | { readonly kind: "granted"; readonly grants: readonly Grant[] }
+  | { readonly kind: "granted"; readonly acquisitions: readonly Acquisition[] }
   | { readonly kind: "held"; readonly inTheWay: readonly InTheWay[] };
 
 /**
@@ -29,130 +35,179 @@ type Outcome =
  *
  * 1. Try to take them. A refusal shows the rows that are in the way, so nothing needs to be read.
  * 2. Watch these rows, one after the other, each until it looks free: one read a poll, however many the locks are.
- * 3. Go on with 1. Nothing is held meanwhile, so nobody waits for somebody who waits for him.
+ * 3. Go on with 1. Nothing is held meanwhile, so no two sets wait for one another.
  *
  * @throws the store's error if it is not transient, or if the table never answered; what ended the wait.
  */
 export async function acquireAll(
-  host: Host,
+  session: Session,
   targets: readonly Target[],
   data: LockData | undefined,
   wait: Wait,
-): Promise<readonly Grant[]> {
+): Promise<readonly Acquisition[]> {
   for (;;) {
-    const outcome = await claimAll(host, targets, data, wait);
-    if (outcome.kind === "granted") return outcome.grants;
-    for (const { target, row } of outcome.inTheWay) await watch(host, target, row, wait);
+    const outcome = await claimAll(session, targets, data, wait);
+    if (outcome.kind === "granted") return outcome.acquisitions;
+    for (const { target, row } of outcome.inTheWay) await watch(session, target, row, wait);
   }
 }
 
 /** Tries to take all of these locks. @returns undefined if one of them is held; the wait knows by whom. */
 export async function tryAcquireAll(
-  host: Host,
+  session: Session,
   targets: readonly Target[],
   data: LockData | undefined,
   wait: Wait,
-): Promise<readonly Grant[] | undefined> {
+): Promise<readonly Acquisition[] | undefined> {
   for (let attempt = 1; ; attempt++) {
-    const outcome = await claimAll(host, targets, data, wait);
-    if (outcome.kind === "granted") return outcome.grants;
-    const areFree = outcome.inTheWay.every(({ target, row }) => looksFree(host, target, row));
+    const outcome = await claimAll(session, targets, data, wait);
+    if (outcome.kind === "granted") return outcome.acquisitions;
+    const areFree = outcome.inTheWay.every(({ target, row }) => looksFree(session, target, row));
     if (attempt === MOST_TRIES || !areFree) return undefined;
     wait.throwIfEnough();
   }
 }
 
-/**
- * Takes back a set that nobody waits for any more. Two of its rows tell whether the transaction arrived, because one of
- * them may have been taken off us by force.
- */
-export async function withdrawAll(
-  host: Host,
-  parts: readonly { readonly target: Target; readonly grant: Grant }[],
-  { certain }: { readonly certain: boolean },
-): Promise<void> {
-  const takeBack = (some: typeof parts): Promise<unknown> =>
-    Promise.all(some.map(({ target, grant }) => withdraw(host, target, grant, { certain: true })));
-  if (certain) {
-    await takeBack(parts);
-    return;
-  }
-  let rest: Promise<unknown> | undefined;
-  const lookOut = async ({ target, grant }: (typeof parts)[number]): Promise<void> => {
-    if (!(await withdraw(host, target, grant, { certain }))) return;
-    rest ??= takeBack(parts.slice(2));
-    await rest;
-  };
-  await Promise.all(parts.slice(0, 2).map(lookOut));
-}
-
 /** One transaction, sent until it is answered or the leases that it asks for would be over. */
 async function claimAll(
-  host: Host,
+  session: Session,
   targets: readonly Target[],
   data: LockData | undefined,
   wait: Wait,
 ): Promise<Outcome> {
   for (;;) {
     wait.throwIfEnough();
-    const parts = targets.map((target): Part => {
-      const terms = termsNow(host, target);
-      return { target, terms, ...newClaim(host, target, data, terms, undefined) };
-    });
-    const attempt = { sent: 0, unanswered: 0 };
-    let rows: readonly (Row | undefined)[] | undefined;
+    const [first] = targets;
+    if (first !== undefined && !isTimeKnown(session.clock)) {
+      const row = await learnTime(session, first.at, wait);
+      if (row !== undefined && !looksFree(session, first, row)) {
+        wait.saw(row);
+        return { kind: "held", inTheWay: [{ target: first, row }] };
+      }
+    }
+    const sending = new Sending(session, targets, data);
+    let outcome: WriteAllOutcome | undefined;
     try {
-      rows = await send(host, parts, wait, attempt);
+      outcome = await sending.send(wait);
     } catch (error) {
-      // Nobody knows whether a copy was applied, or will be: what it took must go, now or when it arrives.
-      if (isTransient(error) || attempt.sent > 1) host.detach(withdrawAll(host, parts, { certain: false }));
+      if (isTransient(error) || sending.copies.sent > 1) sending.abandon();
       wait.throwIfEnough();
-      if (!isTransient(error) || host.clock.atMost() >= wait.until()) throw error;
+      if (!isTransient(error) || session.clock.atMost() >= wait.until()) throw error;
       continue;
     }
-    // Our own uuids refuse us, all of them: an earlier copy of this transaction was applied and its reply lost.
-    if (rows === undefined || rows.every((row, index) => row?.uuid === parts[index]?.claim.uuid)) {
-      // A transaction does not tell what it replaced.
-      for (const { target, grant } of parts) announce(host, target, grant, wait, undefined);
-      return { kind: "granted", grants: parts.map(({ grant }) => grant) };
-    }
-    const arrived = parts.filter(({ claim }, index) => rows?.[index]?.uuid === claim.uuid);
-    // An earlier copy was applied, and one of its locks was ended by force since: the others are nobody's.
-    if (arrived.length > 0) host.detach(withdrawAll(host, arrived, { certain: true }));
+    if (outcome === undefined) continue;
+    const rows = outcome.kind === "refused" ? outcome.rows : undefined;
+    if (rows === undefined || sending.wasApplied(rows)) return { kind: "granted", acquisitions: sending.granted(wait) };
+    sending.releaseArrived(rows);
     // Only this copy was refused for certain: one that got no answer may still arrive.
-    if (attempt.unanswered > 0) host.detach(withdrawAll(host, parts, { certain: false }));
-    return { kind: "held", inTheWay: noted(host, parts, rows, wait) };
+    if (sending.copies.unanswered > 0) sending.abandon();
+    return { kind: "held", inTheWay: sending.inTheWay(rows, wait) };
   }
 }
 
-/** @returns the rows that refused it; undefined if it was granted. */
-async function send(
-  host: Host,
-  parts: readonly Part[],
-  wait: Wait,
-  attempt: Copies,
-): Promise<readonly (Row | undefined)[] | undefined> {
-  const ttlMs = Math.min(...parts.map(({ target }) => target.settings.ttlMs));
-  const ends = parts.map(({ target: { settings }, grant }) => grant.sentAt + settings.ttlMs - settings.safetyMarginMs);
-  const leaseEnds = Math.min(...ends);
-  const until = (): number => Math.min(leaseEnds, wait.until());
-  const request = (signal: AbortSignal) => host.store.takeAll(parts, signal);
-  const outcome = await sendCounted(wait, attempt, { ttlMs, until }, request);
-  return outcome.kind === "someHeld" ? outcome.rows : undefined;
+/** One transaction of takes, and its copies. */
+class Sending {
+  readonly copies: Copies = { sent: 0, unanswered: 0 };
+  readonly #session: Session;
+  readonly #targets: readonly Target[];
+  readonly #data: LockData | undefined;
+  #sent: { readonly parts: readonly Part[]; readonly at: number } | undefined;
+
+  constructor(session: Session, targets: readonly Target[], data: LockData | undefined) {
+    this.#session = session;
+    this.#targets = targets;
+    this.#data = data;
+  }
+
+  /** @returns undefined if the time has to be learned first. */
+  async send(wait: Wait): Promise<WriteAllOutcome | undefined> {
+    const { clock, store } = this.#session;
+    const ttlMs = Math.min(...this.#targets.map(({ settings }) => settings.ttlMs));
+    const leaseMs = Math.min(...this.#targets.map(({ settings }) => settings.ttlMs - settings.safetyMarginMs));
+    const until = (): number => {
+      return this.#sent === undefined ? wait.until() : Math.min(this.#sent.at + leaseMs, wait.until());
+    };
+    const persistence = { kind: "take", attemptMs: attemptMs(ttlMs), until, copies: this.copies } as const;
+    return await wait.persistAtKnownTime(persistence, (signal) => {
+      if (this.#sent === undefined) {
+        const make = (target: Target): Part => ({ target, take: newTake(this.#session, target, { data: this.#data }) });
+        this.#sent = { at: clock.atMost(), parts: this.#targets.map(make) };
+      }
+      return store.writeAll(
+        this.#sent.parts.map(({ take }) => take),
+        signal,
+      );
+    });
+  }
+
+  /** Our own uuids refuse us, all of them: an earlier copy of this transaction was applied and its reply lost. */
+  wasApplied(rows: readonly (Row | undefined)[]): boolean {
+    return this.#parts.every((part, index) => isOwn(part, rows[index]));
+  }
+
+  /** A transaction does not tell what it replaced. */
+  granted(wait: Wait): readonly Acquisition[] {
+    const { sightings, owner } = this.#session;
+    return this.#parts.map((part) => {
+      const acquisition = this.#acquisition(part);
+      const { at, uuid } = acquisition;
+      sightings.note(at, undefined);
+      const { waitedMs } = wait;
+      publish("dynamutex:acquired", { name: at.name, uuid, owner, waitedMs, takeover: undefined });
+      return acquisition;
+    });
+  }
+
+  /**
+   * An earlier copy was applied, and one of its locks was ended by force since, or changed hands: what is left of it is
+   * nobody's.
+   */
+  releaseArrived(rows: readonly (Row | undefined)[]): void {
+    for (const [index, part] of this.#parts.entries()) {
+      if (isOwn(part, rows[index])) this.#session.detach(giveBack(this.#session, this.#acquisition(part)));
+    }
+  }
+
+  /**
+   * Nobody wants it any more: what a copy has taken must go, now or when it arrives. Two of its rows tell whether the
+   * transaction arrived, because one of them may have been taken off us by force.
+   */
+  abandon(): void {
+    const parts = this.#sent?.parts ?? [];
+    let rest: Promise<unknown> | undefined;
+    const look = async (part: Part): Promise<void> => {
+      if (!(await removeWhenItArrives(this.#session, part.target, this.#taken(part)))) return;
+      rest ??= Promise.all(parts.slice(2).map((other) => giveBack(this.#session, this.#acquisition(other))));
+      await rest;
+    };
+    for (const part of parts.slice(0, 2)) this.#session.detach(look(part));
+  }
+
+  /** What refused, less what a copy of our own left there. */
+  inTheWay(rows: readonly (Row | undefined)[], wait: Wait): readonly InTheWay[] {
+    return this.#parts.flatMap((part, index) => {
+      const row = rows[index];
+      if (row === undefined || isOwn(part, row)) return [];
+      this.#session.sightings.note(part.target.at, row);
+      wait.saw(row);
+      return [{ target: part.target, row }];
+    });
+  }
+
+  get #parts(): readonly Part[] {
+    return this.#sent?.parts ?? [];
+  }
+
+  #acquisition(part: Part): Acquisition {
+    return new Acquisition(this.#session, part.target, this.#taken(part));
+  }
+
+  /** What the row remembers is not told: at most what the take respects. */
+  #taken({ take }: Part): Taken {
+    return { take, sentAt: (this.#sent as NonNullable<typeof this.#sent>).at, remembers: memoryAfter(take) };
+  }
 }
 
-/** What refused, less what a copy of our own left there: that is taken back. */
-function noted(
-  host: Host,
-  parts: readonly Part[],
-  rows: readonly (Row | undefined)[],
-  wait: Wait,
-): readonly InTheWay[] {
-  return parts.flatMap(({ target, claim }, index) => {
-    const row = rows[index];
-    if (row === undefined || row.uuid === claim.uuid) return [];
-    host.observations.note(target.name, row);
-    wait.saw(row);
-    return [{ target, row }];
-  });
+function isOwn({ take }: Part, row: Row | undefined): boolean {
+  return wasApplied(take, row, { earlierCopyUnanswered: true }) !== "no";
 }

@@ -1,231 +1,230 @@
-import { publish } from "../diagnostics.js";
-import { LockStoreError } from "../errors.js";
+import { ACQUIRED, publish } from "../diagnostics.js";
 import type { LockData } from "../lock-info.js";
-import { attemptMs, stampNow, timeForPeople } from "../protocol/lease-time.js";
-import { admits, earliestOf, isDone } from "../protocol/row.js";
-import { isTransient, LONGEST_ATTEMPT_MS } from "../session/retry.js";
-import type { Host } from "../session/session.js";
-import type { Claim, Row, TakeOutcome, Terms } from "../store.js";
-import type { Clock } from "../time/clock.js";
-import { withdraw } from "./abandoned-claims.js";
-import type { Grant, Once, Target } from "./grant.js";
-import { tickNow } from "./tick.js";
+import { displayTime, stamp } from "../protocol/lease-time.js";
+import { mayTake } from "../protocol/may-take.js";
+import { LOCK_SORT, memoryOf, type Row, strongerOf } from "../protocol/row.js";
+import { wasApplied } from "../protocol/was-applied.js";
+import type { Take } from "../protocol/writes.js";
+import { attemptMs, type Copies, isTransient } from "../session/retry.js";
+import type { Session } from "../session/session.js";
+import type { WriteOutcome } from "../store.js";
+import { boundsOf, isTimeKnown } from "../time/clock.js";
+import { removeWhenItArrives } from "./abandoned-claims.js";
+import { Acquisition, type Taken, type Target } from "./acquisition.js";
+import { learnTime, type Once, tickNow } from "./known-time.js";
 import type { Wait } from "./wait.js";
 
-/** How well a fencing token's seed has to be known: should the row be deleted, the next seed must be later. */
-const SEED_WITHIN_MS = 4_000;
+/** How many writes one try may take: a refusal may show that the row remembers something, or that it is free by now. */
+export const MOST_TRIES = 3;
 
-/** What a try may add. */
-export interface Try {
+/** What a claim may add. */
+export interface ClaimOptions {
+  readonly data?: LockData | undefined;
   readonly once?: Once | undefined;
   /** No copy of a write leaves later than this, on `atMost`. Default: the bounds of the wait. */
   readonly until?: (() => number) | undefined;
 }
 
 /** A row that is in the way: held by somebody else, or done for the tick that was asked for, now and for ever. */
-export interface Refused {
+export interface InTheWay {
   readonly kind: "held" | "done";
   readonly row: Row;
 }
 
+export type Claimed = { readonly kind: "granted"; readonly acquisition: Acquisition } | InTheWay;
+
+/**
+ * Tries to take a row: one conditional write, and another where the refusal itself shows that the row is free.
+ *
+ * @throws the store's error, after retries in the time that `wait` allows.
+ */
+export async function tryClaim(
+  session: Session,
+  target: Target,
+  wait: Wait,
+  options: ClaimOptions = {},
+): Promise<Claimed> {
+  for (let attempt = 1; ; attempt++) {
+    const result = await claim(session, target, wait, options);
+    if (result.kind !== "held" || attempt === MOST_TRIES || !looksFree(session, target, result.row)) return result;
+    wait.throwIfEnough();
+  }
+}
+
 /** One write, sent until it is answered or the lease that it asks for would be over. */
 export async function claim(
-  host: Host,
+  session: Session,
   target: Target,
-  data: LockData | undefined,
   wait: Wait,
-  { once, until = wait.until }: Try = {},
-): Promise<Grant | Refused> {
+  { data, once, until = wait.until }: ClaimOptions = {},
+): Promise<Claimed> {
+  const { at } = target;
+  /** Ticks that a claim of this call without an answer may have taken. */
   const doubtful = new Map<number, unknown>();
   for (;;) {
     wait.throwIfEnough();
-    const inTheWay = lacksTime(host, target) ? await learnTime(host, target, wait) : undefined;
-    // Whether a tick is done, only the write tells for certain.
-    if (inTheWay !== undefined && once === undefined) return { kind: "held", row: inTheWay };
-    const tick = once && (await tickNow(host, target.name, once, wait));
-    const terms = termsNow(host, target, tick);
-    const { grant, claim } = newClaim(host, target, data, terms, tick);
-    const attempt = { sent: 0, unanswered: 0 };
-    let outcome: TakeOutcome;
+    if (!isTimeKnown(session.clock)) {
+      const row = await learnTime(session, at, wait);
+      // Whether a tick is done, only the write tells for certain.
+      if (once === undefined && row !== undefined && !looksFree(session, target, row)) {
+        wait.saw(row);
+        return { kind: "held", row };
+      }
+    }
+    const tick = once && (await tickNow(session, at, once, wait));
+    const sending = new Sending(session, target, { data, tick });
+    let outcome: WriteOutcome | undefined;
     try {
-      outcome = await send(host, target, claim, terms, { wait, until, sentAt: grant.sentAt, attempt });
+      outcome = await sending.send(wait, until);
     } catch (error) {
       if (tick !== undefined) doubtful.set(tick, error);
-      // Nobody knows whether a copy was applied, or will be: what it took must go, now or when it arrives.
-      if (isTransient(error) || attempt.sent > 1) host.detach(withdraw(host, target, grant, { certain: false }));
+      if (isTransient(error) || sending.wasRepeated) sending.abandon();
       wait.throwIfEnough();
-      if (!isTransient(error) || host.clock.atMost() >= until()) throw error;
+      if (!isTransient(error) || session.clock.atMost() >= until()) throw error;
       continue;
     }
-    // Our own uuid refuses us: an earlier copy of this claim was applied and its reply lost. The lock is ours.
-    if (outcome.kind === "granted" || outcome.row.uuid === claim.uuid) {
-      announce(host, target, grant, wait, outcome.kind === "granted" ? takeoverOf(outcome.replaced, terms) : undefined);
-      const { fence } = outcome.kind === "granted" ? outcome : outcome.row;
-      return target.settings.fencing ? { ...grant, fence } : grant;
+    if (outcome === undefined) continue;
+    const acquisition = sending.granted(outcome);
+    if (acquisition !== undefined) {
+      session.sightings.note(at, undefined);
+      sending.announce(wait, outcome);
+      return { kind: "granted", acquisition };
     }
-    // Only this copy was refused for certain: one that got no answer may still arrive, and stand in everybody's way.
-    if (attempt.unanswered > 0) host.detach(withdraw(host, target, grant, { certain: false }));
-    const { row } = outcome;
-    host.observations.note(target.name, row);
+    const { row } = outcome as { readonly row: Row };
+    // Only the last copy was refused for certain: one that got no answer may still arrive, and be in everybody's way.
+    if (sending.mayStillArrive(outcome)) sending.abandon();
+    session.sightings.note(at, row);
     wait.saw(row);
-    if (!isDone(row, tick)) return outcome;
+    if (!isDone(row, tick)) return { kind: "held", row };
     // It may have been an earlier claim of this very call that took the tick, and nothing has run.
     if (row.tick !== undefined && doubtful.has(row.tick)) throw doubtful.get(row.tick);
     return { kind: "done", row };
   }
 }
 
-/** A first fencing token is the table's time: whether this process does not know it, or not well any more. */
-function lacksTime({ clock }: Host, { settings }: Target): boolean {
-  return settings.fencing && !knowsTime(clock);
+/** Whether this tick, or a later one, was already granted. */
+export function isDone(row: Row, tick: number | undefined): boolean {
+  return tick !== undefined && row.tick !== undefined && row.tick >= tick;
 }
 
-/** Reads, because the reply tells the time. @returns the row, if it is in the way: then nothing needs to be written. */
-async function learnTime(host: Host, target: Target, wait: Wait): Promise<Row | undefined> {
-  const row = await wait.persist(LONGEST_ATTEMPT_MS, wait.until, (signal) =>
-    host.store.read(target.name, { consistent: true }, signal),
-  );
-  host.observations.note(target.name, row);
-  if (host.clock.wall() === undefined) {
-    throw new LockStoreError(
-      `Lock ${JSON.stringify(target.name)}: fencing tokens begin at the table's time, which the clock does not know after a reply`,
-    );
-  }
-  if (row === undefined || looksFree(host, target, row)) return undefined;
-  wait.saw(row);
-  return row;
+/** Whether a claim made now would replace the row, which has been noted. */
+export function looksFree(session: Session, { at, settings }: Target, row: Row): boolean {
+  return mayTake(row, session.sightings.knowledge(at, settings.takeover));
 }
 
-function knowsTime(clock: Clock): boolean {
-  const bounds = clock.wall();
-  if (bounds === undefined) return false;
-  return clock.listen === undefined || bounds.latest - bounds.earliest <= SEED_WITHIN_MS;
-}
-
-/** How many copies of a claim were sent, and to how many of them the table has said nothing. */
-export interface Copies {
-  sent: number;
-  unanswered: number;
-}
-
-/** Counts a request as unanswered until the table has said something to it: then no copy of it is on its way. */
-async function answered<T>(count: Copies, request: Promise<T>): Promise<T> {
-  count.unanswered += 1;
-  try {
-    const outcome = await request;
-    count.unanswered -= 1;
-    return outcome;
-  } catch (error) {
-    if (error instanceof LockStoreError && error.answered) count.unanswered -= 1;
-    throw error;
-  }
-}
-
-/** What the sending of one claim goes by, and what came of its copies. */
-interface Sending {
-  readonly wait: Wait;
-  readonly until: () => number;
-  readonly sentAt: number;
-  readonly attempt: Copies;
-}
-
-/** Sends a claim until it is answered or the lease that it asks for would be over. */
-function send(
-  host: Host,
-  { settings }: Target,
-  claim: Claim,
-  terms: Terms,
-  { wait, until, sentAt, attempt }: Sending,
-): Promise<TakeOutcome> {
-  const leaseEnds = sentAt + settings.ttlMs - settings.safetyMarginMs;
-  const request = (signal: AbortSignal) => host.store.take(claim, terms, signal);
-  return sendCounted(wait, attempt, { ttlMs: settings.ttlMs, until: () => Math.min(leaseEnds, until()) }, request);
-}
-
-/** Sends what asks for leases of so many ms until it is answered or time is up, and counts its copies. */
-export function sendCounted<T>(
-  wait: Wait,
-  attempt: Copies,
-  { ttlMs, until }: { readonly ttlMs: number; readonly until: () => number },
-  request: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  return wait.persist(attemptMs(ttlMs), until, (signal) => {
-    attempt.sent += 1;
-    return answered(attempt, request(signal));
-  });
-}
-
-/** A fresh uuid and a lease that begins now. The stopwatch is read before the first copy leaves. */
-export function newClaim(
-  host: Host,
-  target: Target,
-  data: LockData | undefined,
-  { kept, ticked = false, unchanged }: Terms,
-  tick: number | undefined,
-): { grant: Grant; claim: Claim } {
-  const { clock } = host;
-  const { ttlMs, fencing } = target.settings;
-  const bounds = fencing ? clock.wall() : undefined;
-  const fenceSeed = bounds && Math.ceil(bounds.latest);
-  const acquired = timeForPeople(clock);
-  const uuid = host.uuid();
-  const { expires, guessed } = stampNow(clock, ttlMs);
-  const sentAt = clock.atMost();
-  const fence = undefined;
-  const grant: Grant = {
-    kind: "granted",
-    uuid,
-    expires,
-    guessed,
-    acquired,
-    sentAt,
-    kept,
-    ticked,
-    tick,
-    unchanged,
-    fence,
+/** A fresh uuid and a lease that begins now. */
+export function newTake(
+  session: Session,
+  { at, settings }: Target,
+  { data, tick }: { readonly data: LockData | undefined; readonly tick?: number | undefined },
+): Take {
+  const { clock, owner, sightings } = session;
+  const { ttlMs, fencing, takeover } = settings;
+  const bounds = boundsOf(clock);
+  return {
+    kind: "take",
+    at,
+    uuid: session.uuid(),
+    expires: stamp(bounds, ttlMs),
+    ttlMs,
+    owner,
+    acquired: displayTime(bounds),
     data,
-  };
-  return {
-    grant,
-    claim: { name: target.name, uuid, expires, ttlMs, owner: host.owner, acquired, data, tick, fenceSeed },
-  };
-}
-
-/** What may be taken, by what is known now. A claim for a tick leaves a row that is kept, whatever was there. */
-export function termsNow(host: Host, target: Target, tick?: number): Terms {
-  const { observations, clock } = host;
-  const trustsClock = target.settings.takeover !== "unchanged";
-  return {
-    earliest: earliestOf(trustsClock ? clock.wall() : undefined),
-    unchanged: observations.unchanged(target.name, { holders: trustsClock }),
-    kept: target.settings.fencing || tick !== undefined || observations.kept(target.name),
-    ticked: tick !== undefined || observations.ticked(target.name),
+    knowledge: sightings.knowledge(at, takeover),
+    remembers: sightings.memory(at),
+    // Should the row be deleted, the next first token is later than every one before it: time has gone on.
+    fenceSeed: fencing ? Math.ceil(bounds.latest) : undefined,
+    tick,
   };
 }
 
-/** Whether the row, which has been noted, would be replaced by a claim made now. */
-export function looksFree(host: Host, target: Target, row: Row): boolean {
-  return admits(termsNow(host, target), row);
-}
+/** One take, and its copies. */
+class Sending {
+  readonly #session: Session;
+  readonly #target: Target;
+  readonly #what: { readonly data: LockData | undefined; readonly tick: number | undefined };
+  readonly #copies: Copies = { sent: 0, unanswered: 0 };
+  #sent: { readonly take: Take; readonly at: number } | undefined;
 
-/** By which rule the row of a holder that was gone was taken. */
-type Takeover = "expired" | "unchanged";
+  constructor(
+    session: Session,
+    target: Target,
+    what: { readonly data: LockData | undefined; readonly tick: number | undefined },
+  ) {
+    this.#session = session;
+    this.#target = target;
+    this.#what = what;
+  }
 
-/** Says that the lock is taken: what was seen of its row before is of no use any more. */
-export function announce(
-  host: Host,
-  { name }: Target,
-  { uuid }: Grant,
-  wait: Wait,
-  takeover: Takeover | undefined,
-): void {
-  host.observations.note(name, undefined);
-  publish("dynamutex:acquired", { name, uuid, owner: host.owner, waitedMs: wait.waitedMs, takeover });
+  /**
+   * Sends the take until it is answered, or the lease that it asks for would be over.
+   * @returns undefined if the time has to be learned first.
+   */
+  send(wait: Wait, until: () => number): Promise<WriteOutcome | undefined> {
+    const { clock, store } = this.#session;
+    const { ttlMs, safetyMarginMs } = this.#target.settings;
+    const end = (): number =>
+      this.#sent === undefined ? until() : Math.min(this.#sent.at + ttlMs - safetyMarginMs, until());
+    const persistence = { kind: "take", attemptMs: attemptMs(ttlMs), until: end, copies: this.#copies } as const;
+    return wait.persistAtKnownTime(persistence, (signal) => {
+      // Read the stopwatch before the first copy leaves: a watcher may count the ttl from there.
+      this.#sent ??= { at: clock.atMost(), take: newTake(this.#session, this.#target, this.#what) };
+      return store.write(this.#sent.take, signal);
+    });
+  }
+
+  /** The acquisition, where this take or an earlier copy of it was applied. */
+  granted(outcome: WriteOutcome): Acquisition | undefined {
+    const { take } = this.#sent as NonNullable<typeof this.#sent>;
+    if (outcome.kind === "applied") {
+      const { replaced, drawn: fence } = outcome;
+      return new Acquisition(this.#session, this.#target, this.#taken(replaced, fence));
+    }
+    const { row, retried } = outcome;
+    const earlierCopyUnanswered = retried || this.#copies.unanswered > 0;
+    if (wasApplied(take, row, { earlierCopyUnanswered }) === "no") return undefined;
+    return new Acquisition(this.#session, this.#target, this.#taken(row, row?.fence));
+  }
+
+  /** Whether a copy that got no answer may be applied after one that was refused. */
+  mayStillArrive(outcome: WriteOutcome): boolean {
+    return this.#copies.unanswered > 0 || (outcome.kind === "refused" && outcome.retried);
+  }
+
+  get wasRepeated(): boolean {
+    return this.#copies.sent > 1;
+  }
+
+  /** Says that a lock is taken, and by which rule from a holder that was gone. */
+  announce(wait: Wait, outcome: WriteOutcome): void {
+    const { take } = this.#sent as NonNullable<typeof this.#sent>;
+    if (!ACQUIRED.hasSubscribers || take.at.sort !== LOCK_SORT) return;
+    const { name } = take.at;
+    const { uuid, owner } = take;
+    publish("dynamutex:acquired", { name, uuid, owner, waitedMs: wait.waitedMs, takeover: takeoverOf(take, outcome) });
+  }
+
+  /** Nobody wants it any more: what a copy has taken must go, now or when it arrives. */
+  abandon(): void {
+    if (this.#sent === undefined) return;
+    const taken = this.#taken(undefined, undefined);
+    this.#session.detach(removeWhenItArrives(this.#session, this.#target, taken));
+  }
+
+  /** @param row what it replaced, or what it has made of that: either shows what the row remembered before. */
+  #taken(row: Row | undefined, fence: bigint | undefined): Taken {
+    const { take, at } = this.#sent as NonNullable<typeof this.#sent>;
+    const { fencing } = this.#target.settings;
+    let remembers = row === undefined ? "nothing" : memoryOf(row);
+    if (take.tick !== undefined) remembers = "tick";
+    else if (take.fenceSeed !== undefined) remembers = strongerOf(remembers, "fence");
+    return { take, sentAt: at, remembers, fence: fencing ? fence : undefined };
+  }
 }
 
 /** Undefined where nobody's row was taken. */
-function takeoverOf(replaced: Row | undefined, terms: Terms): Takeover | undefined {
+function takeoverOf({ knowledge }: Take, outcome: WriteOutcome): "expired" | "unchanged" | undefined {
+  const replaced = outcome.kind === "applied" ? outcome.replaced : undefined;
   if (replaced?.uuid === undefined) return undefined;
-  return replaced.expires < terms.earliest ? "expired" : "unchanged";
+  return mayTake(replaced, { earliest: knowledge.earliest }) ? "expired" : "unchanged";
 }

@@ -1,14 +1,20 @@
 import { publish } from "../diagnostics.js";
-import { LockStoreError, LockTimeoutError } from "../errors.js";
+import { LockTimeoutError } from "../errors.js";
 import type { LockInfo } from "../lock-info.js";
-import { infoOf } from "../protocol/row.js";
+import { infoOf, type Row } from "../protocol/row.js";
 import { onAbort } from "../session/abort-listening.js";
 import { type Persistence, persist, type Request } from "../session/retry.js";
-import type { Host } from "../session/session.js";
-import type { Row } from "../store.js";
+import type { Session } from "../session/session.js";
+import { isTimeKnown } from "../time/clock.js";
 
 /** How long a call waits for a first sign of life from the table, however long it would wait for the lock. */
 const FIRST_ANSWER_MS = 10_000;
+
+/** What a wait does not say itself of how long a request is tried. */
+type Asked = Pick<Persistence, "kind" | "attemptMs" | "until" | "copies">;
+
+/** A write that was not sent. */
+class TimeWentBy extends Error {}
 
 /**
  * The bounds of one call that wants a lock: its caller's signal, its time, the table's closing.
@@ -18,26 +24,22 @@ const FIRST_ANSWER_MS = 10_000;
  */
 export class Wait {
   readonly name: string;
-  readonly #host: Host;
+  readonly #session: Session;
   readonly #startedAt: number;
-  /** Since when this call, or one whose place it has taken, asks the table and has no answer, on `atMost`. */
-  #asksSince: number;
   #enough: AbortController | undefined;
   #stopped: { readonly reason: unknown } | undefined;
   /** Whether outages are waited out once the table has answered. */
   readonly #patient: boolean;
   #waitMs = Number.POSITIVE_INFINITY;
-  #answered = false;
   #inTheWay: Row | undefined;
   #localHolder: (() => LockInfo | undefined) | undefined;
   #lastFailure: unknown;
 
-  constructor(host: Host, name: string, { patient }: { readonly patient: boolean }) {
-    this.#host = host;
+  constructor(session: Session, name: string, { patient }: { readonly patient: boolean }) {
+    this.#session = session;
     this.name = name;
     this.#patient = patient;
-    this.#startedAt = host.clock.atMost();
-    this.#asksSince = this.#startedAt;
+    this.#startedAt = session.clock.atMost();
   }
 
   /** Aborts when the caller has had its answer without a lock. */
@@ -54,7 +56,7 @@ export class Wait {
   }
 
   get waitedMs(): number {
-    return this.#host.clock.atMost() - this.#startedAt;
+    return this.#session.clock.atMost() - this.#startedAt;
   }
 
   /** How long this call would go on waiting. */
@@ -62,23 +64,20 @@ export class Wait {
     return this.#waitMs - this.waitedMs;
   }
 
-  /** Until when requests are sent again, on `atMost`. */
-  readonly until = (): number =>
-    this.#patient && this.#answered ? Number.POSITIVE_INFINITY : this.#asksSince + FIRST_ANSWER_MS;
-
-  /** Until now others of this process asked in its place: without an answer since then, or undefined if they had one. */
-  asksNow(silentSince: number | undefined): void {
-    this.#asksSince = Math.max(this.#startedAt, silentSince ?? this.#host.clock.atMost());
-  }
-
-  /** Since when the table has not answered; undefined if it has. */
-  get silentSince(): number | undefined {
-    return this.#answered ? undefined : this.#asksSince;
-  }
+  /**
+   * Until when requests are sent again, on `atMost`. Outages are waited out where the table has answered since the wait
+   * began; where it has not, the wait ends.
+   */
+  readonly until = (): number => {
+    const { contact } = this.#session;
+    if (!this.#patient) return this.#startedAt + FIRST_ANSWER_MS;
+    if (contact.hasAnsweredSince(this.#startedAt)) return Number.POSITIVE_INFINITY;
+    return Math.max(this.#startedAt, contact.silentSince) + FIRST_ANSWER_MS;
+  };
 
   /** Keeps the process alive, which an alarm for the end of the waiting does not; the answer ends that. */
   stay(): () => void {
-    return this.#host.clock.stay?.() ?? (() => undefined);
+    return this.#session.clock.stay?.() ?? (() => undefined);
   }
 
   throwIfEnough(): void {
@@ -95,21 +94,41 @@ export class Wait {
     this.#localHolder = holder;
   }
 
-  /** Sends a request until it is answered, within the bounds of this call and `until`. */
-  async persist<T>(attemptMs: number, until: () => number, request: Request<T>): Promise<T> {
+  /** Sends a request until it is answered, within the bounds of this call and of `persistence`. */
+  async persist<T>(persistence: Asked, request: Request<T>): Promise<T> {
     const wait = this;
-    const persistence: Persistence = {
-      until,
-      attemptMs,
-      get enough() {
-        return wait.enough;
+    const deadline = this.#session.clock.atMost() + FIRST_ANSWER_MS;
+    return await persist(
+      this.#session,
+      {
+        ...persistence,
+        deadline: () => deadline,
+        get enough() {
+          return wait.enough;
+        },
+        onFailure: (cause) => this.#failed(cause),
       },
-      random: this.#host.random,
-      onFailure: (cause) => this.#failed(cause),
-    };
-    const result = await persist(this.#host.clock, persistence, request);
-    this.#answered = true;
-    return result;
+      request,
+    );
+  }
+
+  /**
+   * The same for a write that depends on the time: its first copy leaves only while the time is known.
+   * @returns undefined if the time has to be learned first: the process was suspended, or idle.
+   */
+  async persistAtKnownTime<T>(persistence: Asked, write: Request<T>): Promise<T | undefined> {
+    let left = false;
+    try {
+      return await this.persist(persistence, (signal) => {
+        // A further copy says what the first one said.
+        if (!left && !isTimeKnown(this.#session.clock)) throw new TimeWentBy();
+        left = true;
+        return write(signal);
+      });
+    } catch (error) {
+      if (error instanceof TimeWentBy) return undefined;
+      throw error;
+    }
   }
 
   /**
@@ -131,9 +150,9 @@ export class Wait {
         this.#enough?.abort(reason);
         reject(reason);
       };
-      const unregister = this.#host.waiting(stop);
+      const unregister = this.#session.waiting(stop);
       const cancelTimer = Number.isFinite(waitMs)
-        ? this.#host.clock.alarm(waitMs, () => stop(this.timeout()))
+        ? this.#session.clock.alarm(waitMs, () => stop(this.timeout()))
         : () => undefined;
       let ended = false;
       const end = (): void => {
@@ -153,7 +172,7 @@ export class Wait {
         if (!ended) end();
         reject(error);
       });
-      this.#host.detach(working);
+      this.#session.detach(working);
     });
   }
 
@@ -168,7 +187,6 @@ export class Wait {
   }
 
   #failed(cause: unknown): void {
-    if (cause instanceof LockStoreError && cause.answered) this.#answered = true;
     this.#lastFailure = cause;
     publish("dynamutex:wait-failed", { name: this.name, cause });
   }

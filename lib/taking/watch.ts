@@ -1,11 +1,11 @@
 import { publish } from "../diagnostics.js";
 import type { LockData } from "../lock-info.js";
-import { isWanted } from "../protocol/row.js";
+import type { Row } from "../protocol/row.js";
 import { bounded, LONGEST_ATTEMPT_MS } from "../session/retry.js";
-import type { Host } from "../session/session.js";
-import type { Row } from "../store.js";
-import { claim, looksFree, type Refused, type Try } from "./claim.js";
-import type { Grant, Target } from "./grant.js";
+import type { Session } from "../session/session.js";
+import type { Bounds } from "../time/clock.js";
+import type { Acquisition, Target } from "./acquisition.js";
+import { claim, looksFree } from "./claim.js";
 import type { Wait } from "./wait.js";
 
 /** For how long a waiter's mark on a row counts. */
@@ -14,32 +14,8 @@ const WANTED_FOR_MS = 60_000;
 /** How soon a row without a mark, although this waiter has marked it, is marked again: it failed, or it is over. */
 const MARK_AGAIN_MS = 5_000;
 
-/** How many writes one try may take: for the time, for a kept row, and for the lock. */
-export const MOST_TRIES = 3;
-
 /**
- * Tries to take the lock: one conditional write, and another where the refusal itself shows that the row is free.
- *
- * The first may be refused for what we did not know: the time (the reply tells it), or that the row is kept (then it
- * takes an update instead of a put).
- * @throws the store's error, after retries in the time that `wait` allows.
- */
-export async function tryAcquire(
-  host: Host,
-  target: Target,
-  data: LockData | undefined,
-  wait: Wait,
-  options: Try = {},
-): Promise<Grant | Refused> {
-  for (let attempt = 1; ; attempt++) {
-    const result = await claim(host, target, data, wait, options);
-    if (result.kind !== "held" || attempt === MOST_TRIES || !looksFree(host, target, result.row)) return result;
-    wait.throwIfEnough();
-  }
-}
-
-/**
- * Waits until the lock is taken.
+ * Waits until the row is taken.
  *
  * 1. Try to take it. A refusal shows the row, so nothing needs to be read.
  * 2. Sleep: a jittered interval that grows, and never past the moment at which a takeover becomes possible.
@@ -47,11 +23,16 @@ export async function tryAcquire(
  *
  * @throws the store's error if it is not transient, or if the table never answered; what ended the wait.
  */
-export async function acquire(host: Host, target: Target, data: LockData | undefined, wait: Wait): Promise<Grant> {
+export async function acquire(
+  session: Session,
+  target: Target,
+  data: LockData | undefined,
+  wait: Wait,
+): Promise<Acquisition> {
   for (;;) {
-    const result = await claim(host, target, data, wait);
-    if (result.kind === "granted") return result;
-    await watch(host, target, result.row, wait);
+    const result = await claim(session, target, wait, { data });
+    if (result.kind === "granted") return result.acquisition;
+    await watch(session, target, result.row, wait);
   }
 }
 
@@ -65,34 +46,36 @@ interface Watching {
 
 /** Looks at the row until it looks free. */
 export async function watch(
-  host: Host,
+  session: Session,
   target: Target,
   first: Row,
   wait: Wait,
   { goOn = () => true, markAfterMs = 0 }: Watching = {},
 ): Promise<void> {
-  const { minMs, maxMs } = target.settings.poll;
+  const { clock, random, sightings, store } = session;
+  const { at, settings } = target;
+  const { minMs, maxMs } = settings.poll;
   let interval = minMs;
   let row = first;
   let marked: string | undefined;
   let markedAt = 0;
-  let seenFirst = host.clock.atLeast();
-  while (!looksFree(host, target, row) && goOn()) {
+  let seenFirst = clock.atLeast();
+  while (!looksFree(session, target, row) && goOn()) {
     wait.throwIfEnough();
     wait.saw(row);
-    const jittered = interval * (0.75 + host.random() / 2);
-    await host.clock.sleep(Math.min(jittered, Math.max(1, untilFree(host, target, row))), wait.enough);
-    const next = await wait.persist(LONGEST_ATTEMPT_MS, wait.until, (signal) =>
-      host.store.read(target.name, { consistent: false }, signal),
+    const jittered = interval * (0.75 + random() / 2);
+    await clock.sleep(Math.min(jittered, Math.max(1, untilFree(session, target, row))), wait.enough);
+    const next = await wait.persist({ kind: "read", attemptMs: LONGEST_ATTEMPT_MS, until: wait.until }, (signal) =>
+      store.read(at, { consistent: false }, signal),
     );
-    host.observations.note(target.name, next);
+    sightings.note(at, next);
     if (next === undefined) return;
     // Not at the first look: a section that ends within a poll needs no hint.
-    const now = host.clock.atLeast();
+    const now = clock.atLeast();
     if (next.uuid !== row.uuid) seenFirst = now;
     else if (now - seenFirst >= markAfterMs && (next.uuid !== marked || now - markedAt >= MARK_AGAIN_MS)) {
       [marked, markedAt] = [next.uuid, now];
-      await mark(host, target, next, wait);
+      await mark(session, target, next, wait);
     }
     // A new holder may be a quick one.
     interval = next.uuid === row.uuid ? Math.min(maxMs, interval * 1.5) : minMs;
@@ -100,11 +83,15 @@ export async function watch(
   }
 }
 
+/** Whether another host says that it waits for the lock. A hint: without bounds it is believed. */
+export function isWanted(row: Row, bounds: Bounds | undefined): boolean {
+  return row.wanted !== undefined && (bounds === undefined || row.wanted > bounds.earliest);
+}
+
 /** Milliseconds until a takeover of this row becomes possible, if nothing is done to it. */
-function untilFree(host: Host, target: Target, row: Row): number {
-  const trustsClock = target.settings.takeover !== "unchanged";
-  const unchanged = host.observations.untilUnchanged(target.name, { holders: trustsClock });
-  const bounds = trustsClock ? host.clock.wall() : undefined;
+function untilFree({ sightings, clock }: Session, { at, settings: { takeover } }: Target, row: Row): number {
+  const unchanged = sightings.untilUnchanged(at, takeover);
+  const bounds = takeover === "expired" ? clock.wall() : undefined;
   return bounds === undefined ? unchanged : Math.min(unchanged, row.expires + 1 - bounds.earliest);
 }
 
@@ -113,12 +100,13 @@ function untilFree(host: Host, target: Target, row: Row): number {
  * passing it among its own. It says so for a while only, because waiters die; whoever still waits then says it again.
  * A hint: that it was not written is no reason to stop waiting.
  */
-async function mark(host: Host, target: Target, row: Row, wait: Wait): Promise<void> {
-  const bounds = host.clock.wall();
+async function mark({ clock, scheduler, store }: Session, { at }: Target, row: Row, wait: Wait): Promise<void> {
+  const bounds = clock.wall();
   if (row.uuid === undefined || bounds === undefined || isWanted(row, bounds)) return;
-  const { name, uuid } = { name: target.name, uuid: row.uuid };
   const until = Math.ceil(bounds.latest + Math.min(WANTED_FOR_MS, wait.remainingMs));
-  await bounded(host.clock, LONGEST_ATTEMPT_MS, (signal) => host.store.want(name, uuid, until, signal)).catch((cause) =>
-    publish("dynamutex:wait-failed", { name, cause }),
-  );
+  const write = (signal: AbortSignal) => store.write({ kind: "want", at, until }, signal);
+  const deadline = clock.atMost() + LONGEST_ATTEMPT_MS;
+  await scheduler
+    .run({ kind: "take", deadline, enough: wait.enough }, () => bounded(clock, LONGEST_ATTEMPT_MS, write))
+    .catch((cause) => publish("dynamutex:wait-failed", { name: at.name, cause }));
 }

@@ -1,4 +1,4 @@
-import { LockConfigError } from "../errors.js";
+import { LockConfigError, LockStoreError } from "../errors.js";
 
 /** Bounds, in epoch milliseconds, on a time that is not known exactly. */
 export interface Bounds {
@@ -15,8 +15,6 @@ export interface Bounds {
 export interface Clock {
   /** Bounds on what the table's clock shows now; undefined until something is known. */
   wall(): Bounds | undefined;
-  /** The host's own idea of the time, trusted by nobody: a first stamp while `wall()` knows nothing. */
-  guess(): number;
   /** Stopwatch milliseconds that never run ahead of real time: for watching others. */
   atLeast(): number;
   /** Stopwatch milliseconds that never lag behind real time: for trusting a lease of our own. */
@@ -38,6 +36,26 @@ export interface Clock {
    * none). Absent on clocks that do not learn from the table.
    */
   listen?(): (date: string | undefined) => void;
+  /**
+   * Whether the bounds are good enough to write by: nothing is taken, numbered or ticked before. Absent on clocks that do
+   * not learn from the table: their bounds are always as good as they get.
+   */
+  isCurrent?(): boolean;
+}
+
+/** Whether nothing needs to be read before a write that depends on the time. */
+export function isTimeKnown(clock: Clock): boolean {
+  return clock.isCurrent === undefined ? clock.wall() !== undefined : clock.isCurrent();
+}
+
+/** The bounds that a stamp is made from. @throws {@link LockStoreError} where the clock knows nothing. */
+export function boundsOf(clock: Clock): Bounds {
+  const bounds = clock.wall();
+  if (bounds !== undefined) return bounds;
+  throw new LockStoreError(
+    "The clock does not know the table's time, although the table has answered: check the `clock` of the LockTable",
+    { transient: true },
+  );
 }
 
 /** The longest a timer can run: beyond it, Node fires at once. */
@@ -59,7 +77,6 @@ export function systemClock(options: { readonly maxSkewMs?: number } = {}): Cloc
       const now = Date.now();
       return { earliest: now - maxSkewMs, latest: now + maxSkewMs };
     },
-    guess: () => Date.now(),
   };
 }
 

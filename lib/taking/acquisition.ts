@@ -1,0 +1,289 @@
+import { publish, RELEASED } from "../diagnostics.js";
+import { LockStoreError, type LossReason } from "../errors.js";
+import type { LockData } from "../lock-info.js";
+import type { MutexSettings } from "../options/mutex.js";
+import { leaseEnd, stamp } from "../protocol/lease-time.js";
+import { type Address, LOCK_SORT, type Memory, type Row } from "../protocol/row.js";
+import { wasApplied } from "../protocol/was-applied.js";
+import type { Check, Left, Reissue, Renew, Take, Vacate } from "../protocol/writes.js";
+import { attemptMs, type Copies, isTransient, persist } from "../session/retry.js";
+import type { Session } from "../session/session.js";
+import type { WriteOutcome } from "../store.js";
+import { boundsOf } from "../time/clock.js";
+
+/** Which row to take, and how its lease is kept. */
+export interface Target {
+  readonly at: Address;
+  readonly settings: MutexSettings;
+}
+
+/** What a renewal or a reissue came to. After `unanswered` it may have been applied, or may be yet. */
+export type Stamping =
+  | { readonly kind: "stamped" }
+  | { readonly kind: "refused"; readonly reason: LossReason }
+  | { readonly kind: "unanswered"; readonly cause: unknown };
+
+/** What a release came to. After `unanswered` the row stays until its lease ends by itself. */
+export type Release =
+  | { readonly kind: "released" }
+  /** Refused for certain: by this row, or by there being none. */
+  | { readonly kind: "refused"; readonly row: Row | undefined }
+  | { readonly kind: "unanswered" };
+
+/** How long a write of a holder is tried. */
+export interface Trying {
+  /** On `atMost`. */
+  readonly until: () => number;
+  /** Ends the trying: an attempt under way is still awaited. */
+  readonly enough?: AbortSignal | undefined;
+  readonly onFailure?: ((cause: unknown) => void) | undefined;
+}
+
+/** A take that was sent, and what is known of the row that it made. */
+export interface Taken {
+  readonly take: Take;
+  /** When the first copy of it left, on `atMost`. */
+  readonly sentAt: number;
+  readonly remembers: Memory;
+  readonly fence?: bigint | undefined;
+}
+
+/**
+ * One acquisition of a row, a lock's or a place's, as its holder writes it. Every write moves `expires` forward, and what
+ * is known to be on the row decides until when it is certainly ours.
+ */
+export class Acquisition {
+  readonly at: Address;
+  readonly settings: MutexSettings;
+  /** When it was taken, on the table's clock, for people. */
+  readonly acquired: number;
+  readonly tick: number | undefined;
+  /** What the take put on the row. */
+  readonly data: LockData | undefined;
+  readonly #session: Session;
+  readonly #take: Take;
+  readonly #remembers: Memory;
+  #uuid: string;
+  #fence: bigint | undefined;
+  /** A uuid that a reissue without an answer may have put on the row. */
+  #uncertainUuid: string | undefined;
+  /** The first stamp under this uuid. */
+  #firstStamp: number;
+  /** The stamp that is known to be on the row. */
+  #expires: number;
+  /** The latest stamp that was ever sent: the next one lies after it. */
+  #lastStamp: number;
+  /** When the first copy of the write that made the current stamp left, on `atMost`. */
+  #sentAt: number;
+  #end: number;
+  #lastFailure: unknown;
+
+  constructor(session: Session, { at, settings }: Target, { take, sentAt, remembers, fence }: Taken) {
+    this.at = at;
+    this.settings = settings;
+    this.acquired = take.acquired;
+    this.tick = take.tick;
+    this.data = take.data;
+    this.#session = session;
+    this.#take = take;
+    this.#remembers = remembers;
+    this.#uuid = take.uuid;
+    this.#fence = fence;
+    this.#firstStamp = take.expires;
+    this.#expires = take.expires;
+    this.#lastStamp = take.expires;
+    this.#sentAt = sentAt;
+    this.#end = this.#endNow();
+  }
+
+  get uuid(): string {
+    return this.#uuid;
+  }
+
+  /** The fencing token that goes with the uuid, on a fenced mutex. */
+  get fence(): bigint | undefined {
+    return this.#fence;
+  }
+
+  get expires(): number {
+    return this.#expires;
+  }
+
+  /** Until when the row is certainly ours, on `atMost`, as known when its stamp was confirmed; without margin. */
+  get end(): number {
+    return this.#end;
+  }
+
+  /** Whether less than half of the lease is left. */
+  get isHalfGone(): boolean {
+    return this.#end - this.#session.clock.atMost() < this.settings.ttlMs / 2;
+  }
+
+  /** What the row fulfils as long as it is ours; undefined before the first renewal under its uuid. */
+  get guard(): Check | undefined {
+    if (this.#expires <= this.#firstStamp) return undefined;
+    return { kind: "check", at: this.at, uuid: this.#uuid, after: this.#firstStamp, fence: this.#fence };
+  }
+
+  /** Why the last renewal got no answer, if it got none. */
+  get lastFailure(): unknown {
+    return this.#lastFailure;
+  }
+
+  /** Stamps a later `expires`, and replaces the data, if given. One at a time: the caller sees to it. */
+  async renew(trying: Trying, data?: LockData): Promise<Stamping> {
+    const onFailure = (cause: unknown): void => {
+      this.#lastFailure = cause;
+      trying.onFailure?.(cause);
+    };
+    // Whatever the failure, the lease is all there is to lose by trying again: credentials come back, tables too.
+    const always = { ...trying, onFailure, worthRetrying: () => true };
+    return await this.#stamp<Renew>(always, (expires) => {
+      return { kind: "renew", at: this.at, uuid: this.#uuid, expires, data, remembers: this.#remembers };
+    });
+  }
+
+  /**
+   * Gives the row a fresh uuid and, on a fenced mutex, the next token, for a section that must share neither with the
+   * one before. Like a renewal, it stamps a later `expires`.
+   */
+  async reissue(trying: Trying): Promise<Stamping> {
+    const [from, uuid] = [this.#uuid, this.#session.uuid()];
+    const { fencing: fenced } = this.settings;
+    const stamping = await this.#stamp<Reissue>(trying, (expires) => {
+      return { kind: "reissue", at: this.at, from, uuid, expires, fenced, remembers: this.#remembers };
+    });
+    if (stamping.kind === "unanswered") this.#uncertainUuid = uuid;
+    return stamping;
+  }
+
+  /**
+   * Takes the uuid off the row, where it is still ours. Tried until `until` whatever the failure, and never thrown: a
+   * release that the network prevents is told on the diagnostics channel, and the lease ends by itself.
+   */
+  async release(until: () => number = this.#attemptEnd(), leaves: Left = { kind: "free" }): Promise<Release> {
+    const released = await this.#vacate(this.#uuid, until, leaves);
+    const uncertain = this.#uncertainUuid;
+    if (uncertain === undefined || (released.kind === "refused" && released.row?.uuid !== uncertain)) return released;
+    // A reissue without an answer got there first, or may have. It comes too late after the release of what it replaces.
+    const other = await this.#vacate(uncertain, until, leaves);
+    return other.kind === "refused" ? { kind: "released" } : other;
+  }
+
+  /** What a row says that was not ours any more when it refused us. */
+  reasonOf(row: Row | undefined): LossReason {
+    if (row === undefined) return "deleted";
+    if (row.uuid !== undefined) return "stolen";
+    // Without a uuid it is as its last holder left it. If that was us, somebody took our uuid off it: a release would
+    // have been our own. Its `expires` would not tell, because a renewal may have got there whose reply was lost.
+    return row.acquired === this.acquired && row.owner === this.#session.owner ? "forced" : "stolen";
+  }
+
+  /** Sends what stamps a later `expires`. The stamp and the stopwatch's reading are those of its leaving. */
+  async #stamp<Kind extends Renew | Reissue>(
+    trying: Trying & { readonly worthRetrying?: () => boolean },
+    make: (expires: number) => Kind,
+  ): Promise<Stamping> {
+    const { clock, store } = this.#session;
+    const { ttlMs } = this.settings;
+    let sent: { readonly write: Kind; readonly at: number } | undefined;
+    let outcome: WriteOutcome;
+    try {
+      outcome = await persist(
+        this.#session,
+        { ...trying, kind: "renewal", deadline: this.#end, attemptMs: attemptMs(ttlMs) },
+        (signal) => {
+          if (sent === undefined) {
+            const expires = stamp(boundsOf(clock), ttlMs, this.#lastStamp);
+            this.#lastStamp = expires;
+            // Read the stopwatch before the first copy leaves: a watcher may count the ttl from there.
+            sent = { write: make(expires), at: clock.atMost() };
+          }
+          return store.write(sent.write, signal);
+        },
+      );
+    } catch (cause) {
+      return { kind: "unanswered", cause };
+    }
+    return this.#judge(sent as NonNullable<typeof sent>, outcome);
+  }
+
+  #judge(sent: { readonly write: Renew | Reissue; readonly at: number }, outcome: WriteOutcome): Stamping {
+    const { write } = sent;
+    if (outcome.kind === "refused") {
+      const { row } = outcome;
+      if (wasApplied(write, row, { earlierCopyUnanswered: true }) === "no") {
+        if (row?.uuid !== this.#uuid) return { kind: "refused", reason: this.reasonOf(row) };
+        const cause = new LockStoreError(`The row of ${this.at.name} carries a stamp that its holder never sent`);
+        return { kind: "unanswered", cause };
+      }
+    }
+    if (write.kind === "reissue") {
+      this.#firstStamp = write.expires;
+      this.#uuid = write.uuid;
+      if (write.fenced) this.#fence = outcome.kind === "applied" ? outcome.drawn : outcome.row?.fence;
+    }
+    this.#lastFailure = undefined;
+    this.#expires = write.expires;
+    this.#sentAt = sent.at;
+    this.#end = this.#endNow();
+    return { kind: "stamped" };
+  }
+
+  async #vacate(uuid: string, until: () => number, leaves: Left): Promise<Release> {
+    const { name } = this.at;
+    const left = this.#unlikeWatched(leaves);
+    const write: Vacate = { kind: "vacate", at: this.at, uuid, leaves: left, remembers: this.#remembers };
+    const copies: Copies = { sent: 0, unanswered: 0 };
+    const persistence = { until, deadline: until(), attemptMs: attemptMs(this.settings.ttlMs), copies };
+    let outcome: WriteOutcome;
+    try {
+      outcome = await persist(
+        this.#session,
+        { ...persistence, kind: "release", worthRetrying: () => true },
+        (signal) => this.#session.store.write(write, signal),
+      );
+    } catch (cause) {
+      this.#releaseFailed(uuid, cause);
+      return { kind: "unanswered" };
+    }
+    if (outcome.kind === "refused") {
+      const earlierCopyUnanswered = outcome.retried || copies.unanswered > 0;
+      if (wasApplied(write, outcome.row, { earlierCopyUnanswered }) === "no") {
+        return { kind: "refused", row: outcome.row };
+      }
+    }
+    if (RELEASED.hasSubscribers && this.at.sort === LOCK_SORT) publish("dynamutex:released", { name, uuid });
+    return { kind: "released" };
+  }
+
+  /**
+   * A late copy of our take may ask for the row without a holder that we took over by watching, which it knows by its
+   * `expires` alone: so a hold of ours must end at another millisecond.
+   */
+  #unlikeWatched(leaves: Left): Left {
+    const { unchanged } = this.#take.knowledge;
+    if (leaves.kind !== "held" || unchanged === undefined || unchanged.uuid !== undefined) return leaves;
+    return unchanged.expires === leaves.expires ? { ...leaves, expires: leaves.expires + 1 } : leaves;
+  }
+
+  #releaseFailed(uuid: string, cause: unknown): void {
+    const { name } = this.at;
+    publish("dynamutex:release-failed", { name, uuid, cause });
+    // What does not pass by itself, such as a missing permission, would otherwise only show as slow locks.
+    if (!isTransient(cause))
+      process.emitWarning(`${JSON.stringify(name)} was not released: ${cause}`, "DynamutexWarning");
+  }
+
+  #attemptEnd(): () => number {
+    const end = this.#session.clock.atMost() + attemptMs(this.settings.ttlMs);
+    return () => end;
+  }
+
+  #endNow(): number {
+    const { clock } = this.#session;
+    const { ttlMs } = this.settings;
+    const [bounds, atMost] = [clock.wall(), clock.atMost()];
+    return leaseEnd({ expires: this.#expires, ttlMs, sentAt: this.#sentAt, bounds, atMost });
+  }
+}
