@@ -28,7 +28,7 @@ export async function sendGuarded(host: Host, lease: Lease, write: GuardedWrite)
   const { items, guard, isOver } = write;
   const giveUpAt = clock.atMost() + (write.withinMs ?? WITHIN_MS);
   const until = (): number => (isOver() ? clock.atMost() : Math.min(giveUpAt, clock.atMost() + lease.remainingMs));
-  const persistence = { until, attemptMs: attemptMs(lease.settings.ttlMs), random };
+  const persistence = { kind: "take", until, attemptMs: attemptMs(lease.settings.ttlMs), random } as const;
   const writes = { items, guard, token: host.uuid() };
-  return await persist(clock, persistence, (signal) => store.transact(writes, signal));
+  return await persist(host, persistence, (signal) => store.transact(writes, signal));
 }

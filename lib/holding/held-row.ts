@@ -2,7 +2,7 @@ import { publish } from "../diagnostics.js";
 import { LockStoreError, type LossReason } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import { attemptMs, isFarTooLate, leaseEnd, stampNow } from "../protocol/lease-time.js";
-import { persist } from "../session/retry.js";
+import { type Persistence, persist } from "../session/retry.js";
 import type { Host } from "../session/session.js";
 import type { Guard, Parking, Row, Sighting, Stamped, WriteOutcome } from "../store.js";
 import { withdraw } from "../taking/abandoned-claims.js";
@@ -151,9 +151,9 @@ export class HeldRow {
     this.#lastStamp = to.expires;
     const sentAt = clock.atMost();
     const request = { name: this.name, from: this.#uuid, to, fenced: fencing, ticked: this.#ticked };
-    const persistence = { until, attemptMs: attemptMs(ttlMs), enough, random };
+    const persistence = { kind: "renewal", until, attemptMs: attemptMs(ttlMs), enough, random } as const;
     try {
-      const outcome = await persist(clock, persistence, (signal) => store.reissue(request, signal));
+      const outcome = await persist(this.#host, persistence, (signal) => store.reissue(request, signal));
       const stamping = this.#judge(outcome, to, sentAt);
       if (stamping.kind === "stamped" && fencing)
         this.#fence = outcome.kind === "applied" ? outcome.fence : outcome.row?.fence;
@@ -195,7 +195,8 @@ export class HeldRow {
     // Read the stopwatch before the first copy leaves: a watcher may count the ttl from there.
     const sentAt = clock.atMost();
     const request = { name: this.name, uuid: this.#uuid, expires, data, ticked: this.#ticked };
-    const persistence = {
+    const persistence: Persistence = {
+      kind: "renewal",
       until,
       attemptMs: attemptMs(ttlMs),
       enough,
@@ -206,7 +207,7 @@ export class HeldRow {
     };
     let outcome: WriteOutcome;
     try {
-      outcome = await persist(clock, persistence, (signal) => store.renew(request, signal));
+      outcome = await persist(this.#host, persistence, (signal) => store.renew(request, signal));
     } catch (cause) {
       return { kind: "unanswered", cause };
     }
@@ -221,9 +222,9 @@ export class HeldRow {
     const to = { uuid: uuid(), expires: stampNow(clock, ttlMs).expires };
     const sentAt = clock.atMost();
     const until = this.#end - safetyMarginMs;
-    const persistence = { until: () => until, attemptMs: attemptMs(ttlMs), random };
+    const persistence = { kind: "renewal", until: () => until, attemptMs: attemptMs(ttlMs), random } as const;
     const send = (signal: AbortSignal) => store.restamp(this.name, from, { ...to, ticked: this.#ticked }, signal);
-    const outcome = await persist(clock, persistence, send).catch(() => undefined);
+    const outcome = await persist(this.#host, persistence, send).catch(() => undefined);
     if (outcome !== undefined && this.#judge(outcome, to, sentAt).kind === "stamped") return { kind: "stamped" };
     // Either stamp may be on the row, so neither can be relied on. The caller withdraws the one it knows, we the other,
     // which may be on its way still.

@@ -1,5 +1,5 @@
 import { onAbort } from "../session/abort-listening.js";
-import { LONGEST_ATTEMPT_MS, persist } from "../session/retry.js";
+import { LONGEST_ATTEMPT_MS, type Persistence, persist } from "../session/retry.js";
 import type { Host } from "../session/session.js";
 
 /** How long all attempts together may take. */
@@ -29,8 +29,15 @@ export async function ask<T>(
     };
     const unregister = host.waiting(stop);
     const stopListening = signal && onAbort(signal, () => stop(signal.reason));
-    const persistence = { until: () => giveUpAt, attemptMs: LONGEST_ATTEMPT_MS, enough: enough.signal, random };
-    const answered = persist(clock, persistence, request).then(resolve, reject);
+    const until = (): number => giveUpAt;
+    const persistence: Persistence = {
+      kind: "read",
+      until,
+      attemptMs: LONGEST_ATTEMPT_MS,
+      enough: enough.signal,
+      random,
+    };
+    const answered = persist(host, persistence, request).then(resolve, reject);
     host.detach(
       answered.finally(() => {
         unregister();

@@ -113,8 +113,9 @@ export class Ticket implements Place {
     // Read the stopwatch before the first copy leaves: a watcher may count the ttl from there.
     const sentAt = clock.atMost();
     const outcome = await persist(
-      clock,
+      this.#host,
       {
+        kind: "renewal",
         until: this.until,
         attemptMs: attemptMs(ttlMs),
         enough: this.#enough.signal,
@@ -205,13 +206,13 @@ async function enqueue(
 
 /** Removes a row that may not have arrived yet: what is not there now is looked for again, for a while. */
 async function removeUncertain(host: Host, target: Target, waiter: Waiter, sentAt: number): Promise<void> {
-  const { clock, tickets, random, closing } = host;
+  const { tickets, random } = host;
   const { name, uuid, expires, ttlMs } = waiter;
   const request = { from: "end", before: waiter.ticket + 1n, limit: 1 } as const;
   try {
     await lookOut(host, target.settings, { expires, sentAt }, async (until) => {
-      const persistence = { until, attemptMs: attemptMs(ttlMs), random, enough: closing };
-      const { waiters } = await persist(clock, persistence, (signal) =>
+      const persistence = { kind: "read", until, attemptMs: attemptMs(ttlMs), random } as const;
+      const { waiters } = await persist(host, persistence, (signal) =>
         tickets.page(name, request, { consistent: true }, signal),
       );
       if (waiters[0]?.uuid !== uuid) return false;
@@ -230,7 +231,8 @@ async function removePlace(host: Host, target: Target, place: Place, leaseEnds: 
   const leftMs = Math.max(leaseEnds - clock.atMost(), attemptMs(ttlMs));
   const until = host.untilClosed(leftMs, releaseWithinMs);
   try {
-    await persist(clock, { until, attemptMs: attemptMs(ttlMs), random }, (signal) => host.tickets.leave(place, signal));
+    const persistence = { kind: "release", until, attemptMs: attemptMs(ttlMs), random } as const;
+    await persist(host, persistence, (signal) => host.tickets.leave(place, signal));
   } catch (cause) {
     publish("dynamutex:release-failed", { name: place.name, uuid: place.uuid, cause });
   }

@@ -54,9 +54,9 @@ export class Sweeper {
     const { clock, random, closing, tickets } = this.#host;
     const giveUpAt = clock.atMost() + GIVE_UP_MS;
     const ms = attemptMs(this.#target.settings.ttlMs);
-    const persistence = { until: () => giveUpAt, attemptMs: ms, enough: closing, random };
-    await persist(clock, persistence, (signal) => tickets.sweep({ name, ticket, uuid, expires }, signal)).catch(() =>
-      this.#known.delete(`${uuid} ${expires}`),
+    const persistence = { kind: "release", until: () => giveUpAt, attemptMs: ms, enough: closing, random } as const;
+    await persist(this.#host, persistence, (signal) => tickets.sweep({ name, ticket, uuid, expires }, signal)).catch(
+      () => this.#known.delete(`${uuid} ${expires}`),
     );
   }
 }

@@ -5,6 +5,7 @@ import type { TableStore, TicketStore } from "../ticket-store.js";
 import type { Clock } from "../time/clock.js";
 import { Lanes } from "./lanes.js";
 import { endAfter } from "./retry.js";
+import { Scheduler } from "./scheduler.js";
 import { Observations } from "./sightings.js";
 
 /** Something that a closing table has to end. */
@@ -27,6 +28,8 @@ export class Host {
   readonly waiters: Observations;
   /** What the renewals of all locks share. */
   readonly lanes: Lanes;
+  /** The way of all requests to the table. */
+  readonly scheduler: Scheduler;
   readonly #closing = new AbortController();
   /** When the table was closed, on `atMost`. */
   #closedAt = Number.POSITIVE_INFINITY;
@@ -51,6 +54,7 @@ export class Host {
     this.observations = new Observations(parts.clock);
     this.waiters = new Observations(parts.clock);
     this.lanes = new Lanes(parts.clock);
+    this.scheduler = new Scheduler(parts.clock);
     // All that runs in the background listens for the close, however much it is: Node would warn of a leak from 11 on.
     setMaxListeners(0, this.#closing.signal);
   }

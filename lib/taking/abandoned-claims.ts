@@ -46,10 +46,10 @@ async function remove(
   { uuid, kept }: Withdrawn,
   until: () => number,
 ): Promise<boolean> {
-  const { clock, store, random, closing } = host;
+  const { store, random } = host;
   const { ttlMs } = settings;
-  const persistence = { until, attemptMs: attemptMs(ttlMs), random, enough: closing };
-  const row = await persist(clock, persistence, (signal) => store.read(name, { consistent: true }, signal));
+  const persistence = { kind: "read", until, attemptMs: attemptMs(ttlMs), random } as const;
+  const row = await persist(host, persistence, (signal) => store.read(name, { consistent: true }, signal));
   if (row?.uuid !== uuid) return false;
   return (await releaseRow(host, { name, uuid, kept, ttlMs }, until)).kind === "released";
 }

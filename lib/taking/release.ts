@@ -28,11 +28,11 @@ export type Release =
  */
 export async function releaseRow(host: Host, ours: Releasable, until: () => number): Promise<Release> {
   const { name, uuid, kept, parked, ticked } = ours;
-  const persistence = { until, attemptMs: attemptMs(ours.ttlMs), random: host.random };
+  const persistence = { kind: "release", until, attemptMs: attemptMs(ours.ttlMs), random: host.random } as const;
   let attempts = 0;
   let outcome: WriteOutcome;
   try {
-    outcome = await persist(host.clock, persistence, (signal, attempt) => {
+    outcome = await persist(host, persistence, (signal, attempt) => {
       attempts = attempt;
       return host.store.release(name, uuid, { kept, parked, ticked }, signal);
     });

@@ -4,6 +4,7 @@ import type { LockInfo } from "../lock-info.js";
 import { infoOf } from "../protocol/row.js";
 import { onAbort } from "../session/abort-listening.js";
 import { type Persistence, persist, type Request } from "../session/retry.js";
+import type { RequestKind } from "../session/scheduler.js";
 import type { Host } from "../session/session.js";
 import type { Row } from "../store.js";
 
@@ -96,9 +97,15 @@ export class Wait {
   }
 
   /** Sends a request until it is answered, within the bounds of this call and `until`. */
-  async persist<T>(attemptMs: number, until: () => number, request: Request<T>): Promise<T> {
+  async persist<T>(
+    attemptMs: number,
+    until: () => number,
+    request: Request<T>,
+    kind: RequestKind = "take",
+  ): Promise<T> {
     const wait = this;
     const persistence: Persistence = {
+      kind,
       until,
       attemptMs,
       get enough() {
@@ -107,7 +114,7 @@ export class Wait {
       random: this.#host.random,
       onFailure: (cause) => this.#failed(cause),
     };
-    const result = await persist(this.#host.clock, persistence, request);
+    const result = await persist(this.#host, persistence, request);
     this.#answered = true;
     return result;
   }
