@@ -97,7 +97,7 @@ export class Scheduler {
 
   /** How many requests may be under way at once, not counting the slow ones. */
   get width(): number {
-    const needed = Math.ceil(2 * this.#renewalsPerMs * (this.typicalMs ?? 0));
+    const needed = Math.round(2 * this.#renewalsPerMs * (this.typicalMs ?? 0));
     return Math.min(GREATEST_WIDTH, Math.max(Math.floor(this.#base), needed));
   }
 
