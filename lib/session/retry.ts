@@ -169,6 +169,7 @@ class Attempts<T> {
 
   #leave(hasQueued: boolean): Promise<T> {
     const { until, copies } = this.#persistence;
+    // The pauses go on until `until`: who tries anew after that has no time left either.
     if ((hasQueued || this.#sent > 0) && remaining(this.#clock, until) < this.#leastMs) {
       return Promise.reject(noTimeLeft(this.#clock.atLeast() - this.#startedAt));
     }
@@ -209,7 +210,7 @@ class Attempts<T> {
     return failure;
   }
 
-  /** Waits between two attempts; to the end where the time left is not enough for another. @returns whether it is. */
+  /** Waits between two attempts. @returns whether there is time for another. */
   async #pause(failures: number): Promise<boolean> {
     const { until, enough, random } = this.#persistence;
     const longestMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures);
@@ -218,8 +219,8 @@ class Attempts<T> {
       const leftMs = remaining(this.#clock, until);
       if (leftMs === 0 || enough?.aborted) return false;
       const pauseMs = resumeAt - this.#clock.atMost();
-      if (pauseMs <= 0 && leftMs >= this.#leastMs) return true;
-      await this.#clock.sleep(pauseMs > 0 ? Math.min(pauseMs, leftMs) : leftMs, enough).catch(() => undefined);
+      if (pauseMs <= 0) return true;
+      await this.#clock.sleep(Math.min(pauseMs, leftMs), enough).catch(() => undefined);
     }
   }
 }
