@@ -116,6 +116,50 @@ describe("what passes by itself", () => {
   });
 });
 
+describe("throttling", () => {
+  test.each([
+    "ProvisionedThroughputExceededException",
+    "RequestLimitExceeded",
+    "SlowDown",
+    "ThrottledException",
+    "ThrottlingException",
+    "TooManyRequestsException",
+  ])("is what %s says", async (type) => {
+    const client = testClient({ endpoint: await refusing(type), maxAttempts: 1 });
+    const failure = await failureOf(storeOn(client).read("any", CONSISTENT, forever));
+    expect(failure).toMatchObject({ throttled: true, transient: true });
+  });
+
+  test("is what status 429 says, whoever it comes from", async () => {
+    const endpoint = await answering((response) => response.writeHead(429).end());
+    const failure = await failureOf(storeOn(testClient({ endpoint, maxAttempts: 1 })).read("any", CONSISTENT, forever));
+    expect(failure).toMatchObject({ throttled: true, transient: true, answered: false });
+  });
+
+  test.each([
+    ["ThrottlingError", true],
+    ["ProvisionedThroughputExceeded", true],
+    ["TransactionConflict", false],
+  ])("of an item of a transaction, which was cancelled for %s: %s", async (Code, throttled) => {
+    const endpoint = await answering((response) => {
+      response.writeHead(400, { "content-type": "application/x-amz-json-1.0" });
+      const CancellationReasons = [{ Code: "None" }, { Code }];
+      response.end(JSON.stringify({ __type: "x#TransactionCanceledException", message: "no", CancellationReasons }));
+    });
+    const failure = await failureOf(storeOn(testClient({ endpoint, maxAttempts: 1 })).read("any", CONSISTENT, forever));
+    expect(failure).toMatchObject({ throttled, transient: true });
+  });
+
+  test.each(["InternalServerError", "TransactionConflictException", "AccessDeniedException"])(
+    "is not what %s says",
+    async (type) => {
+      const client = testClient({ endpoint: await refusing(type), maxAttempts: 1 });
+      const failure = await failureOf(storeOn(client).read("any", CONSISTENT, forever));
+      expect(failure).toMatchObject({ throttled: false });
+    },
+  );
+});
+
 describe("what somebody has to put right", () => {
   test.each<readonly [string, readonly string[]]>([
     ["AccessDeniedException", ["permission dynamodb:PutItem on table locks"]],

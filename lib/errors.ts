@@ -86,14 +86,21 @@ export class LockStoreError extends LockError {
   readonly transient: boolean;
   /** Whether a reply came from a DynamoDB table, rather than no reply or somebody else's. */
   readonly answered: boolean;
+  /** Whether the table said that it has too much to do: fewer requests are sent at once then. */
+  readonly throttled: boolean;
 
   constructor(
     message: string,
-    options: ErrorOptions & { readonly transient?: boolean; readonly answered?: boolean } = {},
+    options: ErrorOptions & {
+      readonly transient?: boolean;
+      readonly answered?: boolean;
+      readonly throttled?: boolean;
+    } = {},
   ) {
     super("LOCK_STORE", message, options);
     this.transient = options.transient ?? false;
     this.answered = options.answered ?? true;
+    this.throttled = options.throttled ?? false;
   }
 }
 

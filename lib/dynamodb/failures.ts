@@ -21,28 +21,33 @@ interface Failure {
   readonly CancellationReasons?: readonly { readonly Code?: string }[];
 }
 
-/** DynamoDB's own ways to say "not now": throttling, trouble of its own, another write in the same instant. */
-const PASSING = new Set([
-  "InternalFailure",
-  "InternalServerError",
-  "InternalServerException",
-  "LimitExceededException",
+/** DynamoDB's names for throttling. */
+const THROTTLING = new Set([
   "ProvisionedThroughputExceeded",
   "ProvisionedThroughputExceededException",
-  "ReplicatedWriteConflictException",
   "RequestLimitExceeded",
   "RequestThrottled",
   "RequestThrottledException",
-  "RequestTimeout",
-  "RequestTimeoutException",
-  "ServiceUnavailable",
-  "ServiceUnavailableException",
   "SlowDown",
   "ThrottledException",
   "Throttling",
   "ThrottlingError",
   "ThrottlingException",
   "TooManyRequestsException",
+]);
+
+/** DynamoDB's own ways to say "not now": throttling, trouble of its own, another write in the same instant. */
+const PASSING = new Set([
+  ...THROTTLING,
+  "InternalFailure",
+  "InternalServerError",
+  "InternalServerException",
+  "LimitExceededException",
+  "ReplicatedWriteConflictException",
+  "RequestTimeout",
+  "RequestTimeoutException",
+  "ServiceUnavailable",
+  "ServiceUnavailableException",
   "TransactionConflict",
   "TransactionConflictException",
   "TransactionInProgressException",
@@ -105,7 +110,7 @@ export function storeFailure(error: unknown, asked: Asked): LockStoreError {
   const said = `${failure.name}: ${failure.message}`;
   return new LockStoreError(
     remedy === undefined ? `${action} on table ${tableName} failed: ${said}` : `${action} failed: ${remedy} (${said})`,
-    { cause: error, transient: isPassing(failure), answered: isAnswer(failure) },
+    { cause: error, transient: isPassing(failure), answered: isAnswer(failure), throttled: isThrottling(failure) },
   );
 }
 
@@ -124,6 +129,15 @@ export function isAboutTheKey(error: unknown): boolean {
 /** Whether DynamoDB gave this reply, by its name: not the network, and not some other server. */
 function isAnswer(failure: { readonly name: string; readonly $fault?: unknown }): boolean {
   return failure.$fault !== undefined && failure.name !== "Unknown" && failure.name !== "Error";
+}
+
+/** Whether the request, or an item of the transaction, was refused because there were too many. */
+function isThrottling({ name, $metadata, CancellationReasons }: Failure): boolean {
+  return (
+    THROTTLING.has(name) ||
+    $metadata?.httpStatusCode === 429 ||
+    CancellationReasons?.some(({ Code }) => Code !== undefined && THROTTLING.has(Code)) === true
+  );
 }
 
 function isPassing(failure: Failure): boolean {

@@ -1,9 +1,15 @@
-import pRetry from "p-retry";
 import { LockStoreError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
+import type { RequestKind, Scheduler } from "./scheduler.js";
 
 const FIRST_PAUSE_MS = 25;
 const LONGEST_PAUSE_MS = 1_000;
+
+/** The least time that an attempt needs where no answer has come yet from which to tell. */
+const LEAST_ATTEMPT_MS = 50;
+
+/** An attempt is given at least so many times as long as slow answers take: what is sent again too soon slows them further. */
+const PATIENCE_TIMES = 3;
 
 /** The longest that a request of a lock is waited for: an answer that has not come by then does not come. */
 export const LONGEST_ATTEMPT_MS = 3_000;
@@ -14,21 +20,41 @@ export const RENEW_AGAIN_MS = 50;
 /** One request, with the signal that ends it. */
 export type Request<T> = (signal: AbortSignal) => Promise<T>;
 
+/** How many copies of a request were sent. */
+export interface Copies {
+  sent: number;
+  /** To how many of them the table has said nothing: they may be applied yet. */
+  unanswered: number;
+}
+
 /** How long a request may go on being tried. Moments are on the `atMost` stopwatch. */
 export interface Persistence {
-  /** No attempt starts after this, and none outlasts it. */
+  /** Its share among the requests of this process. */
+  readonly kind: RequestKind;
+  /** Until when an answer is worth something, which decides who is sent first. Default: `until`. */
+  readonly deadline?: (() => number) | undefined;
+  /** No attempt starts after this, and none outlasts it. Failures that pass by themselves are thrown only then. */
   readonly until: () => number;
   /**
-   * The longest that the first attempt may take. Each further one may take twice as long as the one before it, up to
-   * {@link LONGEST_ATTEMPT_MS}: where the table is far away and leases are short, an answer comes late and not never.
+   * The longest that the first attempt may take, unless answers are slow at present. Each further one may take twice as
+   * long as the one before it, up to {@link LONGEST_ATTEMPT_MS}: where the table is far away and leases are short, an
+   * answer comes late and not never.
    */
   readonly attemptMs: number;
-  /** Ends the trying: an attempt under way is still awaited, no other follows. */
+  /** Ends the trying: an attempt under way is still awaited, no other is sent, not even a first one. */
   readonly enough?: AbortSignal | undefined;
   /** Whether a failure is worth another attempt. Default: transient store errors only. */
   readonly worthRetrying?: (error: unknown) => boolean;
   readonly onFailure?: (error: unknown) => void;
+  /** Counted in as the copies leave and are answered, also by an answer that comes after the time of its attempt. */
+  readonly copies?: Copies | undefined;
   readonly random: () => number;
+}
+
+/** What the requests of one process share. */
+export interface Session {
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
 }
 
 /**
@@ -45,17 +71,25 @@ export function endAfter(clock: Clock, ms: number): () => number {
  * is left behind, its outcome unknown.
  */
 export function bounded<T>(clock: Clock, ms: number, request: Request<T>): Promise<T> {
+  return inTime(
+    clock,
+    () => ms,
+    request,
+    () => noAnswer(`within ${Math.round(ms)} ms`),
+  );
+}
+
+/** @param boundMs is called once the request has left, which may have decided until when it is worth something. */
+function inTime<T>(clock: Clock, boundMs: () => number, request: Request<T>, late: () => unknown): Promise<T> {
   const controller = new AbortController();
   return new Promise<T>((resolve, reject) => {
-    const cancel = clock.alarm(ms, () => {
-      const late = new LockStoreError(
-        `No answer from the table within ${Math.round(ms)} ms: check its region, its endpoint and the network to it`,
-        { transient: true, answered: false },
-      );
-      controller.abort(late);
-      reject(late);
+    const answer = request(controller.signal);
+    const cancel = clock.alarm(boundMs(), () => {
+      const error = late();
+      controller.abort(error);
+      reject(error);
     });
-    request(controller.signal).then(
+    answer.then(
       (result) => {
         cancel();
         resolve(result);
@@ -69,54 +103,162 @@ export function bounded<T>(clock: Clock, ms: number, request: Request<T>): Promi
 }
 
 /**
- * Sends a request again after transient failures, with growing, jittered pauses on the clock, until `until`.
+ * Sends a request when its turn comes among those of this process, and again after transient failures, with growing,
+ * jittered pauses on the clock, until `until`.
  *
- * @throws what the last attempt threw.
+ * @param request is called as a copy leaves, with how many have left by then: what it says about the time is chosen inside.
+ * @throws what the last attempt threw; the reason of `enough` if that aborts before anything was sent.
  */
 export function persist<T>(
-  clock: Clock,
+  session: Session,
   persistence: Persistence,
   request: (signal: AbortSignal, attempt: number) => Promise<T>,
 ): Promise<T> {
-  const { until, attemptMs } = persistence;
-  const send = (attempt: number): Promise<T> =>
-    bounded(clock, Math.min(patience(attemptMs, attempt), remaining(clock, until)), (signal) =>
-      request(signal, attempt),
-    );
+  const attempts = new Attempts(session, persistence, request);
   // What follows is rare, and costs more than the request's own share of the time: so it is set up only then.
-  return send(1).catch((error: unknown) => retry(clock, persistence, error, send));
+  return attempts.send().catch((error: unknown) => attempts.retry(error));
 }
 
-/** The further attempts. The pause is slept on our clock in onFailedAttempt, so that they run on virtual time as well. */
-async function retry<T>(
-  clock: Clock,
-  persistence: Persistence,
-  firstError: unknown,
-  send: (attempt: number) => Promise<T>,
-): Promise<T> {
-  const { until, enough, onFailure, random } = persistence;
-  const worthRetrying = persistence.worthRetrying ?? isTransient;
-  return await pRetry((attempt) => (attempt === 1 ? Promise.reject(firstError) : send(attempt)), {
-    retries: Number.POSITIVE_INFINITY,
-    minTimeout: 0,
-    onFailedAttempt: async ({ error, attemptNumber }) => {
-      onFailure?.(error);
-      if (!worthRetrying(error) || enough?.aborted) return;
-      const pause = (0.5 + random()) * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(attemptNumber, 16));
-      await clock.sleep(Math.min(pause, remaining(clock, until)), enough).catch(() => undefined);
-    },
-    shouldRetry: ({ error }) => worthRetrying(error) && !enough?.aborted && remaining(clock, until) > 0,
-  });
+/** The attempts at one request. */
+class Attempts<T> {
+  readonly #clock: Clock;
+  readonly #scheduler: Scheduler;
+  readonly #persistence: Persistence;
+  readonly #request: (signal: AbortSignal, attempt: number) => Promise<T>;
+  readonly #startedAt: number;
+  #sent = 0;
+  /** What the last attempt failed of that did not merely take too long. */
+  #cause: unknown;
+  #lastTimeout: unknown;
+
+  constructor(
+    { clock, scheduler }: Session,
+    persistence: Persistence,
+    request: (signal: AbortSignal, attempt: number) => Promise<T>,
+  ) {
+    this.#clock = clock;
+    this.#scheduler = scheduler;
+    this.#persistence = persistence;
+    this.#request = request;
+    this.#startedAt = clock.atLeast();
+  }
+
+  send(): Promise<T> {
+    const { kind, until, deadline = until, enough } = this.#persistence;
+    let hasQueued = false;
+    const answer = this.#scheduler.run({ kind, deadline: deadline(), until, enough }, () => this.#leave(hasQueued));
+    hasQueued = true;
+    return answer;
+  }
+
+  async retry(firstError: unknown): Promise<T> {
+    const { enough, worthRetrying = isTransient } = this.#persistence;
+    if (this.#sent === 0 && enough?.aborted) throw firstError;
+    let failure = this.#noted(firstError);
+    for (let failures = 1; worthRetrying(failure) && (await this.#pause(failures)); failures += 1) {
+      const sentBefore = this.#sent;
+      try {
+        return await this.send();
+      } catch (error) {
+        // An attempt that did not leave hides no failure of one that did.
+        if (this.#sent > sentBefore) failure = this.#noted(error);
+      }
+    }
+    throw failure;
+  }
+
+  #leave(hasQueued: boolean): Promise<T> {
+    const { until, copies } = this.#persistence;
+    // The pauses go on until `until`: who tries anew after that has no time left either.
+    if ((hasQueued || this.#sent > 0) && remaining(this.#clock, until) < this.#leastMs) {
+      return Promise.reject(noTimeLeft(this.#clock.atLeast() - this.#startedAt));
+    }
+    this.#sent += 1;
+    const send = (signal: AbortSignal): Promise<T> => this.#request(signal, this.#sent);
+    const request = copies === undefined ? send : (signal: AbortSignal) => counted(copies, () => send(signal));
+    return inTime(
+      this.#clock,
+      () => this.#boundMs(),
+      request,
+      () => this.#late(),
+    );
+  }
+
+  /** How long the attempt that leaves now may take. */
+  #boundMs(): number {
+    const { until, attemptMs } = this.#persistence;
+    const patienceMs = Math.max(attemptMs * 2 ** (this.#sent - 1), PATIENCE_TIMES * (this.#scheduler.slowMs ?? 0));
+    return Math.min(Math.max(attemptMs, Math.min(LONGEST_ATTEMPT_MS, patienceMs)), remaining(this.#clock, until));
+  }
+
+  /** With less time than this, an attempt could only fail, and its failure would hide the cause of the one before it. */
+  get #leastMs(): number {
+    return Math.min(this.#persistence.attemptMs, this.#scheduler.typicalMs ?? LEAST_ATTEMPT_MS);
+  }
+
+  #late(): LockStoreError {
+    const ms = Math.round(this.#clock.atLeast() - this.#startedAt);
+    const tried = this.#sent === 1 ? `within ${ms} ms` : `in ${this.#sent} attempts within ${ms} ms`;
+    const error = noAnswer(tried, this.#cause);
+    this.#lastTimeout = error;
+    return error;
+  }
+
+  #noted(failure: unknown): unknown {
+    if (failure !== this.#lastTimeout) this.#cause = failure;
+    this.#persistence.onFailure?.(failure);
+    return failure;
+  }
+
+  /** Waits between two attempts. @returns whether there is time for another. */
+  async #pause(failures: number): Promise<boolean> {
+    const { until, enough, random } = this.#persistence;
+    const longestMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures);
+    const resumeAt = this.#clock.atMost() + (0.5 + random()) * longestMs;
+    for (;;) {
+      const leftMs = remaining(this.#clock, until);
+      if (leftMs === 0 || enough?.aborted) return false;
+      const pauseMs = resumeAt - this.#clock.atMost();
+      if (pauseMs <= 0) return true;
+      await this.#clock.sleep(Math.min(pauseMs, leftMs), enough).catch(() => undefined);
+    }
+  }
 }
 
-/** How long an attempt may take. */
-function patience(attemptMs: number, attempt: number): number {
-  return Math.max(attemptMs, Math.min(LONGEST_ATTEMPT_MS, attemptMs * 2 ** (attempt - 1)));
+/** Counts a copy as unanswered until the table has said something to it: then it is not on its way any more. */
+async function counted<T>(copies: Copies, send: () => Promise<T>): Promise<T> {
+  copies.sent += 1;
+  copies.unanswered += 1;
+  try {
+    const answer = await send();
+    copies.unanswered -= 1;
+    return answer;
+  } catch (error) {
+    if (error instanceof LockStoreError && error.answered) copies.unanswered -= 1;
+    throw error;
+  }
 }
 
 /** Whether a failure may pass by itself. */
 export function isTransient(error: unknown): boolean {
   return error instanceof LockStoreError && error.transient;
+}
+
+function noAnswer(tried: string, cause?: unknown): LockStoreError {
+  const message = `No answer from the table ${tried}`;
+  const options = { transient: true, answered: false };
+  if (cause === undefined) {
+    return new LockStoreError(`${message}: check its region, its endpoint and the network to it`, options);
+  }
+  const said = cause instanceof Error ? cause.message : String(cause);
+  return new LockStoreError(`${message}; the last failure before that: ${said}`, { ...options, cause });
+}
+
+function noTimeLeft(ms: number): LockStoreError {
+  return new LockStoreError(
+    `Not sent: after ${Math.round(ms)} ms of waiting behind other requests of this process, too little time was left for an answer`,
+    { transient: true, answered: false },
+  );
 }
 
 function remaining(clock: Clock, until: () => number): number {

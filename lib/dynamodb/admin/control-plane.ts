@@ -2,6 +2,7 @@ import { addAbortListener } from "node:events";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../../errors.js";
 import { persist } from "../../session/retry.js";
+import { Scheduler } from "../../session/scheduler.js";
 import type { Clock } from "../../time/clock.js";
 import { storeFailure } from "../failures.js";
 
@@ -15,6 +16,7 @@ export class ControlPlane {
   readonly #client: DynamoDBClient;
   readonly #tableName: string;
   readonly #clock: Clock;
+  readonly #scheduler: Scheduler;
   readonly #signal: AbortSignal | undefined;
   readonly #timeoutMs: number;
   readonly #startedAt: number;
@@ -30,6 +32,7 @@ export class ControlPlane {
     this.#client = options.client;
     this.#tableName = options.tableName;
     this.#clock = options.clock;
+    this.#scheduler = new Scheduler(options.clock);
     this.#signal = options.signal;
     this.#timeoutMs = options.timeoutMs;
     this.#startedAt = options.clock.atMost();
@@ -46,8 +49,9 @@ export class ControlPlane {
     this.#signal?.throwIfAborted();
     try {
       return await persist(
-        this.#clock,
+        { clock: this.#clock, scheduler: this.#scheduler },
         {
+          kind: "read",
           until: () => this.#startedAt + Math.min(this.#timeoutMs, this.#answered ? Infinity : FIRST_ANSWER_MS),
           attemptMs: ATTEMPT_MS,
           enough: this.#signal,

@@ -1,0 +1,415 @@
+import { describe, expect, test } from "@jest/globals";
+import { LockStoreError } from "../lib/errors.js";
+import { bounded, type Copies, endAfter, type Persistence, persist } from "../lib/session/retry.js";
+import { Scheduler } from "../lib/session/scheduler.js";
+import { turn } from "./support/eventually.js";
+import { ManualTime } from "./support/manual-time.js";
+
+const WIDTH = 48;
+const ATTEMPT_MS = 1_000;
+
+const refused = (): LockStoreError => new LockStoreError("connect ECONNREFUSED", { transient: true, answered: false });
+const busy = (): LockStoreError => new LockStoreError("InternalServerError", { transient: true });
+const denied = (): LockStoreError => new LockStoreError("AccessDenied");
+
+/** What an attempt comes to: an error, an answer, or nothing. */
+type Fate = Error | string | "hangs";
+
+function scene() {
+  const time = new ManualTime();
+  const clock = time.clock();
+  const scheduler = new Scheduler(clock);
+  /** When each attempt left, and for how long it was waited for, if not to its end. */
+  const attempts: { readonly at: number; readonly number: number; endedAfter?: number }[] = [];
+
+  /** Sends attempts with these fates in turn; the last one is that of all further attempts. */
+  function send(fates: readonly Fate[], options: Partial<Persistence> = {}): Promise<string> {
+    const persistence: Persistence = {
+      kind: "take",
+      until: endAfter(clock, 10_000),
+      attemptMs: ATTEMPT_MS,
+      random: () => 0.5,
+      ...options,
+    };
+    let count = 0;
+    return persist({ clock, scheduler }, persistence, async (signal, number) => {
+      const attempt: (typeof attempts)[number] = { at: time.elapsed, number };
+      attempts.push(attempt);
+      const fate = fates[Math.min(count++, fates.length - 1)] as Fate;
+      if (fate instanceof Error) throw fate;
+      if (fate !== "hangs") return fate;
+      return await new Promise((_, reject) =>
+        signal.addEventListener("abort", () => {
+          attempt.endedAfter = time.elapsed - attempt.at;
+          reject(new Error("the SDK's own AbortError"));
+        }),
+      );
+    });
+  }
+
+  /** Takes all slots for good. @returns what gives one back. */
+  function fill(): () => Promise<void> {
+    let free: () => void = () => undefined;
+    const hold = (): Promise<void> =>
+      new Promise((resolve) => {
+        free = resolve;
+      });
+    for (let count = 0; count < WIDTH; count += 1) {
+      scheduler.run({ kind: "read", deadline: 0 }, hold).catch(() => undefined);
+    }
+    return async () => {
+      free();
+      await turn();
+    };
+  }
+
+  /** Makes answers take so long at present. */
+  async function answersTake(ms: number): Promise<void> {
+    for (let count = 0; count < 64; count += 1) {
+      const answer = scheduler.run({ kind: "read", deadline: 0 }, () => clock.sleep(ms));
+      await time.advance(ms);
+      await answer;
+    }
+    time.sleeps.length = 0;
+  }
+
+  /** How it ended, and when. */
+  function ended(work: Promise<string>): { error?: LockStoreError; value?: string; at?: number } {
+    const end: ReturnType<typeof ended> = {};
+    work.then(
+      (value) => Object.assign(end, { value, at: time.elapsed }),
+      (error) => Object.assign(end, { error, at: time.elapsed }),
+    );
+    return end;
+  }
+
+  return { time, clock, scheduler, attempts, send, fill, answersTake, ended };
+}
+
+describe("a request that is answered at once", () => {
+  test("leaves synchronously, has one timer meanwhile and none later", async () => {
+    const { time, attempts, send } = scene();
+    const answer = send(["applied"]);
+    expect(attempts).toHaveLength(1);
+    expect(time.timers).toBe(1);
+    expect(await answer).toBe("applied");
+    expect(time.timers).toBe(0);
+    expect(time.sleeps).toEqual([]);
+  });
+
+  test("may choose as it leaves until when it is worth something: its time ends there", async () => {
+    const { time, clock, scheduler, ended } = scene();
+    let end = 10_000;
+    const work = ended(
+      persist(
+        { clock, scheduler },
+        { kind: "take", until: () => end, attemptMs: ATTEMPT_MS, random: () => 0.5 },
+        () => {
+          end = 300;
+          return new Promise<string>(() => undefined);
+        },
+      ),
+    );
+    await time.advance(10_000);
+    expect(work.at).toBe(300);
+  });
+});
+
+describe("a request that fails", () => {
+  test("is sent again after growing pauses, with the number of its copies, until it is answered", async () => {
+    const { time, attempts, send } = scene();
+    const failures: unknown[] = [];
+    const answer = send([busy(), busy(), busy(), "applied"], { onFailure: (error) => failures.push(error) });
+    await time.advance(10_000);
+    expect(await answer).toBe("applied");
+    expect(attempts.map(({ at }) => at)).toEqual([0, 50, 150, 350]);
+    expect(attempts.map(({ number }) => number)).toEqual([1, 2, 3, 4]);
+    expect(failures).toHaveLength(3);
+  });
+
+  test("trap 31: is never sent again without a pause, however it fails and whatever chance says", async () => {
+    for (const fate of [busy(), refused(), denied()]) {
+      const { time, attempts, send, ended } = scene();
+      const end = ended(send([fate], { random: () => 0, worthRetrying: () => true }));
+      await time.advance(20_000);
+      expect(end.error).toBe(fate);
+      const pauses = attempts.slice(1).map(({ at }, index) => at - (attempts[index]?.at ?? 0));
+      expect(Math.min(...pauses)).toBe(25);
+      expect(Math.max(...pauses)).toBe(500);
+    }
+  });
+
+  test("for good is not sent again", async () => {
+    const { time, attempts, send } = scene();
+    await expect(send([denied()])).rejects.toThrow("AccessDenied");
+    expect(attempts).toHaveLength(1);
+    expect(time.timers).toBe(0);
+  });
+
+  test("is not sent again once there is enough, and the attempt under way is awaited", async () => {
+    const { time, attempts, send, ended } = scene();
+    const enough = new AbortController();
+    const end = ended(send(["hangs"], { enough: enough.signal }));
+    await time.advance(10);
+    enough.abort();
+    await turn();
+    expect(end.error).toBeUndefined();
+    await time.advance(10_000);
+    expect(end.at).toBe(ATTEMPT_MS);
+    expect(attempts).toHaveLength(1);
+  });
+
+  test("ends a pause early once there is enough, with the failure and not with the signal's reason", async () => {
+    const { time, send, ended } = scene();
+    const enough = new AbortController();
+    const failure = busy();
+    const end = ended(send([failure], { enough: enough.signal }));
+    await time.advance(10);
+    enough.abort();
+    await turn();
+    expect(end).toEqual({ error: failure, at: 10 });
+    expect(time.timers).toBe(0);
+  });
+
+  test("throws what passes by itself at `until`, not before: a caller that tries anew at once has no time left", async () => {
+    const { time, send, ended } = scene();
+    for (const until of [7, 333, 1_234, 9_999]) {
+      const startedAt = time.elapsed;
+      const end = ended(send([busy()], { until: () => startedAt + until }));
+      await time.advance(10_000);
+      expect(end.at).toBe(startedAt + until);
+    }
+  });
+
+  test("is left behind by a client that ignores the signal", async () => {
+    const { time, clock } = scene();
+    const late = expect(bounded(clock, 100, () => new Promise(() => undefined))).rejects.toMatchObject({
+      message: expect.stringContaining("No answer from the table within 100 ms: check its region"),
+      transient: true,
+      answered: false,
+    });
+    await time.advance(100);
+    await late;
+  });
+});
+
+describe("the time of an attempt", () => {
+  test("doubles with each, and is counted from when it leaves", async () => {
+    const { time, attempts, send, ended, fill } = scene();
+    const free = fill();
+    ended(send(["hangs"], { until: () => 60_000 }));
+    await time.advance(200);
+    expect(attempts).toEqual([]);
+    await free();
+    await time.advance(15_000);
+    expect(attempts[0]).toMatchObject({ at: 200, endedAfter: ATTEMPT_MS });
+    expect(attempts.slice(1, 4).map(({ endedAfter }) => endedAfter)).toEqual([2_000, 3_000, 3_000]);
+  });
+
+  test.each([
+    [100, 1_000],
+    [700, 2_100],
+    [5_000, 3_000],
+  ])(
+    "where answers take %i ms is %i ms: what is sent again too soon makes the table slower still",
+    async (slowMs, boundMs) => {
+      const { time, attempts, send, ended, answersTake } = scene();
+      await answersTake(slowMs);
+      ended(send(["hangs"], { until: () => Number.POSITIVE_INFINITY }));
+      await time.advance(4_000);
+      expect(attempts[0]?.endedAfter).toBe(boundMs);
+    },
+  );
+
+  test("is that which is asked for where that is longer than any other", async () => {
+    const { time, attempts, send, ended, answersTake } = scene();
+    await answersTake(5_000);
+    ended(send(["hangs"], { attemptMs: 5_000, until: () => Number.POSITIVE_INFINITY }));
+    await time.advance(6_000);
+    expect(attempts[0]?.endedAfter).toBe(5_000);
+  });
+
+  test("does not go beyond `until`, however slow answers are", async () => {
+    const { time, attempts, send, ended, answersTake } = scene();
+    await answersTake(5_000);
+    const end = ended(send(["hangs"], { until: endAfter(time.clock(), 500) }));
+    await time.advance(4_000);
+    expect(attempts).toEqual([expect.objectContaining({ endedAfter: 500 })]);
+    expect(end.error?.message).toContain("No answer from the table within 500 ms");
+  });
+});
+
+describe("the last attempt", () => {
+  test("trap 35: is not sent with too little time for an answer, so that the cause before it is thrown", async () => {
+    const { time, attempts, send, ended } = scene();
+    const failure = refused();
+    // The pauses are 50, 100, 200, ...: after the third there are 30 ms left.
+    const end = ended(send([failure, failure, failure, "hangs"], { until: () => 380 }));
+    await time.advance(10_000);
+    expect(attempts.map(({ at }) => at)).toEqual([0, 50, 150]);
+    expect(end).toEqual({ error: failure, at: 380 });
+    expect(time.timers).toBe(0);
+  });
+
+  test("is sent with as little time as answers take at present", async () => {
+    const { time, attempts, send, ended, answersTake } = scene();
+    await answersTake(20);
+    const startedAt = time.elapsed;
+    const end = ended(send([busy(), busy(), busy(), "applied"], { until: () => startedAt + 380 }));
+    await time.advance(10_000);
+    expect(attempts).toHaveLength(4);
+    expect(end.value).toBe("applied");
+  });
+
+  test("trap 35: that times out after other failures says how long was tried in all, and carries their last cause", async () => {
+    const { time, send, ended } = scene();
+    const failure = refused();
+    const failures: unknown[] = [];
+    const options = { until: () => 9_150, onFailure: (error: unknown) => failures.push(error) };
+    const end = ended(send([busy(), failure, "hangs"], options));
+    await time.advance(20_000);
+    // 0, 50, 150 to 3 150, 3 350 to 6 350, 6 750 to 9 150.
+    expect(end.at).toBe(9_150);
+    expect(end.error).toMatchObject({ cause: failure, transient: true, answered: false });
+    expect(end.error?.message).toBe(
+      "No answer from the table in 5 attempts within 9150 ms; the last failure before that: connect ECONNREFUSED",
+    );
+    expect(failures.at(-1)).toBe(end.error);
+  });
+
+  test("of several without any answer says what to check", async () => {
+    const { time, send, ended } = scene();
+    const end = ended(send(["hangs"], { until: () => 5_000 }));
+    await time.advance(20_000);
+    expect(end.error?.message).toMatch(/^No answer from the table in 3 attempts within 5000 ms: check its region/);
+    expect(end.error?.cause).toBeUndefined();
+  });
+});
+
+describe("while it waits for a slot", () => {
+  test("a request ends at `until` without having been sent", async () => {
+    const { time, attempts, send, ended, fill, answersTake, scheduler } = scene();
+    await answersTake(10_000);
+    fill();
+    const copies: Copies = { sent: 0, unanswered: 0 };
+    const failures: unknown[] = [];
+    const until = time.elapsed + 2_000;
+    const onFailure = (error: unknown) => failures.push(error);
+    const end = ended(send(["applied"], { until: () => until, copies, onFailure }));
+    expect(scheduler.width).toBe(WIDTH);
+    await time.advance(1_999);
+    expect(end).toEqual({});
+    await time.advance(1);
+    expect(end.at).toBe(until);
+    expect(end.error).toMatchObject({
+      message: expect.stringContaining("Not sent within 2000 ms"),
+      transient: true,
+      answered: false,
+    });
+    expect(failures).toEqual([end.error]);
+    expect(attempts).toEqual([]);
+    expect(copies).toEqual({ sent: 0, unanswered: 0 });
+    expect(time.timers).toBe(0);
+  });
+
+  test("a request is not sent with too little time left for an answer, and still ends at `until`", async () => {
+    const { time, attempts, send, ended, fill } = scene();
+    const free = fill();
+    const end = ended(send(["applied"], { until: () => 230 }));
+    await time.advance(200);
+    await free();
+    await time.advance(1_000);
+    expect(attempts).toEqual([]);
+    expect(end).toMatchObject({ at: 230, error: { message: expect.stringContaining("Not sent: after 200 ms") } });
+  });
+
+  test("a request ends once there is enough, with the reason", async () => {
+    const { time, attempts, send, fill } = scene();
+    fill();
+    const enough = new AbortController();
+    const failures: unknown[] = [];
+    const onFailure = (error: unknown) => failures.push(error);
+    const rejected = expect(send(["applied"], { enough: enough.signal, onFailure })).rejects.toBe("over");
+    enough.abort("over");
+    await rejected;
+    expect([attempts, failures]).toEqual([[], []]);
+    expect(time.timers).toBe(0);
+  });
+
+  test("a further attempt that does not leave hides no earlier failure, and tells it once", async () => {
+    const { time, attempts, send, ended, fill, answersTake } = scene();
+    await answersTake(10_000);
+    const failure = refused();
+    const failures: unknown[] = [];
+    const startedAt = time.elapsed;
+    const onFailure = (error: unknown) => failures.push(error);
+    const end = ended(send([failure], { until: () => startedAt + 30_000, onFailure }));
+    await turn();
+    fill();
+    await time.advance(20_000);
+    expect(attempts).toHaveLength(1);
+    await time.advance(20_000);
+    expect(end.error).toBe(failure);
+    expect(failures).toEqual([failure]);
+  });
+
+  test("goes by its deadline, which is `until` where none is given", async () => {
+    const { send, fill } = scene();
+    const free = fill();
+    const left: string[] = [];
+    const ask = (name: string, options: Partial<Persistence>): Promise<unknown> =>
+      send([name], options).then((answer) => left.push(answer));
+    const answers = [
+      ask("last", { until: () => 9_000 }),
+      ask("second", { until: () => 9_000, deadline: () => 8_000 }),
+      ask("first", { until: () => 7_000 }),
+    ];
+    await free();
+    await Promise.all(answers);
+    expect(left).toEqual(["first", "second", "last"]);
+  });
+});
+
+describe("the copies that were sent", () => {
+  test("are counted on success, with those to which the table has said nothing", async () => {
+    const { time, send, ended } = scene();
+    const copies: Copies = { sent: 0, unanswered: 0 };
+    const end = ended(send([busy(), refused(), "hangs", "applied"], { copies }));
+    await time.advance(5_000);
+    expect(end.value).toBe("applied");
+    expect(copies).toEqual({ sent: 4, unanswered: 2 });
+  });
+
+  test("are counted on failure", async () => {
+    const { send } = scene();
+    const copies: Copies = { sent: 0, unanswered: 0 };
+    await expect(send([denied()], { copies })).rejects.toThrow("AccessDenied");
+    expect(copies).toEqual({ sent: 1, unanswered: 0 });
+  });
+
+  test("are counted as answered by an answer that comes too late", async () => {
+    const { time, clock, scheduler, ended } = scene();
+    const copies: Copies = { sent: 0, unanswered: 0 };
+    const persistence: Persistence = {
+      kind: "take",
+      until: () => 10_000,
+      attemptMs: ATTEMPT_MS,
+      random: () => 0.5,
+      copies,
+    };
+    let answer: (value: string) => void = () => undefined;
+    const deaf = (_signal: AbortSignal, attempt: number): Promise<string> =>
+      attempt > 1
+        ? Promise.resolve("applied")
+        : new Promise((resolve) => {
+            answer = resolve;
+          });
+    const end = ended(persist({ clock, scheduler }, persistence, deaf));
+    await time.advance(2_000);
+    expect(end.value).toBe("applied");
+    expect(copies).toEqual({ sent: 2, unanswered: 1 });
+    answer("refused");
+    await turn();
+    expect(copies).toEqual({ sent: 2, unanswered: 0 });
+  });
+});
