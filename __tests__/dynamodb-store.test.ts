@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { beforeAll, describe, expect, test } from "@jest/globals";
+import { DefaultClient } from "../lib/dynamodb/client.js";
 import { DynamoDbStore } from "../lib/dynamodb/store.js";
 import { LockStoreError } from "../lib/errors.js";
 import { type TableLayout, tableLayout } from "../lib/options/table.js";
@@ -20,7 +21,7 @@ beforeAll(async () => {
 });
 
 function storeOn(client: DynamoDBClient, clock: Clock = systemClock()): Store {
-  return new DynamoDbStore({ client, ownsClient: false, layout, clock });
+  return new DynamoDbStore({ client, layout, clock });
 }
 
 /** What a middleware of these tests may look at and change. */
@@ -270,7 +271,7 @@ describe("the clock of a store", () => {
     await store.read(claim.name, { consistent: true }, forever);
     expect(log).toEqual(["sent", DATE, "sent", DATE, "sent", DATE]);
     const nowhere = tableLayout({ tableName: `absent-${randomUUID()}` });
-    const astray = new DynamoDbStore({ client: testClient(), ownsClient: false, layout: nowhere, clock });
+    const astray = new DynamoDbStore({ client: testClient(), layout: nowhere, clock });
     await expect(astray.read("any", { consistent: true }, forever)).rejects.toThrow(LockStoreError);
     expect(log.slice(6)).toEqual(["sent", DATE]);
   });
@@ -331,10 +332,13 @@ test("a request under way ends when its signal does", async () => {
 
 test("closing destroys the store's own client, and never a caller's", () => {
   const destroyed: string[] = [];
-  for (const ownsClient of [true, false]) {
-    const client = testClient();
-    client.destroy = () => destroyed.push(ownsClient ? "its own" : "the caller's");
-    new DynamoDbStore({ client, ownsClient, layout, clock: systemClock() }).close();
+  for (const client of [new DefaultClient(), testClient()]) {
+    const destroy = client.destroy.bind(client);
+    client.destroy = () => {
+      destroyed.push(client.constructor.name);
+      destroy();
+    };
+    new DynamoDbStore({ client, layout, clock: systemClock() }).close();
   }
-  expect(destroyed).toEqual(["its own"]);
+  expect(destroyed).toEqual(["DefaultClient"]);
 });

@@ -5,7 +5,7 @@ import { createServer as createHttpServer, type ServerResponse } from "node:http
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { defaultClient } from "../lib/dynamodb/client.js";
+import { DefaultClient } from "../lib/dynamodb/client.js";
 import { DynamoDbStore } from "../lib/dynamodb/store.js";
 import { LockStoreError } from "../lib/errors.js";
 import { type LockTableOptions, tableLayout } from "../lib/options/table.js";
@@ -25,7 +25,7 @@ afterEach(() => {
 
 function storeOn(client: DynamoDBClient, options: Partial<LockTableOptions> = {}): DynamoDbStore {
   const layout = tableLayout({ tableName: "locks", ...options });
-  return new DynamoDbStore({ client, ownsClient: false, layout, clock: systemClock() });
+  return new DynamoDbStore({ client, layout, clock: systemClock() });
 }
 
 /** The error that an operation ends with. */
@@ -320,8 +320,8 @@ describe("the client of the environment", () => {
     });
   }
 
-  function clientWith(options: Parameters<typeof defaultClient>[0] = {}): DynamoDBClient {
-    const client = defaultClient(options);
+  function clientWith(options: ConstructorParameters<typeof DefaultClient>[0] = {}): DynamoDBClient {
+    const client = new DefaultClient(options);
     ends.push(() => client.destroy());
     return client;
   }

@@ -49,9 +49,7 @@ export class Scene {
   }
 
   client(tag = "", config: DynamoDBClientConfig = {}): DynamoDBClient {
-    // As the library makes its own.
-    const own = { maxAttempts: 1, cacheMiddleware: true };
-    return testClient({ endpoint: this.proxy.endpointFor(tag), ...own, ...config });
+    return testClient({ endpoint: this.proxy.endpointFor(tag), maxAttempts: 1, ...config });
   }
 
   /** The row as the table has it, past the proxy. */

@@ -61,7 +61,7 @@ export async function tableSubject(
     );
   };
   return {
-    store: new DynamoDbStore({ client, ownsClient: false, layout, clock: systemClock() }),
+    store: new DynamoDbStore({ client, layout, clock: systemClock() }),
     plant: ({ name, ...row }) => put(name, { ...marshall(row, { removeUndefinedValues: true }), format: { N: "1" } }),
     plantWaiter: ({ name, ticket, ...waiter }) =>
       put(name, {

@@ -6,29 +6,29 @@ import {
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
 import type { Page, PageRequest, Place, TicketOutcome, TicketStore, Waiter } from "../ticket-store.js";
-import { type Gateway, isRefusal } from "./gateway.js";
+import { isRefusal } from "./failures.js";
 import { LOCK_SORT, rowOf } from "./items.js";
-import type { ItemCommand } from "./sending.js";
 import { drawnTicketOf, foreignCounter, type QueueLayout, ticketOf, waiterOf } from "./ticket-items.js";
 import { TicketRequests } from "./ticket-requests.js";
+import type { ItemCommand, Transport } from "./transport.js";
 
 const APPLIED: TicketOutcome = { kind: "applied" };
 
 /** The queue on a DynamoDB table that has a sort key. */
 export class DynamoDbTickets implements TicketStore {
-  readonly #gateway: Gateway;
+  readonly #transport: Transport;
   readonly #layout: QueueLayout;
   readonly #requests: TicketRequests;
 
-  constructor(gateway: Gateway, layout: QueueLayout) {
-    this.#gateway = gateway;
+  constructor(transport: Transport, layout: QueueLayout) {
+    this.#transport = transport;
     this.#layout = layout;
     this.#requests = new TicketRequests(layout);
   }
 
   async draw(name: string, seed: number, signal: AbortSignal): Promise<bigint> {
     try {
-      const reply = await this.#gateway.ask(new UpdateItemCommand(this.#requests.draw(name, seed)), signal);
+      const reply = await this.#transport.ask(new UpdateItemCommand(this.#requests.draw(name, seed)), signal);
       return drawnTicketOf(this.#layout, reply?.Attributes);
     } catch (error) {
       throw isRefusal(error) ? foreignCounter(this.#layout, error.Item) : error;
@@ -58,7 +58,7 @@ export class DynamoDbTickets implements TicketStore {
     signal: AbortSignal,
   ): Promise<Page> {
     const command = new QueryCommand(this.#requests.page(name, request, options.consistent));
-    const { Items = [], LastEvaluatedKey } = (await this.#gateway.ask(command, signal)) ?? {};
+    const { Items = [], LastEvaluatedKey } = (await this.#transport.ask(command, signal)) ?? {};
     const { sort } = this.#layout;
     const own = Items.find((item) => item[sort]?.S === LOCK_SORT);
     return {
@@ -75,7 +75,7 @@ export class DynamoDbTickets implements TicketStore {
   /** A write whose refusal tells by which row: that of the engine's reply, or of one read more. */
   async #write(command: ItemCommand, place: Place, signal: AbortSignal): Promise<TicketOutcome> {
     try {
-      await this.#gateway.ask(command, signal);
+      await this.#transport.ask(command, signal);
       return APPLIED;
     } catch (error) {
       if (!isRefusal(error)) throw error;
@@ -86,7 +86,7 @@ export class DynamoDbTickets implements TicketStore {
 
   async #remove(command: DeleteItemCommand, signal: AbortSignal): Promise<TicketOutcome> {
     try {
-      await this.#gateway.ask(command, signal);
+      await this.#transport.ask(command, signal);
       return APPLIED;
     } catch (error) {
       if (!isRefusal(error)) throw error;
@@ -95,6 +95,6 @@ export class DynamoDbTickets implements TicketStore {
   }
 
   async #get({ name, ticket }: Place, signal: AbortSignal) {
-    return (await this.#gateway.ask(new GetItemCommand(this.#requests.get(name, ticket)), signal))?.Item;
+    return (await this.#transport.ask(new GetItemCommand(this.#requests.get(name, ticket)), signal))?.Item;
   }
 }

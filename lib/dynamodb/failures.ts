@@ -1,3 +1,8 @@
+import type {
+  CancellationReason,
+  ConditionalCheckFailedException,
+  TransactionCanceledException,
+} from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../errors.js";
 
 /** What was asked of which table, for the message. */
@@ -112,6 +117,34 @@ export function storeFailure(error: unknown, asked: Asked): LockStoreError {
     remedy === undefined ? `${action} on table ${tableName} failed: ${said}` : `${action} failed: ${remedy} (${said})`,
     { cause: error, transient: isPassing(failure), answered: isAnswer(failure), throttled: isThrottling(failure) },
   );
+}
+
+/** Whether a condition was not fulfilled, which is an outcome rather than a failure. */
+export function isRefusal(error: unknown): error is ConditionalCheckFailedException {
+  return (error as Partial<Error> | undefined)?.name === "ConditionalCheckFailedException";
+}
+
+/**
+ * Why a transaction was cancelled, for each of its items in order, where a condition was among the reasons; undefined
+ * for everything else. A condition that refuses stands, whatever else was the matter at that moment.
+ */
+export function refusalsOf(error: unknown): readonly CancellationReason[] | undefined {
+  if (!isCancellation(error)) return undefined;
+  return error.CancellationReasons?.some(isRefusedItem) ? error.CancellationReasons : undefined;
+}
+
+export function isCancellation(error: unknown): error is TransactionCanceledException {
+  return (error as Partial<Error> | undefined)?.name === "TransactionCanceledException";
+}
+
+/** Whether this item's condition was not fulfilled. */
+export function isRefusedItem({ Code }: CancellationReason): boolean {
+  return Code === "ConditionalCheckFailed";
+}
+
+/** Whether another write was under way on this item's row. */
+export function isConflict({ Code }: CancellationReason): boolean {
+  return Code === "TransactionConflict";
 }
 
 /** Whether nothing but "not now" stood against a transaction: no condition, and nothing wrong with it. */

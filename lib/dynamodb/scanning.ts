@@ -3,7 +3,7 @@ import type { TableLayout } from "../options/table.js";
 import { FORMAT } from "../protocol/row.js";
 import type { Cursor, Row, RowPage } from "../store.js";
 import { type Item, LOCK_SORT, number, rowOf } from "./items.js";
-import type { Reply } from "./sending.js";
+import type { Reply } from "./transport.js";
 
 /**
  * How many items one page looks at, whether they are locks or not: so that no request takes long, and whoever has seen

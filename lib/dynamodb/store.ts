@@ -5,7 +5,6 @@ import {
   GetItemCommand,
   PutItemCommand,
   ScanCommand,
-  type TransactionCanceledException,
   type TransactWriteItem,
   TransactWriteItemsCommand,
   UpdateItemCommand,
@@ -34,16 +33,23 @@ import type {
 } from "../store.js";
 import type { TableStore } from "../ticket-store.js";
 import type { Clock } from "../time/clock.js";
-import { isConflict, isRefusal as isRefusedItem, refusalsOf } from "./cancellations.js";
+import { DefaultClient } from "./client.js";
 import { marshalledData } from "./data.js";
 import { DynamoDbTickets } from "./dynamodb-tickets.js";
-import { isPassingCancellation, storeFailure } from "./failures.js";
-import { Gateway, isRefusal } from "./gateway.js";
+import {
+  isCancellation,
+  isConflict,
+  isPassingCancellation,
+  isRefusal,
+  isRefusedItem,
+  refusalsOf,
+  storeFailure,
+} from "./failures.js";
 import { admitItems, documentGuard, guardItem } from "./guards.js";
 import { fenceOf, type Item, rowOf } from "./items.js";
 import { type RenewalInput, Requests } from "./requests.js";
 import { pageOf, scanOf } from "./scanning.js";
-import type { ItemCommand, Reply } from "./sending.js";
+import { type ItemCommand, type Reply, Transport } from "./transport.js";
 
 type Refused = Extract<WriteOutcome, { kind: "refused" }>;
 
@@ -54,28 +60,25 @@ type Written = { readonly kind: "applied"; readonly attributes: Item | undefined
 export class DynamoDbStore implements TableStore {
   readonly tickets: DynamoDbTickets | undefined;
   readonly #client: DynamoDBClient;
-  readonly #ownsClient: boolean;
   readonly #layout: TableLayout;
-  readonly #gateway: Gateway;
+  readonly #transport: Transport;
   readonly #requests: Requests;
   /** Whether the endpoint has shown that it is a table. */
   #proven = false;
 
   constructor(options: {
+    /** `close()` destroys a {@link DefaultClient}, and leaves a caller's open. */
     readonly client: DynamoDBClient;
-    /** Whether `close()` destroys the client. */
-    readonly ownsClient: boolean;
     readonly layout: TableLayout;
     readonly clock: Clock;
   }) {
-    const { client, ownsClient, layout, clock } = options;
+    const { client, layout, clock } = options;
     this.#client = client;
-    this.#ownsClient = ownsClient;
     this.#layout = layout;
-    this.#gateway = new Gateway(client, layout, clock);
+    this.#transport = new Transport(client, layout, clock);
     this.#requests = new Requests(layout);
     const { sort } = layout;
-    this.tickets = sort === undefined ? undefined : new DynamoDbTickets(this.#gateway, { ...layout, sort });
+    this.tickets = sort === undefined ? undefined : new DynamoDbTickets(this.#transport, { ...layout, sort });
   }
 
   admit(data: LockData | undefined): void {
@@ -106,7 +109,7 @@ export class DynamoDbStore implements TableStore {
       TransactItems: takes.map((take) => this.#requests.takeItem(take)),
     });
     try {
-      this.#heard(await this.#gateway.ask(command, signal));
+      this.#heard(await this.#transport.ask(command, signal));
     } catch (error) {
       const reasons = refusalsOf(error);
       if (reasons === undefined) throw error;
@@ -181,7 +184,7 @@ export class DynamoDbStore implements TableStore {
 
   async list(prefix: string, after: Cursor | undefined, signal: AbortSignal): Promise<RowPage> {
     const command = new ScanCommand(scanOf(this.#layout, prefix, after));
-    return pageOf(this.#layout, await this.#gateway.ask(command, signal));
+    return pageOf(this.#layout, await this.#transport.ask(command, signal));
   }
 
   guard(guard: Guard): TransactWriteItem {
@@ -201,7 +204,7 @@ export class DynamoDbStore implements TableStore {
     const TransactItems = [...items, this.guard(guard)];
     const command = new TransactWriteItemsCommand({ TransactItems, ClientRequestToken: token });
     try {
-      await this.#gateway.send(command, signal);
+      await this.#transport.send(command, signal);
       return { kind: "committed" };
     } catch (error) {
       const failure = storeFailure(error, { action: "TransactWriteItems", tableName: this.#layout.tableName });
@@ -221,7 +224,7 @@ export class DynamoDbStore implements TableStore {
   }
 
   close(): void {
-    if (this.#ownsClient) this.#client.destroy();
+    if (this.#client instanceof DefaultClient) this.#client.destroy();
   }
 
   /** The row that refused one claim of a transaction, if one did. An engine that does not show it is asked. */
@@ -244,7 +247,7 @@ export class DynamoDbStore implements TableStore {
   /** Sends a conditional write. */
   async #write(command: ItemCommand, name: string, signal: AbortSignal): Promise<Written> {
     try {
-      const reply = await this.#gateway.ask(command, signal);
+      const reply = await this.#transport.ask(command, signal);
       this.#heard(reply);
       return { kind: "applied", attributes: reply?.Attributes };
     } catch (error) {
@@ -262,7 +265,7 @@ export class DynamoDbStore implements TableStore {
   }
 
   async #get(name: string, consistent: boolean, signal: AbortSignal): Promise<Item | undefined> {
-    return (await this.#gateway.ask(new GetItemCommand(this.#requests.get(name, consistent)), signal))?.Item;
+    return (await this.#transport.ask(new GetItemCommand(this.#requests.get(name, consistent)), signal))?.Item;
   }
 
   /** What a take replaced. It is told and no more: the take stands, whatever it was. */
@@ -289,8 +292,4 @@ export class DynamoDbStore implements TableStore {
 /** The token that a claim has drawn from the row that it replaced. */
 function tokenOf({ fenceSeed }: Claim, replaced: Item | undefined): bigint | undefined {
   return fenceSeed === undefined ? undefined : (fenceOf(replaced) ?? BigInt(fenceSeed)) + 1n;
-}
-
-function isCancellation(error: unknown): error is TransactionCanceledException {
-  return (error as Partial<Error> | undefined)?.name === "TransactionCanceledException";
 }

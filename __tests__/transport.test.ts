@@ -1,0 +1,393 @@
+import { DynamoDBClient, type DynamoDBClientConfig, GetItemCommand, PutItemCommand } from "@aws-sdk/client-dynamodb";
+import { beforeAll, describe, expect, it } from "@jest/globals";
+import { DefaultClient } from "../lib/dynamodb/client.js";
+import { Transport } from "../lib/dynamodb/transport.js";
+import { tableLayout } from "../lib/options/table.js";
+import { type Clock, systemClock } from "../lib/time/clock.js";
+
+const Key = { name: { S: "a" }, sort: { S: "lock" } };
+/** The signal's reason, or what the SDK makes of any signal. */
+const ENDED = /the lease is over|Request aborted/;
+const DATE = "Tue, 01 Jul 2025 00:00:00 GMT";
+
+/**
+ * Decides what becomes of an attempt, with the signal that it was given: the network of these tests. What it answers,
+ * if that is an object, is the response; otherwise the connection is lost.
+ */
+type Network = (abortSignal: AbortSignal | undefined) => Promise<unknown> | unknown;
+
+interface Handler {
+  readonly handle: (
+    request: unknown,
+    options?: { readonly abortSignal?: AbortSignal },
+  ) => Promise<{ readonly response: object }>;
+}
+
+function handlerOn(network: Network): Handler {
+  return {
+    handle: async (_request, { abortSignal } = {}) => {
+      const reply = await network(abortSignal);
+      if (typeof reply === "object" && reply !== null) return { response: reply };
+      throw Object.assign(new Error("read ECONNRESET"), { name: "TimeoutError", code: "ECONNRESET" });
+    },
+  };
+}
+
+function clientOn(network: Network, config: DynamoDBClientConfig = {}): DynamoDBClient {
+  return new DynamoDBClient({
+    region: "us-east-1",
+    credentials: { accessKeyId: "test", secretAccessKey: "test" },
+    maxAttempts: 1,
+    requestHandler: { ...handlerOn(network) },
+    ...config,
+  });
+}
+
+function defaultClientOn(network: Network): DynamoDBClient {
+  const client = new DefaultClient();
+  client.config.requestHandler = handlerOn(network) as unknown as DynamoDBClient["config"]["requestHandler"];
+  return client;
+}
+
+function response(statusCode: number, body: string, headers: Readonly<Record<string, string>>): object {
+  return { statusCode, headers, body: new TextEncoder().encode(body) };
+}
+
+const WITHOUT_ID = { "content-type": "application/x-amz-json-1.0", date: DATE };
+const TABLE = { ...WITHOUT_ID, "x-amzn-requestid": "1" };
+
+function transportOn(client: DynamoDBClient, listen?: Clock["listen"]): Transport {
+  return new Transport(client, tableLayout({ tableName: "locks" }), { ...systemClock(), ...(listen && { listen }) });
+}
+
+/** A clock that writes down what it hears. */
+function listener(): { listen: NonNullable<Clock["listen"]>; log: (string | undefined)[] } {
+  const log: (string | undefined)[] = [];
+  const listen = () => {
+    log.push("sent");
+    return (date: string | undefined) => log.push(date);
+  };
+  return { listen, log };
+}
+
+/** Which of the known signals they are: a matcher would take any two for equal. */
+function which(seen: readonly unknown[], known: readonly AbortSignal[]): number[] {
+  return seen.map((signal) => known.indexOf(signal as AbortSignal));
+}
+
+/** Each with input of its own, as the store makes them. */
+function getItem(): GetItemCommand {
+  return new GetItemCommand({ TableName: "locks", Key });
+}
+
+function fresh(): AbortSignal {
+  return new AbortController().signal;
+}
+
+beforeAll(() => {
+  Object.assign(process.env, {
+    AWS_REGION: "us-east-1",
+    AWS_ACCESS_KEY_ID: "test",
+    AWS_SECRET_ACCESS_KEY: "test",
+    AWS_CONFIG_FILE: "/dev/null",
+    AWS_SHARED_CREDENTIALS_FILE: "/dev/null",
+  });
+});
+
+describe("a client that retries", () => {
+  it("has the signal at each attempt, and the clock hears of each", async () => {
+    const signal = fresh();
+    const seen: unknown[] = [];
+    const { listen, log } = listener();
+    const network: Network = (abortSignal) => {
+      seen.push(abortSignal);
+      return seen.length === 2 ? response(500, "{}", TABLE) : undefined;
+    };
+    const client = clientOn(network, { maxAttempts: 3 });
+    await expect(transportOn(client, listen).send(getItem(), signal)).rejects.toThrow("ECONNRESET");
+    expect(which(seen, [signal])).toEqual([0, 0, 0]);
+    expect(log).toEqual(["sent", "sent", DATE, "sent"]);
+  });
+
+  it.each([
+    ["", (client: DynamoDBClient) => client],
+    [", also in a wrapper that leaves the options out", withoutOptions],
+  ])("lets no attempt leave after the signal%s", async (_, wrap) => {
+    const controller = new AbortController();
+    let attempts = 0;
+    const network = (): void => {
+      attempts += 1;
+      controller.abort(new Error("the lease is over"));
+    };
+    const transport = transportOn(wrap(clientOn(network, { maxAttempts: 3 })));
+    await expect(transport.send(getItem(), controller.signal)).rejects.toThrow(ENDED);
+    expect(attempts).toBe(1);
+  });
+});
+
+describe.each<readonly [string, (network: Network) => DynamoDBClient]>([
+  ["the library's own client", defaultClientOn],
+  ["a client as the SDK makes it", clientOn],
+  ["a client that caches its middleware", (network) => clientOn(network, { cacheMiddleware: true })],
+])("%s", (_, make) => {
+  it("gives each request its own signal", async () => {
+    const seen: unknown[] = [];
+    const transport = transportOn(make((abortSignal) => seen.push(abortSignal)));
+    const signals = [fresh(), fresh(), fresh()];
+    for (const signal of signals) {
+      await expect(transport.send(getItem(), signal)).rejects.toThrow("ECONNRESET");
+    }
+    expect(which(seen, signals)).toEqual([0, 1, 2]);
+  });
+
+  it("serves requests at once and of several kinds, and a signal ends the one that it was given with", async () => {
+    const endings: (() => void)[] = [];
+    const seen: (AbortSignal | undefined)[] = [];
+    const client = make((abortSignal) => {
+      seen.push(abortSignal);
+      return new Promise<void>((resolve, reject) => {
+        endings.push(resolve);
+        abortSignal?.addEventListener("abort", () => reject(abortSignal.reason));
+      });
+    });
+    const transport = transportOn(client);
+    const [first, second, third] = [new AbortController(), new AbortController(), new AbortController()];
+    const sent = [
+      transport.send(getItem(), first.signal),
+      transport.send(getItem(), second.signal),
+      transport.send(new PutItemCommand({ TableName: "locks", Item: Key }), third.signal),
+    ];
+    const outcomes = Promise.allSettled(sent);
+    while (seen.length < 3) await new Promise(setImmediate);
+    expect(which(seen, [first.signal, second.signal, third.signal]).sort()).toEqual([0, 1, 2]);
+    first.abort(new Error("the lease is over"));
+    await expect(sent[0]).rejects.toThrow(ENDED);
+    for (const end of endings) end();
+    const reasons = (await outcomes).map((outcome) => outcome.status === "rejected" && outcome.reason.message);
+    expect(reasons.slice(1)).toEqual(["read ECONNRESET", "read ECONNRESET"]);
+    const again = transport.send(getItem(), fresh());
+    while (seen.length < 4) await new Promise(setImmediate);
+    endings.at(-1)?.();
+    await expect(again).rejects.toThrow("ECONNRESET");
+  });
+
+  it("sends nothing once the signal has aborted", async () => {
+    const seen: unknown[] = [];
+    const { listen, log } = listener();
+    const transport = transportOn(
+      make((abortSignal) => seen.push(abortSignal)),
+      listen,
+    );
+    const ended = AbortSignal.abort(new Error("the lease is over"));
+    await expect(transport.send(getItem(), ended)).rejects.toThrow(ENDED);
+    expect([seen, log]).toEqual([[], []]);
+  });
+
+  it("sends the caller's own requests as before", async () => {
+    const seen: unknown[] = [];
+    const { listen, log } = listener();
+    const client = make((abortSignal) => {
+      seen.push(abortSignal);
+      return response(200, "{}", TABLE);
+    });
+    const [before, { requestHandler }] = [client.middlewareStack.identify(), client.config];
+    const [ours, theirs] = [fresh(), fresh()];
+    await transportOn(client, listen).send(getItem(), ours);
+    await client.send(getItem());
+    await client.send(getItem(), { abortSignal: theirs });
+    await transportOn(client, listen).send(getItem(), ours);
+    expect(which(seen, [ours, theirs])).toEqual([0, -1, 1, 0]);
+    expect(seen[1]).toBeUndefined();
+    expect(log).toEqual(["sent", DATE, "sent", DATE]);
+    expect(client.middlewareStack.identify()).toEqual(before);
+    expect(client.config.requestHandler).toBe(requestHandler);
+  });
+
+  it("serves two tables, each with a clock of its own", async () => {
+    const client = make(() => response(200, "{}", TABLE));
+    const heard: string[] = [];
+    const transports = ["one", "other"].map((name) => transportOn(client, () => () => heard.push(name)));
+    for (const transport of [...transports, ...transports]) await transport.send(getItem(), fresh());
+    expect(heard).toEqual(["one", "other", "one", "other"]);
+  });
+
+  it.each<readonly [string, object, readonly unknown[]]>([
+    ["a reply of the table", response(200, "{}", TABLE), ["sent", DATE]],
+    ["an error of the table", response(400, '{"__type":"x#ResourceNotFoundException"}', TABLE), ["sent", DATE]],
+    ["a reply without a request id", response(200, "{}", WITHOUT_ID), ["sent", DATE]],
+    ["a reply whose date somebody has stripped", response(200, "{}", { "x-amzn-requestid": "1" }), ["sent", undefined]],
+    ["a gateway's error page", response(503, "<html>", { "content-type": "text/html", date: DATE }), ["sent"]],
+    ["a gateway's success", response(200, "{}", { "content-type": "application/json", date: DATE }), ["sent"]],
+  ])("lets the clock hear %s", async (_case, reply, expected) => {
+    const { listen, log } = listener();
+    await Promise.allSettled([
+      transportOn(
+        make(() => reply),
+        listen,
+      ).send(getItem(), fresh()),
+    ]);
+    expect(log).toEqual(expected);
+  });
+});
+
+it("sorts the middleware of the library's own client once for a kind of request", async () => {
+  const client = defaultClientOn(() => undefined);
+  let sorted = 0;
+  client.middlewareStack.add(
+    (next) => {
+      sorted += 1;
+      return next;
+    },
+    { step: "initialize" },
+  );
+  const transport = transportOn(client);
+  for (let request = 0; request < 3; request++) {
+    await expect(transport.send(getItem(), fresh())).rejects.toThrow("ECONNRESET");
+  }
+  expect(sorted).toBe(1);
+});
+
+/** A client that somebody has wrapped: the commands go on, the options do not. */
+function withoutOptions(client: DynamoDBClient): DynamoDBClient {
+  const send = (command: GetItemCommand) => client.send(command);
+  return { send, config: client.config } as unknown as DynamoDBClient;
+}
+
+describe("a client that caches its middleware, in a wrapper that leaves the options out", () => {
+  it("lets each clock hear its own requests, and none the caller's", async () => {
+    const client = clientOn(() => response(200, "{}", TABLE), { cacheMiddleware: true });
+    const heard: string[] = [];
+    const transports = ["one", "other"].map((name) =>
+      transportOn(withoutOptions(client), () => () => heard.push(name)),
+    );
+    for (const transport of [...transports, ...transports]) await transport.send(getItem(), fresh());
+    await client.send(getItem());
+    expect(heard).toEqual(["one", "other", "one", "other"]);
+  });
+
+  it("lets a signal end its own request only", async () => {
+    let sent = 0;
+    const client = clientOn(
+      () => {
+        sent += 1;
+        return response(200, "{}", TABLE);
+      },
+      { cacheMiddleware: true },
+    );
+    const transport = transportOn(withoutOptions(client));
+    const first = new AbortController();
+    await transport.send(getItem(), first.signal);
+    first.abort();
+    await transport.send(getItem(), fresh());
+    await client.send(getItem());
+    await expect(transport.send(getItem(), first.signal)).rejects.toThrow("aborted");
+    expect(sent).toBe(3);
+  });
+});
+
+describe("middleware of the caller's", () => {
+  it("is heeded on a client as the SDK makes it, also if it is added after the first request", async () => {
+    const client = clientOn(() => undefined);
+    const transport = transportOn(client);
+    await expect(transport.send(getItem(), fresh())).rejects.toThrow("ECONNRESET");
+    client.middlewareStack.add(
+      () => () => {
+        throw new Error("the caller's");
+      },
+      { step: "initialize" },
+    );
+    await expect(transport.send(getItem(), fresh())).rejects.toThrow("the caller's");
+  });
+
+  it("may answer by itself: the clock hears nothing", async () => {
+    const client = clientOn(() => undefined);
+    const { listen, log } = listener();
+    const output = { $metadata: {}, Item: Key };
+    client.middlewareStack.add(() => async () => ({ output, response: undefined }), { step: "initialize" });
+    await expect(transportOn(client, listen).send(getItem(), fresh())).resolves.toBe(output);
+    expect(log).toEqual([]);
+  });
+
+  it("may send a request twice: each copy has the signal, and is heard", async () => {
+    const seen: unknown[] = [];
+    const { listen, log } = listener();
+    const signal = fresh();
+    const client = clientOn((abortSignal) => {
+      seen.push(abortSignal);
+      return response(200, "{}", TABLE);
+    });
+    client.middlewareStack.add((next) => (args) => Promise.race([next({ ...args }), next({ ...args })]), {
+      step: "initialize",
+    });
+    await transportOn(client, listen).send(getItem(), signal);
+    while (log.length < 4) await new Promise(setImmediate);
+    expect(which(seen, [signal])).toEqual([0, 0]);
+    expect(log.filter((entry) => entry === DATE)).toHaveLength(2);
+  });
+
+  it("may send other input than it was given", async () => {
+    const { listen, log } = listener();
+    const client = clientOn(() => response(200, "{}", TABLE));
+    client.middlewareStack.add(
+      (next) =>
+        ({ input }) =>
+          next({ input: { ...input, TableName: "prefixed-locks" } }),
+      {
+        step: "initialize",
+      },
+    );
+    await transportOn(client, listen).send(getItem(), fresh());
+    expect(log).toEqual(["sent", DATE]);
+  });
+
+  it("may leave attempts behind, which keep their request's signal", async () => {
+    const attempts: { readonly signal: AbortSignal | undefined; readonly fail: () => void }[] = [];
+    const network: Network = (signal) =>
+      new Promise<void>((resolve) => {
+        attempts.push({ signal, fail: resolve });
+      });
+    const client = clientOn(network, { cacheMiddleware: true, maxAttempts: 3 });
+    const impatient = new AbortController();
+    const givenUp = new Promise<never>((_resolve, reject) => {
+      impatient.signal.addEventListener("abort", () => reject(impatient.signal.reason));
+    });
+    client.middlewareStack.add((next) => (args) => Promise.race([next(args), givenUp]), { step: "initialize" });
+    let ended = 0;
+    client.middlewareStack.add(
+      (next) => (args) =>
+        next(args).finally(() => {
+          ended += 1;
+        }),
+      { step: "build" },
+    );
+    const transport = transportOn(client);
+    const [first, second, third] = [new AbortController(), new AbortController(), new AbortController()];
+
+    const sent = transport.send(getItem(), first.signal);
+    while (attempts.length < 1) await new Promise(setImmediate);
+    impatient.abort(new Error("the caller has waited enough"));
+    await expect(sent).rejects.toThrow("the caller has waited enough");
+    first.abort();
+    // These are given up before they have come to their attempts.
+    for (const { signal } of [second, third]) {
+      await expect(transport.send(getItem(), signal)).rejects.toThrow("waited enough");
+    }
+    while (attempts.length < 3) await new Promise(setImmediate);
+    attempts[0]?.fail();
+    while (ended < 1) await new Promise(setImmediate);
+
+    const signals = attempts.map(({ signal }) => signal);
+    expect(which(signals, [first.signal, second.signal, third.signal])).toEqual([0, 1, 2]);
+    for (const controller of [second, third]) controller.abort();
+    for (const { fail } of attempts.slice(1)) fail();
+    while (ended < 3) await new Promise(setImmediate);
+    expect(attempts).toHaveLength(3);
+  });
+});
+
+it("takes what a mock answers", async () => {
+  const mock = { send: async () => ({}) } as unknown as DynamoDBClient;
+  const { listen, log } = listener();
+  await expect(transportOn(mock, listen).ask(getItem(), fresh())).resolves.toEqual({});
+  expect(log).toEqual([]);
+});
