@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { beforeAll, describe, expect, test } from "@jest/globals";
-import { DefaultClient } from "../lib/dynamodb/client.js";
+import { defaultClient } from "../lib/dynamodb/client.js";
 import { DynamoDbStore } from "../lib/dynamodb/store.js";
 import { LockStoreError } from "../lib/errors.js";
 import { type TableLayout, tableLayout } from "../lib/options/table.js";
@@ -332,7 +332,7 @@ test("a request under way ends when its signal does", async () => {
 
 test("closing destroys the store's own client, and never a caller's", () => {
   const destroyed: string[] = [];
-  for (const client of [new DefaultClient(), testClient()]) {
+  for (const client of [defaultClient(), testClient()]) {
     const destroy = client.destroy.bind(client);
     client.destroy = () => {
       destroyed.push(client.constructor.name);

@@ -5,7 +5,7 @@ import { createServer as createHttpServer, type ServerResponse } from "node:http
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { DefaultClient } from "../lib/dynamodb/client.js";
+import { defaultClient } from "../lib/dynamodb/client.js";
 import { DynamoDbStore } from "../lib/dynamodb/store.js";
 import { LockStoreError } from "../lib/errors.js";
 import { type LockTableOptions, tableLayout } from "../lib/options/table.js";
@@ -320,8 +320,8 @@ describe("the client of the environment", () => {
     });
   }
 
-  function clientWith(options: ConstructorParameters<typeof DefaultClient>[0] = {}): DynamoDBClient {
-    const client = new DefaultClient(options);
+  function clientWith(options: Parameters<typeof defaultClient>[0] = {}): DynamoDBClient {
+    const client = defaultClient(options);
     ends.push(() => client.destroy());
     return client;
   }

@@ -1,6 +1,6 @@
 import { DynamoDBClient, type DynamoDBClientConfig, GetItemCommand, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { beforeAll, describe, expect, it } from "@jest/globals";
-import { DefaultClient } from "../lib/dynamodb/client.js";
+import { defaultClient } from "../lib/dynamodb/client.js";
 import { Transport } from "../lib/dynamodb/transport.js";
 import { tableLayout } from "../lib/options/table.js";
 import { type Clock, systemClock } from "../lib/time/clock.js";
@@ -44,7 +44,7 @@ function clientOn(network: Network, config: DynamoDBClientConfig = {}): DynamoDB
 }
 
 function defaultClientOn(network: Network): DynamoDBClient {
-  const client = new DefaultClient();
+  const client = defaultClient();
   client.config.requestHandler = handlerOn(network) as unknown as DynamoDBClient["config"]["requestHandler"];
   return client;
 }

@@ -1,4 +1,4 @@
-import { channel } from "node:diagnostics_channel";
+import { type Channel, channel } from "node:diagnostics_channel";
 
 /**
  * What happens to locks, for logs and metrics: `diagnostics_channel.subscribe("dynamutex:lost", …)`.
@@ -55,8 +55,8 @@ const NAMES: readonly (keyof Diagnostics)[] = [
 ];
 
 /** Told of for every lock: nothing is put together where nobody listens. */
-export const ACQUIRED = channel("dynamutex:acquired");
-export const RELEASED = channel("dynamutex:released");
+export const ACQUIRED: Channel = channel("dynamutex:acquired");
+export const RELEASED: Channel = channel("dynamutex:released");
 
 const channels = new Map(NAMES.map((name) => [name, channel(name)]));
 

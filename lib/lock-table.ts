@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { checkTable } from "./dynamodb/admin/check-table.js";
 import { createTable } from "./dynamodb/admin/create-table.js";
-import { DefaultClient } from "./dynamodb/client.js";
+import { defaultClient } from "./dynamodb/client.js";
 import { DynamoDbStore } from "./dynamodb/store.js";
 import type { FencedLock } from "./lock.js";
 import type { LockInfo } from "./lock-info.js";
@@ -60,7 +60,7 @@ export class LockTable implements AsyncDisposable {
     this.#settings = mutexSettings(defaults);
     checkFits(this.#settings, this.#layout);
     this.#defaults = defaults;
-    this.#client = client ?? new DefaultClient();
+    this.#client = client ?? defaultClient();
     this.#clock = clock ?? tableClock();
     this.#session = new Session({
       store: new DynamoDbStore({

@@ -33,7 +33,6 @@ import type {
 } from "../store.js";
 import type { TableStore } from "../ticket-store.js";
 import type { Clock } from "../time/clock.js";
-import { DefaultClient } from "./client.js";
 import { marshalledData } from "./data.js";
 import { DynamoDbTickets } from "./dynamodb-tickets.js";
 import {
@@ -224,7 +223,7 @@ export class DynamoDbStore implements TableStore {
   }
 
   close(): void {
-    if (this.#client instanceof DefaultClient) this.#client.destroy();
+    if (isOwnClient(this.#client)) this.#client.destroy();
   }
 
   /** The row that refused one claim of a transaction, if one did. An engine that does not show it is asked. */

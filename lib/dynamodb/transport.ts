@@ -15,8 +15,6 @@ import {
 import type { LockStoreError } from "../errors.js";
 import type { TableLayout } from "../options/table.js";
 import type { Clock } from "../time/clock.js";
-import { attempt, contextOf, NEXT_TO_THE_NETWORK, setContext } from "./attempts.js";
-import { DefaultClient } from "./client.js";
 import { isAboutTheKey, isRefusal, refusalsOf, storeFailure } from "./failures.js";
 import { keyMismatch } from "./table-shape.js";
 
@@ -35,6 +33,49 @@ export type Reply =
       Pick<PutItemCommandOutput, "Attributes"> &
       Pick<ScanCommandOutput, "Items" | "LastEvaluatedKey">)
   | undefined;
+
+/** What belongs to a request of ours, and not to others that the same client sends. */
+interface RequestContext {
+  /** No attempt leaves once it has aborted. */
+  readonly signal: AbortSignal;
+  /** Told of each attempt and of the `Date` of its reply. */
+  readonly listen: Clock["listen"];
+}
+
+/** Where middleware sees each attempt by itself, signed, and its reply as it came: next to the request handler. */
+const NEXT_TO_THE_NETWORK = { step: "deserialize", priority: "low", name: "dynamutexAttempts" } as const;
+
+/**
+ * On the input of a command of ours. Middleware is handed the input with each attempt, whichever command the SDK made
+ * the chain of handlers from. As an enumerable property it also survives a caller's middleware that sends
+ * `{ ...input, more }`; the SDK serialises members that it knows, and so leaves it out.
+ */
+const CONTEXT = Symbol("dynamutex");
+
+const ownClients = new WeakSet<DynamoDBClient>();
+
+/** Whether the library has made this client. */
+export function isOwnClient(client: DynamoDBClient): boolean {
+  return ownClients.has(client);
+}
+
+/**
+ * Prepares a client of the library's own: requests are sent to it without options, so that the SDK uses the chain of
+ * handlers that it keeps, and the signal reaches the request handler by way of one middleware, installed once. Requests
+ * with options work on it as on any other client.
+ */
+export function asOwnClient(client: DynamoDBClient): DynamoDBClient {
+  ownClients.add(client);
+  client.middlewareStack.add((next) => (args) => {
+    const context = (args.input as { readonly [CONTEXT]?: RequestContext })[CONTEXT];
+    if (context === undefined) return next(args);
+    const { requestHandler } = client.config;
+    const request = args.request as Parameters<typeof requestHandler.handle>[0];
+    // In the place of `next`, which would call the same handler without the signal.
+    return attempt(context, () => requestHandler.handle(request, { abortSignal: context.signal }));
+  }, NEXT_TO_THE_NETWORK);
+  return client;
+}
 
 /**
  * Sends requests to one table. A signal ends each of them, the clock hears of every attempt, and errors become errors
@@ -57,16 +98,16 @@ export class Transport {
   send(itemCommand: ItemCommand, signal: AbortSignal): Promise<Reply> {
     // Any of them to the type checker, or it would look for an overload that takes them all.
     const command = itemCommand as GetItemCommand;
-    setContext(command.input, { signal, listen: this.#listen });
-    if (this.#client instanceof DefaultClient) return this.#client.send(command);
+    (command.input as { [CONTEXT]?: RequestContext })[CONTEXT] = { signal, listen: this.#listen };
+    if (ownClients.has(this.#client)) return this.#client.send(command);
     command.middlewareStack.add(
       (next) => (args) => {
         // Of the input and not of this command: a client whose `send` drops the options, and which has
         // `cacheMiddleware`, uses the middleware of one command for all of its class, the caller's own included.
-        const context = contextOf(args.input);
+        const context = (args.input as { readonly [CONTEXT]?: RequestContext })[CONTEXT];
         return context === undefined ? next(args) : attempt(context, () => next(args));
       },
-      { ...NEXT_TO_THE_NETWORK, name: "dynamutexAttempts" },
+      NEXT_TO_THE_NETWORK,
     );
     return this.#client.send(command, { abortSignal: signal });
   }
@@ -101,4 +142,26 @@ function actionOf(command: ItemCommand): string {
   // A transaction asks for the permissions of what it does.
   if (command instanceof TransactWriteItemsCommand) return "PutItem";
   return command instanceof DeleteItemCommand ? "DeleteItem" : "GetItem";
+}
+
+/** Makes one attempt, unless its time is over, and lets the clock hear of it and of the reply, errors included. */
+async function attempt<Result extends { readonly response: unknown }>(
+  { signal, listen }: RequestContext,
+  send: () => Promise<Result>,
+): Promise<Result> {
+  signal.throwIfAborted();
+  const heard = listen?.();
+  const result = await send();
+  const { headers } = (result.response ?? {}) as { readonly headers?: Headers };
+  // A reply that is not the table's, such as a gateway's error page, has a date that is not the table's.
+  if (headers !== undefined && isTable(headers)) heard?.(headers.date);
+  return result;
+}
+
+type Headers = Readonly<Record<string, string | undefined>>;
+
+function isTable(headers: Headers): boolean {
+  return (
+    headers["x-amzn-requestid"] !== undefined || headers["content-type"]?.startsWith("application/x-amz-json") === true
+  );
 }

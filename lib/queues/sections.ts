@@ -104,7 +104,7 @@ export class Sections {
     }
   }
 
-  async #tryClaim({ target, data, once }: SectionRequest, wait: Wait): Promise<Claimed | { readonly kind: "held" }> {
+  async #tryClaim({ target, data, once }: SectionRequest, wait: Wait): Promise<Claimed | { readonly kind: "held" | "done" }> {
     if (target.settings.fair) return await this.#fairQueue.tryAcquire({ target, data, once, wait });
     return await tryClaim(this.session, target, wait, { data, once });
   }

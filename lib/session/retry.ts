@@ -1,5 +1,6 @@
 import { LockStoreError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
+import type { Contact } from "./contact.js";
 import type { RequestKind, Scheduler } from "./scheduler.js";
 
 const FIRST_PAUSE_MS = 25;
@@ -44,17 +45,23 @@ export interface Persistence {
   /** Ends the trying: an attempt under way is still awaited, no other is sent, not even a first one. */
   readonly enough?: AbortSignal | undefined;
   /** Whether a failure is worth another attempt. Default: transient store errors only. */
-  readonly worthRetrying?: (error: unknown) => boolean;
-  readonly onFailure?: (error: unknown) => void;
+  readonly worthRetrying?: ((error: unknown) => boolean) | undefined;
+  readonly onFailure?: ((error: unknown) => void) | undefined;
   /** Counted in as the copies leave and are answered, also by an answer that comes after the time of its attempt. */
   readonly copies?: Copies | undefined;
-  readonly random: () => number;
 }
 
 /** What the requests of one process share. */
-export interface Session {
+export interface Requests {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
+  readonly contact: Contact;
+  readonly random: () => number;
+}
+
+/** How long the first attempt at a request of such a lease may take before it counts as unanswered. */
+export function attemptMs(ttlMs: number): number {
+  return Math.min(LONGEST_ATTEMPT_MS, Math.max(50, ttlMs / 4));
 }
 
 /**
@@ -110,7 +117,7 @@ function inTime<T>(clock: Clock, boundMs: () => number, request: Request<T>, lat
  * @throws what the last attempt threw; the reason of `enough` if that aborts before anything was sent.
  */
 export function persist<T>(
-  session: Session,
+  session: Requests,
   persistence: Persistence,
   request: (signal: AbortSignal, attempt: number) => Promise<T>,
 ): Promise<T> {
@@ -121,8 +128,8 @@ export function persist<T>(
 
 /** The attempts at one request. */
 class Attempts<T> {
+  readonly #session: Requests;
   readonly #clock: Clock;
-  readonly #scheduler: Scheduler;
   readonly #persistence: Persistence;
   readonly #request: (signal: AbortSignal, attempt: number) => Promise<T>;
   readonly #startedAt: number;
@@ -132,21 +139,21 @@ class Attempts<T> {
   #lastTimeout: unknown;
 
   constructor(
-    { clock, scheduler }: Session,
+    session: Requests,
     persistence: Persistence,
     request: (signal: AbortSignal, attempt: number) => Promise<T>,
   ) {
-    this.#clock = clock;
-    this.#scheduler = scheduler;
+    this.#session = session;
+    this.#clock = session.clock;
     this.#persistence = persistence;
     this.#request = request;
-    this.#startedAt = clock.atLeast();
+    this.#startedAt = session.clock.atLeast();
   }
 
   send(): Promise<T> {
     const { kind, until, deadline = until, enough } = this.#persistence;
     let hasQueued = false;
-    const answer = this.#scheduler.run({ kind, deadline: deadline(), until, enough }, () => this.#leave(hasQueued));
+    const answer = this.#session.scheduler.run({ kind, deadline: deadline(), until, enough }, () => this.#leave(hasQueued));
     hasQueued = true;
     return answer;
   }
@@ -175,7 +182,8 @@ class Attempts<T> {
     }
     this.#sent += 1;
     const send = (signal: AbortSignal): Promise<T> => this.#request(signal, this.#sent);
-    const request = copies === undefined ? send : (signal: AbortSignal) => counted(copies, () => send(signal));
+    const { contact } = this.#session;
+    const request = (signal: AbortSignal) => counted(copies, contact, () => send(signal));
     return inTime(
       this.#clock,
       () => this.#boundMs(),
@@ -187,13 +195,13 @@ class Attempts<T> {
   /** How long the attempt that leaves now may take. */
   #boundMs(): number {
     const { until, attemptMs } = this.#persistence;
-    const patienceMs = Math.max(attemptMs * 2 ** (this.#sent - 1), PATIENCE_TIMES * (this.#scheduler.slowMs ?? 0));
+    const patienceMs = Math.max(attemptMs * 2 ** (this.#sent - 1), PATIENCE_TIMES * (this.#session.scheduler.slowMs ?? 0));
     return Math.min(Math.max(attemptMs, Math.min(LONGEST_ATTEMPT_MS, patienceMs)), remaining(this.#clock, until));
   }
 
   /** With less time than this, an attempt could only fail, and its failure would hide the cause of the one before it. */
   get #leastMs(): number {
-    return Math.min(this.#persistence.attemptMs, this.#scheduler.typicalMs ?? LEAST_ATTEMPT_MS);
+    return Math.min(this.#persistence.attemptMs, this.#session.scheduler.typicalMs ?? LEAST_ATTEMPT_MS);
   }
 
   #late(): LockStoreError {
@@ -212,9 +220,9 @@ class Attempts<T> {
 
   /** Waits between two attempts. @returns whether there is time for another. */
   async #pause(failures: number): Promise<boolean> {
-    const { until, enough, random } = this.#persistence;
+    const { until, enough } = this.#persistence;
     const longestMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures);
-    const resumeAt = this.#clock.atMost() + (0.5 + random()) * longestMs;
+    const resumeAt = this.#clock.atMost() + (0.5 + this.#session.random()) * longestMs;
     for (;;) {
       const leftMs = remaining(this.#clock, until);
       if (leftMs === 0 || enough?.aborted) return false;
@@ -226,15 +234,22 @@ class Attempts<T> {
 }
 
 /** Counts a copy as unanswered until the table has said something to it: then it is not on its way any more. */
-async function counted<T>(copies: Copies, send: () => Promise<T>): Promise<T> {
-  copies.sent += 1;
-  copies.unanswered += 1;
+async function counted<T>(copies: Copies | undefined, contact: Contact, send: () => Promise<T>): Promise<T> {
+  if (copies !== undefined) {
+    copies.sent += 1;
+    copies.unanswered += 1;
+  }
+  contact.asked();
+  const answered = (): void => {
+    contact.answered();
+    if (copies !== undefined) copies.unanswered -= 1;
+  };
   try {
     const answer = await send();
-    copies.unanswered -= 1;
+    answered();
     return answer;
   } catch (error) {
-    if (error instanceof LockStoreError && error.answered) copies.unanswered -= 1;
+    if (error instanceof LockStoreError && error.answered) answered();
     throw error;
   }
 }

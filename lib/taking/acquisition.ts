@@ -191,7 +191,7 @@ export class Acquisition {
     try {
       outcome = await persist(
         this.#session,
-        { ...trying, kind: "renewal", deadline: this.#end, attemptMs: attemptMs(ttlMs) },
+        { ...trying, kind: "renewal", deadline: () => this.#end, attemptMs: attemptMs(ttlMs) },
         (signal) => {
           if (sent === undefined) {
             const expires = stamp(boundsOf(clock), ttlMs, this.#lastStamp);
@@ -235,7 +235,7 @@ export class Acquisition {
     const left = this.#unlikeWatched(leaves);
     const write: Vacate = { kind: "vacate", at: this.at, uuid, leaves: left, remembers: this.#remembers };
     const copies: Copies = { sent: 0, unanswered: 0 };
-    const persistence = { until, deadline: until(), attemptMs: attemptMs(this.settings.ttlMs), copies };
+    const persistence = { until, attemptMs: attemptMs(this.settings.ttlMs), copies };
     let outcome: WriteOutcome;
     try {
       outcome = await persist(

@@ -105,13 +105,20 @@ async function claimAll(
   }
 }
 
+/** A transaction, as its first copy left. */
+interface SentSet {
+  readonly parts: readonly Part[];
+  /** On `atMost`. */
+  readonly at: number;
+}
+
 /** One transaction of takes, and its copies. */
 class Sending {
   readonly copies: Copies = { sent: 0, unanswered: 0 };
   readonly #session: Session;
   readonly #targets: readonly Target[];
   readonly #data: LockData | undefined;
-  #sent: { readonly parts: readonly Part[]; readonly at: number } | undefined;
+  #sent: SentSet | undefined;
 
   constructor(session: Session, targets: readonly Target[], data: LockData | undefined) {
     this.#session = session;
@@ -204,7 +211,7 @@ class Sending {
 
   /** What the row remembers is not told: at most what the take respects. */
   #taken({ take }: Part): Taken {
-    return { take, sentAt: (this.#sent as NonNullable<typeof this.#sent>).at, remembers: memoryAfter(take) };
+    return { take, sentAt: (this.#sent as SentSet).at, remembers: memoryAfter(take) };
   }
 }
 

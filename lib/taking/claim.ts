@@ -138,13 +138,20 @@ export function newTake(
   };
 }
 
+/** A take, as its first copy left. */
+interface SentTake {
+  readonly take: Take;
+  /** On `atMost`. */
+  readonly at: number;
+}
+
 /** One take, and its copies. */
 class Sending {
   readonly #session: Session;
   readonly #target: Target;
   readonly #what: { readonly data: LockData | undefined; readonly tick: number | undefined };
   readonly #copies: Copies = { sent: 0, unanswered: 0 };
-  #sent: { readonly take: Take; readonly at: number } | undefined;
+  #sent: SentTake | undefined;
 
   constructor(
     session: Session,
@@ -175,7 +182,7 @@ class Sending {
 
   /** The acquisition, where this take or an earlier copy of it was applied. */
   granted(outcome: WriteOutcome): Acquisition | undefined {
-    const { take } = this.#sent as NonNullable<typeof this.#sent>;
+    const { take } = this.#sent as SentTake;
     if (outcome.kind === "applied") {
       const { replaced, drawn: fence } = outcome;
       return new Acquisition(this.#session, this.#target, this.#taken(replaced, fence));
@@ -197,7 +204,7 @@ class Sending {
 
   /** Says that a lock is taken, and by which rule from a holder that was gone. */
   announce(wait: Wait, outcome: WriteOutcome): void {
-    const { take } = this.#sent as NonNullable<typeof this.#sent>;
+    const { take } = this.#sent as SentTake;
     if (!ACQUIRED.hasSubscribers || take.at.sort !== LOCK_SORT) return;
     const { name } = take.at;
     const { uuid, owner } = take;
@@ -213,7 +220,7 @@ class Sending {
 
   /** @param row what it replaced, or what it has made of that: either shows what the row remembered before. */
   #taken(row: Row | undefined, fence: bigint | undefined): Taken {
-    const { take, at } = this.#sent as NonNullable<typeof this.#sent>;
+    const { take, at } = this.#sent as SentTake;
     const { fencing } = this.#target.settings;
     let remembers = row === undefined ? "nothing" : memoryOf(row);
     if (take.tick !== undefined) remembers = "tick";

@@ -1,7 +1,8 @@
 import { addAbortListener } from "node:events";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../../errors.js";
-import { persist } from "../../session/retry.js";
+import { Contact } from "../../session/contact.js";
+import { persist, type Requests } from "../../session/retry.js";
 import { Scheduler } from "../../session/scheduler.js";
 import type { Clock } from "../../time/clock.js";
 import { storeFailure } from "../failures.js";
@@ -16,7 +17,7 @@ export class ControlPlane {
   readonly #client: DynamoDBClient;
   readonly #tableName: string;
   readonly #clock: Clock;
-  readonly #scheduler: Scheduler;
+  readonly #requests: Requests;
   readonly #signal: AbortSignal | undefined;
   readonly #timeoutMs: number;
   readonly #startedAt: number;
@@ -32,7 +33,8 @@ export class ControlPlane {
     this.#client = options.client;
     this.#tableName = options.tableName;
     this.#clock = options.clock;
-    this.#scheduler = new Scheduler(options.clock);
+    const { clock } = options;
+    this.#requests = { clock, scheduler: new Scheduler(clock), contact: new Contact(clock), random: Math.random };
     this.#signal = options.signal;
     this.#timeoutMs = options.timeoutMs;
     this.#startedAt = options.clock.atMost();
@@ -49,13 +51,12 @@ export class ControlPlane {
     this.#signal?.throwIfAborted();
     try {
       return await persist(
-        { clock: this.#clock, scheduler: this.#scheduler },
+        this.#requests,
         {
           kind: "read",
           until: () => this.#startedAt + Math.min(this.#timeoutMs, this.#answered ? Infinity : FIRST_ANSWER_MS),
           attemptMs: ATTEMPT_MS,
           enough: this.#signal,
-          random: Math.random,
         },
         (ends) => this.#attempt(action, ends, send),
       );
