@@ -1,4 +1,4 @@
-// Imports in lib/ point downward only, and time enters through lib/clock.ts alone. The rules are in layers.js.
+// Imports in lib/ point downward only, and time enters through lib/time/clock.ts alone. The rules are in layers.js.
 //
 //   node .ci/import-direction.js [folder]      the folder is lib, unless another is given
 
@@ -82,12 +82,12 @@ function checkPackage(file, { specifier, typeOnly }, complain) {
     }
   }
   if (TIME.modules.includes(specifier) && !typeOnly && !isIn(file, TIME.allowedIn)) {
-    complain(`imports ${specifier}: time enters lib/ through the Clock alone (lib/clock.ts)`);
+    complain(`imports ${specifier}: time enters lib/ through the Clock alone (lib/time/clock.ts)`);
   }
 }
 
 function checkTime(node, complain) {
-  const say = (what) => complain(`uses ${what}: time enters lib/ through the Clock alone (lib/clock.ts)`);
+  const say = (what) => complain(`uses ${what}: time enters lib/ through the Clock alone (lib/time/clock.ts)`);
   if (ts.isPropertyAccessExpression(node)) {
     const member = `${node.expression.getText().replace(/^globalThis\./, "")}.${node.name.text}`;
     if (TIME.members.includes(member)) say(member);

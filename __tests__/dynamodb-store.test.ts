@@ -332,13 +332,14 @@ test("a request under way ends when its signal does", async () => {
 
 test("closing destroys the store's own client, and never a caller's", () => {
   const destroyed: string[] = [];
-  for (const client of [defaultClient(), testClient()]) {
+  const clients = { own: defaultClient(), callers: testClient() };
+  for (const [whose, client] of Object.entries(clients)) {
     const destroy = client.destroy.bind(client);
     client.destroy = () => {
-      destroyed.push(client.constructor.name);
+      destroyed.push(whose);
       destroy();
     };
     new DynamoDbStore({ client, layout, clock: systemClock() }).close();
   }
-  expect(destroyed).toEqual(["DefaultClient"]);
+  expect(destroyed).toEqual(["own"]);
 });
