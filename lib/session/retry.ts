@@ -1,3 +1,4 @@
+import pRetry from "p-retry";
 import { LockStoreError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
 import type { Contact } from "./contact.js";
@@ -158,20 +159,24 @@ class Attempts<T> {
     return answer;
   }
 
+  /** The pauses are on our clock and not on p-retry's, so that they pass on virtual time as well. */
   async retry(firstError: unknown): Promise<T> {
     const { enough, worthRetrying = isTransient } = this.#persistence;
     if (this.#sent === 0 && enough?.aborted) throw firstError;
     let failure = this.#noted(firstError);
-    for (let failures = 1; worthRetrying(failure) && (await this.#pause(failures)); failures += 1) {
-      const sentBefore = this.#sent;
-      try {
-        return await this.send();
-      } catch (error) {
+    let sent = this.#sent;
+    return await pRetry((attempt) => (attempt === 1 ? Promise.reject(firstError) : this.send()), {
+      retries: Number.POSITIVE_INFINITY,
+      minTimeout: 0,
+      shouldRetry: async ({ error, attemptNumber }) => {
         // An attempt that did not leave hides no failure of one that did.
-        if (this.#sent > sentBefore) failure = this.#noted(error);
-      }
-    }
-    throw failure;
+        if (this.#sent > sent) failure = this.#noted(error);
+        sent = this.#sent;
+        return worthRetrying(failure) && (await this.#pause(attemptNumber));
+      },
+    }).catch(() => {
+      throw failure;
+    });
   }
 
   #leave(hasQueued: boolean): Promise<T> {

@@ -59,7 +59,7 @@ async function removeIfThere(
   const { at, settings } = target;
   const row = await persist(
     session,
-    { kind: "read", until, attemptMs: attemptMs(settings.ttlMs), enough: session.closing },
+    { kind: "read", until, attemptMs: attemptMs(settings.ttlMs) },
     (signal) => session.store.read(at, { consistent: true }, signal),
   );
   if (row?.uuid !== taken.take.uuid) return false;
