@@ -37,7 +37,8 @@ export function unmarshalledData(map: Record<string, AttributeValue>): LockData 
   return unmarshall(map, { wrapNumbers: numberOf });
 }
 
-function numberOf(text: string): number | bigint {
+/** A number of DynamoDB's as it is wherever JavaScript has a value for it. */
+export function numberOf(text: string): number | bigint {
   const value = Number(text);
   return Number.isSafeInteger(value) || !/^-?\d+$/.test(text) ? value : BigInt(text);
 }

@@ -1,62 +1,38 @@
 import type { AttributeValue, TransactWriteItem } from "@aws-sdk/client-dynamodb";
-import { unmarshall } from "@aws-sdk/util-dynamodb";
 import { LockConfigError } from "../errors.js";
-import type { DocumentGuard } from "../guard.js";
 import type { TableLayout } from "../options/table.js";
-import { FORMAT } from "../protocol/row.js";
-import type { Guard } from "../store.js";
-import { IS_STILL_HELD, IS_STILL_HELD_WITH_TOKEN } from "./conditions.js";
-import { type Item, keyOf, number } from "./items.js";
+import type { Address } from "../protocol/row.js";
+import type { Check } from "../protocol/writes.js";
+import type { DocumentGuard } from "../store.js";
+import { checkOf } from "./compile.js";
+import { numberOf } from "./data.js";
+import { type Item, keyOf } from "./items.js";
 
 /** DynamoDB's limit for a transaction. */
 const MOST_ITEMS = 100;
 
-/** What both forms have, with nothing left out. */
-interface Check extends Omit<DocumentGuard["ConditionCheck"], "Key" | "ExpressionAttributeValues"> {
-  readonly Key: Item;
-  readonly ExpressionAttributeValues: Item;
-}
-
 /** The guard as an item of a transaction. */
-export function guardItem(layout: TableLayout, guard: Guard): TransactWriteItem {
-  return { ConditionCheck: checkOf(layout, guard) };
+export function guardItem(layout: TableLayout, check: Check): TransactWriteItem {
+  return { ConditionCheck: checkOf(layout, check) };
 }
 
 /** The same for a DocumentClient, which takes plain values. */
-export function documentGuard(layout: TableLayout, guard: Guard): DocumentGuard {
-  const { Key, ExpressionAttributeValues, ...check } = checkOf(layout, guard);
-  const plain = (item: Item) => unmarshall(item, { wrapNumbers: exactly });
-  return { ConditionCheck: { ...check, Key: plain(Key), ExpressionAttributeValues: plain(ExpressionAttributeValues) } };
+export function documentGuard(layout: TableLayout, check: Check): DocumentGuard {
+  const { Key, ExpressionAttributeValues, ...rest } = checkOf(layout, check);
+  const key = mapped(Key, ({ S = "" }) => S);
+  const values = mapped(ExpressionAttributeValues, ({ S, N = "" }) => S ?? numberOf(N));
+  return { ConditionCheck: { ...rest, Key: key, ExpressionAttributeValues: values } };
 }
 
-function checkOf(layout: TableLayout, { name, uuid, after, fence }: Guard): Check {
-  const isFenced = fence !== undefined;
-  const names = ["uuid", "format", "expires", ...(isFenced ? ["fence"] : [])];
-  return {
-    TableName: layout.tableName,
-    Key: keyOf(layout, name),
-    ConditionExpression: isFenced ? IS_STILL_HELD_WITH_TOKEN : IS_STILL_HELD,
-    ExpressionAttributeNames: Object.fromEntries(names.map((attribute) => [`#${attribute}`, attribute])),
-    ExpressionAttributeValues: {
-      ":uuid": { S: uuid },
-      ":format": number(FORMAT),
-      ":after": number(after),
-      ...(isFenced ? { ":fence": { N: `${fence}` } } : {}),
-    },
-    ReturnValuesOnConditionCheckFailure: "ALL_OLD",
-  };
-}
-
-function exactly(digits: string): number | bigint {
-  const value = Number(digits);
-  return Number.isSafeInteger(value) ? value : BigInt(digits);
+function mapped<Plain>(item: Item, plainOf: (value: AttributeValue) => Plain): Record<string, Plain> {
+  return Object.fromEntries(Object.entries(item).map(([name, value]) => [name, plainOf(value)]));
 }
 
 /**
  * Refuses what cannot go along with a guard, before anything is sent.
  * @throws {@link LockConfigError} for too many items, and for one on the lock's own row.
  */
-export function admitItems(layout: TableLayout, name: string, items: readonly TransactWriteItem[]): void {
+export function admitItems(layout: TableLayout, at: Address, items: readonly TransactWriteItem[]): void {
   if (!Array.isArray(items)) throw new LockConfigError("items", items, "must be an array of TransactWriteItems");
   if (items.length >= MOST_ITEMS) {
     throw new LockConfigError(
@@ -65,7 +41,7 @@ export function admitItems(layout: TableLayout, name: string, items: readonly Tr
       `must be at most ${MOST_ITEMS - 1}: a transaction has ${MOST_ITEMS}, and the guard is one of them`,
     );
   }
-  const own = keyOf(layout, name);
+  const own = keyOf(layout, at);
   for (const [index, item] of items.entries()) {
     if (typeof item !== "object" || item === null) {
       throw new LockConfigError(`items.${index}`, item, "must be a TransactWriteItem");

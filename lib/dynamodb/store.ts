@@ -1,201 +1,111 @@
 import {
   type CancellationReason,
-  DeleteItemCommand,
   type DynamoDBClient,
   GetItemCommand,
-  PutItemCommand,
+  QueryCommand,
   ScanCommand,
+  type TransactionCanceledException,
   type TransactWriteItem,
   TransactWriteItemsCommand,
-  UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../errors.js";
-import type { DocumentGuard } from "../guard.js";
 import type { LockData } from "../lock-info.js";
 import type { TableLayout } from "../options/table.js";
+import type { Address, Row } from "../protocol/row.js";
+import { vacateKept } from "../protocol/vacate-kept.js";
+import { type Check, countOf, drawnBy, type Take, type Write } from "../protocol/writes.js";
 import type {
-  Claim,
   Cursor,
-  Guard,
+  DocumentGuard,
   GuardedWrites,
-  Parking,
-  Reissue,
-  ReissueOutcome,
-  Row,
+  RangePage,
+  RangeQuery,
   RowPage,
-  Stamped,
-  Take,
-  TakeAllOutcome,
-  TakeOutcome,
-  Terms,
+  Store,
   TransactOutcome,
+  WriteAllOutcome,
   WriteOutcome,
 } from "../store.js";
-import type { TableStore } from "../ticket-store.js";
 import type { Clock } from "../time/clock.js";
+import { actionOf, commandOf } from "./compile.js";
 import { marshalledData } from "./data.js";
-import { DynamoDbTickets } from "./dynamodb-tickets.js";
-import {
-  isCancellation,
-  isConflict,
-  isPassingCancellation,
-  isRefusal,
-  isRefusedItem,
-  refusalsOf,
-  storeFailure,
-} from "./failures.js";
+import { isPassingCancellation, storeFailure } from "./failures.js";
+import { isConflict, isRefusal, isRefusedItem, refusalsOf } from "./failures.js";
 import { admitItems, documentGuard, guardItem } from "./guards.js";
-import { fenceOf, type Item, rowOf } from "./items.js";
-import { type RenewalInput, Requests } from "./requests.js";
-import { pageOf, scanOf } from "./scanning.js";
-import { type ItemCommand, type Reply, Transport } from "./transport.js";
+import { attributesOf, foreign, type Item, keyOf, rowOf } from "./items.js";
+import { queryOf, rangePageOf, rowPageOf, scanOf } from "./pages.js";
+import { isOwnClient, type Reply, Transport } from "./transport.js";
 
-type Refused = Extract<WriteOutcome, { kind: "refused" }>;
-
-/** What a write came to, and what it shows of the row: its refusal is an outcome, not an error. */
-type Written = { readonly kind: "applied"; readonly attributes: Item | undefined } | Refused;
-
-/** The port on a DynamoDB table: one request for each operation, and a second where a refusal shows no row. */
-export class DynamoDbStore implements TableStore {
-  readonly tickets: DynamoDbTickets | undefined;
+/** The port on a DynamoDB table: one request for each operation, and a second where a refusal does not tell enough. */
+export class DynamoDbStore implements Store {
+  readonly hasQueues: boolean;
   readonly #client: DynamoDBClient;
   readonly #layout: TableLayout;
   readonly #transport: Transport;
-  readonly #requests: Requests;
   /** Whether the endpoint has shown that it is a table. */
   #proven = false;
 
   constructor(options: {
-    /** `close()` destroys a {@link DefaultClient}, and leaves a caller's open. */
     readonly client: DynamoDBClient;
     readonly layout: TableLayout;
     readonly clock: Clock;
   }) {
     const { client, layout, clock } = options;
+    this.hasQueues = layout.sort !== undefined;
     this.#client = client;
     this.#layout = layout;
     this.#transport = new Transport(client, layout, clock);
-    this.#requests = new Requests(layout);
-    const { sort } = layout;
-    this.tickets = sort === undefined ? undefined : new DynamoDbTickets(this.#transport, { ...layout, sort });
   }
 
   admit(data: LockData | undefined): void {
     if (data !== undefined) marshalledData(data);
   }
 
-  async take(claim: Claim, terms: Terms, signal: AbortSignal): Promise<TakeOutcome> {
-    const command = terms.kept
-      ? new UpdateItemCommand(this.#requests.takeKept(claim, terms))
-      : new PutItemCommand(this.#requests.put(claim, terms));
-    const written = await this.#write(command, claim.name, signal);
-    if (written.kind === "applied") {
-      if (!this.#proven) await this.#prove(claim.name, signal);
-      return {
-        kind: "granted",
-        replaced: this.#replaced(written.attributes),
-        fence: tokenOf(claim, written.attributes),
-      };
-    }
-    if (written.row !== undefined) return { kind: "held", row: written.row };
-    throw new LockStoreError(`The row of lock ${claim.name} was in the way and then was gone: try again`, {
-      transient: true,
-    });
+  async write(write: Write, signal: AbortSignal): Promise<WriteOutcome> {
+    const outcome = await this.#write(write, signal);
+    const again = outcome.kind === "refused" ? vacateKept(write, outcome.row) : undefined;
+    return again === undefined ? outcome : await this.#write(again, signal);
   }
 
-  async takeAll(takes: readonly Take[], signal: AbortSignal): Promise<TakeAllOutcome> {
-    const command = new TransactWriteItemsCommand({
-      TransactItems: takes.map((take) => this.#requests.takeItem(take)),
-    });
+  async writeAll(takes: readonly Take[], signal: AbortSignal): Promise<WriteAllOutcome> {
+    const TransactItems = takes.map((take) => actionOf(this.#layout, take));
     try {
-      this.#heard(await this.#transport.ask(command, signal));
+      this.#heard(await this.#transport.ask(new TransactWriteItemsCommand({ TransactItems }), signal));
     } catch (error) {
       const reasons = refusalsOf(error);
       if (reasons === undefined) throw error;
-      const rows = await Promise.all(takes.map((take, index) => this.#refusing(take, reasons[index], signal)));
-      const isAnothers = rows.some((row, index) => row !== undefined && row.uuid !== takes[index]?.claim.uuid);
-      if (isAnothers || (rows.every((row) => row !== undefined) && !reasons.some(isConflict))) {
-        return { kind: "someHeld", rows };
-      }
-      // An earlier copy of our own, where something else is under way, or rows that are gone: the next try tells.
-      throw new LockStoreError(`The rows of ${takes.length} locks changed while they were taken: try again`, {
-        transient: true,
-      });
+      return await this.#allRefused(takes, reasons, signal);
     }
-    if (!this.#proven) await this.#prove(takes[0]?.claim.name ?? "", signal);
-    return { kind: "allGranted" };
+    const [first] = takes;
+    if (first !== undefined && !this.#proven) await this.#prove(first.at, signal);
+    return { kind: "applied" };
   }
 
-  async read(name: string, options: { readonly consistent: boolean }, signal: AbortSignal): Promise<Row | undefined> {
-    const item = await this.#get(name, options.consistent, signal);
-    return item && rowOf(this.#layout, item);
+  async read(at: Address, options: { readonly consistent: boolean }, signal: AbortSignal): Promise<Row | undefined> {
+    const item = await this.#get(at, options.consistent, signal);
+    return item && rowOf(this.#layout, at, item);
   }
 
-  async renew(renewal: RenewalInput, signal: AbortSignal): Promise<WriteOutcome> {
-    const command = new UpdateItemCommand(this.#requests.renew(renewal));
-    return await this.#write(command, renewal.name, signal);
+  async query(query: RangeQuery, signal: AbortSignal): Promise<RangePage> {
+    const command = new QueryCommand(queryOf(this.#layout, query));
+    return rangePageOf(this.#layout, await this.#transport.ask(command, signal));
   }
 
-  async restamp(
-    name: string,
-    from: Stamped,
-    to: Stamped & { readonly ticked?: boolean | undefined },
-    signal: AbortSignal,
-  ): Promise<WriteOutcome> {
-    const command = new UpdateItemCommand(this.#requests.restamp(name, from, to));
-    return await this.#write(command, name, signal);
-  }
-
-  async reissue(reissue: Reissue, signal: AbortSignal): Promise<ReissueOutcome> {
-    const command = new UpdateItemCommand(this.#requests.reissue(reissue));
-    const written = await this.#write(command, reissue.name, signal);
-    if (written.kind === "refused") return written;
-    return { kind: "applied", fence: reissue.fenced ? fenceOf(written.attributes) : undefined };
-  }
-
-  release(
-    name: string,
-    uuid: string,
-    options: {
-      readonly kept: boolean;
-      readonly parked?: Parking | undefined;
-      readonly ticked?: boolean | undefined;
-    },
-    signal: AbortSignal,
-  ): Promise<WriteOutcome> {
-    return this.#write(this.#release(name, uuid, options), name, signal);
-  }
-
-  async want(name: string, uuid: string, until: number, signal: AbortSignal): Promise<WriteOutcome> {
-    return await this.#write(new UpdateItemCommand(this.#requests.want(name, uuid, until)), name, signal);
-  }
-
-  async force(
-    name: string,
-    uuid: string,
-    { now }: { readonly now: boolean },
-    signal: AbortSignal,
-  ): Promise<WriteOutcome> {
-    // Freed at once it is what the release of a kept row leaves: a row that anybody may take, on any clock.
-    const input = now ? this.#requests.free(name, uuid) : this.#requests.force(name, uuid);
-    return await this.#write(new UpdateItemCommand(input), name, signal);
-  }
-
-  async list(prefix: string, after: Cursor | undefined, signal: AbortSignal): Promise<RowPage> {
+  async scan(prefix: string, after: Cursor | undefined, signal: AbortSignal): Promise<RowPage> {
     const command = new ScanCommand(scanOf(this.#layout, prefix, after));
-    return pageOf(this.#layout, await this.#transport.ask(command, signal));
+    return rowPageOf(this.#layout, await this.#transport.ask(command, signal));
   }
 
-  guard(guard: Guard): TransactWriteItem {
+  guard(guard: Check): TransactWriteItem {
     return guardItem(this.#layout, guard);
   }
 
-  documentGuard(guard: Guard): DocumentGuard {
+  documentGuard(guard: Check): DocumentGuard {
     return documentGuard(this.#layout, guard);
   }
 
-  admitItems(name: string, items: readonly TransactWriteItem[]): void {
-    admitItems(this.#layout, name, items);
+  admitItems(at: Address, items: readonly TransactWriteItem[]): void {
+    admitItems(this.#layout, at, items);
   }
 
   async transact({ items, guard, token }: GuardedWrites, signal: AbortSignal): Promise<TransactOutcome> {
@@ -213,49 +123,95 @@ export class DynamoDbStore implements TableStore {
       }
       const reasons = error.CancellationReasons ?? [];
       const ofGuard = reasons[items.length];
-      if (ofGuard?.Code !== "ConditionalCheckFailed") {
+      if (ofGuard === undefined || !isRefusedItem(ofGuard)) {
         if (isPassingCancellation(reasons)) throw failure;
         return { kind: "refused", error };
       }
-      const item = ofGuard.Item ?? (await this.#get(guard.name, true, signal));
-      return { kind: "unguarded", row: item && rowOf(this.#layout, item) };
+      return { kind: "unguarded", row: await this.#refusing(guard.at, ofGuard.Item, signal) };
     }
   }
 
+  /** A caller's client stays open. */
   close(): void {
     if (isOwnClient(this.#client)) this.#client.destroy();
   }
 
-  /** The row that refused one claim of a transaction, if one did. An engine that does not show it is asked. */
-  async #refusing(
-    { claim }: Take,
-    reason: CancellationReason | undefined,
-    signal: AbortSignal,
-  ): Promise<Row | undefined> {
-    if (reason === undefined || !isRefusedItem(reason)) return undefined;
-    const item = reason.Item ?? (await this.#get(claim.name, true, signal));
-    return item && rowOf(this.#layout, item);
-  }
-
-  #release(name: string, uuid: string, { kept, parked, ticked }: Parameters<TableStore["release"]>[2]): ItemCommand {
-    if (parked !== undefined) return new UpdateItemCommand(this.#requests.park(name, uuid, { ...parked, ticked }));
-    if (kept) return new UpdateItemCommand(this.#requests.free(name, uuid));
-    return new DeleteItemCommand(this.#requests.delete(name, uuid));
-  }
-
-  /** Sends a conditional write. */
-  async #write(command: ItemCommand, name: string, signal: AbortSignal): Promise<Written> {
+  /** Sends a write once. Its refusal is an outcome, not an error. */
+  async #write(write: Write, signal: AbortSignal): Promise<WriteOutcome> {
     try {
-      const reply = await this.#transport.ask(command, signal);
+      const reply = await this.#transport.ask(commandOf(this.#layout, write), signal);
       this.#heard(reply);
-      return { kind: "applied", attributes: reply?.Attributes };
+      if (write.kind === "take" && !this.#proven) await this.#prove(write.at, signal);
+      const before = reply?.Attributes;
+      return {
+        kind: "applied",
+        replaced: write.kind === "take" ? this.#replaced(write.at, before) : undefined,
+        drawn: this.#drawn(write, before),
+      };
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      // An engine that shows no row, or no row to show: one read tells which.
-      const item = error.Item ?? (await this.#get(name, true, signal));
-      const row = item && rowOf(this.#layout, item);
-      return { kind: "refused", row, retried: (error.$metadata?.attempts ?? 1) > 1 };
+      const item = error.Item ?? (await this.#get(write.at, true, signal));
+      // These are never refused where there is no item.
+      if (item === undefined && (write.kind === "take" || write.kind === "draw")) {
+        throw new LockStoreError(`The row of lock ${write.at.name} was in the way and then was gone: try again`, {
+          transient: true,
+        });
+      }
+      if (write.kind === "draw") throw foreign(this.#layout, item ?? {}, NO_COUNTER);
+      const retried = (error.$metadata?.attempts ?? 1) > 1;
+      return { kind: "refused", row: item && rowOf(this.#layout, write.at, item), retried };
     }
+  }
+
+  /** Which rows refused takes that go together. */
+  async #allRefused(
+    takes: readonly Take[],
+    reasons: readonly CancellationReason[],
+    signal: AbortSignal,
+  ): Promise<WriteAllOutcome> {
+    const rows = await Promise.all(
+      takes.map(async ({ at }, index) => {
+        const reason = reasons[index];
+        return reason && isRefusedItem(reason) ? await this.#refusing(at, reason.Item, signal) : undefined;
+      }),
+    );
+    const isAnothers = rows.some((row, index) => row !== undefined && row.uuid !== takes[index]?.uuid);
+    if (isAnothers || (rows.every((row) => row !== undefined) && !reasons.some(isConflict))) {
+      return { kind: "refused", rows };
+    }
+    // An earlier copy of our own, where something else is under way, or rows that are gone: the next try tells.
+    throw new LockStoreError(`The rows of ${takes.length} locks changed while they were taken: try again`, {
+      transient: true,
+    });
+  }
+
+  /** The row that refused, as the refusal shows it. An engine that shows none is asked. */
+  async #refusing(at: Address, shown: Item | undefined, signal: AbortSignal): Promise<Row | undefined> {
+    const item = shown ?? (await this.#get(at, true, signal));
+    return item && rowOf(this.#layout, at, item);
+  }
+
+  async #get(at: Address, consistent: boolean, signal: AbortSignal): Promise<Item | undefined> {
+    const { tableName: TableName } = this.#layout;
+    const command = new GetItemCommand({ TableName, Key: keyOf(this.#layout, at), ConsistentRead: consistent });
+    return (await this.#transport.ask(command, signal))?.Item;
+  }
+
+  /** What a take replaced. It is told and no more: the take stands, whatever it was. */
+  #replaced(at: Address, item: Item | undefined): Row | undefined {
+    try {
+      return item && rowOf(this.#layout, at, item);
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** What a write has drawn, if it draws. @throws {@link LockStoreError} if it counted up somebody else's number. */
+  #drawn(write: Write, before: Item | undefined): bigint | undefined {
+    if (countOf(write) === undefined) return undefined;
+    const drawn = drawnBy(write, before && attributesOf(this.#layout, before));
+    if (drawn !== undefined) return drawn;
+    throw foreign(this.#layout, before ?? {}, write.kind === "draw" ? NO_COUNTER : "its fence must be a whole number");
   }
 
   /** A request id is what a table gives. */
@@ -263,22 +219,9 @@ export class DynamoDbStore implements TableStore {
     this.#proven ||= reply?.$metadata === undefined || reply.$metadata.requestId !== undefined;
   }
 
-  async #get(name: string, consistent: boolean, signal: AbortSignal): Promise<Item | undefined> {
-    return (await this.#transport.ask(new GetItemCommand(this.#requests.get(name, consistent)), signal))?.Item;
-  }
-
-  /** What a take replaced. It is told and no more: the take stands, whatever it was. */
-  #replaced(item: Item | undefined): Row | undefined {
-    try {
-      return item && rowOf(this.#layout, item);
-    } catch {
-      return undefined;
-    }
-  }
-
   /** A server that answers everything with success would grant every lock: so the first one is read back. */
-  async #prove(name: string, signal: AbortSignal): Promise<void> {
-    if ((await this.#get(name, true, signal)) === undefined) {
+  async #prove(at: Address, signal: AbortSignal): Promise<void> {
+    if ((await this.#get(at, true, signal)) === undefined) {
       throw new LockStoreError(
         `The endpoint of table ${this.#layout.tableName} says that it wrote a row and does not show it: check that it is DynamoDB`,
         { answered: false },
@@ -288,7 +231,8 @@ export class DynamoDbStore implements TableStore {
   }
 }
 
-/** The token that a claim has drawn from the row that it replaced. */
-function tokenOf({ fenceSeed }: Claim, replaced: Item | undefined): bigint | undefined {
-  return fenceSeed === undefined ? undefined : (fenceOf(replaced) ?? BigInt(fenceSeed)) + 1n;
+const NO_COUNTER = "it does not count tickets";
+
+function isCancellation(error: unknown): error is TransactionCanceledException {
+  return (error as Partial<Error> | undefined)?.name === "TransactionCanceledException";
 }

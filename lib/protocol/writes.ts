@@ -54,7 +54,7 @@ export interface Reissue {
   readonly from: string;
   readonly uuid: string;
   readonly expires: number;
-  /** Whether it draws the next fencing token. The row has one already. */
+  /** Whether it draws the next fencing token: refused where the row has none. */
   readonly fenced: boolean;
   readonly remembers: Memory;
 }
@@ -109,6 +109,12 @@ export interface Check {
 /** What the library ever asks a table to do to a row. */
 export type Write = Take | Renew | Reissue | Vacate | Want | Draw | Check;
 
+/** An attribute that becomes one more than it was, or than `seed` where it is missing. Without a seed, it is there. */
+export interface Count {
+  readonly attribute: string;
+  readonly seed?: number | undefined;
+}
+
 /** What a write does to an item that meets its condition. */
 export type Effect =
   | { readonly kind: "put"; readonly attributes: Attributes }
@@ -116,8 +122,7 @@ export type Effect =
       readonly kind: "update";
       readonly set: Attributes;
       readonly remove: readonly string[];
-      /** An attribute that becomes one more than it was, or than `seed` where it is missing. */
-      readonly count?: { readonly attribute: string; readonly seed?: number | undefined } | undefined;
+      readonly count?: Count | undefined;
     }
   | { readonly kind: "delete" }
   | { readonly kind: "nothing" };
@@ -133,11 +138,14 @@ const IS_OURS = all(
 
 const REMEMBERS_NOTHING = all(missing("fence"), missing("tick"));
 
-/** What may be replaced by a writer that respects so much: a put wipes out everything, a purge date ends a tick. */
+/**
+ * What may be replaced by a writer that respects so much: a put wipes out everything, a purge date ends a tick. What stays
+ * on the row is a number: with another type there it would not parse, and a token could not be counted up.
+ */
 const REMEMBERS_NO_MORE_THAN: Readonly<Record<Memory, readonly Condition[]>> = {
   nothing: [REMEMBERS_NOTHING],
-  fence: [missing("tick")],
-  tick: [],
+  fence: [missing("tick"), isNumberIfAny("fence")],
+  tick: [isNumberIfAny("tick"), isNumberIfAny("fence")],
 };
 
 /** What a take respects: what the row is believed to remember, and what it is about to remember. */
@@ -165,7 +173,8 @@ export function memoryAfter({ remembers, fenceSeed, tick }: Take): Memory {
  * row, or move `expires` forward, so a late copy of them changes nothing.
  * (2) Of these only format and uuid are compared: nobody else writes a uuid of ours.
  * (3) A take is stamped later than the `earliest` that it is sent with, and nobody watches an acquisition of his own.
- * (4) A renewal or reissue only where it moves `expires` forward; a delete only where the row remembers nothing.
+ * (4) A renewal or reissue only where it moves `expires` forward; a reissue that draws a token only where the row has one;
+ * a delete only where the row remembers nothing.
  */
 export function askedBy(write: Write): Condition {
   switch (write.kind) {
@@ -180,7 +189,7 @@ export function askedBy(write: Write): Condition {
     case "renew":
       return all(isHeldBy(write.uuid), less("expires", write.expires));
     case "reissue":
-      return all(isHeldBy(write.from), less("expires", write.expires));
+      return all(isHeldBy(write.from), less("expires", write.expires), ...(write.fenced ? [isNumber("fence")] : []));
     case "vacate": {
       const seen = write.seenExpires === undefined ? [] : [equal("expires", write.seenExpires)];
       return all(isHeldBy(write.uuid), ...seen, ...(isDelete(write) ? [REMEMBERS_NOTHING] : []));
@@ -237,12 +246,20 @@ export function apply(item: Attributes | undefined, write: Write): Applied {
   return { kind: "applied", before: item, after: changed(item, leftBy(write)) };
 }
 
-/** The number that a write has drawn, by what was there before: a fencing token, or the ticket of a place. */
+/**
+ * The number that a write has drawn, by what was there before: a fencing token, or the ticket of a place. None where the
+ * last one is not a whole number, 0 or more: this library did not write it.
+ */
 export function drawnBy(write: Write, before: Attributes | undefined): bigint | undefined {
+  const count = countOf(write);
+  const drawn = count && next(before?.[count.attribute], count.seed);
+  return typeof drawn === "bigint" && drawn > 0n ? drawn : undefined;
+}
+
+/** What a write counts up, if it does. */
+export function countOf(write: Write): Count | undefined {
   const effect = leftBy(write);
-  if (effect.kind !== "update" || effect.count === undefined) return undefined;
-  const { attribute, seed } = effect.count;
-  return next(before?.[attribute], seed);
+  return effect.kind === "update" ? effect.count : undefined;
 }
 
 function takes(write: Take): Effect {
@@ -285,6 +302,10 @@ function update(
   return { kind: "update", set: { ...set, purge: purgeAt(set.expires) }, remove };
 }
 
+function isNumberIfAny(attribute: string): Condition {
+  return any(missing(attribute), isNumber(attribute));
+}
+
 /** Held by this acquisition. */
 function isHeldBy(uuid: string): Condition {
   return all(equal("uuid", uuid), equal("format", FORMAT));
@@ -313,6 +334,9 @@ function present(attributes: Attributes): Attributes {
   return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined));
 }
 
-function next(last: unknown, seed = 0): bigint {
-  return BigInt((last ?? seed) as number | bigint) + 1n;
+/** One more, exactly; the condition has seen that the last one is a number, or that there is none and a seed. */
+function next(last: unknown, seed: number | undefined): number | bigint | undefined {
+  const from = last ?? seed;
+  if (typeof from === "bigint" || Number.isSafeInteger(from)) return BigInt(from as number | bigint) + 1n;
+  return typeof from === "number" ? from + 1 : undefined;
 }

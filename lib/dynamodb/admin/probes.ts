@@ -13,6 +13,7 @@ import {
 } from "@aws-sdk/client-dynamodb";
 import type { TableLayout } from "../../options/table.js";
 import type { TableAction } from "../../table-report.js";
+import { lockAt } from "../../protocol/row.js";
 import { keyOf } from "../items.js";
 import { type ControlPlane, isCausedBy } from "./control-plane.js";
 
@@ -65,7 +66,7 @@ export class Probes {
 
   #itemProbes(): readonly (readonly [TableAction, Send<unknown>])[] {
     const { partition, sort, tableName: TableName } = this.#layout;
-    const Key = keyOf(this.#layout, PROBED_NAME);
+    const Key = keyOf(this.#layout, lockAt(PROBED_NAME));
     const ExpressionAttributeNames = { "#name": partition };
     const never = { TableName, ConditionExpression: NEVER, ExpressionAttributeNames };
     const TransactItems = [{ ConditionCheck: { ...never, Key } }];

@@ -1,0 +1,89 @@
+import type { QueryCommandInput, ScanCommandInput } from "@aws-sdk/client-dynamodb";
+import { LockStoreError } from "../errors.js";
+import type { TableLayout } from "../options/table.js";
+import { FORMAT, LOCK_SORT, type Row, ticketOf } from "../protocol/row.js";
+import type { Cursor, RangePage, RangeQuery, RowPage } from "../store.js";
+import { addressOf, type Item, rowOf, valueOf } from "./items.js";
+import type { Reply } from "./transport.js";
+
+/**
+ * How many items one page of a scan looks at, whether they are locks or not: so that no request takes long, and whoever
+ * has seen enough has not paid for much more.
+ */
+const PAGE_ITEMS = 250;
+
+/** @throws {@link LockStoreError} for a table without a sort key. */
+export function queryOf(layout: TableLayout, query: RangeQuery): QueryCommandInput {
+  const { tableName, keyPrefix, partition, sort } = layout;
+  if (sort === undefined) {
+    throw new LockStoreError(`Table ${tableName} has no sort key, and so no rows of lock ${query.name} beside its own`);
+  }
+  return {
+    TableName: tableName,
+    KeyConditionExpression: "#name = :name AND #sort BETWEEN :first AND :last",
+    ExpressionAttributeNames: { "#name": partition, "#sort": sort },
+    ExpressionAttributeValues: {
+      ":name": valueOf(keyPrefix + query.name),
+      ":first": valueOf(query.first),
+      ":last": valueOf(query.last),
+    },
+    ScanIndexForward: query.order === "ascending",
+    Limit: query.limit,
+    ConsistentRead: query.consistent,
+  };
+}
+
+/** @throws {@link LockStoreError} for an item under a key of ours that this library did not write. */
+export function rangePageOf(layout: TableLayout, reply: Reply): RangePage {
+  const { Items = [], LastEvaluatedKey } = reply ?? {};
+  return {
+    rows: Items.flatMap((item) => {
+      const address = addressOf(layout, item);
+      // What else an application keeps in between is none of ours.
+      const isOurs = address.sort === LOCK_SORT || ticketOf(address.sort) !== undefined;
+      return isOurs ? [rowOf(layout, address, item)] : [];
+    }),
+    next: LastEvaluatedKey && addressOf(layout, LastEvaluatedKey).sort,
+  };
+}
+
+/** One page of a scan for locks' rows. The filter spares the network, not the read: every item that is passed is paid for. */
+export function scanOf(layout: TableLayout, prefix: string, after: Cursor | undefined): ScanCommandInput {
+  const begin = layout.keyPrefix + prefix;
+  const names: Record<string, string> = { "#format": "format" };
+  const values: Item = { ":format": valueOf(FORMAT) };
+  const filters = ["#format = :format"];
+  if (layout.sort !== undefined) {
+    names["#sort"] = layout.sort;
+    values[":lock"] = valueOf(LOCK_SORT);
+    filters.push("#sort = :lock");
+  }
+  // Every name begins with nothing.
+  if (begin !== "") {
+    names["#name"] = layout.partition;
+    values[":begin"] = valueOf(begin);
+    filters.push("begins_with(#name, :begin)");
+  }
+  return {
+    TableName: layout.tableName,
+    FilterExpression: filters.join(" AND "),
+    ExpressionAttributeNames: names,
+    ExpressionAttributeValues: values,
+    Limit: PAGE_ITEMS,
+    ...(after === undefined ? {} : { ExclusiveStartKey: after as Item }),
+  };
+}
+
+export function rowPageOf(layout: TableLayout, reply: Reply): RowPage {
+  const { Items = [], LastEvaluatedKey } = reply ?? {};
+  return { rows: Items.flatMap((item) => lockIn(layout, item)), next: LastEvaluatedKey };
+}
+
+/** What an application keeps in the same table may look like a lock's row from afar: then it is none of ours. */
+function lockIn(layout: TableLayout, item: Item): Row[] {
+  try {
+    return [rowOf(layout, addressOf(layout, item), item)];
+  } catch {
+    return [];
+  }
+}
