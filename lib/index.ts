@@ -23,8 +23,8 @@ export type { LockOptions, TransactWriteOptions, TryLockOptions } from "./option
 export type { LockAllOptions } from "./options/lock-all.js";
 export type { MutexOptions } from "./options/mutex.js";
 export type { CheckOptions, ForceUnlockOptions, ListOptions } from "./options/operations.js";
-export type { DocumentGuard } from "./store.js";
 export type { CreateOptions, KeyOptions, LockTableOptions } from "./options/table.js";
+export type { DocumentGuard } from "./store.js";
 export type { TableAction, TableFacts, TableProblem, TableReport } from "./table-report.js";
 export { type Bounds, type Clock, systemClock } from "./time/clock.js";
 export { type TableClockOptions, tableClock } from "./time/table-clock.js";

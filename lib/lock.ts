@@ -1,9 +1,9 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import type { LockError, LockLostError } from "./errors.js";
-import type { DocumentGuard } from "./store.js";
 import type { LockData } from "./lock-info.js";
 import type { TransactWriteOptions } from "./options/calls.js";
+import type { DocumentGuard } from "./store.js";
 
 /** A lock that is held, until it is unlocked or lost. */
 export interface Lock extends AsyncDisposable {

@@ -47,7 +47,9 @@ export class Coverage {
       .flatMap(({ url, functions }) => {
         const file = IN_LIB.exec(url)?.[1];
         if (file === undefined || url.includes("node_modules")) return [];
-        const ran = functions.filter(({ ranges }) => (ranges[0]?.count ?? 0) > 0).map(({ functionName }) => functionName);
+        const ran = functions
+          .filter(({ ranges }) => (ranges[0]?.count ?? 0) > 0)
+          .map(({ functionName }) => functionName);
         const named = [...new Set(ran.map((name) => name || "(a function without a name)"))].filter(counts);
         return named.length === 0 ? [] : [{ file: file.replace(/\.js$/, ".ts"), functions: named }];
       })

@@ -31,18 +31,25 @@ async function trace(): Promise<readonly Trace[]> {
   for (let cycle = 0; cycle < 3; cycle += 1) await (await mutex.lock()).unlock();
   const coverage = await Coverage.start();
   const lock = await mutex.lock();
+  await settle();
   const locking = await coverage.take();
   const { expires } = lock;
   // A renewal by itself, at half of the lease.
   while (lock.expires.getTime() === expires.getTime()) await new Promise((resolve) => setTimeout(resolve, 5));
   const renewal = await coverage.take((name) => name !== "get expires");
   await lock.unlock();
+  await settle();
   const unlocking = await coverage.take();
   return [
     { operation: OPERATIONS.lock, files: locking },
     { operation: OPERATIONS.renewal, files: renewal },
     { operation: OPERATIONS.unlock, files: unlocking },
   ];
+}
+
+/** What an operation has left for the next turn of the event loop belongs to it. */
+function settle(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
 function textOf({ operation, files }: Trace): string {

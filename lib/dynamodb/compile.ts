@@ -6,11 +6,15 @@ import {
   type TransactWriteItem,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
+import { LockStoreError } from "../errors.js";
+import type { LockData } from "../lock-info.js";
 import type { TableLayout } from "../options/table.js";
 import type { Condition } from "../protocol/conditions.js";
-import type { Address } from "../protocol/row.js";
-import { askedBy, type Check, type Count, countOf, type Effect, leftBy, type Write } from "../protocol/writes.js";
-import { type Item, keyOf, nameIn, valueOf } from "./items.js";
+import { type Address, LOCK_SORT } from "../protocol/row.js";
+import { type Asked, askedBy, countOf, leftBy } from "../protocol/rules.js";
+import type { Check, Count, Effect, Write } from "../protocol/writes.js";
+import { marshalledData } from "./data.js";
+import type { Item } from "./items.js";
 
 const COMPARISONS = { equal: "=", less: "<", greater: ">" } as const;
 const TYPES = { string: { S: "S" }, number: { S: "N" } } as const;
@@ -19,6 +23,7 @@ const ONE: AttributeValue = { N: "1" };
 /** What every action of a transaction has, with nothing left out. */
 interface Conditional {
   readonly TableName: string;
+  readonly Key: Item;
   readonly ConditionExpression: string;
   readonly ExpressionAttributeNames: Record<string, string>;
   readonly ExpressionAttributeValues: Item;
@@ -27,10 +32,7 @@ interface Conditional {
 }
 
 /** A write as a request of its own. */
-export function commandOf(
-  layout: TableLayout,
-  write: Write,
-): PutItemCommand | UpdateItemCommand | DeleteItemCommand {
+export function commandOf(layout: TableLayout, write: Write): PutItemCommand | UpdateItemCommand | DeleteItemCommand {
   const { Put, Update, Delete, ConditionCheck } = actionOf(layout, write);
   if (Put !== undefined) return new PutItemCommand({ ...Put, ReturnValues: returnedBy(write) });
   if (Delete !== undefined) return new DeleteItemCommand(Delete);
@@ -41,26 +43,50 @@ export function commandOf(
 
 /** A write as an action of a transaction. */
 export function actionOf(layout: TableLayout, write: Write): TransactWriteItem {
-  if (write.kind === "check") return { ConditionCheck: checkOf(layout, write) };
-  const words = new Words(layout);
-  const conditional = conditionalOf(layout, askedBy(write), words);
+  const conditional = conditionalOf(layout, write.at, askedBy(write));
   const effect = leftBy(write);
   switch (effect.kind) {
-    case "put":
-      return { Put: { ...conditional, Item: itemOf(layout, write.at, effect) } };
+    case "put": {
+      const { Key, ...rest } = conditional;
+      return { Put: { ...rest, Item: { ...Key, ...valuesOf(layout, effect.attributes) } } };
+    }
     case "update":
-      return { Update: { ...conditional, Key: keyOf(layout, write.at), UpdateExpression: updateOf(effect, words) } };
+      return { Update: { ...conditional, UpdateExpression: updateOf(layout, effect, conditional) } };
     case "delete":
-      return { Delete: { ...conditional, Key: keyOf(layout, write.at) } };
+      return { Delete: conditional };
     case "nothing":
-      return { ConditionCheck: { ...conditional, Key: keyOf(layout, write.at) } };
+      return { ConditionCheck: conditional };
     default:
       return effect satisfies never;
   }
 }
 
-export function checkOf(layout: TableLayout, check: Check): Conditional & { readonly Key: Item } {
-  return { ...conditionalOf(layout, askedBy(check), new Words(layout)), Key: keyOf(layout, check.at) };
+/** A check with nothing left out. */
+export function checkOf(layout: TableLayout, check: Check): Conditional {
+  return conditionalOf(layout, check.at, askedBy(check));
+}
+
+/** @throws {@link LockStoreError} for another row than a lock's own, in a table that has no sort key. */
+export function keyOf(layout: TableLayout, { name, sort }: Address): Item {
+  const key: Item = { [layout.partition]: { S: layout.keyPrefix + name } };
+  if (layout.sort !== undefined) key[layout.sort] = { S: sort };
+  else if (sort !== LOCK_SORT) {
+    throw new LockStoreError(`Table ${layout.tableName} has no sort key, and so no row ${sort} of lock ${name}`);
+  }
+  return key;
+}
+
+/**
+ * A value as DynamoDB stores it.
+ *
+ * @throws RangeError for a number that would not parse when the row is read.
+ * @throws {@link LockConfigError} for data that cannot be stored.
+ */
+export function storedValue(value: unknown): AttributeValue {
+  if (typeof value === "string") return { S: value };
+  if (typeof value === "bigint" || Number.isSafeInteger(value)) return { N: `${value}` };
+  if (typeof value === "number") throw new RangeError(`A row holds whole numbers only, not ${value}`);
+  return marshalledData(value as LockData);
 }
 
 /** What the reply shows: of a take the row that it replaced, and of what else counts the attributes that it changed. */
@@ -69,102 +95,124 @@ function returnedBy(write: Write): ReturnValue | undefined {
   return countOf(write) === undefined ? undefined : "UPDATED_OLD";
 }
 
-function conditionalOf(layout: TableLayout, condition: Condition, words: Words): Conditional {
+/** A condition as an expression, which is the same for every write that asks for it: so it is made once. */
+interface Plan {
+  readonly expression: string;
+  /** Of the attributes that it names; `name` is the partition key. */
+  readonly attributes: ReadonlySet<string>;
+  readonly literals: Readonly<Record<string, AttributeValue>>;
+  /** The values that each write gives by itself. */
+  readonly named: ReadonlySet<string>;
+}
+
+const plans = new WeakMap<Condition, Plan>();
+
+function conditionalOf(layout: TableLayout, at: Address, { condition, values }: Asked): Conditional {
+  let plan = plans.get(condition);
+  if (plan === undefined) {
+    plan = planOf(condition);
+    plans.set(condition, plan);
+  }
+  // DynamoDB refuses names and values that no expression uses.
+  const names: Record<string, string> = {};
+  for (const attribute of plan.attributes) names[`#${attribute}`] = nameIn(layout, attribute);
+  const used: Item = { ...plan.literals };
+  for (const value of plan.named) used[`:if_${value}`] = storedValue(values[value]);
   return {
     TableName: layout.tableName,
-    ConditionExpression: expressionOf(condition, words),
-    ExpressionAttributeNames: words.names,
-    ExpressionAttributeValues: words.values,
+    Key: keyOf(layout, at),
+    ConditionExpression: plan.expression,
+    ExpressionAttributeNames: names,
+    ExpressionAttributeValues: used,
     ReturnValuesOnConditionCheckFailure: "ALL_OLD",
   };
 }
 
-function expressionOf(condition: Condition, words: Words): string {
-  switch (condition.kind) {
-    case "noItem":
-      // Every item has its partition key, whoever wrote it.
-      return `attribute_not_exists(${words.partitionKey()})`;
-    case "missing":
-      return `attribute_not_exists(${words.attribute(condition.attribute)})`;
-    case "type": {
-      const { attribute, type } = condition;
-      return `attribute_type(${words.attribute(attribute)}, ${words.value(type, TYPES[type])})`;
+function planOf(condition: Condition): Plan {
+  const plan = {
+    attributes: new Set<string>(),
+    literals: {} as Record<string, AttributeValue>,
+    named: new Set<string>(),
+  };
+  const attributeOf = (attribute: string): string => {
+    plan.attributes.add(attribute);
+    return `#${attribute}`;
+  };
+  const literalOf = (name: string, value: AttributeValue): string => {
+    plan.literals[`:${name}`] = value;
+    return `:${name}`;
+  };
+  const expressionOf = (part: Condition): string => {
+    switch (part.kind) {
+      case "noItem":
+        // Every item has its partition key, whoever wrote it.
+        return `attribute_not_exists(${attributeOf("name")})`;
+      case "missing":
+        return `attribute_not_exists(${attributeOf(part.attribute)})`;
+      case "type":
+        return `attribute_type(${attributeOf(part.attribute)}, ${literalOf(part.type, TYPES[part.type])})`;
+      case "equal":
+      case "less":
+      case "greater": {
+        const { kind, attribute, to } = part;
+        if (typeof to === "object") plan.named.add(to.value);
+        const value = typeof to === "object" ? `:if_${to.value}` : literalOf(attribute, storedValue(to));
+        return `${attributeOf(attribute)} ${COMPARISONS[kind]} ${value}`;
+      }
+      case "all":
+        return part.of
+          .map((inner) => (inner.kind === "any" ? `(${expressionOf(inner)})` : expressionOf(inner)))
+          .join(" AND ");
+      case "any":
+        return part.of
+          .map((inner) => (inner.kind === "all" ? `(${expressionOf(inner)})` : expressionOf(inner)))
+          .join(" OR ");
+      default:
+        return part satisfies never;
     }
-    case "equal":
-    case "less":
-    case "greater": {
-      const { kind, attribute, to } = condition;
-      return `${words.attribute(attribute)} ${COMPARISONS[kind]} ${words.value(attribute, valueOf(to))}`;
-    }
-    case "all":
-    case "any":
-      return condition.of.map((part) => within(condition, part, words)).join(condition.kind === "all" ? " AND " : " OR ");
-    default:
-      return condition satisfies never;
+  };
+  return { ...plan, expression: expressionOf(condition) };
+}
+
+/** Adds what the update names and sets to the names and values of its condition. */
+function updateOf(
+  layout: TableLayout,
+  { set, remove, count }: Extract<Effect, { kind: "update" }>,
+  { ExpressionAttributeNames: names, ExpressionAttributeValues: values }: Conditional,
+): string {
+  const wordOf = (attribute: string): string => {
+    names[`#${attribute}`] = nameIn(layout, attribute);
+    return `#${attribute}`;
+  };
+  const setting: string[] = [];
+  for (const [attribute, value] of Object.entries(set)) {
+    if (value === undefined) continue;
+    values[`:${attribute}`] = storedValue(value);
+    setting.push(`${wordOf(attribute)} = :${attribute}`);
   }
+  if (count !== undefined) setting.push(countingOf(count, wordOf(count.attribute), values));
+  const actions = setting.length === 0 ? [] : [`SET ${setting.join(", ")}`];
+  if (remove.length > 0) actions.push(`REMOVE ${remove.map(wordOf).join(", ")}`);
+  return actions.join(" ");
 }
 
-/** A part of several: in parentheses where it has several parts itself, and the parts are joined otherwise. */
-function within(whole: Condition, part: Condition, words: Words): string {
-  const expression = expressionOf(part, words);
-  const isJoined = (part.kind === "all" || part.kind === "any") && part.of.length > 1;
-  return isJoined && part.kind !== whole.kind ? `(${expression})` : expression;
+function countingOf({ seed }: Count, word: string, values: Item): string {
+  values[":one"] = ONE;
+  if (seed === undefined) return `${word} = ${word} + :one`;
+  values[":seed"] = storedValue(seed);
+  return `${word} = if_not_exists(${word}, :seed) + :one`;
 }
 
-function itemOf(layout: TableLayout, at: Address, { attributes }: Extract<Effect, { kind: "put" }>): Item {
-  const item = keyOf(layout, at);
+function valuesOf(layout: TableLayout, attributes: Readonly<Record<string, unknown>>): Item {
+  const item: Item = {};
   for (const [attribute, value] of Object.entries(attributes)) {
-    if (value !== undefined) item[nameIn(layout, attribute)] = valueOf(value);
+    if (value !== undefined) item[nameIn(layout, attribute)] = storedValue(value);
   }
   return item;
 }
 
-function updateOf({ set, remove, count }: Extract<Effect, { kind: "update" }>, words: Words): string {
-  const setting = Object.entries(set)
-    .filter(([, value]) => value !== undefined)
-    .map(([attribute, value]) => `${words.attribute(attribute)} = ${words.value(attribute, valueOf(value))}`);
-  if (count !== undefined) setting.push(countingOf(count, words));
-  const removing = remove.map((attribute) => words.attribute(attribute));
-  const actions = setting.length === 0 ? [] : [`SET ${setting.join(", ")}`];
-  if (removing.length > 0) actions.push(`REMOVE ${removing.join(", ")}`);
-  return actions.join(" ");
-}
-
-function countingOf({ attribute, seed }: Count, words: Words): string {
-  const counter = words.attribute(attribute);
-  const last = seed === undefined ? counter : `if_not_exists(${counter}, ${words.value("seed", valueOf(seed))})`;
-  return `${counter} = ${last} + ${words.value("one", ONE)}`;
-}
-
-/** The words of a request's expressions, and what they stand for. DynamoDB refuses words that no expression uses. */
-class Words {
-  readonly names: Record<string, string> = {};
-  readonly values: Item = {};
-  readonly #layout: TableLayout;
-
-  constructor(layout: TableLayout) {
-    this.#layout = layout;
-  }
-
-  partitionKey(): string {
-    this.names["#name"] = this.#layout.partition;
-    return "#name";
-  }
-
-  attribute(attribute: string): string {
-    const word = `#${attribute}`;
-    this.names[word] = nameIn(this.#layout, attribute);
-    return word;
-  }
-
-  /** The word for a value: the same for equal values, and with a number behind it for another of the same name. */
-  value(name: string, value: AttributeValue): string {
-    for (let suffix = 1; ; suffix += 1) {
-      const word = suffix === 1 ? `:${name}` : `:${name}${suffix}`;
-      const { [word]: present } = this.values;
-      if (present !== undefined && (present.S !== value.S || present.N !== value.N)) continue;
-      this.values[word] = value;
-      return word;
-    }
-  }
+/** The name that one of our attributes has in this table. */
+function nameIn(layout: TableLayout, attribute: string): string {
+  if (attribute === "name") return layout.partition;
+  return attribute === "purge" ? layout.ttl : attribute;
 }

@@ -4,9 +4,9 @@ import type { TableLayout } from "../options/table.js";
 import type { Address } from "../protocol/row.js";
 import type { Check } from "../protocol/writes.js";
 import type { DocumentGuard } from "../store.js";
-import { checkOf } from "./compile.js";
+import { checkOf, keyOf } from "./compile.js";
 import { numberOf } from "./data.js";
-import { type Item, keyOf } from "./items.js";
+import type { Item } from "./items.js";
 
 /** DynamoDB's limit for a transaction. */
 const MOST_ITEMS = 100;

@@ -1,46 +1,17 @@
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../errors.js";
-import type { LockData } from "../lock-info.js";
 import type { TableLayout } from "../options/table.js";
 import { type Address, type Attributes, LOCK_SORT, parseRow, type Row } from "../protocol/row.js";
-import { marshalledData, numberOf, unmarshalledData } from "./data.js";
+import { numberOf, unmarshalledData } from "./data.js";
 
 export type Item = Record<string, AttributeValue>;
 
 const MAX_SHOWN = 500;
 
-/** @throws {@link LockStoreError} for another row than a lock's own, in a table that has no sort key. */
-export function keyOf(layout: TableLayout, { name, sort }: Address): Item {
-  const key: Item = { [layout.partition]: { S: layout.keyPrefix + name } };
-  if (layout.sort !== undefined) key[layout.sort] = { S: sort };
-  else if (sort !== LOCK_SORT) {
-    throw new LockStoreError(`Table ${layout.tableName} has no sort key, and so no row ${sort} of lock ${name}`);
-  }
-  return key;
-}
-
 /** The address of an item whose key begins with the table's prefix. */
 export function addressOf(layout: TableLayout, item: Item): Address {
   const name = (item[layout.partition]?.S ?? "").slice(layout.keyPrefix.length);
   return { name, sort: layout.sort === undefined ? LOCK_SORT : (item[layout.sort]?.S ?? "") };
-}
-
-/** The name that one of our attributes has in this table. */
-export function nameIn(layout: TableLayout, attribute: string): string {
-  return attribute === "purge" ? layout.ttl : attribute;
-}
-
-/**
- * One of our attributes as DynamoDB stores it.
- *
- * @throws RangeError for a number that would not parse when the row is read.
- * @throws {@link LockConfigError} for data that cannot be stored.
- */
-export function valueOf(value: unknown): AttributeValue {
-  if (typeof value === "string") return { S: value };
-  if (typeof value === "bigint" || Number.isSafeInteger(value)) return { N: `${value}` };
-  if (typeof value === "number") throw new RangeError(`A row holds whole numbers only, not ${value}`);
-  return marshalledData(value as LockData);
 }
 
 /** An item's attributes without its key: null for each that has a type which none of ours has. */

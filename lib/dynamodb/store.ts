@@ -12,8 +12,9 @@ import { LockStoreError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import type { TableLayout } from "../options/table.js";
 import type { Address, Row } from "../protocol/row.js";
+import { countOf, drawnBy } from "../protocol/rules.js";
 import { vacateKept } from "../protocol/vacate-kept.js";
-import { type Check, countOf, drawnBy, type Take, type Write } from "../protocol/writes.js";
+import type { Check, Take, Write } from "../protocol/writes.js";
 import type {
   Cursor,
   DocumentGuard,
@@ -27,12 +28,11 @@ import type {
   WriteOutcome,
 } from "../store.js";
 import type { Clock } from "../time/clock.js";
-import { actionOf, commandOf } from "./compile.js";
+import { actionOf, commandOf, keyOf } from "./compile.js";
 import { marshalledData } from "./data.js";
-import { isPassingCancellation, storeFailure } from "./failures.js";
-import { isConflict, isRefusal, isRefusedItem, refusalsOf } from "./failures.js";
+import { isConflict, isPassingCancellation, isRefusal, isRefusedItem, refusalsOf, storeFailure } from "./failures.js";
 import { admitItems, documentGuard, guardItem } from "./guards.js";
-import { attributesOf, foreign, type Item, keyOf, rowOf } from "./items.js";
+import { attributesOf, foreign, type Item, rowOf } from "./items.js";
 import { queryOf, rangePageOf, rowPageOf, scanOf } from "./pages.js";
 import { isOwnClient, type Reply, Transport } from "./transport.js";
 

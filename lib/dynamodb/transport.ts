@@ -66,14 +66,17 @@ export function isOwnClient(client: DynamoDBClient): boolean {
  */
 export function asOwnClient(client: DynamoDBClient): DynamoDBClient {
   ownClients.add(client);
-  client.middlewareStack.add((next) => (args) => {
-    const context = (args.input as { readonly [CONTEXT]?: RequestContext })[CONTEXT];
-    if (context === undefined) return next(args);
-    const { requestHandler } = client.config;
-    const request = args.request as Parameters<typeof requestHandler.handle>[0];
-    // In the place of `next`, which would call the same handler without the signal.
-    return attempt(context, () => requestHandler.handle(request, { abortSignal: context.signal }));
-  }, NEXT_TO_THE_NETWORK);
+  client.middlewareStack.add(
+    (next) => (args) => {
+      const context = (args.input as { readonly [CONTEXT]?: RequestContext })[CONTEXT];
+      if (context === undefined) return next(args);
+      const { requestHandler } = client.config;
+      const request = args.request as Parameters<typeof requestHandler.handle>[0];
+      // In the place of `next`, which would call the same handler without the signal.
+      return attempt(context, () => requestHandler.handle(request, { abortSignal: context.signal }));
+    },
+    NEXT_TO_THE_NETWORK,
+  );
   return client;
 }
 

@@ -11,10 +11,10 @@ import {
   transactWriteOptions,
 } from "../options/calls.js";
 import { checkData } from "../options/operations.js";
-import { onAbort } from "../session/abort-listening.js";
-import type { Session } from "../session/session.js";
 import { lockAt } from "../protocol/row.js";
 import type { Check } from "../protocol/writes.js";
+import { onAbort } from "../session/abort-listening.js";
+import type { Session } from "../session/session.js";
 import type { DocumentGuard } from "../store.js";
 import { sendGuarded } from "./guarded-write.js";
 import type { Lease, Renewal } from "./lease.js";

@@ -4,7 +4,7 @@ import type { LockData } from "../lock-info.js";
 import type { MutexSettings } from "../options/mutex.js";
 import { leftAfter, type MinimumHold, minimumHold } from "../protocol/lease-time.js";
 import type { Address, Row } from "../protocol/row.js";
-import type { Check } from "../protocol/writes.js";
+import type { Check, Left } from "../protocol/writes.js";
 import { RENEW_AGAIN_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { Acquisition, Stamping, Trying } from "../taking/acquisition.js";
@@ -382,7 +382,8 @@ export class Lease {
     throw lost;
   }
 
-  #left() {
+  #left(): Left | undefined {
+    if (this.#minimumHold === undefined) return undefined;
     const { clock } = this.#session;
     return leftAfter(this.#minimumHold, clock.atLeast(), clock.wall());
   }

@@ -26,7 +26,14 @@ export function isTaken(row: Row, bounds: Bounds | undefined): boolean {
 /** All who wait for a lock and are alive as far as the clock knows, in order; eventually consistent. @throws the store's error. */
 async function listWaiters(session: Session, name: string): Promise<WaiterInfo[]> {
   const { clock, store } = session;
-  const all = { name, first: FIRST_PLACE, last: LAST_PLACE, order: "ascending", limit: PAGE_ROWS, consistent: false } as const;
+  const all = {
+    name,
+    first: FIRST_PLACE,
+    last: LAST_PLACE,
+    order: "ascending",
+    limit: PAGE_ROWS,
+    consistent: false,
+  } as const;
   const listed: WaiterInfo[] = [];
   for (let query: Parameters<typeof store.query>[0] | undefined = all; query !== undefined; ) {
     const asked: Parameters<typeof store.query>[0] = query;

@@ -3,6 +3,9 @@ import type { Attributes } from "./row.js";
 /** A value that a condition compares an attribute with. */
 export type Operand = string | number | bigint;
 
+/** What the named values of a condition are for one write. */
+export type Values = Readonly<Record<string, Operand | undefined>>;
+
 /**
  * What a write asks of the item that it meets, as data: {@link holds} decides it for an item in memory, and
  * `lib/dynamodb/` compiles it to a condition expression. As in DynamoDB, a comparison with an attribute that is missing,
@@ -13,22 +16,27 @@ export type Condition =
   | { readonly kind: "noItem" }
   | { readonly kind: "missing"; readonly attribute: string }
   | { readonly kind: "type"; readonly attribute: string; readonly type: "string" | "number" }
-  | { readonly kind: "equal" | "less" | "greater"; readonly attribute: string; readonly to: Operand }
+  | { readonly kind: "equal" | "less" | "greater"; readonly attribute: string; readonly to: Operand | Named }
   | { readonly kind: "all" | "any"; readonly of: readonly Condition[] };
+
+/** A value that each write gives by itself: so conditions are constants, made once. */
+export interface Named {
+  readonly value: string;
+}
 
 export const NO_ITEM: Condition = { kind: "noItem" };
 
 export const missing = (attribute: string): Condition => ({ kind: "missing", attribute });
 export const isString = (attribute: string): Condition => ({ kind: "type", attribute, type: "string" });
 export const isNumber = (attribute: string): Condition => ({ kind: "type", attribute, type: "number" });
-export const equal = (attribute: string, to: Operand): Condition => ({ kind: "equal", attribute, to });
-export const less = (attribute: string, to: Operand): Condition => ({ kind: "less", attribute, to });
-export const greater = (attribute: string, to: Operand): Condition => ({ kind: "greater", attribute, to });
+export const equal = (attribute: string, to: Operand | Named): Condition => ({ kind: "equal", attribute, to });
+export const less = (attribute: string, to: Operand | Named): Condition => ({ kind: "less", attribute, to });
+export const greater = (attribute: string, to: Operand | Named): Condition => ({ kind: "greater", attribute, to });
 export const all = (...of: readonly Condition[]): Condition => ({ kind: "all", of });
 export const any = (...of: readonly Condition[]): Condition => ({ kind: "any", of });
 
 /** Whether an item, or there being none, meets a condition. */
-export function holds(condition: Condition, item: Attributes | undefined): boolean {
+export function holds(condition: Condition, item: Attributes | undefined, values: Values = {}): boolean {
   switch (condition.kind) {
     case "noItem":
       return item === undefined;
@@ -38,19 +46,21 @@ export function holds(condition: Condition, item: Attributes | undefined): boole
       return typeOf(item?.[condition.attribute]) === condition.type;
     case "equal":
     case "less":
-    case "greater":
-      return compares(condition.kind, item?.[condition.attribute], condition.to);
+    case "greater": {
+      const { kind, attribute, to } = condition;
+      return compares(kind, item?.[attribute], typeof to === "object" ? values[to.value] : to);
+    }
     case "all":
-      return condition.of.every((part) => holds(part, item));
+      return condition.of.every((part) => holds(part, item, values));
     case "any":
-      return condition.of.some((part) => holds(part, item));
+      return condition.of.some((part) => holds(part, item, values));
     default:
       return condition satisfies never;
   }
 }
 
-function compares(how: "equal" | "less" | "greater", value: unknown, to: Operand): boolean {
-  if (typeOf(value) !== typeOf(to)) return false;
+function compares(how: "equal" | "less" | "greater", value: unknown, to: Operand | undefined): boolean {
+  if (to === undefined || typeOf(value) !== typeOf(to)) return false;
   const operand = value as Operand;
   if (how === "less") return operand < to;
   if (how === "greater") return operand > to;

@@ -16,6 +16,21 @@ export interface Knowledge {
   readonly unchanged?: Sighting | undefined;
 }
 
+/** The lease ended on the table's clock; a row that is kept but free has the stamp 0. */
+export const HAS_EXPIRED: Condition = less("expires", { value: "earliest" });
+
+/** The same, or it is exactly the lease that was seen unchanged. Two watchers cannot both win: a take changes the pair. */
+export const IS_UNCHANGED_LEASE: Condition = any(
+  HAS_EXPIRED,
+  all(equal("uuid", { value: "seenUuid" }), equal("expires", { value: "seenExpires" })),
+);
+
+/** The same for a row without a holder. */
+export const IS_UNCHANGED_HOLD: Condition = any(
+  HAS_EXPIRED,
+  all(missing("uuid"), equal("expires", { value: "seenExpires" })),
+);
+
 /**
  * Whether a row may be taken, by either rule of a takeover:
  *
@@ -25,17 +40,12 @@ export interface Knowledge {
  * | its `expires` is before `earliest` (kept but free: 0)     | yes          |
  * | exactly the lease that was seen unchanged for its `ttlMs` | yes          |
  * | any other                                                 | no           |
- *
- * Two watchers cannot both win: the first one's take changes uuid and `expires`.
  */
-export function mayTake(row: Row | undefined, knowledge: Knowledge): boolean {
-  return row === undefined || holds(isOver(knowledge), { ...row });
-}
-
-/** The same of a row that is there, as a condition of a write. */
-export function isOver({ earliest, unchanged }: Knowledge): Condition {
-  const hasExpired = less("expires", earliest);
-  if (unchanged === undefined) return hasExpired;
-  const sameHolder = unchanged.uuid === undefined ? missing("uuid") : equal("uuid", unchanged.uuid);
-  return any(hasExpired, all(sameHolder, equal("expires", unchanged.expires)));
+export function mayTake(row: Row | undefined, { earliest, unchanged }: Knowledge): boolean {
+  if (row === undefined) return true;
+  const { uuid, expires } = row;
+  if (unchanged === undefined) return holds(HAS_EXPIRED, { uuid, expires }, { earliest });
+  const condition = unchanged.uuid === undefined ? IS_UNCHANGED_HOLD : IS_UNCHANGED_LEASE;
+  const values = { earliest, seenUuid: unchanged.uuid, seenExpires: unchanged.expires };
+  return holds(condition, { uuid, expires }, values);
 }

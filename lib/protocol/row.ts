@@ -3,9 +3,6 @@ import type { LockData, LockInfo } from "../lock-info.js";
 /** The version of the row's layout that this library reads and writes. */
 export const FORMAT = 1;
 
-/** How long after its lease a row may stay before DynamoDB's TTL feature removes it. */
-const PURGE_AFTER_MS = 7 * 24 * 60 * 60 * 1_000;
-
 /** The sort key of a mutex's own row, and of the counter that numbers the places of its queue. */
 export const LOCK_SORT = "lock";
 export const COUNTER_SORT = "tickets";
@@ -77,11 +74,6 @@ export function memoryOf(row: Pick<Row, "fence" | "tick"> | undefined): Memory {
 export function strongerOf(one: Memory, other: Memory): Memory {
   if (one === "tick" || other === "tick") return "tick";
   return one === "fence" ? one : other;
-}
-
-/** Epoch seconds, which is what DynamoDB's TTL feature reads: a week after the lease, so that it never ends a live one. */
-export function purgeAt(expires: number): number {
-  return Math.ceil((expires + PURGE_AFTER_MS) / 1_000);
 }
 
 /** An item's attributes as plain values, its key left out: strings, numbers, bigints where a number would be inexact. */

@@ -1,5 +1,5 @@
 import { publish } from "../diagnostics.js";
-import { LockStoreError, type LockLostError } from "../errors.js";
+import { type LockLostError, LockStoreError } from "../errors.js";
 import { Lease, type LeaseEvents } from "../holding/lease.js";
 import type { MutexSettings } from "../options/mutex.js";
 import { type Address, COUNTER_SORT, lockAt, placeAt, ticketOf } from "../protocol/row.js";

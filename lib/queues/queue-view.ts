@@ -1,14 +1,6 @@
 import { earliestOf } from "../protocol/lease-time.js";
 import { mayTake } from "../protocol/may-take.js";
-import {
-  COUNTER_SORT,
-  FIRST_PLACE,
-  LAST_PLACE,
-  LOCK_SORT,
-  placeSort,
-  type Row,
-  ticketOf,
-} from "../protocol/row.js";
+import { COUNTER_SORT, FIRST_PLACE, LAST_PLACE, LOCK_SORT, placeSort, type Row, ticketOf } from "../protocol/row.js";
 import { LONGEST_ATTEMPT_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { RangePage, RangeQuery } from "../store.js";

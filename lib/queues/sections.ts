@@ -7,10 +7,10 @@ import { attemptMs, bounded } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { giveBack } from "../taking/abandoned-claims.js";
 import type { Acquisition, Target } from "../taking/acquisition.js";
-import { type Claimed, tryClaim } from "../taking/claim.js";
+import { type Claimed, claim, tryClaim } from "../taking/claim.js";
 import type { Once } from "../taking/known-time.js";
 import { Wait } from "../taking/wait.js";
-import { acquire, isWanted } from "../taking/watch.js";
+import { isWanted, watch } from "../taking/watch.js";
 import { boundsOf } from "../time/clock.js";
 import { FairQueue } from "./fair-queue.js";
 import { LocalLine } from "./local-line.js";
@@ -66,7 +66,7 @@ export class Sections {
         if (turn.kind === "lead") {
           standBackUntil = turn.standBackUntil;
           await this.#standBack(standBackUntil, wait);
-          while (!(await handOut(await acquire(this.session, target, data, wait)))) wait.throwIfEnough();
+          while (!(await handOut(await this.#acquire(target, data, wait)))) wait.throwIfEnough();
           return;
         }
         const acquired = displayTime(boundsOf(this.session.clock));
@@ -104,7 +104,26 @@ export class Sections {
     }
   }
 
-  async #tryClaim({ target, data, once }: SectionRequest, wait: Wait): Promise<Claimed | { readonly kind: "held" | "done" }> {
+  /**
+   * Waits until the row is taken.
+   *
+   * 1. Try to take it. A refusal shows the row, so nothing needs to be read.
+   * 2. Watch it until it looks free; go on with 1. A read is a hint: the conditional write decides.
+   *
+   * @throws the store's error if it is not transient, or if the table never answered; what ended the wait.
+   */
+  async #acquire(target: Target, data: LockData | undefined, wait: Wait): Promise<Acquisition> {
+    for (;;) {
+      const result = await claim(this.session, target, wait, { data });
+      if (result.kind === "granted") return result.acquisition;
+      await watch(this.session, target, result.row, wait);
+    }
+  }
+
+  async #tryClaim(
+    { target, data, once }: SectionRequest,
+    wait: Wait,
+  ): Promise<Claimed | { readonly kind: "held" | "done" }> {
     if (target.settings.fair) return await this.#fairQueue.tryAcquire({ target, data, once, wait });
     return await tryClaim(this.session, target, wait, { data, once });
   }

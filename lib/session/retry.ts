@@ -154,7 +154,9 @@ class Attempts<T> {
   send(): Promise<T> {
     const { kind, until, deadline = until, enough } = this.#persistence;
     let hasQueued = false;
-    const answer = this.#session.scheduler.run({ kind, deadline: deadline(), until, enough }, () => this.#leave(hasQueued));
+    const answer = this.#session.scheduler.run({ kind, deadline: deadline(), until, enough }, () =>
+      this.#leave(hasQueued),
+    );
     hasQueued = true;
     return answer;
   }
@@ -200,7 +202,10 @@ class Attempts<T> {
   /** How long the attempt that leaves now may take. */
   #boundMs(): number {
     const { until, attemptMs } = this.#persistence;
-    const patienceMs = Math.max(attemptMs * 2 ** (this.#sent - 1), PATIENCE_TIMES * (this.#session.scheduler.slowMs ?? 0));
+    const patienceMs = Math.max(
+      attemptMs * 2 ** (this.#sent - 1),
+      PATIENCE_TIMES * (this.#session.scheduler.slowMs ?? 0),
+    );
     return Math.min(Math.max(attemptMs, Math.min(LONGEST_ATTEMPT_MS, patienceMs)), remaining(this.#clock, until));
   }
 

@@ -92,9 +92,6 @@ function keyOf({ name, sort }: Address): string {
 
 function isSame(one: Seen, other: Seen): boolean {
   return (
-    one.uuid === other.uuid &&
-    one.expires === other.expires &&
-    one.ttlMs === other.ttlMs &&
-    one.memory === other.memory
+    one.uuid === other.uuid && one.expires === other.expires && one.ttlMs === other.ttlMs && one.memory === other.memory
   );
 }

@@ -1,7 +1,7 @@
 import { publish } from "../diagnostics.js";
-import type { Clock } from "../time/clock.js";
 import { attemptMs, endAfter, persist } from "../session/retry.js";
 import type { Session } from "../session/session.js";
+import type { Clock } from "../time/clock.js";
 import { Acquisition, type Taken, type Target } from "./acquisition.js";
 
 /** How often a claim whose arrival is uncertain is looked for. */
@@ -50,17 +50,10 @@ export async function removeWhenItArrives(session: Session, target: Target, take
 }
 
 /** @returns whether the row was ours and is gone. */
-async function removeIfThere(
-  session: Session,
-  target: Target,
-  taken: Taken,
-  until: () => number,
-): Promise<boolean> {
+async function removeIfThere(session: Session, target: Target, taken: Taken, until: () => number): Promise<boolean> {
   const { at, settings } = target;
-  const row = await persist(
-    session,
-    { kind: "read", until, attemptMs: attemptMs(settings.ttlMs) },
-    (signal) => session.store.read(at, { consistent: true }, signal),
+  const row = await persist(session, { kind: "read", until, attemptMs: attemptMs(settings.ttlMs) }, (signal) =>
+    session.store.read(at, { consistent: true }, signal),
   );
   if (row?.uuid !== taken.take.uuid) return false;
   return (await new Acquisition(session, target, taken).release(until)).kind === "released";

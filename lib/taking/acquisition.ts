@@ -238,10 +238,8 @@ export class Acquisition {
     const persistence = { until, attemptMs: attemptMs(this.settings.ttlMs), copies };
     let outcome: WriteOutcome;
     try {
-      outcome = await persist(
-        this.#session,
-        { ...persistence, kind: "release", worthRetrying: () => true },
-        (signal) => this.#session.store.write(write, signal),
+      outcome = await persist(this.#session, { ...persistence, kind: "release", worthRetrying: () => true }, (signal) =>
+        this.#session.store.write(write, signal),
       );
     } catch (cause) {
       this.#releaseFailed(uuid, cause);

@@ -1,8 +1,9 @@
 import { publish } from "../diagnostics.js";
 import type { LockData } from "../lock-info.js";
 import type { Row } from "../protocol/row.js";
+import { memoryAfter } from "../protocol/rules.js";
 import { wasApplied } from "../protocol/was-applied.js";
-import { memoryAfter, type Take } from "../protocol/writes.js";
+import type { Take } from "../protocol/writes.js";
 import { attemptMs, type Copies, isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { WriteAllOutcome } from "../store.js";

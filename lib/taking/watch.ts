@@ -1,11 +1,10 @@
 import { publish } from "../diagnostics.js";
-import type { LockData } from "../lock-info.js";
 import type { Row } from "../protocol/row.js";
 import { bounded, LONGEST_ATTEMPT_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { Bounds } from "../time/clock.js";
-import type { Acquisition, Target } from "./acquisition.js";
-import { claim, looksFree } from "./claim.js";
+import type { Target } from "./acquisition.js";
+import { looksFree } from "./claim.js";
 import type { Wait } from "./wait.js";
 
 /** For how long a waiter's mark on a row counts. */
@@ -13,28 +12,6 @@ const WANTED_FOR_MS = 60_000;
 
 /** How soon a row without a mark, although this waiter has marked it, is marked again: it failed, or it is over. */
 const MARK_AGAIN_MS = 5_000;
-
-/**
- * Waits until the row is taken.
- *
- * 1. Try to take it. A refusal shows the row, so nothing needs to be read.
- * 2. Sleep: a jittered interval that grows, and never past the moment at which a takeover becomes possible.
- * 3. Read, eventually consistent; a read is a hint. Where the row looks held, go on with 2, otherwise with 1.
- *
- * @throws the store's error if it is not transient, or if the table never answered; what ended the wait.
- */
-export async function acquire(
-  session: Session,
-  target: Target,
-  data: LockData | undefined,
-  wait: Wait,
-): Promise<Acquisition> {
-  for (;;) {
-    const result = await claim(session, target, wait, { data });
-    if (result.kind === "granted") return result.acquisition;
-    await watch(session, target, result.row, wait);
-  }
-}
 
 /** How a row is watched. */
 interface Watching {

@@ -1,5 +1,14 @@
 import { publish } from "../diagnostics.js";
-import { type Bounds, type Clock, type HostTime, hostTime, type Reading, skewOf, stopwatches, timers } from "./clock.js";
+import {
+  type Bounds,
+  type Clock,
+  type HostTime,
+  hostTime,
+  type Reading,
+  skewOf,
+  stopwatches,
+  timers,
+} from "./clock.js";
 
 /** Bounds are good enough to write by if they are at most so wide, or if the last reply is younger than this. */
 const MOST_WIDTH_MS = 2_000;

@@ -12,9 +12,9 @@ import {
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
 import type { TableLayout } from "../../options/table.js";
-import type { TableAction } from "../../table-report.js";
 import { lockAt } from "../../protocol/row.js";
-import { keyOf } from "../items.js";
+import type { TableAction } from "../../table-report.js";
+import { keyOf } from "../compile.js";
 import { type ControlPlane, isCausedBy } from "./control-plane.js";
 
 /** What a table said to one request that was meant to change nothing. */

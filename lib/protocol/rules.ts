@@ -1,0 +1,258 @@
+import {
+  all,
+  any,
+  type Condition,
+  equal,
+  greater,
+  isNumber,
+  isString,
+  less,
+  missing,
+  NO_ITEM,
+  type Values,
+} from "./conditions.js";
+import { HAS_EXPIRED, IS_UNCHANGED_HOLD, IS_UNCHANGED_LEASE } from "./may-take.js";
+import { type Attributes, FORMAT, type Memory } from "./row.js";
+import type { Count, Effect, Take, Vacate, Write } from "./writes.js";
+
+/** How long after its lease a row may stay before DynamoDB's TTL feature removes it. */
+const PURGE_AFTER_MS = 7 * 24 * 60 * 60 * 1_000;
+
+const IS_OUR_FORMAT = equal("format", FORMAT);
+
+/** An item that this library wrote, in the format that it reads: what a take may replace must be one that would parse. */
+const IS_OURS = all(
+  IS_OUR_FORMAT,
+  isString("owner"),
+  isNumber("ttlMs"),
+  isNumber("acquired"),
+  any(missing("uuid"), isString("uuid")),
+);
+
+const REMEMBERS_NOTHING = all(missing("fence"), missing("tick"));
+
+const isNumberIfAny = (attribute: string): Condition => any(missing(attribute), isNumber(attribute));
+
+/**
+ * What may be replaced by a writer that respects so much: a put wipes out everything, a purge date ends a tick. What stays
+ * on the row is a number: with another type there it would not parse, and a token could not be counted up.
+ */
+const REMEMBERS_NO_MORE_THAN: Readonly<Record<Memory, Condition>> = {
+  nothing: REMEMBERS_NOTHING,
+  fence: all(missing("tick"), isNumberIfAny("fence")),
+  tick: all(isNumberIfAny("tick"), isNumberIfAny("fence")),
+};
+
+/** Neither this tick nor a later one was granted. The write that asks for it writes the tick, so a late copy is refused. */
+const IS_LATER_TICK = any(missing("tick"), less("tick", { value: "tick" }));
+
+/** The conditions of a take: nobody's, by what is known and respected. */
+const takesOver = (isOver: Condition): Readonly<Record<Memory | "newTick", Condition>> => {
+  const where = (...more: readonly Condition[]): Condition => any(NO_ITEM, all(IS_OURS, ...more, isOver));
+  return {
+    nothing: where(REMEMBERS_NO_MORE_THAN.nothing),
+    fence: where(REMEMBERS_NO_MORE_THAN.fence),
+    tick: where(REMEMBERS_NO_MORE_THAN.tick),
+    newTick: where(REMEMBERS_NO_MORE_THAN.tick, IS_LATER_TICK),
+  };
+};
+const TAKES_EXPIRED = takesOver(HAS_EXPIRED);
+const TAKES_UNCHANGED_LEASE = takesOver(IS_UNCHANGED_LEASE);
+const TAKES_UNCHANGED_HOLD = takesOver(IS_UNCHANGED_HOLD);
+
+/** Held by the acquisition that writes. */
+const IS_MINE = all(equal("uuid", { value: "uuid" }), IS_OUR_FORMAT);
+
+/** Held by the writer, on a lease that ends earlier than the one it writes. */
+const IS_MINE_AND_EARLIER = all(IS_MINE, less("expires", { value: "expires" }));
+const IS_MINE_EARLIER_AND_FENCED = all(IS_MINE_AND_EARLIER, isNumber("fence"));
+
+const IS_MINE_TO_DELETE = all(IS_MINE, REMEMBERS_NOTHING);
+const IS_AS_SEEN = all(IS_MINE, equal("expires", { value: "seenExpires" }));
+const IS_AS_SEEN_TO_DELETE = all(IS_AS_SEEN, REMEMBERS_NOTHING);
+
+const IS_SOMEBODYS = all(IS_OUR_FORMAT, isString("uuid"));
+
+/** No counter yet, or one that this library wrote. */
+const IS_COUNTER = any(NO_ITEM, all(IS_OUR_FORMAT, isNumber("n")));
+
+/**
+ * Held by the writer of a transaction, who has renewed: its stamp is later than the first one of this uuid.
+ *
+ * A late copy of the take can bring the uuid back after the release, with its first stamp and no other, and so can a
+ * late copy of a reissue. Where the lock is fenced, such a copy has drawn another token as well.
+ */
+const IS_STILL_HELD = all(IS_MINE, greater("expires", { value: "after" }));
+const IS_STILL_HELD_WITH_TOKEN = all(IS_STILL_HELD, equal("fence", { value: "fence" }));
+
+/** A condition, and what its named values are for one write. */
+export interface Asked {
+  readonly condition: Condition;
+  readonly values: Values;
+}
+
+/** What a take respects: what the row is believed to remember, and what it is about to remember. */
+export function memoryAfter({ remembers, fenceSeed, tick }: Take): Memory {
+  if (remembers === "tick" || tick !== undefined) return "tick";
+  return fenceSeed === undefined ? remembers : "fence";
+}
+
+/**
+ * What a write asks of the row that it meets.
+ *
+ * | the row that is there                       | take  | take, respects fence | respects tick | by uuid (1) | want |
+ * |---------------------------------------------|-------|----------------------|---------------|-------------|------|
+ * | none                                        | yes   | yes                  | yes           | no          | no   |
+ * | not ours: no format, another, other types   | no    | no                   | no            | no (2)      | no   |
+ * | ours, may be taken, remembers nothing       | yes   | yes                  | yes           |             |      |
+ * | ours, may be taken, remembers a fence       | no    | yes                  | yes           |             |      |
+ * | ours, may be taken, remembers a tick        | no    | no                   | yes           |             |      |
+ * | the same, the tick is the take's, or later  | no    | no                   | no            |             |      |
+ * | ours, may not be taken                      | no    | no                   | no            |             |      |
+ * | ours, the uuid it names                     | no (3)| no (3)               | no (3)        | yes (4)     |      |
+ * | ours, any uuid                              |       |                      |               |             | yes  |
+ *
+ * (1) Renewals, reissues, vacating: writes that name the one acquisition that they are about. They take its uuid off the
+ * row, or move `expires` forward, so a late copy of them changes nothing.
+ * (2) Of these only format and uuid are compared: nobody else writes a uuid of ours.
+ * (3) A take is stamped later than the `earliest` that it is sent with, and nobody watches an acquisition of his own.
+ * (4) A renewal or reissue only where it moves `expires` forward; a reissue that draws a token only where the row has one;
+ * a delete only where the row remembers nothing.
+ */
+export function askedBy(write: Write): Asked {
+  switch (write.kind) {
+    case "take":
+      return askedByTake(write);
+    case "renew":
+      return { condition: IS_MINE_AND_EARLIER, values: { uuid: write.uuid, expires: write.expires } };
+    case "reissue": {
+      const condition = write.fenced ? IS_MINE_EARLIER_AND_FENCED : IS_MINE_AND_EARLIER;
+      return { condition, values: { uuid: write.from, expires: write.expires } };
+    }
+    case "vacate": {
+      const { uuid, seenExpires } = write;
+      if (seenExpires === undefined)
+        return { condition: isDelete(write) ? IS_MINE_TO_DELETE : IS_MINE, values: { uuid } };
+      return { condition: isDelete(write) ? IS_AS_SEEN_TO_DELETE : IS_AS_SEEN, values: { uuid, seenExpires } };
+    }
+    case "want":
+      return { condition: IS_SOMEBODYS, values: {} };
+    case "draw":
+      return { condition: IS_COUNTER, values: {} };
+    case "check": {
+      const { uuid, after, fence } = write;
+      if (fence === undefined) return { condition: IS_STILL_HELD, values: { uuid, after } };
+      return { condition: IS_STILL_HELD_WITH_TOKEN, values: { uuid, after, fence } };
+    }
+    default:
+      return write satisfies never;
+  }
+}
+
+function askedByTake(write: Take): Asked {
+  const { tick } = write;
+  const { earliest, unchanged } = write.knowledge;
+  let takes = TAKES_EXPIRED;
+  if (unchanged !== undefined) takes = unchanged.uuid === undefined ? TAKES_UNCHANGED_HOLD : TAKES_UNCHANGED_LEASE;
+  const respects = tick === undefined ? memoryAfter(write) : "newTick";
+  return {
+    condition: takes[respects],
+    values: { earliest, seenUuid: unchanged?.uuid, seenExpires: unchanged?.expires, tick },
+  };
+}
+
+/** What a write leaves where its condition holds. */
+export function leftBy(write: Write): Effect {
+  switch (write.kind) {
+    case "take":
+      return takes(write);
+    case "renew": {
+      const { expires, data, remembers } = write;
+      return update({ expires, data }, [], remembers);
+    }
+    case "reissue": {
+      const { uuid, expires, fenced, remembers } = write;
+      return { ...update({ uuid, expires }, [], remembers), count: fenced ? { attribute: "fence" } : undefined };
+    }
+    case "vacate":
+      return vacates(write);
+    case "want":
+      return { kind: "update", set: { wanted: write.until }, remove: [] };
+    case "draw": {
+      const set = { format: FORMAT, purge: purgeAt(write.seed) };
+      return { kind: "update", set, remove: [], count: { attribute: "n", seed: write.seed } };
+    }
+    case "check":
+      return { kind: "nothing" };
+    default:
+      return write satisfies never;
+  }
+}
+
+/**
+ * The number that a write has drawn, by what was there before: a fencing token, or the ticket of a place. None where the
+ * last one is not a whole number, 0 or more: this library did not write it.
+ */
+export function drawnBy(write: Write, before: Attributes | undefined): bigint | undefined {
+  const count = countOf(write);
+  const drawn = count && next(before?.[count.attribute], count.seed);
+  return typeof drawn === "bigint" && drawn > 0n ? drawn : undefined;
+}
+
+/** What a write counts up, if it does. */
+export function countOf(write: Write): Count | undefined {
+  const effect = leftBy(write);
+  return effect.kind === "update" ? effect.count : undefined;
+}
+
+function takes(write: Take): Effect {
+  const { uuid, expires, ttlMs, owner, acquired, data, fenceSeed, tick } = write;
+  const respects = memoryAfter(write);
+  const row = { format: FORMAT, uuid, expires, ttlMs, owner, acquired, data };
+  if (respects === "nothing") return { kind: "put", attributes: { ...row, purge: purgeAt(expires) } };
+  const remove = data === undefined ? ["wanted", "data"] : ["wanted"];
+  const count = fenceSeed === undefined ? undefined : { attribute: "fence", seed: fenceSeed };
+  return { ...update({ ...row, tick }, remove, respects), count };
+}
+
+function vacates(write: Vacate): Effect {
+  const { leaves, remembers } = write;
+  if (isDelete(write)) return { kind: "delete" };
+  switch (leaves.kind) {
+    case "free":
+    case "kept":
+      return { kind: "update", set: { expires: 0 }, remove: ["uuid", "wanted"] };
+    case "held":
+      return update({ expires: leaves.expires, ttlMs: leaves.ttlMs }, ["uuid", "wanted"], remembers);
+    case "untilExpires":
+      return { kind: "update", set: {}, remove: ["uuid"] };
+    default:
+      return leaves satisfies never;
+  }
+}
+
+function isDelete({ leaves, remembers }: Vacate): boolean {
+  return leaves.kind === "free" && remembers === "nothing";
+}
+
+/** An update that stamps a lease, and with it the date of the purge, which a row with a tick must not have. */
+function update(
+  set: Attributes & { readonly expires: number },
+  remove: readonly string[],
+  respects: Memory,
+): Extract<Effect, { kind: "update" }> {
+  if (respects === "tick") return { kind: "update", set, remove: [...remove, "purge"] };
+  return { kind: "update", set: { ...set, purge: purgeAt(set.expires) }, remove };
+}
+
+/** One more, exactly; the condition has seen that the last one is a number, or that there is none and a seed. */
+export function next(last: unknown, seed: number | undefined): number | bigint | undefined {
+  const from = last ?? seed;
+  if (typeof from === "bigint" || Number.isSafeInteger(from)) return BigInt(from as number | bigint) + 1n;
+  return typeof from === "number" ? from + 1 : undefined;
+}
+
+/** Epoch seconds, which is what DynamoDB's TTL feature reads: a week after the lease, so that it never ends a live one. */
+function purgeAt(expires: number): number {
+  return Math.ceil((expires + PURGE_AFTER_MS) / 1_000);
+}
