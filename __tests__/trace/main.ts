@@ -24,7 +24,7 @@ async function main(): Promise<void> {
 }
 
 async function trace(): Promise<readonly Trace[]> {
-  await using locks = new LockTable({ tableName: `trace-${randomUUID()}`, ttlMs: 400 });
+  await using locks = new LockTable({ tableName: `trace-${randomUUID()}`, ttlMs: 3_000 });
   await locks.create();
   const mutex = locks.mutex("traced");
   // Warm: the time is known, the connection is open, and every module has been read.
@@ -35,7 +35,7 @@ async function trace(): Promise<readonly Trace[]> {
   const locking = await coverage.take();
   const { expires } = lock;
   // A renewal by itself, at half of the lease.
-  while (lock.expires.getTime() === expires.getTime()) await new Promise((resolve) => setTimeout(resolve, 5));
+  while (lock.expires.getTime() === expires.getTime()) await new Promise((resolve) => setTimeout(resolve, 20));
   const renewal = await coverage.take((name) => name !== "get expires");
   await lock.unlock();
   await settle();
