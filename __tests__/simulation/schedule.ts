@@ -77,6 +77,9 @@ const calmAtMs = fc.integer({ min: 2_000, max: 15_000 });
 const momentMs = fc.integer({ min: 0, max: 12_000 });
 const ppm = fc.integer({ min: -500, max: 500 });
 
+/** So long that a clock which learns from replies knows the time no longer. */
+const silence = fc.integer({ min: 2_000_000, max: 3_600_000 });
+
 const step: fc.Arbitrary<Step> = fc.record({
   kind: fc.oneof(
     { weight: 5, arbitrary: fc.constant("lock" as const) },
@@ -87,7 +90,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   name: fc.constantFrom(0, 0, 0, 1, FAIR, FAIR),
   set: fc.shuffledSubarray([0, 1, FAIR], { minLength: 2 }),
   times: fc.oneof({ weight: 4, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.integer({ min: 2, max: 8 }) }),
-  pauseMs: fc.integer({ min: 0, max: 1_500 }),
+  pauseMs: fc.oneof({ weight: 40, arbitrary: fc.integer({ min: 0, max: 1_500 }) }, { weight: 1, arbitrary: silence }),
   holdMs: fc.oneof(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 0, max: 4_000 })),
   holdAtLeastMs: fc.oneof(
     { weight: 4, arbitrary: fc.constant(0) },
