@@ -6,7 +6,7 @@ import { type Answer, isForced } from "./message.js";
 import { type Arrival, Network } from "./network.js";
 import { countArrival, countDiagnostics } from "./observers.js";
 import type { Protocol } from "./protocol.js";
-import type { Schedule } from "./schedule.js";
+import { type Schedule, SHORT_PAUSE_MS, type Step } from "./schedule.js";
 import { Scheduler } from "./scheduler.js";
 import { checkIdle, HUNG_MS, type Life, SimulatedHost, type Surroundings } from "./simulated-host.js";
 
@@ -122,7 +122,7 @@ class World {
     };
     this.#hosts = schedule.hosts.map((plan, index) => {
       const programs = plan.programs.map((steps) =>
-        steps.map((step) => ({ ...step, name: schedule.crowd ?? step.name })),
+        steps.map((step) => ({ ...step, name: schedule.crowd ?? step.name, pauseMs: this.#pauseOf(step) })),
       );
       return new SimulatedHost(this.#surroundings, index, { ...plan, programs });
     });
@@ -174,6 +174,11 @@ class World {
   get #longestPausesMs(): number {
     const programs = this.#schedule.hosts.flatMap((host) => host.programs);
     return Math.max(0, ...programs.map((steps) => steps.reduce((sum, { pauseMs }) => sum + pauseMs, 0)));
+  }
+
+  /** In an hour a clock that is trusted would drift out of its skew. */
+  #pauseOf({ pauseMs }: Step): number {
+    return this.#schedule.clock === "table" ? pauseMs : Math.min(pauseMs, SHORT_PAUSE_MS);
   }
 
   /** Goes on until `met`, or until the time; the first failure of a program ends it. */
