@@ -10,6 +10,5 @@ export function clockOf(kind: "table" | "system", { time, timersOfClock }: Proce
     ...stopwatches(time),
     ...timersOfClock,
     wall: () => ({ earliest: time.wall() - MAX_SKEW_MS, latest: time.wall() + MAX_SKEW_MS }),
-    guess: () => time.wall(),
   };
 }

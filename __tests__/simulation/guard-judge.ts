@@ -1,4 +1,5 @@
-import type { GuardedWrites, Row } from "../../lib/store.js";
+import type { Row } from "../../lib/protocol/row.js";
+import type { GuardedWrites } from "../../lib/store.js";
 import type { Coverage } from "./coverage.js";
 
 /** A section that may write through guards. */
@@ -37,7 +38,7 @@ export class GuardJudge {
     if (this.#committed.has(token)) return undefined;
     this.#committed.add(token);
     this.#coverage.count("guarded writes");
-    const isFollowed = this.#isFollowed(guard.name, items);
+    const isFollowed = this.#isFollowed(guard.at.name, items);
     if (!hadGone && !isFollowed) return undefined;
     const isChain = hadGone && guard.fence === undefined && row?.uuid === guard.uuid && row.expires > guard.after;
     if (!isChain) return `${guard.uuid} ${hadGone ? "had gone" : "is another section's by now"}`;
@@ -46,7 +47,7 @@ export class GuardJudge {
   }
 
   refused({ guard, items }: GuardedWrites): void {
-    if (this.#isFollowed(guard.name, items))
+    if (this.#isFollowed(guard.at.name, items))
       this.#coverage.count("late writes of a section that was followed: refused");
   }
 

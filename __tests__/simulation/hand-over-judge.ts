@@ -1,6 +1,7 @@
+import { LOCK_SORT } from "../../lib/protocol/row.js";
 import type { Coverage } from "./coverage.js";
 import type { Process } from "./machine.js";
-import type { Operation, Outcome } from "./memory-store.js";
+import { type Answer, isForced, type Message } from "./message.js";
 import type { Scheduler } from "./scheduler.js";
 
 /** By how much a process may measure less than its own stopwatch shows here: readings at the same moment differ by nothing. */
@@ -46,7 +47,7 @@ export class HandOverJudge {
   /** Until when a process claims no lock that others wait for, while its own calls stay as they are. */
   readonly #standing = new Map<Process, Map<string, number>>();
   /** Reads that were sent between two sections. */
-  readonly #looks = new WeakSet<Operation>();
+  readonly #looks = new WeakSet<Message>();
   /** Processes with a set under way: their reads are not told from looks. */
   readonly #sets = new Map<Process, number>();
 
@@ -86,24 +87,26 @@ export class HandOverJudge {
   }
 
   /** What a process sends. @returns what it should have left to others. */
-  sent(process: Process, operation: Operation): string | undefined {
-    if (operation.kind === "reissue") {
-      const lease = this.#leases.get(operation.from);
+  sent(process: Process, message: Message): string | undefined {
+    if (message.kind === "read" && !message.consistent && message.at.sort === LOCK_SORT) {
+      const looking = this.#between(process, message.at.name);
+      for (const lease of looking) lease.lookedAt = process.time.monotonic();
+      if (looking.length > 0) this.#looks.add(message);
+    }
+    if (message.kind !== "write") return undefined;
+    const { write } = message;
+    if (write.kind === "reissue") {
+      const lease = this.#leases.get(write.from);
       if (lease !== undefined) {
-        this.#leases.set(operation.to.uuid, lease);
-        this.#places.set(operation.to.uuid, lease);
+        this.#leases.set(write.uuid, lease);
+        this.#places.set(write.uuid, lease);
       }
     }
-    if (operation.kind === "release") this.#gone(operation.uuid);
-    if (operation.kind === "read" && !operation.consistent) {
-      const looking = this.#between(process, operation.name);
-      for (const lease of looking) lease.lookedAt = process.time.monotonic();
-      if (looking.length > 0) this.#looks.add(operation);
-    }
-    if (operation.kind !== "take") return undefined;
-    const until = this.#standing.get(process)?.get(operation.name) ?? 0;
+    if (write.kind === "vacate" && !isForced(write)) this.#gone(write.uuid);
+    if (write.kind !== "take" || write.at.sort !== LOCK_SORT) return undefined;
+    const until = this.#standing.get(process)?.get(write.at.name) ?? 0;
     const early = until - process.time.monotonic();
-    return early > 0 ? `${operation.claim.uuid} is claimed ${early} ms before others have had their turn` : undefined;
+    return early > 0 ? `${write.uuid} is claimed ${early} ms before others have had their turn` : undefined;
   }
 
   /** It is given back, or lost. */
@@ -121,18 +124,17 @@ export class HandOverJudge {
   }
 
   /** A reply that a process has heard. */
-  heard(process: Process, operation: Operation, outcome: Outcome): void {
-    if (operation.kind !== "read" || operation.consistent || outcome.kind !== "read" || this.#sets.has(process)) return;
+  heard(process: Process, message: Message, answer: Answer): void {
     // A poll of a wait that has ended may be answered now, and tells nobody anything.
-    if (!this.#looks.has(operation)) return;
-    const { row } = outcome;
+    if (answer.kind !== "read" || !this.#looks.has(message) || this.#sets.has(process)) return;
+    const { row, at } = answer;
     if (row?.wanted === undefined || row.wanted <= this.#epoch + this.#scheduler.now) return;
-    for (const lease of this.#between(process, operation.name)) {
+    for (const lease of this.#between(process, at.name)) {
       lease.isWanted = true;
       this.#coverage.count("leases given back because others wait");
       const standing = this.#standing.get(process) ?? new Map<string, number>();
       this.#standing.set(process, standing);
-      standing.set(operation.name, process.time.monotonic() + STANDS_BACK_MS);
+      standing.set(at.name, process.time.monotonic() + STANDS_BACK_MS);
     }
   }
 

@@ -1,14 +1,16 @@
-import type { Stamped } from "../../lib/store.js";
+import { type Attributes, LOCK_SORT, lockAt, type Row } from "../../lib/protocol/row.js";
 import type { Coverage } from "./coverage.js";
 import { GuardJudge } from "./guard-judge.js";
 import { HandOverJudge } from "./hand-over-judge.js";
 import type { Process } from "./machine.js";
-import type { MemoryTable, Operation, Outcome } from "./memory-store.js";
-import type { Arrival, Change } from "./network.js";
+import type { MemoryTable } from "./memory-store.js";
+import { type Answer, isForced, type Message, takesOf } from "./message.js";
+import type { Arrival, Change, Departure, Sender } from "./network.js";
 import { Phantoms } from "./phantoms.js";
 import type { SimLock, SimSet } from "./protocol.js";
 import { QueueJudge } from "./queue-judge.js";
 import type { Scheduler } from "./scheduler.js";
+import { TimeJudge } from "./time-judge.js";
 
 /** What must hold at every step. Named after what is promised. */
 export type Invariant =
@@ -22,6 +24,10 @@ export type Invariant =
   | "the row stands while it is held"
   | "expires never moves back"
   | "an ended uuid stays ended"
+  | "a row forgets nothing"
+  | "a purge comes after the lease"
+  | "no write before the time is known"
+  | "a stamp is near the time"
   | "a loss is told in time"
   | "a loss reaches its section"
   | "a loss tells the set"
@@ -31,6 +37,7 @@ export type Invariant =
   | "a free lock is obtained"
   | "first come, first served"
   | "nobody enters without a place"
+  | "no claim on an old look"
   | "a live waiter keeps its place"
   | "a lock is not lost without a cause"
   | "a call ends as documented"
@@ -58,6 +65,9 @@ export interface Holding {
   /** For how long its lease may be passed on without a look; undefined where it is never passed on. */
   readonly handOverMs: number | undefined;
   readonly process: Process;
+  readonly owner: string;
+  /** When its call has asked for it; undefined for one of a set. */
+  readonly askedAt: number | undefined;
   readonly takenAt: number;
   /** Whether the signal has told its program of a loss. Asking the lock would make it look, and so change the world. */
   told: boolean;
@@ -100,6 +110,7 @@ export class Judge {
   readonly #coverage: Coverage;
   readonly #epoch: number;
   readonly #queue: QueueJudge;
+  readonly #time: TimeJudge;
   readonly #holdings = new Set<Holding>();
   /** The latest stamp that was ever sent under a uuid. */
   readonly #stamps = new Map<string, number>();
@@ -132,6 +143,7 @@ export class Judge {
     this.#coverage = coverage;
     this.#epoch = epoch;
     this.#queue = new QueueJudge(scheduler, table, coverage, epoch);
+    this.#time = new TimeJudge(scheduler, coverage, epoch);
     this.#phantoms = new Phantoms(scheduler);
     this.#handOver = new HandOverJudge(scheduler, coverage, epoch);
     this.#guards = new GuardJudge(coverage);
@@ -156,14 +168,9 @@ export class Judge {
     return this.#held.has(uuid);
   }
 
-  /** Rows of waiters that a late copy made. */
-  get strays(): ReadonlySet<string> {
-    return this.#queue.strays;
-  }
-
   /** Whether somebody has the lock, or nobody may yet. */
   isHeld(name: string): boolean {
-    const row = this.#table.rows.get(name);
+    const row = this.#table.row(lockAt(name));
     if (
       row !== undefined &&
       row.uuid === undefined &&
@@ -175,10 +182,9 @@ export class Judge {
     return false;
   }
 
-  /** A call begins to want a lock; the answer says that it has it, or wants it no more. */
-  asks(process: Process, name: string): () => void {
+  /** A call begins to want a lock. */
+  asks(process: Process, name: string): void {
     this.#handOver.asks(process, name);
-    return this.#queue.asks(process, name);
   }
 
   /** A call begins to want a set; the answer says that it has it, or wants it no more. */
@@ -187,7 +193,7 @@ export class Judge {
   }
 
   took(holding: Holding): void {
-    const overtaken = this.#queue.took(holding.uuid);
+    const overtaken = this.#queue.took(holding);
     if (overtaken !== undefined) throw new Violation("first come, first served", overtaken);
     this.#holdings.add(holding);
     this.#shown.delete(holding.uuid);
@@ -250,16 +256,22 @@ export class Judge {
   }
 
   /** A reply has come to whoever waits for it. */
-  heard(process: Process, operation: Operation, outcome: Outcome): void {
-    this.#queue.heard(process, operation, outcome);
-    this.#handOver.heard(process, operation, outcome);
-    this.#phantoms.heard(process, operation, outcome);
-    for (const uuid of shownBy(operation, outcome)) this.#shown.set(uuid, { process, since: this.#scheduler.now });
+  heard(sender: Sender, message: Message, answer: Answer): void {
+    const { process } = sender;
+    this.#queue.heard(sender, message, answer);
+    this.#handOver.heard(process, message, answer);
+    this.#phantoms.heard(process, message, answer);
+    for (const uuid of shownBy(answer)) this.#shown.set(uuid, { process, since: this.#scheduler.now });
+  }
+
+  /** A reply has told a process the time. */
+  learned(sender: Sender, request: Departure): void {
+    this.#time.learned(sender, request);
   }
 
   /** A process has heard that the table has not done what it was asked for. */
-  turnedDown(operation: Operation): void {
-    this.#phantoms.turnedDown(operation);
+  turnedDown(message: Message): void {
+    this.#phantoms.turnedDown(message);
   }
 
   /** The library has told of a loss. Nobody but its own process may take a row from its holder, but by force. */
@@ -275,58 +287,68 @@ export class Judge {
     this.#blamed ??= violation;
   }
 
-  sent(process: Process, operation: Operation): void {
-    const trespass = this.#queue.sent(process, operation);
-    if (trespass !== undefined) throw new Violation("nobody enters without a place", trespass);
-    const greed = this.#handOver.sent(process, operation);
+  sent(sender: Sender, message: Message): void {
+    const { process } = sender;
+    const early = this.#time.early(sender, message);
+    if (early !== undefined) throw new Violation("no write before the time is known", early);
+    const late = this.#time.late(sender, message);
+    if (late !== undefined) throw new Violation("a stamp is near the time", late);
+    const trespass = this.#queue.sent(sender, message);
+    if (trespass !== undefined) throw new Violation(trespass.invariant, trespass.detail);
+    const greed = this.#handOver.sent(process, message);
     if (greed !== undefined) throw new Violation("others get their turn", greed);
-    this.#phantoms.sent(process, operation);
-    if ("uuid" in operation) this.#shown.delete(operation.uuid);
-    if (operation.kind === "restamp") this.#shown.delete(operation.from.uuid);
-    if (operation.kind === "read" || operation.kind === "want" || operation.kind === "force") return;
-    if (operation.kind === "ticket") return;
-    if (operation.kind === "transact") return;
-    // From its release on, a uuid is nobody's: no section runs on it, and no write extends it.
-    if (operation.kind === "release") {
-      this.#ended.add(operation.uuid);
-      for (const { uuid } of this.#holdings) {
-        if (uuid === operation.uuid)
-          throw new Violation("an ended uuid stays ended", `${uuid} is released while it is held`);
-      }
-      return;
+    this.#phantoms.sent(process, message);
+    for (const take of takesOf(message)) this.#stamped("take", take);
+    if (message.kind !== "write") return;
+    const { write } = message;
+    if ("uuid" in write) this.#shown.delete(write.uuid);
+    if (write.kind === "renew" || write.kind === "reissue") this.#stamped(write.kind, write);
+    // Whoever unlocks by force, or sweeps what is over, ends nothing of its own.
+    if (write.kind === "vacate" && !isForced(write) && write.seenExpires === undefined) this.#ends(write.uuid);
+  }
+
+  /** From its release on, a uuid is nobody's: no section runs on it, and no write extends it. */
+  #ends(uuid: string): void {
+    this.#ended.add(uuid);
+    for (const holding of this.#holdings) {
+      if (holding.uuid === uuid)
+        throw new Violation("an ended uuid stays ended", `${uuid} is released while it is held`);
     }
-    const stamps = operation.kind === "takeAll" ? operation.takes.map(({ claim }) => claim) : [stampOf(operation)];
-    for (const { uuid, expires } of stamps) {
-      if (this.#ended.has(uuid))
-        throw new Violation("an ended uuid stays ended", `a ${operation.kind} is sent for ${uuid}`);
-      this.#stamps.set(uuid, Math.max(expires, this.#stamps.get(uuid) ?? 0));
-    }
+  }
+
+  #stamped(how: string, { uuid, expires }: { readonly uuid: string; readonly expires: number }): void {
+    if (this.#ended.has(uuid)) throw new Violation("an ended uuid stays ended", `a ${how} is sent for ${uuid}`);
+    this.#stamps.set(uuid, Math.max(expires, this.#stamps.get(uuid) ?? 0));
   }
 
   arrived(arrival: Arrival): void {
-    const { operation, outcome, rows, duplicate } = arrival;
+    const { message, rows, duplicate } = arrival;
     const swept = this.#queue.arrived(arrival);
     if (swept !== undefined) throw new Violation("a live waiter keeps its place", swept);
-    if (operation.kind === "transact") this.#transacts(operation, outcome, rows);
-    const changed = rows.filter(({ before, after }) => before !== after);
-    if (operation.kind === "takeAll" && changed.length > 0 && changed.length < rows.length) {
+    if (arrival.answer?.kind === "transact") this.#transacts(arrival.answer, rows);
+    const changed = rows.filter(({ hasChanged }) => hasChanged);
+    if (message.kind === "writeAll" && changed.length > 0 && changed.length < rows.length) {
       throw new Violation("a set is all or nothing", `only ${changed.map(({ after }) => after?.uuid)} of it are taken`);
     }
     if (changed.length === 0) return;
-    this.#phantoms.arrived(operation, changed, duplicate);
-    if (operation.kind === "force") this.#forced.add(operation.uuid);
-    for (const change of changed) this.#changed(operation, change, duplicate);
+    this.#phantoms.arrived(message, changed, duplicate);
+    if (message.kind === "write" && message.write.kind === "vacate" && isForced(message.write)) {
+      this.#forced.add(message.write.uuid);
+    }
+    for (const change of changed) this.#changed(message, change, duplicate);
   }
 
-  #changed(operation: Operation, { before, after }: Change, duplicate: boolean): void {
+  #changed(message: Message, { before, after, item }: Change, duplicate: boolean): void {
+    checkMemory(before, after);
+    if (after !== undefined) checkPurge(after, item);
     if (before?.uuid !== undefined && before.uuid !== after?.uuid) this.#gone.add(before.uuid);
     if (after?.uuid === undefined) return;
     const { uuid } = after;
     if (before?.uuid === uuid && after.expires < before.expires) {
-      const detail = `${operation.kind} of ${uuid} from ${before.expires} to ${after.expires}`;
+      const detail = `${message.kind} of ${uuid} from ${before.expires} to ${after.expires}`;
       throw new Violation("expires never moves back", detail);
     }
-    if (duplicate && (operation.kind === "take" || operation.kind === "takeAll")) this.#revived.add(uuid);
+    if (duplicate && takesOf(message).length > 0) this.#revived.add(uuid);
     if (!this.#gone.has(uuid)) return;
     this.#revived.add(uuid);
     if (before?.uuid !== uuid) this.#coverage.count("rows that a late copy brought back");
@@ -335,10 +357,10 @@ export class Judge {
     }
   }
 
-  #transacts(operation: Extract<Operation, { kind: "transact" }>, outcome: Outcome, [change]: readonly Change[]): void {
-    if (outcome.kind === "unguarded") this.#guards.refused(operation);
+  #transacts({ writes, outcome }: Extract<Answer, { kind: "transact" }>, [change]: readonly Change[]): void {
+    if (outcome.kind === "unguarded") this.#guards.refused(writes);
     if (outcome.kind !== "committed") return;
-    const trespass = this.#guards.committed(operation, change?.before, this.#gone.has(operation.guard.uuid));
+    const trespass = this.#guards.committed(writes, change?.before, this.#gone.has(writes.guard.uuid));
     if (trespass !== undefined) throw new Violation("a guard commits for its holder alone", trespass);
   }
 
@@ -374,7 +396,7 @@ export class Judge {
 
   #check(holding: Holding): void {
     const { name, uuid, lock } = holding;
-    const row = this.#table.rows.get(name);
+    const row = this.#table.row(lockAt(name));
     for (const other of this.#holdings) {
       if (other !== holding && other.name === name && !other.process.crashed && other.lock.held && lock.held) {
         throw new Violation("one holder", `${uuid} and ${other.uuid} both hold ${name}`);
@@ -394,30 +416,34 @@ export class Judge {
   }
 }
 
-/** The claims of this request that its refusal shows to be on the rows already. */
-function shownBy(operation: Operation, outcome: Outcome): readonly string[] {
-  if (operation.kind === "take" && outcome.kind === "held") {
-    const { uuid } = operation.claim;
-    return outcome.row.uuid === uuid ? [uuid] : [];
+/** The claims of locks that their refusal shows to be on the rows already. */
+function shownBy(answer: Answer): readonly string[] {
+  if (answer.kind === "write" && answer.write.kind === "take") {
+    const { write, outcome } = answer;
+    return write.at.sort === LOCK_SORT && outcome.kind === "refused" && outcome.row?.uuid === write.uuid
+      ? [write.uuid]
+      : [];
   }
-  if (operation.kind !== "takeAll" || outcome.kind !== "someHeld") return [];
-  const uuids = operation.takes.map(({ claim }) => claim.uuid);
-  return uuids.every((uuid, index) => outcome.rows[index]?.uuid === uuid) ? uuids : [];
+  if (answer.kind !== "writeAll" || answer.outcome.kind !== "refused") return [];
+  const { rows } = answer.outcome;
+  const uuids = answer.takes.map(({ uuid }) => uuid);
+  return uuids.every((uuid, index) => rows[index]?.uuid === uuid) ? uuids : [];
 }
 
-/** What a write of a holder puts on the row. */
-function stampOf(
-  operation: Exclude<Operation, { kind: "read" | "want" | "force" | "release" | "transact" | "takeAll" | "ticket" }>,
-): Stamped {
-  switch (operation.kind) {
-    case "take":
-      return operation.claim;
-    case "restamp":
-    case "reissue":
-      return operation.to;
-    case "renew":
-      return operation;
-    default:
-      return operation satisfies never;
+/** A fencing token and a tick outlive whoever does not know of them. */
+function checkMemory(before: Row | undefined, after: Row | undefined): void {
+  for (const what of ["fence", "tick"] as const) {
+    const [was, is] = [before?.[what], after?.[what]];
+    if (was === undefined || (is !== undefined && is >= was)) continue;
+    throw new Violation("a row forgets nothing", `${before?.name} had the ${what} ${was}, and now ${is ?? "none"}`);
   }
+}
+
+/** DynamoDB's TTL must end no lease, and no tick ever. */
+function checkPurge({ name, expires, tick }: Row, item: Attributes | undefined): void {
+  const purge = item?.purge;
+  if (tick !== undefined && purge !== undefined)
+    throw new Violation("a purge comes after the lease", `${name} with the tick ${tick} is purged at ${purge}`);
+  if (tick === undefined && expires > 0 && !(typeof purge === "number" && purge * 1_000 > expires))
+    throw new Violation("a purge comes after the lease", `${name} lasts until ${expires} and is purged at ${purge}`);
 }

@@ -61,17 +61,4 @@ describe("a simulated machine", () => {
     expect([seen, process.timers, process.crashed]).toEqual([[], 0, true]);
     expect(machine.start().crashed).toBe(false);
   });
-
-  it("ends a sleep by its signal, and then leaves no timer", async () => {
-    const { scheduler, process, run } = world();
-    const controller = new AbortController();
-    const sleeping = process.timersOfClock.sleep(1_000, controller.signal);
-    const outcome = sleeping.then(
-      () => "slept",
-      (reason: unknown) => reason,
-    );
-    scheduler.wakeAt(10, () => controller.abort("enough"));
-    await run(20);
-    expect([await outcome, process.timers]).toEqual(["enough", 0]);
-  });
 });

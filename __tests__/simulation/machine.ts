@@ -27,6 +27,7 @@ export class Machine {
   readonly #random: Random;
   readonly #processes = new Set<Process>();
   #steppedMs = 0;
+  #forwardMs = 0;
   #suspendedMs = 0;
   #suspendedAt: number | undefined;
   #asleep = false;
@@ -43,6 +44,11 @@ export class Machine {
   /** Whether it stands still. */
   get asleep(): boolean {
     return this.#asleep;
+  }
+
+  /** By how much its wall clock was ever set forward, which no process can tell from a suspend. */
+  get forwardMs(): number {
+    return this.#forwardMs;
   }
 
   readonly time: HostTime = {
@@ -76,6 +82,7 @@ export class Machine {
     if (byMs < 0 && (this.#asleep || this.#unread === "suspend")) return false;
     if (byMs < 0) this.#unread = "step back";
     this.#steppedMs += byMs;
+    this.#forwardMs += Math.max(0, byMs);
     return true;
   }
 
@@ -131,6 +138,11 @@ export class Process {
 
   get asleep(): boolean {
     return this.#machine.asleep;
+  }
+
+  /** By how much the machine's wall clock was ever set forward. */
+  get forwardMs(): number {
+    return this.#machine.forwardMs;
   }
 
   /** How many timers are set. */

@@ -1,89 +1,48 @@
-import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
+import type { AttributeValue, TransactWriteItem } from "@aws-sdk/client-dynamodb";
+import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
 import { marshalledData } from "../../lib/dynamodb/data.js";
 import { admitItems, documentGuard, guardItem } from "../../lib/dynamodb/guards.js";
 import { LockStoreError } from "../../lib/errors.js";
-import type { DocumentGuard } from "../../lib/guard.js";
 import type { LockData } from "../../lib/lock-info.js";
 import { tableLayout } from "../../lib/options/table.js";
-import { admits } from "../../lib/protocol/row.js";
+import { type Address, type Attributes, LOCK_SORT, parseRow, type Row, ticketOf } from "../../lib/protocol/row.js";
+import { type Applied, apply, type Check, drawnBy, type Take, type Write } from "../../lib/protocol/writes.js";
 import type {
-  Claim,
   Cursor,
-  Guard,
+  DocumentGuard,
   GuardedWrites,
-  Parking,
-  Reissue,
-  ReissueOutcome,
-  Row,
+  RangePage,
+  RangeQuery,
   RowPage,
-  Stamped,
   Store,
-  Take,
-  TakeAllOutcome,
-  TakeOutcome,
-  Terms,
   TransactOutcome,
+  WriteAllOutcome,
   WriteOutcome,
 } from "../../lib/store.js";
-import type { TableStore, TicketStore } from "../../lib/ticket-store.js";
-import { MemoryTickets, type TicketOperation, type TicketResult, ticketStoreOver } from "./memory-tickets.js";
+import type { Answer, Message } from "./message.js";
 
 /** Where a guard says that the rows are. */
-export const LAYOUT = tableLayout({ tableName: "memory" });
+const LAYOUT = tableLayout({ tableName: "memory" });
 
-/** What a message asks of the table: plain data, which a network can hold back, repeat and reorder. */
-export type Operation =
-  | { readonly kind: "take"; readonly name: string; readonly claim: Claim; readonly terms: Terms }
-  /** `name` is the first of them. */
-  | { readonly kind: "takeAll"; readonly name: string; readonly takes: readonly Take[] }
-  | { readonly kind: "read"; readonly name: string; readonly consistent: boolean }
-  | {
-      readonly kind: "renew";
-      readonly name: string;
-      readonly uuid: string;
-      readonly expires: number;
-      readonly data?: LockData | undefined;
-    }
-  | { readonly kind: "restamp"; readonly name: string; readonly from: Stamped; readonly to: Stamped }
-  | ({ readonly kind: "reissue" } & Reissue)
-  | ({ readonly kind: "transact"; readonly name: string } & GuardedWrites)
-  | {
-      readonly kind: "release";
-      readonly name: string;
-      readonly uuid: string;
-      readonly kept: boolean;
-      readonly parked?: Parking | undefined;
-    }
-  | { readonly kind: "force"; readonly name: string; readonly uuid: string; readonly now: boolean }
-  | { readonly kind: "want"; readonly name: string; readonly uuid: string; readonly until: number }
-  | { readonly kind: "ticket"; readonly name: string; readonly ticket: TicketOperation };
+/** How many items a page looks at: few, so that there are several pages. */
+const PAGE_ITEMS = 3;
 
-export type Outcome =
-  | TakeOutcome
-  | TakeAllOutcome
-  | WriteOutcome
-  | ReissueOutcome
-  | TransactOutcome
-  | { readonly kind: "read"; readonly row: Row | undefined }
-  | { readonly kind: "ticket"; readonly result: TicketResult }
-  /** An item under the key that this library did not write. */
-  | { readonly kind: "foreign"; readonly item: unknown };
+/** The items of one name, by their sort keys. A change makes a new map, so whoever keeps one keeps what was. */
+export type Partition = ReadonlyMap<string, Attributes>;
 
-/** The rows, and what the conditional writes do to them: each at one instant, whatever the time is. */
+/** A map, and what the protocol says that a write does to an item: each at one instant, whatever the time is. */
 export class MemoryTable {
-  readonly #rows = new Map<string, Row>();
-  readonly #foreign = new Map<string, unknown>();
+  readonly #partitions = new Map<string, Partition>();
   readonly #committed = new Map<string, GuardedWrites>();
-  /** The waiters of fair mutexes, and their counters. */
-  readonly tickets = new MemoryTickets();
 
-  get rows(): ReadonlyMap<string, Row> {
-    return this.#rows;
+  /** The names that have an item. */
+  get names(): readonly string[] {
+    return [...this.#partitions].filter(([, items]) => items.size > 0).map(([name]) => name);
   }
 
-  /** What somebody else put under a lock's key. */
-  get foreign(): ReadonlyMap<string, unknown> {
-    return this.#foreign;
+  /** All rows of ours, those that are kept but free as well. */
+  get rows(): readonly Row[] {
+    return this.#items.flatMap(([at, item]) => rowIn(at, item) ?? []);
   }
 
   /** The callers' own writes that were applied, in order. */
@@ -91,218 +50,240 @@ export class MemoryTable {
     return [...this.#committed.values()];
   }
 
-  /** A row as some earlier host left it. */
-  plant(row: Row): void {
-    this.#rows.set(row.name, row);
+  partition(name: string): Partition {
+    return this.#partitions.get(name) ?? new Map();
   }
 
-  plantForeign(name: string, item: unknown): void {
-    this.#foreign.set(name, item);
+  item({ name, sort }: Address): Attributes | undefined {
+    return this.partition(name).get(sort);
   }
 
-  /** A page of a listing: the rows of locks that a few names have. */
-  page(prefix: string, after: Cursor | undefined): RowPage {
-    const names = [...this.#rows.keys()].filter((name) => !this.#foreign.has(name)).sort();
-    const rest = names.filter((name) => after === undefined || name > (after.name as string));
-    const page = rest.slice(0, PAGE_ROWS);
-    const rows = page.filter((name) => name.startsWith(prefix)).map((name) => this.#rows.get(name) as Row);
-    return { rows, next: rest.length > PAGE_ROWS ? { name: page.at(-1) } : undefined };
+  /** The row under a key; undefined where there is none, and where the item is not ours. */
+  row(at: Address): Row | undefined {
+    return rowIn(at, this.item(at));
   }
 
-  apply(operation: Operation): Outcome {
-    const { name } = operation;
-    if (this.#foreign.has(name)) return { kind: "foreign", item: this.#foreign.get(name) };
-    const row = this.#rows.get(name);
-    const refused = { kind: "refused", row, retried: false } as const;
-    switch (operation.kind) {
+  /** An item as somebody else left it. */
+  plant({ name, sort }: Address, item: Attributes | undefined): void {
+    const changed = new Map(this.partition(name));
+    if (item === undefined) changed.delete(sort);
+    else changed.set(sort, item);
+    this.#partitions.set(name, changed);
+  }
+
+  /** An item of somebody else's, its key left out, in DynamoDB's own form. */
+  plantForeign(at: Address, item: Record<string, AttributeValue>): void {
+    this.plant(at, unmarshall(item));
+  }
+
+  /** What is under a key, in DynamoDB's own form. */
+  foreign(at: Address): Record<string, AttributeValue> | undefined {
+    const item = this.item(at);
+    return item && marshall({ ...item });
+  }
+
+  apply(write: Write): Applied {
+    const applied = apply(this.item(write.at), detached(write));
+    if (applied.kind === "applied" && applied.after !== applied.before) this.plant(write.at, applied.after);
+    return applied;
+  }
+
+  /** All of them or none. */
+  applyAll(takes: readonly Take[]): readonly Applied[] {
+    const wouldBe = takes.map((take) => apply(this.item(take.at), take));
+    return wouldBe.some(({ kind }) => kind === "refused") ? wouldBe : takes.map((take) => this.apply(take));
+  }
+
+  /** Whether the guard holds, or held for an earlier copy: that one's answer is given again. */
+  commit(writes: GuardedWrites): Applied {
+    const checked = this.apply(writes.guard);
+    if (this.#committed.has(writes.token)) return { kind: "applied", before: undefined, after: undefined };
+    if (checked.kind === "applied") this.#committed.set(writes.token, writes);
+    return checked;
+  }
+
+  /** @throws {@link LockStoreError} for an item under one of our keys that this library did not write. */
+  answer(message: Message): Answer {
+    switch (message.kind) {
+      case "write":
+        return { ...message, outcome: outcomeOf(message.write, this.apply(message.write)) };
+      case "writeAll":
+        return { ...message, outcome: outcomeOfAll(message.takes, this.applyAll(message.takes)) };
+      case "transact":
+        return { ...message, outcome: transacted(message.writes.guard, this.commit(message.writes)) };
       case "read":
-        return { kind: "read", row };
-      case "take":
-        if (row !== undefined && !admits(operation.terms, row, operation.claim.tick)) return { kind: "held", row };
-        this.#rows.set(name, taken(operation.claim, row));
-        return { kind: "granted", replaced: row, fence: tokenFor(operation.claim, row) };
-      case "takeAll":
-        return this.#takeAll(operation.takes);
-      case "renew":
-        if (row?.uuid !== operation.uuid || row.expires >= operation.expires) return refused;
-        this.#rows.set(name, { ...row, expires: operation.expires, data: copied(operation.data) ?? row.data });
-        return { kind: "applied" };
-      case "restamp":
-        if (row?.uuid !== operation.from.uuid || row.expires !== operation.from.expires) return refused;
-        this.#rows.set(name, { ...row, uuid: operation.to.uuid, expires: operation.to.expires });
-        return { kind: "applied" };
-      case "reissue": {
-        const { from, to, fenced } = operation;
-        if (row?.uuid !== from || row.expires >= to.expires) return refused;
-        const fence = fenced ? (row.fence ?? 0n) + 1n : row.fence;
-        this.#rows.set(name, { ...row, ...to, fence });
-        return { kind: "applied", fence: fenced ? fence : undefined };
-      }
-      case "transact": {
-        const { items, guard, token } = operation;
-        // A second copy of what was applied gets the answer of the first.
-        if (!this.#committed.has(token) && !isGuarded(guard, row)) return { kind: "unguarded", row };
-        this.#committed.set(token, { items, guard, token });
-        return { kind: "committed" };
-      }
-      case "release":
-        if (row?.uuid !== operation.uuid) return refused;
-        if (operation.parked !== undefined) {
-          this.#rows.set(name, { ...row, ...operation.parked, uuid: undefined, wanted: undefined });
-        } else if (operation.kept) this.#rows.set(name, { ...row, uuid: undefined, expires: 0, wanted: undefined });
-        else this.#rows.delete(name);
-        return { kind: "applied" };
-      case "force":
-        if (row?.uuid !== operation.uuid) return refused;
-        if (operation.now) this.#rows.set(name, { ...row, uuid: undefined, expires: 0, wanted: undefined });
-        else this.#rows.set(name, { ...row, uuid: undefined });
-        return { kind: "applied" };
-      case "want":
-        if (row?.uuid !== operation.uuid) return refused;
-        this.#rows.set(name, { ...row, wanted: operation.until });
-        return { kind: "applied" };
-      case "ticket":
-        return { kind: "ticket", result: this.tickets.apply(name, operation.ticket, row) };
+      case "query":
+        return answerFrom((name) => this.partition(name), message);
       default:
-        return operation satisfies never;
+        return message satisfies never;
     }
   }
 
-  #takeAll(takes: readonly Take[]): Outcome {
-    const foreign = takes.find(({ claim }) => this.#foreign.has(claim.name))?.claim.name;
-    if (foreign !== undefined) return { kind: "foreign", item: this.#foreign.get(foreign) };
-    const rows = takes.map(({ claim, terms }) => {
-      const row = this.#rows.get(claim.name);
-      return row === undefined || admits(terms, row, claim.tick) ? undefined : row;
-    });
-    if (rows.some((row) => row !== undefined)) return { kind: "someHeld", rows };
-    for (const { claim } of takes) this.#rows.set(claim.name, taken(claim, this.#rows.get(claim.name)));
-    return { kind: "allGranted" };
+  /** A page of a scan: a few items, and of these the locks' own rows whose names begin so. */
+  scan(prefix: string, after: Cursor | undefined): RowPage {
+    const keys = this.#items.map(([at, item]) => ({ at, item, key: `${at.name}\0${at.sort}` }));
+    const rest = keys
+      .sort((one, other) => (one.key < other.key ? -1 : 1))
+      .filter(({ key }) => after === undefined || key > (after.key as string));
+    const page = rest.slice(0, PAGE_ITEMS);
+    const locks = page.filter(({ at }) => at.sort === LOCK_SORT && at.name.startsWith(prefix));
+    const rows = locks.flatMap(({ at, item }) => rowIn(at, item) ?? []);
+    return { rows, next: rest.length > PAGE_ITEMS ? { key: page.at(-1)?.key } : undefined };
+  }
+
+  get #items(): (readonly [Address, Attributes])[] {
+    return [...this.#partitions].flatMap(([name, items]) =>
+      [...items].map(([sort, item]) => [{ name, sort }, item] as const),
+    );
   }
 }
 
-/** How many rows a page looks at: few, so that there are several. */
-const PAGE_ROWS = 3;
+/** What a read shows of a table whose names have these items. @throws as {@link MemoryTable.answer} does. */
+export function answerFrom(
+  partitionOf: (name: string) => Partition,
+  message: Extract<Message, { kind: "read" | "query" }>,
+): Answer {
+  if (message.kind === "query") {
+    return { ...message, page: pageOf(partitionOf(message.query.name), message.query) };
+  }
+  const { at } = message;
+  return { ...message, row: parsed(at, partitionOf(at.name).get(at.sort)) };
+}
 
-/** The port on a table in memory, with nothing in between. */
-export class MemoryStore implements TableStore {
-  readonly tickets: TicketStore = ticketStoreOver(
-    async (name, ticket, signal) =>
-      this.#send<Extract<Outcome, { kind: "ticket" }>>({ kind: "ticket", name, ticket }, signal).result,
-  );
+/** A page of a query. As DynamoDB does, it says where it ends whenever it is full, even if nothing follows. */
+function pageOf(partition: Partition, { name, first, last, order, limit }: RangeQuery): RangePage {
+  const inOrder = [...partition]
+    .filter(([sort]) => sort >= first && sort <= last)
+    .sort(([one], [other]) => (one < other === (order === "ascending") ? -1 : 1));
+  const most = Math.min(limit, PAGE_ITEMS);
+  const page = inOrder.slice(0, most);
+  const rows = page
+    .filter(([sort]) => sort === LOCK_SORT || ticketOf(sort) !== undefined)
+    .map(([sort, item]) => parsed({ name, sort }, item));
+  return { rows, next: page.length === most ? page.at(-1)?.[0] : undefined };
+}
+
+/** The port, over whatever carries its messages. */
+export abstract class MessageStore implements Store {
+  readonly hasQueues = true;
   readonly #table: MemoryTable;
 
   constructor(table: MemoryTable) {
     this.#table = table;
   }
 
+  protected abstract send(message: Message, signal: AbortSignal): Promise<Answer>;
+
   admit(data: LockData | undefined): void {
     if (data !== undefined) marshalledData(data);
   }
 
-  async take(claim: Claim, terms: Terms, signal: AbortSignal): Promise<TakeOutcome> {
-    this.admit(claim.data);
-    return this.#send<TakeOutcome>({ kind: "take", name: claim.name, claim, terms }, signal);
+  async write(write: Write, signal: AbortSignal): Promise<WriteOutcome> {
+    if ("data" in write) this.admit(write.data);
+    return (await this.#ask({ kind: "write", write }, signal)).outcome;
   }
 
-  async takeAll(takes: readonly Take[], signal: AbortSignal): Promise<TakeAllOutcome> {
-    for (const { claim } of takes) this.admit(claim.data);
-    return this.#send<TakeAllOutcome>({ kind: "takeAll", name: takes[0]?.claim.name ?? "", takes }, signal);
+  async writeAll(takes: readonly Take[], signal: AbortSignal): Promise<WriteAllOutcome> {
+    for (const { data } of takes) this.admit(data);
+    return (await this.#ask({ kind: "writeAll", takes }, signal)).outcome;
   }
 
-  async read(
-    name: string,
-    { consistent }: { readonly consistent: boolean },
-    signal: AbortSignal,
-  ): Promise<Row | undefined> {
-    return this.#send<Extract<Outcome, { kind: "read" }>>({ kind: "read", name, consistent }, signal).row;
+  async read(at: Address, options: { readonly consistent: boolean }, signal: AbortSignal): Promise<Row | undefined> {
+    return (await this.#ask({ kind: "read", at, consistent: options.consistent }, signal)).row;
   }
 
-  async renew(renewal: Parameters<Store["renew"]>[0], signal: AbortSignal): Promise<WriteOutcome> {
-    this.admit(renewal.data);
-    return this.#send<WriteOutcome>({ kind: "renew", ...renewal }, signal);
+  async query(query: RangeQuery, signal: AbortSignal): Promise<RangePage> {
+    return (await this.#ask({ kind: "query", query }, signal)).page;
   }
 
-  async restamp(name: string, from: Stamped, to: Stamped, signal: AbortSignal): Promise<WriteOutcome> {
-    return this.#send<WriteOutcome>({ kind: "restamp", name, from, to }, signal);
-  }
-
-  async reissue(reissue: Reissue, signal: AbortSignal): Promise<ReissueOutcome> {
-    return this.#send<ReissueOutcome>({ kind: "reissue", ...reissue }, signal);
-  }
-
-  async release(
-    name: string,
-    uuid: string,
-    { kept, parked }: { readonly kept: boolean; readonly parked?: Parking | undefined },
-    signal: AbortSignal,
-  ): Promise<WriteOutcome> {
-    return this.#send<WriteOutcome>({ kind: "release", name, uuid, kept, parked }, signal);
-  }
-
-  async want(name: string, uuid: string, until: number, signal: AbortSignal): Promise<WriteOutcome> {
-    return this.#send<WriteOutcome>({ kind: "want", name, uuid, until }, signal);
-  }
-
-  async force(
-    name: string,
-    uuid: string,
-    { now }: { readonly now: boolean },
-    signal: AbortSignal,
-  ): Promise<WriteOutcome> {
-    return this.#send<WriteOutcome>({ kind: "force", name, uuid, now }, signal);
-  }
-
-  async list(prefix: string, after: Cursor | undefined, signal: AbortSignal): Promise<RowPage> {
+  /** No lock depends on what a listing says, so nothing happens to it on its way. */
+  async scan(prefix: string, after: Cursor | undefined, signal: AbortSignal): Promise<RowPage> {
     if (signal.aborted) throw aborted(signal);
-    return this.#table.page(prefix, after);
+    return this.#table.scan(prefix, after);
   }
 
-  guard(guard: Guard): TransactWriteItem {
+  guard(guard: Check): TransactWriteItem {
     return guardItem(LAYOUT, guard);
   }
 
-  documentGuard(guard: Guard): DocumentGuard {
+  documentGuard(guard: Check): DocumentGuard {
     return documentGuard(LAYOUT, guard);
   }
 
-  admitItems(name: string, items: readonly TransactWriteItem[]): void {
-    admitItems(LAYOUT, name, items);
+  admitItems(at: Address, items: readonly TransactWriteItem[]): void {
+    admitItems(LAYOUT, at, items);
   }
 
   async transact(writes: GuardedWrites, signal: AbortSignal): Promise<TransactOutcome> {
-    return this.#send<TransactOutcome>({ kind: "transact", name: writes.guard.name, ...writes }, signal);
+    return (await this.#ask({ kind: "transact", writes }, signal)).outcome;
   }
 
   close(): void {}
 
-  #send<Expected extends Outcome>(operation: Operation, signal: AbortSignal): Expected {
-    if (signal.aborted) throw aborted(signal);
-    const outcome = this.#table.apply(operation);
-    if (outcome.kind === "foreign") throw new LockStoreError(`not a lock: ${JSON.stringify(outcome.item)}`);
-    return outcome as Expected;
+  async #ask<Kind extends Message["kind"]>(
+    message: Extract<Message, { kind: Kind }>,
+    signal: AbortSignal,
+  ): Promise<Extract<Answer, { kind: Kind }>> {
+    return (await this.send(message, signal)) as Extract<Answer, { kind: Kind }>;
   }
 }
 
-function aborted(signal: AbortSignal): LockStoreError {
+/** The port on a table in memory, with nothing in between. */
+export class MemoryStore extends MessageStore {
+  readonly #table: MemoryTable;
+
+  constructor(table: MemoryTable) {
+    super(table);
+    this.#table = table;
+  }
+
+  protected override async send(message: Message, signal: AbortSignal): Promise<Answer> {
+    if (signal.aborted) throw aborted(signal);
+    return this.#table.answer(message);
+  }
+}
+
+/** What a request came to whose sender has given it up. */
+export function aborted(signal: AbortSignal): LockStoreError {
   return new LockStoreError("aborted", { transient: true, answered: false, cause: signal.reason });
 }
 
-/** A claim over the row that it replaces. What the row remembers stays: a put never gets to a row that remembers. */
-function taken({ fenceSeed, ...claim }: Claim, row: Row | undefined): Row {
-  const fence = tokenFor({ fenceSeed }, row) ?? row?.fence;
-  return { ...claim, data: copied(claim.data), wanted: undefined, fence, tick: claim.tick ?? row?.tick };
+function outcomeOf(write: Write, applied: Applied): WriteOutcome {
+  if (applied.kind === "refused") return { kind: "refused", row: parsed(write.at, applied.by), retried: false };
+  const replaced = write.kind === "take" ? parsed(write.at, applied.before) : undefined;
+  return { kind: "applied", replaced, drawn: drawnBy(write, applied.before) };
 }
 
-function isGuarded({ uuid, after, fence }: Guard, row: Row | undefined): boolean {
-  return row?.uuid === uuid && row.expires > after && (fence === undefined || row.fence === fence);
+function outcomeOfAll(takes: readonly Take[], applied: readonly Applied[]): WriteAllOutcome {
+  if (applied.every(({ kind }) => kind === "applied")) return { kind: "applied" };
+  const rows = takes.map(({ at }, index) => {
+    const one = applied[index];
+    return one?.kind === "refused" ? parsed(at, one.by) : undefined;
+  });
+  return { kind: "refused", rows };
 }
 
-function tokenFor({ fenceSeed }: Pick<Claim, "fenceSeed">, row: Row | undefined): bigint | undefined {
-  return fenceSeed === undefined ? undefined : (row?.fence ?? BigInt(fenceSeed)) + 1n;
+function transacted(guard: Check, applied: Applied): TransactOutcome {
+  if (applied.kind === "applied") return { kind: "committed" };
+  return { kind: "unguarded", row: parsed(guard.at, applied.by) };
+}
+
+/** @throws {@link LockStoreError} for an item that this library did not write. */
+function parsed(at: Address, item: Attributes): Row;
+function parsed(at: Address, item: Attributes | undefined): Row | undefined;
+function parsed(at: Address, item: Attributes | undefined): Row | undefined {
+  if (item === undefined) return undefined;
+  const result = parseRow(at, item);
+  if ("row" in result) return result.row;
+  throw new LockStoreError(`not a lock: ${result.problem}: ${JSON.stringify(marshall({ ...item }))}`);
+}
+
+function rowIn(at: Address, item: Attributes | undefined): Row | undefined {
+  const result = item && parseRow(at, item);
+  return result && "row" in result ? result.row : undefined;
 }
 
 /** Cut off from its sender, as what goes through a network is. */
-function copied(data: LockData | undefined): LockData | undefined {
-  return data && structuredClone(data);
+function detached(write: Write): Write {
+  return "data" in write && write.data !== undefined ? { ...write, data: structuredClone(write.data) } : write;
 }

@@ -1,12 +1,10 @@
-import { admitItems, documentGuard, guardItem } from "../../lib/dynamodb/guards.js";
 import { LockStoreError } from "../../lib/errors.js";
-import type { Row } from "../../lib/store.js";
-import type { TableStore, Waiter } from "../../lib/ticket-store.js";
+import type { Address, Attributes, Row } from "../../lib/protocol/row.js";
 import type { Clock } from "../../lib/time/clock.js";
 import { type Random, seededRandom } from "../support/seeded-random.js";
 import type { Process } from "./machine.js";
-import { LAYOUT, type MemoryTable, type Operation, type Outcome } from "./memory-store.js";
-import { pageOf, ticketStoreOver } from "./memory-tickets.js";
+import { aborted, answerFrom, type MemoryTable, MessageStore, type Partition } from "./memory-store.js";
+import { type Answer, addressesOf, type Message } from "./message.js";
 import type { Scheduler } from "./scheduler.js";
 
 /** What the network between hosts and table does to messages while faults last. Shares are in per cent. */
@@ -38,16 +36,35 @@ export interface Outage {
 
 /** A row that a request was about, before and after it. */
 export interface Change {
-  readonly name: string;
+  readonly at: Address;
   readonly before: Row | undefined;
   readonly after: Row | undefined;
+  /** The whole item, which is more than the row where it counts tickets or has a date to be purged. */
+  readonly item: Attributes | undefined;
+  readonly hasChanged: boolean;
+}
+
+/** Who sends a message. */
+export interface Sender {
+  readonly owner: string;
+  readonly process: Process;
+  readonly clock: Pick<Clock, "listen" | "wall">;
+}
+
+/** When a copy of a request left. */
+export interface Departure {
+  readonly at: number;
+  /** By how much the machine's wall clock had ever been set forward by then. */
+  readonly forwardMs: number;
 }
 
 /** What became of one copy of a request. */
 export interface Arrival {
-  readonly operation: Operation;
-  readonly outcome: Outcome;
-  /** One, but for a request about several rows. */
+  readonly sender: Sender;
+  readonly message: Message;
+  /** Undefined where an item was in the way that is none of ours. */
+  readonly answer: Answer | undefined;
+  /** One, but for a request about several rows, and none for a query. */
   readonly rows: readonly Change[];
   /** Whether its sender will hear of it, as far as the network is concerned. */
   readonly answered: boolean;
@@ -55,12 +72,14 @@ export interface Arrival {
 }
 
 export interface NetworkEvents {
-  sent(process: Process, operation: Operation): void;
+  sent(sender: Sender, message: Message): void;
   arrived(arrival: Arrival): void;
   /** A sender that still waits for it hears of it. */
-  heard(process: Process, operation: Operation, outcome: Outcome): void;
-  /** The same of an error that the table answered with: that copy is not under way any more. */
-  turnedDown(operation: Operation): void;
+  heard(sender: Sender, message: Message, answer: Answer): void;
+  /** A reply has told a sender's clock the time, whether somebody waits for the reply or not. */
+  learned(sender: Sender, request: Departure): void;
+  /** The same as `heard` of an error that the table answered with: that copy is not under way any more. */
+  turnedDown(message: Message): void;
   count(what: string): void;
 }
 
@@ -69,7 +88,8 @@ const CALM_DELAY_MS = 8;
 
 const CLIENT_ATTEMPTS = 3;
 
-type Answer = { readonly outcome: Outcome } | { readonly error: LockStoreError; readonly again: boolean };
+/** What a sender hears. */
+type Reply = { readonly answer: Answer } | { readonly error: LockStoreError; readonly again: boolean };
 
 /** The network, and the front door of the table behind it. */
 export class Network {
@@ -78,8 +98,8 @@ export class Network {
   readonly #events: NetworkEvents;
   readonly #plan: NetworkPlan;
   readonly #options: { readonly epoch: number; readonly seed: number; readonly calmAt: number };
-  /** What the rows were, for reads that are not consistent. */
-  readonly #past = new Map<string, (Past & { readonly at: number })[]>();
+  /** What the items of a name were until a moment, for reads that are not consistent. */
+  readonly #past = new Map<string, { readonly at: number; readonly was: Partition }[]>();
   #messages = 0;
 
   constructor(
@@ -102,44 +122,19 @@ export class Network {
   }
 
   /** What a process uses as its store. */
-  client(owner: string, process: Process, clock: Pick<Clock, "listen">): TableStore {
+  client(owner: string, process: Process, clock: Sender["clock"]): MessageStore {
     let requests = 0;
-    const send = async <Expected extends Outcome>(operation: Operation, signal: AbortSignal): Promise<Expected> => {
+    const sender = { owner, process, clock };
+    return new NetworkStore(this.#table, (message, signal) => {
       requests += 1;
       const random = seededRandom(this.#options.seed, "network", owner, requests);
-      return (await this.#exchange({ process, clock, operation, signal, random })) as Expected;
-    };
-    return {
-      tickets: ticketStoreOver(
-        async (name, ticket, signal) =>
-          (await send<Extract<Outcome, { kind: "ticket" }>>({ kind: "ticket", name, ticket }, signal)).result,
-      ),
-      admit: () => undefined,
-      take: (claim, terms, signal) => send({ kind: "take", name: claim.name, claim, terms }, signal),
-      takeAll: (takes, signal) => send({ kind: "takeAll", name: takes[0]?.claim.name ?? "", takes }, signal),
-      read: async (name, { consistent }, signal) => {
-        const { row } = await send<Extract<Outcome, { kind: "read" }>>({ kind: "read", name, consistent }, signal);
-        return row;
-      },
-      renew: (renewal, signal) => send({ kind: "renew", ...renewal }, signal),
-      restamp: (name, from, to, signal) => send({ kind: "restamp", name, from, to }, signal),
-      reissue: (reissue, signal) => send({ kind: "reissue", ...reissue }, signal),
-      release: (name, uuid, { kept, parked }, signal) => send({ kind: "release", name, uuid, kept, parked }, signal),
-      want: (name, uuid, until, signal) => send({ kind: "want", name, uuid, until }, signal),
-      force: (name, uuid, { now }, signal) => send({ kind: "force", name, uuid, now }, signal),
-      // No lock depends on what a listing says, so nothing happens to it on its way.
-      list: async (prefix, after) => this.#table.page(prefix, after),
-      guard: (guard) => guardItem(LAYOUT, guard),
-      documentGuard: (guard) => documentGuard(LAYOUT, guard),
-      admitItems: (name, items) => admitItems(LAYOUT, name, items),
-      transact: (writes, signal) => send({ kind: "transact", name: writes.guard.name, ...writes }, signal),
-      close: () => undefined,
-    };
+      return this.#exchange({ sender, message, signal, random });
+    });
   }
 
-  /** One request as its sender sees it: an outcome, an error, or the end of its patience. */
-  #exchange(request: Request): Promise<Outcome> {
-    const { process, operation, signal, random } = request;
+  /** One request as its sender sees it: an answer, an error, or the end of its patience. */
+  #exchange(request: Request): Promise<Answer> {
+    const { sender, message, signal, random } = request;
     return new Promise((resolve, reject) => {
       let open = true;
       const close = (): boolean => {
@@ -149,7 +144,7 @@ export class Network {
         return was;
       };
       const onAbort = (): void => {
-        if (close()) reject(new LockStoreError("aborted", { transient: true, answered: false, cause: signal.reason }));
+        if (close()) reject(aborted(signal));
       };
       if (signal.aborted) {
         onAbort();
@@ -157,23 +152,22 @@ export class Network {
       }
       signal.addEventListener("abort", onAbort, { once: true });
       const attempt = (number: number): void => {
-        if (number === 1) this.#events.sent(process, operation);
-        this.#send(request, (answer) => {
+        if (number === 1) this.#events.sent(sender, message);
+        this.#send(request, (reply) => {
           if (!open) return;
-          if ("outcome" in answer) {
+          if ("answer" in reply) {
             close();
-            const { outcome } = answer;
-            this.#events.heard(process, operation, outcome);
-            resolve(outcome.kind === "refused" ? { ...outcome, retried: number > 1 } : outcome);
-          } else if (answer.again && this.#plan.clientRetries && number < CLIENT_ATTEMPTS) {
+            this.#events.heard(sender, message, reply.answer);
+            resolve(number > 1 ? retried(reply.answer) : reply.answer);
+          } else if (reply.again && this.#plan.clientRetries && number < CLIENT_ATTEMPTS) {
             this.#events.count("requests that the client sent again");
-            process.after(random() * 100 * number, () => {
+            sender.process.after(random() * 100 * number, () => {
               if (open) attempt(number + 1);
             });
           } else {
             close();
-            if (answer.error.answered) this.#events.turnedDown(operation);
-            reject(answer.error);
+            if (reply.error.answered) this.#events.turnedDown(message);
+            reject(reply.error);
           }
         });
       };
@@ -182,14 +176,18 @@ export class Network {
   }
 
   /** One copy on its way there and back. */
-  #send({ process, clock, operation, random }: Request, hear: (answer: Answer) => void): void {
-    const heard = clock.listen?.();
+  #send({ sender, message, random }: Request, hear: (reply: Reply) => void): void {
+    const learn = sender.clock.listen?.();
+    const departure = { at: this.#scheduler.now, forwardMs: sender.process.forwardMs };
     const plan = this.#now();
-    const back = (ms: number, answer: Answer, date?: string): void => {
+    const back = (ms: number, reply: Reply, date?: string): void => {
       this.#scheduler.wakeAt(this.#arrivalAfter(ms), () =>
-        process.deliver(() => {
-          if (date !== undefined) heard?.(date);
-          hear(answer);
+        sender.process.deliver(() => {
+          if (date !== undefined && learn !== undefined) {
+            learn(date);
+            this.#events.learned(sender, departure);
+          }
+          hear(reply);
         }),
       );
     };
@@ -211,12 +209,12 @@ export class Network {
       vanish(thereMs);
       return;
     }
-    const stale = isConsistent(operation) || random() * 100 >= plan.stale ? 0 : random() * 1_000;
+    const stale = isConsistent(message) || random() * 100 >= plan.stale ? 0 : random() * 1_000;
     const at = this.#arrivalAfter(thereMs);
     // The copy comes after what it is a copy of: one that overtook it would be the original.
     const repeat = (): void => {
       if (fate.again >= plan.duplicates) return;
-      this.#arrive(operation, this.#arrivalAfter(lateMs), { duplicate: true, answered: false, stale });
+      this.#arrive(sender, message, this.#arrivalAfter(lateMs), { duplicate: true, answered: false, stale });
     };
     const isLost = fate.reply < plan.replyLoss;
     if (outage?.how === "error" || fate.throttled < plan.throttling) {
@@ -228,41 +226,54 @@ export class Network {
       });
       return;
     }
-    this.#arrive(operation, at, { duplicate: false, answered: !isLost, stale }, (outcome) => {
+    this.#arrive(sender, message, at, { duplicate: false, answered: !isLost, stale }, (reply) => {
       if (isLost) vanish(backMs);
-      else back(backMs, { outcome }, this.#date());
+      else back(backMs, reply, this.#date());
       repeat();
     });
     if (isLost) this.#events.count("replies lost");
   }
 
   #arrive(
-    operation: Operation,
+    sender: Sender,
+    message: Message,
     at: number,
     copy: { readonly duplicate: boolean; readonly answered: boolean; readonly stale: number },
-    reply?: (outcome: Outcome) => void,
+    reply?: (reply: Reply) => void,
   ): void {
     this.#messages += 1;
     this.#scheduler.at(at, () => {
       this.#messages -= 1;
-      const names = operation.kind === "takeAll" ? operation.takes.map(({ claim }) => claim.name) : [operation.name];
-      const befores = names.map((name) => this.#table.rows.get(name));
-      const queue = this.#table.tickets.of(operation.name);
-      let outcome = this.#table.apply(operation);
-      const rows = names.map((name, index) => ({
-        name,
-        before: befores[index],
-        after: this.#table.rows.get(name),
-      }));
-      for (const { name, before, after } of rows) {
-        const was = name === operation.name ? queue : this.#table.tickets.of(name);
-        const changed = after !== before || was !== this.#table.tickets.of(name);
-        if (changed) this.#remember(name, { row: before, queue: was });
-      }
-      if (copy.stale > 0) outcome = this.#asOf(operation, this.#scheduler.now - copy.stale) ?? outcome;
-      this.#events.arrived({ operation, outcome, rows, ...copy });
-      reply?.(outcome);
+      const addresses = addressesOf(message);
+      const partitions = new Map(addresses.map(({ name }) => [name, this.#table.partition(name)]));
+      const befores = addresses.map((address) => ({ item: this.#table.item(address), row: this.#table.row(address) }));
+      const answer = this.#answer(message, copy.stale);
+      for (const [name, was] of partitions) if (this.#table.partition(name) !== was) this.#remember(name, was);
+      const rows = addresses.map((address, index) => {
+        const item = this.#table.item(address);
+        const before = befores[index];
+        return {
+          at: address,
+          before: before?.row,
+          after: this.#table.row(address),
+          item,
+          hasChanged: item !== before?.item,
+        };
+      });
+      this.#events.arrived({ sender, message, answer: "answer" in answer ? answer.answer : undefined, rows, ...copy });
+      reply?.(answer);
     });
+  }
+
+  #answer(message: Message, stale: number): Reply {
+    try {
+      const isRead = message.kind === "read" || message.kind === "query";
+      const answer = isRead && stale > 0 ? this.#asOf(message, this.#scheduler.now - stale) : undefined;
+      return { answer: answer ?? this.#table.answer(message) };
+    } catch (error) {
+      if (!(error instanceof LockStoreError)) throw error;
+      return { error, again: false };
+    }
   }
 
   /** No message outlasts the faults, or they would never be over. */
@@ -271,22 +282,20 @@ export class Network {
     return Math.min(now + ms, Math.max(this.#options.calmAt, now + CALM_DELAY_MS));
   }
 
-  #remember(name: string, was: Past): void {
+  #remember(name: string, was: Partition): void {
     const past = this.#past.get(name) ?? [];
-    past.push({ at: this.#scheduler.now, ...was });
+    past.push({ at: this.#scheduler.now, was });
     if (past.length > 20) past.shift();
     this.#past.set(name, past);
   }
 
-  /** The answer as it was then: what the first change since then replaced. Undefined where nothing has changed. */
-  #asOf(operation: Operation, time: number): Outcome | undefined {
-    const change = this.#past.get(operation.name)?.find(({ at }) => at > time);
+  /** The answer as it was then: of what the first change since then replaced. Undefined where nothing has changed. */
+  #asOf(message: Extract<Message, { kind: "read" | "query" }>, time: number): Answer | undefined {
+    const { name } = message.kind === "read" ? message.at : message.query;
+    const change = this.#past.get(name)?.find(({ at }) => at > time);
     if (change === undefined) return undefined;
     this.#events.count("stale reads");
-    if (operation.kind !== "ticket") return { kind: "read", row: change.row };
-    if (operation.ticket.kind !== "page") return undefined;
-    const page = pageOf(change.queue, operation.ticket.request, change.row);
-    return { kind: "ticket", result: { kind: "page", page } };
+    return answerFrom(() => change.was, message);
   }
 
   #now(): Omit<NetworkPlan, "outages" | "clientRetries"> {
@@ -306,23 +315,36 @@ export class Network {
 }
 
 interface Request {
-  readonly process: Process;
-  readonly clock: Pick<Clock, "listen">;
-  readonly operation: Operation;
+  readonly sender: Sender;
+  readonly message: Message;
   readonly signal: AbortSignal;
   readonly random: Random;
 }
 
-/** What a name's rows were. */
-interface Past {
-  readonly row: Row | undefined;
-  readonly queue: ReadonlyMap<bigint, Waiter>;
+/** What a process uses as its store. */
+class NetworkStore extends MessageStore {
+  readonly #exchange: (message: Message, signal: AbortSignal) => Promise<Answer>;
+
+  constructor(table: MemoryTable, exchange: (message: Message, signal: AbortSignal) => Promise<Answer>) {
+    super(table);
+    this.#exchange = exchange;
+  }
+
+  protected override send(message: Message, signal: AbortSignal): Promise<Answer> {
+    return this.#exchange(message, signal);
+  }
 }
 
 /** Whether an answer is up to date whatever the network does. */
-function isConsistent(operation: Operation): boolean {
-  if (operation.kind === "read") return operation.consistent;
-  return operation.kind !== "ticket" || operation.ticket.kind !== "page" || operation.ticket.consistent;
+function isConsistent(message: Message): boolean {
+  if (message.kind === "read") return message.consistent;
+  return message.kind !== "query" || message.query.consistent;
+}
+
+/** What the store says of a refusal that came to a copy which the client itself has sent again. */
+function retried(answer: Answer): Answer {
+  if (answer.kind !== "write" || answer.outcome.kind !== "refused") return answer;
+  return { ...answer, outcome: { ...answer.outcome, retried: true } };
 }
 
 const CALM: Omit<NetworkPlan, "outages" | "clientRetries"> = {
@@ -342,6 +364,6 @@ function delay({ delayMs, slow, slowMs }: Pick<NetworkPlan, "delayMs" | "slow" |
   return 0.5 + howLong * (which < slow ? slowMs : delayMs);
 }
 
-function lost(message: string, again: boolean): Answer {
+function lost(message: string, again: boolean): Reply {
   return { error: new LockStoreError(message, { transient: true, answered: false }), again };
 }

@@ -1,7 +1,10 @@
 import { channel } from "node:diagnostics_channel";
 import type { Diagnostics } from "../../lib/diagnostics.js";
+import { ticketOf } from "../../lib/protocol/row.js";
+import type { Take, Write } from "../../lib/protocol/writes.js";
 import type { Coverage } from "./coverage.js";
-import type { Arrival } from "./network.js";
+import { isForced, type Message } from "./message.js";
+import type { Arrival, Change } from "./network.js";
 
 /** Counts what the library tells on its channels, and passes it on; the answer ends that. */
 export function countDiagnostics(coverage: Coverage, hear: (name: string, message: object) => void): () => void {
@@ -26,33 +29,46 @@ export function countDiagnostics(coverage: Coverage, hear: (name: string, messag
 }
 
 /** Counts what arrives at the table. */
-export function countArrival(coverage: Coverage, { operation, outcome, rows, answered, duplicate }: Arrival): void {
-  const changed = rows.some(({ before, after }) => before !== after);
-  if (changed && duplicate) coverage.count(`late duplicates applied: ${operation.kind}`);
-  if (changed && !answered && !duplicate) coverage.count(`ambiguous writes: ${operation.kind}`);
-  if (operation.kind === "read") return;
-  if (outcome.kind === "ticket") {
-    if (operation.kind !== "ticket") return;
-    coverage.count(`ticket ${operation.ticket.kind}: ${outcome.result.kind}`);
-    const isApplied = outcome.result.kind === "applied" || outcome.result.kind === "drawn";
-    if (isApplied && duplicate) coverage.count(`late duplicates applied: ticket ${operation.ticket.kind}`);
-    if (isApplied && !answered && !duplicate) coverage.count(`ambiguous writes: ticket ${operation.ticket.kind}`);
-    return;
+export function countArrival(coverage: Coverage, { message, answer, rows, answered, duplicate }: Arrival): void {
+  const what = labelOf(message);
+  const changed = rows.some(({ hasChanged }) => hasChanged);
+  if (changed && duplicate) coverage.count(`late duplicates applied: ${what}`);
+  if (changed && !answered && !duplicate) coverage.count(`ambiguous writes: ${what}`);
+  if (answer === undefined || answer.kind === "read" || answer.kind === "query") return;
+  if (answer.kind === "write" && answer.write.kind === "take" && ticketOf(answer.write.at.sort) === undefined) {
+    countTake(coverage, answer.write, rows[0], answered);
+  } else {
+    coverage.count(`${what}: ${answer.outcome.kind}`);
   }
-  if (operation.kind !== "take") {
-    coverage.count(`${operation.kind}: ${outcome.kind}`);
-    return;
-  }
-  const before = rows[0]?.before;
-  if (outcome.kind === "held") {
-    const own = outcome.row.uuid === operation.claim.uuid;
+}
+
+function countTake(coverage: Coverage, take: Take, change: Change | undefined, answered: boolean): void {
+  const before = change?.before;
+  if (!change?.hasChanged) {
+    const own = before?.uuid === take.uuid;
     coverage.count(own ? (answered ? "own writes recognised" : "own writes refused unheard") : "take: held");
   } else if (before === undefined) {
     coverage.count("take: granted, no row");
   } else if (before.uuid === undefined) {
     coverage.count(before.expires === 0 ? "take: granted, a free row" : "take: granted, a row whose hold was over");
   } else {
-    const rule = before.expires < operation.terms.earliest ? "expired" : "unchanged";
-    coverage.count(`takeovers: ${rule}`);
+    coverage.count(`takeovers: ${before.expires < take.knowledge.earliest ? "expired" : "unchanged"}`);
   }
+}
+
+/** What a message does, in the words of whoever sends it. */
+function labelOf(message: Message): string {
+  if (message.kind !== "write") return message.kind;
+  const { write } = message;
+  return ticketOf(write.at.sort) === undefined ? labelOfLock(write) : `place ${labelOfPlace(write)}`;
+}
+
+function labelOfLock(write: Write): string {
+  if (write.kind !== "vacate") return write.kind;
+  return isForced(write) ? "force" : "release";
+}
+
+function labelOfPlace(write: Write): string {
+  if (write.kind !== "vacate") return write.kind;
+  return write.seenExpires === undefined ? "leave" : "sweep";
 }

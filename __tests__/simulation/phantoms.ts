@@ -1,6 +1,7 @@
-import type { Claim } from "../../lib/store.js";
+import { LOCK_SORT } from "../../lib/protocol/row.js";
+import type { Take } from "../../lib/protocol/writes.js";
 import type { Process } from "./machine.js";
-import type { Operation, Outcome } from "./memory-store.js";
+import { type Answer, isForced, type Message, takesOf } from "./message.js";
 import type { Change } from "./network.js";
 import type { Scheduler } from "./scheduler.js";
 
@@ -54,63 +55,63 @@ export class Phantoms {
     this.#scheduler = scheduler;
   }
 
-  sent(process: Process, operation: Operation): void {
+  sent(process: Process, message: Message): void {
     const { now } = this.#scheduler;
-    const claims = claimsOf(operation);
+    const claims = claimsOf(message);
     const [first] = claims;
     if (first !== undefined) {
       const known = this.#all.get(first.uuid);
-      const looksAt = claims.slice(0, ROWS_LOOKED_AT).map(({ name }) => name);
+      const looksAt = claims.slice(0, ROWS_LOOKED_AT).map(({ at }) => at.name);
       const call = known ?? { process, sentAt: now, looksAt, heededAt: now };
       call.heededAt = now;
-      this.#count(operation, 1);
+      this.#count(message, 1);
+      // Another copy asks the row itself.
+      this.#duties.delete(first.uuid);
       if (known !== undefined) return;
       for (const { uuid } of claims) {
         this.#calls.set(uuid, call);
         this.#all.set(uuid, call);
       }
-    } else if (operation.kind === "read") {
-      if (operation.consistent) this.#looked(process, operation.name);
-    } else if (operation.kind === "restamp") {
-      this.#settle(operation.from.uuid);
-    } else if ("uuid" in operation) {
-      this.#settle(operation.uuid);
+    } else if (message.kind === "read") {
+      if (message.consistent) this.#looked(process, message.at.name);
+    } else if (message.kind === "query") {
+      const { name, first: from, last, consistent } = message.query;
+      if (consistent && from <= LOCK_SORT && LOCK_SORT <= last) this.#looked(process, name);
+    } else if (message.kind === "write" && "uuid" in message.write) {
+      this.#settle(message.write.kind === "reissue" ? message.write.from : message.write.uuid);
     }
   }
 
-  heard(process: Process, operation: Operation, outcome: Outcome): void {
-    const [first] = claimsOf(operation);
+  heard(process: Process, message: Message, answer: Answer): void {
+    const [first] = claimsOf(message);
     if (first === undefined) return;
-    this.#count(operation, -1);
+    this.#count(message, -1);
     const call = this.#all.get(first.uuid);
-    const isRefused =
-      (outcome.kind === "held" && outcome.row.uuid !== first.uuid) ||
-      (outcome.kind === "someHeld" && outcome.rows[0]?.uuid !== first.uuid);
-    if (!isRefused || call === undefined || process.crashed || (this.#copies.get(first.uuid) ?? 0) <= 0) return;
-    this.#duties.set(first.uuid, { call, since: this.#scheduler.now });
+    if (!isRefused(answer, first) || call === undefined || process.crashed) return;
+    if ((this.#copies.get(first.uuid) ?? 0) > 0) this.#duties.set(first.uuid, { call, since: this.#scheduler.now });
   }
 
-  turnedDown(operation: Operation): void {
-    this.#count(operation, -1);
+  turnedDown(message: Message): void {
+    this.#count(message, -1);
   }
 
-  #count(operation: Operation, by: number): void {
-    const [first] = claimsOf(operation);
+  #count(message: Message, by: number): void {
+    const [first] = claimsOf(message);
     if (first !== undefined) this.#copies.set(first.uuid, (this.#copies.get(first.uuid) ?? 0) + by);
   }
 
-  arrived(operation: Operation, rows: readonly Change[], duplicate: boolean): void {
+  arrived(message: Message, rows: readonly Change[], duplicate: boolean): void {
     const { now } = this.#scheduler;
     for (const { before, after } of rows) {
-      if (before?.uuid !== undefined && before.uuid !== after?.uuid) this.#replaced(operation, before.uuid);
+      if (before?.uuid !== undefined && before.uuid !== after?.uuid) this.#replaced(message, before.uuid);
     }
     if (duplicate) return;
-    for (const { uuid, name, expires } of claimsOf(operation)) {
+    for (const { uuid, at, expires } of claimsOf(message)) {
       const call = this.#calls.get(uuid);
-      const isThere = rows.some((row) => row.name === name && row.after?.uuid === uuid);
+      const isThere = rows.some((row) => row.at.name === at.name && row.after?.uuid === uuid);
       if (!isThere || call === undefined || now > call.sentAt + LOOKED_FOR_MS) continue;
       call.heededAt = now;
-      this.#rows.set(uuid, { name, expires, call, lookedAt: now });
+      this.#rows.set(uuid, { name: at.name, expires, call, lookedAt: now });
     }
   }
 
@@ -149,10 +150,11 @@ export class Phantoms {
   }
 
   /** By a release of its own process, or by others: then the rest of a set may be taken for what it is by nobody. */
-  #replaced(operation: Operation, uuid: string): void {
+  #replaced(message: Message, uuid: string): void {
     const call = this.#rows.get(uuid)?.call;
     this.#rows.delete(uuid);
-    if (call === undefined || operation.kind === "release") return;
+    const isRelease = message.kind === "write" && message.write.kind === "vacate" && !isForced(message.write);
+    if (call === undefined || isRelease) return;
     for (const [other, phantom] of this.#rows) if (phantom.call === call) this.#rows.delete(other);
   }
 
@@ -172,8 +174,13 @@ export class Phantoms {
   }
 }
 
-/** What an operation wants to put on rows. */
-function claimsOf(operation: Operation): readonly Claim[] {
-  if (operation.kind === "take") return [operation.claim];
-  return operation.kind === "takeAll" ? operation.takes.map(({ claim }) => claim) : [];
+/** The locks' own rows that a message wants to take: who left a place behind is found at the end. */
+function claimsOf(message: Message): readonly Take[] {
+  return takesOf(message).filter(({ at }) => at.sort === LOCK_SORT);
+}
+
+/** Whether somebody else's row refuses a claim. */
+function isRefused(answer: Answer, { uuid }: Take): boolean {
+  if (answer.kind === "write") return answer.outcome.kind === "refused" && answer.outcome.row?.uuid !== uuid;
+  return answer.kind === "writeAll" && answer.outcome.kind === "refused" && answer.outcome.rows[0]?.uuid !== uuid;
 }

@@ -41,17 +41,14 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
   const wasCalm = stage.calm();
   const waits = step.kind === "lock" || step.kind === "run";
   const patient = waits && step.waitMs === Number.POSITIVE_INFINITY && step.abortAfterMs === undefined;
-  const unwanted = patient ? stage.wants([stage.nameOf(name)]) : () => undefined;
-  const answered = stage.judge.asks(stage.process, stage.nameOf(name));
-  const settled = (): void => {
-    unwanted();
-    answered();
-  };
+  const settled = patient ? stage.wants([stage.nameOf(name)]) : () => undefined;
+  stage.judge.asks(stage.process, stage.nameOf(name));
+  const asked = { name: stage.nameOf(name), handOverMs: stage.handOverMs(name), askedAt: stage.now() };
   const options: LockOptions = { signal, waitMs: step.waitMs, holdAtLeastMs: step.holdAtLeastMs };
   let lock: SimLock | null;
   try {
     if (step.kind === "run") {
-      await runSection(stage, step, mutex, options, settled);
+      await runSection(stage, step, mutex, { options, asked, settled });
       return;
     }
     if (step.kind === "force") {
@@ -69,24 +66,30 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
     stage.coverage.count("tries that found the lock held");
     return;
   }
-  const holding = hold(stage, lock, stage.nameOf(name), stage.handOverMs(name));
+  const holding = hold(stage, lock, asked);
   await section(stage, step, holding);
   await release(stage, step, holding);
+}
+
+/** What a section was asked for with, and what is to be called when the question is settled. */
+interface Asked {
+  readonly options: LockOptions;
+  readonly asked: Pick<Holding, "name" | "handOverMs" | "askedAt">;
+  readonly settled: () => void;
 }
 
 async function runSection(
   stage: Stage,
   step: Step,
   mutex: SimMutex,
-  options: LockOptions,
-  settled: () => void,
+  { options, asked, settled }: Asked,
 ): Promise<void> {
   let holding: Holding | undefined;
   const failure = new SectionError("the section failed");
   const outcome = await mutex
     .run(async (lock) => {
       settled();
-      holding = hold(stage, lock, stage.nameOf(step.name), stage.handOverMs(step.name));
+      holding = hold(stage, lock, asked);
       await section(stage, step, holding);
       stage.judge.gaveBack(holding);
       if (step.throws) throw failure;

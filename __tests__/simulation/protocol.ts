@@ -5,8 +5,8 @@ import { Mutex } from "../../lib/mutex.js";
 import type { LockOptions, TryLockOptions } from "../../lib/options/calls.js";
 import { type MutexOptions, mutexSettings } from "../../lib/options/mutex.js";
 import { Sections } from "../../lib/queues/sections.js";
-import { Host } from "../../lib/session/session.js";
-import type { TableStore } from "../../lib/ticket-store.js";
+import { Session } from "../../lib/session/session.js";
+import type { Store } from "../../lib/store.js";
 import type { Clock } from "../../lib/time/clock.js";
 
 /** A lock, as far as the simulation uses it. */
@@ -40,7 +40,7 @@ export interface SimHost {
 
 /** Everything of the outside world that a protocol may use. */
 export interface Surroundings {
-  readonly store: TableStore;
+  readonly store: Store;
   readonly clock: Clock;
   readonly owner: string;
   readonly random: () => number;
@@ -51,18 +51,18 @@ export type Protocol = (surroundings: Surroundings) => SimHost;
 
 /** The library's own. */
 export const dynamutex: Protocol = (surroundings) => {
-  const host = new Host(surroundings);
-  const sections = new Sections(host);
+  const session = new Session(surroundings);
+  const sections = new Sections(session);
   return {
     mutex: (name, options) => new Mutex(sections, name, mutexSettings(options)),
     lockAll: (names, mutex, options) => {
       const settings = mutexSettings(mutex);
       return lockAll(
-        host,
+        session,
         names.map((name) => ({ name, settings })),
         options,
       );
     },
-    close: () => host.close(),
+    close: () => session.close(),
   };
 };

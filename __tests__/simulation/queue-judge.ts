@@ -1,37 +1,72 @@
-import type { Waiter } from "../../lib/ticket-store.js";
+import { FIRST_PLACE, LAST_PLACE, placeAt, placeSort, ticketOf } from "../../lib/protocol/row.js";
+import type { Take } from "../../lib/protocol/writes.js";
+import type { RangePage, RangeQuery } from "../../lib/store.js";
 import type { Coverage } from "./coverage.js";
 import type { Process } from "./machine.js";
-import type { MemoryTable, Operation, Outcome } from "./memory-store.js";
-import type { TicketOperation, TicketResult } from "./memory-tickets.js";
-import type { Arrival } from "./network.js";
+import type { MemoryTable } from "./memory-store.js";
+import type { Answer, Message } from "./message.js";
+import type { Arrival, Sender } from "./network.js";
 import { FAIR_NAME } from "./schedule.js";
 import type { Scheduler } from "./scheduler.js";
 
 /** The share of its lease for which a watcher cannot have seen a row unchanged, whatever its stopwatch's rate. */
 const UNWATCHED = 0.99;
 
-/** For how long somebody who was shown that nobody waits may take the lock on it: as long as a try lasts. */
-const SHOWN_FOR_MS = 13_000;
+/** For how long a claim may be sent on a look, from when the look was sent; stopwatches may run slow. */
+const LOOK_LASTS_MS = 3_000 * 1.001 + 10;
 
-/** What is known of a waiter's row. */
-interface Written {
-  /** The how-manieth row of all it was. */
-  readonly place: number;
-  /** Until when everybody had to respect it without a break, in virtual ms. */
+/** For how long looks are remembered: longer than any claim is under way. */
+const REMEMBERED_MS = 60_000;
+
+/** A place that was written. */
+interface Place {
+  readonly uuid: string;
+  readonly ticket: bigint;
+  readonly owner: string;
+  /** When its row came to the table. */
+  readonly since: number;
+  /** Until when everybody has had to respect it without a break, in virtual ms. */
   until: number;
-  /** Whether its process has heard that it is there. */
-  heard: boolean;
 }
 
-/** What a process has been told about its own places. */
+/** A page of a consistent query, which shows all places of a range of sort keys. */
+interface Look {
+  readonly sentAt: number;
+  readonly first: string;
+  readonly last: string;
+  readonly shown: ReadonlySet<string>;
+}
+
+/** What a process knows. */
 interface Told {
+  readonly looks: Look[];
+  /** Its own places of which it knows that they were written, by uuid; those that it gives up are left out. */
   readonly places: Map<string, bigint>;
-  /** When it was shown that nobody waits, since it has drawn a ticket. */
-  shown: number | undefined;
-  /** How many of its calls want the lock now. */
-  calls: number;
-  /** Whether only one of them has since the first: nobody can tell from outside which of several sends what. */
-  isAlone: boolean;
+  readonly left: Set<string>;
+}
+
+/** A claim of the lock's row. */
+interface Claim {
+  /** The lowest ticket of its process's places; undefined where it had none when it was sent. */
+  ticket: bigint | undefined;
+  /** From when on looks count for it. */
+  readonly looksFrom: number;
+}
+
+/** A section that begins on a lock of the queue. */
+export interface Served {
+  readonly name: string;
+  readonly uuid: string;
+  readonly owner: string;
+  readonly process: Process;
+  /** When it has asked for the lock; undefined for one of a set, which overtakes. */
+  readonly askedAt: number | undefined;
+}
+
+/** What is wrong with a claim. */
+export interface Trespass {
+  readonly invariant: "nobody enters without a place" | "no claim on an old look";
+  readonly detail: string;
 }
 
 /** Watches the queue of one name that only fair mutexes use. Tells what is wrong, or nothing. */
@@ -40,15 +75,12 @@ export class QueueJudge {
   readonly #table: MemoryTable;
   readonly #coverage: Coverage;
   readonly #epoch: number;
-  readonly #written = new Map<string, Written>();
+  /** By uuid. */
+  readonly #places = new Map<string, Place>();
+  readonly #claims = new Map<string, Claim>();
+  readonly #served = new Set<string>();
   readonly #told = new WeakMap<Process, Told>();
-  /** Acquisitions that overtook somebody. */
-  readonly #overtook = new Map<string, string>();
-  /** Claims that may be those of a section that was shown that nobody waits: it comes before who waits since. */
-  readonly #straight = new Set<string>();
-  readonly #enqueued = new Set<string>();
-  readonly #strays = new Set<string>();
-  #places = 0;
+  readonly #sentAt = new WeakMap<Message, number>();
 
   constructor(scheduler: Scheduler, table: MemoryTable, coverage: Coverage, epoch: number) {
     this.#coverage = coverage;
@@ -57,141 +89,169 @@ export class QueueJudge {
     this.#epoch = epoch;
   }
 
-  /** Rows that a late copy made: whoever left them there has heard of the first, and has given it up since. */
-  get strays(): ReadonlySet<string> {
-    return this.#strays;
-  }
-
-  /** What arrived at the table, and was done. @returns who has lost its place to it. */
-  arrived({ operation, outcome, duplicate }: Arrival): string | undefined {
-    if (operation.kind === "take" && outcome.kind === "granted") this.#taken(operation);
-    if (operation.kind !== "ticket" || outcome.kind !== "ticket" || outcome.result.kind !== "applied") return undefined;
-    const { name, ticket } = operation;
-    if (ticket.kind === "enqueue") {
-      const { uuid } = ticket.waiter;
-      if (duplicate || this.#enqueued.has(uuid)) this.#strays.add(uuid);
-      this.#enqueued.add(uuid);
-      if (name !== FAIR_NAME) return undefined;
-      this.#places += 1;
-      // Nobody waits on a stray, and others may have watched it before it came back.
-      const until = this.#strays.has(uuid) ? 0 : this.#respectedUntil(ticket.waiter);
-      this.#written.set(uuid, { place: this.#places, until, heard: this.#written.get(uuid)?.heard ?? false });
+  /** What arrived at the table. @returns who has lost its place to it. */
+  arrived({ sender, message, rows }: Arrival): string | undefined {
+    for (const { at, before, after, hasChanged } of rows) {
+      const ticket = ticketOf(at.sort);
+      if (at.name !== FAIR_NAME || ticket === undefined || !hasChanged) continue;
+      const lost =
+        before?.uuid !== undefined && before.uuid !== after?.uuid ? this.#removed(before.uuid, sender) : undefined;
+      if (lost !== undefined) return lost;
+      if (after?.uuid === undefined || message.kind !== "write") continue;
+      const until = Math.min(after.expires - this.#epoch, this.#scheduler.now + after.ttlMs * UNWATCHED);
+      const known = this.#places.get(after.uuid);
+      if (known === undefined) {
+        const { uuid, owner } = after;
+        this.#places.set(uuid, { uuid, ticket, owner, since: this.#scheduler.now, until });
+      } else if (message.write.kind === "renew" && known.until > this.#scheduler.now) {
+        // One that comes when the lease was over for others does not make it whole again, and neither does a late copy.
+        known.until = until;
+      }
     }
-    if (ticket.kind === "renew" && name === FAIR_NAME) {
-      const { place } = ticket;
-      const written = this.#written.get(place.uuid);
-      const waiter = this.#table.tickets.of(FAIR_NAME).get(place.ticket);
-      // A renewal that comes when it was over for others does not make it whole again.
-      if (written === undefined || waiter === undefined || written.until <= this.#scheduler.now) return undefined;
-      written.until = this.#respectedUntil(waiter);
-    }
-    if (ticket.kind !== "sweep" || (this.#written.get(ticket.seen.uuid)?.until ?? 0) <= this.#scheduler.now)
-      return undefined;
-    return `${ticket.seen.uuid} is swept although it waits`;
+    return undefined;
   }
 
-  /** A section begins. @returns whom it has overtaken. */
-  took(uuid: string): string | undefined {
-    return this.#overtook.get(uuid);
-  }
-
-  /** A reply that a process has heard. */
-  heard(process: Process, operation: Operation, outcome: Outcome): void {
-    if (operation.name !== FAIR_NAME || operation.kind !== "ticket" || outcome.kind !== "ticket") return;
-    this.#hear(this.#toldTo(process), operation.ticket, outcome.result);
+  #removed(uuid: string, { owner }: Sender): string | undefined {
+    const place = this.#places.get(uuid);
+    if (place === undefined) return undefined;
+    const isLive = place.until > this.#scheduler.now;
+    place.until = 0;
+    return isLive && owner !== place.owner ? `${uuid} is removed by ${owner} although it waits` : undefined;
   }
 
   /** What a process sends. @returns what it should have known better. */
-  sent(process: Process, operation: Operation): string | undefined {
-    if (operation.name !== FAIR_NAME) return undefined;
+  sent({ process, owner }: Sender, message: Message): Trespass | undefined {
+    if (message.kind === "query") this.#sentAt.set(message, this.#scheduler.now);
+    if (message.kind !== "write" || message.write.at.name !== FAIR_NAME) return undefined;
+    const { write } = message;
     const told = this.#toldTo(process);
-    if (operation.kind === "ticket" && operation.ticket.kind === "draw" && told.isAlone) told.shown = undefined;
-    if (operation.kind === "ticket" && operation.ticket.kind === "leave")
-      told.places.delete(operation.ticket.place.uuid);
-    if (operation.kind !== "take") return undefined;
-    if (told.shown !== undefined && this.#scheduler.now - told.shown < SHOWN_FOR_MS) {
-      this.#straight.add(operation.claim.uuid);
-      return undefined;
+    if (write.kind === "vacate") {
+      told.places.delete(write.uuid);
+      told.left.add(write.uuid);
     }
-    if (told.places.size > 0) return undefined;
-    return `${operation.claim.uuid} is claimed by somebody without a place`;
+    if (write.kind !== "take" || ticketOf(write.at.sort) !== undefined) return undefined;
+    return this.#claimed(told, owner, write);
   }
 
-  /** A call begins to want a lock; the answer says that it has it, or wants it no more. */
-  asks(process: Process, name: string): () => void {
-    if (name !== FAIR_NAME) return () => undefined;
+  #claimed(told: Told, owner: string, { uuid }: Take): Trespass | undefined {
+    const { now } = this.#scheduler;
+    const looksFrom = now - LOOK_LASTS_MS;
+    if (!told.looks.some(({ sentAt }) => sentAt >= looksFrom)) {
+      return {
+        invariant: "no claim on an old look",
+        detail: `${uuid} is claimed without a look at the queue in the last 3 s`,
+      };
+    }
+    const ticket = this.#firstOf(told);
+    const known = this.#claims.get(uuid);
+    if (known === undefined) this.#claims.set(uuid, { ticket, looksFrom });
+    else known.ticket = lower(known.ticket, ticket);
+    if ((known?.ticket ?? ticket) !== undefined) return undefined;
+    const ahead = this.#unseen(told, owner, { ticket: undefined, looksFrom });
+    if (ahead === undefined) return undefined;
+    const detail = `${uuid} is claimed by somebody without a place, while ${ahead.uuid} waits`;
+    return { invariant: "nobody enters without a place", detail };
+  }
+
+  /** A reply that a process has heard. */
+  heard({ process, owner }: Sender, message: Message, answer: Answer): void {
     const told = this.#toldTo(process);
-    told.isAlone = told.calls === 0;
-    told.calls += 1;
-    let open = true;
-    return () => {
-      if (open) told.calls -= 1;
-      open = false;
-    };
+    if (answer.kind === "query" && answer.query.name === FAIR_NAME && answer.query.consistent) {
+      this.#looked(told, owner, answer, this.#sentAt.get(message) ?? 0);
+    }
+    if (answer.kind !== "write" || answer.write.at.name !== FAIR_NAME) return;
+    const { write, outcome } = answer;
+    const ticket = ticketOf(write.at.sort);
+    if (ticket === undefined) return;
+    const isThere = outcome.kind === "applied" || ("uuid" in write && outcome.row?.uuid === write.uuid);
+    if (write.kind === "take" && isThere && !told.left.has(write.uuid)) told.places.set(write.uuid, ticket);
+    if (write.kind === "renew" && !isThere) told.places.delete(write.uuid);
+  }
+
+  #looked(told: Told, owner: string, { query, page }: Extract<Answer, { kind: "query" }>, sentAt: number): void {
+    const range = rangeOf(query, page);
+    if (range.first > LAST_PLACE || range.last < FIRST_PLACE) return;
+    const shown = new Set(page.rows.flatMap(({ uuid }) => uuid ?? []));
+    told.looks.push({ ...range, sentAt, shown });
+    while ((told.looks[0]?.sentAt ?? 0) < this.#scheduler.now - REMEMBERED_MS && told.looks.length > 1)
+      told.looks.shift();
+    for (const row of page.rows) {
+      const ticket = ticketOf(row.sort);
+      if (ticket === undefined || row.uuid === undefined || row.owner !== owner || told.left.has(row.uuid)) continue;
+      told.places.set(row.uuid, ticket);
+    }
+    for (const [uuid, ticket] of told.places) {
+      if (covers(range, ticket) && !shown.has(uuid)) told.places.delete(uuid);
+    }
+  }
+
+  /** A section begins. @returns whom it has overtaken. */
+  took({ name, uuid, owner, process, askedAt }: Served): string | undefined {
+    if (name !== FAIR_NAME || askedAt === undefined) return undefined;
+    const overtaken = this.#waiting(owner).find(({ since }) => since < askedAt);
+    if (overtaken !== undefined) return `${uuid} overtook ${overtaken.uuid}, which waited when it asked`;
+    if (this.#served.has(uuid)) this.#coverage.count("sections that shared a turn");
+    const claim = this.#claims.get(uuid);
+    if (claim === undefined || this.#served.has(uuid)) return undefined;
+    this.#served.add(uuid);
+    const told = this.#toldTo(process);
+    const ticket = lower(claim.ticket, this.#firstOf(told));
+    this.#coverage.count(ticket === undefined ? "turns without a ticket" : "turns in a queue");
+    if (this.#waiting(owner).length > 0) this.#coverage.count("turns with others behind");
+    const unseen = this.#unseen(told, owner, { ticket, looksFrom: claim.looksFrom });
+    return unseen && `${uuid} of ticket ${ticket} overtook ${unseen.uuid} of ticket ${unseen.ticket}`;
+  }
+
+  /** Somebody with a lower ticket, or any where there is none, whom no look has shown to be absent. */
+  #unseen({ looks }: Told, owner: string, { ticket, looksFrom }: Claim): Place | undefined {
+    const fresh = looks.filter(({ sentAt }) => sentAt >= looksFrom);
+    return this.#waiting(owner).find(
+      (place) =>
+        (ticket === undefined || place.ticket < ticket) &&
+        !fresh.some((look) => covers(look, place.ticket) && !look.shown.has(place.uuid)),
+    );
+  }
+
+  /** The places of others that everybody has to respect. */
+  #waiting(owner: string): readonly Place[] {
+    const { now } = this.#scheduler;
+    return [...this.#places.values()].filter(
+      (place) =>
+        place.owner !== owner &&
+        place.until > now &&
+        this.#table.row(placeAt(FAIR_NAME, place.ticket))?.uuid === place.uuid,
+    );
+  }
+
+  /** The lowest ticket that a process may count on: one that others still have to respect. */
+  #firstOf({ places }: Told): bigint | undefined {
+    let first: bigint | undefined;
+    for (const [uuid, ticket] of places) {
+      if ((this.#places.get(uuid)?.until ?? 0) > this.#scheduler.now) first = lower(first, ticket);
+    }
+    return first;
   }
 
   #toldTo(process: Process): Told {
     const known = this.#told.get(process);
     if (known !== undefined) return known;
-    const told = { places: new Map<string, bigint>(), shown: undefined, calls: 0, isAlone: false };
+    const told = { looks: [], places: new Map<string, bigint>(), left: new Set<string>() };
     this.#told.set(process, told);
     return told;
   }
+}
 
-  #hear(told: Told, ticket: TicketOperation, result: TicketResult): void {
-    const { places } = told;
-    if (ticket.kind === "enqueue") {
-      const { uuid, ticket: number } = ticket.waiter;
-      const isThere = result.kind === "applied" || (result.kind === "refused" && result.waiter?.uuid === uuid);
-      if (!isThere) return;
-      places.set(uuid, number);
-      const written = this.#written.get(uuid);
-      if (written !== undefined) written.heard = true;
-    }
-    if (ticket.kind === "renew" && result.kind === "refused" && result.waiter?.uuid !== ticket.place.uuid) {
-      places.delete(ticket.place.uuid);
-    }
-    if (ticket.kind !== "page" || result.kind !== "page" || !ticket.consistent) return;
-    const { request } = ticket;
-    const { waiters, next } = result.page;
-    if (request.from === "front") {
-      // A look that goes on past the dead ends with its last page.
-      if (!waiters.some((waiter) => this.#isRespected(waiter))) told.shown = this.#scheduler.now;
-      return;
-    }
-    for (const [uuid, number] of places) {
-      const isInRange = (request.before === undefined || number < request.before) && number >= (next ?? 0n);
-      if (isInRange && !waiters.some((waiter) => waiter.uuid === uuid)) places.delete(uuid);
-    }
-  }
+/** Which sort keys a page has looked at. */
+function rangeOf({ first, last, order }: RangeQuery, { next }: RangePage): Pick<Look, "first" | "last"> {
+  return order === "ascending" ? { first, last: next ?? last } : { first: next ?? first, last };
+}
 
-  /** The lock's row is written for somebody: who waited, and who was before him? */
-  #taken({ name, claim: { uuid, owner } }: Extract<Operation, { kind: "take" }>): void {
-    if (name !== FAIR_NAME || this.#straight.has(uuid)) return;
-    const waiting = [...this.#table.tickets.of(FAIR_NAME).values()];
-    const own = waiting.filter((waiter) => waiter.owner === owner && this.#written.get(waiter.uuid)?.heard === true);
-    const others = waiting.filter((waiter) => waiter.owner !== owner && this.#isRespected(waiter));
-    // Which of several sections of one process it is for, only the process knows: the last of them, at best.
-    const last = Math.max(...own.map((waiter) => this.#placeOf(waiter)));
-    const first = Math.min(...own.map((waiter) => this.#placeOf(waiter)));
-    const overtaken = others.filter((waiter) => this.#placeOf(waiter) < first);
-    if (own.length === 0) return;
-    this.#coverage.count("turns in a queue");
-    if (others.length > 0) this.#coverage.count("turns with others behind");
-    if (overtaken.length === 0) return;
-    this.#overtook.set(uuid, `${uuid} of place ${first} to ${last} overtook ${overtaken.map(({ uuid }) => uuid)}`);
-  }
+function covers({ first, last }: Pick<Look, "first" | "last">, ticket: bigint): boolean {
+  const sort = placeSort(ticket);
+  return first <= sort && sort <= last;
+}
 
-  #isRespected({ uuid }: Waiter): boolean {
-    return (this.#written.get(uuid)?.until ?? 0) > this.#scheduler.now;
-  }
-
-  #placeOf({ uuid }: Waiter): number {
-    return this.#written.get(uuid)?.place ?? 0;
-  }
-
-  /** By either rule of a takeover. */
-  #respectedUntil({ expires, ttlMs }: Waiter): number {
-    return Math.min(expires - this.#epoch, this.#scheduler.now + ttlMs * UNWATCHED);
-  }
+function lower(one: bigint | undefined, other: bigint | undefined): bigint | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return one < other ? one : other;
 }

@@ -77,6 +77,12 @@ const calmAtMs = fc.integer({ min: 2_000, max: 15_000 });
 const momentMs = fc.integer({ min: 0, max: 12_000 });
 const ppm = fc.integer({ min: -500, max: 500 });
 
+/** The longest pause that is no silence. */
+export const SHORT_PAUSE_MS = 1_500;
+
+/** So long that a clock which learns from replies knows the time no longer. */
+const silence = fc.integer({ min: 2_000_000, max: 3_600_000 });
+
 const step: fc.Arbitrary<Step> = fc.record({
   kind: fc.oneof(
     { weight: 5, arbitrary: fc.constant("lock" as const) },
@@ -87,7 +93,10 @@ const step: fc.Arbitrary<Step> = fc.record({
   name: fc.constantFrom(0, 0, 0, 1, FAIR, FAIR),
   set: fc.shuffledSubarray([0, 1, FAIR], { minLength: 2 }),
   times: fc.oneof({ weight: 4, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.integer({ min: 2, max: 8 }) }),
-  pauseMs: fc.integer({ min: 0, max: 1_500 }),
+  pauseMs: fc.oneof(
+    { weight: 40, arbitrary: fc.integer({ min: 0, max: SHORT_PAUSE_MS }) },
+    { weight: 1, arbitrary: silence },
+  ),
   holdMs: fc.oneof(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 0, max: 4_000 })),
   holdAtLeastMs: fc.oneof(
     { weight: 4, arbitrary: fc.constant(0) },
@@ -100,7 +109,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   ),
   abortAfterMs: fc.oneof(
     { weight: 2, arbitrary: fc.constant(undefined) },
-    { weight: 1, arbitrary: fc.integer({ min: 0, max: 1_500 }) },
+    { weight: 1, arbitrary: fc.integer({ min: 0, max: SHORT_PAUSE_MS }) },
     // While the first write is under way.
     { weight: 1, arbitrary: fc.integer({ min: 0, max: 30 }) },
   ),

@@ -9,6 +9,7 @@ import type { Step } from "./schedule.js";
 /** What a program has to do with. */
 export interface Stage {
   readonly process: Process;
+  readonly owner: string;
   readonly judge: Judge;
   readonly coverage: Coverage;
   readonly now: () => number;
@@ -30,12 +31,12 @@ export interface Stage {
 }
 
 /** The program has got a lock. */
-export function hold(stage: Stage, lock: SimLock, name: string, handOverMs: number | undefined): Holding {
-  const { process, judge, coverage } = stage;
+export function hold(stage: Stage, lock: SimLock, asked: Pick<Holding, "name" | "handOverMs" | "askedAt">): Holding {
+  const { process, owner, judge, coverage } = stage;
   const holding: Holding = {
-    name,
+    ...asked,
     id: `${lock.uuid}@${stage.now()}`,
-    handOverMs,
+    owner,
     takenAt: stage.now(),
     uuid: lock.uuid,
     lock,

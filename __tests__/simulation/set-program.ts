@@ -25,7 +25,9 @@ export async function takeSet(stage: Stage, step: Step, signal: AbortSignal): Pr
   const missing = names.filter((name) => !set.locks.has(name));
   if (missing.length > 0) throw new Violation("a set is all or nothing", `there is no lock of ${missing}`);
   coverage.count("sets taken");
-  const holdings = [...set.locks].map(([name, lock]) => hold(stage, lock, name, undefined));
+  const holdings = [...set.locks].map(([name, lock]) =>
+    hold(stage, lock, { name, handOverMs: undefined, askedAt: undefined }),
+  );
   const held = judge.tookSet(set, holdings);
   await Promise.all([section(stage, step, holdings[0] as Holding), ended(stage, step, set.signal)]);
   if (step.throws) await releaseOne(stage, step, set, held);

@@ -119,12 +119,13 @@ export class SimulatedHost {
     program.done = true;
   }
 
-  #stage({ process, host }: Life): Stage {
+  #stage({ owner, process, host }: Life): Stage {
     const { judge, coverage, scheduler, epoch, calmAt, wants, gaveUp, isAlive } = this.#world;
     const { ttlMs, takeover, maxHoldMs, fencing, handOverMs, fair } = this.#plan;
     const nameOf = (name: number): string => `lock-${name}`;
     return {
       process,
+      owner,
       judge,
       coverage,
       gaveUp,

@@ -1,8 +1,10 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
+import { lockAt } from "../../lib/protocol/row.js";
+import type { Take } from "../../lib/protocol/writes.js";
 import { explore, parseStart } from "./explore.js";
 import { Violation } from "./invariants.js";
-import { dynamutex, type Protocol, type SimLock, type SimMutex } from "./protocol.js";
+import { dynamutex, type Protocol, type SimLock, type SimMutex, type Surroundings } from "./protocol.js";
 import { type Schedule, type Step, schedules } from "./schedule.js";
 import { simulate } from "./world.js";
 
@@ -55,19 +57,26 @@ const quiet: Schedule = {
   },
 };
 
+const LATER = new Date(Date.UTC(2100, 0));
+
 /** A protocol that is wrong: what it changes of a lock that nobody ever wrote down. */
 function wrong(change: (lock: SimLock) => Partial<SimMutex>): Protocol {
-  return ({ uuid, clock, store }) => ({
+  return ({ uuid, store }) => ({
     close: () => Promise.resolve(),
     lockAll: () => Promise.reject(new TypeError("not asked for")),
     mutex: (name) => {
+      const held = uuid();
       const lock: SimLock = {
-        uuid: uuid(),
-        expires: new Date(clock.guess() + 10_000),
+        uuid: held,
+        expires: LATER,
         held: true,
         signal: new AbortController().signal,
         transactWrite: () => Promise.resolve(),
-        unlock: async () => void (await store.release(name, lock.uuid, { kept: false }, new AbortController().signal)),
+        unlock: async () => {
+          const leaves = { kind: "free" } as const;
+          const release = { kind: "vacate", at: lockAt(name), uuid: held, leaves, remembers: "nothing" } as const;
+          await store.write(release, new AbortController().signal);
+        },
       };
       const mutex: SimMutex = {
         lock: () => Promise.resolve(lock),
@@ -80,6 +89,36 @@ function wrong(change: (lock: SimLock) => Partial<SimMutex>): Protocol {
     },
   });
 }
+
+/** A protocol that writes the rows of its locks, on whatever it finds there. */
+function taking(stampOf: (surroundings: Surroundings) => number): Protocol {
+  return (surroundings) => ({
+    ...wrong(() => ({}))(surroundings),
+    mutex: (name, options) => {
+      const mutex = wrong(() => ({}))(surroundings).mutex(name, options);
+      const lock = async (): Promise<SimLock> => {
+        const { signal } = new AbortController();
+        const got = await mutex.lock({});
+        const take: Take = {
+          kind: "take",
+          at: lockAt(name),
+          uuid: got.uuid,
+          expires: Math.ceil(stampOf(surroundings)) + 1_000,
+          ttlMs: 1_000,
+          owner: surroundings.owner,
+          acquired: 0,
+          knowledge: { earliest: Number.MAX_SAFE_INTEGER },
+          remembers: "nothing",
+        };
+        await surroundings.store.write(take, signal);
+        return got;
+      };
+      return { ...mutex, lock };
+    },
+  });
+}
+
+const latest = ({ clock }: Surroundings): number => clock.wall()?.latest ?? Date.UTC(2026, 10, 20, 12);
 
 async function violationOf(protocol: Protocol, schedule: Schedule = quiet): Promise<string> {
   const error: unknown = await simulate(schedule, protocol).catch((reason: unknown) => reason);
@@ -109,24 +148,17 @@ describe("the simulated world", () => {
   });
 
   it("sees two that hold", async () => {
-    const greedy: Protocol = (surroundings) => ({
-      close: () => Promise.resolve(),
-      lockAll: () => Promise.reject(new TypeError("not asked for")),
-      mutex: (name) => ({
-        ...wrong(() => ({}))(surroundings).mutex(name, {}),
-        lock: async () => {
-          const lock = await wrong(() => ({}))(surroundings)
-            .mutex(name, {})
-            .lock({});
-          const claim = { name, uuid: lock.uuid, expires: 0, ttlMs: 1_000, owner: "", acquired: 0, data: undefined };
-          const terms = { earliest: Number.MAX_SAFE_INTEGER, kept: false };
-          await surroundings.store.take(claim, terms, new AbortController().signal);
-          return lock;
-        },
-      }),
-    });
-    const violation = await violationOf(greedy);
+    const violation = await violationOf(taking(latest), { ...quiet, clock: "system" });
     expect(["one holder", "the row stands while it is held"]).toContain(violation);
+  });
+
+  it("sees a take by a process that does not know the time", async () => {
+    expect(await violationOf(taking(latest))).toBe("no write before the time is known");
+  });
+
+  it("sees a take whose stamp lies too late", async () => {
+    const late = taking((surroundings) => latest(surroundings) + 5_000);
+    expect(await violationOf(late, { ...quiet, clock: "system" })).toBe("a stamp is near the time");
   });
 
   it("sees a call that never settles", async () => {

@@ -5,6 +5,7 @@ import { type Origin, originNow } from "../report.js";
 import { DEFECTS, type Defect } from "./defects.js";
 import { HAND_OVER_DEFECTS } from "./hand-over-defects.js";
 import { type Finding, hunt, makeMutant } from "./mutant.js";
+import { PROTOCOL_DEFECTS } from "./protocol-defects.js";
 import { QUEUE_DEFECTS } from "./queue-defects.js";
 import { SET_DEFECTS } from "./set-defects.js";
 
@@ -25,7 +26,7 @@ async function main(): Promise<void> {
   const seed = Number(process.env.SIM_SEED ?? 1);
   const runs = Number(process.env.SIM_RUNS ?? 1_000);
   const only = process.env.SIM_DEFECT;
-  const all = [NO_DEFECT, ...DEFECTS, ...QUEUE_DEFECTS, ...SET_DEFECTS, ...HAND_OVER_DEFECTS];
+  const all = [NO_DEFECT, ...PROTOCOL_DEFECTS, ...DEFECTS, ...QUEUE_DEFECTS, ...SET_DEFECTS, ...HAND_OVER_DEFECTS];
   const defects = all.filter(({ name }) => only === undefined || name.includes(only));
   const findings = new Map<Defect, Finding>();
   const left = [...defects];
@@ -77,8 +78,8 @@ function table(
 
 Each of these defects is built into the compiled library, one at a time, and [the simulation](simulation.md) is let loose
 on it: \`npm run mutants -- docs/simulation-defects.md\` writes this page. The first line is the library as it is, with the
-same schedules: what is found below is found because of the defect. Where a defect is one of a condition of the table's, it
-is built into the table in memory, which keeps the same contract as the conditions in \`lib/dynamodb/\`.
+same schedules: what is found below is found because of the defect. The rules in \`lib/protocol/\` are those that
+\`lib/dynamodb/\` compiles to requests.
 
 ${date}, commit ${commit}, seed ${seed}, at most ${runs} schedules for each, which is the length of \`npm test\`.
 

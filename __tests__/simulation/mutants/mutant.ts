@@ -31,7 +31,7 @@ export function patched(text: string, { file, find, replace, matches = 1 }: Patc
   const found = [...text.matchAll(find)].length;
   if (found !== matches) {
     throw new Error(
-      `"${defect}": ${find} occurs ${found} times in ${file}, not ${matches}. Adapt it in __tests__/simulation/mutants/defects.ts`,
+      `"${defect}": ${find} occurs ${found} times in ${file}, not ${matches}. Adapt it in __tests__/simulation/mutants`,
     );
   }
   return text.replace(find, replace);

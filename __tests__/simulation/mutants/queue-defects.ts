@@ -3,8 +3,6 @@ import type { Defect } from "./defects.js";
 const FAIR = "lib/queues/fair-queue.js";
 const TICKET = "lib/queues/place.js";
 const TICKET_QUEUE = "lib/queues/waiters.js";
-/** What the conditions of the writes are here: lib/dynamodb/ticket-requests.ts keeps the same contract. */
-const TICKETS = "__tests__/simulation/memory-tickets.js";
 
 /** Defects of the fair queue. What each breaks is a sentence of docs/fair-queue.md. */
 export const QUEUE_DEFECTS: readonly Defect[] = [
@@ -31,20 +29,12 @@ export const QUEUE_DEFECTS: readonly Defect[] = [
     patches: [{ file: TICKET, find: /\n {4}lose\(reason\) \{/g, replace: "\n    lose(reason) { return;" }],
   },
   {
-    name: "a row that comes late does not give way",
-    patches: [{ file: FAIR, find: /stands = !later;/g, replace: "stands = true;" }],
-  },
-  {
     name: "nobody looks once more before he enters",
     patches: [{ file: FAIR, find: /if \(ahead !== undefined\)\s+return undefined;/g, replace: "" }],
   },
   {
     name: "a newcomer does not look at the queue",
     patches: [{ file: FAIR, find: /if \(first !== undefined\)/g, replace: "if (false)" }],
-  },
-  {
-    name: "a waiter that was renewed in between is swept",
-    patches: [{ file: TICKETS, find: / && waiter\.expires === expires/g, replace: "" }],
   },
   {
     name: "a wait that ends leaves its ticket",

@@ -1,0 +1,104 @@
+import type { Coverage } from "./coverage.js";
+import { type Message, takesOf } from "./message.js";
+import type { Departure, Sender } from "./network.js";
+import type { Scheduler } from "./scheduler.js";
+
+/** How wide the bounds of a clock may be that has not heard of the table for a while. */
+const MOST_WIDTH_MS = 2_000;
+
+/** How old its last reply may be where they are wider: a slow table's bounds are as wide as its answers are slow. */
+const MOST_AGE_MS = 60_000;
+
+/** A Date header has whole seconds, truncated. */
+const DATE_STEP_MS = 1_000;
+
+/** By how much the bounds of a clock may grow beyond the time that goes by, in each ms. */
+const DRIFT = 1e-3;
+
+/** For rounding, and for the jitter of a host's clocks. */
+const SLACK_MS = 10;
+
+/** The last reply that has told a process the time. */
+interface Reply {
+  readonly request: Departure;
+  readonly heardAt: number;
+}
+
+/**
+ * Watches what is written that depends on the time of the table: a stamp, a tick, a fencing token, a ticket. Clocks that
+ * do not listen to replies are exempt.
+ */
+export class TimeJudge {
+  readonly #scheduler: Scheduler;
+  readonly #coverage: Coverage;
+  readonly #epoch: number;
+  readonly #replies = new WeakMap<Sender["process"], Reply>();
+
+  constructor(scheduler: Scheduler, coverage: Coverage, epoch: number) {
+    this.#scheduler = scheduler;
+    this.#coverage = coverage;
+    this.#epoch = epoch;
+  }
+
+  /** A reply has told a process the time. */
+  learned({ process }: Sender, request: Departure): void {
+    this.#replies.set(process, { request, heardAt: this.#scheduler.now });
+  }
+
+  /** What a process sends. @returns why it does not know the time well enough for that. */
+  early({ process, clock }: Sender, message: Message): string | undefined {
+    // Reading a clock that does not listen would hide a step of it from the machine.
+    if (clock.listen === undefined) return undefined;
+    const reply = this.#replies.get(process);
+    const ageMs = reply === undefined ? Number.POSITIVE_INFINITY : this.#scheduler.now - reply.heardAt;
+    const widthMs = widthOf(clock);
+    const isKnown = widthMs <= MOST_WIDTH_MS || ageMs <= MOST_AGE_MS * (1 + DRIFT) + SLACK_MS;
+    if (message.kind === "read" && message.consistent && !isKnown) {
+      this.#coverage.count(reply === undefined ? "first reads for the time" : "reads for the time after a silence");
+    }
+    if (isKnown || !needsTime(message)) return undefined;
+    return `${what(message)} is sent with bounds ${widthMs} ms apart and a last reply ${ageMs} ms old`;
+  }
+
+  /** @returns which stamp of a take lies too far ahead of the true time. */
+  late({ process, clock }: Sender, message: Message): string | undefined {
+    const takes = takesOf(message);
+    if (takes.length === 0) return undefined;
+    const mostMs = this.#mostAhead(process, clock);
+    const now = this.#epoch + this.#scheduler.now;
+    const late = takes.find(({ expires, ttlMs }) => expires - ttlMs - now > mostMs);
+    return late && `${late.uuid} is stamped ${late.expires - late.ttlMs - now} ms late, which may be ${mostMs}`;
+  }
+
+  /**
+   * How far the latest time that a process holds possible may be ahead of the true one: after a reply by its step and by
+   * the time that it took, and by what the clock was set forward since.
+   */
+  #mostAhead(process: Sender["process"], clock: Sender["clock"]): number {
+    const reply = this.#replies.get(process);
+    if (reply === undefined || clock.listen === undefined || widthOf(clock) <= MOST_WIDTH_MS) {
+      return MOST_WIDTH_MS + SLACK_MS;
+    }
+    const tookMs = reply.heardAt - reply.request.at;
+    const ageMs = this.#scheduler.now - reply.heardAt;
+    const steppedMs = process.forwardMs - reply.request.forwardMs;
+    // Whoever sees its clock go on by more has not heard of the table for so long, as far as it knows.
+    const unnoticedMs = steppedMs <= MOST_AGE_MS ? steppedMs : 0;
+    return Math.max(MOST_WIDTH_MS, DATE_STEP_MS + tookMs + unnoticedMs) + DRIFT * (tookMs + ageMs) + SLACK_MS;
+  }
+}
+
+/** Renewals and releases never wait for the time. */
+function needsTime(message: Message): boolean {
+  return takesOf(message).length > 0 || (message.kind === "write" && message.write.kind === "draw");
+}
+
+function what(message: Message): string {
+  const [take] = takesOf(message);
+  return take === undefined ? "a draw" : `a take of ${take.uuid}`;
+}
+
+function widthOf(clock: Sender["clock"]): number {
+  const bounds = clock.wall();
+  return bounds === undefined ? Number.POSITIVE_INFINITY : bounds.latest - bounds.earliest;
+}
