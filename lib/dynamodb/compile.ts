@@ -10,7 +10,7 @@ import type { TableLayout } from "../options/table.js";
 import type { Condition } from "../protocol/conditions.js";
 import type { Address } from "../protocol/row.js";
 import { askedBy, type Check, type Count, countOf, type Effect, leftBy, type Write } from "../protocol/writes.js";
-import { type Item, keyOf, nameIn, valueOf } from "./items.js";
+import { type Item, keyOf, nameIn, storedValue } from "./items.js";
 
 const COMPARISONS = { equal: "=", less: "<", greater: ">" } as const;
 const TYPES = { string: { S: "S" }, number: { S: "N" } } as const;
@@ -27,10 +27,7 @@ interface Conditional {
 }
 
 /** A write as a request of its own. */
-export function commandOf(
-  layout: TableLayout,
-  write: Write,
-): PutItemCommand | UpdateItemCommand | DeleteItemCommand {
+export function commandOf(layout: TableLayout, write: Write): PutItemCommand | UpdateItemCommand | DeleteItemCommand {
   const { Put, Update, Delete, ConditionCheck } = actionOf(layout, write);
   if (Put !== undefined) return new PutItemCommand({ ...Put, ReturnValues: returnedBy(write) });
   if (Delete !== undefined) return new DeleteItemCommand(Delete);
@@ -41,7 +38,6 @@ export function commandOf(
 
 /** A write as an action of a transaction. */
 export function actionOf(layout: TableLayout, write: Write): TransactWriteItem {
-  if (write.kind === "check") return { ConditionCheck: checkOf(layout, write) };
   const words = new Words(layout);
   const conditional = conditionalOf(layout, askedBy(write), words);
   const effect = leftBy(write);
@@ -59,6 +55,7 @@ export function actionOf(layout: TableLayout, write: Write): TransactWriteItem {
   }
 }
 
+/** A check with nothing left out. */
 export function checkOf(layout: TableLayout, check: Check): Conditional & { readonly Key: Item } {
   return { ...conditionalOf(layout, askedBy(check), new Words(layout)), Key: keyOf(layout, check.at) };
 }
@@ -94,11 +91,13 @@ function expressionOf(condition: Condition, words: Words): string {
     case "less":
     case "greater": {
       const { kind, attribute, to } = condition;
-      return `${words.attribute(attribute)} ${COMPARISONS[kind]} ${words.value(attribute, valueOf(to))}`;
+      return `${words.attribute(attribute)} ${COMPARISONS[kind]} ${words.value(attribute, storedValue(to))}`;
     }
     case "all":
     case "any":
-      return condition.of.map((part) => within(condition, part, words)).join(condition.kind === "all" ? " AND " : " OR ");
+      return condition.of
+        .map((part) => within(condition, part, words))
+        .join(condition.kind === "all" ? " AND " : " OR ");
     default:
       return condition satisfies never;
   }
@@ -114,7 +113,7 @@ function within(whole: Condition, part: Condition, words: Words): string {
 function itemOf(layout: TableLayout, at: Address, { attributes }: Extract<Effect, { kind: "put" }>): Item {
   const item = keyOf(layout, at);
   for (const [attribute, value] of Object.entries(attributes)) {
-    if (value !== undefined) item[nameIn(layout, attribute)] = valueOf(value);
+    if (value !== undefined) item[nameIn(layout, attribute)] = storedValue(value);
   }
   return item;
 }
@@ -122,7 +121,7 @@ function itemOf(layout: TableLayout, at: Address, { attributes }: Extract<Effect
 function updateOf({ set, remove, count }: Extract<Effect, { kind: "update" }>, words: Words): string {
   const setting = Object.entries(set)
     .filter(([, value]) => value !== undefined)
-    .map(([attribute, value]) => `${words.attribute(attribute)} = ${words.value(attribute, valueOf(value))}`);
+    .map(([attribute, value]) => `${words.attribute(attribute)} = ${words.value(attribute, storedValue(value))}`);
   if (count !== undefined) setting.push(countingOf(count, words));
   const removing = remove.map((attribute) => words.attribute(attribute));
   const actions = setting.length === 0 ? [] : [`SET ${setting.join(", ")}`];
@@ -132,7 +131,7 @@ function updateOf({ set, remove, count }: Extract<Effect, { kind: "update" }>, w
 
 function countingOf({ attribute, seed }: Count, words: Words): string {
   const counter = words.attribute(attribute);
-  const last = seed === undefined ? counter : `if_not_exists(${counter}, ${words.value("seed", valueOf(seed))})`;
+  const last = seed === undefined ? counter : `if_not_exists(${counter}, ${words.value("seed", storedValue(seed))})`;
   return `${counter} = ${last} + ${words.value("one", ONE)}`;
 }
 

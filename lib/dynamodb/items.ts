@@ -36,7 +36,7 @@ export function nameIn(layout: TableLayout, attribute: string): string {
  * @throws RangeError for a number that would not parse when the row is read.
  * @throws {@link LockConfigError} for data that cannot be stored.
  */
-export function valueOf(value: unknown): AttributeValue {
+export function storedValue(value: unknown): AttributeValue {
   if (typeof value === "string") return { S: value };
   if (typeof value === "bigint" || Number.isSafeInteger(value)) return { N: `${value}` };
   if (typeof value === "number") throw new RangeError(`A row holds whole numbers only, not ${value}`);

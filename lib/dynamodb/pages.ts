@@ -3,7 +3,7 @@ import { LockStoreError } from "../errors.js";
 import type { TableLayout } from "../options/table.js";
 import { FORMAT, LOCK_SORT, type Row, ticketOf } from "../protocol/row.js";
 import type { Cursor, RangePage, RangeQuery, RowPage } from "../store.js";
-import { addressOf, type Item, rowOf, valueOf } from "./items.js";
+import { addressOf, type Item, rowOf, storedValue } from "./items.js";
 import type { Reply } from "./sending.js";
 
 /**
@@ -23,9 +23,9 @@ export function queryOf(layout: TableLayout, query: RangeQuery): QueryCommandInp
     KeyConditionExpression: "#name = :name AND #sort BETWEEN :first AND :last",
     ExpressionAttributeNames: { "#name": partition, "#sort": sort },
     ExpressionAttributeValues: {
-      ":name": valueOf(keyPrefix + query.name),
-      ":first": valueOf(query.first),
-      ":last": valueOf(query.last),
+      ":name": storedValue(keyPrefix + query.name),
+      ":first": storedValue(query.first),
+      ":last": storedValue(query.last),
     },
     ScanIndexForward: query.order === "ascending",
     Limit: query.limit,
@@ -51,17 +51,17 @@ export function rangePageOf(layout: TableLayout, reply: Reply): RangePage {
 export function scanOf(layout: TableLayout, prefix: string, after: Cursor | undefined): ScanCommandInput {
   const begin = layout.keyPrefix + prefix;
   const names: Record<string, string> = { "#format": "format" };
-  const values: Item = { ":format": valueOf(FORMAT) };
+  const values: Item = { ":format": storedValue(FORMAT) };
   const filters = ["#format = :format"];
   if (layout.sort !== undefined) {
     names["#sort"] = layout.sort;
-    values[":lock"] = valueOf(LOCK_SORT);
+    values[":lock"] = storedValue(LOCK_SORT);
     filters.push("#sort = :lock");
   }
   // Every name begins with nothing.
   if (begin !== "") {
     names["#name"] = layout.partition;
-    values[":begin"] = valueOf(begin);
+    values[":begin"] = storedValue(begin);
     filters.push("begins_with(#name, :begin)");
   }
   return {

@@ -181,10 +181,7 @@ export function askedBy(write: Write): Condition {
     case "take": {
       const { knowledge, tick } = write;
       const room = tick === undefined ? [] : [any(missing("tick"), less("tick", tick))];
-      return any(
-        NO_ITEM,
-        all(IS_OURS, ...REMEMBERS_NO_MORE_THAN[memoryAfter(write)], ...room, isOver(knowledge)),
-      );
+      return any(NO_ITEM, all(IS_OURS, ...REMEMBERS_NO_MORE_THAN[memoryAfter(write)], ...room, isOver(knowledge)));
     }
     case "renew":
       return all(isHeldBy(write.uuid), less("expires", write.expires));

@@ -12,8 +12,8 @@ import {
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
 import type { TableLayout } from "../../options/table.js";
-import type { TableAction } from "../../table-report.js";
 import { lockAt } from "../../protocol/row.js";
+import type { TableAction } from "../../table-report.js";
 import { keyOf } from "../items.js";
 import { type ControlPlane, isCausedBy } from "./control-plane.js";
 
