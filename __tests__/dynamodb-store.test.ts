@@ -1,19 +1,28 @@
 import { randomUUID } from "node:crypto";
-import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { type DynamoDBClient, PutItemCommand } from "@aws-sdk/client-dynamodb";
+import { marshall } from "@aws-sdk/util-dynamodb";
 import { beforeAll, describe, expect, test } from "@jest/globals";
-import { defaultClient } from "../lib/dynamodb/client.js";
 import { DynamoDbStore } from "../lib/dynamodb/store.js";
 import { LockStoreError } from "../lib/errors.js";
 import { type TableLayout, tableLayout } from "../lib/options/table.js";
-import type { Claim, Store } from "../lib/store.js";
+import { type Address, COUNTER_SORT, LOCK_SORT, lockAt, type Memory } from "../lib/protocol/row.js";
+import type { Renew, Take, Vacate } from "../lib/protocol/writes.js";
+import type { Store } from "../lib/store.js";
 import { type Clock, systemClock } from "../lib/time/clock.js";
-import { claimWith, EARLIEST } from "./support/store-cases.js";
+import { EARLIEST, rowOf, rowWith, takeWith } from "./support/store-cases.js";
 import { rawItem } from "./support/store-subjects.js";
 import { createTestTable, testClient } from "./support/table.js";
 
 const A_WEEK_IN_SECONDS = 7 * 24 * 60 * 60;
 const forever = new AbortController().signal;
-const TERMS = { earliest: EARLIEST, kept: false };
+
+function renewalOf({ at, uuid, remembers }: Take, expires: number): Renew {
+  return { kind: "renew", at, uuid, expires, remembers };
+}
+
+function releaseOf({ at, uuid, remembers }: Take): Vacate {
+  return { kind: "vacate", at, uuid, leaves: { kind: "free" }, remembers };
+}
 
 let layout: TableLayout;
 beforeAll(async () => {
@@ -64,17 +73,17 @@ function listedClient(): { client: DynamoDBClient; sent: string[] } {
 
 describe("the item of a lock", () => {
   const client = testClient();
-  const item = (name: string) => rawItem(client, layout, name);
+  const item = (at: Address) => rawItem(client, layout, at);
 
   test("has what DESIGN says and nothing else", async () => {
-    const claim = claimWith({});
-    await storeOn(client).take(claim, TERMS, forever);
-    expect(await item(claim.name)).toEqual({
-      name: { S: claim.name },
+    const take = takeWith({});
+    await storeOn(client).write(take, forever);
+    expect(await item(take.at)).toEqual({
+      name: { S: take.at.name },
       sort: { S: "lock" },
       format: { N: "1" },
-      uuid: { S: claim.uuid },
-      expires: { N: `${claim.expires}` },
+      uuid: { S: take.uuid },
+      expires: { N: `${take.expires}` },
       ttlMs: { N: "30000" },
       owner: { S: "host#2" },
       acquired: { N: `${EARLIEST}` },
@@ -82,36 +91,40 @@ describe("the item of a lock", () => {
     });
   });
 
-  test.each([false, true])(
-    "purges a week after its lease, in epoch seconds, moved by each write: kept %s",
-    async (kept) => {
+  test.each<Memory>(["nothing", "fence"])(
+    "purges a week after its lease, in epoch seconds, moved by each write: it remembers %s",
+    async (remembers) => {
       const store = storeOn(client);
-      const claim = claimWith({ expires: 1_700_000_000_001 });
-      const purge = async () => Number((await item(claim.name))?.purge?.N);
-      await store.take(claim, { ...TERMS, kept }, forever);
+      const take = takeWith({ expires: 1_700_000_000_001, remembers });
+      const { at, uuid } = take;
+      const purge = async () => Number((await item(at))?.purge?.N);
+      await store.write(take, forever);
       expect(await purge()).toBe(1_700_000_001 + A_WEEK_IN_SECONDS);
-      await store.renew({ name: claim.name, uuid: claim.uuid, expires: 1_700_000_015_000 }, forever);
+      await store.write(renewalOf(take, 1_700_000_015_000), forever);
       expect(await purge()).toBe(1_700_000_015 + A_WEEK_IN_SECONDS);
-      const from = { uuid: claim.uuid, expires: 1_700_000_015_000 };
-      await store.restamp(claim.name, from, { uuid: "fresh", expires: 1_700_000_003_000 }, forever);
+      const reissue = { kind: "reissue", at, from: uuid, uuid: "fresh", fenced: false, remembers } as const;
+      await store.write({ ...reissue, expires: 1_700_000_020_000 }, forever);
+      expect(await purge()).toBe(1_700_000_020 + A_WEEK_IN_SECONDS);
+      const leaves = { kind: "held", expires: 1_700_000_003_000, ttlMs: 5 } as const;
+      await store.write({ kind: "vacate", at, uuid: "fresh", leaves, remembers }, forever);
       expect(await purge()).toBe(1_700_000_003 + A_WEEK_IN_SECONDS);
     },
   );
 
   test("holds whole numbers only: anything else is refused before it is sent", async () => {
-    const claim = claimWith({ expires: EARLIEST + 0.5 });
-    await expect(storeOn(client).take(claim, TERMS, forever)).rejects.toThrow("whole numbers only");
-    expect(await item(claim.name)).toBeUndefined();
+    const take = takeWith({ expires: EARLIEST + 0.5 });
+    await expect(storeOn(client).write(take, forever)).rejects.toThrow("whole numbers only");
+    expect(await item(take.at)).toBeUndefined();
   });
 
   test("may be as large as the largest data that is admitted, under the longest name and owner", async () => {
     const store = storeOn(client);
-    const claim = claimWith({
-      name: "n".repeat(2_048),
+    const take = takeWith({
+      at: lockAt("n".repeat(2_048)),
       owner: "\u20ac".repeat(1_024),
       data: { a: "x".repeat(392 * 1_024 - 5) },
     });
-    expect(await store.take(claim, TERMS, forever)).toEqual({ kind: "granted" });
+    expect(await store.write(take, forever)).toMatchObject({ kind: "applied" });
     expect(() => store.admit({ a: "x".repeat(392 * 1_024 - 4) })).toThrow("must be at most 401408 bytes");
   });
 });
@@ -120,21 +133,37 @@ describe("the requests of a store", () => {
   test("are one for each operation that meets no refusal", async () => {
     const { client, sent } = listedClient();
     const store = storeOn(client);
-    const { name, uuid, ...claim } = claimWith({});
-    await store.take({ name, uuid, ...claim }, TERMS, forever);
-    await store.renew({ name, uuid, expires: claim.expires + 1 }, forever);
-    await store.read(name, { consistent: false }, forever);
-    await store.release(name, uuid, { kept: false }, forever);
-    expect(sent).toEqual(["PutItem", "UpdateItem", "GetItem", "DeleteItem"]);
+    const take = takeWith({});
+    await store.write(take, forever);
+    await store.write(renewalOf(take, take.expires + 1), forever);
+    await store.read(take.at, { consistent: false }, forever);
+    await store.write(releaseOf(take), forever);
+    await store.write({ kind: "draw", at: { ...take.at, sort: COUNTER_SORT }, seed: 1 }, forever);
+    await store.query(
+      { name: take.at.name, first: LOCK_SORT, last: "queue#9", order: "ascending", limit: 2, consistent: true },
+      forever,
+    );
+    await store.scan(take.at.name, undefined, forever);
+    expect(sent).toEqual(["PutItem", "UpdateItem", "GetItem", "DeleteItem", "UpdateItem", "Query", "Scan"]);
   });
 
   test("are one for a refusal that shows its row", async () => {
     const { client, sent } = listedClient();
     const store = storeOn(client);
-    const claim = claimWith({});
-    await store.take(claim, TERMS, forever);
-    await store.take(claim, TERMS, forever);
+    const take = takeWith({});
+    await store.write(take, forever);
+    await store.write(take, forever);
     expect(sent).toEqual(["PutItem", "PutItem"]);
+  });
+
+  test("are two for the release of a row that remembers something which its holder does not know of", async () => {
+    const { client, sent } = listedClient();
+    const store = storeOn(client);
+    const take = takeWith({ fenceSeed: 7 });
+    await store.write(take, forever);
+    await store.write({ ...releaseOf(take), uuid: "another" }, forever);
+    await store.write(releaseOf(take), forever);
+    expect(sent).toEqual(["UpdateItem", "DeleteItem", "DeleteItem", "UpdateItem"]);
   });
 
   test("are consistent or not, as told", async () => {
@@ -143,10 +172,35 @@ describe("the requests of a store", () => {
       read.push(body.ConsistentRead);
       await send();
     });
-    await storeOn(client).read("any", { consistent: false }, forever);
-    await storeOn(client).read("any", { consistent: true }, forever);
+    await storeOn(client).read(lockAt("any"), { consistent: false }, forever);
+    await storeOn(client).read(lockAt("any"), { consistent: true }, forever);
     expect(read).toEqual([false, true]);
   });
+});
+
+test("what a take replaced is told where it is a row, and never keeps the take from being told", async () => {
+  const { sort: _, name, ...row } = rowWith({ expires: EARLIEST - 1 });
+  const client = clientThrough(async ({ send }) => void (await send()));
+  const store = storeOn(client);
+  // A mark of another type is not compared, because every take removes it.
+  const Item = { ...marshall(row, { removeUndefinedValues: true }), format: { N: "1" }, wanted: { S: "soon" } };
+  await client.send(
+    new PutItemCommand({ TableName: layout.tableName, Item: { name: { S: name }, sort: { S: "lock" }, ...Item } }),
+  );
+  const take = takeWith({ at: lockAt(name) });
+  expect(await store.write(take, forever)).toEqual({ kind: "applied", replaced: undefined, drawn: undefined });
+  expect(await store.read(take.at, { consistent: true }, forever)).toEqual(rowOf(take));
+});
+
+test("an endpoint that says yes to everything is found out by the first take", async () => {
+  // What the SDK makes of an empty page with status 200.
+  const client = Object.assign(testClient(), { send: async () => ({ $metadata: { httpStatusCode: 200 } }) });
+  const store = storeOn(client);
+  for (const take of [() => store.write(takeWith({}), forever), () => store.writeAll([takeWith({})], forever)]) {
+    const error = await take().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(LockStoreError);
+    expect(error).toMatchObject({ answered: false, message: expect.stringContaining("check that it is DynamoDB") });
+  }
 });
 
 describe("an engine that shows no row with a refusal", () => {
@@ -183,13 +237,12 @@ describe("an engine that shows no row with a refusal", () => {
 
   test("is asked once for the row, and the refusal carries it", async () => {
     const { store, sent } = silentStore();
-    const claim = claimWith({});
-    await store.take(claim, TERMS, forever);
-    const row = { uuid: claim.uuid, expires: claim.expires };
-    expect(await store.take(claim, TERMS, forever)).toMatchObject({ kind: "held", row });
-    const renewal = { name: claim.name, uuid: claim.uuid, expires: claim.expires };
-    expect(await store.renew(renewal, forever)).toMatchObject({ kind: "refused", row });
-    expect(await store.release(claim.name, "another", { kept: false }, forever)).toMatchObject({
+    const take = takeWith({});
+    await store.write(take, forever);
+    const row = { uuid: take.uuid, expires: take.expires };
+    expect(await store.write(take, forever)).toMatchObject({ kind: "refused", row });
+    expect(await store.write(renewalOf(take, take.expires), forever)).toMatchObject({ kind: "refused", row });
+    expect(await store.write({ ...releaseOf(take), uuid: "another" }, forever)).toMatchObject({
       kind: "refused",
       row,
     });
@@ -197,16 +250,16 @@ describe("an engine that shows no row with a refusal", () => {
   });
 
   test("that then has no row any more: the take may be tried again", async () => {
-    const claim = claimWith({});
+    const take = takeWith({});
     const plain = storeOn(testClient());
-    await plain.take(claim, TERMS, forever);
+    await plain.write(take, forever);
     const { store, meanwhile } = silentStore();
     // The put is refused; before the question for the row, its holder releases.
-    meanwhile(async () => meanwhile(async () => plain.release(claim.name, claim.uuid, { kept: false }, forever)));
-    const error = await store.take(claim, TERMS, forever).catch((thrown: unknown) => thrown);
+    meanwhile(async () => meanwhile(async () => plain.write(releaseOf(take), forever)));
+    const error = await store.write(take, forever).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(LockStoreError);
     expect(error).toMatchObject({ transient: true, answered: true });
-    expect(await store.take(claim, TERMS, forever)).toEqual({ kind: "granted" });
+    expect(await store.write(take, forever)).toMatchObject({ kind: "applied" });
   });
 });
 
@@ -224,29 +277,29 @@ describe("a client that sends again by itself", () => {
   }
 
   test("finds its own put in its way", async () => {
-    const claim = claimWith({});
-    const outcome = await losing("PutItem").take(claim, TERMS, forever);
-    expect(outcome).toMatchObject({ kind: "held", row: { uuid: claim.uuid, expires: claim.expires } });
+    const take = takeWith({});
+    const outcome = await losing("PutItem").write(take, forever);
+    expect(outcome).toMatchObject({ kind: "refused", row: { uuid: take.uuid, expires: take.expires } });
   });
 
   test("says so of a renewal, which its first copy has applied", async () => {
     const store = losing("UpdateItem");
-    const { name, uuid, ...claim } = claimWith({});
-    await store.take({ name, uuid, ...claim }, TERMS, forever);
-    const renewal = { name, uuid, expires: claim.expires + 1 };
-    expect(await store.renew(renewal, forever)).toMatchObject({
+    const take = takeWith({});
+    await store.write(take, forever);
+    const renewal = renewalOf(take, take.expires + 1);
+    expect(await store.write(renewal, forever)).toMatchObject({
       kind: "refused",
       retried: true,
-      row: { uuid, expires: claim.expires + 1 },
+      row: { uuid: take.uuid, expires: take.expires + 1 },
     });
-    expect(await store.renew(renewal, forever)).toMatchObject({ kind: "refused", retried: false });
+    expect(await store.write(renewal, forever)).toMatchObject({ kind: "refused", retried: false });
   });
 
   test("says so of a release, which its first copy has applied", async () => {
     const store = losing("DeleteItem");
-    const claim = claimWith({});
-    await store.take(claim, TERMS, forever);
-    const outcome = await store.release(claim.name, claim.uuid, { kept: false }, forever);
+    const take = takeWith({});
+    await store.write(take, forever);
+    const outcome = await store.write(releaseOf(take), forever);
     expect(outcome).toEqual({ kind: "refused", row: undefined, retried: true });
   });
 });
@@ -265,14 +318,14 @@ describe("the clock of a store", () => {
   test("hears every reply of the table, refusals and errors too", async () => {
     const { clock, log } = listener();
     const store = storeOn(testClient(), clock);
-    const claim: Claim = claimWith({});
-    await store.take(claim, TERMS, forever);
-    await store.take(claim, TERMS, forever);
-    await store.read(claim.name, { consistent: true }, forever);
+    const take = takeWith({});
+    await store.write(take, forever);
+    await store.write(take, forever);
+    await store.read(take.at, { consistent: true }, forever);
     expect(log).toEqual(["sent", DATE, "sent", DATE, "sent", DATE]);
     const nowhere = tableLayout({ tableName: `absent-${randomUUID()}` });
     const astray = new DynamoDbStore({ client: testClient(), layout: nowhere, clock });
-    await expect(astray.read("any", { consistent: true }, forever)).rejects.toThrow(LockStoreError);
+    await expect(astray.read(lockAt("any"), { consistent: true }, forever)).rejects.toThrow(LockStoreError);
     expect(log.slice(6)).toEqual(["sent", DATE]);
   });
 
@@ -284,7 +337,7 @@ describe("the clock of a store", () => {
       lost = true;
       throw Object.assign(new Error("socket hang up"), { code: "ECONNRESET" });
     }, 2);
-    await storeOn(client, clock).read("any", { consistent: true }, forever);
+    await storeOn(client, clock).read(lockAt("any"), { consistent: true }, forever);
     expect(log).toEqual(["sent", "sent", DATE]);
   });
 
@@ -293,7 +346,7 @@ describe("the clock of a store", () => {
     const client = clientThrough(async ({ send }) => {
       delete (await send()).headers.date;
     });
-    await storeOn(client, clock).read("any", { consistent: true }, forever);
+    await storeOn(client, clock).read(lockAt("any"), { consistent: true }, forever);
     expect(log).toEqual(["sent", undefined]);
   });
 
@@ -304,14 +357,14 @@ describe("the clock of a store", () => {
       delete headers["x-amzn-requestid"];
       headers["content-type"] = "text/html";
     });
-    await storeOn(client, clock).read("any", { consistent: true }, forever);
+    await storeOn(client, clock).read(lockAt("any"), { consistent: true }, forever);
     expect(log).toEqual(["sent"]);
   });
 
   test("leaves a caller's client as it was", async () => {
     const client = testClient();
     const before = client.middlewareStack.identify();
-    await storeOn(client, listener().clock).read("any", { consistent: true }, forever);
+    await storeOn(client, listener().clock).read(lockAt("any"), { consistent: true }, forever);
     expect(client.middlewareStack.identify()).toEqual(before);
   });
 });
@@ -324,7 +377,7 @@ test("a request under way ends when its signal does", async () => {
     await reply;
   });
   const error = await storeOn(client)
-    .read("any", { consistent: true }, controller.signal)
+    .read(lockAt("any"), { consistent: true }, controller.signal)
     .catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(LockStoreError);
   expect(error).toMatchObject({ transient: true, answered: false, cause: { name: "AbortError" } });
@@ -332,14 +385,10 @@ test("a request under way ends when its signal does", async () => {
 
 test("closing destroys the store's own client, and never a caller's", () => {
   const destroyed: string[] = [];
-  const clients = { own: defaultClient(), callers: testClient() };
-  for (const [whose, client] of Object.entries(clients)) {
-    const destroy = client.destroy.bind(client);
-    client.destroy = () => {
-      destroyed.push(whose);
-      destroy();
-    };
+  for (const ownsClient of [true, false]) {
+    const client = testClient();
+    client.destroy = () => destroyed.push(ownsClient ? "its own" : "the caller's");
     new DynamoDbStore({ client, layout, clock: systemClock() }).close();
   }
-  expect(destroyed).toEqual(["own"]);
+  expect(destroyed).toEqual(["its own"]);
 });

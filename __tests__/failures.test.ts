@@ -9,13 +9,20 @@ import { defaultClient } from "../lib/dynamodb/client.js";
 import { DynamoDbStore } from "../lib/dynamodb/store.js";
 import { LockStoreError } from "../lib/errors.js";
 import { type LockTableOptions, tableLayout } from "../lib/options/table.js";
+import { lockAt } from "../lib/protocol/row.js";
 import { systemClock } from "../lib/time/clock.js";
 import { eventually } from "./support/eventually.js";
-import { claimWith } from "./support/store-cases.js";
+import { takeWith } from "./support/store-cases.js";
 import { createTestTable, testClient } from "./support/table.js";
 
 const forever = new AbortController().signal;
-const TERMS = { earliest: 1, kept: false };
+const VACATE = {
+  kind: "vacate",
+  at: lockAt("any"),
+  uuid: "mine",
+  leaves: { kind: "free" },
+  remembers: "nothing",
+} as const;
 const CONSISTENT = { consistent: true };
 
 const ends: (() => unknown)[] = [];
@@ -81,21 +88,23 @@ describe("what passes by itself", () => {
     "ServiceUnavailable",
   ])("%s", async (type) => {
     const client = testClient({ endpoint: await refusing(type), maxAttempts: 1 });
-    const failure = await failureOf(storeOn(client).take(claimWith({}), TERMS, forever));
+    const failure = await failureOf(storeOn(client).write(takeWith({}), forever));
     expect(failure).toMatchObject({ transient: true, answered: true, cause: { name: type } });
     expect(failure.message).toContain(`PutItem on table locks failed: ${type}`);
   });
 
   test("an error of DynamoDB's own whose name nobody has heard of", async () => {
     const client = testClient({ endpoint: await refusing("NewTroubleException", "later", 500), maxAttempts: 1 });
-    const failure = await failureOf(storeOn(client).read("any", CONSISTENT, forever));
+    const failure = await failureOf(storeOn(client).read(lockAt("any"), CONSISTENT, forever));
     expect(failure).toMatchObject({ transient: true, answered: true });
   });
 
   test("a signature by a wrong clock, which the SDK corrects for the next request", async () => {
     const date = new Date(Date.now() + 3_600_000).toUTCString();
     const endpoint = await refusing("InvalidSignatureException", "Signature not yet current", 400, { date });
-    const failure = await failureOf(storeOn(testClient({ endpoint, maxAttempts: 1 })).read("any", CONSISTENT, forever));
+    const failure = await failureOf(
+      storeOn(testClient({ endpoint, maxAttempts: 1 })).read(lockAt("any"), CONSISTENT, forever),
+    );
     expect(failure).toMatchObject({ transient: true, answered: true });
   });
 
@@ -105,13 +114,15 @@ describe("what passes by itself", () => {
       const CancellationReasons = [{ Code: "None" }, { Code: "TransactionConflict" }];
       response.end(JSON.stringify({ __type: "x#TransactionCanceledException", message: "no", CancellationReasons }));
     });
-    const failure = await failureOf(storeOn(testClient({ endpoint, maxAttempts: 1 })).read("any", CONSISTENT, forever));
+    const failure = await failureOf(
+      storeOn(testClient({ endpoint, maxAttempts: 1 })).read(lockAt("any"), CONSISTENT, forever),
+    );
     expect(failure).toMatchObject({ transient: true, answered: true });
   });
 
   test("a client's own retries that were all in vain", async () => {
     const client = testClient({ endpoint: await refusing("InternalServerError", "no", 500), maxAttempts: 2 });
-    const failure = await failureOf(storeOn(client).read("any", CONSISTENT, forever));
+    const failure = await failureOf(storeOn(client).read(lockAt("any"), CONSISTENT, forever));
     expect(failure).toMatchObject({ transient: true, cause: { $metadata: { attempts: 2 } } });
   });
 });
@@ -126,13 +137,15 @@ describe("throttling", () => {
     "TooManyRequestsException",
   ])("is what %s says", async (type) => {
     const client = testClient({ endpoint: await refusing(type), maxAttempts: 1 });
-    const failure = await failureOf(storeOn(client).read("any", CONSISTENT, forever));
+    const failure = await failureOf(storeOn(client).read(lockAt("any"), CONSISTENT, forever));
     expect(failure).toMatchObject({ throttled: true, transient: true });
   });
 
   test("is what status 429 says, whoever it comes from", async () => {
     const endpoint = await answering((response) => response.writeHead(429).end());
-    const failure = await failureOf(storeOn(testClient({ endpoint, maxAttempts: 1 })).read("any", CONSISTENT, forever));
+    const failure = await failureOf(
+      storeOn(testClient({ endpoint, maxAttempts: 1 })).read(lockAt("any"), CONSISTENT, forever),
+    );
     expect(failure).toMatchObject({ throttled: true, transient: true, answered: false });
   });
 
@@ -146,7 +159,9 @@ describe("throttling", () => {
       const CancellationReasons = [{ Code: "None" }, { Code }];
       response.end(JSON.stringify({ __type: "x#TransactionCanceledException", message: "no", CancellationReasons }));
     });
-    const failure = await failureOf(storeOn(testClient({ endpoint, maxAttempts: 1 })).read("any", CONSISTENT, forever));
+    const failure = await failureOf(
+      storeOn(testClient({ endpoint, maxAttempts: 1 })).read(lockAt("any"), CONSISTENT, forever),
+    );
     expect(failure).toMatchObject({ throttled, transient: true });
   });
 
@@ -154,7 +169,7 @@ describe("throttling", () => {
     "is not what %s says",
     async (type) => {
       const client = testClient({ endpoint: await refusing(type), maxAttempts: 1 });
-      const failure = await failureOf(storeOn(client).read("any", CONSISTENT, forever));
+      const failure = await failureOf(storeOn(client).read(lockAt("any"), CONSISTENT, forever));
       expect(failure).toMatchObject({ throttled: false });
     },
   );
@@ -169,7 +184,7 @@ describe("what somebody has to put right", () => {
     ["ValidationException", ["PutItem on table locks failed: ValidationException: no"]],
   ])("%s says what", async (type, words) => {
     const client = testClient({ endpoint: await refusing(type), maxAttempts: 1 });
-    const failure = await failureOf(storeOn(client).take(claimWith({}), TERMS, forever));
+    const failure = await failureOf(storeOn(client).write(takeWith({}), forever));
     expect(failure).toMatchObject({ transient: false, answered: true, cause: { name: type } });
     for (const word of words) expect(failure.message).toContain(word);
   });
@@ -177,16 +192,16 @@ describe("what somebody has to put right", () => {
   test("names the action of each operation", async () => {
     const store = storeOn(testClient({ endpoint: await refusing("AccessDeniedException"), maxAttempts: 1 }));
     const messages = [
-      await failureOf(store.take(claimWith({}), { ...TERMS, kept: true }, forever)),
-      await failureOf(store.read("any", CONSISTENT, forever)),
-      await failureOf(store.release("any", "mine", { kept: false }, forever)),
+      await failureOf(store.write(takeWith({ remembers: "fence" }), forever)),
+      await failureOf(store.read(lockAt("any"), CONSISTENT, forever)),
+      await failureOf(store.write(VACATE, forever)),
     ].map(({ message }) => /dynamodb:\w+/.exec(message)?.[0]);
     expect(messages).toEqual(["dynamodb:UpdateItem", "dynamodb:GetItem", "dynamodb:DeleteItem"]);
   });
 
   test("a table that does not exist: its name, its region and how to create it", async () => {
     const tableName = `absent-${randomUUID()}`;
-    const failure = await failureOf(storeOn(testClient(), { tableName }).take(claimWith({}), TERMS, forever));
+    const failure = await failureOf(storeOn(testClient(), { tableName }).write(takeWith({}), forever));
     expect(failure).toMatchObject({ transient: false, answered: true, cause: { name: "ResourceNotFoundException" } });
     expect(failure.message).toContain(`table ${tableName} does not exist in region us-east-1`);
     expect(failure.message).toContain("`await locks.create()` creates it, and so does the CloudFormation template");
@@ -209,7 +224,9 @@ describe("what somebody has to put right", () => {
     ["no sort key where one is expected", false, {}, "it has no sort key, and the option keys.sort says sort"],
   ])("a table with %s: how it differs", async (_case, sortKey, options, difference) => {
     const tableName = await createTestTable({ sortKey });
-    const failure = await failureOf(storeOn(testClient(), { tableName, ...options }).read("any", CONSISTENT, forever));
+    const failure = await failureOf(
+      storeOn(testClient(), { tableName, ...options }).read(lockAt("any"), CONSISTENT, forever),
+    );
     expect(failure).toMatchObject({ transient: false, answered: true, cause: { name: "ValidationException" } });
     expect(failure.message).toContain(`table ${tableName} does not fit: ${difference}`);
   });
@@ -227,8 +244,8 @@ describe("an endpoint that is not DynamoDB", () => {
     ["success for everything", false, (response) => response.writeHead(200).end("{}")],
   ])("answers a take with %s: nobody believes it", async (_case, transient, answer) => {
     const client = testClient({ endpoint: await answering(answer), maxAttempts: 1 });
-    for (const kept of [false, true]) {
-      const failure = await failureOf(storeOn(client).take(claimWith({}), { ...TERMS, kept }, forever));
+    for (const remembers of ["nothing", "fence"] as const) {
+      const failure = await failureOf(storeOn(client).write(takeWith({ remembers }), forever));
       expect(failure).toMatchObject({ transient, answered: false });
       expect(failure.message).toMatch(transient ? /failed/ : /check (the endpoint|that it is DynamoDB)/);
     }
@@ -247,14 +264,14 @@ describe("an endpoint that is not DynamoDB", () => {
       { step: "initialize" },
     );
     const store = storeOn(client, { tableName: await createTestTable() });
-    expect(await store.take(claimWith({}), TERMS, forever)).toEqual({ kind: "granted" });
-    expect(await store.take(claimWith({}), TERMS, forever)).toEqual({ kind: "granted" });
+    expect(await store.write(takeWith({}), forever)).toMatchObject({ kind: "applied" });
+    expect(await store.write(takeWith({}), forever)).toMatchObject({ kind: "applied" });
     expect(sent).toEqual(["PutItemCommand", "GetItemCommand", "PutItemCommand"]);
   });
 
   test("speaks something else", async () => {
     const endpoint = await listening(createServer((socket) => socket.once("data", () => socket.end("220 smtp\r\n"))));
-    const failure = await failureOf(storeOn(testClient({ endpoint })).read("any", CONSISTENT, forever));
+    const failure = await failureOf(storeOn(testClient({ endpoint })).read(lockAt("any"), CONSISTENT, forever));
     expect(failure).toMatchObject({ answered: false });
   });
 });
@@ -265,40 +282,48 @@ describe("a network that fails", () => {
     const endpoint = await listening(server);
     server.close();
     await once(server, "close");
-    const failure = await failureOf(storeOn(testClient({ endpoint, maxAttempts: 1 })).read("any", CONSISTENT, forever));
+    const failure = await failureOf(
+      storeOn(testClient({ endpoint, maxAttempts: 1 })).read(lockAt("any"), CONSISTENT, forever),
+    );
     expect(failure).toMatchObject({ transient: true, answered: false, cause: { code: "ECONNREFUSED" } });
   });
 
   test("a name that nobody knows", async () => {
     const endpoint = "http://dynamodb.invalid";
-    const failure = await failureOf(storeOn(testClient({ endpoint, maxAttempts: 1 })).read("any", CONSISTENT, forever));
+    const failure = await failureOf(
+      storeOn(testClient({ endpoint, maxAttempts: 1 })).read(lockAt("any"), CONSISTENT, forever),
+    );
     expect(failure).toMatchObject({ transient: true, answered: false });
   });
 
   test("a connection that is cut", async () => {
     const endpoint = await listening(createServer((socket) => socket.once("data", () => socket.resetAndDestroy())));
-    const failure = await failureOf(storeOn(testClient({ endpoint, maxAttempts: 1 })).read("any", CONSISTENT, forever));
+    const failure = await failureOf(
+      storeOn(testClient({ endpoint, maxAttempts: 1 })).read(lockAt("any"), CONSISTENT, forever),
+    );
     expect(failure).toMatchObject({ transient: true, answered: false, cause: { code: "ECONNRESET" } });
   });
 
   test("a host that has run out of something", async () => {
     const client = testClient();
     client.send = () => Promise.reject(Object.assign(new Error("open files"), { code: "EMFILE", errno: -24 }));
-    const failure = await failureOf(storeOn(client).read("any", CONSISTENT, forever));
+    const failure = await failureOf(storeOn(client).read(lockAt("any"), CONSISTENT, forever));
     expect(failure).toMatchObject({ transient: true, answered: false });
   });
 
   test("whatever the SDK could not look into, because it came from another realm", async () => {
     const client = testClient();
     client.send = () => Promise.reject(new Error("AWS SDK error wrapper for TimeoutError: connect ECONNREFUSED"));
-    const failure = await failureOf(storeOn(client).read("any", CONSISTENT, forever));
+    const failure = await failureOf(storeOn(client).read(lockAt("any"), CONSISTENT, forever));
     expect(failure).toMatchObject({ transient: true, answered: false });
   });
 
   test("a connection that is cut in the middle of an answer", async () => {
     const head = 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"Item"';
     const endpoint = await listening(createServer((socket) => socket.once("data", () => socket.end(head))));
-    const failure = await failureOf(storeOn(testClient({ endpoint, maxAttempts: 1 })).read("any", CONSISTENT, forever));
+    const failure = await failureOf(
+      storeOn(testClient({ endpoint, maxAttempts: 1 })).read(lockAt("any"), CONSISTENT, forever),
+    );
     expect(failure).toMatchObject({ transient: true, answered: false });
   });
 });
@@ -335,20 +360,20 @@ describe("the client of the environment", () => {
       response.writeHead(500).end();
     });
     environment({ ...KEYS, AWS_REGION: "us-east-1", AWS_ENDPOINT_URL_DYNAMODB: endpoint, AWS_MAX_ATTEMPTS: "5" });
-    await failureOf(storeOn(clientWith()).read("any", CONSISTENT, forever));
+    await failureOf(storeOn(clientWith()).read(lockAt("any"), CONSISTENT, forever));
     expect(requests).toBe(1);
   });
 
   test("without credentials says where they come from", async () => {
     environment({ AWS_REGION: "us-east-1", AWS_ENDPOINT_URL_DYNAMODB: "http://127.0.0.1:9" });
-    const failure = await failureOf(storeOn(clientWith()).take(claimWith({}), TERMS, forever));
+    const failure = await failureOf(storeOn(clientWith()).write(takeWith({}), forever));
     expect(failure).toMatchObject({ transient: false, answered: false, cause: { name: "CredentialsProviderError" } });
     expect(failure.message).toContain("found no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY");
   });
 
   test("without a region says how to give one", async () => {
     environment(KEYS);
-    const failure = await failureOf(storeOn(clientWith()).take(claimWith({}), TERMS, forever));
+    const failure = await failureOf(storeOn(clientWith()).write(takeWith({}), forever));
     expect(failure).toMatchObject({ transient: false, answered: false });
     expect(failure.message).toContain("knows no region: set AWS_REGION");
   });
@@ -374,7 +399,7 @@ describe("the client of the environment", () => {
       }),
     );
     environment({ ...KEYS, AWS_REGION: "us-east-1", AWS_ENDPOINT_URL: endpoint });
-    const failure = await failureOf(storeOn(clientWith({ answerMs: 50 })).read("any", CONSISTENT, forever));
+    const failure = await failureOf(storeOn(clientWith({ answerMs: 50 })).read(lockAt("any"), CONSISTENT, forever));
     expect(failure).toMatchObject({ transient: true, answered: false });
     // A busy machine may be late to accept a connection that is over already.
     await eventually(() => closed.length === 1);

@@ -1,8 +1,21 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { LockConfigError, LockStoreError } from "../lib/errors.js";
-import type { Claim, Guard, Row, Stamped, Take, Terms, WriteOutcome } from "../lib/store.js";
-import { claimWith, EARLIEST, FOREIGN, NOTHING_ELSE, rowWith, TAKES, UNSTORABLE } from "./support/store-cases.js";
+import { type Address, lockAt, type Memory, placeAt, type Row } from "../lib/protocol/row.js";
+import { purgeAt } from "../lib/protocol/rules.js";
+import type { Check, Left, Reissue, Renew, Take, Vacate, Want, Write } from "../lib/protocol/writes.js";
+import type { WriteOutcome } from "../lib/store.js";
+import {
+  EARLIEST,
+  FOREIGN,
+  itemOf,
+  respects,
+  rowOf,
+  rowWith,
+  TAKES,
+  takeWith,
+  UNSTORABLE,
+} from "./support/store-cases.js";
 import { memorySubject, type Subject, tableSubject } from "./support/store-subjects.js";
 import { testClient } from "./support/table.js";
 
@@ -19,8 +32,28 @@ const SUBJECTS: readonly (readonly [string, () => Promise<Subject>])[] = [
 ];
 
 const forever = new AbortController().signal;
-const CONSISTENT = { consistent: true };
+const APPLIED: WriteOutcome = { kind: "applied", replaced: undefined, drawn: undefined };
 const GONE: WriteOutcome = { kind: "refused", row: undefined, retried: false };
+const MEMORIES: readonly Memory[] = ["nothing", "fence", "tick"];
+const FREE: Left = { kind: "free" };
+const REMEMBERED: Partial<Row> = { fence: 41n, tick: 42 };
+
+function renewalOf(at: Address, uuid: string, expires: number, differences: Partial<Renew> = {}): Renew {
+  return { kind: "renew", at, uuid, expires, remembers: "nothing", ...differences };
+}
+
+function reissueOf(at: Address, differences: Partial<Reissue> = {}): Reissue {
+  const fresh = { from: "mine", uuid: "fresh", expires: 100 };
+  return { kind: "reissue", at, ...fresh, fenced: false, remembers: "nothing", ...differences };
+}
+
+function vacateOf(at: Address, uuid: string, leaves: Left, differences: Partial<Vacate> = {}): Vacate {
+  return { kind: "vacate", at, uuid, leaves, remembers: "nothing", ...differences };
+}
+
+function wantOf(at: Address, until: number): Want {
+  return { kind: "want", at, until };
+}
 
 describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
   let subject: Subject;
@@ -31,137 +64,136 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
   afterAll(() => subject.end());
 
   const store = () => subject.store;
-  const read = (name: string) => subject.store.read(name, CONSISTENT, forever);
+  const write = (value: Write) => subject.store.write(value, forever);
+  const read = (at: Address) => subject.store.read(at, { consistent: true }, forever);
+  /** A row, and its address. */
   const plant = async (differences: Partial<Row>): Promise<Row> => {
     const row = rowWith(differences);
-    await subject.plant(row);
+    await subject.plant(row, itemOf(row));
     return row;
   };
+  const refusedBy = (row: Row | undefined): WriteOutcome => ({ kind: "refused", row, retried: false });
 
-  describe.each([
-    ["a row that remembers nothing", { kept: false, ticked: false }],
-    ["a row that is kept", { kept: true, ticked: false }],
-    ["a row with a tick", { kept: true, ticked: true }],
-  ])("taking %s", (_kind, { kept, ticked }) => {
-    const terms = (more: Partial<Terms> = {}): Terms => ({ earliest: EARLIEST, kept, ticked, ...more });
+  describe.each(MEMORIES)("taking a row that is believed to remember %s", (remembers) => {
+    const take = (differences: Partial<Take> = {}) => takeWith({ remembers, ...differences });
 
-    test("a lock without a row is granted, and the row is the claim", async () => {
-      const claim = claimWith({ data: { job: "report" } });
-      expect(await store().take(claim, terms({ earliest: 1 }), forever)).toEqual({ kind: "granted" });
-      expect(await read(claim.name)).toEqual({ ...NOTHING_ELSE, ...claim });
+    test("a lock without a row is granted, and the row is the take", async () => {
+      const taking = take({ data: { job: "report" }, knowledge: { earliest: 1 } });
+      expect(await write(taking)).toEqual(APPLIED);
+      expect(await read(taking.at)).toEqual(rowOf(taking));
     });
 
-    test("a row is taken if, and only if, no holder is behind it and a put would wipe out nothing", async () => {
-      for (const { row: differences, unchanged, tick: asked, free } of TAKES) {
-        if (asked !== undefined && !ticked) continue;
+    test("a row is taken if, and only if, no holder is behind it and nothing is forgotten", async () => {
+      for (const { row: differences, unchanged, tick, free } of TAKES) {
+        // A take for a tick respects one, whatever it believes.
+        const respected = tick === undefined ? remembers : "tick";
         const row = await plant(differences);
-        const claim = claimWith({ name: row.name, tick: asked });
-        const outcome = await store().take(claim, terms({ unchanged }), forever);
-        const expected = free === "yes" || (free === "if kept" && kept) || (free === "if ticked" && ticked);
-        expect({ differences, unchanged, asked, outcome }).toEqual({
-          differences,
-          unchanged,
-          asked,
-          outcome: expected ? { kind: "granted", replaced: row } : { kind: "held", row },
-        });
-        const { fence } = row;
-        const tick = asked ?? row.tick;
-        expect(await read(row.name)).toEqual(expected ? { ...NOTHING_ELSE, ...claim, fence, tick } : row);
+        const taking = take({ at: row, tick, knowledge: { earliest: EARLIEST, unchanged } });
+        const outcome = await write(taking);
+        const isFree = respects(respected, free);
+        const expected = isFree ? { ...APPLIED, replaced: row } : refusedBy(row);
+        expect({ differences, unchanged, tick, outcome }).toEqual({ differences, unchanged, tick, outcome: expected });
+        const kept = { fence: row.fence, tick: tick ?? row.tick };
+        expect(await read(row)).toEqual(isFree ? { ...rowOf({ ...taking, at: lockAt(row.name) }), ...kept } : row);
       }
     });
 
     test("without a clock to trust, a lease that is long over is not free", async () => {
       const row = await plant({ expires: 1 });
-      const outcome = await store().take(claimWith({ name: row.name }), terms({ earliest: 1 }), forever);
-      expect(outcome).toEqual({ kind: "held", row });
+      expect(await write(take({ at: row, knowledge: { earliest: 1 } }))).toEqual(refusedBy(row));
     });
 
-    test("a second copy of a claim is refused by the row that the first one wrote", async () => {
-      const claim = claimWith({});
-      await store().take(claim, terms(), forever);
-      const outcome = await store().take(claim, terms(), forever);
-      expect(outcome).toMatchObject({ kind: "held", row: { uuid: claim.uuid, expires: claim.expires } });
+    test("a second copy is refused by the row that the first one wrote", async () => {
+      const taking = take();
+      await write(taking);
+      expect(await write(taking)).toEqual(refusedBy(rowOf(taking)));
     });
 
-    test("a late copy of a claim leaves the renewed row as it is", async () => {
-      const claim = claimWith({});
-      await store().take(claim, terms(), forever);
-      await store().renew({ name: claim.name, uuid: claim.uuid, expires: claim.expires + 1 }, forever);
-      await store().take(claim, terms(), forever);
-      expect((await read(claim.name))?.expires).toBe(claim.expires + 1);
+    test("a late copy leaves the renewed row as it is", async () => {
+      const taking = take();
+      await write(taking);
+      await write(renewalOf(taking.at, taking.uuid, taking.expires + 1));
+      await write(taking);
+      expect((await read(taking.at))?.expires).toBe(taking.expires + 1);
     });
 
     test("a hint that somebody waits, and data, are those of one holder", async () => {
       const row = await plant({ expires: EARLIEST - 1, wanted: EARLIEST, data: { of: "the last holder" } });
-      await store().take(claimWith({ name: row.name }), terms(), forever);
-      expect(await read(row.name)).toMatchObject({ wanted: undefined, data: undefined });
+      await write(take({ at: row }));
+      expect(await read(row)).toMatchObject({ wanted: undefined, data: undefined });
     });
   });
 
   describe("taking with a fencing token", () => {
-    const terms: Terms = { earliest: EARLIEST, kept: true };
+    const take = (differences: Partial<Take>) => takeWith({ fenceSeed: 7_000, remembers: "fence", ...differences });
 
-    test("the first token of a name is one more than the seed", async () => {
-      const claim = claimWith({ fenceSeed: 7_000 });
-      expect(await store().take(claim, terms, forever)).toEqual({ kind: "granted", fence: 7_001n });
-      expect(await read(claim.name)).toMatchObject({ uuid: claim.uuid, fence: 7_001n });
+    test("the first token of a name is one more than the seed, whatever the row is believed to remember", async () => {
+      for (const remembers of MEMORIES) {
+        const taking = take({ remembers });
+        expect(await write(taking)).toEqual({ ...APPLIED, drawn: 7_001n });
+        expect(await read(taking.at)).toEqual({ ...rowOf(taking), fence: 7_001n });
+      }
     });
 
     test("every further one is one more than the last, whatever the seed", async () => {
-      for (const seed of [1, EARLIEST * 2]) {
+      for (const fenceSeed of [1, EARLIEST * 2]) {
         const row = await plant({ uuid: undefined, expires: 0, fence: 2n ** 80n });
-        const claim = claimWith({ name: row.name, fenceSeed: seed, data: { a: 1 } });
+        const taking = take({ at: lockAt(row.name), fenceSeed, data: { a: 1 } });
         const fence = 2n ** 80n + 1n;
-        expect(await store().take(claim, terms, forever)).toEqual({ kind: "granted", replaced: row, fence });
-        const { fenceSeed: _, ...written } = claim;
-        expect(await read(row.name)).toEqual({ ...NOTHING_ELSE, ...written, fence });
+        expect(await write(taking)).toEqual({ kind: "applied", replaced: row, drawn: fence });
+        expect(await read(row)).toEqual({ ...rowOf(taking), fence });
       }
     });
 
     test("the row of a plain holder that is gone gets a first one", async () => {
       const row = await plant({ expires: EARLIEST - 1 });
-      const claim = claimWith({ name: row.name, fenceSeed: 8_000 });
-      expect(await store().take(claim, terms, forever)).toMatchObject({ kind: "granted", fence: 8_001n });
+      expect(await write(take({ at: row, remembers: "nothing" }))).toMatchObject({ kind: "applied", drawn: 7_001n });
     });
 
     test("the row of a holder that was watched is taken the same way", async () => {
       const row = await plant({ expires: EARLIEST + 1, fence: 5n });
-      const unchanged = { uuid: "theirs", expires: EARLIEST + 1 };
+      const knowledge = { earliest: EARLIEST, unchanged: { uuid: "theirs", expires: EARLIEST + 1 } };
       for (const data of [undefined, { a: 1 }]) {
-        const claim = claimWith({ name: row.name, fenceSeed: 1, data });
-        const outcome = await store().take(claim, { ...terms, unchanged }, forever);
-        expect(outcome.kind).toBe(data === undefined ? "granted" : "held");
+        const outcome = await write(take({ at: row, data, knowledge }));
+        expect(outcome.kind).toBe(data === undefined ? "applied" : "refused");
       }
-      expect(await read(row.name)).toMatchObject({ fence: 6n });
+      expect(await read(row)).toMatchObject({ fence: 6n });
     });
 
     test("a second copy draws no token, and the row that refuses it shows the first copy's", async () => {
-      const claim = claimWith({ fenceSeed: 9_000 });
-      await store().take(claim, terms, forever);
-      const outcome = await store().take(claim, terms, forever);
-      expect(outcome).toMatchObject({ kind: "held", row: { uuid: claim.uuid, fence: 9_001n } });
+      const taking = take({});
+      await write(taking);
+      expect(await write(taking)).toEqual(refusedBy({ ...rowOf(taking), fence: 7_001n }));
     });
 
-    test("a claim that is refused draws none", async () => {
+    test("a take that is refused draws none", async () => {
       const row = await plant({ fence: 5n });
-      await store().take(claimWith({ name: row.name, fenceSeed: 1 }), terms, forever);
-      expect(await read(row.name)).toEqual(row);
+      await write(take({ at: row }));
+      expect(await read(row)).toEqual(row);
     });
 
-    test("a claim of a plain mutex leaves the token in place", async () => {
+    test("a take of a plain mutex leaves the token in place", async () => {
       const row = await plant({ uuid: undefined, expires: 0, fence: 5n });
-      const claim = claimWith({ name: row.name });
-      expect(await store().take(claim, terms, forever)).toEqual({ kind: "granted", replaced: row });
-      expect(await read(row.name)).toMatchObject({ uuid: claim.uuid, fence: 5n });
+      const taking = take({ at: row, fenceSeed: undefined });
+      expect(await write(taking)).toEqual({ ...APPLIED, replaced: row });
+      expect(await read(row)).toMatchObject({ uuid: taking.uuid, fence: 5n });
     });
+
+    test.each([["in a text"], [true], [{ a: 1 }]])(
+      "a token that is no number is never counted up: %p",
+      async (fence) => {
+        const row = rowWith({ expires: EARLIEST - 1 });
+        const item = { ...itemOf(row), fence };
+        await subject.plant(row, item);
+        for (const remembers of MEMORIES) {
+          await expect(write(take({ at: row, remembers }))).rejects.toThrow(LockStoreError);
+        }
+        expect(await subject.item(row)).toEqual(item);
+      },
+    );
   });
 
   describe("taking several at once", () => {
-    const take = (claim: Claim, more: Partial<Terms> = {}): Take => ({
-      claim,
-      terms: { earliest: EARLIEST, kept: false, ...more },
-    });
-
     test("all are granted where nobody has one of them, in whatever way each of them is free", async () => {
       const over = await plant({ expires: EARLIEST - 1 });
       const fenced = await plant({ uuid: undefined, expires: 0, fence: 3n });
@@ -169,100 +201,115 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
       const watched = await plant({ expires: EARLIEST + 1 });
       const unchanged = { uuid: "theirs", expires: EARLIEST + 1 };
       const takes = [
-        take(claimWith({ data: { a: 1 } })),
-        take(claimWith({ name: over.name })),
-        take(claimWith({ name: fenced.name }), { kept: true }),
-        take(claimWith({ name: ticked.name, data: { b: 2 } }), { kept: true, ticked: true }),
-        take(claimWith({ name: watched.name }), { unchanged }),
+        takeWith({ data: { a: 1 } }),
+        takeWith({ at: lockAt(over.name) }),
+        takeWith({ at: lockAt(fenced.name), remembers: "fence" }),
+        takeWith({ at: lockAt(ticked.name), data: { b: 2 }, remembers: "tick" }),
+        takeWith({ at: lockAt(watched.name), knowledge: { earliest: EARLIEST, unchanged } }),
       ];
-      expect(await store().takeAll(takes, forever)).toEqual({ kind: "allGranted" });
+      expect(await store().writeAll(takes, forever)).toEqual({ kind: "applied" });
       const remembered = [{}, {}, { fence: 3n }, { tick: 4 }, {}];
-      for (const [index, { claim }] of takes.entries()) {
-        expect(await read(claim.name)).toEqual({ ...NOTHING_ELSE, ...claim, ...remembered[index] });
+      for (const [index, taking] of takes.entries()) {
+        expect(await read(taking.at)).toEqual({ ...rowOf(taking), ...remembered[index] });
       }
     });
 
     test("none is written where one of them is held, and the rows that refused are shown in their places", async () => {
       const held = await plant({});
       const kept = await plant({ uuid: undefined, expires: 0, fence: 3n });
-      const free = claimWith({});
-      const takes = [take(claimWith({ name: held.name })), take(free), take(claimWith({ name: kept.name }))];
-      expect(await store().takeAll(takes, forever)).toEqual({ kind: "someHeld", rows: [held, undefined, kept] });
-      expect(await read(free.name)).toBeUndefined();
-      expect(await read(held.name)).toEqual(held);
-      expect(await read(kept.name)).toEqual(kept);
+      const free = takeWith({});
+      const takes = [takeWith({ at: held }), free, takeWith({ at: kept })];
+      expect(await store().writeAll(takes, forever)).toEqual({ kind: "refused", rows: [held, undefined, kept] });
+      expect(await read(free.at)).toBeUndefined();
+      expect(await read(held)).toEqual(held);
+      expect(await read(kept)).toEqual(kept);
     });
 
     test("a second copy is refused by the rows that the first one wrote, all of them", async () => {
-      const takes = [take(claimWith({})), take(claimWith({}))];
-      await store().takeAll(takes, forever);
-      const rows = await Promise.all(takes.map(({ claim }) => read(claim.name)));
-      expect(await store().takeAll(takes, forever)).toEqual({ kind: "someHeld", rows });
-      expect(rows.map((row) => row?.uuid)).toEqual(takes.map(({ claim }) => claim.uuid));
+      const takes = [takeWith({}), takeWith({})];
+      await store().writeAll(takes, forever);
+      expect(await store().writeAll(takes, forever)).toEqual({ kind: "refused", rows: takes.map(rowOf) });
     });
 
     test("a hundred are no more than one", async () => {
-      const takes = Array.from({ length: 100 }, () => take(claimWith({})));
-      expect(await store().takeAll(takes, forever)).toEqual({ kind: "allGranted" });
-      expect((await read(takes[99]?.claim.name ?? ""))?.uuid).toBe(takes[99]?.claim.uuid);
+      const takes = Array.from({ length: 100 }, () => takeWith({}));
+      expect(await store().writeAll(takes, forever)).toEqual({ kind: "applied" });
+      for (const taking of takes.slice(98)) expect(await read(taking.at)).toEqual(rowOf(taking));
     });
 
     test("an item of somebody else's is shown, and nothing is written", async () => {
-      const name = randomUUID();
-      await subject.plantForeign(name, { mark: { S: "their own" } });
-      const free = claimWith({});
+      const at = lockAt(randomUUID());
+      await subject.plant(at, { mark: "their own" });
+      const free = takeWith({});
       const error = await store()
-        .takeAll([take(free), take(claimWith({ name }))], forever)
+        .writeAll([free, takeWith({ at })], forever)
         .catch((thrown: unknown) => thrown);
       expect(error).toBeInstanceOf(LockStoreError);
-      expect(error).toMatchObject({ transient: false, message: expect.stringContaining('"mark":{"S":"their own"}') });
-      expect(await read(free.name)).toBeUndefined();
+      expect(error).toMatchObject({ transient: false, message: expect.stringContaining("their own") });
+      expect(await read(free.at)).toBeUndefined();
     });
 
     test("what cannot be stored is refused, and nothing is written", async () => {
-      const free = claimWith({});
-      const takes = [take(free), take(claimWith({ data: { a: Number.NaN } }))];
-      await expect(store().takeAll(takes, forever)).rejects.toMatchObject({ option: "data.a" });
-      expect(await read(free.name)).toBeUndefined();
+      const free = takeWith({});
+      const takes = [free, takeWith({ data: { a: Number.NaN } })];
+      await expect(store().writeAll(takes, forever)).rejects.toMatchObject({ option: "data.a" });
+      expect(await read(free.at)).toBeUndefined();
     });
   });
 
   describe("taking for a tick", () => {
-    const terms: Terms = { earliest: EARLIEST, kept: true, ticked: true };
+    const take = (differences: Partial<Take>) => takeWith({ tick: 42, remembers: "tick", ...differences });
 
     test("a row without one gets it, and what else the row remembers stays", async () => {
       const row = await plant({ uuid: undefined, expires: 0, fence: 7n });
-      const claim = claimWith({ name: row.name, tick: 42 });
-      await store().take(claim, terms, forever);
-      expect(await read(row.name)).toEqual({ ...NOTHING_ELSE, ...claim, fence: 7n });
+      const taking = take({ at: lockAt(row.name) });
+      await write(taking);
+      expect(await read(row)).toEqual({ ...rowOf(taking), fence: 7n });
     });
 
     test("a lock without a row is granted, and its release leaves the tick", async () => {
-      const claim = claimWith({ tick: -5 });
-      expect(await store().take(claim, { ...terms, earliest: 1 }, forever)).toMatchObject({ kind: "granted" });
-      await store().release(claim.name, claim.uuid, { kept: true, ticked: true }, forever);
-      expect(await read(claim.name)).toMatchObject({ uuid: undefined, expires: 0, tick: -5 });
+      const taking = take({ tick: -5, knowledge: { earliest: 1 } });
+      expect(await write(taking)).toEqual(APPLIED);
+      await write(vacateOf(taking.at, taking.uuid, FREE, { remembers: "tick" }));
+      expect(await read(taking.at)).toMatchObject({ uuid: undefined, expires: 0, tick: -5 });
     });
 
-    test("a late copy of a claim is refused by the tick that the first one left, also long after the release", async () => {
-      const claim = claimWith({ tick: 42 });
-      await store().take(claim, terms, forever);
-      await store().release(claim.name, claim.uuid, { kept: true }, forever);
-      const free = await read(claim.name);
-      expect(await store().take(claim, terms, forever)).toEqual({ kind: "held", row: free });
-      const next = claimWith({ name: claim.name, tick: 43 });
-      await store().take(next, terms, forever);
-      await store().release(claim.name, next.uuid, { kept: true }, forever);
-      expect(await store().take(claim, terms, forever)).toMatchObject({ kind: "held", row: { tick: 43 } });
+    test("a late copy is refused by the tick that the first one left, also long after the release", async () => {
+      const taking = take({});
+      await write(taking);
+      await write(vacateOf(taking.at, taking.uuid, FREE, { remembers: "tick" }));
+      expect(await write(taking)).toEqual(refusedBy(await read(taking.at)));
+      const next = take({ at: taking.at, tick: 43 });
+      await write(next);
+      await write(vacateOf(next.at, next.uuid, FREE, { remembers: "tick" }));
+      expect(await write(taking)).toMatchObject({ kind: "refused", row: { tick: 43 } });
     });
 
     test("plain use of the same name leaves the tick", async () => {
-      const { name } = await plant({ uuid: undefined, expires: 0, tick: 4 });
-      const claim = claimWith({ name });
-      await store().take(claim, terms, forever);
-      await store().renew({ name, uuid: claim.uuid, expires: claim.expires + 1, ticked: true }, forever);
-      await store().release(name, claim.uuid, { kept: true }, forever);
-      expect(await read(name)).toMatchObject({ uuid: undefined, tick: 4 });
+      const row = await plant({ uuid: undefined, expires: 0, tick: 4 });
+      const taking = take({ at: row, tick: undefined });
+      await write(taking);
+      await write(renewalOf(row, taking.uuid, taking.expires + 1, { remembers: "tick" }));
+      await write(vacateOf(row, taking.uuid, FREE, { remembers: "tick" }));
+      expect(await read(row)).toMatchObject({ uuid: undefined, tick: 4 });
+    });
+
+    test("a row with a tick has no purge date, from its first take on; any other has one, moved by each stamp", async () => {
+      for (const tick of [undefined, 42]) {
+        const remembers: Memory = tick === undefined ? "nothing" : "tick";
+        const { at, uuid, expires, ...taking } = takeWith({ tick });
+        await subject.plant(at, { ...itemOf(rowWith({ expires: 1 })), purge: 5 });
+        const writes: readonly (readonly [Write, number])[] = [
+          [{ at, uuid, expires, ...taking }, expires],
+          [renewalOf(at, uuid, expires + 5_000, { remembers }), expires + 5_000],
+          [reissueOf(at, { from: uuid, expires: expires + 9_000, remembers }), expires + 9_000],
+          [vacateOf(at, "fresh", { kind: "held", expires: 70_000, ttlMs: 7 }, { remembers }), 70_000],
+        ];
+        for (const [value, stamp] of writes) {
+          expect(await write(value)).toMatchObject({ kind: "applied" });
+          expect((await subject.item(at))?.purge).toBe(tick === undefined ? purgeAt(stamp) : undefined);
+        }
+      }
     });
   });
 
@@ -273,54 +320,28 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
       ["a later stamp is never moved back", { expires: 101 }, "refused"],
       ["another holder's row is refused", { uuid: "another", expires: 99 }, "refused"],
       ["a row without a holder is refused", { uuid: undefined, expires: 99 }, "refused"],
-      ["a row that remembers something is renewed as well", { expires: 99, fence: 7n, tick: 8 }, "applied"],
+      ["a row that remembers something is renewed as well", { expires: 99, ...REMEMBERED }, "applied"],
     ])("%s", async (_case, differences, kind) => {
       const row = await plant({ uuid: "mine", data: { a: 1 }, wanted: 5, ...differences });
-      const outcome = await store().renew({ name: row.name, uuid: "mine", expires: 100 }, forever);
-      expect(outcome).toEqual(kind === "applied" ? { kind } : { kind, row, retried: false });
-      expect(await read(row.name)).toEqual(kind === "applied" ? { ...row, expires: 100 } : row);
+      const outcome = await write(renewalOf(row, "mine", 100, { remembers: "tick" }));
+      expect(outcome).toEqual(kind === "applied" ? APPLIED : refusedBy(row));
+      expect(await read(row)).toEqual(kind === "applied" ? { ...row, expires: 100 } : row);
     });
 
     test("data replaces the data that was there", async () => {
       const row = await plant({ uuid: "mine", expires: 99, data: { a: 1, b: 2 } });
-      await store().renew({ name: row.name, uuid: "mine", expires: 100, data: { a: 3 } }, forever);
-      expect(await read(row.name)).toEqual({ ...row, expires: 100, data: { a: 3 } });
+      await write(renewalOf(row, "mine", 100, { data: { a: 3 } }));
+      expect(await read(row)).toEqual({ ...row, expires: 100, data: { a: 3 } });
     });
 
     test("no row is made where there is none", async () => {
-      const name = randomUUID();
-      expect(await store().renew({ name, uuid: "mine", expires: 100 }, forever)).toEqual(GONE);
-      expect(await read(name)).toBeUndefined();
-    });
-  });
-
-  describe("correcting a stamp", () => {
-    const to: Stamped = { uuid: "fresh", expires: 50 };
-
-    test.each<readonly [string, Partial<Row>, "applied" | "refused"]>([
-      ["the exact lease is replaced, backwards too", {}, "applied"],
-      ["a lease that was renewed since is left alone", { expires: 101 }, "refused"],
-      ["a lease with an earlier stamp is left alone", { expires: 99 }, "refused"],
-      ["another holder's lease is left alone", { uuid: "another" }, "refused"],
-      ["a row without a holder is left alone", { uuid: undefined }, "refused"],
-    ])("%s", async (_case, differences, kind) => {
-      const row = await plant({ uuid: "mine", expires: 100, ...differences });
-      const outcome = await store().restamp(row.name, { uuid: "mine", expires: 100 }, to, forever);
-      expect(outcome).toEqual(kind === "applied" ? { kind } : { kind, row, retried: false });
-      expect(await read(row.name)).toEqual(kind === "applied" ? { ...row, ...to } : row);
-    });
-
-    test("no row is made where there is none", async () => {
-      const name = randomUUID();
-      expect(await store().restamp(name, { uuid: "mine", expires: 100 }, to, forever)).toEqual(GONE);
-      expect(await read(name)).toBeUndefined();
+      const at = lockAt(randomUUID());
+      expect(await write(renewalOf(at, "mine", 100))).toEqual(GONE);
+      expect(await read(at)).toBeUndefined();
     });
   });
 
   describe("reissuing", () => {
-    const to: Stamped = { uuid: "fresh", expires: 100 };
-    const reissue = (name: string, fenced: boolean) => store().reissue({ name, from: "mine", to, fenced }, forever);
-
     test.each<readonly [string, Partial<Row>, "applied" | "refused"]>([
       ["an earlier stamp is moved forward under the fresh uuid", { expires: 99 }, "applied"],
       ["the very stamp is refused", { expires: 100 }, "refused"],
@@ -329,48 +350,55 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
       ["a row without a holder is left alone", { uuid: undefined, expires: 99 }, "refused"],
     ])("%s", async (_case, differences, kind) => {
       for (const fenced of [false, true]) {
-        const row = await plant({ uuid: "mine", data: { a: 1 }, wanted: 5, fence: 7n, tick: 8, ...differences });
-        const outcome = await reissue(row.name, fenced);
-        const fence = fenced ? 8n : 7n;
-        const applied = fenced ? { kind, fence } : { kind };
-        expect(outcome).toEqual(kind === "applied" ? applied : { kind, row, retried: false });
-        expect(await read(row.name)).toEqual(kind === "applied" ? { ...row, ...to, fence } : row);
+        const row = await plant({ uuid: "mine", data: { a: 1 }, wanted: 5, ...REMEMBERED, ...differences });
+        const outcome = await write(reissueOf(row, { fenced, remembers: "tick" }));
+        expect(outcome).toEqual(kind === "applied" ? { ...APPLIED, drawn: fenced ? 42n : undefined } : refusedBy(row));
+        const fresh = { uuid: "fresh", expires: 100, fence: fenced ? 42n : 41n };
+        expect(await read(row)).toEqual(kind === "applied" ? { ...row, ...fresh } : row);
       }
     });
 
+    test("no token is drawn where the row has none", async () => {
+      const row = await plant({ uuid: "mine", expires: 99 });
+      expect(await write(reissueOf(row, { fenced: true }))).toEqual(refusedBy(row));
+      expect(await read(row)).toEqual(row);
+    });
+
     test("a second copy is refused by the row that the first one wrote", async () => {
-      const { name } = await plant({ uuid: "mine", expires: 99, fence: 7n });
-      await reissue(name, true);
-      expect(await reissue(name, true)).toMatchObject({ kind: "refused", row: { ...to, fence: 8n } });
+      const row = await plant({ uuid: "mine", expires: 99, fence: 7n });
+      const reissue = reissueOf(row, { fenced: true, remembers: "fence" });
+      await write(reissue);
+      expect(await write(reissue)).toEqual(refusedBy({ ...row, uuid: "fresh", expires: 100, fence: 8n }));
     });
 
     test("no row is made where there is none", async () => {
-      const name = randomUUID();
-      expect(await reissue(name, true)).toEqual(GONE);
-      expect(await read(name)).toBeUndefined();
+      const at = lockAt(randomUUID());
+      for (const fenced of [false, true]) expect(await write(reissueOf(at, { fenced }))).toEqual(GONE);
+      expect(await read(at)).toBeUndefined();
     });
 
     test("nothing that was written under the old uuid passes any more", async () => {
-      const { name } = await plant({ uuid: "mine", expires: 99 });
-      await reissue(name, false);
-      expect(await store().renew({ name, uuid: "mine", expires: 200 }, forever)).toMatchObject({ kind: "refused" });
-      expect(await store().release(name, "mine", { kept: false }, forever)).toMatchObject({ kind: "refused" });
-      expect(await read(name)).toMatchObject(to);
+      const row = await plant({ uuid: "mine", expires: 99 });
+      await write(reissueOf(row));
+      expect(await write(renewalOf(row, "mine", 200))).toMatchObject({ kind: "refused" });
+      expect(await write(vacateOf(row, "mine", FREE))).toMatchObject({ kind: "refused" });
+      expect(await read(row)).toEqual({ ...row, uuid: "fresh", expires: 100 });
     });
   });
 
   describe("guarded writes", () => {
-    const guardOf = (row: Row, differences: Partial<Guard> = {}): Guard => ({
-      name: row.name,
+    const guardOf = (at: Address, differences: Partial<Check> = {}): Check => ({
+      kind: "check",
+      at,
       uuid: "mine",
       after: 99,
       fence: undefined,
       ...differences,
     });
-    const transact = (guard: Guard, token: string = randomUUID()) =>
+    const transact = (guard: Check, token: string = randomUUID()) =>
       store().transact({ items: [], guard, token }, forever);
 
-    test.each<readonly [string, Partial<Row>, Partial<Guard>, "committed" | "unguarded"]>([
+    test.each<readonly [string, Partial<Row>, Partial<Check>, "committed" | "unguarded"]>([
       ["the holder's row, renewed since", {}, {}, "committed"],
       ["only its first stamp", { expires: 99 }, {}, "unguarded"],
       ["an earlier stamp", { expires: 98 }, {}, "unguarded"],
@@ -384,7 +412,7 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
       const row = await plant({ uuid: "mine", expires: 100, ...differences });
       const outcome = await transact(guardOf(row, guard));
       expect(outcome).toEqual(kind === "committed" ? { kind } : { kind, row });
-      expect(await read(row.name)).toEqual(row);
+      expect(await read(row)).toEqual(row);
     });
 
     test("are refused where there is no row", async () => {
@@ -395,188 +423,194 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
       const row = await plant({ uuid: "mine", expires: 100 });
       const token = randomUUID();
       await transact(guardOf(row), token);
-      await store().release(row.name, "mine", { kept: false }, forever);
+      await write(vacateOf(row, "mine", FREE));
       expect(await transact(guardOf(row), token)).toEqual({ kind: "committed" });
       expect(await transact(guardOf(row))).toEqual({ kind: "unguarded", row: undefined });
     });
 
-    test("do not go along with a second action on the lock's row, and not with 100 items", async () => {
-      const { name } = rowWith({});
-      const guard = store().guard(guardOf(rowWith({ name })));
+    test("the check alone is refused by the same rows, and changes nothing", async () => {
+      const row = await plant({ uuid: "mine", expires: 100 });
+      expect(await write(guardOf(row))).toEqual(APPLIED);
+      expect(await write(guardOf(row, { after: 100 }))).toEqual(refusedBy(row));
+      expect(await read(row)).toEqual(row);
+      const nowhere = lockAt(randomUUID());
+      expect(await write(guardOf(nowhere))).toEqual(GONE);
+      expect(await read(nowhere)).toBeUndefined();
+    });
+
+    test("do not go along with a second action on the guarded row, and not with 100 items", async () => {
+      const at = lockAt(randomUUID());
+      const other = lockAt(`${at.name}2`);
+      const guard = store().guard(guardOf(at));
       const refused = (option: string) => expect.objectContaining({ name: "LockConfigError", option });
-      expect(() => store().admitItems(name, [guard])).toThrow(refused("items.0"));
-      expect(() => store().admitItems(`${name}2`, [guard])).not.toThrow();
-      expect(() => store().admitItems(`${name}2`, Array(99).fill(guard))).not.toThrow();
-      expect(() => store().admitItems(`${name}2`, Array(100).fill(guard))).toThrow(refused("items"));
+      expect(() => store().admitItems(at, [guard])).toThrow(refused("items.0"));
+      expect(() => store().admitItems(other, [guard])).not.toThrow();
+      if (store().hasQueues) expect(() => store().admitItems(placeAt(at.name, 1n), [guard])).not.toThrow();
+      expect(() => store().admitItems(other, Array(99).fill(guard))).not.toThrow();
+      expect(() => store().admitItems(other, Array(100).fill(guard))).toThrow(refused("items"));
     });
 
     test("the guard for a DocumentClient says the same in plain values", () => {
-      const guard = guardOf(rowWith({}), { fence: 2n ** 80n });
+      const guard = guardOf(lockAt(randomUUID()), { fence: 2n ** 80n });
       const { Key, ExpressionAttributeValues, ...check } = store().guard(guard).ConditionCheck ?? {};
       expect(store().documentGuard(guard).ConditionCheck).toEqual({
         ...check,
         Key: Object.fromEntries(Object.entries(Key ?? {}).map(([attribute, { S }]) => [attribute, S])),
-        ExpressionAttributeValues: { ":uuid": "mine", ":format": 1, ":after": 99, ":fence": 2n ** 80n },
+        ExpressionAttributeValues: { ":uuid": "mine", ":format": 1, ":expires": 99, ":fence": 2n ** 80n },
       });
-      expect(Object.keys(ExpressionAttributeValues ?? {}).sort()).toEqual([":after", ":fence", ":format", ":uuid"]);
+      expect(Object.keys(ExpressionAttributeValues ?? {}).sort()).toEqual([":expires", ":fence", ":format", ":uuid"]);
     });
   });
 
   describe("releasing", () => {
+    const HELD: Left = { kind: "held", expires: EARLIEST + 7, ttlMs: 7 };
+    const ALL: readonly Left[] = [FREE, { kind: "kept" }, { kind: "untilExpires" }, HELD];
+    const EACH = ALL.flatMap((leaves) => MEMORIES.map((remembers) => ({ leaves, remembers })));
+
     test("the holder's row is removed, whatever its stamp", async () => {
-      const { name } = await plant({ uuid: "mine" });
-      expect(await store().release(name, "mine", { kept: false }, forever)).toEqual({ kind: "applied" });
-      expect(await read(name)).toBeUndefined();
+      const row = await plant({ uuid: "mine" });
+      expect(await write(vacateOf(row, "mine", FREE))).toEqual(APPLIED);
+      expect(await subject.item(row)).toBeUndefined();
     });
 
-    test("a kept row stays, free, with what it remembers", async () => {
-      const row = await plant({ uuid: "mine", fence: 41n, tick: 42, wanted: 5 });
-      expect(await store().release(row.name, "mine", { kept: true }, forever)).toEqual({ kind: "applied" });
-      expect(await read(row.name)).toEqual({ ...row, uuid: undefined, expires: 0, wanted: undefined });
-      const terms: Terms = { earliest: 1, kept: true, ticked: true };
-      const again = await store().take(claimWith({ name: row.name }), terms, forever);
-      expect(again).toMatchObject({ kind: "granted", replaced: { uuid: undefined, expires: 0 } });
+    test.each<readonly [string, Memory, Partial<Row>]>([
+      ["both", "tick", REMEMBERED],
+      ["a fence", "fence", { fence: 41n }],
+      ["a tick, which the writer does not know of", "nothing", { tick: 42 }],
+      ["a fence, which the writer does not know of", "nothing", { fence: 41n }],
+    ])("a row that remembers %s stays, free on any clock", async (_case, remembers, differences) => {
+      const row = await plant({ uuid: "mine", wanted: 5, data: { a: 1 }, ...differences });
+      expect(await write(vacateOf(row, "mine", FREE, { remembers }))).toEqual(APPLIED);
+      const free = { ...row, uuid: undefined, expires: 0, wanted: undefined };
+      expect(await read(row)).toEqual(free);
+      const again = await write(takeWith({ at: row, knowledge: { earliest: 1 }, remembers: "tick" }));
+      expect(again).toEqual({ ...APPLIED, replaced: free });
     });
 
-    test.each([false, true])("a parked row stays taken until the end of its hold, with kept: %s", async (kept) => {
-      const row = await plant({ uuid: "mine", expires: EARLIEST + 30_000, wanted: 5, ...(kept ? { tick: 8 } : {}) });
-      const parked = { expires: EARLIEST + 7, ttlMs: 7 };
-      expect(await store().release(row.name, "mine", { kept, parked }, forever)).toEqual({ kind: "applied" });
-      const expected = { ...row, ...parked, uuid: undefined, wanted: undefined };
-      expect(await read(row.name)).toEqual(expected);
-      const take = (earliest: number) =>
-        store().take(claimWith({ name: row.name }), { earliest, kept, ticked: kept }, forever);
-      expect(await take(EARLIEST + 7)).toEqual({ kind: "held", row: expected });
-      expect(await take(EARLIEST + 8)).toMatchObject({ kind: "granted" });
-    });
-
-    test("nothing that a holder sent changes the row that it has parked", async () => {
-      const claim = claimWith({});
-      const { name, uuid } = claim;
-      await store().take(claim, { earliest: EARLIEST, kept: false }, forever);
-      const parked = { expires: EARLIEST + 7, ttlMs: 7 };
-      await store().release(name, uuid, { kept: false, parked }, forever);
-      const row = await read(name);
-      const copies: readonly (() => Promise<unknown>)[] = [
-        () => store().take(claim, { earliest: EARLIEST, kept: false }, forever),
-        () => store().renew({ name, uuid, expires: claim.expires + 1 }, forever),
-        () => store().restamp(name, claim, { uuid: "fresh", expires: claim.expires }, forever),
-        () => store().release(name, uuid, { kept: false, parked: { expires: EARLIEST + 9, ttlMs: 9 } }, forever),
-        () => store().release(name, uuid, { kept: false }, forever),
-        () => store().release(name, uuid, { kept: true }, forever),
-        () => store().want(name, uuid, EARLIEST + 9, forever),
-      ];
-      for (const copy of copies) {
-        expect(await copy()).toMatchObject({ row });
-        expect(await read(name)).toEqual(row);
+    test("a row that was written since it was seen is left alone, whatever it remembers", async () => {
+      for (const differences of [{}, REMEMBERED]) {
+        for (const { leaves, remembers } of EACH) {
+          const row = await plant({ uuid: "mine", expires: 101, ...differences });
+          const outcome = await write(vacateOf(row, "mine", leaves, { remembers, seenExpires: 100 }));
+          expect(outcome).toEqual(refusedBy(row));
+          expect(await read(row)).toEqual(row);
+        }
       }
     });
 
-    test("another holder's row is not parked", async () => {
-      const row = await plant({ uuid: "another" });
-      const parked = { expires: EARLIEST + 7, ttlMs: 7 };
-      const outcome = await store().release(row.name, "mine", { kept: false, parked }, forever);
-      expect(outcome).toEqual({ kind: "refused", row, retried: false });
-      expect(await read(row.name)).toEqual(row);
+    test("a row that is exactly as it was seen is vacated", async () => {
+      const row = await plant({ uuid: "mine", expires: 100, fence: 41n });
+      expect(await write(vacateOf(row, "mine", FREE, { seenExpires: 100 }))).toEqual(APPLIED);
+      expect(await read(row)).toEqual({ ...row, uuid: undefined, expires: 0 });
     });
 
-    test.each([false, true])("another holder's row is left alone, with kept: %s", async (kept) => {
-      const row = await plant({ uuid: "another" });
-      const outcome = await store().release(row.name, "mine", { kept }, forever);
-      expect(outcome).toEqual({ kind: "refused", row, retried: false });
-      expect(await read(row.name)).toEqual(row);
+    test.each(MEMORIES)("a row that remembers %s may stay taken until the end of its hold", async (remembers) => {
+      const remembered = { nothing: {}, fence: { fence: 7n }, tick: { tick: 8 } }[remembers];
+      const row = await plant({ uuid: "mine", expires: EARLIEST + 30_000, wanted: 5, ...remembered });
+      expect(await write(vacateOf(row, "mine", HELD, { remembers }))).toEqual(APPLIED);
+      const expected = { ...row, expires: EARLIEST + 7, ttlMs: 7, uuid: undefined, wanted: undefined };
+      expect(await read(row)).toEqual(expected);
+      const take = (earliest: number) => write(takeWith({ at: row, knowledge: { earliest }, remembers }));
+      expect(await take(EARLIEST + 7)).toEqual(refusedBy(expected));
+      expect(await take(EARLIEST + 8)).toMatchObject({ kind: "applied" });
     });
 
-    test.each([false, true])("a row that is free already is left alone, with kept: %s", async (kept) => {
-      const row = await plant({ uuid: undefined, expires: 0, fence: 1n });
-      expect(await store().release(row.name, "mine", { kept }, forever)).toMatchObject({ kind: "refused", row });
-      expect(await read(row.name)).toEqual(row);
+    test("nothing that a holder sent changes the row that it has left taken", async () => {
+      const taking = takeWith({});
+      const { at, uuid, expires } = taking;
+      await write(taking);
+      await write(vacateOf(at, uuid, HELD));
+      const row = await read(at);
+      const later: Left = { kind: "held", expires: EARLIEST + 9, ttlMs: 9 };
+      const copies: readonly Write[] = [
+        taking,
+        renewalOf(at, uuid, expires + 1),
+        reissueOf(at, { from: uuid, expires: expires + 1 }),
+        ...ALL.map((leaves) => vacateOf(at, uuid, leaves)),
+        vacateOf(at, uuid, later),
+        wantOf(at, EARLIEST + 9),
+      ];
+      for (const copy of copies) {
+        expect(await write(copy)).toEqual(refusedBy(row));
+        expect(await read(at)).toEqual(row);
+      }
     });
 
-    test.each([false, true])("no row is made where there is none, with kept: %s", async (kept) => {
-      const name = randomUUID();
-      expect(await store().release(name, "mine", { kept }, forever)).toEqual(GONE);
-      expect(await read(name)).toBeUndefined();
-    });
-  });
-
-  describe("saying that somebody waits", () => {
-    test("marks the row of the holder that was seen, and changes nothing else", async () => {
-      const row = await plant({ uuid: "theirs", expires: 100, fence: 1n, wanted: 5 });
-      expect(await store().want(row.name, "theirs", 900, forever)).toEqual({ kind: "applied" });
-      expect(await read(row.name)).toEqual({ ...row, wanted: 900 });
-    });
-
-    test.each<readonly [string, Partial<Row>]>([
-      ["the row of another holder", { uuid: "another" }],
-      ["a row without a holder", { uuid: undefined }],
-    ])("leaves %s alone", async (_case, differences) => {
-      const row = await plant(differences);
-      const outcome = await store().want(row.name, "theirs", 900, forever);
-      expect(outcome).toEqual({ kind: "refused", row, retried: false });
-      expect(await read(row.name)).toEqual(row);
-    });
-
-    test("makes no row where there is none", async () => {
-      const name = randomUUID();
-      expect(await store().want(name, "theirs", 900, forever)).toEqual(GONE);
-      expect(await read(name)).toBeUndefined();
-    });
-  });
-
-  describe("taking a holder's uuid away", () => {
-    test("leaves the rest, and nobody enters before the stamp", async () => {
-      const row = await plant({ uuid: "theirs", expires: EARLIEST, data: { a: 1 }, fence: 41n, tick: 42 });
-      expect(await store().force(row.name, "theirs", { now: false }, forever)).toEqual({ kind: "applied" });
-      expect(await read(row.name)).toEqual({ ...row, uuid: undefined });
-      const take = (earliest: number) =>
-        store().take(claimWith({ name: row.name }), { earliest, kept: true, ticked: true }, forever);
-      expect(await take(EARLIEST)).toMatchObject({ kind: "held" });
-      expect(await take(EARLIEST + 1)).toMatchObject({ kind: "granted" });
+    test("until its lease would have ended, the rest of the row stays, and nobody enters before", async () => {
+      const row = await plant({ uuid: "theirs", expires: EARLIEST, data: { a: 1 }, wanted: 5, ...REMEMBERED });
+      expect(await write(vacateOf(row, "theirs", { kind: "untilExpires" }))).toEqual(APPLIED);
+      expect(await read(row)).toEqual({ ...row, uuid: undefined });
+      const take = (earliest: number) => write(takeWith({ at: row, knowledge: { earliest }, remembers: "tick" }));
+      expect(await take(EARLIEST)).toMatchObject({ kind: "refused" });
+      expect(await take(EARLIEST + 1)).toMatchObject({ kind: "applied" });
     });
 
     test.each<readonly [string, Partial<Row>]>([
       ["remembers nothing", {}],
-      ["is kept", { fence: 41n, tick: 42 }],
-    ])("now: a row that %s is free at once, on any clock", async (_case, differences) => {
+      ["remembers a fence and a tick", REMEMBERED],
+    ])("a row that %s may be kept, and is free at once, on any clock", async (_case, differences) => {
       const row = await plant({ uuid: "theirs", expires: EARLIEST, wanted: 5, ...differences });
-      expect(await store().force(row.name, "theirs", { now: true }, forever)).toEqual({ kind: "applied" });
-      expect(await read(row.name)).toEqual({ ...row, uuid: undefined, expires: 0, wanted: undefined });
-      const kept = row.fence !== undefined;
-      const terms = { earliest: 1, kept, ticked: kept };
-      expect(await store().take(claimWith({ name: row.name }), terms, forever)).toMatchObject({ kind: "granted" });
+      expect(await write(vacateOf(row, "theirs", { kind: "kept" }))).toEqual(APPLIED);
+      expect(await read(row)).toEqual({ ...row, uuid: undefined, expires: 0, wanted: undefined });
+      const remembers = row.fence === undefined ? "nothing" : "tick";
+      const take = takeWith({ at: row, knowledge: { earliest: 1 }, remembers });
+      expect(await write(take)).toMatchObject({ kind: "applied" });
     });
 
-    test.each([false, true])("nobody else's row is touched, with now: %s", async (now) => {
-      for (const differences of [{ uuid: "another" }, { uuid: undefined }, { uuid: undefined, expires: 0, tick: 4 }]) {
+    test.each(EACH)("nobody else's row is touched: $leaves.kind, $remembers", async ({ leaves, remembers }) => {
+      const others = [{ uuid: "another" }, { uuid: undefined }, { uuid: undefined, expires: 0, ...REMEMBERED }];
+      for (const differences of others) {
         const row = await plant(differences);
-        const outcome = await store().force(row.name, "theirs", { now }, forever);
-        expect(outcome).toEqual({ kind: "refused", row, retried: false });
-        expect(await read(row.name)).toEqual(row);
+        expect(await write(vacateOf(row, "mine", leaves, { remembers }))).toEqual(refusedBy(row));
+        expect(await read(row)).toEqual(row);
       }
-      const name = randomUUID();
-      expect(await store().force(name, "theirs", { now }, forever)).toEqual(GONE);
-      expect(await read(name)).toBeUndefined();
+      const at = lockAt(randomUUID());
+      expect(await write(vacateOf(at, "mine", leaves, { remembers }))).toEqual(GONE);
+      expect(await read(at)).toBeUndefined();
     });
 
-    test.each([false, true])("a late copy leaves the next holder alone, with now: %s", async (now) => {
+    test.each(ALL)("a late copy leaves the next holder alone: $kind", async (leaves) => {
       const row = await plant({ uuid: "theirs", expires: EARLIEST - 1 });
-      await store().force(row.name, "theirs", { now }, forever);
-      const claim = claimWith({ name: row.name });
-      await store().take(claim, { earliest: EARLIEST, kept: false }, forever);
-      expect(await store().force(row.name, "theirs", { now }, forever)).toMatchObject({ kind: "refused" });
-      expect(await read(row.name)).toMatchObject({ uuid: claim.uuid, expires: claim.expires });
+      await write(vacateOf(row, "theirs", leaves));
+      const next = takeWith({ at: lockAt(row.name), knowledge: { earliest: EARLIEST + 8 } });
+      await write(next);
+      expect(await write(vacateOf(row, "theirs", leaves))).toEqual(refusedBy(rowOf(next)));
+      expect(await read(row)).toEqual(rowOf(next));
     });
   });
 
-  describe("listing", () => {
+  describe("saying that somebody waits", () => {
+    test("marks the row of whoever holds it, and changes nothing else", async () => {
+      for (const uuid of ["theirs", "another"]) {
+        const row = await plant({ uuid, expires: 100, fence: 1n, wanted: 5 });
+        expect(await write(wantOf(row, 900))).toEqual(APPLIED);
+        expect(await read(row)).toEqual({ ...row, wanted: 900 });
+      }
+    });
+
+    test("leaves a row without a holder alone", async () => {
+      for (const expires of [0, EARLIEST + 1]) {
+        const row = await plant({ uuid: undefined, expires });
+        expect(await write(wantOf(row, 900))).toEqual(refusedBy(row));
+        expect(await read(row)).toEqual(row);
+      }
+    });
+
+    test("makes no row where there is none", async () => {
+      const at = lockAt(randomUUID());
+      expect(await write(wantOf(at, 900))).toEqual(GONE);
+      expect(await read(at)).toBeUndefined();
+    });
+  });
+
+  describe("scanning", () => {
     async function listed(prefix: string): Promise<Row[]> {
       const rows: Row[] = [];
-      let page = await store().list(prefix, undefined, forever);
+      let page = await store().scan(prefix, undefined, forever);
       for (;;) {
         rows.push(...page.rows);
         if (page.next === undefined) return rows.sort((one, other) => (one.name < other.name ? -1 : 1));
-        page = await store().list(prefix, page.next, forever);
+        page = await store().scan(prefix, page.next, forever);
       }
     }
 
@@ -597,7 +631,7 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
 
     test.each(FOREIGN)("leaves out an item of somebody else's %s", async (_case, attributes) => {
       const prefix = randomUUID();
-      await subject.plantForeign(`${prefix}-1`, attributes);
+      await subject.plant(lockAt(`${prefix}-1`), attributes);
       const row = await plant({ name: `${prefix}-2` });
       expect(await listed(prefix)).toEqual([row]);
     });
@@ -605,32 +639,26 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
 
   describe("an item of somebody else's", () => {
     test.each(FOREIGN)("%s is shown, and no operation touches it", async (_case, attributes) => {
-      const name = randomUUID();
-      await subject.plantForeign(name, attributes);
-      const claim = claimWith({ name });
-      const seen = { uuid: "theirs", expires: 5 };
-      const operations: readonly (() => Promise<unknown>)[] = [
-        () => store().take(claim, { earliest: EARLIEST, kept: false }, forever),
-        () => store().take(claim, { earliest: EARLIEST, kept: true }, forever),
-        () => store().take(claim, { earliest: EARLIEST, kept: false, unchanged: seen }, forever),
-        () => store().take(claim, { earliest: EARLIEST, kept: true, unchanged: seen }, forever),
-        () => store().read(name, CONSISTENT, forever),
-        () => store().renew({ name, uuid: "ours", expires: EARLIEST }, forever),
-        () => store().restamp(name, { uuid: "ours", expires: 5 }, { uuid: "fresh", expires: 6 }, forever),
-        () => store().release(name, "ours", { kept: false }, forever),
-        () => store().release(name, "ours", { kept: true }, forever),
-        () => store().want(name, "ours", 900, forever),
-        () => store().reissue({ name, from: "ours", to: { uuid: "fresh", expires: 9 }, fenced: true }, forever),
-        () => store().release(name, "ours", { kept: false, parked: { expires: EARLIEST, ttlMs: 5 } }, forever),
-        () => store().take({ ...claim, tick: 9 }, { earliest: EARLIEST, kept: true, ticked: true }, forever),
-        () => store().force(name, "ours", { now: false }, forever),
-        () => store().force(name, "ours", { now: true }, forever),
+      const at = lockAt(randomUUID());
+      await subject.plant(at, attributes);
+      const knowledge = { earliest: EARLIEST, unchanged: { uuid: "theirs", expires: 5 } };
+      const writes: readonly Write[] = [
+        ...MEMORIES.flatMap((remembers) => [takeWith({ at, remembers }), takeWith({ at, remembers, knowledge })]),
+        takeWith({ at, tick: 9 }),
+        takeWith({ at, fenceSeed: 9 }),
+        renewalOf(at, "ours", EARLIEST),
+        reissueOf(at, { from: "ours", fenced: true }),
+        vacateOf(at, "ours", FREE),
+        vacateOf(at, "ours", FREE, { remembers: "tick" }),
+        vacateOf(at, "ours", { kind: "held", expires: EARLIEST, ttlMs: 5 }),
+        vacateOf(at, "ours", { kind: "untilExpires" }),
+        vacateOf(at, "ours", { kind: "kept" }),
       ];
-      for (const operation of operations) {
+      for (const operation of [...writes.map((value) => () => write(value)), () => read(at)]) {
         const error = await operation().catch((thrown: unknown) => thrown);
         expect(error).toBeInstanceOf(LockStoreError);
-        expect(error).toMatchObject({ transient: false, message: expect.stringContaining('"mark":{"S":"their own"}') });
-        expect(await subject.foreign(name)).toEqual(attributes);
+        expect(error).toMatchObject({ transient: false, message: expect.stringContaining("their own") });
+        expect(await subject.item(at)).toEqual(attributes);
       }
     });
   });
@@ -652,25 +680,24 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
         words: new Set(["a", ""]),
         numbers: new Set([1, 2.5]),
       };
-      const claim = claimWith({ data });
+      const taking = takeWith({ data });
       store().admit(data);
-      await store().take(claim, { earliest: 1, kept: false }, forever);
-      expect((await read(claim.name))?.data).toEqual(data);
+      await write(taking);
+      expect((await read(taking.at))?.data).toEqual(data);
     });
 
     test.each(UNSTORABLE)("%s is refused by its path, and nothing is written", async (_case, data, path) => {
       const row = await plant({ uuid: "mine", expires: 99 });
-      const claim = claimWith({ data });
       const refused = { name: "LockConfigError", code: "LOCK_CONFIG", option: path };
       expect(() => store().admit(data)).toThrow(expect.objectContaining(refused));
       expect(() => store().admit(data)).toThrow(LockConfigError);
-      for (const kept of [false, true]) {
-        await expect(store().take(claim, { earliest: 1, kept }, forever)).rejects.toMatchObject(refused);
+      for (const remembers of MEMORIES) {
+        const taking = takeWith({ data, remembers });
+        await expect(write(taking)).rejects.toMatchObject(refused);
+        expect(await read(taking.at)).toBeUndefined();
       }
-      expect(await read(claim.name)).toBeUndefined();
-      const renewal = { name: row.name, uuid: "mine", expires: 100, data };
-      await expect(store().renew(renewal, forever)).rejects.toMatchObject(refused);
-      expect(await read(row.name)).toEqual(row);
+      await expect(write(renewalOf(row, "mine", 100, { data }))).rejects.toMatchObject(refused);
+      expect(await read(row)).toEqual(row);
     });
 
     test("no data is no trouble", () => {
@@ -680,12 +707,12 @@ describe.each(SUBJECTS)("a store %s", (_, subjectOf) => {
   });
 
   test("a request that was given up beforehand changes nothing", async () => {
-    const claim = claimWith({});
+    const taking = takeWith({});
     const error = await store()
-      .take(claim, { earliest: 1, kept: false }, AbortSignal.abort())
-      .catch((e: unknown) => e);
+      .write(taking, AbortSignal.abort())
+      .catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(LockStoreError);
     expect(error).toMatchObject({ transient: true, answered: false });
-    expect(await read(claim.name)).toBeUndefined();
+    expect(await read(taking.at)).toBeUndefined();
   });
 });

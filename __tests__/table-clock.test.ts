@@ -49,10 +49,10 @@ describe("the table clock", () => {
   });
   afterEach(() => void channel("dynamutex:clock").unsubscribe(hear));
 
-  it("knows nothing before the first reply, and guesses the host's time", () => {
-    const { clock, now } = world(HOUR);
+  it("knows nothing before the first reply, and is not current", () => {
+    const { clock } = world(HOUR);
     expect(clock.wall()).toBeUndefined();
-    expect(clock.guess()).toBe(now.wall);
+    expect(clock.isCurrent?.()).toBe(false);
   });
 
   it.each([HOUR, -HOUR, 0])("knows the table's time on a host whose clock is %d ms ahead", (aheadMs) => {

@@ -54,6 +54,5 @@ export const clocksOn = {
     ...timers,
     ...stopwatches(time),
     wall: () => ({ earliest: time.wall(), latest: time.wall() }),
-    guess: () => time.wall(),
   }),
 };

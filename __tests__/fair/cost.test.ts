@@ -2,9 +2,10 @@ import { expect, test } from "@jest/globals";
 import { Mutex } from "../../lib/mutex.js";
 import { mutexSettings } from "../../lib/options/mutex.js";
 import { Sections } from "../../lib/queues/sections.js";
-import { Host } from "../../lib/session/session.js";
+import { Session } from "../../lib/session/session.js";
 import { MemoryStore, MemoryTable } from "../simulation/memory-store.js";
 import { ManualTime } from "../support/manual-time.js";
+import { placesIn } from "../support/places.js";
 import { Meter } from "./metered.js";
 
 const NAME = "popular";
@@ -15,21 +16,21 @@ async function costOf(waiters: number): Promise<{ requests: number; read: number
   const time = new ManualTime();
   const table = new MemoryTable();
   const meter = new Meter();
-  const host = new Host({ store: meter.on(new MemoryStore(table)), clock: time.clock(), owner: "host#1" });
-  const mutex = new Mutex(new Sections(host), NAME, mutexSettings({ fair: true }));
+  const session = new Session({ store: meter.on(new MemoryStore(table)), clock: time.clock(), owner: "host#1" });
+  const mutex = new Mutex(new Sections(session), NAME, mutexSettings({ fair: true }));
   const holder = await mutex.lock();
   const waits = Array.from({ length: waiters }, () => mutex.lock());
   for (const wait of waits) wait.catch(() => undefined);
-  while (table.tickets.of(NAME).size < waiters) await time.advance(1);
+  while (placesIn(table, NAME).length < waiters) await time.advance(1);
   // Their polls have grown to their longest.
   await time.advance(5_000);
 
   meter.reset();
   await time.advance(WINDOW_MS);
   const { requests, read, write } = meter;
-  await host.close();
+  await session.close();
   expect(holder.held).toBe(false);
-  expect(table.tickets.of(NAME).size).toBe(0);
+  expect(placesIn(table, NAME).length).toBe(0);
   const seconds = (waiters * WINDOW_MS) / 1_000;
   return { requests: requests / seconds, read: read / seconds, write: write / seconds };
 }

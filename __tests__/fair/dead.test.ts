@@ -1,11 +1,13 @@
 import { describe, expect, test } from "@jest/globals";
 import { Mutex } from "../../lib/mutex.js";
 import { type MutexOptions, mutexSettings } from "../../lib/options/mutex.js";
+import { lockAt, placeAt } from "../../lib/protocol/row.js";
 import { Sections } from "../../lib/queues/sections.js";
-import { Host } from "../../lib/session/session.js";
+import { Session } from "../../lib/session/session.js";
 import { MemoryStore, MemoryTable } from "../simulation/memory-store.js";
 import { watch } from "../support/eventually.js";
 import { type ManualClockOptions, ManualTime } from "../support/manual-time.js";
+import { placesIn } from "../support/places.js";
 
 const NAME = "name";
 const LONGEST_POLL_MS = 500;
@@ -15,8 +17,8 @@ class World {
   readonly time = new ManualTime();
   readonly table = new MemoryTable();
 
-  host(owner: string, clock: ManualClockOptions = {}): Host {
-    return new Host({ store: new MemoryStore(this.table), clock: this.time.clock(clock), owner });
+  host(owner: string, clock: ManualClockOptions = {}): Session {
+    return new Session({ store: new MemoryStore(this.table), clock: this.time.clock(clock), owner });
   }
 
   fair(owner: string, options: MutexOptions = {}, clock: ManualClockOptions = {}): Mutex {
@@ -26,7 +28,8 @@ class World {
   /** The row of a waiter who died just after he wrote it. */
   plantDead(ticket: bigint, ttlMs: number, expires = this.time.now + ttlMs): void {
     const [uuid, owner] = [`uuid ${ticket}`, `dead ${ticket}`];
-    this.table.tickets.plant({ name: NAME, ticket, uuid, owner, expires, ttlMs, acquired: this.time.now });
+    const row = { format: 1, uuid, owner, expires, ttlMs, acquired: this.time.now };
+    this.table.plant(placeAt(NAME, ticket), row);
   }
 
   /** For how long a lock was waited for, to the nearest 10 ms. */
@@ -58,7 +61,7 @@ describe("a waiter that has died", () => {
     const waited = await world.waited(world.fair("a").lock());
     expect(waited).toBeGreaterThanOrEqual(9_000);
     expect(waited).toBeLessThanOrEqual(9_000 + LONGEST_POLL_MS);
-    expect(world.table.tickets.of(NAME).size).toBe(0);
+    expect(placesIn(world.table, NAME)).toEqual([]);
   });
 
   test("with a clock that ran ahead is skipped once its row has not changed for its lease", async () => {
@@ -91,10 +94,9 @@ describe("a waiter that has died", () => {
   test("between taking the lock and removing its ticket delays the next by what is left of either", async () => {
     const world = new World();
     const ttlMs = 5_000;
-    const claim = { name: NAME, uuid: "uuid 1", owner: "dead 1", expires: world.time.now + ttlMs, ttlMs };
+    const row = { uuid: "uuid 1", owner: "dead 1", expires: world.time.now + ttlMs, ttlMs, acquired: world.time.now };
     world.plantDead(1n, ttlMs);
-    const rest = { acquired: world.time.now, data: undefined, wanted: undefined, fence: undefined, tick: undefined };
-    world.table.plant({ ...claim, ...rest });
+    world.table.plant(lockAt(NAME), { format: 1, ...row });
     const waited = await world.waited(world.fair("a").lock());
     expect(waited).toBeGreaterThanOrEqual(ttlMs);
     // A poll for the ticket, and one for the lock.
@@ -116,37 +118,12 @@ describe("a waiter that lives", () => {
     const second = world.fair("second", { ttlMs }, ahead).lock();
     const entered = watch(second);
     await world.time.advance(60_000);
-    expect([...world.table.tickets.of(NAME).values()].map(({ owner }) => owner)).toEqual(["first", "second"]);
+    expect(placesIn(world.table, NAME).map(({ owner }) => owner)).toEqual(["first", "second"]);
     await holder.unlock();
     await world.waited(first);
     await world.time.advance(20_000);
     expect(entered.settled).toBe(false);
     await (await first).unlock();
     await world.waited(second);
-  });
-
-  test("gives way at most ten times, so that a storm of newcomers does not starve it", async () => {
-    const world = new World();
-    const store = new MemoryStore(world.table);
-    const { tickets } = store;
-    let enqueued = 0;
-    const storm = {
-      ...tickets,
-      // Whenever it has written its row, another with a later ticket is there already.
-      enqueue: async (...[waiter, signal]: Parameters<typeof tickets.enqueue>) => {
-        enqueued += 1;
-        world.plantDead(waiter.ticket + 1_000n * BigInt(enqueued), 600_000);
-        return await tickets.enqueue(waiter, signal);
-      },
-    };
-    world.plantDead(1n, 5_000);
-    const stormy = Object.assign(Object.create(store), { tickets: storm }) as MemoryStore;
-    const host = new Host({ store: stormy, clock: world.time.clock(), owner: "a" });
-    const mutex = new Mutex(new Sections(host), NAME, mutexSettings({ fair: true }));
-    const locking = mutex.lock();
-    const watched = watch(locking);
-    for (let steps = 0; steps < 3_000 && !watched.settled; steps += 1) await world.time.advance(10);
-    expect(watched.settled).toBe(true);
-    expect(enqueued).toBe(11);
   });
 });

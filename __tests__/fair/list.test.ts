@@ -1,12 +1,13 @@
 import { expect, test } from "@jest/globals";
-import { listWaiters } from "../../lib/queues/waiters.js";
-import { Host } from "../../lib/session/session.js";
+import { listWaiters } from "../../lib/operations/inspect.js";
+import { COUNTER_SORT, placeAt } from "../../lib/protocol/row.js";
+import { Session } from "../../lib/session/session.js";
 import { MemoryStore, MemoryTable } from "../simulation/memory-store.js";
 import { ManualTime } from "../support/manual-time.js";
 
 /** A host on a table in memory, with a time that a test moves by hand. */
-function hostOn(table: MemoryTable, time: ManualTime): Host {
-  return new Host({ store: new MemoryStore(table), clock: time.clock(), owner: "me" });
+function hostOn(table: MemoryTable, time: ManualTime): Session {
+  return new Session({ store: new MemoryStore(table), clock: time.clock(), owner: "me" });
 }
 
 test("all who wait are listed in order, page after page, with owner and since when; the dead and the counter are not", async () => {
@@ -21,8 +22,9 @@ test("all who wait are listed in order, page after page, with owner and since wh
     owner: `host#${index}`,
     acquired: now - index,
   }));
-  for (const waiter of [...planted].reverse()) table.tickets.plant(waiter);
-  table.tickets.plantCounter("name", 2_000n);
+  for (const { name, ticket, ...row } of [...planted].reverse())
+    table.plant(placeAt(name, ticket), { format: 1, ...row });
+  table.plant({ name: "name", sort: COUNTER_SORT }, { format: 1, n: 2_000 });
   const listed = await listWaiters(hostOn(table, time), "name");
   expect(listed).toEqual(
     planted

@@ -1,4 +1,4 @@
-import type { TableStore } from "../../lib/ticket-store.js";
+import type { Store } from "../../lib/store.js";
 
 /** What DynamoDB bills a consistent read as one unit for, and an eventually consistent one as half of it. */
 const READ_UNIT_BYTES = 4_096;
@@ -16,14 +16,10 @@ export class Meter {
   }
 
   /** The store, with every request counted. */
-  on(store: TableStore): TableStore {
-    return this.#counted(store, { tickets: store.tickets && this.#counted(store.tickets, {}) });
-  }
-
-  #counted<Counted extends object>(store: Counted, instead: Partial<Counted>): Counted {
+  on(store: Store): Store {
     return new Proxy(store, {
       get: (_target, property) => {
-        const member = (property in instead ? Reflect.get(instead, property) : Reflect.get(store, property)) as unknown;
+        const member = Reflect.get(store, property) as unknown;
         if (typeof member !== "function") return member;
         return (...args: unknown[]) => this.#count(String(property), args, member.apply(store, args));
       },
@@ -33,7 +29,7 @@ export class Meter {
   #count(operation: string, args: readonly unknown[], reply: unknown): unknown {
     if (!(reply instanceof Promise)) return reply;
     this.requests += 1;
-    if (operation !== "read" && operation !== "page") {
+    if (operation !== "read" && operation !== "query") {
       this.write += 1;
       return reply;
     }

@@ -5,8 +5,10 @@ import { admitItems, documentGuard, guardItem } from "../../lib/dynamodb/guards.
 import { LockStoreError } from "../../lib/errors.js";
 import type { LockData } from "../../lib/lock-info.js";
 import { tableLayout } from "../../lib/options/table.js";
+import { type Applied, apply } from "../../lib/protocol/apply.js";
 import { type Address, type Attributes, LOCK_SORT, parseRow, type Row, ticketOf } from "../../lib/protocol/row.js";
-import { type Applied, apply, type Check, drawnBy, type Take, type Write } from "../../lib/protocol/writes.js";
+import { drawnBy } from "../../lib/protocol/rules.js";
+import type { Check, Take, Write } from "../../lib/protocol/writes.js";
 import type {
   Cursor,
   DocumentGuard,

@@ -56,12 +56,7 @@ export const dynamutex: Protocol = (surroundings) => {
   return {
     mutex: (name, options) => new Mutex(sections, name, mutexSettings(options)),
     lockAll: (names, mutex, options) => {
-      const settings = mutexSettings(mutex);
-      return lockAll(
-        session,
-        names.map((name) => ({ name, settings })),
-        options,
-      );
+      return lockAll(session, names, mutexSettings(mutex), options);
     },
     close: () => session.close(),
   };

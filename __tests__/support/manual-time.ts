@@ -47,7 +47,6 @@ export class ManualTime {
   clock({ aheadMs = 0, maxSkewMs = 0 }: ManualClockOptions = {}): Clock {
     return {
       wall: () => ({ earliest: this.now + aheadMs - maxSkewMs, latest: this.now + aheadMs + maxSkewMs }),
-      guess: () => this.now + aheadMs,
       atLeast: () => this.#elapsed,
       atMost: () => this.#elapsed,
       alarm: (ms, ring) => this.#set(ms, ring, false),

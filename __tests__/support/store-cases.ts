@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
-import type { Claim, Row, Sighting } from "../../lib/store.js";
-import type { Attributes } from "./store-subjects.js";
+import type { Sighting } from "../../lib/protocol/may-take.js";
+import { type Attributes, FORMAT, lockAt, type Memory, type Row } from "../../lib/protocol/row.js";
+import type { Take } from "../../lib/protocol/writes.js";
 
 /** What every take of {@link TAKES} trusts to be over if it is earlier. */
 export const EARLIEST = 1_000_000;
@@ -11,7 +12,7 @@ export const NOTHING_ELSE = { wanted: undefined, fence: undefined, tick: undefin
 /** A row whose lease runs. */
 export function rowWith(differences: Partial<Row>): Row {
   return {
-    name: randomUUID(),
+    ...lockAt(randomUUID()),
     uuid: "theirs",
     expires: EARLIEST + 1,
     ttlMs: 30_000,
@@ -23,26 +24,49 @@ export function rowWith(differences: Partial<Row>): Row {
   };
 }
 
-export function claimWith(differences: Partial<Claim>): Claim {
+/** The item that shows a row. */
+export function itemOf({ name: _, sort: __, ...attributes }: Row): Attributes {
+  const present = Object.entries({ format: FORMAT, ...attributes }).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(present);
+}
+
+/** A take of a lock of its own that trusts a clock, and believes that the row remembers nothing. */
+export function takeWith(differences: Partial<Take>): Take {
   return {
-    name: randomUUID(),
+    kind: "take",
+    at: lockAt(randomUUID()),
     uuid: randomUUID(),
     expires: EARLIEST + 30_000,
     ttlMs: 30_000,
     owner: "host#2",
     acquired: EARLIEST,
-    data: undefined,
+    knowledge: { earliest: EARLIEST },
+    remembers: "nothing",
     ...differences,
   };
 }
+
+/** The row that a take leaves where there was none, and it draws no token. */
+export function rowOf({ at, uuid, expires, ttlMs, owner, acquired, data, tick }: Take): Row {
+  return { ...at, uuid, expires, ttlMs, owner, acquired, data, wanted: undefined, fence: undefined, tick };
+}
+
+/** Whether somebody who respects so much may replace what remembers this. */
+export function respects(remembers: Memory, free: Freedom): boolean {
+  if (free === "yes" || free === "no") return free === "yes";
+  return remembers === "tick" || (free === "if fence" && remembers === "fence");
+}
+
+/** Whether a row may be taken: or only by who respects a fence, or a tick. */
+export type Freedom = "yes" | "no" | "if fence" | "if tick";
 
 /** The truth table of a take, row by row. */
 export const TAKES: readonly {
   readonly row: Partial<Row>;
   readonly unchanged?: Sighting;
-  /** The tick of the claim, where that is to be a claim for one. */
+  /** The tick of the take, where that is to be a take for one. */
   readonly tick?: number;
-  readonly free: "yes" | "no" | "if kept" | "if ticked";
+  readonly free: Freedom;
 }[] = [
   { row: { expires: EARLIEST - 1 }, free: "yes" },
   { row: { expires: EARLIEST }, free: "no" },
@@ -51,11 +75,11 @@ export const TAKES: readonly {
   { row: { uuid: undefined, expires: EARLIEST - 1 }, free: "yes" },
   { row: { uuid: undefined, expires: EARLIEST + 1 }, free: "no" },
   // Kept.
-  { row: { uuid: undefined, expires: 0, fence: 3n }, free: "if kept" },
-  { row: { uuid: undefined, expires: 0, tick: 4 }, free: "if ticked" },
-  { row: { uuid: undefined, expires: 0, tick: 4, fence: 3n }, free: "if ticked" },
-  { row: { expires: EARLIEST - 1, fence: 2n ** 80n }, free: "if kept" },
-  { row: { expires: EARLIEST - 1, tick: 4 }, free: "if ticked" },
+  { row: { uuid: undefined, expires: 0, fence: 3n }, free: "if fence" },
+  { row: { uuid: undefined, expires: 0, tick: 4 }, free: "if tick" },
+  { row: { uuid: undefined, expires: 0, tick: 4, fence: 3n }, free: "if tick" },
+  { row: { expires: EARLIEST - 1, fence: 2n ** 80n }, free: "if fence" },
+  { row: { expires: EARLIEST - 1, tick: 4 }, free: "if tick" },
   { row: { expires: EARLIEST + 1, fence: 3n }, free: "no" },
   { row: { expires: EARLIEST + 1, tick: 4 }, free: "no" },
   // Watched.
@@ -71,13 +95,13 @@ export const TAKES: readonly {
   {
     row: { expires: EARLIEST + 1, fence: 3n },
     unchanged: { uuid: "theirs", expires: EARLIEST + 1 },
-    free: "if kept",
+    free: "if fence",
   },
   { row: { expires: EARLIEST - 1 }, unchanged: { uuid: "others", expires: 1 }, free: "yes" },
   {
     row: { expires: EARLIEST + 1, tick: 4 },
     unchanged: { uuid: "theirs", expires: EARLIEST + 1 },
-    free: "if ticked",
+    free: "if tick",
   },
   // Parked, and watched.
   {
@@ -95,23 +119,23 @@ export const TAKES: readonly {
   {
     row: { uuid: undefined, expires: EARLIEST + 1, tick: 4 },
     unchanged: { uuid: undefined, expires: EARLIEST + 1 },
-    free: "if ticked",
+    free: "if tick",
   },
   // For a tick.
-  { row: { expires: EARLIEST - 1 }, tick: 4, free: "if ticked" },
-  { row: { uuid: undefined, expires: 0, tick: 4 }, tick: 5, free: "if ticked" },
+  { row: { expires: EARLIEST - 1 }, tick: 4, free: "if tick" },
+  { row: { uuid: undefined, expires: 0, tick: 4 }, tick: 5, free: "if tick" },
   { row: { uuid: undefined, expires: 0, tick: 4 }, tick: 4, free: "no" },
   { row: { uuid: undefined, expires: 0, tick: 4 }, tick: 3, free: "no" },
   { row: { uuid: undefined, expires: 0, tick: 0 }, tick: -1, free: "no" },
-  { row: { uuid: undefined, expires: 0, tick: -1 }, tick: 0, free: "if ticked" },
-  { row: { uuid: undefined, expires: 0, tick: 9 }, tick: 10, free: "if ticked" },
+  { row: { uuid: undefined, expires: 0, tick: -1 }, tick: 0, free: "if tick" },
+  { row: { uuid: undefined, expires: 0, tick: 9 }, tick: 10, free: "if tick" },
   {
     row: { uuid: undefined, expires: 0, tick: Number.MAX_SAFE_INTEGER - 1 },
     tick: Number.MAX_SAFE_INTEGER,
-    free: "if ticked",
+    free: "if tick",
   },
   { row: { expires: EARLIEST + 1, tick: 4 }, tick: 5, free: "no" },
-  { row: { expires: EARLIEST - 1, tick: 4 }, tick: 5, free: "if ticked" },
+  { row: { expires: EARLIEST - 1, tick: 4 }, tick: 5, free: "if tick" },
   { row: { expires: EARLIEST - 1, tick: 5 }, tick: 5, free: "no" },
   {
     row: { expires: EARLIEST + 1, tick: 5 },
@@ -121,15 +145,15 @@ export const TAKES: readonly {
   },
 ];
 
-/** What a row of ours would have, less one thing: each of them, and a stamp that is over. */
+/** What a row of ours would have, and a stamp that is over. */
 const OURS: Attributes = {
-  format: { N: "1" },
-  uuid: { S: "theirs" },
-  expires: { N: "5" },
-  ttlMs: { N: "5" },
-  owner: { S: "them" },
-  acquired: { N: "5" },
-  mark: { S: "their own" },
+  format: FORMAT,
+  uuid: "theirs",
+  expires: 5,
+  ttlMs: 5,
+  owner: "them",
+  acquired: 5,
+  mark: "their own",
 };
 
 function without(attribute: string): Attributes {
@@ -138,18 +162,18 @@ function without(attribute: string): Attributes {
 
 /** Items under a lock's key that are not a lock's row, and would be over if they were. */
 export const FOREIGN: readonly (readonly [string, Attributes])[] = [
-  ["without any attribute of ours", { mark: { S: "their own" } }],
+  ["without any attribute of ours", { mark: "their own" }],
   ["without a format", without("format")],
-  ["in another format", { ...OURS, format: { N: "2" } }],
-  ["with a format that is no number", { ...OURS, format: { S: "1" } }],
+  ["in another format", { ...OURS, format: 2 }],
+  ["with a format that is no number", { ...OURS, format: "1" }],
   ["without a stamp", without("expires")],
-  ["with a stamp that is no number", { ...OURS, expires: { S: "5" } }],
+  ["with a stamp that is no number", { ...OURS, expires: "5" }],
   ["without a ttl", without("ttlMs")],
-  ["with a ttl that is no number", { ...OURS, ttlMs: { S: "5" } }],
+  ["with a ttl that is no number", { ...OURS, ttlMs: "5" }],
   ["without an owner", without("owner")],
-  ["with an owner that is no string", { ...OURS, owner: { N: "5" } }],
+  ["with an owner that is no string", { ...OURS, owner: 5 }],
   ["without a date", without("acquired")],
-  ["with a uuid that is no string", { ...OURS, uuid: { N: "5" } }],
+  ["with a uuid that is no string", { ...OURS, uuid: 5 }],
 ];
 
 class Report {

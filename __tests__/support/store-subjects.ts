@@ -7,31 +7,22 @@ import {
   GetItemCommand,
   PutItemCommand,
 } from "@aws-sdk/client-dynamodb";
-import { marshall } from "@aws-sdk/util-dynamodb";
+import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
 import { createTable } from "../../lib/dynamodb/admin/create-table.js";
 import { DynamoDbStore } from "../../lib/dynamodb/store.js";
 import { type KeyOptions, type TableLayout, tableLayout } from "../../lib/options/table.js";
-import type { Row } from "../../lib/store.js";
-import type { TableStore, Waiter } from "../../lib/ticket-store.js";
+import { type Address, type Attributes, LOCK_SORT } from "../../lib/protocol/row.js";
+import type { Store } from "../../lib/store.js";
 import { systemClock } from "../../lib/time/clock.js";
 import { MemoryStore, MemoryTable } from "../simulation/memory-store.js";
 
-/** An item under a lock's key, less the key. */
-export type Attributes = Readonly<Record<string, AttributeValue>>;
-
-/** A store, and a way past it to the rows. */
+/** A store, and a way past it to the items. */
 export interface Subject {
-  readonly store: TableStore;
-  /** Leaves a row as some earlier host would have. */
-  plant(row: Row): Promise<void>;
-  /** Leaves a waiter's row as some other host would have. */
-  plantWaiter(waiter: Waiter): Promise<void>;
-  /** Sets the counter of a lock's tickets: undefined removes it, as the table's TTL may. */
-  plantCounter(name: string, last: bigint | undefined): Promise<void>;
-  /** Leaves an item of somebody else's under a lock's key. */
-  plantForeign(name: string, attributes: Attributes): Promise<void>;
-  /** What somebody else left there, as it is now. */
-  foreign(name: string): Promise<unknown>;
+  readonly store: Store;
+  /** Leaves an item as some earlier host or somebody else would have; undefined removes it, as the table's TTL may. */
+  plant(at: Address, item: Attributes | undefined): Promise<void>;
+  /** What is there now. */
+  item(at: Address): Promise<Attributes | undefined>;
   end(): Promise<void>;
 }
 
@@ -39,11 +30,8 @@ export function memorySubject(): Promise<Subject> {
   const table = new MemoryTable();
   return Promise.resolve({
     store: new MemoryStore(table),
-    plant: async (row) => table.plant(row),
-    plantWaiter: async (waiter) => table.tickets.plant(waiter),
-    plantCounter: async (name, last) => table.tickets.plantCounter(name, last),
-    plantForeign: async (name, attributes) => table.plantForeign(name, attributes),
-    foreign: async (name) => table.foreign.get(name),
+    plant: async (at, item) => table.plant(at, item),
+    item: async (at) => table.item(at),
     end: async () => {},
   });
 }
@@ -54,35 +42,23 @@ export async function tableSubject(
   options: { readonly keys?: KeyOptions; readonly keyPrefix?: string },
 ): Promise<Subject> {
   const layout = tableLayout({ tableName: `test-${randomUUID()}`, ...options });
+  const { tableName: TableName, ttl } = layout;
   await createTable(client, layout, {}, systemClock());
-  const put = async (name: string, attributes: Attributes): Promise<void> => {
-    await client.send(
-      new PutItemCommand({ TableName: layout.tableName, Item: { ...rawKey(layout, name), ...attributes } }),
-    );
-  };
   return {
     store: new DynamoDbStore({ client, layout, clock: systemClock() }),
-    plant: ({ name, ...row }) => put(name, { ...marshall(row, { removeUndefinedValues: true }), format: { N: "1" } }),
-    plantWaiter: ({ name, ticket, ...waiter }) =>
-      put(name, {
-        ...marshall(waiter),
-        format: { N: "1" },
-        ...sortOf(layout, `queue#${`${ticket}`.padStart(38, "0")}`),
-      }),
-    plantCounter: async (name, last) => {
-      const sort = sortOf(layout, "tickets");
-      if (last !== undefined) return await put(name, { n: { N: `${last}` }, format: { N: "1" }, ...sort });
-      const Key = { ...rawKey(layout, name), ...sort };
-      await client.send(new DeleteItemCommand({ TableName: layout.tableName, Key }));
+    plant: async (at, item) => {
+      const Key = rawKey(layout, at);
+      if (item === undefined) return void (await client.send(new DeleteItemCommand({ TableName, Key })));
+      const Item = { ...marshall(renamed(item, "purge", ttl), { removeUndefinedValues: true }), ...Key };
+      await client.send(new PutItemCommand({ TableName, Item }));
     },
-    plantForeign: put,
-    foreign: async (name) => {
-      const item = await rawItem(client, layout, name);
-      for (const attribute of Object.keys(rawKey(layout, name))) delete item?.[attribute];
-      return item;
+    item: async (at) => {
+      const item = await rawItem(client, layout, at);
+      for (const attribute of Object.keys(rawKey(layout, at))) delete item?.[attribute];
+      return item && renamed(unmarshall(item, { wrapNumbers: exactly }), ttl, "purge");
     },
     end: async () => {
-      await client.send(new DeleteTableCommand({ TableName: layout.tableName }));
+      await client.send(new DeleteTableCommand({ TableName }));
     },
   };
 }
@@ -91,19 +67,25 @@ export async function tableSubject(
 export async function rawItem(
   client: DynamoDBClient,
   layout: TableLayout,
-  name: string,
+  at: Address,
 ): Promise<Record<string, AttributeValue> | undefined> {
   const { Item } = await client.send(
-    new GetItemCommand({ TableName: layout.tableName, Key: rawKey(layout, name), ConsistentRead: true }),
+    new GetItemCommand({ TableName: layout.tableName, Key: rawKey(layout, at), ConsistentRead: true }),
   );
   return Item;
 }
 
-function sortOf(layout: TableLayout, sort: string): Record<string, AttributeValue> {
-  return layout.sort === undefined ? {} : { [layout.sort]: { S: sort } };
+function rawKey(layout: TableLayout, { name, sort }: Address): Record<string, AttributeValue> {
+  const partition = { [layout.partition]: { S: `${layout.keyPrefix}${name}` } };
+  if (layout.sort !== undefined) return { ...partition, [layout.sort]: { S: sort } };
+  if (sort !== LOCK_SORT) throw new Error(`a table without a sort key has no ${sort}`);
+  return partition;
 }
 
-function rawKey(layout: TableLayout, name: string): Record<string, AttributeValue> {
-  const partition = { [layout.partition]: { S: `${layout.keyPrefix}${name}` } };
-  return layout.sort === undefined ? partition : { ...partition, [layout.sort]: { S: "lock" } };
+function renamed(item: Attributes, from: string, to: string): Attributes {
+  return Object.fromEntries(Object.entries(item).map(([name, value]) => [name === from ? to : name, value]));
+}
+
+function exactly(digits: string): number | bigint {
+  return Number.isSafeInteger(Number(digits)) ? Number(digits) : BigInt(digits);
 }

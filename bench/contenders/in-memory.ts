@@ -3,7 +3,7 @@ import { MemoryStore, MemoryTable } from "../../__tests__/simulation/memory-stor
 import { Mutex } from "../../lib/mutex.js";
 import { mutexSettings } from "../../lib/options/mutex.js";
 import { Sections } from "../../lib/queues/sections.js";
-import { Host } from "../../lib/session/session.js";
+import { Session } from "../../lib/session/session.js";
 import type { Store } from "../../lib/store.js";
 import { systemClock } from "../../lib/time/clock.js";
 import type { Locker, LockerOptions } from "./locker.js";
@@ -17,7 +17,8 @@ export async function openInMemory({ leaseMs }: LockerOptions): Promise<Locker> 
   const far = new Proxy(near, {
     get(store, member: keyof Store) {
       const operation = store[member] as (...args: unknown[]) => unknown;
-      if (typeof operation !== "function" || member === "admit" || member === "close") return operation.bind(store);
+      if (typeof operation !== "function") return operation;
+      if (member === "admit" || member === "close") return operation.bind(store);
       return async (...args: unknown[]) => {
         requests += 1;
         await sleep(REQUEST_MS);
@@ -25,15 +26,15 @@ export async function openInMemory({ leaseMs }: LockerOptions): Promise<Locker> 
       };
     },
   });
-  const host = new Host({ store: far, clock: systemClock(), owner: "bench" });
-  const sections = new Sections(host);
+  const session = new Session({ store: far, clock: systemClock(), owner: "bench" });
+  const sections = new Sections(session);
   const settings = mutexSettings({ ttlMs: leaseMs });
   return {
     async lock(name) {
       const lock = await new Mutex(sections, name, settings).lock();
       return () => lock.unlock();
     },
-    close: () => host.close(),
+    close: () => session.close(),
     requests: () => requests,
   };
 }

@@ -212,7 +212,7 @@ function valuesOf(layout: TableLayout, attributes: Readonly<Record<string, unkno
 }
 
 /** The name that one of our attributes has in this table. */
-function nameIn(layout: TableLayout, attribute: string): string {
+export function nameIn(layout: TableLayout, attribute: string): string {
   if (attribute === "name") return layout.partition;
   return attribute === "purge" ? layout.ttl : attribute;
 }

@@ -4,7 +4,6 @@ import {
   GetItemCommand,
   QueryCommand,
   ScanCommand,
-  type TransactionCanceledException,
   type TransactWriteItem,
   TransactWriteItemsCommand,
 } from "@aws-sdk/client-dynamodb";
@@ -30,8 +29,8 @@ import type {
 import type { Clock } from "../time/clock.js";
 import { actionOf, commandOf, keyOf } from "./compile.js";
 import { marshalledData } from "./data.js";
-import { isConflict, isPassingCancellation, isRefusal, isRefusedItem, refusalsOf, storeFailure } from "./failures.js";
-import { admitItems, documentGuard, guardItem } from "./guards.js";
+import { isConflict, isRefusal, isRefusedItem, refusalsOf } from "./failures.js";
+import { admitItems, documentGuard, guardItem, refusalOfGuard } from "./guards.js";
 import { attributesOf, foreign, type Item, rowOf } from "./items.js";
 import { queryOf, rangePageOf, rowPageOf, scanOf } from "./pages.js";
 import { isOwnClient, type Reply, Transport } from "./transport.js";
@@ -116,18 +115,9 @@ export class DynamoDbStore implements Store {
       await this.#transport.send(command, signal);
       return { kind: "committed" };
     } catch (error) {
-      const failure = storeFailure(error, { action: "TransactWriteItems", tableName: this.#layout.tableName });
-      if (!isCancellation(error)) {
-        if (failure.transient) throw failure;
-        return { kind: "refused", error };
-      }
-      const reasons = error.CancellationReasons ?? [];
-      const ofGuard = reasons[items.length];
-      if (ofGuard === undefined || !isRefusedItem(ofGuard)) {
-        if (isPassingCancellation(reasons)) throw failure;
-        return { kind: "refused", error };
-      }
-      return { kind: "unguarded", row: await this.#refusing(guard.at, ofGuard.Item, signal) };
+      const refusal = refusalOfGuard(error, items.length, this.#layout.tableName);
+      if (refusal === undefined) return { kind: "refused", error };
+      return { kind: "unguarded", row: await this.#refusing(guard.at, refusal.Item, signal) };
     }
   }
 
@@ -138,29 +128,32 @@ export class DynamoDbStore implements Store {
 
   /** Sends a write once. Its refusal is an outcome, not an error. */
   async #write(write: Write, signal: AbortSignal): Promise<WriteOutcome> {
+    let reply: Reply;
     try {
-      const reply = await this.#transport.ask(commandOf(this.#layout, write), signal);
-      this.#heard(reply);
-      if (write.kind === "take" && !this.#proven) await this.#prove(write.at, signal);
-      const before = reply?.Attributes;
-      return {
-        kind: "applied",
-        replaced: write.kind === "take" ? this.#replaced(write.at, before) : undefined,
-        drawn: this.#drawn(write, before),
-      };
+      reply = await this.#transport.ask(commandOf(this.#layout, write), signal);
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      const item = error.Item ?? (await this.#get(write.at, true, signal));
-      // These are never refused where there is no item.
-      if (item === undefined && (write.kind === "take" || write.kind === "draw")) {
-        throw new LockStoreError(`The row of lock ${write.at.name} was in the way and then was gone: try again`, {
-          transient: true,
-        });
-      }
-      if (write.kind === "draw") throw foreign(this.#layout, item ?? {}, NO_COUNTER);
       const retried = (error.$metadata?.attempts ?? 1) > 1;
-      return { kind: "refused", row: item && rowOf(this.#layout, write.at, item), retried };
+      return { kind: "refused", row: await this.#refusingOne(write, error.Item, signal), retried };
     }
+    this.#heard(reply);
+    if (write.kind === "take" && !this.#proven) await this.#prove(write.at, signal);
+    const before = reply?.Attributes;
+    const replaced = write.kind === "take" ? this.#replaced(write.at, before) : undefined;
+    return { kind: "applied", replaced, drawn: this.#drawn(write, before) };
+  }
+
+  /** @throws {@link LockStoreError} for a take or a draw where there is no item any more: none of them refuses it. */
+  async #refusingOne({ kind, at }: Write, shown: Item | undefined, signal: AbortSignal): Promise<Row | undefined> {
+    const item = shown ?? (await this.#get(at, true, signal));
+    if (item === undefined && (kind === "take" || kind === "draw")) {
+      throw new LockStoreError(`The row of lock ${at.name} was in the way and then was gone: try again`, {
+        transient: true,
+      });
+    }
+    // A counter is no row, and one of ours refuses no draw.
+    if (kind === "draw") throw foreign(this.#layout, item ?? {}, NO_COUNTER);
+    return item && rowOf(this.#layout, at, item);
   }
 
   /** Which rows refused takes that go together. */
@@ -232,7 +225,3 @@ export class DynamoDbStore implements Store {
 }
 
 const NO_COUNTER = "it does not count tickets";
-
-function isCancellation(error: unknown): error is TransactionCanceledException {
-  return (error as Partial<Error> | undefined)?.name === "TransactionCanceledException";
-}

@@ -24,7 +24,7 @@ export function isTaken(row: Row, bounds: Bounds | undefined): boolean {
 }
 
 /** All who wait for a lock and are alive as far as the clock knows, in order; eventually consistent. @throws the store's error. */
-async function listWaiters(session: Session, name: string): Promise<WaiterInfo[]> {
+export async function listWaiters(session: Session, name: string): Promise<WaiterInfo[]> {
   const { clock, store } = session;
   const all = {
     name,

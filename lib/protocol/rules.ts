@@ -253,6 +253,6 @@ export function next(last: unknown, seed: number | undefined): number | bigint |
 }
 
 /** Epoch seconds, which is what DynamoDB's TTL feature reads: a week after the lease, so that it never ends a live one. */
-function purgeAt(expires: number): number {
+export function purgeAt(expires: number): number {
   return Math.ceil((expires + PURGE_AFTER_MS) / 1_000);
 }

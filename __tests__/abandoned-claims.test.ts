@@ -1,0 +1,73 @@
+import { expect, test } from "@jest/globals";
+import { mutexSettings } from "../lib/options/mutex.js";
+import { lockAt } from "../lib/protocol/row.js";
+import { Session } from "../lib/session/session.js";
+import { removeWhenItArrives } from "../lib/taking/abandoned-claims.js";
+import type { Clock } from "../lib/time/clock.js";
+import { MemoryStore, MemoryTable } from "./simulation/memory-store.js";
+import { watch } from "./support/eventually.js";
+import { ManualTime } from "./support/manual-time.js";
+import { takeWith } from "./support/store-cases.js";
+
+const TTL_MS = 3_000;
+const AT = lockAt("name");
+
+/** Looks for a claim that reaches the table just before look number `arrivesAt`. */
+function startLooking({ expiresInMs = 60_000, arrivesAt = Number.POSITIVE_INFINITY } = {}) {
+  const time = new ManualTime();
+  const table = new MemoryTable();
+  const store = new MemoryStore(table);
+  const looking = { count: 0, aheadMs: 0 };
+  const clock: Clock = { ...time.clock(), atMost: () => time.elapsed + looking.aheadMs };
+  const take = takeWith({ at: AT, uuid: "abandoned", expires: time.now + expiresInMs, ttlMs: TTL_MS });
+  const read: typeof store.read = async (...args) => {
+    looking.count += 1;
+    if (looking.count === arrivesAt) table.apply(take);
+    return await store.read(...args);
+  };
+  const session = new Session({ store: Object.assign(Object.create(store), { read }), clock, owner: "host" });
+  const target = { at: AT, settings: mutexSettings({ ttlMs: TTL_MS }) };
+  const taken = { take, sentAt: clock.atMost(), remembers: "nothing" } as const;
+  const found = removeWhenItArrives(session, target, taken);
+  session.detach(found);
+  return { time, table, session, looking, found, watched: watch(found) };
+}
+
+test("a claim that arrives is found by the next look and removed, and no look follows", async () => {
+  const { time, table, looking, found, watched } = startLooking({ arrivesAt: 4 });
+  await time.sleepUntil(() => watched.settled);
+  expect(await found).toBe(true);
+  expect(table.item(AT)).toBeUndefined();
+  expect(looking.count).toBe(4);
+  expect(time.sleeps).toEqual([400, 400, 400]);
+});
+
+test.each([0, 3_600_000])(
+  "a claim that does not arrive is looked for for 10 s, though the wall clock goes on by %d ms",
+  async (setForwardByMs) => {
+    const { time, looking, found, watched } = startLooking();
+    await time.sleepUntil(() => looking.count >= 3);
+    looking.aheadMs = setForwardByMs;
+    await time.sleepUntil(() => watched.settled);
+    expect(await found).toBe(false);
+    expect(time.elapsed).toBe(10_000);
+    // Each look had time for its request: it was sent.
+    expect(looking.count).toBe(10_000 / 400 + 1);
+  },
+);
+
+test("a claim that would be over on its arrival is not looked for any more", async () => {
+  const { time, looking, found, watched } = startLooking({ expiresInMs: 1_000 });
+  await time.sleepUntil(() => watched.settled);
+  expect(await found).toBe(false);
+  expect(looking.count).toBe(4);
+});
+
+test("a table that closes has one more look, and leaves no timer", async () => {
+  const { time, session, looking, found } = startLooking();
+  await time.sleepUntil(() => looking.count === 2);
+  await session.close();
+  expect(await found).toBe(false);
+  expect(looking.count).toBe(3);
+  expect(time.timers).toBe(0);
+});

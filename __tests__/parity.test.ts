@@ -1,0 +1,168 @@
+import { randomUUID } from "node:crypto";
+import { CreateTableCommand } from "@aws-sdk/client-dynamodb";
+import { beforeAll, describe, expect, test } from "@jest/globals";
+import { type TableLayout, tableLayout } from "../lib/options/table.js";
+import { apply } from "../lib/protocol/apply.js";
+import type { Attributes } from "../lib/protocol/row.js";
+import { leftBy } from "../lib/protocol/rules.js";
+import type { Write } from "../lib/protocol/writes.js";
+import { generatedPair } from "./support/generated-writes.js";
+import { difference, type EngineResult, type Expressions, engineResults } from "./support/parity.js";
+import { testClient } from "./support/table.js";
+import { tableInput } from "./support/table-input.js";
+
+const SEED = Number(process.env.PARITY_SEED ?? Date.now() % 1_000_000);
+const PAIRS = Array.from({ length: 3_200 }, (_, index) => generatedPair(SEED, index));
+const CHUNK = 400;
+
+const client = testClient({ maxAttempts: 3 });
+let layout: TableLayout;
+
+beforeAll(async () => {
+  // Reserved words and a prefix: no name goes out as it is.
+  const keys = { partition: "key", sort: "order", ttl: "ttl" };
+  layout = tableLayout({ tableName: `test-${randomUUID()}`, keys, keyPrefix: "lock#" });
+  await client.send(
+    new CreateTableCommand(
+      tableInput(layout.tableName, {
+        AttributeDefinitions: ["key", "order"].map((AttributeName) => ({ AttributeName, AttributeType: "S" })),
+        KeySchema: [
+          { AttributeName: "key", KeyType: "HASH" },
+          { AttributeName: "order", KeyType: "RANGE" },
+        ],
+      }),
+    ),
+  );
+});
+
+type Applying = typeof apply;
+
+/** The first difference among pairs, from one on; undefined if there is none. */
+function firstDifference(engine: readonly EngineResult[], from = 0, applying: Applying = apply): object | undefined {
+  for (const [index, result] of engine.entries()) {
+    const pair = PAIRS[from + index];
+    const found = pair && difference(layout, pair, result, applying);
+    if (found !== undefined) return { seed: SEED, index: from + index, ...found };
+  }
+  return undefined;
+}
+
+/**
+ * A request that DynamoDB rejects as invalid is a difference, too: a condition lets nothing through that DynamoDB cannot
+ * do. Numbers that it could not count any further are left out.
+ */
+describe(`with seed ${SEED}`, () => {
+  let engine: readonly EngineResult[];
+
+  beforeAll(async () => {
+    engine = await engineResults(client, layout, PAIRS);
+  }, 180_000);
+
+  test("DynamoDB does with the compiled request what the table in memory does with the write", () => {
+    expect(firstDifference(engine)).toBeUndefined();
+  });
+
+  test.each<Write["kind"]>(["take", "renew", "reissue", "vacate", "want", "draw", "check"])(
+    "a %s met many items that let it through, and many that did not",
+    (kind) => {
+      const ofKind = engine.filter((_, index) => PAIRS[index]?.write.kind === kind);
+      for (const outcome of ["applied", "refused"]) {
+        expect(ofKind.filter((result) => result.kind === outcome).length).toBeGreaterThanOrEqual(10);
+      }
+    },
+  );
+
+  test.each<readonly [string, Applying]>([
+    ["a row that ends just now counts as over", admitsTheEqual],
+    ["a tick is granted twice", admitsTheSameTick],
+    [
+      "an owner of another type is let through",
+      admits((item, { kind }) => kind === "take" && { ...item, owner: "any" }),
+    ],
+    ["a row is deleted although it remembers a fence", admits(forgetsTheFence)],
+    ["a mark is not removed", keeps("wanted")],
+    ["a purge date stays on a row with a tick", keeps("purge")],
+  ])("a defect of the table in memory is found: %s", (_defect, applying) => {
+    expect(firstDifference(engine, 0, applying)).toBeDefined();
+  });
+});
+
+describe(`with seed ${SEED}, a defect of the compiler is found`, () => {
+  test.each<readonly [string, (expressions: Expressions) => void]>([
+    ["a row that ends just now counts as over", inCondition("#expires < ", "#expires <= ")],
+    ["a row with a tick is replaced", inCondition(" AND attribute_not_exists(#tick)", "")],
+    ["the uuid that was seen is not compared", inCondition(/#uuid = :uuid\d* AND #expires/, "#expires")],
+    ["another format is let through", inCondition(/#format = :format AND | AND #format = :format/, "")],
+    ["a mark is not removed", inUpdate(/(, #wanted|#wanted, )/, "")],
+    ["a token begins again from the seed", inUpdate("if_not_exists(#fence, :seed)", ":seed")],
+    ["the reply shows no item", (expressions) => delete expressions.ReturnValues],
+  ])("%s", async (_defect, spoil) => {
+    let found: object | undefined;
+    for (let from = 0; from < PAIRS.length && found === undefined; from += CHUNK) {
+      const chunk = PAIRS.slice(from, from + CHUNK);
+      found = firstDifference(await engineResults(client, layout, chunk, spoil), from);
+    }
+    // By what it does, and not by being no expression.
+    expect(found).toMatchObject({ found: { kind: expect.stringMatching(/applied|refused/) } });
+  });
+});
+
+function admitsTheEqual(item: Attributes | undefined, write: Write): ReturnType<Applying> {
+  if (write.kind !== "take") return apply(item, write);
+  const { knowledge } = write;
+  return apply(item, { ...write, knowledge: { ...knowledge, earliest: knowledge.earliest + 1 } });
+}
+
+function admitsTheSameTick(item: Attributes | undefined, write: Write): ReturnType<Applying> {
+  if (write.kind !== "take" || write.tick === undefined) return apply(item, write);
+  const applied = apply(item, { ...write, tick: write.tick + 1 });
+  if (applied.kind === "refused") return applied;
+  return { ...applied, after: { ...applied.after, tick: write.tick } };
+}
+
+/** Lets a write through where it would pass for another item than is there. */
+function admits(pretended: (item: Attributes, write: Write) => Attributes | undefined | false): Applying {
+  return (item, write) => {
+    const other = item && pretended(item, write);
+    const applied = other ? apply(other, write) : apply(item, write);
+    return applied.kind === "refused" ? { ...applied, by: item } : { ...applied, before: item };
+  };
+}
+
+function forgetsTheFence({ fence: _, ...item }: Attributes, write: Write): Attributes | undefined {
+  return leftBy(write).kind === "delete" ? item : undefined;
+}
+
+/** Leaves an attribute on the item that a write would have removed. */
+function keeps(attribute: string): Applying {
+  return (item, write) => {
+    const applied = apply(item, write);
+    if (applied.kind === "refused" || applied.after === undefined) return applied;
+    const { [attribute]: before } = item ?? {};
+    return before === undefined ? applied : { ...applied, after: { [attribute]: before, ...applied.after } };
+  };
+}
+
+function inCondition(what: string | RegExp, by: string): (expressions: Expressions) => void {
+  return (expressions) => {
+    expressions.ConditionExpression = expressions.ConditionExpression?.replace(what, by);
+    prune(expressions);
+  };
+}
+
+function inUpdate(what: string | RegExp, by: string): (expressions: Expressions) => void {
+  return (expressions) => {
+    if (expressions.UpdateExpression === undefined) return;
+    expressions.UpdateExpression = expressions.UpdateExpression.replace(what, by);
+    prune(expressions);
+  };
+}
+
+/** DynamoDB refuses words that no expression uses: a defect is to be found by what it does, and not by that. */
+function prune(expressions: Expressions): void {
+  const { ConditionExpression, UpdateExpression, ExpressionAttributeNames, ExpressionAttributeValues } = expressions;
+  const used = new Set(`${ConditionExpression} ${UpdateExpression}`.match(/[#:]\w+/g));
+  for (const words of [ExpressionAttributeNames, ExpressionAttributeValues]) {
+    for (const word of Object.keys(words ?? {})) if (!used.has(word)) delete words?.[word];
+  }
+}

@@ -1,0 +1,330 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { LockStoreError } from "../lib/errors.js";
+import {
+  type Address,
+  COUNTER_SORT,
+  FIRST_PLACE,
+  FORMAT,
+  LAST_PLACE,
+  LOCK_SORT,
+  lockAt,
+  placeAt,
+  placeSort,
+  type Row,
+  ticketOf,
+} from "../lib/protocol/row.js";
+import type { Take, Vacate, Write } from "../lib/protocol/writes.js";
+import type { RangePage, RangeQuery, WriteOutcome } from "../lib/store.js";
+import { itemOf, rowOf, rowWith, takeWith } from "./support/store-cases.js";
+import { memorySubject, type Subject, tableSubject } from "./support/store-subjects.js";
+import { testClient } from "./support/table.js";
+
+const client = testClient();
+
+const SUBJECTS: readonly (readonly [string, () => Promise<Subject>])[] = [
+  ["in memory", memorySubject],
+  ["in a table", () => tableSubject(client, {})],
+  [
+    "in an application's table, under reserved words and a prefix",
+    () => tableSubject(client, { keys: { partition: "key", sort: "order", ttl: "ttl" }, keyPrefix: "lock#" }),
+  ],
+];
+
+const forever = new AbortController().signal;
+const APPLIED: WriteOutcome = { kind: "applied", replaced: undefined, drawn: undefined };
+const GONE: WriteOutcome = { kind: "refused", row: undefined, retried: false };
+
+function refusedBy(row: Row | undefined): WriteOutcome {
+  return { kind: "refused", row, retried: false };
+}
+
+/** A place: it is taken where there is none, and in this suite where it is over at 1 000 as well. */
+function lineUp(differences: Partial<Take> = {}): Take {
+  const knowledge = { earliest: 1_000 };
+  return takeWith({ at: placeAt(randomUUID(), 7n), expires: 2_000, acquired: 500, knowledge, ...differences });
+}
+
+function removal(at: Address, uuid: string, seenExpires?: number): Vacate {
+  return { kind: "vacate", at, uuid, seenExpires, leaves: { kind: "free" }, remembers: "nothing" };
+}
+
+function counterAt(name: string): Address {
+  return { name, sort: COUNTER_SORT };
+}
+
+describe.each(SUBJECTS)("the places of a store %s", (_, subjectOf) => {
+  let subject: Subject;
+
+  beforeAll(async () => {
+    subject = await subjectOf();
+  });
+  afterAll(() => subject.end());
+
+  const write = (value: Write) => subject.store.write(value, new AbortController().signal);
+  const draw = async (name: string, seed: number) => {
+    const outcome = await write({ kind: "draw", at: counterAt(name), seed });
+    return outcome.kind === "applied" ? outcome.drawn : undefined;
+  };
+  const plantCounter = (name: string, last: bigint) => subject.plant(counterAt(name), { format: FORMAT, n: last });
+  const plant = async (differences: Partial<Row> = {}): Promise<Row> => {
+    const row = rowWith({ sort: placeSort(7n), expires: 2_000, ...differences });
+    await subject.plant(row, itemOf(row));
+    return row;
+  };
+  const query = (name: string, differences: Partial<RangeQuery> = {}): Promise<RangePage> => {
+    const all = { first: FIRST_PLACE, last: LAST_PLACE, order: "ascending", limit: 100, consistent: true } as const;
+    return subject.store.query({ name, ...all, ...differences }, forever);
+  };
+  const placesOf = async (name: string) => (await query(name)).rows;
+  const read = (at: Address) => subject.store.read(at, { consistent: true }, forever);
+
+  test("there are some", () => {
+    expect(subject.store.hasQueues).toBe(true);
+  });
+
+  describe("drawing", () => {
+    test("a counter makes itself, from the seed on, and gives every number once", async () => {
+      const name = randomUUID();
+      const drawn = await Promise.all(Array.from({ length: 20 }, () => draw(name, 1_000)));
+      expect(drawn.map(Number).sort((one, other) => one - other)).toEqual(
+        Array.from({ length: 20 }, (_n, i) => 1_001 + i),
+      );
+    });
+
+    test("a counter that exists goes on, whatever the seed", async () => {
+      const name = randomUUID();
+      await plantCounter(name, 5n);
+      expect(await draw(name, 1_000)).toBe(6n);
+    });
+
+    test("a counter that was purged starts behind all that it ever gave, because its seed is a time", async () => {
+      const name = randomUUID();
+      const before = await draw(name, 1_000_000);
+      await subject.plant(counterAt(name), undefined);
+      expect(await draw(name, 1_000_500)).toBeGreaterThan(before ?? 0n);
+    });
+
+    test("numbers stay exact up to 38 digits", async () => {
+      const name = randomUUID();
+      await plantCounter(name, 10n ** 38n - 3n);
+      expect(await draw(name, 1)).toBe(10n ** 38n - 2n);
+    });
+
+    test("counters of several names have nothing to do with one another", async () => {
+      for (const name of [randomUUID(), randomUUID()]) expect(await draw(name, 10)).toBe(11n);
+    });
+
+    test.each([
+      ["without a format", { n: 5, mark: "their own" }],
+      ["that counts with something else than a number", { n: "5", format: FORMAT, mark: "their own" }],
+      ["that does not count", { format: FORMAT, mark: "their own" }],
+    ])("an item of somebody else's %s is shown and left alone", async (_case, item) => {
+      const at = counterAt(randomUUID());
+      await subject.plant(at, item);
+      const error = await write({ kind: "draw", at, seed: 1_000 }).catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(LockStoreError);
+      expect(error).toMatchObject({ transient: false, message: expect.stringContaining("their own") });
+      expect(await subject.item(at)).toEqual(item);
+    });
+  });
+
+  describe("lining up", () => {
+    test("the row is there, as it was written", async () => {
+      const taking = lineUp();
+      expect(await write(taking)).toEqual(APPLIED);
+      expect(await placesOf(taking.at.name)).toEqual([rowOf(taking)]);
+    });
+
+    test("a second copy is refused by the row that the first one wrote, renewed or not", async () => {
+      const taking = lineUp();
+      const { at, uuid } = taking;
+      await write(taking);
+      expect(await write(taking)).toEqual(refusedBy(rowOf(taking)));
+      await write({ kind: "renew", at, uuid, expires: 3_000, remembers: "nothing" });
+      const renewed = { ...rowOf(taking), expires: 3_000 };
+      expect(await write(taking)).toEqual(refusedBy(renewed));
+      expect(await placesOf(at.name)).toEqual([renewed]);
+    });
+
+    test("a place that somebody has is never overwritten", async () => {
+      const theirs = await plant();
+      expect(await write(lineUp({ at: theirs }))).toEqual(refusedBy(theirs));
+      expect(await placesOf(theirs.name)).toEqual([theirs]);
+    });
+
+    test("an item of somebody else's is shown and left alone", async () => {
+      const taking = lineUp();
+      const { at, uuid } = taking;
+      await subject.plant(at, { mark: "their own" });
+      const operations = [
+        () => write(taking),
+        () => write({ kind: "renew", at, uuid, expires: 3_000, remembers: "nothing" }),
+        () => write(removal(at, uuid)),
+        () => write(removal(at, uuid, 2_000)),
+        () => read(at),
+        () => query(at.name),
+      ];
+      for (const operation of operations) {
+        const error = await operation().catch((thrown: unknown) => thrown);
+        expect(error).toBeInstanceOf(LockStoreError);
+        expect(error).toMatchObject({ transient: false, message: expect.stringContaining("their own") });
+      }
+      expect(await subject.item(at)).toEqual({ mark: "their own" });
+    });
+  });
+
+  describe("renewing", () => {
+    test.each<readonly [string, Partial<Row>, boolean]>([
+      ["an earlier stamp is moved forward", { expires: 99 }, true],
+      ["the very stamp is refused, so that a copy shows", { expires: 100 }, false],
+      ["a later stamp is never moved back", { expires: 101 }, false],
+      ["another waiter's row is left alone", { uuid: "another", expires: 99 }, false],
+    ])("%s", async (_case, differences, isApplied) => {
+      const row = await plant({ uuid: "mine", ...differences });
+      const outcome = await write({ kind: "renew", at: row, uuid: "mine", expires: 100, remembers: "nothing" });
+      expect(outcome).toEqual(isApplied ? APPLIED : refusedBy(row));
+      expect(await placesOf(row.name)).toEqual([isApplied ? { ...row, expires: 100 } : row]);
+    });
+
+    test("no row is made where there is none", async () => {
+      const { at, uuid } = lineUp();
+      expect(await write({ kind: "renew", at, uuid, expires: 100, remembers: "nothing" })).toEqual(GONE);
+      expect(await placesOf(at.name)).toEqual([]);
+    });
+  });
+
+  describe("removing", () => {
+    test("a waiter's own row goes, whatever its stamp; a copy of the removal finds nothing", async () => {
+      const row = await plant({ uuid: "mine" });
+      expect(await write(removal(row, "mine"))).toEqual(APPLIED);
+      expect(await write(removal(row, "mine"))).toEqual(GONE);
+      expect(await placesOf(row.name)).toEqual([]);
+    });
+
+    test("another's row stays", async () => {
+      const row = await plant();
+      expect(await write(removal(row, "mine"))).toEqual(refusedBy(row));
+      expect(await placesOf(row.name)).toEqual([row]);
+    });
+
+    test.each<readonly [string, Partial<Row>, boolean]>([
+      ["exactly as it was seen goes", {}, true],
+      ["renewed in between stays", { expires: 101 }, false],
+      ["of another waiter stays", { uuid: "another" }, false],
+    ])("a dead waiter's row that is %s", async (_case, differences, isApplied) => {
+      const row = await plant({ uuid: "theirs", expires: 100, ...differences });
+      expect(await write(removal(row, "theirs", 100))).toEqual(isApplied ? APPLIED : refusedBy(row));
+      expect(await placesOf(row.name)).toEqual(isApplied ? [] : [row]);
+    });
+  });
+
+  describe("reading", () => {
+    const TICKETS = [3n, 9n, 10n, 99n, 1_763_000_000_000n, 10n ** 37n];
+    let name: string;
+
+    beforeAll(async () => {
+      name = randomUUID();
+      await plant({ name, sort: LOCK_SORT, uuid: "holder" });
+      await plantCounter(name, 10n ** 37n);
+      for (const ticket of [...TICKETS].reverse()) await plant({ name, sort: placeSort(ticket) });
+    });
+
+    /** The lock's own row is shown as `lock`. */
+    const shown = async (differences: Partial<RangeQuery>) => {
+      const { rows, next } = await query(name, differences);
+      return { rows: rows.map(({ sort }) => ticketOf(sort) ?? sort), next };
+    };
+
+    test("from the lock's own row on: it, then the places by number, and never the counter", async () => {
+      expect(await shown({ first: LOCK_SORT })).toEqual({ rows: [LOCK_SORT, ...TICKETS], next: undefined });
+    });
+
+    test("from the end: the places alone, the last one first", async () => {
+      expect(await shown({ order: "descending" })).toEqual({ rows: [...TICKETS].reverse(), next: undefined });
+    });
+
+    test("before a ticket, and after one", async () => {
+      const lastBefore = (ticket: bigint) => shown({ last: placeSort(ticket - 1n), order: "descending", limit: 1 });
+      expect((await lastBefore(10n)).rows).toEqual([9n]);
+      expect(await lastBefore(3n)).toEqual({ rows: [], next: undefined });
+      expect((await shown({ first: placeSort(11n), limit: 1 })).rows).toEqual([99n]);
+    });
+
+    test.each([1, 2, 3, 100])("pages of %i show all, each once, in either order", async (limit) => {
+      for (const order of ["ascending", "descending"] as const) {
+        const all: unknown[] = [];
+        let range: Partial<RangeQuery> = {};
+        for (;;) {
+          const { rows, next } = await shown({ order, limit, ...range });
+          expect(rows.length).toBeLessThanOrEqual(limit);
+          all.push(...rows);
+          if (next === undefined) break;
+          const ticket = ticketOf(next) ?? 0n;
+          range = order === "ascending" ? { first: placeSort(ticket + 1n) } : { last: placeSort(ticket - 1n) };
+        }
+        expect(all).toEqual(order === "ascending" ? TICKETS : [...TICKETS].reverse());
+      }
+    });
+
+    test("a page that ends with the lock's own row goes on behind it", async () => {
+      expect(await shown({ first: LOCK_SORT, limit: 1 })).toEqual({ rows: [LOCK_SORT], next: LOCK_SORT });
+    });
+
+    test("a lock that nobody holds or waits for has an empty page", async () => {
+      expect(await query(randomUUID(), { first: LOCK_SORT, limit: 2 })).toEqual({ rows: [], next: undefined });
+    });
+
+    test("a lock without waiters is not taken for one with", async () => {
+      const held = await plant({ sort: LOCK_SORT });
+      await plantCounter(held.name, 4n);
+      expect((await query(held.name, { first: LOCK_SORT, limit: 2 })).rows).toEqual([held]);
+      expect((await query(held.name, { order: "descending", limit: 2 })).rows).toEqual([]);
+    });
+
+    test("what an application keeps between the lock's row and its places is none of ours", async () => {
+      const row = await plant();
+      await subject.plant({ name: row.name, sort: "member#1" }, { mark: "their own" });
+      expect((await query(row.name, { first: LOCK_SORT, limit: 3 })).rows).toEqual([row]);
+    });
+
+    test("places are not listed as locks", async () => {
+      const row = await plant({ name: `${randomUUID()}-1` });
+      const { rows } = await subject.store.scan(row.name, undefined, forever);
+      expect(rows).toEqual([]);
+    });
+  });
+
+  test("a request that was given up beforehand changes nothing", async () => {
+    const taking = lineUp();
+    const error = await subject.store.write(taking, AbortSignal.abort()).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(LockStoreError);
+    expect(error).toMatchObject({ transient: true, answered: false });
+    expect(await placesOf(taking.at.name)).toEqual([]);
+  });
+});
+
+describe("a table without a sort key", () => {
+  let subject: Subject;
+
+  beforeAll(async () => {
+    subject = await tableSubject(client, { keys: { sort: null } });
+  });
+  afterAll(() => subject.end());
+
+  test("has no rows beside the locks' own, and never takes one for the other", async () => {
+    const { store } = subject;
+    expect(store.hasQueues).toBe(false);
+    const at = placeAt(randomUUID(), 7n);
+    const range = { name: at.name, first: FIRST_PLACE, last: LAST_PLACE, limit: 1, consistent: true } as const;
+    const operations: readonly (() => Promise<unknown>)[] = [
+      () => store.write(lineUp({ at }), forever),
+      () => store.write({ kind: "draw", at: counterAt(at.name), seed: 1 }, forever),
+      () => store.writeAll([lineUp({ at })], forever),
+      () => store.read(at, { consistent: true }, forever),
+      () => store.query({ ...range, order: "ascending" }, forever),
+    ];
+    for (const operation of operations) await expect(operation()).rejects.toThrow("has no sort key");
+    expect(await subject.item(lockAt(at.name))).toBeUndefined();
+  });
+});

@@ -1,0 +1,168 @@
+import type { AttributeValue } from "@aws-sdk/client-dynamodb";
+import type { Item } from "../../lib/dynamodb/items.js";
+import { type Address, COUNTER_SORT, LOCK_SORT, placeSort } from "../../lib/protocol/row.js";
+import type { Write } from "../../lib/protocol/writes.js";
+import { type Random, seededRandom } from "./seeded-random.js";
+
+/** An item, or none, and a write that meets it. */
+export interface Pair {
+  readonly at: Address;
+  /** What is there beforehand, less the key, in a table with the default names. */
+  readonly planted: Item | undefined;
+  readonly write: Write;
+}
+
+/** Stamps, ticks and tokens from here are few and close together, so that comparisons often just hold or just fail. */
+const STAMP = 1_000_000;
+const UUIDS = ["mine", "theirs", "fresh"] as const;
+const WRITES = ["take", "take", "take", "renew", "reissue", "vacate", "vacate", "want", "draw", "check"] as const;
+const MEMORIES = ["nothing", "fence", "tick"] as const;
+
+/** One more than these has at most 38 digits, which is as far as DynamoDB counts. */
+const TOKENS = ["0", "1", "3", "4", "5", "9007199254740991", "9007199254740992", `${2n ** 80n}`, `${10n ** 38n - 2n}`];
+
+/** What is none of our types, or none of our numbers. */
+const ODD: readonly AttributeValue[] = [
+  { S: "5" },
+  { S: "" },
+  { S: "mine" },
+  { N: "5" },
+  { N: "1" },
+  { N: "1000000" },
+  { N: "1.5" },
+  { N: "-7" },
+  { BOOL: true },
+  { NULL: true },
+  { L: [{ N: "1" }] },
+  { M: {} },
+  { NS: ["1"] },
+  { B: new Uint8Array([1]) },
+];
+
+/** The pair of a seed with this number: the same each time. */
+export function generatedPair(seed: number, index: number): Pair {
+  const draw = new Draw(seededRandom(seed, index));
+  const kind = draw.oneOf(WRITES);
+  // Any write may meet any item, but a draw seldom meets a row.
+  const isCounter = kind === "draw" ? draw.chance(0.9) : draw.chance(0.02);
+  const sort = isCounter ? COUNTER_SORT : draw.oneOf([LOCK_SORT, placeSort(BigInt(index))]);
+  const at = { name: `${seed}-${index}`, sort };
+  return { at, planted: isCounter ? counter(draw) : row(draw), write: writeOf(draw, kind, at) };
+}
+
+class Draw {
+  readonly #random: Random;
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  chance(share: number): boolean {
+    return this.#random() < share;
+  }
+
+  oneOf<Value>(values: readonly Value[]): Value {
+    return values[Math.floor(this.#random() * values.length)] as Value;
+  }
+
+  maybe<Value>(share: number, value: () => Value): Value | undefined {
+    return this.chance(share) ? value() : undefined;
+  }
+
+  stamp(): number {
+    return STAMP + this.oneOf([-2, -1, 0, 0, 0, 1, 2]);
+  }
+
+  tick(): number {
+    return this.oneOf([-1, 0, 4, 5, 5, 6]);
+  }
+}
+
+function counter(draw: Draw): Item | undefined {
+  if (draw.chance(0.15)) return undefined;
+  const item: Item = { format: { N: "1" }, n: { N: draw.oneOf(TOKENS) }, purge: { N: "5" } };
+  if (draw.chance(0.3)) spoil(draw, item, ["format", "n"]);
+  return item;
+}
+
+function row(draw: Draw): Item | undefined {
+  if (draw.chance(0.06)) return undefined;
+  const isFree = draw.chance(0.15);
+  const item: Item = {
+    format: { N: "1" },
+    expires: { N: `${isFree ? 0 : draw.stamp()}` },
+    ttlMs: { N: draw.oneOf(["1", "30000"]) },
+    owner: { S: "host#1" },
+    acquired: { N: "999995" },
+  };
+  if (!isFree && draw.chance(0.85)) item.uuid = { S: draw.oneOf(UUIDS) };
+  if (draw.chance(0.25)) item.fence = { N: draw.oneOf(TOKENS) };
+  if (draw.chance(0.25)) item.tick = { N: `${draw.tick()}` };
+  if (draw.chance(0.3)) item.wanted = { N: `${draw.stamp()}` };
+  if (draw.chance(0.3)) item.data = { M: { a: { N: "1" }, b: { L: [{ S: "x" }] } } };
+  if (draw.chance(0.6)) item.purge = { N: "1700000000" };
+  if (draw.chance(0.1)) item.mark = { S: "somebody's own" };
+  if (draw.chance(0.25)) {
+    const attributes = ["format", "uuid", "expires", "ttlMs", "owner", "acquired", "fence", "tick", "wanted", "data"];
+    spoil(draw, item, attributes);
+  }
+  return item;
+}
+
+/** Takes an attribute away, or gives it a value that this library never writes there. */
+function spoil(draw: Draw, item: Item, attributes: readonly string[]): void {
+  const attribute = draw.oneOf(attributes);
+  if (draw.chance(0.3)) delete item[attribute];
+  else item[attribute] = draw.oneOf(ODD);
+}
+
+function writeOf(draw: Draw, kind: Write["kind"], at: Address): Write {
+  const uuid = draw.oneOf(UUIDS);
+  const remembers = draw.oneOf(MEMORIES);
+  const data = draw.maybe(0.3, () => ({ a: draw.oneOf([1, 2n ** 70n, "x", null]), deep: [{ b: [1.5, true] }] }));
+  switch (kind) {
+    case "take":
+      return {
+        kind,
+        at,
+        uuid,
+        expires: draw.stamp() + 30_000,
+        ttlMs: 30_000,
+        owner: "host#2",
+        acquired: STAMP,
+        data,
+        remembers,
+        knowledge: {
+          earliest: draw.oneOf([1, draw.stamp(), draw.stamp(), STAMP + 3]),
+          unchanged: draw.maybe(0.4, () => ({
+            uuid: draw.oneOf([...UUIDS, undefined]),
+            expires: draw.oneOf([0, draw.stamp(), draw.stamp()]),
+          })),
+        },
+        fenceSeed: draw.maybe(0.35, () => draw.oneOf([0, 7_000])),
+        tick: draw.maybe(0.35, () => draw.tick()),
+      };
+    case "renew":
+      return { kind, at, uuid, expires: draw.stamp(), data, remembers };
+    case "reissue":
+      return { kind, at, from: uuid, uuid: "newer", expires: draw.stamp(), fenced: draw.chance(0.5), remembers };
+    case "vacate": {
+      const leaves = draw.oneOf([
+        { kind: "free" },
+        { kind: "free" },
+        { kind: "held", expires: draw.stamp(), ttlMs: 7 },
+        { kind: "untilExpires" },
+        { kind: "kept" },
+      ] as const);
+      return { kind, at, uuid, seenExpires: draw.maybe(0.4, () => draw.stamp()), leaves, remembers };
+    }
+    case "want":
+      return { kind, at, until: draw.stamp() };
+    case "draw":
+      return { kind, at, seed: draw.oneOf([0, STAMP]) };
+    case "check":
+      return { kind, at, uuid, after: draw.stamp(), fence: draw.maybe(0.4, () => BigInt(draw.oneOf(TOKENS))) };
+    default:
+      return kind satisfies never;
+  }
+}

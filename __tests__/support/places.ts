@@ -1,0 +1,8 @@
+import { type Row, ticketOf } from "../../lib/protocol/row.js";
+import type { MemoryTable } from "../simulation/memory-store.js";
+
+/** The rows of those who wait for a lock, in the order of their tickets. */
+export function placesIn(table: MemoryTable, name: string): readonly Row[] {
+  const places = table.rows.filter((row) => row.name === name && ticketOf(row.sort) !== undefined);
+  return places.sort((one, other) => (one.sort < other.sort ? -1 : 1));
+}
