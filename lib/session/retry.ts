@@ -183,8 +183,9 @@ class Attempts<T> {
 
   #leave(hasQueued: boolean): Promise<T> {
     const { until, copies } = this.#persistence;
-    // The pauses go on until `until`: who tries anew after that has no time left either.
-    if ((hasQueued || this.#sent > 0) && remaining(this.#clock, until) < this.#leastMs) {
+    const leftMs = remaining(this.#clock, until);
+    // No copy leaves after `until`. A further one needs time for an answer, or its failure would hide the cause of the last.
+    if (leftMs === 0 || ((hasQueued || this.#sent > 0) && leftMs < this.#leastMs)) {
       return Promise.reject(noTimeLeft(this.#clock.atLeast() - this.#startedAt));
     }
     this.#sent += 1;

@@ -50,11 +50,14 @@ export function tableClockOn(host: TableClockHost, options: TableClockOptions = 
   const { time, sleep, alarm, stay } = host;
   const { atLeast, atMost, read } = stopwatches(time);
   let known: TableTime | undefined;
+  /** When the request left whose reply came last, on `atMost`. */
+  let askedAt = Number.NEGATIVE_INFINITY;
   let fallenBack = false;
 
   function learn(date: number, sent: Reading): void {
     const now = read();
     const said = fromReply(date, sent, now);
+    askedAt = Math.max(askedAt, sent.atMost);
     const aged = known && age(known, now);
     if (aged !== undefined && contradict(aged, said)) {
       known = said;
@@ -88,7 +91,8 @@ export function tableClockOn(host: TableClockHost, options: TableClockOptions = 
     isCurrent() {
       if (known === undefined) return fallenBack;
       const now = read();
-      if (now.atMost - known.at.atMost < RECENT_MS) return true;
+      // Counted from when the request left: while it was under way, the host may have been suspended.
+      if (now.atMost - askedAt < RECENT_MS) return true;
       const { earliest, latest } = age(known, now);
       return latest - earliest <= MOST_WIDTH_MS;
     },
