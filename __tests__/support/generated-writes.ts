@@ -14,9 +14,9 @@ export interface Pair {
 
 /** Stamps, ticks and tokens from here are few and close together, so that comparisons often just hold or just fail. */
 const STAMP = 1_000_000;
-const UUIDS = ["mine", "theirs", "fresh"] as const;
+const UUIDS = ["mine", "mine", "theirs", "fresh"] as const;
 const WRITES = ["take", "take", "take", "renew", "reissue", "vacate", "vacate", "want", "draw", "check"] as const;
-const MEMORIES = ["nothing", "fence", "tick"] as const;
+const MEMORIES = ["nothing", "nothing", "fence", "tick"] as const;
 
 /** One more than these has at most 38 digits, which is as far as DynamoDB counts. */
 const TOKENS = ["0", "1", "3", "4", "5", "9007199254740991", "9007199254740992", `${2n ** 80n}`, `${10n ** 38n - 2n}`];
@@ -74,7 +74,7 @@ class Draw {
   }
 
   tick(): number {
-    return this.oneOf([-1, 0, 4, 5, 5, 6]);
+    return this.oneOf([-1, 0, 5, 5, 5, 6]);
   }
 }
 
@@ -96,15 +96,15 @@ function row(draw: Draw): Item | undefined {
     acquired: { N: "999995" },
   };
   if (!isFree && draw.chance(0.85)) item.uuid = { S: draw.oneOf(UUIDS) };
-  if (draw.chance(0.25)) item.fence = { N: draw.oneOf(TOKENS) };
-  if (draw.chance(0.25)) item.tick = { N: `${draw.tick()}` };
+  if (draw.chance(0.35)) item.fence = { N: draw.oneOf(TOKENS) };
+  if (draw.chance(0.35)) item.tick = { N: `${draw.tick()}` };
   if (draw.chance(0.3)) item.wanted = { N: `${draw.stamp()}` };
   if (draw.chance(0.3)) item.data = { M: { a: { N: "1" }, b: { L: [{ S: "x" }] } } };
   if (draw.chance(0.6)) item.purge = { N: "1700000000" };
   if (draw.chance(0.1)) item.mark = { S: "somebody's own" };
-  if (draw.chance(0.25)) {
-    const attributes = ["format", "uuid", "expires", "ttlMs", "owner", "acquired", "fence", "tick", "wanted", "data"];
-    spoil(draw, item, attributes);
+  if (draw.chance(0.35)) {
+    const anywhere = ["uuid", "expires", "ttlMs", "acquired", "fence", "tick", "wanted", "data"];
+    spoil(draw, item, draw.chance(0.3) ? ["format", "owner"] : anywhere);
   }
   return item;
 }
@@ -134,18 +134,18 @@ function writeOf(draw: Draw, kind: Write["kind"], at: Address): Write {
         remembers,
         knowledge: {
           earliest: draw.oneOf([1, draw.stamp(), draw.stamp(), STAMP + 3]),
-          unchanged: draw.maybe(0.4, () => ({
+          unchanged: draw.maybe(0.5, () => ({
             uuid: draw.oneOf([...UUIDS, undefined]),
-            expires: draw.oneOf([0, draw.stamp(), draw.stamp()]),
+            expires: draw.chance(0.15) ? 0 : draw.stamp(),
           })),
         },
         fenceSeed: draw.maybe(0.35, () => draw.oneOf([0, 7_000])),
         tick: draw.maybe(0.35, () => draw.tick()),
       };
     case "renew":
-      return { kind, at, uuid, expires: draw.stamp(), data, remembers };
+      return { kind, at, uuid, expires: draw.stamp() + 1, data, remembers };
     case "reissue":
-      return { kind, at, from: uuid, uuid: "newer", expires: draw.stamp(), fenced: draw.chance(0.5), remembers };
+      return { kind, at, from: uuid, uuid: "newer", expires: draw.stamp() + 1, fenced: draw.chance(0.5), remembers };
     case "vacate": {
       const leaves = draw.oneOf([
         { kind: "free" },
@@ -161,7 +161,7 @@ function writeOf(draw: Draw, kind: Write["kind"], at: Address): Write {
     case "draw":
       return { kind, at, seed: draw.oneOf([0, STAMP]) };
     case "check":
-      return { kind, at, uuid, after: draw.stamp(), fence: draw.maybe(0.4, () => BigInt(draw.oneOf(TOKENS))) };
+      return { kind, at, uuid, after: draw.stamp() - 1, fence: draw.maybe(0.2, () => BigInt(draw.oneOf(TOKENS))) };
     default:
       return kind satisfies never;
   }
