@@ -72,6 +72,8 @@ class World {
   /** The claims that a set's claim came with. */
   readonly #companions = new Map<string, readonly string[]>();
   readonly #schedule: Schedule;
+  /** For how long a row can have to be watched: a lease, or the rest of a hold. */
+  readonly #longestTtlMs: number;
   readonly #tracing: boolean;
   readonly #table = new MemoryTable();
   readonly #judge: Judge;
@@ -85,6 +87,8 @@ class World {
   constructor(schedule: Schedule, protocol: Protocol, tracing: boolean) {
     this.#schedule = schedule;
     this.#tracing = tracing;
+    const holds = schedule.hosts.flatMap(({ programs }) => programs.flat().map(({ holdAtLeastMs }) => holdAtLeastMs));
+    this.#longestTtlMs = Math.max(...schedule.hosts.map(({ ttlMs }) => ttlMs), ...holds);
     const { scheduler, coverage } = this;
     const { seed, calmAtMs: calmAt, clock } = schedule;
     this.#judge = new Judge(scheduler, this.#table, coverage, EPOCH);
@@ -161,13 +165,6 @@ class World {
 
   get #lives(): Life[] {
     return this.#hosts.flatMap(({ life }) => life ?? []);
-  }
-
-  /** For how long a row can have to be watched: a lease, or the rest of a hold. */
-  get #longestTtlMs(): number {
-    const { hosts } = this.#schedule;
-    const holds = hosts.flatMap(({ programs }) => programs.flat().map(({ holdAtLeastMs }) => holdAtLeastMs));
-    return Math.max(...hosts.map(({ ttlMs }) => ttlMs), ...holds);
   }
 
   /** For how long a program pauses between its steps, all in all. */
