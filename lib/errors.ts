@@ -88,6 +88,8 @@ export class LockStoreError extends LockError {
   readonly answered: boolean;
   /** Whether the table said that it has too much to do: fewer requests are sent at once then. */
   readonly throttled: boolean;
+  /** Whether the client sent the request more than once by itself, so that an earlier copy of it may have been applied. */
+  readonly retried: boolean;
 
   constructor(
     message: string,
@@ -95,12 +97,14 @@ export class LockStoreError extends LockError {
       readonly transient?: boolean;
       readonly answered?: boolean;
       readonly throttled?: boolean;
+      readonly retried?: boolean;
     } = {},
   ) {
     super("LOCK_STORE", message, options);
     this.transient = options.transient ?? false;
     this.answered = options.answered ?? true;
     this.throttled = options.throttled ?? false;
+    this.retried = options.retried ?? false;
   }
 }
 

@@ -167,7 +167,9 @@ export class Network {
           } else {
             close();
             if (reply.error.answered) this.#events.turnedDown(message);
-            reject(reply.error);
+            const { message: text, transient, answered, throttled } = reply.error;
+            const again = number > 1;
+            reject(again ? new LockStoreError(text, { transient, answered, throttled, retried: true }) : reply.error);
           }
         });
       };

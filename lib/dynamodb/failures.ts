@@ -22,7 +22,11 @@ interface Failure {
   readonly code?: unknown;
   readonly errno?: unknown;
   readonly $fault?: unknown;
-  readonly $metadata?: { readonly httpStatusCode?: number; readonly clockSkewCorrected?: boolean };
+  readonly $metadata?: {
+    readonly httpStatusCode?: number;
+    readonly attempts?: number;
+    readonly clockSkewCorrected?: boolean;
+  };
   readonly CancellationReasons?: readonly { readonly Code?: string }[];
 }
 
@@ -115,7 +119,13 @@ export function storeFailure(error: unknown, asked: Asked): LockStoreError {
   const said = `${failure.name}: ${failure.message}`;
   return new LockStoreError(
     remedy === undefined ? `${action} on table ${tableName} failed: ${said}` : `${action} failed: ${remedy} (${said})`,
-    { cause: error, transient: isPassing(failure), answered: isAnswer(failure), throttled: isThrottling(failure) },
+    {
+      cause: error,
+      transient: isPassing(failure),
+      answered: isAnswer(failure),
+      throttled: isThrottling(failure),
+      retried: (failure.$metadata?.attempts ?? 1) > 1,
+    },
   );
 }
 

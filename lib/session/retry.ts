@@ -251,16 +251,20 @@ async function counted<T>(copies: Copies | undefined, contact: Contact, send: ()
     copies.unanswered += 1;
   }
   contact.asked();
-  const answered = (): void => {
-    contact.answered();
+  const settled = (): void => {
     if (copies !== undefined) copies.unanswered -= 1;
   };
   try {
     const answer = await send();
-    answered();
+    contact.answered();
+    settled();
     return answer;
   } catch (error) {
-    if (error instanceof LockStoreError && error.answered) answered();
+    if (error instanceof LockStoreError && error.answered) {
+      contact.answered();
+      // What the client repeated by itself got no answer the first time.
+      if (!error.retried) settled();
+    }
     throw error;
   }
 }
