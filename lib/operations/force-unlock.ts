@@ -23,7 +23,8 @@ export async function forceUnlock(
   const write: Vacate = { kind: "vacate", at, uuid, leaves, remembers: "nothing" };
   const outcome = await adminRequest(session, (signal) => session.store.write(write, signal), { copies });
   if (outcome.kind === "refused") {
-    const earlierCopyUnanswered = outcome.retried || copies.unanswered > 0;
+    // A copy that was throttled counts as well: the network may have delivered it twice.
+    const earlierCopyUnanswered = outcome.retried || copies.sent > 1;
     if (wasApplied(write, outcome.row, { earlierCopyUnanswered }) !== "yes") return false;
   }
   publish("dynamutex:forced", { name: at.name, uuid, now });

@@ -246,7 +246,8 @@ export class Acquisition {
       return { kind: "unanswered" };
     }
     if (outcome.kind === "refused") {
-      const earlierCopyUnanswered = outcome.retried || copies.unanswered > 0;
+      // A copy that was throttled counts as well: the network may have delivered it twice.
+      const earlierCopyUnanswered = outcome.retried || copies.sent > 1;
       if (wasApplied(write, outcome.row, { earlierCopyUnanswered }) === "no") {
         return { kind: "refused", row: outcome.row };
       }
