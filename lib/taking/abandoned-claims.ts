@@ -1,6 +1,7 @@
 import { publish } from "../diagnostics.js";
 import type { Clock } from "../time/clock.js";
-import { attemptMs, endAfter, persist } from "../session/retry.js";
+import { attemptMs, persist } from "../session/requests.js";
+import { endAfter } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { Acquisition, type Taken, type Target } from "./acquisition.js";
 
