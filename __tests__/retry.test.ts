@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { LockStoreError } from "../lib/errors.js";
-import { bounded, type Copies, endAfter, type Persistence, persist } from "../lib/session/retry.js";
-import { Scheduler } from "../lib/session/scheduler.js";
+import { persist, type Requests, Scheduler, sendOnce } from "../lib/session/requests.js";
+import { type Copies, endAfter, type Persistence } from "../lib/session/retry.js";
 import { turn } from "./support/eventually.js";
 import { ManualTime } from "./support/manual-time.js";
 
@@ -15,12 +15,13 @@ const denied = (): LockStoreError => new LockStoreError("AccessDenied");
 /** What an attempt comes to: an error, an answer, or nothing. */
 type Fate = Error | string | "hangs";
 
-function scene() {
+function scene({ random = () => 0.5 }: { readonly random?: () => number } = {}) {
   const time = new ManualTime();
   const clock = time.clock();
   const scheduler = new Scheduler(clock);
+  const session: Requests = { clock, scheduler, random };
   /** When each attempt left, and for how long it was waited for, if not to its end. */
-  const attempts: { readonly at: number; readonly number: number; endedAfter?: number }[] = [];
+  const attempts: { readonly at: number; endedAfter?: number }[] = [];
 
   /** Sends attempts with these fates in turn; the last one is that of all further attempts. */
   function send(fates: readonly Fate[], options: Partial<Persistence> = {}): Promise<string> {
@@ -28,12 +29,11 @@ function scene() {
       kind: "take",
       until: endAfter(clock, 10_000),
       attemptMs: ATTEMPT_MS,
-      random: () => 0.5,
       ...options,
     };
     let count = 0;
-    return persist({ clock, scheduler }, persistence, async (signal, number) => {
-      const attempt: (typeof attempts)[number] = { at: time.elapsed, number };
+    return persist(session, persistence, async (signal) => {
+      const attempt: (typeof attempts)[number] = { at: time.elapsed };
       attempts.push(attempt);
       const fate = fates[Math.min(count++, fates.length - 1)] as Fate;
       if (fate instanceof Error) throw fate;
@@ -83,7 +83,7 @@ function scene() {
     return end;
   }
 
-  return { time, clock, scheduler, attempts, send, fill, answersTake, ended };
+  return { time, clock, scheduler, session, attempts, send, fill, answersTake, ended };
 }
 
 describe("a request that is answered at once", () => {
@@ -98,17 +98,13 @@ describe("a request that is answered at once", () => {
   });
 
   test("may choose as it leaves until when it is worth something: its time ends there", async () => {
-    const { time, clock, scheduler, ended } = scene();
+    const { time, session, ended } = scene();
     let end = 10_000;
     const work = ended(
-      persist(
-        { clock, scheduler },
-        { kind: "take", until: () => end, attemptMs: ATTEMPT_MS, random: () => 0.5 },
-        () => {
-          end = 300;
-          return new Promise<string>(() => undefined);
-        },
-      ),
+      persist(session, { kind: "take", until: () => end, attemptMs: ATTEMPT_MS }, () => {
+        end = 300;
+        return new Promise<string>(() => undefined);
+      }),
     );
     await time.advance(10_000);
     expect(work.at).toBe(300);
@@ -116,21 +112,20 @@ describe("a request that is answered at once", () => {
 });
 
 describe("a request that fails", () => {
-  test("is sent again after growing pauses, with the number of its copies, until it is answered", async () => {
+  test("is sent again after growing pauses, until it is answered", async () => {
     const { time, attempts, send } = scene();
     const failures: unknown[] = [];
     const answer = send([busy(), busy(), busy(), "applied"], { onFailure: (error) => failures.push(error) });
     await time.advance(10_000);
     expect(await answer).toBe("applied");
     expect(attempts.map(({ at }) => at)).toEqual([0, 50, 150, 350]);
-    expect(attempts.map(({ number }) => number)).toEqual([1, 2, 3, 4]);
     expect(failures).toHaveLength(3);
   });
 
   test("trap 31: is never sent again without a pause, however it fails and whatever chance says", async () => {
     for (const fate of [busy(), refused(), denied()]) {
-      const { time, attempts, send, ended } = scene();
-      const end = ended(send([fate], { random: () => 0, worthRetrying: () => true }));
+      const { time, attempts, send, ended } = scene({ random: () => 0 });
+      const end = ended(send([fate], { worthRetrying: () => true }));
       await time.advance(20_000);
       expect(end.error).toBe(fate);
       const pauses = attempts.slice(1).map(({ at }, index) => at - (attempts[index]?.at ?? 0));
@@ -181,9 +176,10 @@ describe("a request that fails", () => {
     }
   });
 
-  test("is left behind by a client that ignores the signal", async () => {
-    const { time, clock } = scene();
-    const late = expect(bounded(clock, 100, () => new Promise(() => undefined))).rejects.toMatchObject({
+  test("is left behind by a client that ignores the signal, also one that is sent once", async () => {
+    const { time, session } = scene();
+    const hung = sendOnce(session, { kind: "read", attemptMs: 100 }, () => new Promise(() => undefined));
+    const late = expect(hung).rejects.toMatchObject({
       message: expect.stringContaining("No answer from the table within 100 ms: check its region"),
       transient: true,
       answered: false,
@@ -320,7 +316,10 @@ describe("while it waits for a slot", () => {
     await free();
     await time.advance(1_000);
     expect(attempts).toEqual([]);
-    expect(end).toMatchObject({ at: 230, error: { message: expect.stringContaining("Not sent: after 200 ms") } });
+    expect(end).toMatchObject({
+      at: 230,
+      error: { message: expect.stringContaining("Not sent within 200 ms: too little time") },
+    });
   });
 
   test("a request ends once there is enough, with the reason", async () => {
@@ -388,28 +387,89 @@ describe("the copies that were sent", () => {
   });
 
   test("are counted as answered by an answer that comes too late", async () => {
-    const { time, clock, scheduler, ended } = scene();
+    const { time, session, ended } = scene();
     const copies: Copies = { sent: 0, unanswered: 0 };
-    const persistence: Persistence = {
-      kind: "take",
-      until: () => 10_000,
-      attemptMs: ATTEMPT_MS,
-      random: () => 0.5,
-      copies,
-    };
+    const persistence: Persistence = { kind: "take", until: () => 10_000, attemptMs: ATTEMPT_MS, copies };
     let answer: (value: string) => void = () => undefined;
-    const deaf = (_signal: AbortSignal, attempt: number): Promise<string> =>
-      attempt > 1
+    const deaf = (): Promise<string> =>
+      copies.sent > 1
         ? Promise.resolve("applied")
         : new Promise((resolve) => {
             answer = resolve;
           });
-    const end = ended(persist({ clock, scheduler }, persistence, deaf));
+    const end = ended(persist(session, persistence, deaf));
     await time.advance(2_000);
     expect(end.value).toBe("applied");
     expect(copies).toEqual({ sent: 2, unanswered: 1 });
     answer("refused");
     await turn();
     expect(copies).toEqual({ sent: 2, unanswered: 0 });
+  });
+});
+
+describe("a request that is sent once", () => {
+  test("waits for a slot, goes by its deadline, and is not sent again", async () => {
+    const { session, fill } = scene();
+    const free = fill();
+    let sent = 0;
+    const failing = sendOnce(session, { kind: "read", attemptMs: 100 }, () => {
+      sent += 1;
+      return Promise.reject(busy());
+    });
+    expect(sent).toBe(0);
+    const rejected = expect(failing).rejects.toThrow("InternalServerError");
+    await free();
+    await rejected;
+    expect(sent).toBe(1);
+  });
+
+  test("is not sent once there is enough", async () => {
+    const { session, fill } = scene();
+    fill();
+    const enough = new AbortController();
+    const unwanted = sendOnce(session, { kind: "read", attemptMs: 100, enough: enough.signal }, () => {
+      throw new Error("sent");
+    });
+    const rejected = expect(unwanted).rejects.toBe("over");
+    enough.abort("over");
+    await rejected;
+  });
+});
+
+describe("whether the table answers at all", () => {
+  test("is told by what succeeds and by what it refuses, and not by what gets no reply", async () => {
+    const { time, scheduler, send } = scene();
+    expect(scheduler.hasAnsweredSince(0)).toBe(false);
+    for (const [fate, answers] of [
+      ["applied", true],
+      [denied(), true],
+      [new LockStoreError("connect ECONNREFUSED", { answered: false }), false],
+      [new Error("broken"), false],
+    ] as const) {
+      await time.advance(1_000);
+      await send([fate]).catch(() => undefined);
+      expect(scheduler.hasAnsweredSince(time.elapsed)).toBe(answers);
+    }
+  });
+
+  test("is not known since the first request after the last answer, which may come late, and to a request sent once", async () => {
+    const { time, scheduler, session, send, ended } = scene();
+    await time.advance(10);
+    expect(scheduler.silentSince).toBe(10);
+    let answer: () => void = () => undefined;
+    const slow = (): Promise<string> =>
+      new Promise((resolve) => {
+        answer = () => resolve("late");
+      });
+    const late = ended(sendOnce(session, { kind: "read", attemptMs: 100 }, slow));
+    await time.advance(90);
+    ended(send(["hangs"]));
+    await time.advance(100);
+    expect(late.error?.message).toContain("No answer from the table within 100 ms");
+    expect(scheduler.silentSince).toBe(10);
+    answer();
+    await turn();
+    expect(scheduler.silentSince).toBe(200);
+    expect(scheduler.hasAnsweredSince(200)).toBe(true);
   });
 });

@@ -33,6 +33,8 @@ export class TimeJudge {
   readonly #coverage: Coverage;
   readonly #epoch: number;
   readonly #replies = new WeakMap<Sender["process"], Reply>();
+  /** Takes whose first copy has left: a further one says what the first one said. */
+  readonly #sent = new Set<string>();
 
   constructor(scheduler: Scheduler, coverage: Coverage, epoch: number) {
     this.#scheduler = scheduler;
@@ -56,18 +58,25 @@ export class TimeJudge {
     if (message.kind === "read" && message.consistent && !isKnown) {
       this.#coverage.count(reply === undefined ? "first reads for the time" : "reads for the time after a silence");
     }
-    if (isKnown || !needsTime(message)) return undefined;
+    if (isKnown || !this.#needsTime(message)) return undefined;
     return `${what(message)} is sent with bounds ${widthMs} ms apart and a last reply ${ageMs} ms old`;
   }
 
   /** @returns which stamp of a take lies too far ahead of the true time. */
   late({ process, clock }: Sender, message: Message): string | undefined {
-    const takes = takesOf(message);
+    const takes = takesOf(message).filter(({ uuid }) => !this.#sent.has(uuid));
     if (takes.length === 0) return undefined;
+    for (const { uuid } of takes) this.#sent.add(uuid);
     const mostMs = this.#mostAhead(process, clock);
     const now = this.#epoch + this.#scheduler.now;
     const late = takes.find(({ expires, ttlMs }) => expires - ttlMs - now > mostMs);
     return late && `${late.uuid} is stamped ${late.expires - late.ttlMs - now} ms late, which may be ${mostMs}`;
+  }
+
+  /** Renewals and releases never wait for the time, and neither do further copies of a take. */
+  #needsTime(message: Message): boolean {
+    if (takesOf(message).some(({ uuid }) => !this.#sent.has(uuid))) return true;
+    return message.kind === "write" && message.write.kind === "draw";
   }
 
   /**
@@ -86,11 +95,6 @@ export class TimeJudge {
     const unnoticedMs = steppedMs <= MOST_AGE_MS ? steppedMs : 0;
     return Math.max(MOST_WIDTH_MS, DATE_STEP_MS + tookMs + unnoticedMs) + DRIFT * (tookMs + ageMs) + SLACK_MS;
   }
-}
-
-/** Renewals and releases never wait for the time. */
-function needsTime(message: Message): boolean {
-  return takesOf(message).length > 0 || (message.kind === "write" && message.write.kind === "draw");
 }
 
 function what(message: Message): string {

@@ -1,6 +1,6 @@
 import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import type { Check } from "../protocol/writes.js";
-import { attemptMs, persist } from "../session/retry.js";
+import { attemptMs, persist } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { TransactOutcome } from "../store.js";
 import type { Lease } from "./lease.js";

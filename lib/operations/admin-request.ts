@@ -1,5 +1,6 @@
 import { onAbort } from "../session/abort-listening.js";
-import { type Copies, LONGEST_ATTEMPT_MS, persist } from "../session/retry.js";
+import { persist } from "../session/requests.js";
+import { type Copies, LONGEST_ATTEMPT_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 
 /** How long all attempts together may take. */

@@ -3,7 +3,7 @@ import { type LockLostError, LockStoreError } from "../errors.js";
 import { Lease, type LeaseEvents } from "../holding/lease.js";
 import type { MutexSettings } from "../options/mutex.js";
 import { type Address, COUNTER_SORT, lockAt, placeAt, ticketOf } from "../protocol/row.js";
-import { attemptMs } from "../session/retry.js";
+import { attemptMs } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { Target } from "../taking/acquisition.js";
 import { tryClaim } from "../taking/claim.js";

@@ -3,7 +3,7 @@ import { HeldLock } from "../holding/handle.js";
 import { Lease } from "../holding/lease.js";
 import type { LockData, LockInfo } from "../lock-info.js";
 import { displayTime } from "../protocol/lease-time.js";
-import { attemptMs, bounded } from "../session/retry.js";
+import { attemptMs, sendOnce } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import { giveBack } from "../taking/abandoned-claims.js";
 import type { Acquisition, Target } from "../taking/acquisition.js";
@@ -181,15 +181,13 @@ export class Sections {
 
   /** One look at the row every `handOverMs`: half a read unit, and nothing where no lease is passed on. */
   async #isWantedElsewhere(lease: Lease): Promise<boolean> {
-    const { clock, scheduler, store } = this.session;
+    const { clock, store } = this.session;
     const now = clock.atLeast();
     if (now - (this.#lookedAt.get(lease) ?? lease.takenAt) < lease.settings.handOverMs) return false;
     this.#lookedAt.set(lease, now);
-    const ms = attemptMs(lease.settings.ttlMs);
-    const read = (signal: AbortSignal) => store.read(lease.at, { consistent: false }, signal);
+    const look = { kind: "read", attemptMs: attemptMs(lease.settings.ttlMs) } as const;
     try {
-      const deadline = clock.atMost() + ms;
-      const row = await scheduler.run({ kind: "read", deadline }, () => bounded(clock, ms, read));
+      const row = await sendOnce(this.session, look, (signal) => store.read(lease.at, { consistent: false }, signal));
       // Somebody who took our uuid off the row by force wants it, too.
       return row !== undefined && (row.uuid === undefined || isWanted(row, clock.wall()));
     } catch {

@@ -1,5 +1,5 @@
 import type { Row } from "../protocol/row.js";
-import { attemptMs, persist } from "../session/retry.js";
+import { attemptMs, persist } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { Target } from "../taking/acquisition.js";
 

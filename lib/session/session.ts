@@ -4,9 +4,8 @@ import { LockError } from "../errors.js";
 import type { Row } from "../protocol/row.js";
 import type { Store } from "../store.js";
 import type { Clock } from "../time/clock.js";
-import { Contact } from "./contact.js";
+import { Scheduler } from "./requests.js";
 import { endAfter } from "./retry.js";
-import { Scheduler } from "./scheduler.js";
 import { Sightings } from "./sightings.js";
 
 /** A lease that a closing table has to end. */
@@ -25,8 +24,6 @@ export class Session {
   readonly scheduler: Scheduler;
   /** The leases that are held. */
   readonly leases: Set<Closeable> = new Set();
-  /** What is known of the table's answering at all. */
-  readonly contact: Contact;
   /** The read that is under way for the table's time. */
   readingTime: Promise<Row | undefined> | undefined;
   readonly #closing = new AbortController();
@@ -51,7 +48,6 @@ export class Session {
     this.uuid = parts.uuid ?? (() => randomUUID({ disableEntropyCache: true }));
     this.sightings = new Sightings(parts.clock);
     this.scheduler = new Scheduler(parts.clock);
-    this.contact = new Contact(parts.clock);
     // All that runs in the background listens for the close, however much it is: Node would warn of a leak from 11 on.
     setMaxListeners(0, this.#closing.signal);
   }

@@ -1,5 +1,6 @@
 import { publish } from "../diagnostics.js";
-import { attemptMs, endAfter, persist } from "../session/retry.js";
+import { attemptMs, persist } from "../session/requests.js";
+import { endAfter } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { Clock } from "../time/clock.js";
 import { Acquisition, type Taken, type Target } from "./acquisition.js";

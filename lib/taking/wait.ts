@@ -3,7 +3,8 @@ import { LockTimeoutError } from "../errors.js";
 import type { LockInfo } from "../lock-info.js";
 import { infoOf, type Row } from "../protocol/row.js";
 import { onAbort } from "../session/abort-listening.js";
-import { type Persistence, persist, type Request } from "../session/retry.js";
+import { persist, type Request } from "../session/requests.js";
+import type { Persistence } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { isTimeKnown } from "../time/clock.js";
 
@@ -69,10 +70,10 @@ export class Wait {
    * began; where it has not, the wait ends.
    */
   readonly until = (): number => {
-    const { contact } = this.#session;
+    const { scheduler } = this.#session;
     if (!this.#patient) return this.#startedAt + FIRST_ANSWER_MS;
-    if (contact.hasAnsweredSince(this.#startedAt)) return Number.POSITIVE_INFINITY;
-    return Math.max(this.#startedAt, contact.silentSince) + FIRST_ANSWER_MS;
+    if (scheduler.hasAnsweredSince(this.#startedAt)) return Number.POSITIVE_INFINITY;
+    return Math.max(this.#startedAt, scheduler.silentSince) + FIRST_ANSWER_MS;
   };
 
   /** Keeps the process alive, which an alarm for the end of the waiting does not; the answer ends that. */

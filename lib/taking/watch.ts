@@ -1,6 +1,7 @@
 import { publish } from "../diagnostics.js";
 import type { Row } from "../protocol/row.js";
-import { bounded, LONGEST_ATTEMPT_MS } from "../session/retry.js";
+import { sendOnce } from "../session/requests.js";
+import { LONGEST_ATTEMPT_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { Bounds } from "../time/clock.js";
 import type { Target } from "./acquisition.js";
@@ -77,13 +78,12 @@ function untilFree({ sightings, clock }: Session, { at, settings: { takeover } }
  * passing it among its own. It says so for a while only, because waiters die; whoever still waits then says it again.
  * A hint: that it was not written is no reason to stop waiting.
  */
-async function mark({ clock, scheduler, store }: Session, { at }: Target, row: Row, wait: Wait): Promise<void> {
-  const bounds = clock.wall();
+async function mark(session: Session, { at }: Target, row: Row, wait: Wait): Promise<void> {
+  const bounds = session.clock.wall();
   if (row.uuid === undefined || bounds === undefined || isWanted(row, bounds)) return;
   const until = Math.ceil(bounds.latest + Math.min(WANTED_FOR_MS, wait.remainingMs));
-  const write = (signal: AbortSignal) => store.write({ kind: "want", at, until }, signal);
-  const deadline = clock.atMost() + LONGEST_ATTEMPT_MS;
-  await scheduler
-    .run({ kind: "take", deadline, enough: wait.enough }, () => bounded(clock, LONGEST_ATTEMPT_MS, write))
-    .catch((cause) => publish("dynamutex:wait-failed", { name: at.name, cause }));
+  const { enough } = wait;
+  await sendOnce(session, { kind: "take", attemptMs: LONGEST_ATTEMPT_MS, enough }, (signal) =>
+    session.store.write({ kind: "want", at, until }, signal),
+  ).catch((cause) => publish("dynamutex:wait-failed", { name: at.name, cause }));
 }

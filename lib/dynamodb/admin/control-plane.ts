@@ -1,9 +1,7 @@
 import { addAbortListener } from "node:events";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../../errors.js";
-import { Contact } from "../../session/contact.js";
-import { persist, type Requests } from "../../session/retry.js";
-import { Scheduler } from "../../session/scheduler.js";
+import { persist, type Requests, Scheduler } from "../../session/requests.js";
 import type { Clock } from "../../time/clock.js";
 import { storeFailure } from "../failures.js";
 
@@ -34,7 +32,7 @@ export class ControlPlane {
     this.#tableName = options.tableName;
     this.#clock = options.clock;
     const { clock } = options;
-    this.#requests = { clock, scheduler: new Scheduler(clock), contact: new Contact(clock), random: Math.random };
+    this.#requests = { clock, scheduler: new Scheduler(clock), random: Math.random };
     this.#signal = options.signal;
     this.#timeoutMs = options.timeoutMs;
     this.#startedAt = options.clock.atMost();

@@ -1,0 +1,260 @@
+import { LockStoreError } from "../errors.js";
+import type { Clock } from "../time/clock.js";
+import { Backlog, notSent, type ScheduledRequest } from "./backlog.js";
+import { type Copies, LONGEST_ATTEMPT_MS, noAnswer, type Persistence, retry } from "./retry.js";
+
+/** How many requests are under way at once while the table does not throttle. */
+const BASE_WIDTH = 48;
+const LEAST_WIDTH = 4;
+/** However many leases are held: more would only wait for one another in this process. */
+const GREATEST_WIDTH = 512;
+
+/** A request is slow, and gives up its slot, after so many times the median latency, and never before the least time. */
+const SLOW_TIMES = 3;
+const LEAST_SLOW_MS = 250;
+
+/** How many of the latest answers count: enough for a percentile, few enough to follow a table that slows down. */
+const REMEMBERED = 64;
+const SLOW_SHARE = 0.95;
+
+/** The least time that an attempt needs where no answer has come yet from which to tell. */
+const LEAST_ATTEMPT_MS = 50;
+
+/** An attempt is given at least so many times as long as slow answers take: what is sent again too soon slows them further. */
+const PATIENCE_TIMES = 3;
+
+/** How long the first attempt at a request of such a lease may take before it counts as unanswered. */
+export function attemptMs(ttlMs: number): number {
+  return Math.min(LONGEST_ATTEMPT_MS, Math.max(50, ttlMs / 4));
+}
+
+/** One request, with the signal that ends it. */
+export type Request<T> = (signal: AbortSignal) => Promise<T>;
+
+/** What the requests of one process share. */
+export interface Requests {
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  readonly random: () => number;
+}
+
+/**
+ * Sends a request when its turn comes among those of this process, and again after transient failures, with growing,
+ * jittered pauses on the clock, until `until`.
+ *
+ * @param request is called as a copy leaves: what it says about the time is chosen inside.
+ * @throws what the last attempt threw; the reason of `enough` if that aborts before anything was sent.
+ */
+export function persist<T>(session: Requests, persistence: Persistence, request: Request<T>): Promise<T> {
+  const { clock, scheduler } = session;
+  const { kind, until, deadline = until, attemptMs: firstMs, enough, copies } = persistence;
+  const startedAt = clock.atLeast();
+  const triedMs = (): number => clock.atLeast() - startedAt;
+  const remainingMs = (): number => Math.max(0, until() - clock.atMost());
+  const boundMs = (): number => {
+    const patienceMs = Math.max(firstMs * 2 ** (attempts.sent - 1), PATIENCE_TIMES * (scheduler.slowMs ?? 0));
+    return Math.min(Math.max(firstMs, Math.min(LONGEST_ATTEMPT_MS, patienceMs)), remainingMs());
+  };
+  const send = (cause?: unknown): Promise<T> => {
+    let isFirst = attempts.sent === 0;
+    const answer = scheduler.run({ kind, deadline: deadline(), until, enough }, () => {
+      // With less time, an attempt could only fail, and its failure would hide the cause of the one before it. The pauses
+      // go on until `until`: who tries anew after that has no time left either.
+      const leastMs = Math.min(firstMs, scheduler.typicalMs ?? LEAST_ATTEMPT_MS);
+      const leftMs = remainingMs();
+      if (leftMs === 0 || (!isFirst && leftMs < leastMs)) throw notSent(triedMs(), "too little time was left for an answer");
+      attempts.sent += 1;
+      return scheduler.attempt(request, boundMs, () => noAnswer(triedMs(), attempts.sent, cause), copies);
+    });
+    isFirst = false; // It waits behind others, if it has not left by now.
+    return answer;
+  };
+  const attempts = { sent: 0, send };
+  return send().catch((error: unknown) => retry(session, persistence, attempts, error));
+}
+
+/** Sends a request when its turn comes, and not again: something that can be done without. */
+export function sendOnce<T>(
+  { clock, scheduler }: Requests,
+  { kind, attemptMs, enough }: Pick<Persistence, "kind" | "attemptMs" | "enough">,
+  request: Request<T>,
+): Promise<T> {
+  const deadline = clock.atMost() + attemptMs;
+  const late = () => noAnswer(attemptMs);
+  return scheduler.run({ kind, deadline, enough }, () => scheduler.attempt(request, () => attemptMs, late));
+}
+
+/**
+ * Sends all requests of one process to one table, so many at a time.
+ *
+ * 1. A request leaves at once where there is a free slot, and waits in the {@link Backlog} otherwise.
+ * 2. The number of slots is a base, or what the renewals of the held leases need, whichever is more. Throttling halves the
+ *    base, successes restore it step by step. Nothing else makes it smaller: where the table is slow or out of reach,
+ *    fewer requests at once would only lose leases.
+ * 3. A request that takes far longer than the others gives its slot to another, and goes on without one.
+ */
+export class Scheduler {
+  readonly #clock: Clock;
+  readonly #backlog: Backlog;
+  /** Those that have a slot, in the order in which they left, on `atLeast`. */
+  readonly #underWay = new Set<{ readonly leftAt: number }>();
+  #base = BASE_WIDTH;
+  #renewalsPerMs = 0;
+  /** When throttling last reduced the base, on `atLeast`. */
+  #shrunkAt = Number.NEGATIVE_INFINITY;
+  /** How long the latest answers took, in ms, in order of arrival. */
+  readonly #latencies: number[] = [];
+  /** The same, the shortest first. */
+  #sorted: readonly number[] = [];
+  /** When the first request left that came after the last answer, on `atMost`. */
+  #silentSince: number | undefined;
+  #answeredAt = Number.NEGATIVE_INFINITY;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#backlog = new Backlog(clock);
+  }
+
+  /** The median time that an answer takes at present; undefined before the first answer. */
+  get typicalMs(): number | undefined {
+    return this.#sorted[(this.#sorted.length - 1) >>> 1];
+  }
+
+  /** The time within which all but one in twenty answers come at present; undefined before the first answer. */
+  get slowMs(): number | undefined {
+    return this.#sorted[Math.ceil(this.#sorted.length * SLOW_SHARE) - 1];
+  }
+
+  /** Since when the table is asked and says nothing; now, if nothing is asked of it. On `atMost`. */
+  get silentSince(): number {
+    return this.#silentSince ?? this.#clock.atMost();
+  }
+
+  /** Whether the table has answered an attempt, whatever it was asked. @param moment on `atMost`. */
+  hasAnsweredSince(moment: number): boolean {
+    return this.#answeredAt >= moment;
+  }
+
+  /** How many requests may be under way at once, not counting the slow ones. */
+  get width(): number {
+    const needed = Math.round(2 * this.#renewalsPerMs * (this.typicalMs ?? 0));
+    return Math.min(GREATEST_WIDTH, Math.max(Math.floor(this.#base), needed));
+  }
+
+  /** A lease is held that is renewed every so many ms: there are always slots enough for it. The answer ends that. */
+  expectRenewals(everyMs: number): () => void {
+    let perMs = 1 / everyMs;
+    this.#renewalsPerMs += perMs;
+    this.#dispatch();
+    return () => {
+      this.#renewalsPerMs = Math.max(0, this.#renewalsPerMs - perMs);
+      perMs = 0;
+    };
+  }
+
+  /**
+   * Calls `send` as soon as there is a slot: synchronously, if there is one now. What a request says about its time is
+   * chosen inside `send`, so that it is true of the moment at which the request leaves.
+   *
+   * @throws the reason of `enough` if it aborts before the request has left; a {@link LockStoreError} if `until` comes
+   * before that; what `send` throws.
+   */
+  run<T>(request: ScheduledRequest, send: () => Promise<T>): Promise<T> {
+    if (request.enough?.aborted) return Promise.reject(request.enough.reason);
+    if (this.#backlog.size === 0 && this.#underWay.size < this.width) return this.#send(send);
+    const answer = this.#backlog.add(request, () => this.#send(send), this.#underWay);
+    // Nobody has waited until now, so slow requests may still have their slots.
+    this.#dispatch();
+    return answer;
+  }
+
+  /**
+   * One copy of a request that has its slot, with a bound on its time that does not depend on the store's keeping it: a
+   * client that ignores the signal is left behind, its outcome unknown.
+   *
+   * @param boundMs is called once the request has left, which may have decided until when it is worth something.
+   * @param late what is thrown then.
+   */
+  attempt<T>(request: Request<T>, boundMs: () => number, late: () => unknown, copies?: Copies): Promise<T> {
+    const controller = new AbortController();
+    const answer = this.#heard(() => request(controller.signal), copies);
+    return new Promise<T>((resolve, reject) => {
+      const cancel = this.#clock.alarm(boundMs(), () => {
+        const error = late();
+        controller.abort(error);
+        reject(error);
+      });
+      answer.finally(cancel).then(resolve, reject);
+    });
+  }
+
+  /** Counts a copy as unanswered until the table has said something to it: then it is not on its way any more. */
+  #heard<T>(send: () => Promise<T>, copies: Copies = { sent: 0, unanswered: 0 }): Promise<T> {
+    copies.sent += 1;
+    copies.unanswered += 1;
+    this.#silentSince ??= this.#clock.atMost();
+    const answered = (isSettled: boolean): void => {
+      this.#silentSince = undefined;
+      this.#answeredAt = this.#clock.atMost();
+      if (isSettled) copies.unanswered -= 1;
+    };
+    const answer = new Promise<T>((resolve) => resolve(send()));
+    answer.then(
+      () => answered(true),
+      (error) => {
+        // What the client has repeated by itself got no answer the first time.
+        if (error instanceof LockStoreError && error.answered) answered(!error.retried);
+      },
+    );
+    return answer;
+  }
+
+  #send<T>(send: () => Promise<T>): Promise<T> {
+    const leftAt = this.#clock.atLeast();
+    const request = { leftAt };
+    this.#underWay.add(request);
+    const answer = new Promise<T>((resolve) => resolve(send()));
+    const end = (note: () => void): void => {
+      note();
+      this.#underWay.delete(request);
+      this.#dispatch();
+    };
+    answer.then(
+      () => end(() => this.#succeeded(leftAt)),
+      (error) => end(() => this.#failed(leftAt, error)),
+    );
+    return answer;
+  }
+
+  #succeeded(leftAt: number): void {
+    this.#latencies.push(this.#clock.atLeast() - leftAt);
+    if (this.#latencies.length > REMEMBERED) this.#latencies.shift();
+    this.#sorted = this.#latencies.toSorted((one, other) => one - other);
+    // One more for each round of answers, as congestion control has it.
+    this.#base = Math.min(BASE_WIDTH, this.#base + 1 / this.#base);
+  }
+
+  #failed(leftAt: number, error: unknown): void {
+    // What left before the base was reduced says nothing about how much the reduced one is for the table.
+    if (error instanceof LockStoreError && error.throttled && leftAt > this.#shrunkAt) {
+      this.#base = Math.max(LEAST_WIDTH, this.#base / 2);
+      this.#shrunkAt = this.#clock.atLeast();
+    }
+  }
+
+  /** Fills the free slots from the backlog. Where some still wait, the request that becomes slow next is watched. */
+  #dispatch(): void {
+    if (this.#backlog.size === 0) return;
+    const slowAfterMs = Math.max(LEAST_SLOW_MS, SLOW_TIMES * (this.typicalMs ?? 0));
+    const now = this.#clock.atLeast();
+    for (const request of this.#underWay) {
+      if (request.leftAt > now - slowAfterMs) break;
+      this.#underWay.delete(request);
+    }
+    while (this.#backlog.size > 0 && this.#underWay.size < this.width) this.#backlog.leaveNext();
+    const [oldest] = this.#underWay;
+    // It may ring for one that has ended: then for the next.
+    if (oldest === undefined || this.#backlog.size === 0) return;
+    this.#backlog.alarm(Math.ceil(oldest.leftAt + slowAfterMs - now), () => this.#dispatch());
+  }
+}
