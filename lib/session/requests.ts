@@ -62,7 +62,8 @@ export function persist<T>(session: Requests, persistence: Persistence, request:
       // go on until `until`: who tries anew after that has no time left either.
       const leastMs = Math.min(firstMs, scheduler.typicalMs ?? LEAST_ATTEMPT_MS);
       const leftMs = remainingMs();
-      if (leftMs === 0 || (!isFirst && leftMs < leastMs)) throw notSent(triedMs(), "too little time was left for an answer");
+      if (leftMs === 0 || (!isFirst && leftMs < leastMs))
+        throw notSent(triedMs(), "too little time was left for an answer");
       attempts.sent += 1;
       return scheduler.attempt(request, boundMs, () => noAnswer(triedMs(), attempts.sent, cause), copies);
     });
