@@ -12,7 +12,7 @@ import { Mutex } from "./mutex.js";
 import { listLocks } from "./operations/list.js";
 import { checkNames, type LockAllOptions, lockAllOptions } from "./options/lock-all.js";
 import { type MutexOptions, type MutexSettings, mutexSettings } from "./options/mutex.js";
-import { type CheckOptions, checkOptions, type ListOptions, listOptions } from "./options/operations.js";
+import { type CheckOptions, checkOptions, type ListOptions, listOptions } from "./options/calls.js";
 import {
   type CreateOptions,
   checkFits,

@@ -9,7 +9,7 @@ import { inspect } from "./operations/inspect.js";
 import { type LockOptions, lockOptions, type TryLockOptions, tryLockOptions } from "./options/calls.js";
 import { NONE } from "./options/check.js";
 import type { MutexSettings } from "./options/mutex.js";
-import { type ForceUnlockOptions, forceUnlockOptions } from "./options/operations.js";
+import { type ForceUnlockOptions, forceUnlockOptions } from "./options/calls.js";
 import { lockAt } from "./protocol/row.js";
 import type { Sections } from "./queues/sections.js";
 import type { Session } from "./session/session.js";

@@ -10,7 +10,7 @@ import {
   type TransactWriteOptions,
   transactWriteOptions,
 } from "../options/calls.js";
-import { checkData } from "../options/operations.js";
+import { checkData } from "../options/calls.js";
 import { onAbort } from "../session/abort-listening.js";
 import type { Session } from "../session/session.js";
 import { lockAt } from "../protocol/row.js";
