@@ -112,7 +112,8 @@ export class Mutex<Held extends Lock = Lock> {
    * Runs `fn` if the lock is free: for a job that several hosts have on the same schedule.
    *
    * @param options as for `tryLock()`.
-   * @throws as `run()`.
+   * @throws the same error as `fn`, or, if `fn` succeeds but the lock was lost, a {@link LockLostError}.
+   * @throws the errors of `tryLock()`.
    *
    * @example
    * const result = await mutex.tryRun(async () => await sendInvoices());

@@ -34,11 +34,7 @@ export interface LockOptions {
 }
 
 /** Options of one `tryLock()` or `tryRun()`. */
-export interface TryLockOptions {
-  /** Your own attributes on the row while you hold the lock: whatever DynamoDB can store in a map. */
-  readonly data?: LockData | undefined;
-  /** As for `lock()`: how long the lock stays taken at least, in ms from the moment it is granted. Default 0. */
-  readonly holdAtLeastMs?: number | undefined;
+export interface TryLockOptions extends Pick<LockOptions, "data" | "holdAtLeastMs"> {
   /**
    * A tick: a date, or a whole number in a unit of your choice. The lock is granted at most once for each tick, and
    * never for a tick that is not later than the last one granted. If the holder dies, its tick is not granted again.
@@ -94,18 +90,21 @@ export interface CheckOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-export const lockShape = (): Shape<LockOptions> => ({
-  signal: signal(),
-  waitMs: z.optional(durationOrForever(0)),
+const heldShape = (): Shape<Pick<LockOptions, "data" | "holdAtLeastMs">> => ({
   data: z.optional(lockData()),
   holdAtLeastMs: z.optional(duration(0)),
+});
+
+export const lockShape = (): Shape<LockOptions> => ({
+  ...heldShape(),
+  signal: signal(),
+  waitMs: z.optional(durationOrForever(0)),
 });
 
 export const lockOptions: OptionsCheck<LockOptions> = optionsCheck(lockShape);
 
 const checkTryLock: OptionsCheck<TryLockOptions> = optionsCheck(() => ({
-  data: z.optional(lockData()),
-  holdAtLeastMs: z.optional(duration(0)),
+  ...heldShape(),
   once: z.optional(
     z.custom<Date | number>(
       (value) => Number.isSafeInteger(value instanceof Date ? value.getTime() : value),

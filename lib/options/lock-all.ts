@@ -5,35 +5,25 @@ import { type OptionsCheck, optionsCheck } from "./check.js";
 import { type MutexOptions, type MutexSettings, mutexSettings, mutexShape } from "./mutex.js";
 import { checkName } from "./table.js";
 
+/** Options of a mutex that a set cannot have. */
+type RefusedOptions = { readonly [Name in "fencing" | "fair" | "handOverMs"]?: undefined };
+
 /** Options of one `lockAll()`. Default: those of the table's mutexes. */
-export interface LockAllOptions
-  extends LockOptions,
-    Pick<
-      MutexOptions,
-      "ttlMs" | "renewEveryMs" | "safetyMarginMs" | "autoRenew" | "maxHoldMs" | "poll" | "releaseWithinMs" | "takeover"
-    > {}
+export interface LockAllOptions extends LockOptions, Omit<MutexOptions, keyof RefusedOptions> {}
 
 /** DynamoDB's limit for the writes of one transaction. */
 const MAX_NAMES = 100;
 
-/** Options of a mutex that a set cannot have: `lockAllOptions()` says why. */
-interface RefusedOptions {
-  readonly fencing?: undefined;
-  readonly fair?: undefined;
-  readonly handOverMs?: undefined;
-}
+const refused = (because: string): z.ZodMiniType<undefined> =>
+  z.optional(z.undefined(`must not be given to lockAll(): ${because}`));
 
-const checkLockAll: OptionsCheck<LockAllOptions & RefusedOptions> = optionsCheck(() => {
-  const { fair: _fair, handOverMs: _handOverMs, ...mutex } = mutexShape();
-  const refused = (because: string) => z.optional(z.undefined(`must not be given to lockAll(): ${because}`));
-  return {
-    fencing: refused("a transaction returns no tokens; take locks with tokens one by one"),
-    fair: refused("a set stands in no queue, it takes its locks when all of them are free"),
-    handOverMs: refused("a set passes no lock on"),
-    ...mutex,
-    ...lockShape(),
-  };
-});
+const checkLockAll: OptionsCheck<LockAllOptions & RefusedOptions> = optionsCheck(() => ({
+  ...mutexShape(),
+  ...lockShape(),
+  fencing: refused("a transaction returns no tokens; take locks with tokens one by one"),
+  fair: refused("a set stands in no queue, it takes its locks when all of them are free"),
+  handOverMs: refused("a set passes no lock on"),
+}));
 
 /** @throws {@link LockConfigError} naming the option that cannot work. */
 export function lockAllOptions(

@@ -5,7 +5,7 @@ import type { TableLayout } from "../../options/table.js";
 import type { TableAction, TableReport } from "../../table-report.js";
 import type { Clock } from "../../time/clock.js";
 import { ControlPlane } from "./control-plane.js";
-import { factsOf, missingProblem, refusedProblem, tableProblems, ttlProblems, unknownProblem } from "./findings.js";
+import { actionProblem, factsOf, missingProblem, tableProblems, ttlProblems } from "./findings.js";
 import { type Probe, probe, probeItems } from "./probes.js";
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -48,8 +48,9 @@ export async function checkTable(
     problems.some(({ code }) => code === "keys") ||
     (facts?.consistency === "strong" && action === "ConditionCheckItem");
   for (const [action, answer] of answers) {
-    if (answer.kind === "refused") problems.push(refusedProblem(action, answer.cause, layout));
-    if (answer.kind === "unknown" && !isExplained(action)) problems.push(unknownProblem(action, answer.cause, layout));
+    if (answer.kind === "refused" || (answer.kind === "unknown" && !isExplained(action))) {
+      problems.push(actionProblem(action, answer, layout));
+    }
   }
   if (ttl.kind === "allowed") problems.push(...ttlProblems(ttl.found, layout, facts));
   const errors = problems.filter(({ severity }) => severity === "error");

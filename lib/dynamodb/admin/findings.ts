@@ -2,8 +2,9 @@ import type { TableDescription, TimeToLiveDescription } from "@aws-sdk/client-dy
 import type { TableLayout } from "../../options/table.js";
 import type { TableAction, TableFacts, TableProblem } from "../../table-report.js";
 import { keyMismatch } from "../table-shape.js";
+import type { Probe } from "./probes.js";
 
-/** What does not work without an action. It is an error if no lock can be taken or released then. */
+/** What does not work without an action. It is an error if locks do not work at all then. */
 const NEEDED: Readonly<Record<TableAction, { readonly severity: TableProblem["severity"]; readonly without: string }>> =
   {
     DescribeTable: { severity: "warning", without: "its key, its billing and its replicas could not be checked" },
@@ -55,13 +56,37 @@ export function missingProblem({ tableName }: TableLayout): TableProblem {
 
 /** The problems that a table's description shows. */
 export function tableProblems(table: TableDescription, layout: TableLayout): TableProblem[] {
-  const facts = factsOf(table);
-  return [
-    ...statusProblems(facts, layout),
-    ...keyProblems(table, facts, layout),
-    ...billingProblems(table, facts, layout),
-    ...replicaProblems(facts, layout),
-  ];
+  const { tableName } = layout;
+  const { status, sort, billing, replicas, consistency } = factsOf(table);
+  const problems: TableProblem[] = [];
+  if (status !== "ACTIVE" && status !== "UPDATING") {
+    const why = STATUS[status] ?? `cannot be used: it is ${status}; see why in the DynamoDB console`;
+    problems.push(error("status", `Table ${tableName} ${why}`));
+  }
+  const mismatch = keyMismatch(table, layout);
+  if (mismatch !== undefined) {
+    const remedy =
+      sort === undefined && layout.sort !== undefined
+        ? "set keys: { sort: null } on every host, with which everything works but fair mutexes"
+        : "correct the options keys.partition and keys.sort";
+    const sentence = `${mismatch.charAt(0).toUpperCase()}${mismatch.slice(1)}`;
+    problems.push(
+      error("keys", `${sentence}. To mend it, ${remedy}, or use a table that \`await locks.create()\` makes`),
+    );
+  }
+  if (billing === "provisioned") {
+    const { ReadCapacityUnits: read, WriteCapacityUnits: write } = table.ProvisionedThroughput ?? {};
+    const message =
+      `Table ${tableName} has a provisioned capacity of ${read} read and ${write} write units a second: beyond it, renewals ` +
+      "are throttled, and a lock that is not renewed in time is lost; switch it to on-demand, or see that it scales";
+    problems.push(warning("billing", message));
+  }
+  if (consistency !== undefined) {
+    const where = replicas.length === 0 ? "" : `, with replicas in ${replicas.join(", ")}`;
+    const what = `Table ${tableName} is a global table with ${consistency} consistency${where}`;
+    problems.push(warning("replicas", `${what}: ${CONSISTENCY[consistency]}`));
+  }
+  return problems;
 }
 
 export function ttlProblems(
@@ -91,54 +116,19 @@ export function ttlProblems(
   }
 }
 
-export function refusedProblem(action: TableAction, cause: Error, { tableName }: TableLayout): TableProblem {
+/** The problem of an action that was not allowed: its permission is missing, or its request was refused otherwise. */
+export function actionProblem(
+  action: TableAction,
+  { kind, cause }: Extract<Probe, { readonly cause: Error }>,
+  { tableName }: TableLayout,
+): TableProblem {
   const { severity, without } = NEEDED[action];
+  const said = cause.cause instanceof Object && "message" in cause.cause ? String(cause.cause.message) : cause.message;
   const message =
-    `These credentials lack the permission dynamodb:${action} on table ${tableName}: ${without}; add it to ` +
-    `their IAM policy (${saidBy(cause)})`;
-  return { code: "permission", severity, message };
-}
-
-/** For a request that was refused for another reason than a permission, where no other problem explains it. */
-export function unknownProblem(action: TableAction, cause: Error, { tableName }: TableLayout): TableProblem {
-  const { severity, without } = NEEDED[action];
-  const message =
-    `Table ${tableName} refuses ${action}: ${without}; compare its key with the options keys.partition and keys.sort ` +
-    `(${saidBy(cause)})`;
-  return { code: "request", severity, message };
-}
-
-function statusProblems({ status }: TableFacts, { tableName }: TableLayout): TableProblem[] {
-  if (status === "ACTIVE" || status === "UPDATING") return [];
-  const why = STATUS[status] ?? `cannot be used: it is ${status}; see why in the DynamoDB console`;
-  return [error("status", `Table ${tableName} ${why}`)];
-}
-
-function keyProblems(table: TableDescription, { sort }: TableFacts, layout: TableLayout): TableProblem[] {
-  const mismatch = keyMismatch(table, layout);
-  if (mismatch === undefined) return [];
-  const remedy =
-    sort === undefined && layout.sort !== undefined
-      ? "set keys: { sort: null } on every host, with which everything works but fair mutexes, or use a table that " +
-        "`await locks.create()` makes"
-      : "correct the options keys.partition and keys.sort, or use a table that `await locks.create()` makes";
-  return [error("keys", `${mismatch.charAt(0).toUpperCase()}${mismatch.slice(1)}. To mend it, ${remedy}`)];
-}
-
-function billingProblems(table: TableDescription, { billing }: TableFacts, { tableName }: TableLayout): TableProblem[] {
-  if (billing === "on-demand") return [];
-  const { ReadCapacityUnits: read, WriteCapacityUnits: write } = table.ProvisionedThroughput ?? {};
-  const message =
-    `Table ${tableName} has a provisioned capacity of ${read} read and ${write} write units a second: beyond it, renewals ` +
-    "are throttled, and a lock that is not renewed in time is lost; switch it to on-demand, or see that it scales";
-  return [warning("billing", message)];
-}
-
-function replicaProblems({ replicas, consistency }: TableFacts, { tableName }: TableLayout): TableProblem[] {
-  if (consistency === undefined) return [];
-  const where = replicas.length === 0 ? "" : `, with replicas in ${replicas.join(", ")}`;
-  const what = `Table ${tableName} is a global table with ${consistency} consistency${where}`;
-  return [warning("replicas", `${what}: ${CONSISTENCY[consistency]}`)];
+    kind === "refused"
+      ? `These credentials lack the permission dynamodb:${action} on table ${tableName}: ${without}; add it to their IAM policy`
+      : `Table ${tableName} refuses ${action}: ${without}; compare its key with the options keys.partition and keys.sort`;
+  return { code: kind === "refused" ? "permission" : "request", severity, message: `${message} (${said})` };
 }
 
 function error(code: TableProblem["code"], message: string): TableProblem {
@@ -147,9 +137,4 @@ function error(code: TableProblem["code"], message: string): TableProblem {
 
 function warning(code: TableProblem["code"], message: string): TableProblem {
   return { code, severity: "warning", message };
-}
-
-/** DynamoDB's own message. */
-function saidBy({ cause, message }: Error): string {
-  return cause instanceof Object && "message" in cause ? String(cause.message) : message;
 }
