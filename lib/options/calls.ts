@@ -2,17 +2,16 @@ import * as z from "zod/mini";
 import { LockConfigError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import {
-  check,
   duration,
   durationOrForever,
   flag,
-  lazily,
   lockData,
   milliseconds,
   type OptionsCheck,
   optionsCheck,
   type Shape,
   signal,
+  valueCheck,
   wholeMilliseconds,
 } from "./check.js";
 
@@ -138,11 +137,11 @@ export const transactWriteOptions: OptionsCheck<TransactWriteOptions> = optionsC
 
 const checkForceUnlock: OptionsCheck<ForceUnlockOptions> = optionsCheck(() => ({ now: flag() }));
 const A_UUID = "must be the uuid of the acquisition to end, as inspect() shows it";
-const uuidSchema = lazily(() => z.string(A_UUID).check(z.minLength(1, A_UUID)));
+const checkUuid = valueCheck(() => z.string(A_UUID).check(z.minLength(1, A_UUID)), "uuid");
 
 /** @throws {@link LockConfigError} */
 export function forceUnlockOptions(uuid: string, options: ForceUnlockOptions): { readonly now: boolean } {
-  check(uuidSchema, uuid, "uuid");
+  checkUuid(uuid);
   return { now: checkForceUnlock(options).now ?? false };
 }
 
@@ -157,17 +156,11 @@ export const checkOptions: OptionsCheck<CheckOptions> = optionsCheck(() => ({
   timeoutMs: z.optional(duration(1)),
 }));
 
-const dataSchema = lazily(lockData);
-const minRemainingSchema = lazily(() =>
-  milliseconds().check(z.minimum(0, "must be a number of milliseconds, 0 or more")),
+/** The argument of `replaceData()`. */
+export const checkData: (data: unknown) => void = valueCheck(lockData, "data");
+
+/** The argument of `assertHeld()`. */
+export const checkMinRemaining: (minRemainingMs: unknown) => void = valueCheck(
+  () => milliseconds().check(z.minimum(0, "must be a number of milliseconds, 0 or more")),
+  "minRemainingMs",
 );
-
-/** The argument of `replaceData()`. @throws {@link LockConfigError} */
-export function checkData(data: unknown): void {
-  check(dataSchema, data, "data");
-}
-
-/** The argument of `assertHeld()`. @throws {@link LockConfigError} */
-export function checkMinRemaining(minRemainingMs: number): void {
-  check(minRemainingSchema, minRemainingMs, "minRemainingMs");
-}

@@ -25,9 +25,9 @@ export type OptionsCheck<Options> = (options: Options) => Options;
 export function optionsCheck<Options extends object, Given extends Shape<NoInfer<Options>>>(
   shape: () => Given & { readonly [Name in Exclude<keyof Given, keyof NoInfer<Options>>]: never },
 ): OptionsCheck<Options> {
-  const schema = lazily(() => objectOf<Options>(shape()));
+  const check = valueCheck(() => objectOf<Options>(shape()), "options");
   return (options) => {
-    check(schema, options, "options");
+    if (options !== NONE) check(options);
     return options;
   };
 }
@@ -86,12 +86,14 @@ export const lockData = (): z.ZodMiniType<LockData> =>
     "must be an object whose properties DynamoDB can store",
   );
 
-/** @throws {@link LockConfigError} naming the first property that does not fit; `what` names the value itself. */
-export function check(schema: () => z.ZodMiniType, value: unknown, what: string): void {
-  if (value === NONE) return;
-  const issue = schema().safeParse(value).error?.issues[0];
-  if (issue === undefined) return;
-  const path = issue.code === "unrecognized_keys" ? [...issue.path, ...issue.keys.slice(0, 1)] : issue.path;
-  const refused = path.reduce<unknown>((inner, key) => (inner as Record<PropertyKey, unknown>)[key], value);
-  throw new LockConfigError(path.map(String).join(".") || what, refused, issue.message);
+/** A function that throws a {@link LockConfigError} for the first part of a value that does not fit. `what` is its name. */
+export function valueCheck(make: () => z.ZodMiniType, what: string): (value: unknown) => void {
+  const schema = lazily(make);
+  return (value) => {
+    const issue = schema().safeParse(value).error?.issues[0];
+    if (issue === undefined) return;
+    const path = issue.code === "unrecognized_keys" ? [...issue.path, ...issue.keys.slice(0, 1)] : issue.path;
+    const refused = path.reduce<unknown>((inner, key) => (inner as Record<PropertyKey, unknown>)[key], value);
+    throw new LockConfigError(path.map(String).join(".") || what, refused, issue.message);
+  };
 }

@@ -5,17 +5,16 @@ import { type OptionsCheck, optionsCheck } from "./check.js";
 import { type MutexOptions, type MutexSettings, mutexSettings, mutexShape } from "./mutex.js";
 import { checkName } from "./table.js";
 
-/** Options of a mutex that a set cannot have. */
-type RefusedOptions = { readonly [Name in "fencing" | "fair" | "handOverMs"]?: undefined };
-
 /** Options of one `lockAll()`. Default: those of the table's mutexes. */
-export interface LockAllOptions extends LockOptions, Omit<MutexOptions, keyof RefusedOptions> {}
+export interface LockAllOptions extends LockOptions, Omit<MutexOptions, "fencing" | "fair" | "handOverMs"> {}
 
 /** DynamoDB's limit for the writes of one transaction. */
 const MAX_NAMES = 100;
 
 const refused = (because: string): z.ZodMiniType<undefined> =>
   z.optional(z.undefined(`must not be given to lockAll(): ${because}`));
+
+type RefusedOptions = { readonly [Name in Exclude<keyof MutexOptions, keyof LockAllOptions>]?: undefined };
 
 const checkLockAll: OptionsCheck<LockAllOptions & RefusedOptions> = optionsCheck(() => ({
   ...mutexShape(),

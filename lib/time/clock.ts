@@ -146,12 +146,9 @@ const timerMs = (ms: number): number => Math.min(Math.max(ms, 0), MAX_TIMER_MS);
 
 /** Node's timers, in the form of {@link Clock}. */
 export const timers: Pick<Clock, "sleep" | "alarm" | "stay"> = {
-  sleep: (ms, signal) =>
-    new Promise((resolve, reject) => {
-      if (signal?.aborted) {
-        reject(signal.reason);
-        return;
-      }
+  sleep: async (ms, signal) => {
+    signal?.throwIfAborted();
+    await new Promise<void>((resolve, reject) => {
       const stop = (): void => {
         clearTimeout(timer);
         reject(signal?.reason);
@@ -161,7 +158,8 @@ export const timers: Pick<Clock, "sleep" | "alarm" | "stay"> = {
         resolve();
       }, timerMs(ms));
       signal?.addEventListener("abort", stop, { once: true });
-    }),
+    });
+  },
   alarm: (ms, ring) => {
     const timer = setTimeout(ring, timerMs(ms));
     timer.unref();
