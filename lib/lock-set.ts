@@ -14,6 +14,7 @@ import type { Acquisition } from "./taking/acquisition.js";
 import { acquireAll, tryAcquireAll } from "./taking/claim-set.js";
 import { Wait } from "./taking/wait.js";
 
+
 /** Several locks that were taken at once. Losing one of them is losing the set. */
 export interface LockSet extends AsyncDisposable {
   /** In the order in which they were asked for. */
@@ -76,7 +77,10 @@ export async function lockAll(
 }
 
 /** Renews leases that were slow to be taken. @returns undefined, and gives everything back, if one does not stand. */
-async function secured(session: Session, acquisitions: readonly Acquisition[]): Promise<readonly Lease[] | undefined> {
+async function secured(
+  session: Session,
+  acquisitions: readonly Acquisition[],
+): Promise<readonly Lease[] | undefined> {
   const leases = acquisitions.map((acquisition) => new Lease(session, acquisition));
   const stand = await Promise.all(leases.map(async (lease) => lease.isSecure || (await lease.secure())));
   if (stand.every((stands) => stands)) return leases;

@@ -100,11 +100,14 @@ export function storeFailure(error: unknown, asked: Asked): LockStoreError {
   const failure = failureOf(error);
   const { action, tableName } = asked;
   const remedy = remedyFor(failure, asked);
-  const said = `${failure.name}: ${failure.message}`;
-  return new LockStoreError(
-    remedy === undefined ? `${action} on table ${tableName} failed: ${said}` : `${action} failed: ${remedy} (${said})`,
-    { cause: error, transient: isTransient(failure), answered: isAnswer(failure), throttled: isThrottling(failure) },
-  );
+  const reason = `${failure.name}: ${failure.message}`;
+  const message = remedy === undefined ? `on table ${tableName} failed: ${reason}` : `failed: ${remedy} (${reason})`;
+  return new LockStoreError(`${action} ${message}`, {
+    cause: error,
+    transient: isTransient(failure),
+    answered: isAnswer(failure),
+    throttled: isThrottling(failure),
+  });
 }
 
 /** Whether a condition was not fulfilled, which is an outcome rather than a failure. */

@@ -65,8 +65,8 @@ export interface TransactWriteOptions {
 /** Options of `forceUnlock()`. */
 export interface ForceUnlockOptions {
   /**
-   * Whether the lock is free at once, although its holder may still be working under it. Default false: nobody enters
-   * before the holder's lease ends.
+   * Whether the lock is free at once, although its holder may still be working under it. Default false: the lock stays
+   * taken until the holder's lease ends.
    */
   readonly now?: boolean | undefined;
 }

@@ -56,20 +56,20 @@ export function tableClockOn(host: TableClockHost, options: TableClockOptions = 
 
   function learn(date: number, sent: Reading): void {
     const now = read();
-    const said = fromReply(date, sent, now);
+    const proven = fromReply(date, sent, now);
     if (known === undefined) {
-      known = said;
+      known = proven;
       return;
     }
     const aged = age(known, now);
-    if (contradict(aged, said)) {
+    if (contradict(aged, proven)) {
       const detail = `Expected a Date from ${iso(aged.earliest)} to ${iso(aged.latest)}, got ${iso(date)}: taking the table's word`;
       publish("dynamutex:clock", { event: "restarted", detail });
-      known = said;
+      known = proven;
     } else if (jumped(known.at, now)) {
-      known = { ...said, earliest: Math.max(aged.earliest, said.earliest) };
+      known = { ...proven, earliest: Math.max(aged.earliest, proven.earliest) };
     } else {
-      known = intersect(aged, said);
+      known = intersect(aged, proven);
     }
   }
 

@@ -123,12 +123,13 @@ export function actionProblem(
   { tableName }: TableLayout,
 ): TableProblem {
   const { severity, without } = NEEDED[action];
-  const said = cause.cause instanceof Object && "message" in cause.cause ? String(cause.cause.message) : cause.message;
+  const reason =
+    cause.cause instanceof Object && "message" in cause.cause ? String(cause.cause.message) : cause.message;
   const message =
     kind === "refused"
       ? `These credentials lack the permission dynamodb:${action} on table ${tableName}: ${without}; add it to their IAM policy`
       : `Table ${tableName} refuses ${action}: ${without}; compare its key with the options keys.partition and keys.sort`;
-  return { code: kind === "refused" ? "permission" : "request", severity, message: `${message} (${said})` };
+  return { code: kind === "refused" ? "permission" : "request", severity, message: `${message} (${reason})` };
 }
 
 function error(code: TableProblem["code"], message: string): TableProblem {
