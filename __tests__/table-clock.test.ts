@@ -49,10 +49,8 @@ describe("the table clock", () => {
   });
   afterEach(() => void channel("dynamutex:clock").unsubscribe(hear));
 
-  it("knows nothing before the first reply, and is not current", () => {
-    const { clock } = world(HOUR);
-    expect(clock.wall()).toBeUndefined();
-    expect(clock.isCurrent?.()).toBe(false);
+  it("knows nothing before the first reply", () => {
+    expect(world(HOUR).clock.wall()).toBeUndefined();
   });
 
   it.each([HOUR, -HOUR, 0])("knows the table's time on a host whose clock is %d ms ahead", (aheadMs) => {
@@ -181,5 +179,82 @@ describe("the table clock", () => {
 
   it.each([-1, Number.NaN, Number.POSITIVE_INFINITY])("refuses a fallback skew of %d", (fallbackSkewMs) => {
     expect(() => world(0, { fallbackSkewMs })).toThrow(LockConfigError);
+  });
+
+  describe("is current", () => {
+    const MINUTE = 60_000;
+
+    it("not before the first reply", () => {
+      const { clock, exchange } = world();
+      expect(clock.isCurrent?.()).toBe(false);
+      exchange();
+      expect(clock.isCurrent?.()).toBe(true);
+    });
+
+    it("at any age, while its bounds are at most 2 s wide", () => {
+      const { clock, pass, exchange, width } = world();
+      exchange();
+      pass(10 * MINUTE);
+      expect(width()).toBeLessThan(2_000);
+      expect(clock.isCurrent?.()).toBe(true);
+      // 1 010 ms after the reply, and 1 ms more in each second.
+      pass(989_000 - 10 * MINUTE);
+      expect(width()).toBeLessThanOrEqual(2_000);
+      expect(clock.isCurrent?.()).toBe(true);
+      pass(2_000);
+      expect(width()).toBeGreaterThan(2_000);
+      expect(clock.isCurrent?.()).toBe(false);
+      exchange();
+      expect(clock.isCurrent?.()).toBe(true);
+    });
+
+    it("at any width, while its last reply is younger than 60 s", () => {
+      const { clock, pass, exchange, width } = world();
+      exchange(5, 5_000);
+      expect(width()).toBeGreaterThan(6_000);
+      pass(MINUTE - 1);
+      expect(clock.isCurrent?.()).toBe(true);
+      pass(1);
+      expect(clock.isCurrent?.()).toBe(false);
+    });
+
+    it("with every reply anew, however little it adds", () => {
+      const { clock, pass, exchange } = world();
+      for (let reply = 0; reply < 3; reply += 1) {
+        exchange(5, 5_000);
+        pass(MINUTE - 1);
+        expect(clock.isCurrent?.()).toBe(true);
+      }
+    });
+
+    it.each<readonly [string, { readonly tableMs: number; readonly wallMs: number }]>([
+      ["a suspend of an hour", { tableMs: HOUR, wallMs: HOUR }],
+      ["a suspend of 60 s", { tableMs: MINUTE, wallMs: MINUTE }],
+      ["a wall clock that is set forward by an hour", { tableMs: 0, wallMs: HOUR }],
+    ])("no longer after %s, until the next reply", (_case, { tableMs, wallMs }) => {
+      const { clock, now, exchange } = world();
+      exchange();
+      now.table += tableMs;
+      now.wall += wallMs;
+      expect(clock.isCurrent?.()).toBe(false);
+      exchange();
+      expect(clock.isCurrent?.()).toBe(true);
+    });
+
+    it("still after a wall clock that is set back", () => {
+      const { clock, now, pass, exchange } = world();
+      exchange();
+      now.wall -= HOUR;
+      pass(10);
+      expect(clock.isCurrent?.()).toBe(true);
+    });
+
+    it("after it has fallen back to the host's clock, at any age", () => {
+      const { clock, pass } = world();
+      clock.listen?.()(undefined);
+      expect(clock.isCurrent?.()).toBe(true);
+      pass(HOUR);
+      expect(clock.isCurrent?.()).toBe(true);
+    });
   });
 });

@@ -1,6 +1,6 @@
 import type { LockInfo } from "./lock-info.js";
 
-/** What every error of this library extends. `code` is stable; messages are not. */
+/** The base class of all errors of this library. `code` is stable; messages may change. */
 export class LockError extends Error {
   override readonly name: string = "LockError";
   readonly code: string;
@@ -11,10 +11,10 @@ export class LockError extends Error {
   }
 }
 
-/** An option or an argument cannot work. Nothing was sent; correct the value that the message names. */
+/** An option or an argument cannot work, and nothing was sent. Correct the value that the message names. */
 export class LockConfigError extends LockError {
   override readonly name = "LockConfigError";
-  /** Which option, as a path: `poll.minMs`. */
+  /** The option, as a path: `poll.minMs`. */
   readonly option: string;
   /** The value that was refused. */
   readonly value: unknown;
@@ -30,9 +30,9 @@ export class LockConfigError extends LockError {
 export class LockTimeoutError extends LockError {
   override readonly name = "LockTimeoutError";
   readonly lockName: string;
-  /** Who held the lock when it was last seen, if it was seen. */
+  /** The lock as it was last read, if it was read. */
   readonly holder: LockInfo | undefined;
-  /** How long this call waited, in milliseconds. */
+  /** How long this call waited, in ms. */
   readonly waitedMs: number;
 
   constructor(lockName: string, waitedMs: number, holder: LockInfo | undefined, options?: ErrorOptions) {
@@ -45,13 +45,12 @@ export class LockTimeoutError extends LockError {
 }
 
 /**
- * Why a holder stopped holding: `expired`, the lease ended or could no longer be proven; `stolen`, another
- * uuid is on the row; `deleted`, the row is gone; `forced`, somebody called `forceUnlock`; `max-hold`,
- * `maxHoldMs` is over.
+ * Why a lock was lost. `expired`: its lease ended before a renewal was confirmed. `stolen`: its row has another uuid.
+ * `deleted`: its row is gone. `forced`: `forceUnlock()` was called. `max-hold`: `maxHoldMs` is over.
  */
 export type LossReason = "expired" | "stolen" | "deleted" | "forced" | "max-hold";
 
-/** The lock was lost while it was held. What ran under it may have run beside another holder: do not trust its result. */
+/** The lock was lost before it was released. Its section may have run at the same time as another: do not trust the result. */
 export class LockLostError extends LockError {
   override readonly name = "LockLostError";
   readonly lockName: string;
@@ -79,14 +78,14 @@ const LOSS: Readonly<Record<LossReason, string>> = {
   "max-hold": "it was held for maxHoldMs",
 };
 
-/** The table did not do what the protocol needs of it. `cause` is the SDK's own error. */
+/** A request failed, or the table cannot be used. `cause` is the SDK's own error, if there is one. */
 export class LockStoreError extends LockError {
   override readonly name = "LockStoreError";
-  /** Whether the same request may succeed later, unchanged. The library retries these by itself while there is time. */
+  /** Whether the same request may succeed later. The library retries such requests while there is time. */
   readonly transient: boolean;
-  /** Whether a reply came from a DynamoDB table, rather than no reply or somebody else's. */
+  /** Whether DynamoDB has replied. False if there was no reply, or one from another server. */
   readonly answered: boolean;
-  /** Whether the table said that it has too much to do: fewer requests are sent at once then. */
+  /** Whether the table throttled the request. The library then sends fewer requests at once. */
   readonly throttled: boolean;
   /** Whether the client sent the request more than once by itself, so that an earlier copy of it may have been applied. */
   readonly retried: boolean;
@@ -109,8 +108,10 @@ export class LockStoreError extends LockError {
 }
 
 /**
- * The loss of a lock inside `error`, wherever it is: itself, in a chain of causes, in an `AggregateError`, or
- * in the `SuppressedError` that `await using` makes when the body and the release both fail.
+ * Finds the {@link LockLostError} in an error: the error itself, one of its causes, a member of an `AggregateError`, or
+ * a part of the `SuppressedError` that `await using` throws if the body and the release both fail.
+ *
+ * @returns undefined if there is none.
  *
  * @example
  * try {

@@ -19,10 +19,16 @@ export type { LockData, LockInfo, LockState, WaiterInfo } from "./lock-info.js";
 export type { LockSet } from "./lock-set.js";
 export { LockTable } from "./lock-table.js";
 export { Mutex, type TryRun } from "./mutex.js";
-export type { LockOptions, TransactWriteOptions, TryLockOptions } from "./options/calls.js";
+export type {
+  CheckOptions,
+  ForceUnlockOptions,
+  ListOptions,
+  LockOptions,
+  TransactWriteOptions,
+  TryLockOptions,
+} from "./options/calls.js";
 export type { LockAllOptions } from "./options/lock-all.js";
 export type { MutexOptions } from "./options/mutex.js";
-export type { CheckOptions, ForceUnlockOptions, ListOptions } from "./options/operations.js";
 export type { CreateOptions, KeyOptions, LockTableOptions } from "./options/table.js";
 export type { DocumentGuard } from "./store.js";
 export type { TableAction, TableFacts, TableProblem, TableReport } from "./table-report.js";

@@ -2,9 +2,9 @@
 export type LockData = Readonly<Record<string, unknown>>;
 
 /**
- * What a table could store, cut off from its owner: a later attempt must send the same as the first. Not by
- * `structuredClone`, which makes foreign objects of sets and bytes where a program runs in a realm of its own, as Jest's
- * tests do.
+ * A deep copy of data that DynamoDB can store. The caller may change its data later, and every attempt must send the
+ * same. `structuredClone` does not fit: in a realm of its own, such as a Jest test, its sets and bytes are of another
+ * realm.
  */
 export function copyOf<Value>(value: Value): Value {
   return copied(value) as Value;
@@ -18,38 +18,38 @@ function copied(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, copied(member)]));
 }
 
-/** What a row says about its lock, for people and dashboards. It may be out of date by the time it is read. */
+/** A lock's row, for people and dashboards. It may be stale by the time you read it. */
 export interface LockInfo {
   readonly name: string;
-  /** The acquisition that holds the lock; absent while the row is parked, was unlocked by force, or is kept but free. */
+  /** The acquisition that holds the lock. Undefined if nobody holds it: parked, unlocked by force, or free. */
   readonly uuid: string | undefined;
   readonly owner: string;
-  /** When the lock was taken, on the table's clock as its holder knew it. */
+  /** When the lock was taken, on the table's clock as estimated by its holder. */
   readonly acquired: Date;
-  /** When the lease ends unless it is renewed, on the table's clock; the epoch's first moment on a row that is kept but free. */
+  /** When the lease ends unless it is renewed, on the table's clock. 1970-01-01T00:00Z on the row of a free lock. */
   readonly expires: Date;
   /** The length of the lease, in ms. */
   readonly ttlMs: number;
-  /** What its holder has put there. */
+  /** The holder's own attributes. */
   readonly data: LockData | undefined;
-  /** The last tick that was granted, for `once` and `everyMs`; for the latter, the beginning of a period in epoch ms. */
+  /** The last tick granted, with `once` or `everyMs`. With the latter, the beginning of a period in epoch ms. */
   readonly tick: number | undefined;
 }
 
-/** What the table says about a lock that somebody has. It may be out of date by the time it is read. */
+/** A lock's row and its queue. They may be stale by the time you read them. */
 export interface LockState extends LockInfo {
-  /** Who waits for it, first come first. Of a mutex that is not `fair` nothing is known: the waiters poll, and stand nowhere. */
+  /** The waiters of a fair mutex, in order. Empty for other mutexes, whose waiters have no rows. */
   readonly waiters: readonly WaiterInfo[];
 }
 
-/** What a row says about somebody who waits for a fair mutex. It may be out of date by the time it is read. */
+/** One waiter of a fair mutex. It may be stale by the time you read it. */
 export interface WaiterInfo {
   /** The place in the queue: lower is sooner. */
   readonly ticket: bigint;
   readonly uuid: string;
   readonly owner: string;
-  /** Since when it waits, on the table's clock as the waiter knew it. */
+  /** When it began to wait, on the table's clock as estimated by the waiter. */
   readonly since: Date;
-  /** When its place is lost unless it is renewed, on the table's clock. */
+  /** When it loses its place unless it renews it, on the table's clock. */
   readonly expires: Date;
 }

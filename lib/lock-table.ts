@@ -10,9 +10,9 @@ import type { LockInfo } from "./lock-info.js";
 import { type LockSet, lockAll } from "./lock-set.js";
 import { Mutex } from "./mutex.js";
 import { listLocks } from "./operations/list.js";
+import { type CheckOptions, checkOptions, type ListOptions, listOptions } from "./options/calls.js";
 import { checkNames, type LockAllOptions, lockAllOptions } from "./options/lock-all.js";
 import { type MutexOptions, type MutexSettings, mutexSettings } from "./options/mutex.js";
-import { type CheckOptions, checkOptions, type ListOptions, listOptions } from "./options/operations.js";
 import {
   type CreateOptions,
   checkFits,
@@ -45,7 +45,7 @@ export class LockTable implements AsyncDisposable {
   readonly #sections: Sections;
   readonly #layout: TableLayout;
   readonly #defaults: MutexOptions;
-  /** Those of a mutex without options of its own. */
+  /** The settings of a mutex without options of its own. */
   readonly #settings: MutexSettings;
   #closed: Promise<void> | undefined;
 
@@ -75,9 +75,10 @@ export class LockTable implements AsyncDisposable {
   }
 
   /**
-   * A mutex. Names are case-sensitive; with the key prefix they have at most 2 048 bytes.
+   * Makes a mutex. It sends nothing.
    *
-   * @param options what differs from the table's options.
+   * @param name case-sensitive, and with the key prefix at most 2 048 bytes.
+   * @param options options that differ from the table's.
    * @throws {@link LockConfigError} naming the option that cannot work.
    */
   mutex(name: string, options: MutexOptions & { readonly fencing: true }): Mutex<FencedLock>;
@@ -91,13 +92,13 @@ export class LockTable implements AsyncDisposable {
   }
 
   /**
-   * Waits until all of these locks can be had, and takes them in one transaction, all or none. While one of them is held
-   * it waits holding nothing: so sets that overlap, in whatever order, never wait for one another in a circle. But a set
-   * whose locks are seldom free together may wait for ever.
+   * Waits until all of these locks are free, and takes them in one transaction, all or none. It holds none of them while
+   * it waits, so overlapping sets cannot deadlock, whatever their order. A set whose locks are seldom free at the same
+   * time may wait for ever.
    *
-   * @param names from 1 to 100, each once.
-   * @param options as for a mutex and its `lock()`, together; there are no fencing tokens.
-   * @throws {@link LockTimeoutError} after `waitMs`; it names the holder of one that is in the way.
+   * @param names 1 to 100, without duplicates.
+   * @param options those of a mutex and of its `lock()` together, without `fencing`, `fair` and `handOverMs`.
+   * @throws {@link LockTimeoutError} after `waitMs`. It names one holder.
    * @throws the reason of `signal`.
    * @throws {@link LockStoreError} if the table cannot be used, or has not answered once within 10 s.
    * @throws {@link LockConfigError} if a name or an option cannot work.
@@ -113,10 +114,12 @@ export class LockTable implements AsyncDisposable {
   }
 
   /**
-   * Creates the table: on-demand billing, the composite key, TTL switched on; waits until it is active.
-   * A table that exists and fits is fine, and gets its TTL switched on.
+   * Creates the table with on-demand billing, the keys of the options and TTL enabled, and waits until it is active. If
+   * the table exists and fits, only its TTL is enabled.
    *
-   * @throws {@link LockStoreError} if a table of that name does not fit, saying how, or if it cannot be created.
+   * @throws {@link LockStoreError} if the table exists but does not fit, or if it cannot be created.
+   * @throws {@link LockConfigError} if an option cannot work.
+   * @throws the reason of `signal`.
    */
   async create(options: CreateOptions = {}): Promise<void> {
     this.#session.assertOpen();
@@ -124,12 +127,14 @@ export class LockTable implements AsyncDisposable {
   }
 
   /**
-   * Finds out whether locks work on this table and with these credentials: its key against the options, its TTL, its
-   * billing, its replicas, and which of the IAM actions are refused. It changes nothing: writes are tried on a condition that
-   * never holds, which costs about 6 write units. Run it in a deployment, or when something is odd.
+   * Checks whether locks work on this table with these credentials: its key, its TTL, its billing, its replicas, and
+   * which IAM actions are refused. It changes nothing: it sends writes whose condition never holds, which costs about 6
+   * write units. Run it in a deployment, or to diagnose a problem.
    *
-   * @returns what it found. A problem is no error: look at `usable` and `problems`.
-   * @throws {@link LockStoreError} if the table cannot be reached, or the credentials are nobody's.
+   * @returns the problems and the facts that it found. It does not throw for a problem: read `usable` and `problems`.
+   * @throws {@link LockStoreError} if the table cannot be reached, or DynamoDB does not know the credentials.
+   * @throws {@link LockConfigError} if an option cannot work.
+   * @throws the reason of `signal`.
    *
    * @example
    * const { usable, problems } = await locks.check();
@@ -142,9 +147,9 @@ export class LockTable implements AsyncDisposable {
   }
 
   /**
-   * The locks of this table that somebody has, in no order: a scan, which reads every item of the table, whatever it
-   * is, and gives those that are locks. It reads on as you iterate, some items at a time, and eventually consistent, so
-   * a lock that changes hands meanwhile is shown as it was or as it is, or not at all.
+   * Lists the locks of this table that are held, in no order. It is a scan, which reads every item of the table, page by
+   * page as you iterate. Its reads are eventually consistent: a lock that changes meanwhile is returned in its old or its
+   * new state, or not at all.
    *
    * @throws {@link LockStoreError} while iterating, if the table cannot be used, or does not answer within 10 s.
    * @throws {@link LockConfigError} if an option cannot work.
@@ -159,10 +164,10 @@ export class LockTable implements AsyncDisposable {
   }
 
   /**
-   * Ends the waiting of every call, releases every lock that is held, and waits until that is done; then the table
-   * can no longer be used. A client of your own stays open.
+   * Ends every waiting call, releases every held lock, and waits until that is done. The table cannot be used afterwards.
+   * A client of your own stays open.
    *
-   * @throws AggregateError of the {@link LockLostError}s of locks that had been lost, after all others are released.
+   * @throws AggregateError with a {@link LockLostError} for each lock that was lost, after all others are released.
    */
   close(): Promise<void> {
     this.#closed ??= this.#session.close().finally(() => this.#session.store.close());

@@ -5,64 +5,64 @@ import type { LockData } from "./lock-info.js";
 import type { TransactWriteOptions } from "./options/calls.js";
 import type { DocumentGuard } from "./store.js";
 
-/** A lock that is held, until it is unlocked or lost. */
+/** A lock that was granted. It is held until it is unlocked or lost. */
 export interface Lock extends AsyncDisposable {
   readonly name: string;
-  /** This acquisition's identity. */
+  /** Identifies this acquisition. */
   readonly uuid: string;
   readonly owner: string;
-  /** When the lease ends unless it is renewed, on the table's clock. Rely on `remainingMs`, which trusts no clock. */
+  /** When the lease ends unless it is renewed, on the table's clock. Prefer `remainingMs`, which needs no clock. */
   readonly expires: Date;
   readonly acquired: Date;
   /**
-   * The tick that was asked for with `once`; with `everyMs` the beginning of the period, in epoch ms on the table's
-   * clock. Undefined without either.
+   * The tick that this lock was granted for: with `once` the one given, with `everyMs` the beginning of the period, in
+   * epoch ms on the table's clock. Undefined without either.
    */
   readonly tick: number | undefined;
-  /** Your own attributes, as they were last put on the row: with `lock()`, or with `replaceData()`. */
+  /** Your own attributes on the row, as last written by `lock()` or `replaceData()`. */
   readonly data: LockData | undefined;
-  /** Aborts when the lock is lost, with the {@link LockLostError} as its reason. Give it to whatever the section awaits. */
+  /** Aborts when the lock is lost, with the {@link LockLostError} as its reason. Pass it to what the section awaits. */
   readonly signal: AbortSignal;
   /** Whether the lock is held at this moment. */
   readonly held: boolean;
-  /** How long the lock is certainly held if no renewal gets through any more, in ms; 0 once it is not. */
+  /** How long the lock is certainly held without another renewal, in ms. 0 if it is not held. */
   readonly remainingMs: number;
   /**
-   * Call it right before what must not happen twice.
-   * @param minRemainingMs how much of the lease has to be left: default 0.
-   * @throws {@link LockLostError} if the lock is lost, or has less time left.
+   * Checks that the lock is held. Call it right before an action that must not happen twice.
+   * @param minRemainingMs the least that `remainingMs` has to be, in ms. Default 0.
+   * @throws {@link LockLostError} if the lock is lost, or `remainingMs` is less.
    */
   assertHeld(minRemainingMs?: number): void;
   /**
-   * Renews the lease now: for `autoRenew: false`, or before something that must not be interrupted.
+   * Renews the lease now: with `autoRenew: false`, or before an action that must not be interrupted.
    * @throws {@link LockLostError} if the lock is lost.
-   * @throws the store's error if the table did not answer; the lease then lasts as long as it did before.
+   * @throws {@link LockStoreError} if the table did not answer. The end of the lease is then the same as before.
    */
   extend(): Promise<void>;
   /**
-   * Puts other attributes of your own on the row, in the place of those that are there: how far the section has come, for
-   * those who `inspect()`. It is a renewal as well, and the lock of a section that called it is not passed on to the next
-   * section of this process, but released.
-   * @throws {@link LockConfigError} for what DynamoDB cannot store; nothing is sent then.
+   * Replaces your own attributes on the row, for example to show the progress of the section to `inspect()`. It also
+   * renews the lease. A lock whose data was replaced is released at the end of its section, and not handed over to the
+   * next section of this process.
+   * @throws {@link LockConfigError} for data that DynamoDB cannot store. Nothing was sent.
    * @throws {@link LockLostError} if the lock is lost.
-   * @throws the store's error if the table did not answer; which of the two the row shows is not known then.
+   * @throws {@link LockStoreError} if the table did not answer. The row may have the old data or the new.
    *
    * @example
    * await lock.replaceData({ ...lock.data, done: 350 });
    */
   replaceData(data: LockData): Promise<void>;
   /**
-   * Releases the lock. Further calls get the same answer.
-   * @throws {@link LockLostError} if it had been lost, the same error as `signal.reason`.
+   * Releases the lock. Further calls have the same outcome.
+   * @throws {@link LockLostError} if it was lost: the same error as `signal.reason`.
    */
   unlock(): Promise<void>;
   /**
-   * A condition for a transaction of your own, which DynamoDB then applies only if this lock is held at that instant, by
-   * this section, whatever any clock shows. A lock that has not been renewed yet is renewed first.
+   * A condition for a transaction of your own: DynamoDB applies it only if this section holds the lock at that moment,
+   * independent of all clocks. A lock that has not been renewed yet is renewed first.
    *
-   * It cannot tell you of a loss that it meets: {@link Lock.transactWrite} does.
+   * A transaction that this condition refuses does not report the loss of the lock. {@link Lock.transactWrite} does.
    *
-   * @param options.document - the form that a DocumentClient takes.
+   * @param options.document whether to return the form that a DocumentClient takes.
    * @throws {@link LockLostError} if the lock is lost; {@link LockError} with the code `LOCK_RELEASED` after `unlock()`.
    * @throws {@link LockStoreError} if the lock has to be renewed first and the table does not answer.
    *
@@ -75,17 +75,17 @@ export interface Lock extends AsyncDisposable {
   guard(options?: { readonly document?: false | undefined }): Promise<TransactWriteItem>;
   guard(options: { readonly document: true }): Promise<DocumentGuard>;
   /**
-   * Applies your writes, all or none, and only if this lock is still held when DynamoDB applies them: what was read and
-   * computed under the lock cannot be written by a section that has lost it. A reply that does not come is asked for
-   * again, and the writes are applied once.
+   * Applies your writes, all or none, and only if this lock is still held when DynamoDB applies them. A section that has
+   * lost the lock therefore cannot write what it computed under it. A request without a reply is retried, and the writes
+   * are applied at most once.
    *
-   * @param items - at most 99, in the tables of the lock's account and region, and none on the lock's own row.
-   * @throws {@link LockLostError} if the lock is lost: nothing was written, unless its reason is `expired` and an answer
-   * was under way. `lock.signal` aborts as well.
-   * @throws {@link LockStoreError} if no answer came within `withinMs`: the writes may have been applied or not.
+   * @param items at most 99, on tables of the lock's account and region, and none on the lock's own row.
+   * @throws {@link LockLostError} if the lock is lost; `lock.signal` aborts as well. Nothing was written, unless the
+   * reason is `expired` and a request was in flight.
+   * @throws {@link LockStoreError} if no answer came within `withinMs`. The writes may have been applied or not.
    * @throws {@link LockConfigError} for items that cannot be sent.
    * @throws DynamoDB's own error, unchanged, if it refuses your items: a `TransactionCanceledException`, whose
-   * `CancellationReasons` are those of your items in their order, and one for the guard after them.
+   * `CancellationReasons` are those of your items in order, followed by one for the guard.
    *
    * @example
    * const { Item } = await client.send(new GetItemCommand({ TableName, Key, ConsistentRead: true }));
@@ -98,8 +98,8 @@ export interface Lock extends AsyncDisposable {
 /** A lock of a mutex with `fencing: true`. */
 export interface FencedLock extends Lock {
   /**
-   * Greater than the token of every earlier section under this name, on whatever host. Send it along with what you
-   * write: whoever stores it refuses a token that is less than one it has seen.
+   * Greater than the token of every earlier section under this name, on all hosts. Send it with each write to a storage
+   * that refuses a token less than the greatest it has seen.
    */
   readonly fencingToken: bigint;
 }

@@ -6,10 +6,16 @@ import type { Lock } from "./lock.js";
 import { copyOf, type LockData, type LockInfo, type LockState } from "./lock-info.js";
 import { forceUnlock } from "./operations/force-unlock.js";
 import { inspect } from "./operations/inspect.js";
-import { type LockOptions, lockOptions, type TryLockOptions, tryLockOptions } from "./options/calls.js";
+import {
+  type ForceUnlockOptions,
+  forceUnlockOptions,
+  type LockOptions,
+  lockOptions,
+  type TryLockOptions,
+  tryLockOptions,
+} from "./options/calls.js";
 import { NONE } from "./options/check.js";
 import type { MutexSettings } from "./options/mutex.js";
-import { type ForceUnlockOptions, forceUnlockOptions } from "./options/operations.js";
 import { lockAt } from "./protocol/row.js";
 import type { Sections } from "./queues/sections.js";
 import type { Session } from "./session/session.js";
@@ -18,18 +24,18 @@ import type { Once } from "./taking/known-time.js";
 import { Wait } from "./taking/wait.js";
 
 /**
- * What `tryRun` did: the value of the function, or why it did not run. `held`: somebody has the lock, or it is kept
- * for `holdAtLeastMs`, so the next try may succeed. `done`: the tick, or a later one, was granted before, so no other
- * try for this tick ever will; whether that run has ended, and how, it does not say.
+ * The result of `tryRun()`: the value of the function, or why it did not run. `held`: the lock is held, or still taken
+ * because of `holdAtLeastMs`; a later call may succeed. `done`: this tick, or a later one, was already granted; no later
+ * call for this tick can succeed. `done` does not tell whether that run has ended, or whether it succeeded.
  */
 export type TryRun<T> =
   | { readonly ran: true; readonly value: T }
   | { readonly ran: false; readonly because: "held" | "done"; readonly row: LockInfo | undefined };
 
 /**
- * A named mutex. Making one sends nothing; as many as you like may have one name.
+ * A named mutex. Making one sends nothing. Several with the same name, in one process or many, exclude one another.
  *
- * @typeParam Held - the lock that it gives: a {@link FencedLock} with `fencing: true`.
+ * @typeParam Held the type of its locks: {@link FencedLock} with `fencing: true`.
  */
 export class Mutex<Held extends Lock = Lock> {
   readonly name: string;
@@ -48,11 +54,11 @@ export class Mutex<Held extends Lock = Lock> {
   /**
    * Waits for the lock and takes it.
    *
-   * @param options.signal ends the waiting, and only that: a lock that was handed out stays.
-   * @param options.waitMs how long to wait, in ms.
+   * @param options.signal ends the waiting. It does not affect a lock that was granted.
+   * @param options.waitMs how long to wait, in ms. Default: the mutex's `waitMs`.
    * @param options.data your own attributes for the row.
-   * @param options.holdAtLeastMs for how long the lock stays taken at least, in ms.
-   * @throws {@link LockTimeoutError} after `waitMs`; it names the holder.
+   * @param options.holdAtLeastMs how long the lock stays taken at least, in ms. Default 0.
+   * @throws {@link LockTimeoutError} after `waitMs`. It names the holder.
    * @throws the reason of `signal`.
    * @throws {@link LockStoreError} if the table cannot be used, or has not answered once within 10 s.
    * @throws {@link LockConfigError} if an option cannot work.
@@ -68,15 +74,17 @@ export class Mutex<Held extends Lock = Lock> {
   /**
    * Takes the lock if it is free.
    *
-   * @param options.holdAtLeastMs for how long the lock stays taken at least, in ms.
-   * @param options.once a tick, for which the lock is given at most once.
-   * @param options.everyMs the same, with the table's clock counting periods of so many ms.
-   * @returns the lock, or null if somebody holds it or the tick is done. `await using lock = await mutex.tryLock()` is fine with null.
+   * @param options.data your own attributes for the row.
+   * @param options.holdAtLeastMs how long the lock stays taken at least, in ms. Default 0.
+   * @param options.once a tick, for which the lock is granted at most once.
+   * @param options.everyMs the same, for each period of this many ms on the table's clock.
+   * @returns the lock; null if it is held, or the tick was already granted. `await using` accepts null.
    * @throws {@link LockStoreError} if the table cannot be used, or does not answer within 10 s.
+   * @throws {@link LockConfigError} if an option cannot work.
    *
    * @example
    * await using lock = await mutex.tryLock();
-   * if (lock === null) return; // another host is at it
+   * if (lock === null) return; // held by another host
    */
   async tryLock(options: TryLockOptions = NONE): Promise<Held | null> {
     tryLockOptions(options);
@@ -85,10 +93,11 @@ export class Mutex<Held extends Lock = Lock> {
   }
 
   /**
-   * Runs `fn` under the lock and releases it, whatever happens.
+   * Waits for the lock, runs `fn`, and releases the lock whether `fn` succeeds or fails.
    *
-   * @param options as for `lock()`; its `signal` aborts `lock.signal` as well.
-   * @throws exactly what `fn` throws; if `fn` succeeds on a lock that was lost, a {@link LockLostError}.
+   * @param options as for `lock()`. Its `signal` also aborts `lock.signal`.
+   * @throws the same error as `fn`, or, if `fn` succeeds but the lock was lost, a {@link LockLostError}.
+   * @throws the errors of `lock()`.
    *
    * @example
    * const report = await mutex.run(async (lock) => await buildReport(lock.signal));
@@ -102,12 +111,16 @@ export class Mutex<Held extends Lock = Lock> {
   /**
    * Runs `fn` if the lock is free: for a job that several hosts have on the same schedule.
    *
+   * @param options as for `tryLock()`.
+   * @throws the same error as `fn`, or, if `fn` succeeds but the lock was lost, a {@link LockLostError}.
+   * @throws the errors of `tryLock()`.
+   *
    * @example
    * const result = await mutex.tryRun(async () => await sendInvoices());
    * if (!result.ran) console.log(`left to ${result.row?.owner}`);
    *
    * @example
-   * // On every host, every minute: one of them runs it, whatever their clocks say.
+   * // Called on every host every minute, this runs once an hour on one of them, even if their clocks differ.
    * await mutex.tryRun((lock) => sendReport(lock.signal), { everyMs: 3_600_000 });
    */
   async tryRun<T>(fn: (lock: Held) => T | Promise<T>, options: TryLockOptions = NONE): Promise<TryRun<T>> {
@@ -119,11 +132,11 @@ export class Mutex<Held extends Lock = Lock> {
   }
 
   /**
-   * Who has the lock now, by one consistent read; null if nobody has. Of a fair mutex also who waits for it, in order, by a
-   * query more.
+   * Reads the lock with one consistent read; null if it is free. For a fair mutex, a query reads the waiters as well.
    *
-   * A holder that has died is shown, with an `expires` that has passed, until somebody takes the lock. A lock that nobody
-   * holds and nobody may take yet is shown without a `uuid`: it is parked, or was unlocked by force.
+   * A holder that has died is returned until the lock is taken again, with an `expires` in the past. A lock that nobody
+   * holds but that cannot be taken yet has no `uuid`: it is parked, or was unlocked by force.
+   *
    * @throws {@link LockStoreError} if the table cannot be used, or does not answer within 10 s.
    *
    * @example
@@ -135,15 +148,17 @@ export class Mutex<Held extends Lock = Lock> {
   }
 
   /**
-   * Takes the lock away from the acquisition with this uuid, whoever holds it, if it still does.
+   * Ends the acquisition with this uuid, if it still holds the lock.
    *
-   * Nobody enters before the old lease ends. The old holder learns of it at its next renewal, with the reason `forced`;
-   * until then it goes on, so `{ now: true }`, which frees the lock at once, lets two in: use it when you know that the
-   * holder is dead, or that what it does no longer matters.
-   * @param uuid as `inspect()` or `list()` shows it.
-   * @returns whether that uuid held the lock until now.
-   * @throws {@link LockStoreError} if the table cannot be used, or does not answer within 10 s: it may then have been
-   * done all the same.
+   * The holder learns of it at its next renewal and loses the lock with the reason `forced`. Nobody else gets the lock
+   * before the old lease ends. With `{ now: true }` the lock is free at once, and two sections may run at the same time:
+   * use it only if the holder is dead, or its work no longer matters.
+   *
+   * @param uuid as returned by `inspect()` or `list()`.
+   * @returns whether that acquisition held the lock until now.
+   * @throws {@link LockStoreError} if the table cannot be used, or does not answer within 10 s. The lock may have been
+   * unlocked all the same.
+   * @throws {@link LockConfigError} if an argument cannot work.
    *
    * @example
    * const holder = await mutex.inspect();
@@ -168,14 +183,14 @@ export class Mutex<Held extends Lock = Lock> {
     return await wait.run<HeldLock>((deliver) => this.#sections.serve(request, wait, deliver), { signal, waitMs });
   }
 
-  /** What has to be right before anything is sent. @returns the data as it is now: it may be sent much later. */
+  /** Checks what can be checked before a request. @returns a copy of the data, which may be sent much later. */
   #begin({ data }: { readonly data?: LockData | undefined }): LockData | undefined {
     this.#session.assertOpen();
     this.#session.store.admit(data);
     return data && copyOf(data);
   }
 
-  /** One try, whose requests are repeated for a while if they get no answer. */
+  /** Takes the lock if it is free. Requests without an answer are retried. */
   async #try(options: TryLockOptions, data: LockData | undefined, signal?: AbortSignal): Promise<Tried> {
     const { holdAtLeastMs = 0 } = options;
     const wait = new Wait(this.#session, this.name, { patient: false });
@@ -196,16 +211,16 @@ type Tried =
 
 function onceOf({ once, everyMs }: TryLockOptions): Once | undefined {
   if (everyMs !== undefined) return { kind: "period", everyMs };
-  // Nothing is added but to -0, which a row would not remember as such.
+  // Adding 0 turns -0 into 0: a row cannot store -0.
   return once === undefined ? undefined : { kind: "tick", tick: Number(once) + 0 };
 }
 
-/** What `LockTable.mutex()` has promised of the locks of this mutex, by what its settings say. */
+/** The type of lock that `LockTable.mutex()` has declared for the settings of this mutex. */
 function as<Held extends Lock>(lock: HeldLock): Held {
   return lock as Lock as Held;
 }
 
-/** Runs a section and ends its lock: an error of the section's own is never replaced by the release's. */
+/** Runs a section and releases its lock. If both fail, the section's error is thrown. */
 async function runUnder<Held extends Lock, T>(
   lock: HeldLock,
   fn: (lock: Held) => T | Promise<T>,

@@ -1,4 +1,4 @@
-/** The IAM actions, less their `dynamodb:`, that `check()` tries. */
+/** The IAM actions that `check()` tries, without the prefix `dynamodb:`. */
 export type TableAction =
   | "DescribeTable"
   | "DescribeTimeToLive"
@@ -10,46 +10,49 @@ export type TableAction =
   | "Scan"
   | "ConditionCheckItem";
 
-/** Something about a table that locks cannot work with, or not as well as they could. */
+/** A reason why locks do not work on a table, or work only in part. */
 export interface TableProblem {
   /**
-   * `missing`: there is no such table. `status`: it cannot be used at present. `keys`: its key is not what the options say.
-   * `permission`: an action is refused. `ttl`: DynamoDB removes no rows of dead holders. `billing`: its capacity is
-   * limited. `replicas`: it is a global table. `request`: it refuses a request for another reason.
+   * `missing`: the table does not exist. `status`: it cannot be used at present. `keys`: its key differs from the options.
+   * `permission`: an action is refused. `ttl`: DynamoDB does not remove the rows of dead holders. `billing`: its capacity
+   * is limited. `replicas`: it is a global table. `request`: it refuses a request for another reason.
    */
   readonly code: "missing" | "status" | "keys" | "permission" | "ttl" | "billing" | "replicas" | "request";
-  /** `error`: no lock can be taken. `warning`: locks work, and the message says what does not. */
+  /** `error`: locks do not work. `warning`: they work, and the message says what does not. */
   readonly severity: "error" | "warning";
-  /** What is the matter, and what to do about it. For people: it may change from version to version. */
+  /** The problem, and what to do about it. For people: its wording may change in any version. */
   readonly message: string;
 }
 
-/** What `DescribeTable` says, as far as it matters to locks. */
+/** The part of a table's description that matters to locks. */
 export interface TableFacts {
-  /** `ACTIVE`, or what keeps it from being used. */
+  /** `ACTIVE`, or another `TableStatus` of DynamoDB. */
   readonly status: string;
-  /** The attribute that is the partition key. */
+  /** The name of the partition key. */
   readonly partition: string | undefined;
-  /** The attribute that is the sort key; undefined where there is none. */
+  /** The name of the sort key; undefined if there is none. */
   readonly sort: string | undefined;
   readonly billing: "on-demand" | "provisioned";
-  /** The other regions that this table has replicas in. */
+  /** The regions of a global table's replicas. */
   readonly replicas: readonly string[];
-  /** How a global table's replicas agree; undefined where there are none. */
+  /** The consistency between a global table's replicas; undefined for other tables. */
   readonly consistency: "eventual" | "strong" | undefined;
 }
 
-/** What `check()` found out about a table. */
+/** The result of `check()`. */
 export interface TableReport {
   readonly tableName: string;
-  /** Whether locks can be taken: no problem is an `error`. */
+  /** Whether locks work: no problem is an `error`. */
   readonly usable: boolean;
   /** Errors before warnings. */
   readonly problems: readonly TableProblem[];
-  /** Undefined where there is no table, or it may not be described. */
+  /** Undefined if the table does not exist, or the credentials may not describe it. */
   readonly table: TableFacts | undefined;
-  /** The state of DynamoDB's TTL feature, and the attribute that it reads; undefined where that may not be described. */
+  /** The state of DynamoDB's TTL feature and the attribute it reads; undefined if the credentials may not describe it. */
   readonly ttl: { readonly status: string; readonly attribute: string | undefined } | undefined;
-  /** What these credentials may do; `unknown` where the table gave another answer. An action that needs a sort key is left out where there is none. */
+  /**
+   * What these credentials may do. `unknown`: the request was refused for another reason than a permission. Without a
+   * sort key in the options there is no `Query`.
+   */
   readonly permissions: Readonly<Partial<Record<TableAction, "allowed" | "refused" | "unknown">>>;
 }

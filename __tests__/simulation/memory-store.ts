@@ -8,6 +8,7 @@ import { tableLayout } from "../../lib/options/table.js";
 import { type Applied, apply } from "../../lib/protocol/apply.js";
 import { type Address, type Attributes, LOCK_SORT, parseRow, type Row, ticketOf } from "../../lib/protocol/row.js";
 import { drawnBy } from "../../lib/protocol/rules.js";
+import { vacateKept } from "../../lib/protocol/vacate-kept.js";
 import type { Check, Take, Write } from "../../lib/protocol/writes.js";
 import type {
   Cursor,
@@ -182,7 +183,9 @@ export abstract class MessageStore implements Store {
 
   async write(write: Write, signal: AbortSignal): Promise<WriteOutcome> {
     if ("data" in write) this.admit(write.data);
-    return (await this.#ask({ kind: "write", write }, signal)).outcome;
+    const { outcome } = await this.#ask({ kind: "write", write }, signal);
+    const again = outcome.kind === "refused" ? vacateKept(write, outcome.row) : undefined;
+    return again === undefined ? outcome : (await this.#ask({ kind: "write", write: again }, signal)).outcome;
   }
 
   async writeAll(takes: readonly Take[], signal: AbortSignal): Promise<WriteAllOutcome> {

@@ -3,36 +3,30 @@ import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
 import { LockConfigError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 
-/** DynamoDB's limit for an item, less what the row's own attributes may need with the longest name and owner. */
+/** DynamoDB's limit for an item, less the most that the other attributes of the row need. */
 const MAX_DATA_BYTES = (400 - 8) * 1_024;
-/** How many lists and maps may stand inside one another, `data` itself included: with what they hold, 32 levels. */
+/** How deep lists and maps may be nested, `data` itself included. With their scalars that is DynamoDB's limit of 32. */
 const MAX_DEPTH = 31;
 const MAX_DIGITS = 38;
 const LEAST_NUMBER = 1e-130;
 const TOO_GREAT_NUMBER = 1e126;
 
-/** Containers that `value` stands in, from the outside in: one that comes twice is a circle. */
-type Containers = ReadonlySet<object>;
-
 /**
  * The caller's attributes as DynamoDB stores them.
  *
- * @throws {@link LockConfigError} for what it cannot store, with the path of the value: `data.jobs.0.at`.
+ * @throws {@link LockConfigError} for a value that it cannot store, with its path: `data.jobs.0.at`.
  */
 export function marshalledData(data: LockData): AttributeValue {
   if (!isPlain(data)) throw new LockConfigError("data", data, "must be a plain object, which is stored as a map");
   const bytes = sizeOf(data, "data", new Set());
   if (bytes > MAX_DATA_BYTES) {
-    throw new LockConfigError(
-      "data",
-      `${bytes} bytes`,
-      `must be at most ${MAX_DATA_BYTES} bytes: an item has 400 KB, of which the row needs some for itself`,
-    );
+    const remedy = `must be at most ${MAX_DATA_BYTES} bytes: an item has 400 KB, of which the row needs some for itself`;
+    throw new LockConfigError("data", `${bytes} bytes`, remedy);
   }
   return { M: marshall(data, { allowImpreciseNumbers: true }) };
 }
 
-/** Integers beyond 2^53 become bigint; other numbers become number, with what precision that leaves. */
+/** Integers beyond 2^53 become bigint. Other numbers become number, which may round them. */
 export function unmarshalledData(map: Record<string, AttributeValue>): LockData {
   return unmarshall(map, { wrapNumbers: numberOf });
 }
@@ -43,8 +37,13 @@ export function numberOf(text: string): number | bigint {
   return Number.isSafeInteger(value) || !/^-?\d+$/.test(text) ? value : BigInt(text);
 }
 
-/** The size of a value by DynamoDB's rules. @throws {@link LockConfigError} if it cannot be stored. */
-function sizeOf(value: unknown, path: string, within: Containers): number {
+/**
+ * The size of a value by DynamoDB's rules.
+ *
+ * @param within the containers around the value: one that contains itself is among them.
+ * @throws {@link LockConfigError} if the value cannot be stored.
+ */
+function sizeOf(value: unknown, path: string, within: ReadonlySet<object>): number {
   switch (typeof value) {
     case "string":
       return Buffer.byteLength(value);
@@ -64,11 +63,8 @@ function sizeOf(value: unknown, path: string, within: Containers): number {
 function sizeOfNumber(value: number, path: string): number {
   const magnitude = Math.abs(value);
   if (magnitude === 0 || (magnitude >= LEAST_NUMBER && magnitude < TOO_GREAT_NUMBER)) return sizeOfDigits(`${value}`);
-  throw new LockConfigError(
-    path,
-    value,
-    "must be a number that DynamoDB can store: 0, or of a magnitude from 1e-130 to 1e126",
-  );
+  const remedy = "must be a number that DynamoDB can store: 0, or of a magnitude from 1e-130 to 1e126";
+  throw new LockConfigError(path, value, remedy);
 }
 
 function sizeOfBigInt(value: bigint, path: string): number {
@@ -77,22 +73,22 @@ function sizeOfBigInt(value: bigint, path: string): number {
   throw new LockConfigError(path, value, `must have at most ${MAX_DIGITS} digits, DynamoDB's limit for a number`);
 }
 
-/** A byte for two significant digits, and one or two more. */
+/** One byte for every two significant digits, and at most two more. */
 function sizeOfDigits(number: string): number {
-  const significant = number.replace(/e.*$/, "").replace(/\D/g, "").replace(/^0+/, "").replace(/0+$/, "");
+  const significant = number
+    .replace(/e.*$/, "")
+    .replace(/\D/g, "")
+    .replace(/^0+|0+$/g, "");
   return Math.ceil(significant.length / 2) + 2;
 }
 
-function sizeOfObject(value: object, path: string, within: Containers): number {
+function sizeOfObject(value: object, path: string, within: ReadonlySet<object>): number {
   if (value instanceof Uint8Array) return value.byteLength;
   if (value instanceof Set) return sizeOfSet(value, path);
   const list = Array.isArray(value);
   if (!list && !isPlain(value)) {
-    throw new LockConfigError(
-      path,
-      value,
-      "must be a plain object, array, Set or Uint8Array: DynamoDB stores no class instances",
-    );
+    const remedy = "must be a plain object, array, Set or Uint8Array: DynamoDB stores no class instances";
+    throw new LockConfigError(path, value, remedy);
   }
   if (within.has(value)) throw new LockConfigError(path, value, "must not contain itself");
   if (within.size >= MAX_DEPTH) {
@@ -100,7 +96,7 @@ function sizeOfObject(value: object, path: string, within: Containers): number {
   }
   const inside = new Set(within).add(value);
   let bytes = 3;
-  // Array.from, because entries() of an array with holes would step over them, and the marshaller does not.
+  // Array.from turns the holes of an array into undefined. Object.entries would skip them, and the marshaller does not.
   for (const [key, member] of Object.entries(list ? Array.from(value) : value)) {
     if (!list) checkKey(key, path, value);
     bytes += 1 + (list ? 0 : Buffer.byteLength(key)) + sizeOf(member, `${path}.${key}`, inside);
@@ -110,34 +106,26 @@ function sizeOfObject(value: object, path: string, within: Containers): number {
 
 function checkKey(key: string, path: string, value: unknown): void {
   if (key === "") throw new LockConfigError(path, value, "must not have a property whose name is empty");
-  // The SDK's marshaller takes these two for what they are on every object.
+  // The SDK's marshaller uses these two as the properties that every object has.
   if (key !== "constructor" && key !== "__proto__") return;
   throw new LockConfigError(`${path}.${key}`, value, "must be called otherwise");
 }
 
-/** DynamoDB knows sets of strings, of numbers and of binaries: not empty, not mixed, each member once. */
+/** DynamoDB has sets of strings, of numbers and of binaries: not empty, not mixed, and without duplicates. */
 function sizeOfSet(set: ReadonlySet<unknown>, path: string): number {
-  const kinds = new Set<string>();
-  const members = new Set<string>();
-  let bytes = 3;
-  for (const member of set) {
-    kinds.add(kindOf(member));
-    members.add(member instanceof Uint8Array ? Buffer.from(member).toString("base64") : String(member));
-    bytes += 1 + sizeOf(member, `${path} (a member)`, new Set());
+  const members = [...set];
+  const sizes = members.map((member) => 1 + sizeOf(member, `${path} (a member)`, new Set()));
+  const kinds = new Set<string>(members.map((member) => (member instanceof Uint8Array ? "binary" : typeof member)));
+  const isOfOneKind = kinds.size === 1 && ["binary", "string", "number", "bigint"].some((kind) => kinds.has(kind));
+  // Sets compare bytes by identity, and DynamoDB by value.
+  const values = members.map((member) => (member instanceof Uint8Array ? Buffer.from(member).toString("hex") : member));
+  if (!isOfOneKind || new Set(values).size < set.size) {
+    const remedy =
+      "must be a set that DynamoDB can store: not empty, and only strings, only numbers, only bigints or only " +
+      "Uint8Arrays, each once";
+    throw new LockConfigError(path, members, remedy);
   }
-  if (kinds.size !== 1 || kinds.has("other") || members.size < set.size) {
-    throw new LockConfigError(
-      path,
-      [...set],
-      "must be a set that DynamoDB can store: not empty, and only strings, only numbers, only bigints or only Uint8Arrays, each once",
-    );
-  }
-  return bytes;
-}
-
-function kindOf(value: unknown): string {
-  if (value instanceof Uint8Array) return "binary";
-  return ["string", "number", "bigint"].includes(typeof value) ? typeof value : "other";
+  return sizes.reduce((total, size) => total + size, 3);
 }
 
 function isPlain(value: object): boolean {

@@ -5,17 +5,17 @@ import type {
 } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../errors.js";
 
-/** What was asked of which table, for the message. */
+/** What a request asked for. It goes into the error message. */
 export interface Asked {
   /** The operation as IAM knows it: `PutItem`. */
   readonly action: string;
   readonly tableName: string;
   readonly region?: string | undefined;
-  /** How the table's key differs from the options, if that is known to be the matter. */
+  /** How the table's key differs from the options, if that caused the failure. */
   readonly mismatch?: string | undefined;
 }
 
-/** What the SDK's errors have in common, and some of Node's. All of it may be missing. */
+/** The properties of SDK errors and Node errors that matter here. Any of them may be missing. */
 interface Failure {
   readonly name: string;
   readonly message: string;
@@ -30,42 +30,32 @@ interface Failure {
   readonly CancellationReasons?: readonly { readonly Code?: string }[];
 }
 
-/** DynamoDB's names for throttling. */
+/** DynamoDB's names for throttling, as {@link kindOf} gives them. */
 const THROTTLING = new Set([
   "ProvisionedThroughputExceeded",
-  "ProvisionedThroughputExceededException",
   "RequestLimitExceeded",
   "RequestThrottled",
-  "RequestThrottledException",
   "SlowDown",
-  "ThrottledException",
+  "Throttled",
   "Throttling",
-  "ThrottlingError",
-  "ThrottlingException",
-  "TooManyRequestsException",
+  "TooManyRequests",
 ]);
 
-/** DynamoDB's own ways to say "not now": throttling, trouble of its own, another write in the same instant. */
-const PASSING = new Set([
-  ...THROTTLING,
+/** The names of other transient failures: on DynamoDB's side, a conflict with another write, or no reply in time. */
+const TRANSIENT = new Set([
+  "Abort",
   "InternalFailure",
-  "InternalServerError",
-  "InternalServerException",
-  "LimitExceededException",
-  "ReplicatedWriteConflictException",
+  "InternalServer",
+  "LimitExceeded",
+  "ReplicatedWriteConflict",
   "RequestTimeout",
-  "RequestTimeoutException",
   "ServiceUnavailable",
-  "ServiceUnavailableException",
+  "Timeout",
   "TransactionConflict",
-  "TransactionConflictException",
-  "TransactionInProgressException",
+  "TransactionInProgress",
 ]);
 
-/** No reply: the SDK's names for it. */
-const UNANSWERED = new Set(["AbortError", "TimeoutError"]);
-
-/** The network's codes that come without the number of a system call. */
+/** The codes of network errors that have no `errno`. */
 const NETWORK_CODES = new Set([
   "EAI_AGAIN",
   "ECONNABORTED",
@@ -80,53 +70,49 @@ const NETWORK_CODES = new Set([
   "ETIMEDOUT",
 ]);
 
-/** What the SDK makes of Node's own errors where tests run in a realm of their own, as Jest's do: the code is lost. */
+/** The SDK wraps errors of another realm, such as Node's own in Jest's tests, with this message and without their code. */
 const FOREIGN_REALM = "AWS SDK error wrapper for ";
 
-/** What to do about the errors that do not pass by themselves. */
+/** What to do about errors that are not transient. */
 const REMEDIES: Readonly<Record<string, (asked: Asked) => string>> = {
-  ResourceNotFoundException: ({ tableName, region }) =>
+  ResourceNotFound: ({ tableName, region }) =>
     `table ${tableName} does not exist${region === undefined ? "" : ` in region ${region}`} for these credentials: ` +
     "`await locks.create()` creates it, and so does the CloudFormation template in the README",
-  AccessDeniedException: ({ action, tableName }) =>
+  AccessDenied: ({ action, tableName }) =>
     `these credentials lack the permission dynamodb:${action} on table ${tableName}: the README lists what locks need`,
-  CredentialsProviderError: () =>
+  CredentialsProvider: () =>
     "the AWS SDK found no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or AWS_PROFILE, give the " +
     "process a role, or pass a `client` that has credentials",
-  ExpiredTokenException: () => "the credentials have expired: refresh them, or use a provider that does so by itself",
-  UnrecognizedClientException: () =>
+  ExpiredToken: () => "the credentials have expired: refresh them, or use a provider that does so by itself",
+  UnrecognizedClient: () =>
     "DynamoDB does not know these credentials: check the access key, the session token and the region",
-  InvalidSignatureException: () =>
+  InvalidSignature: () =>
     "DynamoDB refused the signature: check the secret access key, and that the host's clock is right",
 };
 
-/** Other names of the same. */
-const ALSO: Readonly<Record<string, string>> = {
-  AccessDenied: "AccessDeniedException",
-  TokenProviderError: "CredentialsProviderError",
-  ExpiredToken: "ExpiredTokenException",
-  InvalidClientTokenId: "UnrecognizedClientException",
-  MissingAuthenticationTokenException: "UnrecognizedClientException",
-  IncompleteSignatureException: "InvalidSignatureException",
+/** Errors with the same remedy as another. */
+const SAME_REMEDY: Readonly<Record<string, string>> = {
+  TokenProvider: "CredentialsProvider",
+  InvalidClientTokenId: "UnrecognizedClient",
+  MissingAuthenticationToken: "UnrecognizedClient",
+  IncompleteSignature: "InvalidSignature",
 };
 
-/** The SDK's error as one of ours, with what to do about it. */
+/** Turns the SDK's error into one of this library, with a remedy in its message. */
 export function storeFailure(error: unknown, asked: Asked): LockStoreError {
   if (error instanceof LockStoreError) return error;
   const failure = failureOf(error);
   const { action, tableName } = asked;
   const remedy = remedyFor(failure, asked);
-  const said = `${failure.name}: ${failure.message}`;
-  return new LockStoreError(
-    remedy === undefined ? `${action} on table ${tableName} failed: ${said}` : `${action} failed: ${remedy} (${said})`,
-    {
-      cause: error,
-      transient: isPassing(failure),
-      answered: isAnswer(failure),
-      throttled: isThrottling(failure),
-      retried: (failure.$metadata?.attempts ?? 1) > 1,
-    },
-  );
+  const reason = `${failure.name}: ${failure.message}`;
+  const message = remedy === undefined ? `on table ${tableName} failed: ${reason}` : `failed: ${remedy} (${reason})`;
+  return new LockStoreError(`${action} ${message}`, {
+    cause: error,
+    transient: isTransient(failure),
+    answered: isAnswer(failure),
+    throttled: isThrottling(failure),
+    retried: (failure.$metadata?.attempts ?? 1) > 1,
+  });
 }
 
 /** Whether a condition was not fulfilled, which is an outcome rather than a failure. */
@@ -134,17 +120,17 @@ export function isRefusal(error: unknown): error is ConditionalCheckFailedExcept
   return (error as Partial<Error> | undefined)?.name === "ConditionalCheckFailedException";
 }
 
+export function isCancellation(error: unknown): error is TransactionCanceledException {
+  return (error as Partial<Error> | undefined)?.name === "TransactionCanceledException";
+}
+
 /**
- * Why a transaction was cancelled, for each of its items in order, where a condition was among the reasons; undefined
- * for everything else. A condition that refuses stands, whatever else was the matter at that moment.
+ * The reasons why a transaction was cancelled, one for each of its items in order, if a condition was not fulfilled;
+ * undefined otherwise. Other reasons beside it do not matter: the refusal of a condition is final.
  */
 export function refusalsOf(error: unknown): readonly CancellationReason[] | undefined {
   if (!isCancellation(error)) return undefined;
   return error.CancellationReasons?.some(isRefusedItem) ? error.CancellationReasons : undefined;
-}
-
-export function isCancellation(error: unknown): error is TransactionCanceledException {
-  return (error as Partial<Error> | undefined)?.name === "TransactionCanceledException";
 }
 
 /** Whether this item's condition was not fulfilled. */
@@ -152,49 +138,51 @@ export function isRefusedItem({ Code }: CancellationReason): boolean {
   return Code === "ConditionalCheckFailed";
 }
 
-/** Whether another write was under way on this item's row. */
+/** Whether another write was in flight on this item. */
 export function isConflict({ Code }: CancellationReason): boolean {
   return Code === "TransactionConflict";
 }
 
-/** Whether nothing but "not now" stood against a transaction: no condition, and nothing wrong with it. */
+/** Whether a transaction was cancelled for transient reasons only. */
 export function isPassingCancellation(reasons: readonly { readonly Code?: string | undefined }[]): boolean {
   const codes = reasons.flatMap(({ Code }) => (Code === undefined || Code === "None" ? [] : [Code]));
-  return codes.length > 0 && codes.every((code) => PASSING.has(code));
+  return codes.length > 0 && codes.every(isTransientName);
 }
 
-/** Whether a table's key is not what the request took it for. */
+/** Whether DynamoDB refused a request because the table's key is not the one in the request. */
 export function isAboutTheKey(error: unknown): boolean {
   const { name, message } = failureOf(error);
   return name === "ValidationException" && /\bkeys?\b/i.test(message);
 }
 
-/** Whether DynamoDB gave this reply, by its name: not the network, and not some other server. */
-function isAnswer(failure: { readonly name: string; readonly $fault?: unknown }): boolean {
-  return failure.$fault !== undefined && failure.name !== "Unknown" && failure.name !== "Error";
+/** The name less its ending: an error may come as `X`, `XError` or `XException`. */
+const kindOf = (name: unknown): string => String(name).replace(/(Error|Exception)$/, "");
+const isThrottlingName = (name: unknown): boolean => THROTTLING.has(kindOf(name));
+const isTransientName = (name: unknown): boolean => isThrottlingName(name) || TRANSIENT.has(kindOf(name));
+
+/** Whether this holds for the name of the failure, or for the reason of one item of a transaction. */
+function isNamed({ name, CancellationReasons }: Failure, isSuch: (name: unknown) => boolean): boolean {
+  return isSuch(name) || CancellationReasons?.some(({ Code }) => isSuch(Code)) === true;
 }
 
-/** Whether the request, or an item of the transaction, was refused because there were too many. */
-function isThrottling({ name, $metadata, CancellationReasons }: Failure): boolean {
+/** Whether the reply came from DynamoDB, rather than from the network or from another server. */
+function isAnswer({ name, $fault }: Failure): boolean {
+  return $fault !== undefined && name !== "Unknown" && name !== "Error";
+}
+
+function isThrottling(failure: Failure): boolean {
+  return failure.$metadata?.httpStatusCode === 429 || isNamed(failure, isThrottlingName);
+}
+
+function isTransient(failure: Failure): boolean {
+  const { name, message, code, errno, $metadata } = failure;
   return (
-    THROTTLING.has(name) ||
+    isNamed(failure, isTransientName) ||
     $metadata?.httpStatusCode === 429 ||
-    CancellationReasons?.some(({ Code }) => Code !== undefined && THROTTLING.has(Code)) === true
-  );
-}
-
-function isPassing(failure: Failure): boolean {
-  const { name, message, code, errno, $metadata, CancellationReasons } = failure;
-  const status = $metadata?.httpStatusCode ?? 0;
-  return (
-    PASSING.has(name) ||
-    UNANSWERED.has(name) ||
-    status >= 500 ||
-    status === 429 ||
-    // The SDK saw from the reply that the host's clock is wrong, and signs the next request by the table's.
+    ($metadata?.httpStatusCode ?? 0) >= 500 ||
+    // The SDK has read the right time from the reply and signs the next request with it.
     $metadata?.clockSkewCorrected === true ||
     (name === "InvalidSignatureException" && message.includes("Signature expired")) ||
-    CancellationReasons?.some(({ Code }) => Code !== undefined && PASSING.has(Code)) === true ||
     typeof errno === "number" ||
     message.startsWith(FOREIGN_REALM) ||
     (typeof code === "string" && NETWORK_CODES.has(code))
@@ -203,7 +191,8 @@ function isPassing(failure: Failure): boolean {
 
 function remedyFor(failure: Failure, asked: Asked): string | undefined {
   if (asked.mismatch !== undefined) return asked.mismatch;
-  const known = REMEDIES[ALSO[failure.name] ?? failure.name];
+  const kind = kindOf(failure.name);
+  const known = REMEDIES[SAME_REMEDY[kind] ?? kind];
   if (known !== undefined) return known(asked);
   if (/region is missing/i.test(failure.message)) {
     return "the AWS SDK knows no region: set AWS_REGION, or pass a `client` that has one";
@@ -213,7 +202,7 @@ function remedyFor(failure: Failure, asked: Asked): string | undefined {
   return `the endpoint answered with status ${status}, but not as DynamoDB does: check the endpoint and what stands before it`;
 }
 
-/** By its properties and not by its class, which is another one in another realm or another copy of the SDK. */
+/** Reads an error by its properties: its class differs in another realm and in another copy of the SDK. */
 function failureOf(error: unknown): Failure {
   const failure = Object(error) as Failure;
   return typeof failure.message === "string" ? failure : { name: typeof error, message: String(error) };

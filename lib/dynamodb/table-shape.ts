@@ -1,7 +1,7 @@
 import type { TableDescription } from "@aws-sdk/client-dynamodb";
 import type { TableLayout } from "../options/table.js";
 
-/** How a table's key differs from what the options say, for people; undefined if it does not. */
+/** Says how a table's key differs from the options, for an error message; undefined if it does not. */
 export function keyMismatch(table: TableDescription, layout: TableLayout): string | undefined {
   const differences = [
     partDiffers("partition key", "HASH", "keys.partition", layout.partition, table),

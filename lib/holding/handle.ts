@@ -4,13 +4,13 @@ import { LockError, LockLostError } from "../errors.js";
 import type { Lock } from "../lock.js";
 import { copyOf, type LockData } from "../lock-info.js";
 import {
+  checkData,
   checkMinRemaining,
   type GuardOptions,
   guardOptions,
   type TransactWriteOptions,
   transactWriteOptions,
 } from "../options/calls.js";
-import { checkData } from "../options/operations.js";
 import { lockAt } from "../protocol/row.js";
 import type { Check } from "../protocol/writes.js";
 import { onAbort } from "../session/abort-listening.js";

@@ -1,5 +1,5 @@
 import type { LockInfo } from "../lock-info.js";
-import type { ListOptions } from "../options/operations.js";
+import type { ListOptions } from "../options/calls.js";
 import { infoOf } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
 import type { Cursor } from "../store.js";

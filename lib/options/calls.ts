@@ -1,126 +1,166 @@
-import { z } from "zod/v3";
+import * as z from "zod/mini";
 import { LockConfigError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
-import { check, duration, durationOrForever, flag, lazily, lockData, signal } from "./check.js";
+import {
+  duration,
+  durationOrForever,
+  flag,
+  lockData,
+  milliseconds,
+  type OptionsCheck,
+  optionsCheck,
+  type Shape,
+  signal,
+  valueCheck,
+  wholeMilliseconds,
+} from "./check.js";
 
-/** What one `lock()` or `run()` may add. */
+/** Options of one `lock()` or `run()`. */
 export interface LockOptions {
   /** Ends the waiting: the call rejects with its reason. Given to `run()`, it aborts `lock.signal` as well. */
   readonly signal?: AbortSignal | undefined;
   /** How long to wait for the lock, in ms. Default: the mutex's `waitMs`. */
   readonly waitMs?: number | undefined;
-  /** Your own attributes on the row while you hold it: whatever DynamoDB can store in a map. */
+  /** Your own attributes on the row while you hold the lock: whatever DynamoDB can store in a map. */
   readonly data?: LockData | undefined;
   /**
-   * For how long the lock stays taken at least, in ms from its hand-out, also when the section ends sooner or throws:
-   * so that a fast job does not run again on a host that is late. Default 0; up to 2 147 483 647. `unlock()` does not
-   * wait for it. It survives no crash: the lock of a holder that dies is free when its lease ends.
+   * How long the lock stays taken at least, in ms from the moment it is granted, even if the section ends sooner or
+   * throws: a fast job is then not run again by a host whose schedule is late. Default 0, at most 2 147 483 647.
+   * `unlock()` does not wait for it. It does not outlive a crash: the lock of a holder that dies is free when its lease
+   * ends.
    */
   readonly holdAtLeastMs?: number | undefined;
 }
 
-/** What one `tryLock()` or `tryRun()` may add. */
-export interface TryLockOptions {
-  /** Your own attributes on the row while you hold it: whatever DynamoDB can store in a map. */
-  readonly data?: LockData | undefined;
-  /** As for `lock()`: for how long the lock stays taken at least, in ms from its hand-out. Default 0. */
-  readonly holdAtLeastMs?: number | undefined;
+/** Options of one `tryLock()` or `tryRun()`. */
+export interface TryLockOptions extends Pick<LockOptions, "data" | "holdAtLeastMs"> {
   /**
-   * A tick: a date, or a whole number in whatever unit you count. The lock is given at most once for each tick, ever,
-   * and never for one that is not later than the last. A holder that dies has had its tick: it is not run again.
+   * A tick: a date, or a whole number in a unit of your choice. The lock is granted at most once for each tick, and
+   * never for a tick that is not later than the last one granted. If the holder dies, its tick is not granted again.
    */
   readonly once?: Date | number | undefined;
   /**
-   * The same with the table's own clock in the place of yours: at most one run in each period of so many ms, counted
-   * from 1970-01-01T00:00Z. At least 1 000. Near the beginning of a period the call takes longer, until the clock is
-   * certain of it: about a second in a process that has just started, and then about a round trip.
+   * The same by the table's clock: at most one run in each period of this many ms, counted from 1970-01-01T00:00Z. At
+   * least 1 000. Near the beginning of a period the call takes longer, until the clock is certain which period it is:
+   * about a second in a process that has just started, about a round trip later on.
    */
   readonly everyMs?: number | undefined;
 }
 
-/** How one `guard()` is made. */
+/** Options of one `guard()`. */
 export interface GuardOptions {
-  /** The form that a DocumentClient takes. Default false. */
+  /** Whether to return the form that a DocumentClient takes. Default false. */
   readonly document?: boolean | undefined;
 }
 
-/** How one `transactWrite()` is sent. */
+/** Options of one `transactWrite()`. */
 export interface TransactWriteOptions {
   /**
-   * How long an answer is asked for, in ms, as long as the lock is held. Default 10 000; at most 540 000, because
-   * DynamoDB knows a transaction that it has applied for ten minutes.
+   * How long the request is retried without an answer, in ms, while the lock is held. Default 10 000, at most 540 000:
+   * DynamoDB recognises a repeated transaction for ten minutes.
    */
   readonly withinMs?: number | undefined;
 }
 
-const data = () => lockData().optional();
-const holdAtLeastMs = () => duration(0).optional();
-const A_TICK = "must be a valid Date or a whole number up to 2^53 - 1 either way";
-const once = () =>
-  z.union([z.date(), z.number().int(A_TICK).safe(A_TICK)], { errorMap: () => ({ message: A_TICK }) }).optional();
-const everyMs = () =>
-  z
-    .number({ invalid_type_error: "must be a number of milliseconds" })
-    .int("must be a whole number of milliseconds")
-    .min(1_000, "must be at least 1000 ms: clocks do not agree on less")
-    .safe("must be at most 2^53 - 1 ms")
-    .optional();
-const lockSchema = lazily(() =>
-  z
-    .object({ signal: signal(), waitMs: durationOrForever(0).optional(), data: data(), holdAtLeastMs: holdAtLeastMs() })
-    .strict(),
-);
-const tryLockSchema = lazily(() =>
-  z.object({ data: data(), holdAtLeastMs: holdAtLeastMs(), once: once(), everyMs: everyMs() }).strict(),
-);
-const guardSchema = lazily(() => z.object({ document: flag() }).strict());
-const transactWriteSchema = lazily(() =>
-  z
-    .object({
-      withinMs: duration(1)
-        .max(540_000, "must be at most 540 000 ms: DynamoDB forgets a transaction after ten minutes")
-        .optional(),
-    })
-    .strict(),
-);
-const minRemainingSchema = lazily(() =>
-  z
-    .number({ invalid_type_error: "must be a number of milliseconds" })
-    .nonnegative("must be a number of milliseconds, 0 or more"),
-);
-
-/** @throws {@link LockConfigError} */
-export function lockOptions(options: LockOptions): LockOptions {
-  check(lockSchema, options, "options");
-  return options;
+/** Options of `forceUnlock()`. */
+export interface ForceUnlockOptions {
+  /**
+   * Whether the lock is free at once, although its holder may still be working under it. Default false: the lock stays
+   * taken until the holder's lease ends.
+   */
+  readonly now?: boolean | undefined;
 }
+
+/** Options of `list()`. */
+export interface ListOptions {
+  /** List only locks whose name, without the table's `keyPrefix`, begins with this. Default: all. */
+  readonly prefix?: string | undefined;
+  /** Whether to include free locks whose rows stay, because they store a fencing token or a tick. Default false. */
+  readonly kept?: boolean | undefined;
+  /** Ends the listing: the iteration throws its reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Options of `check()`. */
+export interface CheckOptions {
+  /** Ends the check: it rejects with its reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** How long the table may take to answer, in ms. Default 30 000. */
+  readonly timeoutMs?: number | undefined;
+}
+
+const heldShape = (): Shape<Pick<LockOptions, "data" | "holdAtLeastMs">> => ({
+  data: z.optional(lockData()),
+  holdAtLeastMs: z.optional(duration(0)),
+});
+
+export const lockShape = (): Shape<LockOptions> => ({
+  ...heldShape(),
+  signal: signal(),
+  waitMs: z.optional(durationOrForever(0)),
+});
+
+export const lockOptions: OptionsCheck<LockOptions> = optionsCheck(lockShape);
+
+const checkTryLock: OptionsCheck<TryLockOptions> = optionsCheck(() => ({
+  ...heldShape(),
+  once: z.optional(
+    z.custom<Date | number>(
+      (value) => Number.isSafeInteger(value instanceof Date ? value.getTime() : value),
+      "must be a valid Date or a whole number up to 2^53 - 1 either way",
+    ),
+  ),
+  everyMs: z.optional(
+    wholeMilliseconds().check(
+      z.minimum(1_000, "must be at least 1000 ms: clocks do not agree on less"),
+      z.maximum(Number.MAX_SAFE_INTEGER, "must be at most 2^53 - 1 ms"),
+    ),
+  ),
+}));
 
 /** @throws {@link LockConfigError} */
 export function tryLockOptions(options: TryLockOptions): TryLockOptions {
-  check(tryLockSchema, options, "options");
-  if (options.once !== undefined && options.everyMs !== undefined) {
-    throw new LockConfigError(
-      "everyMs",
-      options.everyMs,
-      "must not be given together with `once`: one tick, or the other",
-    );
-  }
-  return options;
+  const { once, everyMs } = checkTryLock(options);
+  if (once === undefined || everyMs === undefined) return options;
+  throw new LockConfigError("everyMs", everyMs, "must not be given together with `once`: one tick, or the other");
 }
+
+export const guardOptions: OptionsCheck<GuardOptions> = optionsCheck(() => ({ document: flag() }));
+
+export const transactWriteOptions: OptionsCheck<TransactWriteOptions> = optionsCheck(() => ({
+  withinMs: z.optional(
+    duration(1).check(
+      z.maximum(540_000, "must be at most 540 000 ms: DynamoDB forgets a transaction after ten minutes"),
+    ),
+  ),
+}));
+
+const checkForceUnlock: OptionsCheck<ForceUnlockOptions> = optionsCheck(() => ({ now: flag() }));
+const A_UUID = "must be the uuid of the acquisition to end, as inspect() shows it";
+const checkUuid = valueCheck(() => z.string(A_UUID).check(z.minLength(1, A_UUID)), "uuid");
 
 /** @throws {@link LockConfigError} */
-export function guardOptions(options: GuardOptions): GuardOptions {
-  check(guardSchema, options, "options");
-  return options;
+export function forceUnlockOptions(uuid: string, options: ForceUnlockOptions): { readonly now: boolean } {
+  checkUuid(uuid);
+  return { now: checkForceUnlock(options).now ?? false };
 }
 
-/** @throws {@link LockConfigError} */
-export function transactWriteOptions(options: TransactWriteOptions): TransactWriteOptions {
-  check(transactWriteSchema, options, "options");
-  return options;
-}
+export const listOptions: OptionsCheck<ListOptions> = optionsCheck(() => ({
+  prefix: z.optional(z.string("must be a string")),
+  kept: flag(),
+  signal: signal(),
+}));
 
-/** What `assertHeld()` asks for. @throws {@link LockConfigError} */
-export function checkMinRemaining(minRemainingMs: number): void {
-  check(minRemainingSchema, minRemainingMs, "minRemainingMs");
-}
+export const checkOptions: OptionsCheck<CheckOptions> = optionsCheck(() => ({
+  signal: signal(),
+  timeoutMs: z.optional(duration(1)),
+}));
+
+/** The argument of `replaceData()`. */
+export const checkData: (data: unknown) => void = valueCheck(lockData, "data");
+
+/** The argument of `assertHeld()`. */
+export const checkMinRemaining: (minRemainingMs: unknown) => void = valueCheck(
+  () => milliseconds().check(z.minimum(0, "must be a number of milliseconds, 0 or more")),
+  "minRemainingMs",
+);

@@ -1,12 +1,12 @@
-import { z } from "zod/v3";
+import * as z from "zod/mini";
 import { LockConfigError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import { MAX_TIMER_MS } from "../time/clock.js";
 
-/** What a call without options has: nothing in it to check. */
+/** The options of a call that was given none: they are not checked. */
 export const NONE: Readonly<Record<string, never>> = Object.freeze({});
 
-/** Made when it is first asked for: a program that starts has better things to do, and needs few of them. */
+/** Calls `make` at the first use and keeps the result. Schemas are made this way, so that an import makes none. */
 export function lazily<T>(make: () => T): () => T {
   let made: T | undefined;
   return () => {
@@ -15,29 +15,61 @@ export function lazily<T>(make: () => T): () => T {
   };
 }
 
-/** Whole milliseconds. */
-export const duration = (least: number): z.ZodNumber =>
-  z
-    .number({ invalid_type_error: "must be a number of milliseconds" })
-    .int("must be a whole number of milliseconds")
-    .min(least, `must be at least ${least} ms`)
-    .max(MAX_TIMER_MS, `must be at most ${MAX_TIMER_MS} ms, the longest that a timer can run`);
+/** A schema for each option, of the type that the interface gives it. */
+export type Shape<Options> = { readonly [Name in keyof Options]-?: z.ZodMiniType<Options[Name]> };
 
-/** Whole milliseconds, or Infinity. */
-export const durationOrForever = (least: number): z.ZodType<number> =>
-  z.union([z.literal(Number.POSITIVE_INFINITY), duration(least)], {
-    errorMap: () => ({
-      message: `must be Infinity or a whole number of milliseconds from ${least} to ${MAX_TIMER_MS}`,
-    }),
+/** Checks options and returns them unchanged. @throws {@link LockConfigError} naming the first option that cannot work. */
+export type OptionsCheck<Options> = (options: Options) => Options;
+
+/** The compiler refuses a shape that leaves an option of the interface out, or has one more. */
+export function optionsCheck<Options extends object, Given extends Shape<NoInfer<Options>>>(
+  shape: () => Given & { readonly [Name in Exclude<keyof Given, keyof NoInfer<Options>>]: never },
+): OptionsCheck<Options> {
+  const check = valueCheck(() => objectOf<Options>(shape()), "options");
+  return (options) => {
+    if (options !== NONE) check(options);
+    return options;
+  };
+}
+
+/** An object with these options and no others. zod alone would take a Date or a Map for an object without options. */
+export function objectOf<Options extends object>(shape: Shape<NoInfer<Options>>): z.ZodMiniType<Options> {
+  const isObject = (value: unknown) => Object.prototype.toString.call(value) === "[object Object]";
+  return z.pipe(
+    z.custom(isObject, "must be an object with options"),
+    z.strictObject(shape, "is not an option: check its spelling"),
+  ) as z.ZodMiniType as z.ZodMiniType<Options>;
+}
+
+/** A number of milliseconds. `z.number()` does not fit: it refuses Infinity. */
+export const milliseconds = (): z.ZodMiniType<number> =>
+  z.custom<number>((value) => typeof value === "number" && !Number.isNaN(value), {
+    error: "must be a number of milliseconds",
+    abort: true,
   });
 
-/** On or off. */
-export const flag = (): z.ZodOptional<z.ZodBoolean> =>
-  z.boolean({ invalid_type_error: "must be true or false" }).optional();
+export const wholeMilliseconds = (): z.ZodMiniType<number> =>
+  milliseconds().check(z.refine(Number.isInteger, "must be a whole number of milliseconds"));
 
-/** Something that is told by what it can do, because it may come from another copy of its package. */
-export const anObject = (what: string, methods: readonly string[]): z.ZodType<object> =>
-  z.custom<object>(
+/** Whole milliseconds that a timer can run. */
+export const duration = (least: number): z.ZodMiniType<number> =>
+  wholeMilliseconds().check(
+    z.minimum(least, `must be at least ${least} ms`),
+    z.maximum(MAX_TIMER_MS, `must be at most ${MAX_TIMER_MS} ms, the longest that a timer can run`),
+  );
+
+/** The same, or Infinity. */
+export const durationOrForever = (least: number): z.ZodMiniType<number> =>
+  z.union(
+    [z.literal(Number.POSITIVE_INFINITY), duration(least)],
+    `must be Infinity or a whole number of milliseconds from ${least} to ${MAX_TIMER_MS}`,
+  );
+
+export const flag = (): z.ZodMiniType<boolean | undefined> => z.optional(z.boolean("must be true or false"));
+
+/** An object with these methods. Its class is not compared: it may come from another copy of its package. */
+export const withMethods = <T>(what: string, methods: readonly string[]): z.ZodMiniType<T> =>
+  z.custom<T>(
     (value) =>
       typeof value === "object" &&
       value !== null &&
@@ -45,32 +77,23 @@ export const anObject = (what: string, methods: readonly string[]): z.ZodType<ob
     `must be ${what}`,
   );
 
-export const signal = (): z.ZodOptional<z.ZodType<object>> =>
-  anObject("an AbortSignal", ["addEventListener", "throwIfAborted"]).optional();
+export const signal = (): z.ZodMiniType<AbortSignal | undefined> =>
+  z.optional(withMethods<AbortSignal>("an AbortSignal", ["addEventListener", "throwIfAborted"]));
 
-export const lockData = (): z.ZodType<LockData> =>
+export const lockData = (): z.ZodMiniType<LockData> =>
   z.custom<LockData>(
     (value) => typeof value === "object" && value !== null && !Array.isArray(value),
     "must be an object whose properties DynamoDB can store",
   );
 
-/** @throws {@link LockConfigError} naming what does not fit the schema, `what` if that is the value itself. */
-export function check(schema: () => z.ZodTypeAny, value: unknown, what: string): void {
-  if (value === NONE) return;
-  const result = schema().safeParse(value);
-  if (result.success) return;
-  const issue = result.error.issues[0];
-  if (issue === undefined) return;
-  const path = [...issue.path];
-  if (issue.code === "unrecognized_keys") {
-    path.push(issue.keys[0] ?? "");
-    throw new LockConfigError(path.join("."), at(value, path), "is not an option: check its spelling");
-  }
-  const isNoObject = issue.code === "invalid_type" && issue.expected === "object";
-  const remedy = isNoObject ? "must be an object with options" : issue.message;
-  throw new LockConfigError(path.join(".") || what, at(value, path), remedy);
-}
-
-function at(value: unknown, path: readonly (string | number)[]): unknown {
-  return path.reduce<unknown>((inner, key) => (inner as Record<string | number, unknown> | undefined)?.[key], value);
+/** A function that throws a {@link LockConfigError} for the first part of a value that does not fit. `what` is its name. */
+export function valueCheck(make: () => z.ZodMiniType, what: string): (value: unknown) => void {
+  const schema = lazily(make);
+  return (value) => {
+    const issue = schema().safeParse(value).error?.issues[0];
+    if (issue === undefined) return;
+    const path = issue.code === "unrecognized_keys" ? [...issue.path, ...issue.keys.slice(0, 1)] : issue.path;
+    const refused = path.reduce<unknown>((inner, key) => (inner as Record<PropertyKey, unknown>)[key], value);
+    throw new LockConfigError(path.map(String).join(".") || what, refused, issue.message);
+  };
 }

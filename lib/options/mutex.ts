@@ -1,77 +1,86 @@
+import * as z from "zod/mini";
 import { LockConfigError } from "../errors.js";
-import { check, flag, lazily } from "./check.js";
-import { mutexSchemaWith } from "./mutex-schema.js";
+import { duration, durationOrForever, flag, type OptionsCheck, objectOf, optionsCheck, type Shape } from "./check.js";
 
-/** How a mutex behaves. Durations are whole milliseconds. */
+/** Options of a mutex. Durations are whole milliseconds. */
 export interface MutexOptions {
-  /** A lease's length. Default 30 000, from 100 to 2 147 483 647. */
+  /** The length of a lease. Default 30 000, from 100 to 2 147 483 647. */
   readonly ttlMs?: number | undefined;
-  /** How often a held lock is renewed. Default `ttlMs / 2`; less than the lease less its margin. */
+  /** How often a held lock is renewed. Default `ttlMs / 2`; less than `ttlMs - safetyMarginMs`. */
   readonly renewEveryMs?: number | undefined;
   /**
-   * How long before the end of a lease its holder gives up. Default `ttlMs / 10`, at least `ttlMs / 500`: it has to
-   * cover what two hosts' clock rates may differ by.
+   * How long before the end of its lease a holder counts the lock as lost. Default `ttlMs / 10`, at least `ttlMs / 500`:
+   * it has to cover the difference between the clock rates of two hosts.
    */
   readonly safetyMarginMs?: number | undefined;
   /**
-   * Whether a held lock renews itself. Default true; `false` suits runtimes that freeze between requests, such as
-   * Lambda: then the lock lasts one lease, and `extend()` is the way to more.
+   * Whether a held lock renews itself. Default true. Use `false` in runtimes that freeze between requests, such as
+   * Lambda: the lock then lasts one lease, unless `extend()` renews it.
    */
   readonly autoRenew?: boolean | undefined;
-  /** The longest that a lock is kept alive. Default Infinity. Then it is lost with the reason `max-hold`. */
+  /** The longest time that a lock is renewed for. Default Infinity. The lock is then lost with the reason `max-hold`. */
   readonly maxHoldMs?: number | undefined;
   /** How long `lock()` and `run()` wait for the lock. Default Infinity; 0 does not wait. */
   readonly waitMs?: number | undefined;
-  /** The pause between two looks at a held lock, which grows from one to the other. Default 50 to 400. */
+  /** The pause between two reads of a lock that is held. It grows from `minMs` to `maxMs`. Default 50 to 400. */
   readonly poll?: { readonly minMs?: number | undefined; readonly maxMs?: number | undefined } | undefined;
   /**
-   * How long one process may pass a lock among its own callers before it looks whether another host waits for it.
-   * Default 500, or `ttlMs` if that is less.
+   * How long one process may hand a lock over between its own callers before it checks whether another host waits for
+   * it. Default 500, or `ttlMs` if that is less.
    */
   readonly handOverMs?: number | undefined;
-  /** How long a release is tried. Default 5 000, and never longer than the lease has left. */
+  /** How long a release is retried. Default 5 000; never longer than the rest of the lease. */
   readonly releaseWithinMs?: number | undefined;
   /**
-   * Whether the lock is given in the order of asking, to all sections of all hosts: default false. It costs more
-   * requests and needs a table with a sort key; sections of one process then pass nothing on. All users of a name should
-   * say the same: a mutex that is not fair still excludes the others, and overtakes them.
+   * Whether all sections of all hosts get the lock in the order in which they asked. Default false. It costs more
+   * requests, needs a table with a sort key, and switches off hand-overs between sections of one process. Set it on all
+   * users of a name: a mutex that is not fair still excludes the others, but overtakes them in the queue.
    */
   readonly fair?: boolean | undefined;
   /**
-   * What proves that a holder is gone. `expired`, the default: its `expires` has passed on the table's clock, or its
-   * row has not changed for its whole lease on our stopwatch. `unchanged`: the latter alone, which trusts no clock.
+   * When a lock may be taken over from a holder that does not release it. `expired`, the default: its `expires` has
+   * passed on the table's clock, or its row has not changed for the whole lease on this host's stopwatch. `unchanged`:
+   * only the latter, which relies on no clock.
    */
   readonly takeover?: "expired" | "unchanged" | undefined;
   /**
-   * Whether every lock carries a fencing token, a number that grows with each of them. Default false. The lock's row then
-   * outlives its release. An option of a mutex alone, because the type of its locks depends on it.
+   * Whether every lock carries a fencing token, a number that grows with each lock. Default false. The lock's row then
+   * stays after the release. It can be set on a mutex only, not on a table, because the type of the locks depends on it.
    */
   readonly fencing?: boolean | undefined;
 }
 
-/** A mutex's options, complete and consistent. */
-export interface MutexSettings {
-  readonly ttlMs: number;
-  readonly renewEveryMs: number;
-  readonly safetyMarginMs: number;
-  readonly autoRenew: boolean;
-  readonly maxHoldMs: number;
-  readonly waitMs: number;
-  readonly poll: { readonly minMs: number; readonly maxMs: number };
-  readonly handOverMs: number;
-  readonly releaseWithinMs: number;
-  readonly fair: boolean;
-  readonly takeover: "expired" | "unchanged";
-  readonly fencing: boolean;
-}
+/** The same with nothing left out. */
+type Complete<Value> = Value extends object
+  ? { readonly [Name in keyof Value]-?: Complete<Exclude<Value[Name], undefined>> }
+  : Value;
 
-const mutexSchema = lazily(() => mutexSchemaWith({ fencing: flag() }));
+/** A mutex's options with every default filled in, and checked against one another. */
+export type MutexSettings = Complete<MutexOptions>;
 
-/** A mutex's options over its table's. @throws {@link LockConfigError} naming the option that cannot work. */
+export const mutexShape = (): Shape<Omit<MutexOptions, "fencing">> => ({
+  ttlMs: z.optional(duration(100)),
+  renewEveryMs: z.optional(duration(1)),
+  safetyMarginMs: z.optional(duration(1)),
+  autoRenew: flag(),
+  maxHoldMs: z.optional(durationOrForever(1)),
+  waitMs: z.optional(durationOrForever(0)),
+  poll: z.optional(
+    objectOf<NonNullable<MutexOptions["poll"]>>({ minMs: z.optional(duration(1)), maxMs: z.optional(duration(1)) }),
+  ),
+  handOverMs: z.optional(duration(1)),
+  releaseWithinMs: z.optional(duration(1)),
+  fair: flag(),
+  takeover: z.optional(z.enum(["expired", "unchanged"], 'must be "expired" or "unchanged"')),
+});
+
+const checkMutex: OptionsCheck<MutexOptions> = optionsCheck(() => ({ ...mutexShape(), fencing: flag() }));
+
+/** A mutex's options, completed by its table's and the defaults. @throws {@link LockConfigError} */
 export function mutexSettings(options: MutexOptions, defaults: MutexOptions = {}): MutexSettings {
-  check(mutexSchema, options, "options");
+  checkMutex(options);
   const ttlMs = options.ttlMs ?? defaults.ttlMs ?? 30_000;
-  // A margin or a period that the table gave for its own ttl does not fit a mutex with another.
+  // The table's margin and period fit the table's ttlMs, and need not fit another.
   const inherited = options.ttlMs === undefined ? defaults : {};
   const settings: MutexSettings = {
     ttlMs,
@@ -98,24 +107,19 @@ function pollOf(options: MutexOptions, defaults: MutexOptions): MutexSettings["p
   return { minMs, maxMs };
 }
 
-/** The rules that tie a lease's durations together. */
+/** @throws {@link LockConfigError} if the durations of a lease do not fit one another. */
 function checkLease({ ttlMs, safetyMarginMs, renewEveryMs }: MutexSettings): void {
-  const least = Math.ceil(ttlMs / 500);
-  if (safetyMarginMs < least) {
-    throw new LockConfigError(
-      "safetyMarginMs",
-      safetyMarginMs,
-      `must be at least ${least} ms, a 500th of ttlMs, or clocks that run at different rates could let two in`,
-    );
+  const leastMs = Math.ceil(ttlMs / 500);
+  const mostMs = ttlMs - safetyMarginMs;
+  if (safetyMarginMs < leastMs) {
+    const remedy = `must be at least ${leastMs} ms, a 500th of ttlMs, or clocks that run at different rates could let two in`;
+    throw new LockConfigError("safetyMarginMs", safetyMarginMs, remedy);
   }
   if (safetyMarginMs >= ttlMs) {
     throw new LockConfigError("safetyMarginMs", safetyMarginMs, `must be less than ttlMs, which is ${ttlMs} ms`);
   }
-  if (renewEveryMs >= ttlMs - safetyMarginMs) {
-    throw new LockConfigError(
-      "renewEveryMs",
-      renewEveryMs,
-      `must be less than ttlMs - safetyMarginMs, which is ${ttlMs - safetyMarginMs} ms, or every lease would end first`,
-    );
+  if (renewEveryMs >= mostMs) {
+    const remedy = `must be less than ttlMs - safetyMarginMs, which is ${mostMs} ms, or every lease would end first`;
+    throw new LockConfigError("renewEveryMs", renewEveryMs, remedy);
   }
 }

@@ -1,6 +1,6 @@
 import { LockConfigError, LockStoreError } from "../errors.js";
 
-/** Bounds, in epoch milliseconds, on a time that is not known exactly. */
+/** Bounds, in epoch milliseconds, on a time that is not known exactly. Both are included. */
 export interface Bounds {
   readonly earliest: number;
   readonly latest: number;
@@ -9,8 +9,8 @@ export interface Bounds {
 /**
  * The only source of time in this library. All hosts that share a table use one kind of clock.
  *
- * What it must keep: the true time of the table lies within `wall()`, and the stopwatches err on their own
- * side only. Then every doubt about time delays a takeover and never hastens one.
+ * Locks rely on two properties: the true time of the table lies within `wall()`, and each stopwatch errs to its own
+ * side only. Any uncertainty about the time then delays a takeover, and never makes one too early.
  */
 export interface Clock {
   /** Bounds on what the table's clock shows now; undefined until something is known. */
@@ -19,36 +19,34 @@ export interface Clock {
   atLeast(): number;
   /** Stopwatch milliseconds that never lag behind real time: for trusting a lease of our own. */
   atMost(): number;
-  /**
-   * Waits, and keeps the process alive while it does.
-   * @throws the reason of `signal`, if it aborts first.
-   */
+  /** Waits, and keeps the process alive meanwhile. @throws the reason of `signal`, if it aborts first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** Calls `ring` once after `ms` without keeping the process alive; the answer cancels it. */
+  /** Calls `ring` once after `ms`, without keeping the process alive. The returned function cancels it. */
   alarm(ms: number, ring: () => void): () => void;
   /**
-   * Keeps the process alive for somebody who waits for no time but for somebody else of this process; the answer ends
-   * that. Absent on clocks that do not go by themselves.
+   * Keeps the process alive until the returned function is called: for a caller that waits for another caller of this
+   * process and has no timer of its own. Absent on clocks that do not advance by themselves, such as a test's.
    */
   stay?(): () => void;
   /**
-   * Called as a request leaves; what it returns is called with the `Date` header of the reply (undefined if it had
-   * none). Absent on clocks that do not learn from the table.
+   * Called when a request is sent. The returned function is called with the `Date` header of the reply, or undefined if
+   * it has none. Absent on clocks that do not learn from the table.
    */
   listen?(): (date: string | undefined) => void;
   /**
-   * Whether the bounds are good enough to write by: nothing is taken, numbered or ticked before. Absent on clocks that do
-   * not learn from the table: their bounds are always as good as they get.
+   * Whether the bounds are precise or recent enough for a write that depends on them, such as taking a lock. If they are
+   * not, the lock is read first, and the reply improves the bounds. Absent on clocks that do not learn from the table:
+   * no reply improves theirs.
    */
   isCurrent?(): boolean;
 }
 
-/** Whether nothing needs to be read before a write that depends on the time. */
+/** Whether a write that depends on the time may be sent without a read before it. */
 export function isTimeKnown(clock: Clock): boolean {
   return clock.isCurrent === undefined ? clock.wall() !== undefined : clock.isCurrent();
 }
 
-/** The bounds that a stamp is made from. @throws {@link LockStoreError} where the clock knows nothing. */
+/** The bounds that a write is based on. @throws {@link LockStoreError} if the clock has none. */
 export function boundsOf(clock: Clock): Bounds {
   const bounds = clock.wall();
   if (bounds !== undefined) return bounds;
@@ -58,15 +56,15 @@ export function boundsOf(clock: Clock): Bounds {
   );
 }
 
-/** The longest a timer can run: beyond it, Node fires at once. */
+/** The longest time that a timer can run. Node fires a longer one at once. */
 export const MAX_TIMER_MS = 2_147_483_647;
 
 /**
- * The host's clock, give or take.
+ * The host's clock, with bounds for its error.
  *
- * @param options.maxSkewMs by how many milliseconds any host's clock may differ from the true time: default 1 000.
- * A host that is further off can take a lock that is still held; `takeover: "unchanged"` does without clocks.
- * @throws {@link LockConfigError} if that is no number of milliseconds, 0 or more.
+ * @param options.maxSkewMs the most by which any host's clock may differ from the true time, in ms: default 1 000. A
+ * host whose clock is further off can take a lock that is still held. With `takeover: "unchanged"` no clock matters.
+ * @throws {@link LockConfigError} if `maxSkewMs` is not a number of milliseconds, 0 or more.
  */
 export function systemClock(options: { readonly maxSkewMs?: number } = {}): Clock {
   const maxSkewMs = skewOf(options, "maxSkewMs");
@@ -80,7 +78,7 @@ export function systemClock(options: { readonly maxSkewMs?: number } = {}): Cloc
   };
 }
 
-/** The one option of a clock, by how much it may err, in ms: default 1 000. @throws {@link LockConfigError} */
+/** A clock's only option: its largest error, in ms. Default 1 000. @throws {@link LockConfigError} */
 export function skewOf<Name extends string>(
   options: { readonly [option in Name]?: number | undefined },
   name: Name,
@@ -91,13 +89,13 @@ export function skewOf<Name extends string>(
   for (const [option, value] of Object.entries(options)) {
     if (option !== name) throw new LockConfigError(option, value, `is not an option: there is ${name} alone`);
   }
-  const skewMs = options[name] === undefined ? 1_000 : options[name];
-  // An infinite one would never take anything over, and a negative one what is still held.
+  const { [name]: skewMs = 1_000 } = options;
+  // An infinite one would never allow a takeover. A negative one would allow it while the lock is held.
   if (Number.isFinite(skewMs) && skewMs >= 0) return skewMs;
   throw new LockConfigError(name, skewMs, "must be a number of milliseconds, 0 or more");
 }
 
-/** Where the two stopwatches read their time: the host's, or a test's. */
+/** The two clocks of a host, or a test's, in milliseconds. */
 export interface HostTime {
   monotonic(): number;
   wall(): number;
@@ -107,25 +105,25 @@ export interface HostTime {
 export interface Reading {
   readonly atLeast: number;
   readonly atMost: number;
-  /** By how much the wall clock is ahead of the monotonic one: constant, but for drift, while nothing happens. */
+  /** Wall clock minus monotonic clock. It changes by drift only, unless the host is suspended or the wall clock is set. */
   readonly lead: number;
 }
 
 export const hostTime: HostTime = { monotonic: () => performance.now(), wall: () => Date.now() };
 
-/** How far two readings of the host's clocks may disagree without anything having happened: one counts whole ms. */
-const JITTER_MS = 5;
+/** How far `lead` may vary between two readings although nothing has happened: the wall clock counts whole ms. */
+export const JITTER_MS = 5;
 
 /**
- * The two stopwatches of a host. `atMost` adds what the wall clock went on by beyond the monotonic one, because Linux
- * stops the latter while the host is suspended. A wall clock that steps forward may so end a lease early; it never
- * touches `atLeast`, so it never makes a watcher impatient. A step back takes nothing away.
+ * The two stopwatches of a host. Linux stops the monotonic clock while the host is suspended, so `atMost` adds the time
+ * by which the wall clock advanced further. A wall clock that is set forward can therefore end a lease early. It never
+ * affects `atLeast`, so it never makes a takeover too early. A wall clock that is set back changes neither.
  *
- * Jitter must not add up, or a loop that reads a lease would make it run faster: what the wall clock is ahead by is
- * shown at once, but for good only when it is more than {@link JITTER_MS}.
+ * Jitter must not accumulate, or reading a lease in a loop would make it end sooner: time that the monotonic clock seems
+ * to have missed counts at once, but is kept only if it is more than {@link JITTER_MS}.
  */
 export function stopwatches(time: HostTime = hostTime): Pick<Clock, "atLeast" | "atMost"> & { read(): Reading } {
-  // The smallest lead of the wall clock since the last suspend: the lead beyond it is time that the monotonic one missed.
+  // The smallest lead since the last suspend. A greater one means that the monotonic clock has missed time.
   let lead = time.wall() - time.monotonic();
   let suspended = 0;
   let shown = Number.NEGATIVE_INFINITY;
@@ -141,36 +139,29 @@ export function stopwatches(time: HostTime = hostTime): Pick<Clock, "atLeast" | 
     }
     return { atLeast: monotonic, atMost: shown, lead: leadNow };
   };
-  return {
-    atLeast: () => time.monotonic(),
-    atMost: () => read().atMost,
-    read,
-  };
+  return { atLeast: () => time.monotonic(), atMost: () => read().atMost, read };
 }
 
-/** Node's timers, in the forms that the protocol needs. */
+const timerMs = (ms: number): number => Math.min(Math.max(ms, 0), MAX_TIMER_MS);
+
+/** Node's timers, in the form of {@link Clock}. */
 export const timers: Pick<Clock, "sleep" | "alarm" | "stay"> = {
-  sleep: (ms, signal) =>
-    new Promise((resolve, reject) => {
-      if (signal?.aborted) {
-        reject(signal.reason);
-        return;
-      }
+  sleep: async (ms, signal) => {
+    signal?.throwIfAborted();
+    await new Promise<void>((resolve, reject) => {
       const stop = (): void => {
         clearTimeout(timer);
         reject(signal?.reason);
       };
-      const timer = setTimeout(
-        () => {
-          signal?.removeEventListener("abort", stop);
-          resolve();
-        },
-        Math.min(Math.max(ms, 0), MAX_TIMER_MS),
-      );
+      const timer = setTimeout(() => {
+        signal?.removeEventListener("abort", stop);
+        resolve();
+      }, timerMs(ms));
       signal?.addEventListener("abort", stop, { once: true });
-    }),
+    });
+  },
   alarm: (ms, ring) => {
-    const timer = setTimeout(ring, Math.min(Math.max(ms, 0), MAX_TIMER_MS));
+    const timer = setTimeout(ring, timerMs(ms));
     timer.unref();
     return () => clearTimeout(timer);
   },

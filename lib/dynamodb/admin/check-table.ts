@@ -1,24 +1,23 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../../errors.js";
-import type { CheckOptions } from "../../options/operations.js";
+import type { CheckOptions } from "../../options/calls.js";
 import type { TableLayout } from "../../options/table.js";
-import type { TableAction, TableProblem, TableReport } from "../../table-report.js";
+import type { TableAction, TableReport } from "../../table-report.js";
 import type { Clock } from "../../time/clock.js";
 import { ControlPlane } from "./control-plane.js";
-import { factsOf, missingProblem, refusedProblem, tableProblems, ttlProblems, unknownProblem } from "./findings.js";
-import { type Probe, Probes } from "./probes.js";
+import { actionProblem, factsOf, missingProblem, tableProblems, ttlProblems } from "./findings.js";
+import { type Probe, probe, probeItems } from "./probes.js";
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 
 /**
- * Finds out whether locks work on a table, and changes nothing about it:
+ * Finds out whether locks work on a table, without changing anything:
  *
- * 1. Reads its description, which may be refused.
- * 2. Unless there is no table: reads the state of its TTL, and tries each action on items by a request whose condition
- *    never holds.
- * 3. Says what is the matter, and what to do about it.
+ * 1. Describes the table, which may be refused.
+ * 2. If it exists: describes its TTL, and tries each action on items with a request whose condition never holds.
+ * 3. Reports the problems, and what to do about each.
  *
- * @throws {@link LockStoreError} if the table cannot be reached, or the credentials are nobody's.
+ * @throws {@link LockStoreError} if the table cannot be reached, or DynamoDB does not know the credentials.
  */
 export async function checkTable(
   client: DynamoDBClient,
@@ -27,62 +26,46 @@ export async function checkTable(
   clock: Clock,
 ): Promise<TableReport> {
   const { tableName } = layout;
-  const probes = new Probes(new ControlPlane({ client, tableName, clock, signal, timeoutMs }), layout);
-  const table = await probes.table();
-  if (table.kind === "missing") return reportOf(layout, [missingProblem(layout)], { table });
-  const [ttl, items] = await Promise.all([probes.ttl(), probes.items()]);
-  const answers = new Map<TableAction, Probe>([["DescribeTable", table], ["DescribeTimeToLive", ttl], ...items]);
-  if ([...answers.values()].some(({ kind }) => kind === "missing")) {
-    return reportOf(layout, [missingProblem(layout)], { table });
+  const plane = new ControlPlane({ client, tableName, clock, signal, timeoutMs });
+  const table = await probe(plane.describeTable());
+  const [ttl, items] =
+    table.kind === "missing" ? [table, []] : await Promise.all([probe(plane.describeTtl()), probeItems(plane, layout)]);
+  const answers: (readonly [TableAction, Probe])[] = [["DescribeTable", table], ["DescribeTimeToLive", ttl], ...items];
+  if (answers.some(([, { kind }]) => kind === "missing")) {
+    const problems = [missingProblem(layout)];
+    return { tableName, usable: false, problems, table: undefined, ttl: undefined, permissions: {} };
   }
-  if (table.kind === "allowed" && table.found === undefined) {
+  const description = foundBy(table);
+  if (table.kind === "allowed" && description === undefined) {
     throw new LockStoreError(`The endpoint does not describe table ${tableName}: check that it is DynamoDB`, {
       answered: false,
     });
   }
-  const description = foundBy(table);
   const facts = description && factsOf(description);
   const problems = description === undefined ? [] : tableProblems(description, layout);
-  // A key that does not fit explains what else is refused; that a table has no transactions explains that it refuses one.
+  // A key that does not fit explains every other refusal, and strong consistency explains that of a transaction.
   const isExplained = (action: TableAction): boolean =>
     problems.some(({ code }) => code === "keys") ||
     (facts?.consistency === "strong" && action === "ConditionCheckItem");
   for (const [action, answer] of answers) {
-    if (answer.kind === "refused") problems.push(refusedProblem(action, answer.cause, layout));
-    if (answer.kind === "unknown" && !isExplained(action)) problems.push(unknownProblem(action, answer.cause, layout));
+    if (answer.kind === "refused" || (answer.kind === "unknown" && !isExplained(action))) {
+      problems.push(actionProblem(action, answer, layout));
+    }
   }
   if (ttl.kind === "allowed") problems.push(...ttlProblems(ttl.found, layout, facts));
-  return reportOf(layout, problems, { table, ttl, answers });
-}
-
-function reportOf(
-  { tableName }: TableLayout,
-  problems: readonly TableProblem[],
-  probed: {
-    readonly table: Awaited<ReturnType<Probes["table"]>>;
-    readonly ttl?: Awaited<ReturnType<Probes["ttl"]>>;
-    readonly answers?: ReadonlyMap<TableAction, Probe>;
-  },
-): TableReport {
   const errors = problems.filter(({ severity }) => severity === "error");
   const warnings = problems.filter(({ severity }) => severity === "warning");
-  const description = foundBy(probed.table);
-  const { ttl } = probed;
-  const permissions: Partial<Record<TableAction, "allowed" | "refused" | "unknown">> = {};
-  for (const [action, { kind }] of probed.answers ?? []) permissions[action] = kind === "missing" ? "unknown" : kind;
+  const { TimeToLiveStatus: status = "DISABLED", AttributeName: attribute } = foundBy(ttl) ?? {};
   return {
     tableName,
     usable: errors.length === 0,
     problems: [...errors, ...warnings],
-    table: description && factsOf(description),
-    ttl:
-      ttl?.kind === "allowed"
-        ? { status: ttl.found?.TimeToLiveStatus ?? "DISABLED", attribute: ttl.found?.AttributeName }
-        : undefined,
-    permissions,
+    table: facts,
+    ttl: ttl.kind === "allowed" ? { status, attribute } : undefined,
+    permissions: Object.fromEntries(answers.map(([action, { kind }]) => [action, kind])),
   };
 }
 
-function foundBy<Found>(probe: Probe<Found>): Found | undefined {
-  return probe.kind === "allowed" ? probe.found : undefined;
+function foundBy<Found>(answer: Probe<Found>): Found | undefined {
+  return answer.kind === "allowed" ? answer.found : undefined;
 }

@@ -1,107 +1,102 @@
-import { addAbortListener } from "node:events";
-import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import {
+  DescribeTableCommand,
+  DescribeTimeToLiveCommand,
+  type DynamoDBClient,
+  type TableDescription,
+  type TimeToLiveDescription,
+} from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../../errors.js";
+import { onAbort } from "../../session/abort-listening.js";
 import { persist, type Requests, Scheduler } from "../../session/requests.js";
 import type { Clock } from "../../time/clock.js";
 import { storeFailure } from "../failures.js";
 
 const ATTEMPT_MS = 5_000;
-/** A wrong endpoint is told of after this, however long the caller would wait for the table. */
+/** An endpoint that has not answered once by then counts as unreachable, however long the caller would wait. */
 const FIRST_ANSWER_MS = 10_000;
 const PAUSE_MS = 500;
 
-/** Requests about a table as a whole: bounded each and together, and tried again while there is time. */
+interface ControlPlaneOptions {
+  readonly client: DynamoDBClient;
+  readonly tableName: string;
+  readonly clock: Clock;
+  readonly signal: AbortSignal | undefined;
+  /** The time for all requests and pauses together. */
+  readonly timeoutMs: number;
+}
+
+/** Sends one command with these options. */
+export type Send<Reply> = (client: DynamoDBClient, options: { readonly abortSignal: AbortSignal }) => Promise<Reply>;
+
+/** Sends requests about a table as a whole. Each has a timeout, all have one together, and until then they are retried. */
 export class ControlPlane {
-  readonly #client: DynamoDBClient;
-  readonly #tableName: string;
-  readonly #clock: Clock;
+  readonly #options: ControlPlaneOptions;
   readonly #requests: Requests;
-  readonly #signal: AbortSignal | undefined;
-  readonly #timeoutMs: number;
   readonly #startedAt: number;
   #answered = false;
 
-  constructor(options: {
-    readonly client: DynamoDBClient;
-    readonly tableName: string;
-    readonly clock: Clock;
-    readonly signal?: AbortSignal | undefined;
-    readonly timeoutMs: number;
-  }) {
-    this.#client = options.client;
-    this.#tableName = options.tableName;
-    this.#clock = options.clock;
+  constructor(options: ControlPlaneOptions) {
     const { clock } = options;
+    this.#options = options;
     this.#requests = { clock, scheduler: new Scheduler(clock), random: Math.random };
-    this.#signal = options.signal;
-    this.#timeoutMs = options.timeoutMs;
-    this.#startedAt = options.clock.atMost();
+    this.#startedAt = clock.atMost();
   }
 
-  /**
-   * @param send one attempt, with the signal that ends it.
-   * @throws {@link LockStoreError}, or the reason of the caller's signal.
-   */
-  async ask<Reply>(
-    action: string,
-    send: (client: DynamoDBClient, options: { abortSignal: AbortSignal }) => Promise<Reply>,
-  ): Promise<Reply> {
-    this.#signal?.throwIfAborted();
+  /** @param action its name in IAM. @throws {@link LockStoreError}, or the reason of the caller's signal. */
+  async ask<Reply>(action: string, send: Send<Reply>): Promise<Reply> {
+    const { signal, timeoutMs } = this.#options;
+    signal?.throwIfAborted();
+    const until = () => this.#startedAt + Math.min(timeoutMs, this.#answered ? Infinity : FIRST_ANSWER_MS);
+    const persistence = { kind: "read", until, attemptMs: ATTEMPT_MS, enough: signal } as const;
     try {
-      return await persist(
-        this.#requests,
-        {
-          kind: "read",
-          until: () => this.#startedAt + Math.min(this.#timeoutMs, this.#answered ? Infinity : FIRST_ANSWER_MS),
-          attemptMs: ATTEMPT_MS,
-          enough: this.#signal,
-        },
-        (ends) => this.#attempt(action, ends, send),
-      );
+      return await persist(this.#requests, persistence, (ends) => this.#attempt(action, ends, send));
     } catch (error) {
-      this.#signal?.throwIfAborted();
+      signal?.throwIfAborted();
       throw error;
     }
   }
 
-  /** Waits before the next look. @throws {@link LockStoreError} when the time is over. */
-  async pause(because: string): Promise<void> {
-    const left = this.#startedAt + this.#timeoutMs - this.#clock.atMost();
-    if (left <= 0) {
-      const message = `Table ${this.#tableName} is not ready after ${this.#timeoutMs} ms: ${because}`;
-      throw new LockStoreError(message, { transient: true });
-    }
-    await this.#clock.sleep(Math.min(PAUSE_MS, left), this.#signal);
+  async describeTable(): Promise<TableDescription | undefined> {
+    const command = new DescribeTableCommand({ TableName: this.#options.tableName });
+    return (await this.ask("DescribeTable", (client, options) => client.send(command, options))).Table;
   }
 
-  async #attempt<Reply>(
-    action: string,
-    ends: AbortSignal,
-    send: (client: DynamoDBClient, options: { abortSignal: AbortSignal }) => Promise<Reply>,
-  ): Promise<Reply> {
+  async describeTtl(): Promise<TimeToLiveDescription | undefined> {
+    const command = new DescribeTimeToLiveCommand({ TableName: this.#options.tableName });
+    const reply = await this.ask("DescribeTimeToLive", (client, options) => client.send(command, options));
+    return reply.TimeToLiveDescription;
+  }
+
+  /** Waits before the table is described again. @throws {@link LockStoreError} when the time is over. */
+  async pause(because: string): Promise<void> {
+    const { clock, signal, tableName, timeoutMs } = this.#options;
+    const leftMs = this.#startedAt + timeoutMs - clock.atMost();
+    if (leftMs <= 0) {
+      const message = `Table ${tableName} is not ready after ${timeoutMs} ms: ${because}`;
+      throw new LockStoreError(message, { transient: true });
+    }
+    await clock.sleep(Math.min(PAUSE_MS, leftMs), signal);
+  }
+
+  async #attempt<Reply>(action: string, ends: AbortSignal, send: Send<Reply>): Promise<Reply> {
+    const { client, signal, tableName } = this.#options;
     const either = new AbortController();
-    const signals = this.#signal === undefined ? [ends] : [ends, this.#signal];
-    const listeners = signals.map((signal) => addAbortListener(signal, () => either.abort(signal.reason)));
+    const stopListening = [ends, signal].map((one) => one && onAbort(one, () => either.abort(one.reason)));
     try {
-      const reply = await send(this.#client, { abortSignal: either.signal });
+      const reply = await send(client, { abortSignal: either.signal });
       this.#answered = true;
       return reply;
     } catch (error) {
-      const failure = storeFailure(error, { action, tableName: this.#tableName });
+      const failure = storeFailure(error, { action, tableName });
       this.#answered ||= failure.answered;
       throw failure;
     } finally {
-      for (const listener of listeners) listener[Symbol.dispose]();
+      for (const stop of stopListening) stop?.();
     }
   }
 }
 
-/** Whether DynamoDB gave a failure this name. */
-export function isCausedBy(error: unknown, name: string): boolean {
-  return error instanceof LockStoreError && (error.cause as Partial<Error> | undefined)?.name === name;
-}
-
-/** Whether somebody else has created the table, or is changing it just now. */
-export function isInUse(error: unknown): boolean {
-  return isCausedBy(error, "ResourceInUseException");
+/** Whether DynamoDB refused a request with one of these errors. */
+export function isCausedBy(error: unknown, ...names: readonly string[]): boolean {
+  return error instanceof LockStoreError && names.includes((error.cause as Partial<Error> | undefined)?.name ?? "");
 }

@@ -2,8 +2,9 @@ import type { TableDescription, TimeToLiveDescription } from "@aws-sdk/client-dy
 import type { TableLayout } from "../../options/table.js";
 import type { TableAction, TableFacts, TableProblem } from "../../table-report.js";
 import { keyMismatch } from "../table-shape.js";
+import type { Probe } from "./probes.js";
 
-/** What cannot be done without an action, for people; and whether that is all there is to locks. */
+/** What does not work without an action. It is an error if locks do not work at all then. */
 const NEEDED: Readonly<Record<TableAction, { readonly severity: TableProblem["severity"]; readonly without: string }>> =
   {
     DescribeTable: { severity: "warning", without: "its key, its billing and its replicas could not be checked" },
@@ -14,11 +15,24 @@ const NEEDED: Readonly<Record<TableAction, { readonly severity: TableProblem["se
     DeleteItem: { severity: "error", without: "no lock can be released: each one would stay until its lease ends" },
     Query: { severity: "warning", without: "mutexes with fair: true do not work" },
     Scan: { severity: "warning", without: "list() does not work" },
-    ConditionCheckItem: {
-      severity: "warning",
-      without: "guard() and transactWrite() do not work",
-    },
+    ConditionCheckItem: { severity: "warning", without: "guard() and transactWrite() do not work" },
   };
+
+/** What the replicas of a global table mean for locks. */
+const CONSISTENCY = {
+  eventual:
+    "each region decides by its own copy of a row, so there is no exclusion across regions; let all hosts that share a " +
+    "lock use one region, or use a table with strong consistency",
+  strong:
+    "such a table has no transactions, so several locks at once and guards do not work, and no TTL, so rows of dead " +
+    "holders stay until their locks are taken again; use a table in one region where you need these",
+};
+
+/** Why a table with this status cannot be used. */
+const STATUS: Readonly<Record<string, string>> = {
+  CREATING: "is being created: `await locks.create()` waits until it can be used",
+  DELETING: "is being deleted: choose another, or create it anew when it is gone",
+};
 
 export function factsOf(table: TableDescription): TableFacts {
   const key = (type: string) => table.KeySchema?.find(({ KeyType }) => KeyType === type)?.AttributeName;
@@ -40,120 +54,82 @@ export function missingProblem({ tableName }: TableLayout): TableProblem {
   return error("missing", `Table ${tableName} does not exist: ${remedy}`);
 }
 
-/** What a table's description tells. */
+/** The problems that a table's description shows. */
 export function tableProblems(table: TableDescription, layout: TableLayout): TableProblem[] {
-  const facts = factsOf(table);
-  return [
-    ...statusProblems(facts, layout),
-    ...keyProblems(table, facts, layout),
-    ...billingProblems(table, facts, layout),
-    ...replicaProblems(facts, layout),
-  ];
+  const { tableName } = layout;
+  const { status, sort, billing, replicas, consistency } = factsOf(table);
+  const problems: TableProblem[] = [];
+  if (status !== "ACTIVE" && status !== "UPDATING") {
+    const why = STATUS[status] ?? `cannot be used: it is ${status}; see why in the DynamoDB console`;
+    problems.push(error("status", `Table ${tableName} ${why}`));
+  }
+  const mismatch = keyMismatch(table, layout);
+  if (mismatch !== undefined) {
+    const remedy =
+      sort === undefined && layout.sort !== undefined
+        ? "set keys: { sort: null } on every host, with which everything works but fair mutexes"
+        : "correct the options keys.partition and keys.sort";
+    const sentence = `${mismatch.charAt(0).toUpperCase()}${mismatch.slice(1)}`;
+    problems.push(
+      error("keys", `${sentence}. To mend it, ${remedy}, or use a table that \`await locks.create()\` makes`),
+    );
+  }
+  if (billing === "provisioned") {
+    const { ReadCapacityUnits: read, WriteCapacityUnits: write } = table.ProvisionedThroughput ?? {};
+    const message =
+      `Table ${tableName} has a provisioned capacity of ${read} read and ${write} write units a second: beyond it, renewals ` +
+      "are throttled, and a lock that is not renewed in time is lost; switch it to on-demand, or see that it scales";
+    problems.push(warning("billing", message));
+  }
+  if (consistency !== undefined) {
+    const where = replicas.length === 0 ? "" : `, with replicas in ${replicas.join(", ")}`;
+    const what = `Table ${tableName} is a global table with ${consistency} consistency${where}`;
+    problems.push(warning("replicas", `${what}: ${CONSISTENCY[consistency]}`));
+  }
+  return problems;
 }
 
 export function ttlProblems(
-  description: TimeToLiveDescription | undefined,
+  { TimeToLiveStatus: status = "DISABLED", AttributeName: attribute }: TimeToLiveDescription = {},
   { tableName, ttl }: TableLayout,
   facts: TableFacts | undefined,
 ): TableProblem[] {
-  // Such a table cannot have one, which is told already.
+  // A table with strong consistency cannot have a TTL: its replica problem says so.
   if (facts?.consistency === "strong") return [];
-  const { TimeToLiveStatus: status = "DISABLED", AttributeName: attribute } = description ?? {};
   const stays = "rows of dead holders stay until their locks are taken again, and rows that are kept stay for ever";
-  if (status === "DISABLED" || status === "DISABLING") {
-    const remedy = `switch it on for the attribute ${ttl}, as \`await locks.create()\` does`;
-    const when = status === "DISABLING" ? ", when it is off, which takes up to an hour" : "";
-    return [
-      warning(
-        "ttl",
-        `The TTL of table ${tableName} is ${status === "DISABLED" ? "off" : "being switched off"}: ${stays}; ${remedy}${when}`,
-      ),
-    ];
-  }
-  if (attribute === ttl) return [];
-  return [
-    warning(
-      "ttl",
-      `The TTL of table ${tableName} is on the attribute ${attribute}, and the option keys.ttl says ${ttl}: ${stays}; ` +
-        `set keys: { ttl: ${JSON.stringify(attribute)} } on every host, if that attribute is one of epoch seconds and none of a lock's ` +
-        `own, or switch the TTL to ${ttl}`,
-    ),
-  ];
-}
-
-export function refusedProblem(action: TableAction, cause: Error, { tableName }: TableLayout): TableProblem {
-  const { severity, without } = NEEDED[action];
-  const message =
-    `These credentials lack the permission dynamodb:${action} on table ${tableName}: ${without}; add it to ` +
-    `their IAM policy (${saidBy(cause)})`;
-  return { code: "permission", severity, message };
-}
-
-/** A request that was neither applied nor refused for want of a permission, on a table whose description explains nothing. */
-export function unknownProblem(action: TableAction, cause: Error, { tableName }: TableLayout): TableProblem {
-  const { severity, without } = NEEDED[action];
-  const message =
-    `Table ${tableName} refuses ${action}: ${without}; compare its key with the options keys.partition and keys.sort ` +
-    `(${saidBy(cause)})`;
-  return { code: "request", severity, message };
-}
-
-function statusProblems({ status }: TableFacts, { tableName }: TableLayout): TableProblem[] {
+  const remedy = `switch it on for the attribute ${ttl}, as \`await locks.create()\` does`;
   switch (status) {
-    case "ACTIVE":
-    case "UPDATING":
-      return [];
-    case "CREATING":
-      return [
-        error("status", `Table ${tableName} is being created: \`await locks.create()\` waits until it can be used`),
-      ];
-    case "DELETING":
-      return [
-        error("status", `Table ${tableName} is being deleted: choose another, or create it anew when it is gone`),
-      ];
-    default:
-      return [error("status", `Table ${tableName} cannot be used: it is ${status}; see why in the DynamoDB console`)];
+    case "DISABLED":
+      return [warning("ttl", `The TTL of table ${tableName} is off: ${stays}; ${remedy}`)];
+    case "DISABLING": {
+      const when = "when it is off, which takes up to an hour";
+      return [warning("ttl", `The TTL of table ${tableName} is being switched off: ${stays}; ${remedy}, ${when}`)];
+    }
+    default: {
+      if (attribute === ttl) return [];
+      const message =
+        `The TTL of table ${tableName} is on the attribute ${attribute}, and the option keys.ttl says ${ttl}: ${stays}; ` +
+        `set keys: { ttl: ${JSON.stringify(attribute)} } on every host, if that attribute is one of epoch seconds and none of a lock's ` +
+        `own, or switch the TTL to ${ttl}`;
+      return [warning("ttl", message)];
+    }
   }
 }
 
-function keyProblems(table: TableDescription, { sort }: TableFacts, layout: TableLayout): TableProblem[] {
-  const mismatch = keyMismatch(table, layout);
-  if (mismatch === undefined) return [];
-  const remedy =
-    sort === undefined && layout.sort !== undefined
-      ? "set keys: { sort: null } on every host, with which everything works but fair mutexes, or use a table that " +
-        "`await locks.create()` makes"
-      : "correct the options keys.partition and keys.sort, or use a table that `await locks.create()` makes";
-  return [error("keys", `${mismatch.charAt(0).toUpperCase()}${mismatch.slice(1)}. To mend it, ${remedy}`)];
-}
-
-function billingProblems(table: TableDescription, { billing }: TableFacts, { tableName }: TableLayout): TableProblem[] {
-  if (billing === "on-demand") return [];
-  const { ReadCapacityUnits: read, WriteCapacityUnits: write } = table.ProvisionedThroughput ?? {};
-  return [
-    warning(
-      "billing",
-      `Table ${tableName} has a provisioned capacity of ${read} read and ${write} write units a second: beyond it, renewals ` +
-        "are throttled, and a lock that is not renewed in time is lost; switch it to on-demand, or see that it scales",
-    ),
-  ];
-}
-
-function replicaProblems({ replicas, consistency }: TableFacts, { tableName }: TableLayout): TableProblem[] {
-  if (consistency === undefined) return [];
-  const where = replicas.length === 0 ? "" : `, with replicas in ${replicas.join(", ")}`;
-  return [
-    warning(
-      "replicas",
-      consistency === "eventual"
-        ? `Table ${tableName} is a global table with eventual consistency${where}: each region decides by its own copy of a row, ` +
-            "so there is no exclusion across regions; let all hosts that share a lock use one region, or use a table with strong " +
-            "consistency"
-        : `Table ${tableName} is a global table with strong consistency${where}: such a table has no transactions, so several locks ` +
-            "at once and guards do not work, and no TTL, so rows of dead holders stay until their locks are taken again; use " +
-            "a table in one region where you need these",
-    ),
-  ];
+/** The problem of an action that was not allowed: its permission is missing, or its request was refused otherwise. */
+export function actionProblem(
+  action: TableAction,
+  { kind, cause }: Extract<Probe, { readonly cause: Error }>,
+  { tableName }: TableLayout,
+): TableProblem {
+  const { severity, without } = NEEDED[action];
+  const reason =
+    cause.cause instanceof Object && "message" in cause.cause ? String(cause.cause.message) : cause.message;
+  const message =
+    kind === "refused"
+      ? `These credentials lack the permission dynamodb:${action} on table ${tableName}: ${without}; add it to their IAM policy`
+      : `Table ${tableName} refuses ${action}: ${without}; compare its key with the options keys.partition and keys.sort`;
+  return { code: kind === "refused" ? "permission" : "request", severity, message: `${message} (${reason})` };
 }
 
 function error(code: TableProblem["code"], message: string): TableProblem {
@@ -162,9 +138,4 @@ function error(code: TableProblem["code"], message: string): TableProblem {
 
 function warning(code: TableProblem["code"], message: string): TableProblem {
   return { code, severity: "warning", message };
-}
-
-/** What the table itself said. */
-function saidBy({ cause, message }: Error): string {
-  return cause instanceof Object && "message" in cause ? String(cause.message) : message;
 }
