@@ -79,10 +79,6 @@ describe.each(SUBJECTS)("the places of a store %s", (_, subjectOf) => {
   const placesOf = async (name: string) => (await query(name)).rows;
   const read = (at: Address) => subject.store.read(at, { consistent: true }, forever);
 
-  test("there are some", () => {
-    expect(subject.store.hasQueues).toBe(true);
-  });
-
   describe("drawing", () => {
     test("a counter makes itself, from the seed on, and gives every number once", async () => {
       const name = randomUUID();
@@ -314,7 +310,6 @@ describe("a table without a sort key", () => {
 
   test("has no rows beside the locks' own, and never takes one for the other", async () => {
     const { store } = subject;
-    expect(store.hasQueues).toBe(false);
     const at = placeAt(randomUUID(), 7n);
     const range = { name: at.name, first: FIRST_PLACE, last: LAST_PLACE, limit: 1, consistent: true } as const;
     const operations: readonly (() => Promise<unknown>)[] = [

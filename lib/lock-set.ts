@@ -4,15 +4,16 @@ import { HeldLock } from "./holding/handle.js";
 import { Lease } from "./holding/lease.js";
 import { LossSignal } from "./holding/loss-signal.js";
 import type { Lock } from "./lock.js";
-import { copyOf } from "./lock-info.js";
+import { copyOf, type LockData } from "./lock-info.js";
 import type { LockOptions } from "./options/calls.js";
 import type { MutexSettings } from "./options/mutex.js";
 import { lockAt } from "./protocol/row.js";
 import type { Session } from "./session/session.js";
 import { giveBack } from "./taking/abandoned-claims.js";
-import type { Acquisition } from "./taking/acquisition.js";
-import { acquireAll, tryAcquireAll } from "./taking/claim-set.js";
+import type { Acquisition, Target } from "./taking/acquisition.js";
+import { claimAll, tryClaim } from "./taking/claim.js";
 import { Wait } from "./taking/wait.js";
+import { watch } from "./taking/watch.js";
 
 /** Several locks that were taken at once. Losing one of them is losing the set. */
 export interface LockSet extends AsyncDisposable {
@@ -49,13 +50,11 @@ export async function lockAll(
   session.assertOpen();
   session.store.admit(options.data);
   const data = options.data && copyOf(options.data);
-  const targets = names.map((name) => ({ at: lockAt(name), settings }));
+  const targets = names.map((name) => ({ at: lockAt(name), settings })) as [Target, ...Target[]];
   const wait = new Wait(session, names.join(", "), { patient: waitMs > 0 });
   const work = async (deliver: (set: LockSet) => boolean): Promise<void> => {
     for (;;) {
-      const take = waitMs > 0 ? acquireAll : tryAcquireAll;
-      const acquisitions = await take(session, targets, data, wait);
-      if (acquisitions === undefined) throw wait.timeout();
+      const acquisitions = await acquireAll(session, targets, data, wait, { waits: waitMs > 0 });
       const leases = await secured(session, acquisitions);
       if (leases !== undefined && !wait.isOver) {
         for (const lease of leases) {
@@ -73,6 +72,29 @@ export async function lockAll(
     }
   };
   return await wait.run(work, { signal, waitMs: waitMs > 0 ? waitMs : Number.POSITIVE_INFINITY });
+}
+
+/**
+ * Takes all of these locks by one transaction, all or none.
+ *
+ * 1. Try to take them. A refusal shows the rows that are in the way, so nothing needs to be read.
+ * 2. Watch these rows, one after the other, each until it looks free: one read a poll, however many the locks are.
+ * 3. Go on with 1. Nothing is held meanwhile, so no two sets wait for one another.
+ */
+async function acquireAll(
+  session: Session,
+  targets: readonly [Target, ...Target[]],
+  data: LockData | undefined,
+  wait: Wait,
+  { waits }: { readonly waits: boolean },
+): Promise<readonly Acquisition[]> {
+  const send = () => claimAll(session, targets, wait, { data });
+  for (;;) {
+    const result = await (waits ? send() : tryClaim(session, wait, send));
+    if (result.kind === "granted") return result.granted;
+    if (!waits) throw wait.timeout();
+    for (const inTheWay of result.inTheWay) await watch(session, inTheWay, wait);
+  }
 }
 
 /** Renews leases that were slow to be taken. @returns undefined, and gives everything back, if one does not stand. */

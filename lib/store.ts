@@ -86,9 +86,6 @@ export type TransactOutcome =
  * been applied, now or later. `signal` ends the request; it does not undo it.
  */
 export interface Store {
-  /** Whether a name can have more rows than the lock's own. */
-  readonly hasQueues: boolean;
-
   /** Sends nothing. @throws {@link LockConfigError} naming what the table could not store. */
   admit(data: LockData | undefined): void;
 

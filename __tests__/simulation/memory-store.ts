@@ -8,7 +8,7 @@ import { tableLayout } from "../../lib/options/table.js";
 import { type Applied, apply } from "../../lib/protocol/apply.js";
 import { type Address, type Attributes, LOCK_SORT, parseRow, type Row, ticketOf } from "../../lib/protocol/row.js";
 import { drawnBy } from "../../lib/protocol/rules.js";
-import { vacateKept } from "../../lib/protocol/vacate-kept.js";
+import { vacateKept } from "../../lib/protocol/was-applied.js";
 import type { Check, Take, Write } from "../../lib/protocol/writes.js";
 import type {
   Cursor,
@@ -168,7 +168,6 @@ function pageOf(partition: Partition, { name, first, last, order, limit }: Range
 
 /** The port, over whatever carries its messages. */
 export abstract class MessageStore implements Store {
-  readonly hasQueues = true;
   readonly #table: MemoryTable;
 
   constructor(table: MemoryTable) {

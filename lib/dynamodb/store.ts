@@ -12,7 +12,7 @@ import type { LockData } from "../lock-info.js";
 import type { TableLayout } from "../options/table.js";
 import type { Address, Row } from "../protocol/row.js";
 import { countOf, drawnBy } from "../protocol/rules.js";
-import { vacateKept } from "../protocol/vacate-kept.js";
+import { isStillHeldBy, vacateKept } from "../protocol/was-applied.js";
 import type { Check, Take, Write } from "../protocol/writes.js";
 import type {
   Cursor,
@@ -37,7 +37,6 @@ import { isOwnClient, type Reply, Transport } from "./transport.js";
 
 /** The port on a DynamoDB table: one request for each operation, and a second where a refusal does not tell enough. */
 export class DynamoDbStore implements Store {
-  readonly hasQueues: boolean;
   readonly #client: DynamoDBClient;
   readonly #layout: TableLayout;
   readonly #transport: Transport;
@@ -50,7 +49,6 @@ export class DynamoDbStore implements Store {
     readonly clock: Clock;
   }) {
     const { client, layout, clock } = options;
-    this.hasQueues = layout.sort !== undefined;
     this.#client = client;
     this.#layout = layout;
     this.#transport = new Transport(client, layout, clock);
@@ -168,7 +166,7 @@ export class DynamoDbStore implements Store {
         return reason && isRefusedItem(reason) ? await this.#refusing(at, reason.Item, signal) : undefined;
       }),
     );
-    const isAnothers = rows.some((row, index) => row !== undefined && row.uuid !== takes[index]?.uuid);
+    const isAnothers = rows.some((row, index) => row !== undefined && !isStillHeldBy(takes[index]?.uuid ?? "", row));
     if (isAnothers || (rows.every((row) => row !== undefined) && !reasons.some(isConflict))) {
       return { kind: "refused", rows };
     }

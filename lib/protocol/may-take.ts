@@ -41,7 +41,7 @@ export const IS_UNCHANGED_HOLD: Condition = any(
  * | exactly the lease that was seen unchanged for its `ttlMs` | yes          |
  * | any other                                                 | no           |
  */
-export function mayTake(row: Row | undefined, { earliest, unchanged }: Knowledge): boolean {
+export function mayTake(row: Pick<Row, "uuid" | "expires"> | undefined, { earliest, unchanged }: Knowledge): boolean {
   if (row === undefined) return true;
   const { uuid, expires } = row;
   if (unchanged === undefined) return holds(HAS_EXPIRED, { uuid, expires }, { earliest });

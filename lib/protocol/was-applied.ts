@@ -1,4 +1,4 @@
-import type { Row } from "./row.js";
+import { memoryOf, type Row } from "./row.js";
 import type { Vacate, Write } from "./writes.js";
 
 /** What a refused write knows of its earlier copies. */
@@ -28,11 +28,11 @@ export function wasApplied(
   switch (write.kind) {
     case "take":
     case "reissue":
-      return refusedBy?.uuid === write.uuid ? "yes" : "no";
+      return isStillHeldBy(write.uuid, refusedBy) ? "yes" : "no";
     case "renew":
-      return refusedBy?.uuid === write.uuid && refusedBy.expires === write.expires ? "yes" : "no";
+      return isStillHeldBy(write.uuid, refusedBy) && refusedBy?.expires === write.expires ? "yes" : "no";
     case "vacate":
-      if (!earlierCopyUnanswered || refusedBy?.uuid === write.uuid) return "no";
+      if (!earlierCopyUnanswered || isStillHeldBy(write.uuid, refusedBy)) return "no";
       return isLeftBy(write, refusedBy) ? "yes" : "maybe";
     case "want":
     case "draw":
@@ -47,4 +47,21 @@ function isLeftBy({ leaves }: Vacate, row: Row | undefined): boolean {
   if (row === undefined || row.uuid !== undefined) return false;
   if (leaves.kind === "untilExpires") return true;
   return row.expires === (leaves.kind === "held" ? leaves.expires : 0);
+}
+
+/** Whether a row that refused its holder is the holder's all the same. */
+export function isStillHeldBy(uuid: string, row: Row | undefined): boolean {
+  return row?.uuid === uuid;
+}
+
+/**
+ * What to send after a delete that was refused by its own uuid, because the row remembers something that the writer did
+ * not know of: the same for a row that is kept. Undefined for every other refusal.
+ *
+ * The delete changed nothing, and no late copy of it will: what a row remembers, it remembers for ever.
+ */
+export function vacateKept(write: Write, refusedBy: Row | undefined): Vacate | undefined {
+  if (write.kind !== "vacate" || write.remembers !== "nothing" || write.leaves.kind !== "free") return undefined;
+  const remembers = memoryOf(refusedBy);
+  return isStillHeldBy(write.uuid, refusedBy) && remembers !== "nothing" ? { ...write, remembers } : undefined;
 }

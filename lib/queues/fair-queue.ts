@@ -2,7 +2,7 @@ import type { LockData } from "../lock-info.js";
 import { isTransient, LONGEST_ATTEMPT_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { Acquisition, Target } from "../taking/acquisition.js";
-import { type Claimed, isDone, looksFree, tryClaim } from "../taking/claim.js";
+import { type Claimed, claim, isDone, looksFree, tryClaim } from "../taking/claim.js";
 import { type Once, tickNow } from "../taking/known-time.js";
 import type { Wait } from "../taking/wait.js";
 import { watch } from "../taking/watch.js";
@@ -33,7 +33,7 @@ interface Placed extends WaitingRequest {
   readonly place: Place;
 }
 
-type WithoutPlace = Claimed | { readonly kind: "held" | "done" | "unanswered" };
+type WithoutPlace = Claimed<Acquisition> | { readonly kind: "held" | "done" | "unanswered" };
 
 /**
  * Takes locks in turn: first come, first served, among all hosts.
@@ -69,7 +69,7 @@ export class FairQueue {
     for (let mayTake = true; ; mayTake = false) {
       const found = await this.#inOrder(request, async () => {
         const result = mayTake ? await this.#takeWithoutPlace(request, view) : undefined;
-        return result?.kind === "granted" ? result.acquisition : await takePlace(this.#session, target, wait);
+        return result?.kind === "granted" ? result.granted : await takePlace(this.#session, target, wait);
       });
       if (!("ticket" in found)) {
         if (await request.handOut(found)) return;
@@ -86,12 +86,12 @@ export class FairQueue {
   }
 
   /** One try: nothing if anybody is ahead, and then no ticket is drawn. */
-  async tryAcquire(request: QueueRequest): Promise<Claimed | { readonly kind: "held" | "done" }> {
+  async tryAcquire(request: QueueRequest): Promise<Claimed<Acquisition> | { readonly kind: "held" | "done" }> {
     const view = new QueueView(this.#session, request.target, request.wait);
     // Somebody of this process is about to take it, or to queue for it.
     while (!this.#arriving.has(request.target.at.name)) {
       const result = await this.#takeWithoutPlace(request, view);
-      if (result.kind !== "unanswered") return result as Claimed | { readonly kind: "held" | "done" };
+      if (result.kind !== "unanswered") return result as Claimed<Acquisition> | { readonly kind: "held" | "done" };
       request.wait.throwIfEnough();
     }
     return { kind: "held" };
@@ -126,7 +126,7 @@ export class FairQueue {
     if (once === undefined && row !== undefined && !looksFree(this.#session, target, row)) return { kind: "held" };
     const until = (): number => Math.min(sentAt + LOOK_LASTS_MS, wait.until());
     try {
-      return await tryClaim(this.#session, target, wait, { data, once, until });
+      return await tryClaim(this.#session, wait, () => claim(this.#session, target, wait, { data, once, until }));
     } catch (error) {
       wait.throwIfEnough();
       // A claim for a tick is not followed by another: that one would find the tick taken, by nobody who runs.
@@ -169,7 +169,7 @@ export class FairQueue {
     session.sightings.note(target.at, row);
     for (;;) {
       if (row !== undefined) {
-        await watch(session, target, row, wait, { goOn, markAfterMs: target.settings.handOverMs });
+        await watch(session, { target, row }, wait, { goOn, markAfterMs: target.settings.handOverMs });
       }
       wait.throwIfEnough();
       if (!goOn()) return false;
@@ -180,15 +180,15 @@ export class FairQueue {
       if (ahead !== undefined) return undefined;
       const until = (): number => Math.min(sentAt + LOOK_LASTS_MS, place.until(), wait.until());
       const result = await this.#claim(target, data, wait, until);
-      if (result?.kind === "granted" && (await handOut(result.acquisition))) return true;
-      row = result === undefined || result.kind === "granted" ? undefined : result.row;
+      if (result?.kind === "granted" && (await handOut(result.granted))) return true;
+      row = result === undefined || result.kind === "granted" ? undefined : result.inTheWay[0].row;
     }
   }
 
   /** The ordinary claim. @returns undefined if there was no answer to it while its look counted. */
   async #claim(target: Target, data: LockData | undefined, wait: Wait, until: () => number) {
     try {
-      return await tryClaim(this.#session, target, wait, { data, until });
+      return await tryClaim(this.#session, wait, () => claim(this.#session, target, wait, { data, until }));
     } catch (error) {
       wait.throwIfEnough();
       if (isTransient(error) && this.#session.clock.atMost() < wait.until()) return undefined;

@@ -6,7 +6,7 @@ import { type Address, COUNTER_SORT, lockAt, placeAt, ticketOf } from "../protoc
 import { attemptMs } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { Target } from "../taking/acquisition.js";
-import { tryClaim } from "../taking/claim.js";
+import { claim } from "../taking/claim.js";
 import { learnTime } from "../taking/known-time.js";
 import type { Wait } from "../taking/wait.js";
 import { boundsOf } from "../time/clock.js";
@@ -75,9 +75,8 @@ export async function takePlace(session: Session, target: Target, wait: Wait): P
     wait.throwIfEnough();
     const ticket = await drawTicket(session, target, wait);
     wait.throwIfEnough();
-    const result = await tryClaim(session, { at: placeAt(name, ticket), settings }, wait);
-    if (result.kind !== "granted") continue;
-    return new Place(new Lease(session, result.acquisition, PLACE_EVENTS), ticket);
+    const result = await claim(session, { at: placeAt(name, ticket), settings }, wait);
+    if (result.kind === "granted") return new Place(new Lease(session, result.granted, PLACE_EVENTS), ticket);
   }
   throw new LockStoreError(
     `Lock ${JSON.stringify(name)}: its counter gives numbers that others have already; somebody has set back the ` +

@@ -128,7 +128,7 @@ export class QueueView {
     const waiters = rows.filter(({ sort }) => ticketOf(sort) !== undefined);
     for (const waiter of waiters) this.#session.sightings.note(waiter, waiter);
     const dead = new Set(waiters.filter((waiter) => this.#isDead(waiter, look)));
-    if (dead.size > 0) this.#sweeper.add([...dead]);
+    this.#sweeper.add(dead);
     return waiters.find((waiter) => !dead.has(waiter));
   }
 

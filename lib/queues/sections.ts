@@ -94,7 +94,7 @@ export class Sections {
       for (;;) {
         const result = await this.#tryClaim(request, wait);
         if (result.kind !== "granted") return result.kind;
-        if (await this.#handOut(result.acquisition, request, wait, deliver)) return "delivered";
+        if (await this.#handOut(result.granted, request, wait, deliver)) return "delivered";
         // A tick is granted once. Asked for again it would be done, and nothing has run.
         if (once !== undefined || this.session.clock.atMost() >= wait.until()) throw tooSlow(target);
       }
@@ -115,17 +115,17 @@ export class Sections {
   async #acquire(target: Target, data: LockData | undefined, wait: Wait): Promise<Acquisition> {
     for (;;) {
       const result = await claim(this.session, target, wait, { data });
-      if (result.kind === "granted") return result.acquisition;
-      await watch(this.session, target, result.row, wait);
+      if (result.kind === "granted") return result.granted;
+      await watch(this.session, result.inTheWay[0], wait);
     }
   }
 
   async #tryClaim(
     { target, data, once }: SectionRequest,
     wait: Wait,
-  ): Promise<Claimed | { readonly kind: "held" | "done" }> {
+  ): Promise<Claimed<Acquisition> | { readonly kind: "held" | "done" }> {
     if (target.settings.fair) return await this.#fairQueue.tryAcquire({ target, data, once, wait });
-    return await tryClaim(this.session, target, wait, { data, once });
+    return await tryClaim(this.session, wait, () => claim(this.session, target, wait, { data, once }));
   }
 
   /**

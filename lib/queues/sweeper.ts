@@ -16,9 +16,9 @@ const GIVE_UP_MS = 10_000;
 export class Sweeper {
   readonly #session: Session;
   readonly #target: Target;
-  /** Those that are still to be removed. */
-  readonly #dead: Row[] = [];
-  /** The rows of those, and of those that have been dealt with: looks are repeated, removals are not. */
+  /** The rows that were seen and have not been dealt with, in order. */
+  readonly #dead = new Set<Row>();
+  /** Looks are repeated, removals are not. */
   readonly #known = new Set<string>();
   #running = 0;
 
@@ -27,36 +27,42 @@ export class Sweeper {
     this.#target = target;
   }
 
-  add(dead: readonly Row[]): void {
+  add(dead: Iterable<Row>): void {
     for (const waiter of dead) {
       const key = `${waiter.uuid} ${waiter.expires}`;
-      if (this.#known.has(key)) continue;
+      if (!this.#known.has(key)) this.#dead.add(waiter);
       this.#known.add(key);
-      this.#dead.push(waiter);
     }
-    const idle = Math.min(AT_ONCE - this.#running, this.#dead.length);
-    for (let count = 0; count < idle; count += 1) this.#session.detach(this.#run());
+    while (this.#running < AT_ONCE && this.#dead.size > this.#running) {
+      this.#running += 1;
+      this.#session.detach(this.#run());
+    }
   }
 
   async #run(): Promise<void> {
-    this.#running += 1;
-    for (let waiter = this.#next(); waiter !== undefined; waiter = this.#next()) await this.#remove(waiter);
+    for (const waiter of this.#dead) {
+      // A closing table has no time for thousands of them.
+      if (this.#session.closing.aborted) break;
+      this.#dead.delete(waiter);
+      await this.#remove(waiter);
+    }
     this.#running -= 1;
   }
 
-  /** A closing table has no time for thousands of them. */
-  #next(): Row | undefined {
-    return this.#session.closing.aborted ? undefined : this.#dead.shift();
-  }
-
-  async #remove({ name, sort, uuid = "", expires }: Row): Promise<void> {
-    const { clock, closing, store } = this.#session;
+  async #remove({ name, sort, uuid = "", expires: seenExpires }: Row): Promise<void> {
+    const { clock, closing: enough, store } = this.#session;
     const giveUpAt = clock.atMost() + GIVE_UP_MS;
     const ms = attemptMs(this.#target.settings.ttlMs);
-    const persistence = { kind: "release", until: () => giveUpAt, attemptMs: ms, enough: closing } as const;
-    const write = { kind: "vacate", at: { name, sort }, uuid, seenExpires: expires } as const;
-    await persist(this.#session, persistence, (signal) =>
-      store.write({ ...write, leaves: { kind: "free" }, remembers: "nothing" }, signal),
-    ).catch(() => this.#known.delete(`${uuid} ${expires}`));
+    const persistence = { kind: "release", until: () => giveUpAt, attemptMs: ms, enough } as const;
+    const write = {
+      kind: "vacate",
+      at: { name, sort },
+      uuid,
+      seenExpires,
+      leaves: { kind: "free" },
+      remembers: "nothing",
+    } as const;
+    const removed = persist(this.#session, persistence, (signal) => store.write(write, signal));
+    await removed.catch(() => this.#known.delete(`${uuid} ${seenExpires}`));
   }
 }

@@ -1,8 +1,10 @@
 import { publish } from "../diagnostics.js";
+import { earliestOf } from "../protocol/lease-time.js";
+import { mayTake } from "../protocol/may-take.js";
+import { wasApplied } from "../protocol/was-applied.js";
 import { attemptMs, persist } from "../session/requests.js";
 import { endAfter } from "../session/retry.js";
 import type { Session } from "../session/session.js";
-import type { Clock } from "../time/clock.js";
 import { Acquisition, type Taken, type Target } from "./acquisition.js";
 
 /** How often a claim whose arrival is uncertain is looked for. */
@@ -31,7 +33,7 @@ export async function giveBack(session: Session, acquisition: Acquisition): Prom
 export async function removeWhenItArrives(session: Session, target: Target, taken: Taken): Promise<boolean> {
   const { clock, closing } = session;
   const { at, settings } = target;
-  const { uuid, expires } = taken.take;
+  const { uuid } = taken.take;
   const lookUntil = endAfter(clock, LOOK_FOR_MS);
   const longestMs = LOOK_FOR_MS + LOOK_EVERY_MS + attemptMs(settings.ttlMs);
   const leaseMs = taken.sentAt + settings.ttlMs - clock.atMost();
@@ -40,7 +42,8 @@ export async function removeWhenItArrives(session: Session, target: Target, take
     for (;;) {
       if (await removeIfThere(session, target, taken, until)) return true;
       // Whoever takes over by watching waits for a whole ttl, however long a row has been over.
-      const isHarmless = settings.takeover === "expired" && isOver(clock, expires);
+      const bounds = settings.takeover === "expired" ? clock.wall() : undefined;
+      const isHarmless = mayTake(taken.take, { earliest: earliestOf(bounds) });
       if (clock.atMost() >= lookUntil() || isHarmless || closing.aborted) return false;
       await clock.sleep(LOOK_EVERY_MS, closing).catch(() => undefined);
     }
@@ -56,11 +59,6 @@ async function removeIfThere(session: Session, target: Target, taken: Taken, unt
   const row = await persist(session, { kind: "read", until, attemptMs: attemptMs(settings.ttlMs) }, (signal) =>
     session.store.read(at, { consistent: true }, signal),
   );
-  if (row?.uuid !== taken.take.uuid) return false;
+  if (wasApplied(taken.take, row, { earlierCopyUnanswered: true }) === "no") return false;
   return (await new Acquisition(session, target, taken).release(until)).kind === "released";
-}
-
-function isOver(clock: Clock, expires: number): boolean {
-  const bounds = clock.wall();
-  return bounds !== undefined && expires < bounds.earliest;
 }

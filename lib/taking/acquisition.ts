@@ -4,7 +4,7 @@ import type { LockData } from "../lock-info.js";
 import type { MutexSettings } from "../options/mutex.js";
 import { leaseEnd, stamp } from "../protocol/lease-time.js";
 import { type Address, LOCK_SORT, type Memory, type Row } from "../protocol/row.js";
-import { wasApplied } from "../protocol/was-applied.js";
+import { isStillHeldBy, wasApplied } from "../protocol/was-applied.js";
 import type { Check, Left, Reissue, Renew, Take, Vacate } from "../protocol/writes.js";
 import { attemptMs, persist } from "../session/requests.js";
 import { type Copies, isTransient } from "../session/retry.js";
@@ -165,7 +165,8 @@ export class Acquisition {
   async release(until: () => number = this.#attemptEnd(), leaves: Left = { kind: "free" }): Promise<Release> {
     const released = await this.#vacate(this.#uuid, until, leaves);
     const uncertain = this.#uncertainUuid;
-    if (uncertain === undefined || (released.kind === "refused" && released.row?.uuid !== uncertain)) return released;
+    if (uncertain === undefined) return released;
+    if (released.kind === "refused" && !isStillHeldBy(uncertain, released.row)) return released;
     // A reissue without an answer got there first, or may have. It comes too late after the release of what it replaces.
     const other = await this.#vacate(uncertain, until, leaves);
     return other.kind === "refused" ? { kind: "released" } : other;
@@ -214,7 +215,7 @@ export class Acquisition {
     if (outcome.kind === "refused") {
       const { row } = outcome;
       if (wasApplied(write, row, { earlierCopyUnanswered: true }) === "no") {
-        if (row?.uuid !== this.#uuid) return { kind: "refused", reason: this.reasonOf(row) };
+        if (!isStillHeldBy(this.#uuid, row)) return { kind: "refused", reason: this.reasonOf(row) };
         const cause = new LockStoreError(`The row of ${this.at.name} carries a stamp that its holder never sent`);
         return { kind: "unanswered", cause };
       }

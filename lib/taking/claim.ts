@@ -3,20 +3,20 @@ import type { LockData } from "../lock-info.js";
 import { displayTime, stamp } from "../protocol/lease-time.js";
 import { mayTake } from "../protocol/may-take.js";
 import { LOCK_SORT, memoryOf, type Row, strongerOf } from "../protocol/row.js";
+import { memoryAfter } from "../protocol/rules.js";
 import { wasApplied } from "../protocol/was-applied.js";
 import type { Take } from "../protocol/writes.js";
 import { attemptMs } from "../session/requests.js";
 import { type Copies, isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
-import type { WriteOutcome } from "../store.js";
 import { boundsOf, isTimeKnown } from "../time/clock.js";
-import { removeWhenItArrives } from "./abandoned-claims.js";
+import { giveBack, removeWhenItArrives } from "./abandoned-claims.js";
 import { Acquisition, type Taken, type Target } from "./acquisition.js";
 import { learnTime, type Once, tickNow } from "./known-time.js";
 import type { Wait } from "./wait.js";
 
 /** How many writes one try may take: a refusal may show that the row remembers something, or that it is free by now. */
-export const MOST_TRIES = 3;
+const MOST_TRIES = 3;
 
 /** What a claim may add. */
 export interface ClaimOptions {
@@ -26,80 +26,91 @@ export interface ClaimOptions {
   readonly until?: (() => number) | undefined;
 }
 
-/** A row that is in the way: held by somebody else, or done for the tick that was asked for, now and for ever. */
+/** A row that another holder has, or nobody may take yet. */
 export interface InTheWay {
-  readonly kind: "held" | "done";
+  readonly target: Target;
   readonly row: Row;
 }
 
-export type Claimed = { readonly kind: "granted"; readonly acquisition: Acquisition } | InTheWay;
+export type Claimed<Granted> =
+  | { readonly kind: "granted"; readonly granted: Granted }
+  /** The rows that were seen to be in the way: one at least. `done`: this tick was already granted, now and for ever. */
+  | { readonly kind: "held" | "done"; readonly inTheWay: readonly [InTheWay, ...InTheWay[]] };
 
 /**
- * Tries to take a row: one conditional write, and another where the refusal itself shows that the row is free.
+ * Tries to take rows: one conditional write, and another where the refusal itself shows that they are free.
  *
  * @throws the store's error, after retries in the time that `wait` allows.
  */
-export async function tryClaim(
+export async function tryClaim<Granted>(
   session: Session,
-  target: Target,
   wait: Wait,
-  options: ClaimOptions = {},
-): Promise<Claimed> {
+  send: () => Promise<Claimed<Granted>>,
+): Promise<Claimed<Granted>> {
   for (let attempt = 1; ; attempt++) {
-    const result = await claim(session, target, wait, options);
-    if (result.kind !== "held" || attempt === MOST_TRIES || !looksFree(session, target, result.row)) return result;
+    const result = await send();
+    if (result.kind !== "held" || attempt === MOST_TRIES) return result;
+    if (!result.inTheWay.every(({ target, row }) => looksFree(session, target, row))) return result;
     wait.throwIfEnough();
   }
 }
 
-/** One write, sent until it is answered or the lease that it asks for would be over. */
+/** Takes one row: one write, sent until it is answered or the lease that it asks for would be over. */
 export async function claim(
   session: Session,
   target: Target,
   wait: Wait,
+  options: ClaimOptions = {},
+): Promise<Claimed<Acquisition>> {
+  const claimed = await claimAll(session, [target], wait, options);
+  return claimed.kind === "granted" ? { ...claimed, granted: claimed.granted[0] as Acquisition } : claimed;
+}
+
+/** Takes several rows together or not at all: one transaction. */
+export async function claimAll(
+  session: Session,
+  targets: readonly [Target, ...Target[]],
+  wait: Wait,
   { data, once, until = wait.until }: ClaimOptions = {},
-): Promise<Claimed> {
-  const { at } = target;
+): Promise<Claimed<readonly Acquisition[]>> {
+  const [first] = targets;
   /** Ticks that a claim of this call without an answer may have taken. */
-  const doubtful = new Map<number, unknown>();
+  const doubtful = new Map<number | undefined, unknown>();
   for (;;) {
     wait.throwIfEnough();
     if (!isTimeKnown(session.clock)) {
-      const row = await learnTime(session, at, wait);
+      const row = await learnTime(session, first.at, wait);
       // Whether a tick is done, only the write tells for certain.
-      if (once === undefined && row !== undefined && !looksFree(session, target, row)) {
+      if (once === undefined && row !== undefined && !looksFree(session, first, row)) {
         wait.saw(row);
-        return { kind: "held", row };
+        return { kind: "held", inTheWay: [{ target: first, row }] };
       }
     }
-    const tick = once && (await tickNow(session, at, once, wait));
-    const sending = new Sending(session, target, { data, tick });
-    let outcome: WriteOutcome | undefined;
+    const tick = once && (await tickNow(session, first.at, once, wait));
+    const sending = new Sending(session, targets, { data, tick });
+    let answer: Answer | undefined;
     try {
-      outcome = await sending.send(wait, until);
+      answer = await sending.send(wait, until);
     } catch (error) {
       if (tick !== undefined) doubtful.set(tick, error);
-      if (isTransient(error) || sending.wasRepeated) sending.abandon();
+      if (isTransient(error) || sending.copies.sent > 1) sending.abandon();
       wait.throwIfEnough();
       if (!isTransient(error) || session.clock.atMost() >= until()) throw error;
       continue;
     }
-    if (outcome === undefined) continue;
-    const acquisition = sending.granted(outcome);
-    if (acquisition !== undefined) {
-      session.sightings.note(at, undefined);
-      sending.announce(wait, outcome);
-      return { kind: "granted", acquisition };
+    if (answer === undefined) continue;
+    const granted = sending.granted(answer, wait);
+    if (granted !== undefined) return { kind: "granted", granted };
+    const inTheWay = sending.refused(answer);
+    for (const { target, row } of inTheWay) {
+      session.sightings.note(target.at, row);
+      wait.saw(row);
     }
-    const { row } = outcome as { readonly row: Row };
-    // Only the last copy was refused for certain: one that got no answer may still arrive, and be in everybody's way.
-    if (sending.mayStillArrive(outcome)) sending.abandon();
-    session.sightings.note(at, row);
-    wait.saw(row);
-    if (!isDone(row, tick)) return { kind: "held", row };
+    const done = inTheWay.find(({ row }) => isDone(row, tick));
+    if (done === undefined) return { kind: "held", inTheWay };
     // It may have been an earlier claim of this very call that took the tick, and nothing has run.
-    if (row.tick !== undefined && doubtful.has(row.tick)) throw doubtful.get(row.tick);
-    return { kind: "done", row };
+    if (doubtful.has(done.row.tick)) throw doubtful.get(done.row.tick);
+    return { kind: "done", inTheWay };
   }
 }
 
@@ -113,126 +124,173 @@ export function looksFree(session: Session, { at, settings }: Target, row: Row):
   return mayTake(row, session.sightings.knowledge(at, settings.takeover));
 }
 
-/** A fresh uuid and a lease that begins now. */
-export function newTake(
-  session: Session,
-  { at, settings }: Target,
-  { data, tick }: { readonly data: LockData | undefined; readonly tick?: number | undefined },
-): Take {
-  const { clock, owner, sightings } = session;
-  const { ttlMs, fencing, takeover } = settings;
-  const bounds = boundsOf(clock);
-  return {
-    kind: "take",
-    at,
-    uuid: session.uuid(),
-    expires: stamp(bounds, ttlMs),
-    ttlMs,
-    owner,
-    acquired: displayTime(bounds),
-    data,
-    knowledge: sightings.knowledge(at, takeover),
-    remembers: sightings.memory(at),
-    // Should the row be deleted, the next first token is later than every one before it: time has gone on.
-    fenceSeed: fencing ? Math.ceil(bounds.latest) : undefined,
-    tick,
-  };
-}
+/** What the table said to the copy of a claim that was answered last. */
+type Answer =
+  | { readonly kind: "applied"; readonly replaced: Row | undefined; readonly drawn: bigint | undefined }
+  /** For each take the row that refused it, if one did. */
+  | { readonly kind: "refused"; readonly rows: readonly (Row | undefined)[]; readonly retried: boolean };
 
-/** A take, as its first copy left. */
-interface SentTake {
+/** One of the rows of a claim. */
+interface Part {
+  readonly target: Target;
   readonly take: Take;
-  /** On `atMost`. */
-  readonly at: number;
 }
 
-/** One take, and its copies. */
-class Sending {
-  readonly #session: Session;
-  readonly #target: Target;
-  readonly #what: { readonly data: LockData | undefined; readonly tick: number | undefined };
-  readonly #copies: Copies = { sent: 0, unanswered: 0 };
-  #sent: SentTake | undefined;
+/** What its takes are for. */
+interface Purpose {
+  readonly data: LockData | undefined;
+  readonly tick: number | undefined;
+}
 
-  constructor(
-    session: Session,
-    target: Target,
-    what: { readonly data: LockData | undefined; readonly tick: number | undefined },
-  ) {
+/** The takes of one claim, which go together, and their copies. */
+class Sending {
+  readonly copies: Copies = { sent: 0, unanswered: 0 };
+  readonly #session: Session;
+  readonly #targets: readonly Target[];
+  readonly #purpose: Purpose;
+  /** Empty until the first copy has left. */
+  #parts: readonly Part[] = [];
+  /** When the first copy left, on `atMost`. */
+  #sentAt = Number.POSITIVE_INFINITY;
+
+  constructor(session: Session, targets: readonly Target[], purpose: Purpose) {
     this.#session = session;
-    this.#target = target;
-    this.#what = what;
+    this.#targets = targets;
+    this.#purpose = purpose;
   }
 
   /**
-   * Sends the take until it is answered, or the lease that it asks for would be over.
+   * Sends the takes until they are answered, or a lease that they ask for would be over.
    * @returns undefined if the time has to be learned first.
    */
-  send(wait: Wait, until: () => number): Promise<WriteOutcome | undefined> {
-    const { clock, store } = this.#session;
-    const { ttlMs, safetyMarginMs } = this.#target.settings;
-    const end = (): number =>
-      this.#sent === undefined ? until() : Math.min(this.#sent.at + ttlMs - safetyMarginMs, until());
-    const persistence = { kind: "take", attemptMs: attemptMs(ttlMs), until: end, copies: this.#copies } as const;
+  send(wait: Wait, until: () => number): Promise<Answer | undefined> {
+    const ttlMs = Math.min(...this.#targets.map(({ settings }) => settings.ttlMs));
+    const leaseMs = Math.min(...this.#targets.map(({ settings }) => settings.ttlMs - settings.safetyMarginMs));
+    const end = (): number => Math.min(this.#sentAt + leaseMs, until());
+    const persistence = { kind: "take", attemptMs: attemptMs(ttlMs), until: end, copies: this.copies } as const;
     return wait.persistAtKnownTime(persistence, (signal) => {
-      // Read the stopwatch before the first copy leaves: a watcher may count the ttl from there.
-      this.#sent ??= { at: clock.atMost(), take: newTake(this.#session, this.#target, this.#what) };
-      return store.write(this.#sent.take, signal);
+      if (this.#parts.length === 0) {
+        // Read the stopwatch before the first copy leaves: a watcher may count the ttl from there.
+        this.#sentAt = this.#session.clock.atMost();
+        this.#parts = this.#targets.map((target) => ({ target, take: this.#newTake(target) }));
+      }
+      return this.#write(signal);
     });
   }
 
-  /** The acquisition, where this take or an earlier copy of it was applied. */
-  granted(outcome: WriteOutcome): Acquisition | undefined {
-    const { take } = this.#sent as SentTake;
-    if (outcome.kind === "applied") {
-      const { replaced, drawn: fence } = outcome;
-      return new Acquisition(this.#session, this.#target, this.#taken(replaced, fence));
+  /** The acquisitions, where this claim or an earlier copy of it was applied. */
+  granted(answer: Answer, wait: Wait): readonly Acquisition[] | undefined {
+    const earlier = { earlierCopyUnanswered: this.#mayStillArrive(answer) };
+    if (
+      answer.kind === "refused" &&
+      !this.#parts.every(({ take }, index) => this.#isOwn(take, answer.rows[index], earlier))
+    )
+      return undefined;
+    return this.#parts.map((part, index) => {
+      const { at } = part.target;
+      // What it replaced, or what it has made of that: either shows what the row remembered before.
+      const row = answer.kind === "applied" ? answer.replaced : answer.rows[index];
+      const fence = answer.kind === "applied" ? answer.drawn : row?.fence;
+      this.#session.sightings.note(at, undefined);
+      if (ACQUIRED.hasSubscribers && at.sort === LOCK_SORT) this.#announce(part.take, answer, wait);
+      return this.#acquisition(part, this.#parts.length === 1 ? memoryOf(row) : undefined, fence);
+    });
+  }
+
+  /** Gives back what is left of an earlier copy. @returns the rows of others, of which there is one at least. */
+  refused(answer: Answer): readonly [InTheWay, ...InTheWay[]] {
+    const rows = answer.kind === "refused" ? answer.rows : [];
+    const others: InTheWay[] = [];
+    for (const [index, part] of this.#parts.entries()) {
+      const row = rows[index];
+      if (row === undefined) continue;
+      if (!this.#isOwn(part.take, row)) others.push({ target: part.target, row });
+      // An earlier copy was applied, and one of its rows was ended by force since: what is left of it is abandoned.
+      else this.#session.detach(giveBack(this.#session, this.#acquisition(part)));
     }
-    const { row, retried } = outcome;
-    const earlierCopyUnanswered = retried || this.#copies.unanswered > 0;
-    if (wasApplied(take, row, { earlierCopyUnanswered }) === "no") return undefined;
-    return new Acquisition(this.#session, this.#target, this.#taken(row, row?.fence));
+    // Only the last copy was refused for certain: one that got no answer may still arrive, and block others.
+    if (this.#mayStillArrive(answer)) this.abandon();
+    return others as [InTheWay, ...InTheWay[]];
+  }
+
+  /**
+   * Nobody waits for it any more: what a copy has taken must go, now or when it arrives. Two of its rows tell whether a
+   * transaction arrived, because one of them may have been ended by force.
+   */
+  abandon(): void {
+    const parts = this.#parts;
+    let rest: Promise<unknown> | undefined;
+    const look = async (part: Part): Promise<void> => {
+      if (!(await removeWhenItArrives(this.#session, part.target, this.#taken(part)))) return;
+      rest ??= Promise.all(parts.slice(2).map((other) => giveBack(this.#session, this.#acquisition(other))));
+      await rest;
+    };
+    for (const part of parts.slice(0, 2)) this.#session.detach(look(part));
+  }
+
+  async #write(signal: AbortSignal): Promise<Answer> {
+    const { store } = this.#session;
+    const [only] = this.#parts;
+    if (only !== undefined && this.#parts.length === 1) {
+      const outcome = await store.write(only.take, signal);
+      return outcome.kind === "applied" ? outcome : { ...outcome, rows: [outcome.row] };
+    }
+    const outcome = await store.writeAll(
+      this.#parts.map(({ take }) => take),
+      signal,
+    );
+    // A transaction does not tell what it replaced.
+    if (outcome.kind === "applied") return { kind: "applied", replaced: undefined, drawn: undefined };
+    return { ...outcome, retried: false };
+  }
+
+  /** A fresh uuid and a lease that begins now. */
+  #newTake({ at, settings }: Target): Take {
+    const { clock, owner, sightings } = this.#session;
+    const { ttlMs, fencing, takeover } = settings;
+    const bounds = boundsOf(clock);
+    return {
+      ...this.#purpose,
+      kind: "take",
+      at,
+      uuid: this.#session.uuid(),
+      expires: stamp(bounds, ttlMs),
+      ttlMs,
+      owner,
+      acquired: displayTime(bounds),
+      knowledge: sightings.knowledge(at, takeover),
+      remembers: sightings.memory(at),
+      // Should the row be deleted, the next first token is later than every one before it: time has gone on.
+      fenceSeed: fencing ? Math.ceil(bounds.latest) : undefined,
+    };
   }
 
   /** Whether a copy that got no answer may be applied after one that was refused. */
-  mayStillArrive(outcome: WriteOutcome): boolean {
-    return this.#copies.unanswered > 0 || (outcome.kind === "refused" && outcome.retried);
+  #mayStillArrive(answer: Answer): boolean {
+    return this.copies.unanswered > 0 || (answer.kind === "refused" && answer.retried);
   }
 
-  get wasRepeated(): boolean {
-    return this.#copies.sent > 1;
+  #isOwn(take: Take, row: Row | undefined, earlier = { earlierCopyUnanswered: true }): boolean {
+    return wasApplied(take, row, earlier) !== "no";
+  }
+
+  #acquisition(part: Part, remembered?: ReturnType<typeof memoryOf>, fence?: bigint): Acquisition {
+    return new Acquisition(this.#session, part.target, this.#taken(part, remembered, fence));
+  }
+
+  /** @param remembered what the row remembered before; default what the take respects, which is the most. */
+  #taken({ take, target }: Part, remembered = memoryAfter(take), fence?: bigint): Taken {
+    let remembers = remembered;
+    if (take.tick !== undefined) remembers = "tick";
+    else if (take.fenceSeed !== undefined) remembers = strongerOf(remembered, "fence");
+    return { take, sentAt: this.#sentAt, remembers, fence: target.settings.fencing ? fence : undefined };
   }
 
   /** Says that a lock is taken, and by which rule from a holder that was gone. */
-  announce(wait: Wait, outcome: WriteOutcome): void {
-    const { take } = this.#sent as SentTake;
-    if (!ACQUIRED.hasSubscribers || take.at.sort !== LOCK_SORT) return;
-    const { name } = take.at;
-    const { uuid, owner } = take;
-    publish("dynamutex:acquired", { name, uuid, owner, waitedMs: wait.waitedMs, takeover: takeoverOf(take, outcome) });
+  #announce({ at, uuid, owner, knowledge }: Take, answer: Answer, wait: Wait): void {
+    const replaced = answer.kind === "applied" ? answer.replaced : undefined;
+    const byTime = mayTake(replaced, { earliest: knowledge.earliest }) ? "expired" : "unchanged";
+    const takeover = replaced?.uuid === undefined ? undefined : byTime;
+    publish("dynamutex:acquired", { name: at.name, uuid, owner, waitedMs: wait.waitedMs, takeover });
   }
-
-  /** Nobody wants it any more: what a copy has taken must go, now or when it arrives. */
-  abandon(): void {
-    if (this.#sent === undefined) return;
-    const taken = this.#taken(undefined, undefined);
-    this.#session.detach(removeWhenItArrives(this.#session, this.#target, taken));
-  }
-
-  /** @param row what it replaced, or what it has made of that: either shows what the row remembered before. */
-  #taken(row: Row | undefined, fence: bigint | undefined): Taken {
-    const { take, at } = this.#sent as SentTake;
-    const { fencing } = this.#target.settings;
-    let remembers = row === undefined ? "nothing" : memoryOf(row);
-    if (take.tick !== undefined) remembers = "tick";
-    else if (take.fenceSeed !== undefined) remembers = strongerOf(remembers, "fence");
-    return { take, sentAt: at, remembers, fence: fencing ? fence : undefined };
-  }
-}
-
-/** Undefined where nobody's row was taken. */
-function takeoverOf({ knowledge }: Take, outcome: WriteOutcome): "expired" | "unchanged" | undefined {
-  const replaced = outcome.kind === "applied" ? outcome.replaced : undefined;
-  if (replaced?.uuid === undefined) return undefined;
-  return mayTake(replaced, { earliest: knowledge.earliest }) ? "expired" : "unchanged";
 }

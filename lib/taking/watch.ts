@@ -5,7 +5,7 @@ import { LONGEST_ATTEMPT_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { Bounds } from "../time/clock.js";
 import type { Target } from "./acquisition.js";
-import { looksFree } from "./claim.js";
+import { type InTheWay, looksFree } from "./claim.js";
 import type { Wait } from "./wait.js";
 
 /** For how long a waiter's mark on a row counts. */
@@ -25,8 +25,7 @@ interface Watching {
 /** Looks at the row until it looks free. */
 export async function watch(
   session: Session,
-  target: Target,
-  first: Row,
+  { target, row: first }: InTheWay,
   wait: Wait,
   { goOn = () => true, markAfterMs = 0 }: Watching = {},
 ): Promise<void> {
