@@ -445,7 +445,8 @@ describe.each(SUBJECTS)("a store %s", (where, subjectOf) => {
       const refused = (option: string) => expect.objectContaining({ name: "LockConfigError", option });
       expect(() => store().admitItems(at, [guard])).toThrow(refused("items.0"));
       expect(() => store().admitItems(other, [guard])).not.toThrow();
-      if (where !== "in a table without one") expect(() => store().admitItems(placeAt(at.name, 1n), [guard])).not.toThrow();
+      if (where !== "in a table without one")
+        expect(() => store().admitItems(placeAt(at.name, 1n), [guard])).not.toThrow();
       expect(() => store().admitItems(other, Array(99).fill(guard))).not.toThrow();
       expect(() => store().admitItems(other, Array(100).fill(guard))).toThrow(refused("items"));
     });
