@@ -65,17 +65,6 @@ export interface Row extends Address {
  */
 export type Memory = "nothing" | "fence" | "tick";
 
-export function memoryOf(row: Pick<Row, "fence" | "tick"> | undefined): Memory {
-  if (row?.tick !== undefined) return "tick";
-  return row?.fence === undefined ? "nothing" : "fence";
-}
-
-/** Both together: what a writer has to respect that may meet either. */
-export function strongerOf(one: Memory, other: Memory): Memory {
-  if (one === "tick" || other === "tick") return "tick";
-  return one === "fence" ? one : other;
-}
-
 /** An item's attributes as plain values, its key left out: strings, numbers, bigints where a number would be inexact. */
 export type Attributes = Readonly<Record<string, unknown>>;
 

@@ -12,7 +12,7 @@ import {
   type Values,
 } from "./conditions.js";
 import { HAS_EXPIRED, IS_UNCHANGED_HOLD, IS_UNCHANGED_LEASE } from "./may-take.js";
-import { type Attributes, FORMAT, type Memory } from "./row.js";
+import { type Attributes, FORMAT, type Memory, type Row } from "./row.js";
 import type { Count, Effect, Take, Vacate, Write } from "./writes.js";
 
 /** How long after its lease a row may stay before DynamoDB's TTL feature removes it. */
@@ -89,6 +89,18 @@ const IS_STILL_HELD_WITH_TOKEN = all(IS_STILL_HELD, equal("fence", { value: "fen
 export interface Asked {
   readonly condition: Condition;
   readonly values: Values;
+}
+
+/** What a row remembers; nothing, where there is none. */
+export function memoryOf(row: Pick<Row, "fence" | "tick"> | undefined): Memory {
+  if (row?.tick !== undefined) return "tick";
+  return row?.fence === undefined ? "nothing" : "fence";
+}
+
+/** Both together: what a writer has to respect that may meet either. */
+export function strongerOf(one: Memory, other: Memory): Memory {
+  if (one === "tick" || other === "tick") return "tick";
+  return one === "fence" ? one : other;
 }
 
 /** What a take respects: what the row is believed to remember, and what it is about to remember. */

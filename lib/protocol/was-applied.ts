@@ -1,4 +1,5 @@
-import { memoryOf, type Row } from "./row.js";
+import type { Row } from "./row.js";
+import { memoryOf } from "./rules.js";
 import type { Vacate, Write } from "./writes.js";
 
 /** What a refused write knows of its earlier copies. */

@@ -1,6 +1,7 @@
 import { earliestOf } from "../protocol/lease-time.js";
 import type { Knowledge, Sighting } from "../protocol/may-take.js";
-import { type Address, type Memory, memoryOf, type Row } from "../protocol/row.js";
+import type { Address, Memory, Row } from "../protocol/row.js";
+import { memoryOf } from "../protocol/rules.js";
 import type { Clock } from "../time/clock.js";
 
 /** Beyond this many rows the oldest are forgotten: that delays their takeover and costs nothing else. */
