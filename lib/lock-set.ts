@@ -117,7 +117,7 @@ class HeldLockSet implements LockSet {
     this.#signal = new LossSignal(() => this.#lookForLoss());
     const { owner } = session;
     const locks = leases.map((lease) => {
-      const { acquired } = lease;
+      const { acquired } = lease.row;
       return new HeldLock({ session, lease, owner, acquired, end: (ended) => ended.release() });
     });
     this.names = locks.map(({ name }) => name);

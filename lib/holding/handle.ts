@@ -46,13 +46,13 @@ export class HeldLock implements Lock {
     /** What becomes of the lease when the section is over. */
     readonly end: (lease: Lease) => Promise<void>;
   }) {
-    const { uuid, fence } = section.lease;
+    const { uuid, fence } = section.lease.row;
     this.uuid = uuid;
     this.owner = section.owner;
     if (fence !== undefined) this.fencingToken = fence;
     this.acquired = new Date(section.acquired);
     this.tick = section.tick;
-    this.#data = section.lease.data;
+    this.#data = section.lease.row.data;
     this.#session = section.session;
     this.#lease = section.lease;
     this.#end = section.end;
@@ -60,11 +60,11 @@ export class HeldLock implements Lock {
   }
 
   get name(): string {
-    return this.#lease.name;
+    return this.#lease.row.at.name;
   }
 
   get expires(): Date {
-    return new Date(this.#lease.expires);
+    return new Date(this.#lease.row.expires);
   }
 
   get signal(): AbortSignal {
@@ -111,7 +111,7 @@ export class HeldLock implements Lock {
 
   async replaceData(data: LockData): Promise<void> {
     checkData(data);
-    this.#lease.admit(data);
+    this.#session.store.admit(data);
     const copy = copyOf(data);
     this.#throwIfNotHeld();
     // One write at a time, those that were asked for first first. While they run the section may end.

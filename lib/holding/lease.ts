@@ -3,7 +3,7 @@ import { LockLostError, type LossReason } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import type { MutexSettings } from "../options/mutex.js";
 import { leftAfter, type MinimumHold, minimumHold } from "../protocol/lease-time.js";
-import type { Address, Row } from "../protocol/row.js";
+import type { Row } from "../protocol/row.js";
 import type { Check, Left } from "../protocol/writes.js";
 import { RENEW_AGAIN_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
@@ -23,13 +23,13 @@ export interface Section {
 
 /** What is told of a lease, and to whom: a lock's on its diagnostics channels, a place's on others. */
 export interface LeaseEvents {
-  lost(lease: Lease, reason: LossReason, cause: unknown): void;
-  renewalFailed(lease: Lease, cause: unknown): void;
+  lost(row: Acquisition, reason: LossReason, cause: unknown): void;
+  renewalFailed(row: Acquisition, cause: unknown): void;
 }
 
 const LOCK_EVENTS: LeaseEvents = {
-  lost: ({ name, uuid }, reason, cause) => publish("dynamutex:lost", { name, uuid, reason, cause }),
-  renewalFailed: ({ name, uuid }, cause) => publish("dynamutex:renewal-failed", { name, uuid, cause }),
+  lost: ({ at, uuid }, reason, cause) => publish("dynamutex:lost", { name: at.name, uuid, reason, cause }),
+  renewalFailed: ({ at, uuid }, cause) => publish("dynamutex:renewal-failed", { name: at.name, uuid, cause }),
 };
 
 type State =
@@ -71,15 +71,13 @@ export class Lease {
   /** When this process took it, on `atLeast`. */
   readonly takenAt: number;
   readonly #session: Session;
-  readonly #row: Acquisition;
+  readonly row: Acquisition;
   readonly #events: LeaseEvents;
   #state: State = { kind: "idle" };
   #usage: Usage = "unused";
   #onLost: () => void = nothing;
   #endRenewals: () => void = nothing;
   #minimumHold: MinimumHold | undefined;
-  #data: LockData | undefined;
-  #mayHaveData: boolean;
   /** The write of the row that is under way: one at a time. */
   #writing: { readonly done: Promise<Renewal>; readonly enough: AbortController } | undefined;
 
@@ -87,51 +85,8 @@ export class Lease {
     this.settings = acquisition.settings;
     this.takenAt = session.clock.atLeast();
     this.#session = session;
-    this.#row = acquisition;
+    this.row = acquisition;
     this.#events = events;
-    this.#data = acquisition.data;
-    this.#mayHaveData = acquisition.data !== undefined;
-  }
-
-  get at(): Address {
-    return this.#row.at;
-  }
-
-  get name(): string {
-    return this.#row.at.name;
-  }
-
-  get uuid(): string {
-    return this.#row.uuid;
-  }
-
-  get expires(): number {
-    return this.#row.expires;
-  }
-
-  /** When it was taken, on the table's clock, for people. */
-  get acquired(): number {
-    return this.#row.acquired;
-  }
-
-  /** The tick that it was taken for. */
-  get tick(): number | undefined {
-    return this.#row.tick;
-  }
-
-  /** The fencing token of the section that runs, on a fenced mutex. */
-  get fence(): bigint | undefined {
-    return this.#row.fence;
-  }
-
-  /** The caller's attributes that are known to be on the row. */
-  get data(): LockData | undefined {
-    return this.#data;
-  }
-
-  /** Whether the row carries data of its section's, or may do so: such a lease serves one section. */
-  get mayHaveData(): boolean {
-    return this.#mayHaveData;
   }
 
   /** The write of the row that is under way, if there is one. */
@@ -144,7 +99,7 @@ export class Lease {
     const state = this.#state;
     if (state.kind === "lost" || state.kind === "released") return state.error;
     if (state.kind === "relied" && this.#session.clock.atMost() >= this.deadline) {
-      return this.#lose(this.#leaseEnds >= state.maxHoldEnds ? "max-hold" : "expired", this.#row.lastFailure);
+      return this.#lose(this.#leaseEnds >= state.maxHoldEnds ? "max-hold" : "expired", this.row.lastFailure);
     }
     return undefined;
   }
@@ -182,14 +137,14 @@ export class Lease {
 
   /** Whether enough of the lease is left to hand it out: a take that was slow is renewed first. */
   get isSecure(): boolean {
-    return !this.#row.isHalfGone && this.stands;
+    return !this.row.isHalfGone && this.stands;
   }
 
   /** Renews it before anybody counts on it. @returns whether it stands. */
   async secure(): Promise<boolean> {
     const { ttlMs, safetyMarginMs } = this.settings;
     const until = this.#session.clock.atMost() + ttlMs - safetyMarginMs;
-    const stamping = await this.#row.renew({ until: () => until });
+    const stamping = await this.row.renew({ until: () => until });
     return stamping.kind !== "refused" && this.stands;
   }
 
@@ -225,14 +180,14 @@ export class Lease {
    */
   async renewForNext(): Promise<boolean> {
     const mustReissue = this.#usage === "guarded" || (this.#usage === "used" && this.settings.fencing);
-    if (!mustReissue && !this.#row.isHalfGone) return this.stands;
+    if (!mustReissue && !this.row.isHalfGone) return this.stands;
     // One write of this row at a time. No other begins meanwhile: the timer is off, and the section's own calls are over.
     this.#writing?.enough.abort();
     await this.#writing?.done;
     if (!this.stands) return false;
     const giveUpAt = Math.min(this.#session.clock.atMost() + this.settings.releaseWithinMs, this.#leaseEnds);
     const renewal = await this.#write(
-      (trying) => (mustReissue ? this.#row.reissue(trying) : this.#row.renew(trying)),
+      (trying) => (mustReissue ? this.row.reissue(trying) : this.row.renew(trying)),
       () => giveUpAt,
     );
     if (mustReissue && renewal.kind === "renewed") this.#usage = "reissued";
@@ -245,14 +200,9 @@ export class Lease {
     if (lost !== undefined) return { kind: "lost", error: lost };
     if (this.#writing !== undefined) return await this.#writing.done;
     return await this.#write(
-      (trying) => this.#row.renew(trying),
+      (trying) => this.row.renew(trying),
       () => this.deadline,
     );
-  }
-
-  /** @throws {@link LockConfigError} naming what the table could not store. */
-  admit(data: LockData): void {
-    this.#session.store.admit(data);
   }
 
   /**
@@ -262,13 +212,10 @@ export class Lease {
   async replaceData(data: LockData): Promise<Renewal> {
     const { lost } = this;
     if (lost !== undefined) return { kind: "lost", error: lost };
-    this.#mayHaveData = true;
-    const renewal = await this.#write(
-      (trying) => this.#row.renew(trying, data),
+    return await this.#write(
+      (trying) => this.row.renew(trying, data),
       () => this.deadline,
     );
-    if (renewal.kind === "renewed") this.#data = data;
-    return renewal;
   }
 
   /**
@@ -280,7 +227,7 @@ export class Lease {
   async guard(): Promise<Check> {
     this.#usage = "guarded";
     for (;;) {
-      const { guard } = this.#row;
+      const { guard } = this.row;
       if (guard !== undefined) return guard;
       const renewal = await this.renew();
       if (renewal.kind === "lost") throw renewal.error;
@@ -290,7 +237,7 @@ export class Lease {
 
   /** The table has refused a guard: the loss that the next renewal would have found is known now. */
   unguarded(row: Row | undefined): LockLostError {
-    return this.lost ?? this.#lose(this.#row.reasonOf(row));
+    return this.lost ?? this.#lose(this.row.reasonOf(row));
   }
 
   /** Its row has been seen to be gone. */
@@ -326,7 +273,7 @@ export class Lease {
   /** Sends the one write of the row that is under way at a time, which everybody else waits for. */
   async #write(send: (trying: Trying) => Promise<Stamping>, until: () => number): Promise<Renewal> {
     const enough = new AbortController();
-    const onFailure = (cause: unknown): void => this.#events.renewalFailed(this, cause);
+    const onFailure = (cause: unknown): void => this.#events.renewalFailed(this.row, cause);
     const done = this.#judged(send({ until, enough: enough.signal, onFailure })).finally(() => {
       this.#writing = undefined;
     });
@@ -371,14 +318,14 @@ export class Lease {
     const state = this.#state;
     // A renewal that was under way has found the row to be another's.
     if (state.kind === "released" && state.error !== undefined) throw state.error;
-    const giveUpAt = Math.min(clock.atMost() + this.settings.releaseWithinMs, this.#row.end);
-    const release = await this.#row.release(this.#hasRunOut ? undefined : () => giveUpAt, this.#left());
-    if (release.kind === "refused" && !this.#hasRunOut) throw this.#lose(this.#row.reasonOf(release.row));
+    const giveUpAt = Math.min(clock.atMost() + this.settings.releaseWithinMs, this.row.end);
+    const release = await this.row.release(this.#hasRunOut ? undefined : () => giveUpAt, this.#left());
+    if (release.kind === "refused" && !this.#hasRunOut) throw this.#lose(this.row.reasonOf(release.row));
   }
 
   /** The section on a lost lease has ended: the row was left alone until now, and goes where it is still ours. */
   async #releaseLost(lost: LockLostError): Promise<void> {
-    if (lost.reason === "expired" || lost.reason === "max-hold") await this.#row.release(undefined, this.#left());
+    if (lost.reason === "expired" || lost.reason === "max-hold") await this.row.release(undefined, this.#left());
     throw lost;
   }
 
@@ -394,7 +341,7 @@ export class Lease {
   }
 
   #errorOf(reason: LossReason, cause?: unknown): LockLostError {
-    return new LockLostError(this.name, this.uuid, reason, cause === undefined ? undefined : { cause });
+    return new LockLostError(this.row.at.name, this.row.uuid, reason, cause === undefined ? undefined : { cause });
   }
 
   #lose(reason: LossReason, cause?: unknown): LockLostError {
@@ -404,7 +351,7 @@ export class Lease {
     this.#stopTimers();
     this.#state = state.kind === "released" ? { ...state, error } : { kind: "lost", error };
     this.#writing?.enough.abort();
-    this.#events.lost(this, reason, cause);
+    this.#events.lost(this.row, reason, cause);
     if (state.kind === "relied") state.section.abort(error);
     this.#onLost();
     return error;
@@ -412,13 +359,13 @@ export class Lease {
 
   /** Until when the row is ours, less the margin that covers clocks which run at different rates. */
   get #leaseEnds(): number {
-    return this.#row.end - this.settings.safetyMarginMs;
+    return this.row.end - this.settings.safetyMarginMs;
   }
 
   /** Counted from the lease's end: a lease may be shorter than `ttlMs`. */
   #renewalDueIn(): number {
     const { ttlMs, renewEveryMs } = this.settings;
-    return Math.max(0, this.#row.end - (ttlMs - renewEveryMs) - this.#session.clock.atMost());
+    return Math.max(0, this.row.end - (ttlMs - renewEveryMs) - this.#session.clock.atMost());
   }
 
   /**

@@ -102,6 +102,7 @@ function isMap(value: unknown): value is LockData {
 }
 
 /** What a row says about its lock, for people. */
-export function infoOf({ name, uuid, owner, acquired, expires, ttlMs, data, tick }: Row): LockInfo {
+export function infoOf(row: Omit<Row, "wanted" | "fence">): LockInfo {
+  const { name, uuid, owner, acquired, expires, ttlMs, data, tick } = row;
   return { name, uuid, owner, acquired: new Date(acquired), expires: new Date(expires), ttlMs, data, tick };
 }

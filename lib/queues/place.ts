@@ -22,7 +22,7 @@ const PLACE_EVENTS: LeaseEvents = {
       uuid,
       reason: reason === "expired" ? reason : "deleted",
     }),
-  renewalFailed: ({ name }, cause) => publish("dynamutex:wait-failed", { name, cause }),
+  renewalFailed: ({ at: { name } }, cause) => publish("dynamutex:wait-failed", { name, cause }),
 };
 
 /**
@@ -36,9 +36,9 @@ export class Place {
   readonly #lease: Lease;
 
   constructor(lease: Lease, ticket: bigint) {
-    this.at = lease.at;
+    this.at = lease.row.at;
     this.ticket = ticket;
-    this.uuid = lease.uuid;
+    this.uuid = lease.row.uuid;
     this.#lease = lease;
     lease.keep();
     lease.begin({ abort: () => undefined });

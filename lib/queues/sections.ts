@@ -3,6 +3,7 @@ import { HeldLock } from "../holding/handle.js";
 import { Lease } from "../holding/lease.js";
 import type { LockData, LockInfo } from "../lock-info.js";
 import { displayTime } from "../protocol/lease-time.js";
+import { infoOf } from "../protocol/row.js";
 import { attemptMs, sendOnce } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import { giveBack } from "../taking/abandoned-claims.js";
@@ -144,7 +145,7 @@ export class Sections {
       // The next of this process may ask the table at once: the section that runs on a lost lease keeps nobody out.
       lease.keep(() => this.#leave(lease));
       lease.holdAtLeast(holdAtLeastMs);
-      if (this.#deliver(lease, lease.acquired, deliver, acquisition.tick)) return true;
+      if (this.#deliver(lease, lease.row.acquired, deliver, acquisition.tick)) return true;
       // Nothing has run on it.
       lease.holdAtLeast(0);
       this.session.detach(this.#end(lease));
@@ -163,7 +164,7 @@ export class Sections {
 
   /** A section is over: its lease goes to the next of this process, or back to the table. */
   async #end(lease: Lease): Promise<void> {
-    const line = this.#line(lease.name);
+    const line = this.#line(lease.row.at.name);
     let standBackUntil: number | undefined;
     if (lease.stands && line.canPass(lease)) {
       lease.endSection();
@@ -187,7 +188,9 @@ export class Sections {
     this.#lookedAt.set(lease, now);
     const look = { kind: "read", attemptMs: attemptMs(lease.settings.ttlMs) } as const;
     try {
-      const row = await sendOnce(this.session, look, (signal) => store.read(lease.at, { consistent: false }, signal));
+      const row = await sendOnce(this.session, look, (signal) =>
+        store.read(lease.row.at, { consistent: false }, signal),
+      );
       // Somebody who took our uuid off the row by force wants it, too.
       return row !== undefined && (row.uuid === undefined || isWanted(row, clock.wall()));
     } catch {
@@ -202,8 +205,9 @@ export class Sections {
   }
 
   #leave(lease: Lease, standBackUntil?: number): void {
-    this.#lines.get(lease.name)?.leave(lease, standBackUntil);
-    this.#tidy(lease.name);
+    const { name } = lease.row.at;
+    this.#lines.get(name)?.leave(lease, standBackUntil);
+    this.#tidy(name);
   }
 
   #line(name: string): LocalLine<Lease> {
@@ -220,33 +224,27 @@ export class Sections {
   }
 }
 
+/** What a lease is kept by. */
+const KEPT_BY = [
+  ...(["ttlMs", "renewEveryMs", "safetyMarginMs", "autoRenew", "maxHoldMs"] as const),
+  ...(["releaseWithinMs", "handOverMs", "fencing"] as const),
+];
+
 /**
  * Whether a section may run on a lease that another took: it would keep it in the same way, with no data of its own,
  * and neither the section before nor this one holds the lock for longer than it runs.
  */
 function fits(lease: Lease, { target, data, holdAtLeastMs }: SectionRequest): boolean {
-  if (data !== undefined || lease.mayHaveData || holdAtLeastMs > 0 || lease.hasMinimumHold) return false;
-  const [ours, its] = [target.settings, lease.settings];
-  return (
-    ours.ttlMs === its.ttlMs &&
-    ours.renewEveryMs === its.renewEveryMs &&
-    ours.safetyMarginMs === its.safetyMarginMs &&
-    ours.autoRenew === its.autoRenew &&
-    ours.maxHoldMs === its.maxHoldMs &&
-    ours.releaseWithinMs === its.releaseWithinMs &&
-    ours.handOverMs === its.handOverMs &&
-    ours.fencing === its.fencing
-  );
+  if (data !== undefined || lease.row.mayHaveData || holdAtLeastMs > 0 || lease.hasMinimumHold) return false;
+  return KEPT_BY.every((option) => target.settings[option] === lease.settings[option]);
 }
 
 /** Who holds the lock, as whoever is at the front knows it: a section of this process, or who is in the way of its wait. */
 function infoOfFront(front: object | undefined, asking: Wait, owner: string): LockInfo | undefined {
   if (front instanceof Wait) return front === asking ? undefined : front.holder;
   if (!(front instanceof Lease)) return undefined;
-  const { name, uuid, data, tick } = front;
-  const { ttlMs } = front.settings;
-  const [acquired, expires] = [new Date(front.acquired), new Date(front.expires)];
-  return { name, uuid, owner, acquired, expires, ttlMs, data, tick };
+  const { at, uuid, data, tick, acquired, expires, settings } = front.row;
+  return infoOf({ ...at, uuid, owner, acquired, expires, ttlMs: settings.ttlMs, data, tick });
 }
 
 function tooSlow({ at, settings }: Target): LockStoreError {

@@ -59,8 +59,6 @@ export class Acquisition {
   /** When it was taken, on the table's clock, for people. */
   readonly acquired: number;
   readonly tick: number | undefined;
-  /** What the take put on the row. */
-  readonly data: LockData | undefined;
   readonly #session: Session;
   readonly #take: Take;
   readonly #remembers: Memory;
@@ -78,13 +76,16 @@ export class Acquisition {
   #sentAt: number;
   #end: number;
   #lastFailure: unknown;
+  #data: LockData | undefined;
+  #mayHaveData: boolean;
 
   constructor(session: Session, { at, settings }: Target, { take, sentAt, remembers, fence }: Taken) {
     this.at = at;
     this.settings = settings;
     this.acquired = take.acquired;
     this.tick = take.tick;
-    this.data = take.data;
+    this.#data = take.data;
+    this.#mayHaveData = take.data !== undefined;
     this.#session = session;
     this.#take = take;
     this.#remembers = remembers;
@@ -126,6 +127,16 @@ export class Acquisition {
     return { kind: "check", at: this.at, uuid: this.#uuid, after: this.#firstStamp, fence: this.#fence };
   }
 
+  /** The caller's attributes that are known to be on the row. */
+  get data(): LockData | undefined {
+    return this.#data;
+  }
+
+  /** Whether the row carries data of its section's, or may do so: such a lease serves one section. */
+  get mayHaveData(): boolean {
+    return this.#mayHaveData;
+  }
+
   /** Why the last renewal got no answer, if it got none. */
   get lastFailure(): unknown {
     return this.#lastFailure;
@@ -139,9 +150,12 @@ export class Acquisition {
     };
     // Whatever the failure, the lease is all there is to lose by trying again: credentials come back, tables too.
     const always = { ...trying, onFailure, worthRetrying: () => true };
-    return await this.#stamp<Renew>(always, (expires) => {
+    this.#mayHaveData ||= data !== undefined;
+    const stamping = await this.#stamp<Renew>(always, (expires) => {
       return { kind: "renew", at: this.at, uuid: this.#uuid, expires, data, remembers: this.#remembers };
     });
+    if (stamping.kind === "stamped" && data !== undefined) this.#data = data;
+    return stamping;
   }
 
   /**
