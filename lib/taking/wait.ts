@@ -24,7 +24,8 @@ class TimeWentBy extends Error {}
  * background, because what they take must be given back.
  */
 export class Wait {
-  readonly name: string;
+  /** Of the lock; undefined for an administrative request. */
+  readonly name: string | undefined;
   readonly #session: Session;
   readonly #startedAt: number;
   #enough: AbortController | undefined;
@@ -36,7 +37,7 @@ export class Wait {
   #localHolder: (() => LockInfo | undefined) | undefined;
   #lastFailure: unknown;
 
-  constructor(session: Session, name: string, { patient }: { readonly patient: boolean }) {
+  constructor(session: Session, name: string | undefined, { patient }: { readonly patient: boolean }) {
     this.#session = session;
     this.name = name;
     this.#patient = patient;
@@ -184,11 +185,11 @@ export class Wait {
 
   timeout(): LockTimeoutError {
     const options = this.#lastFailure === undefined ? undefined : { cause: this.#lastFailure };
-    return new LockTimeoutError(this.name, this.waitedMs, this.holder, options);
+    return new LockTimeoutError(this.name ?? "", this.waitedMs, this.holder, options);
   }
 
   #failed(cause: unknown): void {
     this.#lastFailure = cause;
-    publish("dynamutex:wait-failed", { name: this.name, cause });
+    if (this.name !== undefined) publish("dynamutex:wait-failed", { name: this.name, cause });
   }
 }
