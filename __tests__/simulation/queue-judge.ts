@@ -125,7 +125,8 @@ export class QueueJudge {
     if (message.kind !== "write" || message.write.at.name !== FAIR_NAME) return undefined;
     const { write } = message;
     const told = this.#toldTo(process);
-    if (write.kind === "vacate") {
+    // A sweep is no leave: a process may sweep a stale sight of its own place, which is refused where it was renewed.
+    if (write.kind === "vacate" && write.seenExpires === undefined) {
       told.places.delete(write.uuid);
       told.left.add(write.uuid);
     }
@@ -166,6 +167,7 @@ export class QueueJudge {
     const isThere = outcome.kind === "applied" || ("uuid" in write && outcome.row?.uuid === write.uuid);
     if (write.kind === "take" && isThere && !told.left.has(write.uuid)) told.places.set(write.uuid, ticket);
     if (write.kind === "renew" && !isThere) told.places.delete(write.uuid);
+    if (write.kind === "vacate" && outcome.kind === "applied") told.places.delete(write.uuid);
   }
 
   #looked(told: Told, owner: string, { query, page }: Extract<Answer, { kind: "query" }>, sentAt: number): void {
