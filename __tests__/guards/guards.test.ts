@@ -9,7 +9,6 @@ import {
   duplicate,
   error,
   hangAfter,
-  type RecordedRequest,
   resetAfter,
   resetBefore,
   status500,
@@ -18,6 +17,7 @@ import {
   transactionConflict,
 } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
+import { isReissue } from "../support/reissue.js";
 import { type Attributes, rowOf, useScene } from "../support/scene.js";
 import { testClient } from "../support/table.js";
 
@@ -26,10 +26,6 @@ const client = testClient();
 
 const TTL_MS = 30_000;
 const TRANSACT = "TransactWriteItems";
-
-/** The write that passes a lease on under a fresh uuid. */
-const isReissue = ({ body }: RecordedRequest): boolean =>
-  Object.keys(body.ExpressionAttributeValues ?? {}).includes(":newUuid");
 
 /** The caller's own item, beside the locks. */
 const account = (name = "a") => ({ name: { S: `${scene.name}/${name}` }, sort: { S: "account" } });
@@ -64,7 +60,6 @@ function mutex(time?: ManualTime, { fencing = false, tag = "" } = {}): Mutex {
   return scene.host({ tag, ...clock }).mutex(scene.name, { ttlMs: TTL_MS, fencing });
 }
 
-/** What `forceUnlock` leaves. */
 /** The row as `forceUnlock` leaves it: its last holder's, without the uuid. */
 function withoutUuid({ owner, acquired }: Lock, expires: number): Attributes {
   const { uuid: _, ...rest } = rowOf({ owner, acquired: acquired.getTime(), expires });
@@ -108,7 +103,7 @@ describe.each([false, true])("a guard, with fencing: %s", (fencing) => {
     expect(ConditionCheck).toEqual({
       TableName: scene.tableName,
       Key: { name: { S: scene.name }, sort: { S: "lock" } },
-      ConditionExpression: `#uuid = :uuid AND #format = :format AND #expires > :after${fencing ? " AND #fence = :fence" : ""}`,
+      ConditionExpression: `#uuid = :if_uuid AND #format = :format AND #expires > :if_after${fencing ? " AND #fence = :if_fence" : ""}`,
       ExpressionAttributeNames: {
         "#uuid": "uuid",
         "#format": "format",
@@ -116,10 +111,10 @@ describe.each([false, true])("a guard, with fencing: %s", (fencing) => {
         ...(fencing ? { "#fence": "fence" } : {}),
       },
       ExpressionAttributeValues: {
-        ":uuid": { S: lock.uuid },
+        ":if_uuid": { S: lock.uuid },
         ":format": { N: "1" },
-        ":after": { N: `${firstStamp}` },
-        ...(fencing ? { ":fence": { N: expect.stringMatching(/^\d+$/) } } : {}),
+        ":if_after": { N: `${firstStamp}` },
+        ...(fencing ? { ":if_fence": { N: expect.stringMatching(/^\d+$/) } } : {}),
       },
       ReturnValuesOnConditionCheckFailure: "ALL_OLD",
     });
