@@ -13,12 +13,15 @@ export interface Defect {
   readonly patches: readonly Patch[];
 }
 
-const ACQUIRE = "lib/taking/watch.js";
+const ACQUISITION = "lib/taking/acquisition.js";
 const CLAIM = "lib/taking/claim.js";
 const CLOCK = "lib/time/clock.js";
-const HELD_ROW = "lib/holding/held-row.js";
 const LEASE = "lib/holding/lease.js";
-const OBSERVATIONS = "lib/session/sightings.js";
+const SIGHTINGS = "lib/session/sightings.js";
+const TABLE_CLOCK = "lib/time/table-clock.js";
+const WAIT = "lib/taking/wait.js";
+const WAS_APPLIED = "lib/protocol/was-applied.js";
+const WATCH = "lib/taking/watch.js";
 
 /** Defects of taking and holding. What each breaks is a sentence of docs/protocol.md. */
 export const DEFECTS: readonly Defect[] = [
@@ -27,26 +30,25 @@ export const DEFECTS: readonly Defect[] = [
     patches: [{ file: CLOCK, find: /monotonic \+ suspended \+ missed/g, replace: "monotonic" }],
   },
   {
-    name: "nobody looks at the deadline",
-    patches: [{ file: LEASE, find: /this\.#host\.clock\.atMost\(\) >= this\.#deadline/g, replace: "false" }],
+    name: "nobody checks the deadline",
+    patches: [{ file: LEASE, find: /this\.#session\.clock\.atMost\(\) >= this\.deadline/g, replace: "false" }],
   },
   {
     name: "a watcher counts on the lease's stopwatch",
-    patches: [{ file: OBSERVATIONS, find: /#clock\.atLeast\(\)/g, replace: "#clock.atMost()", matches: 2 }],
+    patches: [{ file: SIGHTINGS, find: /#clock\.atLeast\(\)/g, replace: "#clock.atMost()", matches: 3 }],
   },
   {
     name: "a watcher waits for its own ttl and not the row's",
     patches: [
       {
-        file: ACQUIRE,
-        find: /observations\.note\(target\.name, next\)/g,
-        replace: "observations.note(target.name, next && { ...next, ttlMs: target.settings.ttlMs })",
+        file: WATCH,
+        find: /sightings\.note\(at, next\)/g,
+        replace: "sightings.note(at, next && { ...next, ttlMs: target.settings.ttlMs })",
       },
       {
         file: CLAIM,
-        find: /observations\.note\(target\.name, row\)/g,
-        replace: "observations.note(target.name, row && { ...row, ttlMs: target.settings.ttlMs })",
-        matches: 2,
+        find: /sightings\.note\(at, row\)/g,
+        replace: "sightings.note(at, row && { ...row, ttlMs: target.settings.ttlMs })",
       },
     ],
   },
@@ -54,44 +56,54 @@ export const DEFECTS: readonly Defect[] = [
     name: "the clock is a point",
     patches: [
       {
-        file: "lib/time/table-clock.js",
+        file: TABLE_CLOCK,
         find: /return \{ earliest, latest \};/g,
         replace: "const point = (earliest + latest) / 2; return { earliest: point, latest: point };",
       },
     ],
   },
   {
-    name: "an own renewal on the row is not recognised",
+    name: "a write is sent on wide bounds",
     patches: [
-      {
-        file: HELD_ROW,
-        find: /const applied = row\?\.uuid === stamp\.uuid && row\.expires === stamp\.expires;/g,
-        replace: "const applied = false;",
-      },
-      {
-        file: HELD_ROW,
-        find: /!applied && \(row === undefined \|\| row\.uuid !== this\.#uuid\)/g,
-        replace: "!applied",
-      },
+      { file: TABLE_CLOCK, find: /isCurrent\(\) \{/g, replace: "$& return known !== undefined || fallenBack;" },
     ],
   },
   {
-    name: "a put in flight is forgotten when its caller gives up",
-    patches: [{ file: CLAIM, find: /if \(isTransient\(error\) \|\| attempt\.sent > 1\)/g, replace: "if (false)" }],
+    name: "a write that has waited does not ask for the time again",
+    patches: [{ file: WAIT, find: /!left && !isTimeKnown\(this\.#session\.clock\)/g, replace: "false" }],
   },
   {
-    name: "one refused copy counts as proof that no other is on its way",
-    patches: [{ file: CLAIM, find: /if \(attempt\.unanswered > 0\)/g, replace: "if (false)" }],
+    name: "each copy of a claim is a claim of its own",
+    patches: [{ file: CLAIM, find: /this\.#sent \?\?= /g, replace: "this.#sent = " }],
+  },
+  {
+    name: "an own renewal on the row is not recognised",
+    patches: [
+      { file: WAS_APPLIED, find: /case "renew":/g, replace: '$& return "no";' },
+      { file: ACQUISITION, find: /if \(row\?\.uuid !== this\.#uuid\)/g, replace: "if (true)" },
+    ],
+  },
+  {
+    name: "a claim in flight is forgotten when its caller gives up",
+    patches: [{ file: CLAIM, find: /if \(isTransient\(error\) \|\| sending\.wasRepeated\)/g, replace: "if (false)" }],
+  },
+  {
+    name: "one refused copy counts as proof that no other is in flight",
+    patches: [{ file: CLAIM, find: /if \(sending\.mayStillArrive\(outcome\)\)/g, replace: "if (false)" }],
   },
   {
     name: "a lock is delivered to a caller that has gone",
     patches: [
       { file: "lib/queues/sections.js", find: / && !wait\.isOver/g, replace: "" },
-      { file: "lib/taking/wait.js", find: /if \(ended\)\s+return false;/g, replace: "" },
+      { file: WAIT, find: /if \(ended\)\s+return false;/g, replace: "" },
     ],
   },
   {
+    name: "a holder does not learn what the row remembers",
+    patches: [{ file: CLAIM, find: /row === undefined \? "nothing" : memoryOf\(row\)/g, replace: '"nothing"' }],
+  },
+  {
     name: "a passed lease keeps its token",
-    patches: [{ file: LEASE, find: /this\.settings\.fencing \|\| this\.#isGuarded/g, replace: "this.#isGuarded" }],
+    patches: [{ file: LEASE, find: / \|\| \(this\.#usage === "used" && this\.settings\.fencing\)/g, replace: "" }],
   },
 ];

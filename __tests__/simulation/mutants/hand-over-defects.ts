@@ -3,7 +3,7 @@ import type { Defect } from "./defects.js";
 const LEASE = "lib/holding/lease.js";
 const SECTIONS = "lib/queues/sections.js";
 
-/** Defects of what sections of one process pass on. What each breaks is said in lib/sections.ts. */
+/** Defects of what sections of one process pass on. What each breaks is said in lib/queues/sections.ts. */
 export const HAND_OVER_DEFECTS: readonly Defect[] = [
   {
     name: "a lease is passed on although others wait for ever",
@@ -19,15 +19,10 @@ export const HAND_OVER_DEFECTS: readonly Defect[] = [
   },
   {
     name: "a passed lease does not change the uuid after a guard",
-    patches: [
-      { file: LEASE, find: /this\.settings\.fencing \|\| this\.#isGuarded/g, replace: "this.settings.fencing" },
-    ],
+    patches: [{ file: LEASE, find: /this\.#usage === "guarded" \|\| /g, replace: "" }],
   },
   {
     name: "the loss of a passed lease is told to the section before",
-    patches: [
-      { file: LEASE, find: /this\.#section = section;/g, replace: "this.#section ??= section;" },
-      { file: LEASE, find: /this\.#section = undefined;/g, replace: "" },
-    ],
+    patches: [{ file: LEASE, find: /\bbegin\(section\) \{/g, replace: "$& section = this.firstSection ??= section;" }],
   },
 ];

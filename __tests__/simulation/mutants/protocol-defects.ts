@@ -2,10 +2,10 @@ import type { Defect } from "./defects.js";
 
 const LEASE_TIME = "lib/protocol/lease-time.js";
 const MAY_TAKE = "lib/protocol/may-take.js";
-const ROW = "lib/protocol/row.js";
+const RULES = "lib/protocol/rules.js";
 const WAS_APPLIED = "lib/protocol/was-applied.js";
-const WRITES = "lib/protocol/writes.js";
 
+const RENEWS_IF = /(case "renew":\s+return \{ condition: )IS_MINE_AND_EARLIER/g;
 const LEASE_END = /return Math\.min\(atMost \+ \(expires - bounds\.latest\), sentAt \+ ttlMs\);/g;
 
 /**
@@ -41,88 +41,107 @@ export const PROTOCOL_DEFECTS: readonly Defect[] = [
   },
   {
     name: "a row may be taken while its lease runs",
-    patches: [{ file: MAY_TAKE, find: /less\("expires", earliest\)/g, replace: 'less("expires", Infinity)' }],
+    patches: [
+      {
+        file: MAY_TAKE,
+        find: /HAS_EXPIRED = less\("expires", \{ value: "earliest" \}\)/g,
+        replace: 'HAS_EXPIRED = less("expires", Infinity)',
+      },
+    ],
   },
   {
     name: "a row is taken by its uuid, renewed or not",
     patches: [
-      { file: MAY_TAKE, find: /all\(sameHolder, equal\("expires", unchanged\.expires\)\)/g, replace: "sameHolder" },
+      {
+        file: MAY_TAKE,
+        find: /all\(equal\("uuid", \{ value: "seenUuid" \}\), equal\("expires", \{ value: "seenExpires" \}\)\)/g,
+        replace: 'equal("uuid", { value: "seenUuid" })',
+      },
     ],
   },
   {
     name: "a take admits its own uuid",
     patches: [
-      { file: WRITES, find: /isOver\(knowledge\)\)/g, replace: 'any(equal("uuid", write.uuid), isOver(knowledge)))' },
+      {
+        file: RULES,
+        find: /\.\.\.more, isOver\)/g,
+        replace: '...more, any(equal("uuid", { value: "uuid" }), isOver))',
+      },
+      { file: RULES, find: /values: \{ earliest,/g, replace: "values: { uuid: write.uuid, earliest," },
     ],
   },
   {
     name: "a take forgets the tick that the row remembers",
-    patches: [{ file: WRITES, find: /\.\.\.room, /g, replace: "" }],
+    patches: [
+      { file: RULES, find: /REMEMBERS_NO_MORE_THAN\.tick, IS_LATER_TICK/g, replace: "REMEMBERS_NO_MORE_THAN.tick" },
+    ],
   },
   {
     name: "a put replaces a row that remembers something",
-    patches: [{ file: WRITES, find: /nothing: \[REMEMBERS_NOTHING\]/g, replace: "nothing: []" }],
+    patches: [{ file: RULES, find: /nothing: REMEMBERS_NOTHING/g, replace: "nothing: all()" }],
   },
   {
-    name: "a row with a tick gets a date to be purged",
-    patches: [{ file: WRITES, find: /if \(respects === "tick"\)/g, replace: "if (false)" }],
+    name: "a row with a tick gets a purge date",
+    patches: [{ file: RULES, find: /if \(respects === "tick"\)/g, replace: "if (false)" }],
   },
   {
     name: "a lease is purged while it runs",
-    patches: [{ file: ROW, find: /expires \+ PURGE_AFTER_MS/g, replace: "expires - 2_000" }],
+    patches: [{ file: RULES, find: /expires \+ PURGE_AFTER_MS/g, replace: "expires - 2_000" }],
   },
   {
     name: "a renewal has no condition",
     patches: [
-      {
-        file: WRITES,
-        find: /(case "renew":\s+return all\()isHeldBy\(write\.uuid\)/g,
-        replace: '$1isString("uuid")',
-      },
+      { file: RULES, find: RENEWS_IF, replace: '$1all(isString("uuid"), less("expires", { value: "expires" }))' },
     ],
   },
   {
     name: "a renewal may move expires back",
-    patches: [
-      {
-        file: WRITES,
-        find: /(case "renew":\s+return all\(isHeldBy\(write\.uuid\)), less\("expires", write\.expires\)/g,
-        replace: "$1",
-      },
-    ],
+    patches: [{ file: RULES, find: RENEWS_IF, replace: "$1IS_MINE" }],
   },
   {
     name: "a renewal may leave the row as it was",
     patches: [
       { file: LEASE_TIME, find: /last \+ 1\)/g, replace: "last)" },
       {
-        file: WRITES,
-        find: /(case "renew":\s+return all\(isHeldBy\(write\.uuid\), less\("expires", write\.expires)/g,
-        replace: "$1 + 1",
+        file: RULES,
+        find: RENEWS_IF,
+        replace: '$1all(IS_MINE, any(less("expires", { value: "expires" }), equal("expires", { value: "expires" })))',
       },
     ],
   },
   {
     name: "a reissue draws no token",
-    patches: [{ file: WRITES, find: /fenced \? \{ attribute: "fence" \} : undefined/g, replace: "undefined" }],
+    patches: [{ file: RULES, find: /fenced \? \{ attribute: "fence" \} : undefined/g, replace: "undefined" }],
   },
   {
     name: "a release has no condition",
-    patches: [{ file: WRITES, find: /isHeldBy\(write\.uuid\), \.\.\.seen/g, replace: 'isString("uuid"), ...seen' }],
+    patches: [
+      {
+        file: RULES,
+        find: /isDelete\(write\) \? IS_MINE_TO_DELETE : IS_MINE,/g,
+        replace: 'all(isString("uuid"), isDelete(write) ? REMEMBERS_NOTHING : all()),',
+      },
+    ],
   },
   {
     name: "a release deletes what the row remembers",
-    patches: [{ file: WRITES, find: /, \.\.\.\(isDelete\(write\) \? \[REMEMBERS_NOTHING\] : \[\]\)/g, replace: "" }],
+    patches: [
+      {
+        file: RULES,
+        find: /IS_MINE_TO_DELETE = all\(IS_MINE, REMEMBERS_NOTHING\)/g,
+        replace: "IS_MINE_TO_DELETE = IS_MINE",
+      },
+    ],
   },
   {
     name: "a waiter that was renewed in between is swept",
-    patches: [{ file: WRITES, find: /isHeldBy\(write\.uuid\), \.\.\.seen/g, replace: "isHeldBy(write.uuid)" }],
+    patches: [{ file: RULES, find: /IS_AS_SEEN = all\(IS_MINE, .*\);/g, replace: "IS_AS_SEEN = IS_MINE;" }],
   },
   {
     name: "a lock that is taken by force is free at once",
     patches: [
       {
-        file: WRITES,
+        file: RULES,
         find: /case "untilExpires":\s+return \{ kind: "update", set: \{\}/g,
         replace: 'case "untilExpires": return { kind: "update", set: { expires: 0 }',
       },
@@ -130,7 +149,7 @@ export const PROTOCOL_DEFECTS: readonly Defect[] = [
   },
   {
     name: "a guard asks for the uuid alone",
-    patches: [{ file: WRITES, find: /greater\("expires", write\.after\), /g, replace: "" }],
+    patches: [{ file: RULES, find: /IS_STILL_HELD = all\(IS_MINE, .*\);/g, replace: "IS_STILL_HELD = IS_MINE;" }],
   },
   {
     name: "a row that stays taken does not say for how long",

@@ -1,8 +1,8 @@
 import type { Defect } from "./defects.js";
 
 const FAIR = "lib/queues/fair-queue.js";
-const TICKET = "lib/queues/place.js";
-const TICKET_QUEUE = "lib/queues/waiters.js";
+const PLACE = "lib/queues/place.js";
+const VIEW = "lib/queues/queue-view.js";
 
 /** Defects of the fair queue. What each breaks is a sentence of docs/fair-queue.md. */
 export const QUEUE_DEFECTS: readonly Defect[] = [
@@ -11,33 +11,65 @@ export const QUEUE_DEFECTS: readonly Defect[] = [
     patches: [
       {
         file: FAIR,
-        find: /return await tryAcquire\(this\.#host, target, data, wait, \{ until \}\);/g,
+        find: /^/g,
         replace:
-          'return { kind: "granted", uuid: this.#host.uuid(), sentAt: this.#host.clock.atMost(), acquired: 0, guessed: false, ' +
-          "expires: Math.ceil(this.#host.clock.wall().latest) + target.settings.ttlMs, kept: false, ticked: false, data };",
+          'import { Acquisition as Granted } from "../taking/acquisition.js";\n' +
+          'import { newTake as unsent } from "../taking/claim.js";\n',
+      },
+      {
+        file: FAIR,
+        find: /return await tryClaim\(this\.#session, target, wait, \{ data, until \}\);/g,
+        replace:
+          "const sent = { take: unsent(this.#session, target, { data }), sentAt: this.#session.clock.atMost() };\n" +
+          'return { kind: "granted", acquisition: new Granted(this.#session, target, { ...sent, remembers: "nothing" }) };',
       },
     ],
   },
   {
     name: "dead waiters are never skipped",
+    patches: [{ file: VIEW, find: /#isDead\(waiter, \{[^}]*\}\) \{/g, replace: "$& return false;" }],
+  },
+  {
+    name: "a waiter is judged by what is known when the reply comes",
     patches: [
-      { file: TICKET_QUEUE, find: /#isDead\(waiter, \{ earliest, at \}\) \{/g, replace: "#isDead() { return false;" },
+      {
+        file: VIEW,
+        find: /const known = \{ (.*) \};\s+return \{ \.\.\.\(await store\.query\(query, signal\)\), \.\.\.known \};/g,
+        replace:
+          "const sent = clock.atMost(); const page = await store.query(query, signal); return { ...page, $1, sentAt: sent };",
+      },
     ],
   },
   {
-    name: "a lost ticket is not noticed",
-    patches: [{ file: TICKET, find: /\n {4}lose\(reason\) \{/g, replace: "\n    lose(reason) { return;" }],
+    name: "a lost place is not noticed",
+    patches: [{ file: PLACE, find: /get lost\(\) \{/g, replace: "$& return undefined;" }],
   },
   {
     name: "nobody looks once more before he enters",
     patches: [{ file: FAIR, find: /if \(ahead !== undefined\)\s+return undefined;/g, replace: "" }],
   },
   {
-    name: "a newcomer does not look at the queue",
-    patches: [{ file: FAIR, find: /if \(first !== undefined\)/g, replace: "if (false)" }],
+    name: "places are in the order of their rows",
+    patches: [
+      { file: PLACE, find: /this\.ticket = ticket;/g, replace: "$& this.acquired = lease.acquired;" },
+      {
+        file: VIEW,
+        find: /this\.#firstAlive\((others|look\.rows), look\);/g,
+        replace: "this.#firstAlive($1.filter((row) => row.acquired < own.acquired), look);",
+        matches: 2,
+      },
+    ],
   },
   {
-    name: "a wait that ends leaves its ticket",
-    patches: [{ file: FAIR, find: /this\.#host\.detach\(ticket\.leave\(\)\);/g, replace: "ticket.until();" }],
+    name: "a claim leaves long after its look",
+    patches: [{ file: FAIR, find: /LOOK_LASTS_MS = 3_000/g, replace: "LOOK_LASTS_MS = 60_000" }],
+  },
+  {
+    name: "a newcomer does not look at the queue",
+    patches: [{ file: FAIR, find: /if \(hasWaiters\)/g, replace: "if (false)" }],
+  },
+  {
+    name: "a wait that ends leaves its place",
+    patches: [{ file: FAIR, find: /this\.#session\.detach\(found\.leave\(\)\);/g, replace: "" }],
   },
 ];
