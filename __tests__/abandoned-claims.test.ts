@@ -16,16 +16,17 @@ const AT = lockAt("name");
 function startLooking({ expiresInMs = 60_000, arrivesAt = Number.POSITIVE_INFINITY } = {}) {
   const time = new ManualTime();
   const table = new MemoryTable();
-  const store = new MemoryStore(table);
   const looking = { count: 0, aheadMs: 0 };
   const clock: Clock = { ...time.clock(), atMost: () => time.elapsed + looking.aheadMs };
   const take = takeWith({ at: AT, uuid: "abandoned", expires: time.now + expiresInMs, ttlMs: TTL_MS });
-  const read: typeof store.read = async (...args) => {
-    looking.count += 1;
-    if (looking.count === arrivesAt) table.apply(take);
-    return await store.read(...args);
-  };
-  const session = new Session({ store: Object.assign(Object.create(store), { read }), clock, owner: "host" });
+  const store = new (class extends MemoryStore {
+    override async read(...args: Parameters<MemoryStore["read"]>): ReturnType<MemoryStore["read"]> {
+      looking.count += 1;
+      if (looking.count === arrivesAt) table.apply(take);
+      return await super.read(...args);
+    }
+  })(table);
+  const session = new Session({ store, clock, owner: "host" });
   const target = { at: AT, settings: mutexSettings({ ttlMs: TTL_MS }) };
   const taken = { take, sentAt: clock.atMost(), remembers: "nothing" } as const;
   const found = removeWhenItArrives(session, target, taken);

@@ -1,6 +1,5 @@
-import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { describe, expect, test } from "@jest/globals";
-import { type Clock, LockStoreError, LockTable, type MutexOptions, type TryRun } from "../lib/index.js";
+import { type Clock, LockStoreError, type MutexOptions, type TryRun } from "../lib/index.js";
 import { isTimeKnown } from "../lib/time/clock.js";
 import { tableClockOn } from "../lib/time/table-clock.js";
 import { hear } from "./support/diagnostics.js";
@@ -235,13 +234,12 @@ describe("trap 23: a new process writes nothing before it knows the table's time
     "a client whose replies tell nothing: %s fails with one error, after one request",
     async (call) => {
       let sent = 0;
-      const client = {
-        send: async () => {
-          sent += 1;
-          return {};
-        },
-      } as unknown as DynamoDBClient;
-      const mutex = new LockTable({ tableName: "locks", client }).mutex(scene.name);
+      const send = async () => {
+        sent += 1;
+        return {};
+      };
+      const client = Object.assign(scene.client(), { send });
+      const mutex = scene.host({ client }).mutex(scene.name);
       const error = await mutex[call]().catch((reason: unknown) => reason);
       expect(error).toBeInstanceOf(LockStoreError);
       expect(error).toMatchObject({ message: expect.stringContaining("its reply shows no time") });

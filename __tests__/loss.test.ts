@@ -13,6 +13,7 @@ import { eventually, turn, watch } from "./support/eventually.js";
 import { resetAfter } from "./support/fault-proxy.js";
 import { ManualTime } from "./support/manual-time.js";
 import { rowOf, useScene } from "./support/scene.js";
+import { sleptThrough } from "./support/settled.js";
 
 const scene = useScene();
 
@@ -75,6 +76,8 @@ describe("how a lock is lost", () => {
     await time.advance(TTL_MS / 2);
     await time.sleepUntil(() => told.at !== undefined);
     expect(told.at).toBe(LEASE_MS);
+    // A release is tried again, whatever the failure.
+    await sleptThrough(time, lock.unlock());
     await expectLost(lock, "expired");
     expect(await scene.row()).toEqual({ name: scene.name, sort: "lock", customer: "Ada" });
   });

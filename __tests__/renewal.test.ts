@@ -303,7 +303,7 @@ describe("renewing by hand", () => {
   test("several extend() at once are one request", async () => {
     const lock = await scene.host().mutex(scene.name).lock();
     await Promise.all([lock.extend(), lock.extend(), lock.extend()]);
-    expect(scene.proxy.counts()).toEqual({ PutItem: 1, UpdateItem: 1 });
+    expect(scene.proxy.counts()).toEqual({ GetItem: 1, PutItem: 1, UpdateItem: 1 });
     await lock.unlock();
   });
 });

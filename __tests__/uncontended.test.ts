@@ -46,7 +46,7 @@ describe("a lock that nobody else wants", () => {
 
   test("the row says who holds it, since when, until when, and what the caller adds", async () => {
     const before = Date.now();
-    const locks = scene.host({ owner: "host-7#42", ttlMs: 20_000 });
+    const locks = scene.host({ owner: "host-7#42", ttlMs: 20_000, clock: systemClock() });
     await using lock = await locks.mutex(scene.name).lock({ data: { job: "report", pages: 3 } });
     const after = Date.now();
     const row = await scene.row();

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "@jest/globals";
+import { describe, expect, jest, test } from "@jest/globals";
 import { type Lock, LockLostError, type LockTable } from "../lib/index.js";
 import { hear } from "./support/diagnostics.js";
 import { eventually, turn, watch } from "./support/eventually.js";
@@ -19,7 +19,7 @@ describe("unlocking more than once", () => {
     await Promise.all([lock.unlock(), lock.unlock()]);
     await lock.unlock();
     await lock[Symbol.asyncDispose]();
-    expect(scene.proxy.counts()).toEqual({ PutItem: 1, DeleteItem: 1 });
+    expect(scene.proxy.counts()).toEqual({ GetItem: 1, PutItem: 1, DeleteItem: 1 });
   });
 
   test("disposal after an unlock in the block is fine, and leaves the next holder alone", async () => {
@@ -55,7 +55,7 @@ describe("trap 9: an unlock is conditional", () => {
     expect(await scene.row()).toMatchObject(theirs);
     expect([lock.held, lock.signal.aborted]).toEqual([false, true]);
     await expect(lock.unlock()).rejects.toBe(lock.signal.reason);
-    expect(scene.proxy.counts()).toEqual({ PutItem: 1, DeleteItem: 1 });
+    expect(scene.proxy.counts()).toEqual({ GetItem: 1, PutItem: 1, DeleteItem: 1 });
   });
 
   test("a row that is gone is a lock that was deleted", async () => {
@@ -247,15 +247,36 @@ describe("a release that the network prevents", () => {
     expect(time.elapsed).toBe(TTL_MS);
   });
 
-  test("by a missing permission is told and not thrown, after one request", async () => {
+  test("by a missing permission is tried as long, and then told, as a warning too, and not thrown", async () => {
     const failures = hear("dynamutex:release-failed");
-    const lock = await scene.host().mutex(scene.name).lock();
-    scene.proxy.on("DeleteItem", error("AccessDeniedException", "User is not authorized"));
-    await lock.unlock();
+    const warn = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
+    const time = new ManualTime();
+    const mutex = scene.host({ clock: time.clock() }).mutex(scene.name, { releaseWithinMs: 2_000 });
+    const lock = await mutex.lock();
+    scene.proxy.on("DeleteItem", error("AccessDeniedException", "User is not authorized"), FOREVER);
+    const unlocking = lock.unlock();
+    await sleptThrough(time, unlocking);
+    await unlocking;
+    expect(time.elapsed).toBe(2_000);
     expect(failures.map(({ cause }) => cause)).toEqual([
       expect.objectContaining({ code: "LOCK_STORE", message: expect.stringContaining("dynamodb:DeleteItem") }),
     ]);
-    expect(scene.proxy.count("DeleteItem")).toBe(1);
+    expect(warn.mock.calls).toEqual([[expect.stringContaining("dynamodb:DeleteItem"), "DynamutexWarning"]]);
+    warn.mockRestore();
+    expect(scene.proxy.count("DeleteItem")).toBeGreaterThan(2);
+  });
+
+  test("by credentials that fail for a moment is tried again, and the row is gone", async () => {
+    const failures = hear("dynamutex:release-failed");
+    const time = new ManualTime();
+    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
+    scene.proxy.on("DeleteItem", error("ExpiredTokenException", "The security token has expired"), { times: 3 });
+    const unlocking = lock.unlock();
+    await sleptThrough(time, unlocking);
+    await unlocking;
+    expect(scene.proxy.count("DeleteItem")).toBe(4);
+    expect(failures).toEqual([]);
+    expect(await scene.row()).toBeUndefined();
   });
 });
 
@@ -357,7 +378,7 @@ describe("close", () => {
     await locks[Symbol.asyncDispose]();
     expect(lock.held).toBe(false);
     await lock.unlock();
-    expect(scene.proxy.counts()).toEqual({ PutItem: 1, DeleteItem: 1 });
+    expect(scene.proxy.counts()).toEqual({ GetItem: 1, PutItem: 1, DeleteItem: 1 });
   });
 
   test("leaves a caller's own client open, and no timer", async () => {
@@ -400,7 +421,7 @@ describe("run", () => {
     await expect(mutex.run(section)).rejects.toBe(failure);
     await expect(mutex.tryRun(section)).rejects.toBe(failure);
     expect(await scene.row()).toBeUndefined();
-    expect(scene.proxy.counts()).toEqual({ PutItem: 2, DeleteItem: 2 });
+    expect(scene.proxy.counts()).toEqual({ GetItem: 1, PutItem: 2, DeleteItem: 2 });
   });
 
   test("a section that fails on a lock that was lost: exactly the section's error", async () => {
@@ -428,13 +449,10 @@ describe("run", () => {
   });
 
   test("a section that cannot be released is a success all the same", async () => {
-    scene.proxy.on("DeleteItem", error("AccessDeniedException", "User is not authorized"));
-    expect(
-      await scene
-        .host()
-        .mutex(scene.name)
-        .run(() => "done"),
-    ).toBe("done");
+    scene.proxy.on("DeleteItem", error("AccessDeniedException", "User is not authorized"), FOREVER);
+    const mutex = scene.host().mutex(scene.name, { releaseWithinMs: 100 });
+    expect(await mutex.run(() => "done")).toBe("done");
+    expect(await scene.row()).toBeDefined();
   });
 
   test("its signal aborts lock.signal as well, with its own reason; that is no loss", async () => {
@@ -467,7 +485,7 @@ describe("run", () => {
       .host()
       .mutex(scene.name)
       .run((lock) => lock.unlock());
-    expect(scene.proxy.counts()).toEqual({ PutItem: 1, DeleteItem: 1 });
+    expect(scene.proxy.counts()).toEqual({ GetItem: 1, PutItem: 1, DeleteItem: 1 });
   });
 
   test.each([undefined, null, "text", {}])("%p instead of a section is refused before anything is sent", async (fn) => {
