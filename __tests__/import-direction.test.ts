@@ -27,10 +27,10 @@ describe("the check of imports", () => {
       "index.ts": 'export { LockTable } from "./lock-table.js";',
       "lock-table.ts": 'import { send } from "./dynamodb/send.js"; export class LockTable { send = send; }',
       "dynamodb/send.ts":
-        'import { now } from "../clock.ts"; import "@aws-sdk/client-dynamodb"; export const send = now;',
+        'import { now } from "../time/clock.ts"; import "@aws-sdk/client-dynamodb"; export const send = now;',
       "lock.ts":
         'import type { TransactWriteItem } from "@aws-sdk/client-dynamodb"; export type X = TransactWriteItem;',
-      "clock.ts": "export const now = () => Date.now(); setTimeout(now, 1);",
+      "time/clock.ts": "export const now = () => Date.now(); setTimeout(now, 1);",
       "errors.ts": 'export const at = new Date(0), parsed = Date.parse("");',
     });
     expect(outcome).toEqual({ ok: true, problems: [] });
@@ -39,34 +39,51 @@ describe("the check of imports", () => {
   it.each<[string, Record<string, string>, RegExp]>([
     [
       "an import that points up",
-      { "held-lock.ts": "", "row.ts": 'import "./held-lock.js";' },
-      /^lib\/row\.ts:1: .*above it/,
+      { "holding/handle.ts": "", "protocol/row.ts": 'import "../holding/handle.js";' },
+      /^lib\/protocol\/row\.ts:1: .*above it/,
     ],
-    ["a dynamic import that points up", { "held-lock.ts": "", "row.ts": 'import("./held-lock.js");' }, /above it/],
+    [
+      "a dynamic import that points up",
+      { "holding/handle.ts": "", "protocol/row.ts": 'import("../holding/handle.js");' },
+      /above it/,
+    ],
     [
       "a re-export that points up",
-      { "held-lock.ts": "", "row.ts": '\nexport * from "./held-lock.js";' },
-      /^lib\/row\.ts:2: /,
+      { "holding/handle.ts": "", "protocol/row.ts": '\nexport * from "../holding/handle.js";' },
+      /^lib\/protocol\/row\.ts:2: /,
     ],
     [
       "an import type that points up",
-      { "held-lock.ts": "", "row.ts": 'type L = import("./held-lock.js").L;' },
+      { "holding/handle.ts": "", "protocol/row.ts": 'type L = import("../holding/handle.js").L;' },
       /above it/,
     ],
     ["an unknown file", { "novel.ts": "" }, /^lib\/novel\.ts: not in the list of layers: add it to LAYERS/],
     [
       "an import of dynamodb/",
-      { "acquire.ts": 'import "./dynamodb/a.js";', "dynamodb/a.ts": "" },
-      /only lib\/index\.ts/,
+      { "taking/claim.ts": 'import "../dynamodb/a.js";', "dynamodb/a.ts": "" },
+      /only lib\/lock-table\.ts may import/,
+    ],
+    [
+      "an import of protocol/ from outside of it",
+      { "protocol/row.ts": 'import "../errors.js";', "errors.ts": "" },
+      /lib\/protocol\/ may import only/,
     ],
     ["AWS outside of dynamodb/", { "lock.ts": 'import { A } from "@aws-sdk/client-dynamodb";' }, /at run time/],
-    ["AWS types far down", { "row.ts": 'import type { A } from "@aws-sdk/client-dynamodb";' }, /imports types from/],
+    [
+      "AWS types far down",
+      { "protocol/row.ts": 'import type { A } from "@aws-sdk/client-dynamodb";' },
+      /imports types from/,
+    ],
     ["a circle", { "dynamodb/a.ts": 'import "./b.js";', "dynamodb/b.ts": 'import "./a.js";' }, /a\.ts -> .*b\.ts -> /],
-    ["Date.now", { "lease.ts": "export const t = Date.now();" }, /uses Date\.now: time enters/],
-    ["new Date()", { "lease.ts": "export const t = new Date();" }, /uses new Date\(\)/],
-    ["performance.now", { "lease.ts": "const t = globalThis.performance.now();" }, /uses performance\.now/],
-    ["setTimeout", { "lease.ts": "setTimeout(() => {}, 1);" }, /uses setTimeout/],
-    ["node:timers/promises", { "lease.ts": 'import { setTimeout as s } from "node:timers/promises";' }, /Clock alone/],
+    ["Date.now", { "holding/lease.ts": "export const t = Date.now();" }, /uses Date\.now: time enters/],
+    ["new Date()", { "holding/lease.ts": "export const t = new Date();" }, /uses new Date\(\)/],
+    ["performance.now", { "holding/lease.ts": "const t = globalThis.performance.now();" }, /uses performance\.now/],
+    ["setTimeout", { "holding/lease.ts": "setTimeout(() => {}, 1);" }, /uses setTimeout/],
+    [
+      "node:timers/promises",
+      { "holding/lease.ts": 'import { setTimeout as s } from "node:timers/promises";' },
+      /Clock alone/,
+    ],
   ])("refuses %s", async (_, files, problem) => {
     const outcome = await check(files);
     expect(outcome.ok).toBe(false);

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { type MutexOptions, systemClock } from "../../lib/index.js";
-import type { Fault } from "../support/fault-proxy.js";
+import type { Fault, RecordedRequest } from "../support/fault-proxy.js";
 import type { Host } from "../support/host-process.js";
 import { startLockHost } from "../support/lock-host.js";
 import { now } from "../support/monotonic.js";
-import { isEnqueue, isTake, QueueRows } from "../support/queue.js";
+import { isDraw, isEnqueue, isTake, QueueRows } from "../support/queue.js";
 import { useScene } from "../support/scene.js";
 import type { SectionMessage, SectionsConfig } from "./hosts/sections.js";
 
@@ -27,21 +27,58 @@ function start(owner: string, config: Omit<SectionsConfig, "tableName" | "name" 
   return host;
 }
 
-/** Lets such requests to the table one at a time, and notes whose were applied in which order: that of the table. */
-function oneAtATime(applied: string[]): Fault {
+/** Lets such requests to the table one at a time, and notes what was applied in which order: that of the table. */
+function oneAtATime(applied: RecordedRequest[]): Fault {
   let last: Promise<unknown> = Promise.resolve();
   return {
     kind: "oneAtATime",
     apply: async (exchange) => {
       const mine = last.then(async () => {
         const reply = await exchange.forward();
-        if (reply.status === 200 || isTake(exchange.request)) applied.push(exchange.request.body.Item?.owner?.S ?? "");
+        applied.push({ ...exchange.request, status: reply.status });
         return reply;
       });
       last = mine.catch(() => undefined);
       await exchange.answer(await mine);
     },
   };
+}
+
+const ownerIn = ({ body }: RecordedRequest): string => body.Item?.owner?.S ?? "";
+
+/** A request that says whether somebody waits, and that a claim may rely on. */
+const isLook = ({ operation, body }: RecordedRequest): boolean => operation === "Query" && body.ConsistentRead === true;
+
+interface Entry {
+  readonly owner: string;
+  /** Its ticket, as the sort key says it; undefined for one that found nobody waiting. */
+  readonly ticket: string | undefined;
+  /** When its row came to the table, the look on which it took the lock, and that: places in one order. */
+  readonly cameAt: number;
+  readonly lookedAt: number;
+  readonly tookAt: number;
+}
+
+/** Who entered and how, by what the table did in this order. Each process has one section at a time. */
+function entriesOf(applied: readonly RecordedRequest[]): Entry[] {
+  return applied.flatMap((request, tookAt) => {
+    if (!isTake(request) || request.status !== 200) return [];
+    const owner = ownerIn(request);
+    const cameAt = applied.findIndex((it) => isEnqueue(it) && it.status === 200 && ownerIn(it) === owner);
+    const lookedAt = applied.findLastIndex((it, at) => at < tookAt && isLook(it) && it.client === request.client);
+    return [{ owner, ticket: applied[cameAt]?.body.Item?.sort?.S, cameAt, lookedAt, tookAt }];
+  });
+}
+
+/** Who entered although an earlier ticket's row was there when they looked, and its waiter entered later. */
+function trespasses(entries: readonly Entry[]): (readonly [Entry, Entry])[] {
+  const waiters = entries.filter(({ ticket }) => ticket !== undefined);
+  return entries.flatMap((entry) =>
+    waiters
+      .filter(({ cameAt, tookAt }) => cameAt < entry.lookedAt && tookAt > entry.tookAt)
+      .filter(({ ticket = "" }) => entry.ticket === undefined || ticket < entry.ticket)
+      .map((overtaken) => [entry, overtaken] as const),
+  );
 }
 
 /** How many pairs of neighbours came in another order than this. */
@@ -67,7 +104,7 @@ function stands(client: string): boolean {
 describe("6 processes x 20 sections with staggered arrival", () => {
   const PROCESSES = 6;
   const SECTIONS = 20;
-  let applied: string[];
+  let applied: RecordedRequest[];
 
   beforeEach(() => {
     applied = [];
@@ -82,23 +119,28 @@ describe("6 processes x 20 sections with staggered arrival", () => {
     return sections.sort((one, other) => one.entered - other.entered);
   }
 
-  test("fair: they enter in the order in which their rows were written, one at a time", async () => {
-    scene.proxy.on(isEnqueue, oneAtATime(applied), { times: Number.POSITIVE_INFINITY });
+  test("fair: they enter in the order of their tickets, but for rows that came after a look, one at a time", async () => {
+    const isOrdered = (request: RecordedRequest) => isEnqueue(request) || isLook(request) || isTake(request);
+    scene.proxy.on(isOrdered, oneAtATime(applied), { times: Number.POSITIVE_INFINITY });
     const sections = await run({ fair: true, ttlMs: 20_000, poll: { minMs: 10, maxMs: 50 } });
     expect(overlaps(sections)).toBe(0);
-    // Some found nobody waiting and have no row; whoever gave way has several, and stands where the last is.
-    const queued = sections.map(({ owner }) => owner).filter((owner) => applied.includes(owner));
+    const entries = entriesOf(applied);
+    expect(entries.map(({ owner }) => owner)).toEqual(sections.map(({ owner }) => owner));
+    // Some found nobody waiting, and have no row.
+    const queued = entries.filter(({ ticket }) => ticket !== undefined);
     expect(queued.length).toBeGreaterThan((PROCESSES * SECTIONS) / 2);
-    expect(inversions(queued, (owner) => applied.lastIndexOf(owner))).toBe(0);
+    expect(trespasses(entries)).toEqual([]);
+    // Nobody draws twice.
+    expect(scene.proxy.count(isDraw)).toBe(queued.length);
     expect(await rows.sorts()).toEqual(["tickets"]);
-  }, 120_000);
+  }, 240_000);
 
   test("plain: the same count finds many who overtook, of those who had asked the table before", async () => {
     scene.proxy.on(isTake, oneAtATime(applied), { times: Number.POSITIVE_INFINITY });
     const sections = await run({ ttlMs: 20_000, poll: { minMs: 10, maxMs: 50 } });
     expect(overlaps(sections)).toBe(0);
-    const owners = sections.map(({ owner }) => owner);
-    expect(inversions(owners, (owner) => applied.indexOf(owner))).toBeGreaterThan(5);
+    const [owners, asked] = [sections.map(({ owner }) => owner), applied.map(ownerIn)];
+    expect(inversions(owners, (owner) => asked.indexOf(owner))).toBeGreaterThan(5);
   }, 120_000);
 });
 

@@ -187,7 +187,7 @@ describe("a fair lock that somebody waits for", () => {
 });
 
 describe("what a waiter pays", () => {
-  test("four requests to stand in the queue, polls, and four to enter and leave", async () => {
+  test("three requests to stand in the queue, polls, and four to enter and leave", async () => {
     const holder = await fair("holder").lock();
     // Marks no holder before that, however slow the machine is.
     const { locking } = await lineUp("a", { handOverMs: 20_000 });
@@ -196,9 +196,9 @@ describe("what a waiter pays", () => {
     await (await locking).unlock();
     await quiet();
     const { GetItem = 0, ...counts } = countsOf("a");
-    // A look at the queue; a number; a row; a look from its end. A look from the own row; the lock; the row; the lock.
+    // A look at the queue; a number; a row. A poll. A look from the own row; the lock; the row; the lock.
     expect(counts).toEqual({ Query: 3, UpdateItem: 1, PutItem: 2, DeleteItem: 2 });
-    expect(scene.proxy.units({ client: "a" })).toEqual({ read: 3 + GetItem / 2, write: 5 });
+    expect(scene.proxy.units({ client: "a" })).toEqual({ read: 2 + (1 + GetItem) / 2, write: 5 });
   });
 
   test("half a unit for each poll in the queue, of one row however long the queue is", async () => {
@@ -310,40 +310,64 @@ describe("copies that the network delivers late", () => {
   });
 });
 
-describe("the order of rows, where it is not that of numbers", () => {
-  test("a row that comes late gives way to one that was written before it under a later number", async () => {
-    const holder = await fair("holder").lock();
+describe("the order of tickets, where rows come in another", () => {
+  /** A waiter whose row is still on its way, and one behind it whose row is there. */
+  async function lateAndEarly() {
     const late = scene.proxy.hold((request) => isEnqueue(request) && request.client === "late");
     const lateLocking = fair("late").lock();
     await late.arrived;
-    const { locking } = await lineUp("early");
-    late.release();
-    await scene.proxy.until(
-      (requests) => requests.filter((it) => isEnqueue(it) && it.client === "late" && it.status === 200).length === 2,
-    );
-    expect(await rows.owners()).toEqual(["early", "late"]);
-
+    const { locking: earlyLocking } = await lineUp("early");
     const order: string[] = [];
     const note = (name: string) => async (lock: Lock) => {
       order.push(name);
       await lock.unlock();
     };
+    const served = Promise.all([earlyLocking.then(note("early")), lateLocking.then(note("late"))]);
+    return { late, order, served };
+  }
+
+  const lateIsThere = () =>
+    scene.proxy.until((requests) => requests.some((it) => isEnqueue(it) && it.client === "late" && it.status === 200));
+
+  test("a row that comes late stands where its ticket says, for one ticket", async () => {
+    const holder = await fair("holder").lock();
+    const { late, order, served } = await lateAndEarly();
+    late.release();
+    await lateIsThere();
+    expect(await rows.owners()).toEqual(["late", "early"]);
     await holder.unlock();
-    await Promise.all([locking.then(note("early")), lateLocking.then(note("late"))]);
+    await served;
+    expect(order).toEqual(["late", "early"]);
+    expect(scene.proxy.count(isDraw)).toBe(2);
+  });
+
+  test("it is overtaken by a claim whose look preceded it, and by no other: it is next", async () => {
+    const holder = await fair("holder").lock();
+    const { late, order, served } = await lateAndEarly();
+    const claim = scene.proxy.hold((request) => isTake(request) && request.client === "early");
+    await holder.unlock();
+    await claim.arrived;
+    late.release();
+    await lateIsThere();
+    expect(await fair("newcomer").tryLock()).toBeNull();
+    claim.release();
+    await served;
     expect(order).toEqual(["early", "late"]);
   });
 
-  test("a row that comes late, with a free lock before it, does not enter before those who were there", async () => {
-    // Nobody holds the lock: only the row of a waiter on another host is in the way.
-    await rows.plant(Date.now() + 5_000_000);
-    const locks = hostOf("a");
-    const locking = locks.mutex(scene.name, { fair: true, poll: POLL }).lock();
-    locking.catch(() => undefined);
-    // Each row that it writes is under a lower number than the one that was there before.
-    await scene.proxy.until((requests) => requests.filter(isEnqueue).length === 3);
-    await locks.close();
-    expect(scene.proxy.count(isTake)).toBe(0);
-    expect(await rows.owners()).toHaveLength(1);
+  test("it has lost what was served while it was not there, and nothing else", async () => {
+    const holder = await fair("holder").lock();
+    const { late, order, served } = await lateAndEarly();
+    await holder.unlock();
+    await scene.proxy.until((requests) => requests.some((it) => isRemoval(it) && it.client === "early"));
+    const again = await fair("again").lock();
+    const { locking: behind } = await lineUp("behind");
+    late.release();
+    await lateIsThere();
+    await again.unlock();
+    await served;
+    expect(order).toEqual(["early", "late"]);
+    await (await behind).unlock();
   });
 
   test("whoever finds nobody waiting enters while another is between number and row, and that one is next", async () => {

@@ -3,14 +3,7 @@ import type { FencedLock, Mutex } from "../../lib/index.js";
 import { tableClockOn } from "../../lib/time/table-clock.js";
 import { hear } from "../support/diagnostics.js";
 import { eventually, turn } from "../support/eventually.js";
-import {
-  dateHeader,
-  duplicate,
-  hang,
-  hangAfter,
-  resetAfter,
-  transactionConflict,
-} from "../support/fault-proxy.js";
+import { dateHeader, duplicate, hang, hangAfter, resetAfter, transactionConflict } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
 import { isReissue } from "../support/reissue.js";
 import { rowOf, useScene } from "../support/scene.js";
