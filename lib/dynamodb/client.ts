@@ -17,7 +17,7 @@ export function defaultClient({
   readonly connectMs?: number;
   readonly answerMs?: number;
 } = {}): DynamoDBClient {
-  const agent = { keepAlive: true, maxSockets: 128 };
+  const agent = { keepAlive: true, maxSockets: 512 };
   const client = new DynamoDBClient({
     maxAttempts: 1,
     cacheMiddleware: true,

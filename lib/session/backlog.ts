@@ -10,6 +10,9 @@ const KINDS: readonly RequestKind[] = ["renewal", "release", "take", "read"];
 /** Of so many requests in a row that leave the backlog, each kind that waits has at least one. */
 const SHARED_AMONG = 8;
 
+/** As many while a renewal is urgent, and a take would add to what cannot be renewed in time. */
+const TAKES_SHARED_AMONG = 64;
+
 /**
  * When so many others have left the backlog since a kind's last one, its next one has priority. Several kinds can come to
  * that at once, and the last of them must still be among {@link SHARED_AMONG}.
@@ -36,8 +39,10 @@ interface Waiting {
 }
 
 /**
- * The requests that wait for a slot, and which of them leaves next: the one with the earliest deadline. Each kind that
- * waits has a least share, whatever the deadlines of the others: no burst of one kind holds up another.
+ * The requests that wait for a slot, and which of them leaves next: renewals before all others, for what is held is worth
+ * more than what is not held yet, and the earliest deadline first among those. Each kind that waits has a least share: no
+ * burst of one kind holds up another. That of takes is small while a renewal is urgent: a process that cannot keep what it
+ * holds takes no more.
  */
 export class Backlog {
   /** How many wait. */
@@ -90,10 +95,19 @@ export class Backlog {
     });
   }
 
-  /** Lets the request with the earliest deadline leave, or one of a kind that has been passed over for too long. */
-  leaveNext(): void {
+  /**
+   * Lets the first renewal leave, or the request with the earliest deadline, or one of a kind that has been passed over
+   * for too long.
+   *
+   * @param urgentMs a renewal with so much time left is urgent.
+   */
+  leaveNext(urgentMs: number): void {
     const firsts = KINDS.flatMap((kind) => this.#queues[kind][0] ?? []);
-    const [next] = firsts.sort((one, other) => this.#overdue(other) - this.#overdue(one) || compare(one, other));
+    const [renewal] = this.#queues.renewal;
+    const isUrgent = renewal !== undefined && renewal.deadline - this.#clock.atMost() < urgentMs;
+    const [next] = firsts.sort(
+      (one, other) => this.#overdue(other, isUrgent) - this.#overdue(one, isUrgent) || compare(one, other),
+    );
     if (next === undefined) return;
     for (const kind of KINDS) this.#passedOver[kind] = kind === next.kind ? 0 : this.#passedOver[kind] + 1;
     next.leave();
@@ -108,8 +122,9 @@ export class Backlog {
   }
 
   /** By how much a kind has been passed over; 0 while that is not too much. */
-  #overdue({ kind }: Waiting): number {
-    return this.#passedOver[kind] < OVERDUE_AFTER ? 0 : this.#passedOver[kind];
+  #overdue({ kind }: Waiting, isRenewalUrgent: boolean): number {
+    const after = kind === "take" && isRenewalUrgent ? TAKES_SHARED_AMONG : OVERDUE_AFTER;
+    return this.#passedOver[kind] < after ? 0 : this.#passedOver[kind];
   }
 
   #remove(waiting: Waiting): void {
@@ -124,6 +139,8 @@ export class Backlog {
 
 /** Negative where `one` goes first. */
 function compare(one: Waiting, other: Waiting): number {
+  if (one.kind !== other.kind && (one.kind === "renewal" || other.kind === "renewal"))
+    return one.kind === "renewal" ? -1 : 1;
   // Not by subtraction: two that never end differ by no number.
   if (one.deadline !== other.deadline) return one.deadline < other.deadline ? -1 : 1;
   return one.order - other.order;

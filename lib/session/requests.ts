@@ -1,7 +1,7 @@
 import { LockStoreError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
 import { Backlog, notSent, type ScheduledRequest } from "./backlog.js";
-import { type Copies, LONGEST_ATTEMPT_MS, noAnswer, type Persistence, retry } from "./retry.js";
+import { type Copies, LONGEST_ATTEMPT_MS, NoAnswer, noAnswer, type Persistence, retry } from "./retry.js";
 
 /** How many requests are under way at once while the table does not throttle. */
 const BASE_WIDTH = 48;
@@ -12,6 +12,12 @@ const GREATEST_WIDTH = 512;
 /** A request is slow, and gives up its slot, after so many times the median latency, and never before the least time. */
 const SLOW_TIMES = 3;
 const LEAST_SLOW_MS = 250;
+
+/**
+ * For so long at least the shortest latency counts as the distance of the table. Answers that are slower than that waited
+ * somewhere, and more requests at once would make them slower still.
+ */
+const DISTANCE_MS = 60_000;
 
 /** How many of the latest answers count: enough for a percentile, few enough to follow a table that slows down. */
 const REMEMBERED = 64;
@@ -89,21 +95,27 @@ export function sendOnce<T>(
  * Sends all requests of one process to one table, so many at a time.
  *
  * 1. A request leaves at once where there is a free slot, and waits in the {@link Backlog} otherwise.
- * 2. The number of slots is a base, or what the renewals of the held leases need, whichever is more. Throttling halves the
- *    base, successes restore it step by step. Nothing else makes it smaller: where the table is slow or out of reach,
- *    fewer requests at once would only lose leases.
- * 3. A request that takes far longer than the others gives its slot to another, and goes on without one.
+ * 2. The number of slots is a base, or what the renewals of the held leases need on a table so far away, whichever is
+ *    more. Throttling halves the base, successes restore it step by step. Nothing else makes it smaller: where the table
+ *    is out of reach, fewer requests at once would only lose leases. Nor does overload make it greater: where answers
+ *    take longer than the distance of the table, more requests at once would only wait for one another.
+ * 3. A request that takes far longer than the others gives its slot to another, and goes on without one. No more do so
+ *    than there are slots.
  */
 export class Scheduler {
   readonly #clock: Clock;
   readonly #backlog: Backlog;
   /** Those that have a slot, in the order in which they left, on `atLeast`. */
   readonly #underWay = new Set<{ readonly leftAt: number }>();
+  /** Those that gave up their slots and are still under way. */
+  readonly #slow = new Set<{ readonly leftAt: number }>();
   #base = BASE_WIDTH;
   #renewalsPerMs = 0;
   /** When throttling last reduced the base, on `atLeast`. */
   #shrunkAt = Number.NEGATIVE_INFINITY;
-  /** How long the latest answers took, in ms, in order of arrival. */
+  /** The shortest latency since a moment on `atLeast`, and in the span of time before that. */
+  #nearest = { since: Number.NEGATIVE_INFINITY, ms: Number.POSITIVE_INFINITY, msBefore: Number.POSITIVE_INFINITY };
+  /** How long the latest answers took, in ms, in order of arrival; at least so long, where an attempt had none. */
   readonly #latencies: number[] = [];
   /** The same, the shortest first. */
   #sorted: readonly number[] = [];
@@ -138,7 +150,9 @@ export class Scheduler {
 
   /** How many requests may be under way at once, not counting the slow ones. */
   get width(): number {
-    const needed = Math.round(2 * this.#renewalsPerMs * (this.typicalMs ?? 0));
+    const { ms, msBefore } = this.#nearest;
+    const distanceMs = Math.min(ms, msBefore);
+    const needed = distanceMs === Number.POSITIVE_INFINITY ? 0 : Math.round(2 * this.#renewalsPerMs * distanceMs);
     return Math.min(GREATEST_WIDTH, Math.max(Math.floor(this.#base), needed));
   }
 
@@ -218,6 +232,7 @@ export class Scheduler {
     const end = (note: () => void): void => {
       note();
       this.#underWay.delete(request);
+      this.#slow.delete(request);
       this.#dispatch();
     };
     answer.then(
@@ -228,14 +243,25 @@ export class Scheduler {
   }
 
   #succeeded(leftAt: number): void {
-    this.#latencies.push(this.#clock.atLeast() - leftAt);
-    if (this.#latencies.length > REMEMBERED) this.#latencies.shift();
-    this.#sorted = this.#latencies.toSorted((one, other) => one - other);
+    const now = this.#clock.atLeast();
+    const latencyMs = now - leftAt;
+    this.#took(latencyMs);
+    const { since, ms } = this.#nearest;
+    if (now - since > DISTANCE_MS) this.#nearest = { since: now, ms: latencyMs, msBefore: ms };
+    else if (latencyMs < ms) this.#nearest.ms = latencyMs;
     // One more for each round of answers, as congestion control has it.
     this.#base = Math.min(BASE_WIDTH, this.#base + 1 / this.#base);
   }
 
+  #took(latencyMs: number): void {
+    this.#latencies.push(latencyMs);
+    if (this.#latencies.length > REMEMBERED) this.#latencies.shift();
+    this.#sorted = this.#latencies.toSorted((one, other) => one - other);
+  }
+
   #failed(leftAt: number, error: unknown): void {
+    // Or only the answers that are quick enough would tell how long answers take.
+    if (error instanceof NoAnswer) this.#took(this.#clock.atLeast() - leftAt);
     // What left before the base was reduced says nothing about how much the reduced one is for the table.
     if (error instanceof LockStoreError && error.throttled && leftAt > this.#shrunkAt) {
       this.#base = Math.max(LEAST_WIDTH, this.#base / 2);
@@ -249,13 +275,15 @@ export class Scheduler {
     const slowAfterMs = Math.max(LEAST_SLOW_MS, SLOW_TIMES * (this.typicalMs ?? 0));
     const now = this.#clock.atLeast();
     for (const request of this.#underWay) {
-      if (request.leftAt > now - slowAfterMs) break;
+      if (request.leftAt > now - slowAfterMs || this.#slow.size >= this.width) break;
       this.#underWay.delete(request);
+      this.#slow.add(request);
     }
-    while (this.#backlog.size > 0 && this.#underWay.size < this.width) this.#backlog.leaveNext();
+    const urgentMs = PATIENCE_TIMES * (this.slowMs ?? 0);
+    while (this.#backlog.size > 0 && this.#underWay.size < this.width) this.#backlog.leaveNext(urgentMs);
     const [oldest] = this.#underWay;
     // It may ring for one that has ended: then for the next.
-    if (oldest === undefined || this.#backlog.size === 0) return;
+    if (oldest === undefined || this.#backlog.size === 0 || this.#slow.size >= this.width) return;
     this.#backlog.alarm(Math.ceil(oldest.leftAt + slowAfterMs - now), () => this.#dispatch());
   }
 }

@@ -59,6 +59,12 @@ export function endAfter(clock: Clock, ms: number): () => number {
   return () => clock.atMost() + end - clock.atLeast();
 }
 
+/**
+ * Thrown by a request in place of being sent, and by one that was not sent itself, because another's answer counts for it:
+ * no failure, and nothing that tells how long answers take. It is not tried again.
+ */
+export class NotAsked extends Error {}
+
 /** Whether a failure may pass by itself. */
 export function isTransient(error: unknown): boolean {
   return error instanceof LockStoreError && error.transient;
@@ -77,7 +83,7 @@ export async function retry<T>(
   firstError: unknown,
 ): Promise<T> {
   const { enough, worthRetrying = isTransient, onFailure } = persistence;
-  if (attempts.sent === 0 && enough?.aborted) throw firstError;
+  if (firstError instanceof NotAsked || (attempts.sent === 0 && enough?.aborted)) throw firstError;
   let failure = firstError;
   let { sent } = attempts;
   onFailure?.(failure);
@@ -88,6 +94,10 @@ export async function retry<T>(
     retries: Number.POSITIVE_INFINITY,
     minTimeout: 0,
     shouldRetry: async ({ error, attemptNumber }) => {
+      if (error instanceof NotAsked) {
+        failure = error;
+        return false;
+      }
       // An attempt that did not leave hides no failure of one that did.
       if (attempts.sent > sent) {
         failure = error;
@@ -115,7 +125,7 @@ async function pause(clock: Clock, ms: number, { until, enough }: Persistence): 
 }
 
 /** An attempt took too long. Its cause is what an earlier one failed of, if one did. */
-class NoAnswer extends LockStoreError {}
+export class NoAnswer extends LockStoreError {}
 
 /** @param sent how many attempts were made in so many ms. */
 export function noAnswer(ms: number, sent = 1, cause?: unknown): LockStoreError {

@@ -1,6 +1,6 @@
 import { LockStoreError } from "../errors.js";
 import type { Address, Row } from "../protocol/row.js";
-import { LONGEST_ATTEMPT_MS } from "../session/retry.js";
+import { LONGEST_ATTEMPT_MS, NotAsked } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { type Bounds, boundsOf, isTimeKnown } from "../time/clock.js";
 import type { Wait } from "./wait.js";
@@ -24,14 +24,24 @@ export async function learnTime(session: Session, at: Address, wait: Wait): Prom
   const { clock, store, sightings } = session;
   while (!isTimeKnown(clock)) {
     let own: Promise<Row | undefined> | undefined;
-    const row = await wait.persist({ kind: "read", attemptMs: LONGEST_ATTEMPT_MS, until: wait.until }, (signal) => {
-      // Calls that wait for the time share one read.
-      if (session.readingTime !== undefined) return session.readingTime;
+    const read = async (signal: AbortSignal): Promise<Row | undefined> => {
+      // Calls that wait for the time share one read, those included whose turn comes after its reply.
+      if (isTimeKnown(clock)) throw new NotAsked();
+      if (session.readingTime !== undefined) {
+        await session.readingTime;
+        throw new NotAsked();
+      }
       own = store.read(at, { consistent: true }, signal).finally(() => {
         session.readingTime = undefined;
       });
       session.readingTime = own;
-      return own;
+      return await own;
+    };
+    const persistence = { kind: "read", attemptMs: LONGEST_ATTEMPT_MS, until: wait.until } as const;
+    const row = await wait.persist(persistence, read).catch((error: unknown) => {
+      if (!(error instanceof NotAsked)) throw error;
+      own = undefined;
+      return undefined;
     });
     wait.throwIfEnough();
     if (own === undefined) continue;

@@ -4,7 +4,7 @@ import type { LockInfo } from "../lock-info.js";
 import { infoOf, type Row } from "../protocol/row.js";
 import { onAbort } from "../session/abort-listening.js";
 import { persist, type Request } from "../session/requests.js";
-import type { Persistence } from "../session/retry.js";
+import { NotAsked, type Persistence } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { isTimeKnown } from "../time/clock.js";
 
@@ -13,9 +13,6 @@ const FIRST_ANSWER_MS = 10_000;
 
 /** What a wait does not say itself of how long a request is tried. */
 type Asked = Pick<Persistence, "kind" | "attemptMs" | "until" | "copies">;
-
-/** A write that was not sent. */
-class TimeWentBy extends Error {}
 
 /**
  * The bounds of one call that wants a lock: its caller's signal, its time, the table's closing.
@@ -123,12 +120,12 @@ export class Wait {
     try {
       return await this.persist(persistence, (signal) => {
         // A further copy says what the first one said.
-        if (!left && !isTimeKnown(this.#session.clock)) throw new TimeWentBy();
+        if (!left && !isTimeKnown(this.#session.clock)) throw new NotAsked();
         left = true;
         return write(signal);
       });
     } catch (error) {
-      if (error instanceof TimeWentBy) return undefined;
+      if (error instanceof NotAsked) return undefined;
       throw error;
     }
   }
