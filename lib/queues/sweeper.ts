@@ -10,15 +10,15 @@ const AT_ONCE = 16;
 const GIVE_UP_MS = 10_000;
 
 /**
- * Removes the rows of waiters that are gone, in the background: nobody's turn depends on it. What fails is left to the
- * next one who comes across the row, or to the table's TTL.
+ * Removes the rows of dead waiters in the background: no turn depends on it. What fails is left to the next waiter that
+ * finds the row, or to the table's TTL.
  */
 export class Sweeper {
   readonly #session: Session;
   readonly #target: Target;
   /** Those that are still to be removed. */
   readonly #dead: Row[] = [];
-  /** The rows of those, and of those that have been dealt with: looks are repeated, removals are not. */
+  /** The keys of all that were ever added: looks are repeated, removals must not be. */
   readonly #known = new Set<string>();
   #running = 0;
 
@@ -44,7 +44,7 @@ export class Sweeper {
     this.#running -= 1;
   }
 
-  /** A closing table has no time for thousands of them. */
+  /** None once the table closes, which must not wait for thousands of removals. */
   #next(): Row | undefined {
     return this.#session.closing.aborted ? undefined : this.#dead.shift();
   }

@@ -12,8 +12,8 @@ const LOOK_EVERY_MS = 400;
 const LOOK_FOR_MS = 10_000;
 
 /**
- * Releases a row that was taken for a caller that has had another answer. Runs in the background, with the time that the
- * lease has left.
+ * Releases a row that was taken for a caller that has had another answer. Runs in the background, until the lease
+ * is over.
  */
 export async function giveBack(session: Session, acquisition: Acquisition): Promise<void> {
   const { ttlMs, releaseWithinMs } = acquisition.settings;
@@ -22,8 +22,8 @@ export async function giveBack(session: Session, acquisition: Acquisition): Prom
 }
 
 /**
- * Looks for a claim that the network may still deliver, and releases it where it has arrived: until it has been found, or
- * would be over on its arrival, or for long enough. A refused delete would prove nothing, so the row is read.
+ * Looks for an abandoned claim that may still arrive, and releases it once it has. Ends when it was found, when it would
+ * be over on arrival, or after {@link LOOK_FOR_MS}. It reads the row, because a refused delete would prove nothing.
  *
  * Runs in the background: the caller has had its answer.
  * @returns whether the claim has arrived, as far as is known.
@@ -39,7 +39,7 @@ export async function removeWhenItArrives(session: Session, target: Target, take
   try {
     for (;;) {
       if (await removeIfThere(session, target, taken, until)) return true;
-      // Whoever takes over by watching waits for a whole ttl, however long a row has been over.
+      // With `takeover: "unchanged"` others wait for a whole ttl, even if the row is over.
       const isHarmless = settings.takeover === "expired" && isOver(clock, expires);
       if (clock.atMost() >= lookUntil() || isHarmless || closing.aborted) return false;
       await clock.sleep(LOOK_EVERY_MS, closing).catch(() => undefined);

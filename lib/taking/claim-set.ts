@@ -101,7 +101,7 @@ async function claimAll(
     const rows = outcome.kind === "refused" ? outcome.rows : undefined;
     if (rows === undefined || sending.wasApplied(rows)) return { kind: "granted", acquisitions: sending.granted(wait) };
     sending.releaseArrived(rows);
-    // Only this copy was refused for certain: one that got no answer may still arrive.
+    // Only this copy was certainly refused: one without an answer may still arrive.
     if (sending.copies.unanswered > 0) sending.abandon();
     return { kind: "held", inTheWay: sending.inTheWay(rows, wait) };
   }
@@ -149,12 +149,12 @@ class Sending {
     });
   }
 
-  /** Our own uuids refuse us, all of them: an earlier copy of this transaction was applied and its reply lost. */
+  /** Whether every row has our uuid: an earlier copy of this transaction was applied and its reply lost. */
   wasApplied(rows: readonly (Row | undefined)[]): boolean {
     return this.#parts.every((part, index) => isOwn(part, rows[index]));
   }
 
-  /** A transaction does not tell what it replaced. */
+  /** A transaction does not return what it replaced. */
   granted(wait: Wait): readonly Acquisition[] {
     const { sightings, owner } = this.#session;
     return this.#parts.map((part) => {
@@ -168,8 +168,8 @@ class Sending {
   }
 
   /**
-   * An earlier copy was applied, and one of its locks was ended by force since, or changed hands: what is left of it is
-   * nobody's.
+   * An earlier copy was applied, and one of its locks was unlocked by force since. The others are of no use alone, and
+   * are released.
    */
   releaseArrived(rows: readonly (Row | undefined)[]): void {
     for (const [index, part] of this.#parts.entries()) {
@@ -178,8 +178,8 @@ class Sending {
   }
 
   /**
-   * Nobody wants it any more: what a copy has taken must go, now or when it arrives. Two of its rows tell whether the
-   * transaction arrived, because one of them may have been taken off us by force.
+   * The call has given this transaction up: what a copy has taken, or may still take, is released in the background. Two
+   * of its rows are looked at, because one of them may have been unlocked by force.
    */
   abandon(): void {
     const parts = this.#sent?.parts ?? [];
@@ -211,7 +211,7 @@ class Sending {
     return new Acquisition(this.#session, part.target, this.#taken(part));
   }
 
-  /** What the row remembers is not told: at most what the take respects. */
+  /** A transaction does not return what the rows remembered: it is at most what the take respects. */
   #taken({ take }: Part): Taken {
     return { take, sentAt: (this.#sent as SentSet).at, remembers: memoryAfter(take) };
   }

@@ -26,7 +26,7 @@ export interface ClaimOptions {
   readonly until?: (() => number) | undefined;
 }
 
-/** A row that is in the way: held by somebody else, or done for the tick that was asked for, now and for ever. */
+/** The row that refuses a claim: `held` by somebody else, or `done`, because its tick was already granted. */
 export interface InTheWay {
   readonly kind: "held" | "done";
   readonly row: Row;
@@ -92,12 +92,12 @@ export async function claim(
       return { kind: "granted", acquisition };
     }
     const { row } = outcome as { readonly row: Row };
-    // Only the last copy was refused for certain: one that got no answer may still arrive, and be in everybody's way.
+    // Only the last copy was certainly refused: one without an answer may still arrive, and block others.
     if (sending.mayStillArrive(outcome)) sending.abandon();
     session.sightings.note(at, row);
     wait.saw(row);
     if (!isDone(row, tick)) return { kind: "held", row };
-    // It may have been an earlier claim of this very call that took the tick, and nothing has run.
+    // An earlier claim of this call may have taken the tick, and then nothing has run for it.
     if (row.tick !== undefined && doubtful.has(row.tick)) throw doubtful.get(row.tick);
     return { kind: "done", row };
   }
@@ -108,12 +108,12 @@ export function isDone(row: Row, tick: number | undefined): boolean {
   return tick !== undefined && row.tick !== undefined && row.tick >= tick;
 }
 
-/** Whether a claim made now would replace the row, which has been noted. */
+/** Whether a claim made now would take this row, which was noted before. */
 export function looksFree(session: Session, { at, settings }: Target, row: Row): boolean {
   return mayTake(row, session.sightings.knowledge(at, settings.takeover));
 }
 
-/** A fresh uuid and a lease that begins now. */
+/** A new uuid and a lease that begins now. */
 export function newTake(
   session: Session,
   { at, settings }: Target,
@@ -133,7 +133,7 @@ export function newTake(
     data,
     knowledge: sightings.knowledge(at, takeover),
     remembers: sightings.memory(at),
-    // Should the row be deleted, the next first token is later than every one before it: time has gone on.
+    // If the row is deleted, the next token still exceeds all earlier ones, because time has advanced.
     fenceSeed: fencing ? Math.ceil(bounds.latest) : undefined,
     tick,
   };
@@ -203,7 +203,7 @@ class Sending {
     return this.#copies.sent > 1;
   }
 
-  /** Says that a lock is taken, and by which rule from a holder that was gone. */
+  /** Publishes that the lock was taken, and by which rule it was taken over. */
   announce(wait: Wait, outcome: WriteOutcome): void {
     const { take } = this.#sent as SentTake;
     if (!ACQUIRED.hasSubscribers || take.at.sort !== LOCK_SORT) return;
@@ -212,14 +212,14 @@ class Sending {
     publish("dynamutex:acquired", { name, uuid, owner, waitedMs: wait.waitedMs, takeover: takeoverOf(take, outcome) });
   }
 
-  /** Nobody wants it any more: what a copy has taken must go, now or when it arrives. */
+  /** The call has given this take up: what a copy has taken, or may still take, is released in the background. */
   abandon(): void {
     if (this.#sent === undefined) return;
     const taken = this.#taken(undefined, undefined);
     this.#session.detach(removeWhenItArrives(this.#session, this.#target, taken));
   }
 
-  /** @param row what it replaced, or what it has made of that: either shows what the row remembered before. */
+  /** @param row the row before the take or after it: either shows what the row remembered. */
   #taken(row: Row | undefined, fence: bigint | undefined): Taken {
     const { take, at } = this.#sent as SentTake;
     const { fencing } = this.#target.settings;
@@ -230,7 +230,7 @@ class Sending {
   }
 }
 
-/** Undefined where nobody's row was taken. */
+/** By which rule a holder's row was taken over; undefined where there was no holder. */
 function takeoverOf({ knowledge }: Take, outcome: WriteOutcome): "expired" | "unchanged" | undefined {
   const replaced = outcome.kind === "applied" ? outcome.replaced : undefined;
   if (replaced?.uuid === undefined) return undefined;
