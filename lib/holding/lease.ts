@@ -21,7 +21,7 @@ export interface Section {
   abort(reason: unknown): void;
 }
 
-/** What is told of a lease, and to whom: a lock's on its diagnostics channels, a place's on others. */
+/** Where the events of a lease are published: a lock's and a place's have different diagnostics channels. */
 export interface LeaseEvents {
   lost(lease: Lease, reason: LossReason, cause: unknown): void;
   renewalFailed(lease: Lease, cause: unknown): void;
@@ -80,7 +80,7 @@ export class Lease {
   #minimumHold: MinimumHold | undefined;
   #data: LockData | undefined;
   #mayHaveData: boolean;
-  /** The write of the row that is under way: one at a time. */
+  /** The write of the row that is in flight: one at a time. */
   #writing: { readonly done: Promise<Renewal>; readonly enough: AbortController } | undefined;
 
   constructor(session: Session, acquisition: Acquisition, events: LeaseEvents = LOCK_EVENTS) {
@@ -134,12 +134,12 @@ export class Lease {
     return this.#mayHaveData;
   }
 
-  /** The write of the row that is under way, if there is one. */
+  /** The write of the row that is in flight, if there is one. */
   get writing(): Promise<unknown> | undefined {
     return this.#writing?.done;
   }
 
-  /** The loss, which is looked for whenever somebody asks, because a blocked event loop runs no timers. */
+  /** The loss, if any. Every read checks the deadline, because a blocked event loop runs no timers. */
   get lost(): LockLostError | undefined {
     const state = this.#state;
     if (state.kind === "lost" || state.kind === "released") return state.error;
@@ -239,7 +239,7 @@ export class Lease {
     return renewal.kind === "renewed" && this.stands;
   }
 
-  /** Renews now, or joins the renewal that is under way. */
+  /** Renews now, or joins the renewal that is in flight. */
   async renew(): Promise<Renewal> {
     const { lost } = this;
     if (lost !== undefined) return { kind: "lost", error: lost };
@@ -336,7 +336,7 @@ export class Lease {
 
   async #judged(sent: Promise<Stamping>): Promise<Renewal> {
     const stamping = await sent;
-    // The deadline may have passed while the request was under way: then no reply brings the lease back.
+    // The deadline may have passed while the request was in flight: then no reply brings the lease back.
     const { lost } = this;
     if (lost !== undefined) return { kind: "lost", error: lost };
     switch (stamping.kind) {
@@ -436,7 +436,7 @@ export class Lease {
     state.cancelRenewal = this.#session.clock.alarm(ms, () => void this.#renewOnTime());
   }
 
-  /** Never rejects. Whoever releases the lease waits for it. */
+  /** Never rejects. A release waits for it. */
   async #renewOnTime(): Promise<void> {
     const renewal = await this.renew();
     if (renewal.kind === "lost" || !this.held) return;

@@ -8,7 +8,7 @@ import type { Target } from "../taking/acquisition.js";
 import type { Bounds } from "../time/clock.js";
 import { adminRequest } from "./admin-request.js";
 
-/** Who has the lock, by one consistent read, and who waits in its queue; null if nobody has it. @throws the store's error. */
+/** Who has the lock, by one consistent read, and who waits in its queue; null if it is free. @throws the store's error. */
 export async function inspect(session: Session, { at, settings }: Target): Promise<LockState | null> {
   const row = await adminRequest(session, (signal) => session.store.read(at, { consistent: true }, signal));
   if (row === undefined || !isTaken(row, session.clock.wall())) return null;

@@ -91,7 +91,7 @@ export interface Asked {
   readonly values: Values;
 }
 
-/** What a take respects: what the row is believed to remember, and what it is about to remember. */
+/** What a take respects: what the row remembers as far as is known, and what the take makes it remember. */
 export function memoryAfter({ remembers, fenceSeed, tick }: Take): Memory {
   if (remembers === "tick" || tick !== undefined) return "tick";
   return fenceSeed === undefined ? remembers : "fence";

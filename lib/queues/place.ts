@@ -99,7 +99,7 @@ async function drawTicket(session: Session, { at, settings }: Target, wait: Wait
   }
 }
 
-/** A place is kept for as long as somebody waits, in whatever way the lock itself is kept. */
+/** A place is renewed for as long as its call waits, however the lock itself is renewed. */
 function placeSettings(settings: MutexSettings): MutexSettings {
   return {
     ...settings,

@@ -26,9 +26,9 @@ interface Look extends RangePage {
 export interface Front {
   /** The lock's own row. */
   readonly row: Row | undefined;
-  /** Whether somebody alive waits. */
+  /** Whether there is a waiter whose lease runs. */
   readonly hasWaiters: boolean;
-  /** When the look left, on `atMost`: whoever came later was not seen. */
+  /** When the look left, on `atMost`: waiters that came later were not seen. */
   readonly sentAt: number;
 }
 

@@ -3,7 +3,7 @@ import type { Clock } from "../time/clock.js";
 import { Backlog, notSent, type ScheduledRequest } from "./backlog.js";
 import { type Copies, LONGEST_ATTEMPT_MS, noAnswer, type Persistence, retry } from "./retry.js";
 
-/** How many requests are under way at once while the table does not throttle. */
+/** How many requests are in flight at once while the table does not throttle. */
 const BASE_WIDTH = 48;
 const LEAST_WIDTH = 4;
 /** However many leases are held: more would only wait for one another in this process. */
@@ -136,7 +136,7 @@ export class Scheduler {
     return this.#answeredAt >= moment;
   }
 
-  /** How many requests may be under way at once, not counting the slow ones. */
+  /** How many requests may be in flight at once, not counting the slow ones. */
   get width(): number {
     const needed = Math.round(2 * this.#renewalsPerMs * (this.typicalMs ?? 0));
     return Math.min(GREATEST_WIDTH, Math.max(Math.floor(this.#base), needed));

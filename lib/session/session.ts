@@ -24,7 +24,7 @@ export class Session {
   readonly scheduler: Scheduler;
   /** The leases that are held. */
   readonly leases: Set<Closeable> = new Set();
-  /** The read that is under way for the table's time. */
+  /** The read that is in flight for the table's time. */
   readingTime: Promise<Row | undefined> | undefined;
   readonly #closing = new AbortController();
   /** When the table was closed, on `atMost`. */

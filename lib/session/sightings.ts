@@ -67,7 +67,7 @@ export class Sightings {
   /**
    * The lease that has been seen unchanged for the row's own ttl: its holder no longer relies on it, or its hold is over.
    *
-   * @param asOf when the row was still as it was last seen, on `atLeast`: default now, which a write's condition makes good.
+   * @param asOf when the row was still as it was last seen, on `atLeast`: default now, which a write's condition ensures.
    */
   unchanged(at: Address, takeover: Takeover, asOf: number = this.#clock.atLeast()): Sighting | undefined {
     if (this.untilUnchanged(at, takeover, asOf) > 0) return undefined;

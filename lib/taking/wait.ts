@@ -20,7 +20,7 @@ class TimeWentBy extends Error {}
 /**
  * The bounds of one call that wants a lock: its caller's signal, its timeout, the table's close.
  *
- * The caller is answered at once when one of them is reached. Requests that are under way then go on in the
+ * The caller is answered at once when one of them is reached. Requests that are in flight then go on in the
  * background, because what they take must be released.
  */
 export class Wait {
