@@ -19,9 +19,9 @@ export interface GuardedWrite {
 
 /**
  * Sends a section's writes with its guard until they are answered, the lease ends, or their time is over. All copies
- * have one token, by which DynamoDB knows them for one: a reply that was lost is given again.
+ * have one token, so DynamoDB applies them once, and repeats a reply that was lost.
  *
- * @throws the store's error after the last attempt: then nobody knows whether the writes were applied.
+ * @throws the store's error after the last attempt: the writes may have been applied or not.
  */
 export async function sendGuarded(session: Session, lease: Lease, write: GuardedWrite): Promise<TransactOutcome> {
   const { clock, store } = session;

@@ -31,7 +31,7 @@ export class HeldLock implements Lock {
   #data: LockData | undefined;
   readonly #session: Session;
   readonly #lease: Lease;
-  /** Made when somebody first asks for it, and what it has been aborted with. */
+  /** Made when it is first read; the reason that it has to be aborted with, if any. */
   #signal: LossSignal | undefined;
   #abortedWith: { readonly reason: unknown } | undefined;
   readonly #end: (lease: Lease) => Promise<void>;
@@ -72,7 +72,7 @@ export class HeldLock implements Lock {
       this.#signal = new LossSignal(() => this.lost);
       if (this.#abortedWith !== undefined) this.#signal.abort(this.#abortedWith.reason);
     }
-    // Reading it checks the deadline: a listener that is added afterwards would hear nothing of a loss that is past.
+    // Reading it checks the deadline, so that a caller who reads it after a loss finds it aborted.
     void this.lost;
     return this.#signal.signal;
   }
@@ -114,7 +114,7 @@ export class HeldLock implements Lock {
     this.#session.store.admit(data);
     const copy = copyOf(data);
     this.#throwIfNotHeld();
-    // One write at a time, those that were asked for first first. While they run the section may end.
+    // One write at a time, in the order of the calls. The section may end meanwhile.
     for (let { writing } = this.#lease; writing !== undefined; writing = this.#lease.writing) {
       await writing;
       this.#throwIfNotHeld();
@@ -127,7 +127,7 @@ export class HeldLock implements Lock {
     if (this.#over === undefined) {
       const lost = this.lost;
       const done = this.#end(this.#lease).catch((error: unknown) => {
-        // A loss that showed only at the release, when no section ran on the lease any more.
+        // A loss that was found only by the release, when no section relied on the lease any more.
         this.abort(error);
         throw error;
       });
@@ -152,7 +152,7 @@ export class HeldLock implements Lock {
   async transactWrite(items: readonly TransactWriteItem[], options: TransactWriteOptions = {}): Promise<void> {
     const { withinMs } = transactWriteOptions(options);
     this.#session.store.admitItems(lockAt(this.name), items);
-    // As they are now: DynamoDB refuses a second copy that is not like the first, and nobody would know what was written.
+    // Copied now: DynamoDB refuses a further copy that differs from the first, and the outcome would stay unknown.
     const copy = copyOf(items);
     const write = { items: copy, guard: await this.#guard(), withinMs, isOver: () => this.#over !== undefined };
     const outcome = await sendGuarded(this.#session, this.#lease, write).catch((error) => {
@@ -162,7 +162,7 @@ export class HeldLock implements Lock {
       case "committed":
         return;
       case "unguarded":
-        // After the section the lease is another's, and its uuid too.
+        // After the section, the lease may be another's, under another uuid.
         if (this.#over === undefined) throw this.#lease.unguarded(outcome.row);
         this.#throwIfNotHeld();
         return;
@@ -178,12 +178,12 @@ export class HeldLock implements Lock {
     try {
       return await this.#lease.guard();
     } finally {
-      // The section may have ended meanwhile: then what came is not its own.
+      // The section may have ended meanwhile: then the guard is not its own.
       this.#throwIfNotHeld();
     }
   }
 
-  /** Lets `signal` abort ours as well, which is no loss; the answer ends that. */
+  /** Lets `signal` abort ours as well, which is no loss, until the returned function is called. */
   follow(signal: AbortSignal | undefined): () => void {
     if (signal === undefined) return () => undefined;
     const follow = (): void => this.abort(signal.reason);
@@ -192,7 +192,7 @@ export class HeldLock implements Lock {
     return () => undefined;
   }
 
-  /** The loss of this section: one that came after its end is another's. */
+  /** The loss of this section. A loss after its end is not its own. */
   get lost(): LockLostError | undefined {
     return this.#over === undefined ? this.#lease.lost : this.#over.lost;
   }

@@ -16,12 +16,12 @@ export type Renewal =
   | { readonly kind: "lost"; readonly error: LockLostError }
   | { readonly kind: "unknown"; readonly cause: unknown };
 
-/** Whoever counts on a lease: told once when it ends before they do. */
+/** What relies on a lease. It is told once if the lease ends first. */
 export interface Section {
   abort(reason: unknown): void;
 }
 
-/** What is told of a lease, and to whom: a lock's on its diagnostics channels, a place's on others. */
+/** Where the events of a lease are published: a lock's and a place's have different diagnostics channels. */
 export interface LeaseEvents {
   lost(row: Acquisition, reason: LossReason, cause: unknown): void;
   renewalFailed(row: Acquisition, cause: unknown): void;
@@ -33,9 +33,9 @@ const LOCK_EVENTS: LeaseEvents = {
 };
 
 type State =
-  /** Nobody counts on it: it was taken, or the section before has ended. */
+  /** No section relies on it: it was just taken, or the section before has ended. */
   | { readonly kind: "idle" }
-  /** A section counts on it: it is renewed, and its deadline watched. */
+  /** A section relies on it: it is renewed, and its deadline watched. */
   | {
       readonly kind: "relied";
       readonly section: Section;
@@ -57,14 +57,14 @@ const MANY = 16;
 const nothing = (): void => undefined;
 
 /**
- * Keeps one acquisition: renews its row in time, watches until when it may be counted on, and tells when it may not.
+ * Keeps one acquisition: renews its row in time, checks its deadline, and reports its loss.
  *
  * 1. Every `renewEveryMs`, counted from when the last renewal was sent (sooner where the lease is shorter than `ttlMs`),
  *    a renewal stamps a later `expires`.
  * 2. A reply moves the deadline to the end of the new lease less the safety margin. No reply leaves it where it was.
  * 3. At the deadline, or when a refusal shows that the row is not ours, the lease is lost, once and for ever.
- * 4. `release()` stops the renewing, waits for one that is under way, and deletes the row where it is still ours, or leaves
- *    it held until the end of its minimum hold.
+ * 4. `release()` stops the renewing, waits for one in flight, and deletes the row if it is still ours, or leaves it held until
+ *    the end of its minimum hold.
  */
 export class Lease {
   readonly settings: MutexSettings;
@@ -89,12 +89,12 @@ export class Lease {
     this.#events = events;
   }
 
-  /** The write of the row that is under way, if there is one. */
+  /** The write of the row that is in flight, if there is one. */
   get writing(): Promise<unknown> | undefined {
     return this.#writing?.done;
   }
 
-  /** The loss, which is looked for whenever somebody asks, because a blocked event loop runs no timers. */
+  /** The loss, if any. Every read checks the deadline, because a blocked event loop runs no timers. */
   get lost(): LockLostError | undefined {
     const state = this.#state;
     if (state.kind === "lost" || state.kind === "released") return state.error;
@@ -112,7 +112,7 @@ export class Lease {
     return this.held ? Math.max(0, this.deadline - this.#session.clock.atMost()) : 0;
   }
 
-  /** Until when it may be counted on if no renewal gets through any more, on `atMost`. */
+  /** Until when it may be relied on without another renewal, on `atMost`. */
   get deadline(): number {
     const state = this.#state;
     return state.kind === "relied" ? Math.min(this.#leaseEnds, state.maxHoldEnds) : this.#leaseEnds;
@@ -140,7 +140,7 @@ export class Lease {
     return !this.row.isHalfGone && this.stands;
   }
 
-  /** Renews it before anybody counts on it. @returns whether it stands. */
+  /** Renews it before a section relies on it. @returns whether it stands. */
   async secure(): Promise<boolean> {
     const { ttlMs, safetyMarginMs } = this.settings;
     const until = this.#session.clock.atMost() + ttlMs - safetyMarginMs;
@@ -156,7 +156,7 @@ export class Lease {
     if (this.settings.autoRenew) this.#endRenewals = scheduler.expectRenewals(this.settings.renewEveryMs);
   }
 
-  /** A section begins to count on it: the first on this lease, or the next that it is passed on to. */
+  /** A section begins to rely on it: the first on this lease, or the next that it is passed on to. */
   begin(section: Section): void {
     const maxHoldEnds = this.#session.clock.atMost() + this.settings.maxHoldMs;
     this.#state = { kind: "relied", section, maxHoldEnds, cancelDeadline: nothing, cancelRenewal: nothing };
@@ -166,15 +166,15 @@ export class Lease {
     this.#usage = "used";
   }
 
-  /** The section is over, in time. Until the next one begins nobody counts on the lease, so nobody loses it. */
+  /** The section has ended in time. Until the next one begins, no section relies on the lease, so none loses it. */
   endSection(): void {
     this.#stopTimers();
     if (this.#state.kind === "relied") this.#state = { kind: "idle" };
   }
 
   /**
-   * Makes the lease good for the next section: by a fresh uuid where two sections must not share one, by a renewal where
-   * half of the lease is gone, by no request otherwise.
+   * Prepares the lease for the next section: by a new uuid if two sections must not share one, by a renewal if half of
+   * the lease is gone, and without a request otherwise.
    *
    * @returns whether the lease may be passed on.
    */
@@ -194,7 +194,7 @@ export class Lease {
     return renewal.kind === "renewed" && this.stands;
   }
 
-  /** Renews now, or joins the renewal that is under way. */
+  /** Renews now, or joins the renewal that is in flight. */
   async renew(): Promise<Renewal> {
     const { lost } = this;
     if (lost !== undefined) return { kind: "lost", error: lost };
@@ -206,8 +206,8 @@ export class Lease {
   }
 
   /**
-   * Renews now, with other data, which was admitted. Joining a renewal that is under way would lose the data: the caller
-   * sees to it that none is.
+   * Renews now, with other data, which was admitted. The caller waits for a renewal in flight before, because joining it
+   * would lose the data.
    */
   async replaceData(data: LockData): Promise<Renewal> {
     const { lost } = this;
@@ -219,8 +219,8 @@ export class Lease {
   }
 
   /**
-   * What ties writes of the section's own to the lease. Its late writes must not pass under the next section, so the
-   * lease changes its uuid between the two.
+   * The condition that ties the section's own writes to the lease. Late copies of them must not pass under the next
+   * section, so the lease changes its uuid between the two.
    *
    * @throws {@link LockLostError} if the lease is lost; the store's error if it could not be renewed first.
    */
@@ -253,16 +253,16 @@ export class Lease {
     const { lost: error } = this;
     if (this.#state.kind === "released") return this.#state.done;
     this.#stopTimers();
-    // From here on nobody counts on it: what happens to the row meanwhile is nobody's loss.
+    // From here on no section relies on it: what happens to the row is no loss.
     this.#state = error === undefined ? { kind: "idle" } : { kind: "lost", error };
     const done = this.#end(error);
     this.#state = { kind: "released", done, error };
-    // Whoever calls handles it; a lease that only the closing table releases is handled there.
+    // The callers handle a rejection. This keeps it from counting as unhandled before they do.
     done.catch(() => undefined);
     return done;
   }
 
-  /** Takes the lease from the section that runs on it, which hears `reason`. */
+  /** Releases the lease while a section may run on it, whose signal then aborts with `reason`. */
   async revoke(reason: unknown): Promise<void> {
     const section = this.#state.kind === "relied" ? this.#state.section : undefined;
     const released = this.release();
@@ -270,7 +270,7 @@ export class Lease {
     await released;
   }
 
-  /** Sends the one write of the row that is under way at a time, which everybody else waits for. */
+  /** Sends a write of the row. One is in flight at a time; other callers wait for it. */
   async #write(send: (trying: Trying) => Promise<Stamping>, until: () => number): Promise<Renewal> {
     const enough = new AbortController();
     const onFailure = (cause: unknown): void => this.#events.renewalFailed(this.row, cause);
@@ -283,7 +283,7 @@ export class Lease {
 
   async #judged(sent: Promise<Stamping>): Promise<Renewal> {
     const stamping = await sent;
-    // The deadline may have passed while the request was under way: then no reply brings the lease back.
+    // The deadline may have passed while the request was in flight: then no reply brings the lease back.
     const { lost } = this;
     if (lost !== undefined) return { kind: "lost", error: lost };
     switch (stamping.kind) {
@@ -301,7 +301,7 @@ export class Lease {
 
   async #end(lost: LockLostError | undefined): Promise<void> {
     try {
-      // Renewal and release never overlap: no further attempt, and the one under way is awaited.
+      // Renewal and release never overlap: no further attempt, and the one in flight is awaited.
       if (this.#writing !== undefined) {
         this.#writing.enough.abort();
         await this.#writing.done;
@@ -316,14 +316,14 @@ export class Lease {
   async #releaseHeld(): Promise<void> {
     const { clock } = this.#session;
     const state = this.#state;
-    // A renewal that was under way has found the row to be another's.
+    // A renewal that was in flight has found that the row is not ours.
     if (state.kind === "released" && state.error !== undefined) throw state.error;
     const giveUpAt = Math.min(clock.atMost() + this.settings.releaseWithinMs, this.row.end);
     const release = await this.row.release(this.#hasRunOut ? undefined : () => giveUpAt, this.#left());
     if (release.kind === "refused" && !this.#hasRunOut) throw this.#lose(this.row.reasonOf(release.row));
   }
 
-  /** The section on a lost lease has ended: the row was left alone until now, and goes where it is still ours. */
+  /** The section on a lost lease has ended. Only now is the row released, if it is still ours. */
   async #releaseLost(lost: LockLostError): Promise<void> {
     if (lost.reason === "expired" || lost.reason === "max-hold") await this.row.release(undefined, this.#left());
     throw lost;
@@ -335,7 +335,7 @@ export class Lease {
     return leftAfter(this.#minimumHold, clock.atLeast(), clock.wall());
   }
 
-  /** Over by itself, when no section counted on it any more: that is nobody's loss, whoever has the row since. */
+  /** Whether the lease ended while no section relied on it: that is no loss, whoever holds the row since. */
   get #hasRunOut(): boolean {
     return this.#state.kind !== "relied" && this.#session.clock.atMost() >= this.#leaseEnds;
   }
@@ -383,7 +383,7 @@ export class Lease {
     state.cancelRenewal = this.#session.clock.alarm(ms, () => void this.#renewOnTime());
   }
 
-  /** Never rejects. Whoever releases the lease waits for it. */
+  /** Never rejects. A release waits for it. */
   async #renewOnTime(): Promise<void> {
     const renewal = await this.renew();
     if (renewal.kind === "lost" || !this.held) return;

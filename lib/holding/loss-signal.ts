@@ -2,8 +2,8 @@ const nativeAborted = nativeGetter("aborted");
 const nativeReason = nativeGetter("reason");
 
 /**
- * The `AbortSignal` of a lease. Looking at it looks at the clock first, because a blocked event loop runs no timers:
- * `aborted`, `reason` and `throwIfAborted` are right even before the deadline's timer had its turn.
+ * The `AbortSignal` of a lease. Reading it checks the deadline first, because a blocked event loop runs no timers:
+ * `aborted`, `reason` and `throwIfAborted` are right even before the deadline's timer has fired.
  */
 export class LossSignal {
   readonly signal: AbortSignal;

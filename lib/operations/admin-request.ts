@@ -4,7 +4,7 @@ import { Wait } from "../taking/wait.js";
 
 /**
  * An administrative request, retried for 10 s after transient failures. The caller is answered at once when `signal` aborts
- * or the table closes; what is under way then ends in the background.
+ * or the table closes; what is in flight then ends in the background.
  *
  * @throws the store's error, the reason of `signal`, or that the table is closed.
  */

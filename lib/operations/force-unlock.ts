@@ -7,8 +7,8 @@ import type { Session } from "../session/session.js";
 import { adminRequest } from "./admin-request.js";
 
 /**
- * Takes a holder's uuid off its row. Whatever of the holder's own is still under way asks for that uuid, so it comes to
- * nothing; so does a late copy of this very request. Neither the row nor what it remembers is removed.
+ * Removes a holder's uuid from its row. Requests that the holder has in flight name that uuid and are refused, and so is a
+ * late copy of this one. The row and what it remembers stay.
  *
  * @returns whether the uuid held the lock until now. @throws the store's error.
  */

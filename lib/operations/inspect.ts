@@ -8,7 +8,7 @@ import type { Target } from "../taking/acquisition.js";
 import type { Bounds } from "../time/clock.js";
 import { adminRequest } from "./admin-request.js";
 
-/** Who has the lock, by one consistent read, and who waits in its queue; null if nobody has it. @throws the store's error. */
+/** Who has the lock, by one consistent read, and who waits in its queue; null if it is free. @throws the store's error. */
 export async function inspect(session: Session, { at, settings }: Target): Promise<LockState | null> {
   const row = await adminRequest(session, (signal) => session.store.read(at, { consistent: true }, signal));
   if (row === undefined || !isTaken(row, session.clock.wall())) return null;
@@ -16,8 +16,8 @@ export async function inspect(session: Session, { at, settings }: Target): Promi
 }
 
 /**
- * Whether the lock is somebody's, for those who only look: its holder's, also when its lease is over and nobody has taken
- * it since, or nobody's until the end of a hold. Without bounds no hold is known to be over.
+ * Whether a lock is shown as taken: it has a holder, even one whose lease is over, or it stays taken without one for a
+ * while. Without bounds, no such hold is known to be over.
  */
 export function isTaken(row: Row, bounds: Bounds | undefined): boolean {
   return row.uuid !== undefined || !mayTake(row, { earliest: earliestOf(bounds) });

@@ -3,7 +3,7 @@ import type { Left } from "./writes.js";
 
 /**
  * The end of a lease that begins now: late enough on any clock within the bounds, and always later than the last stamp,
- * because a watcher takes an unchanged row for a dead holder's.
+ * because watchers take an unchanged row over.
  */
 export function stamp(bounds: Bounds, ttlMs: number, last = 0): number {
   return Math.max(Math.ceil(bounds.latest) + ttlMs, last + 1);
@@ -14,7 +14,7 @@ export function earliestOf(bounds: Bounds | undefined): number {
   return bounds === undefined ? 1 : Math.max(1, Math.floor(bounds.earliest));
 }
 
-/** The table's time as well as it is known, for people to read. Nothing may be decided by it. */
+/** The table's time as well as it is known, for people to read. Never decide by it. */
 export function displayTime({ earliest, latest }: Bounds): number {
   return Math.round((earliest + latest) / 2);
 }

@@ -34,8 +34,8 @@ const REMEMBERS_NOTHING = all(missing("fence"), missing("tick"));
 const isNumberIfAny = (attribute: string): Condition => any(missing(attribute), isNumber(attribute));
 
 /**
- * What may be replaced by a writer that respects so much: a put wipes out everything, a purge date ends a tick. What stays
- * on the row is a number: with another type there it would not parse, and a token could not be counted up.
+ * What a take may meet, by what it respects: a put replaces everything, and a purge date ends a tick. What stays on the row
+ * must be a number: with another type it would not parse, and a token could not be counted up.
  */
 const REMEMBERS_NO_MORE_THAN: Readonly<Record<Memory, Condition>> = {
   nothing: REMEMBERS_NOTHING,
@@ -46,7 +46,7 @@ const REMEMBERS_NO_MORE_THAN: Readonly<Record<Memory, Condition>> = {
 /** Neither this tick nor a later one was granted. The write that asks for it writes the tick, so a late copy is refused. */
 const IS_LATER_TICK = any(missing("tick"), less("tick", { value: "tick" }));
 
-/** The conditions of a take: nobody's, by what is known and respected. */
+/** The conditions of a take, by what is known of the row, and by what the take respects. */
 const takesOver = (isOver: Condition): Readonly<Record<Memory | "newTick", Condition>> => {
   const where = (...more: readonly Condition[]): Condition => any(NO_ITEM, all(IS_OURS, ...more, isOver));
   return {
@@ -124,10 +124,10 @@ export function memoryAfter({ remembers, fenceSeed, tick }: Take): Memory {
  * | ours, the uuid it names                     | no (3)| no (3)               | no (3)        | yes (4)     |      |
  * | ours, any uuid                              |       |                      |               |             | yes  |
  *
- * (1) Renewals, reissues, vacating: writes that name the one acquisition that they are about. They take its uuid off the
- * row, or move `expires` forward, so a late copy of them changes nothing.
+ * (1) Renewals, reissues, vacating: writes that name the one acquisition that they are about. They remove its uuid, or
+ * move `expires` forward, so a late copy of them changes nothing.
  * (2) Of these only format and uuid are compared: nobody else writes a uuid of ours.
- * (3) A take is stamped later than the `earliest` that it is sent with, and nobody watches an acquisition of his own.
+ * (3) A take is stamped later than the `earliest` that it is sent with, and no process watches its own acquisition.
  * (4) A renewal or reissue only where it moves `expires` forward; a reissue that draws a token only where the row has one;
  * a delete only where the row remembers nothing.
  */

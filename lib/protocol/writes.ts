@@ -16,7 +16,7 @@ export interface Take {
   readonly acquired: number;
   readonly data?: LockData | undefined;
   readonly knowledge: Knowledge;
-  /** What the row is believed to remember: one that remembers more refuses. */
+  /** What the row remembers, as far as is known: one that remembers more refuses. */
   readonly remembers: Memory;
   /** Draws a fencing token: one more than the row's last, or than this time of the table's, in ms, where it has none. */
   readonly fenceSeed?: number | undefined;
@@ -34,7 +34,7 @@ export interface Renew {
   readonly remembers: Memory;
 }
 
-/** Gives the row a fresh uuid, and a later `expires`: nothing that was written under the old uuid passes any more. */
+/** Gives the row a new uuid, and a later `expires`: writes that name the old uuid are refused from then on. */
 export interface Reissue {
   readonly kind: "reissue";
   readonly at: Address;
@@ -46,7 +46,7 @@ export interface Reissue {
   readonly remembers: Memory;
 }
 
-/** How a row is left by whoever takes its uuid off it. */
+/** How a row is left when its uuid is removed. */
 export type Left =
   /** Gone; kept but free where it remembers something. */
   | { readonly kind: "free" }
@@ -57,7 +57,7 @@ export type Left =
   /** There, and free at once. */
   | { readonly kind: "kept" };
 
-/** Takes a uuid off its row: a release, an unlock by force, the removal of a waiter that is gone. */
+/** Removes a uuid from its row: a release, an unlock by force, the removal of a dead waiter. */
 export interface Vacate {
   readonly kind: "vacate";
   readonly at: Address;
@@ -93,7 +93,7 @@ export interface Check {
   readonly fence: bigint | undefined;
 }
 
-/** What the library ever asks a table to do to a row. */
+/** All writes of rows that the library sends. */
 export type Write = Take | Renew | Reissue | Vacate | Want | Draw | Check;
 
 /** An attribute that becomes one more than it was, or than `seed` where it is missing. Without a seed, it is there. */

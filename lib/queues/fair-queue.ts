@@ -10,7 +10,7 @@ import { LocalLine } from "./local-line.js";
 import { type Place, takePlace } from "./place.js";
 import { QueueView } from "./queue-view.js";
 
-/** No copy of a claim leaves later than this after the look that it relies on, or it might pass those who came since. */
+/** No copy of a claim leaves later than this after the look that it relies on, or it might overtake those who came since. */
 const LOOK_LASTS_MS = 3_000;
 
 /** What one call asks of the queue. */
@@ -41,11 +41,11 @@ type WithoutPlace = Claimed<Acquisition> | { readonly kind: "held" | "done" | "u
  * Order comes from the queue, and exclusion from the lock's own row alone: it is taken by the ordinary claim. Places are in
  * the order of their tickets, which is the order of drawing. Who has a place enters on one consistent query that shows its
  * own row, and nobody alive before it: a waiter whose row is there is overtaken only by a claim whose look preceded that
- * row. A row that is written late stands where its ticket says, and has lost nothing but what was served meanwhile.
+ * row. A row that is written late still has the place of its ticket; it missed only those who entered meanwhile.
  */
 export class FairQueue {
   readonly #session: Session;
-  /** By name: who of this process has asked and has neither the lock nor a place. */
+  /** By name: the calls of this process that have neither the lock nor a place yet. */
   readonly #arriving = new Map<string, LocalLine<never>>();
 
   constructor(session: Session) {
@@ -80,7 +80,7 @@ export class FairQueue {
       } finally {
         this.#session.detach(found.leave());
       }
-      // The place is lost: whoever came after it may be served by now, so there is no way back to it.
+      // The place is lost, and later waiters may have entered: the wait goes on with a new place, at the end.
       wait.throwIfEnough();
     }
   }
@@ -88,7 +88,7 @@ export class FairQueue {
   /** One try: nothing if anybody is ahead, and then no ticket is drawn. */
   async tryAcquire(request: QueueRequest): Promise<Claimed<Acquisition> | { readonly kind: "held" | "done" }> {
     const view = new QueueView(this.#session, request.target, request.wait);
-    // Somebody of this process is about to take it, or to queue for it.
+    // A call of this process is about to take it, or to queue for it.
     while (!this.#arriving.has(request.target.at.name)) {
       const result = await this.#takeWithoutPlace(request, view);
       if (result.kind !== "unanswered") return result as Claimed<Acquisition> | { readonly kind: "held" | "done" };
@@ -122,14 +122,14 @@ export class FairQueue {
       const tick = once && (await tickNow(this.#session, target.at, once, wait));
       return { kind: row !== undefined && isDone(row, tick) ? "done" : "held" };
     }
-    // Whether a tick is done, the claim tells.
+    // Only the claim can tell whether a tick is done.
     if (once === undefined && row !== undefined && !looksFree(this.#session, target, row)) return { kind: "held" };
     const until = (): number => Math.min(sentAt + LOOK_LASTS_MS, wait.until());
     try {
       return await tryClaim(this.#session, wait, () => claim(this.#session, target, wait, { data, once, until }));
     } catch (error) {
       wait.throwIfEnough();
-      // A claim for a tick is not followed by another: that one would find the tick taken, by nobody who runs.
+      // A claim for a tick is not repeated: the next could find the tick granted to this one, for which nothing runs.
       if (once !== undefined || !isTransient(error) || this.#session.clock.atMost() >= wait.until()) throw error;
       return { kind: "unanswered" };
     }
@@ -185,7 +185,7 @@ export class FairQueue {
     }
   }
 
-  /** The ordinary claim. @returns undefined if there was no answer to it while its look counted. */
+  /** The ordinary claim. @returns undefined if no answer came while its look was valid. */
   async #claim(target: Target, data: LockData | undefined, wait: Wait, until: () => number) {
     try {
       return await tryClaim(this.#session, wait, () => claim(this.#session, target, wait, { data, until }));

@@ -56,7 +56,7 @@ export class LocalLine<Lease extends object> {
     });
   }
 
-  /** Whoever led has taken the lock: from here on its lease is at the front. */
+  /** The leader has taken the lock: from here on its lease is at the front. */
   settle(leader: object, lease: Lease): void {
     if (this.#front === leader) this.#front = lease;
   }
@@ -73,7 +73,7 @@ export class LocalLine<Lease extends object> {
     return true;
   }
 
-  /** Whoever is at the front has nothing to pass on: the next waiter leads. Does nothing for anybody else. */
+  /** The front leaves without a lease to pass on: the next waiter leads. Does nothing for others. */
   leave(who: object, standBackUntil?: number): void {
     if (this.#front !== who) return;
     const next = this.#shift();

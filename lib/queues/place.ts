@@ -11,7 +11,7 @@ import { learnTime } from "../taking/known-time.js";
 import type { Wait } from "../taking/wait.js";
 import { boundsOf } from "../time/clock.js";
 
-/** How many numbers may prove to be taken: more show a counter that somebody has set back. */
+/** How many drawn tickets may have a row already. More than that means that somebody has set the counter back. */
 const MOST_TAKEN = 5;
 
 const PLACE_EVENTS: LeaseEvents = {
@@ -26,8 +26,8 @@ const PLACE_EVENTS: LeaseEvents = {
 };
 
 /**
- * A waiter's own place in the queue: a lease on a row, like a lock's. It ends for its owner before it ends for anybody
- * else: who skips it does so later than `lost` says so.
+ * A waiter's own place in the queue: a lease on a row, like a lock's. Its owner counts it as lost before anybody else may
+ * skip it.
  */
 export class Place {
   readonly at: Address;
@@ -44,7 +44,7 @@ export class Place {
     lease.begin({ abort: () => undefined });
   }
 
-  /** Until when the place counts if no renewal gets through any more, on `atMost`. */
+  /** Until when the place is valid without another renewal, on `atMost`. */
   readonly until = (): number => (this.lost === undefined ? this.#lease.deadline : Number.NEGATIVE_INFINITY);
 
   get lost(): LockLostError | undefined {
@@ -65,8 +65,8 @@ export class Place {
 /**
  * Draws a ticket and takes the place that it numbers.
  *
- * @throws the store's error; what ended the wait. Then no row is left: what a request under way may still write is looked
- * for in the background, and removed.
+ * @throws the store's error; what ended the wait. Then no row is left: what a request in flight may still write is
+ * removed in the background.
  */
 export async function takePlace(session: Session, target: Target, wait: Wait): Promise<Place> {
   const { name } = target.at;
@@ -84,7 +84,7 @@ export async function takePlace(session: Session, target: Target, wait: Wait): P
   );
 }
 
-/** The table's own time in ms is the seed: no run of draws overtakes it, so a counter that was purged never goes back. */
+/** The seed is the table's time in ms, which outruns any series of draws: a counter that was purged never goes back. */
 async function drawTicket(session: Session, { at, settings }: Target, wait: Wait): Promise<bigint> {
   const { clock, store } = session;
   const counter: Address = { name: at.name, sort: COUNTER_SORT };
@@ -98,7 +98,7 @@ async function drawTicket(session: Session, { at, settings }: Target, wait: Wait
   }
 }
 
-/** A place is kept for as long as somebody waits, in whatever way the lock itself is kept. */
+/** A place is renewed for as long as its call waits, however the lock itself is renewed. */
 function placeSettings(settings: MutexSettings): MutexSettings {
   return {
     ...settings,

@@ -12,7 +12,7 @@ import { Sweeper } from "./sweeper.js";
 /** How many rows are read at once where dead ones are in the way: less than 40 KB. */
 export const PAGE_ROWS = 100;
 
-/** A page, and what was known before it was asked for: its rows are at least as new as that, and may be no newer. */
+/** A page, and what was known when its request left: its rows may be no newer than that. */
 interface Look extends RangePage {
   /** What `expires` may be compared with. */
   readonly earliest: number;
@@ -22,13 +22,13 @@ interface Look extends RangePage {
   readonly sentAt: number;
 }
 
-/** What somebody without a place finds. */
+/** What a call without a place finds. */
 export interface Front {
   /** The lock's own row. */
   readonly row: Row | undefined;
-  /** Whether somebody alive waits. */
+  /** Whether there is a waiter whose lease runs. */
   readonly hasWaiters: boolean;
-  /** When the look left, on `atMost`: whoever came later was not seen. */
+  /** When the look left, on `atMost`: waiters that came later were not seen. */
   readonly sentAt: number;
 }
 
@@ -114,7 +114,7 @@ export class QueueView {
       const query: RangeQuery = { ...rest, name: this.#target.at.name, consistent };
       const persistence = { kind: "read", attemptMs: LONGEST_ATTEMPT_MS, until: this.#wait.until } as const;
       const look = await this.#wait.persist(persistence, async (signal) => {
-        // A reply may take its time, and a waiter that it shows may have been renewed since it left the table.
+        // Read before the request leaves: a waiter that the reply shows may be renewed before it arrives.
         const known = { earliest: this.#earliest(), asOf: clock.atLeast(), sentAt: clock.atMost() };
         return { ...(await store.query(query, signal)), ...known };
       });
@@ -148,7 +148,7 @@ type Range = Pick<RangeQuery, "first" | "last" | "order" | "limit">;
 
 /** What is left of a range after a page of it. */
 export function restOf<Part extends Range>(range: Part, { next }: RangePage): Part | undefined {
-  // The counter sorts behind the places, and is none.
+  // The counter sorts after the places, and is not one.
   if (next === undefined || next === COUNTER_SORT) return undefined;
   const limit = PAGE_ROWS;
   const ticket = ticketOf(next) ?? -1n;

@@ -29,7 +29,7 @@ export interface SectionRequest {
 /** Gives the caller its lock; false if the caller has had another answer in between. */
 type Deliver = (lock: HeldLock) => boolean;
 
-/** How many of the longest polls a process stands back for, after it found that another host waits. */
+/** After a process found that another host waits, it asks for the lock again only after so many of the longest polls. */
 const STAND_BACK_POLLS = 2;
 
 /**
@@ -39,7 +39,7 @@ const STAND_BACK_POLLS = 2;
  * So that other hosts get their turn, a passed lease is looked at every `handOverMs`: if another host has marked its
  * row as wanted, it is released, and this process stands back for a moment.
  *
- * A fair mutex has no part in this: each of its sections has a place in the queue that all hosts share.
+ * Fair mutexes do none of this: each of their sections has a place in the queue that all hosts share.
  */
 export class Sections {
   readonly session: Session;
@@ -72,12 +72,12 @@ export class Sections {
         }
         const acquired = displayTime(boundsOf(this.session.clock));
         if (turn.lease.stands && this.#deliver(turn.lease, acquired, deliver)) return;
-        // Nobody waits for it any more, or it was lost on the way: it goes on to the next, or back.
+        // The caller is gone, or the lease was lost meanwhile: it goes to the next section, or is released.
         this.session.detach(this.#end(turn.lease));
         wait.throwIfEnough();
       }
     } finally {
-      // Whoever gives up meanwhile leaves it to the next one to let the others in.
+      // If this call gives up, the next one stands back in its place.
       line.leave(wait, standBackUntil);
       this.#tidy(target.at.name);
     }
@@ -142,7 +142,7 @@ export class Sections {
     const lease = new Lease(this.session, acquisition);
     if ((lease.isSecure || (await lease.secure())) && !wait.isOver) {
       this.#line(target.at.name).settle(wait, lease);
-      // The next of this process may ask the table at once: the section that runs on a lost lease keeps nobody out.
+      // After a loss, the next section of this process may ask the table at once: a lost lease excludes nobody.
       lease.keep(() => this.#leave(lease));
       lease.holdAtLeast(holdAtLeastMs);
       if (this.#deliver(lease, lease.row.acquired, deliver, acquisition.tick)) return true;
@@ -194,7 +194,7 @@ export class Sections {
       // Somebody who took our uuid off the row by force wants it, too.
       return row !== undefined && (row.uuid === undefined || isWanted(row, clock.wall()));
     } catch {
-      // Whether somebody waits is not known; the lease is, and its renewals tell when the table is out of reach.
+      // Unknown. The lease is kept: if the table is out of reach, its renewals find out.
       return false;
     }
   }
@@ -218,7 +218,7 @@ export class Sections {
     return line;
   }
 
-  /** A line that nobody stands in is forgotten. */
+  /** Forgets a line that is empty. */
   #tidy(name: string): void {
     if (this.#lines.get(name)?.front === undefined) this.#lines.delete(name);
   }
@@ -239,7 +239,7 @@ function fits(lease: Lease, { target, data, holdAtLeastMs }: SectionRequest): bo
   return KEPT_BY.every((option) => target.settings[option] === lease.settings[option]);
 }
 
-/** Who holds the lock, as whoever is at the front knows it: a section of this process, or who is in the way of its wait. */
+/** Who holds the lock, as the front of the line knows it: by its own lease, or by the row that its wait has seen. */
 function infoOfFront(front: object | undefined, asking: Wait, owner: string): LockInfo | undefined {
   if (front instanceof Wait) return front === asking ? undefined : front.holder;
   if (!(front instanceof Lease)) return undefined;

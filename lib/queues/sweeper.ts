@@ -10,8 +10,8 @@ const AT_ONCE = 16;
 const GIVE_UP_MS = 10_000;
 
 /**
- * Removes the rows of waiters that are gone, in the background: nobody's turn depends on it. What fails is left to the
- * next one who comes across the row, or to the table's TTL.
+ * Removes the rows of dead waiters in the background: no turn depends on it. What fails is left to the next waiter that
+ * finds the row, or to the table's TTL.
  */
 export class Sweeper {
   readonly #session: Session;

@@ -1,4 +1,4 @@
-/** Who listens to a signal that a caller has given us, and what takes our own listener off it. */
+/** Our listeners on a caller's signal, and what removes the one that is attached to it. */
 interface Listening {
   readonly listeners: Set<() => void>;
   readonly stop: () => void;
@@ -7,12 +7,12 @@ interface Listening {
 const signals = new WeakMap<AbortSignal, Listening>();
 
 /**
- * Calls `listener` when the signal aborts; the answer ends that. Whoever shares one signal among many calls, for the end
- * of a program say, has one listener of ours on it: from the eleventh on Node would warn of a leak.
+ * Calls `listener` when the signal aborts, until the returned function is called. All calls that share a signal have one
+ * listener on it: from the eleventh on, Node would warn of a leak.
  */
 export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   const listening = signals.get(signal) ?? startListening(signal);
-  // A call of its own, should somebody listen twice.
+  // A function of its own, in case one listener is added twice.
   const own = (): void => listener();
   listening.listeners.add(own);
   return () => {

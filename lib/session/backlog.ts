@@ -22,7 +22,7 @@ const OVERDUE_AFTER = SHARED_AMONG - KINDS.length + 1;
 /** A request that waits for a slot. Moments are on the `atMost` stopwatch. */
 export interface ScheduledRequest {
   readonly kind: RequestKind;
-  /** Until when an answer is worth something: the earliest goes first. Read when the request is queued. */
+  /** Until when an answer is of use: the earliest goes first. Read when the request is queued. */
   readonly deadline: number;
   /** When the wait for a slot ends. Looked at when the request is queued, and again when that moment comes. Default: never. */
   readonly until?: (() => number) | undefined;
@@ -146,7 +146,7 @@ function compare(one: Waiting, other: Waiting): number {
   return one.order - other.order;
 }
 
-/** The error of a request that has waited for so many ms in vain. */
+/** The error of a request that has waited for so many ms and was not sent. */
 export function notSent(waitedMs: number, why: string): LockStoreError {
   return new LockStoreError(`Not sent within ${Math.round(waitedMs)} ms: ${why}`, { transient: true, answered: false });
 }

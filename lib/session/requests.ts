@@ -3,7 +3,7 @@ import type { Clock } from "../time/clock.js";
 import { Backlog, notSent, type ScheduledRequest } from "./backlog.js";
 import { type Copies, LONGEST_ATTEMPT_MS, NoAnswer, noAnswer, type Persistence, retry } from "./retry.js";
 
-/** How many requests are under way at once while the table does not throttle. */
+/** How many requests are in flight at once while the table does not throttle. */
 const BASE_WIDTH = 48;
 const LEAST_WIDTH = 4;
 /** However many leases are held: more would only wait for one another in this process. */
@@ -23,7 +23,7 @@ const DISTANCE_MS = 60_000;
 const REMEMBERED = 64;
 const SLOW_SHARE = 0.95;
 
-/** The least time that an attempt needs where no answer has come yet from which to tell. */
+/** The least time that an attempt needs, while no latency is known. */
 const LEAST_ATTEMPT_MS = 50;
 
 /** An attempt is given at least so many times as long as slow answers take: what is sent again too soon slows them further. */
@@ -64,8 +64,8 @@ export function persist<T>(session: Requests, persistence: Persistence, request:
   const send = (cause?: unknown): Promise<T> => {
     let isFirst = attempts.sent === 0;
     const answer = scheduler.run({ kind, deadline: deadline(), until, enough }, () => {
-      // With less time, an attempt could only fail, and its failure would hide the cause of the one before it. The pauses
-      // go on until `until`: who tries anew after that has no time left either.
+      // With less time, an attempt could only time out, and hide the cause of the one before it. The pauses go on until
+      // `until`, so that the caller does not begin again before that.
       const leastMs = Math.min(firstMs, scheduler.typicalMs ?? LEAST_ATTEMPT_MS);
       const leftMs = remainingMs();
       if (leftMs === 0 || (!isFirst && leftMs < leastMs))
@@ -80,7 +80,7 @@ export function persist<T>(session: Requests, persistence: Persistence, request:
   return send().catch((error: unknown) => retry(session, persistence, attempts, error));
 }
 
-/** Sends a request when its turn comes, and not again: something that can be done without. */
+/** Sends a request when its turn comes, and never retries it: for requests that may fail. */
 export function sendOnce<T>(
   { clock, scheduler }: Requests,
   { kind, attemptMs, enough }: Pick<Persistence, "kind" | "attemptMs" | "enough">,
@@ -138,7 +138,7 @@ export class Scheduler {
     return this.#sorted[Math.ceil(this.#sorted.length * SLOW_SHARE) - 1];
   }
 
-  /** Since when the table is asked and says nothing; now, if nothing is asked of it. On `atMost`. */
+  /** Since when requests have been sent and none was answered; now, if that is not so. On `atMost`. */
   get silentSince(): number {
     return this.#silentSince ?? this.#clock.atMost();
   }
@@ -148,7 +148,7 @@ export class Scheduler {
     return this.#answeredAt >= moment;
   }
 
-  /** How many requests may be under way at once, not counting the slow ones. */
+  /** How many requests may be in flight at once, not counting the slow ones. */
   get width(): number {
     const { ms, msBefore } = this.#nearest;
     const distanceMs = Math.min(ms, msBefore);
@@ -156,7 +156,7 @@ export class Scheduler {
     return Math.min(GREATEST_WIDTH, Math.max(Math.floor(this.#base), needed));
   }
 
-  /** A lease is held that is renewed every so many ms: there are always slots enough for it. The answer ends that. */
+  /** Reserves slots for a lease that is renewed every so many ms, until the returned function is called. */
   expectRenewals(everyMs: number): () => void {
     let perMs = 1 / everyMs;
     this.#renewalsPerMs += perMs;
@@ -178,7 +178,7 @@ export class Scheduler {
     if (request.enough?.aborted) return Promise.reject(request.enough.reason);
     if (this.#backlog.size === 0 && this.#underWay.size < this.width) return this.#send(send);
     const answer = this.#backlog.add(request, () => this.#send(send), this.#underWay);
-    // Nobody has waited until now, so slow requests may still have their slots.
+    // While the backlog was empty, slow requests kept their slots.
     this.#dispatch();
     return answer;
   }
@@ -187,7 +187,7 @@ export class Scheduler {
    * One copy of a request that has its slot, with a bound on its time that does not depend on the store's keeping it: a
    * client that ignores the signal is left behind, its outcome unknown.
    *
-   * @param boundMs is called once the request has left, which may have decided until when it is worth something.
+   * @param boundMs is called once the request has left, which may have decided its end.
    * @param late what is thrown then.
    */
   attempt<T>(request: Request<T>, boundMs: () => number, late: () => unknown, copies?: Copies): Promise<T> {
@@ -203,7 +203,7 @@ export class Scheduler {
     });
   }
 
-  /** Counts a copy as unanswered until the table has said something to it: then it is not on its way any more. */
+  /** Counts a copy as unanswered until the table has replied to it: then it is no longer in flight. */
   #heard<T>(send: () => Promise<T>, copies: Copies = { sent: 0, unanswered: 0 }): Promise<T> {
     copies.sent += 1;
     copies.unanswered += 1;

@@ -9,13 +9,13 @@ const LONGEST_PAUSE_MS = 1_000;
 /** How soon a renewal that was not answered is tried anew. */
 export const RENEW_AGAIN_MS = 50;
 
-/** The longest that a request of a lock is waited for: an answer that has not come by then does not come. */
+/** The longest timeout of an attempt at a lock's request: a later answer is not expected. */
 export const LONGEST_ATTEMPT_MS = 3_000;
 
 /** How many copies of a request were sent. */
 export interface Copies {
   sent: number;
-  /** To how many of them the table has said nothing: they may be applied yet. */
+  /** How many of them got no answer: they may still be applied. */
   unanswered: number;
 }
 
@@ -23,7 +23,7 @@ export interface Copies {
 export interface Persistence {
   /** Its share among the requests of this process. */
   readonly kind: RequestKind;
-  /** Until when an answer is worth something, which decides who is sent first. Default: `until`. */
+  /** Until when an answer is of use, which decides who is sent first. Default: `until`. */
   readonly deadline?: (() => number) | undefined;
   /** No attempt starts after this, and none outlasts it. Failures that pass by themselves are thrown only then. */
   readonly until: () => number;
@@ -33,7 +33,7 @@ export interface Persistence {
    * answer comes late and not never.
    */
   readonly attemptMs: number;
-  /** Ends the trying: an attempt under way is still awaited, no other is sent, not even a first one. */
+  /** Ends the retries: an attempt in flight is still awaited, no other is sent, not even a first one. */
   readonly enough?: AbortSignal | undefined;
   /** Whether a failure is worth another attempt. Default: transient store errors only. */
   readonly worthRetrying?: ((error: unknown) => boolean) | undefined;
@@ -46,7 +46,7 @@ export interface Persistence {
 export interface Attempts<T> {
   /** How many have left. */
   readonly sent: number;
-  /** Sends another. @param cause what an earlier one failed of, for the error of one that takes too long. */
+  /** Sends another. @param cause why an earlier one failed, for the error of one that times out. */
   send(cause: unknown): Promise<T>;
 }
 
@@ -87,7 +87,7 @@ export async function retry<T>(
   let failure = firstError;
   let { sent } = attempts;
   onFailure?.(failure);
-  // An attempt that merely took too long is not the cause of anything.
+  // A timeout is no cause: the failure before it is.
   const cause = (): unknown => (failure instanceof NoAnswer ? failure.cause : failure);
   const attempt = (number: number) => (number === 1 ? Promise.reject(firstError) : attempts.send(cause()));
   return await pRetry(attempt, {

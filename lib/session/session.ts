@@ -24,7 +24,7 @@ export class Session {
   readonly scheduler: Scheduler;
   /** The leases that are held. */
   readonly leases: Set<Closeable> = new Set();
-  /** The read that is under way for the table's time. */
+  /** The read that is in flight for the table's time. */
   readingTime: Promise<Row | undefined> | undefined;
   readonly #closing = new AbortController();
   /** When the table was closed, on `atMost`. */
@@ -43,12 +43,12 @@ export class Session {
     this.clock = parts.clock;
     this.owner = parts.owner;
     this.random = parts.random ?? Math.random;
-    // Without Node's store of random bytes drawn ahead: two copies of a virtual machine would draw the same uuids from it,
-    // and each take the other's lock for its own.
+    // Without Node's cache of random bytes: two copies of a virtual machine would draw the same uuids from it, and each
+    // would take the other's lock for its own.
     this.uuid = parts.uuid ?? (() => randomUUID({ disableEntropyCache: true }));
     this.sightings = new Sightings(parts.clock);
     this.scheduler = new Scheduler(parts.clock);
-    // All that runs in the background listens for the close, however much it is: Node would warn of a leak from 11 on.
+    // Any number of background tasks listens for the close: Node would warn of a leak from 11 on.
     setMaxListeners(0, this.#closing.signal);
   }
 
@@ -57,7 +57,7 @@ export class Session {
     return this.#closing.signal;
   }
 
-  /** Until when work in the background is tried that has so many ms from now, and fewer once the table is closed. */
+  /** The end of background work that has `ms` from now, and at most `closedMs` after the table was closed. */
   untilClosed(ms: number, closedMs: number): () => number {
     const end = endAfter(this.clock, ms);
     return () => Math.min(end(), this.#closedAt + closedMs);
@@ -68,13 +68,13 @@ export class Session {
     if (this.#closing.signal.aborted) throw this.#closing.signal.reason;
   }
 
-  /** Registers a wait, which `stop` ends; the answer takes it off again. */
+  /** Registers a wait, which `stop` ends, until the returned function is called. */
   waiting(stop: (reason: unknown) => void): () => void {
     this.#waits.add(stop);
     return () => this.#waits.delete(stop);
   }
 
-  /** Work that nobody awaits but `close()`. It must handle its own errors. */
+  /** Runs work that only `close()` awaits. It must handle its own errors. */
   detach(work: Promise<unknown>): void {
     const done = (): void => void this.#background.delete(tracked);
     const tracked: Promise<void> = work.then(done, done);

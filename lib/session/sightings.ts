@@ -7,7 +7,7 @@ import type { Clock } from "../time/clock.js";
 /** Beyond this many rows the oldest are forgotten: that delays their takeover and costs nothing else. */
 const MOST_ROWS = 10_000;
 
-/** By which rules somebody judges a row: `expired` by its `expires` or by watching, `unchanged` by watching alone. */
+/** By which rules a row is judged: `expired` by its `expires` or by watching, `unchanged` by watching alone. */
 export type Takeover = "expired" | "unchanged";
 
 interface Seen extends Sighting {
@@ -31,8 +31,8 @@ export class Sightings {
   }
 
   /**
-   * Notes a row. Called after the reply came back, so that the stopwatch starts later than the moment at which
-   * the row was so; a stale read is no harm, because a takeover's condition names the exact lease.
+   * Notes a row. Called after the reply came back, so that the stopwatch starts after the moment at which the row was
+   * like that. A stale read does no harm, because a takeover's condition names the exact lease.
    */
   note(at: Address, row: Row | undefined): void {
     const key = keyOf(at);
@@ -58,7 +58,7 @@ export class Sightings {
     return this.#seen.get(keyOf(at))?.memory ?? "nothing";
   }
 
-  /** What is known now of the time and of a row: what {@link mayTake} goes by. */
+  /** What is known now of the time and of a row, for {@link mayTake}. */
   knowledge(at: Address, takeover: Takeover): Knowledge {
     const bounds = takeover === "expired" ? this.#clock.wall() : undefined;
     const unchanged = this.#seen.size === 0 ? undefined : this.unchanged(at, takeover);
@@ -66,9 +66,9 @@ export class Sightings {
   }
 
   /**
-   * The lease that has been seen unchanged for the row's own ttl: its holder has stopped counting on it, its hold is over.
+   * The lease that has been seen unchanged for the row's own ttl: its holder no longer relies on it, or its hold is over.
    *
-   * @param asOf when the row was still as it was last seen, on `atLeast`: default now, which a write's condition makes good.
+   * @param asOf when the row was still as it was last seen, on `atLeast`: default now, which a write's condition ensures.
    */
   unchanged(at: Address, takeover: Takeover, asOf: number = this.#clock.atLeast()): Sighting | undefined {
     if (this.untilUnchanged(at, takeover, asOf) > 0) return undefined;
@@ -78,7 +78,7 @@ export class Sightings {
 
   /**
    * Milliseconds until what was last seen has been unchanged for the row's own ttl; Infinity where nothing was. A row
-   * without a holder has nobody whose renewals could be missed: where clocks are trusted, its `expires` says all.
+   * without a holder has no renewals that could be missing: if clocks are trusted, only its `expires` counts.
    */
   untilUnchanged(at: Address, takeover: Takeover, asOf: number = this.#clock.atLeast()): number {
     const seen = this.#seen.get(keyOf(at));

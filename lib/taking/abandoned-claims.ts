@@ -14,8 +14,8 @@ const LOOK_EVERY_MS = 400;
 const LOOK_FOR_MS = 10_000;
 
 /**
- * Releases a row that was taken for a caller that has had another answer. Runs in the background, with the time that the
- * lease has left.
+ * Releases a row that was taken for a caller that has had another answer. Runs in the background, until the lease
+ * is over.
  */
 export async function giveBack(session: Session, acquisition: Acquisition): Promise<void> {
   const { ttlMs, releaseWithinMs } = acquisition.settings;
@@ -24,8 +24,8 @@ export async function giveBack(session: Session, acquisition: Acquisition): Prom
 }
 
 /**
- * Looks for a claim that the network may still deliver, and releases it where it has arrived: until it has been found, or
- * would be over on its arrival, or for long enough. A refused delete would prove nothing, so the row is read.
+ * Looks for an abandoned claim that may still arrive, and releases it once it has. Ends when it was found, when it would
+ * be over on arrival, or after {@link LOOK_FOR_MS}. It reads the row, because a refused delete would prove nothing.
  *
  * Runs in the background: the caller has had its answer.
  * @returns whether the claim has arrived, as far as is known.

@@ -18,7 +18,7 @@ export interface Target {
   readonly settings: MutexSettings;
 }
 
-/** What a renewal or a reissue came to. After `unanswered` it may have been applied, or may be yet. */
+/** What a renewal or a reissue came to. After `unanswered` it may have been applied, or may be later. */
 export type Stamping =
   | { readonly kind: "stamped" }
   | { readonly kind: "refused"; readonly reason: LossReason }
@@ -35,7 +35,7 @@ export type Release =
 export interface Trying {
   /** On `atMost`. */
   readonly until: () => number;
-  /** Ends the trying: an attempt under way is still awaited. */
+  /** Ends the retries: an attempt in flight is still awaited. */
   readonly enough?: AbortSignal | undefined;
   readonly onFailure?: ((cause: unknown) => void) | undefined;
 }
@@ -142,13 +142,13 @@ export class Acquisition {
     return this.#lastFailure;
   }
 
-  /** Stamps a later `expires`, and replaces the data, if given. One at a time: the caller sees to it. */
+  /** Stamps a later `expires`, and replaces the data, if given. The caller sends one at a time. */
   async renew(trying: Trying, data?: LockData): Promise<Stamping> {
     const onFailure = (cause: unknown): void => {
       this.#lastFailure = cause;
       trying.onFailure?.(cause);
     };
-    // Whatever the failure, the lease is all there is to lose by trying again: credentials come back, tables too.
+    // Retry after any failure until the deadline: credentials may be refreshed, a table may come back.
     const always = { ...trying, onFailure, worthRetrying: () => true };
     this.#mayHaveData ||= data !== undefined;
     const stamping = await this.#stamp<Renew>(always, (expires) => {
@@ -159,7 +159,7 @@ export class Acquisition {
   }
 
   /**
-   * Gives the row a fresh uuid and, on a fenced mutex, the next token, for a section that must share neither with the
+   * Gives the row a new uuid and, on a fenced mutex, the next token, for a section that must share neither with the
    * one before. Like a renewal, it stamps a later `expires`.
    */
   async reissue(trying: Trying): Promise<Stamping> {
@@ -173,8 +173,8 @@ export class Acquisition {
   }
 
   /**
-   * Takes the uuid off the row, where it is still ours. Tried until `until` whatever the failure, and never thrown: a
-   * release that the network prevents is told on the diagnostics channel, and the lease ends by itself.
+   * Removes the uuid from the row, if it is still ours. Retried after any failure until `until`. It never throws: a
+   * failed release is reported on the diagnostics channel, and the lease ends by itself.
    */
   async release(until: () => number = this.#attemptEnd(), leaves: Left = { kind: "free" }): Promise<Release> {
     const released = await this.#vacate(this.#uuid, until, leaves);
@@ -186,16 +186,16 @@ export class Acquisition {
     return other.kind === "refused" ? { kind: "released" } : other;
   }
 
-  /** What a row says that was not ours any more when it refused us. */
+  /** Why the lease was lost, by the row that refused, or by there being none. */
   reasonOf(row: Row | undefined): LossReason {
     if (row === undefined) return "deleted";
     if (row.uuid !== undefined) return "stolen";
-    // Without a uuid it is as its last holder left it. If that was us, somebody took our uuid off it: a release would
-    // have been our own. Its `expires` would not tell, because a renewal may have got there whose reply was lost.
+    // Without a uuid, the row still shows its last holder. If that is us, it was unlocked by force, for we have not
+    // released it. Its `expires` proves nothing: a renewal whose reply was lost may have moved it.
     return row.acquired === this.acquired && row.owner === this.#session.owner ? "forced" : "stolen";
   }
 
-  /** Sends what stamps a later `expires`. The stamp and the stopwatch's reading are those of its leaving. */
+  /** Sends a write that stamps a later `expires`. The stamp is chosen, and the stopwatch read, as the first copy leaves. */
   async #stamp<Kind extends Renew | Reissue>(
     trying: Trying & { readonly worthRetrying?: () => boolean },
     make: (expires: number) => Kind,
@@ -273,8 +273,8 @@ export class Acquisition {
   }
 
   /**
-   * A late copy of our take may ask for the row without a holder that we took over by watching, which it knows by its
-   * `expires` alone: so a hold of ours must end at another millisecond.
+   * If our take named a row without a holder, it named it by its `expires` alone. A late copy of it must not find a hold
+   * of ours at that value, so the hold ends a millisecond later.
    */
   #unlikeWatched(leaves: Left): Left {
     const { unchanged } = this.#take.knowledge;
@@ -285,7 +285,7 @@ export class Acquisition {
   #releaseFailed(uuid: string, cause: unknown): void {
     const { name } = this.at;
     publish("dynamutex:release-failed", { name, uuid, cause });
-    // What does not pass by itself, such as a missing permission, would otherwise only show as slow locks.
+    // A failure that does not pass, such as a missing permission, would otherwise only show as slow locks.
     if (!isTransient(cause))
       process.emitWarning(`${JSON.stringify(name)} was not released: ${cause}`, "DynamutexWarning");
   }

@@ -26,7 +26,7 @@ export interface ClaimOptions {
   readonly until?: (() => number) | undefined;
 }
 
-/** A row that another holder has, or nobody may take yet. */
+/** The row that refuses a claim: `held` by somebody else, or `done`, because its tick was already granted. */
 export interface InTheWay {
   readonly target: Target;
   readonly row: Row;
@@ -119,7 +119,7 @@ export function isDone(row: Row, tick: number | undefined): boolean {
   return tick !== undefined && row.tick !== undefined && row.tick >= tick;
 }
 
-/** Whether a claim made now would replace the row, which has been noted. */
+/** Whether a claim made now would take this row, which was noted before. */
 export function looksFree(session: Session, { at, settings }: Target, row: Row): boolean {
   return mayTake(row, session.sightings.knowledge(at, settings.takeover));
 }

@@ -5,16 +5,16 @@ import type { Session } from "../session/session.js";
 import { type Bounds, boundsOf, isTimeKnown } from "../time/clock.js";
 import type { Wait } from "./wait.js";
 
-/** At most one acquisition for one tick, ever: a tick that the caller names, or the period that it is on the table's clock. */
+/** At most one acquisition for one tick, ever: a tick that the caller names, or the current period on the table's clock. */
 export type Once =
   | { readonly kind: "tick"; readonly tick: number }
   | { readonly kind: "period"; readonly everyMs: number };
 
-/** How long a call waits at most until the clock can tell which period it is: longer than the library's own clocks ever need. */
+/** The longest that a call waits until the clock can tell which period it is. The library's own clocks need less. */
 const MOST_DOUBT_MS = 5_000;
 
 /**
- * Sees to it that the table's time is known, by reading the row that is about to be taken: the reply tells the time, and
+ * Makes sure that the table's time is known, by reading the row that is about to be taken: the reply tells the time, and
  * often that the lock is held, so that no write is needed.
  *
  * @returns the row as it was read, if this call read it.
@@ -59,10 +59,10 @@ export async function learnTime(session: Session, at: Address, wait: Wait): Prom
  * The tick to ask for now.
  *
  * A period is named by its beginning, in epoch ms on the table's clock, so that the same name may get another
- * `everyMs` one day. It is that of `earliest`: one that has begun, whatever the true time is. Where the bounds lie on
- * both sides of a beginning, nobody can say which period a call belongs to: asked for the earlier one, it might be
- * told that all is done while the later one goes without its run, or run the earlier one beside another host's run of
- * the later. So the call waits until the later one has certainly begun, which takes no longer than the bounds are wide.
+ * `everyMs` one day. It is that of `earliest`: one that has begun, whatever the true time is. If the bounds lie on both
+ * sides of a beginning, the current period is unknown. A claim for the earlier one could answer `done` and leave the later
+ * one without a run, or run the earlier one beside another host's run of the later. So the call waits until the later one
+ * has certainly begun, which takes no longer than the bounds are wide.
  */
 export async function tickNow(session: Session, at: Address, once: Once, wait: Wait): Promise<number> {
   if (once.kind === "tick") return once.tick;
@@ -72,7 +72,7 @@ export async function tickNow(session: Session, at: Address, once: Once, wait: W
     const { earliest, latest }: Bounds = boundsOf(clock);
     const begins = Math.floor(earliest / once.everyMs) * once.everyMs;
     const doubt = begins + once.everyMs - earliest;
-    // Bounds that are wider than the period never tell.
+    // Bounds that are wider than the period can never tell.
     const tells = latest < begins + once.everyMs || latest - earliest >= once.everyMs;
     if (tells || doubt > MOST_DOUBT_MS) return begins;
     await clock.sleep(Math.ceil(doubt), wait.enough);

@@ -11,14 +11,14 @@ import { isTimeKnown } from "../time/clock.js";
 /** How long a call waits for a first sign of life from the table, however long it would wait for the lock. */
 const FIRST_ANSWER_MS = 10_000;
 
-/** What a wait does not say itself of how long a request is tried. */
+/** What a wait does not decide itself of how long a request is tried. */
 type Asked = Pick<Persistence, "kind" | "attemptMs" | "until" | "copies">;
 
 /**
- * The bounds of one call that wants a lock: its caller's signal, its time, the table's closing.
+ * The bounds of one call that wants a lock: its caller's signal, its timeout, the table's close.
  *
- * The caller is answered at once when one of them is reached. Requests that are under way then go on in the
- * background, because what they take must be given back.
+ * The caller is answered at once when one of them is reached. Requests that are in flight then go on in the
+ * background, because what they take must be released.
  */
 export class Wait {
   /** Of the lock; undefined for an administrative request. */
@@ -74,7 +74,7 @@ export class Wait {
     return Math.max(this.#startedAt, scheduler.silentSince) + FIRST_ANSWER_MS;
   };
 
-  /** Keeps the process alive, which an alarm for the end of the waiting does not; the answer ends that. */
+  /** Keeps the process alive, which the timeout's alarm does not, until the returned function is called. */
   stay(): () => void {
     return this.#session.clock.stay?.() ?? (() => undefined);
   }
@@ -88,7 +88,7 @@ export class Wait {
     this.#inTheWay = row;
   }
 
-  /** Somebody of this process is in the way, who can be asked for it later. */
+  /** Notes that a section of this process is in the way; `holder` is called for its details when they are needed. */
   sawLocally(holder: () => LockInfo | undefined): void {
     this.#localHolder = holder;
   }
@@ -133,8 +133,8 @@ export class Wait {
   /**
    * Runs `work`, which hands over its result with `deliver`, until it does, fails, or one of the bounds is reached.
    *
-   * `deliver` answers false if the caller has had another answer in between: nothing happens between its asking and
-   * its telling, so a lock is either handed out or taken back, never forgotten.
+   * `deliver` returns false if the caller has had another answer. It checks and answers in one synchronous step, so a
+   * lock is either handed out or released, never forgotten.
    */
   run<T>(
     work: (deliver: (result: T) => boolean) => Promise<void>,

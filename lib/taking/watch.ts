@@ -11,14 +11,14 @@ import type { Wait } from "./wait.js";
 /** For how long a waiter's mark on a row counts. */
 const WANTED_FOR_MS = 60_000;
 
-/** How soon a row without a mark, although this waiter has marked it, is marked again: it failed, or it is over. */
+/** How soon the same holder's row is marked again, if it shows no mark: that failed, or it is over. */
 const MARK_AGAIN_MS = 5_000;
 
 /** How a row is watched. */
 interface Watching {
   /** Asked before each look: whether to go on. */
   readonly goOn?: () => boolean;
-  /** How long a holder is left in peace before its row is marked as wanted. */
+  /** How long the same holder has to be seen before its row is marked as wanted. */
   readonly markAfterMs?: number;
 }
 
@@ -54,13 +54,13 @@ export async function watch(
       [marked, markedAt] = [next.uuid, now];
       await mark(session, target, next, wait);
     }
-    // A new holder may be a quick one.
+    // A new holder may release soon.
     interval = next.uuid === row.uuid ? Math.min(maxMs, interval * 1.5) : minMs;
     row = next;
   }
 }
 
-/** Whether another host says that it waits for the lock. A hint: without bounds it is believed. */
+/** Whether another host says that it waits for the lock. A hint: without bounds it counts as current. */
 export function isWanted(row: Row, bounds: Bounds | undefined): boolean {
   return row.wanted !== undefined && (bounds === undefined || row.wanted > bounds.earliest);
 }
@@ -73,9 +73,9 @@ function untilFree({ sightings, clock }: Session, { at, settings: { takeover } }
 }
 
 /**
- * Says on a holder's row that somebody waits for it, unless it says so already, so that its process does not go on
- * passing it among its own. It says so for a while only, because waiters die; whoever still waits then says it again.
- * A hint: that it was not written is no reason to stop waiting.
+ * Marks a holder's row as wanted, unless it is marked already, so that its process stops handing the lock over among its
+ * own sections. A mark expires, because waiters die; a waiter that is still there marks again. It is a hint: its failure
+ * does not end the wait.
  */
 async function mark(session: Session, { at }: Target, row: Row, wait: Wait): Promise<void> {
   const bounds = session.clock.wall();
