@@ -33,6 +33,7 @@ export type Invariant =
   | "a loss tells the set"
   | "a set is all or nothing"
   | "others get their turn"
+  | "renewals leave first"
   | "a release tells the truth"
   | "a free lock is obtained"
   | "first come, first served"

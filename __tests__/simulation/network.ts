@@ -222,7 +222,7 @@ export class Network {
     if (outage?.how === "error" || fate.throttled < plan.throttling) {
       this.#events.count(outage === undefined ? "requests throttled" : "requests failed by an outage");
       this.#scheduler.at(at, () => {
-        const error = new LockStoreError("throttled", { transient: true });
+        const error = new LockStoreError("throttled", { transient: true, throttled: outage === undefined });
         back(backMs, { error, again: false }, this.#date());
         repeat();
       });

@@ -5,6 +5,7 @@ import { Mutex } from "../../lib/mutex.js";
 import type { LockOptions, TryLockOptions } from "../../lib/options/calls.js";
 import { type MutexOptions, mutexSettings } from "../../lib/options/mutex.js";
 import { Sections } from "../../lib/queues/sections.js";
+import type { Scheduler } from "../../lib/session/requests.js";
 import { Session } from "../../lib/session/session.js";
 import type { Store } from "../../lib/store.js";
 import type { Clock } from "../../lib/time/clock.js";
@@ -45,6 +46,8 @@ export interface Surroundings {
   readonly owner: string;
   readonly random: () => number;
   readonly uuid: () => string;
+  /** Called with what sends the requests of the process, before it sends any. */
+  readonly watch: (scheduler: Scheduler) => void;
 }
 
 export type Protocol = (surroundings: Surroundings) => SimHost;
@@ -52,6 +55,7 @@ export type Protocol = (surroundings: Surroundings) => SimHost;
 /** The library's own. */
 export const dynamutex: Protocol = (surroundings) => {
   const session = new Session(surroundings);
+  surroundings.watch(session.scheduler);
   const sections = new Sections(session);
   return {
     mutex: (name, options) => new Mutex(sections, name, mutexSettings(options)),

@@ -46,6 +46,8 @@ export interface HostPlan {
   readonly handOverMs: number;
   /** Whether its mutexes are fair where others may be plain: the locks exclude one another, and keep no order. */
   readonly fair: boolean;
+  /** How many requests of it may be under way at once: few, where throttling has made them few. */
+  readonly slots: number;
   /** Programs that run beside each other in the host's process. */
   readonly programs: readonly (readonly Step[])[];
   readonly mishaps: readonly Mishap[];
@@ -70,6 +72,9 @@ export const MAX_SKEW_MS = 1_000;
 /** Which of the locks only fair mutexes use. */
 export const FAIR = 3;
 export const FAIR_NAME: string = `lock-${FAIR}`;
+
+/** More than a host of a schedule ever needs. */
+export const MANY_SLOTS = 48;
 
 const HOUR_MS = 3_600_000;
 
@@ -147,6 +152,7 @@ const host: fc.Arbitrary<HostPlan> = fc.record({
   fencing: fc.constantFrom(false, false, true),
   handOverMs: fc.constantFrom(1, 100, 300),
   fair: fc.constantFrom(false, false, true),
+  slots: fc.constantFrom(MANY_SLOTS, MANY_SLOTS, MANY_SLOTS, 2),
   programs: fc.array(fc.array(step, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 3 }),
   mishaps: fc.array(mishap, { maxLength: 3 }),
 });

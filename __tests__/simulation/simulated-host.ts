@@ -9,6 +9,7 @@ import type { Protocol, SimHost } from "./protocol.js";
 import { FAIR, type HostPlan, MAX_SKEW_MS, type Mishap, type Step } from "./schedule.js";
 import type { Scheduler } from "./scheduler.js";
 import type { Stage } from "./section.js";
+import { watchSlots } from "./slot-judge.js";
 
 /** How long a request that the faults swallowed may still be waited for. */
 export const HUNG_MS = 3_000;
@@ -84,7 +85,7 @@ export class SimulatedHost {
   }
 
   start(): void {
-    const { network, clock: kind, protocol, seed } = this.#world;
+    const { network, clock: kind, protocol, seed, judge, coverage } = this.#world;
     this.#lives += 1;
     const owner = `${"ABCDEFGH"[this.#index]}${this.#lives}`;
     const process = this.#machine.start();
@@ -99,6 +100,11 @@ export class SimulatedHost {
         uuids += 1;
         return `${owner}-${uuids}`;
       },
+      watch: (scheduler) =>
+        watchSlots(scheduler, this.#plan.slots, {
+          count: (what) => coverage.count(what),
+          unjust: (detail) => judge.blame(new Violation("renewals leave first", `${owner}: ${detail}`)),
+        }),
     });
     const life = { owner, process, host };
     this.#life = life;

@@ -5,7 +5,7 @@ import type { Take } from "../../lib/protocol/writes.js";
 import { explore, parseStart } from "./explore.js";
 import { Violation } from "./invariants.js";
 import { dynamutex, type Protocol, type SimLock, type SimMutex, type Surroundings } from "./protocol.js";
-import { type Schedule, type Step, schedules } from "./schedule.js";
+import { MANY_SLOTS, type Schedule, type Step, schedules } from "./schedule.js";
 import { simulate } from "./world.js";
 
 const step: Step = {
@@ -32,6 +32,7 @@ const host = {
   fencing: false,
   handOverMs: 500,
   fair: false,
+  slots: MANY_SLOTS,
   programs: [[step]],
   mishaps: [],
 };

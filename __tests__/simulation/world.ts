@@ -6,7 +6,7 @@ import { type Answer, isForced } from "./message.js";
 import { type Arrival, Network } from "./network.js";
 import { countArrival, countDiagnostics } from "./observers.js";
 import type { Protocol } from "./protocol.js";
-import { type Schedule, SHORT_PAUSE_MS, type Step } from "./schedule.js";
+import { MANY_SLOTS, type Schedule, SHORT_PAUSE_MS, type Step } from "./schedule.js";
 import { Scheduler } from "./scheduler.js";
 import { checkIdle, HUNG_MS, type Life, SimulatedHost, type Surroundings } from "./simulated-host.js";
 
@@ -249,6 +249,7 @@ class World {
       fencing: false,
       handOverMs: 500,
       fair: true,
+      slots: MANY_SLOTS,
       programs: [steps],
       mishaps: [],
     });
