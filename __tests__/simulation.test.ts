@@ -50,7 +50,6 @@ const EXPECTED = [
   "turns in a queue",
   "turns without a ticket",
   "turns with others behind",
-  "sections that shared a turn",
   "tickets lost: expired",
   "place sweep: applied",
   "ambiguous writes: place take",
@@ -59,6 +58,8 @@ const EXPECTED = [
   "late duplicates applied: place take",
   "first reads for the time",
   "reads for the time after a silence",
+  "requests that waited for a slot: renewal",
+  "requests that waited for a slot: take",
 ];
 
 describe("the protocol on virtual time", () => {

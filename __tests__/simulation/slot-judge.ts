@@ -15,7 +15,7 @@ export interface SlotEvents {
 
 /**
  * Gives a process few slots for its requests, as throttling does, and watches in which order they leave: none before a
- * renewal with an earlier deadline, but for the least share of its kind.
+ * renewal, but for the least share of its kind.
  */
 export function watchSlots(scheduler: Scheduler, slots: number, { count, unjust }: SlotEvents): void {
   const { run } = scheduler;
@@ -27,7 +27,7 @@ export function watchSlots(scheduler: Scheduler, slots: number, { count, unjust 
     const { kind, deadline } = request;
     if (!waiting.delete(request)) return;
     const isOwed = passedOver[kind] > SHARED_AMONG - KINDS.length;
-    const before = [...waiting].find((it) => it.kind === "renewal" && it.deadline < deadline && !it.enough?.aborted);
+    const before = [...waiting].find((it) => it.kind === "renewal" && !it.enough?.aborted);
     if (kind !== "renewal" && before !== undefined && !isOwed) {
       unjust(`a ${kind} with ${deadline - before.deadline} ms more has left before a renewal`);
     }

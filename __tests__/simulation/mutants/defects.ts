@@ -47,8 +47,8 @@ export const DEFECTS: readonly Defect[] = [
       },
       {
         file: CLAIM,
-        find: /sightings\.note\(at, row\)/g,
-        replace: "sightings.note(at, row && { ...row, ttlMs: target.settings.ttlMs })",
+        find: /sightings\.note\(target\.at, row\)/g,
+        replace: "sightings.note(target.at, { ...row, ttlMs: target.settings.ttlMs })",
       },
     ],
   },
@@ -74,22 +74,24 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: "each copy of a claim is a claim of its own",
-    patches: [{ file: CLAIM, find: /this\.#sent \?\?= /g, replace: "this.#sent = " }],
+    patches: [{ file: CLAIM, find: /if \(this\.#parts\.length === 0\) \{/g, replace: "{" }],
   },
   {
     name: "an own renewal on the row is not recognised",
     patches: [
       { file: WAS_APPLIED, find: /case "renew":/g, replace: '$& return "no";' },
-      { file: ACQUISITION, find: /if \(row\?\.uuid !== this\.#uuid\)/g, replace: "if (true)" },
+      { file: ACQUISITION, find: /if \(!isStillHeldBy\(this\.#uuid, row\)\)/g, replace: "if (true)" },
     ],
   },
   {
     name: "a claim in flight is forgotten when its caller gives up",
-    patches: [{ file: CLAIM, find: /if \(isTransient\(error\) \|\| sending\.wasRepeated\)/g, replace: "if (false)" }],
+    patches: [
+      { file: CLAIM, find: /if \(isTransient\(error\) \|\| sending\.copies\.sent > 1\)/g, replace: "if (false)" },
+    ],
   },
   {
     name: "one refused copy counts as proof that no other is in flight",
-    patches: [{ file: CLAIM, find: /if \(sending\.mayStillArrive\(outcome\)\)/g, replace: "if (false)" }],
+    patches: [{ file: CLAIM, find: /if \(this\.#mayStillArrive\(answer\)\)/g, replace: "if (false)" }],
   },
   {
     name: "a lock is delivered to a caller that has gone",
@@ -100,7 +102,7 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: "a holder does not learn what the row remembers",
-    patches: [{ file: CLAIM, find: /row === undefined \? "nothing" : memoryOf\(row\)/g, replace: '"nothing"' }],
+    patches: [{ file: CLAIM, find: /\? memoryOf\(row\)/g, replace: '? "nothing"' }],
   },
   {
     name: "a passed lease keeps its token",

@@ -1,9 +1,10 @@
 import type { Defect } from "./defects.js";
 
+const BACKLOG = "lib/session/backlog.js";
 const LEASE = "lib/holding/lease.js";
 const SECTIONS = "lib/queues/sections.js";
 
-/** Defects of what sections of one process pass on. What each breaks is said in lib/queues/sections.ts. */
+/** Defects of what the sections of one process share. What each breaks is said in lib/queues/sections.ts and lib/session/. */
 export const HAND_OVER_DEFECTS: readonly Defect[] = [
   {
     name: "a lease is passed on although others wait for ever",
@@ -24,5 +25,9 @@ export const HAND_OVER_DEFECTS: readonly Defect[] = [
   {
     name: "the loss of a passed lease is told to the section before",
     patches: [{ file: LEASE, find: /\bbegin\(section\) \{/g, replace: "$& section = this.firstSection ??= section;" }],
+  },
+  {
+    name: "a take is sent before a due renewal",
+    patches: [{ file: BACKLOG, find: /\|\| compare\(one, other\)/g, replace: "|| one.order - other.order" }],
   },
 ];

@@ -169,7 +169,7 @@ export const PROTOCOL_DEFECTS: readonly Defect[] = [
   },
   {
     name: "any stamp of its own on the row counts as a renewal's",
-    patches: [{ file: WAS_APPLIED, find: / && refusedBy\.expires === write\.expires/g, replace: "" }],
+    patches: [{ file: WAS_APPLIED, find: / && refusedBy\?\.expires === write\.expires/g, replace: "" }],
   },
   {
     name: "a release that is refused after a lost reply counts as a loss",

@@ -14,14 +14,16 @@ export const QUEUE_DEFECTS: readonly Defect[] = [
         find: /^/g,
         replace:
           'import { Acquisition as Granted } from "../taking/acquisition.js";\n' +
-          'import { newTake as unsent } from "../taking/claim.js";\n',
+          'import { stamp as stampNow } from "../protocol/lease-time.js";\n',
       },
       {
         file: FAIR,
-        find: /return await tryClaim\(this\.#session, target, wait, \{ data, until \}\);/g,
+        find: /\(\) => claim\(this\.#session, target, wait, \{ data, until \}\)/g,
         replace:
-          "const sent = { take: unsent(this.#session, target, { data }), sentAt: this.#session.clock.atMost() };\n" +
-          'return { kind: "granted", acquisition: new Granted(this.#session, target, { ...sent, remembers: "nothing" }) };',
+          "() => { const { clock, uuid } = this.#session; const { ttlMs } = target.settings;\n" +
+          "const take = { uuid: uuid(), expires: stampNow(clock.wall(), ttlMs), ttlMs, acquired: 0, knowledge: {} };\n" +
+          'const sent = { take, sentAt: clock.atMost(), remembers: "nothing" };\n' +
+          'return { kind: "granted", granted: new Granted(this.#session, target, sent) }; }',
       },
     ],
   },

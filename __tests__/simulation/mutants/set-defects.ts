@@ -1,6 +1,6 @@
 import type { Defect } from "./defects.js";
 
-const CLAIM_SET = "lib/taking/claim-set.js";
+const CLAIM = "lib/taking/claim.js";
 const LOCK_SET = "lib/lock-set.js";
 /** What a transaction is here: DynamoDB applies all of its writes or none. */
 const TABLE = "__tests__/simulation/memory-store.js";
@@ -25,15 +25,18 @@ export const SET_DEFECTS: readonly Defect[] = [
     name: "a set whose caller has gone gives back its first lock alone",
     patches: [
       { file: LOCK_SET, find: /of leases \?\? \[\]/g, replace: "of (leases ?? []).slice(0, 1)" },
-      { file: CLAIM_SET, find: /parts\.slice\(0, 2\)/g, replace: "parts.slice(0, 1)" },
-      { file: CLAIM_SET, find: /parts\.slice\(2\)/g, replace: "[]" },
+      { file: CLAIM, find: /parts\.slice\(0, 2\)/g, replace: "parts.slice(0, 1)" },
+      { file: CLAIM, find: /parts\.slice\(2\)/g, replace: "[]" },
     ],
   },
   {
     name: "an own set on the rows is not recognised",
     patches: [
-      { file: CLAIM_SET, find: /sending\.wasApplied\(rows\)/g, replace: "false" },
-      { file: CLAIM_SET, find: /sending\.releaseArrived\(rows\);/g, replace: "" },
+      {
+        file: CLAIM,
+        find: /#isOwn\(take, row, earlier = .*\) \{/g,
+        replace: "$& if (this.#parts.length > 1) return false;",
+      },
     ],
   },
   {
