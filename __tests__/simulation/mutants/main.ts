@@ -15,11 +15,11 @@ const FOLDER = fileURLToPath(new URL("../../../mutant-", import.meta.url));
 /** How many are hunted at once. */
 const AT_ONCE = 2;
 
-/** What nothing may be found in: otherwise what is found proves nothing. */
+/** The library as it is: nothing may be found in it, or what is found in the others proves nothing. */
 const NO_DEFECT: Defect = { name: "none of them", patches: [] };
 
 /**
- * The check of the checker: `npm run mutants` builds in one defect after the other and lets the simulation look for it.
+ * Whether the simulation sees defects: `npm run mutants` builds in one after the other and runs the simulation on each.
  * With a file name as argument, the table of what was found is written there.
  */
 async function main(): Promise<void> {
@@ -76,12 +76,12 @@ function table(
   });
   return `# What the simulation finds
 
-Each of these defects is built into the compiled library, one at a time, and [the simulation](simulation.md) is let loose
-on it: \`npm run mutants -- docs/simulation-defects.md\` writes this page. The first line is the library as it is, with the
-same schedules: what is found below is found because of the defect. The rules in \`lib/protocol/\` are those that
-\`lib/dynamodb/\` compiles to requests.
+Each of these defects is built into the compiled library, one at a time, and [the simulation](simulation.md) runs on it:
+\`npm run mutants -- docs/simulation-defects.md\` writes this page. The first line is the library without a defect, on the
+same schedules, so what is found below is found because of the defect. A defect of a rule in \`lib/protocol/\` is one of the
+table in memory and of the requests alike: \`lib/dynamodb/\` compiles the same rules.
 
-${date}, commit ${commit}, seed ${seed}, at most ${runs} schedules for each, which is the length of \`npm test\`.
+${date}, commit ${commit}, seed ${seed}, at most ${runs} schedules for each: as many as \`npm test\` plays.
 
 | defect | the invariant that it broke | schedules needed |
 |---|---|---|
