@@ -308,6 +308,23 @@ describe("trap 24: what was known of the time is no longer", () => {
     await lock.unlock();
   });
 
+  test("a process that was suspended while it read reads again", async () => {
+    const { time } = world();
+    let aheadMs = 0;
+    const { sleep, alarm } = time.clock();
+    const host = { monotonic: () => time.elapsed, wall: () => time.now + aheadMs };
+    const mutex = scene.host({ clock: tableClockOn({ time: host, sleep, alarm }) }).mutex(scene.name);
+    const hold = scene.proxy.hold("GetItem", { at: "reply" });
+    const locking = mutex.lock();
+    await hold.arrived;
+    aheadMs = HOUR_MS;
+    hold.release();
+    const lock = await locking;
+    expect(operations()).toEqual(["GetItem", "GetItem", "PutItem"]);
+    await expectGoodStamp(time);
+    await lock.unlock();
+  });
+
   test("renewals and releases never wait for it", async () => {
     const { time, hostThatKnows } = world();
     let isCurrent = true;

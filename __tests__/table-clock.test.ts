@@ -208,11 +208,11 @@ describe("the table clock", () => {
       expect(clock.isCurrent?.()).toBe(true);
     });
 
-    it("at any width, while its last reply is younger than 60 s", () => {
+    it("at any width, while the request of its last reply left less than 60 s ago", () => {
       const { clock, pass, exchange, width } = world();
       exchange(5, 5_000);
       expect(width()).toBeGreaterThan(6_000);
-      pass(MINUTE - 1);
+      pass(MINUTE - 5_005 - 1);
       expect(clock.isCurrent?.()).toBe(true);
       pass(1);
       expect(clock.isCurrent?.()).toBe(false);
@@ -222,7 +222,7 @@ describe("the table clock", () => {
       const { clock, pass, exchange } = world();
       for (let reply = 0; reply < 3; reply += 1) {
         exchange(5, 5_000);
-        pass(MINUTE - 1);
+        pass(MINUTE - 5_005 - 1);
         expect(clock.isCurrent?.()).toBe(true);
       }
     });
@@ -236,6 +236,17 @@ describe("the table clock", () => {
       exchange();
       now.table += tableMs;
       now.wall += wallMs;
+      expect(clock.isCurrent?.()).toBe(false);
+      exchange();
+      expect(clock.isCurrent?.()).toBe(true);
+    });
+
+    it("not by a reply whose request was under way during a suspend", () => {
+      const { clock, now, date, exchange } = world();
+      const heard = clock.listen?.();
+      now.table += HOUR;
+      now.wall += HOUR;
+      heard?.(date());
       expect(clock.isCurrent?.()).toBe(false);
       exchange();
       expect(clock.isCurrent?.()).toBe(true);

@@ -205,8 +205,8 @@ describe("rule 2: the lease has been seen unchanged for its whole length", () =>
     const trying = mutex.tryLock();
     const { body } = await hold.arrived;
     expect(body.ExpressionAttributeValues).toMatchObject({
-      ":seenUuid": { S: row.uuid },
-      ":seenExpires": { N: String(row.expires) },
+      ":if_seenUuid": { S: row.uuid },
+      ":if_seenExpires": { N: String(row.expires) },
     });
     const renewed = { ...row, expires: (row.expires as number) + 1 };
     await scene.put(renewed);

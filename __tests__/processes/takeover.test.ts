@@ -82,7 +82,7 @@ test.each([
     expect(Math.abs(stamp - Date.now() - wrongBy)).toBeLessThan(HOUR / 2);
     const [take] = applied("PutItem", title);
     // The very lease that was watched is the one that the write replaced.
-    const { ":seenUuid": seenUuid, ":seenExpires": seenExpires } = take?.body.ExpressionAttributeValues ?? {};
+    const { ":if_seenUuid": seenUuid, ":if_seenExpires": seenExpires } = take?.body.ExpressionAttributeValues ?? {};
     expect([seenUuid?.S, Number(seenExpires?.N)]).toEqual([uuid, stamp]);
     // Between the arrival of the poll that first showed the last stamp, and that of the write, lies the row's whole ttl.
     const shown = arrivals.find(({ request }) => request.response?.Item?.expires?.N === String(stamp));
