@@ -91,7 +91,7 @@ describe(`with seed ${SEED}, a defect of the compiler is found`, () => {
   test.each<readonly [string, (expressions: Expressions) => void]>([
     ["a row that ends just now counts as over", inCondition("#expires < ", "#expires <= ")],
     ["a row with a tick is replaced", inCondition(" AND attribute_not_exists(#tick)", "")],
-    ["the uuid that was seen is not compared", inCondition(/#uuid = :uuid\d* AND #expires/, "#expires")],
+    ["the uuid that was seen is not compared", inCondition("#uuid = :if_seenUuid AND ", "")],
     ["another format is let through", inCondition(/#format = :format AND | AND #format = :format/, "")],
     ["a mark is not removed", inUpdate(/(, #wanted|#wanted, )/, "")],
     ["a token begins again from the seed", inUpdate("if_not_exists(#fence, :seed)", ":seed")],

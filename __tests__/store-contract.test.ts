@@ -457,9 +457,14 @@ describe.each(SUBJECTS)("a store %s", (where, subjectOf) => {
       expect(store().documentGuard(guard).ConditionCheck).toEqual({
         ...check,
         Key: Object.fromEntries(Object.entries(Key ?? {}).map(([attribute, { S }]) => [attribute, S])),
-        ExpressionAttributeValues: { ":uuid": "mine", ":format": 1, ":expires": 99, ":fence": 2n ** 80n },
+        ExpressionAttributeValues: { ":if_uuid": "mine", ":format": 1, ":if_after": 99, ":if_fence": 2n ** 80n },
       });
-      expect(Object.keys(ExpressionAttributeValues ?? {}).sort()).toEqual([":expires", ":fence", ":format", ":uuid"]);
+      expect(Object.keys(ExpressionAttributeValues ?? {}).sort()).toEqual([
+        ":format",
+        ":if_after",
+        ":if_fence",
+        ":if_uuid",
+      ]);
     });
   });
 

@@ -103,7 +103,7 @@ describe("lock.data", () => {
     expect(error).toMatchObject({ option: path });
     expect(lock.data).toBeUndefined();
     await lock.unlock();
-    expect(scene.proxy.counts()).toEqual({ PutItem: 1, DeleteItem: 1 });
+    expect(scene.proxy.counts()).toEqual({ GetItem: 1, PutItem: 1, DeleteItem: 1 });
   });
 
   test.each([undefined, null, "text", 7])("%p is refused", async (data) => {
@@ -133,7 +133,7 @@ describe("replaceData() beside other writes of its row", () => {
   test("extend() joins it: it is a renewal", async () => {
     const lock = await scene.host().mutex(scene.name).lock();
     await Promise.all([lock.replaceData({ done: 1 }), lock.extend()]);
-    expect(scene.proxy.counts()).toEqual({ PutItem: 1, UpdateItem: 1 });
+    expect(scene.proxy.counts()).toEqual({ GetItem: 1, PutItem: 1, UpdateItem: 1 });
     await lock.unlock();
   });
 
@@ -162,7 +162,7 @@ describe("replaceData() beside other writes of its row", () => {
     expect(scene.proxy.count("DeleteItem")).toBe(0);
     hold.release();
     await Promise.all([first, refused, unlocking]);
-    expect(scene.proxy.counts()).toEqual({ PutItem: 1, UpdateItem: 1, DeleteItem: 1 });
+    expect(scene.proxy.counts()).toEqual({ GetItem: 1, PutItem: 1, UpdateItem: 1, DeleteItem: 1 });
     expect(lock.data).toEqual({ done: 1 });
     await expect(lock.replaceData({ done: 3 })).rejects.toMatchObject({ code: "LOCK_RELEASED" });
     expect(await scene.row()).toBeUndefined();
