@@ -1,20 +1,26 @@
 /**
  * Makes one file of the compiled library: a program that imports it loads, parses and links one module and not seventy,
  * which took longer than all that they do. The declarations stay as they are, and so does every name in a stack trace.
+ *
+ * What the manifest does not name as a dependency goes into the file as well, as far as it is used, with its license
+ * beside it. That is zod, of which `zod/mini` alone would load all its languages.
  */
-import { readdir, rm } from "node:fs/promises";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { build } from "esbuild";
 
 const DIST = "dist";
 const ENTRY = join(DIST, "index.js");
+const LICENSES = join(DIST, "THIRD-PARTY-LICENSES");
 
-await build({
+const { dependencies } = JSON.parse(await readFile("package.json", "utf8"));
+const { metafile } = await build({
   entryPoints: [ENTRY],
   outfile: ENTRY,
   allowOverwrite: true,
   bundle: true,
-  packages: "external",
+  external: Object.keys(dependencies).flatMap((name) => [name, `${name}/*`]),
+  metafile: true,
   platform: "node",
   format: "esm",
   target: "node20.19",
@@ -25,3 +31,18 @@ await build({
 
 const parts = (await readdir(DIST, { recursive: true })).filter((file) => /\.js(\.map)?$/.test(file));
 for (const file of parts) if (!file.startsWith("index.js")) await rm(join(DIST, file));
+
+await writeFile(LICENSES, (await Promise.all(bundledPackages().map(notice))).join("\n"));
+
+/** The folders of the packages that went into the file. */
+function bundledPackages() {
+  const folders = Object.entries(metafile.outputs["dist/index.js"].inputs)
+    .filter(([, { bytesInOutput }]) => bytesInOutput > 0)
+    .flatMap(([file]) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file) ?? []);
+  return [...new Set(folders)].sort();
+}
+
+async function notice(folder) {
+  const { name, version, license } = JSON.parse(await readFile(join(folder, "package.json"), "utf8"));
+  return `dist/index.js contains parts of ${name} ${version}, under this license (${license}):\n\n${await readFile(join(folder, "LICENSE"), "utf8")}`;
+}

@@ -86,6 +86,13 @@ describe("the packed tarball", () => {
     expect(top.sort()).toEqual(["CHANGELOG.md", "LICENSE", "README.md", "dist", "lib", "package.json"]);
   });
 
+  it("carries the license of what is bundled with it, which is zod alone", async () => {
+    const licenses = await readFile(join(installed, "dist", "THIRD-PARTY-LICENSES"), "utf8");
+    const bundled = [...licenses.matchAll(/contains parts of (\S+)/g)].map(([, name]) => name);
+    expect(bundled).toEqual(["zod"]);
+    expect(licenses).toContain(await readFile(join(MODULES, "zod", "LICENSE"), "utf8"));
+  });
+
   it("does not show zod in the types that its users see", async () => {
     const seen = new Set<string>();
     const showing: string[] = [];

@@ -7,13 +7,13 @@ import {
   flag,
   lockData,
   milliseconds,
-  type OptionsCheck,
   optionsCheck,
   type Shape,
   signal,
   valueCheck,
   wholeMilliseconds,
 } from "./check.js";
+import type { OptionsCheck } from "./options-check.js";
 
 /** Options of one `lock()` or `run()`. */
 export interface LockOptions {
@@ -94,6 +94,7 @@ const heldShape = (): Shape<Pick<LockOptions, "data" | "holdAtLeastMs">> => ({
   holdAtLeastMs: z.optional(duration(0)),
 });
 
+/** @internal */
 export const lockShape = (): Shape<LockOptions> => ({
   ...heldShape(),
   signal: signal(),

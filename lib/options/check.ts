@@ -2,6 +2,7 @@ import * as z from "zod/mini";
 import { LockConfigError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import { MAX_TIMER_MS } from "../time/clock.js";
+import type { OptionsCheck } from "./options-check.js";
 
 /** The options of a call that was given none: they are not checked. */
 export const NONE: Readonly<Record<string, never>> = Object.freeze({});
@@ -17,9 +18,6 @@ export function lazily<T>(make: () => T): () => T {
 
 /** A schema for each option, of the type that the interface gives it. */
 export type Shape<Options> = { readonly [Name in keyof Options]-?: z.ZodMiniType<Options[Name]> };
-
-/** Checks options and returns them unchanged. @throws {@link LockConfigError} naming the first option that cannot work. */
-export type OptionsCheck<Options> = (options: Options) => Options;
 
 /** The compiler refuses a shape that leaves an option of the interface out, or has one more. */
 export function optionsCheck<Options extends object, Given extends Shape<NoInfer<Options>>>(

@@ -1,8 +1,9 @@
 import * as z from "zod/mini";
 import { LockConfigError } from "../errors.js";
 import { type LockOptions, lockShape } from "./calls.js";
-import { type OptionsCheck, optionsCheck } from "./check.js";
+import { optionsCheck } from "./check.js";
 import { type MutexOptions, type MutexSettings, mutexSettings, mutexShape } from "./mutex.js";
+import type { OptionsCheck } from "./options-check.js";
 import { checkName } from "./table.js";
 
 /** Options of one `lockAll()`. Default: those of the table's mutexes. */

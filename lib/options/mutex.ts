@@ -1,6 +1,7 @@
 import * as z from "zod/mini";
 import { LockConfigError } from "../errors.js";
-import { duration, durationOrForever, flag, type OptionsCheck, objectOf, optionsCheck, type Shape } from "./check.js";
+import { duration, durationOrForever, flag, objectOf, optionsCheck, type Shape } from "./check.js";
+import type { OptionsCheck } from "./options-check.js";
 
 /** Options of a mutex. Durations are whole milliseconds. */
 export interface MutexOptions {
@@ -58,6 +59,7 @@ type Complete<Value> = Value extends object
 /** A mutex's options with every default filled in, and checked against one another. */
 export type MutexSettings = Complete<MutexOptions>;
 
+/** @internal */
 export const mutexShape = (): Shape<Omit<MutexOptions, "fencing">> => ({
   ttlMs: z.optional(duration(100)),
   renewEveryMs: z.optional(duration(1)),

@@ -2,8 +2,9 @@ import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import * as z from "zod/mini";
 import { LockConfigError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
-import { duration, type OptionsCheck, objectOf, optionsCheck, signal, withMethods } from "./check.js";
+import { duration, objectOf, optionsCheck, signal, withMethods } from "./check.js";
 import { type MutexOptions, type MutexSettings, mutexShape } from "./mutex.js";
+import type { OptionsCheck } from "./options-check.js";
 
 /** The names of the key attributes, so that locks can share an application's table. */
 export interface KeyOptions {

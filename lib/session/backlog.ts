@@ -11,7 +11,7 @@ const KINDS: readonly RequestKind[] = ["renewal", "release", "take", "read"];
 const SHARED_AMONG = 8;
 
 /** As many while a renewal is urgent, and a take would add to what cannot be renewed in time. */
-const TAKES_SHARED_AMONG = 64;
+const TAKES_SHARED_AMONG = 256;
 
 /**
  * When so many others have left the backlog since a kind's last one, its next one has priority. Several kinds can come to

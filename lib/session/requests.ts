@@ -66,7 +66,7 @@ export function persist<T>(session: Requests, persistence: Persistence, request:
     const answer = scheduler.run({ kind, deadline: deadline(), until, enough }, () => {
       // With less time, an attempt could only time out, and hide the cause of the one before it. The pauses go on until
       // `until`, so that the caller does not begin again before that.
-      const leastMs = Math.min(firstMs, scheduler.typicalMs ?? LEAST_ATTEMPT_MS);
+      const leastMs = Math.min(firstMs, scheduler.distanceMs ?? LEAST_ATTEMPT_MS);
       const leftMs = remainingMs();
       if (leftMs === 0 || (!isFirst && leftMs < leastMs))
         throw notSent(triedMs(), "too little time was left for an answer");
@@ -138,6 +138,13 @@ export class Scheduler {
     return this.#sorted[Math.ceil(this.#sorted.length * SLOW_SHARE) - 1];
   }
 
+  /** The shortest time that an answer took lately; undefined before the first answer. */
+  get distanceMs(): number | undefined {
+    const { ms, msBefore } = this.#nearest;
+    const nearestMs = Math.min(ms, msBefore);
+    return nearestMs === Number.POSITIVE_INFINITY ? undefined : nearestMs;
+  }
+
   /** Since when requests have been sent and none was answered; now, if that is not so. On `atMost`. */
   get silentSince(): number {
     return this.#silentSince ?? this.#clock.atMost();
@@ -150,9 +157,7 @@ export class Scheduler {
 
   /** How many requests may be in flight at once, not counting the slow ones. */
   get width(): number {
-    const { ms, msBefore } = this.#nearest;
-    const distanceMs = Math.min(ms, msBefore);
-    const needed = distanceMs === Number.POSITIVE_INFINITY ? 0 : Math.round(2 * this.#renewalsPerMs * distanceMs);
+    const needed = Math.round(2 * this.#renewalsPerMs * (this.distanceMs ?? 0));
     return Math.min(GREATEST_WIDTH, Math.max(Math.floor(this.#base), needed));
   }
 
