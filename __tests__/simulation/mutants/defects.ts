@@ -17,6 +17,7 @@ const ACQUISITION = "lib/taking/acquisition.js";
 const CLAIM = "lib/taking/claim.js";
 const CLOCK = "lib/time/clock.js";
 const LEASE = "lib/holding/lease.js";
+const QUEUE_VIEW = "lib/queues/queue-view.js";
 const SIGHTINGS = "lib/session/sightings.js";
 const TABLE_CLOCK = "lib/time/table-clock.js";
 const WAIT = "lib/taking/wait.js";
@@ -35,7 +36,10 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: "a watcher counts on the lease's stopwatch",
-    patches: [{ file: SIGHTINGS, find: /#clock\.atLeast\(\)/g, replace: "#clock.atMost()", matches: 3 }],
+    patches: [
+      { file: SIGHTINGS, find: /#clock\.atLeast\(\)/g, replace: "#clock.atMost()", matches: 3 },
+      { file: QUEUE_VIEW, find: /asOf: clock\.atLeast\(\)/g, replace: "asOf: clock.atMost()" },
+    ],
   },
   {
     name: "a watcher waits for its own ttl and not the row's",
@@ -67,14 +71,6 @@ export const DEFECTS: readonly Defect[] = [
     patches: [
       { file: TABLE_CLOCK, find: /isCurrent\(\) \{/g, replace: "$& return known !== undefined || fallenBack;" },
     ],
-  },
-  {
-    name: "a write that has waited does not ask for the time again",
-    patches: [{ file: WAIT, find: /!left && !isTimeKnown\(this\.#session\.clock\)/g, replace: "false" }],
-  },
-  {
-    name: "each copy of a claim is a claim of its own",
-    patches: [{ file: CLAIM, find: /if \(this\.#parts\.length === 0\) \{/g, replace: "{" }],
   },
   {
     name: "an own renewal on the row is not recognised",
