@@ -15,6 +15,8 @@ const ATTEMPT_MS = 5_000;
 /** An endpoint that has not answered once by then counts as unreachable, however long the caller would wait. */
 const FIRST_ANSWER_MS = 10_000;
 const PAUSE_MS = 500;
+/** With less time than this left, another description could only fail, and its failure would hide what was seen. */
+const LEAST_LOOK_MS = 50;
 
 interface ControlPlaneOptions {
   readonly client: DynamoDBClient;
@@ -70,12 +72,11 @@ export class ControlPlane {
   /** Waits before the table is described again. @throws {@link LockStoreError} when the time is over. */
   async pause(because: string): Promise<void> {
     const { clock, signal, tableName, timeoutMs } = this.#options;
-    const leftMs = this.#startedAt + timeoutMs - clock.atMost();
-    if (leftMs <= 0) {
-      const message = `Table ${tableName} is not ready after ${timeoutMs} ms: ${because}`;
-      throw new LockStoreError(message, { transient: true });
-    }
-    await clock.sleep(Math.min(PAUSE_MS, leftMs), signal);
+    const leftMs = Math.max(0, this.#startedAt + timeoutMs - clock.atMost());
+    if (leftMs >= PAUSE_MS + LEAST_LOOK_MS) return await clock.sleep(PAUSE_MS, signal);
+    await clock.sleep(leftMs, signal);
+    const message = `Table ${tableName} is not ready after ${timeoutMs} ms: ${because}`;
+    throw new LockStoreError(message, { transient: true });
   }
 
   async #attempt<Reply>(action: string, ends: AbortSignal, send: Send<Reply>): Promise<Reply> {
