@@ -18,10 +18,6 @@ export const PROTOCOL_DEFECTS: readonly Defect[] = [
     patches: [{ file: LEASE_TIME, find: LEASE_END, replace: "return atMost + ttlMs;" }],
   },
   {
-    name: "a stale stamp is trusted for a whole ttl",
-    patches: [{ file: LEASE_TIME, find: LEASE_END, replace: "return sentAt + ttlMs;" }],
-  },
-  {
     name: "a stamp that lies too late is trusted for as long as it says",
     patches: [{ file: LEASE_TIME, find: LEASE_END, replace: "return atMost + (expires - bounds.latest);" }],
   },
