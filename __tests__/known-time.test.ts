@@ -181,6 +181,26 @@ describe("trap 23: a new process writes nothing before it knows the table's time
     await locks.close();
   });
 
+  test("a read that never ends holds up nobody for longer than its attempt", async () => {
+    const { time } = world();
+    // A client that ignores abort signals: what hangs in it hangs for ever.
+    const client = scene.client();
+    const deaf = Object.assign(Object.create(client), {
+      send: (command: Parameters<typeof client.send>[0]) => client.send(command),
+    });
+    const locks = scene.host({ clock: time.tableClock({ aheadMs: HOUR_MS }), client: deaf });
+    const hold = scene.proxy.hold("GetItem");
+    const names = Array.from({ length: 5 }, (_, index) => `${scene.name}/${index}`);
+    const locking = Promise.all(names.map((name) => locks.mutex(name).lock()));
+    await hold.arrived;
+    await time.advance(3_000);
+    await sleptThrough(time, locking);
+    expect((await locking).every((lock) => lock.held)).toBe(true);
+    expect(time.elapsed).toBeLessThan(4_000);
+    hold.release();
+    await locks.close();
+  });
+
   test("a fencing token waits for it, and is seeded by the table's time", async () => {
     const { time, host } = world();
     const lock = await host(HOUR_MS, "host", { fencing: true }).lock();

@@ -34,11 +34,15 @@ export async function learnTime(session: Session, at: Address, wait: Wait): Prom
         await session.readingTime;
         throw new NotAsked();
       }
-      own = store.read(at, { consistent: true }, signal).finally(() => {
-        session.readingTime = undefined;
-      });
-      session.readingTime = own;
-      return await own;
+      const reading = store.read(at, { consistent: true }, signal);
+      own = reading;
+      session.readingTime = reading;
+      const end = (): void => {
+        if (session.readingTime === reading) session.readingTime = undefined;
+      };
+      // A client that ignores the signal may never answer: after the attempt nobody waits for its read any more.
+      signal.addEventListener("abort", end, { once: true });
+      return await reading.finally(end);
     };
     const persistence = { kind: "read", attemptMs: LONGEST_ATTEMPT_MS, until: wait.until } as const;
     const row = await wait.persist(persistence, read).catch((error: unknown) => {
