@@ -1,88 +1,121 @@
-import { CreateTableCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { describe, expect, test } from "@jest/globals";
-import { startDynamoDbLocal } from "../examples/support/dynamodb-local.js";
-import type { KeeperConfig, KeeperReport } from "./load/hosts/keeper.js";
-import { startFaultProxy } from "./support/fault-proxy.js";
-import { startLockHost } from "./support/lock-host.js";
-import { createTestTable, testClientConfig, testEndpoint } from "./support/table.js";
-import { tableInput } from "./support/table-input.js";
+import type { Lock } from "../lib/index.js";
+import { Mutex } from "../lib/mutex.js";
+import { mutexSettings } from "../lib/options/mutex.js";
+import { Sections } from "../lib/queues/sections.js";
+import { Session } from "../lib/session/session.js";
+import { type Service, slowTable } from "./load/slow-table.js";
+import { ManualTime } from "./support/manual-time.js";
+import { seededRandom } from "./support/seeded-random.js";
 
-/** How often each is run: `LOAD_RUNS=10` for more than once. */
-const RUNS = Number(process.env.LOAD_RUNS ?? 1);
-const LONG_MS = 60_000 * (RUNS + 1);
+// How fast the machine is must not matter, so time is virtual, and the table has the capacity that a test gives it. The
+// same on real engines, where the machine does matter: `npm run load`.
 
-/** A process of its own that keeps locks, with the client that the library makes. */
-async function keep(endpoint: string, config: KeeperConfig): Promise<KeeperReport> {
-  await using host = startLockHost<KeeperReport & { readonly [field: string]: unknown }>(
-    new URL("./load/hosts/keeper.js", import.meta.url),
-    { endpoint, config },
-  );
-  const kept = await host.message((message): message is typeof message => message.kind === "kept");
-  if (process.env.LOAD_RUNS !== undefined) process.stderr.write(`${JSON.stringify(kept)}\n`);
-  return kept;
+/** A table that serves so many requests a second, a few ms away. */
+function near(perSecond: (elapsedS: number) => number): Service {
+  return { serviceMs: (elapsedMs) => 1_000 / perSecond(elapsedMs / 1_000), distanceMs: 4 };
 }
 
-async function repeatedly(run: () => Promise<KeeperReport>, expected: Partial<KeeperReport>): Promise<void> {
-  for (let index = 0; index < RUNS; index += 1) {
-    expect(await run()).toMatchObject({ lost: 0, failures: [], ...expected });
+/** A process, and what it keeps. */
+function scene(service: Service, ttlMs: number) {
+  const time = new ManualTime();
+  const { store, served } = slowTable(time, service);
+  const clock = time.clock({ maxSkewMs: 500 });
+  const session = new Session({ store, clock, owner: "host", random: seededRandom(1) });
+  const sections = new Sections(session);
+  const settings = mutexSettings({ ttlMs });
+  const counts = { taken: 0, lost: 0, served: 0, failed: 0 };
+
+  function lock(name: string): Promise<Lock> {
+    return new Mutex(sections, name, settings).lock();
   }
+
+  /** Takes so many locks, so many at a time, and keeps them. */
+  async function keep(locks: number, atOnce: number): Promise<void> {
+    let next = 0;
+    const taker = async (): Promise<void> => {
+      for (let index = next++; index < locks; index = next++) {
+        const kept = await lock(`kept-${index}`);
+        kept.signal.addEventListener("abort", () => {
+          counts.lost += 1;
+        });
+        counts.taken += 1;
+      }
+    };
+    await Promise.all(Array.from({ length: atOnce }, taker));
+  }
+
+  /** So many calls at once, each released as soon as it has its lock. */
+  function burst(calls: number, names: number): void {
+    for (let index = 0; index < calls; index += 1) {
+      lock(`burst-${index % names}`)
+        .then((taken) => taken.unlock())
+        .then(
+          () => {
+            counts.served += 1;
+          },
+          () => {
+            counts.failed += 1;
+          },
+        );
+    }
+  }
+
+  /** Lets time pass until the condition holds, for so long at most. */
+  async function pass(mostS: number, until: () => boolean = () => false): Promise<void> {
+    for (let second = 0; second < mostS && !until(); second += 1) await time.advance(1_000);
+  }
+
+  return { time, session, counts, served, keep, burst, pass };
 }
 
 describe("3 000 calls at once of a process that holds 50 locks of 5 s are served, and none of the 50 is lost", () => {
-  test.each([3_000, 30])(
-    "for %i names",
-    async (names) => {
-      const burst = { calls: 3_000, names };
-      await repeatedly(
-        async () => {
-          const tableName = await createTestTable();
-          return await keep(testEndpoint(), {
-            tableName,
-            ttlMs: 5_000,
-            locks: 50,
-            takenAtOnce: 50,
-            keepMs: 2_500,
-            burst,
-          });
-        },
-        { taken: 50, served: 3_000 },
-      );
-    },
-    LONG_MS,
-  );
+  test.each([3_000, 30])("for %i names", async (names) => {
+    const { counts, keep, burst, pass } = scene(
+      near(() => 200),
+      5_000,
+    );
+    void keep(50, 50);
+    await pass(10, () => counts.taken === 50);
+    burst(3_000, names);
+    await pass(120, () => counts.served === 3_000);
+    expect(counts).toEqual({ taken: 50, lost: 0, served: 3_000, failed: 0 });
+  });
 });
 
-test(
-  "500 locks of 3 s, taken 32 at a time by a new process on a new engine, are kept",
-  async () => {
-    await repeatedly(
-      async () => {
-        await using engine = await startDynamoDbLocal();
-        const { endpoint } = engine;
-        const tableName = "new-table";
-        const client = new DynamoDBClient({ ...testClientConfig(), endpoint });
-        await client.send(new CreateTableCommand(tableInput(tableName)));
-        client.destroy();
-        return await keep(endpoint, { tableName, ttlMs: 3_000, locks: 500, takenAtOnce: 32, keepMs: 6_000 });
-      },
-      { taken: 500 },
-    );
-  },
-  LONG_MS,
-);
+describe("500 locks of 3 s, taken 32 at a time by a new process", () => {
+  test.each<[string, Service]>([
+    // Each of them has to be renewed once in 2.7 s at the least.
+    ["on a table that serves 220 requests a second", near(() => 220)],
+    ["on a table that is slow in its first ten seconds", near((s) => Math.min(300, 20 + 28 * s))],
+    ["on a table that stands still for 0.7 s again and again", near((s) => ((s + 2) % 3 < 0.7 ? 10 : 500))],
+  ])("%s, are kept", async (_, service) => {
+    const { counts, keep, pass } = scene(service, 3_000);
+    void keep(500, 32);
+    await pass(60, () => counts.taken === 500);
+    await pass(6);
+    expect(counts).toMatchObject({ taken: 500, lost: 0 });
+  });
 
-test(
-  "700 locks of 6 s are kept on a table that is 300 ms away",
-  async () => {
-    await repeatedly(
-      async () => {
-        const tableName = await createTestTable();
-        await using proxy = await startFaultProxy({ target: testEndpoint() });
-        proxy.latency({ requestMs: 150, replyMs: 150 });
-        return await keep(proxy.endpoint, { tableName, ttlMs: 6_000, locks: 700, takenAtOnce: 700, keepMs: 9_000 });
-      },
-      { taken: 700 },
+  test("on a table that cannot keep so many, wait rather than cost others their leases", async () => {
+    const { counts, served, keep, pass } = scene(
+      near(() => 80),
+      3_000,
     );
-  },
-  LONG_MS,
-);
+    void keep(500, 32);
+    await pass(20);
+    expect(counts.lost).toBe(0);
+    expect(counts.taken).toBeGreaterThan(80);
+    expect(served()).toBeGreaterThan(19 * 80);
+  });
+});
+
+test("700 locks of 6 s are kept on a table that is 300 ms away", async () => {
+  const { session, counts, keep, pass } = scene({ serviceMs: () => 1, distanceMs: 300 }, 6_000);
+  void keep(700, 700);
+  await pass(30, () => counts.taken === 700);
+  await pass(12);
+  expect(counts).toMatchObject({ taken: 700, lost: 0 });
+  // 2 x 700 x 300 ms / 3 s.
+  expect(session.scheduler.width).toBeGreaterThanOrEqual(140);
+});

@@ -190,7 +190,7 @@ describe("a request that fails", () => {
 });
 
 describe("the time of an attempt", () => {
-  test("doubles with each, and is counted from when it leaves", async () => {
+  test("grows with each that had no answer, and is counted from when it leaves", async () => {
     const { time, attempts, send, ended, fill } = scene();
     const free = fill();
     ended(send(["hangs"], { until: () => 60_000 }));
@@ -199,7 +199,7 @@ describe("the time of an attempt", () => {
     await free();
     await time.advance(15_000);
     expect(attempts[0]).toMatchObject({ at: 200, endedAfter: ATTEMPT_MS });
-    expect(attempts.slice(1, 4).map(({ endedAfter }) => endedAfter)).toEqual([2_000, 3_000, 3_000]);
+    expect(attempts.slice(1, 4).map(({ endedAfter }) => endedAfter)).toEqual([3_000, 3_000, 3_000]);
   });
 
   test.each([
