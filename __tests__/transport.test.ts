@@ -1,7 +1,6 @@
 import { DynamoDBClient, type DynamoDBClientConfig, GetItemCommand, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { beforeAll, describe, expect, it } from "@jest/globals";
-import { defaultClient } from "../lib/dynamodb/client.js";
-import { Transport } from "../lib/dynamodb/transport.js";
+import { defaultClient, Transport } from "../lib/dynamodb/transport.js";
 import { tableLayout } from "../lib/options/table.js";
 import { type Clock, systemClock } from "../lib/time/clock.js";
 

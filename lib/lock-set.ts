@@ -115,16 +115,11 @@ class HeldLockSet implements LockSet {
 
   constructor(session: Session, leases: readonly Lease[]) {
     this.#signal = new LossSignal(() => this.#lookForLoss());
-    const { owner } = session;
-    const locks = leases.map((lease) => {
-      const { acquired } = lease.row;
-      return new HeldLock({ session, lease, owner, acquired, end: (ended) => ended.release() });
-    });
+    const end = (ended: Lease) => ended.release();
+    const locks = leases.map((lease) => new HeldLock({ session, lease, acquired: lease.row.acquired, end }));
     this.names = locks.map(({ name }) => name);
     this.locks = new Map(locks.map((lock) => [lock.name, lock]));
-    for (const lock of locks) {
-      lock.signal.addEventListener("abort", () => this.#aborted(lock), { once: true });
-    }
+    for (const lock of locks) lock.signal.addEventListener("abort", () => this.#aborted(lock), { once: true });
   }
 
   get signal(): AbortSignal {
@@ -161,8 +156,7 @@ class HeldLockSet implements LockSet {
   async #unlock(): Promise<void> {
     this.#lookForLoss();
     const lost = this.#lost;
-    const released = settled(this.#all.map((lock) => lock.unlock()));
-    await released.catch((error: unknown) => {
+    await settled(this.#all.map((lock) => lock.unlock())).catch((error: unknown) => {
       throw lost ?? error;
     });
   }
@@ -171,7 +165,7 @@ class HeldLockSet implements LockSet {
     return [...this.locks.values()];
   }
 
-  /** Looking at a lock's signal is looking at its clock, and the listener hears what there is. */
+  /** Reading a lock's signal checks its deadline. */
   #lookForLoss(): void {
     for (const lock of this.#all) if (lock.signal.aborted) this.#aborted(lock);
   }

@@ -3,8 +3,8 @@ import { hostname } from "node:os";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { checkTable } from "./dynamodb/admin/check-table.js";
 import { createTable } from "./dynamodb/admin/create-table.js";
-import { defaultClient } from "./dynamodb/client.js";
 import { DynamoDbStore } from "./dynamodb/store.js";
+import { defaultClient } from "./dynamodb/transport.js";
 import type { FencedLock } from "./lock.js";
 import type { LockInfo } from "./lock-info.js";
 import { type LockSet, lockAll } from "./lock-set.js";
@@ -63,11 +63,7 @@ export class LockTable implements AsyncDisposable {
     this.#client = client ?? defaultClient();
     this.#clock = clock ?? tableClock();
     this.#session = new Session({
-      store: new DynamoDbStore({
-        client: this.#client,
-        layout: this.#layout,
-        clock: this.#clock,
-      }),
+      store: new DynamoDbStore({ client: this.#client, layout: this.#layout, clock: this.#clock }),
       clock: this.#clock,
       owner: owner ?? `${hostname()}#${process.pid}`,
     });

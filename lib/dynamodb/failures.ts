@@ -1,9 +1,11 @@
 import type {
   CancellationReason,
   ConditionalCheckFailedException,
+  TableDescription,
   TransactionCanceledException,
 } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../errors.js";
+import type { TableLayout } from "../options/table.js";
 
 /** What a request asked for. It goes into the error message. */
 export interface Asked {
@@ -31,44 +33,21 @@ interface Failure {
 }
 
 /** DynamoDB's names for throttling, as {@link kindOf} gives them. */
-const THROTTLING = new Set([
-  "ProvisionedThroughputExceeded",
-  "RequestLimitExceeded",
-  "RequestThrottled",
-  "SlowDown",
-  "Throttled",
-  "Throttling",
-  "TooManyRequests",
-]);
+const THROTTLING = wordsOf(
+  "ProvisionedThroughputExceeded RequestLimitExceeded RequestThrottled SlowDown Throttled Throttling TooManyRequests",
+);
 
 /** The names of other transient failures: on DynamoDB's side, a conflict with another write, or no reply in time. */
-const TRANSIENT = new Set([
-  "Abort",
-  "InternalFailure",
-  "InternalServer",
-  "LimitExceeded",
-  "ReplicatedWriteConflict",
-  "RequestTimeout",
-  "ServiceUnavailable",
-  "Timeout",
-  "TransactionConflict",
-  "TransactionInProgress",
-]);
+const TRANSIENT = wordsOf(
+  "Abort InternalFailure InternalServer LimitExceeded ReplicatedWriteConflict RequestTimeout ServiceUnavailable " +
+    "Timeout TransactionConflict TransactionInProgress",
+);
 
 /** The codes of network errors that have no `errno`. */
-const NETWORK_CODES = new Set([
-  "EAI_AGAIN",
-  "ECONNABORTED",
-  "ECONNREFUSED",
-  "ECONNRESET",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "ENOTFOUND",
-  "EPIPE",
-  "ERR_HTTP2_STREAM_ERROR",
-  "ERR_STREAM_PREMATURE_CLOSE",
-  "ETIMEDOUT",
-]);
+const NETWORK_CODES = wordsOf(
+  "EAI_AGAIN ECONNABORTED ECONNREFUSED ECONNRESET EHOSTUNREACH ENETUNREACH ENOTFOUND EPIPE ERR_HTTP2_STREAM_ERROR " +
+    "ERR_STREAM_PREMATURE_CLOSE ETIMEDOUT",
+);
 
 /** The SDK wraps errors of another realm, such as Node's own in Jest's tests, with this message and without their code. */
 const FOREIGN_REALM = "AWS SDK error wrapper for ";
@@ -129,11 +108,10 @@ export function isCancellation(error: unknown): error is TransactionCanceledExce
  * undefined otherwise. Other reasons beside it do not matter: the refusal of a condition is final.
  */
 export function refusalsOf(error: unknown): readonly CancellationReason[] | undefined {
-  if (!isCancellation(error)) return undefined;
-  return error.CancellationReasons?.some(isRefusedItem) ? error.CancellationReasons : undefined;
+  const reasons = isCancellation(error) ? error.CancellationReasons : undefined;
+  return reasons?.some(isRefusedItem) ? reasons : undefined;
 }
 
-/** Whether this item's condition was not fulfilled. */
 export function isRefusedItem({ Code }: CancellationReason): boolean {
   return Code === "ConditionalCheckFailed";
 }
@@ -153,6 +131,31 @@ export function isPassingCancellation(reasons: readonly { readonly Code?: string
 export function isAboutTheKey(error: unknown): boolean {
   const { name, message } = failureOf(error);
   return name === "ValidationException" && /\bkeys?\b/i.test(message);
+}
+
+/** Says how a table's key differs from the options, for an error message; undefined if it does not. */
+export function keyMismatch(table: TableDescription, layout: TableLayout): string | undefined {
+  const differences = [
+    partDiffers("partition", "HASH", layout.partition, table),
+    partDiffers("sort", "RANGE", layout.sort, table),
+  ].filter((difference) => difference !== undefined);
+  return differences.length === 0 ? undefined : `table ${layout.tableName} does not fit: ${differences.join("; ")}`;
+}
+
+function partDiffers(
+  part: "partition" | "sort",
+  keyType: "HASH" | "RANGE",
+  wanted: string | undefined,
+  { KeySchema, AttributeDefinitions }: TableDescription,
+): string | undefined {
+  const name = KeySchema?.find((element) => element.KeyType === keyType)?.AttributeName;
+  const type = AttributeDefinitions?.find(({ AttributeName }) => AttributeName === name)?.AttributeType;
+  if (name !== wanted) {
+    const has = name === undefined ? `it has no ${part} key` : `its ${part} key is ${name} (${type})`;
+    return `${has}, and the option keys.${part} says ${wanted === undefined ? "null, which is none" : wanted}`;
+  }
+  if (name === undefined || type === "S") return undefined;
+  return `its ${part} key ${name} is of type ${type}, and locks need S, a string`;
 }
 
 /** The name less its ending: an error may come as `X`, `XError` or `XException`. */
@@ -200,6 +203,10 @@ function remedyFor(failure: Failure, asked: Asked): string | undefined {
   const status = failure.$metadata?.httpStatusCode;
   if (status === undefined || isAnswer(failure)) return undefined;
   return `the endpoint answered with status ${status}, but not as DynamoDB does: check the endpoint and what stands before it`;
+}
+
+function wordsOf(words: string): ReadonlySet<string> {
+  return new Set(words.split(" "));
 }
 
 /** Reads an error by its properties: its class differs in another realm and in another copy of the SDK. */

@@ -41,24 +41,17 @@ function mapped<Plain>(item: Item, plainOf: (value: AttributeValue) => Plain): R
 export function admitItems(layout: TableLayout, at: Address, items: readonly TransactWriteItem[]): void {
   if (!Array.isArray(items)) throw new LockConfigError("items", items, "must be an array of TransactWriteItems");
   if (items.length >= MOST_ITEMS) {
-    throw new LockConfigError(
-      "items",
-      `${items.length} items`,
-      `must be at most ${MOST_ITEMS - 1}: a transaction has ${MOST_ITEMS}, and the guard is one of them`,
-    );
+    const remedy = `must be at most ${MOST_ITEMS - 1}: a transaction has ${MOST_ITEMS}, and the guard is one of them`;
+    throw new LockConfigError("items", `${items.length} items`, remedy);
   }
   const own = keyOf(layout, at);
   for (const [index, item] of items.entries()) {
     if (typeof item !== "object" || item === null) {
       throw new LockConfigError(`items.${index}`, item, "must be a TransactWriteItem");
     }
-    if (isOn(layout.tableName, own, item)) {
-      throw new LockConfigError(
-        `items.${index}`,
-        item,
-        "must not be on the lock's own row, on which the guard is: DynamoDB takes one action for each item",
-      );
-    }
+    if (!isOn(layout.tableName, own, item)) continue;
+    const remedy = "must not be on the lock's own row, on which the guard is: DynamoDB takes one action for each item";
+    throw new LockConfigError(`items.${index}`, item, remedy);
   }
 }
 
@@ -79,18 +72,10 @@ export function refusalOfGuard(error: unknown, index: number, tableName: string)
 function isOn(tableName: string, key: Item, { Put, Update, Delete, ConditionCheck }: TransactWriteItem): boolean {
   const action = Update ?? Delete ?? ConditionCheck;
   const [table, item] = action === undefined ? [Put?.TableName, Put?.Item] : [action.TableName, action.Key];
-  return isSameTable(table, tableName) && Object.entries(key).every(([name, value]) => isSame(item?.[name], value));
+  return nameOf(table) === nameOf(tableName) && Object.entries(key).every(([name, { S }]) => item?.[name]?.S === S);
 }
 
-function isSame(one: AttributeValue | undefined, other: AttributeValue): boolean {
-  return one?.S === other.S;
-}
-
-/** Either may be an ARN. The tables of one transaction are all in one region. */
-function isSameTable(one: string | undefined, other: string): boolean {
-  return one === other || (one !== undefined && nameOf(one) === nameOf(other));
-}
-
-function nameOf(table: string): string {
-  return table.split(":table/")[1] ?? table;
+/** A table may be given by its ARN. The tables of one transaction are all in one region. */
+function nameOf(table: string | undefined): string | undefined {
+  return table?.split(":table/")[1] ?? table;
 }

@@ -1,7 +1,7 @@
 import {
   DeleteItemCommand,
   DescribeTableCommand,
-  type DynamoDBClient,
+  DynamoDBClient,
   type GetItemCommand,
   type GetItemCommandOutput,
   PutItemCommand,
@@ -15,8 +15,7 @@ import {
 import type { LockStoreError } from "../errors.js";
 import type { TableLayout } from "../options/table.js";
 import type { Clock } from "../time/clock.js";
-import { isAboutTheKey, isRefusal, refusalsOf, storeFailure } from "./failures.js";
-import { keyMismatch } from "./table-shape.js";
+import { isAboutTheKey, isRefusal, keyMismatch, refusalsOf, storeFailure } from "./failures.js";
 
 export type ItemCommand =
   | GetItemCommand
@@ -60,11 +59,33 @@ export function isOwnClient(client: DynamoDBClient): boolean {
 }
 
 /**
+ * A client from the environment: region, credentials and endpoint as the AWS SDK finds them.
+ *
+ * It tries everything once, because the protocol has its own retries, which know how much of a lease is left. A request
+ * that hangs ends: on its way to a connection, on its way to a reply, and in the middle of one.
+ *
+ * The SDK sorts a client's middleware anew for every request, unless the client has `cacheMiddleware` and the request no
+ * options, such as an abort signal.
+ */
+export function defaultClient({ connectMs = 1_500, answerMs = 5_000 } = {}): DynamoDBClient {
+  const agent = { keepAlive: true, maxSockets: 512 };
+  const requestHandler = {
+    connectionTimeout: connectMs,
+    requestTimeout: answerMs,
+    throwOnRequestTimeout: true,
+    socketTimeout: answerMs,
+    httpAgent: agent,
+    httpsAgent: agent,
+  };
+  return asOwnClient(new DynamoDBClient({ maxAttempts: 1, cacheMiddleware: true, requestHandler }));
+}
+
+/**
  * Prepares a client of the library's own: requests are sent to it without options, so that the SDK uses the chain of
  * handlers that it keeps, and the signal reaches the request handler by way of one middleware, installed once. Requests
  * with options work on it as on any other client.
  */
-export function asOwnClient(client: DynamoDBClient): DynamoDBClient {
+function asOwnClient(client: DynamoDBClient): DynamoDBClient {
   ownClients.add(client);
   client.middlewareStack.add(
     (next) => (args) => {

@@ -14,11 +14,14 @@ import {
 import { lockAt } from "../protocol/row.js";
 import type { Check } from "../protocol/writes.js";
 import { onAbort } from "../session/abort-listening.js";
+import { attemptMs, persist } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { DocumentGuard } from "../store.js";
-import { sendGuarded } from "./guarded-write.js";
 import type { Lease, Renewal } from "./lease.js";
 import { LossSignal } from "./loss-signal.js";
+
+/** How long a transaction is tried if the caller does not say. */
+const TRANSACT_WITHIN_MS = 10_000;
 
 /** One section's handle over a lease, which may have served other sections before and may serve others after. */
 export class HeldLock implements Lock {
@@ -40,7 +43,6 @@ export class HeldLock implements Lock {
   constructor(section: {
     readonly session: Session;
     readonly lease: Lease;
-    readonly owner: string;
     readonly acquired: number;
     readonly tick?: number | undefined;
     /** What becomes of the lease when the section is over. */
@@ -48,7 +50,7 @@ export class HeldLock implements Lock {
   }) {
     const { uuid, fence } = section.lease.row;
     this.uuid = uuid;
-    this.owner = section.owner;
+    this.owner = section.session.owner;
     if (fence !== undefined) this.fencingToken = fence;
     this.acquired = new Date(section.acquired);
     this.tick = section.tick;
@@ -119,7 +121,7 @@ export class HeldLock implements Lock {
       await writing;
       this.#throwIfNotHeld();
     }
-    throwUnlessRenewed(await this.#lease.replaceData(copy));
+    throwUnlessRenewed(await this.#lease.renew(copy));
     this.#data = copy;
   }
 
@@ -150,12 +152,19 @@ export class HeldLock implements Lock {
   }
 
   async transactWrite(items: readonly TransactWriteItem[], options: TransactWriteOptions = {}): Promise<void> {
-    const { withinMs } = transactWriteOptions(options);
-    this.#session.store.admitItems(lockAt(this.name), items);
+    const { withinMs = TRANSACT_WITHIN_MS } = transactWriteOptions(options);
+    const { clock, store, uuid } = this.#session;
+    store.admitItems(lockAt(this.name), items);
     // Copied now: DynamoDB refuses a further copy that differs from the first, and the outcome would stay unknown.
     const copy = copyOf(items);
-    const write = { items: copy, guard: await this.#guard(), withinMs, isOver: () => this.#over !== undefined };
-    const outcome = await sendGuarded(this.#session, this.#lease, write).catch((error) => {
+    // All copies have one token, so DynamoDB applies them once, and repeats a reply that was lost.
+    const writes = { items: copy, guard: await this.#guard(), token: uuid() };
+    const giveUpAt = clock.atMost() + withinMs;
+    // Nothing is sent after the section or the lease has ended.
+    const until = (): number => Math.min(giveUpAt, clock.atMost() + this.remainingMs);
+    const persistence = { kind: "take", until, attemptMs: attemptMs(this.#lease.settings.ttlMs) } as const;
+    const sent = persist(this.#session, persistence, (signal) => store.transact(writes, signal));
+    const outcome = await sent.catch((error) => {
       throw this.lost ?? error;
     });
     switch (outcome.kind) {

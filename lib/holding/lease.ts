@@ -21,7 +21,7 @@ export interface Section {
   abort(reason: unknown): void;
 }
 
-/** Where the events of a lease are published: a lock's and a place's have different diagnostics channels. */
+/** Publishes the events of a lease: a lock's and a place's have different diagnostics channels. */
 export interface LeaseEvents {
   lost(row: Acquisition, reason: LossReason, cause: unknown): void;
   renewalFailed(row: Acquisition, cause: unknown): void;
@@ -48,7 +48,7 @@ type State =
   | { readonly kind: "lost"; readonly error: LockLostError }
   | { readonly kind: "released"; readonly done: Promise<void>; readonly error: LockLostError | undefined };
 
-/** What has run under the present uuid: nothing on this lease ever, nothing since a reissue, a section, one with a guard. */
+/** What has run under the present uuid: nothing ever, nothing since a reissue, a section, a section with a guard. */
 type Usage = "unused" | "reissued" | "used" | "guarded";
 
 /** From how many leases of one process on their renewals are spread. */
@@ -89,7 +89,7 @@ export class Lease {
     this.#events = events;
   }
 
-  /** The write of the row that is in flight, if there is one. */
+  /** The write of the row that is in flight. */
   get writing(): Promise<unknown> | undefined {
     return this.#writing?.done;
   }
@@ -174,9 +174,7 @@ export class Lease {
 
   /**
    * Prepares the lease for the next section: by a new uuid if two sections must not share one, by a renewal if half of
-   * the lease is gone, and without a request otherwise.
-   *
-   * @returns whether the lease may be passed on.
+   * the lease is gone, and without a request otherwise. @returns whether the lease may be passed on.
    */
   async renewForNext(): Promise<boolean> {
     const mustReissue = this.#usage === "guarded" || (this.#usage === "used" && this.settings.fencing);
@@ -186,43 +184,25 @@ export class Lease {
     await this.#writing?.done;
     if (!this.stands) return false;
     const giveUpAt = Math.min(this.#session.clock.atMost() + this.settings.releaseWithinMs, this.#leaseEnds);
-    const renewal = await this.#write(
-      (trying) => (mustReissue ? this.row.reissue(trying) : this.row.renew(trying)),
-      () => giveUpAt,
-    );
+    const send = (trying: Trying) => (mustReissue ? this.row.reissue(trying) : this.row.renew(trying));
+    const renewal = await this.#write(send, () => giveUpAt);
     if (mustReissue && renewal.kind === "renewed") this.#usage = "reissued";
     return renewal.kind === "renewed" && this.stands;
   }
 
-  /** Renews now, or joins the renewal that is in flight. */
-  async renew(): Promise<Renewal> {
-    const { lost } = this;
-    if (lost !== undefined) return { kind: "lost", error: lost };
-    if (this.#writing !== undefined) return await this.#writing.done;
-    return await this.#write(
-      (trying) => this.row.renew(trying),
-      () => this.deadline,
-    );
-  }
-
   /**
-   * Renews now, with other data, which was admitted. The caller waits for a renewal in flight before, because joining it
-   * would lose the data.
+   * Renews now, with other data, if given, or joins the renewal that is in flight. A caller with data waits for that one
+   * first, because joining it would lose the data.
    */
-  async replaceData(data: LockData): Promise<Renewal> {
+  async renew(data?: LockData): Promise<Renewal> {
     const { lost } = this;
     if (lost !== undefined) return { kind: "lost", error: lost };
-    return await this.#write(
-      (trying) => this.row.renew(trying, data),
-      () => this.deadline,
-    );
+    return await (this.#writing?.done ?? this.#write((trying) => this.row.renew(trying, data)));
   }
 
   /**
    * The condition that ties the section's own writes to the lease. Late copies of them must not pass under the next
-   * section, so the lease changes its uuid between the two.
-   *
-   * @throws {@link LockLostError} if the lease is lost; the store's error if it could not be renewed first.
+   * section, so the lease changes its uuid between the two. @throws what a renewal before it came to.
    */
   async guard(): Promise<Check> {
     this.#usage = "guarded";
@@ -245,10 +225,7 @@ export class Lease {
     if (this.#state.kind === "relied") this.#lose(reason);
   }
 
-  /**
-   * Ends the lease. Every call gets the same answer.
-   * @throws {@link LockLostError} if it had been lost before.
-   */
+  /** Ends the lease. Every call gets the same answer. @throws {@link LockLostError} if it had been lost before. */
   release(): Promise<void> {
     const { lost: error } = this;
     if (this.#state.kind === "released") return this.#state.done;
@@ -271,7 +248,7 @@ export class Lease {
   }
 
   /** Sends a write of the row. One is in flight at a time; other callers wait for it. */
-  async #write(send: (trying: Trying) => Promise<Stamping>, until: () => number): Promise<Renewal> {
+  async #write(send: (trying: Trying) => Promise<Stamping>, until = (): number => this.deadline): Promise<Renewal> {
     const enough = new AbortController();
     const onFailure = (cause: unknown): void => this.#events.renewalFailed(this.row, cause);
     const done = this.#judged(send({ until, enough: enough.signal, onFailure })).finally(() => {
@@ -330,9 +307,8 @@ export class Lease {
   }
 
   #left(): Left | undefined {
-    if (this.#minimumHold === undefined) return undefined;
     const { clock } = this.#session;
-    return leftAfter(this.#minimumHold, clock.atLeast(), clock.wall());
+    return this.#minimumHold && leftAfter(this.#minimumHold, clock.atLeast(), clock.wall());
   }
 
   /** Whether the lease ended while no section relied on it: that is no loss, whoever holds the row since. */
@@ -362,16 +338,13 @@ export class Lease {
     return this.row.end - this.settings.safetyMarginMs;
   }
 
-  /** Counted from the lease's end: a lease may be shorter than `ttlMs`. */
+  /** In ms. Counted from the lease's end: a lease may be shorter than `ttlMs`. */
   #renewalDueIn(): number {
     const { ttlMs, renewEveryMs } = this.settings;
     return Math.max(0, this.row.end - (ttlMs - renewEveryMs) - this.#session.clock.atMost());
   }
 
-  /**
-   * Many locks that were taken at once would be renewed at once for ever. So the first renewal of one among many comes
-   * early by chance, and the period keeps them apart from then on.
-   */
+  /** Spreads the renewals of many locks that were taken at once: the first renewal of each comes early by chance. */
   #spread(): number {
     return this.#session.leases.size < MANY ? 1 : 0.5 + this.#session.random() / 2;
   }

@@ -13,25 +13,14 @@ export class LossSignal {
   constructor(look: () => unknown) {
     const { signal } = this.#controller;
     this.signal = signal;
+    const looking = (read: () => unknown) => (): unknown => {
+      look();
+      return read.call(signal);
+    };
     Object.defineProperties(signal, {
-      aborted: {
-        get: () => {
-          look();
-          return nativeAborted.call(signal);
-        },
-      },
-      reason: {
-        get: () => {
-          look();
-          return nativeReason.call(signal);
-        },
-      },
-      throwIfAborted: {
-        value: () => {
-          look();
-          AbortSignal.prototype.throwIfAborted.call(signal);
-        },
-      },
+      aborted: { get: looking(nativeAborted) },
+      reason: { get: looking(nativeReason) },
+      throwIfAborted: { value: looking(AbortSignal.prototype.throwIfAborted) },
     });
   }
 

@@ -97,12 +97,6 @@ export function memoryOf(row: Pick<Row, "fence" | "tick"> | undefined): Memory {
   return row?.fence === undefined ? "nothing" : "fence";
 }
 
-/** Both together: what a writer has to respect that may meet either. */
-export function strongerOf(one: Memory, other: Memory): Memory {
-  if (one === "tick" || other === "tick") return "tick";
-  return one === "fence" ? one : other;
-}
-
 /** What a take respects: what the row is believed to remember, and what it is about to remember. */
 export function memoryAfter({ remembers, fenceSeed, tick }: Take): Memory {
   if (remembers === "tick" || tick !== undefined) return "tick";

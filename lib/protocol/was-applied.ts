@@ -2,14 +2,9 @@ import type { Row } from "./row.js";
 import { memoryOf } from "./rules.js";
 import type { Vacate, Write } from "./writes.js";
 
-/** What a refused write knows of its earlier copies. */
-export interface EarlierCopies {
-  /** Whether one of them got no answer, the SDK's own retries among them: it may have been applied. */
-  readonly earlierCopyUnanswered: boolean;
-}
-
 /**
- * Whether an earlier copy of a write was applied, which is why this one was refused.
+ * Whether an earlier copy of a write was applied, which is why this one was refused. For a vacate it matters whether one
+ * of them got no answer, the SDK's own retries among them: it may have been applied.
  *
  * | write   | yes                                            | maybe                                              |
  * |---------|------------------------------------------------|----------------------------------------------------|
@@ -24,7 +19,7 @@ export interface EarlierCopies {
 export function wasApplied(
   write: Write,
   refusedBy: Row | undefined,
-  { earlierCopyUnanswered }: EarlierCopies,
+  { earlierCopyUnanswered } = { earlierCopyUnanswered: true },
 ): "yes" | "no" | "maybe" {
   switch (write.kind) {
     case "take":

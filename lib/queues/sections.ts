@@ -157,9 +157,8 @@ export class Sections {
   }
 
   #deliver(lease: Lease, acquired: number, deliver: Deliver, tick?: number): boolean {
-    const { session } = this;
     const end = (ended: Lease) => this.#end(ended);
-    return deliver(new HeldLock({ session, lease, owner: session.owner, acquired, tick, end }));
+    return deliver(new HeldLock({ session: this.session, lease, acquired, tick, end }));
   }
 
   /** A section is over: its lease goes to the next of this process, or back to the table. */

@@ -13,10 +13,7 @@ const LOOK_EVERY_MS = 400;
 /** How long it is looked for. What arrives later ends at its own stamp: no process treats it as held. */
 const LOOK_FOR_MS = 10_000;
 
-/**
- * Releases a row that was taken for a caller that has had another answer. Runs in the background, until the lease
- * is over.
- */
+/** Releases a row that was taken for a caller that has had another answer: in the background, until the lease is over. */
 export async function giveBack(session: Session, acquisition: Acquisition): Promise<void> {
   const { ttlMs, releaseWithinMs } = acquisition.settings;
   const leftMs = Math.max(acquisition.end - session.clock.atMost(), attemptMs(ttlMs));
@@ -25,10 +22,8 @@ export async function giveBack(session: Session, acquisition: Acquisition): Prom
 
 /**
  * Looks for an abandoned claim that may still arrive, and releases it once it has. Ends when it was found, when it would
- * be over on arrival, or after {@link LOOK_FOR_MS}. It reads the row, because a refused delete would prove nothing.
- *
- * Runs in the background: the caller has had its answer.
- * @returns whether the claim has arrived, as far as is known.
+ * be over on arrival, or after {@link LOOK_FOR_MS}. It reads the row, because a refused delete would prove nothing. Runs in
+ * the background: the caller has had its answer. @returns whether the claim has arrived, as far as is known.
  */
 export async function removeWhenItArrives(session: Session, target: Target, taken: Taken): Promise<boolean> {
   const { clock, closing } = session;
@@ -59,6 +54,6 @@ async function removeIfThere(session: Session, target: Target, taken: Taken, unt
   const row = await persist(session, { kind: "read", until, attemptMs: attemptMs(settings.ttlMs) }, (signal) =>
     session.store.read(at, { consistent: true }, signal),
   );
-  if (wasApplied(taken.take, row, { earlierCopyUnanswered: true }) === "no") return false;
+  if (wasApplied(taken.take, row) === "no") return false;
   return (await new Acquisition(session, target, taken).release(until)).kind === "released";
 }

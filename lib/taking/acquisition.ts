@@ -91,9 +91,7 @@ export class Acquisition {
     this.#remembers = remembers;
     this.#uuid = take.uuid;
     this.#fence = fence;
-    this.#firstStamp = take.expires;
-    this.#expires = take.expires;
-    this.#lastStamp = take.expires;
+    [this.#firstStamp, this.#expires, this.#lastStamp] = [take.expires, take.expires, take.expires];
     this.#sentAt = sentAt;
     this.#end = this.#endNow();
   }
@@ -202,22 +200,20 @@ export class Acquisition {
   ): Promise<Stamping> {
     const { clock, store } = this.#session;
     const { ttlMs } = this.settings;
+    const deadline = (): number => this.#end;
+    const persistence = { ...trying, kind: "renewal", deadline, attemptMs: attemptMs(ttlMs) } as const;
     let sent: { readonly write: Kind; readonly at: number } | undefined;
     let outcome: WriteOutcome;
     try {
-      outcome = await persist(
-        this.#session,
-        { ...trying, kind: "renewal", deadline: () => this.#end, attemptMs: attemptMs(ttlMs) },
-        (signal) => {
-          if (sent === undefined) {
-            const expires = stamp(boundsOf(clock), ttlMs, this.#lastStamp);
-            this.#lastStamp = expires;
-            // Read the stopwatch before the first copy leaves: a watcher may count the ttl from there.
-            sent = { write: make(expires), at: clock.atMost() };
-          }
-          return store.write(sent.write, signal);
-        },
-      );
+      outcome = await persist(this.#session, persistence, (signal) => {
+        if (sent === undefined) {
+          const expires = stamp(boundsOf(clock), ttlMs, this.#lastStamp);
+          this.#lastStamp = expires;
+          // Read the stopwatch before the first copy leaves: a watcher may count the ttl from there.
+          sent = { write: make(expires), at: clock.atMost() };
+        }
+        return store.write(sent.write, signal);
+      });
     } catch (cause) {
       return { kind: "unanswered", cause };
     }
@@ -228,7 +224,7 @@ export class Acquisition {
     const { write } = sent;
     if (outcome.kind === "refused") {
       const { row } = outcome;
-      if (wasApplied(write, row, { earlierCopyUnanswered: true }) === "no") {
+      if (wasApplied(write, row) === "no") {
         if (!isStillHeldBy(this.#uuid, row)) return { kind: "refused", reason: this.reasonOf(row) };
         const cause = new LockStoreError(`The row of ${this.at.name} carries a stamp that its holder never sent`);
         return { kind: "unanswered", cause };
@@ -251,12 +247,11 @@ export class Acquisition {
     const left = this.#unlikeWatched(leaves);
     const write: Vacate = { kind: "vacate", at: this.at, uuid, leaves: left, remembers: this.#remembers };
     const copies: Copies = { sent: 0, unanswered: 0 };
-    const persistence = { until, attemptMs: attemptMs(this.settings.ttlMs), copies };
+    const ms = attemptMs(this.settings.ttlMs);
+    const persistence = { kind: "release", until, attemptMs: ms, copies, worthRetrying: () => true } as const;
     let outcome: WriteOutcome;
     try {
-      outcome = await persist(this.#session, { ...persistence, kind: "release", worthRetrying: () => true }, (signal) =>
-        this.#session.store.write(write, signal),
-      );
+      outcome = await persist(this.#session, persistence, (signal) => this.#session.store.write(write, signal));
     } catch (cause) {
       this.#releaseFailed(uuid, cause);
       return { kind: "unanswered" };
@@ -285,9 +280,9 @@ export class Acquisition {
   #releaseFailed(uuid: string, cause: unknown): void {
     const { name } = this.at;
     publish("dynamutex:release-failed", { name, uuid, cause });
+    if (isTransient(cause)) return;
     // A failure that does not pass, such as a missing permission, would otherwise only show as slow locks.
-    if (!isTransient(cause))
-      process.emitWarning(`${JSON.stringify(name)} was not released: ${cause}`, "DynamutexWarning");
+    process.emitWarning(`${JSON.stringify(name)} was not released: ${cause}`, "DynamutexWarning");
   }
 
   #attemptEnd(): () => number {

@@ -3,7 +3,7 @@ import type { LockData } from "../lock-info.js";
 import { displayTime, stamp } from "../protocol/lease-time.js";
 import { mayTake } from "../protocol/may-take.js";
 import { LOCK_SORT, type Row } from "../protocol/row.js";
-import { memoryAfter, memoryOf, strongerOf } from "../protocol/rules.js";
+import { memoryAfter, memoryOf } from "../protocol/rules.js";
 import { wasApplied } from "../protocol/was-applied.js";
 import type { Take } from "../protocol/writes.js";
 import { attemptMs } from "../session/requests.js";
@@ -15,10 +15,9 @@ import { Acquisition, type Taken, type Target } from "./acquisition.js";
 import { learnTime, type Once, tickNow } from "./known-time.js";
 import type { Wait } from "./wait.js";
 
-/** How many writes one try may take: a refusal may show that the row remembers something, or that it is free by now. */
+/** The most writes of one try: a refusal may show that the row remembers something, or is free by now. */
 const MOST_TRIES = 3;
 
-/** What a claim may add. */
 export interface ClaimOptions {
   readonly data?: LockData | undefined;
   readonly once?: Once | undefined;
@@ -55,7 +54,7 @@ export async function tryClaim<Granted>(
   }
 }
 
-/** Takes one row: one write, sent until it is answered or the lease that it asks for would be over. */
+/** Takes one row: one write, sent until it is answered or its lease would be over. */
 export async function claim(
   session: Session,
   target: Target,
@@ -136,24 +135,18 @@ interface Part {
   readonly take: Take;
 }
 
-/** What its takes are for. */
-interface Purpose {
-  readonly data: LockData | undefined;
-  readonly tick: number | undefined;
-}
-
 /** The takes of one claim, which go together, and their copies. */
 class Sending {
   readonly copies: Copies = { sent: 0, unanswered: 0 };
   readonly #session: Session;
   readonly #targets: readonly Target[];
-  readonly #purpose: Purpose;
+  readonly #purpose: Pick<Take, "data" | "tick">;
   /** Empty until the first copy has left. */
   #parts: readonly Part[] = [];
   /** When the first copy left, on `atMost`. */
   #sentAt = Number.POSITIVE_INFINITY;
 
-  constructor(session: Session, targets: readonly Target[], purpose: Purpose) {
+  constructor(session: Session, targets: readonly Target[], purpose: Pick<Take, "data" | "tick">) {
     this.#session = session;
     this.#targets = targets;
     this.#purpose = purpose;
@@ -180,11 +173,7 @@ class Sending {
 
   /** The acquisitions, where this claim or an earlier copy of it was applied. */
   granted(answer: Answer, wait: Wait): readonly Acquisition[] | undefined {
-    const earlier = { earlierCopyUnanswered: this.#mayStillArrive(answer) };
-    if (
-      answer.kind === "refused" &&
-      !this.#parts.every(({ take }, index) => this.#isOwn(take, answer.rows[index], earlier))
-    )
+    if (answer.kind === "refused" && !this.#parts.every(({ take }, index) => this.#isOwn(take, answer.rows[index])))
       return undefined;
     return this.#parts.map((part, index) => {
       const { at } = part.target;
@@ -213,10 +202,7 @@ class Sending {
     return others as [InTheWay, ...InTheWay[]];
   }
 
-  /**
-   * Nobody waits for it any more: what a copy has taken must go, now or when it arrives. Two of its rows tell whether a
-   * transaction arrived, because one of them may have been ended by force.
-   */
+  /** Removes what a copy has taken, now or when it arrives. Two rows are looked at: one may have been ended by force. */
   abandon(): void {
     const parts = this.#parts;
     let rest: Promise<unknown> | undefined;
@@ -235,13 +221,11 @@ class Sending {
       const outcome = await store.write(only.take, signal);
       return outcome.kind === "applied" ? outcome : { ...outcome, rows: [outcome.row] };
     }
-    const outcome = await store.writeAll(
-      this.#parts.map(({ take }) => take),
-      signal,
-    );
+    const takes = this.#parts.map(({ take }) => take);
+    const outcome = await store.writeAll(takes, signal);
+    if (outcome.kind === "refused") return { ...outcome, retried: false };
     // A transaction does not tell what it replaced.
-    if (outcome.kind === "applied") return { kind: "applied", replaced: undefined, drawn: undefined };
-    return { ...outcome, retried: false };
+    return { kind: "applied", replaced: undefined, drawn: undefined };
   }
 
   /** A fresh uuid and a lease that begins now. */
@@ -270,8 +254,8 @@ class Sending {
     return this.copies.unanswered > 0 || (answer.kind === "refused" && answer.retried);
   }
 
-  #isOwn(take: Take, row: Row | undefined, earlier = { earlierCopyUnanswered: true }): boolean {
-    return wasApplied(take, row, earlier) !== "no";
+  #isOwn(take: Take, row: Row | undefined): boolean {
+    return wasApplied(take, row) !== "no";
   }
 
   #acquisition(part: Part, remembered?: ReturnType<typeof memoryOf>, fence?: bigint): Acquisition {
@@ -279,10 +263,8 @@ class Sending {
   }
 
   /** @param remembered what the row remembered before; default what the take respects, which is the most. */
-  #taken({ take, target }: Part, remembered = memoryAfter(take), fence?: bigint): Taken {
-    let remembers = remembered;
-    if (take.tick !== undefined) remembers = "tick";
-    else if (take.fenceSeed !== undefined) remembers = strongerOf(remembered, "fence");
+  #taken({ take, target }: Part, remembered = take.remembers, fence?: bigint): Taken {
+    const remembers = memoryAfter({ ...take, remembers: remembered });
     return { take, sentAt: this.#sentAt, remembers, fence: target.settings.fencing ? fence : undefined };
   }
 

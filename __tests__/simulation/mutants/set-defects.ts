@@ -34,7 +34,7 @@ export const SET_DEFECTS: readonly Defect[] = [
     patches: [
       {
         file: CLAIM,
-        find: /#isOwn\(take, row, earlier = .*\) \{/g,
+        find: /#isOwn\(take, row\) \{/g,
         replace: "$& if (this.#parts.length > 1) return false;",
       },
     ],

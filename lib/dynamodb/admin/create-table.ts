@@ -7,7 +7,7 @@ import {
 import { LockStoreError } from "../../errors.js";
 import type { CreateOptions, TableLayout } from "../../options/table.js";
 import type { Clock } from "../../time/clock.js";
-import { keyMismatch } from "../table-shape.js";
+import { keyMismatch } from "../failures.js";
 import { ControlPlane, isCausedBy } from "./control-plane.js";
 
 const DEFAULT_TIMEOUT_MS = 120_000;

@@ -1,7 +1,7 @@
 import type { TableDescription, TimeToLiveDescription } from "@aws-sdk/client-dynamodb";
 import type { TableLayout } from "../../options/table.js";
 import type { TableAction, TableFacts, TableProblem } from "../../table-report.js";
-import { keyMismatch } from "../table-shape.js";
+import { keyMismatch } from "../failures.js";
 import type { Probe } from "./probes.js";
 
 /** What does not work without an action. It is an error if locks do not work at all then. */
