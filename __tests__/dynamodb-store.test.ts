@@ -3,7 +3,7 @@ import { type DynamoDBClient, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { beforeAll, describe, expect, test } from "@jest/globals";
 import { DynamoDbStore } from "../lib/dynamodb/store.js";
-import { asOwnClient } from "../lib/dynamodb/transport.js";
+import { defaultClient } from "../lib/dynamodb/transport.js";
 import { LockStoreError } from "../lib/errors.js";
 import { type TableLayout, tableLayout } from "../lib/options/table.js";
 import { type Address, COUNTER_SORT, LOCK_SORT, lockAt, type Memory } from "../lib/protocol/row.js";
@@ -387,7 +387,7 @@ test("a request under way ends when its signal does", async () => {
 test("closing destroys the store's own client, and never a caller's", () => {
   const destroyed: string[] = [];
   for (const ownsClient of [true, false]) {
-    const client = ownsClient ? asOwnClient(testClient()) : testClient();
+    const client = ownsClient ? defaultClient() : testClient();
     client.destroy = () => destroyed.push(ownsClient ? "its own" : "the caller's");
     new DynamoDbStore({ client, layout, clock: systemClock() }).close();
   }
