@@ -182,8 +182,7 @@ describe("the order in which requests leave", () => {
     askMany("urgent", 1, { kind: "renewal", deadline: 499 });
     askMany("later", 3, { kind: "renewal", deadline: 501 });
     expect((await free(1))[0]).toBe("urgent0");
-    expect(await free(8)).toContain("later0");
-    expect(await free(16)).toEqual(expect.arrayContaining(["later1", "later2"]));
+    expect(await free(8)).toEqual(expect.arrayContaining(["later0", "later1", "later2"]));
   });
 });
 
