@@ -190,16 +190,25 @@ describe("a request that fails", () => {
 });
 
 describe("the time of an attempt", () => {
-  test("grows with each that had no answer, and is counted from when it leaves", async () => {
-    const { time, attempts, send, ended, fill } = scene();
+  test("doubles with each, and is counted from when it leaves", async () => {
+    const { time, attempts, send, ended, fill, answersTake } = scene();
+    await answersTake(5);
     const free = fill();
+    const begunAt = time.elapsed;
     ended(send(["hangs"], { until: () => 60_000 }));
     await time.advance(200);
     expect(attempts).toEqual([]);
     await free();
     await time.advance(15_000);
-    expect(attempts[0]).toMatchObject({ at: 200, endedAfter: ATTEMPT_MS });
-    expect(attempts.slice(1, 4).map(({ endedAfter }) => endedAfter)).toEqual([3_000, 3_000, 3_000]);
+    expect(attempts[0]).toMatchObject({ at: begunAt + 200, endedAfter: ATTEMPT_MS });
+    expect(attempts.slice(1, 4).map(({ endedAfter }) => endedAfter)).toEqual([2_000, 3_000, 3_000]);
+  });
+
+  test("is three times that of the first, where nothing is known but that the first had no answer", async () => {
+    const { time, attempts, send, ended } = scene();
+    ended(send(["hangs"], { until: () => 60_000 }));
+    await time.advance(15_000);
+    expect(attempts.slice(0, 4).map(({ endedAfter }) => endedAfter)).toEqual([1_000, 3_000, 3_000, 3_000]);
   });
 
   test.each([
