@@ -1,12 +1,5 @@
-import {
-  type CancellationReason,
-  type DynamoDBClient,
-  GetItemCommand,
-  QueryCommand,
-  ScanCommand,
-  type TransactWriteItem,
-  TransactWriteItemsCommand,
-} from "@aws-sdk/client-dynamodb";
+import type { CancellationReason, DynamoDBClient, TransactWriteItem } from "@aws-sdk/client-dynamodb";
+import { GetItemCommand, QueryCommand, ScanCommand, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import type { TableLayout } from "../options/table.js";

@@ -8,12 +8,12 @@ import { attemptMs, sendOnce } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import { giveBack } from "../taking/abandoned-claims.js";
 import type { Acquisition, Target } from "../taking/acquisition.js";
-import { type Claimed, claim, tryClaim } from "../taking/claim.js";
+import { claim, tryClaim } from "../taking/claim.js";
 import type { Once } from "../taking/known-time.js";
 import { Wait } from "../taking/wait.js";
 import { isWanted, watch } from "../taking/watch.js";
 import { boundsOf } from "../time/clock.js";
-import { FairQueue } from "./fair-queue.js";
+import { FairQueue, type SectionTry } from "./fair-queue.js";
 import { LocalLine } from "./local-line.js";
 
 /** What a section asks of its lock. */
@@ -121,10 +121,7 @@ export class Sections {
     }
   }
 
-  async #tryClaim(
-    { target, data, once }: SectionRequest,
-    wait: Wait,
-  ): Promise<Claimed<Acquisition> | { readonly kind: "held" | "done" }> {
+  async #tryClaim({ target, data, once }: SectionRequest, wait: Wait): Promise<SectionTry> {
     if (target.settings.fair) return await this.#fairQueue.tryAcquire({ target, data, once, wait });
     return await tryClaim(this.session, wait, () => claim(this.session, target, wait, { data, once }));
   }
@@ -140,7 +137,7 @@ export class Sections {
     deliver: Deliver,
   ): Promise<boolean> {
     const lease = new Lease(this.session, acquisition);
-    if ((lease.isSecure || (await lease.secure())) && !wait.isOver) {
+    if ((await lease.secure()) && !wait.isOver) {
       this.#line(target.at.name).settle(wait, lease);
       // After a loss, the next section of this process may ask the table at once: a lost lease excludes nobody.
       lease.keep(() => this.#leave(lease));
@@ -185,11 +182,10 @@ export class Sections {
     const now = clock.atLeast();
     if (now - (this.#lookedAt.get(lease) ?? lease.takenAt) < lease.settings.handOverMs) return false;
     this.#lookedAt.set(lease, now);
+    const { at } = lease.row;
     const look = { kind: "read", attemptMs: attemptMs(lease.settings.ttlMs) } as const;
     try {
-      const row = await sendOnce(this.session, look, (signal) =>
-        store.read(lease.row.at, { consistent: false }, signal),
-      );
+      const row = await sendOnce(this.session, look, (signal) => store.read(at, { consistent: false }, signal));
       // Somebody who took our uuid off the row by force wants it, too.
       return row !== undefined && (row.uuid === undefined || isWanted(row, clock.wall()));
     } catch {
@@ -210,9 +206,7 @@ export class Sections {
   }
 
   #line(name: string): LocalLine<Lease> {
-    const existing = this.#lines.get(name);
-    if (existing !== undefined) return existing;
-    const line = new LocalLine<Lease>();
+    const line = this.#lines.get(name) ?? new LocalLine<Lease>();
     this.#lines.set(name, line);
     return line;
   }

@@ -46,11 +46,8 @@ export class Sightings {
     if (before !== undefined && isSame(before, seen)) return;
     this.#seen.delete(key);
     this.#seen.set(key, seen);
-    if (this.#seen.size <= MOST_ROWS) return;
-    for (const oldest of this.#seen.keys()) {
-      this.#seen.delete(oldest);
-      break;
-    }
+    const [oldest = ""] = this.#seen.keys();
+    if (this.#seen.size > MOST_ROWS) this.#seen.delete(oldest);
   }
 
   /** What the row remembered when it was last seen. */

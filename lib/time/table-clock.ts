@@ -1,15 +1,6 @@
 import { publish } from "../diagnostics.js";
-import {
-  type Bounds,
-  type Clock,
-  type HostTime,
-  hostTime,
-  JITTER_MS,
-  type Reading,
-  skewOf,
-  stopwatches,
-  timers,
-} from "./clock.js";
+import type { Bounds, Clock, HostTime, Reading } from "./clock.js";
+import { hostTime, JITTER_MS, skewOf, stopwatches, timers } from "./clock.js";
 
 export interface TableClockOptions {
   /**
