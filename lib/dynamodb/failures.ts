@@ -135,19 +135,16 @@ export function isAboutTheKey(error: unknown): boolean {
 
 /** Says how a table's key differs from the options, for an error message; undefined if it does not. */
 export function keyMismatch(table: TableDescription, layout: TableLayout): string | undefined {
-  const differences = [
-    partDiffers("partition", "HASH", layout.partition, table),
-    partDiffers("sort", "RANGE", layout.sort, table),
-  ].filter((difference) => difference !== undefined);
+  const differences = (["partition", "sort"] as const).flatMap((part) => partDiffers(part, layout[part], table) ?? []);
   return differences.length === 0 ? undefined : `table ${layout.tableName} does not fit: ${differences.join("; ")}`;
 }
 
 function partDiffers(
   part: "partition" | "sort",
-  keyType: "HASH" | "RANGE",
   wanted: string | undefined,
   { KeySchema, AttributeDefinitions }: TableDescription,
 ): string | undefined {
+  const keyType = part === "partition" ? "HASH" : "RANGE";
   const name = KeySchema?.find((element) => element.KeyType === keyType)?.AttributeName;
   const type = AttributeDefinitions?.find(({ AttributeName }) => AttributeName === name)?.AttributeType;
   if (name !== wanted) {
@@ -163,7 +160,7 @@ const kindOf = (name: unknown): string => String(name).replace(/(Error|Exception
 const isThrottlingName = (name: unknown): boolean => THROTTLING.has(kindOf(name));
 const isTransientName = (name: unknown): boolean => isThrottlingName(name) || TRANSIENT.has(kindOf(name));
 
-/** Whether this holds for the name of the failure, or for the reason of one item of a transaction. */
+/** Whether `isSuch` holds for the name of the failure, or for the reason of one item of a transaction. */
 function isNamed({ name, CancellationReasons }: Failure, isSuch: (name: unknown) => boolean): boolean {
   return isSuch(name) || CancellationReasons?.some(({ Code }) => isSuch(Code)) === true;
 }

@@ -1,9 +1,4 @@
-import type {
-  AttributeValue,
-  CancellationReason,
-  TransactionCanceledException,
-  TransactWriteItem,
-} from "@aws-sdk/client-dynamodb";
+import type { AttributeValue, CancellationReason, TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { LockConfigError } from "../errors.js";
 import type { TableLayout } from "../options/table.js";
 import type { Address } from "../protocol/row.js";
@@ -11,7 +6,7 @@ import type { Check } from "../protocol/writes.js";
 import type { DocumentGuard } from "../store.js";
 import { checkOf, keyOf } from "./compile.js";
 import { numberOf } from "./data.js";
-import { isPassingCancellation, isRefusedItem, storeFailure } from "./failures.js";
+import { isCancellation, isPassingCancellation, isRefusedItem, storeFailure } from "./failures.js";
 import type { Item } from "./items.js";
 
 /** DynamoDB's limit for a transaction. */
@@ -60,12 +55,11 @@ export function admitItems(layout: TableLayout, at: Address, items: readonly Tra
  * @throws {@link LockStoreError} for a failure that may pass. What is left is about the caller's own items.
  */
 export function refusalOfGuard(error: unknown, index: number, tableName: string): CancellationReason | undefined {
-  const { name, CancellationReasons: reasons = [] } = (error ?? {}) as Partial<TransactionCanceledException>;
-  const isCancelled = name === "TransactionCanceledException";
-  const reason = reasons[index];
-  if (isCancelled && reason !== undefined && isRefusedItem(reason)) return reason;
+  const reasons = isCancellation(error) ? (error.CancellationReasons ?? []) : undefined;
+  const reason = reasons?.[index];
+  if (reason !== undefined && isRefusedItem(reason)) return reason;
   const failure = storeFailure(error, { action: "TransactWriteItems", tableName });
-  if (isCancelled ? isPassingCancellation(reasons) : failure.transient) throw failure;
+  if (reasons === undefined ? failure.transient : isPassingCancellation(reasons)) throw failure;
   return undefined;
 }
 

@@ -37,9 +37,8 @@ const STAND_BACK_POLLS = 2;
  * section before passed on, which takes no request, or with one that is taken from the table.
  *
  * So that other hosts get their turn, a passed lease is looked at every `handOverMs`: if another host has marked its
- * row as wanted, it is released, and this process stands back for a moment.
- *
- * Fair mutexes do none of this: each of their sections has a place in the queue that all hosts share.
+ * row as wanted, it is released, and this process stands back for a moment. Fair mutexes do none of this: each of their
+ * sections has a place in the queue that all hosts share.
  */
 export class Sections {
   readonly session: Session;
@@ -126,10 +125,7 @@ export class Sections {
     return await tryClaim(this.session, wait, () => claim(this.session, target, wait, { data, once }));
   }
 
-  /**
-   * Delivers a lock that was taken, if its lease still stands and the caller still waits; otherwise it is given back.
-   * @returns whether it was delivered. @throws what ended the wait.
-   */
+  /** Delivers a lock that was taken, if it stands and the caller still waits; else gives it back. @throws what ended the wait. */
   async #handOut(
     acquisition: Acquisition,
     { target, holdAtLeastMs }: SectionRequest,

@@ -18,9 +18,8 @@ interface Seen extends Sighting {
 }
 
 /**
- * What this process has seen of rows that others hold, and for how long it has seen them unchanged.
- *
- * It outlives the calls that look, so that callers who only ever `tryLock()` can take over as well.
+ * What this process has seen of rows that others hold, and for how long it has seen them unchanged. It outlives the calls
+ * that look, so that callers who only ever `tryLock()` can take over as well.
  */
 export class Sightings {
   readonly #clock: Clock;
