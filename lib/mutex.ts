@@ -210,9 +210,7 @@ function onceOf({ once, everyMs }: TryLockOptions): Once | undefined {
 }
 
 /** The type of lock that `LockTable.mutex()` has declared for the settings of this mutex. */
-function as<Held extends Lock>(lock: HeldLock): Held {
-  return lock as Lock as Held;
-}
+const as = <Held extends Lock>(lock: HeldLock): Held => lock as Lock as Held;
 
 /** Runs a section and releases its lock. If both fail, the section's error is thrown. */
 async function runUnder<Held extends Lock, T>(

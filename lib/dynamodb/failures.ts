@@ -112,14 +112,10 @@ export function refusalsOf(error: unknown): readonly CancellationReason[] | unde
   return reasons?.some(isRefusedItem) ? reasons : undefined;
 }
 
-export function isRefusedItem({ Code }: CancellationReason): boolean {
-  return Code === "ConditionalCheckFailed";
-}
+export const isRefusedItem = ({ Code }: CancellationReason): boolean => Code === "ConditionalCheckFailed";
 
 /** Whether another write was in flight on this item. */
-export function isConflict({ Code }: CancellationReason): boolean {
-  return Code === "TransactionConflict";
-}
+export const isConflict = ({ Code }: CancellationReason): boolean => Code === "TransactionConflict";
 
 /** Whether a transaction was cancelled for transient reasons only. */
 export function isPassingCancellation(reasons: readonly { readonly Code?: string | undefined }[]): boolean {

@@ -12,12 +12,7 @@ import type { Item } from "./items.js";
 /** DynamoDB's limit for a transaction. */
 const MOST_ITEMS = 100;
 
-/** The guard as an item of a transaction. */
-export function guardItem(layout: TableLayout, check: Check): TransactWriteItem {
-  return { ConditionCheck: checkOf(layout, check) };
-}
-
-/** The same for a DocumentClient, which takes plain values. */
+/** The guard as an item of a transaction for a DocumentClient, which takes plain values. */
 export function documentGuard(layout: TableLayout, check: Check): DocumentGuard {
   const { Key, ExpressionAttributeValues, ...rest } = checkOf(layout, check);
   const key = mapped(Key, ({ S = "" }) => S);

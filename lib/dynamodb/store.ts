@@ -23,7 +23,7 @@ import type { Clock } from "../time/clock.js";
 import { actionOf, commandOf, keyOf } from "./compile.js";
 import { marshalledData } from "./data.js";
 import { isConflict, isRefusal, isRefusedItem, refusalsOf } from "./failures.js";
-import { admitItems, documentGuard, guardItem, refusalOfGuard } from "./guards.js";
+import { admitItems, documentGuard, refusalOfGuard } from "./guards.js";
 import { attributesOf, foreign, type Item, rowOf } from "./items.js";
 import { queryOf, rangePageOf, rowPageOf, scanOf } from "./pages.js";
 import { isOwnClient, type Reply, Transport } from "./transport.js";
@@ -82,7 +82,7 @@ export class DynamoDbStore implements Store {
   }
 
   guard(guard: Check): TransactWriteItem {
-    return guardItem(this.#layout, guard);
+    return actionOf(this.#layout, guard);
   }
 
   documentGuard(guard: Check): DocumentGuard {

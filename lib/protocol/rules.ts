@@ -226,9 +226,7 @@ function vacates(write: Vacate): Effect {
   }
 }
 
-function isDelete({ leaves, remembers }: Vacate): boolean {
-  return leaves.kind === "free" && remembers === "nothing";
-}
+const isDelete = ({ leaves, remembers }: Vacate): boolean => leaves.kind === "free" && remembers === "nothing";
 
 /** An update that stamps a lease, and with it the date of the purge, which a row with a tick must not have. */
 function update(

@@ -83,9 +83,7 @@ export class Sightings {
   }
 }
 
-function keyOf({ name, sort }: Address): string {
-  return `${sort}/${name}`;
-}
+const keyOf = ({ name, sort }: Address): string => `${sort}/${name}`;
 
 function isSame(one: Seen, other: Seen): boolean {
   return (

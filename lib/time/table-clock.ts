@@ -175,6 +175,4 @@ function longest(from: Reading, to: Reading): number {
   return Math.max(0, to.atMost - from.atMost) / (1 - RATE_DRIFT);
 }
 
-function iso(time: number): string {
-  return new Date(Math.round(time)).toISOString();
-}
+const iso = (time: number): string => new Date(Math.round(time)).toISOString();
