@@ -100,7 +100,7 @@ async function acquireAll(
 /** Renews leases that were slow to be taken. @returns undefined, and gives everything back, if one does not stand. */
 async function secured(session: Session, acquisitions: readonly Acquisition[]): Promise<readonly Lease[] | undefined> {
   const leases = acquisitions.map((acquisition) => new Lease(session, acquisition));
-  const stand = await Promise.all(leases.map(async (lease) => lease.isSecure || (await lease.secure())));
+  const stand = await Promise.all(leases.map((lease) => lease.secure()));
   if (stand.every((stands) => stands)) return leases;
   for (const acquisition of acquisitions) session.detach(giveBack(session, acquisition));
   return undefined;

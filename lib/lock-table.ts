@@ -13,16 +13,8 @@ import { listLocks } from "./operations/list.js";
 import { type CheckOptions, checkOptions, type ListOptions, listOptions } from "./options/calls.js";
 import { checkNames, type LockAllOptions, lockAllOptions } from "./options/lock-all.js";
 import { type MutexOptions, type MutexSettings, mutexSettings } from "./options/mutex.js";
-import {
-  type CreateOptions,
-  checkFits,
-  checkName,
-  createOptions,
-  type LockTableOptions,
-  type TableLayout,
-  tableLayout,
-  tableOptions,
-} from "./options/table.js";
+import type { CreateOptions, LockTableOptions, TableLayout } from "./options/table.js";
+import { checkFits, checkName, createOptions, tableLayout, tableOptions } from "./options/table.js";
 import { Sections } from "./queues/sections.js";
 import { Session } from "./session/session.js";
 import type { TableReport } from "./table-report.js";

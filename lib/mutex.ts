@@ -6,14 +6,8 @@ import type { Lock } from "./lock.js";
 import { copyOf, type LockData, type LockInfo, type LockState } from "./lock-info.js";
 import { forceUnlock } from "./operations/force-unlock.js";
 import { inspect } from "./operations/inspect.js";
-import {
-  type ForceUnlockOptions,
-  forceUnlockOptions,
-  type LockOptions,
-  lockOptions,
-  type TryLockOptions,
-  tryLockOptions,
-} from "./options/calls.js";
+import type { ForceUnlockOptions, LockOptions, TryLockOptions } from "./options/calls.js";
+import { forceUnlockOptions, lockOptions, tryLockOptions } from "./options/calls.js";
 import { NONE } from "./options/check.js";
 import type { MutexSettings } from "./options/mutex.js";
 import { lockAt } from "./protocol/row.js";
@@ -216,9 +210,7 @@ function onceOf({ once, everyMs }: TryLockOptions): Once | undefined {
 }
 
 /** The type of lock that `LockTable.mutex()` has declared for the settings of this mutex. */
-function as<Held extends Lock>(lock: HeldLock): Held {
-  return lock as Lock as Held;
-}
+const as = <Held extends Lock>(lock: HeldLock): Held => lock as Lock as Held;
 
 /** Runs a section and releases its lock. If both fail, the section's error is thrown. */
 async function runUnder<Held extends Lock, T>(

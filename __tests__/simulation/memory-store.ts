@@ -1,7 +1,8 @@
 import type { AttributeValue, TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
 import { marshalledData } from "../../lib/dynamodb/data.js";
-import { admitItems, documentGuard, guardItem } from "../../lib/dynamodb/guards.js";
+import { actionOf } from "../../lib/dynamodb/compile.js";
+import { admitItems, documentGuard } from "../../lib/dynamodb/guards.js";
 import { LockStoreError } from "../../lib/errors.js";
 import type { LockData } from "../../lib/lock-info.js";
 import { tableLayout } from "../../lib/options/table.js";
@@ -207,7 +208,7 @@ export abstract class MessageStore implements Store {
   }
 
   guard(guard: Check): TransactWriteItem {
-    return guardItem(LAYOUT, guard);
+    return actionOf(LAYOUT, guard);
   }
 
   documentGuard(guard: Check): DocumentGuard {

@@ -1,11 +1,5 @@
-import {
-  type AttributeValue,
-  DeleteItemCommand,
-  PutItemCommand,
-  type ReturnValue,
-  type TransactWriteItem,
-  UpdateItemCommand,
-} from "@aws-sdk/client-dynamodb";
+import type { AttributeValue, ReturnValue, TransactWriteItem } from "@aws-sdk/client-dynamodb";
+import { DeleteItemCommand, PutItemCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import type { TableLayout } from "../options/table.js";
@@ -108,11 +102,8 @@ interface Plan {
 const plans = new WeakMap<Condition, Plan>();
 
 function conditionalOf(layout: TableLayout, at: Address, { condition, values }: Asked): Conditional {
-  let plan = plans.get(condition);
-  if (plan === undefined) {
-    plan = planOf(condition);
-    plans.set(condition, plan);
-  }
+  const plan = plans.get(condition) ?? planOf(condition);
+  plans.set(condition, plan);
   // DynamoDB refuses names and values that no expression uses.
   const names: Record<string, string> = {};
   for (const attribute of plan.attributes) names[`#${attribute}`] = nameIn(layout, attribute);
@@ -129,11 +120,7 @@ function conditionalOf(layout: TableLayout, at: Address, { condition, values }: 
 }
 
 function planOf(condition: Condition): Plan {
-  const plan = {
-    attributes: new Set<string>(),
-    literals: {} as Record<string, AttributeValue>,
-    named: new Set<string>(),
-  };
+  const plan = { attributes: new Set<string>(), literals: {} as Item, named: new Set<string>() };
   const attributeOf = (attribute: string): string => {
     plan.attributes.add(attribute);
     return `#${attribute}`;
@@ -142,6 +129,8 @@ function planOf(condition: Condition): Plan {
     plan.literals[`:${name}`] = value;
     return `:${name}`;
   };
+  const wordsOf = (part: Condition, inBrackets: "all" | "any"): string =>
+    part.kind === inBrackets ? `(${expressionOf(part)})` : expressionOf(part);
   const expressionOf = (part: Condition): string => {
     switch (part.kind) {
       case "noItem":
@@ -160,13 +149,9 @@ function planOf(condition: Condition): Plan {
         return `${attributeOf(attribute)} ${COMPARISONS[kind]} ${value}`;
       }
       case "all":
-        return part.of
-          .map((inner) => (inner.kind === "any" ? `(${expressionOf(inner)})` : expressionOf(inner)))
-          .join(" AND ");
+        return part.of.map((inner) => wordsOf(inner, "any")).join(" AND ");
       case "any":
-        return part.of
-          .map((inner) => (inner.kind === "all" ? `(${expressionOf(inner)})` : expressionOf(inner)))
-          .join(" OR ");
+        return part.of.map((inner) => wordsOf(inner, "all")).join(" OR ");
       default:
         return part satisfies never;
     }

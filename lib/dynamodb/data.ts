@@ -75,10 +75,7 @@ function sizeOfBigInt(value: bigint, path: string): number {
 
 /** One byte for every two significant digits, and at most two more. */
 function sizeOfDigits(number: string): number {
-  const significant = number
-    .replace(/e.*$/, "")
-    .replace(/\D/g, "")
-    .replace(/^0+|0+$/g, "");
+  const significant = number.replace(/e.*$|\D/g, "").replace(/^0+|0+$/g, "");
   return Math.ceil(significant.length / 2) + 2;
 }
 

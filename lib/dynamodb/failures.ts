@@ -112,14 +112,10 @@ export function refusalsOf(error: unknown): readonly CancellationReason[] | unde
   return reasons?.some(isRefusedItem) ? reasons : undefined;
 }
 
-export function isRefusedItem({ Code }: CancellationReason): boolean {
-  return Code === "ConditionalCheckFailed";
-}
+export const isRefusedItem = ({ Code }: CancellationReason): boolean => Code === "ConditionalCheckFailed";
 
 /** Whether another write was in flight on this item. */
-export function isConflict({ Code }: CancellationReason): boolean {
-  return Code === "TransactionConflict";
-}
+export const isConflict = ({ Code }: CancellationReason): boolean => Code === "TransactionConflict";
 
 /** Whether a transaction was cancelled for transient reasons only. */
 export function isPassingCancellation(reasons: readonly { readonly Code?: string | undefined }[]): boolean {
@@ -135,19 +131,16 @@ export function isAboutTheKey(error: unknown): boolean {
 
 /** Says how a table's key differs from the options, for an error message; undefined if it does not. */
 export function keyMismatch(table: TableDescription, layout: TableLayout): string | undefined {
-  const differences = [
-    partDiffers("partition", "HASH", layout.partition, table),
-    partDiffers("sort", "RANGE", layout.sort, table),
-  ].filter((difference) => difference !== undefined);
+  const differences = (["partition", "sort"] as const).flatMap((part) => partDiffers(part, layout[part], table) ?? []);
   return differences.length === 0 ? undefined : `table ${layout.tableName} does not fit: ${differences.join("; ")}`;
 }
 
 function partDiffers(
   part: "partition" | "sort",
-  keyType: "HASH" | "RANGE",
   wanted: string | undefined,
   { KeySchema, AttributeDefinitions }: TableDescription,
 ): string | undefined {
+  const keyType = part === "partition" ? "HASH" : "RANGE";
   const name = KeySchema?.find((element) => element.KeyType === keyType)?.AttributeName;
   const type = AttributeDefinitions?.find(({ AttributeName }) => AttributeName === name)?.AttributeType;
   if (name !== wanted) {
@@ -163,7 +156,7 @@ const kindOf = (name: unknown): string => String(name).replace(/(Error|Exception
 const isThrottlingName = (name: unknown): boolean => THROTTLING.has(kindOf(name));
 const isTransientName = (name: unknown): boolean => isThrottlingName(name) || TRANSIENT.has(kindOf(name));
 
-/** Whether this holds for the name of the failure, or for the reason of one item of a transaction. */
+/** Whether `isSuch` holds for the name of the failure, or for the reason of one item of a transaction. */
 function isNamed({ name, CancellationReasons }: Failure, isSuch: (name: unknown) => boolean): boolean {
   return isSuch(name) || CancellationReasons?.some(({ Code }) => isSuch(Code)) === true;
 }

@@ -1,9 +1,4 @@
-import type {
-  AttributeValue,
-  CancellationReason,
-  TransactionCanceledException,
-  TransactWriteItem,
-} from "@aws-sdk/client-dynamodb";
+import type { AttributeValue, CancellationReason, TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { LockConfigError } from "../errors.js";
 import type { TableLayout } from "../options/table.js";
 import type { Address } from "../protocol/row.js";
@@ -11,18 +6,13 @@ import type { Check } from "../protocol/writes.js";
 import type { DocumentGuard } from "../store.js";
 import { checkOf, keyOf } from "./compile.js";
 import { numberOf } from "./data.js";
-import { isPassingCancellation, isRefusedItem, storeFailure } from "./failures.js";
+import { isCancellation, isPassingCancellation, isRefusedItem, storeFailure } from "./failures.js";
 import type { Item } from "./items.js";
 
 /** DynamoDB's limit for a transaction. */
 const MOST_ITEMS = 100;
 
-/** The guard as an item of a transaction. */
-export function guardItem(layout: TableLayout, check: Check): TransactWriteItem {
-  return { ConditionCheck: checkOf(layout, check) };
-}
-
-/** The same for a DocumentClient, which takes plain values. */
+/** The guard as an item of a transaction for a DocumentClient, which takes plain values. */
 export function documentGuard(layout: TableLayout, check: Check): DocumentGuard {
   const { Key, ExpressionAttributeValues, ...rest } = checkOf(layout, check);
   const key = mapped(Key, ({ S = "" }) => S);
@@ -60,12 +50,11 @@ export function admitItems(layout: TableLayout, at: Address, items: readonly Tra
  * @throws {@link LockStoreError} for a failure that may pass. What is left is about the caller's own items.
  */
 export function refusalOfGuard(error: unknown, index: number, tableName: string): CancellationReason | undefined {
-  const { name, CancellationReasons: reasons = [] } = (error ?? {}) as Partial<TransactionCanceledException>;
-  const isCancelled = name === "TransactionCanceledException";
-  const reason = reasons[index];
-  if (isCancelled && reason !== undefined && isRefusedItem(reason)) return reason;
+  const reasons = isCancellation(error) ? (error.CancellationReasons ?? []) : undefined;
+  const reason = reasons?.[index];
+  if (reason !== undefined && isRefusedItem(reason)) return reason;
   const failure = storeFailure(error, { action: "TransactWriteItems", tableName });
-  if (isCancelled ? isPassingCancellation(reasons) : failure.transient) throw failure;
+  if (reasons === undefined ? failure.transient : isPassingCancellation(reasons)) throw failure;
   return undefined;
 }
 

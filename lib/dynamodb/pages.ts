@@ -7,10 +7,7 @@ import { storedValue } from "./compile.js";
 import { addressOf, type Item, rowOf } from "./items.js";
 import type { Reply } from "./transport.js";
 
-/**
- * How many items one page of a scan looks at, whether they are locks or not: so that no request takes long, and whoever
- * has seen enough has not paid for much more.
- */
+/** How many items one page of a scan reads, locks or not: no request takes long, and a caller may stop early. */
 const PAGE_ITEMS = 250;
 
 /** @throws {@link LockStoreError} for a table without a sort key. */

@@ -1,12 +1,5 @@
-import {
-  type CancellationReason,
-  type DynamoDBClient,
-  GetItemCommand,
-  QueryCommand,
-  ScanCommand,
-  type TransactWriteItem,
-  TransactWriteItemsCommand,
-} from "@aws-sdk/client-dynamodb";
+import type { CancellationReason, DynamoDBClient, TransactWriteItem } from "@aws-sdk/client-dynamodb";
+import { GetItemCommand, QueryCommand, ScanCommand, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import type { TableLayout } from "../options/table.js";
@@ -30,7 +23,7 @@ import type { Clock } from "../time/clock.js";
 import { actionOf, commandOf, keyOf } from "./compile.js";
 import { marshalledData } from "./data.js";
 import { isConflict, isRefusal, isRefusedItem, refusalsOf } from "./failures.js";
-import { admitItems, documentGuard, guardItem, refusalOfGuard } from "./guards.js";
+import { admitItems, documentGuard, refusalOfGuard } from "./guards.js";
 import { attributesOf, foreign, type Item, rowOf } from "./items.js";
 import { queryOf, rangePageOf, rowPageOf, scanOf } from "./pages.js";
 import { isOwnClient, type Reply, Transport } from "./transport.js";
@@ -43,15 +36,10 @@ export class DynamoDbStore implements Store {
   /** Whether the endpoint has shown that it is a table. */
   #proven = false;
 
-  constructor(options: {
-    readonly client: DynamoDBClient;
-    readonly layout: TableLayout;
-    readonly clock: Clock;
-  }) {
-    const { client, layout, clock } = options;
-    this.#client = client;
-    this.#layout = layout;
-    this.#transport = new Transport(client, layout, clock);
+  constructor(parts: { readonly client: DynamoDBClient; readonly layout: TableLayout; readonly clock: Clock }) {
+    this.#client = parts.client;
+    this.#layout = parts.layout;
+    this.#transport = new Transport(parts.client, parts.layout, parts.clock);
   }
 
   admit(data: LockData | undefined): void {
@@ -94,7 +82,7 @@ export class DynamoDbStore implements Store {
   }
 
   guard(guard: Check): TransactWriteItem {
-    return guardItem(this.#layout, guard);
+    return actionOf(this.#layout, guard);
   }
 
   documentGuard(guard: Check): DocumentGuard {
@@ -145,9 +133,8 @@ export class DynamoDbStore implements Store {
   async #refusingOne({ kind, at }: Write, shown: Item | undefined, signal: AbortSignal): Promise<Row | undefined> {
     const item = shown ?? (await this.#get(at, true, signal));
     if (item === undefined && (kind === "take" || kind === "draw")) {
-      throw new LockStoreError(`The row of lock ${at.name} was in the way and then was gone: try again`, {
-        transient: true,
-      });
+      const message = `The row of lock ${at.name} was in the way and then was gone: try again`;
+      throw new LockStoreError(message, { transient: true });
     }
     // A counter is no row, and one of ours refuses no draw.
     if (kind === "draw") throw foreign(this.#layout, item ?? {}, NO_COUNTER);
@@ -171,9 +158,8 @@ export class DynamoDbStore implements Store {
       return { kind: "refused", rows };
     }
     // An earlier copy of our own, where something else is under way, or rows that are gone: the next try tells.
-    throw new LockStoreError(`The rows of ${takes.length} locks changed while they were taken: try again`, {
-      transient: true,
-    });
+    const message = `The rows of ${takes.length} locks changed while they were taken: try again`;
+    throw new LockStoreError(message, { transient: true });
   }
 
   /** The row that refused, as the refusal shows it. An engine that shows none is asked. */

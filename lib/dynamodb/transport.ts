@@ -103,9 +103,7 @@ function asOwnClient(client: DynamoDBClient): DynamoDBClient {
 
 /**
  * Sends requests to one table. A signal ends each of them, the clock hears of every attempt, and errors become errors
- * of this library.
- *
- * A caller's client stays as it is: what listens is a middleware on each command.
+ * of this library. A caller's client stays as it is: what listens is a middleware on each command.
  */
 export class Transport {
   readonly #client: DynamoDBClient;
@@ -184,8 +182,6 @@ async function attempt<Result extends { readonly response: unknown }>(
 
 type Headers = Readonly<Record<string, string | undefined>>;
 
-function isTable(headers: Headers): boolean {
-  return (
-    headers["x-amzn-requestid"] !== undefined || headers["content-type"]?.startsWith("application/x-amz-json") === true
-  );
+function isTable({ "x-amzn-requestid": id, "content-type": type }: Headers): boolean {
+  return id !== undefined || type?.startsWith("application/x-amz-json") === true;
 }

@@ -3,14 +3,8 @@ import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { LockError, LockLostError } from "../errors.js";
 import type { Lock } from "../lock.js";
 import { copyOf, type LockData } from "../lock-info.js";
-import {
-  checkData,
-  checkMinRemaining,
-  type GuardOptions,
-  guardOptions,
-  type TransactWriteOptions,
-  transactWriteOptions,
-} from "../options/calls.js";
+import type { GuardOptions, TransactWriteOptions } from "../options/calls.js";
+import { checkData, checkMinRemaining, guardOptions, transactWriteOptions } from "../options/calls.js";
 import { lockAt } from "../protocol/row.js";
 import type { Check } from "../protocol/writes.js";
 import { onAbort } from "../session/abort-listening.js";

@@ -135,13 +135,9 @@ export class Lease {
     this.#minimumHold = ms > 0 ? minimumHold(ms, clock.atLeast(), boundsOf(clock)) : undefined;
   }
 
-  /** Whether enough of the lease is left to hand it out: a take that was slow is renewed first. */
-  get isSecure(): boolean {
-    return !this.row.isHalfGone && this.stands;
-  }
-
-  /** Renews it before a section relies on it. @returns whether it stands. */
+  /** Renews it before a section relies on it, if the take was slow: half of it is gone. @returns whether it stands. */
   async secure(): Promise<boolean> {
+    if (!this.row.isHalfGone && this.stands) return true;
     const { ttlMs, safetyMarginMs } = this.settings;
     const until = this.#session.clock.atMost() + ttlMs - safetyMarginMs;
     const stamping = await this.row.renew({ until: () => until });

@@ -4,6 +4,7 @@ import { mayTake } from "../protocol/may-take.js";
 import { FIRST_PLACE, infoOf, LAST_PLACE, type Row, ticketOf } from "../protocol/row.js";
 import { PAGE_ROWS, restOf } from "../queues/queue-view.js";
 import type { Session } from "../session/session.js";
+import type { RangeQuery } from "../store.js";
 import type { Target } from "../taking/acquisition.js";
 import type { Bounds } from "../time/clock.js";
 import { adminRequest } from "./admin-request.js";
@@ -26,21 +27,14 @@ export function isTaken(row: Row, bounds: Bounds | undefined): boolean {
 /** All who wait for a lock and are alive as far as the clock knows, in order; eventually consistent. @throws the store's error. */
 export async function listWaiters(session: Session, name: string): Promise<WaiterInfo[]> {
   const { clock, store } = session;
-  const all = {
-    name,
-    first: FIRST_PLACE,
-    last: LAST_PLACE,
-    order: "ascending",
-    limit: PAGE_ROWS,
-    consistent: false,
-  } as const;
+  const places = { name, first: FIRST_PLACE, last: LAST_PLACE, order: "ascending" } as const;
   const listed: WaiterInfo[] = [];
-  for (let query: Parameters<typeof store.query>[0] | undefined = all; query !== undefined; ) {
-    const asked: Parameters<typeof store.query>[0] = query;
+  for (let rest: RangeQuery | undefined = { ...places, limit: PAGE_ROWS, consistent: false }; rest !== undefined; ) {
+    const asked: RangeQuery = rest;
     const page = await adminRequest(session, (signal) => store.query(asked, signal));
     const earliest = earliestOf(clock.wall());
     listed.push(...page.rows.filter((row) => !mayTake(row, { earliest })).map(waiterInfo));
-    query = restOf(asked, page);
+    rest = restOf(asked, page);
   }
   return listed;
 }

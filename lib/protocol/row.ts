@@ -19,14 +19,10 @@ export interface Address {
 }
 
 /** The key of a mutex's own row. */
-export function lockAt(name: string): Address {
-  return { name, sort: LOCK_SORT };
-}
+export const lockAt = (name: string): Address => ({ name, sort: LOCK_SORT });
 
 /** The key of a place in the fair queue of a mutex. Tickets sort as their numbers do. */
-export function placeAt(name: string, ticket: bigint): Address {
-  return { name, sort: placeSort(ticket) };
-}
+export const placeAt = (name: string, ticket: bigint): Address => ({ name, sort: placeSort(ticket) });
 
 /** Tickets before the first and after the last have the sort key of the first and the last. */
 export function placeSort(ticket: bigint): string {
@@ -88,9 +84,7 @@ export function parseRow({ name, sort }: Address, attributes: Attributes): Parse
   return { row: { name, sort, uuid, expires, ttlMs, owner, acquired, data, wanted, fence: token, tick } };
 }
 
-function isInteger(value: unknown): value is number {
-  return Number.isSafeInteger(value);
-}
+const isInteger = (value: unknown): value is number => Number.isSafeInteger(value);
 
 function isToken(value: unknown): value is number | bigint {
   return (typeof value === "bigint" || isInteger(value)) && value >= 0;

@@ -1,16 +1,5 @@
-import {
-  all,
-  any,
-  type Condition,
-  equal,
-  greater,
-  isNumber,
-  isString,
-  less,
-  missing,
-  NO_ITEM,
-  type Values,
-} from "./conditions.js";
+import type { Condition, Values } from "./conditions.js";
+import { all, any, equal, greater, isNumber, isString, less, missing, NO_ITEM } from "./conditions.js";
 import { HAS_EXPIRED, IS_UNCHANGED_HOLD, IS_UNCHANGED_LEASE } from "./may-take.js";
 import { type Attributes, FORMAT, type Memory, type Row } from "./row.js";
 import type { Count, Effect, Take, Vacate, Write } from "./writes.js";
@@ -237,9 +226,7 @@ function vacates(write: Vacate): Effect {
   }
 }
 
-function isDelete({ leaves, remembers }: Vacate): boolean {
-  return leaves.kind === "free" && remembers === "nothing";
-}
+const isDelete = ({ leaves, remembers }: Vacate): boolean => leaves.kind === "free" && remembers === "nothing";
 
 /** An update that stamps a lease, and with it the date of the purge, which a row with a tick must not have. */
 function update(

@@ -33,7 +33,8 @@ interface Placed extends WaitingRequest {
   readonly place: Place;
 }
 
-type WithoutPlace = Claimed<Acquisition> | { readonly kind: "held" | "done" | "unanswered" };
+/** One try of a section. */
+export type SectionTry = Claimed<Acquisition> | { readonly kind: "held" | "done" };
 
 /**
  * Takes locks in turn: first come, first served, among all hosts.
@@ -86,12 +87,12 @@ export class FairQueue {
   }
 
   /** One try: nothing if anybody is ahead, and then no ticket is drawn. */
-  async tryAcquire(request: QueueRequest): Promise<Claimed<Acquisition> | { readonly kind: "held" | "done" }> {
+  async tryAcquire(request: QueueRequest): Promise<SectionTry> {
     const view = new QueueView(this.#session, request.target, request.wait);
     // A call of this process is about to take it, or to queue for it.
     while (!this.#arriving.has(request.target.at.name)) {
       const result = await this.#takeWithoutPlace(request, view);
-      if (result.kind !== "unanswered") return result as Claimed<Acquisition> | { readonly kind: "held" | "done" };
+      if (result !== undefined) return result;
       request.wait.throwIfEnough();
     }
     return { kind: "held" };
@@ -112,8 +113,9 @@ export class FairQueue {
     }
   }
 
-  /** Takes the lock without a place, if nobody waits and it looks free. */
-  async #takeWithoutPlace({ target, data, once, wait }: QueueRequest, view: QueueView): Promise<WithoutPlace> {
+  /** Takes the lock without a place, if nobody waits and it looks free. @returns undefined if no answer came in time. */
+  async #takeWithoutPlace(request: QueueRequest, view: QueueView): Promise<SectionTry | undefined> {
+    const { target, once, wait } = request;
     const { row, hasWaiters, sentAt } = await view.front();
     wait.throwIfEnough();
     this.#session.sightings.note(target.at, row);
@@ -125,14 +127,7 @@ export class FairQueue {
     // Only the claim can tell whether a tick is done.
     if (once === undefined && row !== undefined && !looksFree(this.#session, target, row)) return { kind: "held" };
     const until = (): number => Math.min(sentAt + LOOK_LASTS_MS, wait.until());
-    try {
-      return await tryClaim(this.#session, wait, () => claim(this.#session, target, wait, { data, once, until }));
-    } catch (error) {
-      wait.throwIfEnough();
-      // A claim for a tick is not repeated: the next could find the tick granted to this one, for which nothing runs.
-      if (once !== undefined || !isTransient(error) || this.#session.clock.atMost() >= wait.until()) throw error;
-      return { kind: "unanswered" };
-    }
+    return await this.#claim(request, until);
   }
 
   /** @returns whether the lock was delivered; false if the place was lost. */
@@ -179,20 +174,21 @@ export class FairQueue {
       if (!goOn()) return false;
       if (ahead !== undefined) return undefined;
       const until = (): number => Math.min(sentAt + LOOK_LASTS_MS, place.until(), wait.until());
-      const result = await this.#claim(target, data, wait, until);
+      const result = await this.#claim({ target, data, wait }, until);
       if (result?.kind === "granted" && (await handOut(result.granted))) return true;
       row = result === undefined || result.kind === "granted" ? undefined : result.inTheWay[0].row;
     }
   }
 
   /** The ordinary claim. @returns undefined if no answer came while its look was valid. */
-  async #claim(target: Target, data: LockData | undefined, wait: Wait, until: () => number) {
+  async #claim({ target, data, once, wait }: QueueRequest, until: () => number) {
     try {
-      return await tryClaim(this.#session, wait, () => claim(this.#session, target, wait, { data, until }));
+      return await tryClaim(this.#session, wait, () => claim(this.#session, target, wait, { data, once, until }));
     } catch (error) {
       wait.throwIfEnough();
-      if (isTransient(error) && this.#session.clock.atMost() < wait.until()) return undefined;
-      throw error;
+      // A claim for a tick is not repeated: the next could find the tick granted to this one, for which nothing runs.
+      if (once !== undefined || !isTransient(error) || this.#session.clock.atMost() >= wait.until()) throw error;
+      return undefined;
     }
   }
 }

@@ -15,20 +15,14 @@ import { boundsOf } from "../time/clock.js";
 const MOST_TAKEN = 5;
 
 const PLACE_EVENTS: LeaseEvents = {
-  lost: ({ at, uuid }, reason) =>
-    publish("dynamutex:ticket-lost", {
-      name: at.name,
-      ticket: ticketOf(at.sort) ?? 0n,
-      uuid,
-      reason: reason === "expired" ? reason : "deleted",
-    }),
+  lost: ({ at: { name, sort }, uuid }, lossReason) => {
+    const reason = lossReason === "expired" ? lossReason : "deleted";
+    publish("dynamutex:ticket-lost", { name, ticket: ticketOf(sort) ?? 0n, uuid, reason });
+  },
   renewalFailed: ({ at: { name } }, cause) => publish("dynamutex:wait-failed", { name, cause }),
 };
 
-/**
- * A waiter's own place in the queue: a lease on a row, like a lock's. Its owner counts it as lost before anybody else may
- * skip it.
- */
+/** A waiter's own place in the queue: a lease on a row. Its owner counts it as lost before anybody else may skip it. */
 export class Place {
   readonly at: Address;
   readonly ticket: bigint;
@@ -100,11 +94,6 @@ async function drawTicket(session: Session, { at, settings }: Target, wait: Wait
 
 /** A place is renewed for as long as its call waits, however the lock itself is renewed. */
 function placeSettings(settings: MutexSettings): MutexSettings {
-  return {
-    ...settings,
-    renewEveryMs: Math.floor(settings.ttlMs / 2),
-    autoRenew: true,
-    maxHoldMs: Number.POSITIVE_INFINITY,
-    fencing: false,
-  };
+  const renewEveryMs = Math.floor(settings.ttlMs / 2);
+  return { ...settings, renewEveryMs, autoRenew: true, maxHoldMs: Number.POSITIVE_INFINITY, fencing: false };
 }

@@ -6,6 +6,7 @@ import type { Session } from "../session/session.js";
 import type { RangePage, RangeQuery } from "../store.js";
 import type { Target } from "../taking/acquisition.js";
 import type { Wait } from "../taking/wait.js";
+import { untilFree } from "../taking/watch.js";
 import type { Place } from "./place.js";
 import { Sweeper } from "./sweeper.js";
 
@@ -22,7 +23,6 @@ interface Look extends RangePage {
   readonly sentAt: number;
 }
 
-/** What a call without a place finds. */
 export interface Front {
   /** The lock's own row. */
   readonly row: Row | undefined;
@@ -32,7 +32,6 @@ export interface Front {
   readonly sentAt: number;
 }
 
-/** What a waiter finds from its own row on, towards the front. */
 export interface Ahead {
   /** Whether its own row is there. */
   readonly present: boolean;
@@ -96,11 +95,7 @@ export class QueueView {
 
   /** Milliseconds until this waiter, which has been seen, is dead if nothing is done to its row. */
   untilDead(waiter: Row): number {
-    const { clock, sightings } = this.#session;
-    const { takeover } = this.#target.settings;
-    const bounds = takeover === "unchanged" ? undefined : clock.wall();
-    const unchanged = sightings.untilUnchanged(waiter, takeover);
-    return bounds === undefined ? unchanged : Math.min(unchanged, waiter.expires + 1 - bounds.earliest);
+    return untilFree(this.#session, { ...this.#target, at: waiter }, waiter);
   }
 
   #upTo(last: string, limit: number): Range {

@@ -8,12 +8,12 @@ import { attemptMs, sendOnce } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import { giveBack } from "../taking/abandoned-claims.js";
 import type { Acquisition, Target } from "../taking/acquisition.js";
-import { type Claimed, claim, tryClaim } from "../taking/claim.js";
+import { claim, tryClaim } from "../taking/claim.js";
 import type { Once } from "../taking/known-time.js";
 import { Wait } from "../taking/wait.js";
 import { isWanted, watch } from "../taking/watch.js";
 import { boundsOf } from "../time/clock.js";
-import { FairQueue } from "./fair-queue.js";
+import { FairQueue, type SectionTry } from "./fair-queue.js";
 import { LocalLine } from "./local-line.js";
 
 /** What a section asks of its lock. */
@@ -37,9 +37,8 @@ const STAND_BACK_POLLS = 2;
  * section before passed on, which takes no request, or with one that is taken from the table.
  *
  * So that other hosts get their turn, a passed lease is looked at every `handOverMs`: if another host has marked its
- * row as wanted, it is released, and this process stands back for a moment.
- *
- * Fair mutexes do none of this: each of their sections has a place in the queue that all hosts share.
+ * row as wanted, it is released, and this process stands back for a moment. Fair mutexes do none of this: each of their
+ * sections has a place in the queue that all hosts share.
  */
 export class Sections {
   readonly session: Session;
@@ -121,18 +120,12 @@ export class Sections {
     }
   }
 
-  async #tryClaim(
-    { target, data, once }: SectionRequest,
-    wait: Wait,
-  ): Promise<Claimed<Acquisition> | { readonly kind: "held" | "done" }> {
+  async #tryClaim({ target, data, once }: SectionRequest, wait: Wait): Promise<SectionTry> {
     if (target.settings.fair) return await this.#fairQueue.tryAcquire({ target, data, once, wait });
     return await tryClaim(this.session, wait, () => claim(this.session, target, wait, { data, once }));
   }
 
-  /**
-   * Delivers a lock that was taken, if its lease still stands and the caller still waits; otherwise it is given back.
-   * @returns whether it was delivered. @throws what ended the wait.
-   */
+  /** Delivers a lock that was taken, if it stands and the caller still waits; else gives it back. @throws what ended the wait. */
   async #handOut(
     acquisition: Acquisition,
     { target, holdAtLeastMs }: SectionRequest,
@@ -140,7 +133,7 @@ export class Sections {
     deliver: Deliver,
   ): Promise<boolean> {
     const lease = new Lease(this.session, acquisition);
-    if ((lease.isSecure || (await lease.secure())) && !wait.isOver) {
+    if ((await lease.secure()) && !wait.isOver) {
       this.#line(target.at.name).settle(wait, lease);
       // After a loss, the next section of this process may ask the table at once: a lost lease excludes nobody.
       lease.keep(() => this.#leave(lease));
@@ -185,11 +178,10 @@ export class Sections {
     const now = clock.atLeast();
     if (now - (this.#lookedAt.get(lease) ?? lease.takenAt) < lease.settings.handOverMs) return false;
     this.#lookedAt.set(lease, now);
+    const { at } = lease.row;
     const look = { kind: "read", attemptMs: attemptMs(lease.settings.ttlMs) } as const;
     try {
-      const row = await sendOnce(this.session, look, (signal) =>
-        store.read(lease.row.at, { consistent: false }, signal),
-      );
+      const row = await sendOnce(this.session, look, (signal) => store.read(at, { consistent: false }, signal));
       // Somebody who took our uuid off the row by force wants it, too.
       return row !== undefined && (row.uuid === undefined || isWanted(row, clock.wall()));
     } catch {
@@ -210,9 +202,7 @@ export class Sections {
   }
 
   #line(name: string): LocalLine<Lease> {
-    const existing = this.#lines.get(name);
-    if (existing !== undefined) return existing;
-    const line = new LocalLine<Lease>();
+    const line = this.#lines.get(name) ?? new LocalLine<Lease>();
     this.#lines.set(name, line);
     return line;
   }

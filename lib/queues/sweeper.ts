@@ -54,14 +54,8 @@ export class Sweeper {
     const giveUpAt = clock.atMost() + GIVE_UP_MS;
     const ms = attemptMs(this.#target.settings.ttlMs);
     const persistence = { kind: "release", until: () => giveUpAt, attemptMs: ms, enough } as const;
-    const write = {
-      kind: "vacate",
-      at: { name, sort },
-      uuid,
-      seenExpires,
-      leaves: { kind: "free" },
-      remembers: "nothing",
-    } as const;
+    const [at, leaves] = [{ name, sort }, { kind: "free" }] as const;
+    const write = { kind: "vacate", at, uuid, seenExpires, leaves, remembers: "nothing" } as const;
     const removed = persist(this.#session, persistence, (signal) => store.write(write, signal));
     await removed.catch(() => this.#known.delete(`${uuid} ${seenExpires}`));
   }

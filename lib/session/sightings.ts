@@ -18,9 +18,8 @@ interface Seen extends Sighting {
 }
 
 /**
- * What this process has seen of rows that others hold, and for how long it has seen them unchanged.
- *
- * It outlives the calls that look, so that callers who only ever `tryLock()` can take over as well.
+ * What this process has seen of rows that others hold, and for how long it has seen them unchanged. It outlives the calls
+ * that look, so that callers who only ever `tryLock()` can take over as well.
  */
 export class Sightings {
   readonly #clock: Clock;
@@ -46,11 +45,8 @@ export class Sightings {
     if (before !== undefined && isSame(before, seen)) return;
     this.#seen.delete(key);
     this.#seen.set(key, seen);
-    if (this.#seen.size <= MOST_ROWS) return;
-    for (const oldest of this.#seen.keys()) {
-      this.#seen.delete(oldest);
-      break;
-    }
+    const [oldest = ""] = this.#seen.keys();
+    if (this.#seen.size > MOST_ROWS) this.#seen.delete(oldest);
   }
 
   /** What the row remembered when it was last seen. */
@@ -87,9 +83,7 @@ export class Sightings {
   }
 }
 
-function keyOf({ name, sort }: Address): string {
-  return `${sort}/${name}`;
-}
+const keyOf = ({ name, sort }: Address): string => `${sort}/${name}`;
 
 function isSame(one: Seen, other: Seen): boolean {
   return (

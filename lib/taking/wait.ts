@@ -15,10 +15,8 @@ const FIRST_ANSWER_MS = 10_000;
 type Asked = Pick<Persistence, "kind" | "attemptMs" | "until" | "copies">;
 
 /**
- * The bounds of one call that wants a lock: its caller's signal, its timeout, the table's close.
- *
- * The caller is answered at once when one of them is reached. Requests that are in flight then go on in the
- * background, because what they take must be released.
+ * The bounds of one call that wants a lock: its caller's signal, its timeout, the table's close. When one of them is
+ * reached, the caller is answered at once; requests in flight go on in the background, so that what they take is released.
  */
 export class Wait {
   /** Of the lock; undefined for an administrative request. */
@@ -132,7 +130,6 @@ export class Wait {
 
   /**
    * Runs `work`, which hands over its result with `deliver`, until it does, fails, or one of the bounds is reached.
-   *
    * `deliver` returns false if the caller has had another answer. It checks and answers in one synchronous step, so a
    * lock is either handed out or released, never forgotten.
    */
@@ -150,14 +147,13 @@ export class Wait {
         reject(reason);
       };
       const unregister = this.#session.waiting(stop);
-      const cancelTimer = Number.isFinite(waitMs)
-        ? this.#session.clock.alarm(waitMs, () => stop(this.timeout()))
-        : () => undefined;
+      const { clock } = this.#session;
+      const cancelTimer = Number.isFinite(waitMs) ? clock.alarm(waitMs, () => stop(this.timeout())) : undefined;
       let ended = false;
       const end = (): void => {
         ended = true;
         unregister();
-        cancelTimer();
+        cancelTimer?.();
         stopListening?.();
       };
       const stopListening = signal && onAbort(signal, () => stop(signal.reason));
@@ -167,11 +163,11 @@ export class Wait {
         resolve(result);
         return true;
       };
-      const working = work(deliver).catch((error) => {
+      const failed = (error: unknown): void => {
         if (!ended) end();
         reject(error);
-      });
-      this.#session.detach(working);
+      };
+      this.#session.detach(work(deliver).catch(failed));
     });
   }
 

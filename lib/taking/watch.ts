@@ -66,7 +66,7 @@ export function isWanted(row: Row, bounds: Bounds | undefined): boolean {
 }
 
 /** Milliseconds until a takeover of this row becomes possible, if nothing is done to it. */
-function untilFree({ sightings, clock }: Session, { at, settings: { takeover } }: Target, row: Row): number {
+export function untilFree({ sightings, clock }: Session, { at, settings: { takeover } }: Target, row: Row): number {
   const unchanged = sightings.untilUnchanged(at, takeover);
   const bounds = takeover === "expired" ? clock.wall() : undefined;
   return bounds === undefined ? unchanged : Math.min(unchanged, row.expires + 1 - bounds.earliest);
@@ -74,8 +74,7 @@ function untilFree({ sightings, clock }: Session, { at, settings: { takeover } }
 
 /**
  * Marks a holder's row as wanted, unless it is marked already, so that its process stops handing the lock over among its
- * own sections. A mark expires, because waiters die; a waiter that is still there marks again. It is a hint: its failure
- * does not end the wait.
+ * own sections. A mark expires, because waiters die. It is a hint: its failure does not end the wait.
  */
 async function mark(session: Session, { at }: Target, row: Row, wait: Wait): Promise<void> {
   const bounds = session.clock.wall();

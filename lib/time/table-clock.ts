@@ -1,15 +1,6 @@
 import { publish } from "../diagnostics.js";
-import {
-  type Bounds,
-  type Clock,
-  type HostTime,
-  hostTime,
-  JITTER_MS,
-  type Reading,
-  skewOf,
-  stopwatches,
-  timers,
-} from "./clock.js";
+import type { Bounds, Clock, HostTime, Reading } from "./clock.js";
+import { hostTime, JITTER_MS, skewOf, stopwatches, timers } from "./clock.js";
 
 export interface TableClockOptions {
   /**
@@ -184,6 +175,4 @@ function longest(from: Reading, to: Reading): number {
   return Math.max(0, to.atMost - from.atMost) / (1 - RATE_DRIFT);
 }
 
-function iso(time: number): string {
-  return new Date(Math.round(time)).toISOString();
-}
+const iso = (time: number): string => new Date(Math.round(time)).toISOString();

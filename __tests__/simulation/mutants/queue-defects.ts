@@ -18,12 +18,12 @@ export const QUEUE_DEFECTS: readonly Defect[] = [
       },
       {
         file: FAIR,
-        find: /\(\) => claim\(this\.#session, target, wait, \{ data, until \}\)/g,
+        find: /await this\.#claim\(\{ target, data, wait \}, until\)/g,
         replace:
-          "() => { const { clock, uuid } = this.#session; const { ttlMs } = target.settings;\n" +
+          "(() => { const { clock, uuid } = this.#session; const { ttlMs } = target.settings;\n" +
           "const take = { uuid: uuid(), expires: stampNow(clock.wall(), ttlMs), ttlMs, acquired: 0, knowledge: {} };\n" +
           'const sent = { take, sentAt: clock.atMost(), remembers: "nothing" };\n' +
-          'return { kind: "granted", granted: new Granted(this.#session, target, sent) }; }',
+          'return { kind: "granted", granted: new Granted(this.#session, target, sent) }; })()',
       },
     ],
   },

@@ -37,9 +37,8 @@ export async function checkTable(
   }
   const description = foundBy(table);
   if (table.kind === "allowed" && description === undefined) {
-    throw new LockStoreError(`The endpoint does not describe table ${tableName}: check that it is DynamoDB`, {
-      answered: false,
-    });
+    const message = `The endpoint does not describe table ${tableName}: check that it is DynamoDB`;
+    throw new LockStoreError(message, { answered: false });
   }
   const facts = description && factsOf(description);
   const problems = description === undefined ? [] : tableProblems(description, layout);

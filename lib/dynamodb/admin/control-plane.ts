@@ -1,10 +1,5 @@
-import {
-  DescribeTableCommand,
-  DescribeTimeToLiveCommand,
-  type DynamoDBClient,
-  type TableDescription,
-  type TimeToLiveDescription,
-} from "@aws-sdk/client-dynamodb";
+import type { DynamoDBClient, TableDescription, TimeToLiveDescription } from "@aws-sdk/client-dynamodb";
+import { DescribeTableCommand, DescribeTimeToLiveCommand } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../../errors.js";
 import { onAbort } from "../../session/abort-listening.js";
 import { persist, type Requests, Scheduler } from "../../session/requests.js";

@@ -1,9 +1,5 @@
-import {
-  CreateTableCommand,
-  type DynamoDBClient,
-  type TableDescription,
-  UpdateTimeToLiveCommand,
-} from "@aws-sdk/client-dynamodb";
+import type { DynamoDBClient, TableDescription } from "@aws-sdk/client-dynamodb";
+import { CreateTableCommand, UpdateTimeToLiveCommand } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../../errors.js";
 import type { CreateOptions, TableLayout } from "../../options/table.js";
 import type { Clock } from "../../time/clock.js";

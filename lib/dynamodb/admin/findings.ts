@@ -132,10 +132,5 @@ export function actionProblem(
   return { code: kind === "refused" ? "permission" : "request", severity, message: `${message} (${reason})` };
 }
 
-function error(code: TableProblem["code"], message: string): TableProblem {
-  return { code, severity: "error", message };
-}
-
-function warning(code: TableProblem["code"], message: string): TableProblem {
-  return { code, severity: "warning", message };
-}
+const error = (code: TableProblem["code"], message: string): TableProblem => ({ code, severity: "error", message });
+const warning = (code: TableProblem["code"], message: string): TableProblem => ({ code, severity: "warning", message });
