@@ -193,7 +193,7 @@ test("what a take replaced is told where it is a row, and never keeps the take f
   expect(await store.read(take.at, { consistent: true }, forever)).toEqual(rowOf(take));
 });
 
-test("an endpoint that says yes to everything is found out by the first take", async () => {
+test("the first take detects an endpoint that accepts every write", async () => {
   // What the SDK makes of an empty page with status 200.
   const client = Object.assign(testClient(), { send: async () => ({ $metadata: { httpStatusCode: 200 } }) });
   const store = storeOn(client);

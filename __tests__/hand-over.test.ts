@@ -69,7 +69,7 @@ describe("the sections of one process", () => {
     await expect(second.unlock()).rejects.toThrow(LockLostError);
   });
 
-  test("a lost lease is passed to nobody, and its waiters do not wait for the section that lost it", async () => {
+  test("a lost lease is not handed over, and its waiters do not wait for the section that lost it", async () => {
     const time = new ManualTime();
     const mutex = scene.host({ clock: time.clock(), ttlMs: 1_000 }).mutex(scene.name);
     const first = await mutex.lock();

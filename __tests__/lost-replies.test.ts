@@ -189,7 +189,7 @@ describe("a copy that the network delivers late", () => {
     expect(await scene.row()).toMatchObject({ uuid: next.uuid });
   });
 
-  test("a put that arrives again after the delete brings the row back: nobody believes it, and it ends at its first stamp", async () => {
+  test("a late duplicate of a put after the delete brings the row back; no process treats it as held, and it ends at its first stamp", async () => {
     const time = new ManualTime();
     const losses = hear("dynamutex:lost");
     const copy = duplicate();

@@ -322,7 +322,7 @@ describe("what one call adds", () => {
   });
 });
 
-describe("what holds where nothing is said", () => {
+describe("defaults", () => {
   test("a mutex has the defaults of the documentation", () => {
     expect(mutexSettings({})).toMatchObject({
       ttlMs: 30_000,

@@ -81,7 +81,7 @@ beforeAll(async () => {
 afterAll(() => rm(consumer, { recursive: true, force: true }));
 
 describe("the packed tarball", () => {
-  it("has the build, what its maps refer to, and the papers", async () => {
+  it("has the build, what its maps refer to, and licence, README, changelog", async () => {
     const top = await readdir(installed);
     expect(top.sort()).toEqual(["CHANGELOG.md", "LICENSE", "README.md", "dist", "lib", "package.json"]);
   });

@@ -134,14 +134,14 @@ describe("a request that fails", () => {
     }
   });
 
-  test("for good is not sent again", async () => {
+  test("a permanent failure is not retried", async () => {
     const { time, attempts, send } = scene();
     await expect(send([denied()])).rejects.toThrow("AccessDenied");
     expect(attempts).toHaveLength(1);
     expect(time.timers).toBe(0);
   });
 
-  test("is not sent again once there is enough, and the attempt under way is awaited", async () => {
+  test("is not sent again once its signal aborts, and the attempt under way is awaited", async () => {
     const { time, attempts, send, ended } = scene();
     const enough = new AbortController();
     const end = ended(send(["hangs"], { enough: enough.signal }));
@@ -154,7 +154,7 @@ describe("a request that fails", () => {
     expect(attempts).toHaveLength(1);
   });
 
-  test("ends a pause early once there is enough, with the failure and not with the signal's reason", async () => {
+  test("ends a pause early once its signal aborts, with the failure and not with the signal's reason", async () => {
     const { time, send, ended } = scene();
     const enough = new AbortController();
     const failure = busy();
@@ -331,7 +331,7 @@ describe("while it waits for a slot", () => {
     });
   });
 
-  test("a request ends once there is enough, with the reason", async () => {
+  test("a request ends once its signal aborts, with the reason", async () => {
     const { time, attempts, send, fill } = scene();
     fill();
     const enough = new AbortController();
@@ -432,7 +432,7 @@ describe("a request that is sent once", () => {
     expect(sent).toBe(1);
   });
 
-  test("is not sent once there is enough", async () => {
+  test("is not sent once its signal aborts", async () => {
     const { session, fill } = scene();
     fill();
     const enough = new AbortController();

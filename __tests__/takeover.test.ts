@@ -334,7 +334,7 @@ describe("trap 10: rows that remember something", () => {
   });
 });
 
-describe("trap 25: a row of somebody else's", () => {
+describe("trap 25: an item that the library did not write", () => {
   const FOREIGN: readonly [string, (time: ManualTime) => Attributes][] = [
     ["no format", (time) => without("format", deadHolder(time))],
     ["another format", (time) => deadHolder(time, { format: 2 })],
@@ -395,7 +395,7 @@ describe("trap 25: a row of somebody else's", () => {
 });
 
 describe("who had the lock before", () => {
-  test("a holder that comes back after its lock was taken over hears of it, and harms nobody", async () => {
+  test("a holder that was taken over gets LockLostError and leaves the new row alone", async () => {
     const time = new ManualTime();
     const first = await host({ clock: time.clock(), tag: "first" }).mutex(scene.name).lock();
     scene.proxy.partition("first");

@@ -183,7 +183,7 @@ describe("trap 4: a release while a renewal is in flight", () => {
     expect(await scene.row()).toMatchObject({ uuid: "somebody-else" });
   });
 
-  test("one that shows another's row makes the release the loss that it is", async () => {
+  test("a renewal in flight that finds another's row makes unlock() reject", async () => {
     const time = new ManualTime();
     const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
     const hold = scene.proxy.hold("UpdateItem");

@@ -39,6 +39,6 @@ test("all who wait are listed in order, page after page, with owner and since wh
   );
 });
 
-test("nobody waits for a lock that nobody has heard of", async () => {
+test("an unused name has no waiters", async () => {
   expect(await listWaiters(hostOn(new MemoryTable(), new ManualTime()), "name")).toEqual([]);
 });

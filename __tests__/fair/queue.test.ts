@@ -256,7 +256,7 @@ describe("replies that are lost", () => {
 });
 
 describe("copies that the network delivers late", () => {
-  test("of a number leave one out; of a row, while it stands, change nothing", async () => {
+  test("a duplicate draw skips a ticket; a duplicate place changes nothing", async () => {
     const holder = await fair("holder").lock();
     const [draw, enqueue] = [duplicate(), duplicate()];
     scene.proxy.on(isDraw, draw);
@@ -270,7 +270,7 @@ describe("copies that the network delivers late", () => {
     await (await locking).unlock();
   });
 
-  test("of a row, when its waiter has left, stand in the way until their stamp is over, and no longer", async () => {
+  test("a late duplicate of a place delays those behind it until its lease ends", async () => {
     const time = new ManualTime();
     await scene.put(rowOf({ expires: time.now + 600_000 }));
     const enqueue = duplicate();
@@ -355,7 +355,7 @@ describe("the order of tickets, where rows come in another", () => {
     expect(order).toEqual(["early", "late"]);
   });
 
-  test("it has lost what was served while it was not there, and nothing else", async () => {
+  test("a late row misses only those who entered before it arrived", async () => {
     const holder = await fair("holder").lock();
     const { late, order, served } = await lateAndEarly();
     await holder.unlock();
@@ -604,7 +604,7 @@ describe("dead waiters", () => {
     expect(await fair("second").tryLock()).toBeNull();
   });
 
-  test("that cannot be removed are in nobody's way", async () => {
+  test("dead waiters that cannot be removed block no one", async () => {
     await rows.plant(1, { expires: Date.now() - 1 });
     const sweeps = scene.proxy.hold("DeleteItem");
     const lock = await fair("a").tryLock();

@@ -205,7 +205,7 @@ describe("a request of a fenced lock that fails", () => {
     expect(await tokenOf(fenced(time))).toBe(before + 2n);
   });
 
-  test("a late copy of a take, after the release, spends a token that nobody hears of", async () => {
+  test("a late duplicate of a take skips a token", async () => {
     const time = new ManualTime();
     const copy = duplicate();
     scene.proxy.on("UpdateItem", copy);
@@ -330,7 +330,7 @@ describe("sections of one process", () => {
     },
   );
 
-  test("a lease that ends on its way from one section to the next is nobody's loss", async () => {
+  test("a lease that ends between two sections is reported as lost to neither", async () => {
     const time = new ManualTime();
     const losses = hear("dynamutex:lost");
     const mutex = scene.host({ clock: time.clock() }).mutex(scene.name, { ...FENCED, ttlMs: TTL_MS, autoRenew: false });

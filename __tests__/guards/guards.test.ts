@@ -231,7 +231,7 @@ describe("the renewal before a first guard", () => {
     expect(await failure(lock.unlock())).toBe(lock.signal.reason);
   });
 
-  test("is nobody's guard if the section ends meanwhile", async () => {
+  test("guard() rejects if the section ends during its renewal", async () => {
     const shared = mutex();
     const first = await shared.lock();
     const waiting = shared.lock();
@@ -420,7 +420,7 @@ describe("transactWrite", () => {
     expect(await failure(lock.transactWrite([]))).toMatchObject({ reason: "deleted" });
   });
 
-  test("that is overtaken by the section's end tells that, and the next section loses nothing", async () => {
+  test("transactWrite rejects with LOCK_RELEASED if the section ends first", async () => {
     const waiting = shared.lock();
     await turn();
     const hold = scene.proxy.hold(TRANSACT);

@@ -253,7 +253,7 @@ describe("losing one of several locks", () => {
 });
 
 describe("on a network that fails", () => {
-  test("whose reply is lost, and of which one lock is ended by force since, gives back the others", async () => {
+  test("if one lock was unlocked by force after a lost reply, the others are released", async () => {
     const { time, locks, names } = oneHost();
     const operator = oneHost("operator").locks;
     const gate = createGate();

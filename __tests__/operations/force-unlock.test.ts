@@ -103,7 +103,7 @@ describe("forceUnlock()", () => {
     ]);
   });
 
-  test("with now, the lock is free at once, while the old holder still believes in it", async () => {
+  test("with now, the lock is free at once, before the old holder learns of it", async () => {
     const forced = hear("dynamutex:forced");
     const time = new ManualTime();
     const lock = await held(time);
@@ -175,7 +175,7 @@ describe("forceUnlock() during a renewal in flight", () => {
     expect(await scene.row()).toEqual(row);
   });
 
-  test("whose reply is lost: the row shows a stamp that its holder never heard of, and the reason is forced all the same", async () => {
+  test("a renewal whose reply was lost before the unlock: the reason is still forced", async () => {
     const time = new ManualTime();
     const lock = await held(time);
     // The first copy gets there, its reply does not; the second one waits until the uuid is gone.

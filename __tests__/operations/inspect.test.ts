@@ -96,7 +96,7 @@ describe("inspect()", () => {
     expect(await mutex.inspect()).toBeNull();
   });
 
-  test("a lock that is parked has no uuid, and is nobody's once its hold is over", async () => {
+  test("a parked lock has no uuid; inspect() returns null once the hold is over", async () => {
     const time = new ManualTime();
     const mutex = scene.host({ clock: time.clock() }).mutex(scene.name);
     await mutex.tryRun(() => undefined, { holdAtLeastMs: 5_000 });
@@ -105,7 +105,7 @@ describe("inspect()", () => {
     expect(await mutex.inspect()).toBeNull();
   });
 
-  test("a row that is kept but free is nobody's", async () => {
+  test("inspect() returns null for a kept, free row", async () => {
     const { uuid: _, ...free } = rowOf({ expires: 0, fence: 7 });
     await scene.put(free);
     expect(await scene.host().mutex(scene.name).inspect()).toBeNull();

@@ -1,7 +1,7 @@
 import type { AttributeValue, TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
-import { marshalledData } from "../../lib/dynamodb/data.js";
 import { actionOf } from "../../lib/dynamodb/compile.js";
+import { marshalledData } from "../../lib/dynamodb/data.js";
 import { admitItems, documentGuard } from "../../lib/dynamodb/guards.js";
 import { LockStoreError } from "../../lib/errors.js";
 import type { LockData } from "../../lib/lock-info.js";
