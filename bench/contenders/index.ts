@@ -3,7 +3,6 @@ import type { Locker, LockerOptions } from "./locker.js";
 export type ContenderName =
   | "raw"
   | "bare"
-  | "cached"
   | "dynamutex"
   | "shared"
   | "fair"
@@ -29,17 +28,15 @@ export const CONTENDERS: readonly Contender[] = [
     short: "floor",
     settings:
       "The two requests that no lock can do without, written by hand on the SDK: the `PutItem` and the `DeleteItem` of " +
-      "dynamutex to the byte, on a client with the same bounds but without `cacheMiddleware`, each with a signal that ends " +
-      "it with the lease, and nothing around them.",
+      "dynamutex to the byte, on a client as the SDK comes, each with a signal that ends it with the lease, and nothing " +
+      "around them.",
     open: async (options) => (await import("./raw.js")).openRaw(options),
   },
   {
     name: "dynamutex",
     title: "dynamutex",
     short: "dynamutex",
-    settings:
-      "As it comes, on the table's own clock and with its own client, which puts the SDK's middleware in order once " +
-      "(`cacheMiddleware`): no option but `ttlMs`.",
+    settings: "As it comes, on the table's own clock and with its own client: no option but `ttlMs`.",
     open: async (options) => (await import("./dynamutex.js")).openDynamutex(options),
   },
   {
@@ -85,13 +82,6 @@ const OTHERS: readonly Contender[] = [
     short: "floor without signals",
     settings: "",
     open: async (options) => (await import("./raw.js")).openBare(options),
-  },
-  {
-    name: "cached",
-    title: "floor without signals, middleware cached",
-    short: "floor, cached",
-    settings: "",
-    open: async (options) => (await import("./raw.js")).openCached(options),
   },
   {
     name: "shared",

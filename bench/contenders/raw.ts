@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import { DeleteItemCommand, DynamoDBClient, type DynamoDBClientConfig, PutItemCommand } from "@aws-sdk/client-dynamodb";
-import { clientConfig, type Locker, type LockerOptions } from "./locker.js";
+import { DeleteItemCommand, DynamoDBClient, PutItemCommand } from "@aws-sdk/client-dynamodb";
+import { LOCAL, type Locker, type LockerOptions } from "./locker.js";
 
 const OWNER = `${hostname()}#${process.pid}`;
 
@@ -36,8 +36,8 @@ function sendWithin(leaseMs: number): Send {
 }
 
 /**
- * The floor: the two requests of this library, to the byte, as somebody careful would send them by hand: a signal ends
- * each when the lease is over. No waiting, no renewals, no deadline, nothing else.
+ * The floor: the two requests of this library, to the byte, on a client as the SDK comes, as somebody careful would send
+ * them by hand: a signal ends each when the lease is over. No waiting, no renewals, no deadline, nothing else.
  */
 export async function openRaw(options: LockerOptions): Promise<Locker> {
   return open(options, sendWithin(options.leaseMs));
@@ -48,21 +48,12 @@ export async function openBare(options: LockerOptions): Promise<Locker> {
   return open(options, sendUnbounded);
 }
 
-/** The same on a client that puts its middleware in order once, which the SDK does for requests without a signal. */
-export async function openCached(options: LockerOptions): Promise<Locker> {
-  return open(options, sendUnbounded, { cacheMiddleware: true });
-}
-
 function sendUnbounded(client: DynamoDBClient, command: Parameters<Send>[1]): Promise<unknown> {
   return client.send(command as PutItemCommand);
 }
 
-function open(
-  { endpoint, tableName: TableName, leaseMs }: LockerOptions,
-  send: Send,
-  config: DynamoDBClientConfig = {},
-): Locker {
-  const client = new DynamoDBClient({ ...clientConfig(endpoint), ...config });
+function open({ endpoint, tableName: TableName, leaseMs }: LockerOptions, send: Send): Locker {
+  const client = new DynamoDBClient({ ...LOCAL, endpoint });
   return {
     async lock(name) {
       const uuid = randomUUID();

@@ -35,7 +35,7 @@ export const importing: Workload = {
       ],
       notes: [
         "The floor is the import of the DynamoDB client alone, which dynamutex imports too. Medians of processes in turn. " +
-          "Installed are the package as it is packed, zod and p-retry with what it needs.",
+          "Installed are the package as it is packed, and p-retry with what it needs.",
       ],
     };
   },
@@ -50,7 +50,7 @@ function importMs(name: string): number {
 /** What `npm install dynamutex` adds where the SDK is installed already. */
 function installedKb(): number {
   const [packed] = JSON.parse(execFileSync("npm", ["pack", "--dry-run", "--json"], { cwd: ROOT, encoding: "utf8" }));
-  const dependencies = ["zod", "p-retry", "is-network-error"].map((name) => bytesIn(join(ROOT, "node_modules", name)));
+  const dependencies = ["p-retry", "is-network-error"].map((name) => bytesIn(join(ROOT, "node_modules", name)));
   return dependencies.reduce((sum, bytes) => sum + bytes, packed.unpackedSize) / 1_000;
 }
 

@@ -1,5 +1,6 @@
 import type { Workload } from "../results.js";
 import { features } from "./features.js";
+import { firstLock } from "./first-lock.js";
 import { fourProcesses } from "./four-processes.js";
 import { held } from "./held.js";
 import { importing } from "./importing.js";
@@ -20,6 +21,7 @@ export const WORKLOADS: readonly Workload[] = [
   kept,
   takeover,
   importing,
+  firstLock,
   features,
   waiters,
   held,

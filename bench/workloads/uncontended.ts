@@ -1,3 +1,4 @@
+import type { RecordedRequest } from "../../__tests__/support/fault-proxy.js";
 import type { ContenderName } from "../contenders/index.js";
 import { median } from "../numbers.js";
 import { type Bench, type Line, type Outcome, WAITING, type Workload } from "../results.js";
@@ -6,13 +7,12 @@ import { Worker } from "../worker-process.js";
 
 const LEASE_MS = 3_000;
 
-type Floor = "raw" | "bare" | "cached";
+type Floor = "raw" | "bare";
 
 /** What else the CPU time is set against, without the proxy. */
 const OTHER_RATIOS: readonly { readonly title: string; readonly name?: ContenderName; readonly floor?: Floor }[] = [
   { title: "with a client of the caller's", name: "shared" },
   { title: "against a floor without signals", floor: "bare" },
-  { title: "against one whose middleware is cached, too", floor: "cached" },
 ];
 const CYCLES_PER_BATCH = 20;
 
@@ -87,8 +87,9 @@ function outcome(
   const names = ["raw", ...WAITING] as const;
   /** A cycle of each: what is deleted last is one cycle. */
   const perCycle = (name: ContenderName, of: "requests" | "read" | "write"): number => {
-    const tag = `uncontended-${name}`;
-    return ground.cost({ tag })[of] / cyclesIn(ground.requests({ tag }).map(({ operation }) => operation));
+    const requests = afterFirstCycle(ground.requests({ tag: `uncontended-${name}` }));
+    const from = requests[0]?.arrivedAt ?? Number.NaN;
+    return ground.cost({ tag: `uncontended-${name}`, from })[of] / cyclesIn(requests.map(({ operation }) => operation));
   };
   const each = (value: (name: ContenderName) => number) =>
     Object.fromEntries(names.map((name) => [name, value(name)])) as Record<ContenderName, number>;
@@ -100,21 +101,29 @@ function outcome(
       { title: "requests", unit: "", better: "less", values: each((name) => perCycle(name, "requests")), goal: 2 },
       { title: "write units", unit: "WRU", better: "less", values: each((name) => perCycle(name, "write")), goal: 2 },
       { title: "read units", unit: "RRU", better: "less", values: each((name) => perCycle(name, "read")), goal: 0 },
-      { title: "CPU against the floor", unit: "×", better: "less", values: ratios(proxied), goal: 1.1 },
-      { title: "the same without the proxy", unit: "×", better: "less", values: ratios(direct), goal: 1.1 },
+      { title: "CPU against the floor", unit: "×", better: "less", values: ratios(proxied), goal: 1.2 },
+      { title: "the same without the proxy", unit: "×", better: "less", values: ratios(direct), goal: 1.2 },
       ...others,
       { title: "CPU", unit: "µs", better: "less", values: own(proxied, "cpuUs", "rawCpuUs") },
       { title: "time", unit: "ms", better: "less", values: own(proxied, "latencyMs", "rawLatencyMs") },
     ],
     notes: [
       "CPU is that of the process, all threads. Each contender takes turns with the floor in one process, " +
-        `${CYCLES_PER_BATCH} cycles at a time; shown is the median of the ratios of neighbouring turns.`,
+        `${CYCLES_PER_BATCH} cycles at a time; shown is the median of the ratios of neighbouring turns. Requests and units ` +
+        "are those of all locks of a process but its first.",
       "A floor without signals sends the same two requests with no bound of their own on their time, only the client's. " +
         "Its middleware is cached where its client has `cacheMiddleware`, which the SDK heeds for such requests alone.",
       ...direct.notes,
       ...proxied.notes,
     ],
   };
+}
+
+/** The first lock of a process may have to learn the time, which is a workload of its own. */
+function afterFirstCycle(requests: readonly RecordedRequest[]): readonly RecordedRequest[] {
+  const released = requests.findIndex(({ operation }) => operation === "DeleteItem");
+  const puts = requests.flatMap(({ operation }, index) => (operation === "PutItem" ? [index] : []));
+  return requests.slice((released === -1 ? (puts[1] ?? 0) : released) + 1);
 }
 
 /** Every contender begins a cycle with one put; the lock client ends it with another. */
