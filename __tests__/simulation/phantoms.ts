@@ -24,8 +24,11 @@ interface Call {
 /** On how many rows of a set its process looks: one lock may have been taken off it by force. */
 const ROWS_LOOKED_AT = 2;
 
-/** How soon a process begins to look for what a copy that is under way may leave. */
-const LOOKS_WITHIN_MS = 200;
+/**
+ * How soon a process begins to look for what a copy in flight may leave. With few slots, the look waits until a request that
+ * hangs gives up its own.
+ */
+const LOOKS_WITHIN_MS = 3_500;
 
 interface Phantom {
   readonly name: string;
