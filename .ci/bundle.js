@@ -3,7 +3,7 @@
  * which took longer than all that they do. The declarations stay as they are, and so does every name in a stack trace.
  *
  * What the manifest does not name as a dependency goes into the file as well, as far as it is used, with its license
- * beside it. That is zod, of which `zod/mini` alone would load all its languages.
+ * beside it: zod, of which `zod/mini` alone would load all its languages, and p-retry, for the time that it takes to load.
  */
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -44,5 +44,8 @@ function bundledPackages() {
 
 async function notice(folder) {
   const { name, version, license } = JSON.parse(await readFile(join(folder, "package.json"), "utf8"));
-  return `dist/index.js contains parts of ${name} ${version}, under this license (${license}):\n\n${await readFile(join(folder, "LICENSE"), "utf8")}`;
+  const file = (await readdir(folder)).find((entry) => /^licen[cs]e(\.|$)/i.test(entry));
+  if (file === undefined) throw new Error(`${folder} has no license, which dist/ must carry`);
+  const text = await readFile(join(folder, file), "utf8");
+  return `dist/index.js contains parts of ${name} ${version}, under this license (${license}):\n\n${text}`;
 }

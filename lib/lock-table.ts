@@ -11,6 +11,7 @@ import { type LockSet, lockAll } from "./lock-set.js";
 import { Mutex } from "./mutex.js";
 import { listLocks } from "./operations/list.js";
 import { type CheckOptions, checkOptions, type ListOptions, listOptions } from "./options/calls.js";
+import { NONE } from "./options/check.js";
 import { checkNames, type LockAllOptions, lockAllOptions } from "./options/lock-all.js";
 import { type MutexOptions, type MutexSettings, mutexSettings } from "./options/mutex.js";
 import type { CreateOptions, LockTableOptions, TableLayout } from "./options/table.js";
@@ -49,7 +50,7 @@ export class LockTable implements AsyncDisposable {
     const { tableName, client, keys: _keys, keyPrefix: _prefix, owner, clock, ...defaults } = tableOptions(options);
     this.tableName = tableName;
     this.#layout = tableLayout(options);
-    this.#settings = mutexSettings(defaults);
+    this.#settings = mutexSettings(NONE, defaults);
     checkFits(this.#settings, this.#layout);
     this.#defaults = defaults;
     this.#client = client ?? defaultClient();

@@ -1,6 +1,4 @@
 import { execFileSync } from "node:child_process";
-import { lstatSync, readdirSync } from "node:fs";
-import { join } from "node:path";
 import { median } from "../numbers.js";
 import { ROOT } from "../record.js";
 import type { Workload } from "../results.js";
@@ -35,7 +33,7 @@ export const importing: Workload = {
       ],
       notes: [
         "The floor is the import of the DynamoDB client alone, which dynamutex imports too. Medians of processes in turn. " +
-          "Installed are the package as it is packed, and p-retry with what it needs.",
+          "Installed is the package as it is packed.",
       ],
     };
   },
@@ -50,12 +48,5 @@ function importMs(name: string): number {
 /** What `npm install dynamutex` adds where the SDK is installed already. */
 function installedKb(): number {
   const [packed] = JSON.parse(execFileSync("npm", ["pack", "--dry-run", "--json"], { cwd: ROOT, encoding: "utf8" }));
-  const dependencies = ["p-retry", "is-network-error"].map((name) => bytesIn(join(ROOT, "node_modules", name)));
-  return dependencies.reduce((sum, bytes) => sum + bytes, packed.unpackedSize) / 1_000;
-}
-
-function bytesIn(path: string): number {
-  const stat = lstatSync(path);
-  if (!stat.isDirectory()) return stat.size;
-  return readdirSync(path).reduce((sum, entry) => sum + bytesIn(join(path, entry)), 0);
+  return packed.unpackedSize / 1_000;
 }

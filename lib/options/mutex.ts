@@ -78,7 +78,10 @@ export const mutexShape = (): Shape<Omit<MutexOptions, "fencing">> => ({
 
 const checkMutex: OptionsCheck<MutexOptions> = optionsCheck(() => ({ ...mutexShape(), fencing: flag() }));
 
-/** A mutex's options, completed by its table's and the defaults. @throws {@link LockConfigError} */
+/**
+ * A mutex's options, completed by its table's, which have been checked, and the defaults.
+ * @throws {@link LockConfigError}
+ */
 export function mutexSettings(options: MutexOptions, defaults: MutexOptions = {}): MutexSettings {
   checkMutex(options);
   const ttlMs = options.ttlMs ?? defaults.ttlMs ?? 30_000;
@@ -103,7 +106,8 @@ export function mutexSettings(options: MutexOptions, defaults: MutexOptions = {}
 }
 
 function pollOf(options: MutexOptions, defaults: MutexOptions): MutexSettings["poll"] {
-  const minMs = options.poll?.minMs ?? defaults.poll?.minMs ?? Math.min(50, options.poll?.maxMs ?? 50);
+  const minMs =
+    options.poll?.minMs ?? defaults.poll?.minMs ?? Math.min(50, options.poll?.maxMs ?? defaults.poll?.maxMs ?? 50);
   const maxMs = options.poll?.maxMs ?? defaults.poll?.maxMs ?? Math.max(400, minMs);
   if (minMs > maxMs) throw new LockConfigError("poll.minMs", minMs, `must be at most poll.maxMs, which is ${maxMs} ms`);
   return { minMs, maxMs };
