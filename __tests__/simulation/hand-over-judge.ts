@@ -91,7 +91,8 @@ export class HandOverJudge {
     if (message.kind === "read" && !message.consistent && message.at.sort === LOCK_SORT) {
       const looking = this.#between(process, message.at.name);
       for (const lease of looking) lease.lookedAt = process.time.monotonic();
-      if (looking.length > 0) this.#looks.add(message);
+      // While a set waits, its polls are not told from looks, also where the answer comes after its end.
+      if (looking.length > 0 && !this.#sets.has(process)) this.#looks.add(message);
     }
     if (message.kind !== "write") return undefined;
     const { write } = message;

@@ -67,7 +67,13 @@ export function isOwnClient(client: DynamoDBClient): boolean {
  * The SDK sorts a client's middleware anew for every request, unless the client has `cacheMiddleware` and the request no
  * options, such as an abort signal.
  */
-export function defaultClient({ connectMs = 1_500, answerMs = 5_000 } = {}): DynamoDBClient {
+export function defaultClient({
+  connectMs = 1_500,
+  answerMs = 5_000,
+}: {
+  readonly connectMs?: number;
+  readonly answerMs?: number;
+} = {}): DynamoDBClient {
   const agent = { keepAlive: true, maxSockets: 512 };
   const requestHandler = {
     connectionTimeout: connectMs,

@@ -19,7 +19,7 @@ import type { Vacate, Write } from "./writes.js";
 export function wasApplied(
   write: Write,
   refusedBy: Row | undefined,
-  { earlierCopyUnanswered } = { earlierCopyUnanswered: true },
+  { earlierCopyUnanswered }: { readonly earlierCopyUnanswered: boolean } = { earlierCopyUnanswered: true },
 ): "yes" | "no" | "maybe" {
   switch (write.kind) {
     case "take":
