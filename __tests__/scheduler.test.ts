@@ -279,7 +279,7 @@ describe("how many are under way", () => {
     const { scheduler, left, askMany, fill, answersTake } = scene();
     await answersTake(1_000);
     fill();
-    askMany("next", 100);
+    askMany("next", 100, { kind: "renewal" });
     // 2 x 1 000 ms x 60 renewals a second.
     const ends = Array.from({ length: 60 }, () => scheduler.expectRenewals(1_000));
     expect(scheduler.width).toBe(120);
@@ -289,6 +289,28 @@ describe("how many are under way", () => {
       end();
     }
     expect(scheduler.width).toBe(WIDTH);
+  });
+
+  test("leaves room for the renewals that are due while an answer takes as long as it does, whatever else is asked", async () => {
+    const { scheduler, left, askMany, succeed, answersTake } = scene();
+    await answersTake(400);
+    for (let count = 0; count < 50; count += 1) scheduler.expectRenewals(2_500);
+    // 8 renewals are under way at a time: 50 in 2 500 ms, each for 400 ms.
+    askMany("take", 100);
+    expect(left).toHaveLength(WIDTH - 8);
+    askMany("renewal", 10, { kind: "renewal" });
+    expect(left.slice(WIDTH - 8)).toEqual(Array.from({ length: 8 }, (_, index) => `renewal${index}`));
+    await succeed("take0", "renewal0");
+    expect(left.slice(WIDTH)).toEqual(["renewal8", "renewal9"]);
+  });
+
+  test("leaves a quarter of it to others, however many leases are held", async () => {
+    const { scheduler, left, askMany, answersTake } = scene();
+    await answersTake(10, 1);
+    await answersTake(900);
+    for (let count = 0; count < 500; count += 1) scheduler.expectRenewals(1_500);
+    askMany("take", 100);
+    expect(left).toHaveLength(WIDTH / 4);
   });
 
   test("grows with the distance of the table, up to 512", async () => {
