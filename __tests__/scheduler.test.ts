@@ -2,6 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import { LockStoreError } from "../lib/errors.js";
 import type { RequestKind, ScheduledRequest } from "../lib/session/backlog.js";
 import { Scheduler } from "../lib/session/requests.js";
+import { noAnswer } from "../lib/session/retry.js";
 import { turn } from "./support/eventually.js";
 import { ManualTime } from "./support/manual-time.js";
 import { seededRandom } from "./support/seeded-random.js";
@@ -118,12 +119,12 @@ describe("where a slot is free", () => {
 });
 
 describe("the order in which requests leave", () => {
-  test("is that of their deadlines, over all kinds; of equal ones, that of their arrival", async () => {
+  test("is renewals first, and that of their deadlines; of equal ones, that of their arrival", async () => {
     const { askMany, fill, free } = scene();
     fill();
     askMany("read", 1, { kind: "read", deadline: 300 });
     askMany("never", 1, { kind: "read", deadline: Number.POSITIVE_INFINITY });
-    askMany("renewal", 1, { kind: "renewal", deadline: 100 });
+    askMany("renewal", 1, { kind: "renewal", deadline: 400 });
     askMany("take", 2, { kind: "take", deadline: 200 });
     askMany("release", 1, { kind: "release", deadline: 200 });
     expect(await free(6)).toEqual(["renewal0", "take0", "take1", "release0", "read0", "never0"]);
@@ -181,8 +182,19 @@ describe("the order in which requests leave", () => {
     askMany("take", 2_000, { kind: "take", deadline: 500 });
     askMany("urgent", 1, { kind: "renewal", deadline: 499 });
     askMany("later", 3, { kind: "renewal", deadline: 501 });
-    expect((await free(1))[0]).toBe("urgent0");
-    expect(await free(8)).toEqual(expect.arrayContaining(["later0", "later1", "later2"]));
+    expect(await free(4)).toEqual(["urgent0", "later0", "later1", "later2"]);
+  });
+
+  test("leaves takes a small share while a renewal is urgent, and releases and reads their own", async () => {
+    const { time, left, askMany, fill, free, succeed } = scene();
+    fill();
+    askMany("take", 10, { kind: "take" });
+    askMany("release", 1, { kind: "release" });
+    askMany("read", 1, { kind: "read" });
+    askMany("renewal", 600, { kind: "renewal", deadline: time.elapsed - 1 });
+    expect(await free(12)).toEqual(expect.arrayContaining(["release0", "read0"]));
+    for (let index = 0; index < 530; index += 1) await succeed(left[index] as string);
+    expect(left.filter((name) => name.startsWith("take"))).toEqual(["take0", "take1"]);
   });
 });
 
@@ -235,6 +247,17 @@ describe("a request that takes far longer than the others", () => {
     expect(left).toEqual(["next0", "next1"]);
   });
 
+  test("keeps its slot where as many have given up theirs as there are: overload does not add to itself", async () => {
+    const { time, left, askMany, fill } = scene();
+    fill();
+    askMany("next", 2 * WIDTH);
+    await time.advance(250);
+    expect(left).toHaveLength(WIDTH);
+    await time.advance(10_000);
+    expect(left).toHaveLength(WIDTH);
+    expect(time.timers).toBe(0);
+  });
+
   test("is watched with one timer however many wait, and with none when nobody does", async () => {
     const { time, left, askMany, fill, free } = scene();
     const enough = new AbortController();
@@ -256,7 +279,7 @@ describe("how many are under way", () => {
     const { scheduler, left, askMany, fill, answersTake } = scene();
     await answersTake(1_000);
     fill();
-    askMany("next", 100);
+    askMany("next", 100, { kind: "renewal" });
     // 2 x 1 000 ms x 60 renewals a second.
     const ends = Array.from({ length: 60 }, () => scheduler.expectRenewals(1_000));
     expect(scheduler.width).toBe(120);
@@ -268,7 +291,29 @@ describe("how many are under way", () => {
     expect(scheduler.width).toBe(WIDTH);
   });
 
-  test("grows as answers become slower, up to 512", async () => {
+  test("leaves room for the renewals that are due while an answer takes as long as it does, whatever else is asked", async () => {
+    const { scheduler, left, askMany, succeed, answersTake } = scene();
+    await answersTake(400);
+    for (let count = 0; count < 50; count += 1) scheduler.expectRenewals(2_500);
+    // 8 renewals are under way at a time: 50 in 2 500 ms, each for 400 ms.
+    askMany("take", 100);
+    expect(left).toHaveLength(WIDTH - 8);
+    askMany("renewal", 10, { kind: "renewal" });
+    expect(left.slice(WIDTH - 8)).toEqual(Array.from({ length: 8 }, (_, index) => `renewal${index}`));
+    await succeed("take0", "renewal0");
+    expect(left.slice(WIDTH).sort()).toEqual(["renewal8", "take40"]);
+  });
+
+  test("leaves a quarter of it to others, however many leases are held", async () => {
+    const { scheduler, left, askMany, answersTake } = scene();
+    await answersTake(10, 1);
+    await answersTake(900);
+    for (let count = 0; count < 500; count += 1) scheduler.expectRenewals(1_500);
+    askMany("take", 100);
+    expect(left).toHaveLength(WIDTH / 4);
+  });
+
+  test("grows with the distance of the table, up to 512", async () => {
     const { scheduler, answersTake } = scene();
     expect(scheduler.width).toBe(WIDTH);
     for (let count = 0; count < 100; count += 1) scheduler.expectRenewals(1_000);
@@ -276,6 +321,18 @@ describe("how many are under way", () => {
     await answersTake(500);
     expect(scheduler.width).toBe(100);
     await answersTake(20_000);
+    expect(scheduler.width).toBe(512);
+  });
+
+  test("does not grow where answers are slow because too much is asked", async () => {
+    const { scheduler, answersTake } = scene();
+    for (let count = 0; count < 300; count += 1) scheduler.expectRenewals(1_000);
+    await answersTake(50, 1);
+    await answersTake(900, 64);
+    expect(scheduler.typicalMs).toBe(900);
+    expect(scheduler.width).toBe(WIDTH);
+    // For a minute or two. Then the table is as far away as it seems to be.
+    await answersTake(900, 70);
     expect(scheduler.width).toBe(512);
   });
 
@@ -409,6 +466,18 @@ describe("the end of the wait for a slot", () => {
 });
 
 describe("how long answers take", () => {
+  test("is at least so long as an attempt has waited for one in vain", async () => {
+    const { time, scheduler, ask, fail, answersTake } = scene();
+    await answersTake(10, 60);
+    for (let count = 0; count < 4; count += 1) {
+      const unanswered = expect(ask("unanswered")).rejects.toThrow("No answer");
+      await time.advance(750);
+      await fail(noAnswer(750), "unanswered");
+      await unanswered;
+    }
+    expect([scheduler.distanceMs, scheduler.typicalMs, scheduler.slowMs]).toEqual([10, 10, 750]);
+  });
+
   test("is not known before the first, and then that of the last 64, whatever failed", async () => {
     const { time, scheduler, askMany, fail, answersTake } = scene();
     expect([scheduler.typicalMs, scheduler.slowMs]).toEqual([undefined, undefined]);

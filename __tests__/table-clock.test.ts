@@ -53,6 +53,23 @@ describe("the table clock", () => {
     expect(world(HOUR).clock.wall()).toBeUndefined();
   });
 
+  it("is not current by a reply that was asked for before the clock was set, and heard after it was set back", () => {
+    const { clock, now, pass, exchange, date } = world();
+    exchange();
+    const heard = clock.listen?.();
+    pass(5);
+    const header = date();
+    now.wall += HOUR;
+    exchange();
+    expect(clock.isCurrent?.()).toBe(true);
+    now.wall -= HOUR;
+    heard?.(header);
+    expect(clock.isCurrent?.()).toBe(false);
+    exchange();
+    expect(clock.isCurrent?.()).toBe(true);
+    expectTableTime({ clock, now });
+  });
+
   it.each([HOUR, -HOUR, 0])("knows the table's time on a host whose clock is %d ms ahead", (aheadMs) => {
     const hosts = world(aheadMs);
     hosts.exchange();

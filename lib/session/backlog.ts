@@ -100,17 +100,21 @@ export class Backlog {
    * for too long.
    *
    * @param urgentMs a renewal with so much time left is urgent.
+   * @returns whether one has left.
    */
-  leaveNext(urgentMs: number): void {
-    const firsts = KINDS.flatMap((kind) => this.#queues[kind][0] ?? []);
+  leaveNext({ urgentMs, renewalsOnly }: { readonly urgentMs: number; readonly renewalsOnly: boolean }): boolean {
     const [renewal] = this.#queues.renewal;
+    const firsts = renewalsOnly
+      ? this.#queues.renewal.slice(0, 1)
+      : KINDS.flatMap((kind) => this.#queues[kind][0] ?? []);
     const isUrgent = renewal !== undefined && renewal.deadline - this.#clock.atMost() < urgentMs;
     const [next] = firsts.sort(
       (one, other) => this.#overdue(other, isUrgent) - this.#overdue(one, isUrgent) || compare(one, other),
     );
-    if (next === undefined) return;
+    if (next === undefined) return false;
     for (const kind of KINDS) this.#passedOver[kind] = kind === next.kind ? 0 : this.#passedOver[kind] + 1;
     next.leave();
+    return true;
   }
 
   /** Calls `ring` after so many ms if requests have waited all along. One alarm at a time: it is not moved. */

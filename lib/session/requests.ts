@@ -1,6 +1,6 @@
 import { LockStoreError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
-import { Backlog, notSent, type ScheduledRequest } from "./backlog.js";
+import { Backlog, notSent, type RequestKind, type ScheduledRequest } from "./backlog.js";
 import { type Copies, LONGEST_ATTEMPT_MS, NoAnswer, noAnswer, type Persistence, retry } from "./retry.js";
 
 /** How many requests are in flight at once while the table does not throttle. */
@@ -8,6 +8,9 @@ const BASE_WIDTH = 48;
 const LEAST_WIDTH = 4;
 /** However many leases are held: more would only wait for one another in this process. */
 const GREATEST_WIDTH = 512;
+
+/** Of the slots, the share that renewals may have to themselves: the rest is enough for others to go on. */
+const RESERVED_SHARE = 3 / 4;
 
 /** A request is slow, and gives up its slot, after so many times the median latency, and never before the least time. */
 const SLOW_TIMES = 3;
@@ -91,6 +94,13 @@ export function sendOnce<T>(
   return scheduler.run({ kind, deadline, enough }, () => scheduler.attempt(request, () => attemptMs, late));
 }
 
+/** A request that has left. */
+interface UnderWay {
+  readonly kind: RequestKind;
+  /** On `atLeast`. */
+  readonly leftAt: number;
+}
+
 /**
  * Sends all requests of one process to one table, so many at a time.
  *
@@ -99,16 +109,20 @@ export function sendOnce<T>(
  *    more. Throttling halves the base, successes restore it step by step. Nothing else makes it smaller: where the table
  *    is out of reach, fewer requests at once would only lose leases. Nor does overload make it greater: where answers
  *    take longer than the distance of the table, more requests at once would only wait for one another.
- * 3. A request that takes far longer than the others gives its slot to another, and goes on without one. No more do so
+ * 3. The slots that renewals need while answers take as long as they do are kept from all others, so that no burst of takes
+ *    is in their way.
+ * 4. A request that takes far longer than the others gives its slot to another, and goes on without one. No more do so
  *    than there are slots.
  */
 export class Scheduler {
   readonly #clock: Clock;
   readonly #backlog: Backlog;
-  /** Those that have a slot, in the order in which they left, on `atLeast`. */
-  readonly #underWay = new Set<{ readonly leftAt: number }>();
+  /** Those that have a slot, in the order in which they left. */
+  readonly #underWay = new Set<UnderWay>();
+  /** How many of those are no renewals. */
+  #others = 0;
   /** Those that gave up their slots and are still under way. */
-  readonly #slow = new Set<{ readonly leftAt: number }>();
+  readonly #slow = new Set<UnderWay>();
   #base = BASE_WIDTH;
   #renewalsPerMs = 0;
   /** When throttling last reduced the base, on `atLeast`. */
@@ -181,8 +195,9 @@ export class Scheduler {
    */
   run<T>(request: ScheduledRequest, send: () => Promise<T>): Promise<T> {
     if (request.enough?.aborted) return Promise.reject(request.enough.reason);
-    if (this.#backlog.size === 0 && this.#underWay.size < this.width) return this.#send(send);
-    const answer = this.#backlog.add(request, () => this.#send(send), this.#underWay);
+    const { kind } = request;
+    if (this.#backlog.size === 0 && this.#hasSlotFor(kind)) return this.#send(kind, send);
+    const answer = this.#backlog.add(request, () => this.#send(kind, send), this.#underWay);
     // While the backlog was empty, slow requests kept their slots.
     this.#dispatch();
     return answer;
@@ -229,14 +244,23 @@ export class Scheduler {
     return answer;
   }
 
-  #send<T>(send: () => Promise<T>): Promise<T> {
+  #hasSlotFor(kind: RequestKind): boolean {
+    const { width } = this;
+    if (this.#underWay.size >= width) return false;
+    if (kind === "renewal") return true;
+    const reserved = Math.min(RESERVED_SHARE * width, this.#renewalsPerMs * (this.typicalMs ?? 0));
+    return this.#others < width - Math.floor(reserved);
+  }
+
+  #send<T>(kind: RequestKind, send: () => Promise<T>): Promise<T> {
     const leftAt = this.#clock.atLeast();
-    const request = { leftAt };
+    const request = { kind, leftAt };
     this.#underWay.add(request);
+    if (kind !== "renewal") this.#others += 1;
     const answer = new Promise<T>((resolve) => resolve(send()));
     const end = (note: () => void): void => {
       note();
-      this.#underWay.delete(request);
+      this.#freeSlot(request);
       this.#slow.delete(request);
       this.#dispatch();
     };
@@ -245,6 +269,10 @@ export class Scheduler {
       (error) => end(() => this.#failed(leftAt, error)),
     );
     return answer;
+  }
+
+  #freeSlot(request: UnderWay): void {
+    if (this.#underWay.delete(request) && request.kind !== "renewal") this.#others -= 1;
   }
 
   #succeeded(leftAt: number): void {
@@ -281,11 +309,13 @@ export class Scheduler {
     const now = this.#clock.atLeast();
     for (const request of this.#underWay) {
       if (request.leftAt > now - slowAfterMs || this.#slow.size >= this.width) break;
-      this.#underWay.delete(request);
+      this.#freeSlot(request);
       this.#slow.add(request);
     }
     const urgentMs = PATIENCE_TIMES * (this.slowMs ?? 0);
-    while (this.#backlog.size > 0 && this.#underWay.size < this.width) this.#backlog.leaveNext(urgentMs);
+    while (this.#hasSlotFor("renewal")) {
+      if (!this.#backlog.leaveNext({ urgentMs, renewalsOnly: !this.#hasSlotFor("take") })) break;
+    }
     const [oldest] = this.#underWay;
     // It may ring for one that has ended: then for the next.
     if (oldest === undefined || this.#backlog.size === 0 || this.#slow.size >= this.width) return;

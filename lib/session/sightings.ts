@@ -35,10 +35,7 @@ export class Sightings {
    */
   note(at: Address, row: Row | undefined): void {
     const key = keyOf(at);
-    if (row === undefined) {
-      this.#seen.delete(key);
-      return;
-    }
+    if (row === undefined) return void this.#seen.delete(key);
     const { uuid, expires, ttlMs } = row;
     const seen: Seen = { uuid, expires, ttlMs, memory: memoryOf(row), since: this.#clock.atLeast() };
     const before = this.#seen.get(key);

@@ -50,21 +50,21 @@ export function tableClockOn(host: TableClockHost, options: TableClockOptions = 
   function learn(date: number, sent: Reading): void {
     const now = read();
     const proven = fromReply(date, sent, now);
-    askedAt = Math.max(askedAt, sent.atMost);
-    if (known === undefined) {
-      known = proven;
+    const aged = known && age(known, now);
+    if (known !== undefined && aged !== undefined && !contradict(aged, proven) && !jumped(known.at, now)) {
+      known = intersect(aged, proven);
+      askedAt = Math.max(askedAt, sent.atMost);
       return;
     }
-    const aged = age(known, now);
-    if (contradict(aged, proven)) {
+    if (aged !== undefined && contradict(aged, proven)) {
       const detail = `Expected a Date from ${iso(aged.earliest)} to ${iso(aged.latest)}, got ${iso(date)}: taking the table's word`;
       publish("dynamutex:clock", { event: "restarted", detail });
       known = proven;
-    } else if (jumped(known.at, now)) {
-      known = { ...proven, earliest: Math.max(aged.earliest, proven.earliest) };
     } else {
-      known = intersect(aged, proven);
+      known = { ...proven, earliest: Math.max(aged?.earliest ?? 0, proven.earliest) };
     }
+    // The bounds stand on this reply alone: one that was asked for before the clock was set leaves them wide.
+    askedAt = sent.atMost;
   }
 
   function fallBack(header: string | undefined): void {
