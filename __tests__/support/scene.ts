@@ -4,6 +4,7 @@ import {
   type DynamoDBClientConfig,
   GetItemCommand,
   PutItemCommand,
+  QueryCommand,
 } from "@aws-sdk/client-dynamodb";
 import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
 import { afterEach, beforeAll, beforeEach } from "@jest/globals";
@@ -98,6 +99,15 @@ export class Scene {
   /** @internal */
   async create(): Promise<void> {
     this.tableName = await createTestTable();
+    // The first of each kind can take DynamoDB Local so long that a lock would send it again.
+    await this.put({}, "warm-up");
+    await this.row("warm-up");
+    const query = { KeyConditionExpression: "#n = :n", ExpressionAttributeNames: { "#n": "name" } };
+    const values = { ":n": { S: "warm-up" } };
+    await this.#direct.send(
+      new QueryCommand({ TableName: this.tableName, ...query, ExpressionAttributeValues: values }),
+    );
+    await this.remove("warm-up");
   }
 
   /** @internal */
