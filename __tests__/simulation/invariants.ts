@@ -94,6 +94,8 @@ export interface Holdings {
 
 /** How long it may take a process that was shown its own claim on the row to act on it. */
 const RECOGNISED_WITHIN_MS = 500;
+/** The same with few slots: its removal waits until a request that hangs gives up its own. */
+const RECOGNISED_IN_LINE_WITHIN_MS = 3_500;
 
 /** A clock that runs fast by what the protocol allows, and a bit. */
 const SLOWEST = 1 - 1e-3;
@@ -122,6 +124,8 @@ export class Judge {
   readonly #holds = new Map<string, number>();
   /** Claims that a refusal showed to their own process. */
   readonly #shown = new Map<string, { readonly process: Process; readonly since: number }>();
+  /** Processes whose requests stand in line for few slots. */
+  readonly #inLine = new WeakSet<Process>();
   readonly #phantoms: Phantoms;
   readonly #handOver: HandOverJudge;
   readonly #guards: GuardJudge;
@@ -365,6 +369,11 @@ export class Judge {
     if (trespass !== undefined) throw new Violation("a guard commits for its holder alone", trespass);
   }
 
+  /** A process has only a few slots for its requests. */
+  standsInLine(process: Process): void {
+    this.#inLine.add(process);
+  }
+
   /** Looks at the world between two steps. */
   readonly observe = (): void => {
     if (this.#blamed !== undefined) throw this.#blamed;
@@ -381,7 +390,10 @@ export class Judge {
     for (const [uuid, { process, since }] of this.#shown) {
       if (process.crashed) this.#shown.delete(uuid);
       else if (process.asleep) this.#shown.set(uuid, { process, since: this.#scheduler.now });
-      else if (this.#scheduler.now - since > RECOGNISED_WITHIN_MS) {
+      else if (
+        this.#scheduler.now - since >
+        (this.#inLine.has(process) ? RECOGNISED_IN_LINE_WITHIN_MS : RECOGNISED_WITHIN_MS)
+      ) {
         throw new Violation("an own write is recognised", `${uuid} is on the row, and its process waits`);
       }
     }

@@ -6,7 +6,7 @@ import { Machine, type Process } from "./machine.js";
 import type { Network } from "./network.js";
 import { play } from "./program.js";
 import type { Protocol, SimHost } from "./protocol.js";
-import { FAIR, type HostPlan, MAX_SKEW_MS, type Mishap, type Step } from "./schedule.js";
+import { FAIR, type HostPlan, MANY_SLOTS, MAX_SKEW_MS, type Mishap, type Step } from "./schedule.js";
 import type { Scheduler } from "./scheduler.js";
 import type { Stage } from "./section.js";
 import { watchSlots } from "./slot-judge.js";
@@ -89,6 +89,7 @@ export class SimulatedHost {
     this.#lives += 1;
     const owner = `${"ABCDEFGH"[this.#index]}${this.#lives}`;
     const process = this.#machine.start();
+    if (this.#plan.slots < MANY_SLOTS) judge.standsInLine(process);
     const clock = clockOf(kind, process);
     let uuids = 0;
     const host = protocol({
