@@ -59,7 +59,8 @@ describe("what waiting costs", () => {
     const poll = { minMs: 500, maxMs: 500 };
     const controller = new AbortController();
     const { signal } = controller;
-    const { locking } = await startWaiting(scene.host({ clock: time.clock(), poll }).mutex(scene.name), time, {
+    const host = scene.host({ clock: time.clock(), poll, handOverMs: 100 });
+    const { locking } = await startWaiting(host.mutex(scene.name), time, {
       signal,
     });
     await pollOnce(time);

@@ -13,7 +13,7 @@ import { giveBack } from "./taking/abandoned-claims.js";
 import type { Acquisition, Target } from "./taking/acquisition.js";
 import { claimAll, tryClaim } from "./taking/claim.js";
 import { Wait } from "./taking/wait.js";
-import { watch } from "./taking/watch.js";
+import { keptOutFrom, watch } from "./taking/watch.js";
 
 /** Several locks that were taken at once. Losing one of them is losing the set. */
 export interface LockSet extends AsyncDisposable {
@@ -89,11 +89,12 @@ async function acquireAll(
   { waits }: { readonly waits: boolean },
 ): Promise<readonly Acquisition[]> {
   const send = () => claimAll(session, targets, wait, { data });
+  const keptOut = keptOutFrom(session);
   for (;;) {
     const result = await (waits ? send() : tryClaim(session, wait, send));
     if (result.kind === "granted") return result.granted;
     if (!waits) throw wait.timeout();
-    for (const inTheWay of result.inTheWay) await watch(session, inTheWay, wait);
+    for (const inTheWay of result.inTheWay) await watch(session, inTheWay, wait, { keptOut: { ...keptOut } });
   }
 }
 

@@ -19,8 +19,9 @@ import { Wait } from "./taking/wait.js";
 
 /**
  * The result of `tryRun()`: the value of the function, or why it did not run. `held`: the lock is held, or still taken
- * because of `holdAtLeastMs`; a later call may succeed. `done`: this tick, or a later one, was already granted; no later
- * call for this tick can succeed. `done` does not tell whether that run has ended, or whether it succeeded.
+ * because of `holdAtLeastMs`, or this process has just had it for `handOverMs` and lets others in; a later call may succeed.
+ * `done`: this tick, or a later one, was already granted; no later call for this tick can succeed. `done` does not tell whether
+ * that run has ended, or whether it succeeded.
  */
 export type TryRun<T> =
   | { readonly ran: true; readonly value: T }

@@ -187,9 +187,9 @@ export class Judge {
     return false;
   }
 
-  /** A call begins to want a lock. */
-  asks(process: Process, name: string): void {
-    this.#handOver.asks(process, name);
+  /** A call of a process begins to want a lock that is not fair. */
+  takesTurns(process: Process, name: string): void {
+    this.#handOver.takesTurns(process, name);
   }
 
   /** A call begins to want a set; the answer says that it has it, or wants it no more. */

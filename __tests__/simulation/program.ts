@@ -42,9 +42,10 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
   const waits = step.kind === "lock" || step.kind === "run";
   const patient = waits && step.waitMs === Number.POSITIVE_INFINITY && step.abortAfterMs === undefined;
   const settled = patient ? stage.wants([stage.nameOf(name)]) : () => undefined;
-  stage.judge.asks(stage.process, stage.nameOf(name));
   const asked = { name: stage.nameOf(name), handOverMs: stage.handOverMs(name), askedAt: stage.now() };
-  const options: LockOptions = { signal, waitMs: step.waitMs, holdAtLeastMs: step.holdAtLeastMs };
+  if (asked.handOverMs !== undefined) stage.judge.takesTurns(stage.process, asked.name);
+  const data = step.withData ? { job: step.holdMs } : undefined;
+  const options: LockOptions = { signal, waitMs: step.waitMs, holdAtLeastMs: step.holdAtLeastMs, data };
   let lock: SimLock | null;
   try {
     if (step.kind === "run") {
@@ -55,7 +56,7 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
       await force(stage, mutex).finally(settled);
       return;
     }
-    lock = step.kind === "lock" ? await mutex.lock(options) : await mutex.tryLock(tryOptions(step));
+    lock = step.kind === "lock" ? await mutex.lock(options) : await mutex.tryLock({ ...tryOptions(step), data });
   } catch (error) {
     settled();
     checkFailure(stage, step, { error, signal, wasCalm });

@@ -17,6 +17,8 @@ export interface Step {
   readonly holdMs: number;
   /** For how long the lock stays taken at least, however short the section. */
   readonly holdAtLeastMs: number;
+  /** Whether its row carries data: then its lease is not passed on. */
+  readonly withData: boolean;
   /** Which tick, for `once`; how long a period is, in seconds, for `every`. */
   readonly tick: number;
   /** Infinity waits for ever. */
@@ -107,6 +109,7 @@ const step: fc.Arbitrary<Step> = fc.record({
     { weight: 4, arbitrary: fc.constant(0) },
     { weight: 1, arbitrary: fc.integer({ min: 1, max: 3_000 }) },
   ),
+  withData: fc.constantFrom(false, false, true),
   tick: fc.integer({ min: 1, max: 4 }),
   waitMs: fc.oneof(
     { weight: 2, arbitrary: fc.constant(Number.POSITIVE_INFINITY) },

@@ -16,6 +16,7 @@ const step: Step = {
   pauseMs: 10,
   holdMs: 200,
   holdAtLeastMs: 0,
+  withData: false,
   tick: 0,
   waitMs: Number.POSITIVE_INFINITY,
   abortAfterMs: undefined,

@@ -234,6 +234,7 @@ class World {
       pauseMs: 0,
       holdMs: 0,
       holdAtLeastMs: 0,
+      withData: false,
       tick: 0,
       waitMs: Number.POSITIVE_INFINITY,
       abortAfterMs: undefined,

@@ -26,8 +26,8 @@ export interface MutexOptions {
   /** The pause between two reads of a lock that is held. It grows from `minMs` to `maxMs`. Default 50 to 400. */
   readonly poll?: { readonly minMs?: number | undefined; readonly maxMs?: number | undefined } | undefined;
   /**
-   * How long one process may hand a lock over between its own callers before it checks whether another host waits for
-   * it. Default 500, or `ttlMs` if that is less.
+   * How long one process may keep a lock for its own callers, one after the other, while another host waits for it; and
+   * after how long a waiter says so. No section is cut short. Default 500, or `ttlMs` if that is less.
    */
   readonly handOverMs?: number | undefined;
   /** How long a release is retried. Default 5 000; never longer than the rest of the lease. */

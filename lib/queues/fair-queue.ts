@@ -5,7 +5,7 @@ import type { Acquisition, Target } from "../taking/acquisition.js";
 import { type Claimed, claim, isDone, looksFree, tryClaim } from "../taking/claim.js";
 import { type Once, tickNow } from "../taking/known-time.js";
 import type { Wait } from "../taking/wait.js";
-import { watch } from "../taking/watch.js";
+import { keptOutFrom, watch } from "../taking/watch.js";
 import { LocalLine } from "./local-line.js";
 import { type Place, takePlace } from "./place.js";
 import { QueueView } from "./queue-view.js";
@@ -159,13 +159,12 @@ export class FairQueue {
   async #enter({ target, data, wait, handOut, view, place }: Placed): Promise<boolean | undefined> {
     const session = this.#session;
     const goOn = (): boolean => place.lost === undefined;
+    const keptOut = keptOutFrom(session);
     const persistence = { kind: "read", attemptMs: LONGEST_ATTEMPT_MS, until: wait.until } as const;
     let row = await wait.persist(persistence, (signal) => session.store.read(target.at, { consistent: false }, signal));
     session.sightings.note(target.at, row);
     for (;;) {
-      if (row !== undefined) {
-        await watch(session, { target, row }, wait, { goOn, markAfterMs: target.settings.handOverMs });
-      }
+      if (row !== undefined) await watch(session, { target, row }, wait, { keptOut, goOn });
       wait.throwIfEnough();
       if (!goOn()) return false;
       const { present, ahead, sentAt } = await view.before(place);

@@ -1,8 +1,9 @@
+import type { KeptOut } from "../taking/watch.js";
+
 /** What a waiter gets: a lease that another section passed on, or the task of taking the lock for itself. */
 export type Turn<Lease extends object> =
   | { readonly kind: "lease"; readonly lease: Lease }
-  /** Until when another host is to have its turn first, on `atLeast`; undefined where none waits. */
-  | { readonly kind: "lead"; readonly standBackUntil: number | undefined };
+  | { readonly kind: "lead" };
 
 interface Waiter<Lease extends object> {
   /** Comes to the front once it is this waiter's turn. */
@@ -17,6 +18,8 @@ interface Waiter<Lease extends object> {
  * the lease that was taken. The others wait behind it without a request, and get the lease when its section ends.
  */
 export class LocalLine<Lease extends object> {
+  /** Since when others have kept those who lead from the row; undefined where they have not. */
+  keptOut: KeptOut | undefined;
   readonly #waiters = new Set<Waiter<Lease>>();
   #front: object | undefined;
 
@@ -36,7 +39,7 @@ export class LocalLine<Lease extends object> {
     who: { readonly enough: AbortSignal; stay(): () => void },
     fits: (lease: Lease) => boolean,
   ): Promise<Turn<Lease>> {
-    if (this.tryTurn(who)) return { kind: "lead", standBackUntil: undefined };
+    if (this.tryTurn(who)) return { kind: "lead" };
     const { enough } = who;
     return await new Promise<Turn<Lease>>((resolve, reject) => {
       const mayExit = who.stay();
@@ -58,7 +61,9 @@ export class LocalLine<Lease extends object> {
 
   /** The leader has taken the lock: from here on its lease is at the front. */
   settle(leader: object, lease: Lease): void {
-    if (this.#front === leader) this.#front = lease;
+    if (this.#front !== leader) return;
+    this.#front = lease;
+    this.keptOut = undefined;
   }
 
   /** Whether the next waiter could go on with this lease. */
@@ -74,11 +79,11 @@ export class LocalLine<Lease extends object> {
   }
 
   /** The front leaves without a lease to pass on: the next waiter leads. Does nothing for others. */
-  leave(who: object, standBackUntil?: number): void {
+  leave(who: object): void {
     if (this.#front !== who) return;
     const next = this.#shift();
     this.#front = next?.who;
-    next?.call({ kind: "lead", standBackUntil });
+    next?.call({ kind: "lead" });
   }
 
   get #first(): Waiter<Lease> | undefined {

@@ -4,17 +4,17 @@ import { Lease } from "../holding/lease.js";
 import type { LockData, LockInfo } from "../lock-info.js";
 import { displayTime } from "../protocol/lease-time.js";
 import { infoOf } from "../protocol/row.js";
-import { attemptMs, sendOnce } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import { giveBack } from "../taking/abandoned-claims.js";
 import type { Acquisition, Target } from "../taking/acquisition.js";
 import { claim, tryClaim } from "../taking/claim.js";
 import type { Once } from "../taking/known-time.js";
 import { Wait } from "../taking/wait.js";
-import { isWanted, watch } from "../taking/watch.js";
+import { keptOutFrom, watch } from "../taking/watch.js";
 import { boundsOf } from "../time/clock.js";
 import { FairQueue, type SectionTry } from "./fair-queue.js";
 import { LocalLine } from "./local-line.js";
+import { look, standBack } from "./stand-back.js";
 
 /** What a section asks of its lock. */
 export interface SectionRequest {
@@ -29,16 +29,14 @@ export interface SectionRequest {
 /** Gives the caller its lock; false if the caller has had another answer in between. */
 type Deliver = (lock: HeldLock) => boolean;
 
-/** After a process found that another host waits, it asks for the lock again only after so many of the longest polls. */
-const STAND_BACK_POLLS = 2;
-
 /**
  * Gives the sections of this process their locks: through the local line of the name, either with a lease that the
  * section before passed on, which takes no request, or with one that is taken from the table.
  *
- * So that other hosts get their turn, a passed lease is looked at every `handOverMs`: if another host has marked its
- * row as wanted, it is released, and this process stands back for a moment. Fair mutexes do none of this: each of their
- * sections has a place in the queue that all hosts share.
+ * So that other hosts get their turn, this process learns of their marks, whatever its sections ask for: each release shows
+ * the row as it was, and a passed lease, which is not released, is looked at every `handOverMs`. After its turn (see
+ * `session/contention.ts`) the lease is released, and this process stands back for a moment. Fair mutexes do none of this:
+ * each of their sections has a place in the queue that all hosts share.
  */
 export class Sections {
   readonly session: Session;
@@ -59,14 +57,13 @@ export class Sections {
     if (target.settings.fair) return await this.#fairQueue.acquire({ target, data, wait, handOut });
     const line = this.#line(target.at.name);
     if (line.front !== undefined) wait.sawLocally(() => infoOfFront(line.front, wait, this.session.owner));
-    let standBackUntil: number | undefined;
     try {
       for (;;) {
         const turn = await line.turn(wait, (lease) => fits(lease, request));
         if (turn.kind === "lead") {
-          standBackUntil = turn.standBackUntil;
-          await this.#standBack(standBackUntil, wait);
-          while (!(await handOut(await this.#acquire(target, data, wait)))) wait.throwIfEnough();
+          const othersTurn = this.session.contention.othersTurnOf(target.at.name);
+          if (othersTurn !== undefined) await standBack(this.session, target, wait, othersTurn);
+          while (!(await handOut(await this.#acquire(request, wait)))) wait.throwIfEnough();
           return;
         }
         const acquired = displayTime(boundsOf(this.session.clock));
@@ -76,8 +73,7 @@ export class Sections {
         wait.throwIfEnough();
       }
     } finally {
-      // If this call gives up, the next one stands back in its place.
-      line.leave(wait, standBackUntil);
+      line.leave(wait);
       this.#tidy(target.at.name);
     }
   }
@@ -85,7 +81,11 @@ export class Sections {
   /** One try. @returns whether a lock was delivered; if not, why, and the wait knows who is in the way. */
   async tryServe(request: SectionRequest, wait: Wait, deliver: Deliver): Promise<"delivered" | "held" | "done"> {
     const { target, once } = request;
-    const line = this.#line(target.at.name);
+    const { name } = target.at;
+    // A try cannot wait until others have had their turn. A tick comes but once, and so keeps nobody out.
+    const isOthersTurn = once === undefined && this.session.contention.othersTurnOf(name) !== undefined;
+    if (!target.settings.fair && isOthersTurn) return "held";
+    const line = this.#line(name);
     if (!target.settings.fair && !line.tryTurn(wait)) {
       wait.sawLocally(() => infoOfFront(line.front, wait, this.session.owner));
       return "held";
@@ -100,7 +100,7 @@ export class Sections {
       }
     } finally {
       line.leave(wait);
-      this.#tidy(target.at.name);
+      this.#tidy(name);
     }
   }
 
@@ -112,11 +112,13 @@ export class Sections {
    *
    * @throws the store's error if it is not transient, or if the table never answered; what ended the wait.
    */
-  async #acquire(target: Target, data: LockData | undefined, wait: Wait): Promise<Acquisition> {
+  async #acquire({ target, data }: SectionRequest, wait: Wait): Promise<Acquisition> {
+    const line = this.#line(target.at.name);
     for (;;) {
       const result = await claim(this.session, target, wait, { data });
       if (result.kind === "granted") return result.granted;
-      await watch(this.session, result.inTheWay[0], wait);
+      line.keptOut ??= keptOutFrom(this.session);
+      await watch(this.session, result.inTheWay[0], wait, { keptOut: line.keptOut });
     }
   }
 
@@ -134,6 +136,7 @@ export class Sections {
   ): Promise<boolean> {
     const lease = new Lease(this.session, acquisition);
     if ((await lease.secure()) && !wait.isOver) {
+      this.session.contention.begins(target.at.name);
       this.#line(target.at.name).settle(wait, lease);
       // After a loss, the next section of this process may ask the table at once: a lost lease excludes nobody.
       lease.keep(() => this.#leave(lease));
@@ -156,48 +159,44 @@ export class Sections {
 
   /** A section is over: its lease goes to the next of this process, or back to the table. */
   async #end(lease: Lease): Promise<void> {
-    const line = this.#line(lease.row.at.name);
-    let standBackUntil: number | undefined;
-    if (lease.stands && line.canPass(lease)) {
+    const { contention } = this.session;
+    const { settings, stands } = lease;
+    const { name } = lease.row.at;
+    const line = this.#line(name);
+    let isForced = false;
+    const isOver = (): boolean => isForced || contention.isTurnOver(name, settings.handOverMs);
+    if (stands && line.canPass(lease)) {
       lease.endSection();
-      const isWanted = await this.#isWantedElsewhere(lease);
-      if (!isWanted && (await lease.renewForNext()) && line.pass(lease)) return;
-      const standBackMs = STAND_BACK_POLLS * lease.settings.poll.maxMs;
-      if (isWanted) standBackUntil = this.session.clock.atLeast() + standBackMs;
+      isForced = await this.#look(lease);
+      if (!isOver() && (await lease.renewForNext()) && line.pass(lease)) return;
     }
     try {
       await lease.release();
     } finally {
-      this.#leave(lease, standBackUntil);
+      if (stands && !settings.fair && isOver()) contention.giveTurn(name, settings.poll.maxMs);
+      this.#leave(lease);
     }
   }
 
-  /** One look at the row every `handOverMs`: half a read unit, and nothing where no lease is passed on. */
-  async #isWantedElsewhere(lease: Lease): Promise<boolean> {
-    const { clock, store } = this.session;
+  /**
+   * One look for marks every `handOverMs`: half a read unit, and nothing where no lease is passed on.
+   * @returns whether our uuid was taken off the row by force: whoever did that wants it, too.
+   */
+  async #look(lease: Lease): Promise<boolean> {
+    const { clock, contention } = this.session;
+    const { row, settings, takenAt } = lease;
     const now = clock.atLeast();
-    if (now - (this.#lookedAt.get(lease) ?? lease.takenAt) < lease.settings.handOverMs) return false;
+    if (now - (this.#lookedAt.get(lease) ?? takenAt) < settings.handOverMs) return false;
+    if (contention.isTurnOver(row.at.name, settings.handOverMs)) return false;
     this.#lookedAt.set(lease, now);
-    const { at } = lease.row;
-    const look = { kind: "read", attemptMs: attemptMs(lease.settings.ttlMs) } as const;
-    try {
-      const row = await sendOnce(this.session, look, (signal) => store.read(at, { consistent: false }, signal));
-      // Somebody who took our uuid off the row by force wants it, too.
-      return row !== undefined && (row.uuid === undefined || isWanted(row, clock.wall()));
-    } catch {
-      // Unknown. The lease is kept: if the table is out of reach, its renewals find out.
-      return false;
-    }
+    const seen = await look(this.session, row);
+    contention.sees(seen.row);
+    return seen.row !== undefined && seen.row.uuid === undefined;
   }
 
-  async #standBack(until: number | undefined, wait: Wait): Promise<void> {
-    const { clock } = this.session;
-    if (until !== undefined && clock.atLeast() < until) await clock.sleep(until - clock.atLeast(), wait.enough);
-  }
-
-  #leave(lease: Lease, standBackUntil?: number): void {
+  #leave(lease: Lease): void {
     const { name } = lease.row.at;
-    this.#lines.get(name)?.leave(lease, standBackUntil);
+    this.#lines.get(name)?.leave(lease);
     this.#tidy(name);
   }
 

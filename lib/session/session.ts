@@ -7,6 +7,7 @@ import type { Clock } from "../time/clock.js";
 import { Scheduler } from "./requests.js";
 import { endAfter } from "./retry.js";
 import { Sightings } from "./sightings.js";
+import { Contention } from "./contention.js";
 
 /** A lease that a closing table has to end. */
 interface Closeable {
@@ -21,6 +22,7 @@ export class Session {
   readonly random: () => number;
   readonly uuid: () => string;
   readonly sightings: Sightings;
+  readonly contention: Contention;
   readonly scheduler: Scheduler;
   /** The leases that are held. */
   readonly leases: Set<Closeable> = new Set();
@@ -47,6 +49,7 @@ export class Session {
     // would take the other's lock for its own.
     this.uuid = parts.uuid ?? (() => randomUUID({ disableEntropyCache: true }));
     this.sightings = new Sightings(parts.clock);
+    this.contention = new Contention(parts.clock);
     this.scheduler = new Scheduler(parts.clock);
     // Any number of background tasks listens for the close: Node would warn of a leak from 11 on.
     setMaxListeners(0, this.#closing.signal);

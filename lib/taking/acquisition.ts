@@ -262,6 +262,8 @@ export class Acquisition {
       if (wasApplied(write, outcome.row, { earlierCopyUnanswered }) === "no") {
         return { kind: "refused", row: outcome.row };
       }
+    } else {
+      this.#session.contention.sees(outcome.replaced);
     }
     if (RELEASED.hasSubscribers && this.at.sort === LOCK_SORT) publish("dynamutex:released", { name, uuid });
     return { kind: "released" };

@@ -180,6 +180,7 @@ class Sending {
       // What it replaced, or what it has made of that: either shows what the row remembered before.
       const row = answer.kind === "applied" ? answer.replaced : answer.rows[index];
       const fence = answer.kind === "applied" ? answer.drawn : row?.fence;
+      this.#session.contention.sees(row);
       this.#session.sightings.note(at, undefined);
       if (ACQUIRED.hasSubscribers && at.sort === LOCK_SORT) this.#announce(part.take, answer, wait);
       return this.#acquisition(part, this.#parts.length === 1 ? memoryOf(row) : undefined, fence);
@@ -230,7 +231,7 @@ class Sending {
 
   /** A fresh uuid and a lease that begins now. */
   #newTake({ at, settings }: Target): Take {
-    const { clock, owner, sightings } = this.#session;
+    const { clock, owner, sightings, contention } = this.#session;
     const { ttlMs, fencing, takeover } = settings;
     const bounds = boundsOf(clock);
     return {
@@ -242,6 +243,7 @@ class Sending {
       ttlMs,
       owner,
       acquired: displayTime(bounds),
+      wanted: contention.markOf(at),
       knowledge: sightings.knowledge(at, takeover),
       remembers: sightings.memory(at),
       // Should the row be deleted, the next first token is later than every one before it: time has gone on.
