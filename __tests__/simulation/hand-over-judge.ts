@@ -103,15 +103,15 @@ export class HandOverJudge {
         this.#places.set(write.uuid, lease);
       }
     }
-    if (write.kind === "vacate" && !isForced(write)) this.#gone(write.uuid);
+    if (write.kind === "vacate" && !isForced(write)) this.gone(write.uuid);
     if (write.kind !== "take" || write.at.sort !== LOCK_SORT) return undefined;
     const until = this.#standing.get(process)?.get(write.at.name) ?? 0;
     const early = until - process.time.monotonic();
     return early > 0 ? `${write.uuid} is claimed ${early} ms before others have had their turn` : undefined;
   }
 
-  /** It is given back, or lost. */
-  #gone(uuid: string): void {
+  /** It is given back, given up, or lost. */
+  gone(uuid: string): void {
     const lease = this.#leases.get(uuid);
     if (lease === undefined) return;
     for (const [alias, it] of this.#leases) if (it === lease) this.#leases.delete(alias);
@@ -121,7 +121,7 @@ export class HandOverJudge {
   lost(uuid: string): void {
     const place = this.#places.get(uuid);
     if (place !== undefined) this.#standing.get(place.process)?.delete(place.name);
-    this.#gone(uuid);
+    this.gone(uuid);
   }
 
   /** A reply that a process has heard. */

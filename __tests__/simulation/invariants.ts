@@ -260,6 +260,11 @@ export class Judge {
     this.#handOver.ended(holding.uuid, holding);
   }
 
+  /** Its release was given up, perhaps before any copy of it has left. */
+  givenUp(uuid: string): void {
+    this.#handOver.gone(uuid);
+  }
+
   /** A reply has come to whoever waits for it. */
   heard(sender: Sender, message: Message, answer: Answer): void {
     const { process } = sender;

@@ -159,6 +159,7 @@ class World {
   /** Where a set was not handed out, its first claim speaks for all of them. */
   #givenUp(uuid: string): void {
     this.#releasesGivenUp.add(uuid);
+    this.#judge.givenUp(uuid);
     const all = this.#judge.wasHeld(uuid) ? [] : (this.#companions.get(uuid) ?? []);
     for (const other of all) this.#releasesGivenUp.add(other);
   }
