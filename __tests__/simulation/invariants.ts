@@ -263,6 +263,7 @@ export class Judge {
   /** Its release was given up, perhaps before any copy of it has left. */
   givenUp(uuid: string): void {
     this.#handOver.gone(uuid);
+    this.#shown.delete(uuid);
   }
 
   /** A reply has come to whoever waits for it. */

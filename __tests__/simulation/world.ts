@@ -158,10 +158,11 @@ class World {
 
   /** Where a set was not handed out, its first claim speaks for all of them. */
   #givenUp(uuid: string): void {
-    this.#releasesGivenUp.add(uuid);
-    this.#judge.givenUp(uuid);
-    const all = this.#judge.wasHeld(uuid) ? [] : (this.#companions.get(uuid) ?? []);
-    for (const other of all) this.#releasesGivenUp.add(other);
+    const others = this.#judge.wasHeld(uuid) ? [] : (this.#companions.get(uuid) ?? []);
+    for (const one of [uuid, ...others]) {
+      this.#releasesGivenUp.add(one);
+      this.#judge.givenUp(one);
+    }
   }
 
   get #lives(): Life[] {
