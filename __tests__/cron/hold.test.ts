@@ -134,8 +134,11 @@ describe("a lock that is held for a while at least", () => {
   test("closing the table parks it as well", async () => {
     const time = new ManualTime();
     const locks = scene.host({ clock: time.clock() });
-    await locks.mutex(scene.name).lock({ holdAtLeastMs: HOLD_MS });
-    await locks.close();
+    const lock = await locks.mutex(scene.name).lock({ holdAtLeastMs: HOLD_MS });
+    const closing = locks.close({ drainMs: 0 });
+    const closed = expect(closing).rejects.toThrow("revoked");
+    await expect(lock.unlock()).rejects.toMatchObject({ reason: "closed" });
+    await closed;
     expect(await scene.row()).toMatchObject({ expires: time.now + HOLD_MS });
   });
 
