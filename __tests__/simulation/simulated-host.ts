@@ -15,6 +15,9 @@ import { watchSlots } from "./slot-judge.js";
 /** How long a request that the faults swallowed may still be waited for. */
 export const HUNG_MS = 3_000;
 
+/** How often a process that lingers looks whether its sections have ended. */
+const LOOK_EVERY_MS = 500;
+
 /** What hosts share. */
 export interface Surroundings {
   readonly scheduler: Scheduler;
@@ -40,8 +43,6 @@ export interface Life {
   readonly host: SimHost;
   /** Once its table is closed. */
   closing?: Closing;
-  /** Resolves when its programs have come to an end. */
-  ended?: Promise<unknown>;
 }
 
 interface Program {
@@ -114,7 +115,7 @@ export class SimulatedHost {
     });
     const life: Life = { owner, process, host };
     this.#life = life;
-    life.ended = Promise.all(this.#programs.map((program) => this.#run(program, life)));
+    for (const program of this.#programs) void this.#run(program, life);
   }
 
   async #run(program: Program, life: Life): Promise<void> {
@@ -216,12 +217,20 @@ export class SimulatedHost {
     const releaseWithinMs = this.#plan.releaseWithinMs;
     life.process.close();
     checkClose(life.closing, { now: scheduler.now, releaseWithinMs, outcome, sections, coverage });
-    if (lingers) await life.ended;
+    if (lingers) await this.#sectionsEnded(life);
     if (this.#life !== life) return;
     life.process.crash();
     this.#life = undefined;
     if (restarts) this.#restart();
     else for (const program of this.#programs) program.done = true;
+  }
+
+  /** Its sections have ended, and had a while to release their locks. */
+  async #sectionsEnded({ process }: Life): Promise<void> {
+    const isRunning = () => [...this.#world.judge.holdings].some((holding) => holding.process === process);
+    for (let quietMs = 0; quietMs < 2 * LOOK_EVERY_MS; quietMs = isRunning() ? 0 : quietMs + LOOK_EVERY_MS) {
+      await new Promise<void>((resolve) => void process.after(LOOK_EVERY_MS, resolve));
+    }
   }
 
   #restart(): void {
