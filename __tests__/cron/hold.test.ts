@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import type { LockTable } from "../../lib/index.js";
 import { hear } from "../support/diagnostics.js";
+import { turn } from "../support/eventually.js";
 import { duplicate, hang, resetAfter, resetBefore } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
 import { rowOf, useScene } from "../support/scene.js";
@@ -134,8 +135,12 @@ describe("a lock that is held for a while at least", () => {
   test("closing the table parks it as well", async () => {
     const time = new ManualTime();
     const locks = scene.host({ clock: time.clock() });
-    await locks.mutex(scene.name).lock({ holdAtLeastMs: HOLD_MS });
-    await locks.close();
+    const lock = await locks.mutex(scene.name).lock({ holdAtLeastMs: HOLD_MS });
+    const closing = locks.close({ drainMs: 0 });
+    const closed = expect(closing).rejects.toThrow("revoked");
+    await turn();
+    await expect(lock.unlock()).rejects.toMatchObject({ reason: "closed" });
+    await closed;
     expect(await scene.row()).toMatchObject({ expires: time.now + HOLD_MS });
   });
 

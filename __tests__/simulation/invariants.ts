@@ -42,6 +42,8 @@ export type Invariant =
   | "a live waiter keeps its place"
   | "a lock is not lost without a cause"
   | "a call ends as documented"
+  | "a drain lasts"
+  | "a close ends in time"
   | "every promise settles"
   | "no timer is left"
   | "a wait leaves nothing behind";
@@ -322,8 +324,9 @@ export class Judge {
   #ends(uuid: string): void {
     this.#ended.add(uuid);
     for (const holding of this.#holdings) {
+      // Nobody may await that release: what is thrown here would be a failed attempt at it.
       if (holding.uuid === uuid)
-        throw new Violation("an ended uuid stays ended", `${uuid} is released while it is held`);
+        this.blame(new Violation("an ended uuid stays ended", `${uuid} is released while it is held`));
     }
   }
 
@@ -394,7 +397,7 @@ export class Judge {
     const phantom = this.#phantoms.oldest(this.#epoch + this.#scheduler.now);
     if (phantom !== undefined) throw new Violation("a wait leaves nothing behind", `nobody looks for ${phantom}`);
     for (const [uuid, { process, since }] of this.#shown) {
-      if (process.crashed) this.#shown.delete(uuid);
+      if (process.isGone) this.#shown.delete(uuid);
       else if (process.asleep) this.#shown.set(uuid, { process, since: this.#scheduler.now });
       else if (
         this.#scheduler.now - since >

@@ -35,7 +35,18 @@ export interface Step {
 export type Mishap =
   | { readonly kind: "crash"; readonly atMs: number; readonly forMs: number; readonly restarts: boolean }
   | { readonly kind: "freeze" | "suspend"; readonly atMs: number; readonly forMs: number }
-  | { readonly kind: "step"; readonly atMs: number; readonly byMs: number };
+  | { readonly kind: "step"; readonly atMs: number; readonly byMs: number }
+  | CloseMishap;
+
+/** A deployment: the process closes its table and exits, at once or when its last section has ended. */
+export interface CloseMishap {
+  readonly kind: "close";
+  readonly atMs: number;
+  readonly drainMs: number;
+  readonly lingers: boolean;
+  /** Whether another process goes on with its programs. */
+  readonly restarts: boolean;
+}
 
 export interface HostPlan {
   readonly machine: MachinePlan;
@@ -44,6 +55,7 @@ export interface HostPlan {
   readonly maxHoldMs: number;
   readonly fencing: boolean;
   readonly handOverMs: number;
+  readonly releaseWithinMs: number;
   /** Whether its mutexes are fair where others may be plain: the locks exclude one another, and keep no order. */
   readonly fair: boolean;
   /** How many requests of it may be under way at once: few, where throttling has made them few. */
@@ -135,6 +147,13 @@ const mishap: fc.Arbitrary<Mishap> = fc.oneof(
     atMs: momentMs,
     byMs: fc.oneof(fc.integer({ min: -2_000, max: 2_000 }), fc.constantFrom(-HOUR_MS, HOUR_MS)),
   }),
+  fc.record({
+    kind: fc.constant("close" as const),
+    atMs: momentMs,
+    drainMs: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 500 }), fc.integer({ min: 0, max: 6_000 })),
+    lingers: fc.boolean(),
+    restarts: fc.boolean(),
+  }),
 );
 
 const host: fc.Arbitrary<HostPlan> = fc.record({
@@ -151,6 +170,7 @@ const host: fc.Arbitrary<HostPlan> = fc.record({
   maxHoldMs: fc.constantFrom(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, 3_000),
   fencing: fc.constantFrom(false, false, true),
   handOverMs: fc.constantFrom(1, 100, 300),
+  releaseWithinMs: fc.constantFrom(5_000, 5_000, 1_000),
   fair: fc.constantFrom(false, false, true),
   slots: fc.constantFrom(MANY_SLOTS, MANY_SLOTS, MANY_SLOTS, 2),
   programs: fc.array(fc.array(step, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 3 }),

@@ -24,6 +24,8 @@ export interface Stage {
   readonly isAlive: (owner: string) => boolean;
   /** Whether the faults are over, and forgotten. */
   readonly calm: () => boolean;
+  /** Until when the sections of its process may run on, if its table was closed. */
+  readonly drainEnds: () => number | undefined;
   /** Whether the release of this uuid was given up: then its lease ends by itself. */
   readonly gaveUp: (uuid: string) => boolean;
   /** A call that waits for locks without end; the answer says that it waits no more. */
@@ -121,7 +123,11 @@ export function checkRelease(stage: Stage, step: Step, holding: Holding, error: 
   if (error !== reason && !followed?.aborted) {
     throw new Violation("a release tells the truth", `${uuid}: the error is not the signal's reason`);
   }
-  if (holding.calm && error.reason !== "max-hold" && error.reason !== "forced") {
+  if (error.reason === "closed") {
+    const drainEnds = stage.drainEnds();
+    if (drainEnds === undefined) throw new Violation("a lock is not lost without a cause", `${uuid}: ${error.message}`);
+    if (stage.now() < drainEnds) throw new Violation("a drain lasts", `${uuid} was revoked before ${drainEnds}`);
+  } else if (holding.calm && error.reason !== "max-hold" && error.reason !== "forced") {
     throw new Violation("a lock is not lost without a cause", `${uuid}: ${error.message}`);
   }
   stage.coverage.count("releases that told of a loss");
@@ -138,6 +144,8 @@ export function checkFailure(
     stage.coverage.count("waits that timed out");
   } else if (signal.aborted && error === signal.reason) {
     stage.coverage.count("waits that were aborted");
+  } else if (error instanceof LockError && error.code === "LOCK_CLOSED" && stage.drainEnds() !== undefined) {
+    stage.coverage.count("calls that a close ended");
   } else if (error instanceof LockStoreError && !wasCalm) {
     stage.coverage.count("calls that the store failed");
   } else {

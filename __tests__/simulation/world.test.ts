@@ -31,6 +31,7 @@ const host = {
   maxHoldMs: Number.POSITIVE_INFINITY,
   fencing: false,
   handOverMs: 500,
+  releaseWithinMs: 5_000,
   fair: false,
   slots: MANY_SLOTS,
   programs: [[step]],

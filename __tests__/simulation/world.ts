@@ -250,6 +250,7 @@ class World {
       maxHoldMs: Number.POSITIVE_INFINITY,
       fencing: false,
       handOverMs: 500,
+      releaseWithinMs: 5_000,
       fair: true,
       slots: MANY_SLOTS,
       programs: [steps],

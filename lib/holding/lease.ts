@@ -21,13 +21,16 @@ export interface Section {
   abort(reason: unknown): void;
 }
 
-/** Publishes the events of a lease: a lock's and a place's have different diagnostics channels. */
+/** What a lock's lease and a place's differ in. */
 export interface LeaseEvents {
+  /** Whether a caller's section runs on it, which a closing table revokes. A place it releases. */
+  readonly hasSection: boolean;
   lost(row: Acquisition, reason: LossReason, cause: unknown): void;
   renewalFailed(row: Acquisition, cause: unknown): void;
 }
 
 const LOCK_EVENTS: LeaseEvents = {
+  hasSection: true,
   lost: ({ at, uuid }, reason, cause) => publish("dynamutex:lost", { name: at.name, uuid, reason, cause }),
   renewalFailed: ({ at, uuid }, cause) => publish("dynamutex:renewal-failed", { name: at.name, uuid, cause }),
 };
@@ -144,12 +147,11 @@ export class Lease {
     return stamping.kind !== "refused" && this.stands;
   }
 
-  /** From here on the lease is released when the table closes. */
+  /** From here on a closing table waits for the lease. */
   keep(onLost: () => void = nothing): void {
-    const { leases, scheduler } = this.#session;
     this.#onLost = onLost;
-    leases.add(this);
-    if (this.settings.autoRenew) this.#endRenewals = scheduler.expectRenewals(this.settings.renewEveryMs);
+    this.#session.keep(this);
+    if (this.settings.autoRenew) this.#endRenewals = this.#session.scheduler.expectRenewals(this.settings.renewEveryMs);
   }
 
   /** A section begins to rely on it: the first on this lease, or the next that it is passed on to. */
@@ -235,12 +237,21 @@ export class Lease {
     return done;
   }
 
-  /** Releases the lease while a section may run on it, whose signal then aborts with `reason`. */
-  async revoke(reason: unknown): Promise<void> {
-    const section = this.#state.kind === "relied" ? this.#state.section : undefined;
-    const released = this.release();
-    section?.abort(reason);
-    await released;
+  /** The table has closed, so no other section begins on it. */
+  endIfIdle(): void {
+    if (this.#state.kind === "idle") void this.release();
+  }
+
+  /**
+   * The table has closed, and its drain is over. The row of a section that runs is left alone until the section ends: nobody
+   * gets in beside it. @returns the loss of that section, if there is one.
+   */
+  revoke(): LockLostError | undefined {
+    // Its section may be over, or its lease.
+    if (!this.held) return undefined;
+    if (this.#events.hasSection) return this.#lose("closed");
+    void this.release();
+    return undefined;
   }
 
   /** Sends a write of the row. One is in flight at a time; other callers wait for it. */
@@ -273,6 +284,7 @@ export class Lease {
   }
 
   async #end(lost: LockLostError | undefined): Promise<void> {
+    this.#session.keep(this);
     try {
       // Renewal and release never overlap: no further attempt, and the one in flight is awaited.
       if (this.#writing !== undefined) {
@@ -282,24 +294,31 @@ export class Lease {
       await (lost === undefined ? this.#releaseHeld() : this.#releaseLost(lost));
     } finally {
       this.#endRenewals();
-      this.#session.leases.delete(this);
+      this.#session.forget(this);
     }
   }
 
   async #releaseHeld(): Promise<void> {
-    const { clock } = this.#session;
     const state = this.#state;
     // A renewal that was in flight has found that the row is not ours.
     if (state.kind === "released" && state.error !== undefined) throw state.error;
-    const giveUpAt = Math.min(clock.atMost() + this.settings.releaseWithinMs, this.row.end);
-    const release = await this.row.release(this.#hasRunOut ? undefined : () => giveUpAt, this.#left());
+    const release = await this.row.release(this.#releaseUntil(), this.#left());
     if (release.kind === "refused" && !this.#hasRunOut) throw this.#lose(this.row.reasonOf(release.row));
   }
 
   /** The section on a lost lease has ended. Only now is the row released, if it is still ours. */
   async #releaseLost(lost: LockLostError): Promise<void> {
+    // A revoked lease lasts for as long as it was renewed last: it would be in everybody's way.
+    if (lost.reason === "closed") await this.row.release(this.#releaseUntil(), this.#left());
     if (lost.reason === "expired" || lost.reason === "max-hold") await this.row.release(undefined, this.#left());
     throw lost;
+  }
+
+  /** Until when a release is tried; undefined, for one attempt, if the lease is over. */
+  #releaseUntil(): (() => number) | undefined {
+    if (this.#hasRunOut) return undefined;
+    const giveUpAt = Math.min(this.#session.clock.atMost() + this.settings.releaseWithinMs, this.row.end);
+    return () => giveUpAt;
   }
 
   #left(): Left | undefined {
@@ -323,6 +342,8 @@ export class Lease {
     this.#stopTimers();
     this.#state = state.kind === "released" ? { ...state, error } : { kind: "lost", error };
     this.#writing?.enough.abort();
+    // A close waits for no section that lost its lock before: nobody may be there to end it.
+    if (state.kind === "relied" && reason !== "closed") this.#session.forget(this);
     this.#events.lost(this.row, reason, cause);
     if (state.kind === "relied") state.section.abort(error);
     this.#onLost();
@@ -342,7 +363,7 @@ export class Lease {
 
   /** Spreads the renewals of many locks that were taken at once: the first renewal of each comes early by chance. */
   #spread(): number {
-    return this.#session.leases.size < MANY ? 1 : 0.5 + this.#session.random() / 2;
+    return this.#session.leases < MANY ? 1 : 0.5 + this.#session.random() / 2;
   }
 
   #armRenewal(ms: number): void {

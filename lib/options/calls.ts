@@ -81,6 +81,15 @@ export interface ListOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Options of `close()`. */
+export interface CloseOptions {
+  /**
+   * How long sections may run on, in ms. Default 10 000; 0 revokes them at once. The close takes no longer than this and
+   * the largest `releaseWithinMs` together, and ends as soon as nothing is left.
+   */
+  readonly drainMs?: number | undefined;
+}
+
 /** Options of `check()`. */
 export interface CheckOptions {
   /** Ends the check: it rejects with its reason. */
@@ -156,6 +165,8 @@ export const checkOptions: OptionsCheck<CheckOptions> = optionsCheck(() => ({
   signal: signal(),
   timeoutMs: z.optional(duration(1)),
 }));
+
+export const closeOptions: OptionsCheck<CloseOptions> = optionsCheck(() => ({ drainMs: z.optional(duration(0)) }));
 
 /** The argument of `replaceData()`. */
 export const checkData: (data: unknown) => void = valueCheck(lockData, "data");

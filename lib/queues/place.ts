@@ -15,6 +15,7 @@ import { boundsOf } from "../time/clock.js";
 const MOST_TAKEN = 5;
 
 const PLACE_EVENTS: LeaseEvents = {
+  hasSection: false,
   lost: ({ at: { name, sort }, uuid }, lossReason) => {
     const reason = lossReason === "expired" ? lossReason : "deleted";
     publish("dynamutex:ticket-lost", { name, ticket: ticketOf(sort) ?? 0n, uuid, reason });

@@ -150,6 +150,7 @@ class Sending {
     this.#session = session;
     this.#targets = targets;
     this.#purpose = purpose;
+    for (const { settings } of targets) session.mayRelease(settings.releaseWithinMs);
   }
 
   /**
