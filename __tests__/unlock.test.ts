@@ -265,19 +265,6 @@ describe("a release that the network prevents", () => {
     warn.mockRestore();
     expect(scene.proxy.count("DeleteItem")).toBeGreaterThan(2);
   });
-
-  test("by credentials that fail for a moment is tried again, and the row is gone", async () => {
-    const failures = hear("dynamutex:release-failed");
-    const time = new ManualTime();
-    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
-    scene.proxy.on("DeleteItem", error("ExpiredTokenException", "The security token has expired"), { times: 3 });
-    const unlocking = lock.unlock();
-    await sleptThrough(time, unlocking);
-    await unlocking;
-    expect(scene.proxy.count("DeleteItem")).toBe(4);
-    expect(failures).toEqual([]);
-    expect(await scene.row()).toBeUndefined();
-  });
 });
 
 describe("close", () => {

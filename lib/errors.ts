@@ -30,7 +30,7 @@ export class LockConfigError extends LockError {
 export class LockTimeoutError extends LockError {
   override readonly name = "LockTimeoutError";
   readonly lockName: string;
-  /** The lock as it was last read, if it was read. */
+  /** The lock as it was last read, if it was read. Never a claim that this process has made itself and given up. */
   readonly holder: LockInfo | undefined;
   /** How long this call waited, in ms. */
   readonly waitedMs: number;

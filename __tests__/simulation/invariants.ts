@@ -6,6 +6,7 @@ import type { Process } from "./machine.js";
 import type { MemoryTable } from "./memory-store.js";
 import { type Answer, isForced, type Message, takesOf } from "./message.js";
 import type { Arrival, Change, Departure, Sender } from "./network.js";
+import { type Missed, OwnClaimJudge } from "./own-claim-judge.js";
 import { Phantoms } from "./phantoms.js";
 import type { SimLock, SimSet } from "./protocol.js";
 import { QueueJudge } from "./queue-judge.js";
@@ -20,6 +21,7 @@ export type Invariant =
   | "a hold lasts"
   | "a guard commits for its holder alone"
   | "an own write is recognised"
+  | "a call knows its own claims"
   | "a loss tells the truth"
   | "the row stands while it is held"
   | "expires never moves back"
@@ -129,6 +131,7 @@ export class Judge {
   /** Processes whose requests stand in line for few slots. */
   readonly #inLine = new WeakSet<Process>();
   readonly #phantoms: Phantoms;
+  readonly #ownClaims = new OwnClaimJudge();
   readonly #handOver: HandOverJudge;
   readonly #guards: GuardJudge;
   readonly #sets = new Set<Holdings>();
@@ -194,6 +197,15 @@ export class Judge {
     this.#handOver.asks(process, name);
   }
 
+  /** A call for locks begins; the answer is called when it has ended. */
+  calls(process: Process, names: readonly string[]): (missed?: Missed) => void {
+    const ended = this.#ownClaims.begins(process, names);
+    return (missed) => {
+      const wrong = ended(missed);
+      if (wrong !== undefined) throw new Violation("a call knows its own claims", wrong);
+    };
+  }
+
   /** A call begins to want a set; the answer says that it has it, or wants it no more. */
   wantsSet(process: Process): () => void {
     return this.#handOver.wantsSet(process);
@@ -205,6 +217,7 @@ export class Judge {
     this.#holdings.add(holding);
     this.#shown.delete(holding.uuid);
     this.#phantoms.took(holding.uuid);
+    this.#ownClaims.took(holding.uuid);
     this.#held.add(holding.uuid);
     this.#guards.took(holding);
     const greed = this.#handOver.took(holding);
@@ -274,6 +287,7 @@ export class Judge {
     this.#queue.heard(sender, message, answer);
     this.#handOver.heard(process, message, answer);
     this.#phantoms.heard(process, message, answer);
+    this.#ownClaims.heard(process, message, answer);
     for (const uuid of shownBy(answer)) this.#shown.set(uuid, { process, since: this.#scheduler.now });
   }
 
@@ -311,6 +325,7 @@ export class Judge {
     const greed = this.#handOver.sent(process, message);
     if (greed !== undefined) throw new Violation("others get their turn", greed);
     this.#phantoms.sent(process, message);
+    this.#ownClaims.sent(process, message);
     for (const take of takesOf(message)) this.#stamped("take", take);
     if (message.kind !== "write") return;
     const { write } = message;

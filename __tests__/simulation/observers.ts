@@ -52,7 +52,8 @@ function countTake(coverage: Coverage, take: Take, change: Change | undefined, a
   } else if (before.uuid === undefined) {
     coverage.count(before.expires === 0 ? "take: granted, a free row" : "take: granted, a row whose hold was over");
   } else {
-    coverage.count(`takeovers: ${before.expires < take.knowledge.earliest ? "expired" : "unchanged"}`);
+    const rule = before.owner === take.owner ? "of the same process" : "unchanged";
+    coverage.count(`takeovers: ${before.expires < take.knowledge.earliest ? "expired" : rule}`);
   }
 }
 

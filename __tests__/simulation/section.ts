@@ -3,6 +3,7 @@ import type { LockOptions } from "../../lib/options/calls.js";
 import type { Coverage } from "./coverage.js";
 import { type Holding, type Judge, Violation } from "./invariants.js";
 import type { Process } from "./machine.js";
+import type { Missed } from "./own-claim-judge.js";
 import type { SimLock, SimMutex, SimSet } from "./protocol.js";
 import type { Step } from "./schedule.js";
 
@@ -131,6 +132,11 @@ export function checkRelease(stage: Stage, step: Step, holding: Holding, error: 
     throw new Violation("a lock is not lost without a cause", `${uuid}: ${error.message}`);
   }
   stage.coverage.count("releases that told of a loss");
+}
+
+/** Whom a call that timed out names; undefined where it failed otherwise. */
+export function missedOf(error: unknown): Missed | undefined {
+  return error instanceof LockTimeoutError ? { named: error.holder?.uuid, isTimeout: true } : undefined;
 }
 
 /** A call for a lock has failed. */

@@ -13,9 +13,13 @@ const LOOK_EVERY_MS = 400;
 /** How long it is looked for. What arrives later ends at its own stamp: no process treats it as held. */
 const LOOK_FOR_MS = 10_000;
 
-/** Releases a row that was taken for a caller that has had another answer: in the background, until the lease is over. */
+/**
+ * Releases a row that was taken and is not handed out: in the background, until the lease is over. Meanwhile it excludes
+ * nobody in this process.
+ */
 export async function giveBack(session: Session, acquisition: Acquisition): Promise<void> {
   const { ttlMs } = acquisition.settings;
+  session.sightings.abandon(acquisition.uuid);
   const leftMs = Math.max(acquisition.end - session.clock.atMost(), attemptMs(ttlMs));
   await acquisition.release(session.untilClosed(leftMs));
 }
@@ -53,9 +57,10 @@ export async function removeWhenItArrives(session: Session, target: Target, take
 /** @returns whether the row was ours and is gone. */
 async function removeIfThere(session: Session, target: Target, taken: Taken, until: () => number): Promise<boolean> {
   const { at, settings } = target;
-  const row = await persist(session, { kind: "read", until, attemptMs: attemptMs(settings.ttlMs) }, (signal) =>
-    session.store.read(at, { consistent: true }, signal),
-  );
+  // After any failure, as a release: credentials may be refreshed.
+  const ms = attemptMs(settings.ttlMs);
+  const persistence = { kind: "read", until, attemptMs: ms, worthRetrying: () => true } as const;
+  const row = await persist(session, persistence, (signal) => session.store.read(at, { consistent: true }, signal));
   if (wasApplied(taken.take, row) === "no") return false;
   return (await new Acquisition(session, target, taken).release(until)).kind === "released";
 }

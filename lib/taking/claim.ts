@@ -1,4 +1,5 @@
 import { ACQUIRED, publish } from "../diagnostics.js";
+import { LockStoreError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import { displayTime, stamp } from "../protocol/lease-time.js";
 import { mayTake } from "../protocol/may-take.js";
@@ -73,8 +74,8 @@ export async function claimAll(
   { data, once, until = wait.until }: ClaimOptions = {},
 ): Promise<Claimed<readonly Acquisition[]>> {
   const [first] = targets;
-  /** Ticks that a claim of this call without an answer may have taken. */
-  const doubtful = new Map<number | undefined, unknown>();
+  /** What the last claim of this call without an answer failed of. */
+  let failure: unknown;
   for (;;) {
     wait.throwIfEnough();
     if (!isTimeKnown(session.clock)) {
@@ -91,8 +92,11 @@ export async function claimAll(
     try {
       answer = await sending.send(wait, until);
     } catch (error) {
-      if (tick !== undefined) doubtful.set(tick, error);
-      if (isTransient(error) || sending.copies.sent > 1) sending.abandon();
+      if (tick !== undefined) wait.doubtfulTicks.set(tick, error);
+      failure = error;
+      // A copy may have been applied: the client's own retries count.
+      const isDoubtful = error instanceof LockStoreError && (error.transient || error.retried);
+      if (isDoubtful || sending.copies.sent > 1) sending.abandon();
       wait.throwIfEnough();
       if (!isTransient(error) || session.clock.atMost() >= until()) throw error;
       continue;
@@ -106,11 +110,26 @@ export async function claimAll(
       wait.saw(row);
     }
     const done = inTheWay.find(({ row }) => isDone(row, tick));
-    if (done === undefined) return { kind: "held", inTheWay };
+    if (done === undefined) {
+      if (!inTheWay.every(({ row }) => session.sightings.isAbandoned(row))) return { kind: "held", inTheWay };
+      // Earlier claims of this process, which nobody relies on: the next one names their rows, and takes them over.
+      if (session.clock.atMost() >= until()) throw inOwnWay(first, failure);
+      await session.clock.sleep(first.settings.poll.minMs, wait.enough);
+      continue;
+    }
     // It may have been an earlier claim of this very call that took the tick, and nothing has run.
-    if (doubtful.has(done.row.tick)) throw doubtful.get(done.row.tick);
+    if (wait.doubtfulTicks.has(done.row.tick)) throw wait.doubtfulTicks.get(done.row.tick);
     return { kind: "done", inTheWay };
   }
+}
+
+/** @param cause why an earlier claim of the call got no answer, if one did not. */
+function inOwnWay({ at }: Target, cause: unknown): LockStoreError {
+  return new LockStoreError(
+    `Lock ${JSON.stringify(at.name)} is not held: an earlier claim of this process got no answer, and its row was there ` +
+      "to the end; try again",
+    { transient: true, cause },
+  );
 }
 
 /** Whether this tick, or a later one, was already granted. */
@@ -206,6 +225,7 @@ class Sending {
   /** Removes what a copy has taken, now or when it arrives. Two rows are looked at: one may have been ended by force. */
   abandon(): void {
     const parts = this.#parts;
+    for (const { take } of parts) this.#session.sightings.abandon(take.uuid);
     let rest: Promise<unknown> | undefined;
     const look = async (part: Part): Promise<void> => {
       if (!(await removeWhenItArrives(this.#session, part.target, this.#taken(part)))) return;
@@ -273,7 +293,8 @@ class Sending {
   #announce({ at, uuid, owner, knowledge }: Take, answer: Answer, wait: Wait): void {
     const replaced = answer.kind === "applied" ? answer.replaced : undefined;
     const byTime = mayTake(replaced, { earliest: knowledge.earliest }) ? "expired" : "unchanged";
-    const takeover = replaced?.uuid === undefined ? undefined : byTime;
+    const isTakeover = replaced?.uuid !== undefined && !this.#session.sightings.isAbandoned(replaced);
+    const takeover = isTakeover ? byTime : undefined;
     publish("dynamutex:acquired", { name: at.name, uuid, owner, waitedMs: wait.waitedMs, takeover });
   }
 }

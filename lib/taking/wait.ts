@@ -3,8 +3,8 @@ import { LockTimeoutError } from "../errors.js";
 import type { LockInfo } from "../lock-info.js";
 import { infoOf, type Row } from "../protocol/row.js";
 import { onAbort } from "../session/abort-listening.js";
-import { persist, type Request } from "../session/requests.js";
-import { NotAsked, type Persistence } from "../session/retry.js";
+import { persist, type Request, untried } from "../session/requests.js";
+import { NotAsked, type Persistence, type Tried } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { isTimeKnown } from "../time/clock.js";
 
@@ -21,6 +21,8 @@ type Asked = Pick<Persistence, "kind" | "attemptMs" | "until" | "copies">;
 export class Wait {
   /** Of the lock; undefined for an administrative request. */
   readonly name: string | undefined;
+  /** The ticks that a claim of this call without an answer may have taken, and what that claim failed of. */
+  readonly doubtfulTicks: Map<number | undefined, unknown> = new Map();
   readonly #session: Session;
   readonly #startedAt: number;
   #enough: AbortController | undefined;
@@ -31,6 +33,8 @@ export class Wait {
   #inTheWay: Row | undefined;
   #localHolder: (() => LockInfo | undefined) | undefined;
   #lastFailure: unknown;
+  /** Since the table last answered this call. */
+  #tried: Tried = untried();
 
   constructor(session: Session, name: string | undefined, { patient }: { readonly patient: boolean }) {
     this.#session = session;
@@ -81,9 +85,9 @@ export class Wait {
     if (this.#stopped !== undefined) throw this.#stopped.reason;
   }
 
-  /** Notes the row that is in the way. */
+  /** Notes the row that is in the way. A claim that this process has given up is nobody's, so it is not named. */
   saw(row: Row): void {
-    this.#inTheWay = row;
+    if (!this.#session.sightings.isAbandoned(row)) this.#inTheWay = row;
   }
 
   /** Notes that a section of this process is in the way; `holder` is called for its details when they are needed. */
@@ -95,10 +99,11 @@ export class Wait {
   async persist<T>(persistence: Asked, request: Request<T>): Promise<T> {
     const wait = this;
     const deadline = this.#session.clock.atMost() + FIRST_ANSWER_MS;
-    return await persist(
+    const answer = await persist(
       this.#session,
       {
         ...persistence,
+        tried: this.#tried,
         deadline: () => deadline,
         get enough() {
           return wait.enough;
@@ -107,6 +112,8 @@ export class Wait {
       },
       request,
     );
+    this.#tried = untried();
+    return answer;
   }
 
   /**

@@ -81,9 +81,11 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: "a claim in flight is forgotten when its caller gives up",
-    patches: [
-      { file: CLAIM, find: /if \(isTransient\(error\) \|\| sending\.copies\.sent > 1\)/g, replace: "if (false)" },
-    ],
+    patches: [{ file: CLAIM, find: /if \(isDoubtful \|\| sending\.copies\.sent > 1\)/g, replace: "if (false)" }],
+  },
+  {
+    name: "a call counts its own earlier claim as another's",
+    patches: [{ file: SIGHTINGS, find: /this\.#abandoned\.has\(uuid\)/g, replace: "false" }],
   },
   {
     name: "one refused copy counts as proof that no other is in flight",
