@@ -1,15 +1,21 @@
 import { randomUUID } from "node:crypto";
 import { setMaxListeners } from "node:events";
-import { LockError } from "../errors.js";
-import type { Row } from "../protocol/row.js";
+import { LockError, type LossReason } from "../errors.js";
+import type { Address, Row } from "../protocol/row.js";
 import type { Store } from "../store.js";
 import type { Clock } from "../time/clock.js";
 import { Scheduler } from "./requests.js";
 import { endAfter } from "./retry.js";
 import { Sightings } from "./sightings.js";
 
-/** A lease that a closing table has to end. */
-interface Closeable {
+/** A lease that this process holds, on a lock's row or on a place in a queue. */
+export interface HeldLease {
+  readonly row: { readonly at: Address; readonly uuid: string };
+  /** Since when the section that relies on it runs, on `atLeast`; undefined if none does. */
+  readonly reliedSince: number | undefined;
+  /** Its row is known not to be ours any more. */
+  lose(reason: LossReason): void;
+  /** Ends it, because the table closes. */
   revoke(reason: unknown): Promise<void>;
 }
 
@@ -23,7 +29,7 @@ export class Session {
   readonly sightings: Sightings;
   readonly scheduler: Scheduler;
   /** The leases that are held. */
-  readonly leases: Set<Closeable> = new Set();
+  readonly leases: Set<HeldLease> = new Set();
   /** The read that is in flight for the table's time. */
   readingTime: Promise<Row | undefined> | undefined;
   readonly #closing = new AbortController();
@@ -93,7 +99,7 @@ export class Session {
     const { reason } = this.#closing.signal;
     for (const stop of [...this.#waits]) stop(reason);
     const failures: unknown[] = [];
-    const revoke = (lease: Closeable) => lease.revoke(reason).catch((error) => failures.push(error));
+    const revoke = (lease: HeldLease) => lease.revoke(reason).catch((error) => failures.push(error));
     await Promise.all([...this.leases].map(revoke));
     while (this.#background.size > 0) await Promise.all(this.#background);
     if (failures.length > 0) throw new AggregateError(failures, `${failures.length} locks were lost before the close`);
