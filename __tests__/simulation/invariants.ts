@@ -33,6 +33,7 @@ export type Invariant =
   | "a loss is told in time"
   | "a loss reaches its section"
   | "a loss tells the set"
+  | "each section tells of its beginning and its end"
   | "a set is all or nothing"
   | "others get their turn"
   | "renewals leave first"

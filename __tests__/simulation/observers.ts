@@ -17,6 +17,8 @@ export function countDiagnostics(coverage: Coverage, hear: (name: string, messag
     channel(name).subscribe(listener);
     ends.push(() => void channel(name).unsubscribe(listener));
   };
+  on("dynamutex:acquired", ({ passedOn }) => coverage.count(`sections on a lease ${passedOn ? "passed on" : "taken"}`));
+  on("dynamutex:released", () => coverage.count("sections that told of their end"));
   on("dynamutex:lost", ({ reason }) => coverage.count(`losses: ${reason}`));
   on("dynamutex:renewal-failed", () => coverage.count("renewal attempts that failed"));
   on("dynamutex:wait-failed", () => coverage.count("requests of waits that failed"));

@@ -1,5 +1,6 @@
 import { type Row, ticketOf } from "../../lib/protocol/row.js";
 import { Coverage } from "./coverage.js";
+import { EventJudge } from "./event-judge.js";
 import { Judge, Violation } from "./invariants.js";
 import { MemoryTable } from "./memory-store.js";
 import { type Answer, isForced } from "./message.js";
@@ -77,6 +78,7 @@ class World {
   readonly #tracing: boolean;
   readonly #table = new MemoryTable();
   readonly #judge: Judge;
+  readonly #events = new EventJudge();
   readonly #surroundings: Surroundings;
   readonly #hosts: SimulatedHost[];
   readonly #network: Network;
@@ -148,6 +150,8 @@ class World {
   /** Something on a diagnostics channel. */
   told(name: string, message: object): void {
     const { cause, ...rest } = message as { readonly cause?: unknown; readonly uuid?: string };
+    const wrong = this.#events.wrong(name, rest);
+    if (wrong !== undefined) this.#judge.blame(new Violation("each section tells of its beginning and its end", wrong));
     if (name === "dynamutex:lost") {
       const { uuid, reason } = message as { readonly uuid: string; readonly reason: string };
       this.#judge.told(uuid, reason);
@@ -278,6 +282,10 @@ class World {
     }
     await this.#until(this.scheduler.now + BACKGROUND_MS, () => open === 0, `${open} hosts closing`);
     for (const life of this.#lives) checkIdle(life);
+    // Those of a process that crashed stay open.
+    const endless = this.#events.open.find((uuid) => this.#lives.some(({ owner }) => uuid.startsWith(`${owner}-`)));
+    if (endless === undefined) return;
+    throw new Violation("each section tells of its beginning and its end", `${endless} has no end`);
   }
 
   readonly #observe = (): void => {

@@ -1,4 +1,4 @@
-import { publish } from "../diagnostics.js";
+import { publish, RENEWED } from "../diagnostics.js";
 import { LockLostError, type LossReason } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import type { MutexSettings } from "../options/mutex.js";
@@ -16,22 +16,24 @@ export type Renewal =
   | { readonly kind: "lost"; readonly error: LockLostError }
   | { readonly kind: "unknown"; readonly cause: unknown };
 
-/** What relies on a lease. It is told once if the lease ends first. */
+/** What relies on a lease. It is told once if the lease ends first, and publishes that. */
 export interface Section {
   abort(reason: unknown): void;
 }
 
-/** What a lock's lease and a place's differ in. */
+/** What a lock's lease and a place's differ in: their diagnostics channels, and what a close does to them. */
 export interface LeaseEvents {
   /** Whether a caller's section runs on it, which a closing table revokes. A place it releases. */
   readonly hasSection: boolean;
-  lost(row: Acquisition, reason: LossReason, cause: unknown): void;
+  renewed(row: Acquisition, remainingMs: number): void;
   renewalFailed(row: Acquisition, cause: unknown): void;
 }
 
 const LOCK_EVENTS: LeaseEvents = {
   hasSection: true,
-  lost: ({ at, uuid }, reason, cause) => publish("dynamutex:lost", { name: at.name, uuid, reason, cause }),
+  renewed: ({ at, uuid }, remainingMs) => {
+    if (RENEWED.hasSubscribers) publish("dynamutex:renewed", { name: at.name, uuid, remainingMs });
+  },
   renewalFailed: ({ at, uuid }, cause) => publish("dynamutex:renewal-failed", { name: at.name, uuid, cause }),
 };
 
@@ -42,6 +44,8 @@ type State =
   | {
       readonly kind: "relied";
       readonly section: Section;
+      /** When the section began, on `atLeast`. */
+      readonly since: number;
       /** When the section has held for `maxHoldMs`, on `atMost`. */
       readonly maxHoldEnds: number;
       cancelDeadline: () => void;
@@ -127,6 +131,16 @@ export class Lease {
     return (kind === "idle" || kind === "relied") && this.#session.clock.atMost() < this.#leaseEnds;
   }
 
+  /** Since when the section that relies on it runs, on `atLeast`; undefined if none does. */
+  get reliedSince(): number | undefined {
+    return this.#state.kind === "relied" ? this.#state.since : undefined;
+  }
+
+  /** Whether a section has begun on it. The next one gets it passed on. */
+  get hasServed(): boolean {
+    return this.#usage !== "unused";
+  }
+
   /** Whether the row stays taken after its release: such a lease serves one section. */
   get hasMinimumHold(): boolean {
     return this.#minimumHold !== undefined;
@@ -154,14 +168,20 @@ export class Lease {
     if (this.settings.autoRenew) this.#endRenewals = this.#session.scheduler.expectRenewals(this.settings.renewEveryMs);
   }
 
-  /** A section begins to rely on it: the first on this lease, or the next that it is passed on to. */
-  begin(section: Section): void {
-    const maxHoldEnds = this.#session.clock.atMost() + this.settings.maxHoldMs;
-    this.#state = { kind: "relied", section, maxHoldEnds, cancelDeadline: nothing, cancelRenewal: nothing };
+  /**
+   * A section begins to rely on it: the first on this lease, or the next that it is passed on to.
+   * @returns when that is, on `atLeast`.
+   */
+  begin(section: Section): number {
+    const { clock } = this.#session;
+    const maxHoldEnds = clock.atMost() + this.settings.maxHoldMs;
+    const since = clock.atLeast();
+    this.#state = { kind: "relied", section, since, maxHoldEnds, cancelDeadline: nothing, cancelRenewal: nothing };
     this.#armDeadline();
     const share = this.#usage === "unused" ? this.#spread() : 1;
     if (this.settings.autoRenew) this.#armRenewal(this.#renewalDueIn() * share);
     this.#usage = "used";
+    return since;
   }
 
   /** The section has ended in time. Until the next one begins, no section relies on the lease, so none loses it. */
@@ -218,9 +238,10 @@ export class Lease {
     return this.lost ?? this.#lose(this.row.reasonOf(row));
   }
 
-  /** Its row has been seen to be gone. */
+  /** Its row is known not to be ours any more. Between two sections the lease is lost as well: it must not be passed on. */
   lose(reason: LossReason): void {
-    if (this.#state.kind === "relied") this.#lose(reason);
+    const { kind } = this.#state;
+    if (kind === "idle" || kind === "relied") this.#lose(reason);
   }
 
   /** Ends the lease. Every call gets the same answer. @throws {@link LockLostError} if it had been lost before. */
@@ -273,6 +294,7 @@ export class Lease {
     switch (stamping.kind) {
       case "stamped":
         this.#armDeadline();
+        this.#events.renewed(this.row, this.deadline - this.#session.clock.atMost());
         return { kind: "renewed" };
       case "refused":
         return { kind: "lost", error: this.#hasRunOut ? this.#errorOf("expired") : this.#lose(stamping.reason) };
@@ -344,7 +366,6 @@ export class Lease {
     this.#writing?.enough.abort();
     // A close waits for no section that lost its lock before: nobody may be there to end it.
     if (state.kind === "relied" && reason !== "closed") this.#session.forget(this);
-    this.#events.lost(this.row, reason, cause);
     if (state.kind === "relied") state.section.abort(error);
     this.#onLost();
     return error;
@@ -363,7 +384,7 @@ export class Lease {
 
   /** Spreads the renewals of many locks that were taken at once: the first renewal of each comes early by chance. */
   #spread(): number {
-    return this.#session.leases < MANY ? 1 : 0.5 + this.#session.random() / 2;
+    return this.#session.leases.size < MANY ? 1 : 0.5 + this.#session.random() / 2;
   }
 
   #armRenewal(ms: number): void {

@@ -70,7 +70,7 @@ export class Sections {
           return;
         }
         const acquired = displayTime(boundsOf(this.session.clock));
-        if (turn.lease.stands && this.#deliver(turn.lease, acquired, deliver)) return;
+        if (turn.lease.stands && this.#deliver(turn.lease, acquired, wait, deliver)) return;
         // The caller is gone, or the lease was lost meanwhile: it goes to the next section, or is released.
         this.session.detach(this.#end(turn.lease));
         wait.throwIfEnough();
@@ -138,7 +138,7 @@ export class Sections {
       // After a loss, the next section of this process may ask the table at once: a lost lease excludes nobody.
       lease.keep(() => this.#leave(lease));
       lease.holdAtLeast(holdAtLeastMs);
-      if (this.#deliver(lease, lease.row.acquired, deliver, acquisition.tick)) return true;
+      if (this.#deliver(lease, lease.row.acquired, wait, deliver, acquisition.tick)) return true;
       // Nothing has run on it.
       lease.holdAtLeast(0);
       this.session.detach(this.#end(lease));
@@ -149,9 +149,12 @@ export class Sections {
     return false;
   }
 
-  #deliver(lease: Lease, acquired: number, deliver: Deliver, tick?: number): boolean {
+  #deliver(lease: Lease, acquired: number, wait: Wait, deliver: Deliver, tick?: number): boolean {
     const end = (ended: Lease) => this.#end(ended);
-    return deliver(new HeldLock({ session: this.session, lease, acquired, tick, end }));
+    const lock = new HeldLock({ session: this.session, lease, acquired, tick, end });
+    if (!deliver(lock)) return false;
+    lock.delivered(wait);
+    return true;
   }
 
   /** A section is over: its lease goes to the next of this process, or back to the table. */

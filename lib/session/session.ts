@@ -1,13 +1,22 @@
 import { randomUUID } from "node:crypto";
 import { setMaxListeners } from "node:events";
-import { LockError } from "../errors.js";
-import type { Row } from "../protocol/row.js";
+import { LockError, type LossReason } from "../errors.js";
+import type { Address, Row } from "../protocol/row.js";
 import type { Store } from "../store.js";
 import type { Clock } from "../time/clock.js";
 import { type Closeable, Closing } from "./closing.js";
 import { Scheduler } from "./requests.js";
 import { endAfter } from "./retry.js";
 import { Sightings } from "./sightings.js";
+
+/** A lease that this process holds, on a lock's row or on a place in a queue. */
+export interface HeldLease extends Closeable {
+  readonly row: { readonly at: Address; readonly uuid: string };
+  /** Since when the section that relies on it runs, on `atLeast`; undefined if none does. */
+  readonly reliedSince: number | undefined;
+  /** Its row is known not to be ours any more. */
+  lose(reason: LossReason): void;
+}
 
 /** What the locks of one table share in a process. Time, randomness and the store are parameters. */
 export class Session {
@@ -23,7 +32,7 @@ export class Session {
   readonly #closed = new AbortController();
   #closing: Closing | undefined;
   readonly #waits = new Set<(reason: unknown) => void>();
-  readonly #leases = new Set<Closeable>();
+  readonly #leases = new Set<HeldLease>();
   readonly #background = new Set<Promise<unknown>>();
   #longestReleaseMs = 0;
 
@@ -52,9 +61,9 @@ export class Session {
     return this.#closed.signal;
   }
 
-  /** How many leases are held or being released. */
-  get leases(): number {
-    return this.#leases.size;
+  /** The leases that are held or being released. */
+  get leases(): ReadonlySet<HeldLease> {
+    return this.#leases;
   }
 
   /** The end of background work that has `ms` from now, and no longer than a close lasts. */
@@ -80,11 +89,11 @@ export class Session {
   }
 
   /** `close()` waits for this lease, and revokes it if its section does not end in time, until it is forgotten. */
-  keep(lease: Closeable): void {
+  keep(lease: HeldLease): void {
     this.#leases.add(lease);
   }
 
-  forget(lease: Closeable): void {
+  forget(lease: HeldLease): void {
     if (this.#leases.delete(lease)) this.#closing?.look();
   }
 

@@ -1,9 +1,8 @@
-import { ACQUIRED, publish } from "../diagnostics.js";
 import { LockStoreError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import { displayTime, stamp } from "../protocol/lease-time.js";
 import { mayTake } from "../protocol/may-take.js";
-import { LOCK_SORT, type Row } from "../protocol/row.js";
+import type { Memory, Row } from "../protocol/row.js";
 import { memoryAfter, memoryOf } from "../protocol/rules.js";
 import { wasApplied } from "../protocol/was-applied.js";
 import type { Take } from "../protocol/writes.js";
@@ -12,7 +11,7 @@ import { type Copies, isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { boundsOf, isTimeKnown } from "../time/clock.js";
 import { giveBack, removeWhenItArrives } from "./abandoned-claims.js";
-import { Acquisition, type Taken, type Target } from "./acquisition.js";
+import { Acquisition, type Taken, type Takeover, type Target } from "./acquisition.js";
 import { learnTime, type Once, tickNow } from "./known-time.js";
 import type { Wait } from "./wait.js";
 
@@ -102,7 +101,7 @@ export async function claimAll(
       continue;
     }
     if (answer === undefined) continue;
-    const granted = sending.granted(answer, wait);
+    const granted = sending.granted(answer);
     if (granted !== undefined) return { kind: "granted", granted };
     const inTheWay = sending.refused(answer);
     for (const { target, row } of inTheWay) {
@@ -154,6 +153,14 @@ interface Part {
   readonly take: Take;
 }
 
+/** What the answer to a take tells of its row. */
+interface Found {
+  /** What the row remembered before. Default: what the take respects, which is the most. */
+  readonly remembered?: Memory | undefined;
+  readonly fence?: bigint | undefined;
+  readonly takeover?: Takeover | undefined;
+}
+
 /** The takes of one claim, which go together, and their copies. */
 class Sending {
   readonly copies: Copies = { sent: 0, unanswered: 0 };
@@ -192,7 +199,7 @@ class Sending {
   }
 
   /** The acquisitions, where this claim or an earlier copy of it was applied. */
-  granted(answer: Answer, wait: Wait): readonly Acquisition[] | undefined {
+  granted(answer: Answer): readonly Acquisition[] | undefined {
     if (answer.kind === "refused" && !this.#parts.every(({ take }, index) => this.#isOwn(take, answer.rows[index])))
       return undefined;
     return this.#parts.map((part, index) => {
@@ -201,8 +208,8 @@ class Sending {
       const row = answer.kind === "applied" ? answer.replaced : answer.rows[index];
       const fence = answer.kind === "applied" ? answer.drawn : row?.fence;
       this.#session.sightings.note(at, undefined);
-      if (ACQUIRED.hasSubscribers && at.sort === LOCK_SORT) this.#announce(part.take, answer, wait);
-      return this.#acquisition(part, this.#parts.length === 1 ? memoryOf(row) : undefined, fence);
+      const remembered = this.#parts.length === 1 ? memoryOf(row) : undefined;
+      return this.#acquisition(part, { remembered, fence, takeover: this.#takeover(part.take, answer) });
     });
   }
 
@@ -279,22 +286,19 @@ class Sending {
     return wasApplied(take, row) !== "no";
   }
 
-  #acquisition(part: Part, remembered?: ReturnType<typeof memoryOf>, fence?: bigint): Acquisition {
-    return new Acquisition(this.#session, part.target, this.#taken(part, remembered, fence));
+  #acquisition(part: Part, found: Found = {}): Acquisition {
+    return new Acquisition(this.#session, part.target, this.#taken(part, found));
   }
 
-  /** @param remembered what the row remembered before; default what the take respects, which is the most. */
-  #taken({ take, target }: Part, remembered = take.remembers, fence?: bigint): Taken {
+  #taken({ take, target }: Part, { remembered = take.remembers, fence, takeover }: Found = {}): Taken {
     const remembers = memoryAfter({ ...take, remembers: remembered });
-    return { take, sentAt: this.#sentAt, remembers, fence: target.settings.fencing ? fence : undefined };
+    return { take, sentAt: this.#sentAt, remembers, fence: target.settings.fencing ? fence : undefined, takeover };
   }
 
-  /** Says that a lock is taken, and by which rule from a holder that was gone. */
-  #announce({ at, uuid, owner, knowledge }: Take, answer: Answer, wait: Wait): void {
+  /** The rule by which a take took its row from a holder that was gone. */
+  #takeover({ knowledge }: Take, answer: Answer): Takeover | undefined {
     const replaced = answer.kind === "applied" ? answer.replaced : undefined;
-    const byTime = mayTake(replaced, { earliest: knowledge.earliest }) ? "expired" : "unchanged";
-    const isTakeover = replaced?.uuid !== undefined && !this.#session.sightings.isAbandoned(replaced);
-    const takeover = isTakeover ? byTime : undefined;
-    publish("dynamutex:acquired", { name: at.name, uuid, owner, waitedMs: wait.waitedMs, takeover });
+    if (replaced?.uuid === undefined || this.#session.sightings.isAbandoned(replaced)) return undefined;
+    return mayTake(replaced, { earliest: knowledge.earliest }) ? "expired" : "unchanged";
   }
 }

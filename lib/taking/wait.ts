@@ -1,4 +1,4 @@
-import { publish } from "../diagnostics.js";
+import { type Diagnostics, MISSED, publish } from "../diagnostics.js";
 import { LockTimeoutError } from "../errors.js";
 import type { LockInfo } from "../lock-info.js";
 import { infoOf, type Row } from "../protocol/row.js";
@@ -7,9 +7,12 @@ import { persist, type Request, untried } from "../session/requests.js";
 import { NotAsked, type Persistence, type Tried } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { isTimeKnown } from "../time/clock.js";
+import { watchForStuck } from "./stuck.js";
 
 /** How long a call waits for a first sign of life from the table, however long it would wait for the lock. */
 const FIRST_ANSWER_MS = 10_000;
+
+const nothing = (): void => undefined;
 
 /** What a wait does not decide itself of how long a request is tried. */
 type Asked = Pick<Persistence, "kind" | "attemptMs" | "until" | "copies">;
@@ -35,11 +38,14 @@ export class Wait {
   #lastFailure: unknown;
   /** Since the table last answered this call. */
   #tried: Tried = untried();
+  /** Ends the watch for a section that does not end. There is none before somebody is in the way, in a try, or at the end. */
+  #endStuckWatch: (() => void) | undefined;
 
   constructor(session: Session, name: string | undefined, { patient }: { readonly patient: boolean }) {
     this.#session = session;
     this.name = name;
     this.#patient = patient;
+    if (!patient) this.#endStuckWatch = nothing;
     this.#startedAt = session.clock.atMost();
   }
 
@@ -88,11 +94,13 @@ export class Wait {
   /** Notes the row that is in the way. A claim that this process has given up is nobody's, so it is not named. */
   saw(row: Row): void {
     if (!this.#session.sightings.isAbandoned(row)) this.#inTheWay = row;
+    this.#watchForStuck();
   }
 
   /** Notes that a section of this process is in the way; `holder` is called for its details when they are needed. */
   sawLocally(holder: () => LockInfo | undefined): void {
     this.#localHolder = holder;
+    this.#watchForStuck();
   }
 
   /** Sends a request until it is answered, within the bounds of this call and of `persistence`. */
@@ -153,15 +161,21 @@ export class Wait {
         this.#enough?.abort(reason);
         reject(reason);
       };
+      const timeOut = (): void => {
+        this.missed("timeout");
+        stop(this.timeout());
+      };
       const unregister = this.#session.waiting(stop);
       const { clock } = this.#session;
-      const cancelTimer = Number.isFinite(waitMs) ? clock.alarm(waitMs, () => stop(this.timeout())) : undefined;
+      const cancelTimer = Number.isFinite(waitMs) ? clock.alarm(waitMs, timeOut) : undefined;
       let ended = false;
       const end = (): void => {
         ended = true;
         unregister();
         cancelTimer?.();
         stopListening?.();
+        this.#endStuckWatch?.();
+        this.#endStuckWatch = nothing;
       };
       const stopListening = signal && onAbort(signal, () => stop(signal.reason));
       const deliver = (result: T): boolean => {
@@ -186,6 +200,18 @@ export class Wait {
   timeout(): LockTimeoutError {
     const options = this.#lastFailure === undefined ? undefined : { cause: this.#lastFailure };
     return new LockTimeoutError(this.name ?? "", this.waitedMs, this.holder, options);
+  }
+
+  /** Publishes that the call ends without the lock. */
+  missed(because: Diagnostics["dynamutex:missed"]["because"]): void {
+    if (!MISSED.hasSubscribers || this.isOver) return;
+    const { name = "", holder, waitedMs } = this;
+    publish("dynamutex:missed", { name, because, holder, waitedMs });
+  }
+
+  #watchForStuck(): void {
+    // A set waits for the lock that was last seen in the way.
+    this.#endStuckWatch ??= watchForStuck(this.#session, () => this.#inTheWay?.name ?? this.name);
   }
 
   #failed(cause: unknown): void {
