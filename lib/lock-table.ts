@@ -66,7 +66,7 @@ export class LockTable implements AsyncDisposable {
   /**
    * Makes a mutex. It sends nothing.
    *
-   * @param name case-sensitive, and with the key prefix at most 2 048 bytes.
+   * @param name case-sensitive, not empty, and with the key prefix at most 2 048 bytes.
    * @param options options that differ from the table's.
    * @throws {@link LockConfigError} naming the option that cannot work.
    */
