@@ -78,40 +78,37 @@ const attributeName = () =>
     z.maxLength(255, "must be at most 255 characters, DynamoDB's limit for a key's name"),
   );
 
+type GivenOptions = LockTableOptions & { readonly fencing?: undefined };
+
 /** Checks the options, except whether they fit one another. */
-export const tableOptions: OptionsCheck<LockTableOptions & { readonly fencing?: undefined }> = optionsCheck(
-  ["new LockTable()"],
-  () => ({
-    ...mutexShape(),
-    fencing: misplaced("is an option of each mutex: locks.mutex(name, { fencing: true })"),
-    tableName: z
-      .string({ error: ({ input }) => (input === undefined ? "is required" : "must be the table's name or ARN") })
-      .check(
-        z.regex(
-          /^([a-zA-Z0-9_.-]{3,255}|arn:.{1,1020})$/,
-          "must be a table's ARN, or its name: 3 to 255 of a-z, A-Z, 0-9, '_', '-' and '.'",
-        ),
-      ),
-    client: z.optional(
-      withMethods<DynamoDBClient>("a DynamoDBClient of @aws-sdk/client-dynamodb", ["send", "destroy"]),
-    ),
-    keys: z.optional(
-      objectOf<KeyOptions>({
-        partition: z.optional(attributeName()),
-        sort: z.optional(z.nullable(attributeName())),
-        ttl: z.optional(attributeName()),
-      }),
-    ),
-    keyPrefix: z.optional(text()),
-    owner: z.optional(
-      text().check(
-        z.minLength(1, "must not be empty"),
-        z.maxLength(1_024, "must be at most 1 024 characters: it is written with every lock"),
+export const tableOptions: OptionsCheck<GivenOptions> = optionsCheck(["new LockTable()"], () => ({
+  ...mutexShape(),
+  fencing: misplaced("is an option of each mutex: locks.mutex(name, { fencing: true })"),
+  tableName: z
+    .string({ error: ({ input }) => (input === undefined ? "is required" : "must be the table's name or ARN") })
+    .check(
+      z.regex(
+        /^([a-zA-Z0-9_.-]{3,255}|arn:.{1,1020})$/,
+        "must be a table's ARN, or its name: 3 to 255 of a-z, A-Z, 0-9, '_', '-' and '.'",
       ),
     ),
-    clock: z.optional(withMethods<Clock>("a Clock", ["wall", "atLeast", "atMost", "sleep", "alarm"])),
-  }),
-);
+  client: z.optional(withMethods<DynamoDBClient>("a DynamoDBClient of @aws-sdk/client-dynamodb", ["send", "destroy"])),
+  keys: z.optional(
+    objectOf<KeyOptions>({
+      partition: z.optional(attributeName()),
+      sort: z.optional(z.nullable(attributeName())),
+      ttl: z.optional(attributeName()),
+    }),
+  ),
+  keyPrefix: z.optional(text()),
+  owner: z.optional(
+    text().check(
+      z.minLength(1, "must not be empty"),
+      z.maxLength(1_024, "must be at most 1 024 characters: it is written with every lock"),
+    ),
+  ),
+  clock: z.optional(withMethods<Clock>("a Clock", ["wall", "atLeast", "atMost", "sleep", "alarm"])),
+}));
 
 export const createOptions: OptionsCheck<CreateOptions> = optionsCheck(["create()"], () => ({
   signal: signal(),
