@@ -55,6 +55,7 @@ const quiet: Schedule = {
     stale: 0,
     clientRetries: false,
     outages: [],
+    wrongDates: undefined,
   },
 };
 

@@ -94,10 +94,15 @@ export async function claimAll(
       if (tick !== undefined) doubtful.set(tick, error);
       if (isTransient(error) || sending.copies.sent > 1) sending.abandon();
       wait.throwIfEnough();
+      if (isTransient(error)) wait.claimWasUnanswered(first, leaseMs(targets), error);
       if (!isTransient(error) || session.clock.atMost() >= until()) throw error;
+      await wait.pacing.again();
       continue;
     }
-    if (answer === undefined) continue;
+    if (answer === undefined) {
+      await wait.pacing.again();
+      continue;
+    }
     const granted = sending.granted(answer, wait);
     if (granted !== undefined) return { kind: "granted", granted };
     const inTheWay = sending.refused(answer);
@@ -111,6 +116,11 @@ export async function claimAll(
     if (doubtful.has(done.row.tick)) throw doubtful.get(done.row.tick);
     return { kind: "done", inTheWay };
   }
+}
+
+/** For how long the first of these leases to end can be relied on. */
+function leaseMs(targets: readonly Target[]): number {
+  return Math.min(...targets.map(({ settings }) => settings.ttlMs - settings.safetyMarginMs));
 }
 
 /** Whether this tick, or a later one, was already granted. */
@@ -158,8 +168,8 @@ class Sending {
    */
   send(wait: Wait, until: () => number): Promise<Answer | undefined> {
     const ttlMs = Math.min(...this.#targets.map(({ settings }) => settings.ttlMs));
-    const leaseMs = Math.min(...this.#targets.map(({ settings }) => settings.ttlMs - settings.safetyMarginMs));
-    const end = (): number => Math.min(this.#sentAt + leaseMs, until());
+    const longestMs = leaseMs(this.#targets);
+    const end = (): number => Math.min(this.#sentAt + longestMs, until());
     const persistence = { kind: "take", attemptMs: attemptMs(ttlMs), until: end, copies: this.copies } as const;
     return wait.persistAtKnownTime(persistence, (signal) => {
       if (this.#parts.length === 0) {
