@@ -249,7 +249,6 @@ describe("trap 23: a new process writes nothing before it knows the table's time
     await time.sleepUntil(() => watched.settled);
     await (await locking).unlock();
   });
-
 });
 
 describe("trap 24: what was known of the time is no longer", () => {

@@ -137,7 +137,11 @@ describe("trap 31: a clock that never knows the time", () => {
   test.each(CASES)("because it %s: every call ends in one error that says so", async (_, broken) => {
     for (const call of ["lock", "tryLock"] as const) {
       const { locks, sent, pass } = world(() => ({}), { clock: (time) => ({ ...time.clock(), ...broken }) });
-      const failure = (name: string) => locks.mutex(name)[call]().catch((reason: unknown) => reason);
+      const failure = (name: string) =>
+        locks
+          .mutex(name)
+          [call]()
+          .catch((reason: unknown) => reason);
       const outcomes = Promise.all(["a", "b"].map(failure));
       await pass(1_000);
       for (const outcome of await outcomes) {
@@ -170,16 +174,24 @@ describe("trap 31: a proxy that hides the headers of all replies", () => {
 });
 
 describe("trap 31: answers that take longer than a lease", () => {
-  const slow = (time: () => ManualTime, ms: number): Send => async () => {
-    await time().clock().sleep(ms);
-    return {};
-  };
+  const slow =
+    (time: () => ManualTime, ms: number): Send =>
+    async () => {
+      await time().clock().sleep(ms);
+      return {};
+    };
 
   test.each(["lock", "tryLock"] as const)("%s() ends in the error that says so", async (call) => {
     let time: ManualTime | undefined;
-    const made = world(slow(() => time as ManualTime, 900), { ttlMs: 500 });
+    const made = world(
+      slow(() => time as ManualTime, 900),
+      { ttlMs: 500 },
+    );
     ({ time } = made);
-    const outcome = made.locks.mutex("a")[call]().catch((reason: unknown) => reason);
+    const outcome = made.locks
+      .mutex("a")
+      [call]()
+      .catch((reason: unknown) => reason);
     const settled = watch(outcome);
     await made.pass(15_000);
     expect(settled.settled).toBe(true);
@@ -197,7 +209,10 @@ describe("trap 31: answers that take longer than a lease", () => {
       (locks: LockTable) => locks.mutex("a", { fair: true }).lock(),
     ]) {
       let time: ManualTime | undefined;
-      const made = world(slow(() => time as ManualTime, 900), { ttlMs: 500 });
+      const made = world(
+        slow(() => time as ManualTime, 900),
+        { ttlMs: 500 },
+      );
       ({ time } = made);
       const outcome = call(made.locks).catch((reason: unknown) => reason);
       const settled = watch(outcome);
@@ -217,7 +232,10 @@ describe("trap 31: answers that take longer than a lease", () => {
     };
     const made = world(send, { ttlMs: 500 });
     ({ time } = made);
-    const outcome = made.locks.mutex("a").lock().catch((reason: unknown) => reason);
+    const outcome = made.locks
+      .mutex("a")
+      .lock()
+      .catch((reason: unknown) => reason);
     const settled = watch(outcome);
     await made.pass(15_000);
     expect(settled.settled).toBe(true);

@@ -172,7 +172,6 @@ describe("the table clock", () => {
     expect(hosts.width()).toBe(before);
   });
 
-
   it.each([undefined, "yesterday"])(
     "falls back to the host's clock when the first reply has the date %p, and says so once",
     (header) => {

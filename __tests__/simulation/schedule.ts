@@ -180,10 +180,7 @@ const wrongDates: fc.Arbitrary<WrongDates> = fc.record({
 });
 
 /** In a third of the schedules. */
-const mostlyRight = fc.oneof(
-  { weight: 2, arbitrary: fc.constant(undefined) },
-  { weight: 1, arbitrary: wrongDates },
-);
+const mostlyRight = fc.oneof({ weight: 2, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: wrongDates });
 
 const share = (most: number) => fc.oneof(fc.constant(0), fc.integer({ min: 0, max: most }));
 

@@ -14,10 +14,7 @@ export class Pacing {
   readonly #wait: { readonly enough: AbortSignal };
   #times = 0;
 
-  constructor(
-    parts: { readonly clock: Clock; readonly random: () => number },
-    wait: { readonly enough: AbortSignal },
-  ) {
+  constructor(parts: { readonly clock: Clock; readonly random: () => number }, wait: { readonly enough: AbortSignal }) {
     this.#parts = parts;
     this.#wait = wait;
   }

@@ -79,7 +79,9 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: "the earliest time follows a single reply that contradicts it",
-    patches: [{ file: TABLE_TIME, find: /this\.#all = withOneMore\(heard, (\{.*\})\);/g, replace: "this.#all = [$1];" }],
+    patches: [
+      { file: TABLE_TIME, find: /this\.#all = withOneMore\(heard, (\{.*\})\);/g, replace: "this.#all = [$1];" },
+    ],
   },
   {
     name: "a second reply confirms a time that contradicts another",
