@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { type Clock, LockStoreError, type MutexOptions, type TryRun } from "../lib/index.js";
+import type { Clock, MutexOptions, TryRun } from "../lib/index.js";
 import { isTimeKnown } from "../lib/time/clock.js";
 import { tableClockOn } from "../lib/time/table-clock.js";
 import { hear } from "./support/diagnostics.js";
@@ -253,23 +253,6 @@ describe("trap 23: a new process writes nothing before it knows the table's time
     await time.sleepUntil(() => watched.settled);
     await (await locking).unlock();
   });
-
-  test.each(["lock", "tryLock"] as const)(
-    "a client whose replies tell nothing: %s fails with one error, after one request",
-    async (call) => {
-      let sent = 0;
-      const send = async () => {
-        sent += 1;
-        return {};
-      };
-      const client = Object.assign(scene.client(), { send });
-      const mutex = scene.host({ client }).mutex(scene.name);
-      const error = await mutex[call]().catch((reason: unknown) => reason);
-      expect(error).toBeInstanceOf(LockStoreError);
-      expect(error).toMatchObject({ message: expect.stringContaining("its reply shows no time") });
-      expect(sent).toBe(1);
-    },
-  );
 });
 
 describe("trap 24: what was known of the time is no longer", () => {

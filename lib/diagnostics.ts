@@ -89,8 +89,11 @@ export interface Diagnostics {
     readonly uuid: string;
     readonly reason: "expired" | "deleted";
   };
-  /** `no-date`: the table's clock is unknown, and the host's is used. `restarted`: a reply contradicted the known time. */
-  readonly "dynamutex:clock": { readonly event: "no-date" | "restarted"; readonly detail: string };
+  /**
+   * `no-date`: replies tell no time, and the host's clock is used. `contradicted`: a reply contradicted the known time, and
+   * either may be right. `restarted`: replies of a minute agreed with the new time, which replaces what was known.
+   */
+  readonly "dynamutex:clock": { readonly event: "no-date" | "contradicted" | "restarted"; readonly detail: string };
 }
 
 /** The channels of every lock. Callers check `hasSubscribers` before they build a message. */

@@ -73,6 +73,7 @@ export async function lockAll(
         session.detach(lease.release());
       }
       wait.throwIfEnough();
+      wait.leaseWasOver(targets[0]);
     }
   };
   return await wait.run(work, { signal, waitMs: waitMs > 0 ? waitMs : Number.POSITIVE_INFINITY });

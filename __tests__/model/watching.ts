@@ -37,7 +37,7 @@ export function noted(
   const sightings = sightingsOf(before);
   clock.atLeastMs = watcher.atMs;
   sightings.note(AT, rowOf(row));
-  return { row, since: watcher.atMs - ttlMs + sightings.untilUnchanged(AT, "unchanged") };
+  return { row, since: watcher.atMs - ttlMs + sightings.untilUnchanged(AT) };
 }
 
 /** What a take is sent with. */

@@ -293,8 +293,8 @@ export class Judge {
   }
 
   /** A reply has told a process the time. */
-  learned(sender: Sender, request: Departure): void {
-    this.#time.learned(sender, request);
+  learned(sender: Sender, request: Departure, aheadMs: number): void {
+    this.#time.learned(sender, request, aheadMs);
   }
 
   /** A process has heard that the table has not done what it was asked for. */

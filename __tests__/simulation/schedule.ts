@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import type { MachinePlan } from "./machine.js";
-import type { NetworkPlan, Outage } from "./network.js";
+import type { NetworkPlan, Outage, WrongDates } from "./network.js";
 
 /** One use of a lock. */
 export interface Step {
@@ -183,6 +183,25 @@ const outage: fc.Arbitrary<Outage> = fc.record({
   how: fc.constantFrom("refuse" as const, "hang" as const, "error" as const),
 });
 
+/** Further off than any bounds are wide. */
+const wrongBy = fc.oneof(fc.integer({ min: 60_000, max: 120_000 }), fc.constant(HOUR_MS));
+
+const wrongDates: fc.Arbitrary<WrongDates> = fc.record({
+  aheadMs: fc.oneof(
+    wrongBy,
+    wrongBy.map((ms) => -ms),
+  ),
+  share: fc.constantFrom(0, 2, 10, 50),
+  spell: fc.record({
+    atMs: momentMs,
+    forMs: fc.integer({ min: 100, max: 60_000 }),
+    share: fc.constantFrom(20, 80, 100),
+  }),
+});
+
+/** In a third of the schedules. */
+const mostlyRight = fc.oneof({ weight: 2, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: wrongDates });
+
 const share = (most: number) => fc.oneof(fc.constant(0), fc.integer({ min: 0, max: most }));
 
 /** Everything that can go wrong on the way. */
@@ -198,6 +217,7 @@ const lossy: fc.Arbitrary<NetworkPlan> = fc.record({
   stale: share(50),
   clientRetries: fc.boolean(),
   outages: fc.array(outage, { maxLength: 2 }),
+  wrongDates: mostlyRight,
 });
 
 /** Nothing gets lost, but much of it comes late, twice and out of order. */
@@ -213,6 +233,7 @@ const unruly: fc.Arbitrary<NetworkPlan> = fc.record({
   stale: share(50),
   clientRetries: fc.boolean(),
   outages: fc.constant([]),
+  wrongDates: mostlyRight,
 });
 
 const network = fc.oneof({ weight: 3, arbitrary: lossy }, { weight: 1, arbitrary: unruly });

@@ -56,6 +56,7 @@ const quiet: Schedule = {
     stale: 0,
     clientRetries: false,
     outages: [],
+    wrongDates: undefined,
   },
 };
 

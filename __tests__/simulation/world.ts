@@ -101,7 +101,7 @@ class World {
         sent: (sender, message) => this.#judge.sent(sender, message),
         arrived: (arrival) => this.#arrived(arrival),
         heard: (sender, message, answer) => this.#judge.heard(sender, message, answer),
-        learned: (sender, request) => this.#judge.learned(sender, request),
+        learned: (sender, request, aheadMs) => this.#judge.learned(sender, request, aheadMs),
         turnedDown: (message) => this.#judge.turnedDown(message),
         count: (what) => coverage.count(what),
       },
@@ -217,13 +217,18 @@ class World {
           ? "brought back by late copies"
           : this.#releasesGivenUp.has(row.uuid)
             ? "whose release was given up"
-            : row.expires < EPOCH + this.scheduler.now
+            : row.expires - this.#mostAheadMs < EPOCH + this.scheduler.now
               ? "that arrived after they were looked for"
               : undefined;
       if (cause === undefined) throw new Violation("a wait leaves nothing behind", `${row.uuid} until ${row.expires}`);
       const what = ticketOf(row.sort) === undefined ? "rows" : "places";
       this.coverage.count(`${what} left at the end ${cause}`);
     }
+  }
+
+  /** By how much a stamp may be too late because a server's clock was. */
+  get #mostAheadMs(): number {
+    return Math.max(0, this.#schedule.network.wrongDates?.aheadMs ?? 0);
   }
 
   get #waiters(): readonly Row[] {

@@ -396,9 +396,11 @@ export class Lease {
 
   /** Never rejects. A release waits for it. */
   async #renewOnTime(): Promise<void> {
+    const { end } = this.row;
     const renewal = await this.renew();
     if (renewal.kind === "lost" || !this.held) return;
-    this.#armRenewal(Math.max(renewal.kind === "unknown" ? RENEW_AGAIN_MS : 0, this.#renewalDueIn()));
+    const isLonger = renewal.kind === "renewed" && this.row.end > end;
+    this.#armRenewal(Math.max(isLonger ? 0 : RENEW_AGAIN_MS, this.#renewalDueIn()));
   }
 
   #armDeadline(): void {

@@ -167,7 +167,9 @@ export const checkOptions: OptionsCheck<CheckOptions> = optionsCheck(["check()"]
   timeoutMs: z.optional(duration(1)),
 }));
 
-export const closeOptions: OptionsCheck<CloseOptions> = optionsCheck(["close()"], () => ({ drainMs: z.optional(duration(0)) }));
+export const closeOptions: OptionsCheck<CloseOptions> = optionsCheck(["close()"], () => ({
+  drainMs: z.optional(duration(0)),
+}));
 
 /** The argument of `replaceData()`. */
 export const checkData: (data: unknown) => void = valueCheck(lockData, "data");

@@ -93,6 +93,7 @@ async function drawTicket(session: Session, { at, settings }: Target, wait: Wait
       return store.write({ kind: "draw", at: counter, seed: Math.ceil(boundsOf(clock).latest) }, signal);
     });
     if (outcome?.kind === "applied" && outcome.drawn !== undefined) return outcome.drawn;
+    await wait.pacing.again();
   }
 }
 

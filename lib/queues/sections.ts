@@ -1,4 +1,3 @@
-import { LockStoreError } from "../errors.js";
 import { HeldLock } from "../holding/handle.js";
 import { Lease } from "../holding/lease.js";
 import type { LockData, LockInfo } from "../lock-info.js";
@@ -10,6 +9,7 @@ import { giveBack } from "../taking/abandoned-claims.js";
 import type { Acquisition, Target } from "../taking/acquisition.js";
 import { claim, tryClaim } from "../taking/claim.js";
 import type { Once } from "../taking/known-time.js";
+import { tooSlow } from "../taking/too-slow.js";
 import { Wait } from "../taking/wait.js";
 import { isWanted, watch } from "../taking/watch.js";
 import { boundsOf } from "../time/clock.js";
@@ -146,6 +146,7 @@ export class Sections {
       this.session.detach(giveBack(this.session, acquisition));
     }
     wait.throwIfEnough();
+    wait.leaseWasOver(target);
     return false;
   }
 
@@ -237,11 +238,4 @@ function infoOfFront(front: object | undefined, asking: Wait, owner: string): Lo
   if (!(front instanceof Lease)) return undefined;
   const { at, uuid, data, tick, acquired, expires, settings } = front.row;
   return infoOf({ ...at, uuid, owner, acquired, expires, ttlMs: settings.ttlMs, data, tick });
-}
-
-function tooSlow({ at, settings }: Target): LockStoreError {
-  return new LockStoreError(
-    `Lock ${JSON.stringify(at.name)}: the table's answers take longer than a lease of ${settings.ttlMs} ms lasts; raise ttlMs`,
-    { transient: true },
-  );
 }

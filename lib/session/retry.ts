@@ -3,8 +3,9 @@ import { LockStoreError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
 import type { RequestKind } from "./backlog.js";
 
-const FIRST_PAUSE_MS = 25;
-const LONGEST_PAUSE_MS = 1_000;
+/** The pauses between requests of one call double from the first to the longest. */
+export const FIRST_PAUSE_MS = 25;
+export const LONGEST_PAUSE_MS = 1_000;
 
 /** How soon a renewal that was not answered is tried anew. */
 export const RENEW_AGAIN_MS = 50;

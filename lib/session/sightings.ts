@@ -75,7 +75,7 @@ export class Sightings {
   /** What is known now of the time and of a row, for {@link mayTake}. */
   knowledge(at: Address, takeover: Takeover): Knowledge {
     const bounds = takeover === "expired" ? this.#clock.wall() : undefined;
-    const unchanged = this.#seen.size === 0 ? undefined : this.unchanged(at, takeover);
+    const unchanged = this.#seen.size === 0 ? undefined : this.unchanged(at);
     return { earliest: earliestOf(bounds), unchanged };
   }
 
@@ -85,20 +85,19 @@ export class Sightings {
    *
    * @param asOf when the row was still as it was last seen, on `atLeast`: default now, which a write's condition ensures.
    */
-  unchanged(at: Address, takeover: Takeover, asOf: number = this.#clock.atLeast()): Sighting | undefined {
-    if (this.untilUnchanged(at, takeover, asOf) > 0) return undefined;
+  unchanged(at: Address, asOf: number = this.#clock.atLeast()): Sighting | undefined {
+    if (this.untilUnchanged(at, asOf) > 0) return undefined;
     const seen = this.#seen.get(keyOf(at));
     return seen && { uuid: seen.uuid, expires: seen.expires };
   }
 
   /**
-   * Milliseconds until what was last seen has been unchanged for the row's own ttl; Infinity where nothing was. A row
-   * without a holder has no renewals that could be missing: if clocks are trusted, only its `expires` counts. A claim that
-   * this process has given up needs no watching.
+   * Milliseconds until what was last seen has been unchanged for the row's own ttl, which on a row without a holder is what
+   * was left of its hold; Infinity where nothing was seen. A claim that this process has given up needs no watching.
    */
-  untilUnchanged(at: Address, takeover: Takeover, asOf: number = this.#clock.atLeast()): number {
+  untilUnchanged(at: Address, asOf: number = this.#clock.atLeast()): number {
     const seen = this.#seen.get(keyOf(at));
-    if (seen === undefined || (takeover === "expired" && seen.uuid === undefined)) return Number.POSITIVE_INFINITY;
+    if (seen === undefined) return Number.POSITIVE_INFINITY;
     return this.isAbandoned(seen) ? 0 : Math.max(0, seen.since + seen.ttlMs - asOf);
   }
 }

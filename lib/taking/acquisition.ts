@@ -244,7 +244,8 @@ export class Acquisition {
     this.#lastFailure = undefined;
     this.#expires = write.expires;
     this.#sentAt = sent.at;
-    this.#end = this.#endNow();
+    // A later stamp ends nothing sooner, not even where the reply's `Date` contradicts what was known when the lease began.
+    this.#end = Math.max(this.#end, this.#endNow());
     return { kind: "stamped" };
   }
 

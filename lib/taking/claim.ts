@@ -97,10 +97,15 @@ export async function claimAll(
       const isDoubtful = error instanceof LockStoreError && (error.transient || error.retried);
       if (isDoubtful || sending.copies.sent > 1) sending.abandon();
       wait.throwIfEnough();
+      if (isTransient(error)) wait.claimWasUnanswered(first, leaseMs(targets), error);
       if (!isTransient(error) || session.clock.atMost() >= until()) throw error;
+      await wait.pacing.again();
       continue;
     }
-    if (answer === undefined) continue;
+    if (answer === undefined) {
+      await wait.pacing.again();
+      continue;
+    }
     const granted = sending.granted(answer);
     if (granted !== undefined) return { kind: "granted", granted };
     const inTheWay = sending.refused(answer);
@@ -129,6 +134,11 @@ function inOwnWay({ at }: Target, cause: unknown): LockStoreError {
       "to the end; try again",
     { transient: true, cause },
   );
+}
+
+/** For how long the first of these leases to end can be relied on. */
+function leaseMs(targets: readonly Target[]): number {
+  return Math.min(...targets.map(({ settings }) => settings.ttlMs - settings.safetyMarginMs));
 }
 
 /** Whether this tick, or a later one, was already granted. */
@@ -185,8 +195,8 @@ class Sending {
    */
   send(wait: Wait, until: () => number): Promise<Answer | undefined> {
     const ttlMs = Math.min(...this.#targets.map(({ settings }) => settings.ttlMs));
-    const leaseMs = Math.min(...this.#targets.map(({ settings }) => settings.ttlMs - settings.safetyMarginMs));
-    const end = (): number => Math.min(this.#sentAt + leaseMs, until());
+    const longestMs = leaseMs(this.#targets);
+    const end = (): number => Math.min(this.#sentAt + longestMs, until());
     const persistence = { kind: "take", attemptMs: attemptMs(ttlMs), until: end, copies: this.copies } as const;
     return wait.persistAtKnownTime(persistence, (signal) => {
       if (this.#parts.length === 0) {

@@ -3,14 +3,20 @@ import { LockTimeoutError } from "../errors.js";
 import type { LockInfo } from "../lock-info.js";
 import { infoOf, type Row } from "../protocol/row.js";
 import { onAbort } from "../session/abort-listening.js";
+import { Pacing } from "../session/pacing.js";
 import { persist, type Request, untried } from "../session/requests.js";
 import { NotAsked, type Persistence, type Tried } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { isTimeKnown } from "../time/clock.js";
+import type { Target } from "./acquisition.js";
 import { watchForStuck } from "./stuck.js";
+import { tooSlow } from "./too-slow.js";
 
 /** How long a call waits for a first sign of life from the table, however long it would wait for the lock. */
 const FIRST_ANSWER_MS = 10_000;
+
+/** How many leases of one call may be over before they are handed out. One or two may be by chance: a host was suspended. */
+const MOST_OVER = 3;
 
 const nothing = (): void => undefined;
 
@@ -40,6 +46,8 @@ export class Wait {
   #tried: Tried = untried();
   /** Ends the watch for a section that does not end. There is none before somebody is in the way, in a try, or at the end. */
   #endStuckWatch: (() => void) | undefined;
+  #leasesOver = 0;
+  #pacing: Pacing | undefined;
 
   constructor(session: Session, name: string | undefined, { patient }: { readonly patient: boolean }) {
     this.#session = session;
@@ -55,6 +63,12 @@ export class Wait {
     this.#enough ??= new AbortController();
     if (this.#stopped !== undefined) this.#enough.abort(this.#stopped.reason);
     return this.#enough.signal;
+  }
+
+  /** The pauses of this call where nothing else makes it pause before it asks again. */
+  get pacing(): Pacing {
+    this.#pacing ??= new Pacing(this.#session, this);
+    return this.#pacing;
   }
 
   /** Whether the caller has had its answer without a lock. */
@@ -89,6 +103,21 @@ export class Wait {
 
   throwIfEnough(): void {
     if (this.#stopped !== undefined) throw this.#stopped.reason;
+  }
+
+  /**
+   * Notes that a claim got no answer while its lease would have lasted: an outage, which is waited out, unless for so long
+   * not even the quickest answer to anything would have come in time. @throws {@link LockStoreError} then.
+   */
+  claimWasUnanswered(target: Target, leaseMs: number, cause: unknown): void {
+    const { distanceMs = 0 } = this.#session.scheduler;
+    if (this.waitedMs >= FIRST_ANSWER_MS && distanceMs >= leaseMs) throw tooSlow(target, cause);
+  }
+
+  /** Notes a lease that was over before it could be handed out. @throws {@link LockStoreError} if that is so again and again. */
+  leaseWasOver(target: Target): void {
+    this.#leasesOver += 1;
+    if (this.#leasesOver >= MOST_OVER) throw tooSlow(target);
   }
 
   /** Notes the row that is in the way. A claim that this process has given up is nobody's, so it is not named. */

@@ -37,11 +37,14 @@ export async function watch(
   let marked: string | undefined;
   let markedAt = 0;
   let seenFirst = clock.atLeast();
+  // The table has just refused it, or has shown it to be free by now: mostly the next claim takes it.
+  if (looksFree(session, target, row)) return await wait.pacing.again();
   while (!looksFree(session, target, row) && goOn()) {
     wait.throwIfEnough();
     wait.saw(row);
     const jittered = interval * (0.75 + random() / 2);
     await clock.sleep(Math.min(jittered, Math.max(1, untilFree(session, target, row))), wait.enough);
+    wait.pacing.paused();
     const next = await wait.persist({ kind: "read", attemptMs: LONGEST_ATTEMPT_MS, until: wait.until }, (signal) =>
       store.read(at, { consistent: false }, signal),
     );
@@ -67,7 +70,7 @@ export function isWanted(row: Row, bounds: Bounds | undefined): boolean {
 
 /** Milliseconds until a takeover of this row becomes possible, if nothing is done to it. */
 export function untilFree({ sightings, clock }: Session, { at, settings: { takeover } }: Target, row: Row): number {
-  const unchanged = sightings.untilUnchanged(at, takeover);
+  const unchanged = sightings.untilUnchanged(at);
   const bounds = takeover === "expired" ? clock.wall() : undefined;
   return bounds === undefined ? unchanged : Math.min(unchanged, row.expires + 1 - bounds.earliest);
 }

@@ -29,8 +29,8 @@ export interface Clock {
    */
   stay?(): () => void;
   /**
-   * Called when a request is sent. The returned function is called with the `Date` header of the reply, or undefined if
-   * it has none. Absent on clocks that do not learn from the table.
+   * Called when a request is sent. The returned function is called with the `Date` header of the table's reply, or with
+   * undefined if the request succeeded without one. Absent on clocks that do not learn from the table.
    */
   listen?(): (date: string | undefined) => void;
   /**
@@ -52,7 +52,6 @@ export function boundsOf(clock: Clock): Bounds {
   if (bounds !== undefined) return bounds;
   throw new LockStoreError(
     "The clock does not know the table's time, although the table has answered: check the `clock` of the LockTable",
-    { transient: true },
   );
 }
 

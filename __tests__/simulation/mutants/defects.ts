@@ -20,6 +20,7 @@ const LEASE = "lib/holding/lease.js";
 const QUEUE_VIEW = "lib/queues/queue-view.js";
 const SIGHTINGS = "lib/session/sightings.js";
 const TABLE_CLOCK = "lib/time/table-clock.js";
+const TABLE_TIME = "lib/time/table-time.js";
 const WAIT = "lib/taking/wait.js";
 const WAS_APPLIED = "lib/protocol/was-applied.js";
 const WATCH = "lib/taking/watch.js";
@@ -60,7 +61,7 @@ export const DEFECTS: readonly Defect[] = [
     name: "the clock is a point",
     patches: [
       {
-        file: TABLE_CLOCK,
+        file: TABLE_TIME,
         find: /return \{ earliest, latest \};/g,
         replace: "const point = (earliest + latest) / 2; return { earliest: point, latest: point };",
       },
@@ -69,8 +70,22 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: "a write is sent on wide bounds",
     patches: [
-      { file: TABLE_CLOCK, find: /isCurrent\(\) \{/g, replace: "$& return known !== undefined || fallenBack;" },
+      {
+        file: TABLE_CLOCK,
+        find: /function isCurrent\(\) \{/g,
+        replace: "$& return known.bounds(read()) !== undefined || fallenBack;",
+      },
     ],
+  },
+  {
+    name: "the earliest time follows a single reply that contradicts it",
+    patches: [
+      { file: TABLE_TIME, find: /this\.#all = withOneMore\(heard, (\{.*\})\);/g, replace: "this.#all = [$1];" },
+    ],
+  },
+  {
+    name: "a second reply confirms a time that contradicts another",
+    patches: [{ file: TABLE_TIME, find: /CONFIRM_MS = 60_000/g, replace: "CONFIRM_MS = 0" }],
   },
   {
     name: "an own renewal on the row is not recognised",
