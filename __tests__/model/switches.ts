@@ -111,18 +111,6 @@ export const SWITCHES: readonly Switch[] = [
     off: applies<Renew>("renew", (_, row) => ({ row: { ...row, expires: 0 } })),
   },
   {
-    name: "a renewal may leave the row as it was",
-    stage: "leases",
-    more: { ticks: 2, widths: [0, 2], renewals: [1, 0] },
-    breaks: "one holder",
-    off: {
-      stamp: ({ latest }, ttlMs, last = 0) => Math.max(Math.ceil(latest) + ttlMs, last),
-      ...applies<Renew>("renew", (write, row) => {
-        return row.expires === write.expires ? { row: { ...row, expires: write.expires - 1 } } : {};
-      }),
-    },
-  },
-  {
     name: "a release asks for no uuid",
     stage: "restarts",
     more: { ticks: 0, lateCopies: 1 },
