@@ -1,9 +1,6 @@
 import type { Diagnostics } from "../../lib/diagnostics.js";
 
-type SectionEvent = Extract<
-  keyof Diagnostics,
-  "dynamutex:acquired" | "dynamutex:lost" | "dynamutex:released"
->;
+type SectionEvent = Extract<keyof Diagnostics, "dynamutex:acquired" | "dynamutex:lost" | "dynamutex:released">;
 
 const SECTION_EVENTS: readonly string[] = [
   "dynamutex:acquired",
