@@ -6,7 +6,7 @@ import { hang } from "./support/fault-proxy.js";
 import { ManualTime } from "./support/manual-time.js";
 import { isRenewal } from "./support/queue.js";
 import { rowOf, useScene } from "./support/scene.js";
-import { sleptThrough } from "./support/settled.js";
+import { timedOut } from "./support/settled.js";
 
 const scene = useScene();
 
@@ -180,7 +180,7 @@ describe("the events of a section", () => {
     const lock = await host(time).mutex(scene.name, { releaseWithinMs: 2_000 }).lock();
     scene.proxy.on("DeleteItem", hang(), { times: 100 });
     const unlocking = lock.unlock();
-    await sleptThrough(time, unlocking);
+    await timedOut(time, unlocking);
     await unlocking;
     expect(told).toEqual(["release-failed", "released"]);
   });

@@ -266,7 +266,7 @@ describe("trap 17: an aborted wait leaves nothing behind", () => {
       const controller = new AbortController();
       answered = () => {
         answered = () => undefined;
-        afterMicrotasks(later, () => controller.abort(reason));
+        afterMicrotasks(5 * later, () => controller.abort(reason));
       };
       const deletions = scene.proxy.count("DeleteItem");
       const lock = await mutex.lock({ signal: controller.signal }).catch((why: unknown) => {
