@@ -164,7 +164,7 @@ export class Lease {
   /** From here on a closing table waits for the lease. */
   keep(onLost: () => void = nothing): void {
     this.#onLost = onLost;
-    this.#session.keep(this);
+    this.#session.leases.add(this);
     if (this.settings.autoRenew) this.#endRenewals = this.#session.scheduler.expectRenewals(this.settings.renewEveryMs);
   }
 
@@ -306,7 +306,7 @@ export class Lease {
   }
 
   async #end(lost: LockLostError | undefined): Promise<void> {
-    this.#session.keep(this);
+    this.#session.leases.add(this);
     try {
       // Renewal and release never overlap: no further attempt, and the one in flight is awaited.
       if (this.#writing !== undefined) {
@@ -316,8 +316,13 @@ export class Lease {
       await (lost === undefined ? this.#releaseHeld() : this.#releaseLost(lost));
     } finally {
       this.#endRenewals();
-      this.#session.forget(this);
+      this.#leave();
     }
+  }
+
+  /** A close waits for it no longer. */
+  #leave(): void {
+    if (this.#session.leases.delete(this)) this.#session.onLeaseLeft?.();
   }
 
   async #releaseHeld(): Promise<void> {
@@ -365,7 +370,7 @@ export class Lease {
     this.#state = state.kind === "released" ? { ...state, error } : { kind: "lost", error };
     this.#writing?.enough.abort();
     // A close waits for no section that lost its lock before: nobody may be there to end it.
-    if (state.kind === "relied" && reason !== "closed") this.#session.forget(this);
+    if (state.kind === "relied" && reason !== "closed") this.#leave();
     if (state.kind === "relied") state.section.abort(error);
     this.#onLost();
     return error;

@@ -27,12 +27,15 @@ export class Session {
   readonly uuid: () => string;
   readonly sightings: Sightings;
   readonly scheduler: Scheduler;
+  /** The leases that are held or being released. A close waits for them, and revokes those whose sections do not end. */
+  readonly leases: Set<HeldLease> = new Set();
+  /** Called when a lease has left {@link leases}. A closing table listens. */
+  onLeaseLeft: (() => void) | undefined;
   /** The read that is in flight for the table's time. */
   readingTime: Promise<Row | undefined> | undefined;
   readonly #closed = new AbortController();
   #closing: Closing | undefined;
   readonly #waits = new Set<(reason: unknown) => void>();
-  readonly #leases = new Set<HeldLease>();
   readonly #background = new Set<Promise<unknown>>();
   #longestReleaseMs = 0;
 
@@ -61,11 +64,6 @@ export class Session {
     return this.#closed.signal;
   }
 
-  /** The leases that are held or being released. */
-  get leases(): ReadonlySet<HeldLease> {
-    return this.#leases;
-  }
-
   /** The end of background work that has `ms` from now, and no longer than a close lasts. */
   untilClosed(ms: number): () => number {
     const end = endAfter(this.clock, ms);
@@ -88,15 +86,6 @@ export class Session {
     this.#longestReleaseMs = Math.max(this.#longestReleaseMs, withinMs);
   }
 
-  /** `close()` waits for this lease, and revokes it if its section does not end in time, until it is forgotten. */
-  keep(lease: HeldLease): void {
-    this.#leases.add(lease);
-  }
-
-  forget(lease: HeldLease): void {
-    if (this.#leases.delete(lease)) this.#closing?.look();
-  }
-
   /** Runs work that only `close()` awaits. It must handle its own errors. */
   detach(work: Promise<unknown>): void {
     const done = (): void => {
@@ -111,8 +100,10 @@ export class Session {
   close(drainMs?: number): Promise<void> {
     if (this.#closing === undefined) {
       const longestReleaseMs = (): number => this.#longestReleaseMs;
-      const remaining = { leases: this.#leases, background: this.#background, longestReleaseMs };
-      this.#closing = new Closing(this.clock, remaining, () => this.store.close());
+      const remaining = { leases: this.leases, background: this.#background, longestReleaseMs };
+      const closing = new Closing(this.clock, remaining, () => this.store.close());
+      this.#closing = closing;
+      this.onLeaseLeft = () => closing.look();
       const reason = new LockError("LOCK_CLOSED", "This LockTable is closed: make a new one to lock again");
       this.#closed.abort(reason);
       for (const stop of [...this.#waits]) stop(reason);

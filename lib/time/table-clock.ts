@@ -1,7 +1,17 @@
 import { publish } from "../diagnostics.js";
 import type { Bounds, Clock, HostTime, Reading } from "./clock.js";
-import { hostTime, skewOf, stopwatches, timers } from "./clock.js";
-import { Candidates, contradict, cover, fromReply, intersect, jumped } from "./table-time.js";
+import {
+  contradict,
+  cover,
+  hostTime,
+  intersect,
+  jumped,
+  longest,
+  shortest,
+  skewOf,
+  stopwatches,
+  timers,
+} from "./clock.js";
 
 export interface TableClockOptions {
   /**
@@ -131,3 +141,111 @@ export function parseDateHeader(header: string | undefined): number | undefined 
 }
 
 const iso = (time: number): string => new Date(Math.round(time)).toISOString();
+
+/** A Date header has whole seconds, truncated. */
+const DATE_STEP_MS = 1_000;
+
+/** Bounds on the table's clock at one moment of the host. */
+export interface TableTime extends Bounds {
+  readonly at: Reading;
+}
+
+/**
+ * The bounds that one reply proves, at the moment when it is read. The table's clock showed `date` to `date + 1 s` at
+ * some moment between sending and reading. So now it shows at least `date`, and at most `date + 1 s` and the longest
+ * time that can have passed since sending.
+ */
+export function fromReply(date: number, sent: Reading, now: Reading): TableTime {
+  return { earliest: date, latest: date + DATE_STEP_MS + longest(sent, now), at: now };
+}
+
+/** The same bounds at a later moment: each advances by the shortest or the longest time that can have passed. */
+export function age(time: TableTime, now: Reading): TableTime {
+  return { earliest: time.earliest + shortest(time.at, now), latest: time.latest + longest(time.at, now), at: now };
+}
+
+/**
+ * For so long replies have to agree with a time, and none with another, before it counts alone. One server with a wrong
+ * clock may answer several times in a row, on one connection.
+ */
+const CONFIRM_MS = 60_000;
+
+/** However often replies contradict all that was heard before: further times widen the last candidate. */
+const MOST_CANDIDATES = 4;
+
+/** A time that the table may show, and for how long replies have agreed with it. */
+interface Candidate {
+  readonly time: TableTime;
+  /** When the first of the replies came that all agreed with it, on `atLeast`; undefined after one that contradicted it. */
+  readonly agreedSince: number | undefined;
+  /** Whether they agreed for long enough. It stays so until another candidate is confirmed. */
+  readonly isConfirmed: boolean;
+}
+
+/** What a reply did to the candidates. `replaced`: a candidate that had contradicted the known time is now the only one. */
+export type Verdict = "agreed" | "contradicted" | "replaced";
+
+/**
+ * The times that the table's clock may show: one, and another for each reply that contradicted all of them. The bounds
+ * cover every candidate, so they are true whichever of them is.
+ *
+ * | a reply                                              | what becomes of the candidates                        |
+ * |------------------------------------------------------|-------------------------------------------------------|
+ * | agrees with all                                      | each is narrowed; nothing is decided                  |
+ * | agrees with one that is confirmed, contradicts others| that one alone is left                                |
+ * | agrees with one that is not, contradicts others      | once it has been agreed with for 60 s, it alone is left |
+ * | contradicts all                                      | it is one more                                        |
+ */
+export class Candidates {
+  /** The oldest first: what was known before any contradiction. */
+  #all: readonly Candidate[] = [];
+
+  /** Undefined before the first reply. */
+  bounds(now: Reading): Bounds | undefined {
+    const [first, ...others] = this.#all;
+    if (first === undefined) return undefined;
+    const { earliest, latest } = others.reduce((sum, { time }) => cover(sum, age(time, now)), age(first.time, now));
+    return { earliest, latest };
+  }
+
+  /** @param reply what it proves. @param sent when its request left. */
+  hear(reply: TableTime, sent: Reading): Verdict {
+    const now = reply.at;
+    const aged = this.#all.map((candidate) => ({ ...candidate, time: age(candidate.time, now), from: candidate.time }));
+    const agreeing = new Set(aged.filter(({ time }) => !contradict(time, reply)));
+    const heard = aged.map((candidate): Candidate => {
+      const { time, from, isConfirmed } = candidate;
+      if (!agreeing.has(candidate)) return { time, agreedSince: undefined, isConfirmed };
+      const agreedSince = candidate.agreedSince ?? now.atLeast;
+      // A reply that contradicts none of several is evidence for none of them.
+      const isEvidence = aged.length === 1 || agreeing.size < aged.length;
+      return {
+        time: narrowed(time, reply, from.at),
+        agreedSince,
+        isConfirmed: isConfirmed || (isEvidence && sent.atLeast - agreedSince >= CONFIRM_MS),
+      };
+    });
+    if (agreeing.size === 0) {
+      this.#all = withOneMore(heard, { time: reply, agreedSince: now.atLeast, isConfirmed: false });
+      return heard.length === 0 ? "agreed" : "contradicted";
+    }
+    const winner = heard.find((candidate, index) => {
+      return candidate.isConfirmed && agreeing.has(aged[index] as (typeof aged)[number]);
+    });
+    const isDecided = winner !== undefined && agreeing.size < aged.length;
+    this.#all = isDecided ? [winner] : heard;
+    return isDecided && winner !== heard[0] ? "replaced" : "agreed";
+  }
+}
+
+/** What is known and what a reply proves, at one moment. After a jump the later bound stands on the reply alone. */
+function narrowed(time: TableTime, reply: TableTime, from: Reading): TableTime {
+  if (!jumped(from, reply.at)) return intersect(time, reply);
+  return { ...reply, earliest: Math.max(time.earliest, reply.earliest) };
+}
+
+function withOneMore(all: readonly Candidate[], more: Candidate): readonly Candidate[] {
+  const last = all.at(-1);
+  if (last === undefined || all.length < MOST_CANDIDATES) return [...all, more];
+  return [...all.slice(0, -1), { ...more, time: cover(more.time, last.time) }];
+}

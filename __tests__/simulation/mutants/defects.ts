@@ -20,7 +20,6 @@ const LEASE = "lib/holding/lease.js";
 const QUEUE_VIEW = "lib/queues/queue-view.js";
 const SIGHTINGS = "lib/session/sightings.js";
 const TABLE_CLOCK = "lib/time/table-clock.js";
-const TABLE_TIME = "lib/time/table-time.js";
 const WAIT = "lib/taking/wait.js";
 const WAS_APPLIED = "lib/protocol/was-applied.js";
 const WATCH = "lib/taking/watch.js";
@@ -61,7 +60,7 @@ export const DEFECTS: readonly Defect[] = [
     name: "the clock is a point",
     patches: [
       {
-        file: TABLE_TIME,
+        file: TABLE_CLOCK,
         find: /return \{ earliest, latest \};/g,
         replace: "const point = (earliest + latest) / 2; return { earliest: point, latest: point };",
       },
@@ -80,12 +79,12 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: "the earliest time follows a single reply that contradicts it",
     patches: [
-      { file: TABLE_TIME, find: /this\.#all = withOneMore\(heard, (\{.*\})\);/g, replace: "this.#all = [$1];" },
+      { file: TABLE_CLOCK, find: /this\.#all = withOneMore\(heard, (\{.*\})\);/g, replace: "this.#all = [$1];" },
     ],
   },
   {
     name: "a second reply confirms a time that contradicts another",
-    patches: [{ file: TABLE_TIME, find: /CONFIRM_MS = 60_000/g, replace: "CONFIRM_MS = 0" }],
+    patches: [{ file: TABLE_CLOCK, find: /CONFIRM_MS = 60_000/g, replace: "CONFIRM_MS = 0" }],
   },
   {
     name: "an own renewal on the row is not recognised",
