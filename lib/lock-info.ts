@@ -21,7 +21,10 @@ function copied(value: unknown): unknown {
 /** A lock's row, for people and dashboards. It may be stale by the time you read it. */
 export interface LockInfo {
   readonly name: string;
-  /** The acquisition that holds the lock. Undefined if nobody holds it: parked, unlocked by force, or free. */
+  /**
+   * The acquisition that holds the lock: shared by the sections of one process that hand it over. Undefined if nobody holds
+   * the lock: parked, unlocked by force, or free.
+   */
   readonly uuid: string | undefined;
   readonly owner: string;
   /** When the lock was taken, on the table's clock as estimated by its holder. */

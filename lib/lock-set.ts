@@ -61,7 +61,11 @@ export async function lockAll(
           lease.keep();
           lease.holdAtLeast(holdAtLeastMs);
         }
-        if (deliver(new HeldLockSet(session, leases))) return;
+        const set = new HeldLockSet(session, leases);
+        if (deliver(set)) {
+          for (const lock of set.locks.values()) lock.delivered(wait);
+          return;
+        }
       }
       // Nothing has run on them.
       for (const lease of leases ?? []) {
@@ -69,6 +73,7 @@ export async function lockAll(
         session.detach(lease.release());
       }
       wait.throwIfEnough();
+      wait.leaseWasOver(targets[0]);
     }
   };
   return await wait.run(work, { signal, waitMs: waitMs > 0 ? waitMs : Number.POSITIVE_INFINITY });
@@ -93,7 +98,10 @@ async function acquireAll(
   for (;;) {
     const result = await (waits ? send() : tryClaim(session, wait, send));
     if (result.kind === "granted") return result.granted;
-    if (!waits) throw wait.timeout();
+    if (!waits) {
+      wait.missed("held");
+      throw wait.timeout();
+    }
     for (const inTheWay of result.inTheWay) await watch(session, inTheWay, wait, { keptOut: { ...keptOut } });
   }
 }

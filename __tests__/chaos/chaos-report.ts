@@ -69,6 +69,7 @@ export function tableOf(report: ChaosReport): string {
     ["calls that ended without the lock", withParts(report.without)],
     ["requests that met a fault", withParts(report.requestFaults)],
     ["hosts killed (SIGKILL) and started again", mischief.hostKilled],
+    ["hosts closed under load (SIGTERM) and started again", mischief.hostClosed],
     ["hosts suspended past a lease (SIGSTOP, SIGCONT)", mischief.hostSuspended],
     ["hosts cut off from the table", mischief.hostCutOff],
     ["steps of a host's wrong clock", mischief.clockStepped],

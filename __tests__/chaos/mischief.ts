@@ -9,6 +9,7 @@ import type { Slot } from "./slot.js";
 export interface MischiefCounts {
   hostKilled: number;
   hostSuspended: number;
+  hostClosed: number;
   hostCutOff: number;
   engineKilled: number;
   /** How long there was no engine, all in all. */
@@ -55,6 +56,13 @@ export async function makeMischief(scene: Scene, counts: MischiefCounts, enough:
       if (slot.host.kill("SIGKILL")) counts.hostKilled += 1;
       await slot.host.exit;
       await pause(1_000 * random(), enough);
+      slot.start();
+    }),
+    every("close", [2_000, 5_000], async (random) => {
+      const slot = aim(random);
+      // Its sections have less than a lease to end.
+      if (slot.host.kill("SIGTERM")) counts.hostClosed += 1;
+      await slot.host.exit;
       slot.start();
     }),
     every("suspend", [300, 1_200], async (random) => {

@@ -33,7 +33,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   await using stage = await setStage(options);
   await stage.allInSectionOnce();
   const chaos: Chaos = stage.proxy.chaos({ seed, rates: RATES, delayMs: [10, 500], redeliverMs: [1_000, 5_000] });
-  const mischief: MischiefCounts = { hostKilled: 0, hostSuspended: 0, hostCutOff: 0, engineKilled: 0, engineDownMs: 0 };
+  const hosts = { hostKilled: 0, hostClosed: 0, hostSuspended: 0, hostCutOff: 0 };
+  const mischief: MischiefCounts = { ...hosts, engineKilled: 0, engineDownMs: 0 };
   const startedAt = performance.now();
   const report = (violations: readonly string[] = []): ChaosReport =>
     reportOn({ seed, slots: stage.slots, chaos, mischief, ms: performance.now() - startedAt, violations });

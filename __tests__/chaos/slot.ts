@@ -33,7 +33,9 @@ export class Slot {
     return this.hosts.reduce((sum, { messages }) => sum + messages.filter(({ kind }) => kind === "left").length, 0);
   }
 
+  /** Starts a process unless one runs: a host may have been killed while it closed. */
   start(): void {
+    if (this.hosts.at(-1)?.running) return;
     const config: WorkerConfig = { ...this.#config, worker: `${this.tag}.${this.hosts.length + 1}` };
     const program = new URL("./hosts/worker.js", import.meta.url);
     this.hosts.push(startLockHost<WorkerMessage>(program, { endpoint: this.#endpoint, config }));

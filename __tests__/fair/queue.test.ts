@@ -21,7 +21,7 @@ const tables: { readonly locks: LockTable; readonly manual: boolean }[] = [];
 afterEach(async () => {
   // What runs on a test's own clock may never end; that it is told to is enough.
   const closings = tables.splice(0).map(({ locks, manual }) => {
-    const closing = locks.close().catch(() => undefined);
+    const closing = locks.close({ drainMs: 0 }).catch(() => undefined);
     return manual ? undefined : closing;
   });
   scene.proxy.heal();

@@ -242,12 +242,17 @@ describe("losing one of several locks", () => {
     expect(await uuids(names)).toEqual([set.locks.get(names[0])?.uuid, undefined, undefined]);
   });
 
-  test("closing the table releases all of them, and tells the set", async () => {
+  test("closing the table revokes all of them, and their rows go when the set is given back", async () => {
     const { locks, names } = oneHost();
     const set = await locks.lockAll(names);
-    await locks.close();
+    const closing = locks.close({ drainMs: 0 });
+    const closed = expect(closing).rejects.toThrow("3 locks were revoked");
+    await turn();
     expect([set.held, set.signal.aborted]).toEqual([false, true]);
-    expect(set.signal.reason).toMatchObject({ code: "LOCK_CLOSED" });
+    expect(set.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "closed" });
+    expect(await uuids(names)).toEqual(own(set));
+    await expect(set.unlock()).rejects.toBe(set.signal.reason);
+    await closed;
     expect(await rows(names)).toEqual([undefined, undefined, undefined]);
   });
 });

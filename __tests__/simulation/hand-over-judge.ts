@@ -116,7 +116,7 @@ export class HandOverJudge {
       const lease = this.#leases.get(write.uuid);
       if (lease !== undefined) this.#releasing.set(write.uuid, lease);
       if (lease !== undefined) this.#turns.left(process, lease.name);
-      this.#gone(write.uuid);
+      this.gone(write.uuid);
     }
     if (write.kind !== "take" || write.at.sort !== LOCK_SORT) return undefined;
     const until = this.#standing.get(process)?.get(write.at.name) ?? 0;
@@ -141,8 +141,8 @@ export class HandOverJudge {
     this.#turns.sees(process, name);
   }
 
-  /** It is given back, or lost. */
-  #gone(uuid: string): void {
+  /** It is given back, given up, or lost. */
+  gone(uuid: string): void {
     const lease = this.#leases.get(uuid);
     if (lease === undefined) return;
     for (const [alias, it] of this.#leases) if (it === lease) this.#leases.delete(alias);
@@ -152,7 +152,7 @@ export class HandOverJudge {
   lost(uuid: string): void {
     const place = this.#places.get(uuid);
     if (place !== undefined) this.#standing.get(place.process)?.delete(place.name);
-    this.#gone(uuid);
+    this.gone(uuid);
   }
 
   /** A reply that a process has heard. */

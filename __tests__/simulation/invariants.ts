@@ -6,6 +6,7 @@ import type { Process } from "./machine.js";
 import type { MemoryTable } from "./memory-store.js";
 import { type Answer, isForced, type Message, takesOf } from "./message.js";
 import type { Arrival, Change, Departure, Sender } from "./network.js";
+import { type Missed, OwnClaimJudge } from "./own-claim-judge.js";
 import { Phantoms } from "./phantoms.js";
 import type { SimLock, SimSet } from "./protocol.js";
 import { QueueJudge } from "./queue-judge.js";
@@ -20,6 +21,7 @@ export type Invariant =
   | "a hold lasts"
   | "a guard commits for its holder alone"
   | "an own write is recognised"
+  | "a call knows its own claims"
   | "a loss tells the truth"
   | "the row stands while it is held"
   | "expires never moves back"
@@ -31,6 +33,7 @@ export type Invariant =
   | "a loss is told in time"
   | "a loss reaches its section"
   | "a loss tells the set"
+  | "each section tells of its beginning and its end"
   | "a set is all or nothing"
   | "others get their turn"
   | "renewals leave first"
@@ -42,6 +45,8 @@ export type Invariant =
   | "a live waiter keeps its place"
   | "a lock is not lost without a cause"
   | "a call ends as documented"
+  | "a drain lasts"
+  | "a close ends in time"
   | "every promise settles"
   | "no timer is left"
   | "a wait leaves nothing behind";
@@ -127,6 +132,7 @@ export class Judge {
   /** Processes whose requests stand in line for few slots. */
   readonly #inLine = new WeakSet<Process>();
   readonly #phantoms: Phantoms;
+  readonly #ownClaims = new OwnClaimJudge();
   readonly #handOver: HandOverJudge;
   readonly #guards: GuardJudge;
   readonly #sets = new Set<Holdings>();
@@ -192,6 +198,15 @@ export class Judge {
     this.#handOver.takesTurns(process, name);
   }
 
+  /** A call for locks begins; the answer is called when it has ended. */
+  calls(process: Process, names: readonly string[]): (missed?: Missed) => void {
+    const ended = this.#ownClaims.begins(process, names);
+    return (missed) => {
+      const wrong = ended(missed);
+      if (wrong !== undefined) throw new Violation("a call knows its own claims", wrong);
+    };
+  }
+
   /** A call begins to want a set; the answer says that it has it, or wants it no more. */
   wantsSet(process: Process): () => void {
     return this.#handOver.wantsSet(process);
@@ -203,6 +218,7 @@ export class Judge {
     this.#holdings.add(holding);
     this.#shown.delete(holding.uuid);
     this.#phantoms.took(holding.uuid);
+    this.#ownClaims.took(holding.uuid);
     this.#held.add(holding.uuid);
     this.#guards.took(holding);
     const greed = this.#handOver.took(holding);
@@ -260,18 +276,25 @@ export class Judge {
     this.#handOver.ended(holding.uuid, holding);
   }
 
+  /** Its release was given up, perhaps before any copy of it has left. */
+  givenUp(uuid: string): void {
+    this.#handOver.gone(uuid);
+    this.#shown.delete(uuid);
+  }
+
   /** A reply has come to whoever waits for it. */
   heard(sender: Sender, message: Message, answer: Answer): void {
     const { process } = sender;
     this.#queue.heard(sender, message, answer);
     this.#handOver.heard(process, message, answer);
     this.#phantoms.heard(process, message, answer);
+    this.#ownClaims.heard(process, message, answer);
     for (const uuid of shownBy(answer)) this.#shown.set(uuid, { process, since: this.#scheduler.now });
   }
 
   /** A reply has told a process the time. */
-  learned(sender: Sender, request: Departure): void {
-    this.#time.learned(sender, request);
+  learned(sender: Sender, request: Departure, aheadMs: number): void {
+    this.#time.learned(sender, request, aheadMs);
   }
 
   /** A process has heard that the table has not done what it was asked for. */
@@ -303,6 +326,7 @@ export class Judge {
     const greed = this.#handOver.sent(process, message);
     if (greed !== undefined) throw new Violation("others get their turn", greed);
     this.#phantoms.sent(process, message);
+    this.#ownClaims.sent(process, message);
     for (const take of takesOf(message)) this.#stamped("take", take);
     if (message.kind !== "write") return;
     const { write } = message;
@@ -316,8 +340,9 @@ export class Judge {
   #ends(uuid: string): void {
     this.#ended.add(uuid);
     for (const holding of this.#holdings) {
+      // Nobody may await that release: what is thrown here would be a failed attempt at it.
       if (holding.uuid === uuid)
-        throw new Violation("an ended uuid stays ended", `${uuid} is released while it is held`);
+        this.blame(new Violation("an ended uuid stays ended", `${uuid} is released while it is held`));
     }
   }
 
@@ -388,7 +413,7 @@ export class Judge {
     const phantom = this.#phantoms.oldest(this.#epoch + this.#scheduler.now);
     if (phantom !== undefined) throw new Violation("a wait leaves nothing behind", `nobody looks for ${phantom}`);
     for (const [uuid, { process, since }] of this.#shown) {
-      if (process.crashed) this.#shown.delete(uuid);
+      if (process.isGone) this.#shown.delete(uuid);
       else if (process.asleep) this.#shown.set(uuid, { process, since: this.#scheduler.now });
       else if (
         this.#scheduler.now - since >

@@ -126,12 +126,12 @@ export class Phantoms {
   oldest(tableTime: number): string | undefined {
     const { now } = this.#scheduler;
     for (const [uuid, duty] of this.#duties) {
-      if (duty.call.process.crashed) this.#duties.delete(uuid);
+      if (duty.call.process.isGone) this.#duties.delete(uuid);
       else if (duty.call.process.asleep) duty.since = now;
       else if (now - duty.since > LOOKS_WITHIN_MS) return uuid;
     }
     for (const [uuid, { call, expires, lookedAt }] of this.#rows) {
-      if (call.process.crashed || expires < tableTime) this.#rows.delete(uuid);
+      if (call.process.isGone || expires < tableTime) this.#rows.delete(uuid);
       else if (call.process.asleep) call.heededAt = now;
       else if (now - Math.max(call.heededAt, lookedAt) > IDLE_MS) return uuid;
     }

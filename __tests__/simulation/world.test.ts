@@ -32,6 +32,7 @@ const host = {
   maxHoldMs: Number.POSITIVE_INFINITY,
   fencing: false,
   handOverMs: 500,
+  releaseWithinMs: 5_000,
   fair: false,
   slots: MANY_SLOTS,
   programs: [[step]],
@@ -56,6 +57,7 @@ const quiet: Schedule = {
     stale: 0,
     clientRetries: false,
     outages: [],
+    wrongDates: undefined,
   },
 };
 

@@ -1,5 +1,6 @@
 import { type Row, ticketOf } from "../../lib/protocol/row.js";
 import { Coverage } from "./coverage.js";
+import { EventJudge } from "./event-judge.js";
 import { Judge, Violation } from "./invariants.js";
 import { MemoryTable } from "./memory-store.js";
 import { type Answer, isForced } from "./message.js";
@@ -77,6 +78,7 @@ class World {
   readonly #tracing: boolean;
   readonly #table = new MemoryTable();
   readonly #judge: Judge;
+  readonly #events = new EventJudge();
   readonly #surroundings: Surroundings;
   readonly #hosts: SimulatedHost[];
   readonly #network: Network;
@@ -99,7 +101,7 @@ class World {
         sent: (sender, message) => this.#judge.sent(sender, message),
         arrived: (arrival) => this.#arrived(arrival),
         heard: (sender, message, answer) => this.#judge.heard(sender, message, answer),
-        learned: (sender, request) => this.#judge.learned(sender, request),
+        learned: (sender, request, aheadMs) => this.#judge.learned(sender, request, aheadMs),
         turnedDown: (message) => this.#judge.turnedDown(message),
         count: (what) => coverage.count(what),
       },
@@ -148,6 +150,8 @@ class World {
   /** Something on a diagnostics channel. */
   told(name: string, message: object): void {
     const { cause, ...rest } = message as { readonly cause?: unknown; readonly uuid?: string };
+    const wrong = this.#events.wrong(name, rest);
+    if (wrong !== undefined) this.#judge.blame(new Violation("each section tells of its beginning and its end", wrong));
     if (name === "dynamutex:lost") {
       const { uuid, reason } = message as { readonly uuid: string; readonly reason: string };
       this.#judge.told(uuid, reason);
@@ -158,9 +162,11 @@ class World {
 
   /** Where a set was not handed out, its first claim speaks for all of them. */
   #givenUp(uuid: string): void {
-    this.#releasesGivenUp.add(uuid);
-    const all = this.#judge.wasHeld(uuid) ? [] : (this.#companions.get(uuid) ?? []);
-    for (const other of all) this.#releasesGivenUp.add(other);
+    const others = this.#judge.wasHeld(uuid) ? [] : (this.#companions.get(uuid) ?? []);
+    for (const one of [uuid, ...others]) {
+      this.#releasesGivenUp.add(one);
+      this.#judge.givenUp(one);
+    }
   }
 
   get #lives(): Life[] {
@@ -211,13 +217,18 @@ class World {
           ? "brought back by late copies"
           : this.#releasesGivenUp.has(row.uuid)
             ? "whose release was given up"
-            : row.expires < EPOCH + this.scheduler.now
+            : row.expires - this.#mostAheadMs < EPOCH + this.scheduler.now
               ? "that arrived after they were looked for"
               : undefined;
       if (cause === undefined) throw new Violation("a wait leaves nothing behind", `${row.uuid} until ${row.expires}`);
       const what = ticketOf(row.sort) === undefined ? "rows" : "places";
       this.coverage.count(`${what} left at the end ${cause}`);
     }
+  }
+
+  /** By how much a stamp may be too late because a server's clock was. */
+  get #mostAheadMs(): number {
+    return Math.max(0, this.#schedule.network.wrongDates?.aheadMs ?? 0);
   }
 
   get #waiters(): readonly Row[] {
@@ -249,6 +260,7 @@ class World {
       maxHoldMs: Number.POSITIVE_INFINITY,
       fencing: false,
       handOverMs: 500,
+      releaseWithinMs: 5_000,
       fair: true,
       slots: MANY_SLOTS,
       programs: [steps],
@@ -276,6 +288,10 @@ class World {
     }
     await this.#until(this.scheduler.now + BACKGROUND_MS, () => open === 0, `${open} hosts closing`);
     for (const life of this.#lives) checkIdle(life);
+    // Those of a process that crashed stay open.
+    const endless = this.#events.open.find((uuid) => this.#lives.some(({ owner }) => uuid.startsWith(`${owner}-`)));
+    if (endless === undefined) return;
+    throw new Violation("each section tells of its beginning and its end", `${endless} has no end`);
   }
 
   readonly #observe = (): void => {

@@ -76,7 +76,10 @@ export const mutexShape = (): Shape<Omit<MutexOptions, "fencing">> => ({
   takeover: z.optional(z.enum(["expired", "unchanged"], 'must be "expired" or "unchanged"')),
 });
 
-const checkMutex: OptionsCheck<MutexOptions> = optionsCheck(() => ({ ...mutexShape(), fencing: flag() }));
+const checkMutex: OptionsCheck<MutexOptions> = optionsCheck(["locks.mutex()"], () => ({
+  ...mutexShape(),
+  fencing: flag(),
+}));
 
 /**
  * A mutex's options, completed by its table's, which have been checked, and the defaults.

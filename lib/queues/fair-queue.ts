@@ -82,7 +82,7 @@ export class FairQueue {
         this.#session.detach(found.leave());
       }
       // The place is lost, and later waiters may have entered: the wait goes on with a new place, at the end.
-      wait.throwIfEnough();
+      await wait.pacing.again();
     }
   }
 
@@ -94,6 +94,7 @@ export class FairQueue {
       const result = await this.#takeWithoutPlace(request, view);
       if (result !== undefined) return result;
       request.wait.throwIfEnough();
+      await request.wait.pacing.again();
     }
     return { kind: "held" };
   }
@@ -143,9 +144,11 @@ export class FairQueue {
       if (ahead === undefined) {
         const delivered = await this.#enter(placed);
         if (delivered !== undefined) return delivered;
+        await wait.pacing.again();
       } else {
         const jittered = interval * (0.75 + random() / 2);
         await clock.sleep(Math.min(jittered, Math.max(1, view.untilDead(ahead))), wait.enough);
+        wait.pacing.paused();
         interval = Math.min(maxMs, interval * 1.5);
       }
     }
@@ -176,6 +179,7 @@ export class FairQueue {
       const result = await this.#claim({ target, data, wait }, until);
       if (result?.kind === "granted" && (await handOut(result.granted))) return true;
       row = result === undefined || result.kind === "granted" ? undefined : result.inTheWay[0].row;
+      if (row === undefined) await wait.pacing.again();
     }
   }
 

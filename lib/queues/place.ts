@@ -1,8 +1,8 @@
 import { publish } from "../diagnostics.js";
-import { type LockLostError, LockStoreError } from "../errors.js";
+import { LockLostError, LockStoreError } from "../errors.js";
 import { Lease, type LeaseEvents } from "../holding/lease.js";
 import type { MutexSettings } from "../options/mutex.js";
-import { type Address, COUNTER_SORT, lockAt, placeAt, ticketOf } from "../protocol/row.js";
+import { type Address, COUNTER_SORT, lockAt, placeAt } from "../protocol/row.js";
 import { attemptMs } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { Target } from "../taking/acquisition.js";
@@ -15,10 +15,8 @@ import { boundsOf } from "../time/clock.js";
 const MOST_TAKEN = 5;
 
 const PLACE_EVENTS: LeaseEvents = {
-  lost: ({ at: { name, sort }, uuid }, lossReason) => {
-    const reason = lossReason === "expired" ? lossReason : "deleted";
-    publish("dynamutex:ticket-lost", { name, ticket: ticketOf(sort) ?? 0n, uuid, reason });
-  },
+  hasSection: false,
+  renewed: () => undefined,
   renewalFailed: ({ at: { name } }, cause) => publish("dynamutex:wait-failed", { name, cause }),
 };
 
@@ -35,7 +33,7 @@ export class Place {
     this.uuid = lease.row.uuid;
     this.#lease = lease;
     lease.keep();
-    lease.begin({ abort: () => undefined });
+    lease.begin({ abort: (reason) => this.#tell(reason) });
   }
 
   /** Until when the place is valid without another renewal, on `atMost`. */
@@ -43,6 +41,12 @@ export class Place {
 
   get lost(): LockLostError | undefined {
     return this.#lease.lost;
+  }
+
+  #tell(why: unknown): void {
+    if (!(why instanceof LockLostError)) return;
+    const reason = why.reason === "expired" ? why.reason : "deleted";
+    publish("dynamutex:ticket-lost", { name: this.at.name, ticket: this.ticket, uuid: this.uuid, reason });
   }
 
   /** The row has been seen to be gone. */
@@ -89,6 +93,7 @@ async function drawTicket(session: Session, { at, settings }: Target, wait: Wait
       return store.write({ kind: "draw", at: counter, seed: Math.ceil(boundsOf(clock).latest) }, signal);
     });
     if (outcome?.kind === "applied" && outcome.drawn !== undefined) return outcome.drawn;
+    await wait.pacing.again();
   }
 }
 

@@ -134,20 +134,20 @@ export class QueueView {
 
   /** Judged by what was known before the look left. */
   #isDead(waiter: Row, { earliest, asOf }: Look): boolean {
-    const unchanged = this.#session.sightings.unchanged(waiter, this.#target.settings.takeover, asOf);
+    const unchanged = this.#session.sightings.unchanged(waiter, asOf);
     return mayTake(waiter, { earliest, unchanged });
   }
 }
 
 type Range = Pick<RangeQuery, "first" | "last" | "order" | "limit">;
 
-/** What is left of a range after a page of it. */
+/** What is left of a range after a page of it: less with every page, or nothing, whatever the page says. */
 export function restOf<Part extends Range>(range: Part, { next }: RangePage): Part | undefined {
   // The counter sorts after the places, and is not one.
   if (next === undefined || next === COUNTER_SORT) return undefined;
   const limit = PAGE_ROWS;
   const ticket = ticketOf(next) ?? -1n;
-  return range.order === "ascending"
-    ? { ...range, first: placeSort(ticket + 1n), limit }
-    : { ...range, last: placeSort(ticket - 1n), limit };
+  const isAscending = range.order === "ascending";
+  const [first, last] = isAscending ? [placeSort(ticket + 1n), range.last] : [range.first, placeSort(ticket - 1n)];
+  return (isAscending ? first > range.first : last < range.last) ? { ...range, first, last, limit } : undefined;
 }

@@ -1,4 +1,3 @@
-import { LockStoreError } from "../errors.js";
 import { HeldLock } from "../holding/handle.js";
 import { Lease } from "../holding/lease.js";
 import type { LockData, LockInfo } from "../lock-info.js";
@@ -9,6 +8,7 @@ import { giveBack } from "../taking/abandoned-claims.js";
 import type { Acquisition, Target } from "../taking/acquisition.js";
 import { claim, tryClaim } from "../taking/claim.js";
 import type { Once } from "../taking/known-time.js";
+import { tooSlow } from "../taking/too-slow.js";
 import { Wait } from "../taking/wait.js";
 import { keptOutFrom, watch } from "../taking/watch.js";
 import { boundsOf } from "../time/clock.js";
@@ -61,13 +61,13 @@ export class Sections {
       for (;;) {
         const turn = await line.turn(wait, (lease) => fits(lease, request));
         if (turn.kind === "lead") {
-          const othersTurn = this.session.contention.othersTurnOf(target.at.name);
+          const othersTurn = this.session.contention?.othersTurnOf(target.at.name);
           if (othersTurn !== undefined) await standBack(this.session, target, wait, othersTurn);
           while (!(await handOut(await this.#acquire(request, wait)))) wait.throwIfEnough();
           return;
         }
         const acquired = displayTime(boundsOf(this.session.clock));
-        if (turn.lease.stands && this.#deliver(turn.lease, acquired, deliver)) return;
+        if (turn.lease.stands && this.#deliver(turn.lease, acquired, wait, deliver)) return;
         // The caller is gone, or the lease was lost meanwhile: it goes to the next section, or is released.
         this.session.detach(this.#end(turn.lease));
         wait.throwIfEnough();
@@ -83,7 +83,7 @@ export class Sections {
     const { target, once } = request;
     const { name } = target.at;
     // A try cannot wait until others have had their turn. A tick comes but once, and so keeps nobody out.
-    const isOthersTurn = once === undefined && this.session.contention.othersTurnOf(name) !== undefined;
+    const isOthersTurn = once === undefined && this.session.contention?.othersTurnOf(name) !== undefined;
     if (!target.settings.fair && isOthersTurn) return "held";
     const line = this.#line(name);
     if (!target.settings.fair && !line.tryTurn(wait)) {
@@ -136,12 +136,12 @@ export class Sections {
   ): Promise<boolean> {
     const lease = new Lease(this.session, acquisition);
     if ((await lease.secure()) && !wait.isOver) {
-      this.session.contention.begins(target.at.name);
+      this.session.contention?.begins(target.at.name);
       this.#line(target.at.name).settle(wait, lease);
       // After a loss, the next section of this process may ask the table at once: a lost lease excludes nobody.
       lease.keep(() => this.#leave(lease));
       lease.holdAtLeast(holdAtLeastMs);
-      if (this.#deliver(lease, lease.row.acquired, deliver, acquisition.tick)) return true;
+      if (this.#deliver(lease, lease.row.acquired, wait, deliver, acquisition.tick)) return true;
       // Nothing has run on it.
       lease.holdAtLeast(0);
       this.session.detach(this.#end(lease));
@@ -149,22 +149,25 @@ export class Sections {
       this.session.detach(giveBack(this.session, acquisition));
     }
     wait.throwIfEnough();
+    wait.leaseWasOver(target);
     return false;
   }
 
-  #deliver(lease: Lease, acquired: number, deliver: Deliver, tick?: number): boolean {
+  #deliver(lease: Lease, acquired: number, wait: Wait, deliver: Deliver, tick?: number): boolean {
     const end = (ended: Lease) => this.#end(ended);
-    return deliver(new HeldLock({ session: this.session, lease, acquired, tick, end }));
+    const lock = new HeldLock({ session: this.session, lease, acquired, tick, end });
+    if (!deliver(lock)) return false;
+    lock.delivered(wait);
+    return true;
   }
 
   /** A section is over: its lease goes to the next of this process, or back to the table. */
   async #end(lease: Lease): Promise<void> {
-    const { contention } = this.session;
     const { settings, stands } = lease;
     const { name } = lease.row.at;
     const line = this.#line(name);
     let isForced = false;
-    const isOver = (): boolean => isForced || contention.isTurnOver(name, settings.handOverMs);
+    const isOver = (): boolean => isForced || this.#isTurnOver(lease);
     if (stands && line.canPass(lease)) {
       lease.endSection();
       isForced = await this.#look(lease);
@@ -173,7 +176,7 @@ export class Sections {
     try {
       await lease.release();
     } finally {
-      if (stands && !settings.fair && isOver()) contention.giveTurn(name, settings.poll.maxMs);
+      if (stands && !settings.fair && isOver()) this.session.contended().giveTurn(name, settings.poll.maxMs);
       this.#leave(lease);
     }
   }
@@ -183,15 +186,19 @@ export class Sections {
    * @returns whether our uuid was taken off the row by force: whoever did that wants it, too.
    */
   async #look(lease: Lease): Promise<boolean> {
-    const { clock, contention } = this.session;
+    const { clock } = this.session;
     const { row, settings, takenAt } = lease;
     const now = clock.atLeast();
     if (now - (this.#lookedAt.get(lease) ?? takenAt) < settings.handOverMs) return false;
-    if (contention.isTurnOver(row.at.name, settings.handOverMs)) return false;
+    if (this.#isTurnOver(lease)) return false;
     this.#lookedAt.set(lease, now);
     const seen = await look(this.session, row);
-    contention.sees(seen.row);
+    if (seen.row?.wanted !== undefined) this.session.contended().sees(seen.row);
     return seen.row !== undefined && seen.row.uuid === undefined;
+  }
+
+  #isTurnOver({ row, settings }: Lease): boolean {
+    return this.session.contention?.isTurnOver(row.at.name, settings.handOverMs) ?? false;
   }
 
   #leave(lease: Lease): void {
@@ -233,11 +240,4 @@ function infoOfFront(front: object | undefined, asking: Wait, owner: string): Lo
   if (!(front instanceof Lease)) return undefined;
   const { at, uuid, data, tick, acquired, expires, settings } = front.row;
   return infoOf({ ...at, uuid, owner, acquired, expires, ttlMs: settings.ttlMs, data, tick });
-}
-
-function tooSlow({ at, settings }: Target): LockStoreError {
-  return new LockStoreError(
-    `Lock ${JSON.stringify(at.name)}: the table's answers take longer than a lease of ${settings.ttlMs} ms lasts; raise ttlMs`,
-    { transient: true },
-  );
 }

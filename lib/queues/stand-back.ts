@@ -29,7 +29,8 @@ export async function standBack(
   { enough }: Wait,
   { lookAt, until }: OthersTurn,
 ): Promise<void> {
-  const { clock, owner, contention } = session;
+  const { clock, owner } = session;
+  const contention = session.contended();
   const lookInMs = lookAt - clock.atLeast();
   if (lookInMs > 0) {
     await clock.sleep(lookInMs, enough);

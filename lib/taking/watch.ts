@@ -1,9 +1,9 @@
 import { publish } from "../diagnostics.js";
 import type { Row } from "../protocol/row.js";
+import { WANTED_FOR_MS } from "../session/contention.js";
 import { sendOnce } from "../session/requests.js";
 import { LONGEST_ATTEMPT_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
-import { WANTED_FOR_MS } from "../session/contention.js";
 import type { Bounds } from "../time/clock.js";
 import type { Target } from "./acquisition.js";
 import { type InTheWay, looksFree } from "./claim.js";
@@ -37,19 +37,22 @@ export async function watch(
   wait: Wait,
   { keptOut, goOn = () => true }: Watching,
 ): Promise<void> {
-  const { clock, random, sightings, store, contention } = session;
+  const { clock, random, sightings, store } = session;
   const { at, settings } = target;
   const { minMs, maxMs } = settings.poll;
   let interval = minMs;
   let row = first;
+  // The table has just refused it, or has shown it to be free by now: mostly the next claim takes it.
+  if (looksFree(session, target, row)) return await wait.pacing.again();
   while (!looksFree(session, target, row) && goOn()) {
     wait.throwIfEnough();
     wait.saw(row);
-    contention.waitsFor(row);
+    session.contended().waitsFor(row);
     // Not for what a refusal has shown: a section that ends by the next look needs no hint.
     if (row !== first) await mark(session, target, { row, keptOut, wait });
     const jittered = interval * (0.75 + random() / 2);
     await clock.sleep(Math.min(jittered, Math.max(1, untilFree(session, target, row))), wait.enough);
+    wait.pacing.paused();
     const next = await wait.persist({ kind: "read", attemptMs: LONGEST_ATTEMPT_MS, until: wait.until }, (signal) =>
       store.read(at, { consistent: false }, signal),
     );
@@ -68,7 +71,7 @@ function isMarked(row: Row, bounds: Bounds | undefined): boolean {
 
 /** Milliseconds until a takeover of this row becomes possible, if nothing is done to it. */
 export function untilFree({ sightings, clock }: Session, { at, settings: { takeover } }: Target, row: Row): number {
-  const unchanged = sightings.untilUnchanged(at, takeover);
+  const unchanged = sightings.untilUnchanged(at);
   const bounds = takeover === "expired" ? clock.wall() : undefined;
   return bounds === undefined ? unchanged : Math.min(unchanged, row.expires + 1 - bounds.earliest);
 }
@@ -82,7 +85,7 @@ async function mark(
   { at, settings }: Target,
   { row, keptOut, wait }: { readonly row: Row; readonly keptOut: KeptOut; readonly wait: Wait },
 ): Promise<void> {
-  const { clock, store, contention } = session;
+  const { clock, store } = session;
   const now = clock.atLeast();
   if (now - keptOut.since < settings.handOverMs || now - keptOut.markedAt < MARK_AGAIN_MS) return;
   const bounds = clock.wall();
@@ -95,7 +98,7 @@ async function mark(
     const { kind } = await sendOnce(session, { kind: "take", attemptMs: LONGEST_ATTEMPT_MS, enough }, (signal) =>
       store.write({ kind: "want", at, until: wanted }, signal),
     );
-    if (kind === "applied") contention.sees({ ...row, wanted });
+    if (kind === "applied") session.contended().sees({ ...row, wanted });
     // Between two sections: there was nobody to be told.
     else keptOut.markedAt = before;
   } catch (cause) {

@@ -1,7 +1,15 @@
 import { subscribe } from "node:diagnostics_channel";
 import { setTimeout as sleep } from "node:timers/promises";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { type Diagnostics, type Lock, LockError, LockLostError, LockTable, type Mutex } from "../../../lib/index.js";
+import {
+  type Diagnostics,
+  findLockLost,
+  type Lock,
+  LockError,
+  LockLostError,
+  LockTable,
+  type Mutex,
+} from "../../../lib/index.js";
 import { testClientConfig } from "../../support/endpoint.js";
 import { hostConfig, report } from "../../support/host-process.js";
 import { now } from "../../support/monotonic.js";
@@ -12,6 +20,9 @@ import { Register } from "../register.js";
 import type { WorkerConfig, WorkerMessage } from "../worker-messages.js";
 import { clocksOn, WrongTime } from "../wrong-time.js";
 
+/** Less than the longer sections take. */
+const DRAIN_MS = 500;
+
 const config = hostConfig<WorkerConfig>();
 const { tableName, lockName, worker, seed, defect } = config;
 const ttlMs = config.mutex.ttlMs ?? 30_000;
@@ -20,7 +31,6 @@ const on = <Name extends keyof Diagnostics>(name: Name, listener: (message: Diag
   subscribe(name, (message) => listener(message as Diagnostics[Name]));
 
 const stopping = new AbortController();
-process.once("SIGTERM", () => stopping.abort());
 on("dynamutex:acquired", ({ takeover }) => tell({ kind: "acquired", takeover }));
 on("dynamutex:lost", ({ reason }) => tell({ kind: "told lost", reason }));
 
@@ -37,8 +47,15 @@ const locks = new LockTable({
   owner: worker,
   clock: breakClock(clocksOn[config.clock](time), defect),
 });
+let closing: Promise<void> | undefined;
+process.once("SIGTERM", () => {
+  stopping.abort();
+  closing = locks.close({ drainMs: DRAIN_MS }).catch((error: unknown) => {
+    if (findLockLost(error)?.reason !== "closed") throw error;
+  });
+});
 await Promise.all(Array.from({ length: config.loops }, async (_, loop) => await work(loop)));
-await locks.close();
+await (closing ?? locks.close());
 
 async function work(loop: number): Promise<void> {
   const random = seededRandom(seed, worker, loop);

@@ -24,11 +24,11 @@ export const HAND_OVER_DEFECTS: readonly Defect[] = [
   },
   {
     name: "a take forgets that others wait",
-    patches: [{ file: CLAIM, find: /contention\.markOf\(at\)/g, replace: "undefined" }],
+    patches: [{ file: CLAIM, find: /contention\?\.markOf\(at\)/g, replace: "undefined" }],
   },
   {
     name: "nobody looks for marks where a lease cannot be passed on",
-    patches: [{ file: ACQUISITION, find: /this\.#session\.contention\.sees\(outcome\.replaced\)/g, replace: "void 0" }],
+    patches: [{ file: ACQUISITION, find: /this\.#session\.contended\(\)\.sees\(outcome\.replaced\)/g, replace: "void 0" }],
   },
   {
     name: "a waiter marks before it looks",
