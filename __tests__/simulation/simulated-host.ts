@@ -122,10 +122,10 @@ export class SimulatedHost {
     const stage = this.#stage(life);
     try {
       for (;;) {
+        // Another process may go on with the rest, and is perhaps at the last step already.
+        if (life.closing !== undefined) return;
         const step = program.steps[program.next];
         if (step === undefined) break;
-        // Another process may go on with the rest.
-        if (life.closing !== undefined) return;
         program.next += 1;
         await play(stage, step);
       }

@@ -229,6 +229,8 @@ class Sending {
     const rows = answer.kind === "refused" ? answer.rows : [];
     const others: InTheWay[] = [];
     for (const [index, part] of this.#parts.entries()) {
+      // Also of a refused claim the network may deliver a copy later: nobody relies on what that leaves.
+      this.#session.sightings.abandon(part.take.uuid);
       const row = rows[index];
       if (row === undefined) continue;
       if (!this.#isOwn(part.take, row)) others.push({ target: part.target, row });
