@@ -193,7 +193,7 @@ describe.each(SUBJECTS)("the places of a store %s", (_, subjectOf) => {
   describe("removing", () => {
     test("a waiter's own row goes, whatever its stamp; a copy of the removal finds nothing", async () => {
       const row = await plant({ uuid: "mine" });
-      expect(await write(removal(row, "mine"))).toEqual({ ...APPLIED, replaced: row });
+      expect(await write(removal(row, "mine"))).toEqual(APPLIED);
       expect(await write(removal(row, "mine"))).toEqual(GONE);
       expect(await placesOf(row.name)).toEqual([]);
     });
@@ -210,7 +210,7 @@ describe.each(SUBJECTS)("the places of a store %s", (_, subjectOf) => {
       ["of another waiter stays", { uuid: "another" }, false],
     ])("a dead waiter's row that is %s", async (_case, differences, isApplied) => {
       const row = await plant({ uuid: "theirs", expires: 100, ...differences });
-      expect(await write(removal(row, "theirs", 100))).toEqual(isApplied ? { ...APPLIED, replaced: row } : refusedBy(row));
+      expect(await write(removal(row, "theirs", 100))).toEqual(isApplied ? APPLIED : refusedBy(row));
       expect(await placesOf(row.name)).toEqual(isApplied ? [] : [row]);
     });
   });

@@ -126,7 +126,7 @@ export class DynamoDbStore implements Store {
     if (write.kind === "take" && !this.#proven) await this.#prove(write.at, signal);
     const before = reply?.Attributes;
     // A release parses what it has removed only where others have marked it.
-    const isShown = write.kind === "take" || (write.kind === "vacate" && before?.["wanted"] !== undefined);
+    const isShown = write.kind === "take" || (write.kind === "vacate" && before?.wanted !== undefined);
     const replaced = isShown ? this.#replaced(write.at, before) : undefined;
     return { kind: "applied", replaced, drawn: this.#drawn(write, before) };
   }

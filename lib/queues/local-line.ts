@@ -1,9 +1,7 @@
 import type { KeptOut } from "../taking/watch.js";
 
 /** What a waiter gets: a lease that another section passed on, or the task of taking the lock for itself. */
-export type Turn<Lease extends object> =
-  | { readonly kind: "lease"; readonly lease: Lease }
-  | { readonly kind: "lead" };
+export type Turn<Lease extends object> = { readonly kind: "lease"; readonly lease: Lease } | { readonly kind: "lead" };
 
 interface Waiter<Lease extends object> {
   /** Comes to the front once it is this waiter's turn. */

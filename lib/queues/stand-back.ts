@@ -6,7 +6,9 @@ import type { Target } from "../taking/acquisition.js";
 import type { Wait } from "../taking/wait.js";
 
 /** What a look has shown. One that failed tells nothing: if the table is out of reach, other requests find out. */
-type Look = { readonly failed: false; readonly row: Row | undefined } | { readonly failed: true; readonly row: undefined };
+type Look =
+  | { readonly failed: false; readonly row: Row | undefined }
+  | { readonly failed: true; readonly row: undefined };
 
 /** The row as it is now, or nearly: half a read unit. */
 export async function look(session: Session, { at, settings }: Target, enough?: AbortSignal): Promise<Look> {

@@ -95,7 +95,10 @@ export class Contention {
   /** From here on this process leaves the row to others, who look at least every `longestPollMs`. */
   giveTurn(name: string, longestPollMs: number): void {
     const now = this.#clock.atLeast();
-    const othersTurn = { lookAt: now + ALL_LOOKED_POLLS * longestPollMs, until: now + STAND_BACK_POLLS * longestPollMs };
+    const othersTurn = {
+      lookAt: now + ALL_LOOKED_POLLS * longestPollMs,
+      until: now + STAND_BACK_POLLS * longestPollMs,
+    };
     const known = this.#of(name);
     if (known === undefined) this.#add(name, { wanted: 0, believedUntil: now, turnSince: undefined, othersTurn });
     else [known.turnSince, known.othersTurn] = [undefined, othersTurn];
