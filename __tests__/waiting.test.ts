@@ -258,18 +258,26 @@ describe("trap 17: an aborted wait leaves nothing behind", () => {
   });
 
   test("aborted around the moment of acquisition: either the caller has the lock, or nobody has", async () => {
-    // The first reply of each turn is that of the take.
+    // The first alarm that is cancelled in each turn is that of the take's request: its reply is there.
     let answered = (): void => undefined;
-    const clock: Clock = { ...systemClock(), listen: () => () => answered() };
+    const system = systemClock();
+    const clock: Clock = {
+      ...system,
+      alarm: (ms, ring) => {
+        const cancel = system.alarm(ms, ring);
+        return () => {
+          cancel();
+          answered();
+        };
+      },
+    };
     const mutex = scene.host({ clock }).mutex(scene.name);
     const seen = { held: 0, aborted: 0 };
     for (let later = 0; later < 40; later += 1) {
       const controller = new AbortController();
       answered = () => {
         answered = () => undefined;
-        // The reply's body may come with its head, or in a later turn of the event loop.
-        const [act, after] = [() => controller.abort(reason), later < 30 ? afterMicrotasks : afterTurns];
-        after(later < 30 ? 5 * later : later - 29, act);
+        afterMicrotasks(later, () => controller.abort(reason));
       };
       const deletions = scene.proxy.count("DeleteItem");
       const lock = await mutex.lock({ signal: controller.signal }).catch((why: unknown) => {
@@ -535,11 +543,6 @@ describe("a table that cannot be used", () => {
 });
 
 /** Late by so many turns of the queue of microtasks. */
-function afterTurns(count: number, act: () => void): void {
-  if (count === 0) act();
-  else setImmediate(() => afterTurns(count - 1, act));
-}
-
 function afterMicrotasks(count: number, act: () => void): void {
   if (count === 0) act();
   else queueMicrotask(() => afterMicrotasks(count - 1, act));

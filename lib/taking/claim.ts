@@ -98,8 +98,8 @@ export async function claimAll(
       if (isDoubtful || sending.copies.sent > 1) sending.abandon();
       wait.throwIfEnough();
       if (isTransient(error)) wait.claimWasUnanswered(first, leaseMs(targets), error);
+      // Its retries have paused until its lease would be over.
       if (!isTransient(error) || session.clock.atMost() >= until()) throw error;
-      await wait.pacing.again();
       continue;
     }
     if (answer === undefined) {
