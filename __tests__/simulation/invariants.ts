@@ -324,7 +324,8 @@ export class Judge {
     const trespass = this.#queue.sent(sender, message);
     if (trespass !== undefined) throw new Violation(trespass.invariant, trespass.detail);
     const greed = this.#handOver.sent(process, message);
-    if (greed !== undefined) throw new Violation("others get their turn", greed);
+    // Told to the world: the failure of a mark ends no wait.
+    if (greed !== undefined) this.blame(new Violation("others get their turn", greed));
     this.#phantoms.sent(process, message);
     this.#ownClaims.sent(process, message);
     for (const take of takesOf(message)) this.#stamped("take", take);

@@ -136,7 +136,7 @@ export class Sections {
   ): Promise<boolean> {
     const lease = new Lease(this.session, acquisition);
     if ((await lease.secure()) && !wait.isOver) {
-      this.session.contention?.begins(target.at.name);
+      this.session.contention?.begins(target.at.name, lease.takenAt);
       this.#line(target.at.name).settle(wait, lease);
       // After a loss, the next section of this process may ask the table at once: a lost lease excludes nobody.
       lease.keep(() => this.#leave(lease));

@@ -73,10 +73,10 @@ export class Contention {
     if (known !== undefined) known.turnSince = undefined;
   }
 
-  /** This process has taken the row. */
-  begins(name: string): void {
+  /** This process has taken the row: so a look at it, which comes `handOverMs` later, comes after the turn. */
+  begins(name: string, takenAt: number): void {
     const known = this.#of(name);
-    if (known !== undefined) known.turnSince ??= this.#clock.atLeast();
+    if (known !== undefined) known.turnSince ??= takenAt;
   }
 
   /** The mark that a take of this row carries on. */

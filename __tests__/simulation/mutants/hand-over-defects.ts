@@ -34,7 +34,11 @@ export const HAND_OVER_DEFECTS: readonly Defect[] = [
   },
   {
     name: "a waiter marks before it looks",
-    patches: [{ file: WATCH, find: /if \(row !== first\)/g, replace: "" }],
+    patches: [
+      { file: WATCH, find: /if \(row !== first\)/g, replace: "" },
+      // Only a waiter that has been kept out before would mark what a refusal shows: with this, each does.
+      { file: WATCH, find: /now - keptOut\.since < settings\.handOverMs \|\| /g, replace: "" },
+    ],
   },
   {
     name: "a passed lease does not change the uuid after a guard",
