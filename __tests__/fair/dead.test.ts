@@ -1,8 +1,9 @@
 import { describe, expect, test } from "@jest/globals";
 import { Mutex } from "../../lib/mutex.js";
 import { type MutexOptions, mutexSettings } from "../../lib/options/mutex.js";
-import { lockAt, placeAt } from "../../lib/protocol/row.js";
+import { lockAt, placeAt, type Row } from "../../lib/protocol/row.js";
 import { Sections } from "../../lib/queues/sections.js";
+import { Sweeper } from "../../lib/queues/sweeper.js";
 import { Session } from "../../lib/session/session.js";
 import { MemoryStore, MemoryTable } from "../simulation/memory-store.js";
 import { watch } from "../support/eventually.js";
@@ -42,6 +43,19 @@ class World {
 }
 
 describe("a waiter that has died", () => {
+  test("and is shown by a look that was under way when the table closed, is left to others", async () => {
+    const world = new World();
+    world.plantDead(1n, 1_000);
+    const session = world.host("a");
+    await session.close();
+    const at = placeAt(NAME, 1n);
+    // It comes back at all: nothing here waits, so nothing else could end it.
+    new Sweeper(session, { at: lockAt(NAME), settings: mutexSettings({ fair: true }) }).add([
+      world.table.row(at) as Row,
+    ]);
+    expect(world.table.row(at)).toBeDefined();
+  });
+
   test.each([1_000, 10_000, 60_000])(
     "with a lease of %i ms delays those behind it by that and a poll at most",
     async (ttlMs) => {

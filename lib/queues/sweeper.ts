@@ -33,7 +33,8 @@ export class Sweeper {
       if (!this.#known.has(key)) this.#dead.add(waiter);
       this.#known.add(key);
     }
-    while (this.#running < AT_ONCE && this.#dead.size > this.#running) {
+    // A look that was under way when the table closed may still show some. Nobody begins on them, so none would ever be over.
+    while (!this.#session.closing.aborted && this.#running < AT_ONCE && this.#dead.size > this.#running) {
       this.#running += 1;
       this.#session.detach(this.#run());
     }
