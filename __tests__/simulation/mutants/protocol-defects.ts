@@ -1,5 +1,6 @@
 import type { Defect } from "./defects.js";
 
+const ACQUISITION = "lib/taking/acquisition.js";
 const LEASE_TIME = "lib/protocol/lease-time.js";
 const MAY_TAKE = "lib/protocol/may-take.js";
 const RULES = "lib/protocol/rules.js";
@@ -107,7 +108,10 @@ export const PROTOCOL_DEFECTS: readonly Defect[] = [
   },
   {
     name: "a reissue draws no token",
-    patches: [{ file: RULES, find: /fenced \? \{ attribute: "fence" \} : undefined/g, replace: "undefined" }],
+    patches: [
+      { file: RULES, find: /fenced \? \{ attribute: "fence" \} : undefined/g, replace: "undefined" },
+      { file: ACQUISITION, find: /if \(write\.fenced\)/g, replace: "if (false)" },
+    ],
   },
   {
     name: "a release has no condition",
