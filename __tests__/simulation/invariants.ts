@@ -155,7 +155,7 @@ export class Judge {
     this.#epoch = epoch;
     this.#queue = new QueueJudge(scheduler, table, coverage, epoch);
     this.#time = new TimeJudge(scheduler, coverage, epoch);
-    this.#phantoms = new Phantoms(scheduler);
+    this.#phantoms = new Phantoms(scheduler, this.#inLine);
     this.#handOver = new HandOverJudge(scheduler, coverage, epoch);
     this.#guards = new GuardJudge(coverage);
   }

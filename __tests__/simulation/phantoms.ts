@@ -7,6 +7,8 @@ import type { Scheduler } from "./scheduler.js";
 
 /** How long a process may do nothing about its own row: a request that hangs, a pause, and the time between two looks. */
 const IDLE_MS = 3_000 + 1_500 + 600;
+/** The same with few slots: each of these may wait for one until a request that hangs gives up its own. */
+const IDLE_IN_LINE_MS = 2 * IDLE_MS;
 
 /** For how long after it was sent a claim is looked for. */
 const LOOKED_FOR_MS = 9_000;
@@ -44,6 +46,7 @@ interface Phantom {
  */
 export class Phantoms {
   readonly #scheduler: Scheduler;
+  readonly #inLine: { has(process: Process): boolean };
   /** By uuid, those whose process does not know yet that they have arrived. */
   readonly #calls = new Map<string, Call>();
   readonly #rows = new Map<string, Phantom>();
@@ -54,8 +57,10 @@ export class Phantoms {
   /** By uuid, all there ever were. */
   readonly #all = new Map<string, Call>();
 
-  constructor(scheduler: Scheduler) {
+  /** @param inLine the processes whose requests stand in line for few slots. */
+  constructor(scheduler: Scheduler, inLine: { has(process: Process): boolean }) {
     this.#scheduler = scheduler;
+    this.#inLine = inLine;
   }
 
   sent(process: Process, message: Message): void {
@@ -133,9 +138,13 @@ export class Phantoms {
     for (const [uuid, { call, expires, lookedAt }] of this.#rows) {
       if (call.process.isGone || expires < tableTime) this.#rows.delete(uuid);
       else if (call.process.asleep) call.heededAt = now;
-      else if (now - Math.max(call.heededAt, lookedAt) > IDLE_MS) return uuid;
+      else if (now - Math.max(call.heededAt, lookedAt) > this.#mayIdleMs(call)) return uuid;
     }
     return undefined;
+  }
+
+  #mayIdleMs({ process }: Call): number {
+    return this.#inLine.has(process) ? IDLE_IN_LINE_MS : IDLE_MS;
   }
 
   /** Whoever looks at a row, looks for its own claim there, and for those of the set at which nobody looks. */

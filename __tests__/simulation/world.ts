@@ -62,6 +62,8 @@ export async function simulate(
 interface Want {
   readonly names: readonly string[];
   freeSince: number | undefined;
+  /** For how long they may be free: the most that it was since then. */
+  longestMs: number;
 }
 
 class World {
@@ -299,10 +301,16 @@ class World {
     const { now } = this.scheduler;
     if (now < this.#schedule.calmAtMs + HUNG_MS || this.#wants.size === 0) return;
     for (const want of this.#wants) {
-      if (want.names.some((name) => this.#judge.isHeld(name))) want.freeSince = undefined;
-      else want.freeSince ??= now;
+      if (want.names.some((name) => this.#judge.isHeld(name))) {
+        want.freeSince = undefined;
+        want.longestMs = 0;
+      } else {
+        want.freeSince ??= now;
+        // Waiters that were dead, and were watched one after the other, may be gone from the table by now.
+        want.longestMs = Math.max(want.longestMs, this.#longestWaitMs(want.names));
+      }
       const waited = now - (want.freeSince ?? now);
-      if (waited > this.#longestWaitMs(want.names)) {
+      if (waited > want.longestMs) {
         throw new Violation("a free lock is obtained", `${want.names} was free for ${waited} ms while somebody waited`);
       }
     }
@@ -318,7 +326,7 @@ class World {
   }
 
   #want(names: readonly string[]): () => void {
-    const want: Want = { names, freeSince: undefined };
+    const want: Want = { names, freeSince: undefined, longestMs: 0 };
     this.#wants.add(want);
     return () => void this.#wants.delete(want);
   }

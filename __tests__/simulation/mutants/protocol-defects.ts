@@ -131,6 +131,7 @@ export const PROTOCOL_DEFECTS: readonly Defect[] = [
         find: /IS_MINE_TO_DELETE = all\(IS_MINE, REMEMBERS_NOTHING\)/g,
         replace: "IS_MINE_TO_DELETE = IS_MINE",
       },
+      { file: RULES, find: /leaves\.kind === "free" && remembers === "nothing"/g, replace: 'leaves.kind === "free"' },
     ],
   },
   {
@@ -166,10 +167,6 @@ export const PROTOCOL_DEFECTS: readonly Defect[] = [
   {
     name: "any refusal of a claim counts as its own earlier copy",
     patches: [{ file: WAS_APPLIED, find: /case "take":/g, replace: 'case "take": return "yes";' }],
-  },
-  {
-    name: "any stamp of its own on the row counts as a renewal's",
-    patches: [{ file: WAS_APPLIED, find: / && refusedBy\?\.expires === write\.expires/g, replace: "" }],
   },
   {
     name: "a release that is refused after a lost reply counts as a loss",
