@@ -5,7 +5,7 @@ import { infoOf, type Row } from "../protocol/row.js";
 import { onAbort } from "../session/abort-listening.js";
 import { Pacing } from "../session/pacing.js";
 import { persist, type Request, untried } from "../session/requests.js";
-import { NotAsked, type Persistence, type Tried } from "../session/retry.js";
+import { isTransient, NotAsked, type Persistence, type Tried } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { isTimeKnown } from "../time/clock.js";
 import type { Target } from "./acquisition.js";
@@ -148,7 +148,10 @@ export class Wait {
         onFailure: (cause) => this.#failed(cause),
       },
       request,
-    );
+    ).catch((error: unknown) => {
+      // What had no time to leave hides no failure before it, also where the table has answered something since.
+      throw this.#tried.sent === 0 && isTransient(error) ? (this.#lastFailure ?? error) : error;
+    });
     this.#tried = untried();
     return answer;
   }
@@ -244,7 +247,8 @@ export class Wait {
   }
 
   #failed(cause: unknown): void {
-    this.#lastFailure = cause;
+    if (this.#tried.sent > 0) this.#lastFailure = cause;
+    else this.#lastFailure ??= cause;
     if (this.name !== undefined) publish("dynamutex:wait-failed", { name: this.name, cause });
   }
 }
