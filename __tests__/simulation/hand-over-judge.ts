@@ -159,7 +159,7 @@ export class HandOverJudge {
   heard(process: Process, message: Message, answer: Answer): void {
     if (answer.kind === "write" && answer.write.at.sort === LOCK_SORT) {
       const { write, outcome } = answer;
-      if (write.kind === "vacate") {
+      if (write.kind === "vacate" && !isForced(write)) {
         this.#released(process, write.uuid, outcome.kind === "applied" ? outcome.replaced : undefined);
       }
       if (write.kind === "take" && outcome.kind === "refused") this.#turns.refused(process, write.at.name);
