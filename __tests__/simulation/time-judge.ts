@@ -35,8 +35,8 @@ export class TimeJudge {
   readonly #replies = new WeakMap<Sender["process"], Reply>();
   /** The same, of those that were right. */
   readonly #rightReplies = new WeakMap<Sender["process"], Reply>();
-  /** How far ahead of the true time a wrong reply may have put what a process holds possible. */
-  readonly #misled = new WeakMap<Sender["process"], number>();
+  /** How far ahead of the true time a wrong reply may have put what a process holds possible, and when. */
+  readonly #misled = new WeakMap<Sender["process"], { readonly mostMs: number; readonly heardAt: number }>();
   /** Takes whose first copy has left: a further one says what the first one said. */
   readonly #sent = new Set<string>();
 
@@ -54,7 +54,8 @@ export class TimeJudge {
       this.#rightReplies.set(process, reply);
     } else {
       const mostMs = Math.max(0, aheadMs) + DATE_STEP_MS + reply.heardAt - request.at;
-      this.#misled.set(process, Math.max(mostMs, this.#misled.get(process) ?? 0));
+      const { heardAt } = reply;
+      this.#misled.set(process, { mostMs: Math.max(mostMs, this.#misledMs(process) ?? 0), heardAt });
     }
   }
 
@@ -78,12 +79,17 @@ export class TimeJudge {
     const takes = takesOf(message).filter(({ uuid }) => !this.#sent.has(uuid));
     if (takes.length === 0) return undefined;
     for (const { uuid } of takes) this.#sent.add(uuid);
-    const misledMs = this.#misled.get(process);
+    const misledMs = this.#misledMs(process);
     // What was held possible by a wrong reply moves on with a wall clock that is set forward.
     const mostMs = this.#mostAhead(process, clock) + (misledMs === undefined ? 0 : misledMs + process.forwardMs);
     const now = this.#epoch + this.#scheduler.now;
     const late = takes.find(({ expires, ttlMs }) => expires - ttlMs - now > mostMs);
     return late && `${late.uuid} is stamped ${late.expires - late.ttlMs - now} ms late, which may be ${mostMs}`;
+  }
+
+  #misledMs(process: Sender["process"]): number | undefined {
+    const misled = this.#misled.get(process);
+    return misled && misled.mostMs + DRIFT * (this.#scheduler.now - misled.heardAt);
   }
 
   /** Renewals and releases never wait for the time, and neither do further copies of a take. */
