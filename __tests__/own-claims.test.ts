@@ -125,6 +125,30 @@ test("trap 36: a claim for the same tick fails, because the tick may be the earl
   expect(failure).toMatchObject({ code: "LOCK_STORE", transient: true });
 });
 
+test("trap 36: a tick that was taken by a late copy of a refused claim of the same call is not done, nor held", async () => {
+  const { time, table, lost, host, settled } = world();
+  const held = takeWith({ at: lockAt("name"), uuid: "other", expires: time.now + 50 });
+  table.apply(held);
+  // While the refusal is under way, the other's lease ends, is released, and the network delivers the claim once more.
+  lost.take = () => {
+    if (lost.takes.length > 1) return false;
+    return time
+      .clock()
+      .sleep(100)
+      .then(() => {
+        table.apply({ kind: "vacate", at: held.at, uuid: "other", leaves: { kind: "free" }, remembers: "nothing" });
+        for (const copy of lost.takes) table.apply(copy);
+      });
+  };
+  const failure = await settled(
+    host()
+      .mutex()
+      .tryRun(() => "ran", { once: 7 }),
+  ).catch((error: unknown) => error);
+  expect(lost.takes.length).toBe(2);
+  expect(failure).toMatchObject({ code: "LOCK_STORE", message: expect.stringContaining("nothing has run for it") });
+});
+
 test("trap 36: a lock that came too late and cannot be given back is not in the way of the call that it came to", async () => {
   const { time, lost, host, settled } = world();
   // The take is answered when half of its lease is over; the reply to its renewal is lost, and no release gets through.

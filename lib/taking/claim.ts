@@ -123,6 +123,8 @@ export async function claimAll(
     }
     // It may have been an earlier claim of this very call that took the tick, and nothing has run.
     if (wait.doubtfulTicks.has(done.row.tick)) throw wait.doubtfulTicks.get(done.row.tick);
+    // A late copy of a claim that was refused before.
+    if (session.sightings.isAbandoned(done.row)) throw tickWasted(done);
     return { kind: "done", inTheWay };
   }
 }
@@ -133,6 +135,13 @@ function inOwnWay({ at }: Target, cause: unknown): LockStoreError {
     `Lock ${JSON.stringify(at.name)} is not held: an earlier claim of this process got no answer, and its row was there ` +
       "to the end; try again",
     { transient: true, cause },
+  );
+}
+
+function tickWasted({ target, row }: InTheWay): LockStoreError {
+  return new LockStoreError(
+    `Lock ${JSON.stringify(target.at.name)}: tick ${row.tick} was taken by a late copy of a claim that this process had ` +
+      "given up, so nothing has run for it",
   );
 }
 
