@@ -162,7 +162,8 @@ export class HandOverJudge {
       if (write.kind === "vacate" && !isForced(write)) {
         this.#released(process, write.uuid, outcome.kind === "applied" ? outcome.replaced : undefined);
         // Ended by force: the next of its process asks at once, before anybody is told of the loss.
-        if (outcome.kind === "refused" && outcome.row !== undefined && outcome.row.uuid === undefined) this.lost(write.uuid);
+        if (outcome.kind === "refused" && outcome.row !== undefined && outcome.row.uuid === undefined)
+          this.lost(write.uuid);
       }
       if (write.kind === "take" && outcome.kind === "refused") this.#turns.refused(process, write.at.name);
       if (write.kind === "take" && outcome.kind === "applied" && outcome.replaced !== undefined)
