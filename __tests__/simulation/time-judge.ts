@@ -81,7 +81,8 @@ export class TimeJudge {
     for (const { uuid } of takes) this.#sent.add(uuid);
     const misledMs = this.#misledMs(process);
     // What was held possible by a wrong reply moves on with a wall clock that is set forward.
-    const mostMs = this.#mostAhead(process, clock) + (misledMs === undefined ? 0 : misledMs + process.forwardMs * (1 + DRIFT));
+    const mostMs =
+      this.#mostAhead(process, clock) + (misledMs === undefined ? 0 : misledMs + process.forwardMs * (1 + DRIFT));
     const now = this.#epoch + this.#scheduler.now;
     const late = takes.find(({ expires, ttlMs }) => expires - ttlMs - now > mostMs);
     return late && `${late.uuid} is stamped ${late.expires - late.ttlMs - now} ms late, which may be ${mostMs}`;
