@@ -1,5 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import type { LockLostError } from "./errors.js";
+import { LockLostError } from "./errors.js";
 import { HeldLock } from "./holding/handle.js";
 import { Lease } from "./holding/lease.js";
 import { LossSignal } from "./holding/loss-signal.js";
@@ -164,9 +164,9 @@ class HeldLockSet implements LockSet {
 
   async #unlock(): Promise<void> {
     this.#lookForLoss();
-    const lost = this.#lost;
     await settled(this.#all.map((lock) => lock.unlock())).catch((error: unknown) => {
-      throw lost ?? error;
+      // Of several losses the one that was found first, as `signal` says.
+      throw this.#lost ?? error;
     });
   }
 
@@ -179,9 +179,10 @@ class HeldLockSet implements LockSet {
     for (const lock of this.#all) if (lock.signal.aborted) this.#aborted(lock);
   }
 
-  #aborted({ signal, lost }: HeldLock): void {
-    this.#lost ??= lost;
-    this.#signal.abort(signal.reason);
+  #aborted({ signal }: HeldLock): void {
+    const reason: unknown = signal.reason;
+    if (reason instanceof LockLostError) this.#lost ??= reason;
+    this.#signal.abort(reason);
   }
 }
 

@@ -258,6 +258,22 @@ describe("losing one of several locks", () => {
 });
 
 describe("on a network that fails", () => {
+  test("of two losses that only the release finds, it rejects with the one that it found first, as the signal does", async () => {
+    const { locks, names } = oneHost();
+    const operator = oneHost("operator").locks;
+    const set = await locks.lockAll(names);
+    const { signal } = set;
+    for (const { name, uuid } of [...set.locks.values()].slice(0, 2)) await operator.mutex(name).forceUnlock(uuid);
+    const first = scene.proxy.hold((it) => isDelete(it) && JSON.stringify(it.body.Key).includes(names[0]));
+    const unlocking = set.unlock().catch((error: unknown) => error);
+    await first.arrived;
+    await eventually(() => signal.aborted);
+    first.release();
+    const error = await unlocking;
+    expect(error).toMatchObject({ code: "LOCK_LOST", reason: "forced", uuid: own(set)[1] });
+    expect(error).toBe(signal.reason);
+  });
+
   test("if one lock was unlocked by force after a lost reply, the others are released", async () => {
     const { time, locks, names } = oneHost();
     const operator = oneHost("operator").locks;

@@ -151,7 +151,11 @@ export class HandOverJudge {
   /** Then the next of its process leads at once: there is nobody to be let in. */
   lost(uuid: string): void {
     const place = this.#places.get(uuid);
-    if (place !== undefined) this.#standing.get(place.process)?.delete(place.name);
+    if (place !== undefined) {
+      this.#standing.get(place.process)?.delete(place.name);
+      this.#turns.sees(place.process, place.name);
+    }
+    this.#releasing.delete(uuid);
     this.gone(uuid);
   }
 

@@ -306,7 +306,8 @@ export class Judge {
   told(uuid: string, reason: string): void {
     this.#losses.add(uuid);
     this.#handOver.lost(uuid);
-    if (reason !== "stolen" && reason !== "deleted") return;
+    // After an unlock by force the row may be anybody's.
+    if ((reason !== "stolen" && reason !== "deleted") || this.#forced.has(uuid)) return;
     this.blame(new Violation("a loss tells the truth", `${uuid} was not ${reason}`));
   }
 
