@@ -45,13 +45,15 @@ export interface LockState extends LockInfo {
   readonly waiters: readonly WaiterInfo[];
 }
 
-/** One waiter of a fair mutex. It may be stale by the time you read it. */
+/** One place in the queue of a fair mutex. It may be stale by the time you read it. */
 export interface WaiterInfo {
   /** The place in the queue: lower is sooner. */
   readonly ticket: bigint;
   readonly uuid: string;
   readonly owner: string;
-  /** When it began to wait, on the table's clock as estimated by the waiter. */
+  /** How many sections of its process shared the place when it was taken. Some may have run or gone since. */
+  readonly sections: number;
+  /** Since when it is there, on the table's clock as estimated by the waiter. */
   readonly since: Date;
   /** When it loses its place unless it renews it, on the table's clock. */
   readonly expires: Date;

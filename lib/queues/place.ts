@@ -20,7 +20,7 @@ const PLACE_EVENTS: LeaseEvents = {
   renewalFailed: ({ at: { name } }, cause) => publish("dynamutex:wait-failed", { name, cause }),
 };
 
-/** A waiter's own place in the queue: a lease on a row. Its owner counts it as lost before anybody else may skip it. */
+/** A place of this process in the queue: a lease on a row. It counts as lost here before anybody else may skip it. */
 export class Place {
   readonly at: Address;
   readonly ticket: bigint;
@@ -63,17 +63,29 @@ export class Place {
 /**
  * Draws a ticket and takes the place that it numbers.
  *
+ * @param sharedBy is called as the first copy of the draw leaves: how many sections of this process share the place. Its row
+ * says so, for people to see.
  * @throws the store's error; what ended the wait. Then no row is left: what a request in flight may still write is
  * removed in the background.
  */
-export async function takePlace(session: Session, target: Target, wait: Wait): Promise<Place> {
+export async function takePlace(
+  session: Session,
+  target: Target,
+  wait: Wait,
+  sharedBy: () => number = () => 1,
+): Promise<Place> {
   const { name } = target.at;
   const settings = placeSettings(target.settings);
+  let sections: number | undefined;
+  const left = (): void => {
+    sections ??= sharedBy();
+  };
   for (let taken = 0; taken < MOST_TAKEN; taken += 1) {
     wait.throwIfEnough();
-    const ticket = await drawTicket(session, target, wait);
+    const ticket = await drawTicket(session, target, wait, left);
     wait.throwIfEnough();
-    const result = await claim(session, { at: placeAt(name, ticket), settings }, wait);
+    const data = { sections };
+    const result = await claim(session, { at: placeAt(name, ticket), settings }, wait, { data });
     if (result.kind === "granted") return new Place(new Lease(session, result.granted, PLACE_EVENTS), ticket);
   }
   throw new LockStoreError(
@@ -83,13 +95,14 @@ export async function takePlace(session: Session, target: Target, wait: Wait): P
 }
 
 /** The seed is the table's time in ms, which outruns any series of draws: a counter that was purged never goes back. */
-async function drawTicket(session: Session, { at, settings }: Target, wait: Wait): Promise<bigint> {
+async function drawTicket(session: Session, { at, settings }: Target, wait: Wait, left: () => void): Promise<bigint> {
   const { clock, store } = session;
   const counter: Address = { name: at.name, sort: COUNTER_SORT };
   const persistence = { kind: "take", attemptMs: attemptMs(settings.ttlMs), until: wait.until } as const;
   for (;;) {
     await learnTime(session, lockAt(at.name), wait);
     const outcome = await wait.persistAtKnownTime(persistence, (signal) => {
+      left();
       return store.write({ kind: "draw", at: counter, seed: Math.ceil(boundsOf(clock).latest) }, signal);
     });
     if (outcome?.kind === "applied" && outcome.drawn !== undefined) return outcome.drawn;

@@ -31,12 +31,12 @@ type Deliver = (lock: HeldLock) => boolean;
 
 /**
  * Gives the sections of this process their locks: through the local line of the name, either with a lease that the
- * section before passed on, which takes no request, or with one that is taken from the table.
+ * section before passed on, which takes no request, or with one that is taken from the table. Where the mutex is fair, the
+ * {@link FairQueue} says when it is whose turn.
  *
- * So that other hosts get their turn, this process learns of their marks, whatever its sections ask for: each release shows
+ * Where it is not: so that other hosts get their turn, this process learns of their marks, whatever its sections ask for: each release shows
  * the row as it was, and a passed lease, which is not released, is looked at every `handOverMs`. After its turn (see
- * `session/contention.ts`) the lease is released, and this process stands back for a moment. Fair mutexes do none of this:
- * each of their sections has a place in the queue that all hosts share.
+ * `session/contention.ts`) the lease is released, and this process stands back for a moment.
  */
 export class Sections {
   readonly session: Session;
@@ -53,28 +53,33 @@ export class Sections {
   /** Waits for a lock and delivers it. @throws what ended the wait. */
   async serve(request: SectionRequest, wait: Wait, deliver: Deliver): Promise<void> {
     const { target, data } = request;
+    const { fair } = target.settings;
     const handOut = (acquisition: Acquisition) => this.#handOut(acquisition, request, wait, deliver);
-    if (target.settings.fair) return await this.#fairQueue.acquire({ target, data, wait, handOut });
-    const line = this.#line(target.at.name);
+    const line = this.#line(target);
     if (line.front !== undefined) wait.sawLocally(() => infoOfFront(line.front, wait, this.session.owner));
     try {
       for (;;) {
-        const turn = await line.turn(wait, (lease) => fits(lease, request));
+        const coming = line.turn(wait, (lease) => fits(lease, request));
+        if (fair) this.#fairQueue.attend(target);
+        const turn = await coming;
         if (turn.kind === "lead") {
           const othersTurn = this.session.contention?.othersTurnOf(target.at.name);
           if (othersTurn !== undefined) await standBack(this.session, target, wait, othersTurn);
+          if (fair) return await this.#fairQueue.lead({ target, data, wait, handOut });
           while (!(await handOut(await this.#acquire(request, wait)))) wait.throwIfEnough();
           return;
         }
         const acquired = displayTime(boundsOf(this.session.clock));
-        if (turn.lease.stands && this.#deliver(turn.lease, acquired, wait, deliver)) return;
+        const isDelivered = turn.lease.stands && this.#deliver(turn.lease, acquired, wait, deliver);
+        if (fair) this.#begun(target);
+        if (isDelivered) return;
         // The caller is gone, or the lease was lost meanwhile: it goes to the next section, or is released.
         this.session.detach(this.#end(turn.lease));
         wait.throwIfEnough();
       }
     } finally {
       line.leave(wait);
-      this.#tidy(target.at.name);
+      this.#tidy(target);
     }
   }
 
@@ -84,9 +89,9 @@ export class Sections {
     const { name } = target.at;
     // A try cannot wait until others have had their turn. A tick comes but once, and so keeps nobody out.
     const isOthersTurn = once === undefined && this.session.contention?.othersTurnOf(name) !== undefined;
-    if (!target.settings.fair && isOthersTurn) return "held";
-    const line = this.#line(name);
-    if (!target.settings.fair && !line.tryTurn(wait)) {
+    if (isOthersTurn) return "held";
+    const line = this.#line(target);
+    if (!line.tryTurn(wait)) {
       wait.sawLocally(() => infoOfFront(line.front, wait, this.session.owner));
       return "held";
     }
@@ -100,7 +105,7 @@ export class Sections {
       }
     } finally {
       line.leave(wait);
-      this.#tidy(name);
+      this.#tidy(target);
     }
   }
 
@@ -113,7 +118,7 @@ export class Sections {
    * @throws the store's error if it is not transient, or if the table never answered; what ended the wait.
    */
   async #acquire({ target, data }: SectionRequest, wait: Wait): Promise<Acquisition> {
-    const line = this.#line(target.at.name);
+    const line = this.#line(target);
     for (;;) {
       const result = await claim(this.session, target, wait, { data });
       if (result.kind === "granted") return result.granted;
@@ -137,11 +142,13 @@ export class Sections {
     const lease = new Lease(this.session, acquisition);
     if ((await lease.secure()) && !wait.isOver) {
       this.session.contention?.begins(target.at.name, lease.takenAt);
-      this.#line(target.at.name).settle(wait, lease);
+      this.#line(target).settle(wait, lease);
       // After a loss, the next section of this process may ask the table at once: a lost lease excludes nobody.
       lease.keep(() => this.#leave(lease));
       lease.holdAtLeast(holdAtLeastMs);
-      if (this.#deliver(lease, lease.row.acquired, wait, deliver, acquisition.tick)) return true;
+      const isDelivered = this.#deliver(lease, lease.row.acquired, wait, deliver, acquisition.tick);
+      if (target.settings.fair) this.#begun(target);
+      if (isDelivered) return true;
       // Nothing has run on it.
       lease.holdAtLeast(0);
       this.session.detach(this.#end(lease));
@@ -165,18 +172,20 @@ export class Sections {
   async #end(lease: Lease): Promise<void> {
     const { settings, stands } = lease;
     const { name } = lease.row.at;
-    const line = this.#line(name);
+    const line = this.#line(targetOf(lease));
     let isForced = false;
-    const isOver = (): boolean => isForced || this.#isTurnOver(lease);
+    // Where the mutex is fair, the queue says whose turn it is.
+    const isOver = (): boolean => !settings.fair && (isForced || this.#isTurnOver(lease));
     if (stands && line.canPass(lease)) {
       lease.endSection();
-      isForced = await this.#look(lease);
-      if (!isOver() && (await lease.renewForNext()) && line.pass(lease)) return;
+      if (!settings.fair) isForced = await this.#look(lease);
+      const mayPass = settings.fair ? await this.#fairQueue.mayPass(lease) : !isOver();
+      if (mayPass && (await lease.renewForNext()) && line.pass(lease)) return;
     }
     try {
       await lease.release();
     } finally {
-      if (stands && !settings.fair && isOver()) this.session.contended().giveTurn(name, settings.poll.maxMs);
+      if (stands && isOver()) this.session.contended().giveTurn(name, settings.poll.maxMs);
       this.#leave(lease);
     }
   }
@@ -202,21 +211,35 @@ export class Sections {
   }
 
   #leave(lease: Lease): void {
-    const { name } = lease.row.at;
-    this.#lines.get(name)?.leave(lease);
-    this.#tidy(name);
+    const target = targetOf(lease);
+    this.#line(target).leave(lease);
+    this.#tidy(target);
   }
 
-  #line(name: string): LocalLine<Lease> {
+  /** A fair section has begun, or its caller was gone: its place is needed no longer, or those behind it need one. */
+  #begun(target: Target): void {
+    this.#fairQueue.tidy(target.at.name);
+    this.#fairQueue.attend(target);
+  }
+
+  /** Fair sections stand in another line than those of mutexes of the name that are not. */
+  #line(target: Target): LocalLine<Lease> {
+    const { name } = target.at;
+    if (target.settings.fair) return this.#fairQueue.party(target).line;
     const line = this.#lines.get(name) ?? new LocalLine<Lease>();
     this.#lines.set(name, line);
     return line;
   }
 
   /** Forgets a line that is empty. */
-  #tidy(name: string): void {
-    if (this.#lines.get(name)?.front === undefined) this.#lines.delete(name);
+  #tidy({ at: { name }, settings: { fair } }: Target): void {
+    if (fair) this.#fairQueue.tidy(name);
+    else if (this.#lines.get(name)?.front === undefined) this.#lines.delete(name);
   }
+}
+
+function targetOf({ row: { at }, settings }: Lease): Target {
+  return { at, settings };
 }
 
 /** What a lease is kept by. */

@@ -80,7 +80,7 @@ export function untilFree({ sightings, clock }: Session, { at, settings: { takeo
  * Marks a row as wanted, unless it is marked already, so that its holder's process lets others in after its turn. Any holder
  * will do: the mark names none. It expires, because waiters die. It is a hint: its failure does not end the wait.
  */
-async function mark(
+export async function mark(
   session: Session,
   { at, settings }: Target,
   { row, keptOut, wait }: { readonly row: Row; readonly keptOut: KeptOut; readonly wait: Wait },
