@@ -11,6 +11,9 @@ import { nextLine } from "./append.js";
 import { breakGuard, type Defect } from "./defects.js";
 import type { Line, Log, Register } from "./register.js";
 
+/** Between a guard and the write that it goes with: longer than a lease. */
+const LONGEST_PAUSE_MS = 2_000;
+
 /** What became of a guarded write. */
 export type GuardedOutcome = "written" | "refused by the guard" | "not written" | "no answer";
 
@@ -58,7 +61,7 @@ export class GuardedLog implements Log {
       return fenced;
     }
     const guard = await lock.guard();
-    await sleep(random() < 0.1 ? 2_500 * random() : 50 * random());
+    await sleep((random() < 0.25 ? LONGEST_PAUSE_MS : 50) * random());
     await this.#send(fenced, guard).catch(async (error: unknown) => {
       if (outcomeOf(error) === "refused by the guard") await this.#findLoss();
       throw error;
