@@ -17,7 +17,7 @@ export interface ChaosReport {
   readonly lines: Tally;
   /** What became of guarded lines that were sent after the unlock. */
   readonly sentLate: Tally;
-  /** Sections a write of which a guard refused while they still ran. */
+  /** Guarded lines that were refused while their section still ran, which had lost its lock. */
   readonly guardRefusals: number;
   /** What the proxy did to requests. */
   readonly requestFaults: Readonly<Record<ChaosKind, number>>;
@@ -69,7 +69,7 @@ export function reportOn(run: {
 
 function sectionsDone({ title, names }: LockGroup, messages: readonly WorkerMessage[]): string[] {
   const done = ofKind(messages, "left").filter(({ lost }) => lost === undefined);
-  return done.map((section) => (section.names.length < names.length ? `${title}, one alone` : title));
+  return done.map((section) => (section.names.length < names.length ? `one alone of ${title}` : title));
 }
 
 /** The report as a Markdown table. */

@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { DeleteItemCommand, type DynamoDBClient, type TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import type { Clock, Lock } from "../../lib/index.js";
+import { TTL_MS } from "./lock-groups.js";
 
 /**
  * Ways to break a lock from outside, to see that the checker sees it.
@@ -30,6 +32,8 @@ export function breakLock(
     assertHeld: () => lock.assertHeld(),
     unlock: async () => {
       if (lock.held) return await lock.unlock();
+      // The next holder shall be in by then.
+      await sleep(TTL_MS / 3);
       for (const name of rows.names) {
         const Key = { name: { S: name }, sort: { S: "lock" } };
         await rows.client.send(new DeleteItemCommand({ TableName: rows.tableName, Key })).catch(() => undefined);

@@ -9,10 +9,8 @@ import type { FencedLock } from "../../lib/index.js";
 import type { Random } from "../support/seeded-random.js";
 import { nextLine } from "./append.js";
 import { breakGuard, type Defect } from "./defects.js";
+import { TTL_MS } from "./lock-groups.js";
 import type { Line, Log, Register } from "./register.js";
-
-/** Between a guard and the write that it goes with: longer than a lease. */
-const LONGEST_PAUSE_MS = 2_000;
 
 /** What became of a guarded write. */
 export type GuardedOutcome = "written" | "refused by the guard" | "not written" | "no answer";
@@ -37,7 +35,7 @@ interface Parts {
 
 /**
  * The log as a section of a fenced lock writes it: each line by a transaction that the lock guards. Half of them are sent by
- * `transactWrite()`, half by hand with the guard alone, some of these after a pause that is longer than a lease.
+ * `transactWrite()`, half by hand with the guard alone, some of these long after the guard was made.
  */
 export class GuardedLog implements Log {
   readonly #parts: Parts;
@@ -61,7 +59,9 @@ export class GuardedLog implements Log {
       return fenced;
     }
     const guard = await lock.guard();
-    await sleep((random() < 0.25 ? LONGEST_PAUSE_MS : 50) * random());
+    await sleep((random() < 0.2 ? TTL_MS : 50) * random());
+    // With the lock lost meanwhile, the next holder shall be in when the write arrives.
+    if (!lock.held) await sleep(TTL_MS * random());
     await this.#send(fenced, guard).catch(async (error: unknown) => {
       if (outcomeOf(error) === "refused by the guard") await this.#findLoss();
       throw error;
