@@ -1,7 +1,8 @@
 import type { Chaos, ChaosKind } from "../support/fault-proxy.js";
 import { type ChaosReport, reportOn } from "./chaos-report.js";
+import { TTL_MS } from "./lock-groups.js";
 import { type MischiefCounts, makeMischief, pause } from "./mischief.js";
-import { type StageOptions, setStage, TTL_MS } from "./stage.js";
+import { type StageOptions, setStage } from "./stage.js";
 
 export interface ChaosOptions extends StageOptions {
   /** How long at least, counted from when every host was in a section once. */

@@ -111,9 +111,10 @@ export class TimeJudge {
     const tookMs = reply.heardAt - reply.request.at;
     const ageMs = this.#scheduler.now - reply.heardAt;
     const steppedMs = process.forwardMs - reply.request.forwardMs;
-    // Whoever sees its clock go on by more has not heard of the table for so long, as far as it knows.
-    const unnoticedMs = steppedMs <= MOST_AGE_MS ? steppedMs : 0;
-    return Math.max(MOST_WIDTH_MS, DATE_STEP_MS + tookMs + unnoticedMs) + DRIFT * (tookMs + ageMs) + SLACK_MS;
+    // Whoever sees its clock go on by more has not heard of the table for so long, as far as it knows: unless it was set back.
+    const unnoticedMs = Math.min(steppedMs, MOST_AGE_MS);
+    const mostMs = Math.max(MOST_WIDTH_MS, DATE_STEP_MS + tookMs + unnoticedMs);
+    return mostMs + DRIFT * (tookMs + ageMs + unnoticedMs) + SLACK_MS;
   }
 }
 
