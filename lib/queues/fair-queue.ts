@@ -11,6 +11,7 @@ import { type Once, tickNow } from "../taking/known-time.js";
 import type { Wait } from "../taking/wait.js";
 import { keptOutFrom, mark, untilFree } from "../taking/watch.js";
 import type { SharedPlace } from "./own-places.js";
+import { Pace } from "./pace.js";
 import { Party } from "./party.js";
 import type { Ask } from "./queue-view.js";
 
@@ -22,6 +23,9 @@ const GATHER_MS = 50;
 
 /** For how long a look still says how far it is to the front. */
 const SEEN_LASTS_MS = 1_000;
+
+/** Of how many names the pace is remembered. */
+const MOST_PACES = 1_000;
 
 /** What one call asks of the queue. */
 export interface QueueRequest {
@@ -52,6 +56,7 @@ export type SectionTry = Claimed<Acquisition> | { readonly kind: "held" | "done"
 export class FairQueue {
   readonly #session: Session;
   readonly #parties = new Map<string, Party>();
+  readonly #paces = new Map<string, Pace>();
 
   constructor(session: Session) {
     this.#session = session;
@@ -60,9 +65,21 @@ export class FairQueue {
   /** The callers of this process that want this lock. */
   party(target: Target): Party {
     const { name } = target.at;
-    const party = this.#parties.get(name) ?? new Party(this.#session, target);
+    const known = this.#parties.get(name);
+    if (known !== undefined) return known;
+    const party = new Party(this.#session, target, this.#paceOf(name));
     this.#parties.set(name, party);
     return party;
+  }
+
+  /** How fast its queue has moved lately: it is remembered from one section of this process to the next. */
+  #paceOf(name: string): Pace {
+    const pace = this.#paces.get(name) ?? new Pace(this.#session);
+    this.#paces.delete(name);
+    this.#paces.set(name, pace);
+    const [oldest = ""] = this.#paces.keys();
+    if (this.#paces.size > MOST_PACES) this.#paces.delete(oldest);
+    return pace;
   }
 
   /** Somebody has entered, or has gone: gives up what nobody waits for, and forgets a party that is empty. */

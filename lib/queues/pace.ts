@@ -5,14 +5,17 @@ import type { Clock } from "../time/clock.js";
 /** How soon the next in line looks again, at the soonest. */
 const NEXT_MS = 90;
 
-/** How soon those behind it do. */
+/** Of the time for which the present holder has the lock, so much may pass between two looks of the next in line. */
+const SHARE_OF_HOLD = 0.02;
+
+/** How soon those behind it look again, at the soonest. */
 const BEHIND_MS = 50;
+
+/** For each place before a waiter, so many of the longest polls may pass between two looks: the next section may be short. */
+const POLLS_A_PLACE = 2.5;
 
 /** The longest pause of anybody. */
 const LONGEST_MS = 5_000;
-
-/** The next in line looks so many times while a section runs: a hand-over takes little longer than the section itself. */
-const LOOKS_A_SECTION = 8;
 
 /**
  * When a waiter looks at its queue again. The next in line looks often, and less often the longer the same section runs.
@@ -39,8 +42,9 @@ export class Pace {
     if (this.#holder === undefined || this.#holder.uuid !== lock?.uuid) this.#holder = { uuid: lock?.uuid, since: now };
     if (first === undefined || first === this.#first?.ticket) return;
     if (this.#first !== undefined && first > this.#first.ticket) {
-      const sample = (now - this.#first.since) / Number(first - this.#first.ticket);
-      this.#msPerPlace = this.#msPerPlace === undefined ? sample : (this.#msPerPlace + sample) / 2;
+      const ms = (now - this.#first.since) / Number(first - this.#first.ticket);
+      // A queue that moves faster than before is believed at once: who looks too late delays all behind it.
+      this.#msPerPlace = ms < (this.#msPerPlace ?? Number.POSITIVE_INFINITY) ? ms : ((this.#msPerPlace ?? ms) + ms) / 2;
     }
     this.#first = { ticket: first, since: now };
   }
@@ -48,7 +52,7 @@ export class Pace {
   /** How long the next in line waits before it looks again. */
   next({ maxMs }: MutexSettings["poll"]): number {
     const heldMs = this.#holder === undefined ? 0 : this.#clock.atLeast() - this.#holder.since;
-    return this.#jittered(Math.min(maxMs, Math.max(NEXT_MS, heldMs / LOOKS_A_SECTION)));
+    return this.#jittered(Math.min(maxMs, Math.max(NEXT_MS, heldMs * SHARE_OF_HOLD)));
   }
 
   /** How long a waiter of this ticket waits before it looks again, if others are before it. */
@@ -57,8 +61,7 @@ export class Pace {
     const distance = Math.max(1, Number(ticket - this.#first.ticket));
     const stoodMs = this.#clock.atLeast() - this.#first.since;
     const turnMs = distance * Math.max(this.#msPerPlace ?? 0, stoodMs);
-    // However long the first in line has taken: a section may be followed by a short one.
-    const longestMs = Math.min(LONGEST_MS, distance * maxMs);
+    const longestMs = Math.min(LONGEST_MS, distance * POLLS_A_PLACE * maxMs);
     return this.#jittered(Math.min(longestMs, Math.max(BEHIND_MS, turnMs / 2)));
   }
 

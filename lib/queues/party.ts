@@ -5,7 +5,7 @@ import type { Target } from "../taking/acquisition.js";
 import { Wait } from "../taking/wait.js";
 import { LocalLine, type Waiter } from "./local-line.js";
 import { OwnPlaces } from "./own-places.js";
-import { Pace } from "./pace.js";
+import type { Pace } from "./pace.js";
 import { takePlace } from "./place.js";
 import { type Ask, type QueueLook, QueueView } from "./queue-view.js";
 
@@ -48,11 +48,11 @@ export class Party {
   /** Aborts when nobody waits any more. */
   #nobodyWaits = new AbortController();
 
-  constructor(session: Session, target: Target) {
+  constructor(session: Session, target: Target, pace: Pace) {
     this.#session = session;
     this.#target = target;
     this.places = new OwnPlaces(session);
-    this.pace = new Pace(session);
+    this.pace = pace;
     this.#view = new QueueView(session, target);
   }
 
