@@ -2,6 +2,7 @@ import { type Attributes, LOCK_SORT, lockAt, type Row } from "../../lib/protocol
 import type { Coverage } from "./coverage.js";
 import { GuardJudge } from "./guard-judge.js";
 import { HandOverJudge } from "./hand-over-judge.js";
+import { LineJudge, type Waiting } from "./line-judge.js";
 import type { Process } from "./machine.js";
 import type { MemoryTable } from "./memory-store.js";
 import { type Answer, isForced, type Message, takesOf } from "./message.js";
@@ -133,6 +134,7 @@ export class Judge {
   readonly #inLine = new WeakSet<Process>();
   readonly #phantoms: Phantoms;
   readonly #ownClaims = new OwnClaimJudge();
+  readonly #line: LineJudge;
   readonly #handOver: HandOverJudge;
   readonly #guards: GuardJudge;
   readonly #sets = new Set<Holdings>();
@@ -158,6 +160,7 @@ export class Judge {
     this.#phantoms = new Phantoms(scheduler, this.#inLine);
     this.#handOver = new HandOverJudge(scheduler, coverage, epoch);
     this.#guards = new GuardJudge(coverage);
+    this.#line = new LineJudge(coverage);
   }
 
   get holdings(): ReadonlySet<Holding> {
@@ -207,6 +210,11 @@ export class Judge {
     };
   }
 
+  /** A call begins to wait for a lock; the answer is called when it has it, or waits no more. */
+  waits(process: Process, name: string, waiting: Waiting): () => void {
+    return this.#line.begins(process, name, waiting);
+  }
+
   /** A call begins to want a set; the answer says that it has it, or wants it no more. */
   wantsSet(process: Process): () => void {
     return this.#handOver.wantsSet(process);
@@ -215,6 +223,8 @@ export class Judge {
   took(holding: Holding): void {
     const overtaken = this.#queue.took(holding);
     if (overtaken !== undefined) throw new Violation("first come, first served", overtaken);
+    const jumped = this.#line.took(holding.process, holding.name, holding.askedAt);
+    if (jumped !== undefined) throw new Violation("first come, first served", jumped);
     this.#holdings.add(holding);
     this.#shown.delete(holding.uuid);
     this.#phantoms.took(holding.uuid);

@@ -47,8 +47,14 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
   const data = step.withData ? { job: step.holdMs } : undefined;
   const options: LockOptions = { signal, waitMs: step.waitMs, holdAtLeastMs: step.holdAtLeastMs, data };
   const called = stage.judge.calls(stage.process, [asked.name]);
+  const waiting = {
+    askedAt: asked.askedAt,
+    isOver: () => signal.aborted || stage.now() >= asked.askedAt + step.waitMs,
+  };
+  const left = waits && step.waitMs > 0 ? stage.judge.waits(stage.process, asked.name, waiting) : () => undefined;
   const ended: typeof called = (missed) => {
     settled();
+    left();
     called(missed);
   };
   let lock: SimLock | null;

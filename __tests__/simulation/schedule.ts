@@ -76,6 +76,8 @@ export interface Schedule {
   readonly calmAtMs: number;
   /** The one lock that everybody wants, sets apart. */
   readonly crowd: number | undefined;
+  /** What pauses and holds are divided by: the more, the more of them meet. */
+  readonly hurry: number;
   readonly hosts: readonly HostPlan[];
   readonly network: NetworkPlan;
 }
@@ -245,7 +247,8 @@ export const schedules: fc.Arbitrary<Schedule> = fc.record({
   seed: fc.noShrink(fc.nat(0x7fffffff)),
   clock: fc.constantFrom("table" as const, "table" as const, "table" as const, "system" as const),
   calmAtMs,
-  crowd: fc.constantFrom(undefined, undefined, undefined, 0, FAIR),
+  crowd: fc.constantFrom(undefined, undefined, undefined, 0, FAIR, FAIR),
+  hurry: fc.constantFrom(1, 1, 10),
   hosts: fc.array(host, { minLength: 1, maxLength: 4 }),
   network,
 });

@@ -44,6 +44,7 @@ const quiet: Schedule = {
   clock: "table",
   calmAtMs: 2_000,
   crowd: undefined,
+  hurry: 1,
   hosts: [host, host],
   network: {
     delayMs: 5,

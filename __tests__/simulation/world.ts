@@ -130,7 +130,12 @@ class World {
     };
     this.#hosts = schedule.hosts.map((plan, index) => {
       const programs = plan.programs.map((steps) =>
-        steps.map((step) => ({ ...step, name: schedule.crowd ?? step.name, pauseMs: this.#pauseOf(step) })),
+        steps.map((step) => ({
+          ...step,
+          name: schedule.crowd ?? step.name,
+          pauseMs: this.#pauseOf(step) / schedule.hurry,
+          holdMs: step.holdMs / schedule.hurry,
+        })),
       );
       return new SimulatedHost(this.#surroundings, index, { ...plan, programs });
     });

@@ -116,7 +116,7 @@ export class FairQueue {
         continue;
       }
       // Those whose sections have just ended may ask again at once: they share the place.
-      await this.#session.clock.sleep(0, wait.enough);
+      if (party.turn.upTo > 0) await this.#session.clock.sleep(0, wait.enough);
       await before(wait, party.draw());
       this.attend(target);
     }
@@ -241,10 +241,9 @@ export class FairQueue {
       wait.throwIfEnough();
       const [first] = look.places;
       if (first !== undefined && party.places.on(first.uuid) === undefined && isBefore(first.sort, place.ticket)) {
+        if (look.row !== undefined) wait.saw(look.row);
         keptOut = keptOutFrom(session);
-        const ms = party.pace.behind(place.ticket, poll);
-        // Those further behind wait for that one.
-        await pause(place.ticket === (ticketOf(first.sort) ?? 0n) + 1n ? Math.min(ms, party.untilDead(look)) : ms);
+        await pause(Math.min(party.pace.behind(place.ticket, poll), party.untilDead(look, place.ticket)));
         continue;
       }
       if (look.isConsistent && !look.places.some(({ uuid }) => uuid === place.uuid)) {

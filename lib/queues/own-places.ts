@@ -21,9 +21,9 @@ export class OwnPlaces {
     this.#session = session;
   }
 
-  /** The first that stands: what it is asked for next is its turn. */
+  /** The first that stands. Those that were lost are nobody's. */
   get first(): SharedPlace | undefined {
-    while (this.#standing[0]?.place.lost !== undefined) this.#standing.shift();
+    while (this.#standing[0]?.place.lost !== undefined) this.#giveUpFirst();
     return this.#standing[0];
   }
 
@@ -34,7 +34,7 @@ export class OwnPlaces {
 
   /** The place on this row, if it is one of them. */
   on(uuid: string | undefined): SharedPlace | undefined {
-    return this.#standing.find(({ place }) => place.uuid === uuid);
+    return this.#standing.find(({ place }) => place.uuid === uuid && place.lost === undefined);
   }
 
   add(shared: SharedPlace): void {
@@ -43,12 +43,14 @@ export class OwnPlaces {
 
   /** Gives up those that nobody shares any more, because the first who still waits has this number, or nobody waits. */
   leaveBefore(first: number = Number.POSITIVE_INFINITY): void {
-    while (this.#standing[0] !== undefined && this.#standing[0].last < first) {
-      const [{ place }] = this.#standing;
-      this.#standing.shift();
-      // Until its row is gone it is in nobody's way here.
-      this.#session.sightings.abandon(place.uuid);
-      this.#session.detach(place.leave());
-    }
+    while (this.#standing[0] !== undefined && this.#standing[0].last < first) this.#giveUpFirst();
+  }
+
+  #giveUpFirst(): void {
+    const shared = this.#standing.shift();
+    if (shared === undefined) return;
+    // Until its row is gone it is in nobody's way here.
+    this.#session.sightings.abandon(shared.place.uuid);
+    this.#session.detach(shared.place.leave());
   }
 }

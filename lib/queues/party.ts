@@ -22,6 +22,9 @@ export interface TurnLook extends QueueLook {
   readonly turn: Turn;
 }
 
+/** How far apart waiters look for a place whose lease ends. */
+const APART_MS = 50;
+
 const NOT_YET: Turn = { upTo: 0, othersWait: false };
 
 /**
@@ -68,9 +71,13 @@ export class Party {
     return this.seen;
   }
 
-  /** Milliseconds until the first place is nobody's if nothing is done to its row. */
-  untilDead({ places: [first] }: QueueLook): number {
-    return first === undefined ? Number.POSITIVE_INFINITY : this.#view.untilDead(first);
+  /**
+   * Milliseconds until the first place is nobody's if nothing is done to its row. Of those who wait for that, each further
+   * place is given a little more, so that they do not look all at once.
+   */
+  untilDead({ places: [first] }: QueueLook, ticket: bigint): number {
+    if (first === undefined) return Number.POSITIVE_INFINITY;
+    return this.#view.untilDead(first) + APART_MS * Number(ticket - (ticketOf(first.sort) ?? ticket) - 1n);
   }
 
   /** Takes a place for all who ask before its draw leaves. Whoever comes meanwhile waits for the same. @throws the store's error. */
