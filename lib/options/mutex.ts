@@ -34,8 +34,8 @@ export interface MutexOptions {
   readonly releaseWithinMs?: number | undefined;
   /**
    * Whether all sections of all hosts get the lock in the order in which they asked. Default false. It costs more
-   * requests, needs a table with a sort key, and switches off hand-overs between sections of one process. Set it on all
-   * users of a name: a mutex that is not fair still excludes the others, but overtakes them in the queue.
+   * requests, and needs a table with a sort key. Set it on all users of a name: a mutex that is not fair still excludes the
+   * others, but overtakes them in the queue.
    */
   readonly fair?: boolean | undefined;
   /**
