@@ -93,9 +93,10 @@ describe("callers of a process whose own section has the lock", () => {
     expect(world.places).toEqual([]);
     await world.lineUp(b, ["b1"]);
     await world.lineUp(a, ["a3", "a4"]);
+    // All who wait then share it, although two of them go before.
     expect(world.places).toEqual([
       ["b", 1],
-      ["a", 2],
+      ["a", 4],
     ]);
     await lock.unlock();
     await world.allServed();
