@@ -158,9 +158,9 @@ describe("the events of a section", () => {
     const renewed = hear("dynamutex:renewed");
     const events = hearSections();
     const time = new ManualTime();
-    const mutex = host(time).mutex(scene.name, { fair: true, renewEveryMs: 25_000 });
-    const first = await mutex.lock();
-    const locking = mutex.lock();
+    const options = { fair: true, renewEveryMs: 25_000 };
+    const first = await host(time, "holder").mutex(scene.name, options).lock();
+    const locking = host(time).mutex(scene.name, options).lock();
     const waiting = watch(locking);
     await scene.play(time, () => scene.proxy.count((it) => isRenewal(it) && it.status === 200) === 1, 250);
     expect([events, renewed]).toEqual([["acquired"], []]);
@@ -168,8 +168,22 @@ describe("the events of a section", () => {
     await scene.play(time, () => waiting.settled);
     await (await locking).unlock();
     expect(events).toEqual(["acquired", "released", "acquired", "released"]);
-    // Its second section has taken the lock from the table.
     expect(acquired.map(({ passedOn }) => passedOn)).toEqual([false, false]);
+  });
+
+  test("of fair sections of one process say that the lease was passed on where nobody else waits", async () => {
+    const acquired = hear("dynamutex:acquired");
+    const events = hearSections();
+    const mutex = host(new ManualTime()).mutex(scene.name, { fair: true });
+    const first = await mutex.lock();
+    const waiting = mutex.lock();
+    await first.unlock();
+    await (await waiting).unlock();
+    expect(acquired).toMatchObject([
+      { uuid: first.uuid, passedOn: false },
+      { uuid: first.uuid, passedOn: true },
+    ]);
+    expect(events).toEqual(["acquired", "released", "acquired", "released"]);
   });
 
   test("tell of the end also where the release got no answer", async () => {

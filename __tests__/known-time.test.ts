@@ -6,6 +6,7 @@ import { hear } from "./support/diagnostics.js";
 import { watch } from "./support/eventually.js";
 import { duplicate, resetBefore } from "./support/fault-proxy.js";
 import { ManualTime } from "./support/manual-time.js";
+import { untilStanding } from "./support/queue.js";
 import { useScene } from "./support/scene.js";
 import { sleptThrough } from "./support/settled.js";
 
@@ -238,7 +239,7 @@ describe("trap 23: a new process writes nothing before it knows the table's time
     const hasRead = () => scene.proxy.count({ client: "waiter", operation: "GetItem" }) > 0;
     const locking = hostThatKnows(hasRead, "waiter", { fair: true }).lock();
     const watched = watch(locking);
-    await time.nextSleep();
+    await untilStanding(scene, "waiter", time);
     const requests = scene.proxy.select({ client: "waiter" });
     expect(requests.map(({ operation }) => operation).slice(0, 4)).toEqual([
       "Query",

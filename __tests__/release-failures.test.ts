@@ -3,7 +3,7 @@ import { hear } from "./support/diagnostics.js";
 import { eventually } from "./support/eventually.js";
 import { error, type Fault, hangAfter, resetBefore, status500 } from "./support/fault-proxy.js";
 import { ManualTime } from "./support/manual-time.js";
-import { QueueRows } from "./support/queue.js";
+import { QueueRows, untilStanding } from "./support/queue.js";
 import { rowOf, useScene } from "./support/scene.js";
 import { sleptThrough } from "./support/settled.js";
 
@@ -57,7 +57,7 @@ describe.each(FAILURES)("trap 33: %s", (_, failure) => {
     const giveUp = new AbortController();
     const waiting = locks.mutex(scene.name, { fair: true }).lock({ signal: giveUp.signal });
     waiting.catch(() => undefined);
-    await time.nextSleep();
+    await untilStanding(scene, "", time);
     expect(await queue.waiters()).toHaveLength(1);
     scene.proxy.on("DeleteItem", failure(), { times: TIMES });
     giveUp.abort();

@@ -4,6 +4,7 @@ import { hear } from "./support/diagnostics.js";
 import { eventually, turn, watch } from "./support/eventually.js";
 import { error, hang, resetBefore, status500, throttle } from "./support/fault-proxy.js";
 import { ManualTime } from "./support/manual-time.js";
+import { untilStanding } from "./support/queue.js";
 import { rowOf, useScene } from "./support/scene.js";
 import { sleptThrough } from "./support/settled.js";
 
@@ -272,7 +273,7 @@ describe("close", () => {
     const locks = scene.host({ clock: time.clock(), ttlMs: 3_600_000, releaseWithinMs: 2_000 });
     const waiting = locks.mutex(scene.name, { fair: true }).lock();
     waiting.catch(() => undefined);
-    await time.nextSleep();
+    await untilStanding(scene, "", time);
     await expectCloseWithin(time, locks, 2_000, () => undefined);
   });
 

@@ -135,14 +135,14 @@ export class FairQueue {
 
   /**
    * Whether the lease at the front, whose section has ended, goes on to the next caller of this process: where it is that
-   * one's turn. A request only if no look has told so before.
+   * one's turn. A request only if no look has told so in the last `handOverMs`: those who mark the row have no place.
    */
   async mayPass(lease: Lease): Promise<boolean> {
     const target: Target = { at: lease.row.at, settings: lease.settings };
     const party = this.party(target);
     const isTurn = (): boolean => (party.line.first ?? Number.POSITIVE_INFINITY) <= party.turn.upTo;
-    if (isTurn()) return true;
-    if (party.turn.othersWait) return false;
+    const isRecent = this.#session.clock.atMost() - party.lookedAt < lease.settings.handOverMs;
+    if (isTurn() ? isRecent : party.turn.othersWait) return isTurn();
     await this.#lookAgain(party, target, lease);
     return isTurn();
   }
@@ -188,7 +188,8 @@ export class FairQueue {
     if (look === undefined || party.line.front !== lease) return;
     const { row, turn } = look;
     if (row?.uuid !== lease.row.uuid) return;
-    party.turn = turn;
+    // Whose turn it was on this lease, still has it.
+    party.turn = { ...turn, upTo: Math.max(party.turn.upTo, turn.upTo) };
     // A mutex that is not fair, or a set, has no place in the queue.
     if (turn.othersWait || row.wanted === undefined) return;
     const contention = this.#session.contended();

@@ -42,6 +42,8 @@ export class Party {
   turn: Turn = NOT_YET;
   /** What the last look has shown. */
   seen: TurnLook | undefined;
+  /** When it has looked last, on `atMost`, whatever came of it. */
+  lookedAt: number = Number.NEGATIVE_INFINITY;
   /** Whether somebody sees to it that those behind the front get a place. */
   isAttended = false;
   readonly #session: Session;
@@ -62,6 +64,7 @@ export class Party {
   /** Looks at the queue. */
   async look(ask: Ask, { isConsistent }: { readonly isConsistent: boolean }): Promise<TurnLook> {
     let asked = 0;
+    this.lookedAt = this.#session.clock.atMost();
     const look = await this.#view.look(ask, isConsistent, () => {
       asked = this.line.asked;
     });
