@@ -20,7 +20,6 @@ const EXPECTED = [
   "released",
   "renewed",
   "sends again",
-  "sets its clock forward",
   "somebody else has it",
   "take applied: takeover by the time",
   "take applied: takeover by watching",

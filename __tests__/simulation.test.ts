@@ -26,7 +26,6 @@ const EXPECTED = [
   "fencing tokens",
   "sections that got the lease of another",
   "leases passed on after a guard",
-  "leases given back because others wait",
   "releases that showed a mark",
   "releases after which others were let in",
   "takes that carried a mark on",

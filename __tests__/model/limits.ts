@@ -72,7 +72,6 @@ export const SMALL: Readonly<Record<Stage, Limits>> = {
     ticks: 2,
     hosts: [[host(3, SLOW), host(2, FAST, "unchanged")]],
     suspends: 1,
-    jumps: 1,
   },
   guards: {
     ...NONE,
@@ -98,7 +97,7 @@ export const SMALL: Readonly<Record<Stage, Limits>> = {
 export const LARGE: Readonly<Record<Stage, Limits>> = {
   leases: { ...SMALL.leases, renewals: [1, 1], lateCopies: 1 },
   restarts: { ...SMALL.restarts, ticks: 1 },
-  clocks: { ...SMALL.clocks, ticks: 3 },
+  clocks: { ...SMALL.clocks, jumps: 1 },
   guards: { ...SMALL.guards, ticks: 1 },
   "fenced guards": { ...SMALL["fenced guards"], renewals: [1, 1], reissues: 1 },
 };
