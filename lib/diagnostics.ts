@@ -80,8 +80,8 @@ export interface Diagnostics {
   /** A request of a waiting call failed. The call goes on waiting. */
   readonly "dynamutex:wait-failed": { readonly name: string; readonly cause: unknown };
   /**
-   * A waiter of a fair mutex has lost its place in the queue, because its ticket expired or was deleted. It goes on
-   * waiting with a new ticket, at the end.
+   * A process has lost a place in the queue of a fair mutex, because it expired or was deleted. The callers that shared it go
+   * on waiting with the next place of their process, or with a new one, at the end.
    */
   readonly "dynamutex:ticket-lost": {
     readonly name: string;
