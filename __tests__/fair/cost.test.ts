@@ -45,7 +45,7 @@ class Queue {
       const locking = mutex.lock();
       locking.catch(() => undefined);
       this.waiters.push({ ...host, locking });
-      while (placesIn(this.table, NAME).length < place) await this.time.advance(1);
+      await this.time.advanceUntil(() => placesIn(this.table, NAME).length === place);
     }
   }
 
@@ -109,7 +109,7 @@ describe("a queue that moves", () => {
     });
     const served = watch(Promise.all(sections));
     await queue.holder?.unlock();
-    while (!served.settled) await time.advance(10);
+    await time.advanceUntil(() => served.settled, { stepMs: 10, withinMs: 300_000 });
     await Promise.all(sections);
     const second = looks.slice(waiters / 2);
     return second.reduce((sum, count) => sum + count, 0) / second.length;

@@ -34,10 +34,10 @@ test("2 000 callers of one process behind another host are served in order, by a
   const order: number[] = [];
   const all = Array.from({ length: CALLERS }, (_, caller) => mutex.run(() => order.push(caller)));
   const served = watch(Promise.all(all));
-  while (placesIn(table, NAME).length === 0) await time.advance(1);
+  await time.advanceUntil(() => placesIn(table, NAME).length > 0);
   expect(placesIn(table, NAME)).toMatchObject([{ data: { sections: CALLERS } }]);
   await holder.unlock();
-  for (let ms = 0; !served.settled && ms < 10_000; ms += 10) await time.advance(10);
+  await time.advanceUntil(() => served.settled, { stepMs: 10 });
   expect(order).toEqual(Array.from({ length: CALLERS }, (_, caller) => caller));
   // A look, a number and a place. A look, the lock, the place again, and the lock again.
   expect(kindsOf(host.sent)).toEqual({ query: 2, draw: 1, take: 2, vacate: 2 });
@@ -62,7 +62,7 @@ test("2 000 callers that ask while their process runs take a look every now and 
     if (caller % 2 === 1) await time.advance(1);
   }
   const served = watch(Promise.all(all));
-  for (let ms = 0; !served.settled && ms < 20_000; ms += 2) await time.advance(2);
+  await time.advanceUntil(() => served.settled, { stepMs: 2 });
   expect(order).toEqual(Array.from({ length: CALLERS }, (_, caller) => caller));
   const { query = 0, ...others } = kindsOf(host.sent);
   expect(others).toEqual({ take: 1, vacate: 1 });
@@ -91,11 +91,11 @@ test("200 hosts of one waiter each are served in the order of their tickets", as
     });
   });
   const served = watch(Promise.all(all));
-  while (placesIn(table, NAME).length < HOSTS) await time.advance(1);
+  await time.advanceUntil(() => placesIn(table, NAME).length === HOSTS);
   for (const { owner, sort } of placesIn(table, NAME)) tickets.set(owner, ticketOf(sort) as bigint);
   expect(tickets.size).toBe(HOSTS);
   await holder.unlock();
-  for (let ms = 0; !served.settled && ms < 300_000; ms += 10) await time.advance(10);
+  await time.advanceUntil(() => served.settled, { stepMs: 10, withinMs: 300_000 });
   const inOrder = [...tickets].sort(([, one], [, other]) => (one < other ? -1 : 1)).map(([owner]) => owner);
   expect(order).toEqual(inOrder);
   await turn();
