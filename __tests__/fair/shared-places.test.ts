@@ -66,10 +66,9 @@ class World {
 
   /** Until all who have asked have run, or gone. */
   async allServed(withinMs = 30_000): Promise<void> {
-    const end = this.time.elapsed + withinMs;
-    while (!this.#callers.every(({ settled }) => settled) && this.time.elapsed < end) await this.time.advance(5);
+    const isOver = (): boolean => this.#callers.every(({ settled }) => settled);
+    await this.time.advanceUntil(isOver, { stepMs: 5, withinMs });
     await this.time.advance(0);
-    expect(this.#callers.every(({ settled }) => settled)).toBe(true);
   }
 
   /** Who has places, in their order, and how many callers shared each when it was taken. */
@@ -314,7 +313,7 @@ describe("callers that give up", () => {
       return gate.released;
     };
     await lock.unlock();
-    while (claims === 0) await world.time.advance(5);
+    await world.time.advanceUntil(() => claims > 0);
     controller.abort(new Error("enough"));
     for (const { locking } of callers) await expect(locking).rejects.toThrow("enough");
     gate.release();
@@ -343,7 +342,7 @@ describe("callers that give up", () => {
       return gate.released;
     };
     await lock.unlock();
-    while (claims === 0) await world.time.advance(5);
+    await world.time.advanceUntil(() => claims > 0);
     controller.abort(new Error("enough"));
     await expect(gone.locking).rejects.toThrow("enough");
     await world.pass(5);
@@ -389,7 +388,7 @@ describe("beside those who have no place: a busy process", () => {
       stop: async () => {
         isOver = true;
         const ending = watch(Promise.all(loops));
-        while (!ending.settled) await world.time.advance(5);
+        await world.time.advanceUntil(() => ending.settled);
         await Promise.all(loops);
       },
     };
