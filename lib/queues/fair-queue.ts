@@ -3,7 +3,7 @@ import type { LockData } from "../lock-info.js";
 import { ticketOf } from "../protocol/row.js";
 import { onAbort } from "../session/abort-listening.js";
 import { attemptMs, sendOnce } from "../session/requests.js";
-import { isTransient, LONGEST_ATTEMPT_MS } from "../session/retry.js";
+import { isTransient, LONGEST_ATTEMPT_MS, LONGEST_PAUSE_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { Acquisition, Target } from "../taking/acquisition.js";
 import { type Claimed, claim, isDone, looksFree, tryClaim } from "../taking/claim.js";
@@ -12,7 +12,7 @@ import type { Wait } from "../taking/wait.js";
 import { keptOutFrom, mark, untilFree } from "../taking/watch.js";
 import type { SharedPlace } from "./own-places.js";
 import { Pace } from "./pace.js";
-import { Party } from "./party.js";
+import { NOBODY_WAITS, Party } from "./party.js";
 import type { Ask } from "./queue-view.js";
 
 /** No copy of a claim leaves later than this after the look that it relies on, or it might overtake those who came since. */
@@ -67,7 +67,10 @@ export class FairQueue {
     const { name } = target.at;
     const known = this.#parties.get(name);
     if (known !== undefined) return known;
-    const party = new Party(this.#session, target, this.#paceOf(name));
+    const party = new Party(this.#session, target, this.#paceOf(name), () => {
+      // Those behind the front may need another. One that is given up is nobody's.
+      if (this.#parties.get(name) === party) this.attend(target);
+    });
     this.#parties.set(name, party);
     return party;
   }
@@ -99,6 +102,8 @@ export class FairQueue {
   async lead(request: LeadingRequest): Promise<void> {
     const { target, wait, handOut } = request;
     const party = this.party(target);
+    // A lease of this process may have been there since: what was seen of the row tells nothing.
+    if (party.seen !== undefined) party.seen = { ...party.seen, row: undefined };
     // The look at the end of this process's own sections may have shown that others wait.
     let mayBeFree = !party.turn.othersWait;
     for (;;) {
@@ -106,6 +111,8 @@ export class FairQueue {
       const own = party.places.first;
       if (own !== undefined) {
         if (await this.#enter(party, own, request)) return;
+        // It ended before it was renewed once: so may the next.
+        if (own.place.wasTooShort) wait.leaseWasOver(target);
         await wait.pacing.again();
         continue;
       }
@@ -115,6 +122,7 @@ export class FairQueue {
         if (await handOut(result.granted)) return;
         continue;
       }
+      wait.throwIfEnough();
       // Those whose sections have just ended may ask again at once: they share the place.
       if (party.turn.upTo > 0) await this.#session.clock.sleep(0, wait.enough);
       await before(wait, party.draw());
@@ -152,30 +160,43 @@ export class FairQueue {
     const party = this.party(target);
     if (party.isAttended || party.unserved === undefined) return;
     party.isAttended = true;
-    const end = (): void => {
-      party.isAttended = false;
-      this.tidy(target.at.name);
-    };
-    // Who leads finds out for itself what has failed.
-    this.#session.detach(this.#attendTo(party, target).then(end, end));
+    this.#session.detach(this.#attendTo(party, target));
   }
 
+  /** Who leads finds out for itself what has failed. */
   async #attendTo(party: Party, target: Target): Promise<void> {
-    for (let { unserved } = party; unserved !== undefined; { unserved } = party) {
-      const { front, isLed } = party.line;
-      if (isLed) {
-        // The one at the front takes the lock, or a place for all.
-        if (party.places.first === undefined) return;
-        await party.draw();
-        continue;
+    try {
+      for (let { unserved } = party; unserved !== undefined; { unserved } = party) {
+        const { front, isLed } = party.line;
+        if (isLed) {
+          // The one at the front takes the lock, or a place for all.
+          if (party.places.first === undefined) return;
+          await this.#drawFor(party);
+          continue;
+        }
+        const gatherMs = GATHER_MS - unserved.who.waitedMs;
+        if (gatherMs > 0) {
+          await this.#session.clock.sleep(Math.ceil(gatherMs), this.#session.closing);
+          continue;
+        }
+        if (!party.turn.othersWait) await this.#lookAgain(party, target, front as Lease);
+        if (party.unserved === unserved && party.line.front === front) await this.#drawFor(party);
       }
-      const gatherMs = GATHER_MS - unserved.who.waitedMs;
-      if (gatherMs > 0) {
-        await this.#session.clock.sleep(Math.ceil(gatherMs), this.#session.closing);
-        continue;
-      }
-      if (!party.turn.othersWait) await this.#lookAgain(party, target, front as Lease);
-      if (party.unserved === unserved && party.line.front === front) await party.draw();
+    } finally {
+      // At once: who asks from here on is attended to anew.
+      party.isAttended = false;
+      this.tidy(target.at.name);
+    }
+  }
+
+  /** A failure that passes is waited out: those behind the front ask the table for nothing themselves. */
+  async #drawFor(party: Party): Promise<void> {
+    try {
+      await party.draw();
+    } catch (error) {
+      if (error === NOBODY_WAITS || party.unserved === undefined) return;
+      if (!isTransient(error)) throw error;
+      await this.#session.clock.sleep(LONGEST_PAUSE_MS, this.#session.closing);
     }
   }
 
@@ -229,8 +250,6 @@ export class FairQueue {
       await clock.sleep(Math.max(1, ms), wait.enough);
       wait.pacing.paused();
     };
-    /** Since when others keep it from the row although it is the first. */
-    let keptOut = keptOutFrom(session);
     // What was seen just before the place was taken says how far it is to the front.
     const { seen } = party;
     const isRecent = seen !== undefined && clock.atMost() - seen.sentAt < SEEN_LASTS_MS;
@@ -243,7 +262,7 @@ export class FairQueue {
       const [first] = look.places;
       if (first !== undefined && party.places.on(first.uuid) === undefined && isBefore(first.sort, place.ticket)) {
         if (look.row !== undefined) wait.saw(look.row);
-        keptOut = keptOutFrom(session);
+        party.line.keptOut = undefined;
         await pause(Math.min(party.pace.behind(place.ticket, poll), party.untilDead(look, place.ticket)));
         continue;
       }
@@ -255,7 +274,8 @@ export class FairQueue {
       if (row !== undefined && !looksFree(session, target, row)) {
         wait.saw(row);
         session.contended().waitsFor(row);
-        await mark(session, target, { row, keptOut, wait });
+        party.line.keptOut ??= keptOutFrom(session);
+        await mark(session, target, { row, keptOut: party.line.keptOut, wait });
         const ms = party.pace.next(poll);
         await pause(Math.min(ms, untilFree(session, target, row)));
         // What it shows may be relied on: a hand-over needs no other.

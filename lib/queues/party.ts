@@ -25,6 +25,9 @@ export interface TurnLook extends QueueLook {
 /** How far apart waiters look for a place whose lease ends. */
 const APART_MS = 50;
 
+/** What ends a draw whose callers have all gone. */
+export const NOBODY_WAITS = new Error("Nobody waits any more");
+
 const NOT_YET: Turn = { upTo: 0, othersWait: false };
 
 /**
@@ -49,15 +52,17 @@ export class Party {
   readonly #session: Session;
   readonly #target: Target;
   readonly #view: QueueView;
+  readonly #placeLost: () => void;
   #drawing: Promise<void> | undefined;
-  /** Aborts when nobody waits any more. */
-  #nobodyWaits = new AbortController();
+  /** Aborts when nobody waits any more for what is being drawn. */
+  #nobodyWaits: AbortController | undefined;
 
-  constructor(session: Session, target: Target, pace: Pace) {
+  constructor(session: Session, target: Target, pace: Pace, placeLost: () => void) {
     this.#session = session;
     this.#target = target;
     this.places = new OwnPlaces(session);
     this.pace = pace;
+    this.#placeLost = placeLost;
     this.#view = new QueueView(session, target);
   }
 
@@ -85,10 +90,12 @@ export class Party {
 
   /** Takes a place for all who ask before its draw leaves. Whoever comes meanwhile waits for the same. @throws the store's error. */
   draw(): Promise<void> {
-    this.#drawing ??= this.#draw().finally(() => {
-      this.#drawing = undefined;
+    if (this.#drawing !== undefined) return this.#drawing;
+    const drawing = this.#draw().finally(() => {
+      if (this.#drawing === drawing) this.#drawing = undefined;
     });
-    return this.#drawing;
+    this.#drawing = drawing;
+    return drawing;
   }
 
   /** The first behind the front that neither a place serves, nor the turn of the lease that is there. */
@@ -107,15 +114,16 @@ export class Party {
   tidy(): boolean {
     const { first, front } = this.line;
     this.places.leaveBefore(first);
-    if (first === undefined) {
-      this.#nobodyWaits.abort(new Error("Nobody waits any more"));
-      this.#nobodyWaits = new AbortController();
+    if (first === undefined && this.#drawing !== undefined) {
+      this.#drawing = undefined;
+      this.#nobodyWaits?.abort(NOBODY_WAITS);
     }
     return front === undefined && first === undefined;
   }
 
   async #draw(): Promise<void> {
     const wait = new Wait(this.#session, this.#target.at.name, { patient: true });
+    this.#nobodyWaits = new AbortController();
     const { signal } = this.#nobodyWaits;
     await wait.run<void>(
       async (deliver) => {
@@ -124,8 +132,13 @@ export class Party {
           last = this.line.asked;
           return this.#waitingAfter(this.places.serve);
         });
-        if (deliver()) this.places.add({ place, last });
-        else this.#session.detach(place.leave());
+        if (deliver()) {
+          place.onLost = this.#placeLost;
+          this.places.add({ place, last });
+        } else {
+          this.#session.sightings.abandon(place.uuid);
+          this.#session.detach(place.leave());
+        }
       },
       { signal, waitMs: Number.POSITIVE_INFINITY },
     );

@@ -5,7 +5,7 @@ import type { MutexSettings } from "../options/mutex.js";
 import { type Address, COUNTER_SORT, lockAt, placeAt } from "../protocol/row.js";
 import { attemptMs } from "../session/requests.js";
 import type { Session } from "../session/session.js";
-import type { Target } from "../taking/acquisition.js";
+import type { Acquisition, Target } from "../taking/acquisition.js";
 import { claim } from "../taking/claim.js";
 import { learnTime } from "../taking/known-time.js";
 import type { Wait } from "../taking/wait.js";
@@ -14,20 +14,28 @@ import { boundsOf } from "../time/clock.js";
 /** How many drawn tickets may have a row already. More than that means that somebody has set the counter back. */
 const MOST_TAKEN = 5;
 
-const PLACE_EVENTS: LeaseEvents = {
+/** @param renewed is called for each of its renewals. */
+const placeEvents = (renewed: () => void): LeaseEvents => ({
   hasSection: false,
-  renewed: () => undefined,
+  renewed,
   renewalFailed: ({ at: { name } }, cause) => publish("dynamutex:wait-failed", { name, cause }),
-};
+});
 
 /** A place of this process in the queue: a lease on a row. It counts as lost here before anybody else may skip it. */
 export class Place {
   readonly at: Address;
   readonly ticket: bigint;
   readonly uuid: string;
+  /** Told of a loss. */
+  onLost: () => void = () => undefined;
   readonly #lease: Lease;
+  #wasRenewed = false;
 
-  constructor(lease: Lease, ticket: bigint) {
+  constructor(session: Session, acquisition: Acquisition, ticket: bigint) {
+    const events = placeEvents(() => {
+      this.#wasRenewed = true;
+    });
+    const lease = new Lease(session, acquisition, events);
     this.at = lease.row.at;
     this.ticket = ticket;
     this.uuid = lease.row.uuid;
@@ -43,10 +51,16 @@ export class Place {
     return this.#lease.lost;
   }
 
+  /** Whether it has ended although it was to be renewed in time. */
+  get wasTooShort(): boolean {
+    return !this.#wasRenewed && this.lost?.reason === "expired";
+  }
+
   #tell(why: unknown): void {
     if (!(why instanceof LockLostError)) return;
     const reason = why.reason === "expired" ? why.reason : "deleted";
     publish("dynamutex:ticket-lost", { name: this.at.name, ticket: this.ticket, uuid: this.uuid, reason });
+    this.onLost();
   }
 
   /** The row has been seen to be gone. */
@@ -86,7 +100,7 @@ export async function takePlace(
     wait.throwIfEnough();
     const data = { sections };
     const result = await claim(session, { at: placeAt(name, ticket), settings }, wait, { data });
-    if (result.kind === "granted") return new Place(new Lease(session, result.granted, PLACE_EVENTS), ticket);
+    if (result.kind === "granted") return new Place(session, result.granted, ticket);
   }
   throw new LockStoreError(
     `Lock ${JSON.stringify(name)}: its counter gives numbers that others have already; somebody has set back the ` +

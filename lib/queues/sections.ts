@@ -55,10 +55,12 @@ export class Sections {
     const { target, data } = request;
     const { fair } = target.settings;
     const handOut = (acquisition: Acquisition) => this.#handOut(acquisition, request, wait, deliver);
-    const line = this.#line(target);
+    let line = this.#line(target);
     if (line.front !== undefined) wait.sawLocally(() => infoOfFront(line.front, wait, this.session.owner));
     try {
       for (;;) {
+        // Where the lease was lost on its way, the line may have emptied, and been forgotten.
+        line = this.#line(target);
         const coming = line.turn(wait, (lease) => fits(lease, request));
         if (fair) this.#fairQueue.attend(target);
         const turn = await coming;
