@@ -148,11 +148,10 @@ export class FairQueue {
   async mayPass(lease: Lease): Promise<boolean> {
     const target: Target = { at: lease.row.at, settings: lease.settings };
     const party = this.party(target);
-    const isTurn = (): boolean => (party.line.first ?? Number.POSITIVE_INFINITY) <= party.turn.upTo;
     const isRecent = this.#session.clock.atMost() - party.lookedAt < lease.settings.handOverMs;
-    if (isTurn() ? isRecent : party.turn.othersWait) return isTurn();
+    if (party.isTurn ? isRecent : party.turn.othersWait) return party.isTurn;
     await this.#lookAgain(party, target, lease);
-    return isTurn();
+    return party.isTurn;
   }
 
   /** Sees to it that callers behind the front get a place soon, where they may need one. */

@@ -98,6 +98,11 @@ export class Party {
     return drawing;
   }
 
+  /** Whether the lease at the front may go on to the first who waits. */
+  get isTurn(): boolean {
+    return (this.line.first ?? Number.POSITIVE_INFINITY) <= this.turn.upTo;
+  }
+
   /** The first behind the front that neither a place serves, nor the turn of the lease that is there. */
   get unserved(): Waiter<Lease> | undefined {
     const { front } = this.line;

@@ -182,7 +182,7 @@ export class Sections {
       lease.endSection();
       if (!settings.fair) isForced = await this.#look(lease);
       const mayPass = settings.fair ? await this.#fairQueue.mayPass(lease) : !isOver();
-      if (mayPass && (await lease.renewForNext()) && line.pass(lease)) return;
+      if (mayPass && (await lease.renewForNext()) && this.#pass(lease)) return;
     }
     try {
       await lease.release();
@@ -210,6 +210,13 @@ export class Sections {
 
   #isTurnOver({ row, settings }: Lease): boolean {
     return this.session.contention?.isTurnOver(row.at.name, settings.handOverMs) ?? false;
+  }
+
+  /** The first who waits may have gone meanwhile, and it may not be the turn of the one behind. */
+  #pass(lease: Lease): boolean {
+    const target = targetOf(lease);
+    if (target.settings.fair && !this.#fairQueue.party(target).isTurn) return false;
+    return this.#line(target).pass(lease);
   }
 
   #leave(lease: Lease): void {
