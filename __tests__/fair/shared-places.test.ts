@@ -352,7 +352,7 @@ describe("callers that give up", () => {
     world.expectNothingLeft();
   });
 
-  test("all of them while their ticket is drawn: no place is left", async () => {
+  test("all of them while their ticket is drawn: no place is written", async () => {
     const world = new World();
     const [a, b] = [world.host("a"), world.host("b")];
     const lock = await b.mutex(NAME, { fair: true }).lock();
@@ -368,6 +368,8 @@ describe("callers that give up", () => {
     gate.release();
     await world.pass(200);
     expect(world.places).toEqual([]);
+    // It was never written.
+    expect(a.sent.flatMap(takesOf)).toEqual([]);
     await lock.unlock();
     world.expectNothingLeft();
   });
