@@ -68,8 +68,9 @@ export class FairQueue {
     const known = this.#parties.get(name);
     if (known !== undefined) return known;
     const party = new Party(this.#session, target, this.#paceOf(name), () => {
-      // Those behind the front may need another. One that is given up is nobody's.
-      if (this.#parties.get(name) === party) this.attend(target);
+      // Those behind the front may need another: not at once, because whoever asks for its loss may be about to see to that.
+      const attend = (): void => (this.#parties.get(name) === party ? this.attend(target) : undefined);
+      this.#session.detach(Promise.resolve().then(attend));
     });
     this.#parties.set(name, party);
     return party;
