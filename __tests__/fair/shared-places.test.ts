@@ -258,6 +258,30 @@ describe("a place that is lost", () => {
     world.expectNothingLeft();
   });
 
+  test("that is not the first of its process is replaced before its turn comes", async () => {
+    const world = new World();
+    const ttlMs = 2_000;
+    const [a, b, c] = [world.host("a"), world.host("b"), world.host("c")];
+    const lock = await c.mutex(NAME, { fair: true }).lock();
+    for (const caller of ["a1", "a2"]) {
+      world.ask(a, caller, {}, { ttlMs });
+      await world.pass(200);
+    }
+    const [, second] = placesIn(world.table, NAME);
+    world.table.plant(second as { name: string; sort: string }, undefined);
+    await world.pass(ttlMs);
+    await world.lineUp(b, ["b1"]);
+    expect(world.places).toEqual([
+      ["a", 1],
+      ["a", 1],
+      ["b", 1],
+    ]);
+    await lock.unlock();
+    await world.allServed();
+    expect(world.order).toEqual(["a1", "a2", "b1"]);
+    world.expectNothingLeft();
+  });
+
   test("its callers draw one ticket together where their process has no other", async () => {
     const world = new World();
     const [a, b, c] = [world.host("a"), world.host("b"), world.host("c")];
@@ -275,6 +299,51 @@ describe("a place that is lost", () => {
 });
 
 describe("callers that give up", () => {
+  test("the next one, while the lease is prepared for it: it does not go to one who asked after another host came", async () => {
+    const world = new World();
+    const [a, b] = [world.host("a"), world.host("b")];
+    const gate = createGate();
+    let reissues = 0;
+    a.fate = (message) => {
+      if (message.kind !== "write" || message.write.kind !== "reissue") return "answered";
+      reissues += 1;
+      return gate.released;
+    };
+    const controller = new AbortController();
+    world.ask(a, "a1", {}, { fencing: true });
+    const next = world.ask(a, "a2", { signal: controller.signal }, { fencing: true });
+    await world.time.advanceUntil(() => reissues > 0);
+    await world.lineUp(b, ["b1"]);
+    controller.abort(new Error("enough"));
+    await expect(next.locking).rejects.toThrow("enough");
+    world.ask(a, "a3", {}, { fencing: true });
+    gate.release();
+    await world.allServed();
+    expect(world.order).toEqual(["a1", "b1", "a3"]);
+    expect(world.places).toEqual([]);
+  });
+
+  test.each([55, 60, 65, 70, 75, 80])("after %d ms, and ask again at once, get a place", async (waitMs) => {
+    const world = new World();
+    const [a, b, c] = [world.host("a"), world.host("b"), world.host("c")];
+    const lock = await a.mutex(NAME, { fair: true }).lock();
+    await world.lineUp(b, ["b1"]);
+    const asked = a.mutex(NAME, { fair: true }).lock({ waitMs });
+    const again = asked.catch(() => world.ask(a, "a2"));
+    await world.pass(waitMs + 200);
+    await again;
+    await world.lineUp(c, ["c1"]);
+    expect(world.places).toEqual([
+      ["b", 1],
+      ["a", 1],
+      ["c", 1],
+    ]);
+    await lock.unlock();
+    await world.allServed();
+    expect(world.order).toEqual(["b1", "a2", "c1"]);
+    world.expectNothingLeft();
+  });
+
   test("leave their place to those who share it, and the last of them removes it", async () => {
     const world = new World();
     const [a, b] = [world.host("a"), world.host("b")];
