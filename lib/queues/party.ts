@@ -26,7 +26,7 @@ export interface TurnLook extends QueueLook {
 const APART_MS = 50;
 
 /** What ends a draw whose callers have all gone. */
-export const NOBODY_WAITS = new Error("Nobody waits any more");
+export const NOBODY_WAITS: Error = new Error("Nobody waits any more");
 
 const NOT_YET: Turn = { upTo: 0, othersWait: false };
 
