@@ -28,9 +28,9 @@ const ROWS_LOOKED_AT = 2;
 
 /**
  * How soon a process begins to look for what a copy in flight may leave. With few slots, the look waits until a request that
- * hangs gives up its own.
+ * hangs gives up its own, and perhaps for one more that was there before it.
  */
-const LOOKS_WITHIN_MS = 3_500;
+const LOOKS_WITHIN_MS = 2 * 3_500;
 
 interface Phantom {
   readonly name: string;
