@@ -63,5 +63,5 @@ export function moneyOf({ read, write }: { readonly read: number; readonly write
 /** Who is compared with whom where somebody has to keep a lock: the floor does not. */
 export const KEEPERS = ["dynamutex", "deliveryhero", "lock-client"] as const satisfies readonly ContenderName[];
 
-/** And where somebody has to wait for it, which is where fairness shows. */
-export const WAITING = ["dynamutex", "fair", "deliveryhero", "lock-client"] as const satisfies readonly ContenderName[];
+/** And where somebody takes a lock that nobody else wants. Where others do, `fair` has a workload of its own. */
+export const TAKERS = ["dynamutex", "fair", "deliveryhero", "lock-client"] as const satisfies readonly ContenderName[];

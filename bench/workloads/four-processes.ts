@@ -1,5 +1,5 @@
 import type { ContenderName } from "../contenders/index.js";
-import { type Bench, WAITING, type Workload } from "../results.js";
+import { type Bench, KEEPERS, type Workload } from "../results.js";
 import { Rounds } from "../rounds.js";
 import { Team } from "../worker-process.js";
 
@@ -21,7 +21,7 @@ export const fourProcesses: Workload = {
   title: "4 processes × 4 tasks, sections of 10 ms, for 30 s",
   async run(bench) {
     const rounds = new Rounds<Round>(bench);
-    for (const name of process.env.ONLY ? [process.env.ONLY as "fair"] : WAITING) {
+    for (const name of KEEPERS) {
       const ours = name === "dynamutex";
       for (let round = 1; round <= (ours && !bench.quick ? 3 : 1); round++) {
         bench.say(`round ${round}, ${name}`);

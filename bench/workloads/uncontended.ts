@@ -1,7 +1,7 @@
 import type { RecordedRequest } from "../../__tests__/support/fault-proxy.js";
 import type { ContenderName } from "../contenders/index.js";
 import { median } from "../numbers.js";
-import { type Bench, type Line, type Outcome, WAITING, type Workload } from "../results.js";
+import { type Bench, type Line, type Outcome, TAKERS, type Workload } from "../results.js";
 import { Rounds } from "../rounds.js";
 import { Worker } from "../worker-process.js";
 
@@ -30,7 +30,7 @@ export const uncontended: Workload = {
   async run(bench) {
     const direct = new Rounds<Measured>(bench);
     const proxied = new Rounds<Measured>(bench);
-    for (const name of WAITING) {
+    for (const name of TAKERS) {
       bench.say(`${name} and the floor in turn, past the proxy`);
       await direct.run(name, () => measure(bench, name, { proxied: false }));
       bench.say(`${name} and the floor in turn, through the proxy`);
@@ -84,7 +84,7 @@ function outcome(
     others,
   }: Readonly<Record<"direct" | "proxied", Rounds<Measured>>> & { readonly others: readonly Line[] },
 ): Outcome {
-  const names = ["raw", ...WAITING] as const;
+  const names = ["raw", ...TAKERS] as const;
   /** A cycle of each: what is deleted last is one cycle. */
   const perCycle = (name: ContenderName, of: "requests" | "read" | "write"): number => {
     const requests = afterFirstCycle(ground.requests({ tag: `uncontended-${name}` }));

@@ -3,7 +3,7 @@ import { now } from "../../__tests__/support/monotonic.js";
 import type { ContenderName } from "../contenders/index.js";
 import { contender } from "../contenders/index.js";
 import { show } from "../numbers.js";
-import { type Bench, moneyOf, WAITING, type Workload } from "../results.js";
+import { type Bench, KEEPERS, moneyOf, type Workload } from "../results.js";
 import { Rounds } from "../rounds.js";
 import { Team } from "../worker-process.js";
 
@@ -29,7 +29,7 @@ export const waiters: Workload = {
     const counts = bench.quick ? [1, 4] : COUNTS;
     const rounds = new Rounds<Point>(bench);
     for (const count of counts) {
-      for (const name of WAITING) {
+      for (const name of KEEPERS) {
         bench.say(`${count} waiting, ${name}`);
         await rounds.run(name, () => wait(bench, name, count));
       }
@@ -37,14 +37,14 @@ export const waiters: Workload = {
     const pointOf = (name: ContenderName, count: number, of: "money" | "handOverMs"): number =>
       rounds.of(name).find((point) => point.count === count)?.[of] ?? Number.NaN;
     const series = (of: "money" | "handOverMs") =>
-      WAITING.map((name) => ({
+      KEEPERS.map((name) => ({
         title: contender(name).short,
         points: counts
           .map((count) => [count, pointOf(name, count, of)] as const)
           .filter(([, value]) => Number.isFinite(value)),
       }));
     const cells = (of: "money" | "handOverMs") =>
-      WAITING.map((name) => [
+      KEEPERS.map((name) => [
         `${contender(name).title}: ${of === "money" ? "RRU a waiter and second" : "ms a hand-over"}`,
         ...counts.map((count) => show(pointOf(name, count, of))),
       ]);

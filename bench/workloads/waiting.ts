@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { now } from "../../__tests__/support/monotonic.js";
 import type { ContenderName } from "../contenders/index.js";
-import { type Bench, moneyOf, WAITING, type Workload } from "../results.js";
+import { type Bench, KEEPERS, moneyOf, type Workload } from "../results.js";
 import { Rounds } from "../rounds.js";
 import { Team, type Worker } from "../worker-process.js";
 
@@ -25,9 +25,9 @@ export const waiting: Workload = {
   async run(bench) {
     const rounds = new Rounds<Round>(bench);
     const count = bench.quick ? 3 : 10;
-    await using holders = new Team(WAITING.length);
-    await using waiters = new Team(WAITING.length * WAITERS);
-    const stages = WAITING.map((name, index) => ({
+    await using holders = new Team(KEEPERS.length);
+    await using waiters = new Team(KEEPERS.length * WAITERS);
+    const stages = KEEPERS.map((name, index) => ({
       name,
       holder: holders.workers[index] as Worker,
       waiters: waiters.workers.slice(index * WAITERS, (index + 1) * WAITERS),
