@@ -112,12 +112,6 @@ export const QUEUE_DEFECTS: readonly Defect[] = [
     patches: [{ file: VIEW, find: /isWhole: rest === undefined/g, replace: "isWhole: true" }],
   },
   {
-    name: "those who wait behind a long section get no place",
-    patches: [
-      { file: FAIR, find: /if \(party\.isAttended \|\| party\.unserved === undefined\)/g, replace: "if (true)" },
-    ],
-  },
-  {
     name: "a claim relies on a place that is not there",
     patches: [
       {
