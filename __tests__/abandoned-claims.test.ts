@@ -64,11 +64,16 @@ test("a claim that would be over on its arrival is not looked for any more", asy
   expect(looking.count).toBe(4);
 });
 
-test("a table that closes has one more look, and leaves no timer", async () => {
+test("a table that closes goes on looking, but no longer than its close takes, and leaves no timer", async () => {
   const { time, session, looking, found } = startLooking();
   await time.sleepUntil(() => looking.count === 2);
-  await session.close();
+  session.mayRelease(1_000);
+  const closing = session.close(500);
+  const closed = watch(closing);
+  await time.sleepUntil(() => closed.settled);
   expect(await found).toBe(false);
-  expect(looking.count).toBe(3);
+  // At 0, 400 and so on until 1 600: the next look would come too late, for the close ends at 1 900.
+  expect(looking.count).toBe(5);
+  expect(time.elapsed).toBeLessThanOrEqual(1_900);
   expect(time.timers).toBe(0);
 });

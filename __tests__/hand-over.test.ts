@@ -1,5 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { findLockLost, type Lock, LockLostError, LockTimeoutError } from "../lib/index.js";
+import type { LockOptions } from "../lib/options/calls.js";
+import type { MutexOptions } from "../lib/options/mutex.js";
 import { eventually, turn, watch } from "./support/eventually.js";
 import { throttle } from "./support/fault-proxy.js";
 import { ManualTime } from "./support/manual-time.js";
@@ -208,8 +210,12 @@ describe("the sections of one process", () => {
     scene.proxy.partition(undefined, "hang");
     const mutex = scene.host({ clock: time.clock() }).mutex(scene.name);
     const line = Promise.allSettled([mutex.lock(), mutex.lock({ data: {} }), mutex.lock()]);
-    const watched = watch(line);
-    await time.passUntil(() => watched.settled);
+    const ending = watch(line);
+    // In small steps: requests that hang end in real time.
+    await eventually(() => {
+      if (time.elapsed < 10_000) void time.advance(10);
+      return ending.settled;
+    });
     expect(time.elapsed).toBe(10_000);
     expect(await line).toMatchObject(Array(3).fill({ status: "rejected", reason: { code: "LOCK_STORE" } }));
   });
@@ -234,7 +240,7 @@ describe("the sections of one process", () => {
 describe("the lock between processes", () => {
   test("a process that passes a wanted lock among its own lets the other one in, and then gets it back", async () => {
     const busy = scene.host({ tag: "busy", handOverMs: 1 }).mutex(scene.name);
-    const other = scene.host({ tag: "other", poll: { minMs: 1, maxMs: 5 } }).mutex(scene.name);
+    const other = scene.host({ tag: "other", handOverMs: 1, poll: { minMs: 1, maxMs: 5 } }).mutex(scene.name);
     let sections = 0;
     let served = false;
     const loops = Array.from({ length: 4 }, async () => {
@@ -294,9 +300,31 @@ describe("the lock between processes", () => {
     await expect(second).rejects.toThrow("enough");
     await time.advance(490);
     await scene.quiet();
-    expect(scene.proxy.counts()).toEqual({ PutItem: 1, GetItem: 1, DeleteItem: 1 });
+    // One look for the mark, and one whether somebody came.
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1, GetItem: 2, DeleteItem: 1 });
     await scene.play(time, () => third.settled);
     expect(time.elapsed).toBeLessThan(900);
+  });
+
+  test.each<readonly [string, LockOptions, MutexOptions, MutexOptions]>([
+    ["with data", { data: { job: 1 } }, {}, {}],
+    ["with a hold", { holdAtLeastMs: 20 }, {}, {}],
+    ["that are fenced", { data: { job: 1 } }, { fencing: true }, {}],
+    ["with another ttl", {}, {}, { ttlMs: 20_000 }],
+  ])("trap 27: a process with sections %s finds a mark in its release, and lets others in", async (...parts) => {
+    const [, options, settings, others] = parts;
+    const time = new ManualTime();
+    const locks = scene.host({ clock: time.clock(), ttlMs: 10_000 });
+    const first = await locks.mutex(scene.name, settings).lock(options);
+    const second = watch(locks.mutex(scene.name, { ...settings, ...others }).lock(options));
+    await scene.put({ ...(await scene.row()), wanted: time.now + 60_000 });
+    await time.advance(10);
+    await first.unlock();
+    await scene.play(time, () => time.elapsed >= 760);
+    expect(second.settled).toBe(false);
+    // Nobody has come.
+    await scene.play(time, () => second.settled);
+    expect(time.elapsed).toBeLessThan(950);
   });
 
   test("a process alone on a lock never pauses: it looks once every handOverMs and goes on", async () => {
@@ -316,7 +344,7 @@ describe("the lock between processes", () => {
 
   test("a mark that arrives under the next holder counts for that one, and takes nothing from it", async () => {
     const holder = scene.host({ tag: "holder" }).mutex(scene.name);
-    const other = scene.host({ tag: "other", poll: { minMs: 1, maxMs: 1 } }).mutex(scene.name);
+    const other = scene.host({ tag: "other", handOverMs: 1, poll: { minMs: 1, maxMs: 1 } }).mutex(scene.name);
     const first = await holder.lock();
     const hold = scene.proxy.hold({ operation: "UpdateItem", client: "other" });
     const controller = new AbortController();

@@ -142,6 +142,45 @@ describe("names", () => {
     expect(refusal(() => locks.mutex("😀".repeat(513)))).toMatchObject({ option: "name" });
   });
 
+  const HALVES = ["\ud800", "a\udc00b", "\udc00\ud800", "😀\ud83d"];
+
+  test.each(HALVES)("half of a surrogate pair is refused: %j", async (half) => {
+    const names = [half, `${half}#1`];
+    for (const name of names) expect(refusal(() => locks.mutex(name))).toMatchObject({ option: "name", value: name });
+    await expect(locks.lockAll(["a", half])).rejects.toMatchObject({ option: "name", value: half });
+    expect(refusal(table({ keyPrefix: half }))).toMatchObject({ option: "keyPrefix", value: half });
+    expect(refusal(table({ owner: half }))).toMatchObject({ option: "owner", value: half });
+    expect(refusal(table({ keys: { sort: half } }))).toMatchObject({ option: "keys.sort", value: half });
+    expect(refusal(() => locks.list({ prefix: half }))).toMatchObject({ option: "prefix", value: half });
+    for (const data of [{ text: half }, { [half]: 1 }, { in: [new Set([half])] }])
+      await expect(locks.mutex("a").lock({ data })).rejects.toMatchObject({ code: "LOCK_CONFIG" });
+  });
+
+  test("because DynamoDB stores another character, and two such names would be one lock", async () => {
+    await scene.put({ mark: "one" }, `${scene.name}\ud800`);
+    expect(await scene.row(`${scene.name}\udfff`)).toMatchObject({ mark: "one" });
+  });
+
+  test("whole pairs are fine, and names are neither folded nor normalised", async () => {
+    const host = scene.host();
+    const names = ["😀", "é", "e\u0301", "É", "\ufffd", " ", "\u0000"].map((end) => `${scene.name}${end}`);
+    const held = await Promise.all(names.map((name) => host.mutex(name).tryLock()));
+    expect(held.map((lock) => lock?.name)).toEqual(names);
+    expect(await Promise.all(names.map(async (name) => (await scene.row(name))?.uuid))).toEqual(
+      held.map((lock) => lock?.uuid),
+    );
+  });
+
+  test("prefix and name together are the lock: two prefixes of which one begins the other can share one", async () => {
+    const [a, ab] = ["a", "ab"].map((end) => scene.host({ keyPrefix: `${scene.name}${end}` }));
+    await using lock = await a?.mutex("bc").lock();
+    expect(lock?.held).toBe(true);
+    expect(await ab?.mutex("c").tryLock()).toBeNull();
+    const apart = scene.host({ keyPrefix: `${scene.name}ab#` });
+    await using other = await apart.mutex("c").tryLock();
+    expect(other?.held).toBe(true);
+  });
+
   test("the key prefix counts", () => {
     prefixed.mutex("a".repeat(2_000));
     expect(refusal(() => prefixed.mutex("a".repeat(2_001))).message).toContain("2049");
@@ -212,6 +251,44 @@ describe("unknown options", () => {
     ["a table's, given to a mutex", mutex({ tableName: "locks" }), "tableName", "locks"],
   ])("%s: refused by name, with the value", (_, act, option, value) => {
     expect(refusal(act)).toMatchObject({ option, value });
+  });
+
+  test("one that belongs elsewhere is told where", async () => {
+    const locks = new LockTable({ tableName: "locks" });
+    const it = locks.mutex("name");
+    const told = async (act: () => unknown): Promise<string> => {
+      const error = await Promise.resolve()
+        .then(act)
+        .catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ code: "LOCK_CONFIG" });
+      return (error as Error).message;
+    };
+    const [ttl, waits, tables] = [{ ttlMs: 5_000 }, { waitMs: 5_000 }, { tableName: "locks" }] as const;
+    expect(await told(() => it.lock(ttl as object))).toBe(
+      "ttlMs: is not an option here, but one of locks.mutex(), new LockTable(), lockAll() (got 5000)",
+    );
+    expect(await told(() => it.tryLock(ttl as object))).toContain(
+      "one of locks.mutex(), new LockTable(), lockAll() (got",
+    );
+    expect(await told(() => it.run(() => 1, ttl as object))).toContain("locks.mutex()");
+    expect(await told(() => it.tryLock(waits as object))).toContain(
+      "one of locks.mutex(), new LockTable(), lock(), run(), lockAll() (got",
+    );
+    expect(await told(() => it.lock({ fencing: true } as object))).toContain("one of locks.mutex() (got true)");
+    expect(await told(() => it.lock({ everyMs: 5_000 } as object))).toContain("one of tryLock(), tryRun() (got");
+    expect(await told(() => locks.mutex("name", tables as object))).toContain("one of new LockTable() (got");
+    expect(await told(() => new LockTable({ ...tables, holdAtLeastMs: 5 } as LockTableOptions))).toContain(
+      "one of lock(), run(), tryLock(), tryRun(), lockAll() (got",
+    );
+    expect(await told(() => locks.mutex("name", { poll: ttl as object }))).toContain(
+      "poll.ttlMs: is not an option here",
+    );
+    expect(await told(() => new LockTable({ ...tables, fencing: true } as LockTableOptions))).toContain(
+      "of each mutex",
+    );
+    expect(await told(() => it.lock({ ttl: 5_000 } as object))).toBe(
+      "ttl: is not an option: check its spelling (got 5000)",
+    );
   });
 
   test.each([null, "fast", 7, [[]]])("%p instead of options is refused", async (options) => {

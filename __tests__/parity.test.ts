@@ -93,7 +93,7 @@ describe(`with seed ${SEED}, a defect of the compiler is found`, () => {
     ["a row with a tick is replaced", inCondition(" AND attribute_not_exists(#tick)", "")],
     ["the uuid that was seen is not compared", inCondition("#uuid = :if_seenUuid AND ", "")],
     ["another format is let through", inCondition(/#format = :format AND | AND #format = :format/, "")],
-    ["a mark is not removed", inUpdate(/(, #wanted|#wanted, )/, "")],
+    ["a mark is not removed", inUpdate(/(, #wanted(?! =)|#wanted, )/, "")],
     ["a token begins again from the seed", inUpdate("if_not_exists(#fence, :seed)", ":seed")],
     ["the reply shows no item", (expressions) => delete expressions.ReturnValues],
   ])("%s", async (_defect, spoil) => {

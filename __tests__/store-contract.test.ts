@@ -122,6 +122,14 @@ describe.each(SUBJECTS)("a store %s", (where, subjectOf) => {
       await write(take({ at: row }));
       expect(await read(row)).toMatchObject({ wanted: undefined, data: undefined });
     });
+
+    test("a mark is carried on where its process knows of it", async () => {
+      const remembered = { nothing: {}, fence: { fence: 7n }, tick: { tick: 8 } }[remembers];
+      const row = await plant({ expires: EARLIEST - 1, wanted: EARLIEST, ...remembered });
+      const taking = take({ at: row, remembers, wanted: EARLIEST + 5 });
+      expect(await write(taking)).toEqual({ ...APPLIED, replaced: row });
+      expect(await read(row)).toMatchObject({ uuid: taking.uuid, wanted: EARLIEST + 5 });
+    });
   });
 
   describe("taking with a fencing token", () => {
@@ -486,7 +494,7 @@ describe.each(SUBJECTS)("a store %s", (where, subjectOf) => {
       ["a fence, which the writer does not know of", "nothing", { fence: 41n }],
     ])("a row that remembers %s stays, free on any clock", async (_case, remembers, differences) => {
       const row = await plant({ uuid: "mine", wanted: 5, data: { a: 1 }, ...differences });
-      expect(await write(vacateOf(row, "mine", FREE, { remembers }))).toEqual(APPLIED);
+      expect(await write(vacateOf(row, "mine", FREE, { remembers }))).toEqual({ ...APPLIED, replaced: row });
       const free = { ...row, uuid: undefined, expires: 0, wanted: undefined };
       expect(await read(row)).toEqual(free);
       const again = await write(takeWith({ at: row, knowledge: { earliest: 1 }, remembers: "tick" }));
@@ -513,7 +521,7 @@ describe.each(SUBJECTS)("a store %s", (where, subjectOf) => {
     test.each(MEMORIES)("a row that remembers %s may stay taken until the end of its hold", async (remembers) => {
       const remembered = { nothing: {}, fence: { fence: 7n }, tick: { tick: 8 } }[remembers];
       const row = await plant({ uuid: "mine", expires: EARLIEST + 30_000, wanted: 5, ...remembered });
-      expect(await write(vacateOf(row, "mine", HELD, { remembers }))).toEqual(APPLIED);
+      expect(await write(vacateOf(row, "mine", HELD, { remembers }))).toEqual({ ...APPLIED, replaced: row });
       const expected = { ...row, expires: EARLIEST + 7, ttlMs: 7, uuid: undefined, wanted: undefined };
       expect(await read(row)).toEqual(expected);
       const take = (earliest: number) => write(takeWith({ at: row, knowledge: { earliest }, remembers }));
@@ -544,7 +552,7 @@ describe.each(SUBJECTS)("a store %s", (where, subjectOf) => {
 
     test("until its lease would have ended, the rest of the row stays, and nobody enters before", async () => {
       const row = await plant({ uuid: "theirs", expires: EARLIEST, data: { a: 1 }, wanted: 5, ...REMEMBERED });
-      expect(await write(vacateOf(row, "theirs", { kind: "untilExpires" }))).toEqual(APPLIED);
+      expect(await write(vacateOf(row, "theirs", { kind: "untilExpires" }))).toEqual({ ...APPLIED, replaced: row });
       expect(await read(row)).toEqual({ ...row, uuid: undefined });
       const take = (earliest: number) => write(takeWith({ at: row, knowledge: { earliest }, remembers: "tick" }));
       expect(await take(EARLIEST)).toMatchObject({ kind: "refused" });
@@ -556,7 +564,7 @@ describe.each(SUBJECTS)("a store %s", (where, subjectOf) => {
       ["remembers a fence and a tick", REMEMBERED],
     ])("a row that %s may be kept, and is free at once, on any clock", async (_case, differences) => {
       const row = await plant({ uuid: "theirs", expires: EARLIEST, wanted: 5, ...differences });
-      expect(await write(vacateOf(row, "theirs", { kind: "kept" }))).toEqual(APPLIED);
+      expect(await write(vacateOf(row, "theirs", { kind: "kept" }))).toEqual({ ...APPLIED, replaced: row });
       expect(await read(row)).toEqual({ ...row, uuid: undefined, expires: 0, wanted: undefined });
       const remembers = row.fence === undefined ? "nothing" : "tick";
       const take = takeWith({ at: row, knowledge: { earliest: 1 }, remembers });

@@ -20,18 +20,26 @@ function world(aheadMs = 0, options = {}) {
     options,
   );
   const date = (): string => new Date(now.table).toUTCString();
-  const exchange = (thereMs = 5, backMs = 5): void => {
+  /** @param wrongByMs by how much the clock of the server that answers is ahead. */
+  const exchange = (thereMs = 5, backMs = 5, wrongByMs = 0): void => {
     const heard = clock.listen?.();
     pass(thereMs);
-    const header = date();
+    const header = new Date(now.table + wrongByMs).toUTCString();
     pass(backMs);
     heard?.(header);
+  };
+  /** One exchange every so many ms, for so long. */
+  const exchanges = (forMs: number, everyMs: number, wrongByMs: () => number = () => 0): void => {
+    for (let left = forMs; left > 0; left -= everyMs) {
+      exchange(5, 5, wrongByMs());
+      pass(everyMs - 10);
+    }
   };
   const width = (): number => {
     const bounds = clock.wall();
     return bounds === undefined ? Number.POSITIVE_INFINITY : bounds.latest - bounds.earliest;
   };
-  return { clock, now, pass, exchange, date, width };
+  return { clock, now, pass, exchange, exchanges, date, width };
 }
 
 function expectTableTime({ clock, now }: Pick<ReturnType<typeof world>, "clock" | "now">): void {
@@ -164,15 +172,6 @@ describe("the table clock", () => {
     expect(hosts.width()).toBe(before);
   });
 
-  it("starts again from a reply that contradicts what it knew, and says so", () => {
-    const hosts = world();
-    hosts.exchange();
-    hosts.now.table -= HOUR;
-    hosts.exchange();
-    expectTableTime(hosts);
-    expect(told).toEqual([{ event: "restarted", detail: expect.stringContaining("taking the table's word") }]);
-  });
-
   it.each([undefined, "yesterday"])(
     "falls back to the host's clock when the first reply has the date %p, and says so once",
     (header) => {
@@ -184,6 +183,171 @@ describe("the table clock", () => {
       expect(hosts.width()).toBeCloseTo(1_010, 0);
     },
   );
+
+  describe("trap 31: whose replies lose their date", () => {
+    it("falls back once it is no longer current, narrows its bounds by the host's clock, and says so", () => {
+      const hosts = world();
+      hosts.exchange();
+      hosts.pass(HOUR / 2);
+      expect(hosts.clock.isCurrent?.()).toBe(false);
+      hosts.clock.listen?.()(undefined);
+      expect(hosts.clock.isCurrent?.()).toBe(true);
+      expect(told).toEqual([{ event: "no-date", detail: expect.stringContaining("1000 ms") }]);
+      expect(hosts.width()).toBeLessThanOrEqual(2_000);
+      expectTableTime(hosts);
+      hosts.pass(24 * HOUR);
+      hosts.clock.listen?.()(undefined);
+      expect(hosts.clock.isCurrent?.()).toBe(true);
+      expect(hosts.width()).toBeLessThanOrEqual(2_000);
+      expectTableTime(hosts);
+      expect(told).toHaveLength(1);
+      hosts.exchange();
+      expect(hosts.width()).toBeLessThan(1_020);
+    });
+
+    it.each([HOUR, -HOUR])("allows for both, where the host's clock is %d ms ahead of what it knew", (aheadMs) => {
+      const hosts = world(aheadMs);
+      hosts.exchange();
+      hosts.pass(HOUR / 2);
+      hosts.clock.listen?.()(undefined);
+      expect(hosts.clock.isCurrent?.()).toBe(true);
+      expectTableTime(hosts);
+      const { earliest = 0, latest = 0 } = hosts.clock.wall() ?? {};
+      expect(aheadMs > 0 ? latest - hosts.now.table : hosts.now.table - earliest).toBeGreaterThan(HOUR - 2_000);
+      hosts.exchange();
+      expect(hosts.width()).toBeLessThan(1_020);
+    });
+  });
+
+  describe("trap 32: a reply whose date is wrong", () => {
+    const MINUTE = 60_000;
+    const aheadOf = ({ clock, now }: ReturnType<typeof world>) => {
+      const { earliest = Number.NaN, latest = Number.NaN } = clock.wall() ?? {};
+      return { earliest: earliest - now.table, latest: latest - now.table };
+    };
+
+    it.each([MINUTE, -MINUTE, 10 * MINUTE, HOUR, -HOUR, 24 * HOUR])(
+      "by %d ms: widens the bounds to cover both, and the next right one narrows them",
+      (wrongByMs) => {
+        const hosts = world();
+        hosts.exchanges(2 * MINUTE, 1_163);
+        const before = hosts.width();
+        hosts.exchange(5, 5, wrongByMs);
+        expectTableTime(hosts);
+        const { earliest, latest } = aheadOf(hosts);
+        if (wrongByMs > 0) {
+          expect(earliest).toBeLessThanOrEqual(0);
+          expect(earliest).toBeGreaterThan(-1_000);
+          expect(latest).toBeGreaterThanOrEqual(wrongByMs);
+        } else {
+          expect(earliest).toBeLessThanOrEqual(wrongByMs);
+          expect(latest).toBeGreaterThanOrEqual(0);
+          expect(latest).toBeLessThan(1_000);
+        }
+        expect(hosts.clock.isCurrent?.()).toBe(true);
+        expect(told).toEqual([{ event: "contradicted", detail: expect.stringContaining("allowing for both") }]);
+        hosts.exchange();
+        expectTableTime(hosts);
+        expect(hosts.width()).toBeLessThan(before + 10);
+        expect(told).toHaveLength(1);
+      },
+    );
+
+    it.each([MINUTE, -MINUTE])("by %d ms, again and again for a minute, moves no bound past the truth", (wrongByMs) => {
+      const hosts = world();
+      hosts.exchange();
+      for (let reply = 0; reply < 59; reply += 1) {
+        hosts.exchange(5, 5, wrongByMs);
+        hosts.pass(990);
+        expectTableTime(hosts);
+      }
+      hosts.exchanges(2 * MINUTE, 1_000);
+      expectTableTime(hosts);
+      expect(hosts.width()).toBeLessThan(1_100);
+      expect(told.map(({ event }) => event)).toEqual(["contradicted"]);
+    });
+
+    it("in turn with right ones, for an hour, moves no bound past the truth", () => {
+      const hosts = world();
+      hosts.exchange();
+      let count = 0;
+      for (let minute = 0; minute < 60; minute += 1) {
+        hosts.exchanges(MINUTE, 1_000, () => (count++ % 2 === 0 ? MINUTE : 0));
+        expectTableTime(hosts);
+      }
+      hosts.exchanges(2 * MINUTE, 1_000);
+      expect(hosts.width()).toBeLessThan(1_100);
+    });
+
+    it("as the very first one, is not believed any more from the first right one on", () => {
+      for (const wrongByMs of [MINUTE, -MINUTE]) {
+        const hosts = world();
+        hosts.exchange(5, 5, wrongByMs);
+        let count = 0;
+        hosts.exchange();
+        expectTableTime(hosts);
+        for (let second = 0; second < 90; second += 1) {
+          hosts.exchanges(1_000, 1_000, () => (count++ % 3 === 0 ? wrongByMs : 0));
+          expectTableTime(hosts);
+        }
+        hosts.exchanges(MINUTE + 2_000, 1_000);
+        expectTableTime(hosts);
+        expect(hosts.width()).toBeLessThan(1_100);
+      }
+    });
+
+    it("of several servers that are all wrong in other ways, is covered as well", () => {
+      const hosts = world();
+      hosts.exchange();
+      const wrong = [MINUTE, -MINUTE, HOUR, -HOUR, 5 * MINUTE, -5 * MINUTE, 2 * HOUR, 24 * HOUR];
+      for (const wrongByMs of [...wrong, ...wrong]) {
+        hosts.exchange(5, 5, wrongByMs);
+        expectTableTime(hosts);
+        expect(aheadOf(hosts).latest).toBeGreaterThanOrEqual(wrongByMs);
+        expect(aheadOf(hosts).earliest).toBeLessThanOrEqual(wrongByMs);
+      }
+      hosts.exchanges(2 * MINUTE, 1_000);
+      expect(hosts.width()).toBeLessThan(1_100);
+    });
+
+    it("after a wall clock that was set back, is no more believed than before", () => {
+      const hosts = world();
+      hosts.exchanges(2 * MINUTE, 1_000);
+      hosts.now.wall -= HOUR;
+      hosts.exchange(5, 5, MINUTE);
+      expectTableTime(hosts);
+    });
+  });
+
+  describe("a table whose time is set", () => {
+    const MINUTE = 60_000;
+
+    it.each([HOUR, -HOUR])("by %d ms is believed once replies of a minute agree, and it says so", (setByMs) => {
+      const hosts = world();
+      hosts.exchanges(2 * MINUTE, 1_000);
+      hosts.now.table += setByMs;
+      hosts.exchange();
+      // What is stamped meanwhile is late enough by either.
+      expectTableTime(hosts);
+      hosts.exchanges(MINUTE - 2_000, 1_000);
+      expect(hosts.width()).toBeGreaterThan(HOUR - 2_000);
+      hosts.exchanges(4_000, 1_000);
+      expectTableTime(hosts);
+      expect(hosts.width()).toBeLessThan(1_100);
+      expect(told.map(({ event }) => event)).toEqual(["contradicted", "restarted"]);
+    });
+
+    it("is believed by a host that seldom asks", () => {
+      const hosts = world();
+      hosts.exchanges(2 * MINUTE, 1_000);
+      hosts.now.table += HOUR;
+      hosts.exchange();
+      hosts.pass(5 * MINUTE);
+      hosts.exchange();
+      expectTableTime(hosts);
+      expect(hosts.width()).toBeLessThan(1_100);
+    });
+  });
 
   it("keeps what it knows when one reply has no date", () => {
     const hosts = world();

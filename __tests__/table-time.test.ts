@@ -1,15 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import type { Reading } from "../lib/time/clock.js";
-import {
-  age,
-  contradict,
-  fromReply,
-  intersect,
-  parseDateHeader,
-  RATE_DRIFT,
-  type TableTime,
-} from "../lib/time/table-clock.js";
+import { contradict, intersect, RATE_DRIFT } from "../lib/time/clock.js";
+import { age, fromReply, parseDateHeader, type TableTime } from "../lib/time/table-clock.js";
 
 const EPOCH = Date.UTC(2026, 10, 20, 12);
 const at = (ms: number): Reading => ({ atLeast: ms, atMost: ms, lead: 0 });

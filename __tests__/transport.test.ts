@@ -216,8 +216,14 @@ describe.each<readonly [string, (network: Network) => DynamoDBClient]>([
     ["a reply without a request id", response(200, "{}", WITHOUT_ID), ["sent", DATE]],
     ["a reply whose date somebody has stripped", response(200, "{}", { "x-amzn-requestid": "1" }), ["sent", undefined]],
     ["a gateway's error page", response(503, "<html>", { "content-type": "text/html", date: DATE }), ["sent"]],
-    ["a gateway's success", response(200, "{}", { "content-type": "application/json", date: DATE }), ["sent"]],
-  ])("lets the clock hear %s", async (_case, reply, expected) => {
+    ["a success that tells nothing", response(200, "{}", { date: DATE }), ["sent", undefined]],
+    [
+      "a gateway's success",
+      response(200, "{}", { "content-type": "application/json", date: DATE }),
+      ["sent", undefined],
+    ],
+    ["an error that tells nothing", response(400, "{}", { "x-amzn-requestid": "1" }), ["sent"]],
+  ])("trap 31: lets the clock hear %s", async (_case, reply, expected) => {
     const { listen, log } = listener();
     await Promise.allSettled([
       transportOn(
@@ -298,13 +304,13 @@ describe("middleware of the caller's", () => {
     await expect(transport.send(getItem(), fresh())).rejects.toThrow("the caller's");
   });
 
-  it("may answer by itself: the clock hears nothing", async () => {
+  it("may answer by itself: the clock hears that it tells no time", async () => {
     const client = clientOn(() => undefined);
     const { listen, log } = listener();
     const output = { $metadata: {}, Item: Key };
     client.middlewareStack.add(() => async () => ({ output, response: undefined }), { step: "initialize" });
     await expect(transportOn(client, listen).send(getItem(), fresh())).resolves.toBe(output);
-    expect(log).toEqual([]);
+    expect(log).toEqual(["sent", undefined]);
   });
 
   it("may send a request twice: each copy has the signal, and is heard", async () => {
@@ -384,9 +390,9 @@ describe("middleware of the caller's", () => {
   });
 });
 
-it("takes what a mock answers", async () => {
+it("trap 31: takes what a mock answers, and tells the clock that it shows no time", async () => {
   const mock = { send: async () => ({}) } as unknown as DynamoDBClient;
   const { listen, log } = listener();
   await expect(transportOn(mock, listen).ask(getItem(), fresh())).resolves.toEqual({});
-  expect(log).toEqual([]);
+  expect(log).toEqual(["sent", undefined]);
 });

@@ -44,7 +44,7 @@ function against({ better, values }: Line): string {
 }
 
 function verdict({ better, values, goal }: Line): string {
-  const ours = values.dynamutex;
+  const ours = values.dynamutex ?? values.fair;
   if (goal === undefined || ours === undefined) return "";
   return (better === "less" ? ours <= goal : ours >= goal) ? "reached" : "**missed**";
 }

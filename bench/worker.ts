@@ -94,6 +94,42 @@ const TASKS = {
     );
   },
 
+  /** Every locker takes the lock over and over. @returns when each section began and ended, in the order of beginning. */
+  async goRound({ name, forMs, holdMs }: { name: string; forMs: number; holdMs: number }) {
+    const until = now() + forMs;
+    const sections: { locker: number; from: number; to: number }[] = [];
+    const goRound = async (locker: Locker, index: number): Promise<void> => {
+      while (now() < until) {
+        const release = await locker.lock(name);
+        const from = now();
+        await sleep(holdMs);
+        sections.push({ locker: index, from, to: now() });
+        await release();
+      }
+    };
+    await Promise.all(lockers.map(goRound));
+    return sections.sort((one, other) => one.from - other.from);
+  },
+
+  /** Every locker asks so many times at once, and the next one a moment later. @returns in which order they got it. */
+  async standInLine({ name, each, apartMs }: { name: string; each: number; apartMs: number }) {
+    const entered: number[] = [];
+    const asked: Promise<void>[] = [];
+    for (const locker of lockers) {
+      for (let time = 0; time < each; time++) {
+        const number = asked.length;
+        const enter = async (release: () => Promise<void>): Promise<void> => {
+          entered.push(number);
+          await release();
+        };
+        asked.push(locker.lock(name).then(enter));
+      }
+      if (apartMs > 0) await sleep(apartMs);
+    }
+    await Promise.all(asked);
+    return entered;
+  },
+
   async sections({ name, tasks, each = Number.POSITIVE_INFINITY, forMs, holdMs }: SectionsOptions): Promise<Sections> {
     const from = now();
     const until = from + (forMs ?? Number.POSITIVE_INFINITY);

@@ -30,7 +30,7 @@ export class LockConfigError extends LockError {
 export class LockTimeoutError extends LockError {
   override readonly name = "LockTimeoutError";
   readonly lockName: string;
-  /** The lock as it was last read, if it was read. */
+  /** The lock as it was last read, if it was read. Never a claim that this process has made itself and given up. */
   readonly holder: LockInfo | undefined;
   /** How long this call waited, in ms. */
   readonly waitedMs: number;
@@ -46,9 +46,10 @@ export class LockTimeoutError extends LockError {
 
 /**
  * Why a lock was lost. `expired`: its lease ended before a renewal was confirmed. `stolen`: its row has another uuid.
- * `deleted`: its row is gone. `forced`: `forceUnlock()` was called. `max-hold`: `maxHoldMs` is over.
+ * `deleted`: its row is gone. `forced`: `forceUnlock()` was called. `max-hold`: `maxHoldMs` is over. `closed`: its
+ * `LockTable` was closed, and the section had not ended when the drain was over.
  */
-export type LossReason = "expired" | "stolen" | "deleted" | "forced" | "max-hold";
+export type LossReason = "expired" | "stolen" | "deleted" | "forced" | "max-hold" | "closed";
 
 /** The lock was lost before it was released. Its section may have run at the same time as another: do not trust the result. */
 export class LockLostError extends LockError {
@@ -76,6 +77,7 @@ const LOSS: Readonly<Record<LossReason, string>> = {
   deleted: "its row was deleted by somebody else",
   forced: "it was unlocked by force",
   "max-hold": "it was held for maxHoldMs",
+  closed: "its LockTable was closed, and its section had not ended when the drain was over",
 };
 
 /** A request failed, or the table cannot be used. `cause` is the SDK's own error, if there is one. */

@@ -21,6 +21,7 @@ export { LockTable } from "./lock-table.js";
 export { Mutex, type TryRun } from "./mutex.js";
 export type {
   CheckOptions,
+  CloseOptions,
   ForceUnlockOptions,
   ListOptions,
   LockOptions,

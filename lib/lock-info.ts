@@ -21,7 +21,10 @@ function copied(value: unknown): unknown {
 /** A lock's row, for people and dashboards. It may be stale by the time you read it. */
 export interface LockInfo {
   readonly name: string;
-  /** The acquisition that holds the lock. Undefined if nobody holds it: parked, unlocked by force, or free. */
+  /**
+   * The acquisition that holds the lock: shared by the sections of one process that hand it over. Undefined if nobody holds
+   * the lock: parked, unlocked by force, or free.
+   */
   readonly uuid: string | undefined;
   readonly owner: string;
   /** When the lock was taken, on the table's clock as estimated by its holder. */
@@ -42,13 +45,15 @@ export interface LockState extends LockInfo {
   readonly waiters: readonly WaiterInfo[];
 }
 
-/** One waiter of a fair mutex. It may be stale by the time you read it. */
+/** One place in the queue of a fair mutex. It may be stale by the time you read it. */
 export interface WaiterInfo {
   /** The place in the queue: lower is sooner. */
   readonly ticket: bigint;
   readonly uuid: string;
   readonly owner: string;
-  /** When it began to wait, on the table's clock as estimated by the waiter. */
+  /** How many sections of its process shared the place when it was taken. Some may have run or gone since. */
+  readonly sections: number;
+  /** Since when it is there, on the table's clock as estimated by the waiter. */
   readonly since: Date;
   /** When it loses its place unless it renews it, on the table's clock. */
   readonly expires: Date;

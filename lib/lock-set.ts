@@ -1,5 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import type { LockLostError } from "./errors.js";
+import { LockLostError } from "./errors.js";
 import { HeldLock } from "./holding/handle.js";
 import { Lease } from "./holding/lease.js";
 import { LossSignal } from "./holding/loss-signal.js";
@@ -13,7 +13,7 @@ import { giveBack } from "./taking/abandoned-claims.js";
 import type { Acquisition, Target } from "./taking/acquisition.js";
 import { claimAll, tryClaim } from "./taking/claim.js";
 import { Wait } from "./taking/wait.js";
-import { watch } from "./taking/watch.js";
+import { keptOutFrom, watch } from "./taking/watch.js";
 
 /** Several locks that were taken at once. Losing one of them is losing the set. */
 export interface LockSet extends AsyncDisposable {
@@ -61,7 +61,11 @@ export async function lockAll(
           lease.keep();
           lease.holdAtLeast(holdAtLeastMs);
         }
-        if (deliver(new HeldLockSet(session, leases))) return;
+        const set = new HeldLockSet(session, leases);
+        if (deliver(set)) {
+          for (const lock of set.locks.values()) lock.delivered(wait);
+          return;
+        }
       }
       // Nothing has run on them.
       for (const lease of leases ?? []) {
@@ -69,6 +73,7 @@ export async function lockAll(
         session.detach(lease.release());
       }
       wait.throwIfEnough();
+      wait.leaseWasOver(targets[0]);
     }
   };
   return await wait.run(work, { signal, waitMs: waitMs > 0 ? waitMs : Number.POSITIVE_INFINITY });
@@ -89,11 +94,15 @@ async function acquireAll(
   { waits }: { readonly waits: boolean },
 ): Promise<readonly Acquisition[]> {
   const send = () => claimAll(session, targets, wait, { data });
+  const keptOut = keptOutFrom(session);
   for (;;) {
     const result = await (waits ? send() : tryClaim(session, wait, send));
     if (result.kind === "granted") return result.granted;
-    if (!waits) throw wait.timeout();
-    for (const inTheWay of result.inTheWay) await watch(session, inTheWay, wait);
+    if (!waits) {
+      wait.missed("held");
+      throw wait.timeout();
+    }
+    for (const inTheWay of result.inTheWay) await watch(session, inTheWay, wait, { keptOut: { ...keptOut } });
   }
 }
 
@@ -155,9 +164,9 @@ class HeldLockSet implements LockSet {
 
   async #unlock(): Promise<void> {
     this.#lookForLoss();
-    const lost = this.#lost;
     await settled(this.#all.map((lock) => lock.unlock())).catch((error: unknown) => {
-      throw lost ?? error;
+      // Of several losses the one that was found first, as `signal` says.
+      throw this.#lost ?? error;
     });
   }
 
@@ -170,9 +179,10 @@ class HeldLockSet implements LockSet {
     for (const lock of this.#all) if (lock.signal.aborted) this.#aborted(lock);
   }
 
-  #aborted({ signal, lost }: HeldLock): void {
-    this.#lost ??= lost;
-    this.#signal.abort(signal.reason);
+  #aborted({ signal }: HeldLock): void {
+    const reason: unknown = signal.reason;
+    if (reason instanceof LockLostError) this.#lost ??= reason;
+    this.#signal.abort(reason);
   }
 }
 

@@ -10,7 +10,8 @@ import type { LockInfo } from "./lock-info.js";
 import { type LockSet, lockAll } from "./lock-set.js";
 import { Mutex } from "./mutex.js";
 import { listLocks } from "./operations/list.js";
-import { type CheckOptions, checkOptions, type ListOptions, listOptions } from "./options/calls.js";
+import type { CheckOptions, CloseOptions, ListOptions } from "./options/calls.js";
+import { checkOptions, closeOptions, listOptions } from "./options/calls.js";
 import { NONE } from "./options/check.js";
 import { checkNames, type LockAllOptions, lockAllOptions } from "./options/lock-all.js";
 import { type MutexOptions, type MutexSettings, mutexSettings } from "./options/mutex.js";
@@ -40,7 +41,6 @@ export class LockTable implements AsyncDisposable {
   readonly #defaults: MutexOptions;
   /** The settings of a mutex without options of its own. */
   readonly #settings: MutexSettings;
-  #closed: Promise<void> | undefined;
 
   /**
    * Sends nothing.
@@ -66,7 +66,7 @@ export class LockTable implements AsyncDisposable {
   /**
    * Makes a mutex. It sends nothing.
    *
-   * @param name case-sensitive, and with the key prefix at most 2 048 bytes.
+   * @param name case-sensitive, not empty, and with the key prefix at most 2 048 bytes.
    * @param options options that differ from the table's.
    * @throws {@link LockConfigError} naming the option that cannot work.
    */
@@ -153,14 +153,30 @@ export class LockTable implements AsyncDisposable {
   }
 
   /**
-   * Ends every waiting call, releases every held lock, and waits until that is done. The table cannot be used afterwards.
-   * A client of your own stays open.
+   * Shuts down: calls that wait reject at once with the code `LOCK_CLOSED`, as do new ones. Sections that run may end, and
+   * their locks are renewed meanwhile. Those that have not ended after `drainMs` are revoked: `signal` aborts, and
+   * `unlock()`, the end of `await using` and `run()` reject with a {@link LockLostError}, reason `closed`. The row of a
+   * revoked section is deleted when the section ends, and is otherwise left to its lease: until then nobody else gets in.
    *
-   * @throws AggregateError with a {@link LockLostError} for each lock that was lost, after all others are released.
+   * It ends as soon as nothing is left, and takes no longer than `drainMs` and the largest `releaseWithinMs` of the locks
+   * that were asked for, whatever the table does. It keeps the process alive meanwhile. A client of your own stays open.
+   *
+   * A further call joins the first. With a `drainMs` that ends sooner, it shortens the drain; nothing makes it longer.
+   *
+   * @param options.drainMs how long sections may run on, in ms. Default 10 000.
+   * @throws AggregateError with a {@link LockLostError} for each lock that was revoked, when the whole is over.
+   * @throws {@link LockConfigError} if an option cannot work. The table stays open.
+   *
+   * @example
+   * process.once("SIGTERM", async () => {
+   *   server.close(); // no new work
+   *   await locks.close({ drainMs: 20_000 }).catch((error) => console.error(error));
+   *   process.exit();
+   * });
    */
-  close(): Promise<void> {
-    this.#closed ??= this.#session.close().finally(() => this.#session.store.close());
-    return this.#closed;
+  async close(options: CloseOptions = NONE): Promise<void> {
+    const { drainMs } = closeOptions(options);
+    await this.#session.close(drainMs);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -8,7 +8,10 @@ import type { DocumentGuard } from "./store.js";
 /** A lock that was granted. It is held until it is unlocked or lost. */
 export interface Lock extends AsyncDisposable {
   readonly name: string;
-  /** Identifies this acquisition. */
+  /**
+   * Identifies the acquisition, which is one lease on the row. Sections of one process that hand it over share it, one after
+   * the other; with `fencing`, and after a guard, the next section has a uuid of its own.
+   */
   readonly uuid: string;
   readonly owner: string;
   /** When the lease ends unless it is renewed, on the table's clock. Prefer `remainingMs`, which needs no clock. */

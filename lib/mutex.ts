@@ -19,8 +19,9 @@ import { Wait } from "./taking/wait.js";
 
 /**
  * The result of `tryRun()`: the value of the function, or why it did not run. `held`: the lock is held, or still taken
- * because of `holdAtLeastMs`; a later call may succeed. `done`: this tick, or a later one, was already granted; no later
- * call for this tick can succeed. `done` does not tell whether that run has ended, or whether it succeeded.
+ * because of `holdAtLeastMs`, or this process has just had it for `handOverMs` and lets others in; a later call may succeed.
+ * `done`: this tick, or a later one, was already granted; no later call for this tick can succeed. `done` does not tell whether
+ * that run has ended, or whether it succeeded.
  */
 export type TryRun<T> =
   | { readonly ran: true; readonly value: T }
@@ -144,9 +145,12 @@ export class Mutex<Held extends Lock = Lock> {
   /**
    * Ends the acquisition with this uuid, if it still holds the lock.
    *
-   * The holder learns of it at its next renewal and loses the lock with the reason `forced`. Nobody else gets the lock
-   * before the old lease ends. With `{ now: true }` the lock is free at once, and two sections may run at the same time:
+   * The holder learns of it at its next renewal, or at once if it is in this `LockTable`, and loses the lock with the reason
+   * `forced`. Nobody else gets the lock before the old lease ends. With `{ now: true }` the lock is free at once, and two sections may run at the same time:
    * use it only if the holder is dead, or its work no longer matters.
+   *
+   * Sections of one process that hand a lock over share its uuid: if the section that you saw is over, this ends the one
+   * that runs by now. With `fencing` each section has a uuid of its own.
    *
    * @param uuid as returned by `inspect()` or `list()`.
    * @returns whether that acquisition held the lock until now.
@@ -192,7 +196,7 @@ export class Mutex<Held extends Lock = Lock> {
     return await wait.run<Tried>(
       async (deliver) => {
         const answer = await this.#sections.tryServe(request, wait, (lock) => deliver({ kind: "granted", lock }));
-        if (answer !== "delivered") deliver({ kind: answer, wait });
+        if (answer !== "delivered" && deliver({ kind: answer, wait })) wait.missed(answer);
       },
       { signal, waitMs: Number.POSITIVE_INFINITY },
     );

@@ -7,7 +7,7 @@ import type { Check, Take, Write } from "./protocol/writes.js";
 export type WriteOutcome =
   | {
       readonly kind: "applied";
-      /** The row that a take replaced; undefined where there was none, and for every other write. */
+      /** The row as a take found it, or a release if it carried a mark; undefined where there was none, and for other writes. */
       readonly replaced: Row | undefined;
       /** What the write has drawn: a fencing token, or the ticket of a place. */
       readonly drawn: bigint | undefined;

@@ -1,7 +1,8 @@
 import type { Chaos, ChaosKind } from "../support/fault-proxy.js";
+import { LOCK_GROUPS, type LockGroup } from "./lock-groups.js";
 import type { MischiefCounts } from "./mischief.js";
 import type { Slot } from "./slot.js";
-import { messagesOf, ofKind } from "./worker-messages.js";
+import { messagesOf, ofKind, type WorkerMessage } from "./worker-messages.js";
 
 export type Tally = Readonly<Record<string, number>>;
 
@@ -10,9 +11,14 @@ export interface ChaosReport {
   readonly seconds: number;
   readonly seed: number;
   readonly hostsStarted: number;
-  readonly sectionsDone: number;
-  /** Lines that sections wrote into their logs. */
-  readonly lines: number;
+  /** By the title of their locks. */
+  readonly sectionsDone: Tally;
+  /** Lines that sections wrote into their logs, by the title of their locks. */
+  readonly lines: Tally;
+  /** What became of guarded lines that were sent after the unlock. */
+  readonly sentLate: Tally;
+  /** Guarded lines that were refused while their section still ran, which had lost its lock. */
+  readonly guardRefusals: number;
   /** What the proxy did to requests. */
   readonly requestFaults: Readonly<Record<ChaosKind, number>>;
   readonly mischief: Readonly<MischiefCounts> & { readonly clockStepped: number };
@@ -39,12 +45,18 @@ export function reportOn(run: {
 }): ChaosReport {
   const messages = messagesOf(run.slots);
   const left = ofKind(messages, "left");
+  const told = LOCK_GROUPS.map((group) => ({
+    group,
+    messages: messagesOf(run.slots.filter((slot) => slot.group === group)),
+  }));
   return {
     seed: run.seed,
     seconds: Math.round(run.ms / 1_000),
     hostsStarted: run.slots.reduce((sum, { hosts }) => sum + hosts.length, 0),
-    sectionsDone: left.filter(({ lost }) => lost === undefined).length,
-    lines: ofKind(messages, "acknowledged").length,
+    sectionsDone: tally(told.flatMap(({ group, messages }) => sectionsDone(group, messages))),
+    lines: tally(told.flatMap(({ group, messages }) => ofKind(messages, "acknowledged").map(() => group.title))),
+    sentLate: tally(ofKind(messages, "late outcome").map(({ outcome }) => outcome)),
+    guardRefusals: ofKind(messages, "refused").length,
     requestFaults: { ...run.chaos.injected },
     mischief: { ...run.mischief, clockStepped: ofKind(messages, "stepped").length },
     takeovers: tally(ofKind(messages, "acquired").map(({ takeover }) => takeover)),
@@ -55,6 +67,11 @@ export function reportOn(run: {
   };
 }
 
+function sectionsDone({ title, names }: LockGroup, messages: readonly WorkerMessage[]): string[] {
+  const done = ofKind(messages, "left").filter(({ lost }) => lost === undefined);
+  return done.map((section) => (section.names.length < names.length ? `one alone of ${title}` : title));
+}
+
 /** The report as a Markdown table. */
 export function tableOf(report: ChaosReport): string {
   const { mischief } = report;
@@ -62,19 +79,23 @@ export function tableOf(report: ChaosReport): string {
     ["seed", report.seed],
     ["seconds", report.seconds],
     ["hosts started", report.hostsStarted],
-    ["sections done", report.sectionsDone],
-    ["lines in the logs", report.lines],
+    ["locks on the stage", LOCK_GROUPS.map(({ title }) => title).join(", ")],
+    ["sections done", withParts(report.sectionsDone)],
+    ["lines in the logs", withParts(report.lines)],
     ["takeovers", withParts(report.takeovers)],
     ["losses told", withParts(report.lossesTold)],
     ["calls that ended without the lock", withParts(report.without)],
     ["requests that met a fault", withParts(report.requestFaults)],
     ["hosts killed (SIGKILL) and started again", mischief.hostKilled],
+    ["hosts closed under load (SIGTERM) and started again", mischief.hostClosed],
     ["hosts suspended past a lease (SIGSTOP, SIGCONT)", mischief.hostSuspended],
     ["hosts cut off from the table", mischief.hostCutOff],
     ["steps of a host's wrong clock", mischief.clockStepped],
     ["engine killed (SIGKILL) and started again", mischief.engineKilled],
     ["seconds without an engine", Math.round(mischief.engineDownMs / 1_000)],
-    ["late writes met", report.lateWrites],
+    ["guarded lines sent after the unlock", withParts(report.sentLate)],
+    ["guarded lines refused within a section", report.guardRefusals],
+    ["late writes met, without a guard", report.lateWrites],
     ["violations", report.violations.length],
   ];
   return ["| figure | |", "|---|---|", ...rows.map(([figure, value]) => `| ${figure} | ${value} |`)].join("\n");

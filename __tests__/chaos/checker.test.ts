@@ -1,5 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import { type History, violationsIn } from "./checker.js";
+import { violationsIn } from "./checker.js";
+import type { History, Look } from "./history.js";
 import { idOf, type Line } from "./register.js";
 
 /** A log from sections' names, a line a millisecond, each read and acknowledged as it should be. */
@@ -16,7 +17,22 @@ function historyOf(...sections: readonly string[]): History {
       checkedTo: lines.length,
     });
   }
-  return { lines, beliefs: [], acknowledged: lines };
+  return { lines, beliefs: [], acknowledged: lines, looks: [], sentAfterRelease: [] };
+}
+
+/** The same, where each section's token is the code of the letter that it is named by. */
+function fencedHistoryOf(...sections: readonly string[]): History {
+  const { lines, ...rest } = historyOf(...sections);
+  return { ...rest, lines: lines.map((line) => ({ ...line, token: tokenOf(line.section) })) };
+}
+
+function tokenOf(section: string): bigint {
+  return BigInt(section.charCodeAt(0));
+}
+
+/** A section has read the log up to this line. */
+function lookOf(section: string, version: number): Look {
+  return { section, token: tokenOf(section), version };
 }
 
 function kindsIn(history: History): string[] {
@@ -46,6 +62,19 @@ describe("what it lets pass", () => {
     {
       title: "a line that the table has and never acknowledged",
       history: { ...historyOf("a", "b"), acknowledged: [] },
+    },
+    { title: "tokens that rise, with gaps", history: fencedHistoryOf("a", "a", "c", "k", "k") },
+    {
+      title: "sections that have read all older lines, each before and after lines of its own",
+      history: { ...fencedHistoryOf("a", "a", "b"), looks: [lookOf("a", 0), lookOf("a", 1), lookOf("b", 2)] },
+    },
+    {
+      title: "a look from before the lines of a section that came later",
+      history: { ...fencedHistoryOf("a", "c"), looks: [lookOf("a", 1), lookOf("b", 1)] },
+    },
+    {
+      title: "a line that was sent after a release and is not there",
+      history: { ...fencedHistoryOf("a", "b"), sentAfterRelease: [{ section: "a", step: 2 }] },
     },
   ])("$title", ({ history }) => {
     expect(violationsIn(history)).toEqual([]);
@@ -91,15 +120,48 @@ describe("what it finds", () => {
   });
 
   test("a gap", () => {
-    const { lines } = historyOf("a", "b", "c");
-    expect(kindsIn({ lines: lines.filter(({ version }) => version !== 2), beliefs: [], acknowledged: [] })).toEqual([
-      "lost update",
-    ]);
+    const { lines, ...rest } = historyOf("a", "b", "c");
+    const withGap = lines.filter(({ version }) => version !== 2);
+    expect(kindsIn({ ...rest, lines: withGap, acknowledged: [] })).toEqual(["lost update"]);
   });
 
   test("a line whose writer had read another than the one before it", () => {
     const { lines, ...rest } = historyOf("a", "b", "c");
     const stale = lines.map((line) => (line.version === 3 ? { ...line, after: "a#1" } : line));
     expect(kindsIn({ ...rest, lines: stale })).toEqual(["lost update"]);
+  });
+
+  test("a token that is less than the one before it", () => {
+    expect(violationsIn(fencedHistoryOf("b", "a"))).toEqual([
+      { kind: "token order", detail: "a#1 has 97, after b#1 with 98" },
+    ]);
+  });
+
+  test("a section whose token changes", () => {
+    const { lines, ...rest } = fencedHistoryOf("a", "a");
+    const changed = lines.map((line) => (line.step === 2 ? { ...line, token: tokenOf("b") } : line));
+    expect(violationsIn({ ...rest, lines: changed })).toEqual([{ kind: "token order", detail: "a has 97 and 98" }]);
+  });
+
+  test("a token that another section has as well, though that one wrote nothing", () => {
+    const looks = [{ ...lookOf("b", 1), token: tokenOf("a") }];
+    expect(violationsIn({ ...fencedHistoryOf("a"), looks })).toEqual([
+      { kind: "token order", detail: "a and b have 97" },
+    ]);
+  });
+
+  test("a line that came when a later section had read the log, though that one wrote nothing", () => {
+    const history = { ...fencedHistoryOf("a", "a", "a"), looks: [lookOf("b", 2), lookOf("a", 0)] };
+    expect(violationsIn(history)).toEqual([{ kind: "late", detail: "a#3 has place 3, and b had read the log to 2" }]);
+  });
+
+  test("a line from between two looks of a later section, before that one's own", () => {
+    const history = { ...fencedHistoryOf("a", "a", "b"), looks: [lookOf("b", 1), lookOf("b", 2)] };
+    expect(kindsIn(history)).toEqual(["late"]);
+  });
+
+  test("a line that was sent after the release of its lock", () => {
+    const history = { ...fencedHistoryOf("a", "a"), sentAfterRelease: [{ section: "a", step: 2 }] };
+    expect(violationsIn(history)).toEqual([{ kind: "after release", detail: "a#2 has place 2" }]);
   });
 });

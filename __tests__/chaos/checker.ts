@@ -1,29 +1,6 @@
+import { guardViolationsIn } from "./guard-rules.js";
+import type { Belief, History, Violation } from "./history.js";
 import { idOf, type Line } from "./register.js";
-
-/**
- * Two readings of the machine's stopwatch between which a section certainly believed that it held the lock: one taken
- * right after it first saw `held`, one taken right before it last did.
- */
-export interface Belief {
-  readonly section: string;
-  readonly from: number;
-  readonly to: number;
-}
-
-/** What happened around one lock. */
-export interface History {
-  /** The register's log, as the table has it at the end. */
-  readonly lines: readonly Line[];
-  /** What sections told of their belief. A section that was killed told nothing, and only its lines speak for it. */
-  readonly beliefs: readonly Belief[];
-  /** The lines of which the table told their writers that it has them. */
-  readonly acknowledged: readonly Pick<Line, "version" | "section" | "step">[];
-}
-
-export interface Violation {
-  readonly kind: "interleaved" | "overlap" | "lost update";
-  readonly detail: string;
-}
 
 /**
  * Whether a lock excluded, and whether an update was lost, by three rules. Each of them is sound: what it reports has
@@ -46,10 +23,17 @@ export interface Violation {
  *
  * **Lost update.** Places in the log have no gaps, every line follows the one that its writer had read, and every line
  * that the table acknowledged is still in its place. After a kill of the engine this also says that it kept its word.
+ *
+ * For a lock with fencing tokens and guards, `guard-rules.ts` has three more.
  */
 export function violationsIn(history: History): Violation[] {
   const lines = [...history.lines].sort((a, b) => a.version - b.version);
-  return [...interleaved(lines), ...overlapping(spansOf(lines, history.beliefs)), ...lost(lines, history.acknowledged)];
+  return [
+    ...interleaved(lines),
+    ...overlapping(spansOf(lines, history.beliefs)),
+    ...lost(lines, history.acknowledged),
+    ...guardViolationsIn(lines, history),
+  ];
 }
 
 function interleaved(lines: readonly Line[]): Violation[] {

@@ -26,13 +26,13 @@ async function main(broken: Defect | undefined): Promise<number> {
   console.log(`chaos for ${minutes} minutes, seed ${seed}${broken === undefined ? "" : `, lock broken: ${broken}`}`);
   const report = await runChaos({
     seconds: 60 * minutes,
-    hostsPerLock: 3,
+    hostsPerGroup: 3,
     seed,
     engine,
     defect: broken,
     onProgress: ({ seconds, sectionsDone, takeovers, lossesTold, requestFaults }) =>
       console.log(
-        `${seconds} s: ${sectionsDone} sections done, ${total(takeovers)} takeovers, ${total(lossesTold)} losses told, ` +
+        `${seconds} s: ${total(sectionsDone)} sections done, ${total(takeovers)} takeovers, ${total(lossesTold)} losses told, ` +
           `${total(requestFaults)} faults`,
       ),
   });

@@ -9,6 +9,7 @@ import type { Slot } from "./slot.js";
 export interface MischiefCounts {
   hostKilled: number;
   hostSuspended: number;
+  hostClosed: number;
   hostCutOff: number;
   engineKilled: number;
   /** How long there was no engine, all in all. */
@@ -23,6 +24,9 @@ interface Scene {
   readonly ttlMs: number;
   readonly seed: number;
 }
+
+/** So many processes there are for each that is suspended, and for each that is cut off, at a time. */
+const HOSTS_PER_LANE = 6;
 
 /** How long is waited, between two of a kind, for a section to end, so that a slow machine gets anything done at all. */
 const LONGEST_GRACE_MS = 8_000;
@@ -44,34 +48,41 @@ export async function makeMischief(scene: Scene, counts: MischiefCounts, enough:
       }
     }
   };
-  const aim = (random: Random): Slot => {
-    const inSection = slots.filter((slot) => slot.inSection);
-    const targets = inSection.length > 0 && random() < 0.9 ? inSection : slots;
-    return targets[Math.floor(targets.length * random())] as Slot;
-  };
+  const lanes = lanesOf(slots);
   await Promise.all([
     every("kill", [1_000, 2_500], async (random) => {
-      const slot = aim(random);
+      const slot = aim(slots, random);
       if (slot.host.kill("SIGKILL")) counts.hostKilled += 1;
       await slot.host.exit;
       await pause(1_000 * random(), enough);
       slot.start();
     }),
-    every("suspend", [300, 1_200], async (random) => {
-      const { host } = aim(random);
-      await host.suspend();
-      counts.hostSuspended += 1;
-      await pause(between(1.1, 1.7, random()) * ttlMs, enough);
-      host.resume();
+    every("close", [2_000, 5_000], async (random) => {
+      const slot = aim(slots, random);
+      // Its sections have less than a lease to end.
+      if (slot.host.kill("SIGTERM")) counts.hostClosed += 1;
+      await slot.host.exit;
+      slot.start();
     }),
-    every("cut off", [2_000, 5_000], async (random) => {
-      const { tag } = aim(random);
-      const how: Cut = random() < 0.5 ? "hang" : "reset";
-      proxy.partition(tag, how);
-      counts.hostCutOff += 1;
-      await pause(between(1, 2.2, random()) * ttlMs, enough);
-      proxy.heal(tag);
-    }),
+    ...lanes.map((lane, index) =>
+      every(`suspend ${index}`, [300, 1_200], async (random) => {
+        const { host } = aim(lane, random);
+        await host.suspend();
+        counts.hostSuspended += 1;
+        await pause(between(1.1, 1.7, random()) * ttlMs, enough);
+        host.resume();
+      }),
+    ),
+    ...lanes.map((lane, index) =>
+      every(`cut off ${index}`, [2_000, 5_000], async (random) => {
+        const { tag } = aim(lane, random);
+        const how: Cut = random() < 0.5 ? "hang" : "reset";
+        proxy.partition(tag, how);
+        counts.hostCutOff += 1;
+        await pause(between(1, 2.2, random()) * ttlMs, enough);
+        proxy.heal(tag);
+      }),
+    ),
     every("engine", engineEveryMs, async () => {
       counts.engineKilled += 1;
       const killedAt = performance.now();
@@ -82,6 +93,19 @@ export async function makeMischief(scene: Scene, counts: MischiefCounts, enough:
       await pause(5 * downMs, enough);
     }),
   ]);
+}
+
+/** Chooses a host, most often one that is in a section. */
+function aim(slots: readonly Slot[], random: Random): Slot {
+  const inSection = slots.filter((slot) => slot.inSection);
+  const targets = inSection.length > 0 && random() < 0.9 ? inSection : slots;
+  return targets[Math.floor(targets.length * random())] as Slot;
+}
+
+/** Each host is in one lane, so that no two acts of a kind befall it at once. Those of a lock are in different ones. */
+function lanesOf(slots: readonly Slot[]): (readonly Slot[])[] {
+  const count = Math.ceil(slots.length / HOSTS_PER_LANE);
+  return Array.from({ length: count }, (_, lane) => slots.filter((_, index) => index % count === lane));
 }
 
 function sectionsEnded(slots: readonly Slot[]): number {

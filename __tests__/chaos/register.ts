@@ -4,6 +4,7 @@ import {
   PutItemCommand,
   QueryCommand,
   type QueryCommandInput,
+  type TransactWriteItem,
 } from "@aws-sdk/client-dynamodb";
 
 /** One line that a section wrote while it held the lock, as far as it could tell. */
@@ -18,6 +19,16 @@ export interface Line {
   /** Stopwatch readings right before and right after the `assertHeld()` that let it pass. */
   readonly checkedFrom: number;
   readonly checkedTo: number;
+  /** The fencing token of its section, where the lock has one. */
+  readonly token?: bigint | undefined;
+}
+
+/** A log that a section can write a line into. */
+export interface Log {
+  /** The last line, as of now. */
+  last(): Promise<Line | undefined>;
+  /** @returns the line that is now in this place: this one, unless another had it before. */
+  put(line: Line): Promise<Line>;
 }
 
 export function idOf({ section, step }: Pick<Line, "section" | "step">): string {
@@ -28,7 +39,7 @@ export function idOf({ section, step }: Pick<Line, "section" | "step">): string 
  * A log in the table that is one compare-and-set register: whoever wants to write version n + 1 must have read
  * version n, and the table lets only one of them.
  */
-export class Register {
+export class Register implements Log {
   readonly #client: DynamoDBClient;
   readonly #tableName: string;
   readonly #name: string;
@@ -40,7 +51,6 @@ export class Register {
     this.#name = `log of ${lockName}`;
   }
 
-  /** The last line, as of now. */
   async last(): Promise<Line | undefined> {
     const { Items = [] } = await this.#client.send(
       new QueryCommand({ ...this.#query(), ScanIndexForward: false, Limit: 1 }),
@@ -48,23 +58,26 @@ export class Register {
     return Items.map(lineOf)[0];
   }
 
-  /** @returns the line that is now in this place: this one, unless another had it before. */
   async put(line: Line): Promise<Line> {
     try {
       await this.#client.send(
-        new PutItemCommand({
-          TableName: this.#tableName,
-          Item: itemOf(this.#name, line),
-          ConditionExpression: "attribute_not_exists(#name)",
-          ExpressionAttributeNames: { "#name": "name" },
-          ReturnValuesOnConditionCheckFailure: "ALL_OLD",
-        }),
+        new PutItemCommand({ ...this.putOf(line), ReturnValuesOnConditionCheckFailure: "ALL_OLD" }),
       );
       return line;
     } catch (error) {
       if (error instanceof ConditionalCheckFailedException && error.Item) return lineOf(error.Item);
       throw error;
     }
+  }
+
+  /** What puts this line where there is none yet, for a transaction. */
+  putOf(line: Line): NonNullable<TransactWriteItem["Put"]> {
+    return {
+      TableName: this.#tableName,
+      Item: itemOf(this.#name, line),
+      ConditionExpression: "attribute_not_exists(#name)",
+      ExpressionAttributeNames: { "#name": "name" },
+    };
   }
 
   /** The whole log. */
@@ -102,6 +115,7 @@ function itemOf(name: string, { version, ...line }: Line): Item {
     after: { S: line.after },
     checkedFrom: { N: String(line.checkedFrom) },
     checkedTo: { N: String(line.checkedTo) },
+    ...(line.token !== undefined && { token: { N: String(line.token) } }),
   };
 }
 
@@ -113,5 +127,6 @@ function lineOf(item: Item): Line {
     after: item.after?.S ?? "",
     checkedFrom: Number(item.checkedFrom?.N),
     checkedTo: Number(item.checkedTo?.N),
+    ...(item.token?.N !== undefined && { token: BigInt(item.token.N) }),
   };
 }

@@ -1,7 +1,8 @@
 import type { Chaos, ChaosKind } from "../support/fault-proxy.js";
 import { type ChaosReport, reportOn } from "./chaos-report.js";
+import { TTL_MS } from "./lock-groups.js";
 import { type MischiefCounts, makeMischief, pause } from "./mischief.js";
-import { type StageOptions, setStage, TTL_MS } from "./stage.js";
+import { type StageOptions, setStage } from "./stage.js";
 
 export interface ChaosOptions extends StageOptions {
   /** How long at least, counted from when every host was in a section once. */
@@ -33,7 +34,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   await using stage = await setStage(options);
   await stage.allInSectionOnce();
   const chaos: Chaos = stage.proxy.chaos({ seed, rates: RATES, delayMs: [10, 500], redeliverMs: [1_000, 5_000] });
-  const mischief: MischiefCounts = { hostKilled: 0, hostSuspended: 0, hostCutOff: 0, engineKilled: 0, engineDownMs: 0 };
+  const hosts = { hostKilled: 0, hostClosed: 0, hostSuspended: 0, hostCutOff: 0 };
+  const mischief: MischiefCounts = { ...hosts, engineKilled: 0, engineDownMs: 0 };
   const startedAt = performance.now();
   const report = (violations: readonly string[] = []): ChaosReport =>
     reportOn({ seed, slots: stage.slots, chaos, mischief, ms: performance.now() - startedAt, violations });

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { LockTable, MutexOptions } from "../../lib/index.js";
+import type { LockTable } from "../../lib/index.js";
+import type { LockGroup } from "./lock-groups.js";
 import type { Slot } from "./slot.js";
 
 /** How long a process may take to leave, and a lock that nobody holds to be had, once the faults have stopped. */
@@ -15,16 +16,16 @@ export async function leave(slots: readonly Slot[]): Promise<string[]> {
   return late.map(({ tag }) => `${tag} has not left within ${SETTLED_WITHIN_MS} ms`);
 }
 
-/** Whether what nobody holds can be had. @returns the locks that could not. */
-export async function obtainAll(
-  locks: LockTable,
-  wanted: readonly { readonly name: string; readonly mutex: MutexOptions }[],
-): Promise<string[]> {
+/** Whether what nobody holds can be had: sets as a whole. @returns the locks that could not. */
+export async function obtainAll(locks: LockTable, groups: readonly LockGroup[]): Promise<string[]> {
   const outcomes = await Promise.allSettled(
-    wanted.map(async ({ name, mutex }) => {
+    groups.map(async ({ names, mutex }) => {
       // A lease of its own, because requests have a share of it to be answered in; when it may take over, the row says.
-      const lock = await locks.mutex(name, { ...mutex, ttlMs: 30_000 }).lock({ waitMs: SETTLED_WITHIN_MS });
-      await lock.unlock();
+      const options = { ...mutex, ttlMs: 30_000, waitMs: SETTLED_WITHIN_MS };
+      const [name, ...others] = names;
+      if (name === undefined) return;
+      const held = await (others.length > 0 ? locks.lockAll(names, options) : locks.mutex(name, options).lock());
+      await held.unlock();
     }),
   );
   return outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [`not to be had: ${outcome.reason}`] : []));

@@ -1,12 +1,13 @@
 import type { FaultProxy } from "../support/fault-proxy.js";
 import type { Host } from "../support/host-process.js";
 import { startLockHost } from "../support/lock-host.js";
+import type { LockGroup } from "./lock-groups.js";
 import type { WorkerConfig, WorkerMessage } from "./worker-messages.js";
 
 /** A place in the fleet: one process at a time, and another when that has been killed. */
 export class Slot {
   readonly tag: string;
-  readonly lockName: string;
+  readonly group: LockGroup;
   /** All that have been in this place, the running one last. */
   readonly hosts: Host<WorkerMessage>[] = [];
   readonly #endpoint: string;
@@ -14,7 +15,7 @@ export class Slot {
 
   constructor(tag: string, proxy: FaultProxy, config: Omit<WorkerConfig, "worker">) {
     this.tag = tag;
-    this.lockName = config.lockName;
+    this.group = config.group;
     this.#endpoint = proxy.endpointFor(tag);
     this.#config = config;
     this.start();
@@ -33,7 +34,9 @@ export class Slot {
     return this.hosts.reduce((sum, { messages }) => sum + messages.filter(({ kind }) => kind === "left").length, 0);
   }
 
+  /** Starts a process unless one runs: a host may have been killed while it closed. */
   start(): void {
+    if (this.hosts.at(-1)?.running) return;
     const config: WorkerConfig = { ...this.#config, worker: `${this.tag}.${this.hosts.length + 1}` };
     const program = new URL("./hosts/worker.js", import.meta.url);
     this.hosts.push(startLockHost<WorkerMessage>(program, { endpoint: this.#endpoint, config }));

@@ -1,27 +1,21 @@
 import { randomUUID } from "node:crypto";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { LockTable, type MutexOptions } from "../../lib/index.js";
+import { LockTable } from "../../lib/index.js";
 import { testClientConfig } from "../support/endpoint.js";
 import { type FaultProxy, startFaultProxy } from "../support/fault-proxy.js";
 import { violationsIn } from "./checker.js";
 import type { Defect } from "./defects.js";
 import type { Engine } from "./engine.js";
+import { LOCK_GROUPS } from "./lock-groups.js";
 import { Register } from "./register.js";
 import { crashes, leave, obtainAll } from "./settle.js";
 import { Slot } from "./slot.js";
-import { messagesOf, ofKind } from "./worker-messages.js";
-
-export const TTL_MS = 1_500;
-
-/** Two locks, because hosts that share one have one kind of clock. The hosts' own time of day is wrong in both. */
-const LOCKS: readonly { readonly name: string; readonly clock: "table" | "own"; readonly mutex: MutexOptions }[] = [
-  { name: "by the table's clock", clock: "table", mutex: { ttlMs: TTL_MS } },
-  { name: "by watching alone", clock: "own", mutex: { ttlMs: TTL_MS, takeover: "unchanged" } },
-];
+import { historyOf, wronglyRefused } from "./told.js";
+import { messagesOf } from "./worker-messages.js";
 
 export interface StageOptions {
   readonly engine: Engine;
-  readonly hostsPerLock: number;
+  readonly hostsPerGroup: number;
   readonly seed: number;
   readonly defect?: Defect | undefined;
 }
@@ -36,17 +30,16 @@ export class Stage implements AsyncDisposable {
 
   /** Use {@link setStage}. */
   constructor(options: StageOptions, client: DynamoDBClient, locks: LockTable, proxy: FaultProxy) {
-    const { engine, hostsPerLock, seed, defect } = options;
+    const { engine, hostsPerGroup, seed, defect } = options;
     this.engine = engine;
     this.proxy = proxy;
     this.#client = client;
     this.#locks = locks;
     const common = { tableName: locks.tableName, directEndpoint: engine.endpoint, seed, defect };
-    this.slots = LOCKS.flatMap(({ name, clock, mutex }) =>
-      Array.from({ length: hostsPerLock }, (_, index) => {
-        // Every other host has two sections at a time, which pass the lease from one to the other.
-        const config = { ...common, lockName: name, mutex, clock, loops: 1 + (index % 2) };
-        return new Slot(`${clock}-${index}`, proxy, config);
+    this.slots = LOCK_GROUPS.flatMap((group) =>
+      Array.from({ length: hostsPerGroup }, (_, index) => {
+        // Every other host has two sections at a time, which pass the lease from one to the other, if their lock lets them.
+        return new Slot(`${group.tag}-${index}`, proxy, { ...common, group, loops: 1 + (index % 2) });
       }),
     );
   }
@@ -59,8 +52,10 @@ export class Stage implements AsyncDisposable {
   /** Ends the hosts and asks for everything that went wrong. The faults must have stopped. */
   async judge(): Promise<string[]> {
     const troubles = [...(await leave(this.slots)), ...(await crashes(this.slots))];
-    troubles.push(...(await obtainAll(this.#locks, LOCKS)));
-    for (const { name } of LOCKS) troubles.push(...(await this.#violationsOf(name)));
+    troubles.push(...(await obtainAll(this.#locks, LOCK_GROUPS)), ...wronglyRefused(messagesOf(this.slots)));
+    for (const { names } of LOCK_GROUPS) {
+      for (const name of names) troubles.push(...(await this.#violationsOf(name)));
+    }
     return troubles;
   }
 
@@ -71,16 +66,10 @@ export class Stage implements AsyncDisposable {
     this.#client.destroy();
   }
 
-  async #violationsOf(lockName: string): Promise<string[]> {
-    const messages = messagesOf(this.slots.filter((slot) => slot.lockName === lockName));
-    const violations = violationsIn({
-      lines: await new Register(this.#client, this.#locks.tableName, lockName).lines(),
-      beliefs: ofKind(messages, "left").flatMap(({ section, belief }) =>
-        belief === undefined ? [] : [{ section, ...belief }],
-      ),
-      acknowledged: ofKind(messages, "acknowledged"),
-    });
-    return violations.map(({ kind, detail }) => `${kind}: ${detail}`);
+  async #violationsOf(name: string): Promise<string[]> {
+    const messages = messagesOf(this.slots.filter(({ group }) => group.names.includes(name)));
+    const lines = await new Register(this.#client, this.#locks.tableName, name).lines();
+    return violationsIn(historyOf(name, lines, messages)).map(({ kind, detail }) => `${name}: ${kind}: ${detail}`);
   }
 }
 

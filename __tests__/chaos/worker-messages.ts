@@ -1,12 +1,11 @@
-import type { MutexOptions } from "../../lib/index.js";
 import type { Defect } from "./defects.js";
+import type { GuardedOutcome } from "./guarded-log.js";
+import type { LockGroup } from "./lock-groups.js";
 
 /** What a worker is given. */
 export interface WorkerConfig {
   readonly tableName: string;
-  readonly lockName: string;
-  readonly mutex: MutexOptions;
-  readonly clock: "table" | "own";
+  readonly group: LockGroup;
   /** Its name, which no other start of a worker has. */
   readonly worker: string;
   readonly seed: number;
@@ -17,14 +16,41 @@ export interface WorkerConfig {
   readonly defect?: Defect | undefined;
 }
 
-/** What a worker reports. */
+/** What a worker reports. A log has the name of its lock. */
 export type WorkerMessage = { readonly [field: string]: unknown } & (
   | { readonly kind: "entered"; readonly section: string }
-  | { readonly kind: "acknowledged"; readonly version: number; readonly section: string; readonly step: number }
-  | { readonly kind: "late write"; readonly section: string; readonly by: string }
+  | {
+      readonly kind: "acknowledged";
+      readonly log: string;
+      readonly version: number;
+      readonly section: string;
+      readonly step: number;
+    }
+  | { readonly kind: "late write"; readonly log: string; readonly section: string; readonly by: string }
+  /** A section with a fencing token has read the log up to this line. */
+  | {
+      readonly kind: "looked";
+      readonly log: string;
+      readonly section: string;
+      readonly token: string;
+      readonly version: number;
+    }
+  /** A guard has refused a write of a section; `held` if the section had not lost its lock. */
+  | { readonly kind: "refused"; readonly log: string; readonly section: string; readonly held: boolean }
+  /** A guarded line is about to be sent after the unlock; `isReleased` if that was acknowledged. */
+  | {
+      readonly kind: "sent late";
+      readonly log: string;
+      readonly section: string;
+      readonly step: number;
+      readonly isReleased: boolean;
+    }
+  | { readonly kind: "late outcome"; readonly section: string; readonly outcome: GuardedOutcome }
   | {
       readonly kind: "left";
       readonly section: string;
+      /** Of the locks that it held. */
+      readonly names: readonly string[];
       /** Why the lock was lost, if it was. */
       readonly lost: string | undefined;
       /** From when to when it certainly believed that it held the lock, if it ever looked while it did. */

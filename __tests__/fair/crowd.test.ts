@@ -3,7 +3,7 @@ import { marshall } from "@aws-sdk/util-dynamodb";
 import { expect, test } from "@jest/globals";
 import { watch } from "../support/eventually.js";
 import { ManualTime } from "../support/manual-time.js";
-import { isTake, QueueRows, sortOf } from "../support/queue.js";
+import { isTake, QueueRows, sortOf, untilStanding } from "../support/queue.js";
 import { rowOf, useScene } from "../support/scene.js";
 import { testClient } from "../support/table.js";
 
@@ -42,7 +42,7 @@ test("of 2 000 waiters the first 1 500 are dead: the first one alive enters, and
   const locking = locks.mutex(scene.name, { fair: true, poll: { minMs: 20, maxMs: 100 } }).lock();
   const entered = watch(locking);
   // It stands in the queue, and watches the lock.
-  await scene.play(time, () => scene.proxy.count("GetItem") > 0);
+  await untilStanding(scene, "", time);
   await plant(1_502, 2_000, time.now + 600_000);
   await scene.remove();
   await scene.play(time, () => entered.settled);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { Mutex } from "../../lib/mutex.js";
 import { type MutexOptions, mutexSettings } from "../../lib/options/mutex.js";
-import { lockAt, placeAt, type Row } from "../../lib/protocol/row.js";
+import { COUNTER_SORT, lockAt, placeAt, type Row } from "../../lib/protocol/row.js";
 import { Sections } from "../../lib/queues/sections.js";
 import { Sweeper } from "../../lib/queues/sweeper.js";
 import { Session } from "../../lib/session/session.js";
@@ -26,8 +26,9 @@ class World {
     return new Mutex(new Sections(this.host(owner, clock)), NAME, mutexSettings({ fair: true, ...options }));
   }
 
-  /** The row of a waiter who died just after he wrote it. */
+  /** The row of a waiter who died just after he wrote it, and the last ticket that was drawn. */
   plantDead(ticket: bigint, ttlMs: number, expires = this.time.now + ttlMs): void {
+    this.table.plant({ name: NAME, sort: COUNTER_SORT }, { format: 1, n: ticket });
     const [uuid, owner] = [`uuid ${ticket}`, `dead ${ticket}`];
     const row = { format: 1, uuid, owner, expires, ttlMs, acquired: this.time.now };
     this.table.plant(placeAt(NAME, ticket), row);

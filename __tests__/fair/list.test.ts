@@ -10,7 +10,7 @@ function hostOn(table: MemoryTable, time: ManualTime): Session {
   return new Session({ store: new MemoryStore(table), clock: time.clock(), owner: "me" });
 }
 
-test("all who wait are listed in order, page after page, with owner and since when; the dead and the counter are not", async () => {
+test("all places are listed in order, page after page, with owner, sections and since when; the dead and the counter are not", async () => {
   const [time, table] = [new ManualTime(), new MemoryTable()];
   const { now } = time;
   const planted = Array.from({ length: 250 }, (_, index) => ({
@@ -21,6 +21,7 @@ test("all who wait are listed in order, page after page, with owner and since wh
     ttlMs: 30_000,
     owner: `host#${index}`,
     acquired: now - index,
+    ...(index % 2 === 0 ? { data: { sections: index } } : {}),
   }));
   for (const { name, ticket, ...row } of [...planted].reverse())
     table.plant(placeAt(name, ticket), { format: 1, ...row });
@@ -29,10 +30,11 @@ test("all who wait are listed in order, page after page, with owner and since wh
   expect(listed).toEqual(
     planted
       .filter((_, index) => index % 5 !== 0)
-      .map(({ ticket, uuid, owner, acquired, expires }) => ({
+      .map(({ ticket, uuid, owner, data, acquired, expires }) => ({
         ticket,
         uuid,
         owner,
+        sections: data?.sections ?? 1,
         since: new Date(acquired),
         expires: new Date(expires),
       })),

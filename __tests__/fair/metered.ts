@@ -5,12 +5,13 @@ const READ_UNIT_BYTES = 4_096;
 
 /** Requests, and what DynamoDB would bill for them. */
 export class Meter {
-  requests = 0;
+  /** Reads and queries. */
+  looks = 0;
   read = 0;
   write = 0;
 
   reset(): void {
-    this.requests = 0;
+    this.looks = 0;
     this.read = 0;
     this.write = 0;
   }
@@ -28,11 +29,11 @@ export class Meter {
 
   #count(operation: string, args: readonly unknown[], reply: unknown): unknown {
     if (!(reply instanceof Promise)) return reply;
-    this.requests += 1;
     if (operation !== "read" && operation !== "query") {
       this.write += 1;
       return reply;
     }
+    this.looks += 1;
     const consistent = args.some((arg) => (arg as { consistent?: boolean }).consistent === true);
     return reply.then((rows: unknown) => {
       const bytes = sizeOf(rows);

@@ -4,7 +4,7 @@ import type { Fault, RecordedRequest } from "../support/fault-proxy.js";
 import type { Host } from "../support/host-process.js";
 import { startLockHost } from "../support/lock-host.js";
 import { now } from "../support/monotonic.js";
-import { isDraw, isEnqueue, isTake, QueueRows } from "../support/queue.js";
+import { isDraw, isEnqueue, isTake, QueueRows, stands } from "../support/queue.js";
 import { useScene } from "../support/scene.js";
 import type { SectionMessage, SectionsConfig } from "./hosts/sections.js";
 
@@ -91,16 +91,6 @@ function overlaps(inOrder: readonly SectionMessage[]): number {
   return inOrder.filter(({ entered }, index) => entered < (inOrder[index - 1]?.left ?? 0)).length;
 }
 
-/** Whether its last row has proved to be in order: it polls, for whoever is ahead or for the lock. */
-function stands(client: string): boolean {
-  const row = scene.proxy.select({ client, where: isEnqueue }).at(-1);
-  const polls = scene.proxy.select({
-    client,
-    where: ({ operation, body }) => operation === "GetItem" || body.Limit === 1,
-  });
-  return row !== undefined && (polls.at(-1)?.seq ?? 0) > row.seq;
-}
-
 describe("6 processes x 20 sections with staggered arrival", () => {
   const PROCESSES = 6;
   const SECTIONS = 20;
@@ -153,7 +143,7 @@ test("of 12 waiters 3 are killed and 2 frozen past their lease: the others enter
     start(`waiter-${index}`, { mutex, sections: 1, pauseMs: 500, stayMs: 20 }),
   );
   const standing = (owner: string) => hosts[Number(/-(\d+)/.exec(owner)?.[1])] as Host<SectionMessage>;
-  await scene.proxy.until(() => all.every((_, index) => stands(`waiter-${index}`)));
+  await scene.proxy.until(() => all.every((_, index) => stands(scene.proxy.requests, `waiter-${index}`)));
   const queue = await rows.owners();
   expect(queue).toHaveLength(all.length);
   // The first, some in the middle, two in a row; not the last, whom nobody but a newcomer would ever pass.

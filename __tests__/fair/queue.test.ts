@@ -12,7 +12,7 @@ import { hear } from "../support/diagnostics.js";
 import { eventually, turn } from "../support/eventually.js";
 import { duplicate, type RecordedRequest, resetAfter } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
-import { isDraw, isEnqueue, isRemoval, isRenewal, isTake, QueueRows } from "../support/queue.js";
+import { isDraw, isEnqueue, isRemoval, isRenewal, isTake, QueueRows, untilStanding } from "../support/queue.js";
 import { rowOf, useScene } from "../support/scene.js";
 
 const tables: { readonly locks: LockTable; readonly manual: boolean }[] = [];
@@ -21,7 +21,7 @@ const tables: { readonly locks: LockTable; readonly manual: boolean }[] = [];
 afterEach(async () => {
   // What runs on a test's own clock may never end; that it is told to is enough.
   const closings = tables.splice(0).map(({ locks, manual }) => {
-    const closing = locks.close().catch(() => undefined);
+    const closing = locks.close({ drainMs: 0 }).catch(() => undefined);
     return manual ? undefined : closing;
   });
   scene.proxy.heal();
@@ -46,7 +46,7 @@ function fair(owner: string, options: MutexOptions = {}, time?: ManualTime): Mut
   return hostOf(owner, time).mutex(scene.name, { fair: true, poll: POLL, ...options });
 }
 
-/** Starts waiting, and resolves once the waiter's row is there and it has looked around. */
+/** Starts waiting, and resolves once the waiter's row is there. */
 async function lineUp(
   owner: string,
   options: MutexOptions = {},
@@ -54,17 +54,18 @@ async function lineUp(
 ): Promise<{ locking: Promise<Lock> }> {
   const locking = fair(owner, options, time).lock();
   locking.catch(() => undefined);
-  await scene.proxy.until((requests) =>
-    requests.some(
-      (it) =>
-        it.client === owner &&
-        it.operation === "Query" &&
-        it.body.ScanIndexForward === false &&
-        it.ending !== undefined,
-    ),
-  );
+  const isThere = () => scene.proxy.count((it) => it.client === owner && isEnqueue(it) && it.status === 200) > 0;
+  await (time === undefined ? scene.proxy.until(isThere) : scene.play(time, isThere, 1));
   return { locking };
 }
+
+/** A look by this client after its row was there. */
+const isPoll =
+  (client: string) =>
+  ({ client: sender, operation }: RecordedRequest): boolean =>
+    sender === client &&
+    operation === "Query" &&
+    scene.proxy.count((it) => it.client === client && isEnqueue(it) && it.status === 200) > 0;
 
 /** Lets time pass, a little at a time, until it is so. */
 async function keepOn(time: ManualTime, condition: () => boolean): Promise<void> {
@@ -139,20 +140,38 @@ describe("a fair lock that somebody waits for", () => {
     expect(await rows.sorts()).toEqual(["tickets"]);
   });
 
-  test("several sections of one process have a ticket each, and enter in the order of asking", async () => {
+  test("the callers of one process share a place, enter in the order of asking, and leave it when the last begins", async () => {
     const holder = await fair("holder").lock();
     const mutex = fair("process");
     const entered: number[] = [];
+    const atEntry: string[][] = [];
+    let lastMayEnd = (): void => undefined;
+    const lastIsIn = new Promise<void>((resolve) => {
+      lastMayEnd = resolve;
+    });
     const sections = Array.from({ length: 8 }, (_, index) =>
-      mutex.run(() => {
+      mutex.run(async () => {
         entered.push(index);
+        if (index < 7) atEntry.push(await rows.owners());
+        else await lastIsIn;
       }),
     );
-    await scene.proxy.until((requests) => requests.filter((it) => isEnqueue(it) && it.status === 200).length >= 8);
-    expect(await rows.owners()).toHaveLength(8);
+    await untilStanding(scene, "process");
+    expect(await rows.waiters()).toMatchObject([{ owner: "process", data: { sections: 8 } }]);
+    expect((await mutex.inspect())?.waiters).toMatchObject([{ owner: "process", sections: 8 }]);
     await holder.unlock();
+    await scene.proxy.until((requests) => requests.some((it) => isRemoval(it) && it.status === 200));
+    // The last is in, and its place is gone.
+    expect(entered).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+    expect(atEntry).toEqual(Array(7).fill(["process"]));
+    expect(await rows.sorts()).toEqual(["lock", "tickets"]);
+    lastMayEnd();
     await Promise.all(sections);
-    expect(entered).toEqual(entered.map((_, index) => index));
+    await quiet();
+    expect(await rows.sorts()).toEqual(["tickets"]);
+    expect([scene.proxy.count(isDraw), scene.proxy.count(isEnqueue), scene.proxy.count(isRemoval)]).toEqual([1, 1, 1]);
+    // One lease for all eight.
+    expect(scene.proxy.count((it) => isTake(it) && it.client === "process")).toBe(1);
   });
 
   test.each([
@@ -177,6 +196,7 @@ describe("a fair lock that somebody waits for", () => {
   });
 
   test("is not taken by a newcomer while it is free and its first waiter is on the way", async () => {
+    await rows.put({ sort: "tickets", n: 7, format: 1 });
     await rows.plant(7, { expires: Date.now() + 60_000 });
     const { locking } = await lineUp("newcomer");
     await scene.proxy.until((requests) => requests.filter((it) => it.operation === "Query").length > 5);
@@ -191,41 +211,49 @@ describe("what a waiter pays", () => {
     const holder = await fair("holder").lock();
     // Marks no holder before that, however slow the machine is.
     const { locking } = await lineUp("a", { handOverMs: 20_000 });
-    await scene.proxy.until((requests) => requests.some((it) => it.client === "a" && it.operation === "GetItem"));
+    await untilStanding(scene, "a");
     await holder.unlock();
     await (await locking).unlock();
     await quiet();
-    const { GetItem = 0, ...counts } = countsOf("a");
-    // A look at the queue; a number; a row. A poll. A look from the own row; the lock; the row; the lock.
-    expect(counts).toEqual({ Query: 3, UpdateItem: 1, PutItem: 2, DeleteItem: 2 });
-    expect(scene.proxy.units({ client: "a" })).toEqual({ read: 2 + (1 + GetItem) / 2, write: 5 });
+    const { Query = 0, ...counts } = countsOf("a");
+    // A number; a row. The lock, and its row; the row of the place.
+    expect(counts).toEqual({ UpdateItem: 1, PutItem: 2, DeleteItem: 2 });
+    // A look at the queue, polls, and a look from the own row: the first and the last are consistent.
+    const looks = scene.proxy.select({ client: "a", operation: "Query" });
+    const consistent = looks.filter(({ body }) => body.ConsistentRead === true);
+    expect([consistent[0], consistent.at(-1)]).toEqual([looks[0], looks.at(-1)]);
+    const read = consistent.length + (Query - consistent.length) / 2;
+    expect(scene.proxy.units({ client: "a" })).toEqual({ read, write: 5 });
   });
 
-  test("half a unit for each poll in the queue, of one row however long the queue is", async () => {
+  test("half a unit for each poll in the queue, of three rows however long the queue is", async () => {
     await using _holder = await fair("holder").lock();
+    await rows.put({ sort: "tickets", n: 30, format: 1 });
     for (let ticket = 1; ticket <= 30; ticket += 1) await rows.plant(ticket);
-    await lineUp("a");
-    await scene.proxy.until((requests) => requests.filter((it) => it.client === "a" && it.body.Limit === 1).length > 5);
-    const polls = scene.proxy.select((it) => it.client === "a" && it.body.Limit === 1 && it.table !== undefined);
-    for (const { body, table, units } of polls) {
-      expect([body.ConsistentRead, table?.body.Count, units]).toEqual([false, 1, { read: 0.5, write: 0 }]);
+    await lineUp("a", { poll: { minMs: 1, maxMs: 4 } });
+    const answered = (it: RecordedRequest): boolean => isPoll("a")(it) && it.table !== undefined;
+    await scene.proxy.until((requests) => requests.filter(answered).length > 6);
+    // The first ones may have left before the row was there.
+    for (const { body, table, units } of scene.proxy.select(answered).slice(2)) {
+      expect([body.ConsistentRead, table?.body.Count, units]).toEqual([false, 3, { read: 0.5, write: 0 }]);
     }
   });
 });
 
 describe("replies that are lost", () => {
   test.each<readonly [string, (request: RecordedRequest) => boolean]>([
-    ["of the first look", (it) => it.operation === "Query" && it.body.ScanIndexForward === true],
+    ["of the first look", (it) => it.operation === "Query"],
     ["of the number", isDraw],
     ["of the row", isEnqueue],
-    ["of the look around", (it) => it.operation === "Query" && it.body.ScanIndexForward === false],
+    ["of a poll", isPoll("first")],
+    ["of the look from the own row", (it) => isPoll("first")(it) && it.body.ConsistentRead === true],
     ["of the claim", isTake],
     ["of the removal", isRemoval],
   ])("%s cost time, and neither the place nor the order, and leave nothing behind", async (_, isLost) => {
     const holder = await fair("holder").lock();
     const lost = scene.proxy.on((it) => it.client === "first" && isLost(it), resetAfter());
     const first = fair("first").lock();
-    await scene.proxy.until((requests) => requests.some((it) => it.client === "first" && it.operation === "GetItem"));
+    await untilStanding(scene, "first");
     const { locking: second } = await lineUp("second");
     const order: string[] = [];
     const sections = [first, second].map(async (locking, index) => {
@@ -279,7 +307,7 @@ describe("copies that the network delivers late", () => {
     const locks = hostOf("a", time);
     const leaving = locks.mutex(scene.name, { fair: true, ttlMs: TTL_MS }).lock({ signal: controller.signal });
     leaving.catch(() => undefined);
-    await scene.proxy.until((requests) => requests.some((it) => it.operation === "GetItem"));
+    await untilStanding(scene, "a", time);
     controller.abort(new Error("enough"));
     await scene.proxy.until((requests) => requests.some((it) => isRemoval(it) && it.status === 200));
     await scene.remove();
@@ -379,7 +407,7 @@ describe("the order of tickets, where rows come in another", () => {
     const quick = await fair("quick").tryLock();
     expect(quick).not.toBeNull();
     slow.release();
-    await scene.proxy.until((requests) => requests.some((it) => it.client === "slow" && it.operation === "GetItem"));
+    await untilStanding(scene, "slow");
     expect(await fair("third").tryLock()).toBeNull();
     await quick?.unlock();
     await (await slowLocking).unlock();
@@ -397,11 +425,14 @@ describe("beside plain mutexes", () => {
 
     const first = await plain.lock();
     expect(await fair("other").tryLock()).toBeNull();
-    const { locking: next } = await lineUp("waiting", { poll: { minMs: 300, maxMs: 300 } });
-    await scene.proxy.until((requests) => requests.some((it) => it.client === "waiting" && it.operation === "GetItem"));
+    const { locking: next } = await lineUp("waiting");
+    await untilStanding(scene, "waiting");
+    const claim = scene.proxy.hold((it) => isTake(it) && it.client === "waiting");
     await first.unlock();
+    await claim.arrived;
     const second = await plain.tryLock();
     expect(second).not.toBeNull();
+    claim.release();
     await second?.unlock();
     await (await next).unlock();
   });
@@ -486,13 +517,14 @@ describe("giving up", () => {
     },
   );
 
-  test("closing the table ends every wait and removes every ticket", async () => {
+  test("closing the table ends every wait and removes the place that they share", async () => {
     await using _holder = await fair("holder").lock();
     const locks = hostOf("a");
     const mutex = locks.mutex(scene.name, { fair: true, poll: POLL });
     const waits = Array.from({ length: 5 }, () => mutex.lock());
     const outcomes = Promise.allSettled(waits);
-    await scene.proxy.until((requests) => requests.filter((it) => isEnqueue(it) && it.status === 200).length === 3);
+    await untilStanding(scene, "a");
+    expect(await rows.waiters()).toMatchObject([{ owner: "a", data: { sections: 5 } }]);
     await locks.close();
     for (const outcome of await outcomes) expect(outcome).toMatchObject({ reason: { code: "LOCK_CLOSED" } });
     expect(await rows.owners()).toEqual([]);
@@ -504,7 +536,7 @@ describe("a ticket that is lost", () => {
     const losses = hear("dynamutex:ticket-lost");
     const holder = await fair("holder").lock();
     const { locking: first } = await lineUp("first");
-    await scene.proxy.until((requests) => requests.some((it) => it.client === "first" && it.operation === "GetItem"));
+    await untilStanding(scene, "first");
     const { locking: second } = await lineUp("second");
     const [row] = await rows.waiters();
     await rows.remove(row?.sort as string);

@@ -242,17 +242,38 @@ describe("losing one of several locks", () => {
     expect(await uuids(names)).toEqual([set.locks.get(names[0])?.uuid, undefined, undefined]);
   });
 
-  test("closing the table releases all of them, and tells the set", async () => {
+  test("closing the table revokes all of them, and their rows go when the set is given back", async () => {
     const { locks, names } = oneHost();
     const set = await locks.lockAll(names);
-    await locks.close();
+    const closing = locks.close({ drainMs: 0 });
+    const closed = expect(closing).rejects.toThrow("3 locks were revoked");
+    await turn();
     expect([set.held, set.signal.aborted]).toEqual([false, true]);
-    expect(set.signal.reason).toMatchObject({ code: "LOCK_CLOSED" });
+    expect(set.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "closed" });
+    expect(await uuids(names)).toEqual(own(set));
+    await expect(set.unlock()).rejects.toBe(set.signal.reason);
+    await closed;
     expect(await rows(names)).toEqual([undefined, undefined, undefined]);
   });
 });
 
 describe("on a network that fails", () => {
+  test("of two losses that only the release finds, it rejects with the one that it found first, as the signal does", async () => {
+    const { locks, names } = oneHost();
+    const operator = oneHost("operator").locks;
+    const set = await locks.lockAll(names);
+    const { signal } = set;
+    for (const { name, uuid } of [...set.locks.values()].slice(0, 2)) await operator.mutex(name).forceUnlock(uuid);
+    const first = scene.proxy.hold((it) => isDelete(it) && JSON.stringify(it.body.Key).includes(names[0]));
+    const unlocking = set.unlock().catch((error: unknown) => error);
+    await first.arrived;
+    await eventually(() => signal.aborted);
+    first.release();
+    const error = await unlocking;
+    expect(error).toMatchObject({ code: "LOCK_LOST", reason: "forced", uuid: own(set)[1] });
+    expect(error).toBe(signal.reason);
+  });
+
   test("if one lock was unlocked by force after a lost reply, the others are released", async () => {
     const { time, locks, names } = oneHost();
     const operator = oneHost("operator").locks;

@@ -149,7 +149,23 @@ describe("check() of a table that does not fit", () => {
           { AttributeName: "sk", KeyType: "RANGE" },
         ],
       },
-      "its partition key is pk (S), and the option keys.partition says name",
+      'To mend it, set keys: { partition: "pk", sort: "sk" } on every host, or use a table',
+    ],
+    [
+      "with another name and no sort key",
+      {
+        AttributeDefinitions: [{ AttributeName: "id", AttributeType: "S" }],
+        KeySchema: [{ AttributeName: "id", KeyType: "HASH" }],
+      },
+      'set keys: { partition: "id", sort: null } on every host, with which everything works but fair mutexes, or',
+    ],
+    [
+      "with a key that is an attribute of a lock's row",
+      {
+        AttributeDefinitions: [{ AttributeName: "owner", AttributeType: "S" }],
+        KeySchema: [{ AttributeName: "owner", KeyType: "HASH" }],
+      },
+      "To mend it, use a table that `await locks.create()` makes",
     ],
     [
       "with a number for its sort key",
@@ -159,7 +175,7 @@ describe("check() of a table that does not fit", () => {
           { AttributeName: "sort", AttributeType: "N" },
         ],
       },
-      "its sort key sort is of type N",
+      "its sort key sort is of type N, and locks need S, a string. To mend it, use a table that",
     ],
   ])("%s", async (_case, differences, message) => {
     const report = await scene.host({ tableName: await tableByHand(differences, "purge") }).check();
@@ -167,11 +183,30 @@ describe("check() of a table that does not fit", () => {
     expect(report.problems[0]?.message).toContain(message);
   });
 
+  test("with other names, which the suggested keys fit, the TTL's included", async () => {
+    const KeySchema = [
+      { AttributeName: "pk", KeyType: "HASH" as const },
+      { AttributeName: "sk", KeyType: "RANGE" as const },
+    ];
+    const AttributeDefinitions = ["pk", "sk"].map((AttributeName) => ({ AttributeName, AttributeType: "S" as const }));
+    const tableName = await tableByHand({ KeySchema, AttributeDefinitions }, "ends");
+    const report = await scene.host({ tableName, keys: { ttl: "ends" } }).check();
+    expect(report.problems[0]?.message).toContain(
+      'set keys: { partition: "pk", sort: "sk", ttl: "ends" } on every host',
+    );
+    const keys = { partition: "pk", sort: "sk", ttl: "ends" };
+    expect(said(await scene.host({ tableName, keys }).check())).toEqual([]);
+    await expect(scene.host({ tableName }).create()).rejects.toThrow(
+      'set keys: { partition: "pk", sort: "sk" } on every',
+    );
+  });
+
   test("with a sort key that the options deny", async () => {
     const tableName = await tableByHand({}, "purge");
     const report = await scene.host({ tableName, keys: { sort: null } }).check();
     expect(said(report)).toEqual(["error keys"]);
     expect(report.problems[0]?.message).toContain("its sort key is sort (S), and the option keys.sort says null");
+    expect(report.problems[0]?.message).toContain("leave the option keys out on every host");
   });
 
   test("with the TTL on the wrong attribute: a warning that names both", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import type { Lock } from "../../lib/index.js";
+import type { Lock, MutexOptions } from "../../lib/index.js";
 import { hear } from "../support/diagnostics.js";
 import { eventually, watch } from "../support/eventually.js";
 import { duplicate, resetAfter, resetBefore, status500 } from "../support/fault-proxy.js";
@@ -142,6 +142,87 @@ describe("forceUnlock()", () => {
     expect(await scene.row()).toEqual(before);
     expect(await mutex.forceUnlock("somebody-else")).toBe(true);
     expect(await mutex.forceUnlock("somebody-else", { now })).toBe(false);
+  });
+});
+
+describe("forceUnlock() in the holder's own process", () => {
+  const own = (time: ManualTime, options: MutexOptions = {}) =>
+    scene.host({ clock: time.clock() }).mutex(scene.name, { ...POLL, ...options });
+
+  test("trap 37: with now, its section is told at once, and the next call gets the lock, at no request more", async () => {
+    const time = new ManualTime();
+    const mutex = own(time);
+    const lock = await mutex.lock();
+    const waiting = mutex.lock();
+    expect(await mutex.forceUnlock(lock.uuid, { now: true })).toBe(true);
+    expect(lock.signal.aborted).toBe(true);
+    expect(lock.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "forced" });
+    const next = await waiting;
+    expect([time.elapsed, lock.held, next.held]).toEqual([0, false, true]);
+    expect(scene.proxy.counts()).toEqual({ PutItem: 2, UpdateItem: 1 });
+    await expect(lock.unlock()).rejects.toBe(lock.signal.reason);
+    expect(next.held).toBe(true);
+    await next.unlock();
+  });
+
+  test("trap 37: without now, nobody enters before the lease ends, and its lease is not handed over", async () => {
+    const time = new ManualTime();
+    const mutex = own(time);
+    const lock = await mutex.lock();
+    const waiting = mutex.lock();
+    const watched = watch(waiting);
+    expect(await mutex.forceUnlock(lock.uuid)).toBe(true);
+    expect(lock.signal.reason).toMatchObject({ reason: "forced" });
+    await expect(lock.unlock()).rejects.toBe(lock.signal.reason);
+    await scene.play(time, () => watched.settled, 250);
+    expect(time.elapsed).toBeGreaterThanOrEqual(TTL_MS);
+    expect(time.elapsed).toBeLessThanOrEqual(TTL_MS + 1_000);
+    const next = await waiting;
+    expect([next.held, next.uuid === lock.uuid]).toEqual([true, false]);
+    await next.unlock();
+  });
+
+  test("trap 37: between two sections, the lease is not handed over either", async () => {
+    const time = new ManualTime();
+    const mutex = own(time, { handOverMs: 1 });
+    const lock = await mutex.lock();
+    const waiting = mutex.lock();
+    await time.advance(10);
+    // The look whether others wait has seen the row as it was.
+    const hold = scene.proxy.hold("GetItem", { at: "reply" });
+    const unlocking = lock.unlock();
+    unlocking.catch(() => undefined);
+    await hold.arrived;
+    expect(await mutex.forceUnlock(lock.uuid, { now: true })).toBe(true);
+    hold.release();
+    await expect(unlocking).rejects.toMatchObject({ reason: "forced" });
+    const next = await waiting;
+    expect([next.held, next.uuid === lock.uuid]).toEqual([true, false]);
+    await next.unlock();
+  });
+
+  test("ends the section that runs by then: sections that pass a lease on share its uuid", async () => {
+    const mutex = own(new ManualTime());
+    const first = await mutex.lock();
+    const waiting = mutex.lock();
+    await first.unlock();
+    const second = await waiting;
+    expect(second.uuid).toBe(first.uuid);
+    expect(await mutex.forceUnlock(first.uuid)).toBe(true);
+    expect([first.signal.aborted, second.signal.aborted]).toEqual([false, true]);
+    await expect(second.unlock()).rejects.toMatchObject({ reason: "forced" });
+  });
+
+  test("ends no section but the one that is named, where each has a uuid of its own", async () => {
+    const mutex = own(new ManualTime(), { fencing: true });
+    const first = await mutex.lock();
+    const waiting = mutex.lock();
+    await first.unlock();
+    const second = await waiting;
+    expect(second.uuid).not.toBe(first.uuid);
+    expect(await mutex.forceUnlock(first.uuid)).toBe(false);
+    expect(second.held).toBe(true);
+    await second.unlock();
   });
 });
 

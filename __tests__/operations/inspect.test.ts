@@ -53,6 +53,7 @@ describe("inspect()", () => {
     const state = await mutex.inspect();
     expect(state).toMatchObject({ owner: "holder", uuid: holder.uuid });
     expect(state?.waiters.map(({ owner }) => owner)).toEqual(owners);
+    expect(state?.waiters.map(({ sections }) => sections)).toEqual([1, 1, 1]);
     const tickets = state?.waiters.map(({ ticket }) => ticket) ?? [];
     expect(tickets).toEqual([...tickets].sort((one, other) => (one < other ? -1 : 1)));
     for (const { since, expires, uuid } of state?.waiters ?? []) {

@@ -1,4 +1,4 @@
-import { DeleteItemCommand } from "@aws-sdk/client-dynamodb";
+import { DeleteItemCommand, GetItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { type Lock, LockTable } from "../../lib/index.js";
 import { type FaultProxy, startFaultProxy } from "../support/fault-proxy.js";
@@ -21,6 +21,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
+  await taken.unlock();
   await locks.close();
   await proxy.close();
 });
@@ -51,7 +52,8 @@ test.each<{ ending: Ending; messages?: readonly unknown[] }>([
   { ending: "holding a lock whose signal somebody listens to" },
   { ending: "after an unlock" },
   { ending: "after a section of several renewals" },
-  { ending: "after a close that released a lock" },
+  { ending: "after a close that had nothing to wait for" },
+  { ending: "after a close that waited for its section", messages: [{ kind: "revoked", reason: "closed" }] },
   { ending: "after a tryLock that found the lock taken" },
   { ending: "after a wait that timed out", messages: [{ kind: "waited", error: "LockTimeoutError" }] },
   {
@@ -64,6 +66,16 @@ test.each<{ ending: Ending; messages?: readonly unknown[] }>([
   await using host = startLeaver(ending);
   await expectToLeave(host);
   expect(host.messages.slice(0, -2)).toEqual(messages);
+});
+
+test("a section that outlives the close deletes its row, and then the process exits by itself", async () => {
+  await using host = startLeaver("after a section that outlived the close");
+  await expectToLeave(host);
+  expect(host.messages[0]).toEqual({ kind: "unlocked", reason: "closed" });
+  const { Item } = await client.send(
+    new GetItemCommand({ TableName: tableName, Key: { name: { S: "free" }, sort: { S: "lock" } } }),
+  );
+  expect(Item).toBeUndefined();
 });
 
 test("trap 15: a process exits by itself after its row was deleted, though nobody handles the loss", async () => {

@@ -1,8 +1,9 @@
-import { LOCK_SORT } from "../../lib/protocol/row.js";
+import { LOCK_SORT, type Row } from "../../lib/protocol/row.js";
 import type { Coverage } from "./coverage.js";
 import type { Process } from "./machine.js";
 import { type Answer, isForced, type Message } from "./message.js";
 import type { Scheduler } from "./scheduler.js";
+import { TurnJudge } from "./turn-judge.js";
 
 /** By how much a process may measure less than its own stopwatch shows here: readings at the same moment differ by nothing. */
 const SLACK_MS = 1;
@@ -35,7 +36,8 @@ export interface Section {
 
 /**
  * Watches how the sections of one process pass a lease on: not for longer than `handOverMs` without a look whether
- * others wait, not at all when they do, and then they are let in first.
+ * others wait, and not at all when they do. Whatever its sections ask for, others are let in after its turn: see
+ * {@link TurnJudge}.
  */
 export class HandOverJudge {
   readonly #scheduler: Scheduler;
@@ -48,6 +50,9 @@ export class HandOverJudge {
   readonly #standing = new Map<Process, Map<string, number>>();
   /** Reads that were sent between two sections. */
   readonly #looks = new WeakSet<Message>();
+  /** Leases whose release is under way, by uuid. */
+  readonly #releasing = new Map<string, Passed>();
+  readonly #turns: TurnJudge;
   /** Processes with a set under way: their reads are not told from looks. */
   readonly #sets = new Map<Process, number>();
 
@@ -55,11 +60,13 @@ export class HandOverJudge {
     this.#scheduler = scheduler;
     this.#coverage = coverage;
     this.#epoch = epoch;
+    this.#turns = new TurnJudge(scheduler, coverage, epoch);
   }
 
   /** A section begins. @returns what is wrong with its getting the lease of another. */
   took({ name, uuid, process, handOverMs }: Section): string | undefined {
     if (handOverMs === undefined) return undefined;
+    this.#turns.took(process, name);
     const lease = this.#leases.get(uuid);
     if (lease === undefined) {
       const lookedAt = process.time.monotonic();
@@ -96,6 +103,8 @@ export class HandOverJudge {
     }
     if (message.kind !== "write") return undefined;
     const { write } = message;
+    // While a set waits, its marks are not told from others.
+    if (write.kind === "want" && !this.#sets.has(process)) return this.#turns.marks(process, write.at.name);
     if (write.kind === "reissue") {
       const lease = this.#leases.get(write.from);
       if (lease !== undefined) {
@@ -103,11 +112,33 @@ export class HandOverJudge {
         this.#places.set(write.uuid, lease);
       }
     }
-    if (write.kind === "vacate" && !isForced(write)) this.gone(write.uuid);
+    if (write.kind === "vacate" && !isForced(write)) {
+      const lease = this.#leases.get(write.uuid);
+      if (lease !== undefined) this.#releasing.set(write.uuid, lease);
+      if (lease !== undefined) this.#turns.left(process, lease.name);
+      this.gone(write.uuid);
+    }
     if (write.kind !== "take" || write.at.sort !== LOCK_SORT) return undefined;
     const until = this.#standing.get(process)?.get(write.at.name) ?? 0;
     const early = until - process.time.monotonic();
-    return early > 0 ? `${write.uuid} is claimed ${early} ms before others have had their turn` : undefined;
+    // A try for a tick does not wait for its turn: the tick comes but once.
+    if (early > 0 && write.tick === undefined)
+      return `${write.uuid} is claimed ${early} ms before others have had their turn`;
+    return this.#turns.carries(process, write);
+  }
+
+  /** A release has shown the row as it was. */
+  #released(process: Process, uuid: string, row: Row | undefined): void {
+    const lease = this.#releasing.get(uuid);
+    this.#releasing.delete(uuid);
+    if (lease !== undefined && this.#turns.released(process, lease, row)) this.#standsBack(process, lease.name);
+  }
+
+  #standsBack(process: Process, name: string): void {
+    const standing = this.#standing.get(process) ?? new Map<string, number>();
+    this.#standing.set(process, standing);
+    standing.set(name, process.time.monotonic() + STANDS_BACK_MS);
+    this.#turns.sees(process, name);
   }
 
   /** It is given back, given up, or lost. */
@@ -120,28 +151,49 @@ export class HandOverJudge {
   /** Then the next of its process leads at once: there is nobody to be let in. */
   lost(uuid: string): void {
     const place = this.#places.get(uuid);
-    if (place !== undefined) this.#standing.get(place.process)?.delete(place.name);
+    if (place !== undefined) {
+      this.#standing.get(place.process)?.delete(place.name);
+      this.#turns.sees(place.process, place.name);
+    }
+    this.#releasing.delete(uuid);
     this.gone(uuid);
   }
 
   /** A reply that a process has heard. */
   heard(process: Process, message: Message, answer: Answer): void {
-    // A poll of a wait that has ended may be answered now, and tells nobody anything.
-    if (answer.kind !== "read" || !this.#looks.has(message) || this.#sets.has(process)) return;
+    if (answer.kind === "write" && answer.write.at.sort === LOCK_SORT) {
+      const { write, outcome } = answer;
+      if (write.kind === "vacate" && !isForced(write)) {
+        this.#released(process, write.uuid, outcome.kind === "applied" ? outcome.replaced : undefined);
+        // Ended by force: the next of its process asks at once, before anybody is told of the loss.
+        if (outcome.kind === "refused" && outcome.row !== undefined && outcome.row.uuid === undefined)
+          this.lost(write.uuid);
+      }
+      if (write.kind === "take" && outcome.kind === "refused") this.#turns.refused(process, write.at.name);
+      if (write.kind === "take" && outcome.kind === "applied" && outcome.replaced !== undefined)
+        this.#turns.sees(process, write.at.name);
+    }
+    if (answer.kind === "writeAll") {
+      for (const { at } of answer.takes) this.#turns.sees(process, at.name);
+    }
+    if (answer.kind !== "read") return;
     const { row, at } = answer;
+    // A poll of a wait that has ended may be answered now, and tells nobody anything.
+    if (!this.#looks.has(message) || this.#sets.has(process)) {
+      this.#turns.looked(process, at.name);
+      return;
+    }
     if (row?.wanted === undefined || row.wanted <= this.#epoch + this.#scheduler.now) return;
     for (const lease of this.#between(process, at.name)) {
       lease.isWanted = true;
       this.#coverage.count("leases given back because others wait");
-      const standing = this.#standing.get(process) ?? new Map<string, number>();
-      this.#standing.set(process, standing);
-      standing.set(at.name, process.time.monotonic() + STANDS_BACK_MS);
+      this.#standsBack(process, at.name);
     }
   }
 
-  /** A call of a process begins to want a lock: whoever stood back may all have gone, and it knows nothing of it. */
-  asks(process: Process, name: string): void {
-    this.#standing.get(process)?.delete(name);
+  /** A process uses a mutex of this name that is not fair. */
+  takesTurns(process: Process, name: string): void {
+    this.#turns.begin(process, name);
   }
 
   /** A process begins to want a set; the answer says that it has it, or wants it no more. */

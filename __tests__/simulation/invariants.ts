@@ -2,10 +2,12 @@ import { type Attributes, LOCK_SORT, lockAt, type Row } from "../../lib/protocol
 import type { Coverage } from "./coverage.js";
 import { GuardJudge } from "./guard-judge.js";
 import { HandOverJudge } from "./hand-over-judge.js";
+import { LineJudge, type Waiting } from "./line-judge.js";
 import type { Process } from "./machine.js";
 import type { MemoryTable } from "./memory-store.js";
 import { type Answer, isForced, type Message, takesOf } from "./message.js";
 import type { Arrival, Change, Departure, Sender } from "./network.js";
+import { type Missed, OwnClaimJudge } from "./own-claim-judge.js";
 import { Phantoms } from "./phantoms.js";
 import type { SimLock, SimSet } from "./protocol.js";
 import { QueueJudge } from "./queue-judge.js";
@@ -20,6 +22,7 @@ export type Invariant =
   | "a hold lasts"
   | "a guard commits for its holder alone"
   | "an own write is recognised"
+  | "a call knows its own claims"
   | "a loss tells the truth"
   | "the row stands while it is held"
   | "expires never moves back"
@@ -31,6 +34,7 @@ export type Invariant =
   | "a loss is told in time"
   | "a loss reaches its section"
   | "a loss tells the set"
+  | "each section tells of its beginning and its end"
   | "a set is all or nothing"
   | "others get their turn"
   | "renewals leave first"
@@ -42,6 +46,8 @@ export type Invariant =
   | "a live waiter keeps its place"
   | "a lock is not lost without a cause"
   | "a call ends as documented"
+  | "a drain lasts"
+  | "a close ends in time"
   | "every promise settles"
   | "no timer is left"
   | "a wait leaves nothing behind";
@@ -127,6 +133,8 @@ export class Judge {
   /** Processes whose requests stand in line for few slots. */
   readonly #inLine = new WeakSet<Process>();
   readonly #phantoms: Phantoms;
+  readonly #ownClaims = new OwnClaimJudge();
+  readonly #line: LineJudge;
   readonly #handOver: HandOverJudge;
   readonly #guards: GuardJudge;
   readonly #sets = new Set<Holdings>();
@@ -152,6 +160,7 @@ export class Judge {
     this.#phantoms = new Phantoms(scheduler, this.#inLine);
     this.#handOver = new HandOverJudge(scheduler, coverage, epoch);
     this.#guards = new GuardJudge(coverage);
+    this.#line = new LineJudge(coverage);
   }
 
   get holdings(): ReadonlySet<Holding> {
@@ -187,9 +196,23 @@ export class Judge {
     return false;
   }
 
-  /** A call begins to want a lock. */
-  asks(process: Process, name: string): void {
-    this.#handOver.asks(process, name);
+  /** A call of a process begins to want a lock that is not fair. */
+  takesTurns(process: Process, name: string): void {
+    this.#handOver.takesTurns(process, name);
+  }
+
+  /** A call for locks begins; the answer is called when it has ended. */
+  calls(process: Process, names: readonly string[]): (missed?: Missed) => void {
+    const ended = this.#ownClaims.begins(process, names);
+    return (missed) => {
+      const wrong = ended(missed);
+      if (wrong !== undefined) throw new Violation("a call knows its own claims", wrong);
+    };
+  }
+
+  /** A call begins to wait for a lock; the answer is called when it has it, or waits no more. */
+  waits(process: Process, name: string, waiting: Waiting): () => void {
+    return this.#line.begins(process, name, waiting);
   }
 
   /** A call begins to want a set; the answer says that it has it, or wants it no more. */
@@ -200,9 +223,12 @@ export class Judge {
   took(holding: Holding): void {
     const overtaken = this.#queue.took(holding);
     if (overtaken !== undefined) throw new Violation("first come, first served", overtaken);
+    const jumped = this.#line.took(holding.process, holding.name, holding.askedAt);
+    if (jumped !== undefined) throw new Violation("first come, first served", jumped);
     this.#holdings.add(holding);
     this.#shown.delete(holding.uuid);
     this.#phantoms.took(holding.uuid);
+    this.#ownClaims.took(holding.uuid);
     this.#held.add(holding.uuid);
     this.#guards.took(holding);
     const greed = this.#handOver.took(holding);
@@ -272,12 +298,13 @@ export class Judge {
     this.#queue.heard(sender, message, answer);
     this.#handOver.heard(process, message, answer);
     this.#phantoms.heard(process, message, answer);
+    this.#ownClaims.heard(process, message, answer);
     for (const uuid of shownBy(answer)) this.#shown.set(uuid, { process, since: this.#scheduler.now });
   }
 
   /** A reply has told a process the time. */
-  learned(sender: Sender, request: Departure): void {
-    this.#time.learned(sender, request);
+  learned(sender: Sender, request: Departure, aheadMs: number): void {
+    this.#time.learned(sender, request, aheadMs);
   }
 
   /** A process has heard that the table has not done what it was asked for. */
@@ -289,7 +316,8 @@ export class Judge {
   told(uuid: string, reason: string): void {
     this.#losses.add(uuid);
     this.#handOver.lost(uuid);
-    if (reason !== "stolen" && reason !== "deleted") return;
+    // After an unlock by force the row may be anybody's.
+    if ((reason !== "stolen" && reason !== "deleted") || this.#forced.has(uuid)) return;
     this.blame(new Violation("a loss tells the truth", `${uuid} was not ${reason}`));
   }
 
@@ -307,8 +335,10 @@ export class Judge {
     const trespass = this.#queue.sent(sender, message);
     if (trespass !== undefined) throw new Violation(trespass.invariant, trespass.detail);
     const greed = this.#handOver.sent(process, message);
-    if (greed !== undefined) throw new Violation("others get their turn", greed);
+    // Told to the world: the failure of a mark ends no wait.
+    if (greed !== undefined) this.blame(new Violation("others get their turn", greed));
     this.#phantoms.sent(process, message);
+    this.#ownClaims.sent(process, message);
     for (const take of takesOf(message)) this.#stamped("take", take);
     if (message.kind !== "write") return;
     const { write } = message;
@@ -322,8 +352,9 @@ export class Judge {
   #ends(uuid: string): void {
     this.#ended.add(uuid);
     for (const holding of this.#holdings) {
+      // Nobody may await that release: what is thrown here would be a failed attempt at it.
       if (holding.uuid === uuid)
-        throw new Violation("an ended uuid stays ended", `${uuid} is released while it is held`);
+        this.blame(new Violation("an ended uuid stays ended", `${uuid} is released while it is held`));
     }
   }
 
@@ -394,7 +425,7 @@ export class Judge {
     const phantom = this.#phantoms.oldest(this.#epoch + this.#scheduler.now);
     if (phantom !== undefined) throw new Violation("a wait leaves nothing behind", `nobody looks for ${phantom}`);
     for (const [uuid, { process, since }] of this.#shown) {
-      if (process.crashed) this.#shown.delete(uuid);
+      if (process.isGone) this.#shown.delete(uuid);
       else if (process.asleep) this.#shown.set(uuid, { process, since: this.#scheduler.now });
       else if (
         this.#scheduler.now - since >

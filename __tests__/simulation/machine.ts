@@ -127,6 +127,7 @@ export class Process {
   readonly #obituaries: (() => void)[] = [];
   #backlog: (() => void)[] = [];
   #crashed = false;
+  #closed = false;
 
   constructor(machine: Machine, scheduler: Scheduler, random: Random) {
     this.#machine = machine;
@@ -136,6 +137,11 @@ export class Process {
 
   get crashed(): boolean {
     return this.#crashed;
+  }
+
+  /** Whether nothing of it looks after what it has left behind any more. */
+  get isGone(): boolean {
+    return this.#crashed || this.#closed;
   }
 
   get asleep(): boolean {
@@ -161,6 +167,11 @@ export class Process {
     this.#timers.clear();
     this.#backlog = [];
     for (const tell of this.#obituaries) tell();
+  }
+
+  /** Its table is closed, and the time for that is over. */
+  close(): void {
+    this.#closed = true;
   }
 
   /** For the world's own books: nothing of the process runs any more. */

@@ -255,7 +255,8 @@ export function aborted(signal: AbortSignal): LockStoreError {
 
 function outcomeOf(write: Write, applied: Applied): WriteOutcome {
   if (applied.kind === "refused") return { kind: "refused", row: parsed(write.at, applied.by), retried: false };
-  const replaced = write.kind === "take" ? parsed(write.at, applied.before) : undefined;
+  const isShown = write.kind === "take" || (write.kind === "vacate" && applied.before?.wanted !== undefined);
+  const replaced = isShown ? parsed(write.at, applied.before) : undefined;
   return { kind: "applied", replaced, drawn: drawnBy(write, applied.before) };
 }
 

@@ -19,6 +19,7 @@ const CALM: NetworkPlan = {
   stale: 0,
   clientRetries: false,
   outages: [],
+  wrongDates: undefined,
 };
 
 const at = lockAt("a");
@@ -83,6 +84,20 @@ describe("the simulated network", () => {
     expect(await settled(store.write(take, patient()))).toMatchObject({ kind: "applied" });
     expect(table.row(at)?.uuid).toBe("u");
     expect(dates).toEqual(["Fri, 20 Nov 2026 12:00:01 GMT"]);
+  });
+
+  it("shows a wrong date to a process that has heard the right one, and for a while to all", async () => {
+    const spell = { atMs: 3_000, forMs: 1_000, share: 100 };
+    const { store, dates, run, settled } = world({ wrongDates: { aheadMs: 60_000, share: 0, spell } });
+    for (const moment of [3_100, 3_200, 4_100]) {
+      await run(moment);
+      await settled(store.read(at, { consistent: true }, patient()), moment + 50);
+    }
+    expect(dates).toEqual([
+      "Fri, 20 Nov 2026 12:00:03 GMT",
+      "Fri, 20 Nov 2026 12:01:03 GMT",
+      "Fri, 20 Nov 2026 12:00:04 GMT",
+    ]);
   });
 
   it("loses replies to requests that were applied", async () => {

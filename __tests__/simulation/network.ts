@@ -25,6 +25,16 @@ export interface NetworkPlan {
   /** Whether the client sends a request again by itself when its connection breaks, as the SDK does. */
   readonly clientRetries: boolean;
   readonly outages: readonly Outage[];
+  readonly wrongDates: WrongDates | undefined;
+}
+
+/** Servers of the table whose clocks are wrong: each by more than any bounds can be wide. */
+export interface WrongDates {
+  readonly aheadMs: number;
+  /** The share of replies that show it all the time. */
+  readonly share: number;
+  /** The share that shows it for a while: there may be but one connection, to one server. */
+  readonly spell: { readonly atMs: number; readonly forMs: number; readonly share: number };
 }
 
 /** For a while the table answers nobody: connections are refused, or hang, or every answer is an error. */
@@ -76,8 +86,11 @@ export interface NetworkEvents {
   arrived(arrival: Arrival): void;
   /** A sender that still waits for it hears of it. */
   heard(sender: Sender, message: Message, answer: Answer): void;
-  /** A reply has told a sender's clock the time, whether somebody waits for the reply or not. */
-  learned(sender: Sender, request: Departure): void;
+  /**
+   * A reply has told a sender's clock the time, whether somebody waits for the reply or not.
+   * @param aheadMs by how much that was ahead of the table's.
+   */
+  learned(sender: Sender, request: Departure, aheadMs: number): void;
   /** The same as `heard` of an error that the table answered with: that copy is not under way any more. */
   turnedDown(message: Message): void;
   count(what: string): void;
@@ -100,6 +113,8 @@ export class Network {
   readonly #options: { readonly epoch: number; readonly seed: number; readonly calmAt: number };
   /** What the items of a name were until a moment, for reads that are not consistent. */
   readonly #past = new Map<string, { readonly at: number; readonly was: Partition }[]>();
+  /** Processes that have heard the right time. */
+  readonly #taught = new WeakSet<Process>();
   #messages = 0;
 
   constructor(
@@ -182,12 +197,15 @@ export class Network {
     const learn = sender.clock.listen?.();
     const departure = { at: this.#scheduler.now, forwardMs: sender.process.forwardMs };
     const plan = this.#now();
-    const back = (ms: number, reply: Reply, date?: string): void => {
+    const back = (ms: number, reply: Reply, shown?: Shown): void => {
       this.#scheduler.wakeAt(this.#arrivalAfter(ms), () =>
         sender.process.deliver(() => {
-          if (date !== undefined && learn !== undefined) {
-            learn(date);
-            this.#events.learned(sender, departure);
+          if (shown !== undefined && learn !== undefined) {
+            const aheadMs = this.#mayMislead(sender.process) ? shown.aheadMs : 0;
+            if (aheadMs === 0) this.#taught.add(sender.process);
+            else this.#events.count(`wrong dates: ${aheadMs > 0 ? "ahead" : "behind"}`);
+            learn(new Date(shown.time + aheadMs).toUTCString());
+            this.#events.learned(sender, departure, aheadMs);
           }
           hear(reply);
         }),
@@ -202,6 +220,7 @@ export class Network {
     const fate = { request: random() * 100, reply: random() * 100, throttled: random() * 100, again: random() * 100 };
     const breaks = random() < 0.5;
     const lateMs = random() * plan.lateMs;
+    const whose = plan.wrongDates === undefined ? 0 : random() * 100;
     // A connection that breaks tells so at once; one that hangs says nothing for ever.
     const vanish = (ms: number): void => {
       if (breaks) back(ms, lost("connection reset", true));
@@ -223,14 +242,14 @@ export class Network {
       this.#events.count(outage === undefined ? "requests throttled" : "requests failed by an outage");
       this.#scheduler.at(at, () => {
         const error = new LockStoreError("throttled", { transient: true, throttled: outage === undefined });
-        back(backMs, { error, again: false }, this.#date());
+        back(backMs, { error, again: false }, this.#shown(whose));
         repeat();
       });
       return;
     }
     this.#arrive(sender, message, at, { duplicate: false, answered: !isLost, stale }, (reply) => {
       if (isLost) vanish(backMs);
-      else back(backMs, reply, this.#date());
+      else back(backMs, reply, this.#shown(whose));
       repeat();
     });
     if (isLost) this.#events.count("replies lost");
@@ -310,10 +329,30 @@ export class Network {
     return this.#plan.outages.find(({ atMs, forMs }) => now >= atMs && now < atMs + forMs);
   }
 
-  /** The Date header: whole seconds, truncated. */
-  #date(): string {
-    return new Date(this.#options.epoch + this.#scheduler.now).toUTCString();
+  /** What the Date header of a reply is made of. @param whose which of the table's servers answers, from 0 to 100. */
+  #shown(whose: number): Shown {
+    const { now } = this.#scheduler;
+    const { wrongDates } = this.#now();
+    const time = this.#options.epoch + now;
+    if (wrongDates === undefined) return { time, aheadMs: 0 };
+    const { aheadMs, share, spell } = wrongDates;
+    const isSpell = now >= spell.atMs && now < spell.atMs + spell.forMs;
+    return { time, aheadMs: whose < Math.max(share, isSpell ? spell.share : 0) ? aheadMs : 0 };
   }
+
+  /**
+   * Whether a wrong date can be told: the process has heard the right time, and its wall clock was not set forward since,
+   * which leaves the bounds as wide as that.
+   */
+  #mayMislead(process: Process): boolean {
+    return this.#taught.has(process) && process.forwardMs === 0;
+  }
+}
+
+/** When a server answered, and by how much its clock is ahead. */
+interface Shown {
+  readonly time: number;
+  readonly aheadMs: number;
 }
 
 interface Request {
@@ -359,6 +398,7 @@ const CALM: Omit<NetworkPlan, "outages" | "clientRetries"> = {
   lateMs: 0,
   throttling: 0,
   stale: 0,
+  wrongDates: undefined,
 };
 
 function delay({ delayMs, slow, slowMs }: Pick<NetworkPlan, "delayMs" | "slow" | "slowMs">, random: Random): number {

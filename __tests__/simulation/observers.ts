@@ -17,6 +17,8 @@ export function countDiagnostics(coverage: Coverage, hear: (name: string, messag
     channel(name).subscribe(listener);
     ends.push(() => void channel(name).unsubscribe(listener));
   };
+  on("dynamutex:acquired", ({ passedOn }) => coverage.count(`sections on a lease ${passedOn ? "passed on" : "taken"}`));
+  on("dynamutex:released", () => coverage.count("sections that told of their end"));
   on("dynamutex:lost", ({ reason }) => coverage.count(`losses: ${reason}`));
   on("dynamutex:renewal-failed", () => coverage.count("renewal attempts that failed"));
   on("dynamutex:wait-failed", () => coverage.count("requests of waits that failed"));
@@ -52,7 +54,8 @@ function countTake(coverage: Coverage, take: Take, change: Change | undefined, a
   } else if (before.uuid === undefined) {
     coverage.count(before.expires === 0 ? "take: granted, a free row" : "take: granted, a row whose hold was over");
   } else {
-    coverage.count(`takeovers: ${before.expires < take.knowledge.earliest ? "expired" : "unchanged"}`);
+    const rule = before.owner === take.owner ? "of the same process" : "unchanged";
+    coverage.count(`takeovers: ${before.expires < take.knowledge.earliest ? "expired" : rule}`);
   }
 }
 

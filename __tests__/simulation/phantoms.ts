@@ -28,9 +28,9 @@ const ROWS_LOOKED_AT = 2;
 
 /**
  * How soon a process begins to look for what a copy in flight may leave. With few slots, the look waits until a request that
- * hangs gives up its own.
+ * hangs gives up its own, and perhaps for one more that was there before it.
  */
-const LOOKS_WITHIN_MS = 3_500;
+const LOOKS_WITHIN_MS = 2 * 3_500;
 
 interface Phantom {
   readonly name: string;
@@ -131,12 +131,12 @@ export class Phantoms {
   oldest(tableTime: number): string | undefined {
     const { now } = this.#scheduler;
     for (const [uuid, duty] of this.#duties) {
-      if (duty.call.process.crashed) this.#duties.delete(uuid);
+      if (duty.call.process.isGone) this.#duties.delete(uuid);
       else if (duty.call.process.asleep) duty.since = now;
       else if (now - duty.since > LOOKS_WITHIN_MS) return uuid;
     }
     for (const [uuid, { call, expires, lookedAt }] of this.#rows) {
-      if (call.process.crashed || expires < tableTime) this.#rows.delete(uuid);
+      if (call.process.isGone || expires < tableTime) this.#rows.delete(uuid);
       else if (call.process.asleep) call.heededAt = now;
       else if (now - Math.max(call.heededAt, lookedAt) > this.#mayIdleMs(call)) return uuid;
     }

@@ -3,7 +3,7 @@ import { type Holding, Violation } from "./invariants.js";
 import type { Process } from "./machine.js";
 import type { SimLock, SimMutex } from "./protocol.js";
 import type { Step } from "./schedule.js";
-import { checkFailure, checkRelease, hold, release, type Stage, section } from "./section.js";
+import { checkFailure, checkRelease, hold, missedOf, release, type Stage, section } from "./section.js";
 import { takeSet } from "./set-program.js";
 
 /** The name of the lock of those who run once in a period. */
@@ -42,26 +42,38 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
   const waits = step.kind === "lock" || step.kind === "run";
   const patient = waits && step.waitMs === Number.POSITIVE_INFINITY && step.abortAfterMs === undefined;
   const settled = patient ? stage.wants([stage.nameOf(name)]) : () => undefined;
-  stage.judge.asks(stage.process, stage.nameOf(name));
   const asked = { name: stage.nameOf(name), handOverMs: stage.handOverMs(name), askedAt: stage.now() };
-  const options: LockOptions = { signal, waitMs: step.waitMs, holdAtLeastMs: step.holdAtLeastMs };
+  if (asked.handOverMs !== undefined) stage.judge.takesTurns(stage.process, asked.name);
+  const data = step.withData ? { job: step.holdMs } : undefined;
+  const options: LockOptions = { signal, waitMs: step.waitMs, holdAtLeastMs: step.holdAtLeastMs, data };
+  const called = stage.judge.calls(stage.process, [asked.name]);
+  const waiting = {
+    askedAt: asked.askedAt,
+    isOver: () => signal.aborted || stage.now() >= asked.askedAt + step.waitMs,
+  };
+  const left = waits && step.waitMs > 0 ? stage.judge.waits(stage.process, asked.name, waiting) : () => undefined;
+  const ended: typeof called = (missed) => {
+    settled();
+    left();
+    called(missed);
+  };
   let lock: SimLock | null;
   try {
     if (step.kind === "run") {
-      await runSection(stage, step, mutex, { options, asked, settled });
+      await runSection(stage, step, mutex, { options, asked, settled: ended });
       return;
     }
     if (step.kind === "force") {
-      await force(stage, mutex).finally(settled);
+      await force(stage, mutex).finally(ended);
       return;
     }
-    lock = step.kind === "lock" ? await mutex.lock(options) : await mutex.tryLock(tryOptions(step));
+    lock = step.kind === "lock" ? await mutex.lock(options) : await mutex.tryLock({ ...tryOptions(step), data });
   } catch (error) {
-    settled();
+    ended(missedOf(error));
     checkFailure(stage, step, { error, signal, wasCalm });
     return;
   }
-  settled();
+  ended(lock === null ? { isTimeout: false } : undefined);
   if (lock === null) {
     stage.coverage.count("tries that found the lock held");
     return;

@@ -36,7 +36,7 @@ export interface SimSet {
 export interface SimHost {
   lockAll(names: readonly string[], mutex: MutexOptions, options: LockOptions): Promise<SimSet>;
   mutex(name: string, options: MutexOptions): SimMutex;
-  close(): Promise<void>;
+  close(drainMs?: number): Promise<void>;
 }
 
 /** Everything of the outside world that a protocol may use. */
@@ -62,6 +62,6 @@ export const dynamutex: Protocol = (surroundings) => {
     lockAll: (names, mutex, options) => {
       return lockAll(session, names, mutexSettings(mutex), options);
     },
-    close: () => session.close(),
+    close: (drainMs) => session.close(drainMs),
   };
 };

@@ -225,11 +225,11 @@ export class QueueJudge {
     );
   }
 
-  /** The lowest ticket that a process may count on: one that others still have to respect. */
+  /** The lowest ticket that a process may count on: its row is there, whether or not others may skip it by now. */
   #firstOf({ places }: Told): bigint | undefined {
     let first: bigint | undefined;
     for (const [uuid, ticket] of places) {
-      if ((this.#places.get(uuid)?.until ?? 0) > this.#scheduler.now) first = lower(first, ticket);
+      if (this.#table.row(placeAt(FAIR_NAME, ticket))?.uuid === uuid) first = lower(first, ticket);
     }
     return first;
   }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import type { MachinePlan } from "./machine.js";
-import type { NetworkPlan, Outage } from "./network.js";
+import type { NetworkPlan, Outage, WrongDates } from "./network.js";
 
 /** One use of a lock. */
 export interface Step {
@@ -17,6 +17,8 @@ export interface Step {
   readonly holdMs: number;
   /** For how long the lock stays taken at least, however short the section. */
   readonly holdAtLeastMs: number;
+  /** Whether its row carries data: then its lease is not passed on. */
+  readonly withData: boolean;
   /** Which tick, for `once`; how long a period is, in seconds, for `every`. */
   readonly tick: number;
   /** Infinity waits for ever. */
@@ -35,7 +37,18 @@ export interface Step {
 export type Mishap =
   | { readonly kind: "crash"; readonly atMs: number; readonly forMs: number; readonly restarts: boolean }
   | { readonly kind: "freeze" | "suspend"; readonly atMs: number; readonly forMs: number }
-  | { readonly kind: "step"; readonly atMs: number; readonly byMs: number };
+  | { readonly kind: "step"; readonly atMs: number; readonly byMs: number }
+  | CloseMishap;
+
+/** A deployment: the process closes its table and exits, at once or when its last section has ended. */
+export interface CloseMishap {
+  readonly kind: "close";
+  readonly atMs: number;
+  readonly drainMs: number;
+  readonly lingers: boolean;
+  /** Whether another process goes on with its programs. */
+  readonly restarts: boolean;
+}
 
 export interface HostPlan {
   readonly machine: MachinePlan;
@@ -44,6 +57,7 @@ export interface HostPlan {
   readonly maxHoldMs: number;
   readonly fencing: boolean;
   readonly handOverMs: number;
+  readonly releaseWithinMs: number;
   /** Whether its mutexes are fair where others may be plain: the locks exclude one another, and keep no order. */
   readonly fair: boolean;
   /** How many requests of it may be under way at once: few, where throttling has made them few. */
@@ -62,6 +76,8 @@ export interface Schedule {
   readonly calmAtMs: number;
   /** The one lock that everybody wants, sets apart. */
   readonly crowd: number | undefined;
+  /** What pauses and holds are divided by: the more, the more of them meet. */
+  readonly hurry: number;
   readonly hosts: readonly HostPlan[];
   readonly network: NetworkPlan;
 }
@@ -107,6 +123,7 @@ const step: fc.Arbitrary<Step> = fc.record({
     { weight: 4, arbitrary: fc.constant(0) },
     { weight: 1, arbitrary: fc.integer({ min: 1, max: 3_000 }) },
   ),
+  withData: fc.constantFrom(false, false, true),
   tick: fc.integer({ min: 1, max: 4 }),
   waitMs: fc.oneof(
     { weight: 2, arbitrary: fc.constant(Number.POSITIVE_INFINITY) },
@@ -135,6 +152,13 @@ const mishap: fc.Arbitrary<Mishap> = fc.oneof(
     atMs: momentMs,
     byMs: fc.oneof(fc.integer({ min: -2_000, max: 2_000 }), fc.constantFrom(-HOUR_MS, HOUR_MS)),
   }),
+  fc.record({
+    kind: fc.constant("close" as const),
+    atMs: momentMs,
+    drainMs: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 500 }), fc.integer({ min: 0, max: 6_000 })),
+    lingers: fc.boolean(),
+    restarts: fc.boolean(),
+  }),
 );
 
 const host: fc.Arbitrary<HostPlan> = fc.record({
@@ -151,6 +175,7 @@ const host: fc.Arbitrary<HostPlan> = fc.record({
   maxHoldMs: fc.constantFrom(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, 3_000),
   fencing: fc.constantFrom(false, false, true),
   handOverMs: fc.constantFrom(1, 100, 300),
+  releaseWithinMs: fc.constantFrom(5_000, 5_000, 1_000),
   fair: fc.constantFrom(false, false, true),
   slots: fc.constantFrom(MANY_SLOTS, MANY_SLOTS, MANY_SLOTS, 2),
   programs: fc.array(fc.array(step, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 3 }),
@@ -162,6 +187,25 @@ const outage: fc.Arbitrary<Outage> = fc.record({
   forMs: pauseLength,
   how: fc.constantFrom("refuse" as const, "hang" as const, "error" as const),
 });
+
+/** Further off than any bounds are wide. */
+const wrongBy = fc.oneof(fc.integer({ min: 60_000, max: 120_000 }), fc.constant(HOUR_MS));
+
+const wrongDates: fc.Arbitrary<WrongDates> = fc.record({
+  aheadMs: fc.oneof(
+    wrongBy,
+    wrongBy.map((ms) => -ms),
+  ),
+  share: fc.constantFrom(0, 2, 10, 50),
+  spell: fc.record({
+    atMs: momentMs,
+    forMs: fc.integer({ min: 100, max: 60_000 }),
+    share: fc.constantFrom(20, 80, 100),
+  }),
+});
+
+/** In a third of the schedules. */
+const mostlyRight = fc.oneof({ weight: 2, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: wrongDates });
 
 const share = (most: number) => fc.oneof(fc.constant(0), fc.integer({ min: 0, max: most }));
 
@@ -178,6 +222,7 @@ const lossy: fc.Arbitrary<NetworkPlan> = fc.record({
   stale: share(50),
   clientRetries: fc.boolean(),
   outages: fc.array(outage, { maxLength: 2 }),
+  wrongDates: mostlyRight,
 });
 
 /** Nothing gets lost, but much of it comes late, twice and out of order. */
@@ -193,6 +238,7 @@ const unruly: fc.Arbitrary<NetworkPlan> = fc.record({
   stale: share(50),
   clientRetries: fc.boolean(),
   outages: fc.constant([]),
+  wrongDates: mostlyRight,
 });
 
 const network = fc.oneof({ weight: 3, arbitrary: lossy }, { weight: 1, arbitrary: unruly });
@@ -201,7 +247,8 @@ export const schedules: fc.Arbitrary<Schedule> = fc.record({
   seed: fc.noShrink(fc.nat(0x7fffffff)),
   clock: fc.constantFrom("table" as const, "table" as const, "table" as const, "system" as const),
   calmAtMs,
-  crowd: fc.constantFrom(undefined, undefined, undefined, 0, FAIR),
+  crowd: fc.constantFrom(undefined, undefined, undefined, 0, FAIR, FAIR),
+  hurry: fc.constantFrom(1, 1, 10),
   hosts: fc.array(host, { minLength: 1, maxLength: 4 }),
   network,
 });

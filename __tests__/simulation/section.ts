@@ -3,6 +3,7 @@ import type { LockOptions } from "../../lib/options/calls.js";
 import type { Coverage } from "./coverage.js";
 import { type Holding, type Judge, Violation } from "./invariants.js";
 import type { Process } from "./machine.js";
+import type { Missed } from "./own-claim-judge.js";
 import type { SimLock, SimMutex, SimSet } from "./protocol.js";
 import type { Step } from "./schedule.js";
 
@@ -24,6 +25,8 @@ export interface Stage {
   readonly isAlive: (owner: string) => boolean;
   /** Whether the faults are over, and forgotten. */
   readonly calm: () => boolean;
+  /** Until when the sections of its process may run on, if its table was closed. */
+  readonly drainEnds: () => number | undefined;
   /** Whether the release of this uuid was given up: then its lease ends by itself. */
   readonly gaveUp: (uuid: string) => boolean;
   /** A call that waits for locks without end; the answer says that it waits no more. */
@@ -121,10 +124,19 @@ export function checkRelease(stage: Stage, step: Step, holding: Holding, error: 
   if (error !== reason && !followed?.aborted) {
     throw new Violation("a release tells the truth", `${uuid}: the error is not the signal's reason`);
   }
-  if (holding.calm && error.reason !== "max-hold" && error.reason !== "forced") {
+  if (error.reason === "closed") {
+    const drainEnds = stage.drainEnds();
+    if (drainEnds === undefined) throw new Violation("a lock is not lost without a cause", `${uuid}: ${error.message}`);
+    if (stage.now() < drainEnds) throw new Violation("a drain lasts", `${uuid} was revoked before ${drainEnds}`);
+  } else if (holding.calm && error.reason !== "max-hold" && error.reason !== "forced") {
     throw new Violation("a lock is not lost without a cause", `${uuid}: ${error.message}`);
   }
   stage.coverage.count("releases that told of a loss");
+}
+
+/** Whom a call that timed out names; undefined where it failed otherwise. */
+export function missedOf(error: unknown): Missed | undefined {
+  return error instanceof LockTimeoutError ? { named: error.holder?.uuid, isTimeout: true } : undefined;
 }
 
 /** A call for a lock has failed. */
@@ -138,6 +150,8 @@ export function checkFailure(
     stage.coverage.count("waits that timed out");
   } else if (signal.aborted && error === signal.reason) {
     stage.coverage.count("waits that were aborted");
+  } else if (error instanceof LockError && error.code === "LOCK_CLOSED" && stage.drainEnds() !== undefined) {
+    stage.coverage.count("calls that a close ended");
   } else if (error instanceof LockStoreError && !wasCalm) {
     stage.coverage.count("calls that the store failed");
   } else {

@@ -2,7 +2,7 @@ import { LockLostError } from "../../lib/errors.js";
 import { type Holding, type Holdings, Violation } from "./invariants.js";
 import type { SimSet } from "./protocol.js";
 import type { Step } from "./schedule.js";
-import { checkFailure, checkRelease, ended, hold, release, type Stage, section } from "./section.js";
+import { checkFailure, checkRelease, ended, hold, missedOf, release, type Stage, section } from "./section.js";
 
 /** Takes several locks at once, as a careful caller would, and checks that all of them come and go together. */
 export async function takeSet(stage: Stage, step: Step, signal: AbortSignal): Promise<void> {
@@ -12,10 +12,13 @@ export async function takeSet(stage: Stage, step: Step, signal: AbortSignal): Pr
   const patient = step.waitMs === Number.POSITIVE_INFINITY && step.abortAfterMs === undefined;
   const unwanted = patient ? stage.wants(names) : () => undefined;
   const answered = judge.wantsSet(process);
+  const called = judge.calls(process, names);
   let set: SimSet;
   try {
     set = await stage.lockAll(step.set, { signal, waitMs: step.waitMs, holdAtLeastMs: step.holdAtLeastMs });
+    called();
   } catch (error) {
+    called(missedOf(error));
     checkFailure(stage, step, { error, signal, wasCalm });
     return;
   } finally {

@@ -1,18 +1,22 @@
 import { seededRandom } from "../support/seeded-random.js";
 import { clockOf } from "./clocks.js";
+import { type Closing, checkClose, startClose } from "./close-judge.js";
 import type { Coverage } from "./coverage.js";
 import { type Judge, Violation } from "./invariants.js";
 import { Machine, type Process } from "./machine.js";
 import type { Network } from "./network.js";
 import { play } from "./program.js";
 import type { Protocol, SimHost } from "./protocol.js";
-import { FAIR, type HostPlan, MANY_SLOTS, MAX_SKEW_MS, type Mishap, type Step } from "./schedule.js";
+import { type CloseMishap, FAIR, type HostPlan, MANY_SLOTS, MAX_SKEW_MS, type Mishap, type Step } from "./schedule.js";
 import type { Scheduler } from "./scheduler.js";
 import type { Stage } from "./section.js";
 import { watchSlots } from "./slot-judge.js";
 
 /** How long a request that the faults swallowed may still be waited for. */
 export const HUNG_MS = 3_000;
+
+/** How often a process that lingers looks whether its sections have ended. */
+const LOOK_EVERY_MS = 500;
 
 /** What hosts share. */
 export interface Surroundings {
@@ -37,6 +41,8 @@ export interface Life {
   readonly owner: string;
   readonly process: Process;
   readonly host: SimHost;
+  /** Once its table is closed. */
+  closing?: Closing;
 }
 
 interface Program {
@@ -107,14 +113,17 @@ export class SimulatedHost {
           unjust: (detail) => judge.blame(new Violation("renewals leave first", `${owner}: ${detail}`)),
         }),
     });
-    const life = { owner, process, host };
+    const life: Life = { owner, process, host };
     this.#life = life;
-    for (const program of this.#programs) void this.#run(program, this.#stage(life));
+    for (const program of this.#programs) void this.#run(program, life);
   }
 
-  async #run(program: Program, stage: Stage): Promise<void> {
+  async #run(program: Program, life: Life): Promise<void> {
+    const stage = this.#stage(life);
     try {
       for (;;) {
+        // Another process may go on with the rest, and is perhaps at the last step already.
+        if (life.closing !== undefined) return;
         const step = program.steps[program.next];
         if (step === undefined) break;
         program.next += 1;
@@ -126,9 +135,10 @@ export class SimulatedHost {
     program.done = true;
   }
 
-  #stage({ owner, process, host }: Life): Stage {
+  #stage(life: Life): Stage {
+    const { owner, process, host } = life;
     const { judge, coverage, scheduler, epoch, calmAt, wants, gaveUp, isAlive } = this.#world;
-    const { ttlMs, takeover, maxHoldMs, fencing, handOverMs, fair } = this.#plan;
+    const { ttlMs, takeover, maxHoldMs, fencing, handOverMs, releaseWithinMs, fair } = this.#plan;
     const nameOf = (name: number): string => `lock-${name}`;
     return {
       process,
@@ -142,10 +152,14 @@ export class SimulatedHost {
       tableTime: () => epoch + scheduler.now,
       handOverMs: (name) => (fair || name === FAIR ? undefined : handOverMs),
       mutex: (name) => {
-        const options = { ttlMs, takeover, maxHoldMs, fencing, handOverMs, fair: fair || name === FAIR };
+        const common = { ttlMs, takeover, maxHoldMs, fencing, handOverMs, releaseWithinMs };
+        const options = { ...common, fair: fair || name === FAIR };
         return host.mutex(nameOf(name), options);
       },
-      lockAll: (names, options) => host.lockAll(names.map(nameOf), { ttlMs, takeover, maxHoldMs }, options),
+      lockAll: (names, options) => {
+        return host.lockAll(names.map(nameOf), { ttlMs, takeover, maxHoldMs, releaseWithinMs }, options);
+      },
+      drainEnds: () => life.closing?.drainEnds,
       calm: () => scheduler.now >= calmAt + HUNG_MS,
       wants: (names) => {
         const end = wants(names);
@@ -175,6 +189,10 @@ export class SimulatedHost {
         this.#disturb();
         this.#machine.sleep(Math.min(mishap.forMs, left), mishap.kind);
         break;
+      case "close":
+        // A process that stands still hears of it when it wakes.
+        this.#life?.process.deliver(() => void this.#close(mishap).catch((error) => this.#world.fail(error)));
+        break;
       default:
         mishap satisfies never;
     }
@@ -183,6 +201,36 @@ export class SimulatedHost {
   #crash(): void {
     this.#machine.crash();
     this.#life = undefined;
+  }
+
+  async #close({ drainMs, lingers, restarts }: CloseMishap): Promise<void> {
+    const life = this.#life;
+    if (life === undefined || life.closing !== undefined) return;
+    const { scheduler, coverage, judge } = this.#world;
+    life.closing = startClose(drainMs, scheduler.now);
+    const outcome = await life.host.close(drainMs).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    if (this.#life !== life) return;
+    const sections = [...judge.holdings].filter(({ process }) => process === life.process);
+    const releaseWithinMs = this.#plan.releaseWithinMs;
+    life.process.close();
+    checkClose(life.closing, { now: scheduler.now, releaseWithinMs, outcome, sections, coverage });
+    if (lingers) await this.#sectionsEnded(life);
+    if (this.#life !== life) return;
+    life.process.crash();
+    this.#life = undefined;
+    if (restarts) this.#restart();
+    else for (const program of this.#programs) program.done = true;
+  }
+
+  /** Its sections have ended, and had a while to release their locks. */
+  async #sectionsEnded({ process }: Life): Promise<void> {
+    const isRunning = () => [...this.#world.judge.holdings].some((holding) => holding.process === process);
+    for (let quietMs = 0; quietMs < 2 * LOOK_EVERY_MS; quietMs = isRunning() ? 0 : quietMs + LOOK_EVERY_MS) {
+      await new Promise<void>((resolve) => void process.after(LOOK_EVERY_MS, resolve));
+    }
   }
 
   #restart(): void {
@@ -201,6 +249,7 @@ export class SimulatedHost {
   }
 
   #disturb(): void {
+    if (this.#life?.closing !== undefined) this.#life.closing.disturbed = true;
     for (const holding of this.#world.judge.holdings) {
       if (holding.process === this.#life?.process) holding.disturbed = true;
     }

@@ -33,6 +33,10 @@ export class TimeJudge {
   readonly #coverage: Coverage;
   readonly #epoch: number;
   readonly #replies = new WeakMap<Sender["process"], Reply>();
+  /** The same, of those that were right. */
+  readonly #rightReplies = new WeakMap<Sender["process"], Reply>();
+  /** How far ahead of the true time a wrong reply may have put what a process holds possible, and when. */
+  readonly #misled = new WeakMap<Sender["process"], { readonly mostMs: number; readonly heardAt: number }>();
   /** Takes whose first copy has left: a further one says what the first one said. */
   readonly #sent = new Set<string>();
 
@@ -43,8 +47,16 @@ export class TimeJudge {
   }
 
   /** A reply has told a process the time. */
-  learned({ process }: Sender, request: Departure): void {
-    this.#replies.set(process, { request, heardAt: this.#scheduler.now });
+  learned({ process }: Sender, request: Departure, aheadMs: number): void {
+    const reply = { request, heardAt: this.#scheduler.now };
+    this.#replies.set(process, reply);
+    if (aheadMs === 0) {
+      this.#rightReplies.set(process, reply);
+    } else {
+      const mostMs = Math.max(0, aheadMs) + DATE_STEP_MS + reply.heardAt - request.at;
+      const { heardAt } = reply;
+      this.#misled.set(process, { mostMs: Math.max(mostMs, this.#misledMs(process) ?? 0), heardAt });
+    }
   }
 
   /** What a process sends. @returns why it does not know the time well enough for that. */
@@ -67,10 +79,18 @@ export class TimeJudge {
     const takes = takesOf(message).filter(({ uuid }) => !this.#sent.has(uuid));
     if (takes.length === 0) return undefined;
     for (const { uuid } of takes) this.#sent.add(uuid);
-    const mostMs = this.#mostAhead(process, clock);
+    const misledMs = this.#misledMs(process);
+    // What was held possible by a wrong reply moves on with a wall clock that is set forward.
+    const mostMs =
+      this.#mostAhead(process, clock) + (misledMs === undefined ? 0 : misledMs + process.forwardMs * (1 + DRIFT));
     const now = this.#epoch + this.#scheduler.now;
     const late = takes.find(({ expires, ttlMs }) => expires - ttlMs - now > mostMs);
     return late && `${late.uuid} is stamped ${late.expires - late.ttlMs - now} ms late, which may be ${mostMs}`;
+  }
+
+  #misledMs(process: Sender["process"]): number | undefined {
+    const misled = this.#misled.get(process);
+    return misled && misled.mostMs + DRIFT * (this.#scheduler.now - misled.heardAt);
   }
 
   /** Renewals and releases never wait for the time, and neither do further copies of a take. */
@@ -84,16 +104,17 @@ export class TimeJudge {
    * the time that it took, and by what the clock was set forward since.
    */
   #mostAhead(process: Sender["process"], clock: Sender["clock"]): number {
-    const reply = this.#replies.get(process);
+    const reply = this.#rightReplies.get(process);
     if (reply === undefined || clock.listen === undefined || widthOf(clock) <= MOST_WIDTH_MS) {
       return MOST_WIDTH_MS + SLACK_MS;
     }
     const tookMs = reply.heardAt - reply.request.at;
     const ageMs = this.#scheduler.now - reply.heardAt;
     const steppedMs = process.forwardMs - reply.request.forwardMs;
-    // Whoever sees its clock go on by more has not heard of the table for so long, as far as it knows.
-    const unnoticedMs = steppedMs <= MOST_AGE_MS ? steppedMs : 0;
-    return Math.max(MOST_WIDTH_MS, DATE_STEP_MS + tookMs + unnoticedMs) + DRIFT * (tookMs + ageMs) + SLACK_MS;
+    // Whoever sees its clock go on by more has not heard of the table for so long, as far as it knows: unless it was set back.
+    const unnoticedMs = Math.min(steppedMs, MOST_AGE_MS);
+    const mostMs = Math.max(MOST_WIDTH_MS, DATE_STEP_MS + tookMs + unnoticedMs);
+    return mostMs + DRIFT * (tookMs + ageMs + unnoticedMs) + SLACK_MS;
   }
 }
 

@@ -16,6 +16,7 @@ const step: Step = {
   pauseMs: 10,
   holdMs: 200,
   holdAtLeastMs: 0,
+  withData: false,
   tick: 0,
   waitMs: Number.POSITIVE_INFINITY,
   abortAfterMs: undefined,
@@ -31,6 +32,7 @@ const host = {
   maxHoldMs: Number.POSITIVE_INFINITY,
   fencing: false,
   handOverMs: 500,
+  releaseWithinMs: 5_000,
   fair: false,
   slots: MANY_SLOTS,
   programs: [[step]],
@@ -42,6 +44,7 @@ const quiet: Schedule = {
   clock: "table",
   calmAtMs: 2_000,
   crowd: undefined,
+  hurry: 1,
   hosts: [host, host],
   network: {
     delayMs: 5,
@@ -55,6 +58,7 @@ const quiet: Schedule = {
     stale: 0,
     clientRetries: false,
     outages: [],
+    wrongDates: undefined,
   },
 };
 

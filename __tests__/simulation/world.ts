@@ -1,5 +1,6 @@
 import { type Row, ticketOf } from "../../lib/protocol/row.js";
 import { Coverage } from "./coverage.js";
+import { EventJudge } from "./event-judge.js";
 import { Judge, Violation } from "./invariants.js";
 import { MemoryTable } from "./memory-store.js";
 import { type Answer, isForced } from "./message.js";
@@ -79,6 +80,7 @@ class World {
   readonly #tracing: boolean;
   readonly #table = new MemoryTable();
   readonly #judge: Judge;
+  readonly #events = new EventJudge();
   readonly #surroundings: Surroundings;
   readonly #hosts: SimulatedHost[];
   readonly #network: Network;
@@ -101,7 +103,7 @@ class World {
         sent: (sender, message) => this.#judge.sent(sender, message),
         arrived: (arrival) => this.#arrived(arrival),
         heard: (sender, message, answer) => this.#judge.heard(sender, message, answer),
-        learned: (sender, request) => this.#judge.learned(sender, request),
+        learned: (sender, request, aheadMs) => this.#judge.learned(sender, request, aheadMs),
         turnedDown: (message) => this.#judge.turnedDown(message),
         count: (what) => coverage.count(what),
       },
@@ -128,7 +130,12 @@ class World {
     };
     this.#hosts = schedule.hosts.map((plan, index) => {
       const programs = plan.programs.map((steps) =>
-        steps.map((step) => ({ ...step, name: schedule.crowd ?? step.name, pauseMs: this.#pauseOf(step) })),
+        steps.map((step) => ({
+          ...step,
+          name: schedule.crowd ?? step.name,
+          pauseMs: this.#pauseOf(step) / schedule.hurry,
+          holdMs: step.holdMs / schedule.hurry,
+        })),
       );
       return new SimulatedHost(this.#surroundings, index, { ...plan, programs });
     });
@@ -150,6 +157,8 @@ class World {
   /** Something on a diagnostics channel. */
   told(name: string, message: object): void {
     const { cause, ...rest } = message as { readonly cause?: unknown; readonly uuid?: string };
+    const wrong = this.#events.wrong(name, rest);
+    if (wrong !== undefined) this.#judge.blame(new Violation("each section tells of its beginning and its end", wrong));
     if (name === "dynamutex:lost") {
       const { uuid, reason } = message as { readonly uuid: string; readonly reason: string };
       this.#judge.told(uuid, reason);
@@ -215,13 +224,18 @@ class World {
           ? "brought back by late copies"
           : this.#releasesGivenUp.has(row.uuid)
             ? "whose release was given up"
-            : row.expires < EPOCH + this.scheduler.now
+            : row.expires - this.#mostAheadMs < EPOCH + this.scheduler.now
               ? "that arrived after they were looked for"
               : undefined;
       if (cause === undefined) throw new Violation("a wait leaves nothing behind", `${row.uuid} until ${row.expires}`);
       const what = ticketOf(row.sort) === undefined ? "rows" : "places";
       this.coverage.count(`${what} left at the end ${cause}`);
     }
+  }
+
+  /** By how much a stamp may be too late because a server's clock was. */
+  get #mostAheadMs(): number {
+    return Math.max(0, this.#schedule.network.wrongDates?.aheadMs ?? 0);
   }
 
   get #waiters(): readonly Row[] {
@@ -238,6 +252,7 @@ class World {
       pauseMs: 0,
       holdMs: 0,
       holdAtLeastMs: 0,
+      withData: false,
       tick: 0,
       waitMs: Number.POSITIVE_INFINITY,
       abortAfterMs: undefined,
@@ -252,6 +267,7 @@ class World {
       maxHoldMs: Number.POSITIVE_INFINITY,
       fencing: false,
       handOverMs: 500,
+      releaseWithinMs: 5_000,
       fair: true,
       slots: MANY_SLOTS,
       programs: [steps],
@@ -279,6 +295,10 @@ class World {
     }
     await this.#until(this.scheduler.now + BACKGROUND_MS, () => open === 0, `${open} hosts closing`);
     for (const life of this.#lives) checkIdle(life);
+    // Those of a process that crashed stay open.
+    const endless = this.#events.open.find((uuid) => this.#lives.some(({ owner }) => uuid.startsWith(`${owner}-`)));
+    if (endless === undefined) return;
+    throw new Violation("each section tells of its beginning and its end", `${endless} has no end`);
   }
 
   readonly #observe = (): void => {

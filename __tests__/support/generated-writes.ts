@@ -131,6 +131,7 @@ function writeOf(draw: Draw, kind: Write["kind"], at: Address): Write {
         owner: "host#2",
         acquired: STAMP,
         data,
+        wanted: draw.maybe(0.3, () => draw.stamp()),
         remembers,
         knowledge: {
           earliest: draw.oneOf([1, draw.stamp(), draw.stamp(), STAMP + 3]),

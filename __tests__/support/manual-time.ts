@@ -78,6 +78,13 @@ export class ManualTime {
     await turn();
   }
 
+  /** Lets time pass, step by step, until the condition holds: where nothing takes real time. @throws if it does not within so long. */
+  async advanceUntil(condition: () => boolean, { stepMs = 1, withinMs = 30_000 } = {}): Promise<void> {
+    for (const end = this.#elapsed + withinMs; !condition(); await this.advance(stepMs)) {
+      if (this.#elapsed >= end) throw new Error(`within ${withinMs} ms it never came true that ${condition}`);
+    }
+  }
+
   /** Goes from timer to timer until the condition holds: where the network is silent, so that only time can change anything. */
   async passUntil(condition: () => boolean): Promise<void> {
     await this.#goOn(condition, () => this.#next());

@@ -1,6 +1,7 @@
 import { DeleteItemCommand, type DynamoDBClient, PutItemCommand, QueryCommand } from "@aws-sdk/client-dynamodb";
 import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
 import type { RecordedRequest } from "./fault-proxy.js";
+import type { ManualTime } from "./manual-time.js";
 import type { Scene } from "./scene.js";
 import { testClient } from "./table.js";
 
@@ -10,6 +11,7 @@ export interface QueueRow {
   readonly uuid: string;
   readonly owner: string;
   readonly expires: number;
+  readonly data: Readonly<Record<string, unknown>>;
 }
 
 /** A ticket's sort key. */
@@ -103,3 +105,17 @@ function isOfQueue(request: RecordedRequest, operation: string): boolean {
 /** Requests for the lock's own row. */
 export const isTake = (request: RecordedRequest): boolean =>
   request.operation === "PutItem" && sortIn(request) === "lock";
+
+/** Whether this client's last place has its row, and it has looked at the queue since. */
+export function stands(requests: readonly RecordedRequest[], client: string): boolean {
+  const own = requests.filter((request) => request.client === client);
+  const row = own.findLast((request) => isEnqueue(request) && request.table?.status === 200);
+  if (row === undefined) return false;
+  return own.some(({ operation, seq, ending }) => operation === "Query" && seq > row.seq && ending !== undefined);
+}
+
+/** Resolves once that is so: by itself, or as time passes. */
+export async function untilStanding(scene: Scene, client: string, time?: ManualTime): Promise<void> {
+  const isStanding = (): boolean => stands(scene.proxy.requests, client);
+  await (time === undefined ? scene.proxy.until(isStanding) : scene.play(time, isStanding, 1));
+}

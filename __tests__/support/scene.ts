@@ -120,8 +120,9 @@ export class Scene {
   /** @internal */
   async end(): Promise<void> {
     this.proxy.heal();
-    // Locks that a test has lost are none of its end's business.
-    await Promise.allSettled(this.#tables.splice(0).map((locks) => locks.close()));
+    const closing = Promise.allSettled(this.#tables.splice(0).map((locks) => locks.close({ drainMs: 0 })));
+    // Locks that a test has left or lost are none of its end's business: nobody waits for their sections.
+    await Promise.race([closing, this.quiet()]);
     await this.proxy.close();
   }
 }

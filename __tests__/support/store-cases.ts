@@ -197,6 +197,8 @@ export const UNSTORABLE: readonly (readonly [string, Record<string, unknown>, st
   ["a hole in an array", { a: new Array(2) }, "data.a.0"],
   ["a function", { a: { b: () => 1 } }, "data.a.b"],
   ["a symbol", { a: Symbol("s") }, "data.a"],
+  ["half of a surrogate pair", { a: ["\ud800"] }, "data.a.0"],
+  ["half of a surrogate pair in a name", { "\udc00": 1 }, "data"],
   ["NaN", { a: Number.NaN }, "data.a"],
   ["an infinite number", { a: [Number.NEGATIVE_INFINITY] }, "data.a.0"],
   ["a number that is too great", { a: 1e126 }, "data.a"],

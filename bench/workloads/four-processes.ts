@@ -21,7 +21,7 @@ export const fourProcesses: Workload = {
   title: "4 processes × 4 tasks, sections of 10 ms, for 30 s",
   async run(bench) {
     const rounds = new Rounds<Round>(bench);
-    for (const name of WAITING) {
+    for (const name of process.env.ONLY ? [process.env.ONLY as "fair"] : WAITING) {
       const ours = name === "dynamutex";
       for (let round = 1; round <= (ours && !bench.quick ? 3 : 1); round++) {
         bench.say(`round ${round}, ${name}`);
@@ -44,7 +44,8 @@ export const fourProcesses: Workload = {
   },
 };
 
-async function sections({ ground, quick }: Bench, name: ContenderName, fullMs: number): Promise<Round> {
+/** One round. */
+export async function sections({ ground, quick }: Bench, name: ContenderName, fullMs: number): Promise<Round> {
   await using team = new Team(PROCESSES);
   const lock = ground.name();
   const tag = `processes-${lock}`;

@@ -1,4 +1,5 @@
 import type { Workload } from "../results.js";
+import { fair } from "./fair.js";
 import { features } from "./features.js";
 import { firstLock } from "./first-lock.js";
 import { fourProcesses } from "./four-processes.js";
@@ -24,6 +25,7 @@ export const WORKLOADS: readonly Workload[] = [
   firstLock,
   features,
   waiters,
+  fair,
   held,
   polling,
 ];

@@ -12,7 +12,7 @@ export const oneProcess: Workload = {
   title: `${TASKS} tasks of one process, ${TASKS * EACH} empty sections`,
   async run(bench) {
     const rounds = new Rounds<{ perSecond: number; requests: number }>(bench);
-    for (const name of WAITING) {
+    for (const name of process.env.ONLY ? [process.env.ONLY as "fair"] : WAITING) {
       const count = name === "dynamutex" && !bench.quick ? 3 : 1;
       for (let round = 1; round <= count; round++) {
         bench.say(`round ${round}, ${name}`);

@@ -29,7 +29,7 @@ interface Conditional {
 export function commandOf(layout: TableLayout, write: Write): PutItemCommand | UpdateItemCommand | DeleteItemCommand {
   const { Put, Update, Delete, ConditionCheck } = actionOf(layout, write);
   if (Put !== undefined) return new PutItemCommand({ ...Put, ReturnValues: returnedBy(write) });
-  if (Delete !== undefined) return new DeleteItemCommand(Delete);
+  if (Delete !== undefined) return new DeleteItemCommand({ ...Delete, ReturnValues: returnedBy(write) });
   if (Update !== undefined) return new UpdateItemCommand({ ...Update, ReturnValues: returnedBy(write) });
   // A check by itself is an update that changes nothing.
   return new UpdateItemCommand({ TableName: layout.tableName, Key: keyOf(layout, write.at), ...ConditionCheck });
@@ -83,9 +83,9 @@ export function storedValue(value: unknown): AttributeValue {
   return marshalledData(value as LockData);
 }
 
-/** What the reply shows: of a take the row that it replaced, and of what else counts the attributes that it changed. */
+/** What the reply shows, at no cost: of a take or a release the row as it was, and of what else counts what it changed. */
 function returnedBy(write: Write): ReturnValue | undefined {
-  if (write.kind === "take") return "ALL_OLD";
+  if (write.kind === "take" || write.kind === "vacate") return "ALL_OLD";
   return countOf(write) === undefined ? undefined : "UPDATED_OLD";
 }
 

@@ -2,6 +2,7 @@ import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
 import { LockConfigError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
+import { isWellFormed, NOT_WELL_FORMED } from "../options/check.js";
 
 /** DynamoDB's limit for an item, less the most that the other attributes of the row need. */
 const MAX_DATA_BYTES = (400 - 8) * 1_024;
@@ -46,6 +47,7 @@ export function numberOf(text: string): number | bigint {
 function sizeOf(value: unknown, path: string, within: ReadonlySet<object>): number {
   switch (typeof value) {
     case "string":
+      checkText(value, path);
       return Buffer.byteLength(value);
     case "boolean":
       return 1;
@@ -102,10 +104,15 @@ function sizeOfObject(value: object, path: string, within: ReadonlySet<object>):
 }
 
 function checkKey(key: string, path: string, value: unknown): void {
+  checkText(key, path);
   if (key === "") throw new LockConfigError(path, value, "must not have a property whose name is empty");
   // The SDK's marshaller uses these two as the properties that every object has.
   if (key !== "constructor" && key !== "__proto__") return;
   throw new LockConfigError(`${path}.${key}`, value, "must be called otherwise");
+}
+
+function checkText(text: string, path: string): void {
+  if (!isWellFormed(text)) throw new LockConfigError(path, text, NOT_WELL_FORMED);
 }
 
 /** DynamoDB has sets of strings, of numbers and of binaries: not empty, not mixed, and without duplicates. */

@@ -125,7 +125,9 @@ export class DynamoDbStore implements Store {
     this.#heard(reply);
     if (write.kind === "take" && !this.#proven) await this.#prove(write.at, signal);
     const before = reply?.Attributes;
-    const replaced = write.kind === "take" ? this.#replaced(write.at, before) : undefined;
+    // A release parses what it has removed only where others have marked it.
+    const isShown = write.kind === "take" || (write.kind === "vacate" && before?.wanted !== undefined);
+    const replaced = isShown ? this.#replaced(write.at, before) : undefined;
     return { kind: "applied", replaced, drawn: this.#drawn(write, before) };
   }
 
@@ -174,7 +176,7 @@ export class DynamoDbStore implements Store {
     return (await this.#transport.ask(command, signal))?.Item;
   }
 
-  /** What a take replaced. It is told and no more: the take stands, whatever it was. */
+  /** What a take or a marked release found. It is told and no more: the write stands, whatever it was. */
   #replaced(at: Address, item: Item | undefined): Row | undefined {
     try {
       return item && rowOf(this.#layout, at, item);

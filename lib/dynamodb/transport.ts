@@ -39,6 +39,10 @@ interface RequestContext {
   readonly signal: AbortSignal;
   /** Told of each attempt and of the `Date` of its reply. */
   readonly listen: Clock["listen"];
+  /** What the clock waits for from the attempt that left last. */
+  heard?: ReturnType<NonNullable<Clock["listen"]>>;
+  /** Whether a reply has told the time. */
+  isTold: boolean;
 }
 
 /** Where middleware sees each attempt by itself, signed, and its reply as it came: next to the request handler. */
@@ -123,10 +127,17 @@ export class Transport {
   }
 
   /** @throws the SDK's own error. */
-  send(itemCommand: ItemCommand, signal: AbortSignal): Promise<Reply> {
-    // Any of them to the type checker, or it would look for an overload that takes them all.
-    const command = itemCommand as GetItemCommand;
-    (command.input as { [CONTEXT]?: RequestContext })[CONTEXT] = { signal, listen: this.#listen };
+  async send(itemCommand: ItemCommand, signal: AbortSignal): Promise<Reply> {
+    const context: RequestContext = { signal, listen: this.#listen, isTold: false };
+    const reply = await this.#send(itemCommand as GetItemCommand, context);
+    // Only a success shows that replies tell nothing: an error may be somebody else's.
+    if (!context.isTold) (context.heard ?? this.#listen?.())?.(undefined);
+    return reply;
+  }
+
+  /** @param command any of them: as their union the type checker would look for an overload that takes them all. */
+  #send(command: GetItemCommand, sent: RequestContext): Promise<Reply> {
+    (command.input as { [CONTEXT]?: RequestContext })[CONTEXT] = sent;
     if (ownClients.has(this.#client)) return this.#client.send(command);
     command.middlewareStack.add(
       (next) => (args) => {
@@ -137,7 +148,7 @@ export class Transport {
       },
       NEXT_TO_THE_NETWORK,
     );
-    return this.#client.send(command, { abortSignal: signal });
+    return this.#client.send(command, { abortSignal: sent.signal });
   }
 
   /** @throws the refusal of a condition as it is, and a {@link LockStoreError} for everything else. */
@@ -174,15 +185,19 @@ function actionOf(command: ItemCommand): string {
 
 /** Makes one attempt, unless its time is over, and lets the clock hear of it and of the reply, errors included. */
 async function attempt<Result extends { readonly response: unknown }>(
-  { signal, listen }: RequestContext,
+  context: RequestContext,
   send: () => Promise<Result>,
 ): Promise<Result> {
-  signal.throwIfAborted();
-  const heard = listen?.();
+  context.signal.throwIfAborted();
+  const heard = context.listen?.();
+  if (heard !== undefined) context.heard = heard;
   const result = await send();
   const { headers } = (result.response ?? {}) as { readonly headers?: Headers };
   // A reply that is not the table's, such as a gateway's error page, has a date that is not the table's.
-  if (headers !== undefined && isTable(headers)) heard?.(headers.date);
+  if (headers?.date !== undefined && isTable(headers)) {
+    context.isTold = true;
+    heard?.(headers.date);
+  }
   return result;
 }
 

@@ -1,5 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
+import { ACQUIRED, LOST, publish, RELEASED } from "../diagnostics.js";
 import { LockError, LockLostError } from "../errors.js";
 import type { Lock } from "../lock.js";
 import { copyOf, type LockData } from "../lock-info.js";
@@ -32,6 +33,12 @@ export class HeldLock implements Lock {
   #signal: LossSignal | undefined;
   #abortedWith: { readonly reason: unknown } | undefined;
   readonly #end: (lease: Lease) => Promise<void>;
+  /** On `atLeast`. */
+  readonly #beganAt: number;
+  /** Whether a section of this process has passed the lease on to this one. */
+  readonly #isPassedOn: boolean;
+  /** Its events are published from `delivered` on: who has gone before he got his lock has no section. */
+  #stage: "new" | "delivered" | "lost" = "new";
   #over: { readonly done: Promise<void>; readonly lost: LockLostError | undefined } | undefined;
 
   constructor(section: {
@@ -52,7 +59,18 @@ export class HeldLock implements Lock {
     this.#session = section.session;
     this.#lease = section.lease;
     this.#end = section.end;
-    section.lease.begin(this);
+    this.#isPassedOn = section.lease.hasServed;
+    this.#beganAt = section.lease.begin(this);
+  }
+
+  /** Its caller has got it: from here on the events of its section are published. @internal */
+  delivered(wait: { readonly waitedMs: number }): void {
+    this.#stage = "delivered";
+    if (!ACQUIRED.hasSubscribers) return;
+    const { name, uuid, owner } = this;
+    const passedOn = this.#isPassedOn;
+    const takeover = passedOn ? undefined : this.#lease.row.takeover;
+    publish("dynamutex:acquired", { name, uuid, owner, waitedMs: wait.waitedMs, passedOn, takeover });
   }
 
   get name(): string {
@@ -75,6 +93,16 @@ export class HeldLock implements Lock {
 
   /** The lease has ended before the section did. @internal */
   abort(reason: unknown): void {
+    this.#abort(reason);
+    // Once: a release throws the loss that the section was told of before.
+    if (this.#stage !== "delivered" || !(reason instanceof LockLostError)) return;
+    this.#stage = "lost";
+    if (!LOST.hasSubscribers) return;
+    const { name, uuid } = this;
+    publish("dynamutex:lost", { name, uuid, reason: reason.reason, cause: reason.cause });
+  }
+
+  #abort(reason: unknown): void {
     this.#abortedWith ??= { reason };
     this.#signal?.abort(this.#abortedWith.reason);
   }
@@ -122,14 +150,24 @@ export class HeldLock implements Lock {
   unlock(): Promise<void> {
     if (this.#over === undefined) {
       const lost = this.lost;
-      const done = this.#end(this.#lease).catch((error: unknown) => {
-        // A loss that was found only by the release, when no section relied on the lease any more.
-        this.abort(error);
-        throw error;
-      });
-      this.#over = { done, lost };
+      this.#over = { done: this.#release(), lost };
     }
     return this.#over.done;
+  }
+
+  async #release(): Promise<void> {
+    const heldMs = this.#session.clock.atLeast() - this.#beganAt;
+    try {
+      await this.#end(this.#lease);
+    } catch (error) {
+      // A loss that was found only by the release, when no section relied on the lease any more.
+      this.abort(error);
+      throw error;
+    } finally {
+      if (this.#stage !== "new" && RELEASED.hasSubscribers) {
+        publish("dynamutex:released", { name: this.name, uuid: this.uuid, heldMs });
+      }
+    }
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -189,7 +227,7 @@ export class HeldLock implements Lock {
   /** Lets `signal` abort ours as well, which is no loss, until the returned function is called. */
   follow(signal: AbortSignal | undefined): () => void {
     if (signal === undefined) return () => undefined;
-    const follow = (): void => this.abort(signal.reason);
+    const follow = (): void => this.#abort(signal.reason);
     if (!signal.aborted) return onAbort(signal, follow);
     follow();
     return () => undefined;

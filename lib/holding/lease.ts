@@ -1,4 +1,4 @@
-import { publish } from "../diagnostics.js";
+import { publish, RENEWED } from "../diagnostics.js";
 import { LockLostError, type LossReason } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import type { MutexSettings } from "../options/mutex.js";
@@ -16,19 +16,24 @@ export type Renewal =
   | { readonly kind: "lost"; readonly error: LockLostError }
   | { readonly kind: "unknown"; readonly cause: unknown };
 
-/** What relies on a lease. It is told once if the lease ends first. */
+/** What relies on a lease. It is told once if the lease ends first, and publishes that. */
 export interface Section {
   abort(reason: unknown): void;
 }
 
-/** Publishes the events of a lease: a lock's and a place's have different diagnostics channels. */
+/** What a lock's lease and a place's differ in: their diagnostics channels, and what a close does to them. */
 export interface LeaseEvents {
-  lost(row: Acquisition, reason: LossReason, cause: unknown): void;
+  /** Whether a caller's section runs on it, which a closing table revokes. A place it releases. */
+  readonly hasSection: boolean;
+  renewed(row: Acquisition, remainingMs: number): void;
   renewalFailed(row: Acquisition, cause: unknown): void;
 }
 
 const LOCK_EVENTS: LeaseEvents = {
-  lost: ({ at, uuid }, reason, cause) => publish("dynamutex:lost", { name: at.name, uuid, reason, cause }),
+  hasSection: true,
+  renewed: ({ at, uuid }, remainingMs) => {
+    if (RENEWED.hasSubscribers) publish("dynamutex:renewed", { name: at.name, uuid, remainingMs });
+  },
   renewalFailed: ({ at, uuid }, cause) => publish("dynamutex:renewal-failed", { name: at.name, uuid, cause }),
 };
 
@@ -39,6 +44,8 @@ type State =
   | {
       readonly kind: "relied";
       readonly section: Section;
+      /** When the section began, on `atLeast`. */
+      readonly since: number;
       /** When the section has held for `maxHoldMs`, on `atMost`. */
       readonly maxHoldEnds: number;
       cancelDeadline: () => void;
@@ -124,6 +131,16 @@ export class Lease {
     return (kind === "idle" || kind === "relied") && this.#session.clock.atMost() < this.#leaseEnds;
   }
 
+  /** Since when the section that relies on it runs, on `atLeast`; undefined if none does. */
+  get reliedSince(): number | undefined {
+    return this.#state.kind === "relied" ? this.#state.since : undefined;
+  }
+
+  /** Whether a section has begun on it. The next one gets it passed on. */
+  get hasServed(): boolean {
+    return this.#usage !== "unused";
+  }
+
   /** Whether the row stays taken after its release: such a lease serves one section. */
   get hasMinimumHold(): boolean {
     return this.#minimumHold !== undefined;
@@ -144,22 +161,27 @@ export class Lease {
     return stamping.kind !== "refused" && this.stands;
   }
 
-  /** From here on the lease is released when the table closes. */
+  /** From here on a closing table waits for the lease. */
   keep(onLost: () => void = nothing): void {
-    const { leases, scheduler } = this.#session;
     this.#onLost = onLost;
-    leases.add(this);
-    if (this.settings.autoRenew) this.#endRenewals = scheduler.expectRenewals(this.settings.renewEveryMs);
+    this.#session.leases.add(this);
+    if (this.settings.autoRenew) this.#endRenewals = this.#session.scheduler.expectRenewals(this.settings.renewEveryMs);
   }
 
-  /** A section begins to rely on it: the first on this lease, or the next that it is passed on to. */
-  begin(section: Section): void {
-    const maxHoldEnds = this.#session.clock.atMost() + this.settings.maxHoldMs;
-    this.#state = { kind: "relied", section, maxHoldEnds, cancelDeadline: nothing, cancelRenewal: nothing };
+  /**
+   * A section begins to rely on it: the first on this lease, or the next that it is passed on to.
+   * @returns when that is, on `atLeast`.
+   */
+  begin(section: Section): number {
+    const { clock } = this.#session;
+    const maxHoldEnds = clock.atMost() + this.settings.maxHoldMs;
+    const since = clock.atLeast();
+    this.#state = { kind: "relied", section, since, maxHoldEnds, cancelDeadline: nothing, cancelRenewal: nothing };
     this.#armDeadline();
     const share = this.#usage === "unused" ? this.#spread() : 1;
     if (this.settings.autoRenew) this.#armRenewal(this.#renewalDueIn() * share);
     this.#usage = "used";
+    return since;
   }
 
   /** The section has ended in time. Until the next one begins, no section relies on the lease, so none loses it. */
@@ -216,9 +238,10 @@ export class Lease {
     return this.lost ?? this.#lose(this.row.reasonOf(row));
   }
 
-  /** Its row has been seen to be gone. */
+  /** Its row is known not to be ours any more. Between two sections the lease is lost as well: it must not be passed on. */
   lose(reason: LossReason): void {
-    if (this.#state.kind === "relied") this.#lose(reason);
+    const { kind } = this.#state;
+    if (kind === "idle" || kind === "relied") this.#lose(reason);
   }
 
   /** Ends the lease. Every call gets the same answer. @throws {@link LockLostError} if it had been lost before. */
@@ -235,12 +258,21 @@ export class Lease {
     return done;
   }
 
-  /** Releases the lease while a section may run on it, whose signal then aborts with `reason`. */
-  async revoke(reason: unknown): Promise<void> {
-    const section = this.#state.kind === "relied" ? this.#state.section : undefined;
-    const released = this.release();
-    section?.abort(reason);
-    await released;
+  /** The table has closed, so no other section begins on it. */
+  endIfIdle(): void {
+    if (this.#state.kind === "idle") void this.release();
+  }
+
+  /**
+   * The table has closed, and its drain is over. The row of a section that runs is left alone until the section ends: nobody
+   * gets in beside it. @returns the loss of that section, if there is one.
+   */
+  revoke(): LockLostError | undefined {
+    // Its section may be over, or its lease.
+    if (!this.held) return undefined;
+    if (this.#events.hasSection) return this.#lose("closed");
+    void this.release();
+    return undefined;
   }
 
   /** Sends a write of the row. One is in flight at a time; other callers wait for it. */
@@ -262,6 +294,7 @@ export class Lease {
     switch (stamping.kind) {
       case "stamped":
         this.#armDeadline();
+        this.#events.renewed(this.row, this.deadline - this.#session.clock.atMost());
         return { kind: "renewed" };
       case "refused":
         return { kind: "lost", error: this.#hasRunOut ? this.#errorOf("expired") : this.#lose(stamping.reason) };
@@ -273,6 +306,7 @@ export class Lease {
   }
 
   async #end(lost: LockLostError | undefined): Promise<void> {
+    this.#session.leases.add(this);
     try {
       // Renewal and release never overlap: no further attempt, and the one in flight is awaited.
       if (this.#writing !== undefined) {
@@ -282,24 +316,36 @@ export class Lease {
       await (lost === undefined ? this.#releaseHeld() : this.#releaseLost(lost));
     } finally {
       this.#endRenewals();
-      this.#session.leases.delete(this);
+      this.#leave();
     }
   }
 
+  /** A close waits for it no longer. */
+  #leave(): void {
+    if (this.#session.leases.delete(this)) this.#session.onLeaseLeft?.();
+  }
+
   async #releaseHeld(): Promise<void> {
-    const { clock } = this.#session;
     const state = this.#state;
     // A renewal that was in flight has found that the row is not ours.
     if (state.kind === "released" && state.error !== undefined) throw state.error;
-    const giveUpAt = Math.min(clock.atMost() + this.settings.releaseWithinMs, this.row.end);
-    const release = await this.row.release(this.#hasRunOut ? undefined : () => giveUpAt, this.#left());
+    const release = await this.row.release(this.#releaseUntil(), this.#left());
     if (release.kind === "refused" && !this.#hasRunOut) throw this.#lose(this.row.reasonOf(release.row));
   }
 
   /** The section on a lost lease has ended. Only now is the row released, if it is still ours. */
   async #releaseLost(lost: LockLostError): Promise<void> {
+    // A revoked lease lasts for as long as it was renewed last: it would be in everybody's way.
+    if (lost.reason === "closed") await this.row.release(this.#releaseUntil(), this.#left());
     if (lost.reason === "expired" || lost.reason === "max-hold") await this.row.release(undefined, this.#left());
     throw lost;
+  }
+
+  /** Until when a release is tried; undefined, for one attempt, if the lease is over. */
+  #releaseUntil(): (() => number) | undefined {
+    if (this.#hasRunOut) return undefined;
+    const giveUpAt = Math.min(this.#session.clock.atMost() + this.settings.releaseWithinMs, this.row.end);
+    return () => giveUpAt;
   }
 
   #left(): Left | undefined {
@@ -323,7 +369,8 @@ export class Lease {
     this.#stopTimers();
     this.#state = state.kind === "released" ? { ...state, error } : { kind: "lost", error };
     this.#writing?.enough.abort();
-    this.#events.lost(this.row, reason, cause);
+    // A close waits for no section that lost its lock before: nobody may be there to end it.
+    if (state.kind === "relied" && reason !== "closed") this.#leave();
     if (state.kind === "relied") state.section.abort(error);
     this.#onLost();
     return error;
@@ -354,9 +401,11 @@ export class Lease {
 
   /** Never rejects. A release waits for it. */
   async #renewOnTime(): Promise<void> {
+    const { end } = this.row;
     const renewal = await this.renew();
     if (renewal.kind === "lost" || !this.held) return;
-    this.#armRenewal(Math.max(renewal.kind === "unknown" ? RENEW_AGAIN_MS : 0, this.#renewalDueIn()));
+    const isLonger = renewal.kind === "renewed" && this.row.end > end;
+    this.#armRenewal(Math.max(isLonger ? 0 : RENEW_AGAIN_MS, this.#renewalDueIn()));
   }
 
   #armDeadline(): void {

@@ -28,5 +28,8 @@ export async function forceUnlock(
     if (wasApplied(write, outcome.row, { earlierCopyUnanswered }) !== "yes") return false;
   }
   publish("dynamutex:forced", { name: at.name, uuid, now });
+  // A holder elsewhere learns of it at its next renewal. One in this process must not wait for that, and neither must the
+  // calls that wait behind it.
+  for (const lease of session.leases) if (lease.row.uuid === uuid) lease.lose("forced");
   return true;
 }

@@ -39,6 +39,7 @@ export async function listWaiters(session: Session, name: string): Promise<Waite
   return listed;
 }
 
-function waiterInfo({ sort, uuid = "", owner, acquired, expires }: Row): WaiterInfo {
-  return { ticket: ticketOf(sort) ?? 0n, uuid, owner, since: new Date(acquired), expires: new Date(expires) };
+function waiterInfo({ sort, uuid = "", owner, data, acquired, expires }: Row): WaiterInfo {
+  const sections = typeof data?.sections === "number" ? data.sections : 1;
+  return { ticket: ticketOf(sort) ?? 0n, uuid, owner, sections, since: new Date(acquired), expires: new Date(expires) };
 }

@@ -10,6 +10,7 @@ import {
   optionsCheck,
   type Shape,
   signal,
+  text,
   valueCheck,
   wholeMilliseconds,
 } from "./check.js";
@@ -81,6 +82,15 @@ export interface ListOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Options of `close()`. */
+export interface CloseOptions {
+  /**
+   * How long sections may run on, in ms. Default 10 000; 0 revokes them at once. The close takes no longer than this and
+   * the largest `releaseWithinMs` together, and ends as soon as nothing is left.
+   */
+  readonly drainMs?: number | undefined;
+}
+
 /** Options of `check()`. */
 export interface CheckOptions {
   /** Ends the check: it rejects with its reason. */
@@ -101,9 +111,9 @@ export const lockShape = (): Shape<LockOptions> => ({
   waitMs: z.optional(durationOrForever(0)),
 });
 
-export const lockOptions: OptionsCheck<LockOptions> = optionsCheck(lockShape);
+export const lockOptions: OptionsCheck<LockOptions> = optionsCheck(["lock()", "run()"], lockShape);
 
-const checkTryLock: OptionsCheck<TryLockOptions> = optionsCheck(() => ({
+const checkTryLock: OptionsCheck<TryLockOptions> = optionsCheck(["tryLock()", "tryRun()"], () => ({
   ...heldShape(),
   once: z.optional(
     z.custom<Date | number>(
@@ -126,9 +136,9 @@ export function tryLockOptions(options: TryLockOptions): TryLockOptions {
   throw new LockConfigError("everyMs", everyMs, "must not be given together with `once`: one tick, or the other");
 }
 
-export const guardOptions: OptionsCheck<GuardOptions> = optionsCheck(() => ({ document: flag() }));
+export const guardOptions: OptionsCheck<GuardOptions> = optionsCheck(["guard()"], () => ({ document: flag() }));
 
-export const transactWriteOptions: OptionsCheck<TransactWriteOptions> = optionsCheck(() => ({
+export const transactWriteOptions: OptionsCheck<TransactWriteOptions> = optionsCheck(["transactWrite()"], () => ({
   withinMs: z.optional(
     duration(1).check(
       z.maximum(540_000, "must be at most 540 000 ms: DynamoDB forgets a transaction after ten minutes"),
@@ -136,7 +146,7 @@ export const transactWriteOptions: OptionsCheck<TransactWriteOptions> = optionsC
   ),
 }));
 
-const checkForceUnlock: OptionsCheck<ForceUnlockOptions> = optionsCheck(() => ({ now: flag() }));
+const checkForceUnlock: OptionsCheck<ForceUnlockOptions> = optionsCheck(["forceUnlock()"], () => ({ now: flag() }));
 const A_UUID = "must be the uuid of the acquisition to end, as inspect() shows it";
 const checkUuid = valueCheck(() => z.string(A_UUID).check(z.minLength(1, A_UUID)), "uuid");
 
@@ -146,15 +156,19 @@ export function forceUnlockOptions(uuid: string, options: ForceUnlockOptions): {
   return { now: checkForceUnlock(options).now ?? false };
 }
 
-export const listOptions: OptionsCheck<ListOptions> = optionsCheck(() => ({
-  prefix: z.optional(z.string("must be a string")),
+export const listOptions: OptionsCheck<ListOptions> = optionsCheck(["list()"], () => ({
+  prefix: z.optional(text()),
   kept: flag(),
   signal: signal(),
 }));
 
-export const checkOptions: OptionsCheck<CheckOptions> = optionsCheck(() => ({
+export const checkOptions: OptionsCheck<CheckOptions> = optionsCheck(["check()"], () => ({
   signal: signal(),
   timeoutMs: z.optional(duration(1)),
+}));
+
+export const closeOptions: OptionsCheck<CloseOptions> = optionsCheck(["close()"], () => ({
+  drainMs: z.optional(duration(0)),
 }));
 
 /** The argument of `replaceData()`. */

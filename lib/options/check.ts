@@ -19,11 +19,17 @@ export function lazily<T>(make: () => T): () => T {
 /** A schema for each option, of the type that the interface gives it. */
 export type Shape<Options> = { readonly [Name in keyof Options]-?: z.ZodMiniType<Options[Name]> };
 
-/** The compiler refuses a shape that leaves an option of the interface out, or has one more. */
+/**
+ * The compiler refuses a shape that leaves an option of the interface out, or has one more.
+ * @param takers what takes these options: who gives one of them elsewhere is told.
+ */
 export function optionsCheck<Options extends object, Given extends Shape<NoInfer<Options>>>(
+  takers: readonly string[],
   shape: () => Given & { readonly [Name in Exclude<keyof Given, keyof NoInfer<Options>>]: never },
 ): OptionsCheck<Options> {
-  const check = valueCheck(() => objectOf<Options>(shape()), "options");
+  const shapeOf = lazily(shape);
+  TAKERS.push({ takers, names: () => namesIn(shapeOf()) });
+  const check = valueCheck(() => objectOf<Options>(shapeOf()), "options");
   return (options) => {
     if (options !== NONE) check(options);
     return options;
@@ -35,9 +41,45 @@ export function objectOf<Options extends object>(shape: Shape<NoInfer<Options>>)
   const isObject = (value: unknown) => Object.prototype.toString.call(value) === "[object Object]";
   return z.pipe(
     z.custom(isObject, "must be an object with options"),
-    z.strictObject(shape, "is not an option: check its spelling"),
+    z.strictObject(shape, {
+      error: (issue) => (issue.code === "unrecognized_keys" ? unknownOption(issue.keys[0] ?? "") : undefined),
+    }),
   ) as z.ZodMiniType as z.ZodMiniType<Options>;
 }
+
+/** An option that is given to the wrong call: it must be left out, and the reason says where it belongs. */
+export function misplaced(because: string): z.ZodMiniType<undefined> {
+  const schema = z.optional(z.undefined(because));
+  MISPLACED.add(schema);
+  return schema;
+}
+
+const MISPLACED = new WeakSet<object>();
+
+/** Everything that takes options. */
+const TAKERS: { readonly takers: readonly string[]; readonly names: () => readonly string[] }[] = [];
+
+function namesIn(shape: object): readonly string[] {
+  return Object.entries(shape).flatMap(([name, schema]) => (MISPLACED.has(schema as object) ? [] : [name]));
+}
+
+function unknownOption(name: string): string {
+  const all = TAKERS.flatMap(({ takers, names }) => (names().includes(name) ? takers : []));
+  if (all.length === 0) return "is not an option: check its spelling";
+  return `is not an option here, but one of ${all.join(", ")}`;
+}
+
+/** What is wrong with half of a surrogate pair: DynamoDB would store another character, and two strings would be one. */
+export const NOT_WELL_FORMED = "must not contain half of a surrogate pair, which DynamoDB does not store as it is";
+
+/** Whether a string is Unicode, as DynamoDB stores it: without a surrogate that stands alone. */
+export function isWellFormed(value: string): boolean {
+  return !/\p{Surrogate}/u.test(value);
+}
+
+/** A string that DynamoDB stores as it is. */
+export const text = (error = "must be a string"): z.ZodMiniString<string> =>
+  z.string(error).check(z.refine(isWellFormed, NOT_WELL_FORMED));
 
 /** A number of milliseconds. `z.number()` does not fit: it refuses Infinity. */
 export const milliseconds = (): z.ZodMiniType<number> =>

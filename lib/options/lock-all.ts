@@ -1,7 +1,7 @@
-import * as z from "zod/mini";
+import type * as z from "zod/mini";
 import { LockConfigError } from "../errors.js";
 import { type LockOptions, lockShape } from "./calls.js";
-import { optionsCheck } from "./check.js";
+import { misplaced, optionsCheck } from "./check.js";
 import { type MutexOptions, type MutexSettings, mutexSettings, mutexShape } from "./mutex.js";
 import type { OptionsCheck } from "./options-check.js";
 import { checkName } from "./table.js";
@@ -12,12 +12,11 @@ export interface LockAllOptions extends LockOptions, Omit<MutexOptions, "fencing
 /** DynamoDB's limit for the writes of one transaction. */
 const MAX_NAMES = 100;
 
-const refused = (because: string): z.ZodMiniType<undefined> =>
-  z.optional(z.undefined(`must not be given to lockAll(): ${because}`));
+const refused = (because: string): z.ZodMiniType<undefined> => misplaced(`must not be given to lockAll(): ${because}`);
 
 type RefusedOptions = { readonly [Name in Exclude<keyof MutexOptions, keyof LockAllOptions>]?: undefined };
 
-const checkLockAll: OptionsCheck<LockAllOptions & RefusedOptions> = optionsCheck(() => ({
+const checkLockAll: OptionsCheck<LockAllOptions & RefusedOptions> = optionsCheck(["lockAll()"], () => ({
   ...mutexShape(),
   ...lockShape(),
   fencing: refused("a transaction returns no tokens; take locks with tokens one by one"),

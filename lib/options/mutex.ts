@@ -26,16 +26,16 @@ export interface MutexOptions {
   /** The pause between two reads of a lock that is held. It grows from `minMs` to `maxMs`. Default 50 to 400. */
   readonly poll?: { readonly minMs?: number | undefined; readonly maxMs?: number | undefined } | undefined;
   /**
-   * How long one process may hand a lock over between its own callers before it checks whether another host waits for
-   * it. Default 500, or `ttlMs` if that is less.
+   * How long one process may keep a lock for its own callers, one after the other, while another host waits for it; and
+   * after how long a waiter says so. No section is cut short. Default 500, or `ttlMs` if that is less.
    */
   readonly handOverMs?: number | undefined;
   /** How long a release is retried. Default 5 000; never longer than the rest of the lease. */
   readonly releaseWithinMs?: number | undefined;
   /**
    * Whether all sections of all hosts get the lock in the order in which they asked. Default false. It costs more
-   * requests, needs a table with a sort key, and switches off hand-overs between sections of one process. Set it on all
-   * users of a name: a mutex that is not fair still excludes the others, but overtakes them in the queue.
+   * requests, and needs a table with a sort key. Set it on all users of a name: a mutex that is not fair still excludes the
+   * others, but overtakes them in the queue.
    */
   readonly fair?: boolean | undefined;
   /**
@@ -76,7 +76,10 @@ export const mutexShape = (): Shape<Omit<MutexOptions, "fencing">> => ({
   takeover: z.optional(z.enum(["expired", "unchanged"], 'must be "expired" or "unchanged"')),
 });
 
-const checkMutex: OptionsCheck<MutexOptions> = optionsCheck(() => ({ ...mutexShape(), fencing: flag() }));
+const checkMutex: OptionsCheck<MutexOptions> = optionsCheck(["locks.mutex()"], () => ({
+  ...mutexShape(),
+  fencing: flag(),
+}));
 
 /**
  * A mutex's options, completed by its table's, which have been checked, and the defaults.

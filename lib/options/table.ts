@@ -2,7 +2,17 @@ import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import * as z from "zod/mini";
 import { LockConfigError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
-import { duration, objectOf, optionsCheck, signal, withMethods } from "./check.js";
+import {
+  duration,
+  isWellFormed,
+  misplaced,
+  NOT_WELL_FORMED,
+  objectOf,
+  optionsCheck,
+  signal,
+  text,
+  withMethods,
+} from "./check.js";
 import { type MutexOptions, type MutexSettings, mutexShape } from "./mutex.js";
 import type { OptionsCheck } from "./options-check.js";
 
@@ -26,7 +36,10 @@ export interface LockTableOptions extends Omit<MutexOptions, "fencing"> {
    */
   readonly client?: DynamoDBClient | undefined;
   readonly keys?: KeyOptions | undefined;
-  /** Put before every lock's name in the partition key. Default: none. */
+  /**
+   * Put before every lock's name in the partition key. Default: none. With several in one table, none may begin with
+   * another: prefix `a` with name `bc`, and `ab` with `c`, are one lock.
+   */
   readonly keyPrefix?: string | undefined;
   /** Names the holder to people who inspect a lock. Default: host name and process id. */
   readonly owner?: string | undefined;
@@ -60,17 +73,17 @@ const ROW_ATTRIBUTES = "format uuid expires ttlMs owner acquired data wanted fen
 const MAX_NAME_BYTES = 2_048;
 
 const attributeName = () =>
-  z
-    .string("must be the name of an attribute")
-    .check(
-      z.minLength(1, "must not be empty"),
-      z.maxLength(255, "must be at most 255 characters, DynamoDB's limit for a key's name"),
-    );
+  text("must be the name of an attribute").check(
+    z.minLength(1, "must not be empty"),
+    z.maxLength(255, "must be at most 255 characters, DynamoDB's limit for a key's name"),
+  );
+
+type GivenOptions = LockTableOptions & { readonly fencing?: undefined };
 
 /** Checks the options, except whether they fit one another. */
-export const tableOptions: OptionsCheck<LockTableOptions & { readonly fencing?: undefined }> = optionsCheck(() => ({
+export const tableOptions: OptionsCheck<GivenOptions> = optionsCheck(["new LockTable()"], () => ({
   ...mutexShape(),
-  fencing: z.optional(z.undefined("is an option of each mutex: locks.mutex(name, { fencing: true })")),
+  fencing: misplaced("is an option of each mutex: locks.mutex(name, { fencing: true })"),
   tableName: z
     .string({ error: ({ input }) => (input === undefined ? "is required" : "must be the table's name or ARN") })
     .check(
@@ -87,19 +100,17 @@ export const tableOptions: OptionsCheck<LockTableOptions & { readonly fencing?: 
       ttl: z.optional(attributeName()),
     }),
   ),
-  keyPrefix: z.optional(z.string("must be a string")),
+  keyPrefix: z.optional(text()),
   owner: z.optional(
-    z
-      .string("must be a string")
-      .check(
-        z.minLength(1, "must not be empty"),
-        z.maxLength(1_024, "must be at most 1 024 characters: it is written with every lock"),
-      ),
+    text().check(
+      z.minLength(1, "must not be empty"),
+      z.maxLength(1_024, "must be at most 1 024 characters: it is written with every lock"),
+    ),
   ),
   clock: z.optional(withMethods<Clock>("a Clock", ["wall", "atLeast", "atMost", "sleep", "alarm"])),
 }));
 
-export const createOptions: OptionsCheck<CreateOptions> = optionsCheck(() => ({
+export const createOptions: OptionsCheck<CreateOptions> = optionsCheck(["create()"], () => ({
   signal: signal(),
   timeoutMs: z.optional(duration(1)),
   tags: z.optional(z.record(z.string(), z.string("must be a string"), "must be an object with options")),
@@ -138,9 +149,10 @@ export function checkFits({ fair }: MutexSettings, { sort }: TableLayout): void 
   );
 }
 
-/** @throws {@link LockConfigError} if a lock cannot have this name. */
+/** @throws {@link LockConfigError} if a lock cannot have this name: DynamoDB could not store it, or would change it. */
 export function checkName(name: string, keyPrefix: string): void {
   if (typeof name !== "string" || name === "") throw new LockConfigError("name", name, "must be a non-empty string");
+  if (!isWellFormed(name)) throw new LockConfigError("name", name, NOT_WELL_FORMED);
   const bytes = Buffer.byteLength(keyPrefix + name);
   if (bytes > MAX_NAME_BYTES) {
     const remedy = `must be at most ${MAX_NAME_BYTES} bytes with the key prefix, DynamoDB's limit for a key; it is ${bytes}`;

@@ -12,7 +12,10 @@ export interface Sighting {
 export interface Knowledge {
   /** The earliest time that the table's clock may show; 1 where no clock is trusted: only a row that was kept free is over. */
   readonly earliest: number;
-  /** The lease that has been seen unchanged for the row's own `ttlMs`. */
+  /**
+   * The lease that has been seen unchanged for the row's own `ttlMs`; or a claim of this process that nobody relies on, as
+   * it was seen.
+   */
   readonly unchanged?: Sighting | undefined;
 }
 

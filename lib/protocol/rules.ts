@@ -201,11 +201,11 @@ export function countOf(write: Write): Count | undefined {
 }
 
 function takes(write: Take): Effect {
-  const { uuid, expires, ttlMs, owner, acquired, data, fenceSeed, tick } = write;
+  const { uuid, expires, ttlMs, owner, acquired, data, wanted, fenceSeed, tick } = write;
   const respects = memoryAfter(write);
-  const row = { format: FORMAT, uuid, expires, ttlMs, owner, acquired, data };
+  const row = { format: FORMAT, uuid, expires, ttlMs, owner, acquired, data, wanted };
   if (respects === "nothing") return { kind: "put", attributes: { ...row, purge: purgeAt(expires) } };
-  const remove = data === undefined ? ["wanted", "data"] : ["wanted"];
+  const remove = Object.entries({ wanted, data }).flatMap(([name, value]) => (value === undefined ? [name] : []));
   const count = fenceSeed === undefined ? undefined : { attribute: "fence", seed: fenceSeed };
   return { ...update({ ...row, tick }, remove, respects), count };
 }

@@ -15,6 +15,8 @@ export interface Take {
   readonly owner: string;
   readonly acquired: number;
   readonly data?: LockData | undefined;
+  /** Until when others wait, as this process has seen before: the row carries their mark on. */
+  readonly wanted?: number | undefined;
   readonly knowledge: Knowledge;
   /** What the row remembers, as far as is known: one that remembers more refuses. */
   readonly remembers: Memory;

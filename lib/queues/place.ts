@@ -1,11 +1,11 @@
 import { publish } from "../diagnostics.js";
-import { type LockLostError, LockStoreError } from "../errors.js";
+import { LockLostError, LockStoreError } from "../errors.js";
 import { Lease, type LeaseEvents } from "../holding/lease.js";
 import type { MutexSettings } from "../options/mutex.js";
-import { type Address, COUNTER_SORT, lockAt, placeAt, ticketOf } from "../protocol/row.js";
+import { type Address, COUNTER_SORT, lockAt, placeAt } from "../protocol/row.js";
 import { attemptMs } from "../session/requests.js";
 import type { Session } from "../session/session.js";
-import type { Target } from "../taking/acquisition.js";
+import type { Acquisition, Target } from "../taking/acquisition.js";
 import { claim } from "../taking/claim.js";
 import { learnTime } from "../taking/known-time.js";
 import type { Wait } from "../taking/wait.js";
@@ -14,28 +14,34 @@ import { boundsOf } from "../time/clock.js";
 /** How many drawn tickets may have a row already. More than that means that somebody has set the counter back. */
 const MOST_TAKEN = 5;
 
-const PLACE_EVENTS: LeaseEvents = {
-  lost: ({ at: { name, sort }, uuid }, lossReason) => {
-    const reason = lossReason === "expired" ? lossReason : "deleted";
-    publish("dynamutex:ticket-lost", { name, ticket: ticketOf(sort) ?? 0n, uuid, reason });
-  },
+/** @param renewed is called for each of its renewals. */
+const placeEvents = (renewed: () => void): LeaseEvents => ({
+  hasSection: false,
+  renewed,
   renewalFailed: ({ at: { name } }, cause) => publish("dynamutex:wait-failed", { name, cause }),
-};
+});
 
-/** A waiter's own place in the queue: a lease on a row. Its owner counts it as lost before anybody else may skip it. */
+/** A place of this process in the queue: a lease on a row. It counts as lost here before anybody else may skip it. */
 export class Place {
   readonly at: Address;
   readonly ticket: bigint;
   readonly uuid: string;
+  /** Told of a loss. */
+  onLost: () => void = () => undefined;
   readonly #lease: Lease;
+  #wasRenewed = false;
 
-  constructor(lease: Lease, ticket: bigint) {
+  constructor(session: Session, acquisition: Acquisition, ticket: bigint) {
+    const events = placeEvents(() => {
+      this.#wasRenewed = true;
+    });
+    const lease = new Lease(session, acquisition, events);
     this.at = lease.row.at;
     this.ticket = ticket;
     this.uuid = lease.row.uuid;
     this.#lease = lease;
     lease.keep();
-    lease.begin({ abort: () => undefined });
+    lease.begin({ abort: (reason) => this.#tell(reason) });
   }
 
   /** Until when the place is valid without another renewal, on `atMost`. */
@@ -43,6 +49,18 @@ export class Place {
 
   get lost(): LockLostError | undefined {
     return this.#lease.lost;
+  }
+
+  /** Whether it has ended although it was to be renewed in time. */
+  get wasTooShort(): boolean {
+    return !this.#wasRenewed && this.lost?.reason === "expired";
+  }
+
+  #tell(why: unknown): void {
+    if (!(why instanceof LockLostError)) return;
+    const reason = why.reason === "expired" ? why.reason : "deleted";
+    publish("dynamutex:ticket-lost", { name: this.at.name, ticket: this.ticket, uuid: this.uuid, reason });
+    this.onLost();
   }
 
   /** The row has been seen to be gone. */
@@ -59,18 +77,30 @@ export class Place {
 /**
  * Draws a ticket and takes the place that it numbers.
  *
+ * @param sharedBy is called as the first copy of the draw leaves: how many sections of this process share the place. Its row
+ * says so, for people to see.
  * @throws the store's error; what ended the wait. Then no row is left: what a request in flight may still write is
  * removed in the background.
  */
-export async function takePlace(session: Session, target: Target, wait: Wait): Promise<Place> {
+export async function takePlace(
+  session: Session,
+  target: Target,
+  wait: Wait,
+  sharedBy: () => number = () => 1,
+): Promise<Place> {
   const { name } = target.at;
   const settings = placeSettings(target.settings);
+  let sections: number | undefined;
+  const left = (): void => {
+    sections ??= sharedBy();
+  };
   for (let taken = 0; taken < MOST_TAKEN; taken += 1) {
     wait.throwIfEnough();
-    const ticket = await drawTicket(session, target, wait);
+    const ticket = await drawTicket(session, target, wait, left);
     wait.throwIfEnough();
-    const result = await claim(session, { at: placeAt(name, ticket), settings }, wait);
-    if (result.kind === "granted") return new Place(new Lease(session, result.granted, PLACE_EVENTS), ticket);
+    const data = { sections };
+    const result = await claim(session, { at: placeAt(name, ticket), settings }, wait, { data });
+    if (result.kind === "granted") return new Place(session, result.granted, ticket);
   }
   throw new LockStoreError(
     `Lock ${JSON.stringify(name)}: its counter gives numbers that others have already; somebody has set back the ` +
@@ -79,16 +109,18 @@ export async function takePlace(session: Session, target: Target, wait: Wait): P
 }
 
 /** The seed is the table's time in ms, which outruns any series of draws: a counter that was purged never goes back. */
-async function drawTicket(session: Session, { at, settings }: Target, wait: Wait): Promise<bigint> {
+async function drawTicket(session: Session, { at, settings }: Target, wait: Wait, left: () => void): Promise<bigint> {
   const { clock, store } = session;
   const counter: Address = { name: at.name, sort: COUNTER_SORT };
   const persistence = { kind: "take", attemptMs: attemptMs(settings.ttlMs), until: wait.until } as const;
   for (;;) {
     await learnTime(session, lockAt(at.name), wait);
     const outcome = await wait.persistAtKnownTime(persistence, (signal) => {
+      left();
       return store.write({ kind: "draw", at: counter, seed: Math.ceil(boundsOf(clock).latest) }, signal);
     });
     if (outcome?.kind === "applied" && outcome.drawn !== undefined) return outcome.drawn;
+    await wait.pacing.again();
   }
 }
 

@@ -1,20 +1,20 @@
-import { LockStoreError } from "../errors.js";
 import { HeldLock } from "../holding/handle.js";
 import { Lease } from "../holding/lease.js";
 import type { LockData, LockInfo } from "../lock-info.js";
 import { displayTime } from "../protocol/lease-time.js";
 import { infoOf } from "../protocol/row.js";
-import { attemptMs, sendOnce } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import { giveBack } from "../taking/abandoned-claims.js";
 import type { Acquisition, Target } from "../taking/acquisition.js";
 import { claim, tryClaim } from "../taking/claim.js";
 import type { Once } from "../taking/known-time.js";
+import { tooSlow } from "../taking/too-slow.js";
 import { Wait } from "../taking/wait.js";
-import { isWanted, watch } from "../taking/watch.js";
+import { keptOutFrom, watch } from "../taking/watch.js";
 import { boundsOf } from "../time/clock.js";
 import { FairQueue, type SectionTry } from "./fair-queue.js";
 import { LocalLine } from "./local-line.js";
+import { look, standBack } from "./stand-back.js";
 
 /** What a section asks of its lock. */
 export interface SectionRequest {
@@ -29,16 +29,14 @@ export interface SectionRequest {
 /** Gives the caller its lock; false if the caller has had another answer in between. */
 type Deliver = (lock: HeldLock) => boolean;
 
-/** After a process found that another host waits, it asks for the lock again only after so many of the longest polls. */
-const STAND_BACK_POLLS = 2;
-
 /**
  * Gives the sections of this process their locks: through the local line of the name, either with a lease that the
- * section before passed on, which takes no request, or with one that is taken from the table.
+ * section before passed on, which takes no request, or with one that is taken from the table. Where the mutex is fair, the
+ * {@link FairQueue} says when it is whose turn.
  *
- * So that other hosts get their turn, a passed lease is looked at every `handOverMs`: if another host has marked its
- * row as wanted, it is released, and this process stands back for a moment. Fair mutexes do none of this: each of their
- * sections has a place in the queue that all hosts share.
+ * Where it is not: so that other hosts get their turn, this process learns of their marks, whatever its sections ask for: each release shows
+ * the row as it was, and a passed lease, which is not released, is looked at every `handOverMs`. After its turn (see
+ * `session/contention.ts`) the lease is released, and this process stands back for a moment.
  */
 export class Sections {
   readonly session: Session;
@@ -55,38 +53,47 @@ export class Sections {
   /** Waits for a lock and delivers it. @throws what ended the wait. */
   async serve(request: SectionRequest, wait: Wait, deliver: Deliver): Promise<void> {
     const { target, data } = request;
+    const { fair } = target.settings;
     const handOut = (acquisition: Acquisition) => this.#handOut(acquisition, request, wait, deliver);
-    if (target.settings.fair) return await this.#fairQueue.acquire({ target, data, wait, handOut });
-    const line = this.#line(target.at.name);
+    let line = this.#line(target);
     if (line.front !== undefined) wait.sawLocally(() => infoOfFront(line.front, wait, this.session.owner));
-    let standBackUntil: number | undefined;
     try {
       for (;;) {
-        const turn = await line.turn(wait, (lease) => fits(lease, request));
+        // Where the lease was lost on its way, the line may have emptied, and been forgotten.
+        line = this.#line(target);
+        const coming = line.turn(wait, (lease) => fits(lease, request));
+        if (fair) this.#fairQueue.attend(target);
+        const turn = await coming;
         if (turn.kind === "lead") {
-          standBackUntil = turn.standBackUntil;
-          await this.#standBack(standBackUntil, wait);
-          while (!(await handOut(await this.#acquire(target, data, wait)))) wait.throwIfEnough();
+          const othersTurn = this.session.contention?.othersTurnOf(target.at.name);
+          if (othersTurn !== undefined) await standBack(this.session, target, wait, othersTurn);
+          if (fair) return await this.#fairQueue.lead({ target, data, wait, handOut });
+          while (!(await handOut(await this.#acquire(request, wait)))) wait.throwIfEnough();
           return;
         }
         const acquired = displayTime(boundsOf(this.session.clock));
-        if (turn.lease.stands && this.#deliver(turn.lease, acquired, deliver)) return;
+        const isDelivered = turn.lease.stands && this.#deliver(turn.lease, acquired, wait, deliver);
+        if (fair) this.#begun(target);
+        if (isDelivered) return;
         // The caller is gone, or the lease was lost meanwhile: it goes to the next section, or is released.
         this.session.detach(this.#end(turn.lease));
         wait.throwIfEnough();
       }
     } finally {
-      // If this call gives up, the next one stands back in its place.
-      line.leave(wait, standBackUntil);
-      this.#tidy(target.at.name);
+      line.leave(wait);
+      this.#tidy(target);
     }
   }
 
   /** One try. @returns whether a lock was delivered; if not, why, and the wait knows who is in the way. */
   async tryServe(request: SectionRequest, wait: Wait, deliver: Deliver): Promise<"delivered" | "held" | "done"> {
     const { target, once } = request;
-    const line = this.#line(target.at.name);
-    if (!target.settings.fair && !line.tryTurn(wait)) {
+    const { name } = target.at;
+    // A try cannot wait until others have had their turn. A tick comes but once, and so keeps nobody out.
+    const isOthersTurn = once === undefined && this.session.contention?.othersTurnOf(name) !== undefined;
+    if (isOthersTurn) return "held";
+    const line = this.#line(target);
+    if (!line.tryTurn(wait)) {
       wait.sawLocally(() => infoOfFront(line.front, wait, this.session.owner));
       return "held";
     }
@@ -100,7 +107,7 @@ export class Sections {
       }
     } finally {
       line.leave(wait);
-      this.#tidy(target.at.name);
+      this.#tidy(target);
     }
   }
 
@@ -112,11 +119,13 @@ export class Sections {
    *
    * @throws the store's error if it is not transient, or if the table never answered; what ended the wait.
    */
-  async #acquire(target: Target, data: LockData | undefined, wait: Wait): Promise<Acquisition> {
+  async #acquire({ target, data }: SectionRequest, wait: Wait): Promise<Acquisition> {
+    const line = this.#line(target);
     for (;;) {
       const result = await claim(this.session, target, wait, { data });
       if (result.kind === "granted") return result.granted;
-      await watch(this.session, result.inTheWay[0], wait);
+      line.keptOut ??= keptOutFrom(this.session);
+      await watch(this.session, result.inTheWay[0], wait, { keptOut: line.keptOut });
     }
   }
 
@@ -134,11 +143,14 @@ export class Sections {
   ): Promise<boolean> {
     const lease = new Lease(this.session, acquisition);
     if ((await lease.secure()) && !wait.isOver) {
-      this.#line(target.at.name).settle(wait, lease);
+      this.session.contention?.begins(target.at.name, lease.takenAt);
+      this.#line(target).settle(wait, lease);
       // After a loss, the next section of this process may ask the table at once: a lost lease excludes nobody.
       lease.keep(() => this.#leave(lease));
       lease.holdAtLeast(holdAtLeastMs);
-      if (this.#deliver(lease, lease.row.acquired, deliver, acquisition.tick)) return true;
+      const isDelivered = this.#deliver(lease, lease.row.acquired, wait, deliver, acquisition.tick);
+      if (target.settings.fair) this.#begun(target);
+      if (isDelivered) return true;
       // Nothing has run on it.
       lease.holdAtLeast(0);
       this.session.detach(this.#end(lease));
@@ -146,71 +158,97 @@ export class Sections {
       this.session.detach(giveBack(this.session, acquisition));
     }
     wait.throwIfEnough();
+    wait.leaseWasOver(target);
     return false;
   }
 
-  #deliver(lease: Lease, acquired: number, deliver: Deliver, tick?: number): boolean {
+  #deliver(lease: Lease, acquired: number, wait: Wait, deliver: Deliver, tick?: number): boolean {
     const end = (ended: Lease) => this.#end(ended);
-    return deliver(new HeldLock({ session: this.session, lease, acquired, tick, end }));
+    const lock = new HeldLock({ session: this.session, lease, acquired, tick, end });
+    if (!deliver(lock)) return false;
+    lock.delivered(wait);
+    return true;
   }
 
   /** A section is over: its lease goes to the next of this process, or back to the table. */
   async #end(lease: Lease): Promise<void> {
-    const line = this.#line(lease.row.at.name);
-    let standBackUntil: number | undefined;
-    if (lease.stands && line.canPass(lease)) {
+    const { settings, stands } = lease;
+    const { name } = lease.row.at;
+    const line = this.#line(targetOf(lease));
+    let isForced = false;
+    // Where the mutex is fair, the queue says whose turn it is.
+    const isOver = (): boolean => !settings.fair && (isForced || this.#isTurnOver(lease));
+    if (stands && line.canPass(lease)) {
       lease.endSection();
-      const isWanted = await this.#isWantedElsewhere(lease);
-      if (!isWanted && (await lease.renewForNext()) && line.pass(lease)) return;
-      const standBackMs = STAND_BACK_POLLS * lease.settings.poll.maxMs;
-      if (isWanted) standBackUntil = this.session.clock.atLeast() + standBackMs;
+      if (!settings.fair) isForced = await this.#look(lease);
+      const mayPass = settings.fair ? await this.#fairQueue.mayPass(lease) : !isOver();
+      if (mayPass && (await lease.renewForNext()) && this.#pass(lease)) return;
     }
     try {
       await lease.release();
     } finally {
-      this.#leave(lease, standBackUntil);
+      if (stands && isOver()) this.session.contended().giveTurn(name, settings.poll.maxMs);
+      this.#leave(lease);
     }
   }
 
-  /** One look at the row every `handOverMs`: half a read unit, and nothing where no lease is passed on. */
-  async #isWantedElsewhere(lease: Lease): Promise<boolean> {
-    const { clock, store } = this.session;
-    const now = clock.atLeast();
-    if (now - (this.#lookedAt.get(lease) ?? lease.takenAt) < lease.settings.handOverMs) return false;
-    this.#lookedAt.set(lease, now);
-    const { at } = lease.row;
-    const look = { kind: "read", attemptMs: attemptMs(lease.settings.ttlMs) } as const;
-    try {
-      const row = await sendOnce(this.session, look, (signal) => store.read(at, { consistent: false }, signal));
-      // Somebody who took our uuid off the row by force wants it, too.
-      return row !== undefined && (row.uuid === undefined || isWanted(row, clock.wall()));
-    } catch {
-      // Unknown. The lease is kept: if the table is out of reach, its renewals find out.
-      return false;
-    }
-  }
-
-  async #standBack(until: number | undefined, wait: Wait): Promise<void> {
+  /**
+   * One look for marks every `handOverMs`: half a read unit, and nothing where no lease is passed on.
+   * @returns whether our uuid was taken off the row by force: whoever did that wants it, too.
+   */
+  async #look(lease: Lease): Promise<boolean> {
     const { clock } = this.session;
-    if (until !== undefined && clock.atLeast() < until) await clock.sleep(until - clock.atLeast(), wait.enough);
+    const { row, settings, takenAt } = lease;
+    const now = clock.atLeast();
+    if (now - (this.#lookedAt.get(lease) ?? takenAt) < settings.handOverMs) return false;
+    if (this.#isTurnOver(lease)) return false;
+    this.#lookedAt.set(lease, now);
+    const seen = await look(this.session, row);
+    if (seen.row?.wanted !== undefined) this.session.contended().sees(seen.row);
+    return seen.row !== undefined && seen.row.uuid === undefined;
   }
 
-  #leave(lease: Lease, standBackUntil?: number): void {
-    const { name } = lease.row.at;
-    this.#lines.get(name)?.leave(lease, standBackUntil);
-    this.#tidy(name);
+  #isTurnOver({ row, settings }: Lease): boolean {
+    return this.session.contention?.isTurnOver(row.at.name, settings.handOverMs) ?? false;
   }
 
-  #line(name: string): LocalLine<Lease> {
+  /** The first who waits may have gone meanwhile, and it may not be the turn of the one behind. */
+  #pass(lease: Lease): boolean {
+    const target = targetOf(lease);
+    if (target.settings.fair && !this.#fairQueue.party(target).isTurn) return false;
+    return this.#line(target).pass(lease);
+  }
+
+  #leave(lease: Lease): void {
+    const target = targetOf(lease);
+    this.#line(target).leave(lease);
+    this.#tidy(target);
+  }
+
+  /** A fair section has begun, or its caller was gone: its place is needed no longer, or those behind it need one. */
+  #begun(target: Target): void {
+    this.#fairQueue.tidy(target.at.name);
+    this.#fairQueue.attend(target);
+  }
+
+  /** Fair sections stand in another line than those of mutexes of the name that are not. */
+  #line(target: Target): LocalLine<Lease> {
+    const { name } = target.at;
+    if (target.settings.fair) return this.#fairQueue.party(target).line;
     const line = this.#lines.get(name) ?? new LocalLine<Lease>();
     this.#lines.set(name, line);
     return line;
   }
 
   /** Forgets a line that is empty. */
-  #tidy(name: string): void {
-    if (this.#lines.get(name)?.front === undefined) this.#lines.delete(name);
+  #tidy({ at: { name }, settings: { fair } }: Target): void {
+    if (fair) this.#fairQueue.tidy(name);
+    else if (this.#lines.get(name)?.front === undefined) this.#lines.delete(name);
   }
+}
+
+function targetOf({ row: { at }, settings }: Lease): Target {
+  return { at, settings };
 }
 
 /** What a lease is kept by. */
@@ -234,11 +272,4 @@ function infoOfFront(front: object | undefined, asking: Wait, owner: string): Lo
   if (!(front instanceof Lease)) return undefined;
   const { at, uuid, data, tick, acquired, expires, settings } = front.row;
   return infoOf({ ...at, uuid, owner, acquired, expires, ttlMs: settings.ttlMs, data, tick });
-}
-
-function tooSlow({ at, settings }: Target): LockStoreError {
-  return new LockStoreError(
-    `Lock ${JSON.stringify(at.name)}: the table's answers take longer than a lease of ${settings.ttlMs} ms lasts; raise ttlMs`,
-    { transient: true },
-  );
 }

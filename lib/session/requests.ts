@@ -1,7 +1,16 @@
 import { LockStoreError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
 import { Backlog, notSent, type RequestKind, type ScheduledRequest } from "./backlog.js";
-import { type Copies, LONGEST_ATTEMPT_MS, NoAnswer, noAnswer, type Persistence, retry } from "./retry.js";
+import {
+  type Copies,
+  causeOf,
+  LONGEST_ATTEMPT_MS,
+  NoAnswer,
+  noAnswer,
+  type Persistence,
+  retry,
+  type Tried,
+} from "./retry.js";
 
 /** How many requests are in flight at once while the table does not throttle. */
 const BASE_WIDTH = 48;
@@ -40,6 +49,11 @@ export function attemptMs(ttlMs: number): number {
 /** One request, with the signal that ends it. */
 export type Request<T> = (signal: AbortSignal) => Promise<T>;
 
+/** Nothing has been tried yet. */
+export function untried(): Tried {
+  return { since: undefined, sent: 0, failure: undefined };
+}
+
 /** What the requests of one process share. */
 export interface Requests {
   readonly clock: Clock;
@@ -56,16 +70,17 @@ export interface Requests {
  */
 export function persist<T>(session: Requests, persistence: Persistence, request: Request<T>): Promise<T> {
   const { clock, scheduler } = session;
-  const { kind, until, deadline = until, attemptMs: firstMs, enough, copies } = persistence;
-  const startedAt = clock.atLeast();
-  const triedMs = (): number => clock.atLeast() - startedAt;
+  const { kind, until, deadline = until, attemptMs: firstMs, enough, copies, tried = untried() } = persistence;
+  tried.since ??= clock.atLeast();
+  const since = tried.since;
+  const triedMs = (): number => clock.atLeast() - since;
   const remainingMs = (): number => Math.max(0, until() - clock.atMost());
   const boundMs = (): number => {
     const patienceMs = Math.max(firstMs * 2 ** (attempts.sent - 1), PATIENCE_TIMES * (scheduler.slowMs ?? 0));
     return Math.min(Math.max(firstMs, Math.min(LONGEST_ATTEMPT_MS, patienceMs)), remainingMs());
   };
-  const send = (cause?: unknown): Promise<T> => {
-    let isFirst = attempts.sent === 0;
+  const send = (): Promise<T> => {
+    let isFirst = tried.sent === 0;
     const answer = scheduler.run({ kind, deadline: deadline(), until, enough }, () => {
       // With less time, an attempt could only time out, and hide the cause of the one before it. The pauses go on until
       // `until`, so that the caller does not begin again before that.
@@ -74,12 +89,14 @@ export function persist<T>(session: Requests, persistence: Persistence, request:
       if (leftMs === 0 || (!isFirst && leftMs < leastMs))
         throw notSent(triedMs(), "too little time was left for an answer");
       attempts.sent += 1;
-      return scheduler.attempt(request, boundMs, () => noAnswer(triedMs(), attempts.sent, cause), copies);
+      tried.sent += 1;
+      const late = () => noAnswer(triedMs(), tried.sent, causeOf(tried.failure));
+      return scheduler.attempt(request, boundMs, late, copies);
     });
     isFirst = false; // It waits behind others, if it has not left by now.
     return answer;
   };
-  const attempts = { sent: 0, send };
+  const attempts = { sent: 0, tried, send };
   return send().catch((error: unknown) => retry(session, persistence, attempts, error));
 }
 

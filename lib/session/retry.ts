@@ -3,8 +3,9 @@ import { LockStoreError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
 import type { RequestKind } from "./backlog.js";
 
-const FIRST_PAUSE_MS = 25;
-const LONGEST_PAUSE_MS = 1_000;
+/** The pauses between requests of one call double from the first to the longest. */
+export const FIRST_PAUSE_MS = 25;
+export const LONGEST_PAUSE_MS = 1_000;
 
 /** How soon a renewal that was not answered is tried anew. */
 export const RENEW_AGAIN_MS = 50;
@@ -17,6 +18,19 @@ export interface Copies {
   sent: number;
   /** How many of them got no answer: they may still be applied. */
   unanswered: number;
+}
+
+/**
+ * What was tried since the table last answered, so that an error can tell all of it. Requests that follow one another for
+ * one purpose share it.
+ */
+export interface Tried {
+  /** When the first of them was to leave, on `atLeast`. */
+  since: number | undefined;
+  /** How many attempts have left. */
+  sent: number;
+  /** What the last of these failed of. */
+  failure: unknown;
 }
 
 /** How long a request may go on being tried. Moments are on the `atMost` stopwatch. */
@@ -40,14 +54,17 @@ export interface Persistence {
   readonly onFailure?: ((error: unknown) => void) | undefined;
   /** Counted in as the copies leave and are answered, also by an answer that comes after the time of its attempt. */
   readonly copies?: Copies | undefined;
+  /** What was tried before it for the same purpose. Default: nothing. */
+  readonly tried?: Tried | undefined;
 }
 
 /** The attempts at one request, of which the first has failed. */
 export interface Attempts<T> {
   /** How many have left. */
   readonly sent: number;
-  /** Sends another. @param cause why an earlier one failed, for the error of one that times out. */
-  send(cause: unknown): Promise<T>;
+  readonly tried: Tried;
+  /** Sends another. */
+  send(): Promise<T>;
 }
 
 /**
@@ -74,7 +91,7 @@ export function isTransient(error: unknown): boolean {
  * Sends a request again, with growing, jittered pauses, until it is answered, or fails for good, or its time is over. The
  * pauses are on our clock and not on p-retry's, so that they pass on virtual time as well.
  *
- * @throws what the last attempt that left threw; `firstError` if none has left.
+ * @throws what the last attempt that left threw, of this request or of one before it; `firstError` if none has left.
  */
 export async function retry<T>(
   { clock, random }: { readonly clock: Clock; readonly random: () => number },
@@ -83,27 +100,32 @@ export async function retry<T>(
   firstError: unknown,
 ): Promise<T> {
   const { enough, worthRetrying = isTransient, onFailure } = persistence;
+  const { tried } = attempts;
+  if (firstError instanceof NotAsked) tried.sent -= 1;
   if (firstError instanceof NotAsked || (attempts.sent === 0 && enough?.aborted)) throw firstError;
-  let failure = firstError;
+  // An attempt that did not leave hides no failure of one that did.
+  let failure = attempts.sent === 0 ? (tried.failure ?? firstError) : firstError;
   let { sent } = attempts;
-  onFailure?.(failure);
-  // A timeout is no cause: the failure before it is.
-  const cause = (): unknown => (failure instanceof NoAnswer ? failure.cause : failure);
-  const attempt = (number: number) => (number === 1 ? Promise.reject(firstError) : attempts.send(cause()));
+  const failed = (): void => {
+    if (sent > 0) tried.failure = failure;
+    onFailure?.(failure);
+  };
+  if (failure === firstError) failed();
+  const attempt = (number: number) => (number === 1 ? Promise.reject(firstError) : attempts.send());
   return await pRetry(attempt, {
     retries: Number.POSITIVE_INFINITY,
     minTimeout: 0,
     shouldRetry: async ({ error, attemptNumber }) => {
       if (error instanceof NotAsked) {
+        tried.sent -= 1;
         failure = error;
         return false;
       }
-      // An attempt that did not leave hides no failure of one that did.
       if (attempts.sent > sent) {
+        ({ sent } = attempts);
         failure = error;
-        onFailure?.(failure);
+        failed();
       }
-      sent = attempts.sent;
       const longestMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attemptNumber);
       return worthRetrying(failure) && (await pause(clock, (0.5 + random()) * longestMs, persistence));
     },
@@ -122,6 +144,11 @@ async function pause(clock: Clock, ms: number, { until, enough }: Persistence): 
     if (now >= resumeAt) return true;
     await clock.sleep(Math.min(resumeAt - now, leftMs), enough).catch(() => undefined);
   }
+}
+
+/** What lies behind a failure. A timeout is no cause: the failure before it is. */
+export function causeOf(failure: unknown): unknown {
+  return failure instanceof NoAnswer ? failure.cause : failure;
 }
 
 /** An attempt took too long. Its cause is what an earlier one failed of, if one did. */

@@ -1,16 +1,22 @@
 import { randomUUID } from "node:crypto";
 import { setMaxListeners } from "node:events";
-import { LockError } from "../errors.js";
-import type { Row } from "../protocol/row.js";
+import { LockError, type LossReason } from "../errors.js";
+import type { Address, Row } from "../protocol/row.js";
 import type { Store } from "../store.js";
 import type { Clock } from "../time/clock.js";
+import { type Closeable, Closing } from "./closing.js";
+import { Contention } from "./contention.js";
 import { Scheduler } from "./requests.js";
 import { endAfter } from "./retry.js";
 import { Sightings } from "./sightings.js";
 
-/** A lease that a closing table has to end. */
-interface Closeable {
-  revoke(reason: unknown): Promise<void>;
+/** A lease that this process holds, on a lock's row or on a place in a queue. */
+export interface HeldLease extends Closeable {
+  readonly row: { readonly at: Address; readonly uuid: string };
+  /** Since when the section that relies on it runs, on `atLeast`; undefined if none does. */
+  readonly reliedSince: number | undefined;
+  /** Its row is known not to be ours any more. */
+  lose(reason: LossReason): void;
 }
 
 /** What the locks of one table share in a process. Time, randomness and the store are parameters. */
@@ -21,16 +27,20 @@ export class Session {
   readonly random: () => number;
   readonly uuid: () => string;
   readonly sightings: Sightings;
+  /** The turns of this process where others wait; undefined before somebody did: a lock that nobody else wants costs nothing. */
+  contention: Contention | undefined;
   readonly scheduler: Scheduler;
-  /** The leases that are held. */
-  readonly leases: Set<Closeable> = new Set();
+  /** The leases that are held or being released. A close waits for them, and revokes those whose sections do not end. */
+  readonly leases: Set<HeldLease> = new Set();
+  /** Called when a lease has left {@link leases}. A closing table listens. */
+  onLeaseLeft: (() => void) | undefined;
   /** The read that is in flight for the table's time. */
   readingTime: Promise<Row | undefined> | undefined;
-  readonly #closing = new AbortController();
-  /** When the table was closed, on `atMost`. */
-  #closedAt = Number.POSITIVE_INFINITY;
+  readonly #closed = new AbortController();
+  #closing: Closing | undefined;
   readonly #waits = new Set<(reason: unknown) => void>();
   readonly #background = new Set<Promise<unknown>>();
+  #longestReleaseMs = 0;
 
   constructor(parts: {
     readonly store: Store;
@@ -49,23 +59,29 @@ export class Session {
     this.sightings = new Sightings(parts.clock);
     this.scheduler = new Scheduler(parts.clock);
     // Any number of background tasks listens for the close: Node would warn of a leak from 11 on.
-    setMaxListeners(0, this.#closing.signal);
+    setMaxListeners(0, this.#closed.signal);
+  }
+
+  /** The same where somebody waits. */
+  contended(): Contention {
+    this.contention ??= new Contention(this.clock);
+    return this.contention;
   }
 
   /** Aborts when the table closes. */
   get closing(): AbortSignal {
-    return this.#closing.signal;
+    return this.#closed.signal;
   }
 
-  /** The end of background work that has `ms` from now, and at most `closedMs` after the table was closed. */
-  untilClosed(ms: number, closedMs: number): () => number {
+  /** The end of background work that has `ms` from now, and no longer than a close lasts. */
+  untilClosed(ms: number): () => number {
     const end = endAfter(this.clock, ms);
-    return () => Math.min(end(), this.#closedAt + closedMs);
+    return () => Math.min(end(), this.clock.atMost() + (this.#closing?.remainingMs ?? Number.POSITIVE_INFINITY));
   }
 
   /** @throws {@link LockError} with the code `LOCK_CLOSED` once the table is closed. */
   assertOpen(): void {
-    if (this.#closing.signal.aborted) throw this.#closing.signal.reason;
+    this.closing.throwIfAborted();
   }
 
   /** Registers a wait, which `stop` ends, until the returned function is called. */
@@ -74,28 +90,33 @@ export class Session {
     return () => this.#waits.delete(stop);
   }
 
+  /** A lock may be taken that is released for so long: a close has as much time after its drain. */
+  mayRelease(withinMs: number): void {
+    this.#longestReleaseMs = Math.max(this.#longestReleaseMs, withinMs);
+  }
+
   /** Runs work that only `close()` awaits. It must handle its own errors. */
   detach(work: Promise<unknown>): void {
-    const done = (): void => void this.#background.delete(tracked);
+    const done = (): void => {
+      this.#background.delete(tracked);
+      this.#closing?.look();
+    };
     const tracked: Promise<void> = work.then(done, done);
     this.#background.add(tracked);
   }
 
-  /**
-   * Stops waiting, releases all that is held, and waits for what runs in the background.
-   * @throws AggregateError of what the releases threw, after all of them have ended.
-   */
-  async close(): Promise<void> {
-    if (!this.#closing.signal.aborted) {
-      this.#closedAt = this.clock.atMost();
-      this.#closing.abort(new LockError("LOCK_CLOSED", "This LockTable is closed: make a new one to lock again"));
+  /** Ends waiting calls, drains, revokes. The store is closed when nothing is left. @throws as {@link Closing.close} does. */
+  close(drainMs?: number): Promise<void> {
+    if (this.#closing === undefined) {
+      const longestReleaseMs = (): number => this.#longestReleaseMs;
+      const remaining = { leases: this.leases, background: this.#background, longestReleaseMs };
+      const closing = new Closing(this.clock, remaining, () => this.store.close());
+      this.#closing = closing;
+      this.onLeaseLeft = () => closing.look();
+      const reason = new LockError("LOCK_CLOSED", "This LockTable is closed: make a new one to lock again");
+      this.#closed.abort(reason);
+      for (const stop of [...this.#waits]) stop(reason);
     }
-    const { reason } = this.#closing.signal;
-    for (const stop of [...this.#waits]) stop(reason);
-    const failures: unknown[] = [];
-    const revoke = (lease: Closeable) => lease.revoke(reason).catch((error) => failures.push(error));
-    await Promise.all([...this.leases].map(revoke));
-    while (this.#background.size > 0) await Promise.all(this.#background);
-    if (failures.length > 0) throw new AggregateError(failures, `${failures.length} locks were lost before the close`);
+    return this.#closing.close(drainMs);
   }
 }

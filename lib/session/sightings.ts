@@ -7,6 +7,9 @@ import type { Clock } from "../time/clock.js";
 /** Beyond this many rows the oldest are forgotten: that delays their takeover and costs nothing else. */
 const MOST_ROWS = 10_000;
 
+/** The same for claims that were given up. */
+const MOST_ABANDONED = 10_000;
+
 /** By which rules a row is judged: `expired` by its `expires` or by watching, `unchanged` by watching alone. */
 export type Takeover = "expired" | "unchanged";
 
@@ -24,6 +27,8 @@ interface Seen extends Sighting {
 export class Sightings {
   readonly #clock: Clock;
   readonly #seen = new Map<string, Seen>();
+  /** The uuids of claims that were given up, the oldest first. */
+  readonly #abandoned = new Set<string>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -46,6 +51,22 @@ export class Sightings {
     if (this.#seen.size > MOST_ROWS) this.#seen.delete(oldest);
   }
 
+  /**
+   * Notes that nobody in this process relies on a claim, or ever will, although its row may be there or arrive. Whoever of
+   * this process sees that row takes it over at once, on the same condition as a lease that was watched for its ttl: that
+   * it is still exactly as it was seen.
+   */
+  abandon(uuid: string): void {
+    this.#abandoned.add(uuid);
+    const [oldest = ""] = this.#abandoned;
+    if (this.#abandoned.size > MOST_ABANDONED) this.#abandoned.delete(oldest);
+  }
+
+  /** Whether a row is that of a claim which this process has given up. */
+  isAbandoned({ uuid }: Pick<Row, "uuid">): boolean {
+    return uuid !== undefined && this.#abandoned.has(uuid);
+  }
+
   /** What the row remembered when it was last seen. */
   memory(at: Address): Memory {
     return this.#seen.get(keyOf(at))?.memory ?? "nothing";
@@ -54,29 +75,30 @@ export class Sightings {
   /** What is known now of the time and of a row, for {@link mayTake}. */
   knowledge(at: Address, takeover: Takeover): Knowledge {
     const bounds = takeover === "expired" ? this.#clock.wall() : undefined;
-    const unchanged = this.#seen.size === 0 ? undefined : this.unchanged(at, takeover);
+    const unchanged = this.#seen.size === 0 ? undefined : this.unchanged(at);
     return { earliest: earliestOf(bounds), unchanged };
   }
 
   /**
-   * The lease that has been seen unchanged for the row's own ttl: its holder no longer relies on it, or its hold is over.
+   * The lease that was last seen, if nobody relies on it: it has been seen unchanged for the row's own ttl, so its holder
+   * is gone or its hold is over; or it is a claim that this process has given up.
    *
    * @param asOf when the row was still as it was last seen, on `atLeast`: default now, which a write's condition ensures.
    */
-  unchanged(at: Address, takeover: Takeover, asOf: number = this.#clock.atLeast()): Sighting | undefined {
-    if (this.untilUnchanged(at, takeover, asOf) > 0) return undefined;
+  unchanged(at: Address, asOf: number = this.#clock.atLeast()): Sighting | undefined {
+    if (this.untilUnchanged(at, asOf) > 0) return undefined;
     const seen = this.#seen.get(keyOf(at));
     return seen && { uuid: seen.uuid, expires: seen.expires };
   }
 
   /**
-   * Milliseconds until what was last seen has been unchanged for the row's own ttl; Infinity where nothing was. A row
-   * without a holder has no renewals that could be missing: if clocks are trusted, only its `expires` counts.
+   * Milliseconds until what was last seen has been unchanged for the row's own ttl, which on a row without a holder is what
+   * was left of its hold; Infinity where nothing was seen. A claim that this process has given up needs no watching.
    */
-  untilUnchanged(at: Address, takeover: Takeover, asOf: number = this.#clock.atLeast()): number {
+  untilUnchanged(at: Address, asOf: number = this.#clock.atLeast()): number {
     const seen = this.#seen.get(keyOf(at));
-    if (seen === undefined || (takeover === "expired" && seen.uuid === undefined)) return Number.POSITIVE_INFINITY;
-    return Math.max(0, seen.since + seen.ttlMs - asOf);
+    if (seen === undefined) return Number.POSITIVE_INFINITY;
+    return this.isAbandoned(seen) ? 0 : Math.max(0, seen.since + seen.ttlMs - asOf);
   }
 }
 

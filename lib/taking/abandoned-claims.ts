@@ -13,34 +13,40 @@ const LOOK_EVERY_MS = 400;
 /** How long it is looked for. What arrives later ends at its own stamp: no process treats it as held. */
 const LOOK_FOR_MS = 10_000;
 
-/** Releases a row that was taken for a caller that has had another answer: in the background, until the lease is over. */
+/**
+ * Releases a row that was taken and is not handed out: in the background, until the lease is over. Meanwhile it excludes
+ * nobody in this process.
+ */
 export async function giveBack(session: Session, acquisition: Acquisition): Promise<void> {
-  const { ttlMs, releaseWithinMs } = acquisition.settings;
+  const { ttlMs } = acquisition.settings;
+  session.sightings.abandon(acquisition.uuid);
   const leftMs = Math.max(acquisition.end - session.clock.atMost(), attemptMs(ttlMs));
-  await acquisition.release(session.untilClosed(leftMs, releaseWithinMs));
+  await acquisition.release(session.untilClosed(leftMs));
 }
 
 /**
  * Looks for an abandoned claim that may still arrive, and releases it once it has. Ends when it was found, when it would
- * be over on arrival, or after {@link LOOK_FOR_MS}. It reads the row, because a refused delete would prove nothing. Runs in
- * the background: the caller has had its answer. @returns whether the claim has arrived, as far as is known.
+ * be over on arrival, after {@link LOOK_FOR_MS}, or when a close has no time left. It reads the row, because a refused
+ * delete would prove nothing. Runs in the background: the caller has had its answer. @returns whether the claim has arrived, as far as is known.
  */
 export async function removeWhenItArrives(session: Session, target: Target, taken: Taken): Promise<boolean> {
-  const { clock, closing } = session;
+  const { clock } = session;
   const { at, settings } = target;
   const { uuid } = taken.take;
   const lookUntil = endAfter(clock, LOOK_FOR_MS);
   const longestMs = LOOK_FOR_MS + LOOK_EVERY_MS + attemptMs(settings.ttlMs);
   const leaseMs = taken.sentAt + settings.ttlMs - clock.atMost();
-  const until = session.untilClosed(Math.max(longestMs, leaseMs), settings.releaseWithinMs);
+  const until = session.untilClosed(Math.max(longestMs, leaseMs));
   try {
     for (;;) {
       if (await removeIfThere(session, target, taken, until)) return true;
       // Whoever takes over by watching waits for a whole ttl, however long a row has been over.
       const bounds = settings.takeover === "expired" ? clock.wall() : undefined;
       const isHarmless = mayTake(taken.take, { earliest: earliestOf(bounds) });
-      if (clock.atMost() >= lookUntil() || isHarmless || closing.aborted) return false;
-      await clock.sleep(LOOK_EVERY_MS, closing).catch(() => undefined);
+      // A closing table goes on looking, for as long as there is time for another look.
+      const now = clock.atMost();
+      if (now >= lookUntil() || isHarmless || now + LOOK_EVERY_MS >= until()) return false;
+      await clock.sleep(LOOK_EVERY_MS);
     }
   } catch (cause) {
     publish("dynamutex:release-failed", { name: at.name, uuid, cause });
@@ -51,9 +57,10 @@ export async function removeWhenItArrives(session: Session, target: Target, take
 /** @returns whether the row was ours and is gone. */
 async function removeIfThere(session: Session, target: Target, taken: Taken, until: () => number): Promise<boolean> {
   const { at, settings } = target;
-  const row = await persist(session, { kind: "read", until, attemptMs: attemptMs(settings.ttlMs) }, (signal) =>
-    session.store.read(at, { consistent: true }, signal),
-  );
+  // After any failure, as a release: credentials may be refreshed.
+  const ms = attemptMs(settings.ttlMs);
+  const persistence = { kind: "read", until, attemptMs: ms, worthRetrying: () => true } as const;
+  const row = await persist(session, persistence, (signal) => session.store.read(at, { consistent: true }, signal));
   if (wasApplied(taken.take, row) === "no") return false;
   return (await new Acquisition(session, target, taken).release(until)).kind === "released";
 }

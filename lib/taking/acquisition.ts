@@ -1,9 +1,9 @@
-import { publish, RELEASED } from "../diagnostics.js";
+import { publish } from "../diagnostics.js";
 import { LockStoreError, type LossReason } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import type { MutexSettings } from "../options/mutex.js";
 import { leaseEnd, stamp } from "../protocol/lease-time.js";
-import { type Address, LOCK_SORT, type Memory, type Row } from "../protocol/row.js";
+import type { Address, Memory, Row } from "../protocol/row.js";
 import { isStillHeldBy, wasApplied } from "../protocol/was-applied.js";
 import type { Check, Left, Reissue, Renew, Take, Vacate } from "../protocol/writes.js";
 import { attemptMs, persist } from "../session/requests.js";
@@ -40,6 +40,9 @@ export interface Trying {
   readonly onFailure?: ((cause: unknown) => void) | undefined;
 }
 
+/** The rule by which a row was taken from a holder that did not release it. */
+export type Takeover = "expired" | "unchanged";
+
 /** A take that was sent, and what is known of the row that it made. */
 export interface Taken {
   readonly take: Take;
@@ -47,6 +50,7 @@ export interface Taken {
   readonly sentAt: number;
   readonly remembers: Memory;
   readonly fence?: bigint | undefined;
+  readonly takeover?: Takeover | undefined;
 }
 
 /**
@@ -59,6 +63,7 @@ export class Acquisition {
   /** When it was taken, on the table's clock, for people. */
   readonly acquired: number;
   readonly tick: number | undefined;
+  readonly takeover: Takeover | undefined;
   readonly #session: Session;
   readonly #take: Take;
   readonly #remembers: Memory;
@@ -79,11 +84,12 @@ export class Acquisition {
   #data: LockData | undefined;
   #mayHaveData: boolean;
 
-  constructor(session: Session, { at, settings }: Target, { take, sentAt, remembers, fence }: Taken) {
+  constructor(session: Session, { at, settings }: Target, { take, sentAt, remembers, fence, takeover }: Taken) {
     this.at = at;
     this.settings = settings;
     this.acquired = take.acquired;
     this.tick = take.tick;
+    this.takeover = takeover;
     this.#data = take.data;
     this.#mayHaveData = take.data !== undefined;
     this.#session = session;
@@ -238,12 +244,12 @@ export class Acquisition {
     this.#lastFailure = undefined;
     this.#expires = write.expires;
     this.#sentAt = sent.at;
-    this.#end = this.#endNow();
+    // A later stamp ends nothing sooner, not even where the reply's `Date` contradicts what was known when the lease began.
+    this.#end = Math.max(this.#end, this.#endNow());
     return { kind: "stamped" };
   }
 
   async #vacate(uuid: string, until: () => number, leaves: Left): Promise<Release> {
-    const { name } = this.at;
     const left = this.#unlikeWatched(leaves);
     const write: Vacate = { kind: "vacate", at: this.at, uuid, leaves: left, remembers: this.#remembers };
     const copies: Copies = { sent: 0, unanswered: 0 };
@@ -262,8 +268,9 @@ export class Acquisition {
       if (wasApplied(write, outcome.row, { earlierCopyUnanswered }) === "no") {
         return { kind: "refused", row: outcome.row };
       }
+    } else if (outcome.replaced !== undefined) {
+      this.#session.contended().sees(outcome.replaced);
     }
-    if (RELEASED.hasSubscribers && this.at.sort === LOCK_SORT) publish("dynamutex:released", { name, uuid });
     return { kind: "released" };
   }
 

@@ -1,8 +1,8 @@
-import { ACQUIRED, publish } from "../diagnostics.js";
+import { LockStoreError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import { displayTime, stamp } from "../protocol/lease-time.js";
 import { mayTake } from "../protocol/may-take.js";
-import { LOCK_SORT, type Row } from "../protocol/row.js";
+import type { Memory, Row } from "../protocol/row.js";
 import { memoryAfter, memoryOf } from "../protocol/rules.js";
 import { wasApplied } from "../protocol/was-applied.js";
 import type { Take } from "../protocol/writes.js";
@@ -11,7 +11,7 @@ import { type Copies, isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { boundsOf, isTimeKnown } from "../time/clock.js";
 import { giveBack, removeWhenItArrives } from "./abandoned-claims.js";
-import { Acquisition, type Taken, type Target } from "./acquisition.js";
+import { Acquisition, type Taken, type Takeover, type Target } from "./acquisition.js";
 import { learnTime, type Once, tickNow } from "./known-time.js";
 import type { Wait } from "./wait.js";
 
@@ -73,8 +73,8 @@ export async function claimAll(
   { data, once, until = wait.until }: ClaimOptions = {},
 ): Promise<Claimed<readonly Acquisition[]>> {
   const [first] = targets;
-  /** Ticks that a claim of this call without an answer may have taken. */
-  const doubtful = new Map<number | undefined, unknown>();
+  /** What the last claim of this call without an answer failed of. */
+  let failure: unknown;
   for (;;) {
     wait.throwIfEnough();
     if (!isTimeKnown(session.clock)) {
@@ -91,14 +91,22 @@ export async function claimAll(
     try {
       answer = await sending.send(wait, until);
     } catch (error) {
-      if (tick !== undefined) doubtful.set(tick, error);
-      if (isTransient(error) || sending.copies.sent > 1) sending.abandon();
+      if (tick !== undefined) wait.doubtfulTicks.set(tick, error);
+      failure = error;
+      // A copy may have been applied: the client's own retries count.
+      const isDoubtful = error instanceof LockStoreError && (error.transient || error.retried);
+      if (isDoubtful || sending.copies.sent > 1) sending.abandon();
       wait.throwIfEnough();
+      if (isTransient(error)) wait.claimWasUnanswered(first, leaseMs(targets), error);
+      // Its retries have paused until its lease would be over.
       if (!isTransient(error) || session.clock.atMost() >= until()) throw error;
       continue;
     }
-    if (answer === undefined) continue;
-    const granted = sending.granted(answer, wait);
+    if (answer === undefined) {
+      await wait.pacing.again();
+      continue;
+    }
+    const granted = sending.granted(answer);
     if (granted !== undefined) return { kind: "granted", granted };
     const inTheWay = sending.refused(answer);
     for (const { target, row } of inTheWay) {
@@ -106,11 +114,40 @@ export async function claimAll(
       wait.saw(row);
     }
     const done = inTheWay.find(({ row }) => isDone(row, tick));
-    if (done === undefined) return { kind: "held", inTheWay };
+    if (done === undefined) {
+      if (!inTheWay.every(({ row }) => session.sightings.isAbandoned(row))) return { kind: "held", inTheWay };
+      // Earlier claims of this process, which nobody relies on: the next one names their rows, and takes them over.
+      if (session.clock.atMost() >= until()) throw inOwnWay(first, failure);
+      await session.clock.sleep(first.settings.poll.minMs, wait.enough);
+      continue;
+    }
     // It may have been an earlier claim of this very call that took the tick, and nothing has run.
-    if (doubtful.has(done.row.tick)) throw doubtful.get(done.row.tick);
+    if (wait.doubtfulTicks.has(done.row.tick)) throw wait.doubtfulTicks.get(done.row.tick);
+    // A late copy of a claim that was refused before.
+    if (session.sightings.isAbandoned(done.row)) throw tickWasted(done);
     return { kind: "done", inTheWay };
   }
+}
+
+/** @param cause why an earlier claim of the call got no answer, if one did not. */
+function inOwnWay({ at }: Target, cause: unknown): LockStoreError {
+  return new LockStoreError(
+    `Lock ${JSON.stringify(at.name)} is not held: an earlier claim of this process got no answer, and its row was there ` +
+      "to the end; try again",
+    { transient: true, cause },
+  );
+}
+
+function tickWasted({ target, row }: InTheWay): LockStoreError {
+  return new LockStoreError(
+    `Lock ${JSON.stringify(target.at.name)}: tick ${row.tick} was taken by a late copy of a claim that this process had ` +
+      "given up, so nothing has run for it",
+  );
+}
+
+/** For how long the first of these leases to end can be relied on. */
+function leaseMs(targets: readonly Target[]): number {
+  return Math.min(...targets.map(({ settings }) => settings.ttlMs - settings.safetyMarginMs));
 }
 
 /** Whether this tick, or a later one, was already granted. */
@@ -135,6 +172,14 @@ interface Part {
   readonly take: Take;
 }
 
+/** What the answer to a take tells of its row. */
+interface Found {
+  /** What the row remembered before. Default: what the take respects, which is the most. */
+  readonly remembered?: Memory | undefined;
+  readonly fence?: bigint | undefined;
+  readonly takeover?: Takeover | undefined;
+}
+
 /** The takes of one claim, which go together, and their copies. */
 class Sending {
   readonly copies: Copies = { sent: 0, unanswered: 0 };
@@ -150,6 +195,7 @@ class Sending {
     this.#session = session;
     this.#targets = targets;
     this.#purpose = purpose;
+    for (const { settings } of targets) session.mayRelease(settings.releaseWithinMs);
   }
 
   /**
@@ -158,8 +204,8 @@ class Sending {
    */
   send(wait: Wait, until: () => number): Promise<Answer | undefined> {
     const ttlMs = Math.min(...this.#targets.map(({ settings }) => settings.ttlMs));
-    const leaseMs = Math.min(...this.#targets.map(({ settings }) => settings.ttlMs - settings.safetyMarginMs));
-    const end = (): number => Math.min(this.#sentAt + leaseMs, until());
+    const longestMs = leaseMs(this.#targets);
+    const end = (): number => Math.min(this.#sentAt + longestMs, until());
     const persistence = { kind: "take", attemptMs: attemptMs(ttlMs), until: end, copies: this.copies } as const;
     return wait.persistAtKnownTime(persistence, (signal) => {
       if (this.#parts.length === 0) {
@@ -172,7 +218,7 @@ class Sending {
   }
 
   /** The acquisitions, where this claim or an earlier copy of it was applied. */
-  granted(answer: Answer, wait: Wait): readonly Acquisition[] | undefined {
+  granted(answer: Answer): readonly Acquisition[] | undefined {
     if (answer.kind === "refused" && !this.#parts.every(({ take }, index) => this.#isOwn(take, answer.rows[index])))
       return undefined;
     return this.#parts.map((part, index) => {
@@ -180,9 +226,10 @@ class Sending {
       // What it replaced, or what it has made of that: either shows what the row remembered before.
       const row = answer.kind === "applied" ? answer.replaced : answer.rows[index];
       const fence = answer.kind === "applied" ? answer.drawn : row?.fence;
+      if (row?.wanted !== undefined) this.#session.contended().sees(row);
       this.#session.sightings.note(at, undefined);
-      if (ACQUIRED.hasSubscribers && at.sort === LOCK_SORT) this.#announce(part.take, answer, wait);
-      return this.#acquisition(part, this.#parts.length === 1 ? memoryOf(row) : undefined, fence);
+      const remembered = this.#parts.length === 1 ? memoryOf(row) : undefined;
+      return this.#acquisition(part, { remembered, fence, takeover: this.#takeover(part.take, answer) });
     });
   }
 
@@ -191,6 +238,8 @@ class Sending {
     const rows = answer.kind === "refused" ? answer.rows : [];
     const others: InTheWay[] = [];
     for (const [index, part] of this.#parts.entries()) {
+      // Also of a refused claim the network may deliver a copy later: nobody relies on what that leaves.
+      this.#session.sightings.abandon(part.take.uuid);
       const row = rows[index];
       if (row === undefined) continue;
       if (!this.#isOwn(part.take, row)) others.push({ target: part.target, row });
@@ -205,6 +254,7 @@ class Sending {
   /** Removes what a copy has taken, now or when it arrives. Two rows are looked at: one may have been ended by force. */
   abandon(): void {
     const parts = this.#parts;
+    for (const { take } of parts) this.#session.sightings.abandon(take.uuid);
     let rest: Promise<unknown> | undefined;
     const look = async (part: Part): Promise<void> => {
       if (!(await removeWhenItArrives(this.#session, part.target, this.#taken(part)))) return;
@@ -230,7 +280,7 @@ class Sending {
 
   /** A fresh uuid and a lease that begins now. */
   #newTake({ at, settings }: Target): Take {
-    const { clock, owner, sightings } = this.#session;
+    const { clock, owner, sightings, contention } = this.#session;
     const { ttlMs, fencing, takeover } = settings;
     const bounds = boundsOf(clock);
     return {
@@ -242,6 +292,7 @@ class Sending {
       ttlMs,
       owner,
       acquired: displayTime(bounds),
+      wanted: contention?.markOf(at),
       knowledge: sightings.knowledge(at, takeover),
       remembers: sightings.memory(at),
       // Should the row be deleted, the next first token is later than every one before it: time has gone on.
@@ -258,21 +309,19 @@ class Sending {
     return wasApplied(take, row) !== "no";
   }
 
-  #acquisition(part: Part, remembered?: ReturnType<typeof memoryOf>, fence?: bigint): Acquisition {
-    return new Acquisition(this.#session, part.target, this.#taken(part, remembered, fence));
+  #acquisition(part: Part, found: Found = {}): Acquisition {
+    return new Acquisition(this.#session, part.target, this.#taken(part, found));
   }
 
-  /** @param remembered what the row remembered before; default what the take respects, which is the most. */
-  #taken({ take, target }: Part, remembered = take.remembers, fence?: bigint): Taken {
+  #taken({ take, target }: Part, { remembered = take.remembers, fence, takeover }: Found = {}): Taken {
     const remembers = memoryAfter({ ...take, remembers: remembered });
-    return { take, sentAt: this.#sentAt, remembers, fence: target.settings.fencing ? fence : undefined };
+    return { take, sentAt: this.#sentAt, remembers, fence: target.settings.fencing ? fence : undefined, takeover };
   }
 
-  /** Says that a lock is taken, and by which rule from a holder that was gone. */
-  #announce({ at, uuid, owner, knowledge }: Take, answer: Answer, wait: Wait): void {
+  /** The rule by which a take took its row from a holder that was gone. */
+  #takeover({ knowledge }: Take, answer: Answer): Takeover | undefined {
     const replaced = answer.kind === "applied" ? answer.replaced : undefined;
-    const byTime = mayTake(replaced, { earliest: knowledge.earliest }) ? "expired" : "unchanged";
-    const takeover = replaced?.uuid === undefined ? undefined : byTime;
-    publish("dynamutex:acquired", { name: at.name, uuid, owner, waitedMs: wait.waitedMs, takeover });
+    if (replaced?.uuid === undefined || this.#session.sightings.isAbandoned(replaced)) return undefined;
+    return mayTake(replaced, { earliest: knowledge.earliest }) ? "expired" : "unchanged";
   }
 }

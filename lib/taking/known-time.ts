@@ -51,12 +51,19 @@ export async function learnTime(session: Session, at: Address, wait: Wait): Prom
       return undefined;
     });
     wait.throwIfEnough();
-    if (own === undefined) continue;
+    if (own === undefined) {
+      // Another call's reply counts for this one. If it told nothing, this one reads for itself.
+      if (!isTimeKnown(clock)) await wait.pacing.again();
+      continue;
+    }
     sightings.note(at, row);
     if (isTimeKnown(clock)) return row;
     reads += 1;
     // If the host was suspended during the read, the reply leaves the bounds wide, and the next one does not.
-    if (clock.wall() !== undefined && reads < MOST_READS) continue;
+    if (clock.wall() !== undefined && reads < MOST_READS) {
+      await wait.pacing.again();
+      continue;
+    }
     throw new LockStoreError(
       `Lock ${JSON.stringify(at.name)}: the table has answered, and its reply shows no time: check what stands between ` +
         "this process and DynamoDB, or pass a `clock`, such as systemClock()",

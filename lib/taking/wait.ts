@@ -1,15 +1,24 @@
-import { publish } from "../diagnostics.js";
+import { type Diagnostics, MISSED, publish } from "../diagnostics.js";
 import { LockTimeoutError } from "../errors.js";
 import type { LockInfo } from "../lock-info.js";
 import { infoOf, type Row } from "../protocol/row.js";
 import { onAbort } from "../session/abort-listening.js";
-import { persist, type Request } from "../session/requests.js";
-import { NotAsked, type Persistence } from "../session/retry.js";
+import { Pacing } from "../session/pacing.js";
+import { persist, type Request, untried } from "../session/requests.js";
+import { isTransient, NotAsked, type Persistence, type Tried } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { isTimeKnown } from "../time/clock.js";
+import type { Target } from "./acquisition.js";
+import { watchForStuck } from "./stuck.js";
+import { tooSlow } from "./too-slow.js";
 
 /** How long a call waits for a first sign of life from the table, however long it would wait for the lock. */
 const FIRST_ANSWER_MS = 10_000;
+
+/** How many leases of one call may be over before they are handed out. One or two may be by chance: a host was suspended. */
+const MOST_OVER = 3;
+
+const nothing = (): void => undefined;
 
 /** What a wait does not decide itself of how long a request is tried. */
 type Asked = Pick<Persistence, "kind" | "attemptMs" | "until" | "copies">;
@@ -21,6 +30,8 @@ type Asked = Pick<Persistence, "kind" | "attemptMs" | "until" | "copies">;
 export class Wait {
   /** Of the lock; undefined for an administrative request. */
   readonly name: string | undefined;
+  /** The ticks that a claim of this call without an answer may have taken, and what that claim failed of. */
+  readonly doubtfulTicks: Map<number | undefined, unknown> = new Map();
   readonly #session: Session;
   readonly #startedAt: number;
   #enough: AbortController | undefined;
@@ -31,11 +42,18 @@ export class Wait {
   #inTheWay: Row | undefined;
   #localHolder: (() => LockInfo | undefined) | undefined;
   #lastFailure: unknown;
+  /** Since the table last answered this call. */
+  #tried: Tried = untried();
+  /** Ends the watch for a section that does not end. There is none before somebody is in the way, in a try, or at the end. */
+  #endStuckWatch: (() => void) | undefined;
+  #leasesOver = 0;
+  #pacing: Pacing | undefined;
 
   constructor(session: Session, name: string | undefined, { patient }: { readonly patient: boolean }) {
     this.#session = session;
     this.name = name;
     this.#patient = patient;
+    if (!patient) this.#endStuckWatch = nothing;
     this.#startedAt = session.clock.atMost();
   }
 
@@ -45,6 +63,12 @@ export class Wait {
     this.#enough ??= new AbortController();
     if (this.#stopped !== undefined) this.#enough.abort(this.#stopped.reason);
     return this.#enough.signal;
+  }
+
+  /** The pauses of this call where nothing else makes it pause before it asks again. */
+  get pacing(): Pacing {
+    this.#pacing ??= new Pacing(this.#session, this);
+    return this.#pacing;
   }
 
   /** Whether the caller has had its answer without a lock. */
@@ -81,24 +105,42 @@ export class Wait {
     if (this.#stopped !== undefined) throw this.#stopped.reason;
   }
 
-  /** Notes the row that is in the way. */
+  /**
+   * Notes that a claim got no answer while its lease would have lasted: an outage, which is waited out, unless for so long
+   * not even the quickest answer to anything would have come in time. @throws {@link LockStoreError} then.
+   */
+  claimWasUnanswered(target: Target, leaseMs: number, cause: unknown): void {
+    const { distanceMs = 0 } = this.#session.scheduler;
+    if (this.waitedMs >= FIRST_ANSWER_MS && distanceMs >= leaseMs) throw tooSlow(target, cause);
+  }
+
+  /** Notes a lease that was over before it could be handed out. @throws {@link LockStoreError} if that is so again and again. */
+  leaseWasOver(target: Target): void {
+    this.#leasesOver += 1;
+    if (this.#leasesOver >= MOST_OVER) throw tooSlow(target);
+  }
+
+  /** Notes the row that is in the way. A claim that this process has given up is nobody's, so it is not named. */
   saw(row: Row): void {
-    this.#inTheWay = row;
+    if (!this.#session.sightings.isAbandoned(row)) this.#inTheWay = row;
+    this.#watchForStuck();
   }
 
   /** Notes that a section of this process is in the way; `holder` is called for its details when they are needed. */
   sawLocally(holder: () => LockInfo | undefined): void {
     this.#localHolder = holder;
+    this.#watchForStuck();
   }
 
   /** Sends a request until it is answered, within the bounds of this call and of `persistence`. */
   async persist<T>(persistence: Asked, request: Request<T>): Promise<T> {
     const wait = this;
     const deadline = this.#session.clock.atMost() + FIRST_ANSWER_MS;
-    return await persist(
+    const answer = await persist(
       this.#session,
       {
         ...persistence,
+        tried: this.#tried,
         deadline: () => deadline,
         get enough() {
           return wait.enough;
@@ -106,7 +148,12 @@ export class Wait {
         onFailure: (cause) => this.#failed(cause),
       },
       request,
-    );
+    ).catch((error: unknown) => {
+      // What had no time to leave hides no failure before it, also where the table has answered something since.
+      throw this.#tried.sent === 0 && isTransient(error) ? (this.#lastFailure ?? error) : error;
+    });
+    this.#tried = untried();
+    return answer;
   }
 
   /**
@@ -146,15 +193,21 @@ export class Wait {
         this.#enough?.abort(reason);
         reject(reason);
       };
+      const timeOut = (): void => {
+        this.missed("timeout");
+        stop(this.timeout());
+      };
       const unregister = this.#session.waiting(stop);
       const { clock } = this.#session;
-      const cancelTimer = Number.isFinite(waitMs) ? clock.alarm(waitMs, () => stop(this.timeout())) : undefined;
+      const cancelTimer = Number.isFinite(waitMs) ? clock.alarm(waitMs, timeOut) : undefined;
       let ended = false;
       const end = (): void => {
         ended = true;
         unregister();
         cancelTimer?.();
         stopListening?.();
+        this.#endStuckWatch?.();
+        this.#endStuckWatch = nothing;
       };
       const stopListening = signal && onAbort(signal, () => stop(signal.reason));
       const deliver = (result: T): boolean => {
@@ -181,8 +234,21 @@ export class Wait {
     return new LockTimeoutError(this.name ?? "", this.waitedMs, this.holder, options);
   }
 
+  /** Publishes that the call ends without the lock. */
+  missed(because: Diagnostics["dynamutex:missed"]["because"]): void {
+    if (!MISSED.hasSubscribers || this.isOver) return;
+    const { name = "", holder, waitedMs } = this;
+    publish("dynamutex:missed", { name, because, holder, waitedMs });
+  }
+
+  #watchForStuck(): void {
+    // A set waits for the lock that was last seen in the way.
+    this.#endStuckWatch ??= watchForStuck(this.#session, () => this.#inTheWay?.name ?? this.name);
+  }
+
   #failed(cause: unknown): void {
-    this.#lastFailure = cause;
+    if (this.#tried.sent > 0) this.#lastFailure = cause;
+    else this.#lastFailure ??= cause;
     if (this.name !== undefined) publish("dynamutex:wait-failed", { name: this.name, cause });
   }
 }

@@ -29,8 +29,8 @@ export interface Clock {
    */
   stay?(): () => void;
   /**
-   * Called when a request is sent. The returned function is called with the `Date` header of the reply, or undefined if
-   * it has none. Absent on clocks that do not learn from the table.
+   * Called when a request is sent. The returned function is called with the `Date` header of the table's reply, or with
+   * undefined if the request succeeded without one. Absent on clocks that do not learn from the table.
    */
   listen?(): (date: string | undefined) => void;
   /**
@@ -52,7 +52,6 @@ export function boundsOf(clock: Clock): Bounds {
   if (bounds !== undefined) return bounds;
   throw new LockStoreError(
     "The clock does not know the table's time, although the table has answered: check the `clock` of the LockTable",
-    { transient: true },
   );
 }
 
@@ -170,3 +169,42 @@ export const timers: Pick<Clock, "sleep" | "alarm" | "stay"> = {
     return () => clearInterval(timer);
   },
 };
+
+/**
+ * The largest difference between the clock rates of a host and the table, as a share: 500 ppm, the most by which NTP
+ * slews a clock, and far more than a quartz drifts.
+ */
+export const RATE_DRIFT = 500e-6;
+
+/** Whether two bounds on the same moment cannot both be true. */
+export function contradict(one: Bounds, other: Bounds): boolean {
+  return one.earliest > other.latest || other.earliest > one.latest;
+}
+
+/** The bounds that follow from two on the same moment. */
+export function intersect<Time extends Bounds>(one: Time, other: Bounds): Time {
+  return { ...one, earliest: Math.max(one.earliest, other.earliest), latest: Math.min(one.latest, other.latest) };
+}
+
+/** The bounds that are true if either of two is. */
+export function cover<Time extends Bounds>(one: Time, other: Bounds): Time {
+  return { ...one, earliest: Math.min(one.earliest, other.earliest), latest: Math.max(one.latest, other.latest) };
+}
+
+/**
+ * Whether the wall clock jumped against the monotonic one. The later bound then cannot be carried over: the length of a
+ * suspend is known only if the wall clock was right before and after it, and a wall clock that is set back hides one.
+ */
+export function jumped(from: Reading, to: Reading): boolean {
+  return Math.abs(to.lead - from.lead) > JITTER_MS + 2 * RATE_DRIFT * Math.max(0, to.atLeast - from.atLeast);
+}
+
+/** The shortest time that can have passed on the table's clock: our stopwatch may run fast. */
+export function shortest(from: Reading, to: Reading): number {
+  return Math.max(0, to.atLeast - from.atLeast) / (1 + RATE_DRIFT);
+}
+
+/** The longest time that can have passed on the table's clock, a suspend included: our stopwatch may run slow. */
+export function longest(from: Reading, to: Reading): number {
+  return Math.max(0, to.atMost - from.atMost) / (1 - RATE_DRIFT);
+}

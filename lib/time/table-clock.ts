@@ -1,12 +1,23 @@
 import { publish } from "../diagnostics.js";
 import type { Bounds, Clock, HostTime, Reading } from "./clock.js";
-import { hostTime, JITTER_MS, skewOf, stopwatches, timers } from "./clock.js";
+import {
+  contradict,
+  cover,
+  hostTime,
+  intersect,
+  jumped,
+  longest,
+  shortest,
+  skewOf,
+  stopwatches,
+  timers,
+} from "./clock.js";
 
 export interface TableClockOptions {
   /**
-   * The most by which the host's clock may differ from the true time, in ms. It matters only if replies have no `Date`
-   * header, because a proxy removes it, for example: the clock then relies on the host's, and reports so on the channel
-   * `dynamutex:clock`. Default 1 000.
+   * The most by which the host's clock may differ from the true time, in ms. It matters only if successful replies tell
+   * no time, because a proxy removes the `Date` header or the client is a mock, for example: the clock then relies on the
+   * host's, and reports so on the channel `dynamutex:clock`. Default 1 000.
    */
   readonly fallbackSkewMs?: number | undefined;
 }
@@ -18,6 +29,9 @@ export interface TableClockOptions {
  * The bounds are about a second wide after the first reply, and narrow towards one round trip with further replies.
  * It relies on the host's wall clock in one respect: that it advances while the host is suspended. A suspend, or a wall
  * clock that is set forward, moves the later bound away until the next reply.
+ *
+ * A reply that contradicts what is known, from a server whose clock is wrong, widens the bounds to cover both, until replies
+ * of a minute have agreed with one of the two. Meanwhile locks are taken over by watching, and stamped by the later one.
  *
  * @throws {@link LockConfigError} if an option cannot work.
  *
@@ -42,38 +56,60 @@ export function tableClockOn(host: TableClockHost, options: TableClockOptions = 
   const fallbackSkewMs = skewOf(options, "fallbackSkewMs");
   const { time, sleep, alarm, stay } = host;
   const { atLeast, atMost, read } = stopwatches(time);
-  let known: TableTime | undefined;
+  const known = new Candidates();
+  /** The reading at which the last reply came. */
+  let heardAt: Reading | undefined;
   /** When the request left whose reply came last, on `atMost`. */
   let askedAt = Number.NEGATIVE_INFINITY;
+  /** Whether the last success told nothing of the time, when nothing current was known of it. */
   let fallenBack = false;
 
   function learn(date: number, sent: Reading): void {
     const now = read();
-    const proven = fromReply(date, sent, now);
-    const aged = known && age(known, now);
-    if (known !== undefined && aged !== undefined && !contradict(aged, proven) && !jumped(known.at, now)) {
-      known = intersect(aged, proven);
-      askedAt = Math.max(askedAt, sent.atMost);
-      return;
-    }
-    if (aged !== undefined && contradict(aged, proven)) {
-      const detail = `Expected a Date from ${iso(aged.earliest)} to ${iso(aged.latest)}, got ${iso(date)}: taking the table's word`;
+    const before = known.bounds(now);
+    const verdict = known.hear(fromReply(date, sent, now), sent);
+    // After a jump the bounds stand on this reply alone: one that was asked for before it leaves them wide.
+    const isAlone = heardAt === undefined || (verdict === "agreed" && jumped(heardAt, now));
+    askedAt = isAlone ? sent.atMost : Math.max(askedAt, sent.atMost);
+    heardAt = now;
+    fallenBack = false;
+    if (verdict === "agreed" || before === undefined) return;
+    if (verdict === "replaced") {
+      const detail = `For a minute all replies have agreed with a Date of ${iso(date)}: taking the table's word`;
       publish("dynamutex:clock", { event: "restarted", detail });
-      known = proven;
     } else {
-      known = { ...proven, earliest: Math.max(aged?.earliest ?? 0, proven.earliest) };
+      const expected = `from ${iso(before.earliest)} to ${iso(before.latest)}`;
+      const detail = `Expected a Date ${expected}, got ${iso(date)}: allowing for both until replies agree for a minute`;
+      publish("dynamutex:clock", { event: "contradicted", detail });
     }
-    // The bounds stand on this reply alone: one that was asked for before the clock was set leaves them wide.
-    askedAt = sent.atMost;
   }
 
   function fallBack(header: string | undefined): void {
     // Known bounds stay true as they age: a single reply without a date does not matter.
-    if (known !== undefined || fallenBack) return;
+    if (isCurrent()) return;
     fallenBack = true;
     const got = header === undefined ? "No Date header" : `A Date header of ${JSON.stringify(header)}`;
     const detail = `${got}: trusting the host's clock, give or take ${fallbackSkewMs} ms`;
     publish("dynamutex:clock", { event: "no-date", detail });
+  }
+
+  function isCurrent(): boolean {
+    if (fallenBack) return true;
+    const now = read();
+    // Counted from when the request left: while it was under way, the host may have been suspended.
+    if (now.atMost - askedAt < CURRENT_AGE_MS) return true;
+    const bounds = known.bounds(now);
+    return bounds !== undefined && bounds.latest - bounds.earliest <= CURRENT_WIDTH_MS;
+  }
+
+  function wall(): Bounds | undefined {
+    const bounds = known.bounds(read());
+    if (!fallenBack) return bounds;
+    const now = time.wall();
+    const own = { earliest: now - fallbackSkewMs, latest: now + fallbackSkewMs };
+    // What the table has told stays true as it ages. If the host's clock contradicts it, one of the two is wrong.
+    if (bounds === undefined) return own;
+    return contradict(bounds, own) ? cover(bounds, own) : intersect(bounds, own);
   }
 
   return {
@@ -82,23 +118,8 @@ export function tableClockOn(host: TableClockHost, options: TableClockOptions = 
     sleep,
     alarm,
     ...(stay && { stay }),
-    isCurrent() {
-      if (known === undefined) return fallenBack;
-      const now = read();
-      // Counted from when the request left: while it was under way, the host may have been suspended.
-      if (now.atMost - askedAt < CURRENT_AGE_MS) return true;
-      const { earliest, latest } = age(known, now);
-      return latest - earliest <= CURRENT_WIDTH_MS;
-    },
-    wall() {
-      if (known !== undefined) {
-        const { earliest, latest } = age(known, read());
-        return { earliest, latest };
-      }
-      if (!fallenBack) return undefined;
-      const now = time.wall();
-      return { earliest: now - fallbackSkewMs, latest: now + fallbackSkewMs };
-    },
+    isCurrent,
+    wall,
     listen() {
       const sent = read();
       return (header) => {
@@ -110,11 +131,16 @@ export function tableClockOn(host: TableClockHost, options: TableClockOptions = 
   };
 }
 
-/**
- * The largest difference between the clock rates of a host and the table, as a share: 500 ppm, the most by which NTP
- * slews a clock, and far more than a quartz drifts.
- */
-export const RATE_DRIFT = 500e-6;
+const DATE_HEADER = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
+
+/** Epoch ms of a Date header; undefined for anything else, because a wrong guess could end a lease that is held. */
+export function parseDateHeader(header: string | undefined): number | undefined {
+  if (header === undefined || !DATE_HEADER.test(header)) return undefined;
+  const date = Date.parse(header);
+  return Number.isFinite(date) ? date : undefined;
+}
+
+const iso = (time: number): string => new Date(Math.round(time)).toISOString();
 
 /** A Date header has whole seconds, truncated. */
 const DATE_STEP_MS = 1_000;
@@ -138,41 +164,88 @@ export function age(time: TableTime, now: Reading): TableTime {
   return { earliest: time.earliest + shortest(time.at, now), latest: time.latest + longest(time.at, now), at: now };
 }
 
-/** Whether two bounds on the same moment cannot both be true. */
-export function contradict(one: Bounds, other: Bounds): boolean {
-  return one.earliest > other.latest || other.earliest > one.latest;
+/**
+ * For so long replies have to agree with a time, and none with another, before it counts alone. One server with a wrong
+ * clock may answer several times in a row, on one connection.
+ */
+const CONFIRM_MS = 60_000;
+
+/** However often replies contradict all that was heard before: further times widen the last candidate. */
+const MOST_CANDIDATES = 4;
+
+/** A time that the table may show, and for how long replies have agreed with it. */
+interface Candidate {
+  readonly time: TableTime;
+  /** When the first of the replies came that all agreed with it, on `atLeast`; undefined after one that contradicted it. */
+  readonly agreedSince: number | undefined;
+  /** Whether they agreed for long enough. It stays so until another candidate is confirmed. */
+  readonly isConfirmed: boolean;
 }
 
-/** The bounds that follow from two on the same moment. */
-export function intersect(one: TableTime, other: TableTime): TableTime {
-  return { earliest: Math.max(one.earliest, other.earliest), latest: Math.min(one.latest, other.latest), at: one.at };
-}
+/** What a reply did to the candidates. `replaced`: a candidate that had contradicted the known time is now the only one. */
+export type Verdict = "agreed" | "contradicted" | "replaced";
 
 /**
- * Whether the wall clock jumped against the monotonic one. The later bound then cannot be carried over: the length of a
- * suspend is known only if the wall clock was right before and after it, and a wall clock that is set back hides one.
+ * The times that the table's clock may show: one, and another for each reply that contradicted all of them. The bounds
+ * cover every candidate, so they are true whichever of them is.
+ *
+ * | a reply                                              | what becomes of the candidates                        |
+ * |------------------------------------------------------|-------------------------------------------------------|
+ * | agrees with all                                      | each is narrowed; nothing is decided                  |
+ * | agrees with one that is confirmed, contradicts others| that one alone is left                                |
+ * | agrees with one that is not, contradicts others      | once it has been agreed with for 60 s, it alone is left |
+ * | contradicts all                                      | it is one more                                        |
  */
-function jumped(from: Reading, to: Reading): boolean {
-  return Math.abs(to.lead - from.lead) > JITTER_MS + 2 * RATE_DRIFT * Math.max(0, to.atLeast - from.atLeast);
+export class Candidates {
+  /** The oldest first: what was known before any contradiction. */
+  #all: readonly Candidate[] = [];
+
+  /** Undefined before the first reply. */
+  bounds(now: Reading): Bounds | undefined {
+    const [first, ...others] = this.#all;
+    if (first === undefined) return undefined;
+    const { earliest, latest } = others.reduce((sum, { time }) => cover(sum, age(time, now)), age(first.time, now));
+    return { earliest, latest };
+  }
+
+  /** @param reply what it proves. @param sent when its request left. */
+  hear(reply: TableTime, sent: Reading): Verdict {
+    const now = reply.at;
+    const aged = this.#all.map((candidate) => ({ ...candidate, time: age(candidate.time, now), from: candidate.time }));
+    const agreeing = new Set(aged.filter(({ time }) => !contradict(time, reply)));
+    const heard = aged.map((candidate): Candidate => {
+      const { time, from, isConfirmed } = candidate;
+      if (!agreeing.has(candidate)) return { time, agreedSince: undefined, isConfirmed };
+      const agreedSince = candidate.agreedSince ?? now.atLeast;
+      // A reply that contradicts none of several is evidence for none of them.
+      const isEvidence = aged.length === 1 || agreeing.size < aged.length;
+      return {
+        time: narrowed(time, reply, from.at),
+        agreedSince,
+        isConfirmed: isConfirmed || (isEvidence && sent.atLeast - agreedSince >= CONFIRM_MS),
+      };
+    });
+    if (agreeing.size === 0) {
+      this.#all = withOneMore(heard, { time: reply, agreedSince: now.atLeast, isConfirmed: false });
+      return heard.length === 0 ? "agreed" : "contradicted";
+    }
+    const winner = heard.find((candidate, index) => {
+      return candidate.isConfirmed && agreeing.has(aged[index] as (typeof aged)[number]);
+    });
+    const isDecided = winner !== undefined && agreeing.size < aged.length;
+    this.#all = isDecided ? [winner] : heard;
+    return isDecided && winner !== heard[0] ? "replaced" : "agreed";
+  }
 }
 
-const DATE_HEADER = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
-
-/** Epoch ms of a Date header; undefined for anything else, because a wrong guess could end a lease that is held. */
-export function parseDateHeader(header: string | undefined): number | undefined {
-  if (header === undefined || !DATE_HEADER.test(header)) return undefined;
-  const date = Date.parse(header);
-  return Number.isFinite(date) ? date : undefined;
+/** What is known and what a reply proves, at one moment. After a jump the later bound stands on the reply alone. */
+function narrowed(time: TableTime, reply: TableTime, from: Reading): TableTime {
+  if (!jumped(from, reply.at)) return intersect(time, reply);
+  return { ...reply, earliest: Math.max(time.earliest, reply.earliest) };
 }
 
-/** The shortest time that can have passed on the table's clock: our stopwatch may run fast. */
-function shortest(from: Reading, to: Reading): number {
-  return Math.max(0, to.atLeast - from.atLeast) / (1 + RATE_DRIFT);
+function withOneMore(all: readonly Candidate[], more: Candidate): readonly Candidate[] {
+  const last = all.at(-1);
+  if (last === undefined || all.length < MOST_CANDIDATES) return [...all, more];
+  return [...all.slice(0, -1), { ...more, time: cover(more.time, last.time) }];
 }
-
-/** The longest time that can have passed on the table's clock, a suspend included: our stopwatch may run slow. */
-function longest(from: Reading, to: Reading): number {
-  return Math.max(0, to.atMost - from.atMost) / (1 - RATE_DRIFT);
-}
-
-const iso = (time: number): string => new Date(Math.round(time)).toISOString();

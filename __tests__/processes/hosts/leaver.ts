@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Lock, LockTable, type MutexOptions } from "../../../lib/index.js";
+import { type Lock, type LockLostError, LockTable, type MutexOptions } from "../../../lib/index.js";
 import { hostConfig, report } from "../../support/host-process.js";
 
 export interface LeaverConfig {
@@ -31,9 +31,22 @@ const ENDINGS = {
       while (lock.expires.getTime() < expires.getTime() + 150) await sleep(10);
     });
   },
-  "after a close that released a lock": async (locks: LockTable) => {
-    await locks.mutex("free").lock();
+  "after a close that had nothing to wait for": async (locks: LockTable) => {
+    await (await locks.mutex("free").lock()).unlock();
     await locks.close();
+  },
+  "after a close that waited for its section": async (locks: LockTable) => {
+    // Nothing but the close keeps the process alive.
+    const lock = await locks.mutex("free").lock();
+    lock.signal.addEventListener("abort", () => void lock.unlock().catch(() => undefined));
+    await locks.close({ drainMs: 300 }).catch((error: AggregateError) => {
+      report({ kind: "revoked", reason: error.errors[0].reason });
+    });
+  },
+  "after a section that outlived the close": async (locks: LockTable) => {
+    const lock = await locks.mutex("free", { releaseWithinMs: 1_000 }).lock();
+    await locks.close({ drainMs: 0 }).catch(() => undefined);
+    await lock.unlock().catch((error: LockLostError) => report({ kind: "unlocked", reason: error.reason }));
   },
   "after a tryLock that found the lock taken": async (locks: LockTable) => {
     await locks.mutex("taken").tryLock();

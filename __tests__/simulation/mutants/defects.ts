@@ -69,8 +69,22 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: "a write is sent on wide bounds",
     patches: [
-      { file: TABLE_CLOCK, find: /isCurrent\(\) \{/g, replace: "$& return known !== undefined || fallenBack;" },
+      {
+        file: TABLE_CLOCK,
+        find: /function isCurrent\(\) \{/g,
+        replace: "$& return known.bounds(read()) !== undefined || fallenBack;",
+      },
     ],
+  },
+  {
+    name: "the earliest time follows a single reply that contradicts it",
+    patches: [
+      { file: TABLE_CLOCK, find: /this\.#all = withOneMore\(heard, (\{.*\})\);/g, replace: "this.#all = [$1];" },
+    ],
+  },
+  {
+    name: "a second reply confirms a time that contradicts another",
+    patches: [{ file: TABLE_CLOCK, find: /CONFIRM_MS = 60_000/g, replace: "CONFIRM_MS = 0" }],
   },
   {
     name: "an own renewal on the row is not recognised",
@@ -81,9 +95,11 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: "a claim in flight is forgotten when its caller gives up",
-    patches: [
-      { file: CLAIM, find: /if \(isTransient\(error\) \|\| sending\.copies\.sent > 1\)/g, replace: "if (false)" },
-    ],
+    patches: [{ file: CLAIM, find: /if \(isDoubtful \|\| sending\.copies\.sent > 1\)/g, replace: "if (false)" }],
+  },
+  {
+    name: "a call counts its own earlier claim as another's",
+    patches: [{ file: SIGHTINGS, find: /this\.#abandoned\.has\(uuid\)/g, replace: "false" }],
   },
   {
     name: "one refused copy counts as proof that no other is in flight",

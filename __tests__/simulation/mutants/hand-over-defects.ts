@@ -1,22 +1,44 @@
 import type { Defect } from "./defects.js";
 
+const ACQUISITION = "lib/taking/acquisition.js";
 const BACKLOG = "lib/session/backlog.js";
+const CLAIM = "lib/taking/claim.js";
 const LEASE = "lib/holding/lease.js";
 const SECTIONS = "lib/queues/sections.js";
+const CONTENTION = "lib/session/contention.js";
+const WATCH = "lib/taking/watch.js";
 
 /** Defects of what the sections of one process share. What each breaks is said in lib/queues/sections.ts and lib/session/. */
 export const HAND_OVER_DEFECTS: readonly Defect[] = [
   {
     name: "a lease is passed on although others wait for ever",
-    patches: [{ file: SECTIONS, find: /isWanted\(row, clock\.wall\(\)\)/g, replace: "false" }],
+    patches: [{ file: CONTENTION, find: /isTurnOver\(name, handOverMs\) \{/g, replace: "$& return false;" }],
   },
   {
     name: "a lease is passed on without a look whether others wait",
-    patches: [{ file: SECTIONS, find: / < lease\.settings\.handOverMs/g, replace: " < Infinity" }],
+    patches: [{ file: SECTIONS, find: / < settings\.handOverMs/g, replace: " < Infinity" }],
   },
   {
     name: "a process does not stand back for those who wait",
-    patches: [{ file: SECTIONS, find: /STAND_BACK_POLLS = 2/g, replace: "STAND_BACK_POLLS = 0" }],
+    patches: [{ file: CONTENTION, find: /STAND_BACK_POLLS = 2/g, replace: "STAND_BACK_POLLS = 0" }],
+  },
+  {
+    name: "a take forgets that others wait",
+    patches: [{ file: CLAIM, find: /contention\?\.markOf\(at\)/g, replace: "undefined" }],
+  },
+  {
+    name: "nobody looks for marks where a lease cannot be passed on",
+    patches: [
+      { file: ACQUISITION, find: /this\.#session\.contended\(\)\.sees\(outcome\.replaced\)/g, replace: "void 0" },
+    ],
+  },
+  {
+    name: "a waiter marks before it looks",
+    patches: [
+      { file: WATCH, find: /if \(row !== first\)/g, replace: "" },
+      // Only a waiter that has been kept out before would mark what a refusal shows: with this, each does.
+      { file: WATCH, find: /now - keptOut\.since < settings\.handOverMs \|\| /g, replace: "" },
+    ],
   },
   {
     name: "a passed lease does not change the uuid after a guard",

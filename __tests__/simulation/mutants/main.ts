@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Origin, originNow } from "../report.js";
+import { CLOSE_DEFECTS } from "./close-defects.js";
 import { DEFECTS, type Defect } from "./defects.js";
 import { HAND_OVER_DEFECTS } from "./hand-over-defects.js";
 import { type Finding, hunt, makeMutant } from "./mutant.js";
@@ -26,7 +27,15 @@ async function main(): Promise<void> {
   const seed = Number(process.env.SIM_SEED ?? 1);
   const runs = Number(process.env.SIM_RUNS ?? 1_000);
   const only = process.env.SIM_DEFECT;
-  const all = [NO_DEFECT, ...PROTOCOL_DEFECTS, ...DEFECTS, ...QUEUE_DEFECTS, ...SET_DEFECTS, ...HAND_OVER_DEFECTS];
+  const all = [
+    NO_DEFECT,
+    ...PROTOCOL_DEFECTS,
+    ...DEFECTS,
+    ...QUEUE_DEFECTS,
+    ...SET_DEFECTS,
+    ...HAND_OVER_DEFECTS,
+    ...CLOSE_DEFECTS,
+  ];
   const defects = all.filter(({ name }) => only === undefined || name.includes(only));
   const findings = new Map<Defect, Finding>();
   const left = [...defects];

@@ -1,7 +1,10 @@
 import type { Defect } from "./defects.js";
 
 const FAIR = "lib/queues/fair-queue.js";
+const LINE = "lib/queues/local-line.js";
+const PARTY = "lib/queues/party.js";
 const PLACE = "lib/queues/place.js";
+const PLACES = "lib/queues/own-places.js";
 const VIEW = "lib/queues/queue-view.js";
 
 /** Defects of the fair queue. What each breaks is a sentence of docs/fair-queue.md. */
@@ -29,7 +32,7 @@ export const QUEUE_DEFECTS: readonly Defect[] = [
   },
   {
     name: "dead waiters are never skipped",
-    patches: [{ file: VIEW, find: /#isDead\(waiter, \{[^}]*\}\) \{/g, replace: "$& return false;" }],
+    patches: [{ file: VIEW, find: /#isDead\(place, \{[^}]*\}\) \{/g, replace: "$& return false;" }],
   },
   {
     name: "a waiter is judged by what is known when the reply comes",
@@ -48,19 +51,7 @@ export const QUEUE_DEFECTS: readonly Defect[] = [
   },
   {
     name: "nobody looks once more before he enters",
-    patches: [{ file: FAIR, find: /if \(ahead !== undefined\)\s+return undefined;/g, replace: "" }],
-  },
-  {
-    name: "places are in the order of their rows",
-    patches: [
-      { file: PLACE, find: /this\.ticket = ticket;/g, replace: "$& this.acquired = lease.acquired;" },
-      {
-        file: VIEW,
-        find: /this\.#firstAlive\((others|look\.rows), look\);/g,
-        replace: "this.#firstAlive($1.filter((row) => row.acquired < own.acquired), look);",
-        matches: 2,
-      },
-    ],
+    patches: [{ file: FAIR, find: /if \(!look\.isConsistent\) \{/g, replace: "if (false) {" }],
   },
   {
     name: "a claim leaves long after its look",
@@ -68,10 +59,82 @@ export const QUEUE_DEFECTS: readonly Defect[] = [
   },
   {
     name: "a newcomer does not look at the queue",
-    patches: [{ file: FAIR, find: /if \(hasWaiters\)/g, replace: "if (false)" }],
+    patches: [{ file: FAIR, find: /if \(turn\.othersWait\) \{/g, replace: "if (false) {" }],
   },
   {
-    name: "a wait that ends leaves its place",
-    patches: [{ file: FAIR, find: /this\.#session\.detach\(found\.leave\(\)\);/g, replace: "" }],
+    name: "a place that nobody shares is kept",
+    patches: [{ file: PLACES, find: /this\.#standing\[0\]\.last < first/g, replace: "false" }],
+  },
+  {
+    name: "a place serves those who asked after its draw",
+    patches: [{ file: PARTY, find: /upTo = own\.last;/g, replace: "upTo = asked;" }],
+  },
+  {
+    name: "a place serves all who have asked by the time that its row is there",
+    patches: [
+      {
+        file: PARTY,
+        find: /this\.places\.add\(\{ place, last \}\)/g,
+        replace: "this.places.add({ place, last: this.line.asked })",
+      },
+    ],
+  },
+  {
+    name: "the lease goes on to an own place behind another host's",
+    patches: [{ file: PARTY, find: /return \{ upTo, othersWait: true \};/g, replace: "continue;" }],
+  },
+  {
+    name: "a look serves those who ask while it is under way",
+    patches: [{ file: PARTY, find: /isWhole \? asked : upTo/g, replace: "isWhole ? this.line.asked : upTo" }],
+  },
+  {
+    name: "the lease goes on without a look",
+    patches: [
+      {
+        file: FAIR,
+        find: /await this\.#lookAgain\(party, target, lease\);\s+return isTurn\(\);/g,
+        replace: "return true;",
+      },
+    ],
+  },
+  {
+    name: "the lease goes on after a look that may be stale",
+    patches: [
+      {
+        file: FAIR,
+        find: /sendOnce\(this\.#session, asked, request\), \{ isConsistent: true \}/g,
+        replace: "sendOnce(this.#session, asked, request), { isConsistent: false }",
+      },
+    ],
+  },
+  {
+    name: "a page of the queue counts as the whole of it",
+    patches: [{ file: VIEW, find: /isWhole: rest === undefined/g, replace: "isWhole: true" }],
+  },
+  {
+    name: "those who wait behind a long section get no place",
+    patches: [
+      { file: FAIR, find: /if \(party\.isAttended \|\| party\.unserved === undefined\)/g, replace: "if (true)" },
+    ],
+  },
+  {
+    name: "a claim relies on a place that is not there",
+    patches: [
+      {
+        file: FAIR,
+        find: /if \(look\.isConsistent && !look\.places\.some/g,
+        replace: "if (false && !look.places.some",
+      },
+    ],
+  },
+  {
+    name: "the callers of a process are served in another order",
+    patches: [
+      {
+        file: LINE,
+        find: /for \(const \[waiter, call\] of this\.#waiters\)/g,
+        replace: "for (const [waiter, call] of [...this.#waiters].reverse())",
+      },
+    ],
   },
 ];

@@ -3,7 +3,7 @@ import { CreateTableCommand, UpdateTimeToLiveCommand } from "@aws-sdk/client-dyn
 import { LockStoreError } from "../../errors.js";
 import type { CreateOptions, TableLayout } from "../../options/table.js";
 import type { Clock } from "../../time/clock.js";
-import { keyMismatch } from "../failures.js";
+import { fittingKeys, keyMismatch } from "../failures.js";
 import { ControlPlane, isCausedBy } from "./control-plane.js";
 
 const DEFAULT_TIMEOUT_MS = 120_000;
@@ -25,9 +25,12 @@ export async function createTable(
   clock: Clock,
 ): Promise<void> {
   const plane = new ControlPlane({ client, tableName: layout.tableName, clock, signal, timeoutMs });
-  const mismatch = keyMismatch(await activeTable(plane, layout, tags), layout);
+  const table = await activeTable(plane, layout, tags);
+  const mismatch = keyMismatch(table, layout);
   if (mismatch !== undefined) {
-    throw new LockStoreError(`${mismatch}. It was left as it is: correct the options, or choose another table`);
+    const keys = fittingKeys(table, layout);
+    const remedy = keys === undefined ? "" : `${keys}, or `;
+    throw new LockStoreError(`${mismatch}. It was left as it is: ${remedy}choose another table`);
   }
   await enableTtl(plane, layout);
 }

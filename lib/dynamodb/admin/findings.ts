@@ -1,7 +1,7 @@
 import type { TableDescription, TimeToLiveDescription } from "@aws-sdk/client-dynamodb";
 import type { TableLayout } from "../../options/table.js";
 import type { TableAction, TableFacts, TableProblem } from "../../table-report.js";
-import { keyMismatch } from "../failures.js";
+import { fittingKeys, keyMismatch } from "../failures.js";
 import type { Probe } from "./probes.js";
 
 /** What does not work without an action. It is an error if locks do not work at all then. */
@@ -57,7 +57,7 @@ export function missingProblem({ tableName }: TableLayout): TableProblem {
 /** The problems that a table's description shows. */
 export function tableProblems(table: TableDescription, layout: TableLayout): TableProblem[] {
   const { tableName } = layout;
-  const { status, sort, billing, replicas, consistency } = factsOf(table);
+  const { status, billing, replicas, consistency } = factsOf(table);
   const problems: TableProblem[] = [];
   if (status !== "ACTIVE" && status !== "UPDATING") {
     const why = STATUS[status] ?? `cannot be used: it is ${status}; see why in the DynamoDB console`;
@@ -65,14 +65,7 @@ export function tableProblems(table: TableDescription, layout: TableLayout): Tab
   }
   const mismatch = keyMismatch(table, layout);
   if (mismatch !== undefined) {
-    const remedy =
-      sort === undefined && layout.sort !== undefined
-        ? "set keys: { sort: null } on every host, with which everything works but fair mutexes"
-        : "correct the options keys.partition and keys.sort";
-    const sentence = `${mismatch.charAt(0).toUpperCase()}${mismatch.slice(1)}`;
-    problems.push(
-      error("keys", `${sentence}. To mend it, ${remedy}, or use a table that \`await locks.create()\` makes`),
-    );
+    problems.push(error("keys", keysMessage(mismatch, table, layout)));
   }
   if (billing === "provisioned") {
     const { ReadCapacityUnits: read, WriteCapacityUnits: write } = table.ProvisionedThroughput ?? {};
@@ -87,6 +80,14 @@ export function tableProblems(table: TableDescription, layout: TableLayout): Tab
     problems.push(warning("replicas", `${what}: ${CONSISTENCY[consistency]}`));
   }
   return problems;
+}
+
+function keysMessage(mismatch: string, table: TableDescription, layout: TableLayout): string {
+  const keys = fittingKeys(table, layout);
+  const unfair = factsOf(table).sort === undefined ? ", with which everything works but fair mutexes" : "";
+  const remedy = keys === undefined ? "" : `${keys}${unfair}, or `;
+  const sentence = `${mismatch.charAt(0).toUpperCase()}${mismatch.slice(1)}`;
+  return `${sentence}. To mend it, ${remedy}use a table that \`await locks.create()\` makes`;
 }
 
 export function ttlProblems(

@@ -1,0 +1,88 @@
+import { expect, test } from "@jest/globals";
+import { LockStoreError, type LockTimeoutError } from "../lib/errors.js";
+import { Mutex } from "../lib/mutex.js";
+import { mutexSettings } from "../lib/options/mutex.js";
+import { Sections } from "../lib/queues/sections.js";
+import { Session } from "../lib/session/session.js";
+import { MemoryStore, MemoryTable } from "./simulation/memory-store.js";
+import { watch } from "./support/eventually.js";
+import { hang, resetBefore } from "./support/fault-proxy.js";
+import { ManualTime } from "./support/manual-time.js";
+import { useScene } from "./support/scene.js";
+
+// A short lease is asked for again and again, by claims of which the last one may have next to no time left.
+const scene = useScene();
+
+const FOREVER = { times: Number.POSITIVE_INFINITY };
+
+function host(ttlMs: number) {
+  const time = new ManualTime();
+  return { time, mutex: scene.host({ clock: time.clock() }).mutex(scene.name, { ttlMs }) };
+}
+
+async function failureOf(time: ManualTime, call: Promise<unknown>): Promise<Error> {
+  const watched = watch(call);
+  await time.passUntil(() => watched.settled);
+  return (await call.catch((error: unknown) => error)) as Error;
+}
+
+/** A table that nobody listens at: each attempt hears so after a few ms. */
+function refusing(ttlMs: number): { readonly time: ManualTime; readonly mutex: Mutex } {
+  const time = new ManualTime();
+  const clock = time.clock();
+  class RefusingStore extends MemoryStore {
+    protected override async send(): Promise<never> {
+      await clock.sleep(5);
+      throw new LockStoreError("connect ECONNREFUSED", { transient: true, answered: false });
+    }
+  }
+  const session = new Session({ store: new RefusingStore(new MemoryTable()), clock, owner: "host", random: () => 0.5 });
+  return { time, mutex: new Mutex(new Sections(session), "name", mutexSettings({ ttlMs })) };
+}
+
+test("trap 35: a table that refuses connections is told as that, however little time is left for the last claim", async () => {
+  const told = new Set<string>();
+  for (let ttlMs = 100; ttlMs < 1_200; ttlMs += 61) {
+    for (const call of [(mutex: Mutex) => mutex.tryLock(), (mutex: Mutex) => mutex.lock()]) {
+      const { time, mutex } = refusing(ttlMs);
+      told.add((await failureOf(time, call(mutex))).message);
+      expect(time.elapsed).toBeLessThanOrEqual(10_000);
+    }
+  }
+  expect([...told]).toEqual(["connect ECONNREFUSED"]);
+});
+
+test("trap 35: a table that breaks connections, and then hangs, is told with the break as the cause and the whole time", async () => {
+  const { time, mutex } = host(1_000);
+  const broken = scene.proxy.on("PutItem", resetBefore());
+  scene.proxy.on("PutItem", hang(), FOREVER);
+  const call = mutex.tryLock();
+  call.catch(() => undefined);
+  await broken.done;
+  const failure = await failureOf(time, call);
+  // The claims of one lease follow one another: the break was in the first of them.
+  expect(failure.message).toMatch(
+    /^No answer from the table in \d\d attempts within (9\d\d\d|10000) ms; the last failure before that: /,
+  );
+  expect(failure).toMatchObject({ cause: { code: "LOCK_STORE", cause: { code: "ECONNRESET" } } });
+});
+
+test("trap 35: a table that only hangs is told with the whole time, and what to check", async () => {
+  const { time, mutex } = host(1_000);
+  scene.proxy.partition(undefined, "hang");
+  const failure = await failureOf(time, mutex.tryLock());
+  expect(failure.message).toMatch(
+    /^No answer from the table in \d\d attempts within (9\d\d\d|10000) ms: check its region/,
+  );
+});
+
+test("trap 35: a wait that times out has the last failure that was no timeout at the end of its causes", async () => {
+  const { time, mutex } = host(1_000);
+  scene.proxy.on("PutItem", resetBefore());
+  scene.proxy.on("PutItem", hang(), FOREVER);
+  const failure = (await failureOf(time, mutex.lock({ waitMs: 3_000 }))) as LockTimeoutError;
+  expect(failure).toMatchObject({
+    code: "LOCK_TIMEOUT",
+    cause: { message: expect.stringContaining("No answer"), cause: { code: "LOCK_STORE" } },
+  });
+});

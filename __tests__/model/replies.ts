@@ -1,0 +1,158 @@
+import type { Reissue, Renew, Take, Vacate } from "../../lib/protocol/writes.js";
+import { lost, overdue } from "./deadline.js";
+import { type Answer, type Claimant, type Lease, type Request, type State, type Who, withClaimant } from "./state.js";
+import type { Invariant, Meaning, Model, Step } from "./step.js";
+import { boundsAt } from "./time.js";
+import { noted, rowOf } from "./watching.js";
+
+/** The reply to a request of one of the two arrives: what `lib/taking/` makes of it. */
+export function replies(model: Model, state: State, who: Who, steps: Step[]): void {
+  const { request } = state.claimants[who];
+  if (request?.answer === undefined) return;
+  const hearing = new Hearing(model, state, who, request, request.answer, steps);
+  const { write } = request.message;
+  switch (write.kind) {
+    case "take":
+      hearing.take(write);
+      break;
+    case "renew":
+      hearing.renew(write);
+      break;
+    case "reissue":
+      hearing.reissue(write);
+      break;
+    case "vacate":
+      hearing.vacate(write);
+      break;
+    case "want":
+    case "draw":
+    case "check":
+      throw new Error(`Nobody waits for the answer to a ${write.kind}`);
+    default:
+      write satisfies never;
+  }
+}
+
+class Hearing {
+  readonly #model: Model;
+  readonly #state: State;
+  readonly #who: Who;
+  readonly #request: Request;
+  readonly #answer: Answer;
+  readonly #steps: Step[];
+  /** Its request is over. */
+  readonly #claimant: Claimant;
+
+  constructor(model: Model, state: State, who: Who, request: Request, answer: Answer, steps: Step[]) {
+    this.#model = model;
+    this.#state = state;
+    this.#who = who;
+    this.#request = request;
+    this.#answer = answer;
+    this.#steps = steps;
+    this.#claimant = { ...state.claimants[who], request: undefined };
+  }
+
+  take(write: Take): void {
+    const { rules, limits } = this.#model;
+    if (this.#wasApplied) {
+      const { uuid, expires } = write;
+      const stamps = { firstStamp: expires, expires, lastStamp: expires };
+      const fence = limits.fenced ? this.#fence : undefined;
+      this.#begins({ uuid, fence, ...stamps, end: 0, section: 0, guarded: false });
+      return;
+    }
+    const isOwn = this.#by?.uuid === write.uuid;
+    const { seen, host, taken } = this.#claimant;
+    const atMs = rules.watcherWatch(this.#state.time, this.#claimant);
+    const watches = taken < limits.takes[this.#who];
+    const after = { ...this.#claimant, seen: watches ? noted(seen, this.#by, { atMs, host }, rules) : undefined };
+    this.#hears("somebody else has it", after, isOwn ? "an own write is recognised" : undefined);
+  }
+
+  renew(write: Renew): void {
+    const { lease } = this.#claimant;
+    if (lease === undefined) return;
+    const { uuid, expires } = write;
+    if (this.#wasApplied) {
+      for (const end of this.#ends(expires)) {
+        this.#hears("renewed", { ...this.#claimant, lease: { ...lease, expires, end } });
+      }
+      return;
+    }
+    const isOwn = this.#by?.uuid === uuid;
+    const broken = isOwn && this.#by?.expires === expires ? "an own write is recognised" : undefined;
+    // With its own uuid on the row, the old deadline still stands.
+    if (isOwn) this.#hears("unknown", this.#claimant, broken);
+    else this.#hears("lost", { ...this.#claimant, lease: undefined });
+  }
+
+  reissue(write: Reissue): void {
+    const { lease } = this.#claimant;
+    if (lease === undefined) return;
+    const { uuid, expires, fenced } = write;
+    if (this.#wasApplied) {
+      const fence = fenced ? this.#fence : lease.fence;
+      this.#begins({ ...lease, uuid, fence, firstStamp: expires, expires, lastStamp: expires });
+      return;
+    }
+    const broken = this.#by?.uuid === uuid ? "an own write is recognised" : undefined;
+    this.#hears("lost", { ...this.#claimant, lease: undefined }, broken);
+  }
+
+  vacate(_write: Vacate): void {
+    const isReleased = this.#answer.kind === "applied" || this.#verdict !== "no";
+    const broken = !isReleased && this.#request.applied ? "a release tells the truth" : undefined;
+    this.#hears(isReleased ? "released" : "a loss is reported", this.#claimant, broken);
+  }
+
+  /** The next section begins on the lease, if enough of it is left. */
+  #begins(lease: Lease): void {
+    const { rules } = this.#model;
+    const { time, ended, begun } = this.#state;
+    const section = begun + 1;
+    for (const end of this.#ends(lease.expires)) {
+      const after = { ...this.#claimant, seen: undefined, lease: { ...lease, end, section } };
+      const stands = rules.leaseWatch(time, after) < end - rules.marginMs(after.host.ttlMs);
+      if (!stands) this.#hears("too late for a section", lost(after));
+      else {
+        const broken = ended.includes(lease.uuid) ? "an ended uuid stays ended" : undefined;
+        this.#hears("a section begins", after, broken, section);
+      }
+    }
+  }
+
+  /** Until when the lease may be relied on, for each of the bounds that the clock may show now. */
+  #ends(expires: number): readonly number[] {
+    const { rules, limits } = this.#model;
+    const { time } = this.#state;
+    const { ttlMs } = this.#claimant.host;
+    const atMost = rules.leaseWatch(time, this.#claimant);
+    const stamped = { expires, ttlMs, sentAt: this.#request.sentAt, atMost };
+    return limits.widths.map((width) => rules.leaseEnd({ ...stamped, bounds: boundsAt(time, width) }));
+  }
+
+  #hears(meaning: Meaning, after: Claimant, broken?: Invariant, begun = this.#state.begun): void {
+    const event = { kind: "hears", who: this.#who, message: this.#request.message, meaning } as const;
+    const next = withClaimant({ ...this.#state, begun }, this.#who, after);
+    this.#steps.push({ event, next: overdue(this.#model, next), broken });
+  }
+
+  get #wasApplied(): boolean {
+    return this.#answer.kind === "applied" || this.#verdict === "yes";
+  }
+
+  get #verdict(): "yes" | "no" | "maybe" {
+    const { message, repeated } = this.#request;
+    return this.#model.rules.wasApplied(message.write, rowOf(this.#by), { earlierCopyUnanswered: repeated });
+  }
+
+  /** The row that has refused, if any. */
+  get #by() {
+    return this.#answer.kind === "refused" ? this.#answer.by : undefined;
+  }
+
+  get #fence(): bigint | undefined {
+    return this.#answer.kind === "applied" ? this.#answer.drawn : rowOf(this.#by)?.fence;
+  }
+}

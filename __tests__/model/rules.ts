@@ -1,0 +1,59 @@
+import { type Applied, apply } from "../../lib/protocol/apply.js";
+import { leaseEnd, type Stamped, stamp } from "../../lib/protocol/lease-time.js";
+import { mayTake } from "../../lib/protocol/may-take.js";
+import type { Attributes } from "../../lib/protocol/row.js";
+import { wasApplied } from "../../lib/protocol/was-applied.js";
+import type { Write } from "../../lib/protocol/writes.js";
+import type { Bounds } from "../../lib/time/clock.js";
+import { atLeastAt, atMostAt, type Stopwatches } from "./time.js";
+
+/** What the explorer asks of the protocol: the library's own functions, and how their callers in `lib/` use them. */
+export interface Rules {
+  readonly apply: (row: Attributes | undefined, write: Write) => Applied;
+  readonly mayTake: typeof mayTake;
+  readonly wasApplied: typeof wasApplied;
+  readonly leaseEnd: (stamped: Stamped) => number;
+  readonly stamp: typeof stamp;
+  /** The bounds that `knowledge` gets for a take, of what the clock shows. */
+  readonly boundsToJudgeBy: (bounds: Bounds) => Bounds;
+  /** The stopwatch of a holder, and that of a watcher. */
+  readonly leaseWatch: (tick: number, of: Stopwatches) => number;
+  readonly watcherWatch: (tick: number, of: Stopwatches) => number;
+  /** Whether a row counts as seen since the reply came, or since the read was sent. */
+  readonly seenSince: "reply" | "request";
+  /** How long a row has to stay unchanged, of its own ttl and the watcher's. */
+  readonly watchedTtl: (row: number, own: number) => number;
+  readonly marginMs: (ttlMs: number) => number;
+  /** From which copy of a write its lease counts. */
+  readonly countsFrom: "first copy" | "last copy";
+  /** Whether a renewal counts before it is answered. */
+  readonly countsUnanswered: boolean;
+  /** Whether a guard waits for the first renewal under its uuid. */
+  readonly guardsAfterRenewal: boolean;
+  /** Whether a lease changes its uuid between a section with a guard and the next. */
+  readonly reissuesAfterGuard: boolean;
+  /** Which acquisition of its process a uuid names. */
+  readonly uuidOf: (name: string, acquisition: number) => string;
+}
+
+/** The least margin that the options allow: a 500th of the ttl, twice what two hosts can differ by. */
+const leastMarginMs = (ttlMs: number): number => Math.ceil(ttlMs / 500);
+
+export const RULES: Rules = {
+  apply,
+  mayTake,
+  wasApplied,
+  leaseEnd,
+  stamp,
+  boundsToJudgeBy: (bounds) => bounds,
+  leaseWatch: atMostAt,
+  watcherWatch: atLeastAt,
+  seenSince: "reply",
+  watchedTtl: (row) => row,
+  marginMs: leastMarginMs,
+  countsFrom: "first copy",
+  countsUnanswered: false,
+  guardsAfterRenewal: true,
+  reissuesAfterGuard: true,
+  uuidOf: (name, acquisition) => `${name}${acquisition}`,
+};

@@ -1,0 +1,165 @@
+import type { Attributes } from "../../lib/protocol/row.js";
+import type { Limits } from "./limits.js";
+import type { Message } from "./messages.js";
+import type { Stopwatches } from "./time.js";
+
+/** The claimants, by their place in a state. */
+export type Who = 0 | 1;
+
+export const nameOf = (who: Who): string => (who === 0 ? "A" : "B");
+
+/** A row as a claimant knows it, and since when it has known exactly this lease, on `atLeast`. */
+export interface Seen {
+  readonly row: Attributes;
+  readonly since: number;
+}
+
+/** A read that is under way: first asked, then answered with the row as it was at that moment. */
+export interface Look {
+  /** On `atLeast`. */
+  readonly askedAt: number;
+  readonly shown: boolean;
+  readonly row: Attributes | undefined;
+}
+
+/** What a claimant knows of the row that it has taken. */
+export interface Lease {
+  readonly uuid: string;
+  readonly fence: bigint | undefined;
+  /** The first stamp under this uuid, the one that is known to be on the row, and the latest that was ever sent. */
+  readonly firstStamp: number;
+  readonly expires: number;
+  readonly lastStamp: number;
+  /** What `leaseEnd` has said of the stamp, on `atMost`; 0 for a lease that is lost. */
+  readonly end: number;
+  /** The section that relies on it, as a number that grows from section to section; 0 for none. */
+  readonly section: number;
+  readonly guarded: boolean;
+}
+
+/** What the table has said to a copy of a request. */
+export type Answer =
+  | { readonly kind: "applied"; readonly drawn: bigint | undefined }
+  | { readonly kind: "refused"; readonly by: Attributes | undefined };
+
+/** A write whose answer a claimant waits for. */
+export interface Request {
+  readonly message: Message;
+  /** When its first copy left, on `atMost`. */
+  readonly sentAt: number;
+  /** Whether a copy was given up, and so may still arrive. */
+  readonly repeated: boolean;
+  /** `silent`: the copy has arrived, and the reply to it is lost. */
+  readonly phase: "sent" | "silent" | "answered";
+  readonly answer: Answer | undefined;
+  /** Whether any copy of it has been applied: what the claimant does not know. */
+  readonly applied: boolean;
+}
+
+/** One of the two, with all that its process knows. It is idle, or has a lease, or ends one. */
+export interface Claimant extends Stopwatches {
+  readonly taken: number;
+  readonly renewed: number;
+  readonly guards: number;
+  readonly reissued: number;
+  readonly seen: Seen | undefined;
+  readonly look: Look | undefined;
+  readonly lease: Lease | undefined;
+  readonly request: Request | undefined;
+}
+
+/** All that there is at one moment. States are never changed. */
+export interface State {
+  /** In ticks. */
+  readonly time: number;
+  readonly row: Attributes | undefined;
+  /** Every message that was ever sent, in the order of their numbers: a copy of each may arrive at any later moment. */
+  readonly network: readonly Message[];
+  readonly lateCopies: number;
+  readonly crashes: number;
+  /** Uuids that were on the row, and then were not. */
+  readonly ended: readonly string[];
+  /** How many sections have begun. */
+  readonly begun: number;
+  readonly claimants: readonly [Claimant, Claimant];
+}
+
+const IDLE = {
+  missed: 0,
+  jumped: 0,
+  taken: 0,
+  renewed: 0,
+  guards: 0,
+  reissued: 0,
+  seen: undefined,
+  look: undefined,
+  lease: undefined,
+  request: undefined,
+} as const;
+
+/** One for each way in which the hosts are set up: an empty table, and two who have done nothing. */
+export function beginnings({ hosts, lateCopies, crashes }: Limits): readonly State[] {
+  return hosts.map(([a, b]) => ({
+    time: 0,
+    row: undefined,
+    network: [],
+    lateCopies,
+    crashes,
+    ended: [],
+    begun: 0,
+    claimants: [
+      { ...IDLE, host: a },
+      { ...IDLE, host: b },
+    ],
+  }));
+}
+
+/** The same text for the same state, and for no other. */
+export function keyOf(state: State): string {
+  const { time, row, network, lateCopies, crashes, ended, begun, claimants } = state;
+  let text = `${time};${rowKey(row)};`;
+  for (const { id } of network) text += `${id},`;
+  text += `;${lateCopies};${crashes};${ended};${begun};`;
+  return `${text + claimantKey(claimants[0])}/${claimantKey(claimants[1])}`;
+}
+
+/** Most steps change one of the claimants alone. */
+const CLAIMANT_KEYS = new WeakMap<Claimant, string>();
+
+function claimantKey(claimant: Claimant): string {
+  let key = CLAIMANT_KEYS.get(claimant);
+  if (key === undefined) {
+    key = claimantText(claimant);
+    CLAIMANT_KEYS.set(claimant, key);
+  }
+  return key;
+}
+
+function claimantText(it: Claimant): string {
+  const { host } = it;
+  let text = `${host.ttlMs},${host.rate},${host.takeover},${it.missed},${it.jumped},`;
+  text += `${it.taken},${it.renewed},${it.guards},${it.reissued}|`;
+  if (it.seen !== undefined) text += `${rowKey(it.seen.row)},${it.seen.since}`;
+  if (it.look !== undefined) text += `|${it.look.askedAt},${it.look.shown},${rowKey(it.look.row)}`;
+  const { lease, request } = it;
+  if (lease !== undefined) {
+    const { uuid, fence, firstStamp, expires, lastStamp, end, section, guarded } = lease;
+    text += `|lease ${uuid},${fence},${firstStamp},${expires},${lastStamp},${end},${section},${guarded}`;
+  }
+  if (request !== undefined) {
+    const { message, sentAt, repeated, phase, answer, applied } = request;
+    text += `|${message.id},${sentAt},${repeated},${phase},${applied}`;
+    if (answer !== undefined) text += answer.kind === "applied" ? `,${answer.drawn}` : `,${rowKey(answer.by)}`;
+  }
+  return text;
+}
+
+/** Of a row only what differs between rows of one exploration. */
+function rowKey(row: Attributes | undefined): string {
+  return row === undefined ? "-" : `${row.uuid}:${row.expires}:${row.ttlMs}:${row.fence}`;
+}
+
+export function withClaimant(state: State, who: Who, claimant: Claimant): State {
+  const [a, b] = state.claimants;
+  return { ...state, claimants: who === 0 ? [claimant, b] : [a, claimant] };
+}

@@ -1,0 +1,58 @@
+import type { Applied } from "../../lib/protocol/apply.js";
+import type { Attributes } from "../../lib/protocol/row.js";
+import type { Limits } from "./limits.js";
+import type { Message, Messages } from "./messages.js";
+import type { Rules } from "./rules.js";
+import type { State, Who } from "./state.js";
+
+/** The promises. A step that breaks one names it. */
+export type Invariant =
+  | "one holder"
+  | "expires never moves back under one uuid"
+  | "an ended uuid stays ended"
+  | "a guard commits for its section alone"
+  | "a release tells the truth"
+  | "an own write is recognised";
+
+/** What happens at one moment. */
+export type Event =
+  | { readonly kind: "time passes"; readonly suspended?: Who }
+  | { readonly kind: "sets its clock forward" | "crashes" | "gives up" | "sends again" | "looks"; readonly who: Who }
+  | { readonly kind: "sends"; readonly who: Who; readonly message: Message }
+  | { readonly kind: "is shown the row" | "sees the row"; readonly who: Who }
+  | { readonly kind: "goes on"; readonly who: Who }
+  | {
+      readonly kind: "arrives";
+      readonly message: Message;
+      /** Nobody waits for it any more. */
+      readonly late: boolean;
+      readonly replyLost: boolean;
+      readonly applied: boolean;
+    }
+  | { readonly kind: "hears"; readonly who: Who; readonly message: Message; readonly meaning: Meaning };
+
+/** What an answer means to the claimant that has waited for it. */
+export type Meaning =
+  | "a section begins"
+  | "too late for a section"
+  | "somebody else has it"
+  | "renewed"
+  | "unknown"
+  | "lost"
+  | "released"
+  | "a loss is reported";
+
+export interface Step {
+  readonly event: Event;
+  readonly next: State;
+  readonly broken?: Invariant | undefined;
+}
+
+/** One exploration: by which rules, and how far. */
+export interface Model {
+  readonly rules: Rules;
+  readonly limits: Limits;
+  readonly messages: Messages;
+  /** What the table has done with each message that met each row. */
+  readonly outcomes: Map<Attributes | undefined, Applied[]>;
+}

@@ -1,0 +1,76 @@
+import type { Applied } from "../../lib/protocol/apply.js";
+import type { Attributes } from "../../lib/protocol/row.js";
+import { drawnBy } from "../../lib/protocol/rules.js";
+import type { Message } from "./messages.js";
+import type { Answer, State } from "./state.js";
+import { withClaimant } from "./state.js";
+import type { Invariant, Model, Step } from "./step.js";
+
+/** A copy of any message that was ever sent reaches the table. */
+export function arrivals(model: Model, state: State, steps: Step[]): void {
+  for (const message of state.network) {
+    const late = !isAwaited(state, message);
+    if (late && state.lateCopies === 0) continue;
+    const applied = outcomeOf(model, state.row, message);
+    // A late copy that is refused changes nothing.
+    if (late && applied.kind === "refused") continue;
+    const broken = brokenBy(state, message, applied);
+    const next = after(state, applied, late);
+    const event = { kind: "arrives", message, late, applied: applied.kind === "applied" } as const;
+    const sender = state.claimants[message.from];
+    if (late || sender.request?.message !== message) {
+      steps.push({ event: { ...event, replyLost: false }, next, broken });
+      continue;
+    }
+    const request = { ...sender.request, applied: sender.request.applied || event.applied };
+    const answered = { ...request, phase: "answered", answer: answerOf(message, applied) } as const;
+    const silent = { ...request, phase: "silent", answer: undefined } as const;
+    for (const request of [answered, silent]) {
+      const replyLost = request === silent;
+      const heard = withClaimant(next, message.from, { ...sender, request });
+      steps.push({ event: { ...event, replyLost }, next: heard, broken });
+    }
+  }
+}
+
+/** What the table does with a message: asked once for each row and message, for `apply` is pure. */
+function outcomeOf({ rules, outcomes }: Model, row: Attributes | undefined, { id, write }: Message): Applied {
+  let ofRow = outcomes.get(row);
+  if (ofRow === undefined) {
+    ofRow = [];
+    outcomes.set(row, ofRow);
+  }
+  ofRow[id] ??= rules.apply(row, write);
+  return ofRow[id];
+}
+
+/** Whether its sender waits for an answer to it, or still runs the section that a guard belongs to. */
+function isAwaited({ claimants }: State, message: Message): boolean {
+  const { request, lease } = claimants[message.from];
+  if (message.write.kind === "check") return lease?.section === message.section;
+  return request?.message === message && request.phase === "sent";
+}
+
+function after(state: State, applied: Applied, late: boolean): State {
+  const lateCopies = late ? state.lateCopies - 1 : state.lateCopies;
+  if (applied.kind === "refused") return { ...state, lateCopies };
+  const before = state.row?.uuid;
+  const row = applied.after;
+  const hasEnded = typeof before === "string" && before !== row?.uuid && !state.ended.includes(before);
+  return { ...state, row, lateCopies, ended: hasEnded ? [...state.ended, before].sort() : state.ended };
+}
+
+function answerOf({ write }: Message, applied: Applied): Answer {
+  if (applied.kind === "refused") return applied;
+  return { kind: "applied", drawn: drawnBy(write, applied.before) };
+}
+
+function brokenBy({ row, begun, ended }: State, { write, section }: Message, applied: Applied): Invariant | undefined {
+  if (applied.kind === "refused") return undefined;
+  const { after } = applied;
+  if (row?.uuid !== undefined && row.uuid === after?.uuid && Number(after.expires) < Number(row.expires)) {
+    return "expires never moves back under one uuid";
+  }
+  if (write.kind !== "check" || (section === begun && !ended.includes(write.uuid))) return undefined;
+  return "a guard commits for its section alone";
+}

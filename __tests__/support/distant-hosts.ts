@@ -1,0 +1,137 @@
+import type { Lock } from "../../lib/index.js";
+import { Mutex } from "../../lib/mutex.js";
+import type { LockOptions } from "../../lib/options/calls.js";
+import { type MutexOptions, mutexSettings } from "../../lib/options/mutex.js";
+import { Sections } from "../../lib/queues/sections.js";
+import { Session } from "../../lib/session/session.js";
+import type { Clock } from "../../lib/time/clock.js";
+import { MemoryStore, MemoryTable } from "../simulation/memory-store.js";
+import type { Answer, Message } from "../simulation/message.js";
+import { watch } from "./eventually.js";
+import { ManualTime } from "./manual-time.js";
+import { seededRandom } from "./seeded-random.js";
+
+/** How long a message takes to the table, and an answer back. */
+const ONE_WAY_MS = 4;
+
+/** A table in memory that is as far away as a real one. */
+class DistantStore extends MemoryStore {
+  readonly sent: Message[] = [];
+  readonly #clock: Clock;
+
+  constructor(table: MemoryTable, clock: Clock) {
+    super(table);
+    this.#clock = clock;
+  }
+
+  protected override async send(message: Message, signal: AbortSignal): Promise<Answer> {
+    this.sent.push(message);
+    await this.#clock.sleep(ONE_WAY_MS);
+    const answer = await super.send(message, signal);
+    await this.#clock.sleep(ONE_WAY_MS);
+    return answer;
+  }
+}
+
+/** What the callers of a host ask for, again and again. */
+export interface Work {
+  readonly sectionMs: number;
+  /** One mutex object for each; the callers use them in turn. Default: one without options. */
+  readonly mutexes?: readonly MutexOptions[];
+  readonly lock?: LockOptions;
+  readonly guarded?: boolean;
+  readonly callers?: number;
+  /** How long a caller pauses between two sections. Default 0. */
+  readonly pauseMs?: number;
+  /** Whether its callers try, every 5 ms, and do not wait. */
+  readonly tries?: boolean;
+}
+
+/** A process that wants one lock all the time. */
+export class BusyHost {
+  sections = 0;
+  /** How long each section had been waited for. */
+  readonly waits: number[] = [];
+  readonly #clock: Clock;
+  readonly #store: DistantStore;
+  readonly #session: Session;
+  readonly #sections: Sections;
+  readonly #callers: Promise<void>[];
+
+  constructor(
+    { time, table }: { readonly time: ManualTime; readonly table: MemoryTable },
+    owner: string,
+    { mutexes = [{}], callers = 1, ...work }: Work,
+  ) {
+    this.#clock = time.clock();
+    this.#store = new DistantStore(table, this.#clock);
+    const random = seededRandom(1, owner);
+    this.#session = new Session({ store: this.#store, clock: this.#clock, owner, random });
+    this.#sections = new Sections(this.#session);
+    const objects = mutexes.map((options) => this.mutex(options));
+    this.#callers = Array.from({ length: callers }, (_, index) =>
+      this.#call(objects[index % objects.length] as Mutex, work).catch(() => undefined),
+    );
+  }
+
+  mutex(options: MutexOptions): Mutex {
+    return new Mutex(this.#sections, NAME, mutexSettings(options));
+  }
+
+  get requests(): number {
+    return this.#store.sent.length;
+  }
+
+  get marks(): number {
+    return this.#store.sent.filter((message) => message.kind === "write" && message.write.kind === "want").length;
+  }
+
+  /** Ends its callers: what waits is rejected, what is held is released. */
+  async close(): Promise<void> {
+    await this.#session.close();
+    await Promise.all(this.#callers);
+  }
+
+  async #call(mutex: Mutex, work: Omit<Work, "mutexes" | "callers">): Promise<void> {
+    for (;;) {
+      const askedAt = this.#clock.atLeast();
+      const lock = work.tries ? await this.#try(mutex) : await mutex.lock(work.lock);
+      this.waits.push(this.#clock.atLeast() - askedAt);
+      this.sections += 1;
+      if (work.guarded) await lock.guard();
+      await this.#clock.sleep(work.sectionMs);
+      await lock.unlock();
+      if (work.pauseMs !== undefined) await this.#clock.sleep(work.pauseMs);
+    }
+  }
+
+  async #try(mutex: Mutex): Promise<Lock> {
+    for (;;) {
+      const lock = await mutex.tryLock();
+      if (lock !== null) return lock;
+      await this.#clock.sleep(5);
+    }
+  }
+}
+
+export const NAME = "wanted by all";
+
+/** Several hosts that want one lock, on a time of their own. */
+export class DistantHosts {
+  readonly time = new ManualTime();
+  readonly table = new MemoryTable();
+  readonly hosts: BusyHost[] = [];
+
+  add(work: Work): BusyHost {
+    const host = new BusyHost(this, `host-${this.hosts.length + 1}`, work);
+    this.hosts.push(host);
+    return host;
+  }
+
+  async close(): Promise<void> {
+    const closed = Promise.all(this.hosts.map((host) => host.close()));
+    const watched = watch(closed);
+    while (!watched.settled) await this.time.advance(10);
+    await closed;
+  }
+}

@@ -1,0 +1,169 @@
+import type { Lease } from "../holding/lease.js";
+import { ticketOf } from "../protocol/row.js";
+import type { Session } from "../session/session.js";
+import type { Target } from "../taking/acquisition.js";
+import { Wait } from "../taking/wait.js";
+import { LocalLine, type Waiter } from "./local-line.js";
+import { OwnPlaces } from "./own-places.js";
+import type { Pace } from "./pace.js";
+import { takePlace } from "./place.js";
+import { type Ask, type QueueLook, QueueView } from "./queue-view.js";
+
+/** What a look means for the callers of this process. */
+export interface Turn {
+  /** Those up to this number go before everybody else whom it has shown. */
+  readonly upTo: number;
+  /** Whether it has shown the place of somebody else. */
+  readonly othersWait: boolean;
+}
+
+/** A look at the queue, and what it means for those who asked before it left. */
+export interface TurnLook extends QueueLook {
+  readonly turn: Turn;
+}
+
+/** How far apart waiters look for a place whose lease ends. */
+const APART_MS = 50;
+
+/** What ends a draw whose callers have all gone. */
+export const NOBODY_WAITS: Error = new Error("Nobody waits any more");
+
+const NOT_YET: Turn = { upTo: 0, othersWait: false };
+
+/**
+ * The callers of this process that want one fair lock. They stand in one line, in the order of asking, so a number tells
+ * whose turn it is: all callers up to it go before the places of others. There are two ways to such a number:
+ *
+ * - A place in the queue serves all who asked before its ticket was drawn.
+ * - A consistent look that shows no place of others serves all who asked before it left.
+ */
+export class Party {
+  readonly line: LocalLine<Lease> = new LocalLine<Lease>();
+  readonly places: OwnPlaces;
+  readonly pace: Pace;
+  /** What the last look has shown that counts for the lease at the front. */
+  turn: Turn = NOT_YET;
+  /** What the last look has shown. */
+  seen: TurnLook | undefined;
+  /** When it has looked last, on `atMost`, whatever came of it. */
+  lookedAt: number = Number.NEGATIVE_INFINITY;
+  /** Whether somebody sees to it that those behind the front get a place. */
+  isAttended = false;
+  readonly #session: Session;
+  readonly #target: Target;
+  readonly #view: QueueView;
+  readonly #placeLost: () => void;
+  #drawing: Promise<void> | undefined;
+  /** Aborts when nobody waits any more for what is being drawn. */
+  #nobodyWaits: AbortController | undefined;
+
+  constructor(session: Session, target: Target, pace: Pace, placeLost: () => void) {
+    this.#session = session;
+    this.#target = target;
+    this.places = new OwnPlaces(session);
+    this.pace = pace;
+    this.#placeLost = placeLost;
+    this.#view = new QueueView(session, target);
+  }
+
+  /** Looks at the queue. */
+  async look(ask: Ask, { isConsistent }: { readonly isConsistent: boolean }): Promise<TurnLook> {
+    let asked = 0;
+    this.lookedAt = this.#session.clock.atMost();
+    const look = await this.#view.look(ask, isConsistent, () => {
+      asked = this.line.asked;
+    });
+    const [first] = look.places;
+    this.pace.saw(look.row, first && ticketOf(first.sort));
+    this.seen = { ...look, turn: this.#turnOf(look, asked) };
+    return this.seen;
+  }
+
+  /**
+   * Milliseconds until the first place is nobody's if nothing is done to its row. Of those who wait for that, each further
+   * place is given a little more, so that they do not look all at once.
+   */
+  untilDead({ places: [first] }: QueueLook, ticket: bigint): number {
+    if (first === undefined) return Number.POSITIVE_INFINITY;
+    return this.#view.untilDead(first) + APART_MS * Number(ticket - (ticketOf(first.sort) ?? ticket) - 1n);
+  }
+
+  /** Takes a place for all who ask before its draw leaves. Whoever comes meanwhile waits for the same. @throws the store's error. */
+  draw(): Promise<void> {
+    if (this.#drawing !== undefined) return this.#drawing;
+    const drawing = this.#draw().finally(() => {
+      if (this.#drawing === drawing) this.#drawing = undefined;
+    });
+    this.#drawing = drawing;
+    return drawing;
+  }
+
+  /** Whether the lease at the front may go on to the first who waits. */
+  get isTurn(): boolean {
+    return (this.line.first ?? Number.POSITIVE_INFINITY) <= this.turn.upTo;
+  }
+
+  /** The first behind the front that neither a place serves, nor the turn of the lease that is there. */
+  get unserved(): Waiter<Lease> | undefined {
+    const { front } = this.line;
+    // Behind one that cannot go on with the lease, the lease is given back.
+    let goesOn = !this.line.isLed && front !== undefined;
+    for (const waiter of this.line.waiters) {
+      goesOn &&= waiter.number <= this.turn.upTo && waiter.fits(front as Lease);
+      if (!goesOn && waiter.number > this.places.serve) return waiter;
+    }
+    return undefined;
+  }
+
+  /** Gives up what nobody waits for any more. @returns whether nobody is left. */
+  tidy(): boolean {
+    const { first, front } = this.line;
+    this.places.leaveBefore(first);
+    if (first === undefined && this.#drawing !== undefined) {
+      this.#drawing = undefined;
+      this.#nobodyWaits?.abort(NOBODY_WAITS);
+    }
+    return front === undefined && first === undefined;
+  }
+
+  async #draw(): Promise<void> {
+    const wait = new Wait(this.#session, this.#target.at.name, { patient: true });
+    this.#nobodyWaits = new AbortController();
+    const { signal } = this.#nobodyWaits;
+    await wait.run<void>(
+      async (deliver) => {
+        let last = 0;
+        const place = await takePlace(this.#session, this.#target, wait, () => {
+          last = this.line.asked;
+          return this.#waitingAfter(this.places.serve);
+        });
+        if (deliver()) {
+          place.onLost = this.#placeLost;
+          this.places.add({ place, last });
+        } else {
+          this.#session.sightings.abandon(place.uuid);
+          this.#session.detach(place.leave());
+        }
+      },
+      { signal, waitMs: Number.POSITIVE_INFINITY },
+    );
+    // Those who share it may have gone meanwhile.
+    this.tidy();
+  }
+
+  #waitingAfter(number: number): number {
+    let count = this.line.isLed && (this.line.first ?? 0) > number ? 1 : 0;
+    for (const waiter of this.line.waiters) if (waiter.number > number) count += 1;
+    return count;
+  }
+
+  #turnOf({ places, isWhole }: QueueLook, asked: number): Turn {
+    let upTo = 0;
+    for (const { uuid } of places) {
+      const own = this.places.on(uuid);
+      if (own === undefined) return { upTo, othersWait: true };
+      upTo = own.last;
+    }
+    return { upTo: isWhole ? asked : upTo, othersWait: false };
+  }
+}

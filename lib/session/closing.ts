@@ -1,0 +1,95 @@
+import type { LockLostError } from "../errors.js";
+import type { Clock } from "../time/clock.js";
+
+/** How long sections may run on if `close()` does not say. */
+const DRAIN_MS = 10_000;
+
+/** A lease that a closing table has to end. */
+export interface Closeable {
+  /** The table has closed: a lease without a section gets no other, and is released. */
+  endIfIdle(): void;
+  /** The drain is over. @returns the loss of the section that runs on it; its row stays until that section ends. */
+  revoke(): LockLostError | undefined;
+}
+
+/** What a closing table waits for. */
+interface Remaining {
+  readonly leases: ReadonlySet<Closeable>;
+  readonly background: ReadonlySet<unknown>;
+  /** The longest time for which a lock of this process is released. */
+  readonly longestReleaseMs: () => number;
+}
+
+/**
+ * The end of a table in a process, within one bound for the whole. Waiting calls have ended.
+ *
+ * 1. At once: leases without a section are released.
+ * 2. Sections run on, and are renewed, until the drain is over. Then those that are left are revoked: they lose their locks,
+ *    and nobody else gets these before the sections end, or their leases do.
+ * 3. What is left has as long as the longest release: revoked sections wind down, rows that were taken for nobody go.
+ *
+ * It ends as soon as nothing is left. Moments are on `atLeast`: a wall clock that is set forward shortens nothing.
+ */
+export class Closing {
+  readonly #clock: Clock;
+  readonly #remaining: Remaining;
+  readonly #onSettled: () => void;
+  #drainEnds = Number.POSITIVE_INFINITY;
+  #closed: Promise<void> | undefined;
+  /** Ends the pause: nothing is left, or the drain ends sooner than it did. */
+  #pause: AbortController | undefined;
+  #isSettled = false;
+
+  /** @param onSettled is called once, when nothing is left. */
+  constructor(clock: Clock, remaining: Remaining, onSettled: () => void) {
+    this.#clock = clock;
+    this.#remaining = remaining;
+    this.#onSettled = onSettled;
+  }
+
+  /** How long until the whole is over. */
+  get remainingMs(): number {
+    return this.#drainEnds + this.#remaining.longestReleaseMs() - this.#clock.atLeast();
+  }
+
+  /**
+   * @param drainMs how long sections may run on. Default 10 s at the first call; a further one then changes nothing. A
+   * further call with less time than is left shortens it for all.
+   * @throws AggregateError with the loss of each lock that was revoked.
+   */
+  close(drainMs: number | undefined): Promise<void> {
+    const ms = drainMs ?? (this.#closed === undefined ? DRAIN_MS : Number.POSITIVE_INFINITY);
+    this.#drainEnds = Math.min(this.#drainEnds, this.#clock.atLeast() + ms);
+    this.#pause?.abort();
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  /** Something has ended. */
+  look(): void {
+    const { leases, background } = this.#remaining;
+    if (this.#isSettled || leases.size + background.size > 0) return;
+    this.#isSettled = true;
+    this.#pause?.abort();
+    this.#onSettled();
+  }
+
+  async #close(): Promise<void> {
+    const { leases } = this.#remaining;
+    for (const lease of [...leases]) lease.endIfIdle();
+    this.look();
+    await this.#pauseWhile(() => this.#drainEnds - this.#clock.atLeast());
+    const revoked = [...leases].flatMap((lease) => lease.revoke() ?? []);
+    await this.#pauseWhile(() => this.remainingMs);
+    if (revoked.length === 0) return;
+    throw new AggregateError(revoked, `${revoked.length} locks were revoked: their sections had not ended in time`);
+  }
+
+  /** Sleeps while something is left to wait for, and there is time. Keeps the process alive meanwhile. */
+  async #pauseWhile(leftMs: () => number): Promise<void> {
+    while (!this.#isSettled && leftMs() > 0) {
+      this.#pause = new AbortController();
+      await this.#clock.sleep(Math.ceil(leftMs()), this.#pause.signal).catch(() => undefined);
+    }
+  }
+}

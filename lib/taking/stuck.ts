@@ -1,0 +1,63 @@
+import { publish } from "../diagnostics.js";
+import { displayTime } from "../protocol/lease-time.js";
+import { LOCK_SORT } from "../protocol/row.js";
+import type { HeldLease, Session } from "../session/session.js";
+
+/** How long one call waits behind one section of its own process before it says so. */
+const STUCK_AFTER_MS = 60_000;
+
+/**
+ * Says once if a call has waited for a minute while one and the same section of its own process held the lock: a `lock()`
+ * inside of a section of the same name waits for ever. It is not refused, because an innocent call may wait as long.
+ *
+ * The time is counted on the stopwatch that never runs ahead: a host that was suspended has not waited.
+ *
+ * @param nameInTheWay the lock that the call waits for at present.
+ * @returns what ends the watch.
+ */
+export function watchForStuck(session: Session, nameInTheWay: () => string | undefined): () => void {
+  const { clock } = session;
+  const waitsSince = clock.atLeast();
+  const look = (): void => {
+    const now = clock.atLeast();
+    const lease = reliedLease(session, nameInTheWay());
+    const together = lease === undefined ? now : Math.max(waitsSince, lease.reliedSince);
+    const leftMs = together + STUCK_AFTER_MS - now;
+    if (lease === undefined || leftMs > 0) cancel = clock.alarm(leftMs, look);
+    else tell(session, lease, now - waitsSince);
+  };
+  let cancel = clock.alarm(STUCK_AFTER_MS, look);
+  return () => cancel();
+}
+
+/** The lease of this process on which a section of that name runs. */
+function reliedLease({ leases }: Session, name: string | undefined): Relied | undefined {
+  for (const lease of leases) if (isRelied(lease) && lease.row.at.name === name) return lease;
+  return undefined;
+}
+
+type Relied = HeldLease & { readonly reliedSince: number };
+
+/** Whether a section runs on it. A place in a queue is nobody's section. */
+function isRelied(lease: HeldLease): lease is Relied {
+  return lease.row.at.sort === LOCK_SORT && lease.reliedSince !== undefined;
+}
+
+function tell({ clock }: Session, { row, reliedSince }: Relied, waitedMs: number): void {
+  const { name } = row.at;
+  const heldMs = clock.atLeast() - reliedSince;
+  const bounds = clock.wall();
+  const since = bounds && new Date(displayTime(bounds) - heldMs);
+  publish("dynamutex:stuck", { name, uuid: row.uuid, since, heldMs, waitedMs });
+  // A clock without `stay` is turned by hand, in a test: there a minute is nothing to warn of.
+  if (clock.stay === undefined) return;
+  process.emitWarning(
+    `Lock ${JSON.stringify(name)}: a call has waited for ${seconds(waitedMs)} s behind a section of its own process, which ` +
+      `has held the lock for ${seconds(heldMs)} s${since === undefined ? "" : `, since ${since.toISOString()}`}. If the ` +
+      "call is inside of that section, it waits for ever: use the lock that the section has. If it is not, that section " +
+      "may never end: see that it calls unlock()",
+    "DynamutexWarning",
+  );
+}
+
+const seconds = (ms: number): number => Math.round(ms / 1_000);
