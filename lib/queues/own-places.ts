@@ -48,9 +48,6 @@ export class OwnPlaces {
 
   #giveUpFirst(): void {
     const shared = this.#standing.shift();
-    if (shared === undefined) return;
-    // Until its row is gone it is in nobody's way here.
-    this.#session.sightings.abandon(shared.place.uuid);
-    this.#session.detach(shared.place.leave());
+    if (shared !== undefined) this.#session.detach(shared.place.leave());
   }
 }

@@ -141,7 +141,6 @@ export class Party {
           place.onLost = this.#placeLost;
           this.places.add({ place, last });
         } else {
-          this.#session.sightings.abandon(place.uuid);
           this.#session.detach(place.leave());
         }
       },

@@ -28,6 +28,7 @@ export class Place {
   readonly uuid: string;
   /** Told of a loss. */
   onLost: () => void = () => undefined;
+  readonly #session: Session;
   readonly #lease: Lease;
   #wasRenewed = false;
 
@@ -36,6 +37,7 @@ export class Place {
       this.#wasRenewed = true;
     });
     const lease = new Lease(session, acquisition, events);
+    this.#session = session;
     this.at = lease.row.at;
     this.ticket = ticket;
     this.uuid = lease.row.uuid;
@@ -70,6 +72,8 @@ export class Place {
 
   /** Gives the place up. Never rejects: a row that cannot be removed ends by itself. */
   async leave(): Promise<void> {
+    // Until its row is gone it is in nobody's way here.
+    this.#session.sightings.abandon(this.uuid);
     await this.#lease.release().catch(() => undefined);
   }
 }
@@ -82,12 +86,7 @@ export class Place {
  * @throws the store's error; what ended the wait. Then no row is left: what a request in flight may still write is
  * removed in the background.
  */
-export async function takePlace(
-  session: Session,
-  target: Target,
-  wait: Wait,
-  sharedBy: () => number = () => 1,
-): Promise<Place> {
+export async function takePlace(session: Session, target: Target, wait: Wait, sharedBy: () => number): Promise<Place> {
   const { name } = target.at;
   const settings = placeSettings(target.settings);
   let sections: number | undefined;

@@ -6,6 +6,9 @@ import type { Target } from "../taking/acquisition.js";
 /** How many rows are removed at once: a queue with thousands of dead waiters must not take the table's throughput. */
 const AT_ONCE = 16;
 
+/** Beyond this many rows the oldest are forgotten: one that a stale look shows again is removed once more. */
+const MOST_KNOWN = 10_000;
+
 /** How long one removal is tried. */
 const GIVE_UP_MS = 10_000;
 
@@ -32,6 +35,8 @@ export class Sweeper {
       const key = `${waiter.uuid} ${waiter.expires}`;
       if (!this.#known.has(key)) this.#dead.add(waiter);
       this.#known.add(key);
+      const [oldest = ""] = this.#known;
+      if (this.#known.size > MOST_KNOWN) this.#known.delete(oldest);
     }
     // A look that was under way when the table closed may still show some. Nobody begins on them, so none would ever be over.
     while (!this.#session.closing.aborted && this.#running < AT_ONCE && this.#dead.size > this.#running) {
