@@ -109,6 +109,7 @@ export async function claimAll(
     const granted = sending.granted(answer);
     if (granted !== undefined) return { kind: "granted", granted };
     const inTheWay = sending.refused(answer);
+    if (tick !== undefined) for (const uuid of sending.uuids) wait.refusedClaims.add(uuid);
     for (const { target, row } of inTheWay) {
       session.sightings.note(target.at, row);
       wait.saw(row);
@@ -123,8 +124,8 @@ export async function claimAll(
     }
     // It may have been an earlier claim of this very call that took the tick, and nothing has run.
     if (wait.doubtfulTicks.has(done.row.tick)) throw wait.doubtfulTicks.get(done.row.tick);
-    // A late copy of a claim that was refused before.
-    if (session.sightings.isAbandoned(done.row)) throw tickWasted(done);
+    // A late copy of a claim of this call that was refused before.
+    if (wait.refusedClaims.has(done.row.uuid)) throw tickWasted(done);
     return { kind: "done", inTheWay };
   }
 }
@@ -140,8 +141,8 @@ function inOwnWay({ at }: Target, cause: unknown): LockStoreError {
 
 function tickWasted({ target, row }: InTheWay): LockStoreError {
   return new LockStoreError(
-    `Lock ${JSON.stringify(target.at.name)}: tick ${row.tick} was taken by a late copy of a claim that this process had ` +
-      "given up, so nothing has run for it",
+    `Lock ${JSON.stringify(target.at.name)}: tick ${row.tick} was taken by a late copy of a claim of this call that had been ` +
+      "refused, so nothing has run for it",
   );
 }
 
@@ -215,6 +216,10 @@ class Sending {
       }
       return this.#write(signal);
     });
+  }
+
+  get uuids(): readonly string[] {
+    return this.#parts.map(({ take }) => take.uuid);
   }
 
   /** The acquisitions, where this claim or an earlier copy of it was applied. */

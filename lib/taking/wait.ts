@@ -32,6 +32,8 @@ export class Wait {
   readonly name: string | undefined;
   /** The ticks that a claim of this call without an answer may have taken, and what that claim failed of. */
   readonly doubtfulTicks: Map<number | undefined, unknown> = new Map();
+  /** The uuids of its claims for a tick that were refused: a late copy of one may take the tick all the same. */
+  readonly refusedClaims: Set<string | undefined> = new Set();
   readonly #session: Session;
   readonly #startedAt: number;
   #enough: AbortController | undefined;
