@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { mutexSettings } from "../lib/options/mutex.js";
-import { lockAt } from "../lib/protocol/row.js";
+import { lockAt } from "../lib/protocol/addresses.js";
 import { Session } from "../lib/session/session.js";
 import { removeWhenItArrives } from "../lib/taking/abandoned-claims.js";
 import type { Clock } from "../lib/time/clock.js";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import type { MutexOptions } from "../lib/index.js";
-import { lockAt } from "../lib/protocol/row.js";
+import { lockAt } from "../lib/protocol/addresses.js";
 import { DistantHosts, NAME, type Work } from "./support/distant-hosts.js";
 
 const AT = lockAt(NAME);

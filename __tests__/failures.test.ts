@@ -9,7 +9,7 @@ import { DynamoDbStore } from "../lib/dynamodb/store.js";
 import { defaultClient } from "../lib/dynamodb/transport.js";
 import { LockStoreError } from "../lib/errors.js";
 import { type LockTableOptions, tableLayout } from "../lib/options/table.js";
-import { lockAt } from "../lib/protocol/row.js";
+import { lockAt } from "../lib/protocol/addresses.js";
 import { systemClock } from "../lib/time/clock.js";
 import { eventually } from "./support/eventually.js";
 import { takeWith } from "./support/store-cases.js";

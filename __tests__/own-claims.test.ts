@@ -5,7 +5,7 @@ import { type LockSet, lockAll } from "../lib/lock-set.js";
 import { Mutex } from "../lib/mutex.js";
 import type { LockOptions } from "../lib/options/calls.js";
 import { type MutexOptions, mutexSettings } from "../lib/options/mutex.js";
-import { lockAt } from "../lib/protocol/row.js";
+import { lockAt } from "../lib/protocol/addresses.js";
 import { Sections } from "../lib/queues/sections.js";
 import { Session } from "../lib/session/session.js";
 import { hear } from "./support/diagnostics.js";

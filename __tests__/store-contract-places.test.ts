@@ -1,19 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { LockStoreError } from "../lib/errors.js";
-import {
-  type Address,
-  COUNTER_SORT,
-  FIRST_PLACE,
-  FORMAT,
-  LAST_PLACE,
-  LOCK_SORT,
-  lockAt,
-  placeAt,
-  placeSort,
-  type Row,
-  ticketOf,
-} from "../lib/protocol/row.js";
+import { type Address, COUNTER_SORT, FIRST_PLACE, LAST_PLACE, LOCK_SORT, lockAt, placeAt, placeSort, ticketOf } from "../lib/protocol/addresses.js";
+import { FORMAT, type Row } from "../lib/protocol/row.js";
 import type { Take, Vacate, Write } from "../lib/protocol/writes.js";
 import type { RangePage, RangeQuery, WriteOutcome } from "../lib/store.js";
 import { itemOf, rowOf, rowWith, takeWith } from "./support/store-cases.js";

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { LockConfigError, LockStoreError } from "../lib/errors.js";
-import { type Address, lockAt, type Memory, placeAt, type Row } from "../lib/protocol/row.js";
+import { type Address, lockAt, placeAt } from "../lib/protocol/addresses.js";
+import type { Memory, Row } from "../lib/protocol/row.js";
 import { purgeAt } from "../lib/protocol/rules.js";
 import type { Check, Left, Reissue, Renew, Take, Vacate, Want, Write } from "../lib/protocol/writes.js";
 import type { WriteOutcome } from "../lib/store.js";

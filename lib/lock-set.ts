@@ -7,7 +7,7 @@ import type { Lock } from "./lock.js";
 import { copyOf, type LockData } from "./lock-info.js";
 import type { LockOptions } from "./options/calls.js";
 import type { MutexSettings } from "./options/mutex.js";
-import { lockAt } from "./protocol/row.js";
+import { lockAt } from "./protocol/addresses.js";
 import type { Session } from "./session/session.js";
 import { giveBack } from "./taking/abandoned-claims.js";
 import type { Acquisition, Target } from "./taking/acquisition.js";

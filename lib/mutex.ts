@@ -10,7 +10,7 @@ import type { ForceUnlockOptions, LockOptions, TryLockOptions } from "./options/
 import { forceUnlockOptions, lockOptions, tryLockOptions } from "./options/calls.js";
 import { NONE } from "./options/check.js";
 import type { MutexSettings } from "./options/mutex.js";
-import { lockAt } from "./protocol/row.js";
+import { lockAt } from "./protocol/addresses.js";
 import type { Sections } from "./queues/sections.js";
 import type { Session } from "./session/session.js";
 import type { Target } from "./taking/acquisition.js";

@@ -1,13 +1,17 @@
 import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import type { LockData } from "./lock-info.js";
-import type { Address, Row } from "./protocol/row.js";
+import type { Address, SortRange } from "./protocol/addresses.js";
+import type { Row } from "./protocol/row.js";
 import type { Check, Take, Write } from "./protocol/writes.js";
 
 /** What a write came to. */
 export type WriteOutcome =
   | {
       readonly kind: "applied";
-      /** The row as a take found it, or a release if it carried a mark; undefined where there was none, and for other writes. */
+      /**
+       * The row as a take or a transfer found it, or a release if it carried a mark; undefined where there was none, and for
+       * other writes.
+       */
       readonly replaced: Row | undefined;
       /** What the write has drawn: a fencing token, or the ticket of a place. */
       readonly drawn: bigint | undefined;
@@ -25,12 +29,11 @@ export type WriteAllOutcome =
   /** For each take the row that refused it; undefined where none did. */
   | { readonly kind: "refused"; readonly rows: readonly (Row | undefined)[] };
 
-/** Some of the rows of one name, by their sort keys: from the first to the last of a range, or the other way round. */
-export interface RangeQuery {
+/** Some of the rows of one name, in the order of their sort keys. */
+export interface RangeQuery extends SortRange {
   readonly name: string;
-  readonly first: string;
-  readonly last: string;
-  readonly order: "ascending" | "descending";
+  /** Where the page before it ended: this one starts behind that. */
+  readonly after?: string | undefined;
   readonly limit: number;
   readonly consistent: boolean;
 }
@@ -100,7 +103,7 @@ export interface Store {
 
   read(at: Address, options: { readonly consistent: boolean }, signal: AbortSignal): Promise<Row | undefined>;
 
-  /** Items that are neither a lock's own row nor a place are left out. */
+  /** Items that are none of our rows are left out. */
   query(query: RangeQuery, signal: AbortSignal): Promise<RangePage>;
 
   /**

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
 import { Mutex } from "../../lib/mutex.js";
 import { type MutexOptions, mutexSettings } from "../../lib/options/mutex.js";
-import { COUNTER_SORT, lockAt, placeAt, type Row } from "../../lib/protocol/row.js";
+import { COUNTER_SORT, lockAt, placeAt } from "../../lib/protocol/addresses.js";
+import type { Row } from "../../lib/protocol/row.js";
 import { Sections } from "../../lib/queues/sections.js";
 import { Sweeper } from "../../lib/queues/sweeper.js";
 import { Session } from "../../lib/session/session.js";

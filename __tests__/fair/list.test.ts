@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { listWaiters } from "../../lib/operations/inspect.js";
-import { COUNTER_SORT, placeAt } from "../../lib/protocol/row.js";
+import { COUNTER_SORT, placeAt } from "../../lib/protocol/addresses.js";
 import { Session } from "../../lib/session/session.js";
 import { MemoryStore, MemoryTable } from "../simulation/memory-store.js";
 import { ManualTime } from "../support/manual-time.js";

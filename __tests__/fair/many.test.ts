@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { COUNTER_SORT, ticketOf } from "../../lib/protocol/row.js";
+import { COUNTER_SORT, ticketOf } from "../../lib/protocol/addresses.js";
 import { MemoryTable } from "../simulation/memory-store.js";
 import { type Message, takesOf } from "../simulation/message.js";
 import { turn, watch } from "../support/eventually.js";

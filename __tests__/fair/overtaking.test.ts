@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import { LockStoreError } from "../../lib/errors.js";
 import { Mutex } from "../../lib/mutex.js";
 import { type MutexOptions, mutexSettings } from "../../lib/options/mutex.js";
-import { LOCK_SORT, lockAt } from "../../lib/protocol/row.js";
+import { LOCK_SORT, lockAt } from "../../lib/protocol/addresses.js";
 import { Sections } from "../../lib/queues/sections.js";
 import { Session } from "../../lib/session/session.js";
 import type { Clock } from "../../lib/time/clock.js";

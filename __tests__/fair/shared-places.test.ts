@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import type { Lock } from "../../lib/lock.js";
 import type { LockOptions } from "../../lib/options/calls.js";
 import type { MutexOptions } from "../../lib/options/mutex.js";
-import { COUNTER_SORT, LOCK_SORT } from "../../lib/protocol/row.js";
+import { COUNTER_SORT, LOCK_SORT } from "../../lib/protocol/addresses.js";
 import { MemoryTable } from "../simulation/memory-store.js";
 import { type Message, takesOf } from "../simulation/message.js";
 import { watch } from "../support/eventually.js";

@@ -1,4 +1,5 @@
-import { LOCK_SORT, type Row } from "../../lib/protocol/row.js";
+import { LOCK_SORT } from "../../lib/protocol/addresses.js";
+import type { Row } from "../../lib/protocol/row.js";
 import type { Coverage } from "./coverage.js";
 import type { Process } from "./machine.js";
 import { type Answer, isForced, type Message } from "./message.js";

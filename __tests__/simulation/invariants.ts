@@ -1,4 +1,5 @@
-import { type Attributes, LOCK_SORT, lockAt, type Row } from "../../lib/protocol/row.js";
+import { LOCK_SORT, lockAt } from "../../lib/protocol/addresses.js";
+import type { Attributes, Row } from "../../lib/protocol/row.js";
 import type { Coverage } from "./coverage.js";
 import { GuardJudge } from "./guard-judge.js";
 import { HandOverJudge } from "./hand-over-judge.js";

@@ -1,4 +1,5 @@
-import type { Address, Row } from "../../lib/protocol/row.js";
+import type { Address } from "../../lib/protocol/addresses.js";
+import type { Row } from "../../lib/protocol/row.js";
 import type { Take, Write } from "../../lib/protocol/writes.js";
 import type {
   GuardedWrites,

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { lockAt, type Row } from "../../lib/protocol/row.js";
+import { lockAt } from "../../lib/protocol/addresses.js";
+import type { Row } from "../../lib/protocol/row.js";
 import type { Take, Vacate } from "../../lib/protocol/writes.js";
 import { Machine } from "./machine.js";
 import { MemoryTable } from "./memory-store.js";

@@ -1,5 +1,6 @@
 import { LockStoreError } from "../../lib/errors.js";
-import type { Address, Attributes, Row } from "../../lib/protocol/row.js";
+import type { Address } from "../../lib/protocol/addresses.js";
+import type { Attributes, Row } from "../../lib/protocol/row.js";
 import type { Clock } from "../../lib/time/clock.js";
 import { type Random, seededRandom } from "../support/seeded-random.js";
 import type { Process } from "./machine.js";

@@ -1,6 +1,6 @@
 import { channel } from "node:diagnostics_channel";
 import type { Diagnostics } from "../../lib/diagnostics.js";
-import { ticketOf } from "../../lib/protocol/row.js";
+import { ticketOf } from "../../lib/protocol/addresses.js";
 import type { Take, Write } from "../../lib/protocol/writes.js";
 import type { Coverage } from "./coverage.js";
 import { isForced, type Message } from "./message.js";

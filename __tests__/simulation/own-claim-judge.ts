@@ -1,4 +1,4 @@
-import { LOCK_SORT } from "../../lib/protocol/row.js";
+import { LOCK_SORT } from "../../lib/protocol/addresses.js";
 import type { Process } from "./machine.js";
 import { type Answer, type Message, takesOf } from "./message.js";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { LAST_PLACE, LOCK_SORT, lockAt, placeAt } from "../../lib/protocol/row.js";
+import { LAST_PLACE, LOCK_SORT, lockAt, placeAt } from "../../lib/protocol/addresses.js";
 import type { Take, Write } from "../../lib/protocol/writes.js";
 import { Coverage } from "./coverage.js";
 import { Machine } from "./machine.js";

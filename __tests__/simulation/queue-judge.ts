@@ -1,4 +1,4 @@
-import { FIRST_PLACE, LAST_PLACE, placeAt, placeSort, ticketOf } from "../../lib/protocol/row.js";
+import { FIRST_PLACE, LAST_PLACE, placeAt, placeSort, ticketOf } from "../../lib/protocol/addresses.js";
 import type { Take } from "../../lib/protocol/writes.js";
 import type { RangePage, RangeQuery } from "../../lib/store.js";
 import type { Coverage } from "./coverage.js";

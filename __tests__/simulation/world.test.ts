@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { lockAt } from "../../lib/protocol/row.js";
+import { lockAt } from "../../lib/protocol/addresses.js";
 import type { Take } from "../../lib/protocol/writes.js";
 import { explore, parseStart } from "./explore.js";
 import { Violation } from "./invariants.js";

@@ -1,4 +1,5 @@
-import { type Row, ticketOf } from "../../lib/protocol/row.js";
+import { ticketOf } from "../../lib/protocol/addresses.js";
+import type { Row } from "../../lib/protocol/row.js";
 import { Coverage } from "./coverage.js";
 import { EventJudge } from "./event-judge.js";
 import { Judge, Violation } from "./invariants.js";

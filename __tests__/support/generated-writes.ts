@@ -1,6 +1,6 @@
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import type { Item } from "../../lib/dynamodb/items.js";
-import { type Address, COUNTER_SORT, LOCK_SORT, placeSort } from "../../lib/protocol/row.js";
+import { type Address, COUNTER_SORT, LOCK_SORT, placeSort } from "../../lib/protocol/addresses.js";
 import type { Write } from "../../lib/protocol/writes.js";
 import { type Random, seededRandom } from "./seeded-random.js";
 

@@ -1,4 +1,5 @@
-import { type Row, ticketOf } from "../../lib/protocol/row.js";
+import { ticketOf } from "../../lib/protocol/addresses.js";
+import type { Row } from "../../lib/protocol/row.js";
 import type { MemoryTable } from "../simulation/memory-store.js";
 
 /** The rows of those who wait for a lock, in the order of their tickets. */

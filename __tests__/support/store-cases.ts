@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Sighting } from "../../lib/protocol/may-take.js";
-import { type Attributes, FORMAT, lockAt, type Memory, type Row } from "../../lib/protocol/row.js";
+import { lockAt } from "../../lib/protocol/addresses.js";
+import { type Attributes, FORMAT, type Memory, type Row } from "../../lib/protocol/row.js";
 import type { Take } from "../../lib/protocol/writes.js";
 
 /** What every take of {@link TAKES} trusts to be over if it is earlier. */

@@ -3,8 +3,8 @@ import { DeleteItemCommand, PutItemCommand, UpdateItemCommand } from "@aws-sdk/c
 import { LockStoreError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import type { TableLayout } from "../options/table.js";
+import { type Address, LOCK_SORT } from "../protocol/addresses.js";
 import type { Condition } from "../protocol/conditions.js";
-import { type Address, LOCK_SORT } from "../protocol/row.js";
 import { type Asked, askedBy, countOf, leftBy } from "../protocol/rules.js";
 import type { Check, Count, Effect, Write } from "../protocol/writes.js";
 import { marshalledData } from "./data.js";
@@ -83,9 +83,9 @@ export function storedValue(value: unknown): AttributeValue {
   return marshalledData(value as LockData);
 }
 
-/** What the reply shows, at no cost: of a take or a release the row as it was, and of what else counts what it changed. */
+/** What the reply shows, at no cost: of a take, a transfer or a release the row as it was, and of what else counts what it changed. */
 function returnedBy(write: Write): ReturnValue | undefined {
-  if (write.kind === "take" || write.kind === "vacate") return "ALL_OLD";
+  if (write.kind === "take" || write.kind === "transfer" || write.kind === "vacate") return "ALL_OLD";
   return countOf(write) === undefined ? undefined : "UPDATED_OLD";
 }
 

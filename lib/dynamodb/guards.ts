@@ -1,7 +1,7 @@
 import type { AttributeValue, CancellationReason, TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { LockConfigError } from "../errors.js";
 import type { TableLayout } from "../options/table.js";
-import type { Address } from "../protocol/row.js";
+import type { Address } from "../protocol/addresses.js";
 import type { Check } from "../protocol/writes.js";
 import type { DocumentGuard } from "../store.js";
 import { checkOf, keyOf } from "./compile.js";

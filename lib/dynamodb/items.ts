@@ -1,7 +1,8 @@
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../errors.js";
 import type { TableLayout } from "../options/table.js";
-import { type Address, type Attributes, LOCK_SORT, parseRow, type Row } from "../protocol/row.js";
+import { type Address, LOCK_SORT } from "../protocol/addresses.js";
+import { type Attributes, parseRow, type Row } from "../protocol/row.js";
 import { numberOf, unmarshalledData } from "./data.js";
 
 export type Item = Record<string, AttributeValue>;

@@ -1,9 +1,10 @@
 import type { QueryCommandInput, ScanCommandInput } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../errors.js";
 import type { TableLayout } from "../options/table.js";
-import { FORMAT, LOCK_SORT, type Row, ticketOf } from "../protocol/row.js";
+import { kindOf, LOCK_SORT } from "../protocol/addresses.js";
+import { FORMAT, type Row } from "../protocol/row.js";
 import type { Cursor, RangePage, RangeQuery, RowPage } from "../store.js";
-import { storedValue } from "./compile.js";
+import { keyOf, storedValue } from "./compile.js";
 import { addressOf, type Item, rowOf } from "./items.js";
 import type { Reply } from "./transport.js";
 
@@ -25,9 +26,9 @@ export function queryOf(layout: TableLayout, query: RangeQuery): QueryCommandInp
       ":first": storedValue(query.first),
       ":last": storedValue(query.last),
     },
-    ScanIndexForward: query.order === "ascending",
     Limit: query.limit,
     ConsistentRead: query.consistent,
+    ...(query.after === undefined ? {} : { ExclusiveStartKey: keyOf(layout, { name: query.name, sort: query.after }) }),
   };
 }
 
@@ -38,8 +39,7 @@ export function rangePageOf(layout: TableLayout, reply: Reply): RangePage {
     rows: Items.flatMap((item) => {
       const address = addressOf(layout, item);
       // What else an application keeps in between is none of ours.
-      const isOurs = address.sort === LOCK_SORT || ticketOf(address.sort) !== undefined;
-      return isOurs ? [rowOf(layout, address, item)] : [];
+      return kindOf(address.sort) === undefined ? [] : [rowOf(layout, address, item)];
     }),
     next: LastEvaluatedKey && addressOf(layout, LastEvaluatedKey).sort,
   };

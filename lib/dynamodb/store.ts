@@ -3,7 +3,8 @@ import { GetItemCommand, QueryCommand, ScanCommand, TransactWriteItemsCommand } 
 import { LockStoreError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import type { TableLayout } from "../options/table.js";
-import type { Address, Row } from "../protocol/row.js";
+import type { Address } from "../protocol/addresses.js";
+import type { Row } from "../protocol/row.js";
 import { countOf, drawnBy } from "../protocol/rules.js";
 import { isStillHeldBy, vacateKept } from "../protocol/was-applied.js";
 import type { Check, Take, Write } from "../protocol/writes.js";
@@ -125,8 +126,7 @@ export class DynamoDbStore implements Store {
     this.#heard(reply);
     if (write.kind === "take" && !this.#proven) await this.#prove(write.at, signal);
     const before = reply?.Attributes;
-    // A release parses what it has removed only where others have marked it.
-    const isShown = write.kind === "take" || (write.kind === "vacate" && before?.wanted !== undefined);
+    const isShown = isRowShown(write, before?.wanted !== undefined);
     const replaced = isShown ? this.#replaced(write.at, before) : undefined;
     return { kind: "applied", replaced, drawn: this.#drawn(write, before) };
   }
@@ -208,6 +208,11 @@ export class DynamoDbStore implements Store {
     }
     this.#proven = true;
   }
+}
+
+/** A release tells what it has removed only where others have marked it. */
+function isRowShown({ kind }: Write, isMarked: boolean): boolean {
+  return kind === "take" || kind === "transfer" || (kind === "vacate" && isMarked);
 }
 
 const NO_COUNTER = "it does not count tickets";

@@ -6,7 +6,7 @@ import type { Lock } from "../lock.js";
 import { copyOf, type LockData } from "../lock-info.js";
 import type { GuardOptions, TransactWriteOptions } from "../options/calls.js";
 import { checkData, checkMinRemaining, guardOptions, transactWriteOptions } from "../options/calls.js";
-import { lockAt } from "../protocol/row.js";
+import { lockAt } from "../protocol/addresses.js";
 import type { Check } from "../protocol/writes.js";
 import { onAbort } from "../session/abort-listening.js";
 import { attemptMs, persist } from "../session/requests.js";

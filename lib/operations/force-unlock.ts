@@ -1,5 +1,5 @@
 import { publish } from "../diagnostics.js";
-import type { Address } from "../protocol/row.js";
+import type { Address } from "../protocol/addresses.js";
 import { wasApplied } from "../protocol/was-applied.js";
 import type { Vacate } from "../protocol/writes.js";
 import type { Copies } from "../session/retry.js";

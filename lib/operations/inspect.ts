@@ -1,7 +1,8 @@
 import type { LockState, WaiterInfo } from "../lock-info.js";
+import { MUTEX_QUEUE, placesOf, ticketOf } from "../protocol/addresses.js";
 import { earliestOf } from "../protocol/lease-time.js";
 import { mayTake } from "../protocol/may-take.js";
-import { FIRST_PLACE, infoOf, LAST_PLACE, type Row, ticketOf } from "../protocol/row.js";
+import { infoOf, type Row } from "../protocol/row.js";
 import { PAGE_ROWS, restOf } from "../queues/queue-view.js";
 import type { Session } from "../session/session.js";
 import type { RangeQuery } from "../store.js";
@@ -27,7 +28,7 @@ export function isTaken(row: Row, bounds: Bounds | undefined): boolean {
 /** All who wait for a lock and are alive as far as the clock knows, in order; eventually consistent. @throws the store's error. */
 export async function listWaiters(session: Session, name: string): Promise<WaiterInfo[]> {
   const { clock, store } = session;
-  const places = { name, first: FIRST_PLACE, last: LAST_PLACE, order: "ascending" } as const;
+  const places = { name, ...placesOf(MUTEX_QUEUE) };
   const listed: WaiterInfo[] = [];
   for (let rest: RangeQuery | undefined = { ...places, limit: PAGE_ROWS, consistent: false }; rest !== undefined; ) {
     const asked: RangeQuery = rest;

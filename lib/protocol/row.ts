@@ -1,43 +1,8 @@
 import type { LockData, LockInfo } from "../lock-info.js";
+import type { Address } from "./addresses.js";
 
 /** The version of the row's layout that this library reads and writes. */
 export const FORMAT = 1;
-
-/** The sort key of a mutex's own row, and of the counter that numbers the places of its queue. */
-export const LOCK_SORT = "lock";
-export const COUNTER_SORT = "tickets";
-
-/** The greatest number that DynamoDB keeps exact has 38 digits: with as many in every key, keys sort as numbers do. */
-const TICKET_DIGITS = 38;
-const LAST_TICKET = 10n ** BigInt(TICKET_DIGITS) - 1n;
-const PLACE_SORT = /^queue#(\d{38})$/;
-
-/** The key of a row. */
-export interface Address {
-  readonly name: string;
-  readonly sort: string;
-}
-
-/** The key of a mutex's own row. */
-export const lockAt = (name: string): Address => ({ name, sort: LOCK_SORT });
-
-/** The key of a place in the fair queue of a mutex. Tickets sort as their numbers do. */
-export const placeAt = (name: string, ticket: bigint): Address => ({ name, sort: placeSort(ticket) });
-
-/** Tickets before the first and after the last have the sort key of the first and the last. */
-export function placeSort(ticket: bigint): string {
-  const inRange = ticket < 0n ? 0n : ticket > LAST_TICKET ? LAST_TICKET : ticket;
-  return `queue#${inRange.toString().padStart(TICKET_DIGITS, "0")}`;
-}
-
-export const FIRST_PLACE: string = placeSort(0n);
-export const LAST_PLACE: string = placeSort(LAST_TICKET);
-
-/** The ticket that a sort key names; undefined for a row that is not a place. */
-export function ticketOf(sort: string): bigint | undefined {
-  const digits = PLACE_SORT.exec(sort)?.[1];
-  return digits === undefined ? undefined : BigInt(digits);
-}
 
 /** One of our rows, as it was at some moment. */
 export interface Row extends Address {
@@ -53,6 +18,8 @@ export interface Row extends Address {
   readonly wanted: number | undefined;
   readonly fence: bigint | undefined;
   readonly tick: number | undefined;
+  /** How many permits the semaphore has, as the holder of this one knows it. */
+  readonly permits: number | undefined;
 }
 
 /**
@@ -68,7 +35,7 @@ export type Attributes = Readonly<Record<string, unknown>>;
 export type Parsed = { readonly row: Row } | { readonly problem: string };
 
 export function parseRow({ name, sort }: Address, attributes: Attributes): Parsed {
-  const { format, uuid, expires, ttlMs, owner, acquired, data, wanted, fence, tick } = attributes;
+  const { format, uuid, expires, ttlMs, owner, acquired, data, wanted, fence, tick, permits } = attributes;
   if (format !== FORMAT) return { problem: `its format must be ${FORMAT}` };
   if (typeof owner !== "string") return { problem: "its owner must be a string" };
   if (uuid !== undefined && typeof uuid !== "string") return { problem: "its uuid must be a string" };
@@ -78,10 +45,11 @@ export function parseRow({ name, sort }: Address, attributes: Attributes): Parse
   if (data !== undefined && !isMap(data)) return { problem: "its data must be a map" };
   if (wanted !== undefined && !isInteger(wanted)) return { problem: "its wanted must be a whole number" };
   if (tick !== undefined && !isInteger(tick)) return { problem: "its tick must be a whole number" };
+  if (permits !== undefined && !isInteger(permits)) return { problem: "its permits must be a whole number" };
   // A fencing token may exceed 2^53, so it is kept exact.
   if (fence !== undefined && !isToken(fence)) return { problem: "its fence must be a whole number, 0 or more" };
   const token = fence === undefined ? undefined : BigInt(fence);
-  return { row: { name, sort, uuid, expires, ttlMs, owner, acquired, data, wanted, fence: token, tick } };
+  return { row: { name, sort, uuid, expires, ttlMs, owner, acquired, data, wanted, fence: token, tick, permits } };
 }
 
 const isInteger = (value: unknown): value is number => Number.isSafeInteger(value);
@@ -96,7 +64,7 @@ function isMap(value: unknown): value is LockData {
 }
 
 /** What a row says about its lock, for people. */
-export function infoOf(row: Omit<Row, "wanted" | "fence">): LockInfo {
+export function infoOf(row: Omit<Row, "wanted" | "fence" | "permits">): LockInfo {
   const { name, uuid, owner, acquired, expires, ttlMs, data, tick } = row;
   return { name, uuid, owner, acquired: new Date(acquired), expires: new Date(expires), ttlMs, data, tick };
 }

@@ -2,7 +2,7 @@ import type { Condition, Values } from "./conditions.js";
 import { all, any, equal, greater, isNumber, isString, less, missing, NO_ITEM } from "./conditions.js";
 import { HAS_EXPIRED, IS_UNCHANGED_HOLD, IS_UNCHANGED_LEASE } from "./may-take.js";
 import { type Attributes, FORMAT, type Memory, type Row } from "./row.js";
-import type { Count, Effect, Take, Vacate, Write } from "./writes.js";
+import type { Count, Effect, Take, Transfer, Vacate, Write } from "./writes.js";
 
 /** How long after its lease a row may stay before DynamoDB's TTL feature removes it. */
 const PURGE_AFTER_MS = 7 * 24 * 60 * 60 * 1_000;
@@ -57,8 +57,18 @@ const IS_MINE_AND_EARLIER = all(IS_MINE, less("expires", { value: "expires" }));
 const IS_MINE_EARLIER_AND_FENCED = all(IS_MINE_AND_EARLIER, isNumber("fence"));
 
 const IS_MINE_TO_DELETE = all(IS_MINE, REMEMBERS_NOTHING);
-const IS_AS_SEEN = all(IS_MINE, equal("expires", { value: "seenExpires" }));
-const IS_AS_SEEN_TO_DELETE = all(IS_AS_SEEN, REMEMBERS_NOTHING);
+const IS_LEASE_AS_SEEN = all(
+  IS_OUR_FORMAT,
+  equal("uuid", { value: "seenUuid" }),
+  equal("expires", { value: "seenExpires" }),
+  REMEMBERS_NOTHING,
+);
+const IS_HOLD_AS_SEEN = all(
+  IS_OUR_FORMAT,
+  missing("uuid"),
+  equal("expires", { value: "seenExpires" }),
+  REMEMBERS_NOTHING,
+);
 
 const IS_SOMEBODYS = all(IS_OUR_FORMAT, isString("uuid"));
 
@@ -72,6 +82,8 @@ const IS_COUNTER = any(NO_ITEM, all(IS_OUR_FORMAT, isNumber("n")));
  * late copy of a reissue. Where the lock is fenced, such a copy has drawn another token as well.
  */
 const IS_STILL_HELD = all(IS_MINE, greater("expires", { value: "after" }));
+const IS_STILL_HELD_AND_FENCED = all(IS_STILL_HELD, isNumber("fence"));
+const IS_MINE_AND_FENCED = all(IS_MINE, isNumber("fence"));
 const IS_STILL_HELD_WITH_TOKEN = all(IS_STILL_HELD, equal("fence", { value: "fence" }));
 
 /** A condition, and what its named values are for one write. */
@@ -107,12 +119,12 @@ export function memoryAfter({ remembers, fenceSeed, tick }: Take): Memory {
  * | ours, the uuid it names                     | no (3)| no (3)               | no (3)        | yes (4)     |      |
  * | ours, any uuid                              |       |                      |               |             | yes  |
  *
- * (1) Renewals, reissues, vacating: writes that name the one acquisition that they are about. They remove its uuid, or
- * move `expires` forward, so a late copy of them changes nothing.
+ * (1) Renewals, reissues, transfers, vacating: writes that name the one acquisition that they are about. They remove its
+ * uuid, or move `expires` forward, so a late copy of them changes nothing.
  * (2) Of these only format and uuid are compared: nobody else writes a uuid of ours.
  * (3) A take is stamped later than the `earliest` that it is sent with, and no process watches its own acquisition.
- * (4) A renewal or reissue only where it moves `expires` forward; a reissue that draws a token only where the row has one;
- * a delete only where the row remembers nothing.
+ * (4) A renewal or reissue only where it moves `expires` forward; a reissue or transfer that draws a token only where the
+ * row has one; a delete only where the row remembers nothing, and that of a row that was seen only where it is still as it was.
  */
 export function askedBy(write: Write): Asked {
   switch (write.kind) {
@@ -124,11 +136,14 @@ export function askedBy(write: Write): Asked {
       const condition = write.fenced ? IS_MINE_EARLIER_AND_FENCED : IS_MINE_AND_EARLIER;
       return { condition, values: { uuid: write.from, expires: write.expires } };
     }
-    case "vacate": {
-      const { uuid, seenExpires } = write;
-      if (seenExpires === undefined)
-        return { condition: isDelete(write) ? IS_MINE_TO_DELETE : IS_MINE, values: { uuid } };
-      return { condition: isDelete(write) ? IS_AS_SEEN_TO_DELETE : IS_AS_SEEN, values: { uuid, seenExpires } };
+    case "transfer":
+      return askedByTransfer(write);
+    case "vacate":
+      return { condition: isDelete(write) ? IS_MINE_TO_DELETE : IS_MINE, values: { uuid: write.uuid } };
+    case "remove": {
+      const { seenUuid, seenExpires } = write;
+      const condition = seenUuid === undefined ? IS_HOLD_AS_SEEN : IS_LEASE_AS_SEEN;
+      return { condition, values: { seenUuid, seenExpires } };
     }
     case "want":
       return { condition: IS_SOMEBODYS, values: {} };
@@ -156,6 +171,11 @@ function askedByTake(write: Take): Asked {
   };
 }
 
+function askedByTransfer({ from: uuid, after, fenced }: Transfer): Asked {
+  if (after === undefined) return { condition: fenced ? IS_MINE_AND_FENCED : IS_MINE, values: { uuid } };
+  return { condition: fenced ? IS_STILL_HELD_AND_FENCED : IS_STILL_HELD, values: { uuid, after } };
+}
+
 /** What a write leaves where its condition holds. */
 export function leftBy(write: Write): Effect {
   switch (write.kind) {
@@ -169,8 +189,15 @@ export function leftBy(write: Write): Effect {
       const { uuid, expires, fenced, remembers } = write;
       return { ...update({ uuid, expires }, [], remembers), count: fenced ? { attribute: "fence" } : undefined };
     }
+    case "transfer": {
+      const { uuid, expires, ttlMs, owner, fenced, remembers } = write;
+      const count = fenced ? { attribute: "fence" } : undefined;
+      return { ...update({ uuid, expires, ttlMs, owner }, [], remembers), count };
+    }
     case "vacate":
       return vacates(write);
+    case "remove":
+      return { kind: "delete" };
     case "want":
       return { kind: "update", set: { wanted: write.until }, remove: [] };
     case "draw": {
@@ -201,9 +228,9 @@ export function countOf(write: Write): Count | undefined {
 }
 
 function takes(write: Take): Effect {
-  const { uuid, expires, ttlMs, owner, acquired, data, wanted, fenceSeed, tick } = write;
+  const { uuid, expires, ttlMs, owner, acquired, data, wanted, fenceSeed, tick, permits } = write;
   const respects = memoryAfter(write);
-  const row = { format: FORMAT, uuid, expires, ttlMs, owner, acquired, data, wanted };
+  const row = { format: FORMAT, uuid, expires, ttlMs, owner, acquired, data, wanted, permits };
   if (respects === "nothing") return { kind: "put", attributes: { ...row, purge: purgeAt(expires) } };
   const remove = Object.entries({ wanted, data }).flatMap(([name, value]) => (value === undefined ? [name] : []));
   const count = fenceSeed === undefined ? undefined : { attribute: "fence", seed: fenceSeed };

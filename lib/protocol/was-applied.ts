@@ -11,10 +11,11 @@ import type { Vacate, Write } from "./writes.js";
  * | take    | its uuid is on the row                         |                                                    |
  * | renew   | its uuid is on the row, with exactly its stamp |                                                    |
  * | reissue | its new uuid is on the row                     |                                                    |
+ * | transfer| its new uuid is on the row                     |                                                    |
  * | vacate  | an unanswered copy, and the row is as it would | an unanswered copy, and its uuid is not on the     |
  * |         | have left it                                   | row: that copy did it, or somebody took it         |
  *
- * Draws and marks are never recognised: another draw costs a number, and another mark says the same.
+ * Draws, marks and removals are never recognised: another draw costs a number, and another mark says the same.
  */
 export function wasApplied(
   write: Write,
@@ -24,12 +25,14 @@ export function wasApplied(
   switch (write.kind) {
     case "take":
     case "reissue":
+    case "transfer":
       return isStillHeldBy(write.uuid, refusedBy) ? "yes" : "no";
     case "renew":
       return isStillHeldBy(write.uuid, refusedBy) && refusedBy?.expires === write.expires ? "yes" : "no";
     case "vacate":
       if (!earlierCopyUnanswered || isStillHeldBy(write.uuid, refusedBy)) return "no";
       return isLeftBy(write, refusedBy) ? "yes" : "maybe";
+    case "remove":
     case "want":
     case "draw":
     case "check":

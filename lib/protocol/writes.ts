@@ -1,6 +1,7 @@
 import type { LockData } from "../lock-info.js";
+import type { Address } from "./addresses.js";
 import type { Knowledge } from "./may-take.js";
-import type { Address, Attributes, Memory } from "./row.js";
+import type { Attributes, Memory } from "./row.js";
 
 /**
  * Takes a row: one acquisition begins. Refused while another lease runs, and by the own uuid, which is how an earlier copy
@@ -24,6 +25,8 @@ export interface Take {
   readonly fenceSeed?: number | undefined;
   /** The tick that this acquisition is for: refused where the row remembers this tick or a later one. */
   readonly tick?: number | undefined;
+  /** How many permits the semaphore has, on a row that is one of them: for hosts that know of another number. */
+  readonly permits?: number | undefined;
 }
 
 /** Moves `expires` forward under the same uuid, and replaces the caller's data, if given. */
@@ -48,6 +51,28 @@ export interface Reissue {
   readonly remembers: Memory;
 }
 
+/**
+ * Hands a row to another holder: a new uuid, on a lease of another length. It is the one write beside the take that may set
+ * an `expires` that is not later, and so with a `ttlMs` of its own, or those who watch the row would be early.
+ */
+export interface Transfer {
+  readonly kind: "transfer";
+  readonly at: Address;
+  readonly from: string;
+  /**
+   * `expires` is later: a late copy of the write that brought the uuid cannot bring it back to be handed on once more.
+   * Undefined for one who has nothing but the uuid.
+   */
+  readonly after?: number | undefined;
+  readonly uuid: string;
+  readonly expires: number;
+  readonly ttlMs: number;
+  readonly owner: string;
+  /** Whether it draws the next fencing token: refused where the row has none. */
+  readonly fenced: boolean;
+  readonly remembers: Memory;
+}
+
 /** How a row is left when its uuid is removed. */
 export type Left =
   /** Gone; kept but free where it remembers something. */
@@ -59,15 +84,22 @@ export type Left =
   /** There, and free at once. */
   | { readonly kind: "kept" };
 
-/** Removes a uuid from its row: a release, an unlock by force, the removal of a dead waiter. */
+/** Removes a uuid from its row: a release, an unlock by force. */
 export interface Vacate {
   readonly kind: "vacate";
   readonly at: Address;
   readonly uuid: string;
-  /** Only where `expires` is still exactly this, as it was seen. */
-  readonly seenExpires?: number | undefined;
   readonly leaves: Left;
   readonly remembers: Memory;
+}
+
+/** Deletes a row on which nobody relies any more, if it is still exactly as it was seen: a dead waiter, a dead reader. */
+export interface Remove {
+  readonly kind: "remove";
+  readonly at: Address;
+  /** Undefined for a row without a holder. */
+  readonly seenUuid: string | undefined;
+  readonly seenExpires: number;
 }
 
 /** Marks a row as wanted by another host. A hint: it asks only that somebody holds the row. */
@@ -96,7 +128,7 @@ export interface Check {
 }
 
 /** All writes of rows that the library sends. */
-export type Write = Take | Renew | Reissue | Vacate | Want | Draw | Check;
+export type Write = Take | Renew | Reissue | Transfer | Vacate | Remove | Want | Draw | Check;
 
 /** An attribute that becomes one more than it was, or than `seed` where it is missing. Without a seed, it is there. */
 export interface Count {

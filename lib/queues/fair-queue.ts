@@ -1,6 +1,6 @@
 import type { Lease } from "../holding/lease.js";
 import type { LockData } from "../lock-info.js";
-import { ticketOf } from "../protocol/row.js";
+import { ticketOf } from "../protocol/addresses.js";
 import { onAbort } from "../session/abort-listening.js";
 import { attemptMs, sendOnce } from "../session/requests.js";
 import { isTransient, LONGEST_ATTEMPT_MS, LONGEST_PAUSE_MS } from "../session/retry.js";

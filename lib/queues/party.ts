@@ -1,5 +1,5 @@
 import type { Lease } from "../holding/lease.js";
-import { ticketOf } from "../protocol/row.js";
+import { ticketOf } from "../protocol/addresses.js";
 import type { Session } from "../session/session.js";
 import type { Target } from "../taking/acquisition.js";
 import { Wait } from "../taking/wait.js";

@@ -2,7 +2,7 @@ import { publish } from "../diagnostics.js";
 import { LockLostError, LockStoreError } from "../errors.js";
 import { Lease, type LeaseEvents } from "../holding/lease.js";
 import type { MutexSettings } from "../options/mutex.js";
-import { type Address, COUNTER_SORT, lockAt, placeAt } from "../protocol/row.js";
+import { type Address, lockAt, MUTEX_QUEUE, placeAt } from "../protocol/addresses.js";
 import { attemptMs } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { Acquisition, Target } from "../taking/acquisition.js";
@@ -110,7 +110,7 @@ export async function takePlace(session: Session, target: Target, wait: Wait, sh
 /** The seed is the table's time in ms, which outruns any series of draws: a counter that was purged never goes back. */
 async function drawTicket(session: Session, { at, settings }: Target, wait: Wait, left: () => void): Promise<bigint> {
   const { clock, store } = session;
-  const counter: Address = { name: at.name, sort: COUNTER_SORT };
+  const counter: Address = { name: at.name, sort: MUTEX_QUEUE.counter };
   const persistence = { kind: "take", attemptMs: attemptMs(settings.ttlMs), until: wait.until } as const;
   for (;;) {
     await learnTime(session, lockAt(at.name), wait);

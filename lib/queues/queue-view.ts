@@ -1,6 +1,7 @@
+import { LOCK_SORT, MUTEX_QUEUE, placesOf, ticketOf } from "../protocol/addresses.js";
 import { earliestOf } from "../protocol/lease-time.js";
 import { mayTake } from "../protocol/may-take.js";
-import { COUNTER_SORT, LAST_PLACE, LOCK_SORT, placeSort, type Row, ticketOf } from "../protocol/row.js";
+import type { Row } from "../protocol/row.js";
 import type { Request } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { RangePage, RangeQuery } from "../store.js";
@@ -40,7 +41,7 @@ export interface QueueLook {
 }
 
 /** The lock's row, the first place, and the next: whether anybody waits behind it. */
-const LOOK: Range = { first: LOCK_SORT, last: LAST_PLACE, order: "ascending", limit: 3 };
+const LOOK: Range = { first: LOCK_SORT, last: placesOf(MUTEX_QUEUE).last, limit: 3 };
 
 /**
  * The queue of one name, as one process sees it. Places whose lease is over are skipped and removed, each on the
@@ -116,15 +117,10 @@ export class QueueView {
   }
 }
 
-type Range = Pick<RangeQuery, "first" | "last" | "order" | "limit">;
+type Range = Pick<RangeQuery, "first" | "last" | "after" | "limit">;
 
 /** What is left of a range after a page of it: less with every page, or nothing, whatever the page says. */
 export function restOf<Part extends Range>(range: Part, { next }: RangePage): Part | undefined {
-  // The counter sorts after the places, and is not one.
-  if (next === undefined || next === COUNTER_SORT) return undefined;
-  const limit = PAGE_ROWS;
-  const ticket = ticketOf(next) ?? -1n;
-  const isAscending = range.order === "ascending";
-  const [first, last] = isAscending ? [placeSort(ticket + 1n), range.last] : [range.first, placeSort(ticket - 1n)];
-  return (isAscending ? first > range.first : last < range.last) ? { ...range, first, last, limit } : undefined;
+  if (next === undefined || next < (range.after ?? range.first) || next === range.after) return undefined;
+  return next < range.last ? { ...range, after: next, limit: PAGE_ROWS } : undefined;
 }

@@ -55,14 +55,13 @@ export class Sweeper {
     this.#running -= 1;
   }
 
-  async #remove({ name, sort, uuid = "", expires: seenExpires }: Row): Promise<void> {
+  async #remove({ name, sort, uuid: seenUuid, expires: seenExpires }: Row): Promise<void> {
     const { clock, closing: enough, store } = this.#session;
     const giveUpAt = clock.atMost() + GIVE_UP_MS;
     const ms = attemptMs(this.#target.settings.ttlMs);
     const persistence = { kind: "release", until: () => giveUpAt, attemptMs: ms, enough } as const;
-    const [at, leaves] = [{ name, sort }, { kind: "free" }] as const;
-    const write = { kind: "vacate", at, uuid, seenExpires, leaves, remembers: "nothing" } as const;
+    const write = { kind: "remove", at: { name, sort }, seenUuid, seenExpires } as const;
     const removed = persist(this.#session, persistence, (signal) => store.write(write, signal));
-    await removed.catch(() => this.#known.delete(`${uuid} ${seenExpires}`));
+    await removed.catch(() => this.#known.delete(`${seenUuid} ${seenExpires}`));
   }
 }

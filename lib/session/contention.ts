@@ -1,4 +1,5 @@
-import { type Address, LOCK_SORT, type Row } from "../protocol/row.js";
+import { type Address, LOCK_SORT } from "../protocol/addresses.js";
+import type { Row } from "../protocol/row.js";
 import type { Clock } from "../time/clock.js";
 
 /** For how long a mark counts, whatever it says: the clock of its writer may be wrong, and its writer gone. */

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { LockError, type LossReason } from "../errors.js";
-import type { Address, Row } from "../protocol/row.js";
+import type { Address } from "../protocol/addresses.js";
+import type { Row } from "../protocol/row.js";
 import type { Store } from "../store.js";
 import type { Clock } from "../time/clock.js";
 import { type Closeable, Closing } from "./closing.js";

@@ -1,6 +1,7 @@
+import type { Address } from "../protocol/addresses.js";
 import { earliestOf } from "../protocol/lease-time.js";
 import type { Knowledge, Sighting } from "../protocol/may-take.js";
-import type { Address, Memory, Row } from "../protocol/row.js";
+import type { Memory, Row } from "../protocol/row.js";
 import { memoryOf } from "../protocol/rules.js";
 import type { Clock } from "../time/clock.js";
 

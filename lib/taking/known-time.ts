@@ -1,5 +1,6 @@
 import { LockStoreError } from "../errors.js";
-import type { Address, Row } from "../protocol/row.js";
+import type { Address } from "../protocol/addresses.js";
+import type { Row } from "../protocol/row.js";
 import { LONGEST_ATTEMPT_MS, NotAsked } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { type Bounds, boundsOf, isTimeKnown } from "../time/clock.js";

@@ -1,6 +1,6 @@
 import { publish } from "../diagnostics.js";
+import { LOCK_SORT } from "../protocol/addresses.js";
 import { displayTime } from "../protocol/lease-time.js";
-import { LOCK_SORT } from "../protocol/row.js";
 import type { HeldLease, Session } from "../session/session.js";
 
 /** How long one call waits behind one section of its own process before it says so. */

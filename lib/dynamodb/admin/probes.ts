@@ -8,7 +8,7 @@ import {
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
 import type { TableLayout } from "../../options/table.js";
-import { lockAt } from "../../protocol/row.js";
+import { lockAt } from "../../protocol/addresses.js";
 import type { TableAction } from "../../table-report.js";
 import { keyOf } from "../compile.js";
 import type { ItemCommand } from "../transport.js";
