@@ -90,6 +90,19 @@ export interface Diagnostics {
     readonly reason: "expired" | "deleted";
   };
   /**
+   * Another host uses a semaphore with another number of permits. The larger number counts: each uses as many as it knows of.
+   * Published once for each number that a process finds.
+   */
+  readonly "dynamutex:permits-differ": {
+    readonly name: string;
+    /** How many permits there are, as this process says. */
+    readonly permits: number;
+    /** How many there are, as the other says. */
+    readonly others: number;
+    /** The other. */
+    readonly owner: string;
+  };
+  /**
    * `no-date`: replies tell no time, and the host's clock is used. `contradicted`: a reply contradicted the known time, and
    * either may be right. `restarted`: replies of a minute agreed with the new time, which replaces what was known.
    */

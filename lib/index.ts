@@ -14,23 +14,39 @@ export {
   LockTimeoutError,
   type LossReason,
 } from "./errors.js";
-export type { FencedLock, Lock } from "./lock.js";
-export type { LockData, LockInfo, LockState, WaiterInfo } from "./lock-info.js";
+export type { FencedLock, Lock, Permit, TransferableLock } from "./lock.js";
+export type {
+  LockData,
+  LockInfo,
+  LockState,
+  PermitInfo,
+  SemaphoreState,
+  SharedMutexState,
+  WaiterInfo,
+} from "./lock-info.js";
 export type { LockSet } from "./lock-set.js";
 export { LockTable } from "./lock-table.js";
-export { Mutex, type TryRun } from "./mutex.js";
+export type { Lockable, TryRun } from "./lockable.js";
+export { Mutex } from "./mutex.js";
 export type {
   CheckOptions,
   CloseOptions,
   ForceUnlockOptions,
+  HandOffOptions,
   ListOptions,
   LockOptions,
+  ResumeOptions,
   TransactWriteOptions,
   TryLockOptions,
+  TryOptions,
 } from "./options/calls.js";
 export type { LockAllOptions } from "./options/lock-all.js";
 export type { MutexOptions } from "./options/mutex.js";
+export type { SemaphoreOptions } from "./options/semaphore.js";
+export type { SharedMutexOptions } from "./options/shared-mutex.js";
 export type { CreateOptions, KeyOptions, LockTableOptions } from "./options/table.js";
+export { Semaphore } from "./semaphore.js";
+export { SharedMutex } from "./shared-mutex.js";
 export type { DocumentGuard } from "./store.js";
 export type { TableAction, TableFacts, TableProblem, TableReport } from "./table-report.js";
 export { type Bounds, type Clock, systemClock } from "./time/clock.js";

@@ -21,6 +21,8 @@ function copied(value: unknown): unknown {
 /** A lock's row, for people and dashboards. It may be stale by the time you read it. */
 export interface LockInfo {
   readonly name: string;
+  /** What holds it: a mutex, a permit of a semaphore, or one side of a shared mutex. */
+  readonly kind: "mutex" | "semaphore" | "exclusive" | "shared";
   /**
    * The acquisition that holds the lock: shared by the sections of one process that hand it over. Undefined if nobody holds
    * the lock: parked, unlocked by force, or free.
@@ -39,13 +41,39 @@ export interface LockInfo {
   readonly tick: number | undefined;
 }
 
+/** A permit of a semaphore that somebody holds. */
+export interface PermitInfo extends LockInfo {
+  /** Its number, from 0. */
+  readonly permit: number;
+}
+
+/** Who holds the permits of a semaphore, and who waits. It may be stale by the time you read it. */
+export interface SemaphoreState {
+  /** How many permits there are, as this host knows it. */
+  readonly permits: number;
+  /** In the order of their numbers: those included that only a host with more permits knows of. */
+  readonly holders: readonly PermitInfo[];
+  /** The waiters of a fair semaphore, in order. Empty for others. */
+  readonly waiters: readonly WaiterInfo[];
+}
+
+/** Who holds either side of a shared mutex, and who waits. It may be stale by the time you read it. */
+export interface SharedMutexState {
+  /** Who has the exclusive side, or waits for the last of the shared side to leave. */
+  readonly exclusive: LockInfo | null;
+  /** One for each process that shares it, mostly: sections of one process share a row. */
+  readonly shared: readonly LockInfo[];
+  /** The waiters of a fair one, in order, of both sides. Empty for others. */
+  readonly waiters: readonly WaiterInfo[];
+}
+
 /** A lock's row and its queue. They may be stale by the time you read them. */
 export interface LockState extends LockInfo {
   /** The waiters of a fair mutex, in order. Empty for other mutexes, whose waiters have no rows. */
   readonly waiters: readonly WaiterInfo[];
 }
 
-/** One place in the queue of a fair mutex. It may be stale by the time you read it. */
+/** One place in the queue of a fair lock. It may be stale by the time you read it. */
 export interface WaiterInfo {
   /** The place in the queue: lower is sooner. */
   readonly ticket: bigint;
@@ -53,6 +81,8 @@ export interface WaiterInfo {
   readonly owner: string;
   /** How many sections of its process shared the place when it was taken. Some may have run or gone since. */
   readonly sections: number;
+  /** Which side of a shared mutex it waits for; undefined for other locks. */
+  readonly side: "exclusive" | "shared" | undefined;
   /** Since when it is there, on the table's clock as estimated by the waiter. */
   readonly since: Date;
   /** When it loses its place unless it renews it, on the table's clock. */

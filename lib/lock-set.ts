@@ -73,7 +73,7 @@ export async function lockAll(
         session.detach(lease.release());
       }
       wait.throwIfEnough();
-      wait.leaseWasOver(targets[0]);
+      wait.leaseWasOver({ name: targets[0].at.name, settings });
     }
   };
   return await wait.run(work, { signal, waitMs: waitMs > 0 ? waitMs : Number.POSITIVE_INFINITY });
@@ -125,7 +125,9 @@ class HeldLockSet implements LockSet {
   constructor(session: Session, leases: readonly Lease[]) {
     this.#signal = new LossSignal(() => this.#lookForLoss());
     const end = (ended: Lease) => ended.release();
-    const locks = leases.map((lease) => new HeldLock({ session, lease, acquired: lease.row.acquired, end }));
+    const locks = leases.map(
+      (lease) => new HeldLock({ session, lease, acquired: lease.row.acquired, end, mayHandOff: true }),
+    );
     this.names = locks.map(({ name }) => name);
     this.locks = new Map(locks.map((lock) => [lock.name, lock]));
     for (const lock of locks) lock.signal.addEventListener("abort", () => this.#aborted(lock), { once: true });

@@ -9,16 +9,21 @@ import type { FencedLock } from "./lock.js";
 import type { LockInfo } from "./lock-info.js";
 import { type LockSet, lockAll } from "./lock-set.js";
 import { Mutex } from "./mutex.js";
+import { permitProblems } from "./operations/check-permits.js";
 import { listLocks } from "./operations/list.js";
 import type { CheckOptions, CloseOptions, ListOptions } from "./options/calls.js";
 import { checkOptions, closeOptions, listOptions } from "./options/calls.js";
 import { NONE } from "./options/check.js";
 import { checkNames, type LockAllOptions, lockAllOptions } from "./options/lock-all.js";
 import { type MutexOptions, type MutexSettings, mutexSettings } from "./options/mutex.js";
+import { type SemaphoreOptions, semaphoreSettings } from "./options/semaphore.js";
+import { type SharedMutexOptions, sharedMutexSettings } from "./options/shared-mutex.js";
 import type { CreateOptions, LockTableOptions, TableLayout } from "./options/table.js";
-import { checkFits, checkName, createOptions, tableLayout, tableOptions } from "./options/table.js";
+import { checkFits, checkHasSort, checkName, createOptions, tableLayout, tableOptions } from "./options/table.js";
 import { Sections } from "./queues/sections.js";
+import { Semaphore } from "./semaphore.js";
 import { Session } from "./session/session.js";
+import { SharedMutex } from "./shared-mutex.js";
 import type { TableReport } from "./table-report.js";
 import type { Clock } from "./time/clock.js";
 import { tableClock } from "./time/table-clock.js";
@@ -59,6 +64,7 @@ export class LockTable implements AsyncDisposable {
       store: new DynamoDbStore({ client: this.#client, layout: this.#layout, clock: this.#clock }),
       clock: this.#clock,
       owner: owner ?? `${hostname()}#${process.pid}`,
+      table: { tableName: this.tableName, keyPrefix: this.#layout.keyPrefix },
     });
     this.#sections = new Sections(this.#session);
   }
@@ -78,6 +84,42 @@ export class LockTable implements AsyncDisposable {
     const settings = mutexSettings(options, this.#defaults);
     checkFits(settings, this.#layout);
     return new Mutex(this.#sections, name, settings);
+  }
+
+  /**
+   * Makes a semaphore, of which at most `permits` hold one at once. It sends nothing.
+   *
+   * @param name as for a mutex. A mutex of the same name is another lock.
+   * @param options `permits`, and options that differ from the table's.
+   * @throws {@link LockConfigError} naming the option that cannot work; for a table without a sort key.
+   *
+   * @example
+   * const semaphore = locks.semaphore("crm-api", { permits: 4 });
+   * await semaphore.run(async (permit) => await callApi(permit.signal));
+   */
+  semaphore(name: string, options: SemaphoreOptions): Semaphore {
+    checkName(name, this.#layout.keyPrefix);
+    checkHasSort("a semaphore", this.#layout);
+    const settings = semaphoreSettings(options, this.#defaults);
+    this.#session.usesSemaphore(name, settings.permits);
+    return new Semaphore(this.#sections, name, settings);
+  }
+
+  /**
+   * Makes a shared mutex, which many hold at once on its shared side, or one on its exclusive side. It sends nothing.
+   *
+   * @param name as for a mutex. A mutex of the same name is another lock.
+   * @param options options that differ from the table's.
+   * @throws {@link LockConfigError} naming the option that cannot work; for a table without a sort key.
+   *
+   * @example
+   * const { shared, exclusive } = locks.sharedMutex("catalogue");
+   * await shared.run(async (lock) => await readAll(lock.signal));
+   */
+  sharedMutex(name: string, options: SharedMutexOptions = NONE): SharedMutex {
+    checkName(name, this.#layout.keyPrefix);
+    checkHasSort("a shared mutex", this.#layout);
+    return new SharedMutex(this.#sections, name, sharedMutexSettings(options, this.#defaults));
   }
 
   /**
@@ -117,8 +159,8 @@ export class LockTable implements AsyncDisposable {
 
   /**
    * Checks whether locks work on this table with these credentials: its key, its TTL, its billing, its replicas, and
-   * which IAM actions are refused. It changes nothing: it sends writes whose condition never holds, which costs about 6
-   * write units. Run it in a deployment, or to diagnose a problem.
+   * which IAM actions are refused; and whether other hosts know as many permits of the semaphores that this process has made.
+   * It changes nothing: it sends writes whose condition never holds, which costs about 6 write units. Run it in a deployment, or to diagnose a problem.
    *
    * @returns the problems and the facts that it found. It does not throw for a problem: read `usable` and `problems`.
    * @throws {@link LockStoreError} if the table cannot be reached, or DynamoDB does not know the credentials.
@@ -132,7 +174,9 @@ export class LockTable implements AsyncDisposable {
    */
   async check(options: CheckOptions = {}): Promise<TableReport> {
     this.#session.assertOpen();
-    return await checkTable(this.#client, this.#layout, checkOptions(options), this.#clock);
+    const report = await checkTable(this.#client, this.#layout, checkOptions(options), this.#clock);
+    if (!report.usable || report.permissions.Query !== "allowed") return report;
+    return { ...report, problems: [...report.problems, ...(await permitProblems(this.#session, options))] };
   }
 
   /**

@@ -2,7 +2,7 @@
 import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import type { LockError, LockLostError } from "./errors.js";
 import type { LockData } from "./lock-info.js";
-import type { TransactWriteOptions } from "./options/calls.js";
+import type { HandOffOptions, TransactWriteOptions } from "./options/calls.js";
 import type { DocumentGuard } from "./store.js";
 
 /** A lock that was granted. It is held until it is unlocked or lost. */
@@ -98,11 +98,41 @@ export interface Lock extends AsyncDisposable {
   transactWrite(items: readonly TransactWriteItem[], options?: TransactWriteOptions): Promise<void>;
 }
 
+/** A lock that another process can go on with: that of a mutex, and a permit of a semaphore. */
+export interface TransferableLock extends Lock {
+  /**
+   * Ends this section without releasing the lock, and returns a token with which {@link Mutex.resume} goes on with it, in any
+   * process: in the next step of a workflow, or wherever a queue delivers the token. In between nobody has the lock and nobody
+   * else gets it. After `withinMs` it is free.
+   *
+   * The section is over when the call begins: `held` is false, and `unlock()` does nothing. If the call rejects, the lock is
+   * released, or ends at the latest after `withinMs`.
+   *
+   * The token is of use to nobody who may not write to the table. Whoever may can take the lock with it, once.
+   *
+   * @param options.withinMs for how long the lock waits to be resumed, in ms.
+   * @throws {@link LockLostError} if the lock is lost; {@link LockError} with the code `LOCK_RELEASED` after `unlock()`.
+   * @throws {@link LockStoreError} if the table did not answer.
+   * @throws {@link LockConfigError} if an option cannot work.
+   *
+   * @example
+   * const token = await lock.handOff({ withinMs: 15 * 60_000 });
+   * await queue.send(JSON.stringify({ order, token }));
+   */
+  handOff(options: HandOffOptions): Promise<string>;
+}
+
 /** A lock of a mutex with `fencing: true`. */
-export interface FencedLock extends Lock {
+export interface FencedLock extends TransferableLock {
   /**
    * Greater than the token of every earlier section under this name, on all hosts. Send it with each write to a storage
    * that refuses a token less than the greatest it has seen.
    */
   readonly fencingToken: bigint;
+}
+
+/** One permit of a semaphore. */
+export interface Permit extends TransferableLock {
+  /** Its number, from 0: no other holder has the same at the same time. For a slot, a port, one of several licences. */
+  readonly permit: number;
 }

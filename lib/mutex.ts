@@ -1,49 +1,39 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import { LockConfigError } from "./errors.js";
-import type { HeldLock } from "./holding/handle.js";
-import type { Lock } from "./lock.js";
-import { copyOf, type LockData, type LockInfo, type LockState } from "./lock-info.js";
+import type { TransferableLock } from "./lock.js";
+import type { LockState } from "./lock-info.js";
+import type { Lockable, TryRun } from "./lockable.js";
 import { forceUnlock } from "./operations/force-unlock.js";
 import { inspect } from "./operations/inspect.js";
-import type { ForceUnlockOptions, LockOptions, TryLockOptions } from "./options/calls.js";
-import { forceUnlockOptions, lockOptions, tryLockOptions } from "./options/calls.js";
+import type { ForceUnlockOptions, LockOptions, ResumeOptions, TryLockOptions } from "./options/calls.js";
+import { forceUnlockOptions, tryLockOptions } from "./options/calls.js";
 import { NONE } from "./options/check.js";
 import type { MutexSettings } from "./options/mutex.js";
-import { lockAt } from "./protocol/addresses.js";
+import { type Address, lockAt } from "./protocol/addresses.js";
 import type { Sections } from "./queues/sections.js";
+import { resumed } from "./resumed.js";
+import { SectionCalls } from "./section-calls.js";
 import type { Session } from "./session/session.js";
 import type { Target } from "./taking/acquisition.js";
-import type { Once } from "./taking/known-time.js";
-import { Wait } from "./taking/wait.js";
-
-/**
- * The result of `tryRun()`: the value of the function, or why it did not run. `held`: the lock is held, or still taken
- * because of `holdAtLeastMs`, or this process has just had it for `handOverMs` and lets others in; a later call may succeed.
- * `done`: this tick, or a later one, was already granted; no later call for this tick can succeed. `done` does not tell whether
- * that run has ended, or whether it succeeded.
- */
-export type TryRun<T> =
-  | { readonly ran: true; readonly value: T }
-  | { readonly ran: false; readonly because: "held" | "done"; readonly row: LockInfo | undefined };
+import { MUTEX } from "./taking/one-row.js";
 
 /**
  * A named mutex. Making one sends nothing. Several with the same name, in one process or many, exclude one another.
  *
  * @typeParam Held the type of its locks: {@link FencedLock} with `fencing: true`.
  */
-export class Mutex<Held extends Lock = Lock> {
+export class Mutex<Held extends TransferableLock = TransferableLock> implements Lockable<Held> {
   readonly name: string;
-  readonly #sections: Sections;
   readonly #session: Session;
   readonly #target: Target;
+  readonly #calls: SectionCalls<Held>;
 
   /** @internal Made by `LockTable.mutex()`. */
   constructor(sections: Sections, name: string, settings: MutexSettings) {
     this.name = name;
-    this.#sections = sections;
     this.#session = sections.session;
     this.#target = { at: lockAt(name), settings };
+    this.#calls = new SectionCalls<Held>(sections, { name, kind: MUTEX, settings, permits: 1 }, tryLockOptions);
   }
 
   /**
@@ -63,7 +53,7 @@ export class Mutex<Held extends Lock = Lock> {
    * await charge(customer, { signal: lock.signal });
    */
   async lock(options: LockOptions = NONE): Promise<Held> {
-    return as<Held>(await this.#lock(options));
+    return await this.#calls.lock(options);
   }
 
   /**
@@ -82,9 +72,7 @@ export class Mutex<Held extends Lock = Lock> {
    * if (lock === null) return; // held by another host
    */
   async tryLock(options: TryLockOptions = NONE): Promise<Held | null> {
-    tryLockOptions(options);
-    const result = await this.#try(options, this.#begin(options));
-    return result.kind === "granted" ? as<Held>(result.lock) : null;
+    return await this.#calls.tryLock(options);
   }
 
   /**
@@ -98,9 +86,7 @@ export class Mutex<Held extends Lock = Lock> {
    * const report = await mutex.run(async (lock) => await buildReport(lock.signal));
    */
   async run<T>(fn: (lock: Held) => T | Promise<T>, options: LockOptions = NONE): Promise<T> {
-    checkFunction(fn);
-    const lock = await this.#lock(options);
-    return await runUnder(lock, fn, options.signal);
+    return await this.#calls.run(fn, options);
   }
 
   /**
@@ -119,11 +105,29 @@ export class Mutex<Held extends Lock = Lock> {
    * await mutex.tryRun((lock) => sendReport(lock.signal), { everyMs: 3_600_000 });
    */
   async tryRun<T>(fn: (lock: Held) => T | Promise<T>, options: TryLockOptions = NONE): Promise<TryRun<T>> {
-    checkFunction(fn);
-    tryLockOptions(options);
-    const result = await this.#try(options, this.#begin(options));
-    if (result.kind !== "granted") return { ran: false, because: result.kind, row: result.wait.holder };
-    return { ran: true, value: await runUnder(result.lock, fn) };
+    return await this.#calls.tryRun(fn, options);
+  }
+
+  /**
+   * Goes on with a lock that {@link TransferableLock.handOff} has handed off, in this process or another. It does not wait: the
+   * lock is there, or its token is of no use any more. With `fencing` it draws the next token.
+   *
+   * @param token counts once: of two that resume one gets the lock, and the other a {@link LockLostError}. So does who gets
+   * the same message of a queue twice.
+   * @throws {@link LockLostError} if the token was used before, or its time is over.
+   * @throws {@link LockConfigError} for a token of another table or lock, or something else.
+   * @throws {@link LockStoreError} if the table cannot be used, or does not answer within 10 s. The lock is then released if
+   * it was taken; else the token still counts.
+   * @throws the reason of `signal`.
+   *
+   * @example
+   * const { order, token } = JSON.parse(message);
+   * await using lock = await mutex.resume(token);
+   * await ship(order, { signal: lock.signal });
+   */
+  async resume(token: string, options: ResumeOptions = NONE): Promise<Held> {
+    const isOurs = ({ name, sort }: Address): boolean => name === this.name && sort === this.#target.at.sort;
+    return (await resumed(this.#session, token, options, isOurs, () => this.#target)) as TransferableLock as Held;
   }
 
   /**
@@ -165,77 +169,4 @@ export class Mutex<Held extends Lock = Lock> {
   async forceUnlock(uuid: string, options: ForceUnlockOptions = NONE): Promise<boolean> {
     return await forceUnlock(this.#session, this.#target.at, uuid, forceUnlockOptions(uuid, options));
   }
-
-  async #lock(options: LockOptions): Promise<HeldLock> {
-    const { signal, holdAtLeastMs = 0 } = options === NONE ? options : lockOptions(options);
-    const waitMs = options.waitMs ?? this.#target.settings.waitMs;
-    signal?.throwIfAborted();
-    const data = this.#begin(options);
-    if (waitMs === 0) {
-      const result = await this.#try({ holdAtLeastMs }, data, signal);
-      if (result.kind !== "granted") throw result.wait.timeout();
-      return result.lock;
-    }
-    const wait = new Wait(this.#session, this.name, { patient: true });
-    const request = { target: this.#target, data, holdAtLeastMs };
-    return await wait.run<HeldLock>((deliver) => this.#sections.serve(request, wait, deliver), { signal, waitMs });
-  }
-
-  /** Checks what can be checked before a request. @returns a copy of the data, which may be sent much later. */
-  #begin({ data }: { readonly data?: LockData | undefined }): LockData | undefined {
-    this.#session.assertOpen();
-    this.#session.store.admit(data);
-    return data && copyOf(data);
-  }
-
-  /** Takes the lock if it is free. Requests without an answer are retried. */
-  async #try(options: TryLockOptions, data: LockData | undefined, signal?: AbortSignal): Promise<Tried> {
-    const { holdAtLeastMs = 0 } = options;
-    const wait = new Wait(this.#session, this.name, { patient: false });
-    const request = { target: this.#target, data, holdAtLeastMs, once: onceOf(options) };
-    return await wait.run<Tried>(
-      async (deliver) => {
-        const answer = await this.#sections.tryServe(request, wait, (lock) => deliver({ kind: "granted", lock }));
-        if (answer !== "delivered" && deliver({ kind: answer, wait })) wait.missed(answer);
-      },
-      { signal, waitMs: Number.POSITIVE_INFINITY },
-    );
-  }
-}
-
-type Tried =
-  | { readonly kind: "granted"; readonly lock: HeldLock }
-  | { readonly kind: "held" | "done"; readonly wait: Wait };
-
-function onceOf({ once, everyMs }: TryLockOptions): Once | undefined {
-  if (everyMs !== undefined) return { kind: "period", everyMs };
-  // Adding 0 turns -0 into 0: a row cannot store -0.
-  return once === undefined ? undefined : { kind: "tick", tick: Number(once) + 0 };
-}
-
-/** The type of lock that `LockTable.mutex()` has declared for the settings of this mutex. */
-const as = <Held extends Lock>(lock: HeldLock): Held => lock as Lock as Held;
-
-/** Runs a section and releases its lock. If both fail, the section's error is thrown. */
-async function runUnder<Held extends Lock, T>(
-  lock: HeldLock,
-  fn: (lock: Held) => T | Promise<T>,
-  signal?: AbortSignal,
-): Promise<T> {
-  const stopFollowing = lock.follow(signal);
-  let value: T;
-  try {
-    value = await fn(as<Held>(lock));
-  } catch (error) {
-    await lock.unlock().catch(() => undefined);
-    throw error;
-  } finally {
-    stopFollowing();
-  }
-  await lock.unlock();
-  return value;
-}
-
-function checkFunction(fn: unknown): void {
-  if (typeof fn !== "function") throw new LockConfigError("fn", fn, "must be the function to run under the lock");
 }

@@ -1,7 +1,7 @@
 import type { QueryCommandInput, ScanCommandInput } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../errors.js";
 import type { TableLayout } from "../options/table.js";
-import { kindOf, LOCK_SORT } from "../protocol/addresses.js";
+import { kindOf, LOCK_SORT, PERMITS, READERS, WRITER_SORT } from "../protocol/addresses.js";
 import { FORMAT, type Row } from "../protocol/row.js";
 import type { Cursor, RangePage, RangeQuery, RowPage } from "../store.js";
 import { keyOf, storedValue } from "./compile.js";
@@ -54,7 +54,10 @@ export function scanOf(layout: TableLayout, prefix: string, after: Cursor | unde
   if (layout.sort !== undefined) {
     names["#sort"] = layout.sort;
     values[":lock"] = storedValue(LOCK_SORT);
-    filters.push("#sort = :lock");
+    values[":writer"] = storedValue(WRITER_SORT);
+    values[":permits"] = storedValue(PERMITS.first.slice(0, -4));
+    values[":readers"] = storedValue(READERS.first);
+    filters.push("(#sort IN (:lock, :writer) OR begins_with(#sort, :permits) OR begins_with(#sort, :readers))");
   }
   // Every name begins with nothing.
   if (begin !== "") {
@@ -80,7 +83,8 @@ export function rowPageOf(layout: TableLayout, reply: Reply): RowPage {
 /** What an application keeps in the same table may look like a lock's row from afar: then it is none of ours. */
 function lockIn(layout: TableLayout, item: Item): Row[] {
   try {
-    return [rowOf(layout, addressOf(layout, item), item)];
+    const address = addressOf(layout, item);
+    return kindOf(address.sort) === undefined ? [] : [rowOf(layout, address, item)];
   } catch {
     return [];
   }

@@ -1,30 +1,33 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { ACQUIRED, LOST, publish, RELEASED } from "../diagnostics.js";
-import { LockError, LockLostError } from "../errors.js";
-import type { Lock } from "../lock.js";
+import { LockConfigError, LockError, LockLostError } from "../errors.js";
+import type { TransferableLock } from "../lock.js";
 import { copyOf, type LockData } from "../lock-info.js";
-import type { GuardOptions, TransactWriteOptions } from "../options/calls.js";
-import { checkData, checkMinRemaining, guardOptions, transactWriteOptions } from "../options/calls.js";
-import { lockAt } from "../protocol/addresses.js";
+import type { GuardOptions, HandOffOptions, TransactWriteOptions } from "../options/calls.js";
+import { checkData, checkMinRemaining, guardOptions, handOffOptions, transactWriteOptions } from "../options/calls.js";
+import { permitOf } from "../protocol/addresses.js";
 import type { Check } from "../protocol/writes.js";
 import { onAbort } from "../session/abort-listening.js";
 import { attemptMs, persist } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { DocumentGuard } from "../store.js";
-import type { Lease, Renewal } from "./lease.js";
+import { tokenOf } from "./hand-off-token.js";
+import type { Lease, Renewal, Section } from "./lease.js";
 import { LossSignal } from "./loss-signal.js";
 
 /** How long a transaction is tried if the caller does not say. */
 const TRANSACT_WITHIN_MS = 10_000;
 
 /** One section's handle over a lease, which may have served other sections before and may serve others after. */
-export class HeldLock implements Lock {
+export class HeldLock implements TransferableLock {
   readonly uuid: string;
   readonly owner: string;
   readonly acquired: Date;
   /** There on a fenced lock, and not on any other. */
   declare readonly fencingToken?: bigint;
+  /** There on a permit of a semaphore, and not on any other. */
+  declare readonly permit?: number;
   readonly tick: number | undefined;
   #data: LockData | undefined;
   readonly #session: Session;
@@ -32,7 +35,8 @@ export class HeldLock implements Lock {
   /** Made when it is first read; the reason that it has to be aborted with, if any. */
   #signal: LossSignal | undefined;
   #abortedWith: { readonly reason: unknown } | undefined;
-  readonly #end: (lease: Lease) => Promise<void>;
+  readonly #end: (lease: Lease, section: Section) => Promise<void>;
+  readonly #mayHandOff: boolean;
   /** On `atLeast`. */
   readonly #beganAt: number;
   /** Whether a section of this process has passed the lease on to this one. */
@@ -47,7 +51,9 @@ export class HeldLock implements Lock {
     readonly acquired: number;
     readonly tick?: number | undefined;
     /** What becomes of the lease when the section is over. */
-    readonly end: (lease: Lease) => Promise<void>;
+    readonly end: (lease: Lease, section: Section) => Promise<void>;
+    /** Whether another process may go on with its row. */
+    readonly mayHandOff: boolean;
   }) {
     const { uuid, fence } = section.lease.row;
     this.uuid = uuid;
@@ -59,6 +65,9 @@ export class HeldLock implements Lock {
     this.#session = section.session;
     this.#lease = section.lease;
     this.#end = section.end;
+    this.#mayHandOff = section.mayHandOff;
+    const permit = permitOf(section.lease.row.at.sort);
+    if (permit !== undefined) this.permit = permit;
     this.#isPassedOn = section.lease.hasServed;
     this.#beganAt = section.lease.begin(this);
   }
@@ -71,6 +80,11 @@ export class HeldLock implements Lock {
     const passedOn = this.#isPassedOn;
     const takeover = passedOn ? undefined : this.#lease.row.takeover;
     publish("dynamutex:acquired", { name, uuid, owner, waitedMs: wait.waitedMs, passedOn, takeover });
+  }
+
+  /** Whether its caller has got it. @internal */
+  get isDelivered(): boolean {
+    return this.#stage !== "new";
   }
 
   get name(): string {
@@ -158,7 +172,7 @@ export class HeldLock implements Lock {
   async #release(): Promise<void> {
     const heldMs = this.#session.clock.atLeast() - this.#beganAt;
     try {
-      await this.#end(this.#lease);
+      await this.#end(this.#lease, this);
     } catch (error) {
       // A loss that was found only by the release, when no section relied on the lease any more.
       this.abort(error);
@@ -168,6 +182,20 @@ export class HeldLock implements Lock {
         publish("dynamutex:released", { name: this.name, uuid: this.uuid, heldMs });
       }
     }
+  }
+
+  async handOff(options: HandOffOptions): Promise<string> {
+    const { withinMs } = handOffOptions(options);
+    if (!this.#mayHandOff) {
+      const remedy = "must be an exclusive lock of a row of its own: those of a shared mutex cannot be handed off";
+      throw new LockConfigError("handOff()", this.name, remedy);
+    }
+    this.#throwIfNotHeld();
+    // From here on the section is over, whatever comes of it.
+    const handed = this.#lease.handOff(withinMs);
+    this.#over = { done: this.#release(), lost: undefined };
+    this.#over.done.catch(() => undefined);
+    return tokenOf(this.#session.table, await handed);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -186,7 +214,7 @@ export class HeldLock implements Lock {
   async transactWrite(items: readonly TransactWriteItem[], options: TransactWriteOptions = {}): Promise<void> {
     const { withinMs = TRANSACT_WITHIN_MS } = transactWriteOptions(options);
     const { clock, store, uuid } = this.#session;
-    store.admitItems(lockAt(this.name), items);
+    store.admitItems(this.#lease.row.at, items);
     // Copied now: DynamoDB refuses a further copy that differs from the first, and the outcome would stay unknown.
     const copy = copyOf(items);
     // All copies have one token, so DynamoDB applies them once, and repeats a reply that was lost.

@@ -40,14 +40,13 @@ const LOCK_EVENTS: LeaseEvents = {
 type State =
   /** No section relies on it: it was just taken, or the section before has ended. */
   | { readonly kind: "idle" }
-  /** A section relies on it: it is renewed, and its deadline watched. */
+  /** Sections rely on it: it is renewed, and its deadline watched. */
   | {
       readonly kind: "relied";
-      readonly section: Section;
-      /** When the section began, on `atLeast`. */
-      readonly since: number;
-      /** When the section has held for `maxHoldMs`, on `atMost`. */
-      readonly maxHoldEnds: number;
+      /** When the last of them began, on `atLeast`. */
+      since: number;
+      /** When the first of them has held for `maxHoldMs`, on `atMost`. */
+      maxHoldEnds: number;
       cancelDeadline: () => void;
       cancelRenewal: () => void;
     }
@@ -57,6 +56,12 @@ type State =
 
 /** What has run under the present uuid: nothing ever, nothing since a reissue, a section, a section with a guard. */
 type Usage = "unused" | "reissued" | "used" | "guarded";
+
+/** A row that somebody else may go on with, and for how long it stays taken at least. */
+export interface HandedOff {
+  readonly row: Acquisition;
+  readonly hold: MinimumHold | undefined;
+}
 
 /** From how many leases of one process on their renewals are spread. */
 const MANY = 16;
@@ -80,6 +85,8 @@ export class Lease {
   readonly #session: Session;
   readonly row: Acquisition;
   readonly #events: LeaseEvents;
+  /** One, or none; several on the shared side of a shared mutex. */
+  readonly #sections = new Set<Section>();
   #state: State = { kind: "idle" };
   #usage: Usage = "unused";
   #onLost: () => void = nothing;
@@ -131,7 +138,7 @@ export class Lease {
     return (kind === "idle" || kind === "relied") && this.#session.clock.atMost() < this.#leaseEnds;
   }
 
-  /** Since when the section that relies on it runs, on `atLeast`; undefined if none does. */
+  /** Since when the last of the sections that rely on it runs, on `atLeast`; undefined if none does. */
   get reliedSince(): number | undefined {
     return this.#state.kind === "relied" ? this.#state.since : undefined;
   }
@@ -152,42 +159,78 @@ export class Lease {
     this.#minimumHold = ms > 0 ? minimumHold(ms, clock.atLeast(), boundsOf(clock)) : undefined;
   }
 
-  /** Renews it before a section relies on it, if the take was slow: half of it is gone. @returns whether it stands. */
-  async secure(): Promise<boolean> {
+  /** The lock stays taken for as long as this hold lasts, which began elsewhere. */
+  holdOn(hold: MinimumHold): void {
+    this.#minimumHold = hold;
+  }
+
+  /**
+   * Renews it before a section relies on it, if the take was slow: half of it is gone. @returns whether it stands.
+   *
+   * @param mayLapse whether it may have been over for a moment. A row that is still ours has let nobody else take it, but who
+   * only looks at it may have acted on that.
+   */
+  async secure({ mayLapse }: { readonly mayLapse: boolean } = { mayLapse: true }): Promise<boolean> {
+    if (!this.stands && !mayLapse) return false;
     if (!this.row.isHalfGone && this.stands) return true;
     const { ttlMs, safetyMarginMs } = this.settings;
-    const until = this.#session.clock.atMost() + ttlMs - safetyMarginMs;
+    const until = mayLapse ? this.#session.clock.atMost() + ttlMs - safetyMarginMs : this.#leaseEnds;
     const stamping = await this.row.renew({ until: () => until });
     return stamping.kind !== "refused" && this.stands;
+  }
+
+  /** Whether a closing table waits for it. */
+  get isKept(): boolean {
+    return this.#session.leases.has(this);
   }
 
   /** From here on a closing table waits for the lease. */
   keep(onLost: () => void = nothing): void {
     this.#onLost = onLost;
     this.#session.leases.add(this);
-    if (this.settings.autoRenew) this.#endRenewals = this.#session.scheduler.expectRenewals(this.settings.renewEveryMs);
+    if (!this.settings.autoRenew || this.#endRenewals !== nothing) return;
+    this.#endRenewals = this.#session.scheduler.expectRenewals(this.settings.renewEveryMs);
   }
 
   /**
-   * A section begins to rely on it: the first on this lease, or the next that it is passed on to.
+   * A section begins to rely on it: the first on this lease, the next that it is passed on to, or one more.
    * @returns when that is, on `atLeast`.
    */
   begin(section: Section): number {
     const { clock } = this.#session;
-    const maxHoldEnds = clock.atMost() + this.settings.maxHoldMs;
-    const since = clock.atLeast();
-    this.#state = { kind: "relied", section, since, maxHoldEnds, cancelDeadline: nothing, cancelRenewal: nothing };
-    this.#armDeadline();
-    const share = this.#usage === "unused" ? this.#spread() : 1;
-    if (this.settings.autoRenew) this.#armRenewal(this.#renewalDueIn() * share);
+    const isFirst = this.#usage === "unused";
+    const joins = !isFirst && this.#sections.size > 0;
+    this.watch(section, isFirst ? this.#spread() : 1);
     this.#usage = "used";
+    const since = clock.atLeast();
+    if (this.#state.kind !== "relied") return since;
+    this.#state.since = since;
+    if (!joins) this.#state.maxHoldEnds = clock.atMost() + this.settings.maxHoldMs;
+    this.#armDeadline();
     return since;
   }
 
-  /** The section has ended in time. Until the next one begins, no section relies on the lease, so none loses it. */
-  endSection(): void {
+  /** Renews it, and tells of its loss, before its first section begins. */
+  watch(section: Section, share = 1): void {
+    this.#sections.add(section);
+    if (this.#state.kind === "relied") return;
+    const since = this.#session.clock.atLeast();
+    const maxHoldEnds = Number.POSITIVE_INFINITY;
+    this.#state = { kind: "relied", since, maxHoldEnds, cancelDeadline: nothing, cancelRenewal: nothing };
+    this.#armDeadline();
+    if (this.settings.autoRenew) this.#armRenewal(this.#renewalDueIn() * share);
+  }
+
+  /**
+   * A section has ended in time. Until the next one begins, no section relies on the lease, so none loses it.
+   * @returns whether no other relies on it.
+   */
+  endSection(section: Section): boolean {
+    this.#sections.delete(section);
+    if (this.#sections.size > 0) return false;
     this.#stopTimers();
     if (this.#state.kind === "relied") this.#state = { kind: "idle" };
+    return true;
   }
 
   /**
@@ -242,6 +285,26 @@ export class Lease {
   lose(reason: LossReason): void {
     const { kind } = this.#state;
     if (kind === "idle" || kind === "relied") this.#lose(reason);
+  }
+
+  /**
+   * Gives the row to whoever goes on with the uuid that this returns, for so long. No section relies on it any more, whatever
+   * comes of it: where there is no answer, the row is released under either uuid.
+   *
+   * @throws {@link LockLostError} if it had been lost before. @throws the store's error.
+   */
+  handOff(withinMs: number): Promise<HandedOff> {
+    const { lost } = this;
+    if (lost !== undefined) return Promise.reject(lost);
+    this.#stopTimers();
+    this.#state = { kind: "idle" };
+    const handed = this.#handOff(withinMs);
+    const done = handed.then(nothing, (error: unknown) => {
+      if (error instanceof LockLostError) throw error;
+    });
+    done.catch(nothing);
+    this.#state = { kind: "released", done, error: undefined };
+    return handed;
   }
 
   /** Ends the lease. Every call gets the same answer. @throws {@link LockLostError} if it had been lost before. */
@@ -305,7 +368,12 @@ export class Lease {
     }
   }
 
-  async #end(lost: LockLostError | undefined): Promise<void> {
+  #end(lost: LockLostError | undefined): Promise<void> {
+    return this.#last(() => (lost === undefined ? this.#releaseHeld() : this.#releaseLost(lost)));
+  }
+
+  /** The last that is done with the row. A close waits for it. */
+  async #last<T>(work: () => Promise<T>): Promise<T> {
     this.#session.leases.add(this);
     try {
       // Renewal and release never overlap: no further attempt, and the one in flight is awaited.
@@ -313,11 +381,34 @@ export class Lease {
         this.#writing.enough.abort();
         await this.#writing.done;
       }
-      await (lost === undefined ? this.#releaseHeld() : this.#releaseLost(lost));
+      return await work();
     } finally {
       this.#endRenewals();
       this.#leave();
     }
+  }
+
+  #handOff(withinMs: number): Promise<HandedOff> {
+    return this.#last(async () => {
+      const giveUpAt = Math.min(this.#session.clock.atMost() + this.settings.releaseWithinMs, this.#leaseEnds);
+      const trying: Trying = { until: () => giveUpAt };
+      // Only what was renewed under its uuid is handed on: a late copy of its take cannot bring that back.
+      let stamping: Stamping = this.row.guard === undefined ? await this.row.renew(trying) : { kind: "stamped" };
+      if (stamping.kind === "stamped") stamping = await this.row.transfer(withinMs, trying);
+      switch (stamping.kind) {
+        case "stamped":
+          return { row: this.row, hold: this.#minimumHold };
+        case "refused":
+          throw this.#lose(this.#hasRunOut ? "expired" : stamping.reason);
+        case "unanswered": {
+          const { cause } = stamping;
+          await this.row.release(this.#releaseUntil(), this.#left());
+          throw this.#hasRunOut ? this.#lose("expired", cause) : cause;
+        }
+        default:
+          return stamping satisfies never;
+      }
+    });
   }
 
   /** A close waits for it no longer. */
@@ -371,7 +462,7 @@ export class Lease {
     this.#writing?.enough.abort();
     // A close waits for no section that lost its lock before: nobody may be there to end it.
     if (state.kind === "relied" && reason !== "closed") this.#leave();
-    if (state.kind === "relied") state.section.abort(error);
+    if (state.kind === "relied") for (const section of this.#sections) section.abort(error);
     this.#onLost();
     return error;
   }

@@ -7,6 +7,7 @@ import {
   flag,
   lockData,
   milliseconds,
+  misplaced,
   optionsCheck,
   type Shape,
   signal,
@@ -33,8 +34,11 @@ export interface LockOptions {
   readonly holdAtLeastMs?: number | undefined;
 }
 
-/** Options of one `tryLock()` or `tryRun()`. */
-export interface TryLockOptions extends Pick<LockOptions, "data" | "holdAtLeastMs"> {
+/** Options of one `tryLock()` or `tryRun()`, of whatever can be locked. */
+export interface TryOptions extends Pick<LockOptions, "data" | "holdAtLeastMs"> {}
+
+/** Options of one `tryLock()` or `tryRun()` of a mutex. */
+export interface TryLockOptions extends TryOptions {
   /**
    * A tick: a date, or a whole number in a unit of your choice. The lock is granted at most once for each tick, and
    * never for a tick that is not later than the last one granted. If the holder dies, its tick is not granted again.
@@ -61,6 +65,21 @@ export interface TransactWriteOptions {
    * DynamoDB recognises a repeated transaction for ten minutes.
    */
   readonly withinMs?: number | undefined;
+}
+
+/** Options of `handOff()`. */
+export interface HandOffOptions {
+  /**
+   * For how long the lock stays taken without a holder, in ms: until then somebody has to go on with it, and from then on it
+   * is free. From 1 to 31 536 000 000, a year.
+   */
+  readonly withinMs: number;
+}
+
+/** Options of `resume()`. */
+export interface ResumeOptions {
+  /** Ends the call: it rejects with its reason. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Options of `forceUnlock()`. */
@@ -99,7 +118,11 @@ export interface CheckOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-const heldShape = (): Shape<Pick<LockOptions, "data" | "holdAtLeastMs">> => ({
+/** No timer runs for it, so it may be longer than one can. */
+const MOST_WITHIN_MS = 365 * 24 * 60 * 60 * 1_000;
+const MOST_WITHIN = `must be a whole number of milliseconds from 1 to ${MOST_WITHIN_MS}, a year`;
+
+const heldShape = (): Shape<TryOptions> => ({
   data: z.optional(lockData()),
   holdAtLeastMs: z.optional(duration(0)),
 });
@@ -135,6 +158,27 @@ export function tryLockOptions(options: TryLockOptions): TryLockOptions {
   if (once === undefined || everyMs === undefined) return options;
   throw new LockConfigError("everyMs", everyMs, "must not be given together with `once`: one tick, or the other");
 }
+
+type RefusedTicks = { readonly once?: undefined; readonly everyMs?: undefined };
+
+const NO_TICKS = "is an option of a mutex: ticks are granted one at a time";
+
+const checkTry: OptionsCheck<TryOptions & RefusedTicks> = optionsCheck(["tryLock()", "tryRun()"], () => ({
+  ...heldShape(),
+  once: misplaced(NO_TICKS),
+  everyMs: misplaced(NO_TICKS),
+}));
+
+/** Of a semaphore, and of a shared mutex. */
+export const tryOptions: OptionsCheck<TryOptions> = checkTry;
+
+export const handOffOptions: OptionsCheck<HandOffOptions> = optionsCheck(["handOff()"], () => ({
+  withinMs: z
+    .custom<number>((value) => value !== undefined, "is required")
+    .check(z.refine((value) => Number.isInteger(value) && value >= 1 && value <= MOST_WITHIN_MS, MOST_WITHIN)),
+}));
+
+export const resumeOptions: OptionsCheck<ResumeOptions> = optionsCheck(["resume()"], () => ({ signal: signal() }));
 
 export const guardOptions: OptionsCheck<GuardOptions> = optionsCheck(["guard()"], () => ({ document: flag() }));
 

@@ -159,3 +159,13 @@ export function checkName(name: string, keyPrefix: string): void {
     throw new LockConfigError("name", name, remedy);
   }
 }
+
+/** @throws {@link LockConfigError} if a table without a sort key is to hold locks of this kind. */
+export function checkHasSort(what: string, { sort }: TableLayout): void {
+  if (sort !== undefined) return;
+  throw new LockConfigError(
+    "keys.sort",
+    null,
+    `must be the name of a sort key for ${what}, which has several rows under its name: use a table that has one`,
+  );
+}

@@ -8,8 +8,7 @@ export interface Address {
 export const LOCK_SORT = "lock";
 export const WRITER_SORT = "writer";
 
-/** The most permits that a semaphore may have: as many digits in every key, so that keys sort as numbers do. */
-export const MOST_PERMITS = 1_000;
+/** As many digits in every key, so that keys sort as numbers do: more than a semaphore may have permits. */
 const PERMIT_SORT = /^permit#(\d{4})$/;
 
 const READER_PREFIX = "reader#";

@@ -62,6 +62,11 @@ export function minimumHold(ms: number, atLeast: number, bounds: Bounds): Minimu
   return { ms, startedAt: atLeast, expires: Math.ceil(bounds.latest + ms) };
 }
 
+/** The rest of a hold that began elsewhere: no shorter than it was, as far as the clock tells. */
+export function holdUntil(expires: number, atLeast: number, { earliest }: Bounds): MinimumHold {
+  return { ms: Math.max(0, expires - earliest), startedAt: atLeast, expires };
+}
+
 /** How a row is left on release: held while the minimum hold lasts, by the stopwatch and by the table's clock; else free. */
 export function leftAfter(hold: MinimumHold, atLeast: number, bounds: Bounds | undefined): Left {
   const left = hold.ms - (atLeast - hold.startedAt);

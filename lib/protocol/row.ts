@@ -1,5 +1,5 @@
 import type { LockData, LockInfo } from "../lock-info.js";
-import type { Address } from "./addresses.js";
+import { type Address, kindOf } from "./addresses.js";
 
 /** The version of the row's layout that this library reads and writes. */
 export const FORMAT = 1;
@@ -63,8 +63,18 @@ function isMap(value: unknown): value is LockData {
   return !Array.isArray(value) && !(value instanceof Set) && !(value instanceof Uint8Array);
 }
 
+/** What a row of each kind is for people. */
+const KINDS = {
+  lock: "mutex",
+  place: "mutex",
+  permit: "semaphore",
+  writer: "exclusive",
+  reader: "shared",
+} as const;
+
 /** What a row says about its lock, for people. */
 export function infoOf(row: Omit<Row, "wanted" | "fence" | "permits">): LockInfo {
+  const kind = KINDS[kindOf(row.sort) ?? "lock"];
   const { name, uuid, owner, acquired, expires, ttlMs, data, tick } = row;
-  return { name, uuid, owner, acquired: new Date(acquired), expires: new Date(expires), ttlMs, data, tick };
+  return { name, kind, uuid, owner, acquired: new Date(acquired), expires: new Date(expires), ttlMs, data, tick };
 }

@@ -1,19 +1,18 @@
 import type { Lease } from "../holding/lease.js";
-import type { LockData } from "../lock-info.js";
-import { ticketOf } from "../protocol/addresses.js";
+import type { Row } from "../protocol/row.js";
 import { onAbort } from "../session/abort-listening.js";
 import { attemptMs, sendOnce } from "../session/requests.js";
 import { isTransient, LONGEST_ATTEMPT_MS, LONGEST_PAUSE_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
-import type { Acquisition, Target } from "../taking/acquisition.js";
-import { type Claimed, claim, isDone, looksFree, tryClaim } from "../taking/claim.js";
+import { type Claimed, isDone } from "../taking/claim.js";
+import type { Resource, ResourceClaim } from "../taking/kind.js";
 import { type Once, tickNow } from "../taking/known-time.js";
+import type { Ask } from "../taking/rows.js";
 import type { Wait } from "../taking/wait.js";
 import { keptOutFrom, mark, untilFree } from "../taking/watch.js";
 import type { SharedPlace } from "./own-places.js";
 import { Pace } from "./pace.js";
 import { NOBODY_WAITS, Party } from "./party.js";
-import type { Ask } from "./queue-view.js";
 
 /** No copy of a claim leaves later than this after the look that it relies on, or it might overtake those who came since. */
 const LOOK_LASTS_MS = 3_000;
@@ -29,29 +28,33 @@ const MOST_PACES = 1_000;
 
 /** What one call asks of the queue. */
 export interface QueueRequest {
-  readonly target: Target;
-  readonly data: LockData | undefined;
+  readonly resource: Resource;
   readonly once?: Once | undefined;
   readonly wait: Wait;
+  /** Takes a lease, if there is room after so many others. */
+  readonly claim: (claim: QueueClaim) => Promise<SectionTry>;
 }
 
 /** A call that leads the line of its process, and what it does with what it gets. */
 export interface LeadingRequest extends QueueRequest {
   /** @returns whether the lock was delivered; if not, it has been given back. @throws what ended the wait. */
-  readonly handOut: (acquisition: Acquisition) => Promise<boolean>;
+  readonly handOut: (lease: Lease) => Promise<boolean>;
 }
 
+/** A claim on what a look has just shown. */
+export type QueueClaim = Required<Pick<ResourceClaim, "until" | "seen" | "ahead">>;
+
 /** One try of a section. */
-export type SectionTry = Claimed<Acquisition> | { readonly kind: "held" | "done" };
+export type SectionTry = Claimed<Lease> | { readonly kind: "held" | "done" };
 
 /**
  * Takes locks in turn: first come, first served, among all hosts.
  *
- * Order comes from the queue, and exclusion from the lock's own row alone: it is taken by the ordinary claim. Places are in
+ * Order comes from the queue, and exclusion from the lock's own rows alone: they are taken by the ordinary claim. Places are in
  * the order of their tickets, which is the order of drawing. The callers of one process share places: see {@link Party}.
- * Whoever has a place enters on one consistent query that shows its own row, and nobody alive before it: a waiter whose row is
- * there is overtaken only by a claim whose look preceded that row. A row that is written late still has the place of its
- * ticket; it missed only those who entered meanwhile.
+ * Whoever has a place enters on one consistent query that shows its own row, and that there is room for it after all who are
+ * alive before it: a waiter whose row is there is overtaken only by a claim whose look preceded that row. A row that is
+ * written late still has the place of its ticket; it missed only those who entered meanwhile.
  */
 export class FairQueue {
   readonly #session: Session;
@@ -63,48 +66,49 @@ export class FairQueue {
   }
 
   /** The callers of this process that want this lock. */
-  party(target: Target): Party {
-    const { name } = target.at;
-    const known = this.#parties.get(name);
+  party(resource: Resource): Party {
+    const key = keyOf(resource);
+    const known = this.#parties.get(key);
     if (known !== undefined) return known;
-    const party = new Party(this.#session, target, this.#paceOf(name), () => {
+    const party = new Party(this.#session, resource, this.#paceOf(key), () => {
       // Those behind the front may need another: not at once, because whoever asks for its loss may be about to see to that.
-      const attend = (): void => (this.#parties.get(name) === party ? this.attend(target) : undefined);
+      const attend = (): void => (this.#parties.get(key) === party ? this.attend(resource) : undefined);
       this.#session.detach(Promise.resolve().then(attend));
     });
-    this.#parties.set(name, party);
+    this.#parties.set(key, party);
     return party;
   }
 
   /** How fast its queue has moved lately: it is remembered from one section of this process to the next. */
-  #paceOf(name: string): Pace {
-    const pace = this.#paces.get(name) ?? new Pace(this.#session);
-    this.#paces.delete(name);
-    this.#paces.set(name, pace);
+  #paceOf(key: string): Pace {
+    const pace = this.#paces.get(key) ?? new Pace(this.#session);
+    this.#paces.delete(key);
+    this.#paces.set(key, pace);
     const [oldest = ""] = this.#paces.keys();
     if (this.#paces.size > MOST_PACES) this.#paces.delete(oldest);
     return pace;
   }
 
   /** Somebody has entered, or has gone: gives up what nobody waits for, and forgets a party that is empty. */
-  tidy(name: string): void {
-    if (this.#parties.get(name)?.tidy()) this.#parties.delete(name);
+  tidy(resource: Resource): void {
+    const key = keyOf(resource);
+    if (this.#parties.get(key)?.tidy()) this.#parties.delete(key);
   }
 
   /**
    * Waits for the lock's turn, for the call at the front of its process's line.
    *
    * 1. Where no place serves it: if nobody else waits and the lock looks free, claim it. Else take a place.
-   * 2. Look at the lock's row and the first place, until that is the own one and the lock looks free.
-   * 3. Look once more, consistent: the own row is there, and nobody is before it. Claim.
+   * 2. Look at the lock's rows and the first places, until there is room for the own one.
+   * 3. Look once more, consistent: the own row is there, and there is room for it after those before it. Claim.
    *
    * @throws the store's error if it is not transient, or if the table never answered; what ended the wait.
    */
   async lead(request: LeadingRequest): Promise<void> {
-    const { target, wait, handOut } = request;
-    const party = this.party(target);
-    // A lease of this process may have been there since: what was seen of the row tells nothing.
-    if (party.seen !== undefined) party.seen = { ...party.seen, row: undefined };
+    const { resource, wait, handOut } = request;
+    const party = this.party(resource);
+    // A lease of this process may have been there since: what was seen of the rows tells nothing.
+    if (party.seen !== undefined) party.seen = { ...party.seen, gate: [] };
     // The look at the end of this process's own sections may have shown that others wait.
     let mayBeFree = !party.turn.othersWait;
     for (;;) {
@@ -113,7 +117,7 @@ export class FairQueue {
       if (own !== undefined) {
         if (await this.#enter(party, own, request)) return;
         // It ended before it was renewed once: so may the next.
-        if (own.place.wasTooShort) wait.leaseWasOver(target);
+        if (own.place.wasTooShort) wait.leaseWasOver(resource);
         await wait.pacing.again();
         continue;
       }
@@ -127,7 +131,7 @@ export class FairQueue {
       // Those whose sections have just ended may ask again at once: they share the place.
       if (party.turn.upTo > 0) await this.#session.clock.sleep(0, wait.enough);
       await before(wait, party.draw());
-      this.attend(target);
+      this.attend(resource);
     }
   }
 
@@ -135,7 +139,7 @@ export class FairQueue {
   async tryAcquire(request: QueueRequest): Promise<SectionTry> {
     const { wait } = request;
     for (;;) {
-      const result = await this.#takeWithoutPlace(this.party(request.target), request);
+      const result = await this.#takeWithoutPlace(this.party(request.resource), request);
       if (result !== undefined) return result;
       wait.throwIfEnough();
       await wait.pacing.again();
@@ -146,29 +150,29 @@ export class FairQueue {
    * Whether the lease at the front, whose section has ended, goes on to the next caller of this process: where it is that
    * one's turn. A request only if no look has told so in the last `handOverMs`: those who mark the row have no place.
    */
-  async mayPass(lease: Lease): Promise<boolean> {
-    const target: Target = { at: lease.row.at, settings: lease.settings };
-    const party = this.party(target);
+  async mayPass(lease: Lease, resource: Resource): Promise<boolean> {
+    const party = this.party(resource);
     const isRecent = this.#session.clock.atMost() - party.lookedAt < lease.settings.handOverMs;
     if (party.isTurn ? isRecent : party.turn.othersWait) return party.isTurn;
-    await this.#lookAgain(party, target, lease);
+    await this.#lookAgain(party, resource, lease);
     return party.isTurn;
   }
 
   /** Sees to it that callers behind the front get a place soon, where they may need one. */
-  attend(target: Target): void {
-    const party = this.party(target);
+  attend(resource: Resource): void {
+    const party = this.party(resource);
     if (party.isAttended || party.unserved === undefined) return;
     party.isAttended = true;
-    this.#session.detach(this.#attendTo(party, target));
+    this.#session.detach(this.#attendTo(party, resource));
   }
 
   /** Who leads finds out for itself what has failed. */
-  async #attendTo(party: Party, target: Target): Promise<void> {
+  async #attendTo(party: Party, resource: Resource): Promise<void> {
     try {
       for (let { unserved } = party; unserved !== undefined; { unserved } = party) {
-        const { front, isLed } = party.line;
-        if (isLed) {
+        const { line } = party;
+        const [lease] = line.leases;
+        if (line.isLed || lease === undefined) {
           // The one at the front takes the lock, or a place for all.
           if (party.places.first === undefined) return;
           await this.#drawFor(party);
@@ -179,13 +183,13 @@ export class FairQueue {
           await this.#session.clock.sleep(Math.ceil(gatherMs), this.#session.closing);
           continue;
         }
-        if (!party.turn.othersWait) await this.#lookAgain(party, target, front as Lease);
-        if (party.unserved === unserved && party.line.front === front) await this.#drawFor(party);
+        if (!party.turn.othersWait) await this.#lookAgain(party, resource, lease);
+        if (party.unserved === unserved && line.leases.has(lease)) await this.#drawFor(party);
       }
     } finally {
       // At once: who asks from here on is attended to anew.
       party.isAttended = false;
-      this.tidy(target.at.name);
+      this.tidy(resource);
     }
   }
 
@@ -201,50 +205,54 @@ export class FairQueue {
   }
 
   /** Looks while this process has the lock: whose turn it is after this. One that fails tells nothing. */
-  async #lookAgain(party: Party, { at, settings }: Target, lease: Lease): Promise<void> {
+  async #lookAgain(party: Party, { settings }: Resource, lease: Lease): Promise<void> {
+    const { at, uuid } = lease.row;
     const asked = { kind: "read", attemptMs: attemptMs(settings.ttlMs) } as const;
     const look = await party
       .look((request) => sendOnce(this.#session, asked, request), { isConsistent: true })
       .catch(() => undefined);
-    if (look === undefined || party.line.front !== lease) return;
-    const { row, turn } = look;
-    if (row?.uuid !== lease.row.uuid) return;
+    if (look === undefined || !party.line.leases.has(lease)) return;
+    const { turn } = look;
+    const row = look.gate.find(({ sort }) => sort === at.sort);
+    if (row?.uuid !== uuid) return;
     // Whose turn it was on this lease, still has it.
     party.turn = { ...turn, upTo: Math.max(party.turn.upTo, turn.upTo) };
     // A mutex that is not fair, or a set, has no place in the queue.
     if (turn.othersWait || row.wanted === undefined) return;
     const contention = this.#session.contended();
     contention.sees(row);
-    if (!contention.isTurnOver(at.name, settings.handOverMs)) return;
+    if (!contention.isTurnOver(at, settings.handOverMs)) return;
     party.turn = { upTo: 0, othersWait: false };
-    contention.giveTurn(at.name, settings.poll.maxMs);
+    contention.giveTurn(at, settings.poll.maxMs);
   }
 
   /** Takes the lock without a place, if nobody waits and it looks free. @returns undefined if no answer came in time. */
   async #takeWithoutPlace(party: Party, request: QueueRequest): Promise<SectionTry | undefined> {
-    const { target, once, wait } = request;
-    const { row, turn, sentAt } = await party.look(this.#asking(wait), { isConsistent: true });
+    const { resource, once, wait } = request;
+    const { gate, turn, sentAt } = await party.look(this.#asking(wait), { isConsistent: true });
     wait.throwIfEnough();
+    const row = newest(gate);
     if (row !== undefined) wait.saw(row);
     party.turn = turn;
     if (turn.othersWait) {
-      const tick = once && (await tickNow(this.#session, target.at, once, wait));
+      const tick = once && (await tickNow(this.#session, resource.kind.gateAt(resource), once, wait));
       return { kind: row !== undefined && isDone(row, tick) ? "done" : "held" };
     }
     // Only the claim can tell whether a tick is done.
-    if (once === undefined && row !== undefined && !looksFree(this.#session, target, row)) return { kind: "held" };
+    if (once === undefined && resource.kind.room(this.#session, resource, gate) === 0) return { kind: "held" };
     const until = (): number => Math.min(sentAt + LOOK_LASTS_MS, wait.until());
-    return await this.#claim(request, until);
+    return await this.#claim(request, { until, seen: gate, ahead: 0 });
   }
 
   /**
-   * Waits until the own place is the first and the lock is free, and takes it.
+   * Waits until there is room for the own place after those before it, and takes the lock.
    * @returns whether it was delivered; false if the place was lost.
    */
-  async #enter(party: Party, own: SharedPlace, { target, data, wait, handOut }: LeadingRequest): Promise<boolean> {
+  async #enter(party: Party, own: SharedPlace, request: LeadingRequest): Promise<boolean> {
+    const { resource, wait, handOut } = request;
+    const { poll } = resource.settings;
     const session = this.#session;
     const { clock } = session;
-    const { poll } = target.settings;
     const { place } = own;
     const pause = async (ms: number): Promise<void> => {
       await clock.sleep(Math.max(1, ms), wait.enough);
@@ -259,9 +267,12 @@ export class FairQueue {
       const look = recent ?? (await party.look(this.#asking(wait), { isConsistent }));
       [recent, isConsistent] = [undefined, false];
       wait.throwIfEnough();
-      const [first] = look.places;
-      if (first !== undefined && party.places.on(first.uuid) === undefined && isBefore(first.sort, place.ticket)) {
-        if (look.row !== undefined) wait.saw(look.row);
+      const { gate } = look;
+      const room = resource.kind.room(session, resource, gate);
+      const ahead = party.ahead(look, place.ticket);
+      if (ahead > 0 && ahead >= room) {
+        const row = newest(gate);
+        if (row !== undefined) wait.saw(row);
         party.line.keptOut = undefined;
         await pause(Math.min(party.pace.behind(place.ticket, poll), party.untilDead(look, place.ticket)));
         continue;
@@ -270,14 +281,10 @@ export class FairQueue {
         place.lose();
         return false;
       }
-      const { row } = look;
-      if (row !== undefined && !looksFree(session, target, row)) {
-        wait.saw(row);
-        session.contended().waitsFor(row);
-        party.line.keptOut ??= keptOutFrom(session);
-        await mark(session, target, { row, keptOut: party.line.keptOut, wait });
+      if (room === 0) {
         const ms = party.pace.next(poll);
-        await pause(Math.min(ms, untilFree(session, target, row)));
+        await this.#isKeptOut(party, request, gate);
+        await pause(Math.min(ms, ...gate.map((row) => untilFree(session, { ...resource, at: row }, row))));
         // What it shows may be relied on: a hand-over needs no other.
         isConsistent = ms < poll.maxMs / 2;
         continue;
@@ -288,17 +295,28 @@ export class FairQueue {
       }
       party.turn = look.turn;
       const until = (): number => Math.min(look.sentAt + LOOK_LASTS_MS, place.until(), wait.until());
-      const result = await this.#claim({ target, data, wait }, until);
+      const result = await this.#claim(request, { until, seen: gate, ahead });
       if (result?.kind === "granted" && (await handOut(result.granted))) return true;
       await wait.pacing.again();
     }
     return false;
   }
 
+  /** It is this process's turn, and others have all there is: they are told after a while, as by those who have no place. */
+  async #isKeptOut(party: Party, { resource, wait }: QueueRequest, gate: readonly Row[]): Promise<void> {
+    const session = this.#session;
+    for (const row of gate) session.contended().waitsFor(row);
+    const row = newest(gate);
+    if (row === undefined) return;
+    wait.saw(row);
+    party.line.keptOut ??= keptOutFrom(session);
+    await mark(session, { ...resource, at: row }, { row, keptOut: party.line.keptOut, wait });
+  }
+
   /** The ordinary claim. @returns undefined if no answer came while its look was valid. */
-  async #claim({ target, data, once, wait }: QueueRequest, until: () => number) {
+  async #claim({ once, wait, claim }: QueueRequest, queueClaim: QueueClaim): Promise<SectionTry | undefined> {
     try {
-      return await tryClaim(this.#session, wait, () => claim(this.#session, target, wait, { data, once, until }));
+      return await claim(queueClaim);
     } catch (error) {
       wait.throwIfEnough();
       // A claim for a tick is not repeated: the next could find the tick granted to this one, for which nothing runs.
@@ -314,8 +332,11 @@ export class FairQueue {
   }
 }
 
-function isBefore(sort: string, ticket: bigint): boolean {
-  return (ticketOf(sort) ?? ticket) < ticket;
+const keyOf = ({ kind, name }: Resource): string => `${kind.id}/${name}`;
+
+/** The row that was taken last: if its holder never ends, neither do the others. */
+function newest(gate: readonly Row[]): Row | undefined {
+  return gate.toSorted((one, other) => other.acquired - one.acquired)[0];
 }
 
 /** Waits for what others of this process wait for as well. @throws what ended this wait. */

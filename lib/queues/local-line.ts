@@ -1,41 +1,51 @@
 import type { KeptOut } from "../taking/watch.js";
 
-/** What a waiter gets: a lease that another section passed on, or the task of taking the lock for itself. */
-export type Turn<Lease extends object> = { readonly kind: "lease"; readonly lease: Lease } | { readonly kind: "lead" };
-
 /** A call that waits for its turn. */
 export interface Caller {
+  /** Aborts when it has its lock, or waits no longer. */
   readonly enough: AbortSignal;
   readonly waitedMs: number;
   /** Keeps the process alive, until the returned function is called. */
   stay(): () => void;
 }
 
+/** What a caller does with a lease that a section before it has left. */
+export interface Taker<Lease extends object> {
+  /** Whether it can go on with the lease as it is. */
+  readonly fits: (lease: Lease) => boolean;
+  /** Begins its section on the lease. @returns false if it waits no longer, or the lease was lost. */
+  readonly take: (lease: Lease) => boolean;
+}
+
 /** A caller that stands in line. */
-export interface Waiter<Lease extends object> {
+export interface Waiter<Lease extends object> extends Taker<Lease> {
   /** Its number: callers are numbered in the order of asking. */
   readonly number: number;
-  /** Comes to the front once it is this waiter's turn. */
   readonly who: Caller;
-  /** Whether this waiter can go on with the lease as it is. */
-  readonly fits: (lease: Lease) => boolean;
 }
 
 /**
- * The waiters of one process for one name, first come, first served. At its front is one of them, who polls the table, or
- * the lease that was taken. The others wait behind it without a request, and get the lease when its section ends.
+ * The callers of one process for one lock, first come, first served. The first of them leads: it takes a row from the table,
+ * for itself. The others wait behind it without a request. A lease whose section has ended goes to the first who can go on
+ * with it, the one that leads included. While as many leases are out as the lock has rows, nobody leads.
  */
 export class LocalLine<Lease extends object> {
   /** Since when others have kept those who lead from the row; undefined where they have not. */
   keptOut: KeptOut | undefined;
-  readonly #waiters = new Map<Waiter<Lease>, (turn: Turn<Lease>) => void>();
-  #front: object | undefined;
-  /** The number of the waiter at the front; undefined where a lease is there, or nobody. */
-  #leader: number | undefined;
+  /** How many leases its callers may have at once. */
+  capacity: number;
+  readonly #waiters = new Map<Waiter<Lease>, () => void>();
+  readonly #leases = new Set<Lease>();
+  #leader: Waiter<Lease> | undefined;
   #asked = 0;
 
-  get front(): object | undefined {
-    return this.#front;
+  constructor(capacity: number) {
+    this.capacity = capacity;
+  }
+
+  /** The leases that its callers have, the latest last. */
+  get leases(): ReadonlySet<Lease> {
+    return this.#leases;
   }
 
   /** The number of the caller that asked last; 0 where none has. */
@@ -43,87 +53,108 @@ export class LocalLine<Lease extends object> {
     return this.#asked;
   }
 
-  /** Whether a waiter is at the front. */
+  /** The caller that leads. */
+  get leader(): Waiter<Lease> | undefined {
+    return this.#leader;
+  }
+
   get isLed(): boolean {
     return this.#leader !== undefined;
   }
 
-  /** The number of the first that has no lock yet, the one at the front included. */
-  get first(): number | undefined {
-    return this.#leader ?? this.#first?.number;
+  /** Whether as many leases are out as there may be. */
+  get isFull(): boolean {
+    return this.#leases.size >= this.capacity;
   }
 
-  /** Those behind the front, in order. */
+  get isEmpty(): boolean {
+    return this.#leader === undefined && this.#leases.size + this.#waiters.size === 0;
+  }
+
+  /** The number of the first that has no lock yet, the one that leads included. */
+  get first(): number | undefined {
+    return this.#first?.number;
+  }
+
+  /** Those behind the one that leads, in order. */
   get waiters(): Iterable<Waiter<Lease>> {
     return this.#waiters.keys();
   }
 
-  /** Takes the front if nobody is there. */
-  tryTurn(who: object): boolean {
-    if (this.#front !== undefined) return false;
-    this.#front = who;
-    this.#leader = ++this.#asked;
+  /** Leads, if nobody else does or has to wait. */
+  tryTurn(who: Caller, taker: Taker<Lease>): boolean {
+    if (this.#first !== undefined || this.isFull) return false;
+    this.#leader = { ...taker, number: ++this.#asked, who };
     return true;
   }
 
-  /** Waits for the front, and keeps the process alive meanwhile. @throws the reason of `enough`. */
-  async turn(who: Caller, fits: (lease: Lease) => boolean): Promise<Turn<Lease>> {
-    if (this.tryTurn(who)) return { kind: "lead" };
+  /** Waits until it leads, and keeps the process alive meanwhile. @throws the reason of `enough`, also where it is served. */
+  async turn(who: Caller, taker: Taker<Lease>): Promise<void> {
+    if (this.tryTurn(who, taker)) return;
     const { enough } = who;
-    return await new Promise<Turn<Lease>>((resolve, reject) => {
+    await new Promise<void>((resolve, reject) => {
       const mayExit = who.stay();
       const giveUp = (): void => {
         mayExit();
         this.#waiters.delete(waiter);
         reject(enough.reason);
       };
-      const waiter: Waiter<Lease> = { number: ++this.#asked, who, fits };
+      const waiter: Waiter<Lease> = { ...taker, number: ++this.#asked, who };
       enough.addEventListener("abort", giveUp, { once: true });
-      this.#waiters.set(waiter, (turn) => {
+      this.#waiters.set(waiter, () => {
         mayExit();
         enough.removeEventListener("abort", giveUp);
-        resolve(turn);
+        resolve();
       });
     });
   }
 
-  /** The leader has taken the lock: from here on its lease is at the front. */
-  settle(leader: object, lease: Lease): void {
-    if (this.#front !== leader) return;
-    [this.#front, this.#leader] = [lease, undefined];
+  /** A caller has taken a lease from the table. If it leads, the next does from here on. */
+  settle(who: Caller, lease: Lease): void {
+    this.#leases.add(lease);
     this.keptOut = undefined;
+    if (this.#leader?.who === who) this.#leader = undefined;
+    this.#advance();
   }
 
-  /** Whether the next waiter could go on with this lease. */
+  /** Whether the first who waits could go on with this lease. */
   canPass(lease: Lease): boolean {
-    return this.#front === lease && (this.#first?.fits(lease) ?? false);
+    return this.#leases.has(lease) && (this.#first?.fits(lease) ?? false);
   }
 
-  /** Passes the lease, which stays at the front, to the next waiter. */
+  /** Passes the lease to the first who waits. @returns whether a section has begun on it. */
   pass(lease: Lease): boolean {
-    if (!this.canPass(lease)) return false;
-    this.#shift()?.call({ kind: "lease", lease });
-    return true;
+    while (this.canPass(lease)) {
+      const first = this.#first as Waiter<Lease>;
+      if (first === this.#leader) this.#leader = undefined;
+      else this.#waiters.delete(first);
+      const isTaken = first.take(lease);
+      this.#advance();
+      if (isTaken) return true;
+    }
+    return false;
   }
 
-  /** The front leaves without a lease to pass on: the next waiter leads. Does nothing for others. */
+  /** A caller that leads waits no longer, or a lease is not there any more. Does nothing for others. */
   leave(who: object): void {
-    if (this.#front !== who) return;
-    const next = this.#shift();
-    [this.#front, this.#leader] = [next?.waiter.who, next?.waiter.number];
-    next?.call({ kind: "lead" });
+    if (this.#leader?.who === who) this.#leader = undefined;
+    this.#leases.delete(who as Lease);
+    this.#advance();
+  }
+
+  #advance(): void {
+    if (this.#leader !== undefined || this.isFull) return;
+    for (const [waiter, lead] of this.#waiters) {
+      this.#waiters.delete(waiter);
+      this.#leader = waiter;
+      lead();
+      return;
+    }
   }
 
   get #first(): Waiter<Lease> | undefined {
+    if (this.#leader !== undefined) return this.#leader;
     for (const waiter of this.#waiters.keys()) return waiter;
-    return undefined;
-  }
-
-  #shift(): { readonly waiter: Waiter<Lease>; readonly call: (turn: Turn<Lease>) => void } | undefined {
-    for (const [waiter, call] of this.#waiters) {
-      this.#waiters.delete(waiter);
-      return { waiter, call };
-    }
     return undefined;
   }
 }

@@ -29,7 +29,7 @@ export class Pace {
   #first: { readonly ticket: bigint; readonly since: number } | undefined;
   #msPerPlace: number | undefined;
   /** Who holds the lock, and since when that was seen. */
-  #holder: { readonly uuid: string | undefined; readonly since: number } | undefined;
+  #holders: { readonly uuids: string; readonly since: number } | undefined;
 
   constructor({ clock, random }: { readonly clock: Clock; readonly random: () => number }) {
     this.#clock = clock;
@@ -37,9 +37,10 @@ export class Pace {
   }
 
   /** Notes what a look has shown. */
-  saw(lock: Row | undefined, first: bigint | undefined): void {
+  saw(gate: readonly Row[], first: bigint | undefined): void {
     const now = this.#clock.atLeast();
-    if (this.#holder === undefined || this.#holder.uuid !== lock?.uuid) this.#holder = { uuid: lock?.uuid, since: now };
+    const uuids = gate.map(({ uuid }) => uuid).join();
+    if (this.#holders?.uuids !== uuids) this.#holders = { uuids, since: now };
     if (first === undefined || first === this.#first?.ticket) return;
     if (this.#first !== undefined && first > this.#first.ticket) {
       const ms = (now - this.#first.since) / Number(first - this.#first.ticket);
@@ -51,7 +52,7 @@ export class Pace {
 
   /** How long the next in line waits before it looks again. */
   next({ maxMs }: MutexSettings["poll"]): number {
-    const heldMs = this.#holder === undefined ? 0 : this.#clock.atLeast() - this.#holder.since;
+    const heldMs = this.#holders === undefined ? 0 : this.#clock.atLeast() - this.#holders.since;
     return this.#jittered(Math.min(maxMs, Math.max(NEXT_MS, heldMs * SHARE_OF_HOLD)));
   }
 

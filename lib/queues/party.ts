@@ -1,13 +1,15 @@
 import type { Lease } from "../holding/lease.js";
 import { ticketOf } from "../protocol/addresses.js";
+import type { Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
-import type { Target } from "../taking/acquisition.js";
+import type { Resource } from "../taking/kind.js";
+import type { Ask } from "../taking/rows.js";
 import { Wait } from "../taking/wait.js";
 import { LocalLine, type Waiter } from "./local-line.js";
 import { OwnPlaces } from "./own-places.js";
 import type { Pace } from "./pace.js";
 import { takePlace } from "./place.js";
-import { type Ask, type QueueLook, QueueView } from "./queue-view.js";
+import { type QueueLook, QueueView } from "./queue-view.js";
 
 /** What a look means for the callers of this process. */
 export interface Turn {
@@ -38,7 +40,7 @@ const NOT_YET: Turn = { upTo: 0, othersWait: false };
  * - A consistent look that shows no place of others serves all who asked before it left.
  */
 export class Party {
-  readonly line: LocalLine<Lease> = new LocalLine<Lease>();
+  readonly line: LocalLine<Lease>;
   readonly places: OwnPlaces;
   readonly pace: Pace;
   /** What the last look has shown that counts for the lease at the front. */
@@ -50,31 +52,33 @@ export class Party {
   /** Whether somebody sees to it that those behind the front get a place. */
   isAttended = false;
   readonly #session: Session;
-  readonly #target: Target;
+  readonly #resource: Resource;
   readonly #view: QueueView;
   readonly #placeLost: () => void;
   #drawing: Promise<void> | undefined;
   /** Aborts when nobody waits any more for what is being drawn. */
   #nobodyWaits: AbortController | undefined;
 
-  constructor(session: Session, target: Target, pace: Pace, placeLost: () => void) {
+  constructor(session: Session, resource: Resource, pace: Pace, placeLost: () => void) {
     this.#session = session;
-    this.#target = target;
+    this.#resource = resource;
+    this.line = new LocalLine<Lease>(resource.kind.capacity(resource));
     this.places = new OwnPlaces(session);
     this.pace = pace;
     this.#placeLost = placeLost;
-    this.#view = new QueueView(session, target);
+    this.#view = new QueueView(session, resource);
   }
 
   /** Looks at the queue. */
   async look(ask: Ask, { isConsistent }: { readonly isConsistent: boolean }): Promise<TurnLook> {
     let asked = 0;
     this.lookedAt = this.#session.clock.atMost();
-    const look = await this.#view.look(ask, isConsistent, () => {
+    const isOwn = ({ uuid }: Row): boolean => this.places.on(uuid) !== undefined;
+    const look = await this.#view.look(ask, isConsistent, isOwn, () => {
       asked = this.line.asked;
     });
     const [first] = look.places;
-    this.pace.saw(look.row, first && ticketOf(first.sort));
+    this.pace.saw(look.gate, first && ticketOf(first.sort));
     this.seen = { ...look, turn: this.#turnOf(look, asked) };
     return this.seen;
   }
@@ -86,6 +90,15 @@ export class Party {
   untilDead({ places: [first] }: QueueLook, ticket: bigint): number {
     if (first === undefined) return Number.POSITIVE_INFINITY;
     return this.#view.untilDead(first) + APART_MS * Number(ticket - (ticketOf(first.sort) ?? ticket) - 1n);
+  }
+
+  /** How much room those before this place need, as far as a look has shown them. Those of this process share what they get. */
+  ahead({ places }: QueueLook, ticket: bigint): number {
+    const { kind } = this.#resource;
+    const before = places.filter(
+      ({ sort, uuid }) => (ticketOf(sort) ?? ticket) < ticket && this.places.on(uuid) === undefined,
+    );
+    return before.reduce((sum, place) => sum + kind.weight(place), 0);
   }
 
   /** Takes a place for all who ask before its draw leaves. Whoever comes meanwhile waits for the same. @throws the store's error. */
@@ -105,11 +118,11 @@ export class Party {
 
   /** The first behind the front that neither a place serves, nor the turn of the lease that is there. */
   get unserved(): Waiter<Lease> | undefined {
-    const { front } = this.line;
+    const [lease] = this.line.leases;
     // Behind one that cannot go on with the lease, the lease is given back.
-    let goesOn = !this.line.isLed && front !== undefined;
+    let goesOn = !this.line.isLed && lease !== undefined;
     for (const waiter of this.line.waiters) {
-      goesOn &&= waiter.number <= this.turn.upTo && waiter.fits(front as Lease);
+      goesOn &&= waiter.number <= this.turn.upTo && waiter.fits(lease as Lease);
       if (!goesOn && waiter.number > this.places.serve) return waiter;
     }
     return undefined;
@@ -117,23 +130,23 @@ export class Party {
 
   /** Gives up what nobody waits for any more. @returns whether nobody is left. */
   tidy(): boolean {
-    const { first, front } = this.line;
+    const { first, isEmpty } = this.line;
     this.places.leaveBefore(first);
     if (first === undefined && this.#drawing !== undefined) {
       this.#drawing = undefined;
       this.#nobodyWaits?.abort(NOBODY_WAITS);
     }
-    return front === undefined && first === undefined;
+    return isEmpty;
   }
 
   async #draw(): Promise<void> {
-    const wait = new Wait(this.#session, this.#target.at.name, { patient: true });
+    const wait = new Wait(this.#session, this.#resource.name, { patient: true });
     this.#nobodyWaits = new AbortController();
     const { signal } = this.#nobodyWaits;
     await wait.run<void>(
       async (deliver) => {
         let last = 0;
-        const place = await takePlace(this.#session, this.#target, wait, () => {
+        const place = await takePlace(this.#session, this.#resource, wait, () => {
           last = this.line.asked;
           return this.#waitingAfter(this.places.serve);
         });

@@ -2,11 +2,12 @@ import { publish } from "../diagnostics.js";
 import { LockLostError, LockStoreError } from "../errors.js";
 import { Lease, type LeaseEvents } from "../holding/lease.js";
 import type { MutexSettings } from "../options/mutex.js";
-import { type Address, lockAt, MUTEX_QUEUE, placeAt } from "../protocol/addresses.js";
+import { type Address, placeAt } from "../protocol/addresses.js";
 import { attemptMs } from "../session/requests.js";
 import type { Session } from "../session/session.js";
-import type { Acquisition, Target } from "../taking/acquisition.js";
+import type { Acquisition } from "../taking/acquisition.js";
 import { claim } from "../taking/claim.js";
+import type { Resource } from "../taking/kind.js";
 import { learnTime } from "../taking/known-time.js";
 import type { Wait } from "../taking/wait.js";
 import { boundsOf } from "../time/clock.js";
@@ -86,34 +87,40 @@ export class Place {
  * @throws the store's error; what ended the wait. Then no row is left: what a request in flight may still write is
  * removed in the background.
  */
-export async function takePlace(session: Session, target: Target, wait: Wait, sharedBy: () => number): Promise<Place> {
-  const { name } = target.at;
-  const settings = placeSettings(target.settings);
+export async function takePlace(
+  session: Session,
+  resource: Resource,
+  wait: Wait,
+  sharedBy: () => number,
+): Promise<Place> {
+  const { name, kind } = resource;
+  const settings = placeSettings(resource.settings);
   let sections: number | undefined;
   const left = (): void => {
     sections ??= sharedBy();
   };
   for (let taken = 0; taken < MOST_TAKEN; taken += 1) {
     wait.throwIfEnough();
-    const ticket = await drawTicket(session, target, wait, left);
+    const ticket = await drawTicket(session, resource, wait, left);
     wait.throwIfEnough();
-    const data = { sections };
-    const result = await claim(session, { at: placeAt(name, ticket), settings }, wait, { data });
+    const data = kind.side === undefined ? { sections } : { sections, side: kind.side };
+    const result = await claim(session, { at: placeAt(name, ticket, kind.queue), settings }, wait, { data });
     if (result.kind === "granted") return new Place(session, result.granted, ticket);
   }
   throw new LockStoreError(
     `Lock ${JSON.stringify(name)}: its counter gives numbers that others have already; somebody has set back the ` +
-      'item "tickets" of this lock: delete it, and it will start again behind them',
+      `item ${JSON.stringify(kind.queue.counter)} of this lock: delete it, and it will start again behind them`,
   );
 }
 
 /** The seed is the table's time in ms, which outruns any series of draws: a counter that was purged never goes back. */
-async function drawTicket(session: Session, { at, settings }: Target, wait: Wait, left: () => void): Promise<bigint> {
+async function drawTicket(session: Session, resource: Resource, wait: Wait, left: () => void): Promise<bigint> {
   const { clock, store } = session;
-  const counter: Address = { name: at.name, sort: MUTEX_QUEUE.counter };
+  const { name, kind, settings } = resource;
+  const counter: Address = { name, sort: kind.queue.counter };
   const persistence = { kind: "take", attemptMs: attemptMs(settings.ttlMs), until: wait.until } as const;
   for (;;) {
-    await learnTime(session, lockAt(at.name), wait);
+    await learnTime(session, kind.gateAt(resource), wait);
     const outcome = await wait.persistAtKnownTime(persistence, (signal) => {
       left();
       return store.write({ kind: "draw", at: counter, seed: Math.ceil(boundsOf(clock).latest) }, signal);

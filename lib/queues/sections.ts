@@ -1,24 +1,28 @@
 import { HeldLock } from "../holding/handle.js";
-import { Lease } from "../holding/lease.js";
+import { Lease, type Section } from "../holding/lease.js";
 import type { LockData, LockInfo } from "../lock-info.js";
+import { permitOf, SHARED_MUTEX_QUEUE } from "../protocol/addresses.js";
 import { displayTime } from "../protocol/lease-time.js";
 import { infoOf } from "../protocol/row.js";
+import type { OthersTurn } from "../session/contention.js";
 import type { Session } from "../session/session.js";
 import { giveBack } from "../taking/abandoned-claims.js";
-import type { Acquisition, Target } from "../taking/acquisition.js";
-import { claim, tryClaim } from "../taking/claim.js";
+import { type Claimed, tryClaim } from "../taking/claim.js";
+import type { Resource, ResourceClaim } from "../taking/kind.js";
 import type { Once } from "../taking/known-time.js";
 import { tooSlow } from "../taking/too-slow.js";
 import { Wait } from "../taking/wait.js";
-import { keptOutFrom, watch } from "../taking/watch.js";
+import { keptOutFrom } from "../taking/watch.js";
 import { boundsOf } from "../time/clock.js";
-import { FairQueue, type SectionTry } from "./fair-queue.js";
-import { LocalLine } from "./local-line.js";
+import { FairQueue } from "./fair-queue.js";
+import { LocalLine, type Taker } from "./local-line.js";
+import { type ReadersLeft, readersLeave, WAITING_WRITER } from "./readers-leave.js";
+import { SharedLeases } from "./shared-leases.js";
 import { look, standBack } from "./stand-back.js";
 
 /** What a section asks of its lock. */
 export interface SectionRequest {
-  readonly target: Target;
+  readonly resource: Resource;
   readonly data: LockData | undefined;
   /** For how long the lock stays taken at least; 0 for no longer than the section runs. */
   readonly holdAtLeastMs: number;
@@ -29,9 +33,33 @@ export interface SectionRequest {
 /** Gives the caller its lock; false if the caller has had another answer in between. */
 type Deliver = (lock: HeldLock) => boolean;
 
+/** A call, and what it does with what it gets. */
+interface Call {
+  readonly request: SectionRequest;
+  readonly wait: Wait;
+  readonly deliver: Deliver;
+}
+
+/** What is known of the lock that is claimed. */
+type ClaimHow = Pick<ResourceClaim, "seen" | "ahead" | "until">;
+
+interface Waiting {
+  /** Whether a writer waits for the readers to leave. */
+  readonly waits: boolean;
+}
+
+/** Of how many locks it is remembered which row this process has released last. */
+const MOST_GUESSES = 1_000;
+
+/** Where one caller of a process asks at a time, no other has a row or asks for it. */
+const NOBODY: Set<string> = new Set();
+
+/** A try takes nothing that others leave: it has its answer at once. */
+const TAKES_NOTHING: Taker<Lease> = { fits: () => false, take: () => false };
+
 /**
- * Gives the sections of this process their locks: through the local line of the name, either with a lease that the
- * section before passed on, which takes no request, or with one that is taken from the table. Where the mutex is fair, the
+ * Gives the sections of this process their locks: through the local line of the lock, either with a lease that the
+ * section before passed on, which takes no request, or with one that is taken from the table. Where the lock is fair, the
  * {@link FairQueue} says when it is whose turn.
  *
  * Where it is not: so that other hosts get their turn, this process learns of their marks, whatever its sections ask for: each release shows
@@ -41,153 +69,262 @@ type Deliver = (lock: HeldLock) => boolean;
 export class Sections {
   readonly session: Session;
   readonly #lines = new Map<string, LocalLine<Lease>>();
+  readonly #sharedLeases: SharedLeases;
+  /** What a lease was taken for. */
+  readonly #resources = new WeakMap<Lease, Resource>();
   /** When a lease that is passed on was last looked at for a mark, on `atLeast`. */
   readonly #lookedAt = new WeakMap<Lease, number>();
+  /** The rows that callers of this process have, or ask for, by lock. */
+  readonly #busy = new Map<string, Set<string>>();
+  /** The row that was released last, by lock. */
+  readonly #guesses = new Map<string, string>();
   readonly #fairQueue: FairQueue;
 
   constructor(session: Session) {
     this.session = session;
+    this.#sharedLeases = new SharedLeases(session);
     this.#fairQueue = new FairQueue(session);
   }
 
   /** Waits for a lock and delivers it. @throws what ended the wait. */
   async serve(request: SectionRequest, wait: Wait, deliver: Deliver): Promise<void> {
-    const { target, data } = request;
-    const { fair } = target.settings;
-    const handOut = (acquisition: Acquisition) => this.#handOut(acquisition, request, wait, deliver);
-    let line = this.#line(target);
-    if (line.front !== undefined) wait.sawLocally(() => infoOfFront(line.front, wait, this.session.owner));
+    const { resource } = request;
+    const call: Call = { request, wait, deliver };
+    const taker: Taker<Lease> = {
+      fits: (lease) => this.#fits(lease, request),
+      take: (lease) => this.#goOn(lease, call),
+    };
+    if (!this.#line(resource).isEmpty) this.#sawLocally(resource, wait);
     try {
-      for (;;) {
-        // Where the lease was lost on its way, the line may have emptied, and been forgotten.
-        line = this.#line(target);
-        const coming = line.turn(wait, (lease) => fits(lease, request));
-        if (fair) this.#fairQueue.attend(target);
-        const turn = await coming;
-        if (turn.kind === "lead") {
-          const othersTurn = this.session.contention?.othersTurnOf(target.at.name);
-          if (othersTurn !== undefined) await standBack(this.session, target, wait, othersTurn);
-          if (fair) return await this.#fairQueue.lead({ target, data, wait, handOut });
-          while (!(await handOut(await this.#acquire(request, wait)))) wait.throwIfEnough();
-          return;
-        }
-        const acquired = displayTime(boundsOf(this.session.clock));
-        const isDelivered = turn.lease.stands && this.#deliver(turn.lease, acquired, wait, deliver);
-        if (fair) this.#begun(target);
-        if (isDelivered) return;
-        // The caller is gone, or the lease was lost meanwhile: it goes to the next section, or is released.
-        this.session.detach(this.#end(turn.lease));
-        wait.throwIfEnough();
-      }
+      const result = await this.#claimAtOnce(call);
+      if (result === "delivered") return;
+      const line = this.#line(resource);
+      if (line.tryTurn(wait, taker)) return await this.#lead(call, result);
+      const turn = line.turn(wait, taker);
+      if (resource.settings.fair) this.#fairQueue.attend(resource);
+      await turn;
+      await this.#lead(call);
     } finally {
-      line.leave(wait);
-      this.#tidy(target);
+      this.#line(resource).leave(wait);
+      this.#tidy(resource);
     }
   }
 
   /** One try. @returns whether a lock was delivered; if not, why, and the wait knows who is in the way. */
   async tryServe(request: SectionRequest, wait: Wait, deliver: Deliver): Promise<"delivered" | "held" | "done"> {
-    const { target, once } = request;
-    const { name } = target.at;
+    const { resource, once } = request;
+    const call: Call = { request, wait, deliver };
     // A try cannot wait until others have had their turn. A tick comes but once, and so keeps nobody out.
-    const isOthersTurn = once === undefined && this.session.contention?.othersTurnOf(name) !== undefined;
-    if (isOthersTurn) return "held";
-    const line = this.#line(target);
-    if (!line.tryTurn(wait)) {
-      wait.sawLocally(() => infoOfFront(line.front, wait, this.session.owner));
+    if (once === undefined && this.#othersTurnOf(resource) !== undefined) return "held";
+    if (!this.#mayTry(resource, wait)) {
+      this.#sawLocally(resource, wait);
       return "held";
     }
+    const claim = (how: ClaimHow = {}) => this.#tryClaim(call, { ...how, waits: false });
     try {
       for (;;) {
-        const result = await this.#tryClaim(request, wait);
+        const { fair } = resource.settings;
+        const result = await (fair ? this.#fairQueue.tryAcquire({ resource, once, wait, claim }) : claim());
         if (result.kind !== "granted") return result.kind;
-        if (await this.#handOut(result.granted, request, wait, deliver)) return "delivered";
+        if (await this.#handOut(result.granted, call)) return "delivered";
         // A tick is granted once. Asked for again it would be done, and nothing has run.
-        if (once !== undefined || this.session.clock.atMost() >= wait.until()) throw tooSlow(target);
+        const isTooLate = once !== undefined || this.session.clock.atMost() >= wait.until();
+        if (isTooLate) throw tooSlow(resource.name, resource.settings);
       }
     } finally {
-      line.leave(wait);
-      this.#tidy(target);
+      this.#line(resource).leave(wait);
+      this.#tidy(resource);
     }
   }
 
+  /** Where several may have the lock, a try goes beside callers of this process that do not have to wait. */
+  #mayTry(resource: Resource, wait: Wait): boolean {
+    const { kind, settings } = resource;
+    const line = this.#line(resource);
+    if (kind.id === "shared" && !settings.fair) return true;
+    if (kind.id === "shared" || kind.isParallel) return !line.isLed && !line.isFull;
+    return line.tryTurn(wait, TAKES_NOTHING);
+  }
+
+  /** Asks without standing in line, where callers may ask in parallel and nobody has to wait. */
+  async #claimAtOnce(call: Call): Promise<Claimed<Lease> | "delivered" | undefined> {
+    const { resource } = call.request;
+    const line = this.#line(resource);
+    if (!resource.kind.isParallel || resource.settings.fair) return undefined;
+    if (line.first !== undefined || line.isFull || this.#othersTurnOf(resource) !== undefined) return undefined;
+    const result = await this.#claim(call, { waits: true });
+    if (result.kind !== "granted") return result;
+    return (await this.#handOut(result.granted, call)) ? "delivered" : undefined;
+  }
+
   /**
-   * Waits until the row is taken.
+   * Waits until the lock is taken, for the call that leads the line.
    *
    * 1. Try to take it. A refusal shows the row, so nothing needs to be read.
    * 2. Watch it until it looks free; go on with 1. A read is a hint: the conditional write decides.
    *
+   * @param refused what a claim has come to just before.
    * @throws the store's error if it is not transient, or if the table never answered; what ended the wait.
    */
-  async #acquire({ target, data }: SectionRequest, wait: Wait): Promise<Acquisition> {
-    const line = this.#line(target);
-    for (;;) {
-      const result = await claim(this.session, target, wait, { data });
-      if (result.kind === "granted") return result.granted;
+  async #lead(call: Call, refused?: Claimed<Lease>): Promise<void> {
+    const { request, wait } = call;
+    const { resource } = request;
+    await this.#standBack(resource, wait);
+    if (resource.settings.fair) {
+      const claim = (how: ClaimHow) => this.#tryClaim(call, { ...how, waits: true });
+      const handOut = (lease: Lease) => this.#handOut(lease, call);
+      return await this.#fairQueue.lead({ resource, wait, claim, handOut });
+    }
+    const line = this.#line(resource);
+    for (let result = refused, how: ClaimHow = {}; ; result = undefined) {
+      result ??= await this.#claim(call, { ...how, waits: true });
+      how = {};
+      if (result.kind === "granted") {
+        if (await this.#handOut(result.granted, call)) return;
+        wait.throwIfEnough();
+        continue;
+      }
       line.keptOut ??= keptOutFrom(this.session);
-      await watch(this.session, result.inTheWay[0], wait, { keptOut: line.keptOut });
+      how = { seen: await resource.kind.watch(this.session, resource, result.inTheWay, wait, line.keptOut) };
+      await this.#standBack(resource, wait);
     }
   }
 
-  async #tryClaim({ target, data, once }: SectionRequest, wait: Wait): Promise<SectionTry> {
-    if (target.settings.fair) return await this.#fairQueue.tryAcquire({ target, data, once, wait });
-    return await tryClaim(this.session, wait, () => claim(this.session, target, wait, { data, once }));
+  #othersTurnOf(resource: Resource): OthersTurn | undefined {
+    return this.session.contention?.othersTurnOf(resource.kind.gateAt(resource));
+  }
+
+  async #standBack(resource: Resource, wait: Wait): Promise<void> {
+    const othersTurn = this.#othersTurnOf(resource);
+    if (othersTurn !== undefined) await standBack(this.session, resource.settings, wait, othersTurn);
+  }
+
+  /** Claims once more where a refusal itself shows that the lock is free. */
+  async #tryClaim(call: Call, how: ClaimHow & Waiting): Promise<Claimed<Lease>> {
+    return await tryClaim(this.session, call.wait, () => this.#claim(call, how));
+  }
+
+  /** Takes a lease, or joins one. */
+  async #claim({ request, wait }: Call, { waits, ...how }: ClaimHow & Waiting): Promise<Claimed<Lease>> {
+    const { resource, data, once } = request;
+    const { kind } = resource;
+    if (kind.id === "shared") {
+      const hasLooked = how.seen !== undefined;
+      const fits = (lease: Lease): boolean => this.#fits(lease, request);
+      const joined = await this.#sharedLeases.join(resource, wait, fits, { hasLooked });
+      if (joined !== undefined) return joined;
+    }
+    const key = keyOf(resource);
+    const busy = kind.isParallel ? this.#busyOf(key) : NOBODY;
+    const guess = this.#guesses.get(key);
+    const claimed = await kind.claim(this.session, resource, wait, { ...how, data, once, busy, guess });
+    if (claimed.kind !== "granted") return claimed;
+    const lease = new Lease(this.session, claimed.granted);
+    this.#resources.set(lease, resource);
+    return kind.id === "exclusive"
+      ? await this.#withoutReaders(lease, wait, waits)
+      : { kind: "granted", granted: lease };
+  }
+
+  /** The lease once no reader is left. It is given back at once if the wait ends first, or does not wait for them. */
+  async #withoutReaders(lease: Lease, wait: Wait, waits: boolean): Promise<Claimed<Lease>> {
+    const resource = this.#resourceOf(lease);
+    let left: ReadersLeft | undefined;
+    try {
+      left = await readersLeave(this.session, resource, lease, wait, { waits });
+    } finally {
+      if (left === undefined || left.kind === "there") this.#giveBack(lease);
+    }
+    if (left.kind !== "there") return { kind: "granted", granted: lease };
+    const { row } = left;
+    return { kind: "held", inTheWay: [{ target: { at: row, settings: resource.settings }, row }] };
   }
 
   /** Delivers a lock that was taken, if it stands and the caller still waits; else gives it back. @throws what ended the wait. */
-  async #handOut(
-    acquisition: Acquisition,
-    { target, holdAtLeastMs }: SectionRequest,
-    wait: Wait,
-    deliver: Deliver,
-  ): Promise<boolean> {
-    const lease = new Lease(this.session, acquisition);
-    if ((await lease.secure()) && !wait.isOver) {
-      this.session.contention?.begins(target.at.name, lease.takenAt);
-      this.#line(target).settle(wait, lease);
+  async #handOut(lease: Lease, call: Call): Promise<boolean> {
+    const { request, wait } = call;
+    const { resource } = request;
+    if (lease.hasServed) return this.#joins(lease, call);
+    const line = this.#line(resource);
+    // Nobody else may be let in while a lease lapses, and where readers and writers look at one another, somebody might be.
+    const isSecured = await lease.secure({ mayLapse: resource.kind.queue !== SHARED_MUTEX_QUEUE });
+    // A caller that was served meanwhile leaves what it has taken to those behind it.
+    const isWanted =
+      !wait.isOver || (resource.kind.isParallel && line.first !== undefined && line.leader?.who !== wait);
+    if (isSecured && isWanted) {
+      this.session.contention?.begins(lease.row.at, lease.takenAt);
+      line.settle(wait, lease);
       // After a loss, the next section of this process may ask the table at once: a lost lease excludes nobody.
       lease.keep(() => this.#leave(lease));
-      lease.holdAtLeast(holdAtLeastMs);
-      const isDelivered = this.#deliver(lease, lease.row.acquired, wait, deliver, acquisition.tick);
-      if (target.settings.fair) this.#begun(target);
-      if (isDelivered) return true;
+      lease.holdAtLeast(request.holdAtLeastMs);
+      if (this.#deliver(lease, lease.row.acquired, call, lease.row.tick)) {
+        if (resource.kind.id === "shared" && this.#fits(lease, request)) this.#sharedLeases.add(resource, lease);
+        return true;
+      }
       // Nothing has run on it.
       lease.holdAtLeast(0);
       this.session.detach(this.#end(lease));
     } else {
-      this.session.detach(giveBack(this.session, acquisition));
+      this.#giveBack(lease);
     }
     wait.throwIfEnough();
-    wait.leaseWasOver(target);
+    if (resource.kind.id !== "exclusive") wait.leaseWasOver(resource);
     return false;
   }
 
-  #deliver(lease: Lease, acquired: number, wait: Wait, deliver: Deliver, tick?: number): boolean {
-    const end = (ended: Lease) => this.#end(ended);
-    const lock = new HeldLock({ session: this.session, lease, acquired, tick, end });
-    if (!deliver(lock)) return false;
-    lock.delivered(wait);
-    return true;
+  /** Begins one more section on a lease that others run on. */
+  #joins(lease: Lease, call: Call): boolean {
+    call.wait.throwIfEnough();
+    if (!lease.stands) return false;
+    this.#line(call.request.resource).settle(call.wait, lease);
+    return this.#deliver(lease, displayTime(boundsOf(this.session.clock)), call);
+  }
+
+  /** Begins the next section on a lease that the section before has left. */
+  #goOn(lease: Lease, call: Call): boolean {
+    return lease.stands && this.#deliver(lease, displayTime(boundsOf(this.session.clock)), call);
+  }
+
+  #deliver(lease: Lease, acquired: number, { request, wait, deliver }: Call, tick?: number): boolean {
+    const { resource } = request;
+    const end = (ended: Lease, section: Section) => this.#end(ended, section);
+    const isAlone = resource.kind.queue !== SHARED_MUTEX_QUEUE;
+    const lock = new HeldLock({ session: this.session, lease, acquired, tick, end, mayHandOff: isAlone });
+    lease.endSection(WAITING_WRITER);
+    if (deliver(lock)) lock.delivered(wait);
+    else lease.endSection(lock);
+    // A place may be needed no longer, or those behind it need one.
+    if (resource.settings.fair) {
+      this.#fairQueue.tidy(resource);
+      this.#fairQueue.attend(resource);
+    }
+    return lock.isDelivered;
   }
 
   /** A section is over: its lease goes to the next of this process, or back to the table. */
-  async #end(lease: Lease): Promise<void> {
+  async #end(lease: Lease, section?: Section): Promise<void> {
     const { settings, stands } = lease;
-    const { name } = lease.row.at;
-    const line = this.#line(targetOf(lease));
+    const resource = this.#resourceOf(lease);
+    if (section !== undefined && resource.kind.id === "shared" && !lease.endSection(section)) {
+      if (lease.lost !== undefined) throw lease.lost;
+      return;
+    }
+    const { at } = lease.row;
+    const line = this.#line(resource);
     let isForced = false;
-    // Where the mutex is fair, the queue says whose turn it is.
+    // Where the lock is fair, the queue says whose turn it is.
     const isOver = (): boolean => !settings.fair && (isForced || this.#isTurnOver(lease));
-    if (stands && line.canPass(lease)) {
-      lease.endSection();
+    // Those who share a row have joined it; who waits has seen a writer.
+    if (stands && resource.kind.id !== "shared" && line.canPass(lease)) {
+      if (section !== undefined) lease.endSection(section);
       if (!settings.fair) isForced = await this.#look(lease);
-      const mayPass = settings.fair ? await this.#fairQueue.mayPass(lease) : !isOver();
-      if (mayPass && (await lease.renewForNext()) && this.#pass(lease)) return;
+      const mayPass = settings.fair ? await this.#fairQueue.mayPass(lease, resource) : !isOver();
+      if (mayPass && (await lease.renewForNext()) && this.#pass(lease, resource)) return;
     }
     try {
       await lease.release();
     } finally {
-      if (stands && isOver()) this.session.contended().giveTurn(name, settings.poll.maxMs);
+      if (stands && isOver()) this.session.contended().giveTurn(at, settings.poll.maxMs);
       this.#leave(lease);
     }
   }
@@ -209,67 +346,107 @@ export class Sections {
   }
 
   #isTurnOver({ row, settings }: Lease): boolean {
-    return this.session.contention?.isTurnOver(row.at.name, settings.handOverMs) ?? false;
+    return this.session.contention?.isTurnOver(row.at, settings.handOverMs) ?? false;
   }
 
   /** The first who waits may have gone meanwhile, and it may not be the turn of the one behind. */
-  #pass(lease: Lease): boolean {
-    const target = targetOf(lease);
-    if (target.settings.fair && !this.#fairQueue.party(target).isTurn) return false;
-    return this.#line(target).pass(lease);
+  #pass(lease: Lease, resource: Resource): boolean {
+    if (resource.settings.fair && !this.#fairQueue.party(resource).isTurn) return false;
+    return lease.stands && this.#line(resource).pass(lease);
   }
 
+  /** The lease serves no section of this process any more. */
   #leave(lease: Lease): void {
-    const target = targetOf(lease);
-    this.#line(target).leave(lease);
-    this.#tidy(target);
+    const resource = this.#resourceOf(lease);
+    const { sort } = lease.row.at;
+    if (resource.kind.isParallel) this.#noteGuess(keyOf(resource), sort);
+    this.#sharedLeases.leave(lease);
+    this.#busy.get(keyOf(resource))?.delete(sort);
+    this.#line(resource).leave(lease);
+    this.#tidy(resource);
   }
 
-  /** A fair section has begun, or its caller was gone: its place is needed no longer, or those behind it need one. */
-  #begun(target: Target): void {
-    this.#fairQueue.tidy(target.at.name);
-    this.#fairQueue.attend(target);
+  /** Nobody has begun on it, and nobody will. */
+  #giveBack(lease: Lease): void {
+    const { uuid } = lease.row;
+    this.#sharedLeases.leave(lease);
+    this.#busy.get(keyOf(this.#resourceOf(lease)))?.delete(lease.row.at.sort);
+    this.session.sightings.abandon(uuid);
+    // A writer that has waited is renewed, and a close waits for it.
+    this.session.detach(lease.isKept ? lease.release().catch(() => undefined) : giveBack(this.session, lease.row));
   }
 
-  /** Fair sections stand in another line than those of mutexes of the name that are not. */
-  #line(target: Target): LocalLine<Lease> {
-    const { name } = target.at;
-    if (target.settings.fair) return this.#fairQueue.party(target).line;
-    const line = this.#lines.get(name) ?? new LocalLine<Lease>();
-    this.#lines.set(name, line);
+  /** Fair sections stand in another line than those of the same lock that are not. */
+  #line(resource: Resource): LocalLine<Lease> {
+    const { kind, settings } = resource;
+    const key = keyOf(resource);
+    const capacity = kind.capacity(resource);
+    const line = settings.fair
+      ? this.#fairQueue.party(resource).line
+      : (this.#lines.get(key) ?? new LocalLine<Lease>(capacity));
+    if (!settings.fair) this.#lines.set(key, line);
+    // Where callers know of different numbers of permits, the largest counts.
+    line.capacity = Math.max(line.capacity, capacity);
     return line;
   }
 
   /** Forgets a line that is empty. */
-  #tidy({ at: { name }, settings: { fair } }: Target): void {
-    if (fair) this.#fairQueue.tidy(name);
-    else if (this.#lines.get(name)?.front === undefined) this.#lines.delete(name);
+  #tidy(resource: Resource): void {
+    const key = keyOf(resource);
+    if (resource.settings.fair) this.#fairQueue.tidy(resource);
+    else if (this.#lines.get(key)?.isEmpty) this.#lines.delete(key);
+    if (this.#busy.get(key)?.size === 0) this.#busy.delete(key);
+  }
+
+  #busyOf(key: string): Set<string> {
+    const busy = this.#busy.get(key) ?? new Set();
+    this.#busy.set(key, busy);
+    return busy;
+  }
+
+  #noteGuess(key: string, sort: string): void {
+    this.#guesses.delete(key);
+    this.#guesses.set(key, sort);
+    const [oldest = ""] = this.#guesses.keys();
+    if (this.#guesses.size > MOST_GUESSES) this.#guesses.delete(oldest);
+  }
+
+  #resourceOf(lease: Lease): Resource {
+    return this.#resources.get(lease) as Resource;
+  }
+
+  #sawLocally(resource: Resource, wait: Wait): void {
+    wait.sawLocally(() => this.#holderIn(this.#line(resource), wait));
+  }
+
+  /** Who has the lock, as the line knows it: by the lease that it has taken last, or by the row that the leader has seen. */
+  #holderIn({ leader, leases }: LocalLine<Lease>, asking: Wait): LockInfo | undefined {
+    const lease = [...leases].at(-1);
+    if (lease === undefined)
+      return leader?.who instanceof Wait && leader.who !== asking ? leader.who.holder : undefined;
+    const { at, uuid, data, tick, acquired, expires, settings } = lease.row;
+    const { owner } = this.session;
+    return infoOf({ ...at, uuid, owner, acquired, expires, ttlMs: settings.ttlMs, data, tick });
+  }
+
+  /**
+   * Whether a section may run on a lease that another took: it would keep it in the same way, with no data of its own,
+   * and neither the section before nor this one holds the lock for longer than it runs.
+   */
+  #fits(lease: Lease, { resource, data, holdAtLeastMs }: SectionRequest): boolean {
+    const { settings, kind, permits } = resource;
+    if (data !== undefined || lease.row.mayHaveData || holdAtLeastMs > 0 || lease.hasMinimumHold) return false;
+    if ((permitOf(lease.row.at.sort) ?? 0) >= permits) return false;
+    // One that joins others would lose the lock with the first of them.
+    if (kind.id === "shared" && settings.maxHoldMs !== Number.POSITIVE_INFINITY) return false;
+    return KEPT_BY.every((option) => settings[option] === lease.settings[option]);
   }
 }
 
-function targetOf({ row: { at }, settings }: Lease): Target {
-  return { at, settings };
-}
+const keyOf = ({ kind, name }: Resource): string => `${kind.id}/${name}`;
 
 /** What a lease is kept by. */
 const KEPT_BY = [
   ...(["ttlMs", "renewEveryMs", "safetyMarginMs", "autoRenew", "maxHoldMs"] as const),
   ...(["releaseWithinMs", "handOverMs", "fencing"] as const),
 ];
-
-/**
- * Whether a section may run on a lease that another took: it would keep it in the same way, with no data of its own,
- * and neither the section before nor this one holds the lock for longer than it runs.
- */
-function fits(lease: Lease, { target, data, holdAtLeastMs }: SectionRequest): boolean {
-  if (data !== undefined || lease.row.mayHaveData || holdAtLeastMs > 0 || lease.hasMinimumHold) return false;
-  return KEPT_BY.every((option) => target.settings[option] === lease.settings[option]);
-}
-
-/** Who holds the lock, as the front of the line knows it: by its own lease, or by the row that its wait has seen. */
-function infoOfFront(front: object | undefined, asking: Wait, owner: string): LockInfo | undefined {
-  if (front instanceof Wait) return front === asking ? undefined : front.holder;
-  if (!(front instanceof Lease)) return undefined;
-  const { at, uuid, data, tick, acquired, expires, settings } = front.row;
-  return infoOf({ ...at, uuid, owner, acquired, expires, ttlMs: settings.ttlMs, data, tick });
-}

@@ -1,3 +1,4 @@
+import type { MutexSettings } from "../options/mutex.js";
 import type { Row } from "../protocol/row.js";
 import type { OthersTurn } from "../session/contention.js";
 import { attemptMs, sendOnce } from "../session/requests.js";
@@ -27,19 +28,19 @@ export async function look(session: Session, { at, settings }: Target, enough?: 
  */
 export async function standBack(
   session: Session,
-  target: Target,
+  settings: MutexSettings,
   { enough }: Wait,
-  { lookAt, until }: OthersTurn,
+  { at, lookAt, until }: OthersTurn,
 ): Promise<void> {
   const { clock, owner } = session;
   const contention = session.contended();
   const lookInMs = lookAt - clock.atLeast();
   if (lookInMs > 0) {
     await clock.sleep(lookInMs, enough);
-    const { row, failed } = await look(session, target, enough);
+    const { row, failed } = await look(session, { at, settings }, enough);
     // What this process has left there itself has its owner, and no uuid.
     if (row !== undefined && (row.uuid !== undefined || row.owner !== owner)) contention.waitsFor(row);
-    else if (!failed) contention.nobodyCame(target.at.name);
+    else if (!failed) contention.nobodyCame(at);
   }
   const restMs = until - clock.atLeast();
   if (restMs > 0) await clock.sleep(restMs, enough);

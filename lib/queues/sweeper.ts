@@ -1,7 +1,6 @@
 import type { Row } from "../protocol/row.js";
 import { attemptMs, persist } from "../session/requests.js";
 import type { Session } from "../session/session.js";
-import type { Target } from "../taking/acquisition.js";
 
 /** How many rows are removed at once: a queue with thousands of dead waiters must not take the table's throughput. */
 const AT_ONCE = 16;
@@ -18,16 +17,16 @@ const GIVE_UP_MS = 10_000;
  */
 export class Sweeper {
   readonly #session: Session;
-  readonly #target: Target;
+  readonly #ttlMs: number;
   /** The rows that were seen and have not been dealt with, in order. */
   readonly #dead = new Set<Row>();
   /** Looks are repeated, removals are not. */
   readonly #known = new Set<string>();
   #running = 0;
 
-  constructor(session: Session, target: Target) {
+  constructor(session: Session, ttlMs: number) {
     this.#session = session;
-    this.#target = target;
+    this.#ttlMs = ttlMs;
   }
 
   add(dead: Iterable<Row>): void {
@@ -58,7 +57,7 @@ export class Sweeper {
   async #remove({ name, sort, uuid: seenUuid, expires: seenExpires }: Row): Promise<void> {
     const { clock, closing: enough, store } = this.#session;
     const giveUpAt = clock.atMost() + GIVE_UP_MS;
-    const ms = attemptMs(this.#target.settings.ttlMs);
+    const ms = attemptMs(this.#ttlMs);
     const persistence = { kind: "release", until: () => giveUpAt, attemptMs: ms, enough } as const;
     const write = { kind: "remove", at: { name, sort }, seenUuid, seenExpires } as const;
     const removed = persist(this.#session, persistence, (signal) => store.write(write, signal));

@@ -11,6 +11,9 @@ import { Scheduler } from "./requests.js";
 import { endAfter } from "./retry.js";
 import { Sightings } from "./sightings.js";
 
+/** Of how many semaphores a process remembers how many permits they have. */
+const MOST_SEMAPHORES = 1_000;
+
 /** A lease that this process holds, on a lock's row or on a place in a queue. */
 export interface HeldLease extends Closeable {
   readonly row: { readonly at: Address; readonly uuid: string };
@@ -20,11 +23,18 @@ export interface HeldLease extends Closeable {
   lose(reason: LossReason): void;
 }
 
+/** Which table the locks of a process are in, for who has to tell it from others. */
+export interface TableId {
+  readonly tableName: string;
+  readonly keyPrefix: string;
+}
+
 /** What the locks of one table share in a process. Time, randomness and the store are parameters. */
 export class Session {
   readonly store: Store;
   readonly clock: Clock;
   readonly owner: string;
+  readonly table: TableId;
   readonly random: () => number;
   readonly uuid: () => string;
   readonly sightings: Sightings;
@@ -33,12 +43,15 @@ export class Session {
   readonly scheduler: Scheduler;
   /** The leases that are held or being released. A close waits for them, and revokes those whose sections do not end. */
   readonly leases: Set<HeldLease> = new Set();
+  /** The permits of the semaphores that this process uses: the largest number of each. */
+  readonly semaphores: Map<string, number> = new Map();
   /** Called when a lease has left {@link leases}. A closing table listens. */
   onLeaseLeft: (() => void) | undefined;
   /** The read that is in flight for the table's time. */
   readingTime: Promise<Row | undefined> | undefined;
   readonly #closed = new AbortController();
   #closing: Closing | undefined;
+  readonly #told = new Set<string>();
   readonly #waits = new Set<(reason: unknown) => void>();
   readonly #background = new Set<Promise<unknown>>();
   #longestReleaseMs = 0;
@@ -47,12 +60,14 @@ export class Session {
     readonly store: Store;
     readonly clock: Clock;
     readonly owner: string;
+    readonly table?: TableId;
     readonly random?: () => number;
     readonly uuid?: () => string;
   }) {
     this.store = parts.store;
     this.clock = parts.clock;
     this.owner = parts.owner;
+    this.table = parts.table ?? { tableName: "locks", keyPrefix: "" };
     this.random = parts.random ?? Math.random;
     // Without Node's cache of random bytes: two copies of a virtual machine would draw the same uuids from it, and each
     // would take the other's lock for its own.
@@ -89,6 +104,24 @@ export class Session {
   waiting(stop: (reason: unknown) => void): () => void {
     this.#waits.add(stop);
     return () => this.#waits.delete(stop);
+  }
+
+  /** Whether something is told for the first time. */
+  isNews(what: string): boolean {
+    if (this.#told.has(what)) return false;
+    this.#told.add(what);
+    const [oldest = ""] = this.#told;
+    if (this.#told.size > MOST_SEMAPHORES) this.#told.delete(oldest);
+    return true;
+  }
+
+  /** Notes with how many permits this process uses a semaphore. */
+  usesSemaphore(name: string, permits: number): void {
+    const before = this.semaphores.get(name) ?? 0;
+    this.semaphores.delete(name);
+    this.semaphores.set(name, Math.max(before, permits));
+    const [oldest = ""] = this.semaphores.keys();
+    if (this.semaphores.size > MOST_SEMAPHORES) this.semaphores.delete(oldest);
   }
 
   /** A lock may be taken that is released for so long: a close has as much time after its drain. */

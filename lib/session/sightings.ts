@@ -1,6 +1,6 @@
 import type { Address } from "../protocol/addresses.js";
 import { earliestOf } from "../protocol/lease-time.js";
-import type { Knowledge, Sighting } from "../protocol/may-take.js";
+import { type Knowledge, mayTake, type Sighting } from "../protocol/may-take.js";
 import type { Memory, Row } from "../protocol/row.js";
 import { memoryOf } from "../protocol/rules.js";
 import type { Clock } from "../time/clock.js";
@@ -66,6 +66,12 @@ export class Sightings {
   /** Whether a row is that of a claim which this process has given up. */
   isAbandoned({ uuid }: Pick<Row, "uuid">): boolean {
     return uuid !== undefined && this.#abandoned.has(uuid);
+  }
+
+  /** Whether nothing that was seen of a row says that it is held. */
+  mayBeFree(at: Address, takeover: Takeover): boolean {
+    const seen = this.#seen.get(keyOf(at));
+    return seen === undefined || mayTake(seen, this.knowledge(at, takeover));
   }
 
   /** What the row remembered when it was last seen. */

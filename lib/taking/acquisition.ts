@@ -6,17 +6,19 @@ import type { Address } from "../protocol/addresses.js";
 import { leaseEnd, stamp } from "../protocol/lease-time.js";
 import type { Memory, Row } from "../protocol/row.js";
 import { isStillHeldBy, wasApplied } from "../protocol/was-applied.js";
-import type { Check, Left, Reissue, Renew, Take, Vacate } from "../protocol/writes.js";
+import type { Check, Left, Reissue, Renew, Take, Transfer, Vacate } from "../protocol/writes.js";
 import { attemptMs, persist } from "../session/requests.js";
 import { type Copies, isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { WriteOutcome } from "../store.js";
-import { boundsOf } from "../time/clock.js";
+import { type Bounds, boundsOf } from "../time/clock.js";
 
 /** Which row to take, and how its lease is kept. */
 export interface Target {
   readonly at: Address;
   readonly settings: MutexSettings;
+  /** How many permits the semaphore has, where the row is one of them. */
+  readonly permits?: number | undefined;
 }
 
 /** What a renewal or a reissue came to. After `unanswered` it may have been applied, or may be later. */
@@ -65,9 +67,10 @@ export class Acquisition {
   readonly acquired: number;
   readonly tick: number | undefined;
   readonly takeover: Takeover | undefined;
+  readonly permits: number | undefined;
+  readonly remembers: Memory;
   readonly #session: Session;
   readonly #take: Take;
-  readonly #remembers: Memory;
   #uuid: string;
   #fence: bigint | undefined;
   /** A uuid that a reissue without an answer may have put on the row. */
@@ -85,9 +88,11 @@ export class Acquisition {
   #data: LockData | undefined;
   #mayHaveData: boolean;
 
-  constructor(session: Session, { at, settings }: Target, { take, sentAt, remembers, fence, takeover }: Taken) {
+  constructor(session: Session, { at, settings, permits }: Target, taken: Taken) {
+    const { take, sentAt, remembers, fence, takeover } = taken;
     this.at = at;
     this.settings = settings;
+    this.permits = permits;
     this.acquired = take.acquired;
     this.tick = take.tick;
     this.takeover = takeover;
@@ -95,7 +100,7 @@ export class Acquisition {
     this.#mayHaveData = take.data !== undefined;
     this.#session = session;
     this.#take = take;
-    this.#remembers = remembers;
+    this.remembers = remembers;
     this.#uuid = take.uuid;
     this.#fence = fence;
     [this.#firstStamp, this.#expires, this.#lastStamp] = [take.expires, take.expires, take.expires];
@@ -157,7 +162,7 @@ export class Acquisition {
     const always = { ...trying, onFailure, worthRetrying: () => true };
     this.#mayHaveData ||= data !== undefined;
     const stamping = await this.#stamp<Renew>(always, (expires) => {
-      return { kind: "renew", at: this.at, uuid: this.#uuid, expires, data, remembers: this.#remembers };
+      return { kind: "renew", at: this.at, uuid: this.#uuid, expires, data, remembers: this.remembers };
     });
     if (stamping.kind === "stamped" && data !== undefined) this.#data = data;
     return stamping;
@@ -171,8 +176,26 @@ export class Acquisition {
     const [from, uuid] = [this.#uuid, this.#session.uuid()];
     const { fencing: fenced } = this.settings;
     const stamping = await this.#stamp<Reissue>(trying, (expires) => {
-      return { kind: "reissue", at: this.at, from, uuid, expires, fenced, remembers: this.#remembers };
+      return { kind: "reissue", at: this.at, from, uuid, expires, fenced, remembers: this.remembers };
     });
+    if (stamping.kind === "unanswered") this.#uncertainUuid = uuid;
+    return stamping;
+  }
+
+  /**
+   * Gives the row a new uuid, for whoever is told of it, and a lease of that length. As with a reissue, nobody is told where
+   * there was no answer.
+   */
+  async transfer(ttlMs: number, trying: Trying): Promise<Stamping> {
+    const [from, uuid] = [this.#uuid, this.#session.uuid()];
+    const { at, remembers } = this;
+    const after = this.#firstStamp;
+    const { owner } = this.#session;
+    const stamping = await this.#stamp<Transfer>(
+      trying,
+      (expires) => ({ kind: "transfer", at, from, after, uuid, expires, ttlMs, owner, fenced: false, remembers }),
+      (bounds) => stamp(bounds, ttlMs),
+    );
     if (stamping.kind === "unanswered") this.#uncertainUuid = uuid;
     return stamping;
   }
@@ -201,9 +224,10 @@ export class Acquisition {
   }
 
   /** Sends a write that stamps a later `expires`. The stamp is chosen, and the stopwatch read, as the first copy leaves. */
-  async #stamp<Kind extends Renew | Reissue>(
+  async #stamp<Kind extends Renew | Reissue | Transfer>(
     trying: Trying & { readonly worthRetrying?: () => boolean },
     make: (expires: number) => Kind,
+    expiresAt = (bounds: Bounds): number => stamp(bounds, this.settings.ttlMs, this.#lastStamp),
   ): Promise<Stamping> {
     const { clock, store } = this.#session;
     const { ttlMs } = this.settings;
@@ -214,7 +238,7 @@ export class Acquisition {
     try {
       outcome = await persist(this.#session, persistence, (signal) => {
         if (sent === undefined) {
-          const expires = stamp(boundsOf(clock), ttlMs, this.#lastStamp);
+          const expires = expiresAt(boundsOf(clock));
           this.#lastStamp = expires;
           // Read the stopwatch before the first copy leaves: a watcher may count the ttl from there.
           sent = { write: make(expires), at: clock.atMost() };
@@ -227,7 +251,7 @@ export class Acquisition {
     return this.#judge(sent as NonNullable<typeof sent>, outcome);
   }
 
-  #judge(sent: { readonly write: Renew | Reissue; readonly at: number }, outcome: WriteOutcome): Stamping {
+  #judge(sent: { readonly write: Renew | Reissue | Transfer; readonly at: number }, outcome: WriteOutcome): Stamping {
     const { write } = sent;
     if (outcome.kind === "refused") {
       const { row } = outcome;
@@ -237,7 +261,7 @@ export class Acquisition {
         return { kind: "unanswered", cause };
       }
     }
-    if (write.kind === "reissue") {
+    if (write.kind !== "renew") {
       this.#firstStamp = write.expires;
       this.#uuid = write.uuid;
       if (write.fenced) this.#fence = outcome.kind === "applied" ? outcome.drawn : outcome.row?.fence;
@@ -252,7 +276,7 @@ export class Acquisition {
 
   async #vacate(uuid: string, until: () => number, leaves: Left): Promise<Release> {
     const left = this.#unlikeWatched(leaves);
-    const write: Vacate = { kind: "vacate", at: this.at, uuid, leaves: left, remembers: this.#remembers };
+    const write: Vacate = { kind: "vacate", at: this.at, uuid, leaves: left, remembers: this.remembers };
     const copies: Copies = { sent: 0, unanswered: 0 };
     const ms = attemptMs(this.settings.ttlMs);
     const persistence = { kind: "release", until, attemptMs: ms, copies, worthRetrying: () => true } as const;

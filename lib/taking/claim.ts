@@ -284,7 +284,7 @@ class Sending {
   }
 
   /** A fresh uuid and a lease that begins now. */
-  #newTake({ at, settings }: Target): Take {
+  #newTake({ at, settings, permits }: Target): Take {
     const { clock, owner, sightings, contention } = this.#session;
     const { ttlMs, fencing, takeover } = settings;
     const bounds = boundsOf(clock);
@@ -298,6 +298,7 @@ class Sending {
       owner,
       acquired: displayTime(bounds),
       wanted: contention?.markOf(at),
+      permits,
       knowledge: sightings.knowledge(at, takeover),
       remembers: sightings.memory(at),
       // Should the row be deleted, the next first token is later than every one before it: time has gone on.

@@ -1,5 +1,4 @@
 import { publish } from "../diagnostics.js";
-import { LOCK_SORT } from "../protocol/addresses.js";
 import { displayTime } from "../protocol/lease-time.js";
 import type { HeldLease, Session } from "../session/session.js";
 
@@ -12,15 +11,15 @@ const STUCK_AFTER_MS = 60_000;
  *
  * The time is counted on the stopwatch that never runs ahead: a host that was suspended has not waited.
  *
- * @param nameInTheWay the lock that the call waits for at present.
+ * @param inTheWay the uuid of the acquisition that the call waits for at present.
  * @returns what ends the watch.
  */
-export function watchForStuck(session: Session, nameInTheWay: () => string | undefined): () => void {
+export function watchForStuck(session: Session, inTheWay: () => string | undefined): () => void {
   const { clock } = session;
   const waitsSince = clock.atLeast();
   const look = (): void => {
     const now = clock.atLeast();
-    const lease = reliedLease(session, nameInTheWay());
+    const lease = reliedLease(session, inTheWay());
     const together = lease === undefined ? now : Math.max(waitsSince, lease.reliedSince);
     const leftMs = together + STUCK_AFTER_MS - now;
     if (lease === undefined || leftMs > 0) cancel = clock.alarm(leftMs, look);
@@ -30,17 +29,16 @@ export function watchForStuck(session: Session, nameInTheWay: () => string | und
   return () => cancel();
 }
 
-/** The lease of this process on which a section of that name runs. */
-function reliedLease({ leases }: Session, name: string | undefined): Relied | undefined {
-  for (const lease of leases) if (isRelied(lease) && lease.row.at.name === name) return lease;
+/** The lease of this process that has this uuid, while a section runs on it. */
+function reliedLease({ leases }: Session, uuid: string | undefined): Relied | undefined {
+  for (const lease of leases) if (lease.row.uuid === uuid && isRelied(lease)) return lease;
   return undefined;
 }
 
 type Relied = HeldLease & { readonly reliedSince: number };
 
-/** Whether a section runs on it. A place in a queue is nobody's section. */
 function isRelied(lease: HeldLease): lease is Relied {
-  return lease.row.at.sort === LOCK_SORT && lease.reliedSince !== undefined;
+  return lease.reliedSince !== undefined;
 }
 
 function tell({ clock }: Session, { row, reliedSince }: Relied, waitedMs: number): void {

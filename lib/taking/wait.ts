@@ -1,6 +1,7 @@
 import { type Diagnostics, MISSED, publish } from "../diagnostics.js";
 import { LockTimeoutError } from "../errors.js";
 import type { LockInfo } from "../lock-info.js";
+import type { MutexSettings } from "../options/mutex.js";
 import { infoOf, type Row } from "../protocol/row.js";
 import { onAbort } from "../session/abort-listening.js";
 import { Pacing } from "../session/pacing.js";
@@ -17,6 +18,9 @@ const FIRST_ANSWER_MS = 10_000;
 
 /** How many leases of one call may be over before they are handed out. One or two may be by chance: a host was suspended. */
 const MOST_OVER = 3;
+
+/** What ends what is under way for a call that has its lock. */
+const SERVED: Error = new Error("The call has its lock");
 
 const nothing = (): void => undefined;
 
@@ -59,7 +63,7 @@ export class Wait {
     this.#startedAt = session.clock.atMost();
   }
 
-  /** Aborts when the caller has had its answer without a lock. */
+  /** Aborts when the caller has had its answer: nothing more is sent for this call. */
   get enough(): AbortSignal {
     // Made when first asked for: a lock that is free is taken without.
     this.#enough ??= new AbortController();
@@ -73,7 +77,7 @@ export class Wait {
     return this.#pacing;
   }
 
-  /** Whether the caller has had its answer without a lock. */
+  /** Whether the caller has had its answer. */
   get isOver(): boolean {
     return this.#stopped !== undefined;
   }
@@ -111,15 +115,15 @@ export class Wait {
    * Notes that a claim got no answer while its lease would have lasted: an outage, which is waited out, unless for so long
    * not even the quickest answer to anything would have come in time. @throws {@link LockStoreError} then.
    */
-  claimWasUnanswered(target: Target, leaseMs: number, cause: unknown): void {
+  claimWasUnanswered({ at, settings }: Target, leaseMs: number, cause: unknown): void {
     const { distanceMs = 0 } = this.#session.scheduler;
-    if (this.waitedMs >= FIRST_ANSWER_MS && distanceMs >= leaseMs) throw tooSlow(target, cause);
+    if (this.waitedMs >= FIRST_ANSWER_MS && distanceMs >= leaseMs) throw tooSlow(at.name, settings, cause);
   }
 
   /** Notes a lease that was over before it could be handed out. @throws {@link LockStoreError} if that is so again and again. */
-  leaseWasOver(target: Target): void {
+  leaseWasOver({ name, settings }: { readonly name: string; readonly settings: MutexSettings }): void {
     this.#leasesOver += 1;
-    if (this.#leasesOver >= MOST_OVER) throw tooSlow(target);
+    if (this.#leasesOver >= MOST_OVER) throw tooSlow(name, settings);
   }
 
   /** Notes the row that is in the way. A claim that this process has given up is nobody's, so it is not named. */
@@ -215,7 +219,9 @@ export class Wait {
       const deliver = (result: T): boolean => {
         if (ended) return false;
         end();
+        this.#stopped = { reason: SERVED };
         resolve(result);
+        this.#enough?.abort(SERVED);
         return true;
       };
       const failed = (error: unknown): void => {
@@ -245,7 +251,7 @@ export class Wait {
 
   #watchForStuck(): void {
     // A set waits for the lock that was last seen in the way.
-    this.#endStuckWatch ??= watchForStuck(this.#session, () => this.#inTheWay?.name ?? this.name);
+    this.#endStuckWatch ??= watchForStuck(this.#session, () => this.holder?.uuid);
   }
 
   #failed(cause: unknown): void {

@@ -1,0 +1,156 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+import type { Permit } from "./lock.js";
+import type { SemaphoreState } from "./lock-info.js";
+import type { Lockable, TryRun } from "./lockable.js";
+import { forceUnlock } from "./operations/force-unlock.js";
+import { inspectSemaphore, rowsIn } from "./operations/inspect.js";
+import type { ForceUnlockOptions, LockOptions, ResumeOptions, TryOptions } from "./options/calls.js";
+import { forceUnlockOptions, tryOptions } from "./options/calls.js";
+import { NONE } from "./options/check.js";
+import type { SemaphoreSettings } from "./options/semaphore.js";
+import { type Address, PERMITS, permitOf } from "./protocol/addresses.js";
+import type { Sections } from "./queues/sections.js";
+import { resumed } from "./resumed.js";
+import { SectionCalls } from "./section-calls.js";
+import type { Session } from "./session/session.js";
+import type { Resource } from "./taking/kind.js";
+import { SEMAPHORE } from "./taking/permits.js";
+
+/**
+ * A named semaphore: at most so many hold a permit at once. Making one sends nothing. Each permit is a lock of its own, with
+ * a lease, a signal, renewals and a loss, as that of a mutex; a mutex of the same name has nothing to do with it.
+ */
+export class Semaphore implements Lockable<Permit> {
+  readonly name: string;
+  /** How many permits there are. */
+  readonly permits: number;
+  readonly #session: Session;
+  readonly #resource: Resource;
+  readonly #calls: SectionCalls<Permit>;
+
+  /** @internal Made by `LockTable.semaphore()`. */
+  constructor(sections: Sections, name: string, { permits, settings }: SemaphoreSettings) {
+    this.name = name;
+    this.permits = permits;
+    this.#session = sections.session;
+    this.#resource = { name, kind: SEMAPHORE, settings, permits };
+    this.#calls = new SectionCalls<Permit>(sections, this.#resource, tryOptions);
+  }
+
+  /**
+   * Waits for a permit and takes it.
+   *
+   * @param options as for a mutex.
+   * @throws {@link LockTimeoutError} after `waitMs`. It names one of the holders.
+   * @throws the reason of `signal`.
+   * @throws {@link LockStoreError} if the table cannot be used, or has not answered once within 10 s.
+   * @throws {@link LockConfigError} if an option cannot work.
+   *
+   * @example
+   * const semaphore = locks.semaphore("crm-api", { permits: 4 });
+   * await using permit = await semaphore.lock({ waitMs: 5_000 });
+   * await callApi({ connection: permit.permit, signal: permit.signal });
+   */
+  async lock(options: LockOptions = NONE): Promise<Permit> {
+    return await this.#calls.lock(options);
+  }
+
+  /**
+   * Takes a permit if one is free.
+   *
+   * @returns null if none is. `await using` accepts null.
+   * @throws {@link LockStoreError} if the table cannot be used, or does not answer within 10 s.
+   * @throws {@link LockConfigError} if an option cannot work.
+   *
+   * @example
+   * await using permit = await semaphore.tryLock();
+   * if (permit === null) return respond(429);
+   */
+  async tryLock(options: TryOptions = NONE): Promise<Permit | null> {
+    return await this.#calls.tryLock(options);
+  }
+
+  /**
+   * Waits for a permit, runs `fn`, and releases the permit whether `fn` succeeds or fails.
+   *
+   * @param options as for `lock()`. Its `signal` also aborts `permit.signal`.
+   * @throws the same error as `fn`, or, if `fn` succeeds but the permit was lost, a {@link LockLostError}.
+   * @throws the errors of `lock()`.
+   *
+   * @example
+   * const customer = await semaphore.run(async (permit) => await fetchCustomer({ signal: permit.signal }));
+   */
+  async run<T>(fn: (permit: Permit) => T | Promise<T>, options: LockOptions = NONE): Promise<T> {
+    return await this.#calls.run(fn, options);
+  }
+
+  /**
+   * Runs `fn` if a permit is free.
+   *
+   * @throws the same error as `fn`, or, if `fn` succeeds but the permit was lost, a {@link LockLostError}.
+   * @throws the errors of `tryLock()`.
+   *
+   * @example
+   * const result = await semaphore.tryRun(async () => await refresh());
+   * if (!result.ran) console.log("busy");
+   */
+  async tryRun<T>(fn: (permit: Permit) => T | Promise<T>, options: TryOptions = NONE): Promise<TryRun<T>> {
+    return await this.#calls.tryRun(fn, options);
+  }
+
+  /**
+   * Goes on with a permit that {@link TransferableLock.handOff} has handed off, as {@link Mutex.resume} does with a mutex.
+   *
+   * @throws {@link LockLostError} if the token was used before, or its time is over.
+   * @throws {@link LockConfigError} for a token of another table or lock, or something else.
+   * @throws {@link LockStoreError} if the table cannot be used, or does not answer within 10 s.
+   * @throws the reason of `signal`.
+   *
+   * @example
+   * await using permit = await semaphore.resume(token);
+   */
+  async resume(token: string, options: ResumeOptions = NONE): Promise<Permit> {
+    const { settings, permits } = this.#resource;
+    const isOurs = ({ name, sort }: Address): boolean => name === this.name && permitOf(sort) !== undefined;
+    const lock = await resumed(this.#session, token, options, isOurs, (at) => ({ at, settings, permits }));
+    return lock as unknown as Permit;
+  }
+
+  /**
+   * Reads who holds the permits, by a consistent query of them all. For a fair semaphore, another reads the waiters.
+   *
+   * A holder that has died is returned until its permit is taken again, with an `expires` in the past.
+   *
+   * @throws {@link LockStoreError} if the table cannot be used, or does not answer within 10 s.
+   *
+   * @example
+   * const { holders, permits } = await semaphore.inspect();
+   * console.log(`${holders.length} of ${permits} permits are taken`);
+   */
+  async inspect(): Promise<SemaphoreState> {
+    return await inspectSemaphore(this.#session, this.#resource);
+  }
+
+  /**
+   * Ends the acquisition with this uuid, if it still holds a permit, as {@link Mutex.forceUnlock} does with a mutex.
+   *
+   * @param uuid as returned by `inspect()` or `list()`.
+   * @returns whether that acquisition held a permit until now.
+   * @throws {@link LockStoreError} if the table cannot be used, or does not answer within 10 s. The permit may have been
+   * unlocked all the same.
+   * @throws {@link LockConfigError} if an argument cannot work.
+   *
+   * @example
+   * const { holders } = await semaphore.inspect();
+   * for (const { uuid, owner } of holders) {
+   *   if (uuid !== undefined && owner === "host-7") await semaphore.forceUnlock(uuid);
+   * }
+   */
+  async forceUnlock(uuid: string, options: ForceUnlockOptions = NONE): Promise<boolean> {
+    const how = forceUnlockOptions(uuid, options);
+    const rows = await rowsIn(this.#session, this.name, PERMITS, { consistent: true });
+    const held = rows.find((row) => row.uuid === uuid);
+    if (held === undefined) return false;
+    return await forceUnlock(this.#session, { name: held.name, sort: held.sort }, uuid, how);
+  }
+}

@@ -1,0 +1,92 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+import type { Lock } from "./lock.js";
+import type { SharedMutexState } from "./lock-info.js";
+import type { Lockable } from "./lockable.js";
+import { forceUnlock } from "./operations/force-unlock.js";
+import { inspectSharedMutex, rowsIn } from "./operations/inspect.js";
+import { type ForceUnlockOptions, forceUnlockOptions, tryOptions } from "./options/calls.js";
+import { NONE } from "./options/check.js";
+import type { MutexSettings } from "./options/mutex.js";
+import { READERS, writerAt } from "./protocol/addresses.js";
+import type { Sections } from "./queues/sections.js";
+import { SectionCalls } from "./section-calls.js";
+import type { Session } from "./session/session.js";
+import type { LockKind, Resource } from "./taking/kind.js";
+import { EXCLUSIVE } from "./taking/one-row.js";
+import { SHARED } from "./taking/readers.js";
+
+/**
+ * A named shared mutex: many hold its shared side at once, or one its exclusive side. Making one sends nothing. Both sides are
+ * {@link Lockable}. A mutex of the same name has nothing to do with it.
+ *
+ * Who holds the shared side and asks for the exclusive one waits for itself: release the one first, and read again what you
+ * have read under it.
+ *
+ * @example
+ * const catalogue = locks.sharedMutex("catalogue");
+ * await catalogue.shared.run(async (lock) => await readAll(lock.signal));
+ * await catalogue.exclusive.run(async (lock) => await rebuild(lock.signal));
+ */
+export class SharedMutex {
+  readonly name: string;
+  /** For those who may run beside one another: readers. */
+  readonly shared: Lockable;
+  /** For those who run alone: writers. One that waits lets no further readers in. */
+  readonly exclusive: Lockable;
+  readonly #session: Session;
+  readonly #resource: Resource;
+
+  /** @internal Made by `LockTable.sharedMutex()`. */
+  constructor(sections: Sections, name: string, settings: MutexSettings) {
+    const resource = (kind: LockKind): Resource => ({ name, kind, settings, permits: 1 });
+    this.name = name;
+    this.#session = sections.session;
+    this.#resource = resource(EXCLUSIVE);
+    this.shared = new Side(sections, resource(SHARED));
+    this.exclusive = new Side(sections, resource(EXCLUSIVE));
+  }
+
+  /**
+   * Reads who holds either side, by consistent reads. For a fair one, a query reads the waiters.
+   *
+   * A holder that has died is returned until another needs its row, with an `expires` in the past.
+   *
+   * @throws {@link LockStoreError} if the table cannot be used, or does not answer within 10 s.
+   *
+   * @example
+   * const { exclusive, shared } = await catalogue.inspect();
+   * console.log(exclusive === null ? `${shared.length} processes read` : `${exclusive.owner} writes, or waits to`);
+   */
+  async inspect(): Promise<SharedMutexState> {
+    return await inspectSharedMutex(this.#session, this.#resource);
+  }
+
+  /**
+   * Ends the acquisition with this uuid, if it still holds either side, as {@link Mutex.forceUnlock} does with a mutex. The
+   * uuid of the shared side is that of all sections of its process that share a row: it ends all of them.
+   *
+   * @param uuid as returned by `inspect()` or `list()`.
+   * @returns whether that acquisition held the lock until now.
+   * @throws {@link LockStoreError} if the table cannot be used, or does not answer within 10 s. It may have been unlocked
+   * all the same.
+   * @throws {@link LockConfigError} if an argument cannot work.
+   *
+   * @example
+   * const { exclusive } = await catalogue.inspect();
+   * if (exclusive?.uuid !== undefined) await catalogue.forceUnlock(exclusive.uuid);
+   */
+  async forceUnlock(uuid: string, options: ForceUnlockOptions = NONE): Promise<boolean> {
+    const how = forceUnlockOptions(uuid, options);
+    if (await forceUnlock(this.#session, writerAt(this.name), uuid, how)) return true;
+    const readers = await rowsIn(this.#session, this.name, READERS, { consistent: true });
+    const held = readers.find((row) => row.uuid === uuid);
+    if (held === undefined) return false;
+    return await forceUnlock(this.#session, { name: held.name, sort: held.sort }, uuid, how);
+  }
+}
+
+class Side extends SectionCalls<Lock> implements Lockable {
+  constructor(sections: Sections, resource: Resource) {
+    super(sections, resource, tryOptions);
+  }
+}

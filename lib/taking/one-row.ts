@@ -1,0 +1,57 @@
+import type { Address, QueueKeys } from "../protocol/addresses.js";
+import { lockAt, MUTEX_QUEUE, SHARED_MUTEX_QUEUE, writerAt } from "../protocol/addresses.js";
+import type { Row } from "../protocol/row.js";
+import type { Session } from "../session/session.js";
+import type { Target } from "./acquisition.js";
+import { claim, looksFree, tryClaim } from "./claim.js";
+import type { LockKind, Resource } from "./kind.js";
+import { watch } from "./watch.js";
+
+/** The first place and the next, behind the row itself: whether anybody waits behind the first. */
+const LOOK_LIMIT = 3;
+
+/** A lock that is one row. */
+function oneRow(parts: {
+  readonly id: LockKind["id"];
+  readonly at: (name: string) => Address;
+  readonly queue: QueueKeys;
+  readonly side?: "exclusive";
+}): LockKind {
+  const { id, at, queue, side } = parts;
+  const { sort } = at("");
+  const targetOf = ({ name, settings }: Resource): Target => ({ at: at(name), settings });
+  return {
+    id,
+    queue,
+    gate: { first: sort, last: sort },
+    isParallel: false,
+    ...(side === undefined ? {} : { side }),
+    capacity: () => 1,
+    lookLimit: () => LOOK_LIMIT,
+    room: (session, resource, rows) => (isFree(session, targetOf(resource), rows) ? 1 : 0),
+    weight: () => 1,
+    gateAt: ({ name }) => at(name),
+    claim: (session, resource, wait, { data, once, until }) =>
+      tryClaim(session, wait, () => claim(session, targetOf(resource), wait, { data, once, until })),
+    watch: async (session, _resource, [first], wait, keptOut) => {
+      await watch(session, first, wait, { keptOut });
+      return undefined;
+    },
+  };
+}
+
+/** Whether a claim made now would take the row of this lock, by what a look has shown. */
+export function isFree(session: Session, target: Target, rows: readonly Row[]): boolean {
+  const row = rows.find(({ sort }) => sort === target.at.sort);
+  return row === undefined || looksFree(session, target, row);
+}
+
+export const MUTEX: LockKind = oneRow({ id: "mutex", at: lockAt, queue: MUTEX_QUEUE });
+
+/** The exclusive side of a shared mutex, as far as its own row goes: the readers have to leave as well. */
+export const EXCLUSIVE: LockKind = oneRow({
+  id: "exclusive",
+  at: writerAt,
+  queue: SHARED_MUTEX_QUEUE,
+  side: "exclusive",
+});

@@ -1,0 +1,208 @@
+import { publish } from "../diagnostics.js";
+import { PERMITS, permitAt, permitOf, SEMAPHORE_QUEUE } from "../protocol/addresses.js";
+import type { Row } from "../protocol/row.js";
+import { LONGEST_ATTEMPT_MS } from "../session/retry.js";
+import type { Session } from "../session/session.js";
+import type { Acquisition, Target } from "./acquisition.js";
+import { type Claimed, claim, type InTheWay, looksFree } from "./claim.js";
+import type { LockKind, Resource, ResourceClaim } from "./kind.js";
+import { type Ask, pagesOf } from "./rows.js";
+import type { Wait } from "./wait.js";
+import { type KeptOut, mark, untilFree } from "./watch.js";
+
+/** Of the permits that a look shows to be free, so many are tried before it counts as outdated. */
+const MOST_TRIES = 3;
+
+/** Beyond the permits themselves, what a look reads at once: the first places, and what hosts with more permits have. */
+const MORE_ROWS = 3;
+
+/**
+ * A semaphore: as many rows as it has permits, each a lock by itself. Whoever has one of them has a permit, so no more can have
+ * one than there are rows, whatever anybody believes about the others.
+ *
+ * 1. A first guess is a permit that this process knows nothing of, the last that it has released first. It saves the look, as
+ *    long as permits are free.
+ * 2. Else one query shows which are free. One of these, drawn by chance, is taken by the ordinary claim.
+ */
+export const SEMAPHORE: LockKind = {
+  id: "semaphore",
+  queue: SEMAPHORE_QUEUE,
+  gate: PERMITS,
+  isParallel: true,
+  capacity: ({ permits }) => permits,
+  lookLimit: ({ permits }) => permits + MORE_ROWS,
+  room: (session, resource, rows) => freePermits(session, resource, rows).length,
+  weight: ({ data }) => (typeof data?.sections === "number" ? Math.max(1, data.sections) : 1),
+  gateAt: ({ name }) => permitAt(name, 0),
+  claim: claimPermit,
+  watch: watchPermits,
+};
+
+async function claimPermit(
+  session: Session,
+  resource: Resource,
+  wait: Wait,
+  { data, until, seen, ahead, busy, guess }: ResourceClaim,
+): Promise<Claimed<Acquisition>> {
+  const send = async (permit: number): Promise<Claimed<Acquisition>> => {
+    const target = targetOf(resource, permit);
+    const { sort } = target.at;
+    busy.add(sort);
+    let isGranted = false;
+    try {
+      const result = await claim(session, target, wait, { data, until });
+      isGranted = result.kind === "granted";
+      return result;
+    } finally {
+      if (!isGranted) busy.delete(sort);
+    }
+  };
+  const guessed = seen === undefined ? guessOf(session, resource, busy, guess) : undefined;
+  if (guessed !== undefined) {
+    const result = await send(guessed);
+    if (result.kind === "granted") return result;
+    wait.throwIfEnough();
+  }
+  for (let rows = seen; ; rows = undefined) {
+    rows ??= await lookAtPermits(session, resource, wait, { isConsistent: true });
+    const free = freePermits(session, resource, rows).filter((permit) => !busy.has(permitAt("", permit).sort));
+    // Whoever stands behind others in the queue leaves them the first of the free.
+    const inOrder = ahead === undefined ? shuffled(free, session.random) : free.slice(ahead);
+    let inTheWay = newestOf(resource, rows);
+    for (const permit of inOrder.slice(0, MOST_TRIES)) {
+      const result = await send(permit);
+      if (result.kind === "granted") return result;
+      [inTheWay] = result.inTheWay;
+      wait.throwIfEnough();
+    }
+    if (inTheWay !== undefined) return { kind: "held", inTheWay: [inTheWay] };
+    // Other callers of this process ask for all that is free.
+    await wait.pacing.again();
+  }
+}
+
+/** Looks at the permits until one of them looks free. @returns what it has seen last. */
+async function watchPermits(
+  session: Session,
+  resource: Resource,
+  [first]: readonly [InTheWay, ...InTheWay[]],
+  wait: Wait,
+  keptOut: KeptOut,
+): Promise<readonly Row[]> {
+  const { clock, random } = session;
+  const { settings } = resource;
+  const { minMs, maxMs } = settings.poll;
+  const isFree = (rows: readonly Row[]): boolean => freePermits(session, resource, rows).length > 0;
+  wait.saw(first.row);
+  for (let [interval, rows] = [minMs, [first.row] as readonly Row[]]; ; interval = Math.min(maxMs, interval * 1.5)) {
+    const freeIn = Math.min(...rows.map((row) => untilFree(session, { at: row, settings }, row)));
+    await clock.sleep(Math.min(interval * (0.75 + random() / 2), Math.max(1, freeIn)), wait.enough);
+    wait.pacing.paused();
+    rows = await lookAtPermits(session, resource, wait, { isConsistent: false });
+    wait.throwIfEnough();
+    const inTheWay = newestOf(resource, rows);
+    if (inTheWay === undefined || isFree(rows)) return rows;
+    wait.saw(inTheWay.row);
+    await contend(session, resource, rows, wait, keptOut);
+  }
+}
+
+/** None of the permits is free: learns of marks, and marks one of those that have none. */
+async function contend(
+  session: Session,
+  resource: Resource,
+  rows: readonly Row[],
+  wait: Wait,
+  keptOut: KeptOut,
+): Promise<void> {
+  for (const row of rows) session.contended().waitsFor(row);
+  const [row] = shuffled(
+    rows.filter(({ uuid, wanted }) => uuid !== undefined && wanted === undefined),
+    session.random,
+  );
+  if (row !== undefined) await mark(session, targetOf(resource, permitOf(row.sort) ?? 0), { row, keptOut, wait });
+}
+
+/** The rows of the permits that this caller knows of. */
+async function lookAtPermits(
+  session: Session,
+  { name, settings, permits }: Resource,
+  wait: Wait,
+  { isConsistent }: { readonly isConsistent: boolean },
+): Promise<readonly Row[]> {
+  const persistence = { kind: "read", attemptMs: LONGEST_ATTEMPT_MS, until: wait.until } as const;
+  const ask: Ask = (request) => wait.persist(persistence, request);
+  const range = { name, ...PERMITS, limit: permits + MORE_ROWS, consistent: isConsistent };
+  const rows: Row[] = [];
+  for await (const { page } of pagesOf(session, ask, { ...range, takeover: settings.takeover }))
+    rows.push(...page.rows);
+  noteGone(session, name, permits, rows);
+  return rows;
+}
+
+/** A permit without a row is free, whatever was seen of it before. */
+function noteGone({ sightings }: Session, name: string, permits: number, rows: readonly Row[]): void {
+  const there = new Set(rows.map(({ sort }) => sort));
+  for (let permit = 0; permit < permits; permit += 1) {
+    const at = permitAt(name, permit);
+    if (!there.has(at.sort)) sightings.note(at, undefined);
+  }
+}
+
+/** The permits that a claim made now would take, in order. */
+function freePermits(session: Session, resource: Resource, rows: readonly Row[]): number[] {
+  tellOfOthers(session, resource, rows);
+  const bySort = new Map(rows.map((row) => [row.sort, row]));
+  return numbersTo(resource.permits).filter((permit) => {
+    const target = targetOf(resource, permit);
+    const row = bySort.get(target.at.sort);
+    return row === undefined || looksFree(session, target, row);
+  });
+}
+
+/** Says once if a holder knows of another number of permits. */
+function tellOfOthers(session: Session, { name, permits }: Resource, rows: readonly Row[]): void {
+  const other = rows.find((row) => row.permits !== undefined && row.permits !== permits);
+  if (other?.permits === undefined || !session.isNews(`${permits}/${other.permits}/${name}`)) return;
+  publish("dynamutex:permits-differ", { name, permits, others: other.permits, owner: other.owner });
+}
+
+/** A permit that nothing is known against. */
+function guessOf(
+  session: Session,
+  resource: Resource,
+  busy: ReadonlySet<string>,
+  preferred: string | undefined,
+): number | undefined {
+  const mayBeFree = (permit: number): boolean => {
+    const target = targetOf(resource, permit);
+    return !busy.has(target.at.sort) && session.sightings.mayBeFree(target.at, target.settings.takeover);
+  };
+  const last = preferred === undefined ? undefined : permitOf(preferred);
+  if (last !== undefined && last < resource.permits && mayBeFree(last)) return last;
+  const [guess] = shuffled(numbersTo(resource.permits).filter(mayBeFree), session.random);
+  return guess;
+}
+
+/** The permit that was taken last, of those that are held: if its holder never ends, neither do those before. */
+function newestOf(resource: Resource, rows: readonly Row[]): InTheWay | undefined {
+  const [row] = rows
+    .filter(({ sort }) => (permitOf(sort) ?? resource.permits) < resource.permits)
+    .sort((one, other) => other.acquired - one.acquired);
+  return row && { target: targetOf(resource, permitOf(row.sort) ?? 0), row };
+}
+
+function targetOf({ name, settings, permits }: Resource, permit: number): Target {
+  return { at: permitAt(name, permit), settings, permits };
+}
+
+const numbersTo = (end: number): number[] => Array.from({ length: end }, (_, index) => index);
+
+function shuffled<Value>(values: readonly Value[], random: () => number): Value[] {
+  const rest = [...values];
+  for (let last = rest.length - 1; last > 0; last -= 1) {
+    const chosen = Math.floor(random() * (last + 1));
+    [rest[last], rest[chosen]] = [rest[chosen] as Value, rest[last] as Value];
+  }
+  return rest;
+}

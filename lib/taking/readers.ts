@@ -1,0 +1,135 @@
+import { READERS, readerAt, SHARED_MUTEX_QUEUE, WRITER_SORT, writerAt } from "../protocol/addresses.js";
+import type { Row } from "../protocol/row.js";
+import { attemptMs, persist } from "../session/requests.js";
+import { LONGEST_ATTEMPT_MS } from "../session/retry.js";
+import type { Session } from "../session/session.js";
+import { giveBack } from "./abandoned-claims.js";
+import type { Acquisition, Target } from "./acquisition.js";
+import { type Claimed, claim, type InTheWay } from "./claim.js";
+import type { LockKind, Resource, ResourceClaim } from "./kind.js";
+import { isFree } from "./one-row.js";
+import { type Ask, isDead, knownNow, pagesOf } from "./rows.js";
+import type { Wait } from "./wait.js";
+import { untilFree, watch } from "./watch.js";
+
+/** The first places: those of the shared side go in together. */
+const LOOK_LIMIT = 8;
+
+/** How many readers a writer looks at: one that is there is enough to wait for. */
+const READERS_LIMIT = 8;
+
+/** How long the removal of a dead reader is tried. */
+const REMOVE_WITHIN_MS = 10_000;
+
+/**
+ * The shared side of a shared mutex. Both sides put their flag first and look at the other's then, so that one of two always
+ * sees the other:
+ *
+ * 1. It takes a row of its own, `reader#<uuid>`, by the ordinary claim.
+ * 2. It reads `writer`, consistent. Where a writer has it, judged by what was known before the read left, it gives its row
+ *    back and waits. Else it has the lock.
+ */
+export const SHARED: LockKind = {
+  id: "shared",
+  queue: SHARED_MUTEX_QUEUE,
+  gate: { first: WRITER_SORT, last: WRITER_SORT },
+  isParallel: false,
+  side: "shared",
+  capacity: () => Number.POSITIVE_INFINITY,
+  lookLimit: () => LOOK_LIMIT,
+  room: (session, resource, rows) => (isFree(session, writerOf(resource), rows) ? Number.POSITIVE_INFINITY : 0),
+  weight: ({ data }) => (data?.side === "shared" ? 0 : Number.POSITIVE_INFINITY),
+  gateAt: ({ name }) => writerAt(name),
+  claim: claimReader,
+  watch: async (session, _resource, [first], wait, keptOut) => {
+    await watch(session, first, wait, { keptOut });
+    return undefined;
+  },
+};
+
+async function claimReader(
+  session: Session,
+  resource: Resource,
+  wait: Wait,
+  { data, until }: ResourceClaim,
+): Promise<Claimed<Acquisition>> {
+  const { name, settings } = resource;
+  const target: Target = { at: readerAt(name, session.uuid()), settings };
+  const claimed = await claim(session, target, wait, { data, until });
+  if (claimed.kind !== "granted") return claimed;
+  let isOurs = false;
+  try {
+    const writer = await lookForWriter(session, resource, wait, { isConsistent: true });
+    isOurs = writer === undefined;
+    return writer === undefined ? claimed : { kind: "held", inTheWay: [writer] };
+  } finally {
+    if (!isOurs) session.detach(giveBack(session, claimed.granted));
+  }
+}
+
+/** The row of a writer, if there is one who may have the lock, or be waiting for the readers to leave. */
+export async function lookForWriter(
+  session: Session,
+  resource: Resource,
+  wait: Wait,
+  { isConsistent: consistent }: { readonly isConsistent: boolean },
+): Promise<InTheWay | undefined> {
+  const target = writerOf(resource);
+  const { known, row } = await askingWith(wait)(async (signal) => {
+    const before = knownNow(session, resource.settings.takeover);
+    return { known: before, row: await session.store.read(target.at, { consistent }, signal) };
+  });
+  session.sightings.note(target.at, row);
+  return row === undefined || isDead(session, row, known) ? undefined : { target, row };
+}
+
+/** What a writer that has put its flag finds of the readers. */
+export type Readers =
+  /** None is left. */
+  | { readonly kind: "gone" }
+  /** Dead ones were there, and are removed. Only another look tells whether nobody is left. */
+  | { readonly kind: "removed" }
+  | { readonly kind: "there"; readonly row: Row };
+
+/**
+ * Looks for readers, consistent, and removes those that are dead: judged by what was known before the look left, and on the
+ * condition that the row is still exactly as it was seen.
+ */
+export async function lookForReaders(session: Session, { name, settings }: Resource, wait: Wait): Promise<Readers> {
+  const { takeover } = settings;
+  const range = { name, ...READERS, limit: READERS_LIMIT, consistent: true, takeover };
+  let found = false;
+  for await (const { page } of pagesOf(session, askingWith(wait), range)) {
+    found ||= page.rows.length > 0;
+    const alive = page.rows.find((row) => !isDead(session, row, page));
+    if (alive !== undefined) return { kind: "there", row: alive };
+    await Promise.all(page.rows.map((row) => remove(session, row, settings.ttlMs, wait)));
+  }
+  return { kind: found ? "removed" : "gone" };
+}
+
+/** Milliseconds until this reader is dead, if nothing is done to its row. */
+export function untilDead(session: Session, { settings }: Resource, row: Row): number {
+  return untilFree(session, { at: row, settings }, row);
+}
+
+async function remove(
+  session: Session,
+  { name, sort, uuid: seenUuid, expires: seenExpires }: Row,
+  ttlMs: number,
+  { enough }: Wait,
+): Promise<void> {
+  const { clock, store } = session;
+  const giveUpAt = clock.atMost() + REMOVE_WITHIN_MS;
+  const persistence = { kind: "release", until: () => giveUpAt, attemptMs: attemptMs(ttlMs), enough } as const;
+  const write = { kind: "remove", at: { name, sort }, seenUuid, seenExpires } as const;
+  // What fails is found again by the next look.
+  await persist(session, persistence, (signal) => store.write(write, signal)).catch(() => undefined);
+}
+
+const writerOf = ({ name, settings }: Resource): Target => ({ at: writerAt(name), settings });
+
+function askingWith(wait: Wait): Ask {
+  const persistence = { kind: "read", attemptMs: LONGEST_ATTEMPT_MS, until: wait.until } as const;
+  return (request) => wait.persist(persistence, request);
+}

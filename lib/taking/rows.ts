@@ -1,0 +1,68 @@
+import type { SortRange } from "../protocol/addresses.js";
+import { earliestOf } from "../protocol/lease-time.js";
+import { mayTake } from "../protocol/may-take.js";
+import type { Row } from "../protocol/row.js";
+import type { Request } from "../session/requests.js";
+import type { Session } from "../session/session.js";
+import type { Takeover } from "../session/sightings.js";
+import type { RangePage, RangeQuery } from "../store.js";
+
+/** How many rows are read at once where there are many: less than 40 KB. */
+export const PAGE_ROWS = 100;
+
+/** Asks the table one question, within the bounds of whoever looks. */
+export type Ask = <T>(request: Request<T>) => Promise<T>;
+
+/** What was known when a request left: what its reply shows may be no newer than that. */
+export interface Known {
+  /** What `expires` may be compared with. */
+  readonly earliest: number;
+  /** On `atLeast`. */
+  readonly asOf: number;
+  /** On `atMost`. */
+  readonly sentAt: number;
+}
+
+/** To be read before the request leaves: a row that its reply shows may be renewed before that arrives. */
+export function knownNow({ clock }: Session, takeover: Takeover): Known {
+  const bounds = takeover === "unchanged" ? undefined : clock.wall();
+  return { earliest: earliestOf(bounds), asOf: clock.atLeast(), sentAt: clock.atMost() };
+}
+
+/** Whether nobody relies on a row that a reply has shown, and which was noted: judged by what was known before it. */
+export function isDead(session: Session, row: Row, { earliest, asOf }: Known): boolean {
+  return mayTake(row, { earliest, unchanged: session.sightings.unchanged(row, asOf) });
+}
+
+/** A page of rows, with what was known when it was asked for. */
+export type KnownPage = RangePage & Known;
+
+/** Rows of one name, a page at a time: each page as small as it may be, the further ones large. */
+export async function* pagesOf(
+  session: Session,
+  ask: Ask,
+  range: Omit<RangeQuery, "after"> & { readonly takeover: Takeover },
+  left: () => void = () => undefined,
+): AsyncGenerator<{ readonly page: KnownPage; readonly isLast: boolean }, void, undefined> {
+  const { takeover, ...first } = range;
+  for (let rest: RangeQuery | undefined = first; rest !== undefined; ) {
+    const query: RangeQuery = rest;
+    const page: KnownPage = await ask(async (signal) => {
+      if (query === first) left();
+      const known = knownNow(session, takeover);
+      return { ...(await session.store.query(query, signal)), ...known };
+    });
+    rest = restOf(query, page);
+    for (const row of page.rows) session.sightings.note(row, row);
+    yield { page, isLast: rest === undefined };
+  }
+}
+
+/** What is left of a range after a page of it: less with every page, or nothing, whatever the page says. */
+export function restOf<Part extends SortRange & Pick<RangeQuery, "after">>(
+  range: Part,
+  { next }: RangePage,
+): (Part & { readonly limit: number }) | undefined {
+  if (next === undefined || next < (range.after ?? range.first) || next === range.after) return undefined;
+  return next < range.last ? { ...range, after: next, limit: PAGE_ROWS } : undefined;
+}
