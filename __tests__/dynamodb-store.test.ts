@@ -6,7 +6,7 @@ import { DynamoDbStore } from "../lib/dynamodb/store.js";
 import { defaultClient } from "../lib/dynamodb/transport.js";
 import { LockStoreError } from "../lib/errors.js";
 import { type TableLayout, tableLayout } from "../lib/options/table.js";
-import { type Address, COUNTER_SORT, LOCK_SORT, lockAt } from "../lib/protocol/addresses.js";
+import { type Address, LOCK_SORT, lockAt, MUTEX_QUEUE } from "../lib/protocol/addresses.js";
 import type { Memory } from "../lib/protocol/row.js";
 import type { Renew, Take, Vacate } from "../lib/protocol/writes.js";
 import type { Store } from "../lib/store.js";
@@ -140,11 +140,8 @@ describe("the requests of a store", () => {
     await store.write(renewalOf(take, take.expires + 1), forever);
     await store.read(take.at, { consistent: false }, forever);
     await store.write(releaseOf(take), forever);
-    await store.write({ kind: "draw", at: { ...take.at, sort: COUNTER_SORT }, seed: 1 }, forever);
-    await store.query(
-      { name: take.at.name, first: LOCK_SORT, last: "queue#9", order: "ascending", limit: 2, consistent: true },
-      forever,
-    );
+    await store.write({ kind: "draw", at: { ...take.at, sort: MUTEX_QUEUE.counter }, seed: 1 }, forever);
+    await store.query({ name: take.at.name, first: LOCK_SORT, last: "queue#9", limit: 2, consistent: true }, forever);
     await store.scan(take.at.name, undefined, forever);
     expect(sent).toEqual(["PutItem", "UpdateItem", "GetItem", "DeleteItem", "UpdateItem", "Query", "Scan"]);
   });

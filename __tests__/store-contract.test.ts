@@ -502,23 +502,6 @@ describe.each(SUBJECTS)("a store %s", (where, subjectOf) => {
       expect(again).toEqual({ ...APPLIED, replaced: free });
     });
 
-    test("a row that was written since it was seen is left alone, whatever it remembers", async () => {
-      for (const differences of [{}, REMEMBERED]) {
-        for (const { leaves, remembers } of EACH) {
-          const row = await plant({ uuid: "mine", expires: 101, ...differences });
-          const outcome = await write(vacateOf(row, "mine", leaves, { remembers, seenExpires: 100 }));
-          expect(outcome).toEqual(refusedBy(row));
-          expect(await read(row)).toEqual(row);
-        }
-      }
-    });
-
-    test("a row that is exactly as it was seen is vacated", async () => {
-      const row = await plant({ uuid: "mine", expires: 100, fence: 41n });
-      expect(await write(vacateOf(row, "mine", FREE, { seenExpires: 100 }))).toEqual(APPLIED);
-      expect(await read(row)).toEqual({ ...row, uuid: undefined, expires: 0 });
-    });
-
     test.each(MEMORIES)("a row that remembers %s may stay taken until the end of its hold", async (remembers) => {
       const remembered = { nothing: {}, fence: { fence: 7n }, tick: { tick: 8 } }[remembers];
       const row = await plant({ uuid: "mine", expires: EARLIEST + 30_000, wanted: 5, ...remembered });

@@ -1,6 +1,6 @@
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import type { Item } from "../../lib/dynamodb/items.js";
-import { type Address, COUNTER_SORT, LOCK_SORT, placeSort } from "../../lib/protocol/addresses.js";
+import { type Address, LOCK_SORT, MUTEX_QUEUE, placeSort } from "../../lib/protocol/addresses.js";
 import type { Write } from "../../lib/protocol/writes.js";
 import { type Random, seededRandom } from "./seeded-random.js";
 
@@ -45,7 +45,7 @@ export function generatedPair(seed: number, index: number): Pair {
   const kind = draw.oneOf(WRITES);
   // Any write may meet any item, but a draw seldom meets a row.
   const isCounter = kind === "draw" ? draw.chance(0.9) : draw.chance(0.02);
-  const sort = isCounter ? COUNTER_SORT : draw.oneOf([LOCK_SORT, placeSort(BigInt(index))]);
+  const sort = isCounter ? MUTEX_QUEUE.counter : draw.oneOf([LOCK_SORT, placeSort(BigInt(index))]);
   const at = { name: `${seed}-${index}`, sort };
   return { at, planted: isCounter ? counter(draw) : row(draw), write: writeOf(draw, kind, at) };
 }
@@ -155,8 +155,23 @@ function writeOf(draw: Draw, kind: Write["kind"], at: Address): Write {
         { kind: "untilExpires" },
         { kind: "kept" },
       ] as const);
-      return { kind, at, uuid, seenExpires: draw.maybe(0.4, () => draw.stamp()), leaves, remembers };
+      return { kind, at, uuid, leaves, remembers };
     }
+    case "remove":
+      return { kind, at, seenUuid: draw.oneOf([...UUIDS, undefined]), seenExpires: draw.stamp() };
+    case "transfer":
+      return {
+        kind,
+        at,
+        from: uuid,
+        after: draw.maybe(0.5, () => draw.stamp() - 1),
+        uuid: "newer",
+        expires: draw.stamp(),
+        ttlMs: 7_000,
+        owner: "host#3",
+        fenced: draw.chance(0.5),
+        remembers,
+      };
     case "want":
       return { kind, at, until: draw.stamp() };
     case "draw":

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { Sighting } from "../../lib/protocol/may-take.js";
 import { lockAt } from "../../lib/protocol/addresses.js";
+import type { Sighting } from "../../lib/protocol/may-take.js";
 import { type Attributes, FORMAT, type Memory, type Row } from "../../lib/protocol/row.js";
 import type { Take } from "../../lib/protocol/writes.js";
 
@@ -8,7 +8,7 @@ import type { Take } from "../../lib/protocol/writes.js";
 export const EARLIEST = 1_000_000;
 
 /** What a fresh row does not have. */
-export const NOTHING_ELSE = { wanted: undefined, fence: undefined, tick: undefined };
+export const NOTHING_ELSE = { wanted: undefined, fence: undefined, tick: undefined, permits: undefined };
 
 /** A row whose lease runs. */
 export function rowWith(differences: Partial<Row>): Row {
@@ -48,8 +48,8 @@ export function takeWith(differences: Partial<Take>): Take {
 }
 
 /** The row that a take leaves where there was none, and it draws no token. */
-export function rowOf({ at, uuid, expires, ttlMs, owner, acquired, data, tick }: Take): Row {
-  return { ...at, uuid, expires, ttlMs, owner, acquired, data, wanted: undefined, fence: undefined, tick };
+export function rowOf({ at, uuid, expires, ttlMs, owner, acquired, data, tick, permits }: Take): Row {
+  return { ...at, uuid, expires, ttlMs, owner, acquired, data, wanted: undefined, fence: undefined, tick, permits };
 }
 
 /** Whether somebody who respects so much may replace what remembers this. */
