@@ -12,31 +12,17 @@ import {
   ticketOf,
 } from "../lib/protocol/addresses.js";
 import { FORMAT, type Row } from "../lib/protocol/row.js";
-import type { Remove, Take, Vacate, Write } from "../lib/protocol/writes.js";
-import type { RangePage, RangeQuery, WriteOutcome } from "../lib/store.js";
+import type { Take, Write } from "../lib/protocol/writes.js";
+import type { RangePage, RangeQuery } from "../lib/store.js";
 import { itemOf, rowOf, rowWith, takeWith } from "./support/store-cases.js";
-import { memorySubject, type Subject, tableSubject } from "./support/store-subjects.js";
+import { type Subject, sortedSubjects, tableSubject } from "./support/store-subjects.js";
 import { testClient } from "./support/table.js";
+import { APPLIED, FREE, GONE, refusedBy, removalOf, vacateOf } from "./support/write-cases.js";
 
 const client = testClient();
 
-const SUBJECTS: readonly (readonly [string, () => Promise<Subject>])[] = [
-  ["in memory", memorySubject],
-  ["in a table", () => tableSubject(client, {})],
-  [
-    "in an application's table, under reserved words and a prefix",
-    () => tableSubject(client, { keys: { partition: "key", sort: "order", ttl: "ttl" }, keyPrefix: "lock#" }),
-  ],
-];
-
 const forever = new AbortController().signal;
-const APPLIED: WriteOutcome = { kind: "applied", replaced: undefined, drawn: undefined };
 const PLACES = placesOf(MUTEX_QUEUE);
-const GONE: WriteOutcome = { kind: "refused", row: undefined, retried: false };
-
-function refusedBy(row: Row | undefined): WriteOutcome {
-  return { kind: "refused", row, retried: false };
-}
 
 /** A place: it is taken where there is none, and in this suite where it is over at 1 000 as well. */
 function lineUp(differences: Partial<Take> = {}): Take {
@@ -44,19 +30,11 @@ function lineUp(differences: Partial<Take> = {}): Take {
   return takeWith({ at: placeAt(randomUUID(), 7n), expires: 2_000, acquired: 500, knowledge, ...differences });
 }
 
-function leave(at: Address, uuid: string): Vacate {
-  return { kind: "vacate", at, uuid, leaves: { kind: "free" }, remembers: "nothing" };
-}
-
-function removal(at: Address, seenUuid: string | undefined, seenExpires: number): Remove {
-  return { kind: "remove", at, seenUuid, seenExpires };
-}
-
 function counterAt(name: string): Address {
   return { name, sort: MUTEX_QUEUE.counter };
 }
 
-describe.each(SUBJECTS)("the places of a store %s", (_, subjectOf) => {
+describe.each(sortedSubjects(client))("the places of a store %s", (_, subjectOf) => {
   let subject: Subject;
 
   beforeAll(async () => {
@@ -159,8 +137,8 @@ describe.each(SUBJECTS)("the places of a store %s", (_, subjectOf) => {
       const operations = [
         () => write(taking),
         () => write({ kind: "renew", at, uuid, expires: 3_000, remembers: "nothing" }),
-        () => write(leave(at, uuid)),
-        () => write(removal(at, uuid, 2_000)),
+        () => write(vacateOf(at, uuid, FREE)),
+        () => write(removalOf(at, uuid, 2_000)),
         () => read(at),
         () => query(at.name),
       ];
@@ -196,14 +174,14 @@ describe.each(SUBJECTS)("the places of a store %s", (_, subjectOf) => {
   describe("removing", () => {
     test("a waiter's own row goes, whatever its stamp; a copy of the removal finds nothing", async () => {
       const row = await plant({ uuid: "mine" });
-      expect(await write(leave(row, "mine"))).toEqual(APPLIED);
-      expect(await write(leave(row, "mine"))).toEqual(GONE);
+      expect(await write(vacateOf(row, "mine", FREE))).toEqual(APPLIED);
+      expect(await write(vacateOf(row, "mine", FREE))).toEqual(GONE);
       expect(await placesAt(row.name)).toEqual([]);
     });
 
     test("another's row stays", async () => {
       const row = await plant();
-      expect(await write(leave(row, "mine"))).toEqual(refusedBy(row));
+      expect(await write(vacateOf(row, "mine", FREE))).toEqual(refusedBy(row));
       expect(await placesAt(row.name)).toEqual([row]);
     });
 
@@ -213,7 +191,7 @@ describe.each(SUBJECTS)("the places of a store %s", (_, subjectOf) => {
       ["of another waiter stays", { uuid: "another" }, false],
     ])("a dead waiter's row that is %s", async (_case, differences, isApplied) => {
       const row = await plant({ uuid: "theirs", expires: 100, ...differences });
-      expect(await write(removal(row, "theirs", 100))).toEqual(isApplied ? APPLIED : refusedBy(row));
+      expect(await write(removalOf(row, "theirs", 100))).toEqual(isApplied ? APPLIED : refusedBy(row));
       expect(await placesAt(row.name)).toEqual(isApplied ? [] : [row]);
     });
   });
