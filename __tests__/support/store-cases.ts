@@ -177,6 +177,34 @@ export const FOREIGN: readonly (readonly [string, Attributes])[] = [
   ["with a uuid that is no string", { ...OURS, uuid: 5 }],
 ];
 
+/** Sort keys that look like ours, and are an application's own: each between two of ours. */
+export const FOREIGN_SORTS: readonly string[] = [
+  "lock#1",
+  "locks",
+  "member#1",
+  "permit",
+  "permit#",
+  "permit#1",
+  "permit#00001",
+  "permit#000a",
+  "permit-queue#7",
+  "permit-queue#",
+  "queue#",
+  "queue#7",
+  `queue#${"7".repeat(37)}`,
+  `queue#${"7".repeat(39)}`,
+  `my-queue#${"7".repeat(38)}`,
+  `reader-queue#${"7".repeat(38)}`,
+  "reader#",
+  "reader#7",
+  "reader#01234567-89AB-CDEF-0123-456789ABCDEF",
+  "reader#01234567-89ab-cdef-0123-456789abcdef0",
+  "readers",
+  "writer#1",
+  "writer-queue#7",
+  "writers",
+];
+
 class Report {
   readonly title = "of a class";
 }
