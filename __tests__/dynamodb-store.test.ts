@@ -6,14 +6,16 @@ import { DynamoDbStore } from "../lib/dynamodb/store.js";
 import { defaultClient } from "../lib/dynamodb/transport.js";
 import { LockStoreError } from "../lib/errors.js";
 import { type TableLayout, tableLayout } from "../lib/options/table.js";
-import { type Address, COUNTER_SORT, LOCK_SORT, lockAt } from "../lib/protocol/addresses.js";
+import { type Address, LOCK_SORT, lockAt, MUTEX_QUEUE, PERMITS, permitAt } from "../lib/protocol/addresses.js";
 import type { Memory } from "../lib/protocol/row.js";
+import { wasApplied } from "../lib/protocol/was-applied.js";
 import type { Renew, Take, Vacate } from "../lib/protocol/writes.js";
 import type { Store } from "../lib/store.js";
 import { type Clock, systemClock } from "../lib/time/clock.js";
 import { EARLIEST, rowOf, rowWith, takeWith } from "./support/store-cases.js";
 import { rawItem } from "./support/store-subjects.js";
 import { createTestTable, testClient } from "./support/table.js";
+import { removalOf, transferOf } from "./support/write-cases.js";
 
 const A_WEEK_IN_SECONDS = 7 * 24 * 60 * 60;
 const forever = new AbortController().signal;
@@ -93,6 +95,12 @@ describe("the item of a lock", () => {
     });
   });
 
+  test("of a permit says how many there are, under a key that sorts by its number", async () => {
+    const take = takeWith({ at: permitAt(randomUUID(), 7), permits: 12 });
+    await storeOn(client).write(take, forever);
+    expect(await item(take.at)).toMatchObject({ sort: { S: "permit#0007" }, permits: { N: "12" } });
+  });
+
   test.each<Memory>(["nothing", "fence"])(
     "purges a week after its lease, in epoch seconds, moved by each write: it remembers %s",
     async (remembers) => {
@@ -107,8 +115,13 @@ describe("the item of a lock", () => {
       const reissue = { kind: "reissue", at, from: uuid, uuid: "fresh", fenced: false, remembers } as const;
       await store.write({ ...reissue, expires: 1_700_000_020_000 }, forever);
       expect(await purge()).toBe(1_700_000_020 + A_WEEK_IN_SECONDS);
+      await store.write(
+        transferOf(at, { from: "fresh", uuid: "next", expires: 1_700_000_007_000, remembers }),
+        forever,
+      );
+      expect(await purge()).toBe(1_700_000_007 + A_WEEK_IN_SECONDS);
       const leaves = { kind: "held", expires: 1_700_000_003_000, ttlMs: 5 } as const;
-      await store.write({ kind: "vacate", at, uuid: "fresh", leaves, remembers }, forever);
+      await store.write({ kind: "vacate", at, uuid: "next", leaves, remembers }, forever);
       expect(await purge()).toBe(1_700_000_003 + A_WEEK_IN_SECONDS);
     },
   );
@@ -140,13 +153,33 @@ describe("the requests of a store", () => {
     await store.write(renewalOf(take, take.expires + 1), forever);
     await store.read(take.at, { consistent: false }, forever);
     await store.write(releaseOf(take), forever);
-    await store.write({ kind: "draw", at: { ...take.at, sort: COUNTER_SORT }, seed: 1 }, forever);
-    await store.query(
-      { name: take.at.name, first: LOCK_SORT, last: "queue#9", order: "ascending", limit: 2, consistent: true },
-      forever,
-    );
+    await store.write({ kind: "draw", at: { ...take.at, sort: MUTEX_QUEUE.counter }, seed: 1 }, forever);
+    await store.query({ name: take.at.name, first: LOCK_SORT, last: "queue#9", limit: 2, consistent: true }, forever);
     await store.scan(take.at.name, undefined, forever);
     expect(sent).toEqual(["PutItem", "UpdateItem", "GetItem", "DeleteItem", "UpdateItem", "Query", "Scan"]);
+  });
+
+  test("are one for a row that is handed on, whose reply shows it as it was, and one for its removal", async () => {
+    const { client, sent } = listedClient();
+    const store = storeOn(client);
+    const take = takeWith({});
+    await store.write(take, forever);
+    const transfer = transferOf(take.at, { from: take.uuid });
+    expect(await store.write(transfer, forever)).toMatchObject({ kind: "applied", replaced: rowOf(take) });
+    expect(await store.write(removalOf(take.at, "fresh", 100), forever)).toMatchObject({ kind: "applied" });
+    expect(sent).toEqual(["PutItem", "UpdateItem", "DeleteItem"]);
+  });
+
+  test("are one for each page of a range, and name the row behind which it starts by its whole key", async () => {
+    const asked: unknown[] = [];
+    const client = clientThrough(async ({ body, send }) => {
+      asked.push(body.ExclusiveStartKey);
+      await send();
+    });
+    const range = { name: "any", ...PERMITS, limit: 2, consistent: true };
+    await storeOn(client).query(range, forever);
+    await storeOn(client).query({ ...range, after: "permit#0001" }, forever);
+    expect(asked).toEqual([undefined, { name: { S: "any" }, sort: { S: "permit#0001" } }]);
   });
 
   test("are one for a refusal that shows its row", async () => {
@@ -295,6 +328,24 @@ describe("a client that sends again by itself", () => {
       row: { uuid: take.uuid, expires: take.expires + 1 },
     });
     expect(await store.write(renewal, forever)).toMatchObject({ kind: "refused", retried: false });
+  });
+
+  test("finds the row that its own transfer has handed on", async () => {
+    const store = losing("UpdateItem");
+    const take = takeWith({});
+    await store.write(take, forever);
+    const transfer = transferOf(take.at, { from: take.uuid });
+    const row = { ...rowOf(take), uuid: "fresh", expires: 100, ttlMs: 7_000, owner: "host#3" };
+    expect(await store.write(transfer, forever)).toEqual({ kind: "refused", retried: true, row });
+    expect(wasApplied(transfer, row)).toBe("yes");
+  });
+
+  test("says so of a removal, which its first copy has applied", async () => {
+    const store = losing("DeleteItem");
+    const take = takeWith({});
+    await store.write(take, forever);
+    const outcome = await store.write(removalOf(take.at, take.uuid, take.expires), forever);
+    expect(outcome).toEqual({ kind: "refused", row: undefined, retried: true });
   });
 
   test("says so of a release, which its first copy has applied", async () => {

@@ -12,7 +12,7 @@ import { testClient } from "./support/table.js";
 import { tableInput } from "./support/table-input.js";
 
 const SEED = Number(process.env.PARITY_SEED ?? Date.now() % 1_000_000);
-const PAIRS = Array.from({ length: 3_000 }, (_, index) => generatedPair(SEED, index));
+const PAIRS = Array.from({ length: 4_000 }, (_, index) => generatedPair(SEED, index));
 const CHUNK = 200;
 
 const client = testClient({ maxAttempts: 3 });
@@ -62,7 +62,7 @@ describe(`with seed ${SEED}`, () => {
     expect(firstDifference(engine)).toBeUndefined();
   });
 
-  test.each<Write["kind"]>(["take", "renew", "reissue", "vacate", "want", "draw", "check"])(
+  test.each<Write["kind"]>(["take", "renew", "reissue", "transfer", "vacate", "remove", "want", "draw", "check"])(
     "a %s met many items that let it through, and many that did not",
     (kind) => {
       const ofKind = engine.filter((_, index) => PAIRS[index]?.write.kind === kind);
@@ -82,6 +82,13 @@ describe(`with seed ${SEED}`, () => {
     ["a row is deleted although it remembers something", admits(forgets)],
     ["a mark is not removed", keeps("wanted")],
     ["a purge date stays on a row with a tick", keeps("purge")],
+    ["a transfer may follow the very stamp", admitsTheVeryStamp],
+    ["a transfer leaves the owner", leaves("transfer", "owner")],
+    ["a transfer leaves the length of the lease", leaves("transfer", "ttlMs")],
+    ["a transfer draws no token", leaves("transfer", "fence")],
+    ["a row is removed whatever its stamp", admits(seenStamp)],
+    ["a row is removed although somebody has it", admits(seenUuid)],
+    ["a take leaves the number of permits", leaves("take", "permits")],
   ])("a defect of the table in memory is found: %s", (_defect, applying) => {
     expect(firstDifference(engine, 0, applying)).toBeDefined();
   });
@@ -93,6 +100,14 @@ describe(`with seed ${SEED}, a defect of the compiler is found`, () => {
     ["a row with a tick is replaced", inCondition(" AND attribute_not_exists(#tick)", "")],
     ["the uuid that was seen is not compared", inCondition("#uuid = :if_seenUuid AND ", "")],
     ["another format is let through", inCondition(/#format = :format AND | AND #format = :format/, "")],
+    ["a transfer does not compare the stamp", inTransfer(inCondition(" AND #expires > :if_after", ""))],
+    ["the stamp that was seen is not compared", inCondition(" AND #expires = :if_seenExpires AND ", " AND ")],
+    [
+      "a hold that was seen may have a holder",
+      inCondition("#format = :format AND attribute_not_exists(#uuid) AND ", "#format = :format AND "),
+    ],
+    ["a transfer leaves the owner", inTransfer(inUpdate(", #owner = :owner", ""))],
+    ["a take leaves the number of permits", inUpdate(", #permits = :permits", "")],
     ["a mark is not removed", inUpdate(/(, #wanted(?! =)|#wanted, )/, "")],
     ["a token begins again from the seed", inUpdate("if_not_exists(#fence, :seed)", ":seed")],
     ["the reply shows no item", (expressions) => delete expressions.ReturnValues],
@@ -111,6 +126,19 @@ function admitsTheEqual(item: Attributes | undefined, write: Write): ReturnType<
   if (write.kind !== "take") return apply(item, write);
   const { knowledge } = write;
   return apply(item, { ...write, knowledge: { ...knowledge, earliest: knowledge.earliest + 1 } });
+}
+
+function admitsTheVeryStamp(item: Attributes | undefined, write: Write): ReturnType<Applying> {
+  if (write.kind !== "transfer" || write.after === undefined) return apply(item, write);
+  return apply(item, { ...write, after: write.after - 1 });
+}
+
+function seenStamp(item: Attributes, write: Write): Attributes | false {
+  return write.kind === "remove" && typeof item.expires === "number" && { ...item, expires: write.seenExpires };
+}
+
+function seenUuid({ uuid: _, ...item }: Attributes, write: Write): Attributes | false {
+  return write.kind === "remove" && { ...item, uuid: write.seenUuid };
 }
 
 function admitsTheSameTick(item: Attributes | undefined, write: Write): ReturnType<Applying> {
@@ -143,10 +171,27 @@ function keeps(attribute: string): Applying {
   };
 }
 
+/** Keeps the value of an attribute where a write of this kind changes it. */
+function leaves(kind: Write["kind"], attribute: string): Applying {
+  return (item, write) => {
+    const applied = apply(item, write);
+    if (write.kind !== kind || applied.kind === "refused" || applied.after === undefined) return applied;
+    return { ...applied, after: { ...applied.after, [attribute]: item?.[attribute] } };
+  };
+}
+
 function inCondition(what: string | RegExp, by: string): (expressions: Expressions) => void {
   return (expressions) => {
     expressions.ConditionExpression = expressions.ConditionExpression?.replace(what, by);
     prune(expressions);
+  };
+}
+
+/** Spoils transfers alone: no other update sets an owner and leaves since when the row is taken. */
+function inTransfer(spoil: (expressions: Expressions) => void): (expressions: Expressions) => void {
+  return (expressions) => {
+    const { UpdateExpression = "" } = expressions;
+    if (UpdateExpression.includes("#owner") && !UpdateExpression.includes("#acquired")) spoil(expressions);
   };
 }
 

@@ -1,32 +1,28 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { LockStoreError } from "../lib/errors.js";
-import { type Address, COUNTER_SORT, FIRST_PLACE, LAST_PLACE, LOCK_SORT, lockAt, placeAt, placeSort, ticketOf } from "../lib/protocol/addresses.js";
+import {
+  type Address,
+  LOCK_SORT,
+  lockAt,
+  MUTEX_QUEUE,
+  placeAt,
+  placeSort,
+  placesOf,
+  ticketOf,
+} from "../lib/protocol/addresses.js";
 import { FORMAT, type Row } from "../lib/protocol/row.js";
-import type { Take, Vacate, Write } from "../lib/protocol/writes.js";
-import type { RangePage, RangeQuery, WriteOutcome } from "../lib/store.js";
+import type { Take, Write } from "../lib/protocol/writes.js";
+import type { RangePage, RangeQuery } from "../lib/store.js";
 import { itemOf, rowOf, rowWith, takeWith } from "./support/store-cases.js";
-import { memorySubject, type Subject, tableSubject } from "./support/store-subjects.js";
+import { type Subject, sortedSubjects, tableSubject } from "./support/store-subjects.js";
 import { testClient } from "./support/table.js";
+import { APPLIED, FREE, GONE, refusedBy, removalOf, vacateOf } from "./support/write-cases.js";
 
 const client = testClient();
 
-const SUBJECTS: readonly (readonly [string, () => Promise<Subject>])[] = [
-  ["in memory", memorySubject],
-  ["in a table", () => tableSubject(client, {})],
-  [
-    "in an application's table, under reserved words and a prefix",
-    () => tableSubject(client, { keys: { partition: "key", sort: "order", ttl: "ttl" }, keyPrefix: "lock#" }),
-  ],
-];
-
 const forever = new AbortController().signal;
-const APPLIED: WriteOutcome = { kind: "applied", replaced: undefined, drawn: undefined };
-const GONE: WriteOutcome = { kind: "refused", row: undefined, retried: false };
-
-function refusedBy(row: Row | undefined): WriteOutcome {
-  return { kind: "refused", row, retried: false };
-}
+const PLACES = placesOf(MUTEX_QUEUE);
 
 /** A place: it is taken where there is none, and in this suite where it is over at 1 000 as well. */
 function lineUp(differences: Partial<Take> = {}): Take {
@@ -34,15 +30,11 @@ function lineUp(differences: Partial<Take> = {}): Take {
   return takeWith({ at: placeAt(randomUUID(), 7n), expires: 2_000, acquired: 500, knowledge, ...differences });
 }
 
-function removal(at: Address, uuid: string, seenExpires?: number): Vacate {
-  return { kind: "vacate", at, uuid, seenExpires, leaves: { kind: "free" }, remembers: "nothing" };
-}
-
 function counterAt(name: string): Address {
-  return { name, sort: COUNTER_SORT };
+  return { name, sort: MUTEX_QUEUE.counter };
 }
 
-describe.each(SUBJECTS)("the places of a store %s", (_, subjectOf) => {
+describe.each(sortedSubjects(client))("the places of a store %s", (_, subjectOf) => {
   let subject: Subject;
 
   beforeAll(async () => {
@@ -62,10 +54,10 @@ describe.each(SUBJECTS)("the places of a store %s", (_, subjectOf) => {
     return row;
   };
   const query = (name: string, differences: Partial<RangeQuery> = {}): Promise<RangePage> => {
-    const all = { first: FIRST_PLACE, last: LAST_PLACE, order: "ascending", limit: 100, consistent: true } as const;
+    const all = { ...PLACES, limit: 100, consistent: true };
     return subject.store.query({ name, ...all, ...differences }, forever);
   };
-  const placesOf = async (name: string) => (await query(name)).rows;
+  const placesAt = async (name: string) => (await query(name)).rows;
   const read = (at: Address) => subject.store.read(at, { consistent: true }, forever);
 
   describe("drawing", () => {
@@ -118,7 +110,7 @@ describe.each(SUBJECTS)("the places of a store %s", (_, subjectOf) => {
     test("the row is there, as it was written", async () => {
       const taking = lineUp();
       expect(await write(taking)).toEqual(APPLIED);
-      expect(await placesOf(taking.at.name)).toEqual([rowOf(taking)]);
+      expect(await placesAt(taking.at.name)).toEqual([rowOf(taking)]);
     });
 
     test("a second copy is refused by the row that the first one wrote, renewed or not", async () => {
@@ -129,13 +121,13 @@ describe.each(SUBJECTS)("the places of a store %s", (_, subjectOf) => {
       await write({ kind: "renew", at, uuid, expires: 3_000, remembers: "nothing" });
       const renewed = { ...rowOf(taking), expires: 3_000 };
       expect(await write(taking)).toEqual(refusedBy(renewed));
-      expect(await placesOf(at.name)).toEqual([renewed]);
+      expect(await placesAt(at.name)).toEqual([renewed]);
     });
 
     test("a place that somebody has is never overwritten", async () => {
       const theirs = await plant();
       expect(await write(lineUp({ at: theirs }))).toEqual(refusedBy(theirs));
-      expect(await placesOf(theirs.name)).toEqual([theirs]);
+      expect(await placesAt(theirs.name)).toEqual([theirs]);
     });
 
     test("an item of somebody else's is shown and left alone", async () => {
@@ -145,8 +137,8 @@ describe.each(SUBJECTS)("the places of a store %s", (_, subjectOf) => {
       const operations = [
         () => write(taking),
         () => write({ kind: "renew", at, uuid, expires: 3_000, remembers: "nothing" }),
-        () => write(removal(at, uuid)),
-        () => write(removal(at, uuid, 2_000)),
+        () => write(vacateOf(at, uuid, FREE)),
+        () => write(removalOf(at, uuid, 2_000)),
         () => read(at),
         () => query(at.name),
       ];
@@ -169,28 +161,28 @@ describe.each(SUBJECTS)("the places of a store %s", (_, subjectOf) => {
       const row = await plant({ uuid: "mine", ...differences });
       const outcome = await write({ kind: "renew", at: row, uuid: "mine", expires: 100, remembers: "nothing" });
       expect(outcome).toEqual(isApplied ? APPLIED : refusedBy(row));
-      expect(await placesOf(row.name)).toEqual([isApplied ? { ...row, expires: 100 } : row]);
+      expect(await placesAt(row.name)).toEqual([isApplied ? { ...row, expires: 100 } : row]);
     });
 
     test("no row is made where there is none", async () => {
       const { at, uuid } = lineUp();
       expect(await write({ kind: "renew", at, uuid, expires: 100, remembers: "nothing" })).toEqual(GONE);
-      expect(await placesOf(at.name)).toEqual([]);
+      expect(await placesAt(at.name)).toEqual([]);
     });
   });
 
   describe("removing", () => {
     test("a waiter's own row goes, whatever its stamp; a copy of the removal finds nothing", async () => {
       const row = await plant({ uuid: "mine" });
-      expect(await write(removal(row, "mine"))).toEqual(APPLIED);
-      expect(await write(removal(row, "mine"))).toEqual(GONE);
-      expect(await placesOf(row.name)).toEqual([]);
+      expect(await write(vacateOf(row, "mine", FREE))).toEqual(APPLIED);
+      expect(await write(vacateOf(row, "mine", FREE))).toEqual(GONE);
+      expect(await placesAt(row.name)).toEqual([]);
     });
 
     test("another's row stays", async () => {
       const row = await plant();
-      expect(await write(removal(row, "mine"))).toEqual(refusedBy(row));
-      expect(await placesOf(row.name)).toEqual([row]);
+      expect(await write(vacateOf(row, "mine", FREE))).toEqual(refusedBy(row));
+      expect(await placesAt(row.name)).toEqual([row]);
     });
 
     test.each<readonly [string, Partial<Row>, boolean]>([
@@ -199,8 +191,8 @@ describe.each(SUBJECTS)("the places of a store %s", (_, subjectOf) => {
       ["of another waiter stays", { uuid: "another" }, false],
     ])("a dead waiter's row that is %s", async (_case, differences, isApplied) => {
       const row = await plant({ uuid: "theirs", expires: 100, ...differences });
-      expect(await write(removal(row, "theirs", 100))).toEqual(isApplied ? APPLIED : refusedBy(row));
-      expect(await placesOf(row.name)).toEqual(isApplied ? [] : [row]);
+      expect(await write(removalOf(row, "theirs", 100))).toEqual(isApplied ? APPLIED : refusedBy(row));
+      expect(await placesAt(row.name)).toEqual(isApplied ? [] : [row]);
     });
   });
 
@@ -226,29 +218,21 @@ describe.each(SUBJECTS)("the places of a store %s", (_, subjectOf) => {
       const { rows, next } = await shown(range);
       expect(rows.length).toBeLessThanOrEqual(range.limit ?? Number.POSITIVE_INFINITY);
       if (next === undefined) return rows;
-      const ticket = ticketOf(next) ?? 0n;
-      const rest = range.order === "descending" ? { last: placeSort(ticket - 1n) } : { first: placeSort(ticket + 1n) };
-      return [...rows, ...(await all({ ...range, ...rest }))];
+      return [...rows, ...(await all({ ...range, after: next }))];
     };
 
     test("from the lock's own row on: it, then the places by number, and never the counter", async () => {
       expect(await all({ first: LOCK_SORT })).toEqual([LOCK_SORT, ...TICKETS]);
     });
 
-    test("from the end: the places alone, the last one first", async () => {
-      expect(await all({ order: "descending" })).toEqual([...TICKETS].reverse());
+    test("from a ticket on, up to one, and behind one", async () => {
+      expect(await all({ first: placeSort(10n), last: placeSort(99n) })).toEqual([10n, 99n]);
+      expect(await all({ after: placeSort(10n), last: placeSort(99n) })).toEqual([99n]);
+      expect(await all({ last: placeSort(2n) })).toEqual([]);
     });
 
-    test("before a ticket, and after one", async () => {
-      const lastBefore = (ticket: bigint) => shown({ last: placeSort(ticket - 1n), order: "descending", limit: 1 });
-      expect((await lastBefore(10n)).rows).toEqual([9n]);
-      expect(await lastBefore(3n)).toEqual({ rows: [], next: undefined });
-      expect((await shown({ first: placeSort(11n), limit: 1 })).rows).toEqual([99n]);
-    });
-
-    test.each([1, 2, 3, 100])("pages of %i show all, each once, in either order", async (limit) => {
-      expect(await all({ order: "ascending", limit })).toEqual(TICKETS);
-      expect(await all({ order: "descending", limit })).toEqual([...TICKETS].reverse());
+    test.each([1, 2, 3, 100])("pages of %i show all, each once", async (limit) => {
+      expect(await all({ limit })).toEqual(TICKETS);
     });
 
     test("a page that ends with the lock's own row goes on behind it", async () => {
@@ -263,7 +247,7 @@ describe.each(SUBJECTS)("the places of a store %s", (_, subjectOf) => {
       const held = await plant({ sort: LOCK_SORT });
       await plantCounter(held.name, 4n);
       expect((await query(held.name, { first: LOCK_SORT, limit: 2 })).rows).toEqual([held]);
-      expect((await query(held.name, { order: "descending", limit: 2 })).rows).toEqual([]);
+      expect((await query(held.name, { limit: 2 })).rows).toEqual([]);
     });
 
     test("what an application keeps between the lock's row and its places is none of ours", async () => {
@@ -284,7 +268,7 @@ describe.each(SUBJECTS)("the places of a store %s", (_, subjectOf) => {
     const error = await subject.store.write(taking, AbortSignal.abort()).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(LockStoreError);
     expect(error).toMatchObject({ transient: true, answered: false });
-    expect(await placesOf(taking.at.name)).toEqual([]);
+    expect(await placesAt(taking.at.name)).toEqual([]);
   });
 });
 
@@ -299,13 +283,13 @@ describe("a table without a sort key", () => {
   test("has no rows beside the locks' own, and never takes one for the other", async () => {
     const { store } = subject;
     const at = placeAt(randomUUID(), 7n);
-    const range = { name: at.name, first: FIRST_PLACE, last: LAST_PLACE, limit: 1, consistent: true } as const;
+    const range = { name: at.name, ...PLACES, limit: 1, consistent: true };
     const operations: readonly (() => Promise<unknown>)[] = [
       () => store.write(lineUp({ at }), forever),
       () => store.write({ kind: "draw", at: counterAt(at.name), seed: 1 }, forever),
       () => store.writeAll([lineUp({ at })], forever),
       () => store.read(at, { consistent: true }, forever),
-      () => store.query({ ...range, order: "ascending" }, forever),
+      () => store.query(range, forever),
     ];
     for (const operation of operations) await expect(operation()).rejects.toThrow("has no sort key");
     expect(await subject.item(lockAt(at.name))).toBeUndefined();

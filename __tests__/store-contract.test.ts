@@ -4,8 +4,7 @@ import { LockConfigError, LockStoreError } from "../lib/errors.js";
 import { type Address, lockAt, placeAt } from "../lib/protocol/addresses.js";
 import type { Memory, Row } from "../lib/protocol/row.js";
 import { purgeAt } from "../lib/protocol/rules.js";
-import type { Check, Left, Reissue, Renew, Take, Vacate, Want, Write } from "../lib/protocol/writes.js";
-import type { WriteOutcome } from "../lib/store.js";
+import type { Check, Left, Take, Write } from "../lib/protocol/writes.js";
 import {
   EARLIEST,
   FOREIGN,
@@ -17,46 +16,27 @@ import {
   takeWith,
   UNSTORABLE,
 } from "./support/store-cases.js";
-import { memorySubject, type Subject, tableSubject } from "./support/store-subjects.js";
+import { allSubjects, type Subject } from "./support/store-subjects.js";
 import { testClient } from "./support/table.js";
+import {
+  APPLIED,
+  FREE,
+  GONE,
+  MEMORIES,
+  REMEMBERED,
+  refusedBy,
+  reissueOf,
+  removalOf,
+  renewalOf,
+  transferOf,
+  vacateOf,
+  wantOf,
+} from "./support/write-cases.js";
 
 const client = testClient();
 
-const SUBJECTS: readonly (readonly [string, () => Promise<Subject>])[] = [
-  ["in memory", memorySubject],
-  ["in a table with a sort key", () => tableSubject(client, {})],
-  ["in a table without one", () => tableSubject(client, { keys: { sort: null } })],
-  [
-    "in an application's table, under reserved words and a prefix",
-    () => tableSubject(client, { keys: { partition: "key", sort: "order", ttl: "ttl" }, keyPrefix: "lock#" }),
-  ],
-];
-
 const forever = new AbortController().signal;
-const APPLIED: WriteOutcome = { kind: "applied", replaced: undefined, drawn: undefined };
-const GONE: WriteOutcome = { kind: "refused", row: undefined, retried: false };
-const MEMORIES: readonly Memory[] = ["nothing", "fence", "tick"];
-const FREE: Left = { kind: "free" };
-const REMEMBERED: Partial<Row> = { fence: 41n, tick: 42 };
-
-function renewalOf(at: Address, uuid: string, expires: number, differences: Partial<Renew> = {}): Renew {
-  return { kind: "renew", at, uuid, expires, remembers: "nothing", ...differences };
-}
-
-function reissueOf(at: Address, differences: Partial<Reissue> = {}): Reissue {
-  const fresh = { from: "mine", uuid: "fresh", expires: 100 };
-  return { kind: "reissue", at, ...fresh, fenced: false, remembers: "nothing", ...differences };
-}
-
-function vacateOf(at: Address, uuid: string, leaves: Left, differences: Partial<Vacate> = {}): Vacate {
-  return { kind: "vacate", at, uuid, leaves, remembers: "nothing", ...differences };
-}
-
-function wantOf(at: Address, until: number): Want {
-  return { kind: "want", at, until };
-}
-
-describe.each(SUBJECTS)("a store %s", (where, subjectOf) => {
+describe.each(allSubjects(client))("a store %s", (where, subjectOf) => {
   let subject: Subject;
 
   beforeAll(async () => {
@@ -73,7 +53,6 @@ describe.each(SUBJECTS)("a store %s", (where, subjectOf) => {
     await subject.plant(row, itemOf(row));
     return row;
   };
-  const refusedBy = (row: Row | undefined): WriteOutcome => ({ kind: "refused", row, retried: false });
 
   describe.each(MEMORIES)("taking a row that is believed to remember %s", (remembers) => {
     const take = (differences: Partial<Take> = {}) => takeWith({ remembers, ...differences });
@@ -312,7 +291,8 @@ describe.each(SUBJECTS)("a store %s", (where, subjectOf) => {
           [{ at, uuid, expires, ...taking }, expires],
           [renewalOf(at, uuid, expires + 5_000, { remembers }), expires + 5_000],
           [reissueOf(at, { from: uuid, expires: expires + 9_000, remembers }), expires + 9_000],
-          [vacateOf(at, "fresh", { kind: "held", expires: 70_000, ttlMs: 7 }, { remembers }), 70_000],
+          [transferOf(at, { from: "fresh", uuid: "next", expires: 80_000, remembers }), 80_000],
+          [vacateOf(at, "next", { kind: "held", expires: 70_000, ttlMs: 7 }, { remembers }), 70_000],
         ];
         for (const [value, stamp] of writes) {
           expect(await write(value)).toMatchObject({ kind: "applied" });
@@ -502,23 +482,6 @@ describe.each(SUBJECTS)("a store %s", (where, subjectOf) => {
       expect(again).toEqual({ ...APPLIED, replaced: free });
     });
 
-    test("a row that was written since it was seen is left alone, whatever it remembers", async () => {
-      for (const differences of [{}, REMEMBERED]) {
-        for (const { leaves, remembers } of EACH) {
-          const row = await plant({ uuid: "mine", expires: 101, ...differences });
-          const outcome = await write(vacateOf(row, "mine", leaves, { remembers, seenExpires: 100 }));
-          expect(outcome).toEqual(refusedBy(row));
-          expect(await read(row)).toEqual(row);
-        }
-      }
-    });
-
-    test("a row that is exactly as it was seen is vacated", async () => {
-      const row = await plant({ uuid: "mine", expires: 100, fence: 41n });
-      expect(await write(vacateOf(row, "mine", FREE, { seenExpires: 100 }))).toEqual(APPLIED);
-      expect(await read(row)).toEqual({ ...row, uuid: undefined, expires: 0 });
-    });
-
     test.each(MEMORIES)("a row that remembers %s may stay taken until the end of its hold", async (remembers) => {
       const remembered = { nothing: {}, fence: { fence: 7n }, tick: { tick: 8 } }[remembers];
       const row = await plant({ uuid: "mine", expires: EARLIEST + 30_000, wanted: 5, ...remembered });
@@ -543,6 +506,8 @@ describe.each(SUBJECTS)("a store %s", (where, subjectOf) => {
         reissueOf(at, { from: uuid, expires: expires + 1 }),
         ...ALL.map((leaves) => vacateOf(at, uuid, leaves)),
         vacateOf(at, uuid, later),
+        transferOf(at, { from: uuid, expires: expires + 1 }),
+        removalOf(at, uuid, expires),
         wantOf(at, EARLIEST + 9),
       ];
       for (const copy of copies) {
@@ -618,6 +583,39 @@ describe.each(SUBJECTS)("a store %s", (where, subjectOf) => {
     });
   });
 
+  describe("the number of permits", () => {
+    test("comes with a take, whatever the row remembers, and takes the place of another", async () => {
+      for (const remembers of MEMORIES) {
+        for (const before of [undefined, await plant({ expires: EARLIEST - 1, permits: 2 })]) {
+          const taking = takeWith({ ...(before && { at: lockAt(before.name) }), permits: 3, remembers });
+          expect(await write(taking)).toEqual({ ...APPLIED, replaced: before });
+          expect(await read(taking.at)).toEqual({ ...rowOf(taking), permits: 3 });
+        }
+      }
+    });
+
+    test("is in a row that refuses", async () => {
+      const row = await plant({ permits: 3 });
+      expect(await write(takeWith({ at: row, permits: 2 }))).toEqual(refusedBy(row));
+      expect(await read(row)).toEqual(row);
+    });
+
+    test("stays whatever the holder does, and on a row that is kept", async () => {
+      const row = await plant({ uuid: "mine", expires: 1, permits: 3, fence: 1n });
+      const writes: readonly Write[] = [
+        renewalOf(row, "mine", 2, { data: { a: 1 } }),
+        wantOf(row, 900),
+        reissueOf(row, { fenced: true, remembers: "fence" }),
+        transferOf(row, { from: "fresh", uuid: "next", remembers: "fence" }),
+        vacateOf(row, "next", FREE, { remembers: "fence" }),
+      ];
+      for (const value of writes) {
+        expect(await write(value)).toMatchObject({ kind: "applied" });
+        expect(await read(row)).toMatchObject({ permits: 3 });
+      }
+    });
+  });
+
   describe("scanning", () => {
     async function listed(prefix: string): Promise<Row[]> {
       const rows: Row[] = [];
@@ -663,6 +661,11 @@ describe.each(SUBJECTS)("a store %s", (where, subjectOf) => {
         takeWith({ at, fenceSeed: 9 }),
         renewalOf(at, "ours", EARLIEST),
         reissueOf(at, { from: "ours", fenced: true }),
+        transferOf(at, { from: "ours" }),
+        transferOf(at, { from: "ours", after: 4 }),
+        transferOf(at, { from: "ours", fenced: true }),
+        removalOf(at, "ours", 5),
+        removalOf(at, undefined, 5),
         vacateOf(at, "ours", FREE),
         vacateOf(at, "ours", FREE, { remembers: "tick" }),
         vacateOf(at, "ours", { kind: "held", expires: EARLIEST, ttlMs: 5 }),

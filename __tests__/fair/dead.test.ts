@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { Mutex } from "../../lib/mutex.js";
 import { type MutexOptions, mutexSettings } from "../../lib/options/mutex.js";
-import { COUNTER_SORT, lockAt, placeAt } from "../../lib/protocol/addresses.js";
+import { lockAt, MUTEX_QUEUE, placeAt } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
 import { Sections } from "../../lib/queues/sections.js";
 import { Sweeper } from "../../lib/queues/sweeper.js";
@@ -29,7 +29,7 @@ class World {
 
   /** The row of a waiter who died just after he wrote it, and the last ticket that was drawn. */
   plantDead(ticket: bigint, ttlMs: number, expires = this.time.now + ttlMs): void {
-    this.table.plant({ name: NAME, sort: COUNTER_SORT }, { format: 1, n: ticket });
+    this.table.plant({ name: NAME, sort: MUTEX_QUEUE.counter }, { format: 1, n: ticket });
     const [uuid, owner] = [`uuid ${ticket}`, `dead ${ticket}`];
     const row = { format: 1, uuid, owner, expires, ttlMs, acquired: this.time.now };
     this.table.plant(placeAt(NAME, ticket), row);

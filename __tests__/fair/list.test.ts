@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { listWaiters } from "../../lib/operations/inspect.js";
-import { COUNTER_SORT, placeAt } from "../../lib/protocol/addresses.js";
+import { MUTEX_QUEUE, placeAt } from "../../lib/protocol/addresses.js";
 import { Session } from "../../lib/session/session.js";
 import { MemoryStore, MemoryTable } from "../simulation/memory-store.js";
 import { ManualTime } from "../support/manual-time.js";
@@ -25,7 +25,7 @@ test("all places are listed in order, page after page, with owner, sections and 
   }));
   for (const { name, ticket, ...row } of [...planted].reverse())
     table.plant(placeAt(name, ticket), { format: 1, ...row });
-  table.plant({ name: "name", sort: COUNTER_SORT }, { format: 1, n: 2_000 });
+  table.plant({ name: "name", sort: MUTEX_QUEUE.counter }, { format: 1, n: 2_000 });
   const listed = await listWaiters(hostOn(table, time), "name");
   expect(listed).toEqual(
     planted

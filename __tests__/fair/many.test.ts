@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { COUNTER_SORT, ticketOf } from "../../lib/protocol/addresses.js";
+import { MUTEX_QUEUE, ticketOf } from "../../lib/protocol/addresses.js";
 import { MemoryTable } from "../simulation/memory-store.js";
 import { type Message, takesOf } from "../simulation/message.js";
 import { turn, watch } from "../support/eventually.js";
@@ -12,7 +12,7 @@ const FAIR = { fair: true };
 
 /** What is there beside the counter. */
 function leftIn(table: MemoryTable): readonly string[] {
-  return [...table.partition(NAME).keys()].filter((sort) => sort !== COUNTER_SORT);
+  return [...table.partition(NAME).keys()].filter((sort) => sort !== MUTEX_QUEUE.counter);
 }
 
 /** How many of each kind of request. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import type { Lock } from "../../lib/lock.js";
 import type { LockOptions } from "../../lib/options/calls.js";
 import type { MutexOptions } from "../../lib/options/mutex.js";
-import { COUNTER_SORT, LOCK_SORT } from "../../lib/protocol/addresses.js";
+import { LOCK_SORT, MUTEX_QUEUE } from "../../lib/protocol/addresses.js";
 import { MemoryTable } from "../simulation/memory-store.js";
 import { type Message, takesOf } from "../simulation/message.js";
 import { watch } from "../support/eventually.js";
@@ -78,7 +78,7 @@ class World {
 
   /** What is left of the name: nothing but the counter. */
   expectNothingLeft(): void {
-    expect([...this.table.partition(NAME).keys()].filter((sort) => sort !== COUNTER_SORT)).toEqual([]);
+    expect([...this.table.partition(NAME).keys()].filter((sort) => sort !== MUTEX_QUEUE.counter)).toEqual([]);
   }
 }
 

@@ -344,9 +344,9 @@ export class Judge {
     if (message.kind !== "write") return;
     const { write } = message;
     if ("uuid" in write) this.#shown.delete(write.uuid);
-    if (write.kind === "renew" || write.kind === "reissue") this.#stamped(write.kind, write);
-    // Whoever unlocks by force, or sweeps what is over, ends nothing of its own.
-    if (write.kind === "vacate" && !isForced(write) && write.seenExpires === undefined) this.#ends(write.uuid);
+    if (write.kind === "renew" || "from" in write) this.#stamped(write.kind, write);
+    // Whoever unlocks by force ends nothing of its own.
+    if (write.kind === "vacate" && !isForced(write)) this.#ends(write.uuid);
   }
 
   /** From its release on, a uuid is nobody's: no section runs on it, and no write extends it. */

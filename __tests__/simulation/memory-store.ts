@@ -6,8 +6,8 @@ import { admitItems, documentGuard } from "../../lib/dynamodb/guards.js";
 import { LockStoreError } from "../../lib/errors.js";
 import type { LockData } from "../../lib/lock-info.js";
 import { tableLayout } from "../../lib/options/table.js";
+import { type Address, kindOf, LOCK_SORT } from "../../lib/protocol/addresses.js";
 import { type Applied, apply } from "../../lib/protocol/apply.js";
-import { type Address, LOCK_SORT, ticketOf } from "../../lib/protocol/addresses.js";
 import { type Attributes, parseRow, type Row } from "../../lib/protocol/row.js";
 import { drawnBy } from "../../lib/protocol/rules.js";
 import { vacateKept } from "../../lib/protocol/was-applied.js";
@@ -156,15 +156,13 @@ export function answerFrom(
 }
 
 /** A page of a query. As DynamoDB does, it says where it ends whenever it is full, even if nothing follows. */
-function pageOf(partition: Partition, { name, first, last, order, limit }: RangeQuery): RangePage {
+function pageOf(partition: Partition, { name, first, last, after = "", limit }: RangeQuery): RangePage {
   const inOrder = [...partition]
-    .filter(([sort]) => sort >= first && sort <= last)
-    .sort(([one], [other]) => (one < other === (order === "ascending") ? -1 : 1));
+    .filter(([sort]) => sort >= first && sort <= last && sort > after)
+    .sort(([one], [other]) => (one < other ? -1 : 1));
   const most = Math.min(limit, PAGE_ITEMS);
   const page = inOrder.slice(0, most);
-  const rows = page
-    .filter(([sort]) => sort === LOCK_SORT || ticketOf(sort) !== undefined)
-    .map(([sort, item]) => parsed({ name, sort }, item));
+  const rows = page.filter(([sort]) => kindOf(sort) !== undefined).map(([sort, item]) => parsed({ name, sort }, item));
   return { rows, next: page.length === most ? page.at(-1)?.[0] : undefined };
 }
 
@@ -256,8 +254,9 @@ export function aborted(signal: AbortSignal): LockStoreError {
 
 function outcomeOf(write: Write, applied: Applied): WriteOutcome {
   if (applied.kind === "refused") return { kind: "refused", row: parsed(write.at, applied.by), retried: false };
-  const isShown = write.kind === "take" || (write.kind === "vacate" && applied.before?.wanted !== undefined);
-  const replaced = isShown ? parsed(write.at, applied.before) : undefined;
+  const isMarked = applied.before?.wanted !== undefined;
+  const isTaken = write.kind === "take" || write.kind === "transfer";
+  const replaced = isTaken || (write.kind === "vacate" && isMarked) ? parsed(write.at, applied.before) : undefined;
   return { kind: "applied", replaced, drawn: drawnBy(write, applied.before) };
 }
 

@@ -143,7 +143,7 @@ describe("the simulated network", () => {
     const { store, settled, table } = world({ stale: 100 });
     table.apply(take);
     await settled(store.write(release, patient()), 20);
-    const query = { name: "a", first: "a", last: "z", order: "ascending", limit: 5 } as const;
+    const query = { name: "a", first: "a", last: "z", limit: 5 } as const;
     const stale = (await settled(store.read(at, { consistent: false }, patient()), 40)) as Row;
     const staleQuery = await settled(store.query({ ...query, consistent: false }, patient()), 60);
     const fresh = await settled(store.query({ ...query, consistent: true }, patient()), 80);

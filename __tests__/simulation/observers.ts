@@ -72,6 +72,6 @@ function labelOfLock(write: Write): string {
 }
 
 function labelOfPlace(write: Write): string {
-  if (write.kind !== "vacate") return write.kind;
-  return write.seenExpires === undefined ? "leave" : "sweep";
+  if (write.kind === "remove") return "sweep";
+  return write.kind === "vacate" ? "leave" : write.kind;
 }

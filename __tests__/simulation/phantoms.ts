@@ -83,10 +83,11 @@ export class Phantoms {
     } else if (message.kind === "read") {
       if (message.consistent) this.#looked(process, message.at.name);
     } else if (message.kind === "query") {
-      const { name, first: from, last, consistent } = message.query;
-      if (consistent && from <= LOCK_SORT && LOCK_SORT <= last) this.#looked(process, name);
+      const { name, first, after = "", last, consistent } = message.query;
+      const isShown = first <= LOCK_SORT && after < LOCK_SORT && LOCK_SORT <= last;
+      if (consistent && isShown) this.#looked(process, name);
     } else if (message.kind === "write" && "uuid" in message.write) {
-      this.#settle(message.write.kind === "reissue" ? message.write.from : message.write.uuid);
+      this.#settle("from" in message.write ? message.write.from : message.write.uuid);
     }
   }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { LAST_PLACE, LOCK_SORT, lockAt, placeAt } from "../../lib/protocol/addresses.js";
+import { LOCK_SORT, lockAt, MUTEX_QUEUE, placeAt, placesOf } from "../../lib/protocol/addresses.js";
 import type { Take, Write } from "../../lib/protocol/writes.js";
 import { Coverage } from "./coverage.js";
 import { Machine } from "./machine.js";
@@ -55,15 +55,15 @@ function world() {
     const uuidOf = (ticket: bigint): string => `${owner}-place-${ticket}`;
     return {
       look: (limit = 3) => {
-        const query = { name: FAIR_NAME, first: LOCK_SORT, last: LAST_PLACE, order: "ascending", limit } as const;
+        const query = { name: FAIR_NAME, first: LOCK_SORT, last: placesOf(MUTEX_QUEUE).last, limit };
         return exchange({ kind: "query", query: { ...query, consistent: true } });
       },
       stand: (ticket: bigint) => write(take(placeAt(FAIR_NAME, ticket).sort, uuidOf(ticket))),
       remove: (ticket: bigint, whose = owner) => {
         const at = placeAt(FAIR_NAME, ticket);
-        const seenExpires = table.row(at)?.expires;
         const uuid = `${whose}-place-${ticket}`;
-        return write({ kind: "vacate", at, uuid, seenExpires, leaves: { kind: "free" }, remembers: "nothing" });
+        if (whose === owner) return write({ kind: "vacate", at, uuid, leaves: { kind: "free" }, remembers: "nothing" });
+        return write({ kind: "remove", at, seenUuid: uuid, seenExpires: table.row(at)?.expires ?? 0 });
       },
       claim: () => write(take(LOCK_SORT, `${owner}-lock`)),
       serve: (askedAt: number) =>

@@ -1,4 +1,4 @@
-import { FIRST_PLACE, LAST_PLACE, placeAt, placeSort, ticketOf } from "../../lib/protocol/addresses.js";
+import { MUTEX_QUEUE, placeAt, placeSort, placesOf, ticketOf } from "../../lib/protocol/addresses.js";
 import type { Take } from "../../lib/protocol/writes.js";
 import type { RangePage, RangeQuery } from "../../lib/store.js";
 import type { Coverage } from "./coverage.js";
@@ -18,6 +18,8 @@ const LOOK_LASTS_MS = 3_000 * 1.001 + 10;
 /** For how long looks are remembered: longer than any claim is under way. */
 const REMEMBERED_MS = 60_000;
 
+const PLACES = placesOf(MUTEX_QUEUE);
+
 /** A place that was written. */
 interface Place {
   readonly uuid: string;
@@ -34,8 +36,12 @@ interface Look {
   readonly sentAt: number;
   readonly first: string;
   readonly last: string;
+  /** It shows what is behind this, where it is not the first page. */
+  readonly after: string | undefined;
   readonly shown: ReadonlySet<string>;
 }
+
+type Range = Pick<Look, "first" | "last" | "after">;
 
 /** What a process knows. */
 interface Told {
@@ -126,7 +132,7 @@ export class QueueJudge {
     const { write } = message;
     const told = this.#toldTo(process);
     // A sweep is no leave: a process may sweep a stale sight of its own place, which is refused where it was renewed.
-    if (write.kind === "vacate" && write.seenExpires === undefined) {
+    if (write.kind === "vacate") {
       told.places.delete(write.uuid);
       told.left.add(write.uuid);
     }
@@ -172,7 +178,7 @@ export class QueueJudge {
 
   #looked(told: Told, owner: string, { query, page }: Extract<Answer, { kind: "query" }>, sentAt: number): void {
     const range = rangeOf(query, page);
-    if (range.first > LAST_PLACE || range.last < FIRST_PLACE) return;
+    if (range.first > PLACES.last || range.last < PLACES.first) return;
     const shown = new Set(page.rows.flatMap(({ uuid }) => uuid ?? []));
     told.looks.push({ ...range, sentAt, shown });
     while ((told.looks[0]?.sentAt ?? 0) < this.#scheduler.now - REMEMBERED_MS && told.looks.length > 1)
@@ -244,13 +250,13 @@ export class QueueJudge {
 }
 
 /** Which sort keys a page has looked at. */
-function rangeOf({ first, last, order }: RangeQuery, { next }: RangePage): Pick<Look, "first" | "last"> {
-  return order === "ascending" ? { first, last: next ?? last } : { first: next ?? first, last };
+function rangeOf({ first, last, after }: RangeQuery, { next }: RangePage): Range {
+  return { first, last: next ?? last, after };
 }
 
-function covers({ first, last }: Pick<Look, "first" | "last">, ticket: bigint): boolean {
+function covers({ first, last, after }: Range, ticket: bigint): boolean {
   const sort = placeSort(ticket);
-  return first <= sort && sort <= last;
+  return first <= sort && sort <= last && (after === undefined || after < sort);
 }
 
 function lower(one: bigint | undefined, other: bigint | undefined): bigint | undefined {

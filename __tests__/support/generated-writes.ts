@@ -1,6 +1,6 @@
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import type { Item } from "../../lib/dynamodb/items.js";
-import { type Address, COUNTER_SORT, LOCK_SORT, placeSort } from "../../lib/protocol/addresses.js";
+import { type Address, LOCK_SORT, MUTEX_QUEUE, PERMITS, placeSort } from "../../lib/protocol/addresses.js";
 import type { Write } from "../../lib/protocol/writes.js";
 import { type Random, seededRandom } from "./seeded-random.js";
 
@@ -15,7 +15,10 @@ export interface Pair {
 /** Stamps, ticks and tokens from here are few and close together, so that comparisons often just hold or just fail. */
 const STAMP = 1_000_000;
 const UUIDS = ["mine", "mine", "theirs", "fresh"] as const;
-const WRITES = ["take", "take", "take", "renew", "reissue", "vacate", "vacate", "want", "draw", "check"] as const;
+const WRITES = [
+  ...["take", "take", "take", "take", "renew", "reissue", "transfer", "transfer"],
+  ...["vacate", "vacate", "remove", "remove", "want", "draw", "check"],
+] as readonly Write["kind"][];
 const MEMORIES = ["nothing", "nothing", "fence", "tick"] as const;
 
 /** One more than these has at most 38 digits, which is as far as DynamoDB counts. */
@@ -45,9 +48,10 @@ export function generatedPair(seed: number, index: number): Pair {
   const kind = draw.oneOf(WRITES);
   // Any write may meet any item, but a draw seldom meets a row.
   const isCounter = kind === "draw" ? draw.chance(0.9) : draw.chance(0.02);
-  const sort = isCounter ? COUNTER_SORT : draw.oneOf([LOCK_SORT, placeSort(BigInt(index))]);
+  const sort = isCounter ? MUTEX_QUEUE.counter : draw.oneOf([LOCK_SORT, placeSort(BigInt(index)), PERMITS.first]);
   const at = { name: `${seed}-${index}`, sort };
-  return { at, planted: isCounter ? counter(draw) : row(draw), write: writeOf(draw, kind, at) };
+  const planted = isCounter ? counter(draw) : row(draw);
+  return { at, planted, write: seen(draw, planted, writeOf(draw, kind, at)) };
 }
 
 class Draw {
@@ -78,6 +82,18 @@ class Draw {
   }
 }
 
+/** Often what is there: a write that asks for much would seldom be let through otherwise. */
+function seen(draw: Draw, { uuid, expires }: Item = {}, write: Write): Write {
+  if (write.kind === "transfer" && uuid?.S !== undefined) return draw.chance(0.5) ? { ...write, from: uuid.S } : write;
+  if (write.kind !== "remove") return write;
+  const stamp = Number(expires?.N);
+  return {
+    ...write,
+    seenUuid: draw.oneOf([uuid?.S, uuid?.S, undefined, write.seenUuid]),
+    seenExpires: draw.chance(0.7) && Number.isSafeInteger(stamp) ? stamp : write.seenExpires,
+  };
+}
+
 function counter(draw: Draw): Item | undefined {
   if (draw.chance(0.15)) return undefined;
   const item: Item = { format: { N: "1" }, n: { N: draw.oneOf(TOKENS) }, purge: { N: "5" } };
@@ -100,10 +116,11 @@ function row(draw: Draw): Item | undefined {
   if (draw.chance(0.35)) item.tick = { N: `${draw.tick()}` };
   if (draw.chance(0.3)) item.wanted = { N: `${draw.stamp()}` };
   if (draw.chance(0.3)) item.data = { M: { a: { N: "1" }, b: { L: [{ S: "x" }] } } };
+  if (draw.chance(0.3)) item.permits = { N: draw.oneOf(["1", "3"]) };
   if (draw.chance(0.6)) item.purge = { N: "1700000000" };
   if (draw.chance(0.1)) item.mark = { S: "somebody's own" };
   if (draw.chance(0.35)) {
-    const anywhere = ["uuid", "expires", "ttlMs", "acquired", "fence", "tick", "wanted", "data"];
+    const anywhere = ["uuid", "expires", "ttlMs", "acquired", "fence", "tick", "wanted", "data", "permits"];
     spoil(draw, item, draw.chance(0.3) ? ["format", "owner"] : anywhere);
   }
   return item;
@@ -142,6 +159,7 @@ function writeOf(draw: Draw, kind: Write["kind"], at: Address): Write {
         },
         fenceSeed: draw.maybe(0.35, () => draw.oneOf([0, 7_000])),
         tick: draw.maybe(0.35, () => draw.tick()),
+        permits: draw.maybe(0.3, () => draw.oneOf([1, 2, 1_000])),
       };
     case "renew":
       return { kind, at, uuid, expires: draw.stamp() + 1, data, remembers };
@@ -155,8 +173,23 @@ function writeOf(draw: Draw, kind: Write["kind"], at: Address): Write {
         { kind: "untilExpires" },
         { kind: "kept" },
       ] as const);
-      return { kind, at, uuid, seenExpires: draw.maybe(0.4, () => draw.stamp()), leaves, remembers };
+      return { kind, at, uuid, leaves, remembers };
     }
+    case "remove":
+      return { kind, at, seenUuid: draw.oneOf([...UUIDS, undefined]), seenExpires: draw.stamp() };
+    case "transfer":
+      return {
+        kind,
+        at,
+        from: uuid,
+        after: draw.maybe(0.5, () => draw.stamp() - draw.oneOf([0, 1])),
+        uuid: "newer",
+        expires: draw.oneOf([draw.stamp(), STAMP - 30_000, STAMP + 30_000]),
+        ttlMs: 7_000,
+        owner: "host#3",
+        fenced: draw.chance(0.5),
+        remembers,
+      };
     case "want":
       return { kind, at, until: draw.stamp() };
     case "draw":

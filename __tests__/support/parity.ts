@@ -37,6 +37,9 @@ export interface Expressions {
   ReturnValues?: string | undefined;
 }
 
+/** The writes whose reply shows the whole item that was there before. */
+const SHOW_ALL: ReadonlySet<Write["kind"]> = new Set(["take", "transfer", "vacate"]);
+
 const AT_ONCE = 16;
 const MOST_PUTS = 25;
 const MOST_GETS = 100;
@@ -88,7 +91,7 @@ export function difference(
     if (transacted) return {};
     const counter = countOf(write)?.attribute;
     const drawn = counter === undefined ? {} : { drawn: drawnBy(write, before), counted: whole(after?.[counter]) };
-    return write.kind === "take" ? { shown: before, ...drawn } : drawn;
+    return SHOW_ALL.has(write.kind) ? { shown: before, ...drawn } : drawn;
   }
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { Sighting } from "../../lib/protocol/may-take.js";
 import { lockAt } from "../../lib/protocol/addresses.js";
+import type { Sighting } from "../../lib/protocol/may-take.js";
 import { type Attributes, FORMAT, type Memory, type Row } from "../../lib/protocol/row.js";
 import type { Take } from "../../lib/protocol/writes.js";
 
@@ -8,7 +8,7 @@ import type { Take } from "../../lib/protocol/writes.js";
 export const EARLIEST = 1_000_000;
 
 /** What a fresh row does not have. */
-export const NOTHING_ELSE = { wanted: undefined, fence: undefined, tick: undefined };
+export const NOTHING_ELSE = { wanted: undefined, fence: undefined, tick: undefined, permits: undefined };
 
 /** A row whose lease runs. */
 export function rowWith(differences: Partial<Row>): Row {
@@ -48,8 +48,8 @@ export function takeWith(differences: Partial<Take>): Take {
 }
 
 /** The row that a take leaves where there was none, and it draws no token. */
-export function rowOf({ at, uuid, expires, ttlMs, owner, acquired, data, tick }: Take): Row {
-  return { ...at, uuid, expires, ttlMs, owner, acquired, data, wanted: undefined, fence: undefined, tick };
+export function rowOf({ at, uuid, expires, ttlMs, owner, acquired, data, tick, permits }: Take): Row {
+  return { ...at, uuid, expires, ttlMs, owner, acquired, data, wanted: undefined, fence: undefined, tick, permits };
 }
 
 /** Whether somebody who respects so much may replace what remembers this. */
@@ -175,6 +175,34 @@ export const FOREIGN: readonly (readonly [string, Attributes])[] = [
   ["with an owner that is no string", { ...OURS, owner: 5 }],
   ["without a date", without("acquired")],
   ["with a uuid that is no string", { ...OURS, uuid: 5 }],
+];
+
+/** Sort keys that look like ours, and are an application's own: each between two of ours. */
+export const FOREIGN_SORTS: readonly string[] = [
+  "lock#1",
+  "locks",
+  "member#1",
+  "permit",
+  "permit#",
+  "permit#1",
+  "permit#00001",
+  "permit#000a",
+  "permit-queue#7",
+  "permit-queue#",
+  "queue#",
+  "queue#7",
+  `queue#${"7".repeat(37)}`,
+  `queue#${"7".repeat(39)}`,
+  `my-queue#${"7".repeat(38)}`,
+  `reader-queue#${"7".repeat(38)}`,
+  "reader#",
+  "reader#7",
+  "reader#01234567-89AB-CDEF-0123-456789ABCDEF",
+  "reader#01234567-89ab-cdef-0123-456789abcdef0",
+  "readers",
+  "writer#1",
+  "writer-queue#7",
+  "writers",
 ];
 
 class Report {

@@ -27,7 +27,26 @@ export interface Subject {
   end(): Promise<void>;
 }
 
-export function memorySubject(): Promise<Subject> {
+/** A name for a store, and how to get one. */
+export type SubjectCase = readonly [string, () => Promise<Subject>];
+
+/** The stores that have rows beside a lock's own. */
+export const sortedSubjects = (client: DynamoDBClient): readonly SubjectCase[] => [
+  ["in memory", memorySubject],
+  ["in a table with a sort key", () => tableSubject(client, {})],
+  [
+    "in an application's table, under reserved words and a prefix",
+    () => tableSubject(client, { keys: { partition: "key", sort: "order", ttl: "ttl" }, keyPrefix: "lock#" }),
+  ],
+];
+
+/** Every kind of store. */
+export const allSubjects = (client: DynamoDBClient): readonly SubjectCase[] => [
+  ...sortedSubjects(client),
+  ["in a table without one", () => tableSubject(client, { keys: { sort: null } })],
+];
+
+function memorySubject(): Promise<Subject> {
   const table = new MemoryTable();
   return Promise.resolve({
     store: new MemoryStore(table),

@@ -109,7 +109,7 @@ export const PROTOCOL_DEFECTS: readonly Defect[] = [
   {
     name: "a reissue draws no token",
     patches: [
-      { file: RULES, find: /fenced \? \{ attribute: "fence" \} : undefined/g, replace: "undefined" },
+      { file: RULES, find: /fenced \? \{ attribute: "fence" \} : undefined/g, replace: "undefined", matches: 2 },
       { file: ACQUISITION, find: /if \(write\.fenced\)/g, replace: "if (false)" },
     ],
   },
@@ -136,7 +136,7 @@ export const PROTOCOL_DEFECTS: readonly Defect[] = [
   },
   {
     name: "a waiter that was renewed in between is swept",
-    patches: [{ file: RULES, find: /IS_AS_SEEN = all\(IS_MINE, .*\);/g, replace: "IS_AS_SEEN = IS_MINE;" }],
+    patches: [{ file: RULES, find: /equal\("expires", \{ value: "seenExpires" \}\)/g, replace: "all()", matches: 2 }],
   },
   {
     name: "a lock that is taken by force is free at once",

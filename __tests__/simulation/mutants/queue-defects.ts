@@ -5,6 +5,7 @@ const LINE = "lib/queues/local-line.js";
 const PARTY = "lib/queues/party.js";
 const PLACE = "lib/queues/place.js";
 const PLACES = "lib/queues/own-places.js";
+const SECTIONS = "lib/queues/sections.js";
 const VIEW = "lib/queues/queue-view.js";
 
 /** Defects of the fair queue. What each breaks is a sentence of docs/fair-queue.md. */
@@ -92,9 +93,10 @@ export const QUEUE_DEFECTS: readonly Defect[] = [
     patches: [
       {
         file: FAIR,
-        find: /await this\.#lookAgain\(party, target, lease\);\s+return isTurn\(\);/g,
+        find: /await this\.#lookAgain\(party, target, lease\);\s+return party\.isTurn;/g,
         replace: "return true;",
       },
+      { file: SECTIONS, find: /!this\.#fairQueue\.party\(target\)\.isTurn/g, replace: "false" },
     ],
   },
   {

@@ -1,0 +1,130 @@
+import { describe, expect, test } from "@jest/globals";
+import {
+  kindOf,
+  LOCK_SORT,
+  lockAt,
+  MOST_PERMITS,
+  MUTEX_QUEUE,
+  PERMITS,
+  permitAt,
+  permitOf,
+  placeAt,
+  placeSort,
+  placesOf,
+  type QueueKeys,
+  READERS,
+  readerAt,
+  SEMAPHORE_QUEUE,
+  SHARED_MUTEX_QUEUE,
+  type SortRange,
+  ticketOf,
+  WRITER_SORT,
+  writerAt,
+} from "../lib/protocol/addresses.js";
+import { FOREIGN_SORTS } from "./support/store-cases.js";
+
+const UUID = "01234567-89ab-cdef-0123-456789abcdef";
+const LAST_TICKET = 10n ** 38n - 1n;
+const QUEUES: readonly (readonly [string, QueueKeys])[] = [
+  ["a mutex", MUTEX_QUEUE],
+  ["a semaphore", SEMAPHORE_QUEUE],
+  ["a shared mutex", SHARED_MUTEX_QUEUE],
+];
+
+const isIn = ({ first, last }: SortRange, sort: string): boolean => first <= sort && sort <= last;
+
+describe("the keys of rows", () => {
+  test("are what the documentation says", () => {
+    const addresses = [lockAt("a"), permitAt("a", 7), writerAt("a"), readerAt("a", UUID), placeAt("a", 7n)];
+    expect(addresses.map(({ name, sort }) => `${name} ${sort}`)).toEqual([
+      "a lock",
+      "a permit#0007",
+      "a writer",
+      `a reader#${UUID}`,
+      `a queue#${"7".padStart(38, "0")}`,
+    ]);
+  });
+
+  test("sort so that the places of a kind are right behind the rows that they wait for, and the counter behind them", () => {
+    const inOrder = [
+      LOCK_SORT,
+      PERMITS.first,
+      permitAt("a", MOST_PERMITS - 1).sort,
+      PERMITS.last,
+      ...sortsOf(SEMAPHORE_QUEUE),
+      ...sortsOf(MUTEX_QUEUE).slice(0, 2),
+      READERS.first,
+      readerAt("a", UUID).sort,
+      READERS.last,
+      MUTEX_QUEUE.counter,
+      WRITER_SORT,
+      ...sortsOf(SHARED_MUTEX_QUEUE),
+    ];
+    expect([...inOrder].sort()).toEqual(inOrder);
+    expect(new Set(inOrder).size).toBe(inOrder.length);
+  });
+
+  test("of permits sort as their numbers do, and are in their range, those of another host's number too", () => {
+    const sorts = [0, 1, 9, 10, 99, 100, MOST_PERMITS - 1, 9_999].map((permit) => permitAt("a", permit).sort);
+    expect([...sorts].sort()).toEqual(sorts);
+    for (const sort of sorts) expect(isIn(PERMITS, sort)).toBe(true);
+    expect(sorts.map(permitOf)).toEqual([0, 1, 9, 10, 99, 100, MOST_PERMITS - 1, 9_999]);
+  });
+
+  test.each(QUEUES)("of the places of %s sort as their tickets do, and are in their range", (_kind, queue) => {
+    const tickets = [0n, 3n, 10n, 99n, 1_763_000_000_000n, 10n ** 37n, LAST_TICKET];
+    const sorts = tickets.map((ticket) => placeAt("a", ticket, queue).sort);
+    expect([...sorts].sort()).toEqual(sorts);
+    expect(sorts.map(ticketOf)).toEqual(tickets);
+    expect({ first: sorts[0], last: sorts.at(-1) }).toEqual(placesOf(queue));
+  });
+
+  test.each(QUEUES)(
+    "before the first and after the last ticket of %s are those of the first and the last",
+    (_, queue) => {
+      expect(placeSort(-1n, queue)).toBe(placesOf(queue).first);
+      expect(placeSort(LAST_TICKET + 1n, queue)).toBe(placesOf(queue).last);
+    },
+  );
+
+  test.each(QUEUES)("of the places of %s are in no range of another kind", (_kind, queue) => {
+    const others = QUEUES.flatMap(([, other]) => (other === queue ? [] : [placesOf(other)]));
+    for (const sort of sortsOf(queue)) {
+      for (const range of [...others, PERMITS, READERS]) expect(isIn(range, sort)).toBe(false);
+    }
+    expect(isIn(placesOf(queue), queue.counter)).toBe(false);
+  });
+});
+
+describe("the kind of a row", () => {
+  test("follows from its sort key", () => {
+    expect(kindOf(LOCK_SORT)).toBe("lock");
+    expect(kindOf(WRITER_SORT)).toBe("writer");
+    for (const permit of [0, MOST_PERMITS - 1, 9_999]) expect(kindOf(permitAt("a", permit).sort)).toBe("permit");
+    expect(kindOf(readerAt("a", UUID).sort)).toBe("reader");
+    for (const [, queue] of QUEUES) {
+      for (const ticket of [0n, LAST_TICKET]) expect(kindOf(placeAt("a", ticket, queue).sort)).toBe("place");
+    }
+  });
+
+  test.each(FOREIGN_SORTS)("is none for %p, which is no permit and no place either", (sort) => {
+    expect([kindOf(sort), permitOf(sort), ticketOf(sort)]).toEqual([undefined, undefined, undefined]);
+  });
+
+  test("is none for a counter, and for the ends of a range that are no rows", () => {
+    for (const [, { counter, prefix }] of QUEUES)
+      expect([kindOf(counter), kindOf(prefix)]).toEqual([undefined, undefined]);
+    expect([kindOf(READERS.first), kindOf(READERS.last)]).toEqual([undefined, undefined]);
+  });
+
+  test("of a permit is not a place's, and the other way round", () => {
+    expect(ticketOf(PERMITS.first)).toBeUndefined();
+    for (const sort of [LOCK_SORT, WRITER_SORT, placeSort(7n), placeSort(7n, SEMAPHORE_QUEUE)])
+      expect(permitOf(sort)).toBeUndefined();
+  });
+});
+
+/** A queue's first and last place, and its counter. */
+function sortsOf(queue: QueueKeys): [string, string, string] {
+  return [placesOf(queue).first, placesOf(queue).last, queue.counter];
+}

@@ -1,0 +1,168 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import {
+  LOCK_SORT,
+  lockAt,
+  MUTEX_QUEUE,
+  PERMITS,
+  permitAt,
+  placeAt,
+  placesOf,
+  READERS,
+  readerAt,
+  SEMAPHORE_QUEUE,
+  SHARED_MUTEX_QUEUE,
+  type SortRange,
+  WRITER_SORT,
+  writerAt,
+} from "../lib/protocol/addresses.js";
+import type { Row } from "../lib/protocol/row.js";
+import type { Write } from "../lib/protocol/writes.js";
+import type { RangePage, RangeQuery } from "../lib/store.js";
+import { FOREIGN_SORTS, itemOf, rowWith } from "./support/store-cases.js";
+import { type Subject, sortedSubjects } from "./support/store-subjects.js";
+import { testClient } from "./support/table.js";
+import { APPLIED, removalOf, transferOf } from "./support/write-cases.js";
+
+const client = testClient();
+const forever = new AbortController().signal;
+
+const READER_UUIDS = ["0a000000-0000-4000-8000-000000000000", "fa000000-0000-4000-8000-000000000000"];
+
+/** All rows of one name, as if every kind of lock used it: in the order of their sort keys. */
+const SORTS = [
+  lockAt("").sort,
+  ...[0, 1, 9, 10, 999].map((permit) => permitAt("", permit).sort),
+  ...[3n, 9n, 10n].map((ticket) => placeAt("", ticket, SEMAPHORE_QUEUE).sort),
+  ...[4n, 99n, 100n].map((ticket) => placeAt("", ticket, MUTEX_QUEUE).sort),
+  ...READER_UUIDS.map((uuid) => readerAt("", uuid).sort),
+  writerAt("").sort,
+  ...[5n, 10n ** 37n].map((ticket) => placeAt("", ticket, SHARED_MUTEX_QUEUE).sort),
+];
+
+const PERMIT_QUEUE = placesOf(SEMAPHORE_QUEUE);
+const WRITER_QUEUE = placesOf(SHARED_MUTEX_QUEUE);
+
+/** What is looked at together, and which rows that shows. */
+const RANGES: readonly (readonly [string, SortRange, readonly string[]])[] = [
+  ["everything, counters and all", { first: "a", last: "z" }, SORTS],
+  ["the permits", PERMITS, SORTS.slice(1, 6)],
+  ["the permits and their queue", { first: PERMITS.first, last: PERMIT_QUEUE.last }, SORTS.slice(1, 9)],
+  ["the queue of the permits", PERMIT_QUEUE, SORTS.slice(6, 9)],
+  // What lies between a mutex's row and its places is shown as well.
+  ["a mutex and its queue", { first: LOCK_SORT, last: placesOf(MUTEX_QUEUE).last }, SORTS.slice(0, 12)],
+  ["the queue of a mutex", placesOf(MUTEX_QUEUE), SORTS.slice(9, 12)],
+  ["the readers", READERS, SORTS.slice(12, 14)],
+  ["the writer and its queue", { first: WRITER_SORT, last: WRITER_QUEUE.last }, SORTS.slice(14)],
+  ["the readers, the writer and its queue", { first: READERS.first, last: WRITER_QUEUE.last }, SORTS.slice(12)],
+];
+
+describe.each(sortedSubjects(client))("the ranges of a store %s", (_, subjectOf) => {
+  let subject: Subject;
+  let name: string;
+
+  beforeAll(async () => {
+    subject = await subjectOf();
+    name = randomUUID();
+    for (const sort of [...SORTS].reverse()) await plant({ name, sort });
+    for (const { counter } of [MUTEX_QUEUE, SEMAPHORE_QUEUE, SHARED_MUTEX_QUEUE])
+      await subject.store.write({ kind: "draw", at: { name, sort: counter }, seed: 1_000 }, forever);
+    // Nothing that an application keeps in between is taken for a row, whatever it looks like.
+    for (const sort of FOREIGN_SORTS) await subject.plant({ name, sort }, { mark: "their own" });
+    // Neither are the rows of another name.
+    await plant({ name: `${name}2`, sort: permitAt("", 2).sort });
+  });
+  afterAll(() => subject.end());
+
+  const write = (value: Write) => subject.store.write(value, forever);
+  const plant = async (differences: Partial<Row>): Promise<Row> => {
+    const row = rowWith(differences);
+    await subject.plant(row, itemOf(row));
+    return row;
+  };
+  const query = (differences: Partial<RangeQuery>): Promise<RangePage> => {
+    const all = { first: "a", last: "z", limit: 100, consistent: true };
+    return subject.store.query({ name, ...all, ...differences }, forever);
+  };
+
+  /** All pages of a range, however long they are: a store may end one early. */
+  const all = async (range: Partial<RangeQuery>): Promise<readonly Row[]> => {
+    const { rows, next } = await query(range);
+    expect(rows.length).toBeLessThanOrEqual(range.limit ?? 100);
+    return next === undefined ? rows : [...rows, ...(await all({ ...range, after: next }))];
+  };
+  const sortsIn = async (range: Partial<RangeQuery>) => (await all(range)).map(({ sort }) => sort);
+
+  test.each(RANGES)(
+    "%s: its rows in the order of their keys, each once, page after page",
+    async (_range, range, sorts) => {
+      for (const limit of [1, 2, 3, 7, 100]) expect(await sortsIn({ ...range, limit })).toEqual(sorts);
+    },
+  );
+
+  test("a page starts right behind the row where the one before it ended", async () => {
+    for (const [index, after] of SORTS.entries()) expect(await sortsIn({ after })).toEqual(SORTS.slice(index + 1));
+  });
+
+  test("it does so behind a row that is gone, behind a counter, and behind an item of somebody else's", async () => {
+    expect(await sortsIn({ ...PERMITS, after: permitAt("", 5).sort })).toEqual(SORTS.slice(3, 6));
+    expect(await sortsIn({ after: SEMAPHORE_QUEUE.counter })).toEqual(SORTS.slice(9));
+    expect(await sortsIn({ after: MUTEX_QUEUE.counter })).toEqual(SORTS.slice(14));
+    expect(await sortsIn({ after: "member#1" })).toEqual(SORTS.slice(1));
+  });
+
+  test("behind the last row of a range there is nothing", async () => {
+    for (const [, range, sorts] of RANGES) {
+      expect(await query({ ...range, after: sorts.at(-1) })).toMatchObject({ rows: [] });
+      expect(await sortsIn({ ...range, after: sorts.at(-1) })).toEqual([]);
+    }
+  });
+
+  test("a page says that it ends within its range, and never where it began", async () => {
+    for (const [, range] of RANGES) {
+      let after: string | undefined;
+      for (;;) {
+        const { next } = await query({ ...range, after, limit: 1 });
+        if (next === undefined) break;
+        expect(next > (after ?? "")).toBe(true);
+        expect([range.first <= next, next <= range.last]).toEqual([true, true]);
+        after = next;
+      }
+    }
+  });
+
+  test("rows are shown as they are: with their permits, with a holder or without", async () => {
+    const own = randomUUID();
+    const rows = [
+      await plant({ ...permitAt(own, 0), permits: 3, data: { a: 1 } }),
+      await plant({ ...permitAt(own, 1), permits: 2, fence: 7n }),
+      await plant({ ...permitAt(own, 2), uuid: undefined, expires: 0, fence: 2n ** 80n, permits: 3 }),
+      await plant({ ...readerAt(own, randomUUID()), wanted: 5 }),
+      await plant({ ...writerAt(own), uuid: undefined }),
+    ];
+    expect(await all({ name: own })).toEqual(rows);
+    for (const row of rows) {
+      expect(await subject.store.read(row, { consistent: true }, forever)).toEqual(row);
+    }
+  });
+
+  test.each([
+    ["permit", permitAt],
+    ["reader", (own: string) => readerAt(own, READER_UUIDS[0] as string)],
+    ["writer", writerAt],
+    ["place of a semaphore", (own: string) => placeAt(own, 7n, SEMAPHORE_QUEUE)],
+  ] as const)("a %s is handed on and removed as a lock is", async (_kind, at) => {
+    const row = await plant({ ...at(randomUUID(), 0), uuid: "mine", expires: 99, permits: 3 });
+    expect(await write(transferOf(row))).toEqual({ ...APPLIED, replaced: row });
+    const handedOn = { ...row, uuid: "fresh", expires: 100, ttlMs: 7_000, owner: "host#3" };
+    expect((await query({ name: row.name })).rows).toEqual([handedOn]);
+    expect(await write(removalOf(row, "fresh", 100))).toEqual(APPLIED);
+    expect(await query({ name: row.name })).toEqual({ rows: [], next: undefined });
+  });
+
+  test("none of them is listed as a lock", async () => {
+    const own = randomUUID();
+    for (const sort of SORTS.slice(1)) await plant({ name: own, sort });
+    expect((await subject.store.scan(own, undefined, forever)).rows).toEqual([]);
+  });
+});

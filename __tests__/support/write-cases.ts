@@ -1,0 +1,43 @@
+import type { Address } from "../../lib/protocol/addresses.js";
+import type { Memory, Row } from "../../lib/protocol/row.js";
+import type { Left, Reissue, Remove, Renew, Transfer, Vacate, Want } from "../../lib/protocol/writes.js";
+import type { WriteOutcome } from "../../lib/store.js";
+
+export const APPLIED: WriteOutcome = { kind: "applied", replaced: undefined, drawn: undefined };
+export const GONE: WriteOutcome = { kind: "refused", row: undefined, retried: false };
+
+export function refusedBy(row: Row | undefined): WriteOutcome {
+  return { kind: "refused", row, retried: false };
+}
+
+export const MEMORIES: readonly Memory[] = ["nothing", "fence", "tick"];
+export const FREE: Left = { kind: "free" };
+
+/** What a row may remember, all of it. */
+export const REMEMBERED: Partial<Row> = { fence: 41n, tick: 42 };
+
+export function renewalOf(at: Address, uuid: string, expires: number, differences: Partial<Renew> = {}): Renew {
+  return { kind: "renew", at, uuid, expires, remembers: "nothing", ...differences };
+}
+
+export function reissueOf(at: Address, differences: Partial<Reissue> = {}): Reissue {
+  const fresh = { from: "mine", uuid: "fresh", expires: 100 };
+  return { kind: "reissue", at, ...fresh, fenced: false, remembers: "nothing", ...differences };
+}
+
+export function transferOf(at: Address, differences: Partial<Transfer> = {}): Transfer {
+  const fresh = { from: "mine", uuid: "fresh", expires: 100, ttlMs: 7_000, owner: "host#3" };
+  return { kind: "transfer", at, ...fresh, fenced: false, remembers: "nothing", ...differences };
+}
+
+export function vacateOf(at: Address, uuid: string, leaves: Left, differences: Partial<Vacate> = {}): Vacate {
+  return { kind: "vacate", at, uuid, leaves, remembers: "nothing", ...differences };
+}
+
+export function removalOf(at: Address, seenUuid: string | undefined, seenExpires: number): Remove {
+  return { kind: "remove", at, seenUuid, seenExpires };
+}
+
+export function wantOf(at: Address, until: number): Want {
+  return { kind: "want", at, until };
+}
