@@ -3,7 +3,6 @@ import {
   kindOf,
   LOCK_SORT,
   lockAt,
-  MOST_PERMITS,
   MUTEX_QUEUE,
   PERMITS,
   permitAt,
@@ -49,7 +48,7 @@ describe("the keys of rows", () => {
     const inOrder = [
       LOCK_SORT,
       PERMITS.first,
-      permitAt("a", MOST_PERMITS - 1).sort,
+      permitAt("a", 999).sort,
       PERMITS.last,
       ...sortsOf(SEMAPHORE_QUEUE),
       ...sortsOf(MUTEX_QUEUE).slice(0, 2),
@@ -65,10 +64,10 @@ describe("the keys of rows", () => {
   });
 
   test("of permits sort as their numbers do, and are in their range, those of another host's number too", () => {
-    const sorts = [0, 1, 9, 10, 99, 100, MOST_PERMITS - 1, 9_999].map((permit) => permitAt("a", permit).sort);
+    const sorts = [0, 1, 9, 10, 99, 100, 999, 9_999].map((permit) => permitAt("a", permit).sort);
     expect([...sorts].sort()).toEqual(sorts);
     for (const sort of sorts) expect(isIn(PERMITS, sort)).toBe(true);
-    expect(sorts.map(permitOf)).toEqual([0, 1, 9, 10, 99, 100, MOST_PERMITS - 1, 9_999]);
+    expect(sorts.map(permitOf)).toEqual([0, 1, 9, 10, 99, 100, 999, 9_999]);
   });
 
   test.each(QUEUES)("of the places of %s sort as their tickets do, and are in their range", (_kind, queue) => {
@@ -100,7 +99,7 @@ describe("the kind of a row", () => {
   test("follows from its sort key", () => {
     expect(kindOf(LOCK_SORT)).toBe("lock");
     expect(kindOf(WRITER_SORT)).toBe("writer");
-    for (const permit of [0, MOST_PERMITS - 1, 9_999]) expect(kindOf(permitAt("a", permit).sort)).toBe("permit");
+    for (const permit of [0, 999, 9_999]) expect(kindOf(permitAt("a", permit).sort)).toBe("permit");
     expect(kindOf(readerAt("a", UUID).sort)).toBe("reader");
     for (const [, queue] of QUEUES) {
       for (const ticket of [0n, LAST_TICKET]) expect(kindOf(placeAt("a", ticket, queue).sort)).toBe("place");

@@ -134,6 +134,7 @@ describe("a lock that somebody holds", () => {
       because: "held",
       row: {
         name: scene.name,
+        kind: "mutex",
         uuid: "somebody-else",
         owner: "elsewhere#1",
         acquired: new Date(row.acquired as number),

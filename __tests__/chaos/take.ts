@@ -1,4 +1,4 @@
-import { type FencedLock, type Lock, LockError, type LockTable, type Mutex } from "../../lib/index.js";
+import { type FencedLock, type Lockable, LockError, type LockTable } from "../../lib/index.js";
 import type { Random } from "../support/seeded-random.js";
 import type { SectionLock } from "./defects.js";
 import type { LockGroup } from "./lock-groups.js";
@@ -59,7 +59,7 @@ async function takeWith(
   return lock && { names: [name], lock };
 }
 
-async function lockOne<Held extends Lock>(mutex: Mutex<Held>, { waitMs, signal }: Patience): Promise<Held | undefined> {
+async function lockOne<Held>(mutex: Lockable<Held>, { waitMs, signal }: Patience): Promise<Held | undefined> {
   if (waitMs === 0) return (await mutex.tryLock()) ?? undefined;
   return await mutex.lock({ signal, waitMs });
 }

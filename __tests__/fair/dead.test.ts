@@ -52,9 +52,7 @@ describe("a waiter that has died", () => {
     await session.close();
     const at = placeAt(NAME, 1n);
     // It comes back at all: nothing here waits, so nothing else could end it.
-    new Sweeper(session, { at: lockAt(NAME), settings: mutexSettings({ fair: true }) }).add([
-      world.table.row(at) as Row,
-    ]);
+    new Sweeper(session, 30_000).add([world.table.row(at) as Row]);
     expect(world.table.row(at)).toBeDefined();
   });
 

@@ -26,7 +26,7 @@ test("all places are listed in order, page after page, with owner, sections and 
   for (const { name, ticket, ...row } of [...planted].reverse())
     table.plant(placeAt(name, ticket), { format: 1, ...row });
   table.plant({ name: "name", sort: MUTEX_QUEUE.counter }, { format: 1, n: 2_000 });
-  const listed = await listWaiters(hostOn(table, time), "name");
+  const listed = await listWaiters(hostOn(table, time), "name", MUTEX_QUEUE);
   expect(listed).toEqual(
     planted
       .filter((_, index) => index % 5 !== 0)
@@ -35,6 +35,7 @@ test("all places are listed in order, page after page, with owner, sections and 
         uuid,
         owner,
         sections: data?.sections ?? 1,
+        side: undefined,
         since: new Date(acquired),
         expires: new Date(expires),
       })),
@@ -42,5 +43,5 @@ test("all places are listed in order, page after page, with owner, sections and 
 });
 
 test("an unused name has no waiters", async () => {
-  expect(await listWaiters(hostOn(new MemoryTable(), new ManualTime()), "name")).toEqual([]);
+  expect(await listWaiters(hostOn(new MemoryTable(), new ManualTime()), "name", MUTEX_QUEUE)).toEqual([]);
 });

@@ -6,7 +6,7 @@ import { admitItems, documentGuard } from "../../lib/dynamodb/guards.js";
 import { LockStoreError } from "../../lib/errors.js";
 import type { LockData } from "../../lib/lock-info.js";
 import { tableLayout } from "../../lib/options/table.js";
-import { type Address, kindOf, LOCK_SORT } from "../../lib/protocol/addresses.js";
+import { type Address, kindOf, type RowKind } from "../../lib/protocol/addresses.js";
 import { type Applied, apply } from "../../lib/protocol/apply.js";
 import { type Attributes, parseRow, type Row } from "../../lib/protocol/row.js";
 import { drawnBy } from "../../lib/protocol/rules.js";
@@ -28,6 +28,9 @@ import type { Answer, Message } from "./message.js";
 
 /** Where a guard says that the rows are. */
 const LAYOUT = tableLayout({ tableName: "memory" });
+
+/** What a listing shows: places are nobody's lock. */
+const HOLDERS: ReadonlySet<RowKind | undefined> = new Set(["lock", "permit", "writer", "reader"]);
 
 /** How many items a page looks at: few, so that there are several pages. */
 const PAGE_ITEMS = 3;
@@ -131,7 +134,7 @@ export class MemoryTable {
       .sort((one, other) => (one.key < other.key ? -1 : 1))
       .filter(({ key }) => after === undefined || key > (after.key as string));
     const page = rest.slice(0, PAGE_ITEMS);
-    const locks = page.filter(({ at }) => at.sort === LOCK_SORT && at.name.startsWith(prefix));
+    const locks = page.filter(({ at }) => HOLDERS.has(kindOf(at.sort)) && at.name.startsWith(prefix));
     const rows = locks.flatMap(({ at, item }) => rowIn(at, item) ?? []);
     return { rows, next: rest.length > PAGE_ITEMS ? { key: page.at(-1)?.key } : undefined };
   }

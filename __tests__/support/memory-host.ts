@@ -1,4 +1,3 @@
-import type { Lock } from "../../lib/lock.js";
 import { type LockSet, lockAll } from "../../lib/lock-set.js";
 import { Mutex } from "../../lib/mutex.js";
 import { type MutexOptions, mutexSettings } from "../../lib/options/mutex.js";
@@ -39,7 +38,7 @@ export class MemoryHost {
     this.#sections = new Sections(this.session);
   }
 
-  mutex(name: string, options: MutexOptions = {}): Mutex<Lock> {
+  mutex(name: string, options: MutexOptions = {}): Mutex {
     return new Mutex(this.#sections, name, mutexSettings(options));
   }
 

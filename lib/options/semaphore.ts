@@ -16,7 +16,7 @@ export interface SemaphoreOptions extends Omit<MutexOptions, "fencing"> {
   readonly permits: number;
 }
 
-/** @internal */
+/** A semaphore's options, completed. */
 export interface SemaphoreSettings {
   readonly permits: number;
   readonly settings: MutexSettings;

@@ -96,7 +96,8 @@ export class Sections {
     };
     if (!this.#line(resource).isEmpty) this.#sawLocally(resource, wait);
     try {
-      const result = await this.#claimAtOnce(call);
+      // Those that ask one at a time stand in line at once, in the order of their calls.
+      const result = this.#mayClaimAtOnce(resource) ? await this.#claimAtOnce(call) : undefined;
       if (result === "delivered") return;
       const line = this.#line(resource);
       if (line.tryTurn(wait, taker)) return await this.#lead(call, result);
@@ -146,12 +147,15 @@ export class Sections {
     return line.tryTurn(wait, TAKES_NOTHING);
   }
 
-  /** Asks without standing in line, where callers may ask in parallel and nobody has to wait. */
-  async #claimAtOnce(call: Call): Promise<Claimed<Lease> | "delivered" | undefined> {
-    const { resource } = call.request;
+  /** Where callers may ask in parallel, and nobody has to wait. */
+  #mayClaimAtOnce(resource: Resource): boolean {
+    if (!resource.kind.isParallel || resource.settings.fair) return false;
     const line = this.#line(resource);
-    if (!resource.kind.isParallel || resource.settings.fair) return undefined;
-    if (line.first !== undefined || line.isFull || this.#othersTurnOf(resource) !== undefined) return undefined;
+    return line.first === undefined && !line.isFull && this.#othersTurnOf(resource) === undefined;
+  }
+
+  /** Asks without standing in line. */
+  async #claimAtOnce(call: Call): Promise<Claimed<Lease> | "delivered" | undefined> {
     const result = await this.#claim(call, { waits: true });
     if (result.kind !== "granted") return result;
     return (await this.#handOut(result.granted, call)) ? "delivered" : undefined;
