@@ -1,5 +1,5 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { LockTable, type LockTableOptions } from "dynamutex";
+import { type Lockable, LockTable, type LockTableOptions } from "dynamutex";
 import { clientConfig, LOCAL, type Locker, type LockerOptions } from "./locker.js";
 
 /** This library as it is, with one mutex for a name, on the client that it makes from the environment. */
@@ -30,7 +30,8 @@ export async function openShared(options: LockerOptions): Promise<Locker> {
   };
 }
 
-function open({ tableName, leaseMs, poll, clockWrongByMs }: LockerOptions, options: Partial<LockTableOptions>): Locker {
+function open(lockerOptions: LockerOptions, options: Partial<LockTableOptions>): Locker {
+  const { tableName, leaseMs, poll, clockWrongByMs } = lockerOptions;
   if (clockWrongByMs !== undefined) setClockWrong(clockWrongByMs);
   const table = new LockTable({
     tableName,
@@ -40,11 +41,16 @@ function open({ tableName, leaseMs, poll, clockWrongByMs }: LockerOptions, optio
   });
   return {
     async lock(name) {
-      const lock = await table.mutex(name).lock();
+      const lock = await lockableOf(table, name, lockerOptions).lock();
       return () => lock.unlock();
     },
     close: () => table.close(),
   };
+}
+
+function lockableOf(table: LockTable, name: string, { permits, side }: LockerOptions): Lockable {
+  if (permits !== undefined) return table.semaphore(name, { permits });
+  return side === undefined ? table.mutex(name) : table.sharedMutex(name)[side];
 }
 
 /** A host whose clock is wrong, as this whole process sees it. */

@@ -14,6 +14,10 @@ export interface LockerOptions {
   readonly leaseMs: number;
   /** For polling alone: the longest and the shortest pause of a waiter. */
   readonly poll?: { readonly minMs: number; readonly maxMs: number };
+  /** For this library alone: how many permits there are, where a semaphore takes the place of a mutex. */
+  readonly permits?: number;
+  /** For this library alone: which side of a shared mutex takes the place of a mutex. */
+  readonly side?: "shared" | "exclusive";
   /** By how much the host's clock is wrong, for contenders that trust none. */
   readonly clockWrongByMs?: number;
 }

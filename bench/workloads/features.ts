@@ -88,6 +88,53 @@ const FEATURES: readonly Feature[] = [
     },
   },
   {
+    title: "a permit of a semaphore of 10, taken and released",
+    prepare: async (locks, name) => () => locks.semaphore(name, { permits: 10 }).run(() => undefined),
+  },
+  {
+    title: "the same where another host has 9 of the permits",
+    prepare: async (locks, name, other) => {
+      const theirs = other.semaphore(name, { permits: 10 });
+      for (let taken = 0; taken < 9; taken += 1) await theirs.lock();
+      return () => locks.semaphore(name, { permits: 10 }).run(() => undefined);
+    },
+  },
+  {
+    title: "a look at 1 000 permits that are all taken",
+    prepare: async (locks, name, other) => {
+      const theirs = other.semaphore(name, { permits: 1_000 });
+      await Promise.all(Array.from({ length: 1_000 }, () => theirs.lock()));
+      return () => locks.semaphore(name, { permits: 1_000 }).inspect();
+    },
+  },
+  {
+    title: "the shared side of a shared mutex, taken and released",
+    prepare: async (locks, name) => () => locks.sharedMutex(name).shared.run(() => undefined),
+  },
+  {
+    title: "8 sections of one process on the shared side, at once",
+    prepare: async (locks, name) => () =>
+      Promise.all(Array.from({ length: 8 }, () => locks.sharedMutex(name).shared.run(() => undefined))),
+  },
+  {
+    title: "the exclusive side, taken and released",
+    prepare: async (locks, name) => () => locks.sharedMutex(name).exclusive.run(() => undefined),
+  },
+  {
+    title: "`handOff()` of a lock that was just taken",
+    prepare: async (locks, name) => {
+      const lock = await locks.mutex(name).lock();
+      return () => lock.handOff({ withinMs: 60_000 });
+    },
+  },
+  {
+    title: "`resume()`",
+    prepare: async (locks, name, other) => {
+      const token = await (await other.mutex(name).lock()).handOff({ withinMs: 60_000 });
+      return () => locks.mutex(name).resume(token);
+    },
+  },
+  {
     title: "`inspect()`",
     prepare: async (locks, name) => () => locks.mutex(name).inspect(),
   },

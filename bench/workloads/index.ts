@@ -7,6 +7,7 @@ import { held } from "./held.js";
 import { importing } from "./importing.js";
 import { kept } from "./kept.js";
 import { oneProcess } from "./one-process.js";
+import { permits } from "./permits.js";
 import { polling } from "./polling.js";
 import { takeover } from "./takeover.js";
 import { uncontended } from "./uncontended.js";
@@ -26,6 +27,7 @@ export const WORKLOADS: readonly Workload[] = [
   features,
   waiters,
   fair,
+  permits,
   held,
   polling,
 ];
