@@ -32,16 +32,22 @@ const LAYOUT = tableLayout({ tableName: "memory" });
 /** What a listing shows: places are nobody's lock. */
 const HOLDERS: ReadonlySet<RowKind | undefined> = new Set(["lock", "permit", "writer", "reader"]);
 
-/** How many items a page looks at: few, so that there are several pages. */
-const PAGE_ITEMS = 3;
-
 /** The items of one name, by their sort keys. A change makes a new map, so whoever keeps one keeps what was. */
 export type Partition = ReadonlyMap<string, Attributes>;
+
+/** How many items a page looks at: few, so that there are several pages. */
+const PAGE_ITEMS = 3;
 
 /** A map, and what the protocol says that a write does to an item: each at one instant, whatever the time is. */
 export class MemoryTable {
   readonly #partitions = new Map<string, Partition>();
   readonly #committed = new Map<string, GuardedWrites>();
+  readonly #pageItems: number;
+
+  /** @param pageItems how many items a page looks at. Default {@link PAGE_ITEMS}. */
+  constructor({ pageItems = PAGE_ITEMS }: { readonly pageItems?: number } = {}) {
+    this.#pageItems = pageItems;
+  }
 
   /** The names that have an item. */
   get names(): readonly string[] {
@@ -121,7 +127,7 @@ export class MemoryTable {
         return { ...message, outcome: transacted(message.writes.guard, this.commit(message.writes)) };
       case "read":
       case "query":
-        return answerFrom((name) => this.partition(name), message);
+        return answerFrom((name) => this.partition(name), message, this.#pageItems);
       default:
         return message satisfies never;
     }
@@ -133,10 +139,10 @@ export class MemoryTable {
     const rest = keys
       .sort((one, other) => (one.key < other.key ? -1 : 1))
       .filter(({ key }) => after === undefined || key > (after.key as string));
-    const page = rest.slice(0, PAGE_ITEMS);
+    const page = rest.slice(0, this.#pageItems);
     const locks = page.filter(({ at }) => HOLDERS.has(kindOf(at.sort)) && at.name.startsWith(prefix));
     const rows = locks.flatMap(({ at, item }) => rowIn(at, item) ?? []);
-    return { rows, next: rest.length > PAGE_ITEMS ? { key: page.at(-1)?.key } : undefined };
+    return { rows, next: rest.length > this.#pageItems ? { key: page.at(-1)?.key } : undefined };
   }
 
   get #items(): (readonly [Address, Attributes])[] {
@@ -150,20 +156,25 @@ export class MemoryTable {
 export function answerFrom(
   partitionOf: (name: string) => Partition,
   message: Extract<Message, { kind: "read" | "query" }>,
+  pageItems: number = PAGE_ITEMS,
 ): Answer {
   if (message.kind === "query") {
-    return { ...message, page: pageOf(partitionOf(message.query.name), message.query) };
+    return { ...message, page: pageOf(partitionOf(message.query.name), message.query, pageItems) };
   }
   const { at } = message;
   return { ...message, row: parsed(at, partitionOf(at.name).get(at.sort)) };
 }
 
 /** A page of a query. As DynamoDB does, it says where it ends whenever it is full, even if nothing follows. */
-function pageOf(partition: Partition, { name, first, last, after = "", limit }: RangeQuery): RangePage {
+function pageOf(
+  partition: Partition,
+  { name, first, last, after = "", limit }: RangeQuery,
+  pageItems: number,
+): RangePage {
   const inOrder = [...partition]
     .filter(([sort]) => sort >= first && sort <= last && sort > after)
     .sort(([one], [other]) => (one < other ? -1 : 1));
-  const most = Math.min(limit, PAGE_ITEMS);
+  const most = Math.min(limit, pageItems);
   const page = inOrder.slice(0, most);
   const rows = page.filter(([sort]) => kindOf(sort) !== undefined).map(([sort, item]) => parsed({ name, sort }, item));
   return { rows, next: page.length === most ? page.at(-1)?.[0] : undefined };

@@ -1,9 +1,11 @@
-import type { Lock } from "../../lib/index.js";
+import type { Lock, Lockable } from "../../lib/index.js";
 import { Mutex } from "../../lib/mutex.js";
 import type { LockOptions } from "../../lib/options/calls.js";
 import { type MutexOptions, mutexSettings } from "../../lib/options/mutex.js";
 import { Sections } from "../../lib/queues/sections.js";
+import { Semaphore } from "../../lib/semaphore.js";
 import { Session } from "../../lib/session/session.js";
+import { SharedMutex } from "../../lib/shared-mutex.js";
 import type { Clock } from "../../lib/time/clock.js";
 import { MemoryStore, MemoryTable } from "../simulation/memory-store.js";
 import type { Answer, Message } from "../simulation/message.js";
@@ -45,6 +47,10 @@ export interface Work {
   readonly pauseMs?: number;
   /** Whether its callers try, every 5 ms, and do not wait. */
   readonly tries?: boolean;
+  /** How many permits there are, where a semaphore takes the place of a mutex. */
+  readonly permits?: number;
+  /** Which side of a shared mutex takes the place of a mutex. */
+  readonly side?: "shared" | "exclusive";
 }
 
 /** A process that wants one lock all the time. */
@@ -68,14 +74,24 @@ export class BusyHost {
     const random = seededRandom(1, owner);
     this.#session = new Session({ store: this.#store, clock: this.#clock, owner, random });
     this.#sections = new Sections(this.#session);
-    const objects = mutexes.map((options) => this.mutex(options));
+    const objects = mutexes.map((options) => this.#lockable(options, work));
     this.#callers = Array.from({ length: callers }, (_, index) =>
-      this.#call(objects[index % objects.length] as Mutex, work).catch(() => undefined),
+      this.#call(objects[index % objects.length] as Lockable, work).catch(() => undefined),
     );
   }
 
   mutex(options: MutexOptions): Mutex {
     return new Mutex(this.#sections, NAME, mutexSettings(options));
+  }
+
+  #lockable(options: MutexOptions, { permits, side }: Pick<Work, "permits" | "side">): Lockable {
+    const settings = mutexSettings(options);
+    if (permits !== undefined) return new Semaphore(this.#sections, NAME, { permits, settings });
+    return side === undefined ? this.mutex(options) : new SharedMutex(this.#sections, NAME, settings)[side];
+  }
+
+  get messages(): readonly Message[] {
+    return this.#store.sent;
   }
 
   get requests(): number {
@@ -92,7 +108,7 @@ export class BusyHost {
     await Promise.all(this.#callers);
   }
 
-  async #call(mutex: Mutex, work: Omit<Work, "mutexes" | "callers">): Promise<void> {
+  async #call(mutex: Lockable, work: Omit<Work, "mutexes" | "callers">): Promise<void> {
     for (;;) {
       const askedAt = this.#clock.atLeast();
       const lock = work.tries ? await this.#try(mutex) : await mutex.lock(work.lock);
@@ -105,7 +121,7 @@ export class BusyHost {
     }
   }
 
-  async #try(mutex: Mutex): Promise<Lock> {
+  async #try(mutex: Lockable): Promise<Lock> {
     for (;;) {
       const lock = await mutex.tryLock();
       if (lock !== null) return lock;
@@ -119,7 +135,7 @@ export const NAME = "wanted by all";
 /** Several hosts that want one lock, on a time of their own. */
 export class DistantHosts {
   readonly time = new ManualTime();
-  readonly table = new MemoryTable();
+  readonly table = new MemoryTable({ pageItems: 1_000 });
   readonly hosts: BusyHost[] = [];
 
   add(work: Work): BusyHost {

@@ -274,7 +274,7 @@ export class FairQueue {
         const row = newest(gate);
         if (row !== undefined) wait.saw(row);
         party.line.keptOut = undefined;
-        await pause(Math.min(party.pace.behind(place.ticket, poll), party.untilDead(look, place.ticket)));
+        await pause(Math.min(party.pause(look, place.ticket, ahead), party.untilDead(look, place.ticket)));
         continue;
       }
       if (look.isConsistent && !look.places.some(({ uuid }) => uuid === place.uuid)) {

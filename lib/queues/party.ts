@@ -24,6 +24,9 @@ export interface TurnLook extends QueueLook {
   readonly turn: Turn;
 }
 
+/** So many of those who are next in line together look as often as one would: more share that many looks. */
+const NEXT_TOGETHER = 4;
+
 /** How far apart waiters look for a place whose lease ends. */
 const APART_MS = 50;
 
@@ -77,8 +80,9 @@ export class Party {
     const look = await this.#view.look(ask, isConsistent, isOwn, () => {
       asked = this.line.asked;
     });
-    const [first] = look.places;
-    this.pace.saw(look.gate, first && ticketOf(first.sort));
+    // Of those that have room together, one may be asleep while those behind it enter: the last of them tells the pace.
+    const front = look.places[this.#resource.kind.together(this.#resource, look.places) - 1];
+    this.pace.saw(look.gate, front && ticketOf(front.sort));
     this.seen = { ...look, turn: this.#turnOf(look, asked) };
     return this.seen;
   }
@@ -99,6 +103,21 @@ export class Party {
       ({ sort, uuid }) => (ticketOf(sort) ?? ticket) < ticket && this.places.on(uuid) === undefined,
     );
     return before.reduce((sum, place) => sum + kind.weight(place), 0);
+  }
+
+  /**
+   * How long a caller of this process waits before it looks again, if so many are ahead of its place. With several permits,
+   * it may be the next in line together with those few.
+   */
+  pause({ places }: QueueLook, ticket: bigint, ahead: number): number {
+    const { permits, settings, kind } = this.#resource;
+    // Those right before it that go in with it are not waited for.
+    const own = places.findIndex(({ sort }) => ticketOf(sort) === ticket);
+    const others = places.slice(0, Math.max(0, own)).findLast((place) => kind.weight(place) > 0);
+    const behind = others === undefined ? ticket : (ticketOf(others.sort) ?? ticket) + 1n;
+    const behindMs = this.pace.behind(behind, settings.poll);
+    if (ahead >= permits) return behindMs;
+    return Math.min(behindMs, this.pace.next(settings.poll) * Math.max(1, (ahead + 1) / NEXT_TOGETHER));
   }
 
   /** Takes a place for all who ask before its draw leaves. Whoever comes meanwhile waits for the same. @throws the store's error. */

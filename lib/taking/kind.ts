@@ -50,6 +50,8 @@ export interface LockKind {
   room(session: Session, resource: Resource, rows: readonly Row[]): number;
   /** How much of that room whoever has this place is going to need, ahead of a caller of this kind. */
   weight(place: Row): number;
+  /** How many of the first places have room together, where nobody has the lock: one at least. */
+  together(resource: Resource, places: readonly Row[]): number;
   /** What a place in the queue says of itself, for others to weigh it, and for people to see. */
   readonly side?: "exclusive" | "shared";
   /** The row to stand back from, to mark and to look at on behalf of a lock of which no row is known. */

@@ -30,6 +30,7 @@ function oneRow(parts: {
     lookLimit: () => LOOK_LIMIT,
     room: (session, resource, rows) => (isFree(session, targetOf(resource), rows) ? 1 : 0),
     weight: () => 1,
+    together: (_resource, places) => (side === undefined ? 1 : leadingReaders(places)),
     gateAt: ({ name }) => at(name),
     claim: (session, resource, wait, { data, once, until }) =>
       tryClaim(session, wait, () => claim(session, targetOf(resource), wait, { data, once, until })),
@@ -38,6 +39,12 @@ function oneRow(parts: {
       return undefined;
     },
   };
+}
+
+/** How many of the first places are of the shared side, which goes in together; 1 where the first is not. */
+export function leadingReaders(places: readonly Row[]): number {
+  const first = places.findIndex(({ data }) => data?.side !== "shared");
+  return Math.max(1, first === -1 ? places.length : first);
 }
 
 /** Whether a claim made now would take the row of this lock, by what a look has shown. */

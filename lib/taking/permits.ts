@@ -32,11 +32,24 @@ export const SEMAPHORE: LockKind = {
   capacity: ({ permits }) => permits,
   lookLimit: ({ permits }) => permits + MORE_ROWS,
   room: (session, resource, rows) => freePermits(session, resource, rows).length,
-  weight: ({ data }) => (typeof data?.sections === "number" ? Math.max(1, data.sections) : 1),
+  weight: weightOf,
+  together: ({ permits }, places) => {
+    let needed = 0;
+    const first = places.findIndex((place) => {
+      needed += weightOf(place);
+      return needed > permits;
+    });
+    return Math.max(1, first === -1 ? places.length : first);
+  },
   gateAt: ({ name }) => permitAt(name, 0),
   claim: claimPermit,
   watch: watchPermits,
 };
+
+/** As many callers may share a place: the later ones of them are ahead of those behind it as well. */
+function weightOf({ data }: Row): number {
+  return typeof data?.sections === "number" ? Math.max(1, data.sections) : 1;
+}
 
 async function claimPermit(
   session: Session,
@@ -94,7 +107,10 @@ async function watchPermits(
   const { minMs, maxMs } = settings.poll;
   const isFree = (rows: readonly Row[]): boolean => freePermits(session, resource, rows).length > 0;
   wait.saw(first.row);
-  for (let [interval, rows] = [minMs, [first.row] as readonly Row[]]; ; interval = Math.min(maxMs, interval * 1.5)) {
+  for (let rows: readonly Row[] = [first.row]; ; ) {
+    // It grows over claims that came too late as well: where permits go from hand to hand, a look often shows one that is gone.
+    const interval = keptOut.pausedMs === undefined ? minMs : Math.min(maxMs, keptOut.pausedMs * 1.5);
+    keptOut.pausedMs = interval;
     const freeIn = Math.min(...rows.map((row) => untilFree(session, { at: row, settings }, row)));
     await clock.sleep(Math.min(interval * (0.75 + random() / 2), Math.max(1, freeIn)), wait.enough);
     wait.pacing.paused();

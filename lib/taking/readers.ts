@@ -7,7 +7,7 @@ import { giveBack } from "./abandoned-claims.js";
 import type { Acquisition, Target } from "./acquisition.js";
 import { type Claimed, claim, type InTheWay } from "./claim.js";
 import type { LockKind, Resource, ResourceClaim } from "./kind.js";
-import { isFree } from "./one-row.js";
+import { isFree, leadingReaders } from "./one-row.js";
 import { type Ask, isDead, knownNow, pagesOf } from "./rows.js";
 import type { Wait } from "./wait.js";
 import { untilFree, watch } from "./watch.js";
@@ -39,6 +39,7 @@ export const SHARED: LockKind = {
   lookLimit: () => LOOK_LIMIT,
   room: (session, resource, rows) => (isFree(session, writerOf(resource), rows) ? Number.POSITIVE_INFINITY : 0),
   weight: ({ data }) => (data?.side === "shared" ? 0 : Number.POSITIVE_INFINITY),
+  together: (_resource, places) => leadingReaders(places),
   gateAt: ({ name }) => writerAt(name),
   claim: claimReader,
   watch: async (session, _resource, [first], wait, keptOut) => {

@@ -17,6 +17,8 @@ export interface KeptOut {
   readonly since: number;
   /** When it has marked the row last; -Infinity where it has not. */
   markedAt: number;
+  /** How long its last pause was meant to be, in ms; undefined before the first. */
+  pausedMs?: number;
 }
 
 export function keptOutFrom({ clock }: Session): KeptOut {
