@@ -1,4 +1,4 @@
-import { LOCK_SORT, MUTEX_QUEUE, placesOf, ticketOf } from "../protocol/addresses.js";
+import { LOCK_SORT, MUTEX_QUEUE, placesOf } from "../protocol/addresses.js";
 import { earliestOf } from "../protocol/lease-time.js";
 import { mayTake } from "../protocol/may-take.js";
 import type { Row } from "../protocol/row.js";
@@ -40,8 +40,10 @@ export interface QueueLook {
   readonly sentAt: number;
 }
 
+const PLACES = placesOf(MUTEX_QUEUE);
+
 /** The lock's row, the first place, and the next: whether anybody waits behind it. */
-const LOOK: Range = { first: LOCK_SORT, last: placesOf(MUTEX_QUEUE).last, limit: 3 };
+const LOOK: Range = { first: LOCK_SORT, last: PLACES.last, limit: 3 };
 
 /**
  * The queue of one name, as one process sees it. Places whose lease is over are skipped and removed, each on the
@@ -98,7 +100,8 @@ export class QueueView {
 
   /** The places of a page whose leases run; the others are removed. */
   #alive(page: Page): readonly Row[] {
-    const places = page.rows.filter(({ sort }) => ticketOf(sort) !== undefined);
+    // The rows of a semaphore of the same name lie in between, its places among them.
+    const places = page.rows.filter(({ sort }) => sort >= PLACES.first);
     for (const place of places) this.#session.sightings.note(place, place);
     const dead = new Set(places.filter((place) => this.#isDead(place, page)));
     this.#sweeper.add(dead);
