@@ -45,7 +45,7 @@ describe("the keys of rows", () => {
     ]);
   });
 
-  test("sort so that the places of a kind are right behind the rows that they wait for, and the counter behind them", () => {
+  test("sort so that places are behind the rows that they wait for, and the counter behind the places", () => {
     const inOrder = [
       LOCK_SORT,
       PERMITS.first,
