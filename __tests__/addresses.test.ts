@@ -37,14 +37,14 @@ describe("the keys of rows", () => {
     const addresses = [lockAt("a"), permitAt("a", 7), writerAt("a"), readerAt("a", UUID), placeAt("a", 7n)];
     expect(addresses.map(({ name, sort }) => `${name} ${sort}`)).toEqual([
       "a lock",
-      "a permit#0007",
+      "a semaphore#0007",
       "a writer",
       `a reader#${UUID}`,
       `a queue#${"7".padStart(38, "0")}`,
     ]);
   });
 
-  test("sort so that the places of a kind are right behind the rows that they wait for, and the counter behind them", () => {
+  test("sort so that places are behind the rows that they wait for, and the counter behind the places", () => {
     const inOrder = [
       LOCK_SORT,
       PERMITS.first,

@@ -98,7 +98,7 @@ describe("the item of a lock", () => {
   test("of a permit says how many there are, under a key that sorts by its number", async () => {
     const take = takeWith({ at: permitAt(randomUUID(), 7), permits: 12 });
     await storeOn(client).write(take, forever);
-    expect(await item(take.at)).toMatchObject({ sort: { S: "permit#0007" }, permits: { N: "12" } });
+    expect(await item(take.at)).toMatchObject({ sort: { S: "semaphore#0007" }, permits: { N: "12" } });
   });
 
   test.each<Memory>(["nothing", "fence"])(
@@ -178,8 +178,8 @@ describe("the requests of a store", () => {
     });
     const range = { name: "any", ...PERMITS, limit: 2, consistent: true };
     await storeOn(client).query(range, forever);
-    await storeOn(client).query({ ...range, after: "permit#0001" }, forever);
-    expect(asked).toEqual([undefined, { name: { S: "any" }, sort: { S: "permit#0001" } }]);
+    await storeOn(client).query({ ...range, after: "semaphore#0001" }, forever);
+    expect(asked).toEqual([undefined, { name: { S: "any" }, sort: { S: "semaphore#0001" } }]);
   });
 
   test("are one for a refusal that shows its row", async () => {

@@ -90,6 +90,8 @@ describe.each(sortedSubjects(client))("the ranges of a store %s", (_, subjectOf)
   const all = async (range: Partial<RangeQuery>): Promise<readonly Row[]> => {
     const { rows, next } = await query(range);
     expect(rows.length).toBeLessThanOrEqual(range.limit ?? 100);
+    // Or there would be no end to it.
+    if (next !== undefined) expect(next > (range.after ?? "")).toBe(true);
     return next === undefined ? rows : [...rows, ...(await all({ ...range, after: next }))];
   };
   const sortsIn = async (range: Partial<RangeQuery>) => (await all(range)).map(({ sort }) => sort);

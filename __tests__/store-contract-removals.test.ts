@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { LockStoreError } from "../lib/errors.js";
 import { type Address, lockAt } from "../lib/protocol/addresses.js";
 import type { Row } from "../lib/protocol/row.js";
 import { wasApplied } from "../lib/protocol/was-applied.js";
@@ -69,6 +70,23 @@ describe.each(allSubjects(client))("removals in a store %s", (_, subjectOf) => {
       const row = await plant({ ...differences, ...remembered });
       expect(await write(removalOf(row, row.uuid, row.expires))).toEqual(refusedBy(row));
       expect(await read(row)).toEqual(row);
+    }
+  });
+
+  test.each([
+    ["another format", { format: 2 }],
+    ["a format that is no number", { format: "1" }],
+    ["no format", {}],
+  ])("an item of %s stays, and is shown", async (_case, formatted) => {
+    for (const differences of [SEEN, HOLD]) {
+      const row = rowWith(differences);
+      const { format: _ours, ...attributes } = itemOf(row);
+      const item = { ...attributes, ...formatted, mark: "their own" };
+      await subject.plant(row, item);
+      const error = await write(removalOf(row, row.uuid, row.expires)).catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(LockStoreError);
+      expect(error).toMatchObject({ transient: false, message: expect.stringContaining("their own") });
+      expect(await subject.item(row)).toEqual(item);
     }
   });
 

@@ -78,6 +78,16 @@ describe("a waiter that has died", () => {
     expect(placesIn(world.table, NAME)).toEqual([]);
   });
 
+  test("and whose row has no holder is removed, each of several with the same stamp", async () => {
+    const world = new World();
+    const row = { format: 1, owner: "dead", expires: world.time.now - 1, ttlMs: 1_000, acquired: world.time.now };
+    for (const ticket of [1n, 2n, 3n]) world.table.plant(placeAt(NAME, ticket), row);
+    const lock = await world.fair("a").lock();
+    await world.time.advance(100);
+    expect(placesIn(world.table, NAME)).toEqual([]);
+    await lock.unlock();
+  });
+
   test("with a clock that ran ahead is skipped once its row has not changed for its lease", async () => {
     const world = new World();
     world.plantDead(1n, 5_000, world.time.now + 3_600_000);

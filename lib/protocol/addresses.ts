@@ -9,7 +9,7 @@ export const LOCK_SORT = "lock";
 export const WRITER_SORT = "writer";
 
 /** As many digits in every key, so that keys sort as numbers do: more than a semaphore may have permits. */
-const PERMIT_SORT = /^permit#(\d{4})$/;
+const PERMIT_SORT = /^semaphore#(\d{4})$/;
 
 const READER_PREFIX = "reader#";
 const READER_SORT = /^reader#[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -17,7 +17,7 @@ const READER_SORT = /^reader#[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** The greatest number that DynamoDB keeps exact has 38 digits. */
 const TICKET_DIGITS = 38;
 const LAST_TICKET = 10n ** BigInt(TICKET_DIGITS) - 1n;
-const PLACE_SORT = /^(?:permit-|writer-)?queue#(\d{38})$/;
+const PLACE_SORT = /^(?:semaphore-|writer-)?queue#(\d{38})$/;
 
 /** Some of the rows of one name, by their sort keys: from the first to the last. */
 export interface SortRange {
@@ -27,7 +27,8 @@ export interface SortRange {
 
 /**
  * The queue of a name, one for each kind of lock. Its places sort right behind the rows that they wait for, so that one query
- * shows these and the first places; its counter, which is no row, sorts behind them.
+ * shows these and the first places, and no row of another kind lies in between; its counter, which is no row, sorts behind
+ * them.
  */
 export interface QueueKeys {
   readonly prefix: string;
@@ -36,7 +37,7 @@ export interface QueueKeys {
 }
 
 export const MUTEX_QUEUE: QueueKeys = { prefix: "queue#", counter: "tickets" };
-export const SEMAPHORE_QUEUE: QueueKeys = { prefix: "permit-queue#", counter: "permit-tickets" };
+export const SEMAPHORE_QUEUE: QueueKeys = { prefix: "semaphore-queue#", counter: "semaphore-tickets" };
 export const SHARED_MUTEX_QUEUE: QueueKeys = { prefix: "writer-queue#", counter: "writer-tickets" };
 
 /** The key of a mutex's own row. */
@@ -51,7 +52,7 @@ export const writerAt = (name: string): Address => ({ name, sort: WRITER_SORT })
 /** The key of one acquisition of the shared side. */
 export const readerAt = (name: string, uuid: string): Address => ({ name, sort: READER_PREFIX + uuid });
 
-const permitSort = (permit: number): string => `permit#${String(permit).padStart(4, "0")}`;
+const permitSort = (permit: number): string => `semaphore#${String(permit).padStart(4, "0")}`;
 
 /** All permits of a semaphore, those included that another host knows of. */
 export const PERMITS: SortRange = { first: permitSort(0), last: permitSort(9_999) };

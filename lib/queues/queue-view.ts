@@ -1,4 +1,4 @@
-import { placesOf, ticketOf } from "../protocol/addresses.js";
+import { placesOf } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
 import type { Resource } from "../taking/kind.js";
@@ -78,7 +78,8 @@ export class QueueView {
 
   /** The places of a page whose leases run; the others are removed. */
   #alive(page: KnownPage): readonly Row[] {
-    const places = page.rows.filter(({ sort }) => ticketOf(sort) !== undefined);
+    const { first } = placesOf(this.#resource.kind.queue);
+    const places = page.rows.filter(({ sort }) => sort >= first);
     const dead = new Set(places.filter((place) => isDead(this.#session, place, page)));
     this.#sweeper.add(dead);
     return places.filter((place) => !dead.has(place));

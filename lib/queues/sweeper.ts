@@ -31,7 +31,7 @@ export class Sweeper {
 
   add(dead: Iterable<Row>): void {
     for (const waiter of dead) {
-      const key = `${waiter.uuid} ${waiter.expires}`;
+      const key = keyOf(waiter);
       if (!this.#known.has(key)) this.#dead.add(waiter);
       this.#known.add(key);
       const [oldest = ""] = this.#known;
@@ -54,13 +54,17 @@ export class Sweeper {
     this.#running -= 1;
   }
 
-  async #remove({ name, sort, uuid: seenUuid, expires: seenExpires }: Row): Promise<void> {
+  async #remove(row: Row): Promise<void> {
+    const { name, sort, uuid: seenUuid, expires: seenExpires } = row;
     const { clock, closing: enough, store } = this.#session;
     const giveUpAt = clock.atMost() + GIVE_UP_MS;
     const ms = attemptMs(this.#ttlMs);
     const persistence = { kind: "release", until: () => giveUpAt, attemptMs: ms, enough } as const;
     const write = { kind: "remove", at: { name, sort }, seenUuid, seenExpires } as const;
     const removed = persist(this.#session, persistence, (signal) => store.write(write, signal));
-    await removed.catch(() => this.#known.delete(`${seenUuid} ${seenExpires}`));
+    await removed.catch(() => this.#known.delete(keyOf(row)));
   }
 }
+
+/** Rows without a holder have nothing but their sort key of their own. */
+const keyOf = ({ sort, uuid, expires }: Row): string => `${sort} ${uuid} ${expires}`;

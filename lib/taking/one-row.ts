@@ -10,6 +10,9 @@ import { watch } from "./watch.js";
 /** The first place and the next, behind the row itself: whether anybody waits behind the first. */
 const LOOK_LIMIT = 3;
 
+/** The first places of a shared mutex: those of the shared side go in together, and of 16 a look costs no more than of one. */
+export const SHARED_LOOK_LIMIT = 16;
+
 /** A lock that is one row. */
 function oneRow(parts: {
   readonly id: LockKind["id"];
@@ -27,7 +30,7 @@ function oneRow(parts: {
     isParallel: false,
     ...(side === undefined ? {} : { side }),
     capacity: () => 1,
-    lookLimit: () => LOOK_LIMIT,
+    lookLimit: () => (side === undefined ? LOOK_LIMIT : SHARED_LOOK_LIMIT),
     room: (session, resource, rows) => (isFree(session, targetOf(resource), rows) ? 1 : 0),
     weight: () => 1,
     together: (_resource, places) => (side === undefined ? 1 : leadingReaders(places)),

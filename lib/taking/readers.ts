@@ -7,13 +7,10 @@ import { giveBack } from "./abandoned-claims.js";
 import type { Acquisition, Target } from "./acquisition.js";
 import { type Claimed, claim, type InTheWay } from "./claim.js";
 import type { LockKind, Resource, ResourceClaim } from "./kind.js";
-import { isFree, leadingReaders } from "./one-row.js";
+import { isFree, leadingReaders, SHARED_LOOK_LIMIT } from "./one-row.js";
 import { type Ask, isDead, knownNow, pagesOf } from "./rows.js";
 import type { Wait } from "./wait.js";
 import { untilFree, watch } from "./watch.js";
-
-/** The first places: those of the shared side go in together. */
-const LOOK_LIMIT = 8;
 
 /** How many readers a writer looks at: one that is there is enough to wait for. */
 const READERS_LIMIT = 8;
@@ -36,7 +33,7 @@ export const SHARED: LockKind = {
   isParallel: false,
   side: "shared",
   capacity: () => Number.POSITIVE_INFINITY,
-  lookLimit: () => LOOK_LIMIT,
+  lookLimit: () => SHARED_LOOK_LIMIT,
   room: (session, resource, rows) => (isFree(session, writerOf(resource), rows) ? Number.POSITIVE_INFINITY : 0),
   weight: ({ data }) => (data?.side === "shared" ? 0 : Number.POSITIVE_INFINITY),
   together: (_resource, places) => leadingReaders(places),
