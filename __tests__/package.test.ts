@@ -28,6 +28,48 @@ async function section(locks: LockTable): Promise<string[]> {
   return seen;
 }
 
+// A double of the consumer's own, and a function that takes it, or a lock of any kind.
+class Fake implements Lockable<{ readonly name: string }> {
+  async lock(_options?: LockOptions): Promise<{ readonly name: string }> {
+    return { name: "fake" };
+  }
+  async tryLock(_options?: TryOptions): Promise<{ readonly name: string } | null> {
+    return null;
+  }
+  async run<T>(fn: (lock: { readonly name: string }) => T | Promise<T>): Promise<T> {
+    return await fn(await this.lock());
+  }
+  async tryRun<T>(_fn: (lock: { readonly name: string }) => T | Promise<T>): Promise<TryRun<T>> {
+    return { ran: false, because: "held", row: undefined };
+  }
+}
+
+async function nameIn(lockable: Lockable<{ readonly name: string }>): Promise<string> {
+  return await lockable.run(({ name }) => name);
+}
+
+async function kinds(locks: LockTable): Promise<string[]> {
+  const semaphore: Semaphore = locks.semaphore("api", { permits: 2 } satisfies SemaphoreOptions);
+  const catalogue: SharedMutex = locks.sharedMutex("catalogue", {} satisfies SharedMutexOptions);
+  const orders: Mutex<FencedLock> = locks.mutex("order", { fencing: true });
+  const seen: string[] = [];
+  for (const lockable of [new Fake(), semaphore, catalogue.shared, catalogue.exclusive, orders]) {
+    seen.push(await nameIn(lockable));
+  }
+  const permit: Permit = await semaphore.lock();
+  const { holders }: SemaphoreState = await semaphore.inspect();
+  const infos: readonly PermitInfo[] = holders;
+  seen.push(String(infos[0]?.permit === permit.permit));
+  const lock: TransferableLock = await orders.lock();
+  const token: string = await lock.handOff({ withinMs: 60_000 } satisfies HandOffOptions);
+  await using resumed = await orders.resume(token, {} satisfies ResumeOptions);
+  await using again = await semaphore.resume(await permit.handOff({ withinMs: 60_000 }));
+  seen.push(String(resumed.fencingToken > 0n), String(again.permit === permit.permit));
+  const state: SharedMutexState = await catalogue.inspect();
+  seen.push(String(state.exclusive));
+  return seen;
+}
+
 async function main(): Promise<void> {
   const tableName = process.env["TABLE_NAME"]!;
   // The client of one comes from the environment, the other gets the consumer's own.
@@ -36,6 +78,7 @@ async function main(): Promise<void> {
   await locks.close();
   await using others = new LockTable({ tableName, client: new DynamoDBClient({}) });
   console.log(...(await section(others)));
+  console.log(...(await kinds(others)));
 }
 
 main().catch((error: unknown) => {
@@ -45,8 +88,34 @@ main().catch((error: unknown) => {
 `;
 
 const IMPORTS = `import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { LockTable } from "dynamutex";
+import {
+  type FencedLock,
+  type HandOffOptions,
+  type Lockable,
+  type LockOptions,
+  LockTable,
+  Mutex,
+  type Permit,
+  type PermitInfo,
+  type ResumeOptions,
+  Semaphore,
+  type SemaphoreOptions,
+  type SemaphoreState,
+  SharedMutex,
+  type SharedMutexOptions,
+  type SharedMutexState,
+  type TransferableLock,
+  type TryOptions,
+  type TryRun,
+} from "dynamutex";
 `;
+
+const PRINTED = [
+  "nightly-report true null true",
+  "nightly-report true null true",
+  "fake api catalogue catalogue order true true true null",
+  "",
+].join("\n");
 
 let consumer: string;
 let installed: string;
@@ -120,7 +189,7 @@ describe("the packed tarball", () => {
     });
 
     it.each([["esm.mjs"], ["commonjs.cjs"]])("runs as %s", async (file) => {
-      expect(await runConsumer(join(out, file))).toBe("nightly-report true null true\nnightly-report true null true\n");
+      expect(await runConsumer(join(out, file))).toBe(PRINTED);
     });
   });
 });

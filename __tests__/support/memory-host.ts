@@ -1,13 +1,17 @@
 import { type LockSet, lockAll } from "../../lib/lock-set.js";
 import { Mutex } from "../../lib/mutex.js";
 import { type MutexOptions, mutexSettings } from "../../lib/options/mutex.js";
-import { lockAt } from "../../lib/protocol/addresses.js";
+import { type SemaphoreOptions, semaphoreSettings } from "../../lib/options/semaphore.js";
+import { type SharedMutexOptions, sharedMutexSettings } from "../../lib/options/shared-mutex.js";
+import { lockAt, permitAt, writerAt } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
 import { Sections } from "../../lib/queues/sections.js";
-import { Session } from "../../lib/session/session.js";
+import { Semaphore } from "../../lib/semaphore.js";
+import { Session, type TableId } from "../../lib/session/session.js";
+import { SharedMutex } from "../../lib/shared-mutex.js";
 import { aborted, MemoryTable, MessageStore } from "../simulation/memory-store.js";
 import type { Answer, Message } from "../simulation/message.js";
-import type { ManualTime } from "./manual-time.js";
+import type { ManualClockOptions, ManualTime } from "./manual-time.js";
 
 /**
  * What becomes of a request: it is answered at once, or after something else; it is lost; it is applied and its reply is
@@ -24,8 +28,17 @@ export class MemoryHost {
   /** How often its client was closed. */
   closed = 0;
   readonly #sections: Sections;
+  #toldUpTo = 0;
 
-  constructor(time: ManualTime, { owner = "host", table = new MemoryTable() } = {}) {
+  constructor(
+    time: ManualTime,
+    {
+      owner = "host",
+      table = new MemoryTable(),
+      tableId = { tableName: "locks", keyPrefix: "" },
+      ...how
+    }: { readonly owner?: string; readonly table?: MemoryTable; readonly tableId?: TableId } & ManualClockOptions = {},
+  ) {
     this.table = table;
     const store = new HostStore(
       table,
@@ -34,12 +47,21 @@ export class MemoryHost {
         this.closed += 1;
       },
     );
-    this.session = new Session({ store, clock: time.clock(), owner, random: () => 0.5 });
+    this.session = new Session({ store, clock: time.clock(how), owner, table: tableId, random: () => 0.5 });
     this.#sections = new Sections(this.session);
   }
 
   mutex(name: string, options: MutexOptions = {}): Mutex {
     return new Mutex(this.#sections, name, mutexSettings(options));
+  }
+
+  semaphore(name: string, options: SemaphoreOptions): Semaphore {
+    this.session.usesSemaphore(name, options.permits);
+    return new Semaphore(this.#sections, name, semaphoreSettings(options, {}));
+  }
+
+  sharedMutex(name: string, options: SharedMutexOptions = {}): SharedMutex {
+    return new SharedMutex(this.#sections, name, sharedMutexSettings(options, {}));
   }
 
   lockAll(names: readonly string[], options: MutexOptions = {}): Promise<LockSet> {
@@ -48,6 +70,25 @@ export class MemoryHost {
 
   row(name: string): Row | undefined {
     return this.table.row(lockAt(name));
+  }
+
+  permit(name: string, permit: number): Row | undefined {
+    return this.table.row(permitAt(name, permit));
+  }
+
+  writer(name: string): Row | undefined {
+    return this.table.row(writerAt(name));
+  }
+
+  readers(name: string): readonly Row[] {
+    return this.table.rows.filter((row) => row.name === name && row.sort.startsWith("reader#"));
+  }
+
+  /** What it has sent since this was last asked, in words. */
+  told(): readonly string[] {
+    const told = this.sent.slice(this.#toldUpTo).map(inWords);
+    this.#toldUpTo = this.sent.length;
+    return told;
   }
 
   async #send(message: Message, signal: AbortSignal): Promise<Answer> {
@@ -67,6 +108,29 @@ export class MemoryHost {
 
 export const isTake = (message: Message): boolean => message.kind === "write" && message.write.kind === "take";
 export const isRelease = (message: Message): boolean => message.kind === "write" && message.write.kind === "vacate";
+
+/** A request in words: what it does with which row, or asks of which rows. */
+export function inWords(message: Message): string {
+  switch (message.kind) {
+    case "write":
+      return `${message.write.kind} ${sortInWords(message.write.at.sort)}`;
+    case "writeAll":
+      return `take ${message.takes.map(({ at }) => at.name).join(", ")}`;
+    case "transact":
+      return `transact on ${sortInWords(message.writes.guard.at.sort)}`;
+    case "read":
+      return `${message.consistent ? "consistent read" : "read"} ${sortInWords(message.at.sort)}`;
+    case "query":
+      return `${message.query.consistent ? "consistent query" : "query"} ${sortInWords(message.query.first)}`;
+    default:
+      return message satisfies never;
+  }
+}
+
+/** A reader's key has a uuid in it, a place's many digits. */
+function sortInWords(sort: string): string {
+  return sort.replace(/^reader#.*$/, "reader").replace(/queue#0*(\d+)$/, "queue#$1");
+}
 
 class HostStore extends MessageStore {
   readonly #send: (message: Message, signal: AbortSignal) => Promise<Answer>;

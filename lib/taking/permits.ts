@@ -88,7 +88,10 @@ async function claimPermit(
       [inTheWay] = result.inTheWay;
       wait.throwIfEnough();
     }
-    if (inTheWay !== undefined) return { kind: "held", inTheWay: [inTheWay] };
+    if (inTheWay !== undefined) {
+      wait.saw(inTheWay.row);
+      return { kind: "held", inTheWay: [inTheWay] };
+    }
     // Other callers of this process ask for all that is free.
     await wait.pacing.again();
   }

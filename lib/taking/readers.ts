@@ -78,7 +78,9 @@ export async function lookForWriter(
     return { known: before, row: await session.store.read(target.at, { consistent }, signal) };
   });
   session.sightings.note(target.at, row);
-  return row === undefined || isDead(session, row, known) ? undefined : { target, row };
+  if (row === undefined || isDead(session, row, known)) return undefined;
+  wait.saw(row);
+  return { target, row };
 }
 
 /** What a writer that has put its flag finds of the readers. */

@@ -1,0 +1,188 @@
+import { expect, test } from "@jest/globals";
+import type { Permit } from "../../lib/index.js";
+import { watch } from "../support/eventually.js";
+import { ManualTime } from "../support/manual-time.js";
+import { inWords, MemoryHost } from "../support/memory-host.js";
+
+const NAME = "api";
+
+/** Hosts of one table. */
+function hostsOf(...owners: readonly string[]): { readonly time: ManualTime; readonly hosts: MemoryHost[] } {
+  const time = new ManualTime();
+  const first = new MemoryHost(time, { owner: owners[0] ?? "" });
+  const others = owners.slice(1).map((owner) => new MemoryHost(time, { owner, table: first.table }));
+  return { time, hosts: [first, ...others] };
+}
+
+/** Lets time pass until the places of all callers of this host are there. */
+async function untilStanding(time: ManualTime, { table, session }: MemoryHost): Promise<void> {
+  const stands = (): boolean =>
+    table.rows.some(({ sort, owner }) => sort.startsWith("permit-queue#") && owner === session.owner);
+  await time.advanceUntil(stands);
+}
+
+const takesOfPermits = ({ sent }: MemoryHost): string[] =>
+  sent.map(inWords).filter((request) => request.startsWith("take permit#"));
+
+test("permits go to hosts in the order of their tickets", async () => {
+  const { time, hosts } = hostsOf("holder", "a", "b", "c");
+  const [holder, ...waiters] = hosts as [MemoryHost, ...MemoryHost[]];
+  const options = { permits: 2, fair: true, ttlMs: 60_000 };
+  const held = [await holder.semaphore(NAME, options).lock(), await holder.semaphore(NAME, options).lock()];
+  const order: string[] = [];
+  const got: Permit[] = [];
+  for (const host of waiters) {
+    void host
+      .semaphore(NAME, options)
+      .lock()
+      .then((permit) => {
+        order.push(permit.owner);
+        got.push(permit);
+      });
+    await untilStanding(time, host);
+  }
+  await held[0]?.unlock();
+  await time.advanceUntil(() => order.length === 1);
+  await held[1]?.unlock();
+  await time.advanceUntil(() => order.length === 2);
+  await got[0]?.unlock();
+  await time.advanceUntil(() => order.length === 3);
+  expect(order).toEqual(["a", "b", "c"]);
+});
+
+test("the j-th place takes the j-th free permit, so that none of them is refused", async () => {
+  const { time, hosts } = hostsOf("holder", "a", "b", "c");
+  const [holder, ...waiters] = hosts as [MemoryHost, ...MemoryHost[]];
+  const options = { permits: 3, fair: true, ttlMs: 60_000 };
+  const held = await Promise.all([1, 2, 3].map(() => holder.semaphore(NAME, options).lock()));
+  const got: Permit[] = [];
+  for (const host of waiters) {
+    void host
+      .semaphore(NAME, options)
+      .lock()
+      .then((permit) => got.push(permit));
+    await untilStanding(time, host);
+  }
+  await Promise.all(held.map((permit) => permit.unlock()));
+  await time.advanceUntil(() => got.length === 3);
+  expect(waiters.map((host) => takesOfPermits(host).length)).toEqual([1, 1, 1]);
+  expect(new Set(got.map(({ permit }) => permit)).size).toBe(3);
+});
+
+test("a place counts for as many permits as it has sections: those behind do not take what is meant for them", async () => {
+  const { time, hosts } = hostsOf("holder", "a", "b");
+  const [holder, a, b] = hosts as [MemoryHost, MemoryHost, MemoryHost];
+  const options = { permits: 2, fair: true, ttlMs: 60_000 };
+  const held = await Promise.all([1, 2].map(() => holder.semaphore(NAME, options).lock()));
+  const got: Permit[] = [];
+  for (const host of [a, a, b])
+    void host
+      .semaphore(NAME, options)
+      .lock()
+      .then((permit) => got.push(permit));
+  await untilStanding(time, a);
+  await untilStanding(time, b);
+  const { waiters } = await b.semaphore(NAME, options).inspect();
+  expect(waiters.map(({ owner, sections }) => [owner, sections])).toEqual([
+    ["a", 2],
+    ["b", 1],
+  ]);
+  await Promise.all(held.map((permit) => permit.unlock()));
+  await time.advanceUntil(() => got.length === 2);
+  expect(got.map(({ owner }) => owner)).toEqual(["a", "a"]);
+  await got[0]?.unlock();
+  await time.advanceUntil(() => got.length === 3);
+  expect(got[2]?.owner).toBe("b");
+});
+
+test("whoever has room enters beside those before it that are slow", async () => {
+  const { time, hosts } = hostsOf("holder", "slow", "quick");
+  const [holder, slow, quick] = hosts as [MemoryHost, MemoryHost, MemoryHost];
+  const options = { permits: 2, fair: true, ttlMs: 60_000 };
+  const held = await Promise.all([1, 2].map(() => holder.semaphore(NAME, options).lock()));
+  const waiting = [slow, quick].map((host) => host.semaphore(NAME, options).lock());
+  await untilStanding(time, slow);
+  await untilStanding(time, quick);
+  slow.fate = () => "lost";
+  await Promise.all(held.map((permit) => permit.unlock()));
+  const [slowly, quickly] = waiting.map(watch);
+  await time.advanceUntil(() => quickly?.settled === true);
+  expect(slowly?.settled).toBe(false);
+  slow.fate = () => "answered";
+  await time.advanceUntil(() => slowly?.settled === true);
+  const permits = (await Promise.all(waiting)).map(({ permit }) => permit);
+  expect(permits.toSorted()).toEqual([0, 1]);
+});
+
+test("tryLock takes nothing that is free for those in the queue", async () => {
+  const { time, hosts } = hostsOf("holder", "waiter", "other");
+  const [holder, waiter, other] = hosts as [MemoryHost, MemoryHost, MemoryHost];
+  const options = { permits: 1, fair: true, ttlMs: 60_000 };
+  const held = await holder.semaphore(NAME, options).lock();
+  void waiter.semaphore(NAME, options).lock();
+  await untilStanding(time, waiter);
+  waiter.fate = () => "lost";
+  await held.unlock();
+  expect(await other.semaphore(NAME, options).tryLock()).toBeNull();
+});
+
+test("a fair semaphore that nobody waits for costs one query more than another", async () => {
+  const host = new MemoryHost(new ManualTime());
+  const permit = await host.semaphore(NAME, { permits: 2, fair: true }).lock();
+  await permit.unlock();
+  expect(host.told()).toEqual(["consistent query permit#0000", "take permit#0000", "vacate permit#0000"]);
+});
+
+test("a permit is not passed on within its process while others wait before", async () => {
+  const { time, hosts } = hostsOf("one", "other");
+  const [one, other] = hosts as [MemoryHost, MemoryHost];
+  const options = { permits: 1, fair: true, ttlMs: 60_000 };
+  const held = await one.semaphore(NAME, options).lock();
+  const order: Permit[] = [];
+  void other
+    .semaphore(NAME, options)
+    .lock()
+    .then((permit) => order.push(permit));
+  await untilStanding(time, other);
+  void one
+    .semaphore(NAME, options)
+    .lock()
+    .then((permit) => order.push(permit));
+  await untilStanding(time, one);
+  await held.unlock();
+  await time.advanceUntil(() => order.length === 1);
+  expect(order[0]?.owner).toBe("other");
+  await order[0]?.unlock();
+  await time.advanceUntil(() => order.length === 2);
+  await order[1]?.unlock();
+  await time.advance(1_000);
+  expect(one.table.rows).toEqual([]);
+});
+
+test("a permit is passed on within its process where nobody else waits", async () => {
+  const host = new MemoryHost(new ManualTime());
+  const semaphore = host.semaphore(NAME, { permits: 1, fair: true });
+  const first = await semaphore.lock();
+  const waiting = semaphore.lock();
+  await first.unlock();
+  expect((await waiting).uuid).toBe(first.uuid);
+});
+
+test("the place of a waiter that died is removed, and those behind it go on", async () => {
+  const { time, hosts } = hostsOf("holder", "dead", "next");
+  const [holder, dead, next] = hosts as [MemoryHost, MemoryHost, MemoryHost];
+  const options = { permits: 1, fair: true };
+  const held = await holder.semaphore(NAME, { ...options, ttlMs: 60_000 }).lock();
+  void dead
+    .semaphore(NAME, { ...options, ttlMs: 1_000 })
+    .lock()
+    .catch(() => undefined);
+  await untilStanding(time, dead);
+  dead.fate = () => "lost";
+  const waiting = next.semaphore(NAME, options).lock();
+  const watched = watch(waiting);
+  await untilStanding(time, next);
+  await held.unlock();
+  await time.advanceUntil(() => watched.settled);
+  expect((await waiting).owner).toBe("next");
+});

@@ -1,0 +1,139 @@
+import { expect, test } from "@jest/globals";
+import { findLockLost } from "../../lib/index.js";
+import { permitAt } from "../../lib/protocol/addresses.js";
+import { turn, watch } from "../support/eventually.js";
+import { ManualTime } from "../support/manual-time.js";
+import { MemoryHost } from "../support/memory-host.js";
+
+const NAME = "api";
+const PUT = { Put: { TableName: "orders", Item: { id: { S: "1" } } } };
+
+test("a permit is renewed like any lock, and each by itself", async () => {
+  const time = new ManualTime();
+  const host = new MemoryHost(time);
+  const semaphore = host.semaphore(NAME, { permits: 2, ttlMs: 1_000 });
+  const [one, other] = [await semaphore.lock(), await semaphore.lock()];
+  await time.advance(10_000);
+  expect([one.held, other.held]).toEqual([true, true]);
+  await one.unlock();
+  host.told();
+  await time.advance(500);
+  expect(host.told()).toEqual([`renew permit#000${other.permit}`]);
+});
+
+test("extend() renews a permit that does not renew itself", async () => {
+  const time = new ManualTime();
+  const semaphore = new MemoryHost(time).semaphore(NAME, { permits: 2, ttlMs: 1_000, autoRenew: false });
+  const [extended, not] = [await semaphore.lock(), await semaphore.lock()];
+  await time.advance(500);
+  await extended.extend();
+  await time.advance(500);
+  expect([extended.held, not.held]).toEqual([true, false]);
+  expect(extended.remainingMs).toBe(400);
+});
+
+test("a permit whose row was deleted is lost, and no other", async () => {
+  const time = new ManualTime();
+  const host = new MemoryHost(time);
+  const semaphore = host.semaphore(NAME, { permits: 2, ttlMs: 1_000 });
+  const [lost, kept] = [await semaphore.lock(), await semaphore.lock()];
+  host.table.plant(permitAt(NAME, lost.permit), undefined);
+  await time.advance(600);
+  expect(findLockLost(lost.signal.reason)?.reason).toBe("deleted");
+  expect([lost.held, kept.held]).toEqual([false, true]);
+  await expect(lost.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "deleted" });
+  await kept.unlock();
+});
+
+test("a permit that cannot be renewed is lost at its deadline", async () => {
+  const time = new ManualTime();
+  const host = new MemoryHost(time);
+  const permit = await host.semaphore(NAME, { permits: 2, ttlMs: 1_000 }).lock();
+  host.fate = () => "lost";
+  await time.advance(899);
+  expect(permit.held).toBe(true);
+  await time.advance(1);
+  expect(permit.held).toBe(false);
+  expect(() => permit.assertHeld()).toThrow(expect.objectContaining({ reason: "expired" }));
+});
+
+test("the next in line takes a permit afresh where that of its process was lost, and does not wait for its section", async () => {
+  const time = new ManualTime();
+  const host = new MemoryHost(time);
+  const semaphore = host.semaphore(NAME, { permits: 1, ttlMs: 1_000 });
+  const first = await semaphore.lock();
+  const waiting = semaphore.lock();
+  const watched = watch(waiting);
+  host.table.plant(permitAt(NAME, 0), undefined);
+  await time.advanceUntil(() => watched.settled);
+  const second = await waiting;
+  expect(second.uuid).not.toBe(first.uuid);
+  expect([first.held, second.held]).toEqual([false, true]);
+  await expect(first.unlock()).rejects.toMatchObject({ reason: "deleted" });
+  expect(second.held).toBe(true);
+});
+
+test("a guard of a permit renews it first, and names its row", async () => {
+  const host = new MemoryHost(new ManualTime());
+  await using permit = await host.semaphore(NAME, { permits: 3 }).lock();
+  const guard = await permit.guard();
+  expect(guard.ConditionCheck?.Key).toEqual({ name: { S: NAME }, sort: { S: "permit#0000" } });
+  expect(host.told()).toEqual(["take permit#0000", "renew permit#0000"]);
+});
+
+test("transactWrite applies writes while the permit is held, and none under the permit of somebody else", async () => {
+  const host = new MemoryHost(new ManualTime());
+  const semaphore = host.semaphore(NAME, { permits: 2 });
+  const permit = await semaphore.lock();
+  await permit.transactWrite([PUT]);
+  expect(host.table.committed).toHaveLength(1);
+  const { [permit.permit]: row } = [host.permit(NAME, 0), host.permit(NAME, 1)];
+  host.table.plant(permitAt(NAME, permit.permit), { format: 1, ...row, uuid: "somebody-else" });
+  await expect(permit.transactWrite([PUT])).rejects.toMatchObject({ code: "LOCK_LOST", reason: "stolen" });
+  expect(host.table.committed).toHaveLength(1);
+  expect(permit.signal.aborted).toBe(true);
+});
+
+test("sections that hand a permit over after a guard do not share its uuid", async () => {
+  const host = new MemoryHost(new ManualTime());
+  const semaphore = host.semaphore(NAME, { permits: 1 });
+  const first = await semaphore.lock();
+  const waiting = semaphore.lock();
+  await first.guard();
+  host.told();
+  await first.unlock();
+  const second = await waiting;
+  expect(host.told()).toEqual(["reissue permit#0000"]);
+  expect(second.uuid).not.toBe(first.uuid);
+});
+
+test("a close revokes the sections that do not end, each with its own loss", async () => {
+  const time = new ManualTime();
+  const host = new MemoryHost(time);
+  const semaphore = host.semaphore(NAME, { permits: 2 });
+  const held = [await semaphore.lock(), await semaphore.lock()];
+  const closing = host.session.close(0).catch((error: AggregateError) => error);
+  await turn();
+  expect(held.map(({ signal }) => findLockLost(signal.reason)?.reason)).toEqual(["closed", "closed"]);
+  // Their rows stay until they end.
+  expect(host.table.rows).toHaveLength(2);
+  for (const permit of held) await expect(permit.unlock()).rejects.toMatchObject({ reason: "closed" });
+  const watched = watch(closing);
+  await time.advanceUntil(() => watched.settled);
+  expect((await closing) as AggregateError).toMatchObject({ errors: [{ reason: "closed" }, { reason: "closed" }] });
+  expect(host.table.rows).toEqual([]);
+});
+
+test("maxHoldMs counts for each section of a permit", async () => {
+  const time = new ManualTime();
+  const semaphore = new MemoryHost(time).semaphore(NAME, { permits: 1, maxHoldMs: 1_000, ttlMs: 10_000 });
+  const first = await semaphore.lock();
+  const waiting = semaphore.lock();
+  await time.advance(900);
+  await first.unlock();
+  const second = await waiting;
+  await time.advance(999);
+  expect(second.held).toBe(true);
+  await time.advance(1);
+  expect(findLockLost(second.signal.reason)?.reason).toBe("max-hold");
+});

@@ -1,0 +1,214 @@
+import { expect, test } from "@jest/globals";
+import type { Permit } from "../../lib/index.js";
+import { lockAt, permitAt } from "../../lib/protocol/addresses.js";
+import { turn, watch } from "../support/eventually.js";
+import { deferred } from "../support/fault-proxy/deferred.js";
+import { ManualTime } from "../support/manual-time.js";
+import { isTake, MemoryHost } from "../support/memory-host.js";
+
+const NAME = "api";
+
+const numbersOf = (permits: readonly Permit[]): number[] => permits.map(({ permit }) => permit).sort();
+
+test("at most as many hold a permit at once as there are permits, over several hosts, and their numbers differ", async () => {
+  const time = new ManualTime();
+  const first = new MemoryHost(time, { owner: "first" });
+  const hosts = [first, ...["second", "third"].map((owner) => new MemoryHost(time, { owner, table: first.table }))];
+  const held = new Set<number>();
+  let [most, sections] = [0, 0];
+  const section = async ({ permit }: Permit): Promise<void> => {
+    expect(held.has(permit)).toBe(false);
+    held.add(permit);
+    most = Math.max(most, held.size);
+    await time.clock().sleep(10);
+    held.delete(permit);
+    sections += 1;
+  };
+  const work = hosts.flatMap((host) => {
+    const semaphore = host.semaphore(NAME, { permits: 3, handOverMs: 50 });
+    return [1, 2, 3].map(async () => {
+      for (let count = 0; count < 5; count += 1) await semaphore.run(section);
+    });
+  });
+  await time.advanceUntil(() => sections === 45);
+  await Promise.all(work);
+  expect(most).toBe(3);
+  expect(first.table.rows).toEqual([]);
+});
+
+test("a permit is taken by one write and released by one", async () => {
+  const host = new MemoryHost(new ManualTime());
+  const permit = await host.semaphore(NAME, { permits: 4 }).lock();
+  expect(host.told()).toEqual(["take permit#0000"]);
+  await permit.unlock();
+  expect(host.told()).toEqual(["vacate permit#0000"]);
+});
+
+test("a process asks first for the permit that it has released last", async () => {
+  const host = new MemoryHost(new ManualTime());
+  const semaphore = host.semaphore(NAME, { permits: 3 });
+  const [one, other] = [await semaphore.lock(), await semaphore.lock()];
+  await one.unlock();
+  await other.unlock();
+  host.told();
+  await using again = await semaphore.lock();
+  expect(again.permit).toBe(other.permit);
+  expect(host.told()).toEqual([`take permit#000${other.permit}`]);
+});
+
+test("a first guess that is refused costs one query, which shows the permits that are free", async () => {
+  const time = new ManualTime();
+  const one = new MemoryHost(time, { owner: "one" });
+  const other = new MemoryHost(time, { owner: "other", table: one.table });
+  await using held = await one.semaphore(NAME, { permits: 2 }).lock();
+  await using permit = await other.semaphore(NAME, { permits: 2 }).lock();
+  expect(other.told()).toEqual(["take permit#0000", "consistent query permit#0000", "take permit#0001"]);
+  expect([held.permit, permit.permit]).toEqual([0, 1]);
+});
+
+test("calls of one process take permits at the same time, and none is refused by another of them", async () => {
+  const host = new MemoryHost(new ManualTime());
+  const semaphore = host.semaphore(NAME, { permits: 4 });
+  const permits = await Promise.all([1, 2, 3, 4].map(() => semaphore.lock()));
+  expect(numbersOf(permits)).toEqual([0, 1, 2, 3]);
+  expect(host.told().toSorted()).toEqual([0, 1, 2, 3].map((permit) => `take permit#000${permit}`));
+});
+
+test("a call that asks while all permits are being taken by its own process gets one when one is free", async () => {
+  const time = new ManualTime();
+  const host = new MemoryHost(time);
+  const semaphore = host.semaphore(NAME, { permits: 2 });
+  const arrived = deferred<void>();
+  host.fate = (message) => (isTake(message) ? arrived.promise : "answered");
+  const calls = [1, 2, 3].map(() => semaphore.lock());
+  await turn();
+  arrived.resolve();
+  const [one, other] = await Promise.all(calls.slice(0, 2));
+  const third = watch(calls[2] as Promise<Permit>);
+  await time.advance(5_000);
+  expect(third.settled).toBe(false);
+  await one?.unlock();
+  await time.advanceUntil(() => third.settled);
+  expect((await calls[2])?.permit).toBe(one?.permit);
+  expect(other?.held).toBe(true);
+});
+
+test("while a process has all permits, its callers wait without a request", async () => {
+  const time = new ManualTime();
+  const host = new MemoryHost(time);
+  const semaphore = host.semaphore(NAME, { permits: 2, ttlMs: 60_000 });
+  const held = [await semaphore.lock(), await semaphore.lock()];
+  const waiting = [1, 2, 3].map(() => watch(semaphore.lock()));
+  host.told();
+  await time.advance(20_000);
+  expect(host.told()).toEqual([]);
+  expect(waiting.map(({ settled }) => settled)).toEqual([false, false, false]);
+  for (const permit of held) expect(permit.held).toBe(true);
+});
+
+test("tryLock takes a permit beside others of its own process", async () => {
+  const host = new MemoryHost(new ManualTime());
+  const semaphore = host.semaphore(NAME, { permits: 2 });
+  await using held = await semaphore.lock();
+  await using permit = await semaphore.tryLock();
+  expect(permit?.permit).not.toBe(held.permit);
+  expect(host.told()).toEqual(["take permit#0000", expect.stringMatching(/^take permit#000[01]$/)]);
+});
+
+test("tryLock gives null where its own process holds all permits, without a request", async () => {
+  const host = new MemoryHost(new ManualTime());
+  const semaphore = host.semaphore(NAME, { permits: 2 });
+  await using _one = await semaphore.lock();
+  await using other = await semaphore.lock();
+  host.told();
+  expect(await semaphore.tryLock()).toBeNull();
+  const result = await semaphore.tryRun(() => "never");
+  expect(result).toMatchObject({ ran: false, because: "held", row: { kind: "semaphore", uuid: other.uuid } });
+  expect(host.told()).toEqual([]);
+});
+
+test("tryLock gives null where others hold all permits, and tryRun says who holds one", async () => {
+  const time = new ManualTime();
+  const one = new MemoryHost(time, { owner: "one" });
+  const other = new MemoryHost(time, { owner: "other", table: one.table });
+  const semaphore = one.semaphore(NAME, { permits: 2 });
+  await using _first = await semaphore.lock();
+  await using _second = await semaphore.lock();
+  const asking = other.semaphore(NAME, { permits: 2 });
+  expect(await asking.tryLock()).toBeNull();
+  expect(await asking.tryRun(() => "never")).toMatchObject({ ran: false, because: "held", row: { owner: "one" } });
+});
+
+test("a permit of a holder that died is taken over when its lease is over", async () => {
+  const time = new ManualTime();
+  const dead = new MemoryHost(time, { owner: "dead" });
+  const next = new MemoryHost(time, { owner: "next", table: dead.table });
+  await dead.semaphore(NAME, { permits: 1, ttlMs: 1_000, autoRenew: false }).lock();
+  const waiting = next.semaphore(NAME, { permits: 1 }).lock();
+  const watched = watch(waiting);
+  await time.advance(999);
+  expect(watched.settled).toBe(false);
+  await time.advance(3);
+  await using permit = await waiting;
+  expect(permit.held).toBe(true);
+});
+
+test("a permit that was seen unchanged for its whole lease is taken over, whatever the clock shows", async () => {
+  const time = new ManualTime();
+  const dead = new MemoryHost(time, { owner: "dead" });
+  const next = new MemoryHost(time, { owner: "next", table: dead.table });
+  await dead.semaphore(NAME, { permits: 1, ttlMs: 1_000, autoRenew: false }).lock();
+  await time.advance(500);
+  const waiting = next.semaphore(NAME, { permits: 1, takeover: "unchanged" }).lock();
+  const watched = watch(waiting);
+  await time.advance(999);
+  expect(watched.settled).toBe(false);
+  await time.advanceUntil(() => watched.settled, { withinMs: 500 });
+  await using permit = await waiting;
+  expect(permit.held).toBe(true);
+});
+
+test("a semaphore may have one permit", async () => {
+  const host = new MemoryHost(new ManualTime());
+  const semaphore = host.semaphore(NAME, { permits: 1 });
+  await using permit = await semaphore.lock();
+  expect(permit.permit).toBe(0);
+  expect(await semaphore.tryLock()).toBeNull();
+});
+
+test("a semaphore may have a thousand permits, and a host finds the one among them that is free", async () => {
+  const time = new ManualTime();
+  const one = new MemoryHost(time, { owner: "one" });
+  const other = new MemoryHost(time, { owner: "other", table: one.table });
+  const semaphore = one.semaphore(NAME, { permits: 1_000 });
+  const held = await Promise.all(Array.from({ length: 1_000 }, () => semaphore.lock()));
+  expect(new Set(held.map(({ permit }) => permit)).size).toBe(1_000);
+  expect(Math.max(...held.map(({ permit }) => permit))).toBe(999);
+  expect(await semaphore.tryLock()).toBeNull();
+  await held[777]?.unlock();
+  await using permit = await other.semaphore(NAME, { permits: 1_000 }).lock();
+  expect(permit.permit).toBe(held[777]?.permit);
+});
+
+test("a mutex, a semaphore and a shared mutex of one name have nothing to do with one another", async () => {
+  const host = new MemoryHost(new ManualTime());
+  await using lock = await host.mutex(NAME).lock();
+  await using permit = await host.semaphore(NAME, { permits: 1 }).lock();
+  const { exclusive, shared } = host.sharedMutex(NAME);
+  const writer = await exclusive.lock();
+  expect([lock.held, permit.held, writer.held]).toEqual([true, true, true]);
+  await writer.unlock();
+  await using reader = await shared.lock();
+  expect(reader.held).toBe(true);
+  const sorts = [...host.table.partition(NAME).keys()].map((sort) => sort.replace(/#.*-.*/, "#"));
+  expect(sorts.toSorted()).toEqual([lockAt(NAME).sort, permitAt(NAME, 0).sort, "reader#"].toSorted());
+});
+
+test("one permit is no mutex's lock: fair or not, its sections have permit 0", async () => {
+  const host = new MemoryHost(new ManualTime());
+  for (const fair of [false, true]) {
+    await using permit = await host.semaphore(NAME, { permits: 1, fair }).lock();
+    expect(permit.permit).toBe(0);
+    expect(host.row(NAME)).toBeUndefined();
+  }
+});

@@ -1,0 +1,134 @@
+import { expect, test } from "@jest/globals";
+import { LockTimeoutError } from "../../lib/index.js";
+import { permitAt } from "../../lib/protocol/addresses.js";
+import { eventually, turn, watch } from "../support/eventually.js";
+import { deferred } from "../support/fault-proxy/deferred.js";
+import { ManualTime } from "../support/manual-time.js";
+import { isTake, MemoryHost } from "../support/memory-host.js";
+
+const NAME = "api";
+
+function twoHosts() {
+  const time = new ManualTime();
+  const one = new MemoryHost(time, { owner: "one" });
+  return { time, one, other: new MemoryHost(time, { owner: "other", table: one.table }) };
+}
+
+test("who waits looks at all permits with one eventually consistent query at a time, and takes what is free", async () => {
+  const { time, one, other } = twoHosts();
+  const semaphore = one.semaphore(NAME, { permits: 2 });
+  const held = [await semaphore.lock(), await semaphore.lock()];
+  const waiting = other.semaphore(NAME, { permits: 2 }).lock();
+  const watched = watch(waiting);
+  await time.advance(300);
+  expect(other.told()).toEqual([
+    "take permit#0000",
+    "consistent query permit#0000",
+    ...other.told(),
+    ...Array(other.sent.length - 2).fill("query permit#0000"),
+  ]);
+  await held[1]?.unlock();
+  await time.advanceUntil(() => watched.settled);
+  const permit = await waiting;
+  expect(permit.permit).toBe(held[1]?.permit);
+  // What the look has shown is claimed without another.
+  expect(other.told().slice(-2)).toEqual(["query permit#0000", `take permit#000${permit.permit}`]);
+});
+
+test("waitMs ends the wait, and its error names a holder", async () => {
+  const { time, one, other } = twoHosts();
+  const semaphore = one.semaphore(NAME, { permits: 2, ttlMs: 10_000 });
+  const uuids = [(await semaphore.lock()).uuid, (await semaphore.lock()).uuid];
+  const waiting = other.semaphore(NAME, { permits: 2 }).lock({ waitMs: 1_000 });
+  const failure = waiting.catch((error: LockTimeoutError) => error);
+  await time.advance(1_000);
+  const error = await failure;
+  expect(error).toBeInstanceOf(LockTimeoutError);
+  expect(error).toMatchObject({ lockName: NAME, waitedMs: 1_000, holder: { owner: "one", kind: "semaphore" } });
+  expect(uuids).toContain((error as LockTimeoutError).holder?.uuid);
+});
+
+test("waitMs: 0 does not wait", async () => {
+  const { one, other } = twoHosts();
+  await using _held = await one.semaphore(NAME, { permits: 1 }).lock();
+  const waiting = other.semaphore(NAME, { permits: 1 }).lock({ waitMs: 0 });
+  await expect(waiting).rejects.toMatchObject({ code: "LOCK_TIMEOUT", holder: { owner: "one" } });
+});
+
+test("a signal ends the wait with its reason, and nothing more is sent for it", async () => {
+  const { time, one, other } = twoHosts();
+  await using _held = await one.semaphore(NAME, { permits: 1, ttlMs: 60_000 }).lock();
+  const controller = new AbortController();
+  const waiting = other.semaphore(NAME, { permits: 1 }).lock({ signal: controller.signal });
+  await time.advance(100);
+  controller.abort(new Error("enough"));
+  await expect(waiting).rejects.toThrow("enough");
+  other.told();
+  await time.advance(10_000);
+  expect(other.told()).toEqual([]);
+});
+
+test("a permit that arrives after its caller has gone is given back", async () => {
+  const { time, one } = twoHosts();
+  const answered = deferred<void>();
+  one.fate = (message) => (isTake(message) ? answered.promise : "answered");
+  const controller = new AbortController();
+  const waiting = one.semaphore(NAME, { permits: 3 }).lock({ signal: controller.signal });
+  await turn();
+  controller.abort(new Error("enough"));
+  await expect(waiting).rejects.toThrow("enough");
+  answered.resolve();
+  await time.advanceUntil(() => one.sent.length > 1 && one.table.rows.length === 0);
+});
+
+test("a close ends the waits at once, those in line included", async () => {
+  const { time, one, other } = twoHosts();
+  const held = await one.semaphore(NAME, { permits: 1 }).lock();
+  const semaphore = other.semaphore(NAME, { permits: 1 });
+  const waiting = Promise.allSettled([semaphore.lock(), semaphore.lock()]);
+  await time.advance(100);
+  const closing = other.session.close(0);
+  expect(await waiting).toMatchObject(Array(2).fill({ status: "rejected", reason: { code: "LOCK_CLOSED" } }));
+  const closed = watch(closing);
+  await time.advanceUntil(() => closed.settled);
+  await closing;
+  expect(held.held).toBe(true);
+});
+
+test("run() gives the section its permit, and releases it also where the section throws", async () => {
+  const { one } = twoHosts();
+  const semaphore = one.semaphore(NAME, { permits: 3 });
+  expect(await semaphore.run(({ permit }) => permit)).toBe(0);
+  await expect(
+    semaphore.run(() => {
+      throw new Error("broken");
+    }),
+  ).rejects.toThrow("broken");
+  expect(one.table.rows).toEqual([]);
+});
+
+test("the row of a permit carries the data of its section, and how many permits there are", async () => {
+  const { one } = twoHosts();
+  await using permit = await one.semaphore(NAME, { permits: 7 }).lock({ data: { order: 42 } });
+  const row = one.table.row(permitAt(NAME, permit.permit));
+  expect(row).toMatchObject({ data: { order: 42 }, permits: 7, owner: "one", uuid: permit.uuid });
+  await permit.replaceData({ order: 43 });
+  expect(permit.data).toEqual({ order: 43 });
+  expect(one.permit(NAME, permit.permit)?.data).toEqual({ order: 43 });
+});
+
+test("who waits where the table is silent for a while gets a permit when it answers again", async () => {
+  const { time, one, other } = twoHosts();
+  const held = await one.semaphore(NAME, { permits: 1, ttlMs: 60_000 }).lock();
+  const waiting = other.semaphore(NAME, { permits: 1 }).lock();
+  const watched = watch(waiting);
+  await time.advance(500);
+  other.fate = () => "lost";
+  await time.advance(20_000);
+  expect(watched.settled).toBe(false);
+  other.fate = () => "answered";
+  await held.unlock();
+  await time.advanceUntil(() => watched.settled);
+  expect((await waiting).held).toBe(true);
+  await eventually(() => true);
+});
