@@ -207,8 +207,10 @@ export class HeldLock implements TransferableLock {
     this.#throwIfNotHeld();
     // From here on the section is over, whatever comes of it.
     const handed = this.#lease.handOff(withinMs);
-    this.#over = { done: this.#release(), lost: undefined };
-    this.#over.done.catch(() => undefined);
+    const done = this.#release();
+    this.#over = { done, lost: undefined };
+    // A loss is told to the signal before it is thrown.
+    await done.catch(() => undefined);
     return tokenOf(this.#session.table, await handed);
   }
 
