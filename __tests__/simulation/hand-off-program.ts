@@ -13,8 +13,11 @@ export async function handOff(stage: Stage, step: Step, holding: Holding): Promi
   let token: string;
   try {
     token = await lock.handOff({ withinMs: step.withinMs });
+    await lock.unlock();
   } catch (error) {
     handed.failed();
+    // As `await using` does: a lock that was lost before is not ended by the call.
+    await lock.unlock().catch(() => undefined);
     if (error instanceof LockLostError) {
       checkLoss(stage, holding, error);
       coverage.count("hand-offs that told of a loss");
