@@ -78,7 +78,9 @@ export class QueueView {
 
   /** The places of a page whose leases run; the others are removed. */
   #alive(page: KnownPage): readonly Row[] {
-    const places = page.rows.filter(({ sort }) => ticketOf(sort) !== undefined);
+    // The rows of a semaphore of the same name may lie in between, its places among them.
+    const { first } = placesOf(this.#resource.kind.queue);
+    const places = page.rows.filter(({ sort }) => sort >= first && ticketOf(sort) !== undefined);
     const dead = new Set(places.filter((place) => isDead(this.#session, place, page)));
     this.#sweeper.add(dead);
     return places.filter((place) => !dead.has(place));
