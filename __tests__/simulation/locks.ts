@@ -1,4 +1,4 @@
-import { type Address, kindOf } from "../../lib/protocol/addresses.js";
+import { type Address, kindOf, SEMAPHORE_QUEUE, SHARED_MUTEX_QUEUE } from "../../lib/protocol/addresses.js";
 
 /** What a program may hold of a name. Both sides of a shared mutex are one lock. */
 export type Kind = "mutex" | "permit" | "exclusive" | "shared";
@@ -30,6 +30,12 @@ export function lockOf({ name, sort }: Address): Asking | undefined {
     default:
       return undefined;
   }
+}
+
+/** The lock that a place waits for. */
+export function lockOfQueue({ name, sort }: Address): Asking {
+  if (sort.startsWith(SEMAPHORE_QUEUE.prefix)) return askingFor("permit", name);
+  return askingFor(sort.startsWith(SHARED_MUTEX_QUEUE.prefix) ? "exclusive" : "mutex", name);
 }
 
 /** The rows of one name may be those of several locks. A mutex is called as in the table. */

@@ -3,7 +3,7 @@ import type { Row } from "../../lib/protocol/row.js";
 import { Coverage } from "./coverage.js";
 import { EventJudge } from "./event-judge.js";
 import { Judge, Violation } from "./invariants.js";
-import { type Asking, type Kind, lockOf, shortUuids, uuidStart } from "./locks.js";
+import { type Asking, type Kind, lockOf, lockOfQueue, shortUuids, uuidStart } from "./locks.js";
 import { MemoryTable } from "./memory-store.js";
 import { type Answer, isForced } from "./message.js";
 import { type Arrival, Network } from "./network.js";
@@ -295,7 +295,11 @@ class World {
 
   /** Which kinds of lock there are of a name: the exclusive side last, which removes what readers have left. */
   #kindsOf(name: string): readonly Kind[] {
-    const kinds = new Set([...this.#table.partition(name).keys()].map((sort) => lockOf({ name, sort })?.kind));
+    const kinds = new Set(
+      [...this.#table.partition(name).keys()].map(
+        (sort) => (ticketOf(sort) === undefined ? lockOf({ name, sort }) : lockOfQueue({ name, sort }))?.kind,
+      ),
+    );
     if (kinds.has("shared") || kinds.has("exclusive")) kinds.add("exclusive").add("shared");
     return (["mutex", "permit", "shared", "exclusive"] as const).filter((kind) => kinds.has(kind) || kind === "mutex");
   }
@@ -368,7 +372,10 @@ class World {
       const uuids = message.takes.map(({ uuid }) => uuid);
       for (const uuid of uuids) this.#companions.set(uuid, uuids);
     }
-    const left = rows.map(({ after }) => `${after?.uuid} ${after?.expires}`).join(", ");
+    const left =
+      answer?.kind === "query"
+        ? answer.page.rows.map(({ sort, uuid, expires }) => `${sort} ${uuid} ${expires}`).join(", ")
+        : rows.map(({ after }) => `${after?.uuid} ${after?.expires}`).join(", ");
     const how = duplicate ? " (copy)" : answered ? "" : " (unanswered)";
     this.#tell(`${arrival.sender.owner}: ${textOf(message)} -> ${kindOf(answer)}${how}: ${left}`);
     this.#judge.arrived(arrival);
