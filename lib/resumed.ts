@@ -27,7 +27,7 @@ export async function resumed(
 ): Promise<HeldLock> {
   const { signal } = resumeOptions(options);
   session.assertOpen();
-  const { at, heldUntil, ...handed } = parseToken(token, session.table, isOurs);
+  const { at, heldUntil: expires, heldForMs: ms, ...handed } = parseToken(token, session.table, isOurs);
   signal?.throwIfAborted();
   const wait = new Wait(session, at.name, { patient: false });
   const work = async (deliver: (lock: HeldLock) => boolean): Promise<void> => {
@@ -36,7 +36,8 @@ export async function resumed(
     if (!wait.isOver && (await lease.secure()) && !wait.isOver) {
       const { clock } = session;
       lease.keep();
-      if (heldUntil !== undefined) lease.holdOn(holdUntil(heldUntil, clock.atLeast(), boundsOf(clock)));
+      if (expires !== undefined && ms !== undefined)
+        lease.holdOn(holdUntil({ expires, ms }, clock.atLeast(), boundsOf(clock)));
       const end = (ended: Lease) => ended.release();
       const { acquired, tick } = acquisition;
       const lock = new HeldLock({ session, lease, acquired, tick, end, mayHandOff: true });

@@ -17,12 +17,12 @@ function hostsOf(...owners: readonly string[]): { readonly time: ManualTime; rea
 /** Lets time pass until the places of all callers of this host are there. */
 async function untilStanding(time: ManualTime, { table, session }: MemoryHost): Promise<void> {
   const stands = (): boolean =>
-    table.rows.some(({ sort, owner }) => sort.startsWith("permit-queue#") && owner === session.owner);
+    table.rows.some(({ sort, owner }) => sort.startsWith("semaphore-queue#") && owner === session.owner);
   await time.advanceUntil(stands);
 }
 
 const takesOfPermits = ({ sent }: MemoryHost): string[] =>
-  sent.map(inWords).filter((request) => request.startsWith("take permit#"));
+  sent.map(inWords).filter((request) => request.startsWith("take semaphore#"));
 
 test("permits go to hosts in the order of their tickets", async () => {
   const { time, hosts } = hostsOf("holder", "a", "b", "c");
@@ -130,7 +130,7 @@ test("a fair semaphore that nobody waits for costs one query more than another",
   const host = new MemoryHost(new ManualTime());
   const permit = await host.semaphore(NAME, { permits: 2, fair: true }).lock();
   await permit.unlock();
-  expect(host.told()).toEqual(["consistent query permit#0000", "take permit#0000", "vacate permit#0000"]);
+  expect(host.told()).toEqual(["consistent query semaphore#0000", "take semaphore#0000", "vacate semaphore#0000"]);
 });
 
 test("a permit is not passed on within its process while others wait before", async () => {

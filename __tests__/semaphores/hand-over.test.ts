@@ -30,7 +30,7 @@ test("a permit goes on to the next section of its process without a request", as
   expect([first.held, second.held]).toEqual([false, true]);
   expect(host.told()).toEqual([]);
   await second.unlock();
-  expect(host.told()).toEqual(["vacate permit#0000"]);
+  expect(host.told()).toEqual(["vacate semaphore#0000"]);
 });
 
 test("whichever permit is free first goes to whoever asked first", async () => {

@@ -18,7 +18,7 @@ test("a permit is renewed like any lock, and each by itself", async () => {
   await one.unlock();
   host.told();
   await time.advance(500);
-  expect(host.told()).toEqual([`renew permit#000${other.permit}`]);
+  expect(host.told()).toEqual([`renew semaphore#000${other.permit}`]);
 });
 
 test("extend() renews a permit that does not renew itself", async () => {
@@ -77,8 +77,8 @@ test("a guard of a permit renews it first, and names its row", async () => {
   const host = new MemoryHost(new ManualTime());
   await using permit = await host.semaphore(NAME, { permits: 3 }).lock();
   const guard = await permit.guard();
-  expect(guard.ConditionCheck?.Key).toEqual({ name: { S: NAME }, sort: { S: "permit#0000" } });
-  expect(host.told()).toEqual(["take permit#0000", "renew permit#0000"]);
+  expect(guard.ConditionCheck?.Key).toEqual({ name: { S: NAME }, sort: { S: "semaphore#0000" } });
+  expect(host.told()).toEqual(["take semaphore#0000", "renew semaphore#0000"]);
 });
 
 test("transactWrite applies writes while the permit is held, and none under the permit of somebody else", async () => {
@@ -103,7 +103,7 @@ test("sections that hand a permit over after a guard do not share its uuid", asy
   host.told();
   await first.unlock();
   const second = await waiting;
-  expect(host.told()).toEqual(["reissue permit#0000"]);
+  expect(host.told()).toEqual(["reissue semaphore#0000"]);
   expect(second.uuid).not.toBe(first.uuid);
 });
 

@@ -80,7 +80,7 @@ describe("forceUnlock", () => {
     await held.unlock();
     one.told();
     expect(await semaphore.forceUnlock(held.uuid)).toBe(false);
-    expect(one.told()).toEqual(["consistent query permit#0000"]);
+    expect(one.told()).toEqual(["consistent query semaphore#0000"]);
     await expect(semaphore.forceUnlock("")).rejects.toMatchObject({ code: "LOCK_CONFIG", option: "uuid" });
   });
 

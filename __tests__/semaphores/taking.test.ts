@@ -39,9 +39,9 @@ test("at most as many hold a permit at once as there are permits, over several h
 test("a permit is taken by one write and released by one", async () => {
   const host = new MemoryHost(new ManualTime());
   const permit = await host.semaphore(NAME, { permits: 4 }).lock();
-  expect(host.told()).toEqual(["take permit#0000"]);
+  expect(host.told()).toEqual(["take semaphore#0000"]);
   await permit.unlock();
-  expect(host.told()).toEqual(["vacate permit#0000"]);
+  expect(host.told()).toEqual(["vacate semaphore#0000"]);
 });
 
 test("a process asks first for the permit that it has released last", async () => {
@@ -53,7 +53,7 @@ test("a process asks first for the permit that it has released last", async () =
   host.told();
   await using again = await semaphore.lock();
   expect(again.permit).toBe(other.permit);
-  expect(host.told()).toEqual([`take permit#000${other.permit}`]);
+  expect(host.told()).toEqual([`take semaphore#000${other.permit}`]);
 });
 
 test("a first guess that is refused costs one query, which shows the permits that are free", async () => {
@@ -62,7 +62,7 @@ test("a first guess that is refused costs one query, which shows the permits tha
   const other = new MemoryHost(time, { owner: "other", table: one.table });
   await using held = await one.semaphore(NAME, { permits: 2 }).lock();
   await using permit = await other.semaphore(NAME, { permits: 2 }).lock();
-  expect(other.told()).toEqual(["take permit#0000", "consistent query permit#0000", "take permit#0001"]);
+  expect(other.told()).toEqual(["take semaphore#0000", "consistent query semaphore#0000", "take semaphore#0001"]);
   expect([held.permit, permit.permit]).toEqual([0, 1]);
 });
 
@@ -71,7 +71,7 @@ test("calls of one process take permits at the same time, and none is refused by
   const semaphore = host.semaphore(NAME, { permits: 4 });
   const permits = await Promise.all([1, 2, 3, 4].map(() => semaphore.lock()));
   expect(numbersOf(permits)).toEqual([0, 1, 2, 3]);
-  expect(host.told().toSorted()).toEqual([0, 1, 2, 3].map((permit) => `take permit#000${permit}`));
+  expect(host.told().toSorted()).toEqual([0, 1, 2, 3].map((permit) => `take semaphore#000${permit}`));
 });
 
 test("a call that asks while all permits are being taken by its own process gets one when one is free", async () => {
@@ -112,7 +112,7 @@ test("tryLock takes a permit beside others of its own process", async () => {
   await using held = await semaphore.lock();
   await using permit = await semaphore.tryLock();
   expect(permit?.permit).not.toBe(held.permit);
-  expect(host.told()).toEqual(["take permit#0000", expect.stringMatching(/^take permit#000[01]$/)]);
+  expect(host.told()).toEqual(["take semaphore#0000", expect.stringMatching(/^take semaphore#000[01]$/)]);
 });
 
 test("tryLock gives null where its own process holds all permits, without a request", async () => {

@@ -22,17 +22,17 @@ test("who waits looks at all permits with one eventually consistent query at a t
   const watched = watch(waiting);
   await time.advance(300);
   expect(other.told()).toEqual([
-    "take permit#0000",
-    "consistent query permit#0000",
+    "take semaphore#0000",
+    "consistent query semaphore#0000",
     ...other.told(),
-    ...Array(other.sent.length - 2).fill("query permit#0000"),
+    ...Array(other.sent.length - 2).fill("query semaphore#0000"),
   ]);
   await held[1]?.unlock();
   await time.advanceUntil(() => watched.settled);
   const permit = await waiting;
   expect(permit.permit).toBe(held[1]?.permit);
   // What the look has shown is claimed without another.
-  expect(other.told().slice(-2)).toEqual(["query permit#0000", `take permit#000${permit.permit}`]);
+  expect(other.told().slice(-2)).toEqual(["query semaphore#0000", `take semaphore#000${permit.permit}`]);
 });
 
 test("waitMs ends the wait, and its error names a holder", async () => {

@@ -13,13 +13,22 @@ const SECTION_EVENTS: readonly string[] = [
  * uuid come one after the other, and none after one that was lost.
  */
 export class EventJudge {
+  readonly #isShared: (uuid: string) => boolean;
+  /** Of the rows of the shared side, which several sections may run on at once: how many have told what. */
+  readonly #shared = new Map<string, { acquired: number; lost: number; released: number }>();
   /** By uuid; none for one whose last section has ended in time. */
   readonly #stages = new Map<string, "acquired" | "lost" | "over">();
+
+  /** @param isShared whether a uuid is that of a row of the shared side. */
+  constructor(isShared: (uuid: string) => boolean) {
+    this.#isShared = isShared;
+  }
 
   /** @returns what is wrong with a message. */
   wrong(name: string, { uuid }: { readonly uuid?: string }): string | undefined {
     if (uuid === undefined || !SECTION_EVENTS.includes(name)) return undefined;
     const event = name as SectionEvent;
+    if (this.#isShared(uuid)) return this.#wrongWithShared(event, uuid);
     const stage = this.#stages.get(uuid);
     switch (event) {
       case "dynamutex:acquired":
@@ -37,8 +46,20 @@ export class EventJudge {
     }
   }
 
+  /** Each is acquired, lost at most once, and released; none is acquired after a loss. */
+  #wrongWithShared(event: SectionEvent, uuid: string): string | undefined {
+    const counts = this.#shared.get(uuid) ?? { acquired: 0, lost: 0, released: 0 };
+    this.#shared.set(uuid, counts);
+    const joinsTheLost = event === "dynamutex:acquired" && counts.lost > 0;
+    counts[event === "dynamutex:acquired" ? "acquired" : event === "dynamutex:lost" ? "lost" : "released"] += 1;
+    const { acquired, lost, released } = counts;
+    if (joinsTheLost) return `${uuid} is acquired, although it is lost`;
+    return lost > acquired || released > acquired ? `${uuid} has told ${JSON.stringify(counts)}` : undefined;
+  }
+
   /** The uuids of sections that have begun and not ended. */
   get open(): readonly string[] {
-    return [...this.#stages].filter(([, stage]) => stage !== "over").map(([uuid]) => uuid);
+    const shared = [...this.#shared].filter(([, { acquired, released }]) => acquired > released);
+    return [...[...this.#stages].filter(([, stage]) => stage !== "over"), ...shared].map(([uuid]) => uuid);
   }
 }

@@ -1,10 +1,13 @@
+import { type Address, permitOf } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
 import type { GuardedWrites } from "../../lib/store.js";
 import type { Coverage } from "./coverage.js";
+import { type Asking, lockOf } from "./locks.js";
 
 /** A section that may write through guards. */
 export interface Guarded {
-  readonly name: string;
+  readonly asking: Asking;
+  readonly lock: { readonly permit?: number };
   readonly uuid: string;
   /** Written along with each of its items. */
   readonly id: string;
@@ -14,17 +17,18 @@ export interface Guarded {
 export class GuardJudge {
   readonly #coverage: Coverage;
   readonly #committed = new Set<string>();
-  /** By name, those that have begun, the last of them last. */
-  readonly #sections = new Map<string, string[]>();
+  /** By what they hold, those that have begun, the last of them last. Each permit is one of its own. */
+  readonly #sections = new Map<string, { readonly id: string; readonly isShared: boolean }[]>();
 
   constructor(coverage: Coverage) {
     this.#coverage = coverage;
   }
 
-  took({ name, id }: Guarded): void {
-    const sections = this.#sections.get(name) ?? [];
-    sections.push(id);
-    this.#sections.set(name, sections);
+  took({ asking: { kind, key }, lock: { permit }, id }: Guarded): void {
+    const part = partOf(key, permit);
+    const sections = this.#sections.get(part) ?? [];
+    sections.push({ id, isShared: kind === "shared" });
+    this.#sections.set(part, sections);
   }
 
   /**
@@ -38,7 +42,7 @@ export class GuardJudge {
     if (this.#committed.has(token)) return undefined;
     this.#committed.add(token);
     this.#coverage.count("guarded writes");
-    const isFollowed = this.#isFollowed(guard.at.name, items);
+    const isFollowed = this.#isFollowed(guard.at, items);
     if (!hadGone && !isFollowed) return undefined;
     const isChain = hadGone && guard.fence === undefined && row?.uuid === guard.uuid && row.expires > guard.after;
     if (!isChain) return `${guard.uuid} ${hadGone ? "had gone" : "is another section's by now"}`;
@@ -47,12 +51,17 @@ export class GuardJudge {
   }
 
   refused({ guard, items }: GuardedWrites): void {
-    if (this.#isFollowed(guard.at.name, items))
-      this.#coverage.count("late writes of a section that was followed: refused");
+    if (this.#isFollowed(guard.at, items)) this.#coverage.count("late writes of a section that was followed: refused");
   }
 
-  /** Whether another section has begun since. */
-  #isFollowed(name: string, items: GuardedWrites["items"]): boolean {
-    return this.#sections.get(name)?.at(-1) !== items[0]?.Put?.Item?.id?.S;
+  /** Whether another section has begun since, which this one excludes: others of the shared side do not count for theirs. */
+  #isFollowed(at: Address, items: GuardedWrites["items"]): boolean {
+    const sections = this.#sections.get(partOf(lockOf(at)?.key ?? "", permitOf(at.sort))) ?? [];
+    const index = sections.findIndex(({ id }) => id === items[0]?.Put?.Item?.id?.S);
+    const isShared = sections[index]?.isShared ?? false;
+    return index < 0 || sections.slice(index + 1).some((later) => !isShared || !later.isShared);
   }
 }
+
+const partOf = (key: string, permit: number | undefined): string =>
+  permit === undefined ? key : `${permit} of the ${key}`;

@@ -102,10 +102,18 @@ export class HandOverJudge {
       // While a set waits, its polls are not told from looks, also where the answer comes after its end.
       if (looking.length > 0 && !this.#sets.has(process)) this.#looks.add(message);
     }
-    if (message.kind !== "write") return undefined;
+    if (message.kind !== "write" || message.write.at.sort !== LOCK_SORT) return undefined;
     const { write } = message;
     // While a set waits, its marks are not told from others.
     if (write.kind === "want" && !this.#sets.has(process)) return this.#turns.marks(process, write.at.name);
+    if (write.kind === "transfer") {
+      const lease = this.#leases.get(write.from);
+      if (lease !== undefined) {
+        this.#turns.left(process, lease.name);
+        this.#turns.sees(process, lease.name);
+      }
+      this.gone(write.from);
+    }
     if (write.kind === "reissue") {
       const lease = this.#leases.get(write.from);
       if (lease !== undefined) {
@@ -177,7 +185,7 @@ export class HandOverJudge {
     if (answer.kind === "writeAll") {
       for (const { at } of answer.takes) this.#turns.sees(process, at.name);
     }
-    if (answer.kind !== "read") return;
+    if (answer.kind !== "read" || answer.at.sort !== LOCK_SORT) return;
     const { row, at } = answer;
     // A poll of a wait that has ended may be answered now, and tells nobody anything.
     if (!this.#looks.has(message) || this.#sets.has(process)) {

@@ -1,9 +1,12 @@
-import { LOCK_SORT, lockAt } from "../../lib/protocol/addresses.js";
+import { type Address, LOCK_SORT, lockAt, permitOf, writerAt } from "../../lib/protocol/addresses.js";
 import type { Attributes, Row } from "../../lib/protocol/row.js";
 import type { Coverage } from "./coverage.js";
 import { GuardJudge } from "./guard-judge.js";
+import { type Handed, HandOffJudge } from "./hand-off-judge.js";
 import { HandOverJudge } from "./hand-over-judge.js";
+import { JoinJudge } from "./join-judge.js";
 import { LineJudge, type Waiting } from "./line-judge.js";
+import { type Asking, type Kind, lockOf, shortUuids } from "./locks.js";
 import type { Process } from "./machine.js";
 import type { MemoryTable } from "./memory-store.js";
 import { type Answer, isForced, type Message, takesOf } from "./message.js";
@@ -12,12 +15,16 @@ import { type Missed, OwnClaimJudge } from "./own-claim-judge.js";
 import { Phantoms } from "./phantoms.js";
 import type { SimLock, SimSet } from "./protocol.js";
 import { QueueJudge } from "./queue-judge.js";
+import type { Step } from "./schedule.js";
 import type { Scheduler } from "./scheduler.js";
 import { TimeJudge } from "./time-judge.js";
 
 /** What must hold at every step. Named after what is promised. */
 export type Invariant =
   | "one holder"
+  | "no more than there are permits"
+  | "readers and writers keep apart"
+  | "a hand-off lasts"
   | "tokens grow from lock to lock"
   | "a tick runs once"
   | "a hold lasts"
@@ -58,14 +65,20 @@ export class Violation extends Error {
   readonly invariant: Invariant;
 
   constructor(invariant: Invariant, detail: string) {
-    super(`${invariant}: ${detail}`);
+    super(`${invariant}: ${shortUuids(detail)}`);
     this.invariant = invariant;
   }
 }
 
 /** A lock that its program holds, from when it gets it to when it gives it back. */
 export interface Holding {
+  /** The lock, by its key: see `asking`. */
   readonly name: string;
+  readonly asking: Asking;
+  /** How many may hold such a lock at once, where it is a semaphore. */
+  readonly permits: number;
+  /** For how long sections of its process may join the shared side without a look. */
+  readonly joinMs: number;
   readonly uuid: string;
   /** Of this section: several may have one uuid. */
   readonly id: string;
@@ -99,6 +112,13 @@ export interface Holdings {
   told: boolean;
 }
 
+/** A lock that stays taken after its section. */
+interface Hold {
+  readonly asking: Asking;
+  readonly permit: number | undefined;
+  readonly until: number;
+}
+
 /** How long it may take a process that was shown its own claim on the row to act on it. */
 const RECOGNISED_WITHIN_MS = 500;
 /** The same with few slots: its removal waits until a request that hangs gives up its own. */
@@ -127,8 +147,10 @@ export class Judge {
   /** The last fencing token that was handed out for a name. */
   readonly #tokens = new Map<string, bigint>();
   readonly #ticks = new Map<string, number>();
-  /** Until when a lock stays taken that has been released, on the table's clock. */
-  readonly #holds = new Map<string, number>();
+  /** Until when locks stay taken that have been released. */
+  readonly #holds = new Set<Hold>();
+  /** The rows that were taken, by the uuids that they were taken and handed on with. */
+  readonly #rows = new Map<string, { readonly at: Address; readonly process: Process }>();
   /** Claims that a refusal showed to their own process. */
   readonly #shown = new Map<string, { readonly process: Process; readonly since: number }>();
   /** Processes whose requests stand in line for few slots. */
@@ -138,12 +160,15 @@ export class Judge {
   readonly #line: LineJudge;
   readonly #handOver: HandOverJudge;
   readonly #guards: GuardJudge;
+  readonly #handOffs: HandOffJudge;
+  readonly #joins: JoinJudge;
   readonly #sets = new Set<Holdings>();
   /** Those that some section held. */
   readonly #held = new Set<string>();
   /** Losses that were told since the world was looked at last. */
   readonly #losses = new Set<string>();
   #blamed: Violation | undefined;
+  #sections = 0;
   /** Those whose lock was taken away: they end as their lease stood, hold or not. */
   readonly #forced = new Set<string>();
   readonly #ended = new Set<string>();
@@ -162,6 +187,8 @@ export class Judge {
     this.#handOver = new HandOverJudge(scheduler, coverage, epoch);
     this.#guards = new GuardJudge(coverage);
     this.#line = new LineJudge(coverage);
+    this.#handOffs = new HandOffJudge(scheduler);
+    this.#joins = new JoinJudge(scheduler, coverage, epoch);
   }
 
   get holdings(): ReadonlySet<Holding> {
@@ -183,18 +210,61 @@ export class Judge {
     return this.#held.has(uuid);
   }
 
-  /** Whether somebody has the lock, or nobody may yet. */
-  isHeld(name: string): boolean {
-    const row = this.#table.row(lockAt(name));
-    if (
-      row !== undefined &&
-      row.uuid === undefined &&
-      row.expires + MOST_DOUBT_MS > this.#epoch + this.#scheduler.now
-    ) {
-      return true;
+  /** Whether a uuid is that of a row of the shared side. */
+  isReader(uuid: string): boolean {
+    const row = this.#rows.get(uuid);
+    return row !== undefined && lockOf(row.at)?.kind === "shared";
+  }
+
+  /** Whether a uuid waits for whoever resumes it. */
+  isToken(uuid: string): boolean {
+    return this.#handOffs.isToken(uuid);
+  }
+
+  /** Whether nobody who asks for this lock may get it now. */
+  isHeld(asking: Asking, permits: number): boolean {
+    const { kind, key, name } = asking;
+    const all = [...this.#holdings].filter((holding) => holding.name === key);
+    const handedOff = this.#handOffs.waiting(asking);
+    switch (kind) {
+      case "mutex":
+        return all.length > 0 || handedOff > 0 || this.#staysTaken(lockAt(name));
+      case "permit":
+        return all.length + handedOff + this.#permitsThatStayTaken(name) >= permits;
+      case "exclusive":
+        return all.length > 0 || this.#staysTaken(writerAt(name)) || this.#readersStay(name);
+      case "shared":
+        return all.some(({ asking: it }) => it.kind === "exclusive") || this.#isWriterThere(name);
+      default:
+        return kind satisfies never;
     }
-    for (const holding of this.#holdings) if (holding.name === name) return true;
-    return false;
+  }
+
+  /** Whether a row has no holder, and may be taken by nobody yet. */
+  #staysTaken(at: Address): boolean {
+    const row = this.#table.row(at);
+    return (
+      row !== undefined && row.uuid === undefined && row.expires + MOST_DOUBT_MS > this.#epoch + this.#scheduler.now
+    );
+  }
+
+  #permitsThatStayTaken(name: string): number {
+    const sorts = [...this.#table.partition(name).keys()].filter((sort) => permitOf(sort) !== undefined);
+    return sorts.filter((sort) => this.#staysTaken({ name, sort })).length;
+  }
+
+  #readersStay(name: string): boolean {
+    const sorts = [...this.#table.partition(name).keys()];
+    return sorts.some((sort) => lockOf({ name, sort })?.kind === "shared" && this.#staysTaken({ name, sort }));
+  }
+
+  /** Whether a writer has its row, or waits behind it for the readers to leave. */
+  #isWriterThere(name: string): boolean {
+    const at = writerAt(name);
+    if (this.#staysTaken(at)) return true;
+    const { uuid } = this.#table.row(at) ?? {};
+    const process = uuid === undefined ? undefined : this.#rows.get(uuid)?.process;
+    return process !== undefined && !process.isGone && !this.#ended.has(uuid ?? "");
   }
 
   /** A call of a process begins to want a lock that is not fair. */
@@ -212,8 +282,8 @@ export class Judge {
   }
 
   /** A call begins to wait for a lock; the answer is called when it has it, or waits no more. */
-  waits(process: Process, name: string, waiting: Waiting): () => void {
-    return this.#line.begins(process, name, waiting);
+  waits(process: Process, { key }: Asking, waiting: Waiting): () => void {
+    return this.#line.begins(process, key, waiting);
   }
 
   /** A call begins to want a set; the answer says that it has it, or wants it no more. */
@@ -221,7 +291,18 @@ export class Judge {
     return this.#handOver.wantsSet(process);
   }
 
-  took(holding: Holding): void {
+  /** Names a section: several may run on one uuid, also at the same time. */
+  idOf(uuid: string): string {
+    this.#sections += 1;
+    return `${uuid}@${this.#scheduler.now}/${this.#sections}`;
+  }
+
+  /** @param resumed the hand-off that its section goes on with. */
+  took(holding: Holding, resumed?: Handed): void {
+    const second = this.#handOffs.took(holding, resumed);
+    if (second !== undefined) throw new Violation("a hand-off lasts", second);
+    const joined = this.#joins.took(holding);
+    if (joined !== undefined) throw new Violation("others get their turn", joined);
     const overtaken = this.#queue.took(holding);
     if (overtaken !== undefined) throw new Violation("first come, first served", overtaken);
     const jumped = this.#line.took(holding.process, holding.name, holding.askedAt);
@@ -237,8 +318,7 @@ export class Judge {
     const { fencingToken } = holding.lock;
     if (fencingToken !== undefined) this.#drew(holding.name, fencingToken);
     if (holding.lock.tick !== undefined) this.#ticked(holding.name, holding.lock.tick);
-    const left = (this.#holds.get(holding.name) ?? 0) - this.#scheduler.now;
-    if (left > 0) throw new Violation("a hold lasts", `${holding.uuid} was taken ${left} ms before its end`);
+    this.#checkHolds(holding);
     if (this.#ended.has(holding.uuid))
       throw new Violation("an ended uuid stays ended", `${holding.uuid} is held again`);
   }
@@ -258,12 +338,29 @@ export class Judge {
     for (const holding of holdings.open) this.gaveBack(holding);
   }
 
+  /** The section is about to hand its lock off. */
+  handsOff(holding: Holding, step: Step): Handed {
+    return this.#handOffs.begins(holding, step);
+  }
+
   /** A lock was released before its hold was over: nobody gets it until then. */
-  holdsOn({ name, uuid, takenAt }: Holding, holdAtLeastMs: number): void {
-    const rest = takenAt + holdAtLeastMs * SLOWEST - this.#scheduler.now;
-    if (rest <= 0 || this.#forced.has(uuid)) return;
+  holdsOn(holding: Holding, holdAtLeastMs: number): void {
+    this.holdsUntil(holding, holding.takenAt + holdAtLeastMs * SLOWEST);
+  }
+
+  holdsUntil({ asking, uuid, lock }: Holding, until: number): void {
+    if (until <= this.#scheduler.now || this.#forced.has(uuid)) return;
     this.#coverage.count("locks held past their section");
-    this.#holds.set(name, this.#scheduler.now + rest);
+    this.#holds.add({ asking, permit: lock.permit, until });
+  }
+
+  #checkHolds({ asking, uuid, lock }: Holding): void {
+    for (const hold of this.#holds) {
+      const left = hold.until - this.#scheduler.now;
+      if (left <= 0) this.#holds.delete(hold);
+      else if (hold.asking.key === asking.key && excludes(hold, { asking, permit: lock.permit }))
+        throw new Violation("a hold lasts", `${uuid} was taken ${left} ms before its end`);
+    }
   }
 
   #ticked(name: string, tick: number): void {
@@ -300,6 +397,7 @@ export class Judge {
     this.#handOver.heard(process, message, answer);
     this.#phantoms.heard(process, message, answer);
     this.#ownClaims.heard(process, message, answer);
+    this.#joins.heard(process, message, answer);
     for (const uuid of shownBy(answer)) this.#shown.set(uuid, { process, since: this.#scheduler.now });
   }
 
@@ -340,11 +438,17 @@ export class Judge {
     if (greed !== undefined) this.blame(new Violation("others get their turn", greed));
     this.#phantoms.sent(process, message);
     this.#ownClaims.sent(process, message);
-    for (const take of takesOf(message)) this.#stamped("take", take);
+    this.#handOffs.sent(message);
+    for (const take of takesOf(message)) {
+      this.#rows.set(take.uuid, { at: take.at, process });
+      this.#stamped("take", take);
+    }
     if (message.kind !== "write") return;
     const { write } = message;
     if ("uuid" in write) this.#shown.delete(write.uuid);
+    if ("from" in write) this.#rows.set(write.uuid, { at: write.at, process });
     if (write.kind === "renew" || "from" in write) this.#stamped(write.kind, write);
+    if (write.kind === "transfer") this.#ends(write.from);
     // Whoever unlocks by force ends nothing of its own.
     if (write.kind === "vacate" && !isForced(write)) this.#ends(write.uuid);
   }
@@ -378,7 +482,10 @@ export class Judge {
     if (message.kind === "write" && message.write.kind === "vacate" && isForced(message.write)) {
       this.#forced.add(message.write.uuid);
     }
-    for (const change of changed) this.#changed(message, change, duplicate);
+    for (const change of changed) {
+      this.#handOffs.arrived(message, change);
+      this.#changed(message, change, duplicate);
+    }
   }
 
   #changed(message: Message, { before, after, item }: Change, duplicate: boolean): void {
@@ -437,6 +544,10 @@ export class Judge {
     }
   };
 
+  #rowOf({ asking: { kind, name }, uuid }: Holding): Address {
+    return kind === "mutex" ? lockAt(name) : (this.#rows.get(uuid)?.at ?? { name, sort: "none" });
+  }
+
   #checkSet(holdings: Holdings): void {
     const { all, open, told } = holdings;
     if (all[0]?.process.crashed) this.#sets.delete(holdings);
@@ -446,12 +557,19 @@ export class Judge {
   }
 
   #check(holding: Holding): void {
-    const { name, uuid, lock } = holding;
-    const row = this.#table.row(lockAt(name));
-    for (const other of this.#holdings) {
-      if (other !== holding && other.name === name && !other.process.crashed && other.lock.held && lock.held) {
-        throw new Violation("one holder", `${uuid} and ${other.uuid} both hold ${name}`);
-      }
+    const { name, asking, uuid, lock } = holding;
+    const row = this.#table.row(this.#rowOf(holding));
+    const others = [...this.#holdings].filter(
+      (other) => other !== holding && other.name === name && !other.process.crashed,
+    );
+    for (const other of others) {
+      if (excludes(partOf(other), partOf(holding)) && other.lock.held && lock.held)
+        throw new Violation(apart[asking.kind], `${uuid} and ${other.uuid} both hold ${name}`);
+    }
+    if (asking.kind === "permit" && others.length >= holding.permits) {
+      const held = [holding, ...others].filter((it) => it.lock.held);
+      if (held.length > holding.permits)
+        throw new Violation(apart.permit, `${held.map((it) => it.uuid)} hold ${holding.permits} permits of ${name}`);
     }
     // Where it was unlocked by force, nobody enters before the lease ends as it stood.
     // A look at `held` makes a lock that is over say so, and changes the world: only where something is odd.
@@ -465,6 +583,25 @@ export class Judge {
       throw new Violation("a loss is told in time", `${uuid} was over ${over} ms ago`);
     }
   }
+}
+
+/** What is said to be broken where two hold what excludes one another. */
+const apart: Readonly<Record<Kind, Invariant>> = {
+  mutex: "one holder",
+  permit: "no more than there are permits",
+  exclusive: "readers and writers keep apart",
+  shared: "readers and writers keep apart",
+};
+
+type Part = Omit<Hold, "until">;
+
+const partOf = ({ asking, lock }: Holding): Part => ({ asking, permit: lock.permit });
+
+/** Whether two of one lock exclude one another. */
+function excludes(one: Part, other: Part): boolean {
+  const { kind } = one.asking;
+  if (kind === "permit") return one.permit === other.permit;
+  return kind === "mutex" || kind === "exclusive" || other.asking.kind === "exclusive";
 }
 
 /** The claims of locks that their refusal shows to be on the rows already. */

@@ -1,6 +1,6 @@
 import type { Address } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
-import type { Take, Write } from "../../lib/protocol/writes.js";
+import type { Take, Transfer, Write } from "../../lib/protocol/writes.js";
 import type {
   GuardedWrites,
   RangePage,
@@ -51,6 +51,11 @@ export function addressesOf(message: Message): readonly Address[] {
 export function takesOf(message: Message): readonly Take[] {
   if (message.kind === "writeAll") return message.takes;
   return message.kind === "write" && message.write.kind === "take" ? [message.write] : [];
+}
+
+/** The transfer in a message, if there is one: of a lock that is handed off, or resumed. */
+export function transferOf(message: Message): Transfer | undefined {
+  return message.kind === "write" && message.write.kind === "transfer" ? message.write : undefined;
 }
 
 /** An unlock by force, as opposed to a release. */

@@ -1,6 +1,6 @@
 import { channel } from "node:diagnostics_channel";
 import type { Diagnostics } from "../../lib/diagnostics.js";
-import { ticketOf } from "../../lib/protocol/addresses.js";
+import { kindOf, ticketOf } from "../../lib/protocol/addresses.js";
 import type { Take, Write } from "../../lib/protocol/writes.js";
 import type { Coverage } from "./coverage.js";
 import { isForced, type Message } from "./message.js";
@@ -37,7 +37,7 @@ export function countArrival(coverage: Coverage, { message, answer, rows, answer
   if (changed && duplicate) coverage.count(`late duplicates applied: ${what}`);
   if (changed && !answered && !duplicate) coverage.count(`ambiguous writes: ${what}`);
   if (answer === undefined || answer.kind === "read" || answer.kind === "query") return;
-  if (answer.kind === "write" && answer.write.kind === "take" && ticketOf(answer.write.at.sort) === undefined) {
+  if (answer.kind === "write" && answer.write.kind === "take" && kindOf(answer.write.at.sort) === "lock") {
     countTake(coverage, answer.write, rows[0], answered);
   } else {
     coverage.count(`${what}: ${answer.outcome.kind}`);
@@ -63,7 +63,9 @@ function countTake(coverage: Coverage, take: Take, change: Change | undefined, a
 function labelOf(message: Message): string {
   if (message.kind !== "write") return message.kind;
   const { write } = message;
-  return ticketOf(write.at.sort) === undefined ? labelOfLock(write) : `place ${labelOfPlace(write)}`;
+  const kind = kindOf(write.at.sort);
+  if (ticketOf(write.at.sort) !== undefined) return `place ${labelOfPlace(write)}`;
+  return kind === undefined || kind === "lock" ? labelOfLock(write) : `${kind} ${labelOfLock(write)}`;
 }
 
 function labelOfLock(write: Write): string {

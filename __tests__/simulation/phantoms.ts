@@ -81,7 +81,7 @@ export class Phantoms {
         this.#all.set(uuid, call);
       }
     } else if (message.kind === "read") {
-      if (message.consistent) this.#looked(process, message.at.name);
+      if (message.consistent && message.at.sort === LOCK_SORT) this.#looked(process, message.at.name);
     } else if (message.kind === "query") {
       const { name, first, after = "", last, consistent } = message.query;
       const isShown = first <= LOCK_SORT && after < LOCK_SORT && LOCK_SORT <= last;

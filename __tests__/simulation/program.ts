@@ -1,9 +1,10 @@
 import type { LockOptions, TryLockOptions } from "../../lib/options/calls.js";
+import { handOff } from "./hand-off-program.js";
 import { type Holding, Violation } from "./invariants.js";
 import type { Process } from "./machine.js";
 import type { SimLock, SimMutex } from "./protocol.js";
 import type { Step } from "./schedule.js";
-import { checkFailure, checkRelease, hold, missedOf, release, type Stage, section } from "./section.js";
+import { type Asked, checkFailure, checkRelease, hold, missedOf, release, type Stage, section } from "./section.js";
 import { takeSet } from "./set-program.js";
 
 /** The name of the lock of those who run once in a period. */
@@ -18,7 +19,9 @@ class SectionError extends Error {}
 export async function play(stage: Stage, step: Step): Promise<void> {
   await sleep(stage.process, step.pauseMs);
   const times = step.kind === "lock" || step.kind === "run" ? step.times : 1;
-  for (let section = 0; section < times; section += 1) await playOnce(stage, step);
+  for (let section = 0; section < times; section += 1) {
+    await Promise.all(Array.from({ length: 1 + step.beside }, () => playOnce(stage, step)));
+  }
 }
 
 async function playOnce(stage: Stage, step: Step): Promise<void> {
@@ -37,21 +40,22 @@ async function playOnce(stage: Stage, step: Step): Promise<void> {
 async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void> {
   // Periods are ticks of another size than those that are counted: they have a lock of their own.
   const name = step.kind === "every" ? PERIODIC : step.name;
-  const mutex = stage.mutex(name);
+  const asking = stage.askingFor(step.of, name);
+  const lockable = stage.lockable(asking);
   const wasCalm = stage.calm();
-  const waits = step.kind === "lock" || step.kind === "run";
+  const waits = step.kind === "lock" || step.kind === "run" || step.kind === "handOff";
   const patient = waits && step.waitMs === Number.POSITIVE_INFINITY && step.abortAfterMs === undefined;
-  const settled = patient ? stage.wants([stage.nameOf(name)]) : () => undefined;
-  const asked = { name: stage.nameOf(name), handOverMs: stage.handOverMs(name), askedAt: stage.now() };
-  if (asked.handOverMs !== undefined) stage.judge.takesTurns(stage.process, asked.name);
+  const settled = patient ? stage.wants([asking]) : () => undefined;
+  const asked = { asking, handOverMs: stage.handOverMs(asking), askedAt: stage.now() };
+  if (asked.handOverMs !== undefined) stage.judge.takesTurns(stage.process, asking.key);
   const data = step.withData ? { job: step.holdMs } : undefined;
   const options: LockOptions = { signal, waitMs: step.waitMs, holdAtLeastMs: step.holdAtLeastMs, data };
-  const called = stage.judge.calls(stage.process, [asked.name]);
+  const called = stage.judge.calls(stage.process, [asking.key]);
   const waiting = {
     askedAt: asked.askedAt,
     isOver: () => signal.aborted || stage.now() >= asked.askedAt + step.waitMs,
   };
-  const left = waits && step.waitMs > 0 ? stage.judge.waits(stage.process, asked.name, waiting) : () => undefined;
+  const left = waits && step.waitMs > 0 ? stage.judge.waits(stage.process, asking, waiting) : () => undefined;
   const ended: typeof called = (missed) => {
     settled();
     left();
@@ -60,14 +64,14 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
   let lock: SimLock | null;
   try {
     if (step.kind === "run") {
-      await runSection(stage, step, mutex, { options, asked, settled: ended });
+      await runSection(stage, step, lockable, { options, asked, settled: ended });
       return;
     }
     if (step.kind === "force") {
-      await force(stage, mutex).finally(ended);
+      await force(stage, lockable).finally(ended);
       return;
     }
-    lock = step.kind === "lock" ? await mutex.lock(options) : await mutex.tryLock({ ...tryOptions(step), data });
+    lock = waits ? await lockable.lock(options) : await lockable.tryLock({ ...tryOptions(step), data });
   } catch (error) {
     ended(missedOf(error));
     checkFailure(stage, step, { error, signal, wasCalm });
@@ -80,13 +84,14 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
   }
   const holding = hold(stage, lock, asked);
   await section(stage, step, holding);
-  await release(stage, step, holding);
+  if (step.kind === "handOff") await handOff(stage, step, holding);
+  else await release(stage, step, holding);
 }
 
 /** What a section was asked for with, and what is to be called when the question is settled. */
-interface Asked {
+interface Running {
   readonly options: LockOptions;
-  readonly asked: Pick<Holding, "name" | "handOverMs" | "askedAt">;
+  readonly asked: Asked;
   readonly settled: () => void;
 }
 
@@ -94,7 +99,7 @@ async function runSection(
   stage: Stage,
   step: Step,
   mutex: SimMutex,
-  { options, asked, settled }: Asked,
+  { options, asked, settled }: Running,
 ): Promise<void> {
   let holding: Holding | undefined;
   const failure = new SectionError("the section failed");

@@ -4,9 +4,13 @@ import { lockAll } from "../../lib/lock-set.js";
 import { Mutex } from "../../lib/mutex.js";
 import type { LockOptions, TryLockOptions } from "../../lib/options/calls.js";
 import { type MutexOptions, mutexSettings } from "../../lib/options/mutex.js";
+import { type SemaphoreOptions, semaphoreSettings } from "../../lib/options/semaphore.js";
+import { type SharedMutexOptions, sharedMutexSettings } from "../../lib/options/shared-mutex.js";
 import { Sections } from "../../lib/queues/sections.js";
+import { Semaphore } from "../../lib/semaphore.js";
 import type { Scheduler } from "../../lib/session/requests.js";
 import { Session } from "../../lib/session/session.js";
+import { SharedMutex } from "../../lib/shared-mutex.js";
 import type { Store } from "../../lib/store.js";
 import type { Clock } from "../../lib/time/clock.js";
 
@@ -14,14 +18,39 @@ import type { Clock } from "../../lib/time/clock.js";
 export type SimLock = Pick<Lock, "uuid" | "expires" | "held" | "signal" | "transactWrite" | "unlock"> & {
   readonly fencingToken?: bigint;
   readonly tick?: number | undefined;
+  readonly permit?: number;
+  handOff?(options: { readonly withinMs: number }): Promise<string>;
 };
 
-export interface SimMutex {
+/** Whatever can be locked. */
+export interface SimLockable {
   lock(options: LockOptions): Promise<SimLock>;
   tryLock(options: TryLockOptions): Promise<SimLock | null>;
-  inspect(): Promise<Pick<LockInfo, "uuid" | "owner" | "expires"> | null>;
-  forceUnlock(uuid: string, options: { readonly now: boolean }): Promise<boolean>;
   run(section: (lock: SimLock) => Promise<void>, options: LockOptions): Promise<void>;
+}
+
+type Holder = Pick<LockInfo, "uuid" | "owner" | "expires">;
+
+interface Forceable {
+  forceUnlock(uuid: string, options: { readonly now: boolean }): Promise<boolean>;
+}
+
+interface Resumable {
+  resume?(token: string, options: { readonly signal?: AbortSignal }): Promise<SimLock>;
+}
+
+export interface SimMutex extends SimLockable, Forceable, Resumable {
+  inspect(): Promise<Holder | null>;
+}
+
+export interface SimSemaphore extends SimLockable, Forceable, Resumable {
+  inspect(): Promise<{ readonly holders: readonly Holder[] }>;
+}
+
+export interface SimSharedMutex extends Forceable {
+  readonly shared: SimLockable;
+  readonly exclusive: SimLockable;
+  inspect(): Promise<{ readonly exclusive: Holder | null; readonly shared: readonly Holder[] }>;
 }
 
 /** Several locks, as far as the simulation uses them. */
@@ -36,6 +65,8 @@ export interface SimSet {
 export interface SimHost {
   lockAll(names: readonly string[], mutex: MutexOptions, options: LockOptions): Promise<SimSet>;
   mutex(name: string, options: MutexOptions): SimMutex;
+  semaphore(name: string, options: SemaphoreOptions): SimSemaphore;
+  sharedMutex(name: string, options: SharedMutexOptions): SimSharedMutex;
   close(drainMs?: number): Promise<void>;
 }
 
@@ -59,6 +90,8 @@ export const dynamutex: Protocol = (surroundings) => {
   const sections = new Sections(session);
   return {
     mutex: (name, options) => new Mutex(sections, name, mutexSettings(options)),
+    semaphore: (name, options) => new Semaphore(sections, name, semaphoreSettings(options, {})),
+    sharedMutex: (name, options) => new SharedMutex(sections, name, sharedMutexSettings(options, {})),
     lockAll: (names, mutex, options) => {
       return lockAll(session, names, mutexSettings(mutex), options);
     },

@@ -1,4 +1,4 @@
-import { MUTEX_QUEUE, placeAt, placeSort, placesOf, ticketOf } from "../../lib/protocol/addresses.js";
+import { LOCK_SORT, MUTEX_QUEUE, placeAt, placeSort, placesOf, ticketOf } from "../../lib/protocol/addresses.js";
 import type { Take } from "../../lib/protocol/writes.js";
 import type { RangePage, RangeQuery } from "../../lib/store.js";
 import type { Coverage } from "./coverage.js";
@@ -98,7 +98,7 @@ export class QueueJudge {
   /** What arrived at the table. @returns who has lost its place to it. */
   arrived({ sender, message, rows }: Arrival): string | undefined {
     for (const { at, before, after, hasChanged } of rows) {
-      const ticket = ticketOf(at.sort);
+      const ticket = ticketIn(at.sort);
       if (at.name !== FAIR_NAME || ticket === undefined || !hasChanged) continue;
       const lost =
         before?.uuid !== undefined && before.uuid !== after?.uuid ? this.#removed(before.uuid, sender) : undefined;
@@ -136,7 +136,7 @@ export class QueueJudge {
       told.places.delete(write.uuid);
       told.left.add(write.uuid);
     }
-    if (write.kind !== "take" || ticketOf(write.at.sort) !== undefined) return undefined;
+    if (write.kind !== "take" || write.at.sort !== LOCK_SORT) return undefined;
     return this.#claimed(told, owner, write);
   }
 
@@ -168,7 +168,7 @@ export class QueueJudge {
     }
     if (answer.kind !== "write" || answer.write.at.name !== FAIR_NAME) return;
     const { write, outcome } = answer;
-    const ticket = ticketOf(write.at.sort);
+    const ticket = ticketIn(write.at.sort);
     if (ticket === undefined) return;
     const isThere = outcome.kind === "applied" || ("uuid" in write && outcome.row?.uuid === write.uuid);
     if (write.kind === "take" && isThere && !told.left.has(write.uuid)) told.places.set(write.uuid, ticket);
@@ -184,7 +184,7 @@ export class QueueJudge {
     while ((told.looks[0]?.sentAt ?? 0) < this.#scheduler.now - REMEMBERED_MS && told.looks.length > 1)
       told.looks.shift();
     for (const row of page.rows) {
-      const ticket = ticketOf(row.sort);
+      const ticket = ticketIn(row.sort);
       if (ticket === undefined || row.uuid === undefined || row.owner !== owner || told.left.has(row.uuid)) continue;
       told.places.set(row.uuid, ticket);
     }
@@ -247,6 +247,11 @@ export class QueueJudge {
     this.#told.set(process, told);
     return told;
   }
+}
+
+/** The ticket of a place in the queue of a mutex. */
+function ticketIn(sort: string): bigint | undefined {
+  return sort >= PLACES.first && sort <= PLACES.last ? ticketOf(sort) : undefined;
 }
 
 /** Which sort keys a page has looked at. */

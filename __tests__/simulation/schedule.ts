@@ -1,11 +1,30 @@
 import fc from "fast-check";
+import type { Kind } from "./locks.js";
 import type { MachinePlan } from "./machine.js";
 import type { NetworkPlan, Outage, WrongDates } from "./network.js";
 
+/** A token is given to a host: once, twice, late, or never. */
+export interface Delivery {
+  readonly host: number;
+  readonly afterMs: number;
+}
+
 /** One use of a lock. */
 export interface Step {
-  /** `once` and `every` are tries for a tick; `force` takes the lock away from whoever has it; `set` takes several. */
-  readonly kind: "lock" | "tryLock" | "run" | "once" | "every" | "force" | "set";
+  /**
+   * `once` and `every` are tries for a tick; `force` takes the lock away from whoever has it; `set` takes several; `handOff`
+   * gives it to another host.
+   */
+  readonly kind: "lock" | "tryLock" | "run" | "once" | "every" | "force" | "set" | "handOff";
+  /** Of which kind the lock is, where that is not said by `kind`: ticks and sets are those of mutexes. */
+  readonly of: Kind;
+  /** The same in a schedule of shared mutexes alone. */
+  readonly side: "exclusive" | "shared";
+  /** How many others of its process do the same at the same time, on the shared side and for permits. */
+  readonly beside: number;
+  /** For how long a lock that is handed off waits to be resumed, and who gets its token. */
+  readonly withinMs: number;
+  readonly deliveries: readonly Delivery[];
   /** Which of the locks. */
   readonly name: number;
   /** Which locks a set takes, in the order in which it asks for them. */
@@ -76,6 +95,10 @@ export interface Schedule {
   readonly calmAtMs: number;
   /** The one lock that everybody wants, sets apart. */
   readonly crowd: number | undefined;
+  /** Of which kinds the locks are. */
+  readonly mix: "mutexes" | "permits" | "sides" | "all";
+  /** How many permits a semaphore has. */
+  readonly permits: number;
   /** What pauses and holds are divided by: the more, the more of them meet. */
   readonly hurry: number;
   readonly hosts: readonly HostPlan[];
@@ -110,6 +133,18 @@ const step: fc.Arbitrary<Step> = fc.record({
     { weight: 3, arbitrary: fc.constantFrom("run" as const, "tryLock" as const) },
     { weight: 1, arbitrary: fc.constantFrom("once" as const, "every" as const, "force" as const) },
     { weight: 1, arbitrary: fc.constant("set" as const) },
+    { weight: 1, arbitrary: fc.constant("handOff" as const) },
+  ),
+  of: fc.constantFrom<Kind>("mutex", "permit", "permit", "shared", "shared", "exclusive"),
+  side: fc.constantFrom("shared" as const, "shared" as const, "exclusive" as const),
+  beside: fc.constantFrom(0, 0, 1, 2),
+  withinMs: fc.oneof(fc.integer({ min: 100, max: 1_500 }), fc.integer({ min: 100, max: 8_000 })),
+  deliveries: fc.array(
+    fc.record({
+      host: fc.nat(3),
+      afterMs: fc.oneof(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 0, max: 6_000 })),
+    }),
+    { maxLength: 3 },
   ),
   name: fc.constantFrom(0, 0, 0, 1, FAIR, FAIR),
   set: fc.shuffledSubarray([0, 1, FAIR], { minLength: 2 }),
@@ -248,6 +283,15 @@ export const schedules: fc.Arbitrary<Schedule> = fc.record({
   clock: fc.constantFrom("table" as const, "table" as const, "table" as const, "system" as const),
   calmAtMs,
   crowd: fc.constantFrom(undefined, undefined, undefined, 0, FAIR, FAIR),
+  mix: fc.constantFrom(
+    "mutexes" as const,
+    "mutexes" as const,
+    "mutexes" as const,
+    "permits" as const,
+    "sides" as const,
+    "all" as const,
+  ),
+  permits: fc.constantFrom(1, 2, 2, 3),
   hurry: fc.constantFrom(1, 1, 10),
   hosts: fc.array(host, { minLength: 1, maxLength: 4 }),
   network,

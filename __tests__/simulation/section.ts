@@ -1,7 +1,9 @@
 import { LockError, LockLostError, LockStoreError, LockTimeoutError } from "../../lib/errors.js";
 import type { LockOptions } from "../../lib/options/calls.js";
 import type { Coverage } from "./coverage.js";
+import type { Handed } from "./hand-off-judge.js";
 import { type Holding, type Judge, Violation } from "./invariants.js";
+import type { Asking, Kind } from "./locks.js";
 import type { Process } from "./machine.js";
 import type { Missed } from "./own-claim-judge.js";
 import type { SimLock, SimMutex, SimSet } from "./protocol.js";
@@ -16,10 +18,18 @@ export interface Stage {
   readonly now: () => number;
   /** In epoch ms. */
   readonly tableTime: () => number;
-  readonly mutex: (name: number) => SimMutex;
+  /** Either side of a shared mutex, and a semaphore, as if they were mutexes. */
+  readonly lockable: (asking: Asking, fencing?: boolean) => SimMutex;
+  readonly askingFor: (kind: Kind, name: number) => Asking;
+  /** Whether its mutexes are fenced. */
+  readonly fencing: boolean;
+  /** How many may hold a lock of this kind at once. */
+  readonly permits: number;
   readonly lockAll: (names: readonly number[], options: LockOptions) => Promise<SimSet>;
   /** For how long a lease of this lock may be passed on without a look; undefined where none is passed on. */
-  readonly handOverMs: (name: number) => number | undefined;
+  readonly handOverMs: (asking: Asking) => number | undefined;
+  /** For how long sections of a process may join others of the shared side without a look. */
+  readonly joinMs: number;
   readonly nameOf: (name: number) => string;
   /** Whether the process of this owner runs. */
   readonly isAlive: (owner: string) => boolean;
@@ -30,15 +40,32 @@ export interface Stage {
   /** Whether the release of this uuid was given up: then its lease ends by itself. */
   readonly gaveUp: (uuid: string) => boolean;
   /** A call that waits for locks without end; the answer says that it waits no more. */
-  readonly wants: (names: readonly string[]) => () => void;
+  readonly wants: (locks: readonly Asking[]) => () => void;
+  /** Sends a token on its way. */
+  readonly handOn: (handed: HandedOn) => void;
 }
 
+/** A token, as a queue delivers it. */
+export interface HandedOn {
+  readonly token: string;
+  readonly handed: Handed;
+  readonly step: Step;
+  readonly asking: Asking;
+  readonly fencing: boolean;
+}
+
+/** What a section was asked for with. */
+export type Asked = Pick<Holding, "asking" | "handOverMs" | "askedAt">;
+
 /** The program has got a lock. */
-export function hold(stage: Stage, lock: SimLock, asked: Pick<Holding, "name" | "handOverMs" | "askedAt">): Holding {
+export function hold(stage: Stage, lock: SimLock, asked: Asked, resumed?: Handed): Holding {
   const { process, owner, judge, coverage } = stage;
   const holding: Holding = {
     ...asked,
-    id: `${lock.uuid}@${stage.now()}`,
+    name: asked.asking.key,
+    joinMs: stage.joinMs,
+    permits: stage.permits,
+    id: judge.idOf(lock.uuid),
     owner,
     takenAt: stage.now(),
     uuid: lock.uuid,
@@ -57,8 +84,8 @@ export function hold(stage: Stage, lock: SimLock, asked: Pick<Holding, "name" | 
     if (holding.isOver)
       judge.blame(new Violation("a loss reaches its section", `${lock.uuid} is told of one that was not its own`));
   });
-  judge.took(holding);
-  coverage.count("locks taken");
+  judge.took(holding, resumed);
+  coverage.count(asked.asking.kind === "mutex" ? "locks taken" : `locks taken: ${asked.asking.kind}`);
   return holding;
 }
 
@@ -121,7 +148,14 @@ export function checkRelease(stage: Stage, step: Step, holding: Holding, error: 
   }
   if (!(error instanceof LockLostError))
     throw new Violation("a call ends as documented", `a release threw ${show(error)}`);
-  if (error !== reason && !followed?.aborted) {
+  checkLoss(stage, holding, error, followed);
+  stage.coverage.count("releases that told of a loss");
+}
+
+/** A section is told at its end that its lock was lost. */
+export function checkLoss(stage: Stage, holding: Holding, error: LockLostError, followed?: AbortSignal): void {
+  const { uuid, lock } = holding;
+  if (error !== lock.signal.reason && !followed?.aborted) {
     throw new Violation("a release tells the truth", `${uuid}: the error is not the signal's reason`);
   }
   if (error.reason === "closed") {
@@ -131,7 +165,6 @@ export function checkRelease(stage: Stage, step: Step, holding: Holding, error: 
   } else if (holding.calm && error.reason !== "max-hold" && error.reason !== "forced") {
     throw new Violation("a lock is not lost without a cause", `${uuid}: ${error.message}`);
   }
-  stage.coverage.count("releases that told of a loss");
 }
 
 /** Whom a call that timed out names; undefined where it failed otherwise. */

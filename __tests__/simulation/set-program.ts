@@ -1,5 +1,6 @@
 import { LockLostError } from "../../lib/errors.js";
 import { type Holding, type Holdings, Violation } from "./invariants.js";
+import { askingFor } from "./locks.js";
 import type { SimSet } from "./protocol.js";
 import type { Step } from "./schedule.js";
 import { checkFailure, checkRelease, ended, hold, missedOf, release, type Stage, section } from "./section.js";
@@ -10,7 +11,8 @@ export async function takeSet(stage: Stage, step: Step, signal: AbortSignal): Pr
   const names = step.set.map(stage.nameOf);
   const wasCalm = stage.calm();
   const patient = step.waitMs === Number.POSITIVE_INFINITY && step.abortAfterMs === undefined;
-  const unwanted = patient ? stage.wants(names) : () => undefined;
+  const askings = step.set.map((name) => stage.askingFor("mutex", name));
+  const unwanted = patient ? stage.wants(askings) : () => undefined;
   const answered = judge.wantsSet(process);
   const called = judge.calls(process, names);
   let set: SimSet;
@@ -29,7 +31,7 @@ export async function takeSet(stage: Stage, step: Step, signal: AbortSignal): Pr
   if (missing.length > 0) throw new Violation("a set is all or nothing", `there is no lock of ${missing}`);
   coverage.count("sets taken");
   const holdings = [...set.locks].map(([name, lock]) =>
-    hold(stage, lock, { name, handOverMs: undefined, askedAt: undefined }),
+    hold(stage, lock, { asking: askingFor("mutex", name), handOverMs: undefined, askedAt: undefined }),
   );
   const held = judge.tookSet(set, holdings);
   await Promise.all([section(stage, step, holdings[0] as Holding), ended(stage, step, set.signal)]);

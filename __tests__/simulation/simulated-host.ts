@@ -1,15 +1,26 @@
+import type { MutexOptions } from "../../lib/options/mutex.js";
 import { seededRandom } from "../support/seeded-random.js";
 import { clockOf } from "./clocks.js";
 import { type Closing, checkClose, startClose } from "./close-judge.js";
 import type { Coverage } from "./coverage.js";
+import { goOn } from "./hand-off-program.js";
 import { type Judge, Violation } from "./invariants.js";
+import { type Asking, askingFor, uuidOf } from "./locks.js";
 import { Machine, type Process } from "./machine.js";
 import type { Network } from "./network.js";
 import { play } from "./program.js";
-import type { Protocol, SimHost } from "./protocol.js";
-import { type CloseMishap, FAIR, type HostPlan, MANY_SLOTS, MAX_SKEW_MS, type Mishap, type Step } from "./schedule.js";
+import type { Protocol, SimHost, SimLock, SimMutex } from "./protocol.js";
+import {
+  type CloseMishap,
+  FAIR_NAME,
+  type HostPlan,
+  MANY_SLOTS,
+  MAX_SKEW_MS,
+  type Mishap,
+  type Step,
+} from "./schedule.js";
 import type { Scheduler } from "./scheduler.js";
-import type { Stage } from "./section.js";
+import type { HandedOn, Stage } from "./section.js";
 import { watchSlots } from "./slot-judge.js";
 
 /** How long a request that the faults swallowed may still be waited for. */
@@ -33,7 +44,10 @@ export interface Surroundings {
   readonly fail: (error: unknown) => void;
   readonly gaveUp: (uuid: string) => boolean;
   readonly isAlive: (owner: string) => boolean;
-  readonly wants: (names: readonly string[]) => () => void;
+  readonly wants: (locks: readonly Asking[]) => () => void;
+  readonly handOn: (handed: HandedOn) => void;
+  /** How many permits a semaphore has. */
+  readonly permits: number;
 }
 
 /** One life of a host's process, with the library in it. */
@@ -105,7 +119,7 @@ export class SimulatedHost {
       random: seededRandom(seed, "protocol", owner),
       uuid: () => {
         uuids += 1;
-        return `${owner}-${uuids}`;
+        return uuidOf(owner, uuids);
       },
       watch: (scheduler) =>
         watchSlots(scheduler, this.#plan.slots, {
@@ -138,8 +152,10 @@ export class SimulatedHost {
   #stage(life: Life): Stage {
     const { owner, process, host } = life;
     const { judge, coverage, scheduler, epoch, calmAt, wants, gaveUp, isAlive } = this.#world;
+    const { permits, handOn } = this.#world;
     const { ttlMs, takeover, maxHoldMs, fencing, handOverMs, releaseWithinMs, fair } = this.#plan;
     const nameOf = (name: number): string => `lock-${name}`;
+    const isFair = (name: string): boolean => fair || name === FAIR_NAME;
     return {
       process,
       owner,
@@ -150,11 +166,15 @@ export class SimulatedHost {
       nameOf,
       now: () => scheduler.now,
       tableTime: () => epoch + scheduler.now,
-      handOverMs: (name) => (fair || name === FAIR ? undefined : handOverMs),
-      mutex: (name) => {
-        const common = { ttlMs, takeover, maxHoldMs, fencing, handOverMs, releaseWithinMs };
-        const options = { ...common, fair: fair || name === FAIR };
-        return host.mutex(nameOf(name), options);
+      fencing,
+      permits,
+      joinMs: handOverMs,
+      handOn,
+      askingFor: (kind, name) => askingFor(kind, nameOf(name)),
+      handOverMs: ({ kind, name }) => (kind !== "mutex" || isFair(name) ? undefined : handOverMs),
+      lockable: (asking, fenced = fencing) => {
+        const options = { ttlMs, takeover, maxHoldMs, handOverMs, releaseWithinMs, fair: isFair(asking.name) };
+        return lockableOf(host, asking, { ...options, fencing: fenced, permits });
       },
       lockAll: (names, options) => {
         return host.lockAll(names.map(nameOf), { ttlMs, takeover, maxHoldMs, releaseWithinMs }, options);
@@ -167,6 +187,20 @@ export class SimulatedHost {
         return end;
       },
     };
+  }
+
+  /** A queue delivers a token to whichever process runs here. @returns undefined where none does. */
+  resume(handed: HandedOn): Promise<void> | undefined {
+    const life = this.#life;
+    if (life === undefined || life.closing !== undefined) return undefined;
+    return new Promise((resolve) => {
+      life.process.onCrash(resolve);
+      life.process.deliver(() => {
+        goOn(this.#stage(life), handed)
+          .catch((error: unknown) => this.#world.fail(error))
+          .finally(resolve);
+      });
+    });
   }
 
   #suffer(mishap: Mishap): void {
@@ -254,6 +288,38 @@ export class SimulatedHost {
       if (holding.process === this.#life?.process) holding.disturbed = true;
     }
   }
+}
+
+/** Whatever is asked for, as if it were a mutex. */
+function lockableOf(
+  host: SimHost,
+  { kind, name }: Asking,
+  { fencing, permits, ...options }: MutexOptions & { readonly permits: number },
+): SimMutex {
+  if (kind === "mutex") return host.mutex(name, { ...options, fencing });
+  if (kind === "permit") {
+    const semaphore = host.semaphore(name, { ...options, permits });
+    return {
+      lock: (how) => semaphore.lock(how),
+      tryLock: (how) => semaphore.tryLock(how),
+      run: (section, how) => semaphore.run(section, how),
+      resume: async (token, how) => await (semaphore.resume?.(token, how) as Promise<SimLock>),
+      inspect: async () => (await semaphore.inspect()).holders[0] ?? null,
+      forceUnlock: (uuid, how) => semaphore.forceUnlock(uuid, how),
+    };
+  }
+  const both = host.sharedMutex(name, options);
+  const side = both[kind];
+  return {
+    lock: (how) => side.lock(how),
+    tryLock: (how) => side.tryLock(how),
+    run: (section, how) => side.run(section, how),
+    inspect: async () => {
+      const { exclusive, shared } = await both.inspect();
+      return exclusive ?? shared[0] ?? null;
+    },
+    forceUnlock: (uuid, how) => both.forceUnlock(uuid, how),
+  };
 }
 
 /** Fails unless the process has nothing left to do. */

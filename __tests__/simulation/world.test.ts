@@ -10,6 +10,11 @@ import { simulate } from "./world.js";
 
 const step: Step = {
   kind: "lock",
+  of: "mutex",
+  side: "shared",
+  beside: 0,
+  withinMs: 1_000,
+  deliveries: [],
   name: 0,
   set: [],
   times: 1,
@@ -44,6 +49,8 @@ const quiet: Schedule = {
   clock: "table",
   calmAtMs: 2_000,
   crowd: undefined,
+  mix: "mutexes",
+  permits: 1,
   hurry: 1,
   hosts: [host, host],
   network: {
@@ -64,11 +71,17 @@ const quiet: Schedule = {
 
 const LATER = new Date(Date.UTC(2100, 0));
 
+function notAskedFor(): never {
+  throw new TypeError("not asked for");
+}
+
 /** A protocol that is wrong: what it changes of a lock that nobody ever wrote down. */
 function wrong(change: (lock: SimLock) => Partial<SimMutex>): Protocol {
   return ({ uuid, store }) => ({
     close: () => Promise.resolve(),
     lockAll: () => Promise.reject(new TypeError("not asked for")),
+    semaphore: notAskedFor,
+    sharedMutex: notAskedFor,
     mutex: (name) => {
       const held = uuid();
       const lock: SimLock = {

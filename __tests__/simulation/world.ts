@@ -1,16 +1,19 @@
-import { ticketOf } from "../../lib/protocol/addresses.js";
+import { kindOf as kindOfRow, ticketOf } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
 import { Coverage } from "./coverage.js";
 import { EventJudge } from "./event-judge.js";
 import { Judge, Violation } from "./invariants.js";
+import { type Asking, type Kind, lockOf, lockOfQueue, shortUuids, uuidStart } from "./locks.js";
 import { MemoryTable } from "./memory-store.js";
 import { type Answer, isForced } from "./message.js";
 import { type Arrival, Network } from "./network.js";
 import { countArrival, countDiagnostics } from "./observers.js";
 import type { Protocol } from "./protocol.js";
-import { MANY_SLOTS, type Schedule, SHORT_PAUSE_MS, type Step } from "./schedule.js";
+import { MANY_SLOTS, type Schedule, type Step } from "./schedule.js";
 import { Scheduler } from "./scheduler.js";
+import type { HandedOn } from "./section.js";
 import { checkIdle, HUNG_MS, type Life, SimulatedHost, type Surroundings } from "./simulated-host.js";
+import { stepIn } from "./steps.js";
 
 /** The table's clock at 0 of virtual time. */
 const EPOCH = Date.UTC(2026, 10, 20, 12) + 321;
@@ -61,7 +64,7 @@ export async function simulate(
 }
 
 interface Want {
-  readonly names: readonly string[];
+  readonly locks: readonly Asking[];
   freeSince: number | undefined;
   /** For how long they may be free: the most that it was since then. */
   longestMs: number;
@@ -81,18 +84,24 @@ class World {
   readonly #tracing: boolean;
   readonly #table = new MemoryTable();
   readonly #judge: Judge;
-  readonly #events = new EventJudge();
+  readonly #events = new EventJudge((uuid) => this.#judge.isReader(uuid));
   readonly #surroundings: Surroundings;
   readonly #hosts: SimulatedHost[];
   readonly #network: Network;
   /** Patient calls: the names that each waits for, and since when nobody holds any of them. */
   readonly #wants = new Set<Want>();
   #failure: { readonly error: unknown } | undefined;
+  /** How many tokens are on their way, or being used. */
+  #tokens = 0;
 
   constructor(schedule: Schedule, protocol: Protocol, tracing: boolean) {
     this.#schedule = schedule;
     this.#tracing = tracing;
-    const holds = schedule.hosts.flatMap(({ programs }) => programs.flat().map(({ holdAtLeastMs }) => holdAtLeastMs));
+    const holds = schedule.hosts.flatMap(({ programs }) =>
+      programs
+        .flat()
+        .flatMap(({ holdAtLeastMs, kind, withinMs }) => [holdAtLeastMs, kind === "handOff" ? withinMs : 0]),
+    );
     this.#longestTtlMs = Math.max(...schedule.hosts.map(({ ttlMs }) => ttlMs), ...holds);
     const { scheduler, coverage } = this;
     const { seed, calmAtMs: calmAt, clock } = schedule;
@@ -127,17 +136,12 @@ class World {
       },
       gaveUp: (uuid) => this.#releasesGivenUp.has(uuid),
       isAlive: (owner) => this.#lives.some((life) => life.owner === owner),
-      wants: (names) => this.#want(names),
+      wants: (locks) => this.#want(locks),
+      handOn: (handed) => this.#handOn(handed),
+      permits: schedule.permits,
     };
     this.#hosts = schedule.hosts.map((plan, index) => {
-      const programs = plan.programs.map((steps) =>
-        steps.map((step) => ({
-          ...step,
-          name: schedule.crowd ?? step.name,
-          pauseMs: this.#pauseOf(step) / schedule.hurry,
-          holdMs: step.holdMs / schedule.hurry,
-        })),
-      );
+      const programs = plan.programs.map((steps) => steps.map((step) => stepIn(schedule, step)));
       return new SimulatedHost(this.#surroundings, index, { ...plan, programs });
     });
   }
@@ -147,7 +151,7 @@ class World {
     this.#lookAround();
     await this.#until(calmAtMs, () => false, "nothing");
     const settleMs = SETTLE_MS + this.#longestPausesMs;
-    await this.#until(calmAtMs + settleMs, () => this.#hosts.every(({ done }) => done), "programs under way");
+    await this.#until(calmAtMs + settleMs, () => this.#isDone, "programs under way");
     await this.#background();
     this.#checkLeftovers();
     await this.#probe();
@@ -187,9 +191,23 @@ class World {
     return Math.max(0, ...programs.map((steps) => steps.reduce((sum, { pauseMs }) => sum + pauseMs, 0)));
   }
 
-  /** In an hour a clock that is trusted would drift out of its skew. */
-  #pauseOf({ pauseMs }: Step): number {
-    return this.#schedule.clock === "table" ? pauseMs : Math.min(pauseMs, SHORT_PAUSE_MS);
+  get #isDone(): boolean {
+    return this.#tokens === 0 && this.#hosts.every(({ done }) => done);
+  }
+
+  /** A queue delivers the token as its step says. */
+  #handOn(handed: HandedOn): void {
+    for (const { host, afterMs } of handed.step.deliveries) {
+      this.#tokens += 1;
+      const arrived = (): void => {
+        this.#tokens -= 1;
+      };
+      this.scheduler.wakeAt(this.scheduler.now + afterMs, () => {
+        const resumption = this.#hosts[host % this.#hosts.length]?.resume(handed);
+        if (resumption === undefined) arrived();
+        else void resumption.then(arrived);
+      });
+    }
   }
 
   /** Goes on until `met`, or until the time; the first failure of a program ends it. */
@@ -200,7 +218,7 @@ class World {
   }
 
   #lookAround(): void {
-    if (this.#hosts.every(({ done }) => done)) return;
+    if (this.#isDone) return;
     const { now } = this.scheduler;
     const everyMs = now < this.#schedule.calmAtMs + SETTLE_MS ? LOOK_EVERY_MS : LOOK_LATER_EVERY_MS;
     this.scheduler.at(now + everyMs, () => this.#lookAround());
@@ -227,9 +245,12 @@ class World {
             ? "whose release was given up"
             : row.expires - this.#mostAheadMs < EPOCH + this.scheduler.now
               ? "that arrived after they were looked for"
-              : undefined;
+              : this.#judge.isToken(row.uuid)
+                ? "that nobody has resumed"
+                : undefined;
       if (cause === undefined) throw new Violation("a wait leaves nothing behind", `${row.uuid} until ${row.expires}`);
-      const what = ticketOf(row.sort) === undefined ? "rows" : "places";
+      const what =
+        ticketOf(row.sort) !== undefined ? "places" : kindOfRow(row.sort) === "lock" ? "rows" : "further rows";
       this.coverage.count(`${what} left at the end ${cause}`);
     }
   }
@@ -245,22 +266,10 @@ class World {
 
   /** Whatever is left of a lock, a newcomer gets it. */
   async #probe(): Promise<void> {
-    const steps = this.#table.names.map((name) => ({
-      kind: "lock" as const,
-      name: Number(name.slice(-1)),
-      set: [],
-      times: 1,
-      pauseMs: 0,
-      holdMs: 0,
-      holdAtLeastMs: 0,
-      withData: false,
-      tick: 0,
-      waitMs: Number.POSITIVE_INFINITY,
-      abortAfterMs: undefined,
-      guarded: false,
-      careless: false,
-      throws: false,
-    }));
+    const steps = this.#table.names.flatMap((name) => this.#kindsOf(name).map((kind) => probeOf(kind, name)));
+    // All permits of a semaphore are asked for at once, and held until nobody can be without one.
+    const { permits } = this.#schedule;
+    const beside = steps.map((step) => (step.of === "permit" ? { ...step, beside: permits - 1, holdMs: 3_000 } : step));
     const probe = new SimulatedHost(this.#surroundings, this.#hosts.length, {
       machine: { aheadMs: 0, monotonicPpm: 0, wallPpm: 0 },
       ttlMs: 1_000,
@@ -271,14 +280,28 @@ class World {
       releaseWithinMs: 5_000,
       fair: true,
       slots: MANY_SLOTS,
-      programs: [steps],
+      programs: [beside],
       mishaps: [],
     });
     this.#hosts.push(probe);
     await this.#until(this.scheduler.now + SETTLE_MS, () => probe.done, "probe under way");
     await this.#background();
     // Whoever comes along sweeps what the dead have left: only the counters stay.
+    const reader = this.#table.rows.find(({ sort }) => kindOfRow(sort) === "reader");
+    if (reader !== undefined)
+      throw new Violation("a wait leaves nothing behind", `${reader.sort} is there after a writer was let in`);
     for (const { uuid } of this.#waiters) throw new Violation("a wait leaves nothing behind", `${uuid} is not swept`);
+  }
+
+  /** Which kinds of lock there are of a name: the exclusive side last, which removes what readers have left. */
+  #kindsOf(name: string): readonly Kind[] {
+    const kinds = new Set(
+      [...this.#table.partition(name).keys()].map(
+        (sort) => (ticketOf(sort) === undefined ? lockOf({ name, sort }) : lockOfQueue({ name, sort }))?.kind,
+      ),
+    );
+    if (kinds.has("shared") || kinds.has("exclusive")) kinds.add("exclusive").add("shared");
+    return (["mutex", "permit", "shared", "exclusive"] as const).filter((kind) => kinds.has(kind) || kind === "mutex");
   }
 
   async #close(): Promise<void> {
@@ -297,7 +320,9 @@ class World {
     await this.#until(this.scheduler.now + BACKGROUND_MS, () => open === 0, `${open} hosts closing`);
     for (const life of this.#lives) checkIdle(life);
     // Those of a process that crashed stay open.
-    const endless = this.#events.open.find((uuid) => this.#lives.some(({ owner }) => uuid.startsWith(`${owner}-`)));
+    const endless = this.#events.open.find((uuid) =>
+      this.#lives.some(({ owner }) => uuid.startsWith(uuidStart(owner))),
+    );
     if (endless === undefined) return;
     throw new Violation("each section tells of its beginning and its end", `${endless} has no end`);
   }
@@ -307,32 +332,35 @@ class World {
     const { now } = this.scheduler;
     if (now < this.#schedule.calmAtMs + HUNG_MS || this.#wants.size === 0) return;
     for (const want of this.#wants) {
-      if (want.names.some((name) => this.#judge.isHeld(name))) {
+      if (want.locks.some((asking) => this.#judge.isHeld(asking, this.#schedule.permits))) {
         want.freeSince = undefined;
         want.longestMs = 0;
       } else {
         want.freeSince ??= now;
         // Waiters that were dead, and were watched one after the other, may be gone from the table by now.
-        want.longestMs = Math.max(want.longestMs, this.#longestWaitMs(want.names));
+        want.longestMs = Math.max(want.longestMs, this.#longestWaitMs(want.locks));
       }
       const waited = now - (want.freeSince ?? now);
       if (waited > want.longestMs) {
-        throw new Violation("a free lock is obtained", `${want.names} was free for ${waited} ms while somebody waited`);
+        const names = want.locks.map(({ kind, name }) => `${kind} of ${name}`);
+        throw new Violation("a free lock is obtained", `${names} was free for ${waited} ms while somebody waited`);
       }
     }
   };
 
   /** For how long locks may be free while somebody wants them. */
-  #longestWaitMs(names: readonly string[]): number {
+  #longestWaitMs(locks: readonly Asking[]): number {
     const longest = this.#longestTtlMs * 1.002 + OBTAIN_WITHIN_MS;
     // Of the dead ahead, each may have to be watched for its lease; so may the rows of a set, one after the other.
-    const waitersOf = (name: string) =>
-      [...this.#table.partition(name).keys()].filter((sort) => ticketOf(sort) !== undefined).length;
-    return longest * names.reduce((sum, name) => sum + 1 + waitersOf(name), 0);
+    const inTheWay = ({ kind, name }: Asking): number =>
+      [...this.#table.partition(name).keys()].filter((sort) => {
+        return ticketOf(sort) !== undefined || (kind === "exclusive" && kindOfRow(sort) === "reader");
+      }).length;
+    return longest * locks.reduce((sum, asking) => sum + 1 + inTheWay(asking), 0);
   }
 
-  #want(names: readonly string[]): () => void {
-    const want: Want = { names, freeSince: undefined, longestMs: 0 };
+  #want(locks: readonly Asking[]): () => void {
+    const want: Want = { locks, freeSince: undefined, longestMs: 0 };
     this.#wants.add(want);
     return () => void this.#wants.delete(want);
   }
@@ -344,7 +372,10 @@ class World {
       const uuids = message.takes.map(({ uuid }) => uuid);
       for (const uuid of uuids) this.#companions.set(uuid, uuids);
     }
-    const left = rows.map(({ after }) => `${after?.uuid} ${after?.expires}`).join(", ");
+    const left =
+      answer?.kind === "query"
+        ? answer.page.rows.map(({ sort, uuid, expires }) => `${sort} ${uuid} ${expires}`).join(", ")
+        : rows.map(({ after }) => `${after?.uuid} ${after?.expires}`).join(", ");
     const how = duplicate ? " (copy)" : answered ? "" : " (unanswered)";
     this.#tell(`${arrival.sender.owner}: ${textOf(message)} -> ${kindOf(answer)}${how}: ${left}`);
     this.#judge.arrived(arrival);
@@ -367,8 +398,32 @@ class World {
     const line = `${this.scheduler.now.toFixed(3)} ${what}`;
     for (let index = 0; index < line.length; index += 1)
       this.digest = (Math.imul(this.digest, 31) + line.charCodeAt(index)) | 0;
-    if (this.#tracing) this.trace.push(line);
+    if (this.#tracing) this.trace.push(shortUuids(line));
   }
+}
+
+function probeOf(of: Kind, name: string): Step {
+  return {
+    kind: "lock",
+    of,
+    side: "shared",
+    beside: 0,
+    withinMs: 0,
+    deliveries: [],
+    name: Number(name.slice(-1)),
+    set: [],
+    times: 1,
+    pauseMs: 0,
+    holdMs: 0,
+    holdAtLeastMs: 0,
+    withData: false,
+    tick: 0,
+    waitMs: Number.POSITIVE_INFINITY,
+    abortAfterMs: undefined,
+    guarded: false,
+    careless: false,
+    throws: false,
+  };
 }
 
 function kindOf(answer: Answer | undefined): string {

@@ -14,6 +14,8 @@ export interface HandOffToken extends TableId {
   readonly tick: number | undefined;
   /** Until when the lock stays taken at least, on the table's clock; undefined for no longer than its section runs. */
   readonly heldUntil: number | undefined;
+  /** For how long that was at first, in ms. */
+  readonly heldForMs: number | undefined;
 }
 
 const PREFIX = "dynamutex-1.";
@@ -30,6 +32,7 @@ export function tokenOf({ tableName, keyPrefix }: TableId, { row, hold }: Handed
     remembers,
     tick,
     heldUntil: hold?.expires,
+    heldForMs: hold && Math.ceil(hold.ms),
   };
   return PREFIX + Buffer.from(JSON.stringify(token)).toString("base64url");
 }
@@ -70,7 +73,7 @@ function isToken(value: unknown): value is HandOffToken {
   const token = (value ?? {}) as Record<string, unknown>;
   const at = (token.at ?? {}) as Record<string, unknown>;
   const strings = [token.tableName, token.keyPrefix, token.uuid, token.remembers, at.name, at.sort];
-  const numbers = [token.tick ?? 0, token.heldUntil ?? 0, token.expires];
+  const numbers = [token.tick ?? 0, token.heldUntil ?? 0, token.heldForMs ?? 0, token.expires];
   return (
     strings.every((part) => typeof part === "string") &&
     numbers.every((part) => Number.isSafeInteger(part)) &&

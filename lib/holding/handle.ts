@@ -42,7 +42,9 @@ export class HeldLock implements TransferableLock {
   /** Whether a section of this process has passed the lease on to this one. */
   readonly #isPassedOn: boolean;
   /** Its events are published from `delivered` on: who has gone before he got his lock has no section. */
-  #stage: "new" | "delivered" | "lost" = "new";
+  #stage: "new" | "delivered" | "lost" | "over" = "new";
+  /** When its caller has ended it, on `atLeast`. */
+  #endedAt = 0;
   #over: { readonly done: Promise<void>; readonly lost: LockLostError | undefined } | undefined;
 
   constructor(section: {
@@ -170,7 +172,7 @@ export class HeldLock implements TransferableLock {
   }
 
   async #release(): Promise<void> {
-    const heldMs = this.#session.clock.atLeast() - this.#beganAt;
+    this.#endedAt = this.#session.clock.atLeast();
     try {
       await this.#end(this.#lease, this);
     } catch (error) {
@@ -178,10 +180,22 @@ export class HeldLock implements TransferableLock {
       this.abort(error);
       throw error;
     } finally {
-      if (this.#stage !== "new" && RELEASED.hasSubscribers) {
-        publish("dynamutex:released", { name: this.name, uuid: this.uuid, heldMs });
-      }
+      this.#published();
     }
+  }
+
+  /** The next section begins on its lease, and tells of that from here on. @internal */
+  passedOn(): void {
+    this.#published();
+  }
+
+  /** It tells of its end once. */
+  #published(): void {
+    if (this.#stage === "new" || this.#stage === "over") return;
+    this.#stage = "over";
+    if (!RELEASED.hasSubscribers) return;
+    const heldMs = this.#endedAt - this.#beganAt;
+    publish("dynamutex:released", { name: this.name, uuid: this.uuid, heldMs });
   }
 
   async handOff(options: HandOffOptions): Promise<string> {
@@ -193,8 +207,10 @@ export class HeldLock implements TransferableLock {
     this.#throwIfNotHeld();
     // From here on the section is over, whatever comes of it.
     const handed = this.#lease.handOff(withinMs);
-    this.#over = { done: this.#release(), lost: undefined };
-    this.#over.done.catch(() => undefined);
+    const done = this.#release();
+    this.#over = { done, lost: undefined };
+    // A loss is told to the signal before it is thrown.
+    await done.catch(() => undefined);
     return tokenOf(this.#session.table, await handed);
   }
 

@@ -63,8 +63,13 @@ export function minimumHold(ms: number, atLeast: number, bounds: Bounds): Minimu
 }
 
 /** The rest of a hold that began elsewhere: no shorter than it was, as far as the clock tells. */
-export function holdUntil(expires: number, atLeast: number, { earliest }: Bounds): MinimumHold {
-  return { ms: Math.max(0, expires - earliest), startedAt: atLeast, expires };
+export function holdUntil(
+  { expires, ms }: Omit<MinimumHold, "startedAt">,
+  atLeast: number,
+  { earliest }: Bounds,
+): MinimumHold {
+  // Whoever watches the row would wait for as long as these bounds are wide.
+  return { ms: Math.min(ms, Math.max(0, expires - earliest)), startedAt: atLeast, expires };
 }
 
 /** How a row is left on release: held while the minimum hold lasts, by the stopwatch and by the table's clock; else free. */

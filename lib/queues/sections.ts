@@ -72,6 +72,8 @@ export class Sections {
   readonly #sharedLeases: SharedLeases;
   /** What a lease was taken for. */
   readonly #resources = new WeakMap<Lease, Resource>();
+  /** The section that has just left a lease which goes on to the next. */
+  readonly #passing = new WeakMap<Lease, HeldLock>();
   /** When a lease that is passed on was last looked at for a mark, on `atLeast`. */
   readonly #lookedAt = new WeakMap<Lease, number>();
   /** The rows that callers of this process have, or ask for, by lock. */
@@ -295,8 +297,14 @@ export class Sections {
     const isAlone = resource.kind.queue !== SHARED_MUTEX_QUEUE;
     const lock = new HeldLock({ session: this.session, lease, acquired, tick, end, mayHandOff: isAlone });
     lease.endSection(WAITING_WRITER);
-    if (deliver(lock)) lock.delivered(wait);
-    else lease.endSection(lock);
+    if (deliver(lock)) {
+      // The section before tells of its end before this one tells of its beginning.
+      this.#passing.get(lease)?.passedOn();
+      this.#passing.delete(lease);
+      lock.delivered(wait);
+    } else {
+      lease.endSection(lock);
+    }
     // A place may be needed no longer, or those behind it need one.
     if (resource.settings.fair) {
       this.#fairQueue.tidy(resource);
@@ -323,7 +331,7 @@ export class Sections {
       if (section !== undefined) lease.endSection(section);
       if (!settings.fair) isForced = await this.#look(lease);
       const mayPass = settings.fair ? await this.#fairQueue.mayPass(lease, resource) : !isOver();
-      if (mayPass && (await lease.renewForNext()) && this.#pass(lease, resource)) return;
+      if (mayPass && (await lease.renewForNext()) && this.#pass(lease, resource, section)) return;
     }
     try {
       await lease.release();
@@ -354,8 +362,9 @@ export class Sections {
   }
 
   /** The first who waits may have gone meanwhile, and it may not be the turn of the one behind. */
-  #pass(lease: Lease, resource: Resource): boolean {
+  #pass(lease: Lease, resource: Resource, before: Section | undefined): boolean {
     if (resource.settings.fair && !this.#fairQueue.party(resource).isTurn) return false;
+    if (before instanceof HeldLock) this.#passing.set(lease, before);
     return lease.stands && this.#line(resource).pass(lease);
   }
 

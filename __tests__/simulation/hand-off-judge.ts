@@ -1,0 +1,134 @@
+import type { LockLostError } from "../../lib/errors.js";
+import type { Transfer } from "../../lib/protocol/writes.js";
+import type { Holding } from "./invariants.js";
+import type { Asking } from "./locks.js";
+import { type Message, transferOf } from "./message.js";
+import type { Change } from "./network.js";
+import type { Step } from "./schedule.js";
+import type { Scheduler } from "./scheduler.js";
+
+/** A clock that runs fast by what the protocol allows, and a bit. */
+const SLOWEST = 1 - 1e-3;
+
+/** How long before its end a token may count as over: bounds are not points, and a request takes its time. */
+const DOUBT_MS = 10;
+
+/** A lock that is handed off. */
+export interface Handed {
+  /** Until when the lock stays taken however short its sections are, as far as it was asked for. */
+  readonly heldUntil: number;
+  succeeded(): void;
+  failed(): void;
+  /** Whether a resumption may fail so. @returns what is wrong with it. */
+  wrongWith(error: LockLostError): string | undefined;
+}
+
+interface HandOff {
+  readonly asking: Asking;
+  readonly permit: number | undefined;
+  readonly from: string;
+  readonly withinMs: number;
+  /** The uuid that its token names, once the write has left. */
+  uuid: string | undefined;
+  sentAt: number;
+  stage: "under way" | "handed off" | "resumed" | "forced" | "failed";
+  /** Whether a section has begun on it. */
+  isTaken: boolean;
+}
+
+/**
+ * Watches the locks that are handed off: until somebody goes on with one, or its time is over, nobody else has it, and only one
+ * section ever goes on with it.
+ */
+export class HandOffJudge {
+  readonly #scheduler: Scheduler;
+  readonly #all = new Set<HandOff>();
+  /** By the uuid that the token names. */
+  readonly #byUuid = new Map<string, HandOff>();
+  readonly #handed = new WeakMap<Handed, HandOff>();
+
+  constructor(scheduler: Scheduler) {
+    this.#scheduler = scheduler;
+  }
+
+  begins(holding: Holding, { withinMs, holdAtLeastMs }: Step): Handed {
+    const { asking, uuid: from, lock, takenAt } = holding;
+    const handOff: HandOff = {
+      asking,
+      permit: lock.permit,
+      from,
+      withinMs,
+      uuid: undefined,
+      sentAt: Number.POSITIVE_INFINITY,
+      stage: "under way",
+      isTaken: false,
+    };
+    this.#all.add(handOff);
+    const handed: Handed = {
+      heldUntil: takenAt + holdAtLeastMs * SLOWEST,
+      succeeded: () => {
+        if (handOff.stage === "under way") handOff.stage = "handed off";
+      },
+      failed: () => {
+        handOff.stage = "failed";
+      },
+      wrongWith: () => this.#wrongWith(handOff),
+    };
+    this.#handed.set(handed, handOff);
+    return handed;
+  }
+
+  /** Whether a uuid is that of a token. */
+  isToken(uuid: string): boolean {
+    return this.#byUuid.has(uuid);
+  }
+
+  sent(message: Message): void {
+    const transfer = transferOf(message);
+    if (transfer === undefined) return;
+    for (const handOff of this.#all) if (handOff.from === transfer.from) this.#leaves(handOff, transfer);
+  }
+
+  #leaves(handOff: HandOff, { uuid }: Transfer): void {
+    if (handOff.uuid !== undefined) return;
+    handOff.uuid = uuid;
+    handOff.sentAt = this.#scheduler.now;
+    this.#byUuid.set(uuid, handOff);
+  }
+
+  arrived(message: Message, { before, after }: Change): void {
+    if (before?.uuid === undefined || before.uuid === after?.uuid) return;
+    const handOff = this.#byUuid.get(before.uuid);
+    if (handOff === undefined) return;
+    // Who takes the row over is judged when its section begins.
+    if (transferOf(message) !== undefined) handOff.stage = "resumed";
+    else if (message.kind === "write" && message.write.kind === "vacate") handOff.stage = "forced";
+  }
+
+  /** A section begins. @returns what is wrong with that. */
+  took({ asking, uuid, lock }: Holding, resumed: Handed | undefined): string | undefined {
+    const own = resumed && this.#handed.get(resumed);
+    if (own?.isTaken) return `${uuid} is the second that goes on with ${own.uuid}`;
+    if (own !== undefined) own.isTaken = true;
+    for (const handOff of this.#all) {
+      if (handOff === own || handOff.asking.key !== asking.key || handOff.permit !== lock.permit) continue;
+      if (this.#lasts(handOff)) return `${uuid} has the lock while ${handOff.uuid} is handed off`;
+    }
+    return undefined;
+  }
+
+  /** Whether a lock is handed off, and nobody else may have it. */
+  waiting({ key }: Asking): number {
+    return [...this.#all].filter((handOff) => handOff.asking.key === key && this.#lasts(handOff)).length;
+  }
+
+  #lasts({ stage, sentAt, withinMs }: HandOff): boolean {
+    return stage === "handed off" && this.#scheduler.now < sentAt + withinMs * SLOWEST;
+  }
+
+  #wrongWith({ stage, isTaken, uuid, sentAt, withinMs }: HandOff): string | undefined {
+    if (isTaken || stage !== "handed off") return undefined;
+    const left = sentAt + withinMs * SLOWEST - this.#scheduler.now;
+    return left > DOUBT_MS ? `${uuid} is of no use ${left} ms before its time is over` : undefined;
+  }
+}

@@ -1,0 +1,73 @@
+import { LockError, LockLostError, LockStoreError } from "../../lib/errors.js";
+import { type Holding, Violation } from "./invariants.js";
+import type { Step } from "./schedule.js";
+import { checkLoss, type HandedOn, hold, release, type Stage, section, show } from "./section.js";
+
+/** Hands a lock off at the end of its section, and sends the token to whom the step says. */
+export async function handOff(stage: Stage, step: Step, holding: Holding): Promise<void> {
+  const { judge, coverage } = stage;
+  const { lock, uuid, asking, told } = holding;
+  if (lock.handOff === undefined) throw new Violation("a call ends as documented", `${uuid} cannot be handed off`);
+  judge.gaveBack(holding);
+  const handed = judge.handsOff(holding, step);
+  let token: string;
+  try {
+    token = await lock.handOff({ withinMs: step.withinMs });
+    await lock.unlock();
+  } catch (error) {
+    handed.failed();
+    // As `await using` does: a lock that was lost before is not ended by the call.
+    await lock.unlock().catch(() => undefined);
+    if (error instanceof LockLostError) {
+      checkLoss(stage, holding, error);
+      coverage.count("hand-offs that told of a loss");
+    } else if (error instanceof LockStoreError && !holding.calm) {
+      coverage.count("hand-offs that the store failed");
+    } else {
+      throw new Violation("a call ends as documented", `handOff threw ${show(error)}`);
+    }
+    return;
+  }
+  if (told) throw new Violation("a release tells the truth", `${uuid} was lost and its hand-off succeeded`);
+  holding.isOver = true;
+  coverage.count("locks handed off");
+  handed.succeeded();
+  stage.handOn({ token, handed, step, asking, fencing: stage.fencing });
+}
+
+/** Goes on with a lock of which the token has arrived. */
+export async function goOn(stage: Stage, { token, handed, step, asking, fencing }: HandedOn): Promise<void> {
+  const { judge, coverage, process } = stage;
+  const wasCalm = stage.calm();
+  const giveUp = new AbortController();
+  const cancel =
+    step.abortAfterMs === undefined
+      ? () => undefined
+      : process.after(step.abortAfterMs, () => giveUp.abort(new Error("the caller gave up")));
+  try {
+    const lock = await stage.lockable(asking, fencing).resume?.(token, { signal: giveUp.signal });
+    if (lock === undefined) throw new Violation("a call ends as documented", `${asking.key} cannot be resumed`);
+    coverage.count("locks resumed");
+    const holding = hold(stage, lock, { asking, handOverMs: undefined, askedAt: undefined }, handed);
+    await section(stage, step, holding);
+    await release(stage, { ...step, holdAtLeastMs: 0 }, holding);
+    if (!stage.gaveUp(holding.uuid)) judge.holdsUntil(holding, handed.heldUntil);
+  } catch (error) {
+    if (error instanceof Violation) throw error;
+    if (error instanceof LockLostError) {
+      const wrong = handed.wrongWith(error);
+      if (wrong !== undefined) throw new Violation("a hand-off lasts", wrong);
+      coverage.count(`tokens of no use: ${error.reason}`);
+    } else if (giveUp.signal.aborted && error === giveUp.signal.reason) {
+      coverage.count("resumptions that were aborted");
+    } else if (error instanceof LockError && error.code === "LOCK_CLOSED" && stage.drainEnds() !== undefined) {
+      coverage.count("resumptions that a close ended");
+    } else if (error instanceof LockStoreError && !wasCalm) {
+      coverage.count("resumptions that the store failed");
+    } else {
+      throw new Violation("a call ends as documented", `resume threw ${show(error)}`);
+    }
+  } finally {
+    cancel();
+  }
+}

@@ -1,0 +1,64 @@
+import { type Address, kindOf, SEMAPHORE_QUEUE, SHARED_MUTEX_QUEUE } from "../../lib/protocol/addresses.js";
+
+/** What a program may hold of a name. Both sides of a shared mutex are one lock. */
+export type Kind = "mutex" | "permit" | "exclusive" | "shared";
+
+/** A lock, as programs ask for it. */
+export interface Asking {
+  readonly kind: Kind;
+  /** Of the table. */
+  readonly name: string;
+  /** Tells locks apart: those of different kinds have nothing to do with one another, whatever their names. */
+  readonly key: string;
+}
+
+export function askingFor(kind: Kind, name: string): Asking {
+  return { kind, name, key: keyOf(kind, name) };
+}
+
+/** The lock that a row belongs to; undefined for a place. */
+export function lockOf({ name, sort }: Address): Asking | undefined {
+  switch (kindOf(sort)) {
+    case "lock":
+      return askingFor("mutex", name);
+    case "permit":
+      return askingFor("permit", name);
+    case "writer":
+      return askingFor("exclusive", name);
+    case "reader":
+      return askingFor("shared", name);
+    default:
+      return undefined;
+  }
+}
+
+/** The lock that a place waits for. */
+export function lockOfQueue({ name, sort }: Address): Asking {
+  if (sort.startsWith(SEMAPHORE_QUEUE.prefix)) return askingFor("permit", name);
+  return askingFor(sort.startsWith(SHARED_MUTEX_QUEUE.prefix) ? "exclusive" : "mutex", name);
+}
+
+/** The rows of one name may be those of several locks. A mutex is called as in the table. */
+function keyOf(kind: Kind, name: string): string {
+  if (kind === "mutex") return name;
+  return kind === "permit" ? `permits of ${name}` : `sides of ${name}`;
+}
+
+export const rowKey = ({ name, sort }: Address): string => `${name}/${sort}`;
+
+/** Like any uuid for the library, and short for people: see {@link shortUuids}. */
+export function uuidOf(owner: string, number: number): string {
+  return `${uuidStart(owner)}0000-4000-8000-${String(number).padStart(12, "0")}`;
+}
+
+/** What the uuids of a process begin with. Owners are a letter up to F, and a digit. */
+export function uuidStart(owner: string): string {
+  return `${owner.toLowerCase().padEnd(8, "0")}-`;
+}
+
+/** A text with its uuids as they are said: `B2-17` is the seventeenth of the second life of host B. */
+export function shortUuids(text: string): string {
+  return text.replace(/\b([a-f]\d)0{6}-0000-4000-8000-0*(\d+)/g, (_, owner: string, number: string) => {
+    return `${owner.toUpperCase()}-${number}`;
+  });
+}
