@@ -176,7 +176,7 @@ export class DynamoDbStore implements Store {
     return (await this.#transport.ask(command, signal))?.Item;
   }
 
-  /** What a take or a marked release found. It is told and no more: the write stands, whatever it was. */
+  /** What a take, a transfer or a marked release found. It is told and no more: the write stands, whatever it was. */
   #replaced(at: Address, item: Item | undefined): Row | undefined {
     try {
       return item && rowOf(this.#layout, at, item);

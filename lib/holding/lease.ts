@@ -89,6 +89,7 @@ export class Lease {
   readonly #sections = new Set<Section>();
   #state: State = { kind: "idle" };
   #usage: Usage = "unused";
+  #isKept = false;
   #onLost: () => void = nothing;
   #endRenewals: () => void = nothing;
   #minimumHold: MinimumHold | undefined;
@@ -171,21 +172,28 @@ export class Lease {
    * only looks at it may have acted on that.
    */
   async secure({ mayLapse }: { readonly mayLapse: boolean } = { mayLapse: true }): Promise<boolean> {
+    // A writer that has waited is renewed, and its loss noticed.
+    if (this.#state.kind === "relied") return this.held;
     if (!this.stands && !mayLapse) return false;
     if (!this.row.isHalfGone && this.stands) return true;
     const { ttlMs, safetyMarginMs } = this.settings;
     const until = mayLapse ? this.#session.clock.atMost() + ttlMs - safetyMarginMs : this.#leaseEnds;
-    const stamping = await this.row.renew({ until: () => until });
-    return stamping.kind !== "refused" && this.stands;
+    let hasLapsed = false;
+    const onAnswer = (): void => {
+      hasLapsed = !this.stands;
+    };
+    const stamping = await this.row.renew({ until: () => until, onAnswer });
+    return stamping.kind !== "refused" && this.stands && (mayLapse || !hasLapsed);
   }
 
-  /** Whether a closing table waits for it. */
+  /** Whether a closing table has to wait for it, or had to. */
   get isKept(): boolean {
-    return this.#session.leases.has(this);
+    return this.#isKept;
   }
 
   /** From here on a closing table waits for the lease. */
   keep(onLost: () => void = nothing): void {
+    this.#isKept = true;
     this.#onLost = onLost;
     this.#session.leases.add(this);
     if (!this.settings.autoRenew || this.#endRenewals !== nothing) return;
@@ -333,7 +341,8 @@ export class Lease {
   revoke(): LockLostError | undefined {
     // Its section may be over, or its lease.
     if (!this.held) return undefined;
-    if (this.#events.hasSection) return this.#lose("closed");
+    // What has served nobody yet waits for the readers to leave, and its caller has had its answer.
+    if (this.#events.hasSection && this.hasServed) return this.#lose("closed");
     void this.release();
     return undefined;
   }
@@ -342,20 +351,27 @@ export class Lease {
   async #write(send: (trying: Trying) => Promise<Stamping>, until = (): number => this.deadline): Promise<Renewal> {
     const enough = new AbortController();
     const onFailure = (cause: unknown): void => this.#events.renewalFailed(this.row, cause);
-    const done = this.#judged(send({ until, enough: enough.signal, onFailure })).finally(() => {
+    let hasLapsed = false;
+    const onAnswer = (): void => {
+      // A host that was suspended reads an answer before its timers tell it that the lease has ended.
+      hasLapsed = this.lost !== undefined || !this.stands;
+    };
+    const sent = send({ until, enough: enough.signal, onFailure, onAnswer });
+    const done = this.#judged(sent, () => hasLapsed).finally(() => {
       this.#writing = undefined;
     });
     this.#writing = { done, enough };
     return await done;
   }
 
-  async #judged(sent: Promise<Stamping>): Promise<Renewal> {
+  async #judged(sent: Promise<Stamping>, hasLapsed: () => boolean): Promise<Renewal> {
     const stamping = await sent;
     // The deadline may have passed while the request was in flight: then no reply brings the lease back.
     const { lost } = this;
     if (lost !== undefined) return { kind: "lost", error: lost };
     switch (stamping.kind) {
       case "stamped":
+        if (hasLapsed()) return { kind: "unknown", cause: this.#errorOf("expired") };
         this.#armDeadline();
         this.#events.renewed(this.row, this.deadline - this.#session.clock.atMost());
         return { kind: "renewed" };
@@ -390,14 +406,18 @@ export class Lease {
 
   #handOff(withinMs: number): Promise<HandedOff> {
     return this.#last(async () => {
-      const giveUpAt = Math.min(this.#session.clock.atMost() + this.settings.releaseWithinMs, this.#leaseEnds);
+      const { clock } = this.#session;
+      const hold = this.#minimumHold;
+      // It stays taken for as long as it was to be, also where nobody goes on with it.
+      const heldMs = hold === undefined ? 0 : Math.ceil(hold.ms - (clock.atLeast() - hold.startedAt));
+      const giveUpAt = Math.min(clock.atMost() + this.settings.releaseWithinMs, this.#leaseEnds);
       const trying: Trying = { until: () => giveUpAt };
       // Only what was renewed under its uuid is handed on: a late copy of its take cannot bring that back.
       let stamping: Stamping = this.row.guard === undefined ? await this.row.renew(trying) : { kind: "stamped" };
-      if (stamping.kind === "stamped") stamping = await this.row.transfer(withinMs, trying);
+      if (stamping.kind === "stamped") stamping = await this.row.transfer(Math.max(withinMs, heldMs), trying);
       switch (stamping.kind) {
         case "stamped":
-          return { row: this.row, hold: this.#minimumHold };
+          return { row: this.row, hold };
         case "refused":
           throw this.#lose(this.#hasRunOut ? "expired" : stamping.reason);
         case "unanswered": {

@@ -63,12 +63,7 @@ const IS_LEASE_AS_SEEN = all(
   equal("expires", { value: "seenExpires" }),
   REMEMBERS_NOTHING,
 );
-const IS_HOLD_AS_SEEN = all(
-  IS_OUR_FORMAT,
-  missing("uuid"),
-  equal("expires", { value: "seenExpires" }),
-  REMEMBERS_NOTHING,
-);
+const IS_HOLD_AS_SEEN = all(IS_OURS, missing("uuid"), equal("expires", { value: "seenExpires" }), REMEMBERS_NOTHING);
 
 const IS_SOMEBODYS = all(IS_OUR_FORMAT, isString("uuid"));
 

@@ -17,6 +17,9 @@ import { NOBODY_WAITS, Party } from "./party.js";
 /** No copy of a claim leaves later than this after the look that it relies on, or it might overtake those who came since. */
 const LOOK_LASTS_MS = 3_000;
 
+/** For how long further callers that asked before a look go by it, where there is room for several. */
+const KNOWN_LASTS_MS = 1_000;
+
 /** For how long, while sections of this process run, those who ask are gathered before a place is taken for them. */
 const GATHER_MS = 50;
 
@@ -108,7 +111,7 @@ export class FairQueue {
     const { resource, wait, handOut } = request;
     const party = this.party(resource);
     // A lease of this process may have been there since: what was seen of the rows tells nothing.
-    if (party.seen !== undefined) party.seen = { ...party.seen, gate: [] };
+    if (party.seen !== undefined && party.line.capacity === 1) party.seen = { ...party.seen, gate: [] };
     // The look at the end of this process's own sections may have shown that others wait.
     let mayBeFree = !party.turn.othersWait;
     for (;;) {
@@ -121,7 +124,7 @@ export class FairQueue {
         await wait.pacing.again();
         continue;
       }
-      const result = mayBeFree ? await this.#takeWithoutPlace(party, request) : undefined;
+      const result = mayBeFree ? await this.#takeWithoutPlace(party, request, 0) : undefined;
       mayBeFree = false;
       if (result?.kind === "granted") {
         if (await handOut(result.granted)) return;
@@ -139,7 +142,10 @@ export class FairQueue {
   async tryAcquire(request: QueueRequest): Promise<SectionTry> {
     const { wait } = request;
     for (;;) {
-      const result = await this.#takeWithoutPlace(this.party(request.resource), request);
+      const party = this.party(request.resource);
+      const { leader, waiting } = party.line;
+      // Where several may have the lock, those of this process who wait for theirs are not overtaken by a try.
+      const result = await this.#takeWithoutPlace(party, request, leader?.who === wait ? 0 : waiting);
       if (result !== undefined) return result;
       wait.throwIfEnough();
       await wait.pacing.again();
@@ -227,9 +233,11 @@ export class FairQueue {
   }
 
   /** Takes the lock without a place, if nobody waits and it looks free. @returns undefined if no answer came in time. */
-  async #takeWithoutPlace(party: Party, request: QueueRequest): Promise<SectionTry | undefined> {
+  async #takeWithoutPlace(party: Party, request: QueueRequest, ahead: number): Promise<SectionTry | undefined> {
     const { resource, once, wait } = request;
-    const { gate, turn, sentAt } = await party.look(this.#asking(wait), { isConsistent: true });
+    const known = party.knownTurnOf(wait);
+    const isKnown = known !== undefined && this.#session.clock.atMost() - known.sentAt < KNOWN_LASTS_MS;
+    const { gate, turn, sentAt } = isKnown ? known : await party.look(this.#asking(wait), { isConsistent: true });
     wait.throwIfEnough();
     const row = newest(gate);
     if (row !== undefined) wait.saw(row);
@@ -239,9 +247,9 @@ export class FairQueue {
       return { kind: row !== undefined && isDone(row, tick) ? "done" : "held" };
     }
     // Only the claim can tell whether a tick is done.
-    if (once === undefined && resource.kind.room(this.#session, resource, gate) === 0) return { kind: "held" };
+    if (once === undefined && resource.kind.room(this.#session, resource, gate) <= ahead) return { kind: "held" };
     const until = (): number => Math.min(sentAt + LOOK_LASTS_MS, wait.until());
-    return await this.#claim(request, { until, seen: gate, ahead: 0 });
+    return await this.#claim(request, { until, seen: gate, ahead });
   }
 
   /**

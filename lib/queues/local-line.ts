@@ -37,6 +37,8 @@ export class LocalLine<Lease extends object> {
   readonly #waiters = new Map<Waiter<Lease>, () => void>();
   readonly #leases = new Set<Lease>();
   #leader: Waiter<Lease> | undefined;
+  /** How many ask beside the line. */
+  #beside = 0;
   #asked = 0;
 
   constructor(capacity: number) {
@@ -62,18 +64,23 @@ export class LocalLine<Lease extends object> {
     return this.#leader !== undefined;
   }
 
-  /** Whether as many leases are out as there may be. */
+  /** Whether as many leases are out as there may be, or are asked for. */
   get isFull(): boolean {
-    return this.#leases.size >= this.capacity;
+    return this.#leases.size + this.#beside >= this.capacity;
   }
 
   get isEmpty(): boolean {
-    return this.#leader === undefined && this.#leases.size + this.#waiters.size === 0;
+    return this.#leader === undefined && this.#leases.size + this.#waiters.size + this.#beside === 0;
   }
 
   /** The number of the first that has no lock yet, the one that leads included. */
   get first(): number | undefined {
     return this.#first?.number;
+  }
+
+  /** How many have no lock yet, the one that leads included. */
+  get waiting(): number {
+    return this.#waiters.size + (this.#leader === undefined ? 0 : 1);
   }
 
   /** Those behind the one that leads, in order. */
@@ -109,6 +116,25 @@ export class LocalLine<Lease extends object> {
     });
   }
 
+  /** A caller asks for a lease beside the line, because nobody has to wait. */
+  enter(): void {
+    this.#beside += 1;
+  }
+
+  /** It has its lease, or waits no longer. */
+  exit(): void {
+    this.#beside -= 1;
+    this.#advance();
+  }
+
+  /** It has to wait: it leads, before those who have come meanwhile, if nobody does. */
+  exitToLead(who: Caller, taker: Taker<Lease>): boolean {
+    this.#beside -= 1;
+    if (this.#leader !== undefined || this.isFull) return false;
+    this.#leader = { ...taker, number: ++this.#asked, who };
+    return true;
+  }
+
   /** A caller has taken a lease from the table. If it leads, the next does from here on. */
   settle(who: Caller, lease: Lease): void {
     this.#leases.add(lease);
@@ -126,9 +152,15 @@ export class LocalLine<Lease extends object> {
   pass(lease: Lease): boolean {
     while (this.canPass(lease)) {
       const first = this.#first as Waiter<Lease>;
-      if (first === this.#leader) this.#leader = undefined;
-      else this.#waiters.delete(first);
+      const leads = first === this.#leader;
+      if (leads) this.#leader = undefined;
       const isTaken = first.take(lease);
+      if (!isTaken && !first.who.enough.aborted) {
+        // The lease has just ended: who waits goes on waiting.
+        if (leads) this.#leader = first;
+        return false;
+      }
+      this.#waiters.delete(first);
       this.#advance();
       if (isTaken) return true;
     }

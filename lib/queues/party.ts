@@ -96,6 +96,17 @@ export class Party {
     return this.#view.untilDead(first) + APART_MS * Number(ticket - (ticketOf(first.sort) ?? ticket) - 1n);
   }
 
+  /**
+   * What a look has shown already that counts for the caller that leads, where several may have the lock: it had asked before
+   * that look left, and nobody else waited.
+   */
+  knownTurnOf(wait: Wait): TurnLook | undefined {
+    const { leader, capacity } = this.line;
+    const { seen } = this;
+    if (capacity === 1 || seen === undefined || !seen.isConsistent || seen.turn.othersWait) return undefined;
+    return leader?.who === wait && leader.number <= seen.turn.upTo ? seen : undefined;
+  }
+
   /** How much room those before this place need, as far as a look has shown them. Those of this process share what they get. */
   ahead({ places }: QueueLook, ticket: bigint): number {
     const { kind } = this.#resource;

@@ -54,7 +54,9 @@ export class QueueView {
     let sentAt = 0;
     for await (const { page, isLast } of pagesOf(this.#session, ask, query, left)) {
       sentAt ||= page.sentAt;
-      gate.push(...page.rows.filter(({ sort }) => sort <= kind.gate.last));
+      const shown = page.rows.filter(({ sort }) => sort <= kind.gate.last);
+      kind.sees?.(this.#session, this.#resource, shown);
+      gate.push(...shown.filter((row) => kind.isGate?.(this.#resource, row) ?? true));
       places.push(...this.#alive(page));
       this.#noteGone(gate);
       if (isLast) break;

@@ -77,7 +77,7 @@ export class Sections {
   /** When a lease that is passed on was last looked at for a mark, on `atLeast`. */
   readonly #lookedAt = new WeakMap<Lease, number>();
   /** The rows that callers of this process have, or ask for, by lock. */
-  readonly #busy = new Map<string, Set<string>>();
+  readonly #busy = new Map<string, { readonly rows: Set<string>; claims: number }>();
   /** The row that was released last, by lock. */
   readonly #guesses = new Map<string, string>();
   readonly #fairQueue: FairQueue;
@@ -99,10 +99,9 @@ export class Sections {
     if (!this.#line(resource).isEmpty) this.#sawLocally(resource, wait);
     try {
       // Those that ask one at a time stand in line at once, in the order of their calls.
-      const result = this.#mayClaimAtOnce(resource) ? await this.#claimAtOnce(call) : undefined;
-      if (result === "delivered") return;
+      if (this.#mayClaimAtOnce(resource) && (await this.#claimAtOnce(call, taker))) return;
       const line = this.#line(resource);
-      if (line.tryTurn(wait, taker)) return await this.#lead(call, result);
+      if (line.tryTurn(wait, taker)) return await this.#lead(call);
       const turn = line.turn(wait, taker);
       if (resource.settings.fair) this.#fairQueue.attend(resource);
       await turn;
@@ -144,8 +143,8 @@ export class Sections {
   #mayTry(resource: Resource, wait: Wait): boolean {
     const { kind, settings } = resource;
     const line = this.#line(resource);
-    if (kind.id === "shared" && !settings.fair) return true;
-    if (kind.id === "shared" || kind.isParallel) return !line.isLed && !line.isFull;
+    if (kind.id === "shared") return true;
+    if (kind.isParallel) return !line.isFull && (settings.fair || !line.isLed);
     return line.tryTurn(wait, TAKES_NOTHING);
   }
 
@@ -156,11 +155,26 @@ export class Sections {
     return line.first === undefined && !line.isFull && this.#othersTurnOf(resource) === undefined;
   }
 
-  /** Asks without standing in line. */
-  async #claimAtOnce(call: Call): Promise<Claimed<Lease> | "delivered" | undefined> {
-    const result = await this.#claim(call, { waits: true });
-    if (result.kind !== "granted") return result;
-    return (await this.#handOut(result.granted, call)) ? "delivered" : undefined;
+  /** Asks without standing in line, and leads where that was in vain. @returns false if another of this process leads. */
+  async #claimAtOnce(call: Call, taker: Taker<Lease>): Promise<boolean> {
+    const line = this.#line(call.request.resource);
+    let result: Claimed<Lease> | undefined;
+    let isDelivered = false;
+    line.enter();
+    try {
+      result = await this.#claim(call, { waits: true });
+      if (result.kind === "granted") isDelivered = await this.#handOut(result.granted, call);
+    } catch (error) {
+      line.exit();
+      throw error;
+    }
+    if (isDelivered) {
+      line.exit();
+      return true;
+    }
+    if (!line.exitToLead(call.wait, taker)) return false;
+    await this.#lead(call, result.kind === "granted" ? undefined : result);
+    return true;
   }
 
   /**
@@ -221,9 +235,9 @@ export class Sections {
       if (joined !== undefined) return joined;
     }
     const key = keyOf(resource);
-    const busy = kind.isParallel ? this.#busyOf(key) : NOBODY;
-    const guess = this.#guesses.get(key);
-    const claimed = await kind.claim(this.session, resource, wait, { ...how, data, once, busy, guess });
+    const claim = (busy: Set<string>) =>
+      kind.claim(this.session, resource, wait, { ...how, data, once, busy, guess: this.#guesses.get(key) });
+    const claimed = await (kind.isParallel ? this.#beside(key, claim) : claim(NOBODY));
     if (claimed.kind !== "granted") return claimed;
     const lease = new Lease(this.session, claimed.granted);
     this.#resources.set(lease, resource);
@@ -251,9 +265,9 @@ export class Sections {
     const { request, wait } = call;
     const { resource } = request;
     if (lease.hasServed) return this.#joins(lease, call);
-    const line = this.#line(resource);
     // Nobody else may be let in while a lease lapses, and where readers and writers look at one another, somebody might be.
     const isSecured = await lease.secure({ mayLapse: resource.kind.queue !== SHARED_MUTEX_QUEUE });
+    const line = this.#line(resource);
     // A caller that was served meanwhile leaves what it has taken to those behind it.
     const isWanted =
       !wait.isOver || (resource.kind.isParallel && line.first !== undefined && line.leader?.who !== wait);
@@ -274,7 +288,9 @@ export class Sections {
       this.#giveBack(lease);
     }
     wait.throwIfEnough();
-    if (resource.kind.id !== "exclusive") wait.leaseWasOver(resource);
+    // A writer may have lost what it has held for long, waiting for the readers: then there is nothing wrong with the table.
+    if (resource.kind.id !== "exclusive" || lease.row.guard === undefined) wait.leaseWasOver(resource);
+    await wait.pacing.again();
     return false;
   }
 
@@ -374,7 +390,7 @@ export class Sections {
     const { sort } = lease.row.at;
     if (resource.kind.isParallel) this.#noteGuess(keyOf(resource), sort);
     this.#sharedLeases.leave(lease);
-    this.#busy.get(keyOf(resource))?.delete(sort);
+    this.#busy.get(keyOf(resource))?.rows.delete(sort);
     this.#line(resource).leave(lease);
     this.#tidy(resource);
   }
@@ -383,7 +399,7 @@ export class Sections {
   #giveBack(lease: Lease): void {
     const { uuid } = lease.row;
     this.#sharedLeases.leave(lease);
-    this.#busy.get(keyOf(this.#resourceOf(lease)))?.delete(lease.row.at.sort);
+    this.#busy.get(keyOf(this.#resourceOf(lease)))?.rows.delete(lease.row.at.sort);
     this.session.sightings.abandon(uuid);
     // A writer that has waited is renewed, and a close waits for it.
     this.session.detach(lease.isKept ? lease.release().catch(() => undefined) : giveBack(this.session, lease.row));
@@ -408,13 +424,20 @@ export class Sections {
     const key = keyOf(resource);
     if (resource.settings.fair) this.#fairQueue.tidy(resource);
     else if (this.#lines.get(key)?.isEmpty) this.#lines.delete(key);
-    if (this.#busy.get(key)?.size === 0) this.#busy.delete(key);
+    const busy = this.#busy.get(key);
+    if (busy?.claims === 0 && busy.rows.size === 0) this.#busy.delete(key);
   }
 
-  #busyOf(key: string): Set<string> {
-    const busy = this.#busy.get(key) ?? new Set();
+  /** Claims beside other callers of this process, with the rows that they have, or ask for. */
+  async #beside<T>(key: string, claim: (busy: Set<string>) => Promise<T>): Promise<T> {
+    const busy = this.#busy.get(key) ?? { rows: new Set(), claims: 0 };
     this.#busy.set(key, busy);
-    return busy;
+    busy.claims += 1;
+    try {
+      return await claim(busy.rows);
+    } finally {
+      busy.claims -= 1;
+    }
   }
 
   #noteGuess(key: string, sort: string): void {

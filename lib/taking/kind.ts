@@ -54,6 +54,10 @@ export interface LockKind {
   together(resource: Resource, places: readonly Row[]): number;
   /** What a place in the queue says of itself, for others to weigh it, and for people to see. */
   readonly side?: "exclusive" | "shared";
+  /** Whether a row of the gate is of interest to this caller. Default: all of them are. */
+  isGate?(resource: Resource, row: Row): boolean;
+  /** Is told of all rows of the gate that a look at the queue has shown. */
+  sees?(session: Session, resource: Resource, rows: readonly Row[]): void;
   /** The row to stand back from, to mark and to look at on behalf of a lock of which no row is known. */
   gateAt(resource: Resource): Address;
   claim(session: Session, resource: Resource, wait: Wait, claim: ResourceClaim): Promise<Claimed<Acquisition>>;

@@ -8,7 +8,7 @@ import { type Claimed, claim, type InTheWay, looksFree } from "./claim.js";
 import type { LockKind, Resource, ResourceClaim } from "./kind.js";
 import { type Ask, pagesOf } from "./rows.js";
 import type { Wait } from "./wait.js";
-import { type KeptOut, mark, untilFree } from "./watch.js";
+import { isMarked, type KeptOut, mark, untilFree } from "./watch.js";
 
 /** Of the permits that a look shows to be free, so many are tried before it counts as outdated. */
 const MOST_TRIES = 3;
@@ -42,6 +42,8 @@ export const SEMAPHORE: LockKind = {
     return Math.max(1, first === -1 ? places.length : first);
   },
   gateAt: ({ name }) => permitAt(name, 0),
+  isGate: (resource, { sort }) => isOwn(resource, sort),
+  sees: tellOfOthers,
   claim: claimPermit,
   watch: watchPermits,
 };
@@ -136,7 +138,7 @@ async function contend(
 ): Promise<void> {
   for (const row of rows) session.contended().waitsFor(row);
   const [row] = shuffled(
-    rows.filter(({ uuid, wanted }) => uuid !== undefined && wanted === undefined),
+    rows.filter((held) => held.uuid !== undefined && !isMarked(held, session.clock.wall())),
     session.random,
   );
   if (row !== undefined) await mark(session, targetOf(resource, permitOf(row.sort) ?? 0), { row, keptOut, wait });
@@ -145,22 +147,25 @@ async function contend(
 /** The rows of the permits that this caller knows of. */
 async function lookAtPermits(
   session: Session,
-  { name, settings, permits }: Resource,
+  resource: Resource,
   wait: Wait,
   { isConsistent }: { readonly isConsistent: boolean },
 ): Promise<readonly Row[]> {
+  const { name, settings, permits } = resource;
   const persistence = { kind: "read", attemptMs: LONGEST_ATTEMPT_MS, until: wait.until } as const;
   const ask: Ask = (request) => wait.persist(persistence, request);
   const range = { name, ...PERMITS, limit: permits + MORE_ROWS, consistent: isConsistent };
   const rows: Row[] = [];
   for await (const { page } of pagesOf(session, ask, { ...range, takeover: settings.takeover }))
     rows.push(...page.rows);
-  noteGone(session, name, permits, rows);
-  return rows;
+  tellOfOthers(session, resource, rows);
+  const own = rows.filter(({ sort }) => isOwn(resource, sort));
+  noteGone(session, resource, own);
+  return own;
 }
 
 /** A permit without a row is free, whatever was seen of it before. */
-function noteGone({ sightings }: Session, name: string, permits: number, rows: readonly Row[]): void {
+function noteGone({ sightings }: Session, { name, permits }: Resource, rows: readonly Row[]): void {
   const there = new Set(rows.map(({ sort }) => sort));
   for (let permit = 0; permit < permits; permit += 1) {
     const at = permitAt(name, permit);
@@ -170,7 +175,6 @@ function noteGone({ sightings }: Session, name: string, permits: number, rows: r
 
 /** The permits that a claim made now would take, in order. */
 function freePermits(session: Session, resource: Resource, rows: readonly Row[]): number[] {
-  tellOfOthers(session, resource, rows);
   const bySort = new Map(rows.map((row) => [row.sort, row]));
   return numbersTo(resource.permits).filter((permit) => {
     const target = targetOf(resource, permit);
@@ -199,16 +203,24 @@ function guessOf(
   };
   const last = preferred === undefined ? undefined : permitOf(preferred);
   if (last !== undefined && last < resource.permits && mayBeFree(last)) return last;
-  const [guess] = shuffled(numbersTo(resource.permits).filter(mayBeFree), session.random);
-  return guess;
+  const start = Math.floor(session.random() * resource.permits);
+  for (let tried = 0; tried < resource.permits; tried += 1) {
+    const permit = (start + tried) % resource.permits;
+    if (mayBeFree(permit)) return permit;
+  }
+  return undefined;
 }
 
 /** The permit that was taken last, of those that are held: if its holder never ends, neither do those before. */
 function newestOf(resource: Resource, rows: readonly Row[]): InTheWay | undefined {
-  const [row] = rows
-    .filter(({ sort }) => (permitOf(sort) ?? resource.permits) < resource.permits)
-    .sort((one, other) => other.acquired - one.acquired);
+  const [row] = [...rows].sort((one, other) => other.acquired - one.acquired);
   return row && { target: targetOf(resource, permitOf(row.sort) ?? 0), row };
+}
+
+/** Whether a row is a permit that this caller knows of. */
+function isOwn({ permits }: Resource, sort: string): boolean {
+  const permit = permitOf(sort);
+  return permit !== undefined && permit < permits;
 }
 
 function targetOf({ name, settings, permits }: Resource, permit: number): Target {

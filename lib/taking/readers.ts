@@ -1,7 +1,7 @@
 import { READERS, readerAt, SHARED_MUTEX_QUEUE, WRITER_SORT, writerAt } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import { attemptMs, persist } from "../session/requests.js";
-import { LONGEST_ATTEMPT_MS } from "../session/retry.js";
+import { isTransient, LONGEST_ATTEMPT_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { giveBack } from "./abandoned-claims.js";
 import type { Acquisition, Target } from "./acquisition.js";
@@ -24,7 +24,11 @@ const REMOVE_WITHIN_MS = 10_000;
  *
  * 1. It takes a row of its own, `reader#<uuid>`, by the ordinary claim.
  * 2. It reads `writer`, consistent. Where a writer has it, judged by what was known before the read left, it gives its row
- *    back and waits. Else it has the lock.
+ *    back and waits.
+ * 3. The row of a dead writer it removes, on the condition that it is still exactly as it was seen: from there on no guard of
+ *    that writer passes. Where that is refused, it goes on with 2. Else it has the lock.
+ *
+ * Who has seen a writer before looks first whether it is still there: flags that come and go would keep it out.
  */
 export const SHARED: LockKind = {
   id: "shared",
@@ -52,16 +56,34 @@ async function claimReader(
   { data, until }: ResourceClaim,
 ): Promise<Claimed<Acquisition>> {
   const { name, settings } = resource;
+  if (!session.sightings.mayBeFree(writerAt(name), settings.takeover)) {
+    const writer = await lookForWriter(session, resource, wait, { isConsistent: false });
+    if (writer !== undefined) return { kind: "held", inTheWay: [writer] };
+    wait.throwIfEnough();
+  }
   const target: Target = { at: readerAt(name, session.uuid()), settings };
   const claimed = await claim(session, target, wait, { data, until });
   if (claimed.kind !== "granted") return claimed;
   let isOurs = false;
   try {
-    const writer = await lookForWriter(session, resource, wait, { isConsistent: true });
+    const writer = await untilNoWriter(session, resource, wait);
     isOurs = writer === undefined;
     return writer === undefined ? claimed : { kind: "held", inTheWay: [writer] };
   } finally {
     if (!isOurs) session.detach(giveBack(session, claimed.granted));
+  }
+}
+
+/** Whether a reader, whose flag is there, has seen that no writer is: the row of one that is dead is removed. */
+async function untilNoWriter(session: Session, resource: Resource, wait: Wait): Promise<InTheWay | undefined> {
+  for (;;) {
+    const { writer, row } = await readWriter(session, resource, wait, { isConsistent: true });
+    if (writer !== undefined || row?.uuid === undefined) return writer;
+    wait.throwIfEnough();
+    // Where it was applied, no writer was there at that moment, as if a read had shown none.
+    if (await remove(session, row, resource.settings.ttlMs, wait)) return undefined;
+    wait.throwIfEnough();
+    await wait.pacing.again();
   }
 }
 
@@ -70,17 +92,27 @@ export async function lookForWriter(
   session: Session,
   resource: Resource,
   wait: Wait,
-  { isConsistent: consistent }: { readonly isConsistent: boolean },
+  how: { readonly isConsistent: boolean },
 ): Promise<InTheWay | undefined> {
+  return (await readWriter(session, resource, wait, how)).writer;
+}
+
+/** The row under the key of the writer, and that of a writer who may have the lock. */
+async function readWriter(
+  session: Session,
+  resource: Resource,
+  wait: Wait,
+  { isConsistent: consistent }: { readonly isConsistent: boolean },
+): Promise<{ readonly row: Row | undefined; readonly writer: InTheWay | undefined }> {
   const target = writerOf(resource);
   const { known, row } = await askingWith(wait)(async (signal) => {
     const before = knownNow(session, resource.settings.takeover);
     return { known: before, row: await session.store.read(target.at, { consistent }, signal) };
   });
   session.sightings.note(target.at, row);
-  if (row === undefined || isDead(session, row, known)) return undefined;
+  if (row === undefined || isDead(session, row, known)) return { row, writer: undefined };
   wait.saw(row);
-  return { target, row };
+  return { row, writer: { target, row } };
 }
 
 /** What a writer that has put its flag finds of the readers. */
@@ -113,18 +145,24 @@ export function untilDead(session: Session, { settings }: Resource, row: Row): n
   return untilFree(session, { at: row, settings }, row);
 }
 
+/** @returns whether the row is gone, for certain. @throws the store's error, if it does not pass. */
 async function remove(
   session: Session,
   { name, sort, uuid: seenUuid, expires: seenExpires }: Row,
   ttlMs: number,
   { enough }: Wait,
-): Promise<void> {
+): Promise<boolean> {
   const { clock, store } = session;
   const giveUpAt = clock.atMost() + REMOVE_WITHIN_MS;
   const persistence = { kind: "release", until: () => giveUpAt, attemptMs: attemptMs(ttlMs), enough } as const;
   const write = { kind: "remove", at: { name, sort }, seenUuid, seenExpires } as const;
-  // What fails is found again by the next look.
-  await persist(session, persistence, (signal) => store.write(write, signal)).catch(() => undefined);
+  try {
+    return (await persist(session, persistence, (signal) => store.write(write, signal))).kind === "applied";
+  } catch (error) {
+    // The next look finds what is left.
+    if (isTransient(error) || enough.aborted) return false;
+    throw error;
+  }
 }
 
 const writerOf = ({ name, settings }: Resource): Target => ({ at: writerAt(name), settings });

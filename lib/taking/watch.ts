@@ -67,7 +67,7 @@ export async function watch(
 }
 
 /** Whether a row says that others wait for it. A hint: without bounds it counts as current. */
-function isMarked(row: Row, bounds: Bounds | undefined): boolean {
+export function isMarked(row: Row, bounds: Bounds | undefined): boolean {
   return row.wanted !== undefined && (bounds === undefined || row.wanted > bounds.earliest);
 }
 
