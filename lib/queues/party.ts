@@ -58,6 +58,8 @@ export class Party {
   readonly #resource: Resource;
   readonly #view: QueueView;
   readonly #placeLost: () => void;
+  /** The last of those that have room together, as seen. */
+  #front: bigint | undefined;
   #drawing: Promise<void> | undefined;
   /** Aborts when nobody waits any more for what is being drawn. */
   #nobodyWaits: AbortController | undefined;
@@ -82,7 +84,8 @@ export class Party {
     });
     // Of those that have room together, one may be asleep while those behind it enter: the last of them tells the pace.
     const front = look.places[this.#resource.kind.together(this.#resource, look.places) - 1];
-    this.pace.saw(look.gate, front && ticketOf(front.sort));
+    this.pace.saw(look.gate, front && ticketOf(front.sort), (from, to) => this.#turnsBetween(from, to));
+    this.#front = front && ticketOf(front.sort);
     this.seen = { ...look, turn: this.#turnOf(look, asked) };
     return this.seen;
   }
@@ -110,9 +113,7 @@ export class Party {
   /** How much room those before this place need, as far as a look has shown them. Those of this process share what they get. */
   ahead({ places }: QueueLook, ticket: bigint): number {
     const { kind } = this.#resource;
-    const before = places.filter(
-      ({ sort, uuid }) => (ticketOf(sort) ?? ticket) < ticket && this.places.on(uuid) === undefined,
-    );
+    const before = places.filter((place) => isBefore(place, ticket) && this.places.on(place.uuid) === undefined);
     return before.reduce((sum, place) => sum + kind.weight(place), 0);
   }
 
@@ -122,11 +123,15 @@ export class Party {
    */
   pause({ places }: QueueLook, ticket: bigint, ahead: number): number {
     const { permits, settings, kind } = this.#resource;
-    // Those right before it that go in with it are not waited for.
-    const own = places.findIndex(({ sort }) => ticketOf(sort) === ticket);
-    const others = places.slice(0, Math.max(0, own)).findLast((place) => kind.weight(place) > 0);
-    const behind = others === undefined ? ticket : (ticketOf(others.sort) ?? ticket) + 1n;
-    const behindMs = this.pace.behind(behind, settings.poll);
+    const front = this.#front ?? ticket;
+    const turns =
+      kind.side === undefined
+        ? ticket - front
+        : turnsIn(
+            places.filter((place) => isBefore(place, ticket)),
+            kind.side,
+          );
+    const behindMs = this.pace.behind(turns, settings.poll);
     if (ahead >= permits) return behindMs;
     return Math.min(behindMs, this.pace.next(settings.poll) * Math.max(1, (ahead + 1) / NEXT_TOGETHER));
   }
@@ -193,6 +198,14 @@ export class Party {
     this.tidy();
   }
 
+  /** How many turns there were from one ticket to another, by the look before. */
+  #turnsBetween(from: bigint, to: bigint): number {
+    const { side } = this.#resource.kind;
+    if (side === undefined) return Number(to - from);
+    const passed = (this.seen?.places ?? []).filter((place) => !isBefore(place, from) && isBefore(place, to));
+    return Math.max(1, turnsIn(passed));
+  }
+
   #waitingAfter(number: number): number {
     let count = this.line.isLed && (this.line.first ?? 0) > number ? 1 : 0;
     for (const waiter of this.line.waiters) if (waiter.number > number) count += 1;
@@ -208,4 +221,14 @@ export class Party {
     }
     return { upTo: isWhole ? asked : upTo, othersWait: false };
   }
+}
+
+function isBefore({ sort }: Row, ticket: bigint): boolean {
+  return (ticketOf(sort) ?? ticket) < ticket;
+}
+
+/** How many turns these places of a shared mutex take: those of the shared side that follow one another go in together. */
+function turnsIn(places: readonly Row[], next?: "exclusive" | "shared"): number {
+  const sides = [...places.map(({ data }) => data?.side), next];
+  return places.filter((_, index) => sides[index] !== "shared" || sides[index + 1] !== "shared").length;
 }
