@@ -287,6 +287,18 @@ describe("a writer", () => {
   });
 });
 
+test("holdAtLeastMs of a writer keeps readers and writers out for that long", async () => {
+  const { time, one, other } = hosts();
+  const writer = await one.sharedMutex(NAME).exclusive.lock({ holdAtLeastMs: 5_000 });
+  await writer.unlock();
+  const { shared, exclusive } = other.sharedMutex(NAME);
+  await time.advance(4_999);
+  expect([await shared.tryLock(), await exclusive.tryLock()]).toEqual([null, null]);
+  await time.advance(2);
+  await using reader = await shared.tryLock();
+  expect(reader?.held).toBe(true);
+});
+
 describe("a writer that is suspended while its renewal is under way, past the end of its lease", () => {
   /** Its renewal arrives after a reader has taken it for dead, and its answer is there before any timer of its process rings. */
   async function overslept({ time, one, other }: ReturnType<typeof hosts>): Promise<Lock> {
