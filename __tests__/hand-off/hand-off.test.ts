@@ -1,9 +1,17 @@
 import { describe, expect, test } from "@jest/globals";
-import { findLockLost, LockConfigError, LockLostError, type Permit, type TransferableLock } from "../../lib/index.js";
+import {
+  findLockLost,
+  LockConfigError,
+  LockLostError,
+  type Permit,
+  systemClock,
+  type TransferableLock,
+} from "../../lib/index.js";
 import type { Message } from "../simulation/message.js";
 import { turn, watch } from "../support/eventually.js";
 import { ManualTime } from "../support/manual-time.js";
 import { MemoryHost } from "../support/memory-host.js";
+import { useScene } from "../support/scene.js";
 
 const NAME = "order-42";
 const MINUTE = 60_000;
@@ -653,4 +661,48 @@ test("a hand-off waits for a renewal that is in flight", async () => {
   expect(one.told()).toEqual(["take lock", "renew lock", "transfer lock"]);
   await using resumed = await other.mutex(NAME).resume(await handing);
   expect(resumed.held).toBe(true);
+});
+
+describe("on DynamoDB", () => {
+  const scene = useScene();
+
+  test("a hand-off is two updates, and a resume one: 3 write units, between the take and the release", async () => {
+    const one = scene.host({ tag: "one", owner: "one", clock: systemClock() });
+    const other = scene.host({ tag: "other", owner: "other", clock: systemClock() });
+    const lock = await one.mutex(scene.name).lock({ data: { step: 1 } });
+    const token = await lock.handOff({ withinMs: MINUTE });
+    expect(await scene.row()).toMatchObject({ owner: "one", ttlMs: MINUTE, data: { step: 1 } });
+    const resumed = await other.mutex(scene.name).resume(token);
+    expect(await scene.row()).toMatchObject({ owner: "other", uuid: resumed.uuid, ttlMs: 30_000, data: { step: 1 } });
+    await resumed.unlock();
+    expect(await scene.row()).toBeUndefined();
+    expect(scene.proxy.requests.map(({ client, operation }) => `${client} ${operation}`)).toEqual([
+      "one PutItem",
+      "one UpdateItem",
+      "one UpdateItem",
+      "other UpdateItem",
+      "other DeleteItem",
+    ]);
+    expect(scene.proxy.units()).toEqual({ read: 0, write: 5 });
+  });
+
+  test("a token says which table it is for", async () => {
+    const token = await (await scene.host().mutex(scene.name).lock()).handOff({ withinMs: MINUTE });
+    const prefixed = scene.host({ keyPrefix: "staging/" });
+    const resuming = prefixed.mutex(scene.name).resume(token);
+    await expect(resuming).rejects.toThrow(new RegExp(`^token: .*in table ${scene.tableName}`));
+  });
+
+  test("a fenced lock goes on with the next number, and of two that resume it one wins", async () => {
+    const [one, other, third] = ["one", "other", "third"].map((tag) =>
+      scene.host({ tag, clock: systemClock() }).mutex(scene.name, { fencing: true }),
+    );
+    const lock = await one?.lock();
+    const token = (await lock?.handOff({ withinMs: MINUTE })) ?? "";
+    const outcomes = await Promise.allSettled([other, third].map((mutex) => mutex?.resume(token)));
+    const won = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
+    expect(won.map((held) => held?.fencingToken)).toEqual([(lock?.fencingToken ?? 0n) + 1n]);
+    expect(outcomes.find(({ status }) => status === "rejected")).toMatchObject({ reason: { code: "LOCK_LOST" } });
+    await won[0]?.unlock();
+  });
 });

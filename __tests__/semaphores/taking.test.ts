@@ -56,6 +56,18 @@ test("a process asks first for the permit that it has released last", async () =
   expect(host.told()).toEqual([`take semaphore#000${other.permit}`]);
 });
 
+test("a permit that its process has just handed off is not its first guess", async () => {
+  const host = new MemoryHost(new ManualTime());
+  const semaphore = host.semaphore(NAME, { permits: 2 });
+  const first = await semaphore.lock();
+  const second = await semaphore.lock();
+  await first.unlock();
+  await second.handOff({ withinMs: 60_000 });
+  host.told();
+  await using _next = await semaphore.lock();
+  expect(host.told()).toEqual([`take permit#000${first.permit}`]);
+});
+
 test("a first guess that is refused costs one query, which shows the permits that are free", async () => {
   const time = new ManualTime();
   const one = new MemoryHost(time, { owner: "one" });

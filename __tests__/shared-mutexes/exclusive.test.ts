@@ -287,6 +287,109 @@ describe("a writer", () => {
   });
 });
 
+test("holdAtLeastMs of a writer keeps readers and writers out for that long", async () => {
+  const { time, one, other } = hosts();
+  const writer = await one.sharedMutex(NAME).exclusive.lock({ holdAtLeastMs: 5_000 });
+  await writer.unlock();
+  const { shared, exclusive } = other.sharedMutex(NAME);
+  await time.advance(4_999);
+  expect([await shared.tryLock(), await exclusive.tryLock()]).toEqual([null, null]);
+  await time.advance(2);
+  await using reader = await shared.tryLock();
+  expect(reader?.held).toBe(true);
+});
+
+describe("a writer that is suspended while its renewal is under way, past the end of its lease", () => {
+  /** Its renewal arrives after a reader has taken it for dead, and its answer is there before any timer of its process rings. */
+  async function overslept({ time, one, other }: ReturnType<typeof hosts>): Promise<Lock> {
+    time.skip(500);
+    const reader = await other.sharedMutex(NAME).shared.lock();
+    expect(one.sent.some(isWrite("renew"))).toBe(true);
+    return reader;
+  }
+
+  test("has lost its lock, although the renewal was applied", async () => {
+    const scene = hosts();
+    const { time, one } = scene;
+    const arrives = deferred<void>();
+    one.fate = (message) => (isWrite("renew")(message) ? arrives.promise : "answered");
+    const writer = await one.sharedMutex(NAME, { ttlMs: 1_000 }).exclusive.lock();
+    await time.advance(600);
+    await using reader = await overslept(scene);
+    arrives.resolve();
+    await turn();
+    expect([writer.held, reader.held]).toEqual([false, true]);
+    expect(findLockLost(writer.signal.reason)?.reason).toBe("expired");
+    await expect(writer.unlock()).rejects.toMatchObject({ reason: "expired" });
+  });
+
+  test("does not get in beside the reader, although its last look showed none", async () => {
+    const scene = hosts();
+    const { time, one, third } = scene;
+    const first = await third.sharedMutex(NAME).shared.lock();
+    const arrives = deferred<void>();
+    const seen = deferred<void>();
+    const writing = one.sharedMutex(NAME, { ttlMs: 1_000, poll: { minMs: 550, maxMs: 550 } }).exclusive.lock();
+    const watched = watch(writing);
+    await time.advance(10);
+    await first.unlock();
+    one.fate = (message) => (isWrite("renew")(message) ? arrives.promise : "answered");
+    one.hold = (message) => (message.kind === "query" ? seen.promise : undefined);
+    await time.advance(600);
+    await using reader = await overslept(scene);
+    arrives.resolve();
+    seen.resolve();
+    await turn();
+    expect([watched.settled, reader.held]).toEqual([false, true]);
+    one.fate = () => "answered";
+    one.hold = () => undefined;
+    await time.advance(5_000);
+    expect(watched.settled).toBe(false);
+    await reader.unlock();
+    await time.advanceUntil(() => watched.settled);
+  });
+
+  test("does not pass its lock on within its process", async () => {
+    const scene = hosts();
+    const { time, one } = scene;
+    const arrives = deferred<void>();
+    one.fate = (message) => (isWrite("renew")(message) ? arrives.promise : "answered");
+    const { exclusive } = one.sharedMutex(NAME, { ttlMs: 1_000, autoRenew: false, handOverMs: 1_000 });
+    const writer = await exclusive.lock();
+    const next = watch(exclusive.lock());
+    await time.advance(600);
+    const ending = writer.unlock();
+    await turn();
+    await using reader = await overslept(scene);
+    arrives.resolve();
+    await ending;
+    await turn();
+    expect([next.settled, reader.held]).toEqual([false, true]);
+    await reader.unlock();
+    await time.advanceUntil(() => next.settled);
+  });
+
+  test("does not get in on a row that it renewed before its section began", async () => {
+    const scene = hosts();
+    const { time, one } = scene;
+    const arrives = deferred<void>();
+    const seen = deferred<void>();
+    one.fate = (message) => (isWrite("renew")(message) ? arrives.promise : "answered");
+    one.hold = (message) => (message.kind === "query" ? seen.promise : undefined);
+    const writing = watch(one.sharedMutex(NAME, { ttlMs: 1_000, autoRenew: false }).exclusive.lock());
+    await time.advance(600);
+    seen.resolve();
+    await turn();
+    await using reader = await overslept(scene);
+    arrives.resolve();
+    await turn();
+    expect([writing.settled, reader.held]).toEqual([false, true]);
+    one.hold = () => undefined;
+    await reader.unlock();
+    await time.advanceUntil(() => writing.settled);
+  });
+});
+
 describe("either side", () => {
   const sides = ["shared", "exclusive"] as const;
 

@@ -78,6 +78,11 @@ export class ManualTime {
     await turn();
   }
 
+  /** Time passes and no timer rings, as in a process that is suspended. What has fallen due rings when time is next let pass. */
+  skip(ms: number): void {
+    this.#elapsed += ms;
+  }
+
   /** Lets time pass, step by step, until the condition holds: where nothing takes real time. @throws if it does not within so long. */
   async advanceUntil(condition: () => boolean, { stepMs = 1, withinMs = 30_000 } = {}): Promise<void> {
     for (const end = this.#elapsed + withinMs; !condition(); await this.advance(stepMs)) {

@@ -25,6 +25,8 @@ export class MemoryHost {
   readonly session: Session;
   readonly sent: Message[] = [];
   fate: (message: Message) => Fate = () => "answered";
+  /** What is waited for between an answer that the table has given and its arrival; undefined for nothing. */
+  hold: (message: Message) => Promise<unknown> | undefined = () => undefined;
   /** How often its client was closed. */
   closed = 0;
   readonly #sections: Sections;
@@ -99,7 +101,11 @@ export class MemoryHost {
       signal.addEventListener("abort", () => reject(aborted(signal)), { once: true });
     });
     if (fate === "lost" || fate === "reply lost") return await givenUp;
-    if (fate === "answered") return this.table.answer(message);
+    if (fate === "answered") {
+      const [answer, arrives] = [this.table.answer(message), this.hold(message)];
+      if (arrives !== undefined) await Promise.race([arrives, givenUp]);
+      return answer;
+    }
     // It arrives, whether its sender still waits for it or not.
     const answer = fate.then(() => this.table.answer(message));
     return await Promise.race([answer, givenUp]);

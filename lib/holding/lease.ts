@@ -177,13 +177,11 @@ export class Lease {
     if (!this.stands && !mayLapse) return false;
     if (!this.row.isHalfGone && this.stands) return true;
     const { ttlMs, safetyMarginMs } = this.settings;
-    const until = mayLapse ? this.#session.clock.atMost() + ttlMs - safetyMarginMs : this.#leaseEnds;
-    let hasLapsed = false;
-    const onAnswer = (): void => {
-      hasLapsed = !this.stands;
-    };
-    const stamping = await this.row.renew({ until: () => until, onAnswer });
-    return stamping.kind !== "refused" && this.stands && (mayLapse || !hasLapsed);
+    const { clock } = this.#session;
+    const until = mayLapse ? clock.atMost() + ttlMs - safetyMarginMs : this.#leaseEnds;
+    const stamping = await this.row.renew({ until: () => until });
+    // An answer may be heard before the timer that bounds its request: the process was suspended.
+    return stamping.kind !== "refused" && this.stands && (mayLapse || clock.atMost() < until);
   }
 
   /** Whether a closing table has to wait for it, or had to. */
@@ -351,27 +349,26 @@ export class Lease {
   async #write(send: (trying: Trying) => Promise<Stamping>, until = (): number => this.deadline): Promise<Renewal> {
     const enough = new AbortController();
     const onFailure = (cause: unknown): void => this.#events.renewalFailed(this.row, cause);
-    let hasLapsed = false;
-    const onAnswer = (): void => {
-      // A host that was suspended reads an answer before its timers tell it that the lease has ended.
-      hasLapsed = this.lost !== undefined || !this.stands;
-    };
-    const sent = send({ until, enough: enough.signal, onFailure, onAnswer });
-    const done = this.#judged(sent, () => hasLapsed).finally(() => {
+    const leaseEnds = this.#leaseEnds;
+    const done = this.#judged(send({ until, enough: enough.signal, onFailure }), leaseEnds).finally(() => {
       this.#writing = undefined;
     });
     this.#writing = { done, enough };
     return await done;
   }
 
-  async #judged(sent: Promise<Stamping>, hasLapsed: () => boolean): Promise<Renewal> {
+  /** @param leaseEnds when the lease ended as it was when the write left. */
+  async #judged(sent: Promise<Stamping>, leaseEnds: number): Promise<Renewal> {
     const stamping = await sent;
-    // The deadline may have passed while the request was in flight: then no reply brings the lease back.
+    // The deadline may have passed while the request was in flight: then no reply brings the lease back. No timer may have
+    // rung since, where the process was suspended; and the reply, which is there before, has moved the deadline.
+    const isOver = this.#session.clock.atMost() >= leaseEnds;
+    if (isOver && this.#state.kind === "relied") this.#lose("expired", this.row.lastFailure);
     const { lost } = this;
     if (lost !== undefined) return { kind: "lost", error: lost };
     switch (stamping.kind) {
       case "stamped":
-        if (hasLapsed()) return { kind: "unknown", cause: this.#errorOf("expired") };
+        if (isOver) return { kind: "unknown", cause: this.#errorOf("expired") };
         this.#armDeadline();
         this.#events.renewed(this.row, this.deadline - this.#session.clock.atMost());
         return { kind: "renewed" };

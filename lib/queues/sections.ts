@@ -351,6 +351,8 @@ export class Sections {
     }
     try {
       await lease.release();
+      // One that was handed off, or stays taken for a while, is a bad guess.
+      if (resource.kind.isParallel && stands && !lease.hasMinimumHold) this.#noteGuess(keyOf(resource), at.sort);
     } finally {
       if (stands && isOver()) this.session.contended().giveTurn(at, settings.poll.maxMs);
       this.#leave(lease);
@@ -388,7 +390,6 @@ export class Sections {
   #leave(lease: Lease): void {
     const resource = this.#resourceOf(lease);
     const { sort } = lease.row.at;
-    if (resource.kind.isParallel) this.#noteGuess(keyOf(resource), sort);
     this.#sharedLeases.leave(lease);
     this.#busy.get(keyOf(resource))?.rows.delete(sort);
     this.#line(resource).leave(lease);

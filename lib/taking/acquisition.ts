@@ -41,8 +41,6 @@ export interface Trying {
   /** Ends the retries: an attempt in flight is still awaited. */
   readonly enough?: AbortSignal | undefined;
   readonly onFailure?: ((cause: unknown) => void) | undefined;
-  /** Called when an answer has come, before what it says about the lease counts: the lease may have ended meanwhile. */
-  readonly onAnswer?: (() => void) | undefined;
 }
 
 /** The rule by which a row was taken from a holder that did not release it. */
@@ -250,7 +248,6 @@ export class Acquisition {
     } catch (cause) {
       return { kind: "unanswered", cause };
     }
-    trying.onAnswer?.();
     return this.#judge(sent as NonNullable<typeof sent>, outcome);
   }
 
