@@ -173,7 +173,10 @@ export class Lease {
    */
   async secure({ mayLapse }: { readonly mayLapse: boolean } = { mayLapse: true }): Promise<boolean> {
     // A writer that has waited is renewed, and its loss noticed.
-    if (this.#state.kind === "relied") return this.held;
+    if (this.#state.kind === "relied") {
+      if (this.row.isHalfGone) await this.renew();
+      return this.held;
+    }
     if (!this.stands && !mayLapse) return false;
     if (!this.row.isHalfGone && this.stands) return true;
     const { ttlMs, safetyMarginMs } = this.settings;
@@ -212,11 +215,12 @@ export class Lease {
     if (this.#state.kind !== "relied") return since;
     this.#state.since = since;
     if (!joins) this.#state.maxHoldEnds = clock.atMost() + this.settings.maxHoldMs;
+    if (!this.settings.autoRenew) this.#state.cancelRenewal();
     this.#armDeadline();
     return since;
   }
 
-  /** Renews it, and tells of its loss, before its first section begins. */
+  /** Renews it, whatever its sections want, and tells of its loss, before the first of them begins. */
   watch(section: Section, share = 1): void {
     this.#sections.add(section);
     if (this.#state.kind === "relied") return;
@@ -224,7 +228,7 @@ export class Lease {
     const maxHoldEnds = Number.POSITIVE_INFINITY;
     this.#state = { kind: "relied", since, maxHoldEnds, cancelDeadline: nothing, cancelRenewal: nothing };
     this.#armDeadline();
-    if (this.settings.autoRenew) this.#armRenewal(this.#renewalDueIn() * share);
+    this.#armRenewal(this.#renewalDueIn() * share);
   }
 
   /**
@@ -511,7 +515,7 @@ export class Lease {
   async #renewOnTime(): Promise<void> {
     const { end } = this.row;
     const renewal = await this.renew();
-    if (renewal.kind === "lost" || !this.held) return;
+    if (renewal.kind === "lost" || !this.held || (this.hasServed && !this.settings.autoRenew)) return;
     const isLonger = renewal.kind === "renewed" && this.row.end > end;
     this.#armRenewal(Math.max(isLonger ? 0 : RENEW_AGAIN_MS, this.#renewalDueIn()));
   }
