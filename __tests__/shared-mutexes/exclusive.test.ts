@@ -134,7 +134,7 @@ describe("a writer", () => {
     expect(one.readers(NAME)).toEqual([]);
   });
 
-  test("judges readers by what was known before its query left, not when the reply arrives", async () => {
+  test("trap 39: judges readers by what was known before its query left, not when the reply arrives", async () => {
     const { time, one } = hosts();
     plantReader(one, { expires: time.now + 1_000, ttlMs: 60_000 });
     const arrives = time.clock().sleep(2_000);
