@@ -77,8 +77,8 @@ test("a guard of a permit renews it first, and names its row", async () => {
   const host = new MemoryHost(new ManualTime());
   await using permit = await host.semaphore(NAME, { permits: 3 }).lock();
   const guard = await permit.guard();
-  expect(guard.ConditionCheck?.Key).toEqual({ name: { S: NAME }, sort: { S: "semaphore#0000" } });
-  expect(host.told()).toEqual(["take semaphore#0000", "renew semaphore#0000"]);
+  expect(guard.ConditionCheck?.Key).toEqual({ name: { S: NAME }, sort: { S: `semaphore#000${permit.permit}` } });
+  expect(host.told()).toEqual([`take semaphore#000${permit.permit}`, `renew semaphore#000${permit.permit}`]);
 });
 
 test("transactWrite applies writes while the permit is held, and none under the permit of somebody else", async () => {

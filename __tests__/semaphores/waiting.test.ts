@@ -21,10 +21,10 @@ test("who waits looks at all permits with one eventually consistent query at a t
   const waiting = other.semaphore(NAME, { permits: 2 }).lock();
   const watched = watch(waiting);
   await time.advance(300);
-  expect(other.told()).toEqual([
-    "take semaphore#0000",
+  const [first, ...looks] = other.told();
+  expect(first).toMatch(/^take semaphore#000[01]$/);
+  expect(looks).toEqual([
     "consistent query semaphore#0000",
-    ...other.told(),
     ...Array(other.sent.length - 2).fill("query semaphore#0000"),
   ]);
   await held[1]?.unlock();
@@ -98,7 +98,7 @@ test("a close ends the waits at once, those in line included", async () => {
 test("run() gives the section its permit, and releases it also where the section throws", async () => {
   const { one } = twoHosts();
   const semaphore = one.semaphore(NAME, { permits: 3 });
-  expect(await semaphore.run(({ permit }) => permit)).toBe(0);
+  expect([0, 1, 2]).toContain(await semaphore.run(({ permit }) => permit));
   await expect(
     semaphore.run(() => {
       throw new Error("broken");
