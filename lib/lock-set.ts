@@ -3,7 +3,7 @@ import { LockLostError } from "./errors.js";
 import { HeldLock } from "./holding/handle.js";
 import { Lease } from "./holding/lease.js";
 import { LossSignal } from "./holding/loss-signal.js";
-import type { Lock } from "./lock.js";
+import type { TransferableLock } from "./lock.js";
 import { copyOf, type LockData } from "./lock-info.js";
 import type { LockOptions } from "./options/calls.js";
 import type { MutexSettings } from "./options/mutex.js";
@@ -20,7 +20,7 @@ export interface LockSet extends AsyncDisposable {
   /** In the order in which they were asked for. */
   readonly names: readonly string[];
   /** A handle for each name. One may be unlocked alone; the others stay. */
-  readonly locks: ReadonlyMap<string, Lock>;
+  readonly locks: ReadonlyMap<string, TransferableLock>;
   /** Aborts when the first of the locks is lost, with its {@link LockLostError} as the reason. */
   readonly signal: AbortSignal;
   /** Whether all of them are held at this moment. */

@@ -33,7 +33,8 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
     this.name = name;
     this.#session = sections.session;
     this.#target = { at: lockAt(name), settings };
-    this.#calls = new SectionCalls<Held>(sections, { name, kind: MUTEX, settings, permits: 1 }, tryLockOptions);
+    const resource = { ...this.#target, name, kind: MUTEX, permits: 1 };
+    this.#calls = new SectionCalls<Held>(sections, resource, tryLockOptions);
   }
 
   /**

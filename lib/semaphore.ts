@@ -8,7 +8,7 @@ import type { ForceUnlockOptions, LockOptions, ResumeOptions, TryOptions } from 
 import { forceUnlockOptions, tryOptions } from "./options/calls.js";
 import { NONE } from "./options/check.js";
 import type { SemaphoreSettings } from "./options/semaphore.js";
-import { type Address, PERMITS, permitOf } from "./protocol/addresses.js";
+import { type Address, PERMITS, permitAt, permitOf } from "./protocol/addresses.js";
 import type { Sections } from "./queues/sections.js";
 import { resumed } from "./resumed.js";
 import { SectionCalls } from "./section-calls.js";
@@ -33,7 +33,7 @@ export class Semaphore implements Lockable<Permit> {
     this.name = name;
     this.permits = permits;
     this.#session = sections.session;
-    this.#resource = { name, kind: SEMAPHORE, settings, permits };
+    this.#resource = { name, kind: SEMAPHORE, at: permitAt(name, 0), settings, permits };
     this.#calls = new SectionCalls<Permit>(sections, this.#resource, tryOptions);
   }
 

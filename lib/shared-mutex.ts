@@ -38,7 +38,7 @@ export class SharedMutex {
 
   /** @internal Made by `LockTable.sharedMutex()`. */
   constructor(sections: Sections, name: string, settings: MutexSettings) {
-    const resource = (kind: LockKind): Resource => ({ name, kind, settings, permits: 1 });
+    const resource = (kind: LockKind): Resource => ({ name, kind, at: writerAt(name), settings, permits: 1 });
     this.name = name;
     this.#session = sections.session;
     this.#resource = resource(EXCLUSIVE);

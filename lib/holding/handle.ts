@@ -68,8 +68,8 @@ export class HeldLock implements TransferableLock {
     this.#lease = section.lease;
     this.#end = section.end;
     this.#mayHandOff = section.mayHandOff;
-    const permit = permitOf(section.lease.row.at.sort);
-    if (permit !== undefined) this.permit = permit;
+    const { at, permits } = section.lease.row;
+    if (permits !== undefined) this.permit = permitOf(at.sort) ?? 0;
     this.#isPassedOn = section.lease.hasServed;
     this.#beganAt = section.lease.begin(this);
   }

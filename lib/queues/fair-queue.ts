@@ -243,7 +243,7 @@ export class FairQueue {
     if (row !== undefined) wait.saw(row);
     party.turn = turn;
     if (turn.othersWait) {
-      const tick = once && (await tickNow(this.#session, resource.kind.gateAt(resource), once, wait));
+      const tick = once && (await tickNow(this.#session, resource.at, once, wait));
       return { kind: row !== undefined && isDone(row, tick) ? "done" : "held" };
     }
     // Only the claim can tell whether a tick is done.

@@ -67,7 +67,7 @@ export class Party {
   constructor(session: Session, resource: Resource, pace: Pace, placeLost: () => void) {
     this.#session = session;
     this.#resource = resource;
-    this.line = new LocalLine<Lease>(resource.kind.capacity(resource));
+    this.line = new LocalLine<Lease>(resource.kind.capacity?.(resource) ?? 1);
     this.places = new OwnPlaces(session);
     this.pace = pace;
     this.#placeLost = placeLost;

@@ -120,7 +120,7 @@ async function drawTicket(session: Session, resource: Resource, wait: Wait, left
   const counter: Address = { name, sort: kind.queue.counter };
   const persistence = { kind: "take", attemptMs: attemptMs(settings.ttlMs), until: wait.until } as const;
   for (;;) {
-    await learnTime(session, kind.gateAt(resource), wait);
+    await learnTime(session, resource.at, wait);
     const outcome = await wait.persistAtKnownTime(persistence, (signal) => {
       left();
       return store.write({ kind: "draw", at: counter, seed: Math.ceil(boundsOf(clock).latest) }, signal);

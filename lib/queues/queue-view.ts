@@ -90,7 +90,7 @@ export class QueueView {
   /** A lock that is one row and has none is free, whatever was seen of it before. */
   #noteGone(gate: readonly Row[]): void {
     const { kind } = this.#resource;
-    const at = kind.gateAt(this.#resource);
+    const at = this.#resource.at;
     if (kind.gate.first === kind.gate.last && gate.length === 0) this.#session.sightings.note(at, undefined);
   }
 }

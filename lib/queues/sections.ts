@@ -211,7 +211,7 @@ export class Sections {
   }
 
   #othersTurnOf(resource: Resource): OthersTurn | undefined {
-    return this.session.contention?.othersTurnOf(resource.kind.gateAt(resource));
+    return this.session.contention?.othersTurnOf(resource.at);
   }
 
   async #standBack(resource: Resource, wait: Wait): Promise<void> {
@@ -390,7 +390,7 @@ export class Sections {
   #leave(lease: Lease): void {
     const resource = this.#resourceOf(lease);
     const { sort } = lease.row.at;
-    this.#sharedLeases.leave(lease);
+    if (resource.kind.id === "shared") this.#sharedLeases.leave(lease);
     this.#busy.get(keyOf(resource))?.rows.delete(sort);
     this.#line(resource).leave(lease);
     this.#tidy(resource);
@@ -410,7 +410,7 @@ export class Sections {
   #line(resource: Resource): LocalLine<Lease> {
     const { kind, settings } = resource;
     const key = keyOf(resource);
-    const capacity = kind.capacity(resource);
+    const capacity = kind.capacity?.(resource) ?? 1;
     const line = settings.fair
       ? this.#fairQueue.party(resource).line
       : (this.#lines.get(key) ?? new LocalLine<Lease>(capacity));

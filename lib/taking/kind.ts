@@ -13,6 +13,8 @@ import type { KeptOut } from "./watch.js";
 export interface Resource {
   readonly name: string;
   readonly kind: LockKind;
+  /** Its row, where it is one; else one of its rows, which stands for it: the first permit, the writer of a shared mutex. */
+  readonly at: Address;
   readonly settings: MutexSettings;
   /** How many may have it at once, as far as the kind asks. */
   readonly permits: number;
@@ -42,8 +44,8 @@ export interface LockKind {
   readonly gate: SortRange;
   /** Whether its callers ask in parallel, as long as nobody has to wait. Else one of a process does at a time. */
   readonly isParallel: boolean;
-  /** How many leases of one process may serve its callers at once. */
-  capacity(resource: Resource): number;
+  /** How many leases of one process may serve its callers at once. Default 1. */
+  capacity?(resource: Resource): number;
   /** How many items a look at the gate and the first places reads at once. */
   lookLimit(resource: Resource): number;
   /** How many callers may enter, by the rows of the gate. */
@@ -58,8 +60,6 @@ export interface LockKind {
   isGate?(resource: Resource, row: Row): boolean;
   /** Is told of all rows of the gate that a look at the queue has shown. */
   sees?(session: Session, resource: Resource, rows: readonly Row[]): void;
-  /** The row to stand back from, to mark and to look at on behalf of a lock of which no row is known. */
-  gateAt(resource: Resource): Address;
   claim(session: Session, resource: Resource, wait: Wait, claim: ResourceClaim): Promise<Claimed<Acquisition>>;
   /**
    * Waits until another claim may succeed.

@@ -1,5 +1,5 @@
-import type { Address, QueueKeys } from "../protocol/addresses.js";
-import { lockAt, MUTEX_QUEUE, SHARED_MUTEX_QUEUE, writerAt } from "../protocol/addresses.js";
+import type { QueueKeys } from "../protocol/addresses.js";
+import { LOCK_SORT, MUTEX_QUEUE, SHARED_MUTEX_QUEUE, WRITER_SORT } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
 import type { Target } from "./acquisition.js";
@@ -13,28 +13,27 @@ const LOOK_LIMIT = 3;
 /** The first places of a shared mutex: those of the shared side go in together, and of 16 a look costs no more than of one. */
 export const SHARED_LOOK_LIMIT = 16;
 
+/** The row of a lock that is one, and of the writer of a shared mutex. */
+export const targetOf = ({ at, settings }: Resource): Target => ({ at, settings });
+
 /** A lock that is one row. */
 function oneRow(parts: {
   readonly id: LockKind["id"];
-  readonly at: (name: string) => Address;
+  readonly sort: string;
   readonly queue: QueueKeys;
   readonly side?: "exclusive";
 }): LockKind {
-  const { id, at, queue, side } = parts;
-  const { sort } = at("");
-  const targetOf = ({ name, settings }: Resource): Target => ({ at: at(name), settings });
+  const { id, sort, queue, side } = parts;
   return {
     id,
     queue,
     gate: { first: sort, last: sort },
     isParallel: false,
     ...(side === undefined ? {} : { side }),
-    capacity: () => 1,
     lookLimit: () => (side === undefined ? LOOK_LIMIT : SHARED_LOOK_LIMIT),
     room: (session, resource, rows) => (isFree(session, targetOf(resource), rows) ? 1 : 0),
     weight: () => 1,
     together: (_resource, places) => (side === undefined ? 1 : leadingReaders(places)),
-    gateAt: ({ name }) => at(name),
     claim: (session, resource, wait, { data, once, until }) =>
       tryClaim(session, wait, () => claim(session, targetOf(resource), wait, { data, once, until })),
     watch: async (session, _resource, [first], wait, keptOut) => {
@@ -56,12 +55,12 @@ export function isFree(session: Session, target: Target, rows: readonly Row[]): 
   return row === undefined || looksFree(session, target, row);
 }
 
-export const MUTEX: LockKind = oneRow({ id: "mutex", at: lockAt, queue: MUTEX_QUEUE });
+export const MUTEX: LockKind = oneRow({ id: "mutex", sort: LOCK_SORT, queue: MUTEX_QUEUE });
 
 /** The exclusive side of a shared mutex, as far as its own row goes: the readers have to leave as well. */
 export const EXCLUSIVE: LockKind = oneRow({
   id: "exclusive",
-  at: writerAt,
+  sort: WRITER_SORT,
   queue: SHARED_MUTEX_QUEUE,
   side: "exclusive",
 });

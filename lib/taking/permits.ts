@@ -41,7 +41,6 @@ export const SEMAPHORE: LockKind = {
     });
     return Math.max(1, first === -1 ? places.length : first);
   },
-  gateAt: ({ name }) => permitAt(name, 0),
   isGate: (resource, { sort }) => isOwn(resource, sort),
   sees: tellOfOthers,
   claim: claimPermit,

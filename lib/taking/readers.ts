@@ -1,4 +1,4 @@
-import { READERS, readerAt, SHARED_MUTEX_QUEUE, WRITER_SORT, writerAt } from "../protocol/addresses.js";
+import { READERS, readerAt, SHARED_MUTEX_QUEUE, WRITER_SORT } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import { attemptMs, persist } from "../session/requests.js";
 import { isTransient, LONGEST_ATTEMPT_MS } from "../session/retry.js";
@@ -7,7 +7,7 @@ import { giveBack } from "./abandoned-claims.js";
 import type { Acquisition, Target } from "./acquisition.js";
 import { type Claimed, claim, type InTheWay } from "./claim.js";
 import type { LockKind, Resource, ResourceClaim } from "./kind.js";
-import { isFree, leadingReaders, SHARED_LOOK_LIMIT } from "./one-row.js";
+import { isFree, leadingReaders, SHARED_LOOK_LIMIT, targetOf } from "./one-row.js";
 import { type Ask, isDead, knownNow, pagesOf } from "./rows.js";
 import type { Wait } from "./wait.js";
 import { untilFree, watch } from "./watch.js";
@@ -38,10 +38,9 @@ export const SHARED: LockKind = {
   side: "shared",
   capacity: () => Number.POSITIVE_INFINITY,
   lookLimit: () => SHARED_LOOK_LIMIT,
-  room: (session, resource, rows) => (isFree(session, writerOf(resource), rows) ? Number.POSITIVE_INFINITY : 0),
+  room: (session, resource, rows) => (isFree(session, targetOf(resource), rows) ? Number.POSITIVE_INFINITY : 0),
   weight: ({ data }) => (data?.side === "shared" ? 0 : Number.POSITIVE_INFINITY),
   together: (_resource, places) => leadingReaders(places),
-  gateAt: ({ name }) => writerAt(name),
   claim: claimReader,
   watch: async (session, _resource, [first], wait, keptOut) => {
     await watch(session, first, wait, { keptOut });
@@ -56,7 +55,7 @@ async function claimReader(
   { data, until }: ResourceClaim,
 ): Promise<Claimed<Acquisition>> {
   const { name, settings } = resource;
-  if (!session.sightings.mayBeFree(writerAt(name), settings.takeover)) {
+  if (!session.sightings.mayBeFree(resource.at, settings.takeover)) {
     const writer = await lookForWriter(session, resource, wait, { isConsistent: false });
     if (writer !== undefined) return { kind: "held", inTheWay: [writer] };
     wait.throwIfEnough();
@@ -104,7 +103,7 @@ async function readWriter(
   wait: Wait,
   { isConsistent: consistent }: { readonly isConsistent: boolean },
 ): Promise<{ readonly row: Row | undefined; readonly writer: InTheWay | undefined }> {
-  const target = writerOf(resource);
+  const target = targetOf(resource);
   const { known, row } = await askingWith(wait)(async (signal) => {
     const before = knownNow(session, resource.settings.takeover);
     return { known: before, row: await session.store.read(target.at, { consistent }, signal) };
@@ -164,8 +163,6 @@ async function remove(
     throw error;
   }
 }
-
-const writerOf = ({ name, settings }: Resource): Target => ({ at: writerAt(name), settings });
 
 function askingWith(wait: Wait): Ask {
   const persistence = { kind: "read", attemptMs: LONGEST_ATTEMPT_MS, until: wait.until } as const;
