@@ -102,12 +102,26 @@ test(`${PROCESSES} processes x ${SECTIONS} sections, killed and suspended: never
   const total = PROCESSES * SECTIONS;
   const ended = (): number => sharers.reduce((sum, sharer) => sum + sharer.ended.length, 0);
   const counts = { killed: 0, suspended: 0 };
+  const isLong = process.env.SHARER_SECTIONS !== undefined;
+  const tell = (): void => {
+    const bySharer = sharers.map((sharer) => sharer.ended.length).join(" ");
+    process.stderr.write(`${Math.round(performance.now() / 1_000)} s: ${bySharer} ${JSON.stringify(counts)}\n`);
+  };
+  const telling = isLong ? setInterval(tell, 5_000) : undefined;
   const [kills, suspends] = [Math.ceil(total / 80) + 1, Math.ceil(total / 60) + 1];
+
+  /** A process that failed runs no more sections: nobody is to wait for them. */
+  function checkAlive(): void {
+    for (const { host } of sharers) if (host.stderr.includes("Error")) throw new Error(host.stderr);
+  }
 
   /** Comes over one that is in a section, once so many sections have ended. */
   async function mischief(times: number, act: (sharer: Sharer) => Promise<void>): Promise<void> {
     for (let time = 1; time <= times; time += 1) {
-      while (ended() < (total * time) / (times + 1)) await sleep(20);
+      while (ended() < (total * time) / (times + 1)) {
+        checkAlive();
+        await sleep(20);
+      }
       const running = sharers.filter(({ host }) => host.running);
       const sharer = running[Math.floor(random() * running.length)] as Sharer;
       await sharer.host.next(({ kind }) => kind === "entered").catch(() => undefined);
@@ -133,6 +147,7 @@ test(`${PROCESSES} processes x ${SECTIONS} sections, killed and suspended: never
       expect({ ...(await host.exit), stderr: host.stderr }).toMatchObject({ code: 0 });
     }
   } finally {
+    clearInterval(telling);
     for (const { host } of sharers) await host[Symbol.asyncDispose]();
   }
 
