@@ -1,4 +1,4 @@
-import { type Address, LOCK_SORT, lockAt, permitOf, writerAt } from "../../lib/protocol/addresses.js";
+import { type Address, lockAt, permitOf, writerAt } from "../../lib/protocol/addresses.js";
 import type { Attributes, Row } from "../../lib/protocol/row.js";
 import type { Coverage } from "./coverage.js";
 import { GuardJudge } from "./guard-judge.js";
@@ -629,9 +629,10 @@ function excludes(one: Part, other: Part): boolean {
 function shownBy(answer: Answer): readonly string[] {
   if (answer.kind === "write" && answer.write.kind === "take") {
     const { write, outcome } = answer;
-    return write.at.sort === LOCK_SORT && outcome.kind === "refused" && outcome.row?.uuid === write.uuid
-      ? [write.uuid]
-      : [];
+    // Either side of a shared mutex looks at the other first.
+    const { kind } = lockOf(write.at) ?? {};
+    const actsAtOnce = kind === "mutex" || kind === "permit";
+    return actsAtOnce && outcome.kind === "refused" && outcome.row?.uuid === write.uuid ? [write.uuid] : [];
   }
   if (answer.kind !== "writeAll" || answer.outcome.kind !== "refused") return [];
   const { rows } = answer.outcome;
