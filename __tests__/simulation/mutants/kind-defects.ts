@@ -1,4 +1,4 @@
-import type { Defect } from "./defects.js";
+import type { Defect, Patch } from "./defects.js";
 
 const ACQUISITION = "lib/taking/acquisition.js";
 const LEASE = "lib/holding/lease.js";
@@ -12,6 +12,23 @@ const SHARED_LEASES = "lib/queues/shared-leases.js";
 
 const LOOKS_FOR_WRITER = /await lookForWriter\(session, resource, wait, \{ isConsistent: true \}\)/g;
 const MAY_LAPSE = /mayLapse: resource\.kind\.queue !== SHARED_MUTEX_QUEUE/g;
+
+/** A row is looked at, and renewed before the reply comes. */
+const JUDGED_BY_REPLY: Patch = {
+  file: "lib/taking/rows.js",
+  find: /const known = (knownNow\(.*\));\s+return \{ \.\.\.\(await session\.store\.query\(query, signal\)\), \.\.\.known \};/g,
+  replace:
+    "const sentAt = session.clock.atMost(); const page = await session.store.query(query, signal);\n" +
+    "return { ...page, ...$1, sentAt };",
+};
+
+const REMOVED_BY_UUID: Patch = {
+  file: READERS,
+  find: /const write = (\{ kind: "remove", at: \{ name, sort \}, seenUuid, seenExpires \});/g,
+  replace:
+    "const write = seenUuid === undefined ? $1\n" +
+    ': { kind: "vacate", at: { name, sort }, uuid: seenUuid, leaves: { kind: "free" }, remembers: "nothing" };',
+};
 
 /** Defects of semaphores, shared mutexes and hand-offs. What each breaks is said in lib/taking/ and lib/queues/. */
 export const KIND_DEFECTS: readonly Defect[] = [
@@ -96,35 +113,8 @@ export const KIND_DEFECTS: readonly Defect[] = [
     ],
   },
   {
-    name: "a writer is let in on dead readers that are not removed yet",
-    patches: [{ file: READERS, find: /found \? "removed" : "gone"/g, replace: '"gone"' }],
-  },
-  {
     name: "a dead reader is removed, renewed or not",
-    patches: [
-      {
-        file: READERS,
-        find: /\{ kind: "remove", at: \{ name, sort \}, seenUuid, seenExpires \}/g,
-        replace:
-          '{ kind: "vacate", at: { name, sort }, uuid: seenUuid, leaves: { kind: "free" }, remembers: "nothing" }',
-      },
-    ],
-  },
-  {
-    name: "a reader that a writer takes for dead is judged when the reply comes, and removed, renewed or not",
-    patches: [
-      {
-        file: "lib/taking/rows.js",
-        find: /const known = (knownNow\(.*\));\s+return \{ \.\.\.\(await session\.store\.query\(query, signal\)\), \.\.\.known \};/g,
-        replace: "const page = await session.store.query(query, signal); return { ...page, ...$1 };",
-      },
-      {
-        file: READERS,
-        find: /\{ kind: "remove", at: \{ name, sort \}, seenUuid, seenExpires \}/g,
-        replace:
-          '{ kind: "vacate", at: { name, sort }, uuid: seenUuid, leaves: { kind: "free" }, remembers: "nothing" }',
-      },
-    ],
+    patches: [JUDGED_BY_REPLY, REMOVED_BY_UUID],
   },
   {
     name: "a renewal mends the lapse of a writer that waits",
@@ -135,8 +125,12 @@ export const KIND_DEFECTS: readonly Defect[] = [
     ],
   },
   {
-    name: "a renewal mends the lapse of a reader that was not let in yet",
-    patches: [{ file: SECTIONS, find: MAY_LAPSE, replace: "mayLapse: true" }],
+    name: "dead readers are let be, and a renewal mends their lapse",
+    patches: [
+      { file: READERS, find: /found \? "removed" : "gone"/g, replace: '"gone"' },
+      { file: READERS, find: /await Promise\.all\(page\.rows\.map\(\(row\) => remove\(.*\)\)\);/g, replace: "" },
+      { file: SECTIONS, find: MAY_LAPSE, replace: "mayLapse: true" },
+    ],
   },
   {
     name: "a writer that gives up keeps its row",
