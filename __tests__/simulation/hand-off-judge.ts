@@ -78,9 +78,9 @@ export class HandOffJudge {
     return handed;
   }
 
-  /** Whether a uuid is that of a token. */
+  /** Whether a uuid is that of a token which somebody may still have. */
   isToken(uuid: string): boolean {
-    return this.#byUuid.has(uuid);
+    return this.#byUuid.get(uuid)?.stage === "handed off";
   }
 
   sent(message: Message): void {

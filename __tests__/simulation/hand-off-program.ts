@@ -48,6 +48,8 @@ export async function goOn(stage: Stage, { token, handed, step, asking, fencing 
     const lock = await stage.lockable(asking, fencing).resume?.(token, { signal: giveUp.signal });
     if (lock === undefined) throw new Violation("a call ends as documented", `${asking.key} cannot be resumed`);
     coverage.count("locks resumed");
+    if (fencing && asking.kind === "mutex" && lock.fencingToken === undefined)
+      throw new Violation("tokens grow from lock to lock", `${lock.uuid} is resumed without a token`);
     const holding = hold(stage, lock, { asking, handOverMs: undefined, askedAt: undefined }, handed);
     await section(stage, step, holding);
     await release(stage, { ...step, holdAtLeastMs: 0 }, holding);

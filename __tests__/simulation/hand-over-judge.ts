@@ -106,14 +106,6 @@ export class HandOverJudge {
     const { write } = message;
     // While a set waits, its marks are not told from others.
     if (write.kind === "want" && !this.#sets.has(process)) return this.#turns.marks(process, write.at.name);
-    if (write.kind === "transfer") {
-      const lease = this.#leases.get(write.from);
-      if (lease !== undefined) {
-        this.#turns.left(process, lease.name);
-        this.#turns.sees(process, lease.name);
-      }
-      this.gone(write.from);
-    }
     if (write.kind === "reissue") {
       const lease = this.#leases.get(write.from);
       if (lease !== undefined) {
@@ -148,6 +140,15 @@ export class HandOverJudge {
     this.#standing.set(process, standing);
     standing.set(name, process.time.monotonic() + STANDS_BACK_MS);
     this.#turns.sees(process, name);
+  }
+
+  /** It is about to be handed off, which nobody's turn depends on, whatever comes of it. */
+  handsOff(uuid: string): void {
+    const lease = this.#leases.get(uuid);
+    if (lease === undefined) return;
+    this.#turns.left(lease.process, lease.name);
+    this.#turns.sees(lease.process, lease.name);
+    this.gone(uuid);
   }
 
   /** It is given back, given up, or lost. */

@@ -1,4 +1,4 @@
-import { type Address, LOCK_SORT, lockAt, permitOf, writerAt } from "../../lib/protocol/addresses.js";
+import { type Address, lockAt, permitOf, writerAt } from "../../lib/protocol/addresses.js";
 import type { Attributes, Row } from "../../lib/protocol/row.js";
 import type { Coverage } from "./coverage.js";
 import { GuardJudge } from "./guard-judge.js";
@@ -14,7 +14,7 @@ import type { Arrival, Change, Departure, Sender } from "./network.js";
 import { type Missed, OwnClaimJudge } from "./own-claim-judge.js";
 import { Phantoms } from "./phantoms.js";
 import type { SimLock, SimSet } from "./protocol.js";
-import { QueueJudge } from "./queue-judge.js";
+import { MUTEX_PLACES, permitPlaces, QueueJudge, type QueueKind, SIDES_PLACES } from "./queue-judge.js";
 import type { Step } from "./schedule.js";
 import type { Scheduler } from "./scheduler.js";
 import { TimeJudge } from "./time-judge.js";
@@ -139,7 +139,7 @@ export class Judge {
   readonly #table: MemoryTable;
   readonly #coverage: Coverage;
   readonly #epoch: number;
-  readonly #queue: QueueJudge;
+  readonly #queues: Readonly<Record<"mutex" | "permit" | "sides", QueueJudge>>;
   readonly #time: TimeJudge;
   readonly #holdings = new Set<Holding>();
   /** The latest stamp that was ever sent under a uuid. */
@@ -176,12 +176,22 @@ export class Judge {
   readonly #gone = new Set<string>();
   readonly #revived = new Set<string>();
 
-  constructor(scheduler: Scheduler, table: MemoryTable, coverage: Coverage, epoch: number) {
+  constructor(
+    scheduler: Scheduler,
+    table: MemoryTable,
+    coverage: Coverage,
+    { epoch, permits }: { readonly epoch: number; readonly permits: number },
+  ) {
     this.#scheduler = scheduler;
     this.#table = table;
     this.#coverage = coverage;
     this.#epoch = epoch;
-    this.#queue = new QueueJudge(scheduler, table, coverage, epoch);
+    const queueOf = (kind: QueueKind) => new QueueJudge(scheduler, table, coverage, epoch, kind);
+    this.#queues = {
+      mutex: queueOf(MUTEX_PLACES),
+      permit: queueOf(permitPlaces(permits)),
+      sides: queueOf(SIDES_PLACES),
+    };
     this.#time = new TimeJudge(scheduler, coverage, epoch);
     this.#phantoms = new Phantoms(scheduler, this.#inLine);
     this.#handOver = new HandOverJudge(scheduler, coverage, epoch);
@@ -303,7 +313,7 @@ export class Judge {
     if (second !== undefined) throw new Violation("a hand-off lasts", second);
     const joined = this.#joins.took(holding);
     if (joined !== undefined) throw new Violation("others get their turn", joined);
-    const overtaken = this.#queue.took(holding);
+    const overtaken = this.#overtakenBy(holding);
     if (overtaken !== undefined) throw new Violation("first come, first served", overtaken);
     const jumped = this.#line.took(holding.process, holding.name, holding.askedAt);
     if (jumped !== undefined) throw new Violation("first come, first served", jumped);
@@ -323,6 +333,12 @@ export class Judge {
       throw new Violation("an ended uuid stays ended", `${holding.uuid} is held again`);
   }
 
+  #overtakenBy({ asking: { kind, name }, uuid, owner, process, askedAt }: Holding): string | undefined {
+    const served = { name, uuid, owner, process, askedAt };
+    if (kind === "mutex" || kind === "permit") return this.#queues[kind].took(served);
+    return this.#queues.sides.took({ ...served, side: kind });
+  }
+
   /** A program has got several locks at once. */
   tookSet(set: SimSet, all: readonly Holding[]): Holdings {
     const holdings: Holdings = { set, all, open: new Set(all), told: set.signal.aborted };
@@ -340,6 +356,7 @@ export class Judge {
 
   /** The section is about to hand its lock off. */
   handsOff(holding: Holding, step: Step): Handed {
+    this.#handOver.handsOff(holding.uuid);
     return this.#handOffs.begins(holding, step);
   }
 
@@ -393,7 +410,7 @@ export class Judge {
   /** A reply has come to whoever waits for it. */
   heard(sender: Sender, message: Message, answer: Answer): void {
     const { process } = sender;
-    this.#queue.heard(sender, message, answer);
+    for (const queue of Object.values(this.#queues)) queue.heard(sender, message, answer);
     this.#handOver.heard(process, message, answer);
     this.#phantoms.heard(process, message, answer);
     this.#ownClaims.heard(process, message, answer);
@@ -431,8 +448,10 @@ export class Judge {
     if (early !== undefined) throw new Violation("no write before the time is known", early);
     const late = this.#time.late(sender, message);
     if (late !== undefined) throw new Violation("a stamp is near the time", late);
-    const trespass = this.#queue.sent(sender, message);
-    if (trespass !== undefined) throw new Violation(trespass.invariant, trespass.detail);
+    for (const queue of Object.values(this.#queues)) {
+      const trespass = queue.sent(sender, message);
+      if (trespass !== undefined) throw new Violation(trespass.invariant, trespass.detail);
+    }
     const greed = this.#handOver.sent(process, message);
     // Told to the world: the failure of a mark ends no wait.
     if (greed !== undefined) this.blame(new Violation("others get their turn", greed));
@@ -470,8 +489,10 @@ export class Judge {
 
   arrived(arrival: Arrival): void {
     const { message, rows, duplicate } = arrival;
-    const swept = this.#queue.arrived(arrival);
-    if (swept !== undefined) throw new Violation("a live waiter keeps its place", swept);
+    for (const queue of Object.values(this.#queues)) {
+      const swept = queue.arrived(arrival);
+      if (swept !== undefined) throw new Violation("a live waiter keeps its place", swept);
+    }
     if (arrival.answer?.kind === "transact") this.#transacts(arrival.answer, rows);
     const changed = rows.filter(({ hasChanged }) => hasChanged);
     if (message.kind === "writeAll" && changed.length > 0 && changed.length < rows.length) {
@@ -608,9 +629,10 @@ function excludes(one: Part, other: Part): boolean {
 function shownBy(answer: Answer): readonly string[] {
   if (answer.kind === "write" && answer.write.kind === "take") {
     const { write, outcome } = answer;
-    return write.at.sort === LOCK_SORT && outcome.kind === "refused" && outcome.row?.uuid === write.uuid
-      ? [write.uuid]
-      : [];
+    // Either side of a shared mutex looks at the other first.
+    const { kind } = lockOf(write.at) ?? {};
+    const actsAtOnce = kind === "mutex" || kind === "permit";
+    return actsAtOnce && outcome.kind === "refused" && outcome.row?.uuid === write.uuid ? [write.uuid] : [];
   }
   if (answer.kind !== "writeAll" || answer.outcome.kind !== "refused") return [];
   const { rows } = answer.outcome;

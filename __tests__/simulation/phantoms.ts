@@ -1,5 +1,6 @@
-import { LOCK_SORT } from "../../lib/protocol/addresses.js";
+import { type Address, READERS, WRITER_SORT } from "../../lib/protocol/addresses.js";
 import type { Take } from "../../lib/protocol/writes.js";
+import { lockOf, rowKey } from "./locks.js";
 import type { Process } from "./machine.js";
 import { type Answer, isForced, type Message, takesOf } from "./message.js";
 import type { Change } from "./network.js";
@@ -17,8 +18,8 @@ const LOOKED_FOR_MS = 9_000;
 interface Call {
   readonly process: Process;
   readonly sentAt: number;
-  /** The names of its first claims: the rows that tell of all of them, because their process looks there. */
-  readonly looksAt: readonly string[];
+  /** Its first rows, which tell of all of them, because their process looks there. */
+  readonly looksAt: readonly Address[];
   /** When its process has last done something about it. */
   heededAt: number;
 }
@@ -33,7 +34,7 @@ const ROWS_LOOKED_AT = 2;
 const LOOKS_WITHIN_MS = 2 * 3_500;
 
 interface Phantom {
-  readonly name: string;
+  readonly at: Address;
   readonly expires: number;
   readonly call: Call;
   /** When its process has last looked where it would see it. */
@@ -69,7 +70,7 @@ export class Phantoms {
     const [first] = claims;
     if (first !== undefined) {
       const known = this.#all.get(first.uuid);
-      const looksAt = claims.slice(0, ROWS_LOOKED_AT).map(({ at }) => at.name);
+      const looksAt = claims.slice(0, ROWS_LOOKED_AT).map(({ at }) => at);
       const call = known ?? { process, sentAt: now, looksAt, heededAt: now };
       call.heededAt = now;
       this.#count(message, 1);
@@ -81,11 +82,16 @@ export class Phantoms {
         this.#all.set(uuid, call);
       }
     } else if (message.kind === "read") {
-      if (message.consistent && message.at.sort === LOCK_SORT) this.#looked(process, message.at.name);
+      const { at, consistent } = message;
+      if (consistent) this.#looked(process, (it) => rowKey(it) === rowKey(at));
+      // Whoever has put a reader's row looks for a writer.
+      if (at.sort === WRITER_SORT) this.#goesOn(process, at.name, "shared");
     } else if (message.kind === "query") {
       const { name, first, after = "", last, consistent } = message.query;
-      const isShown = first <= LOCK_SORT && after < LOCK_SORT && LOCK_SORT <= last;
-      if (consistent && isShown) this.#looked(process, name);
+      if (consistent)
+        this.#looked(process, (at) => at.name === name && first <= at.sort && after < at.sort && at.sort <= last);
+      // Whoever has put a writer's row waits for the readers to leave.
+      if (first === READERS.first) this.#goesOn(process, name, "exclusive");
     } else if (message.kind === "write" && "uuid" in message.write) {
       this.#settle("from" in message.write ? message.write.from : message.write.uuid);
     }
@@ -117,10 +123,10 @@ export class Phantoms {
     if (duplicate) return;
     for (const { uuid, at, expires } of claimsOf(message)) {
       const call = this.#calls.get(uuid);
-      const isThere = rows.some((row) => row.at.name === at.name && row.after?.uuid === uuid);
+      const isThere = rows.some((row) => rowKey(row.at) === rowKey(at) && row.after?.uuid === uuid);
       if (!isThere || call === undefined || now > call.sentAt + LOOKED_FOR_MS) continue;
       call.heededAt = now;
-      this.#rows.set(uuid, { name: at.name, expires, call, lookedAt: now });
+      this.#rows.set(uuid, { at, expires, call, lookedAt: now });
     }
   }
 
@@ -149,16 +155,24 @@ export class Phantoms {
   }
 
   /** Whoever looks at a row, looks for its own claim there, and for those of the set at which nobody looks. */
-  #looked(process: Process, name: string): void {
+  #looked(process: Process, isShown: (at: Address) => boolean): void {
     for (const [uuid, { call }] of this.#duties) {
-      if (call.process === process && call.looksAt[0] === name) this.#duties.delete(uuid);
+      if (call.process === process && call.looksAt.slice(0, 1).some(isShown)) this.#duties.delete(uuid);
     }
-    for (const [uuid, phantom] of this.#rows) {
-      const { looksAt } = phantom.call;
-      if (phantom.call.process !== process || !looksAt.includes(name)) continue;
-      if (phantom.name !== name && looksAt.includes(phantom.name)) continue;
-      phantom.lookedAt = this.#scheduler.now;
-      if (phantom.name === name && this.#sizeOf(phantom.call) === 1) this.#rows.delete(uuid);
+    for (const [uuid, { at, call }] of this.#rows) {
+      if (call.process !== process || !call.looksAt.some(isShown)) continue;
+      if (!isShown(at) && call.looksAt.some((it) => rowKey(it) === rowKey(at))) continue;
+      const phantom = this.#rows.get(uuid);
+      if (phantom !== undefined) phantom.lookedAt = this.#scheduler.now;
+      if (isShown(at) && this.#sizeOf(call) === 1) this.#rows.delete(uuid);
+    }
+  }
+
+  /** Its process is about to enter by such a row, and does the next that has to be done for that. */
+  #goesOn(process: Process, name: string, kind: "exclusive" | "shared"): void {
+    for (const { at, call } of this.#rows.values()) {
+      if (call.process === process && at.name === name && lockOf(at)?.kind === kind)
+        call.heededAt = this.#scheduler.now;
     }
   }
 
@@ -189,7 +203,7 @@ export class Phantoms {
 
 /** The locks' own rows that a message wants to take: who left a place behind is found at the end. */
 function claimsOf(message: Message): readonly Take[] {
-  return takesOf(message).filter(({ at }) => at.sort === LOCK_SORT);
+  return takesOf(message).filter(({ at }) => lockOf(at) !== undefined);
 }
 
 /** Whether somebody else's row refuses a claim. */

@@ -1,7 +1,20 @@
-import { LOCK_SORT, MUTEX_QUEUE, placeAt, placeSort, placesOf, ticketOf } from "../../lib/protocol/addresses.js";
+import {
+  LOCK_SORT,
+  MUTEX_QUEUE,
+  permitOf,
+  placeAt,
+  placeSort,
+  placesOf,
+  type QueueKeys,
+  SEMAPHORE_QUEUE,
+  SHARED_MUTEX_QUEUE,
+  type SortRange,
+  ticketOf,
+} from "../../lib/protocol/addresses.js";
 import type { Take } from "../../lib/protocol/writes.js";
 import type { RangePage, RangeQuery } from "../../lib/store.js";
 import type { Coverage } from "./coverage.js";
+import { lockOf } from "./locks.js";
 import type { Process } from "./machine.js";
 import type { MemoryTable } from "./memory-store.js";
 import type { Answer, Message } from "./message.js";
@@ -18,12 +31,53 @@ const LOOK_LASTS_MS = 3_000 * 1.001 + 10;
 /** For how long looks are remembered: longer than any claim is under way. */
 const REMEMBERED_MS = 60_000;
 
-const PLACES = placesOf(MUTEX_QUEUE);
+/** The queue of one kind of lock. */
+export interface QueueKind {
+  readonly keys: QueueKeys;
+  /** The side that a claim of such a row is for; undefined for a row that nobody enters by. */
+  sideOf(sort: string): Side | undefined;
+  /** How many of those who wait before a caller of this side keep it out. */
+  readonly room: number;
+  /** Whether one who waits keeps out those of this side behind it, as far as there is no room for both. */
+  blocks(waiting: Side, behind: Side): boolean;
+}
+
+/** All callers of a mutex and of a semaphore are of one side. */
+export type Side = "any" | "exclusive" | "shared";
+
+const isAny = (is: boolean): Side | undefined => (is ? "any" : undefined);
+
+export const MUTEX_PLACES: QueueKind = {
+  keys: MUTEX_QUEUE,
+  sideOf: (sort) => isAny(sort === LOCK_SORT),
+  room: 1,
+  blocks: () => true,
+};
+
+/** Whoever has as many before it as there are permits cannot be in, whoever has them. */
+export const permitPlaces = (permits: number): QueueKind => ({
+  keys: SEMAPHORE_QUEUE,
+  sideOf: (sort) => isAny(permitOf(sort) !== undefined),
+  room: permits,
+  blocks: () => true,
+});
+
+/** Those of the shared side go in together. */
+export const SIDES_PLACES: QueueKind = {
+  keys: SHARED_MUTEX_QUEUE,
+  sideOf: (sort) => {
+    const kind = lockOf({ name: "", sort })?.kind;
+    return kind === "exclusive" || kind === "shared" ? kind : undefined;
+  },
+  room: 1,
+  blocks: (waiting, behind) => waiting === "exclusive" || behind === "exclusive",
+};
 
 /** A place that was written. */
 interface Place {
   readonly uuid: string;
   readonly ticket: bigint;
+  readonly side: Side;
   readonly owner: string;
   /** When its row came to the table. */
   readonly since: number;
@@ -53,6 +107,7 @@ interface Told {
 
 /** A claim of the lock's row. */
 interface Claim {
+  readonly side: Side;
   /** The lowest ticket of its process's places; undefined where it had none when it was sent. */
   ticket: bigint | undefined;
   /** From when on looks count for it. */
@@ -65,8 +120,10 @@ export interface Served {
   readonly uuid: string;
   readonly owner: string;
   readonly process: Process;
-  /** When it has asked for the lock; undefined for one of a set, which overtakes. */
+  /** When it has asked for the lock; undefined for one of a set, which overtakes, and for one that resumes. */
   readonly askedAt: number | undefined;
+  /** Default: the one side that a mutex has. */
+  readonly side?: Side;
 }
 
 /** What is wrong with a claim. */
@@ -81,6 +138,9 @@ export class QueueJudge {
   readonly #table: MemoryTable;
   readonly #coverage: Coverage;
   readonly #epoch: number;
+  readonly #kind: QueueKind;
+  /** Its places. */
+  readonly #range: SortRange;
   /** By uuid. */
   readonly #places = new Map<string, Place>();
   readonly #claims = new Map<string, Claim>();
@@ -88,7 +148,15 @@ export class QueueJudge {
   readonly #told = new WeakMap<Process, Told>();
   readonly #sentAt = new WeakMap<Message, number>();
 
-  constructor(scheduler: Scheduler, table: MemoryTable, coverage: Coverage, epoch: number) {
+  constructor(
+    scheduler: Scheduler,
+    table: MemoryTable,
+    coverage: Coverage,
+    epoch: number,
+    kind: QueueKind = MUTEX_PLACES,
+  ) {
+    this.#kind = kind;
+    this.#range = placesOf(kind.keys);
     this.#coverage = coverage;
     this.#scheduler = scheduler;
     this.#table = table;
@@ -98,7 +166,7 @@ export class QueueJudge {
   /** What arrived at the table. @returns who has lost its place to it. */
   arrived({ sender, message, rows }: Arrival): string | undefined {
     for (const { at, before, after, hasChanged } of rows) {
-      const ticket = ticketIn(at.sort);
+      const ticket = this.#ticketIn(at.sort);
       if (at.name !== FAIR_NAME || ticket === undefined || !hasChanged) continue;
       const lost =
         before?.uuid !== undefined && before.uuid !== after?.uuid ? this.#removed(before.uuid, sender) : undefined;
@@ -107,8 +175,9 @@ export class QueueJudge {
       const until = Math.min(after.expires - this.#epoch, this.#scheduler.now + after.ttlMs * UNWATCHED);
       const known = this.#places.get(after.uuid);
       if (known === undefined) {
-        const { uuid, owner } = after;
-        this.#places.set(uuid, { uuid, ticket, owner, since: this.#scheduler.now, until });
+        const { uuid, owner, data } = after;
+        const side = data?.side === "exclusive" || data?.side === "shared" ? data.side : "any";
+        this.#places.set(uuid, { uuid, ticket, side, owner, since: this.#scheduler.now, until });
       } else if (message.write.kind === "renew" && known.until > this.#scheduler.now) {
         // One that comes when the lease was over for others does not make it whole again, and neither does a late copy.
         known.until = until;
@@ -136,11 +205,11 @@ export class QueueJudge {
       told.places.delete(write.uuid);
       told.left.add(write.uuid);
     }
-    if (write.kind !== "take" || write.at.sort !== LOCK_SORT) return undefined;
-    return this.#claimed(told, owner, write);
+    const side = this.#kind.sideOf(write.at.sort);
+    return write.kind === "take" && side !== undefined ? this.#claimed(told, owner, write, side) : undefined;
   }
 
-  #claimed(told: Told, owner: string, { uuid }: Take): Trespass | undefined {
+  #claimed(told: Told, owner: string, { uuid }: Take, side: Side): Trespass | undefined {
     const { now } = this.#scheduler;
     const looksFrom = now - LOOK_LASTS_MS;
     if (!told.looks.some(({ sentAt }) => sentAt >= looksFrom)) {
@@ -151,10 +220,10 @@ export class QueueJudge {
     }
     const ticket = this.#firstOf(told);
     const known = this.#claims.get(uuid);
-    if (known === undefined) this.#claims.set(uuid, { ticket, looksFrom });
+    if (known === undefined) this.#claims.set(uuid, { side, ticket, looksFrom });
     else known.ticket = lower(known.ticket, ticket);
     if ((known?.ticket ?? ticket) !== undefined) return undefined;
-    const ahead = this.#unseen(told, owner, { ticket: undefined, looksFrom });
+    const ahead = this.#unseen(told, owner, { side, ticket: undefined, looksFrom });
     if (ahead === undefined) return undefined;
     const detail = `${uuid} is claimed by somebody without a place, while ${ahead.uuid} waits`;
     return { invariant: "nobody enters without a place", detail };
@@ -168,7 +237,7 @@ export class QueueJudge {
     }
     if (answer.kind !== "write" || answer.write.at.name !== FAIR_NAME) return;
     const { write, outcome } = answer;
-    const ticket = ticketIn(write.at.sort);
+    const ticket = this.#ticketIn(write.at.sort);
     if (ticket === undefined) return;
     const isThere = outcome.kind === "applied" || ("uuid" in write && outcome.row?.uuid === write.uuid);
     if (write.kind === "take" && isThere && !told.left.has(write.uuid)) told.places.set(write.uuid, ticket);
@@ -178,25 +247,25 @@ export class QueueJudge {
 
   #looked(told: Told, owner: string, { query, page }: Extract<Answer, { kind: "query" }>, sentAt: number): void {
     const range = rangeOf(query, page);
-    if (range.first > PLACES.last || range.last < PLACES.first) return;
+    if (range.first > this.#range.last || range.last < this.#range.first) return;
     const shown = new Set(page.rows.flatMap(({ uuid }) => uuid ?? []));
     told.looks.push({ ...range, sentAt, shown });
     while ((told.looks[0]?.sentAt ?? 0) < this.#scheduler.now - REMEMBERED_MS && told.looks.length > 1)
       told.looks.shift();
     for (const row of page.rows) {
-      const ticket = ticketIn(row.sort);
+      const ticket = this.#ticketIn(row.sort);
       if (ticket === undefined || row.uuid === undefined || row.owner !== owner || told.left.has(row.uuid)) continue;
       told.places.set(row.uuid, ticket);
     }
     for (const [uuid, ticket] of told.places) {
-      if (covers(range, ticket) && !shown.has(uuid)) told.places.delete(uuid);
+      if (this.#covers(range, ticket) && !shown.has(uuid)) told.places.delete(uuid);
     }
   }
 
   /** A section begins. @returns whom it has overtaken. */
-  took({ name, uuid, owner, process, askedAt }: Served): string | undefined {
+  took({ name, uuid, owner, process, askedAt, side = "any" }: Served): string | undefined {
     if (name !== FAIR_NAME || askedAt === undefined) return undefined;
-    const overtaken = this.#waiting(owner).find(({ since }) => since < askedAt);
+    const overtaken = this.#keepingOut(side, (place) => place.since < askedAt && place.owner !== owner);
     if (overtaken !== undefined) return `${uuid} overtook ${overtaken.uuid}, which waited when it asked`;
     if (this.#served.has(uuid)) this.#coverage.count("sections that shared a turn");
     const claim = this.#claims.get(uuid);
@@ -206,18 +275,26 @@ export class QueueJudge {
     const ticket = lower(claim.ticket, this.#firstOf(told));
     this.#coverage.count(ticket === undefined ? "turns without a ticket" : "turns in a queue");
     if (this.#waiting(owner).length > 0) this.#coverage.count("turns with others behind");
-    const unseen = this.#unseen(told, owner, { ticket, looksFrom: claim.looksFrom });
+    const unseen = this.#unseen(told, owner, { side, ticket, looksFrom: claim.looksFrom });
     return unseen && `${uuid} of ticket ${ticket} overtook ${unseen.uuid} of ticket ${unseen.ticket}`;
   }
 
   /** Somebody with a lower ticket, or any where there is none, whom no look has shown to be absent. */
-  #unseen({ looks }: Told, owner: string, { ticket, looksFrom }: Claim): Place | undefined {
+  #unseen({ looks }: Told, owner: string, { side, ticket, looksFrom }: Claim): Place | undefined {
     const fresh = looks.filter(({ sentAt }) => sentAt >= looksFrom);
-    return this.#waiting(owner).find(
+    return this.#keepingOut(
+      side,
       (place) =>
+        place.owner !== owner &&
         (ticket === undefined || place.ticket < ticket) &&
-        !fresh.some((look) => covers(look, place.ticket) && !look.shown.has(place.uuid)),
+        !fresh.some((look) => this.#covers(look, place.ticket) && !look.shown.has(place.uuid)),
     );
+  }
+
+  /** The first of these places, if they are so many that they keep a caller of this side out. */
+  #keepingOut(side: Side, isMeant: (place: Place) => boolean): Place | undefined {
+    const before = this.#waiting("").filter((place) => isMeant(place) && this.#kind.blocks(place.side, side));
+    return before.length >= this.#kind.room ? before[0] : undefined;
   }
 
   /** The places of others that everybody has to respect. */
@@ -227,7 +304,7 @@ export class QueueJudge {
       (place) =>
         place.owner !== owner &&
         place.until > now &&
-        this.#table.row(placeAt(FAIR_NAME, place.ticket))?.uuid === place.uuid,
+        this.#table.row(placeAt(FAIR_NAME, place.ticket, this.#kind.keys))?.uuid === place.uuid,
     );
   }
 
@@ -235,9 +312,19 @@ export class QueueJudge {
   #firstOf({ places }: Told): bigint | undefined {
     let first: bigint | undefined;
     for (const [uuid, ticket] of places) {
-      if (this.#table.row(placeAt(FAIR_NAME, ticket))?.uuid === uuid) first = lower(first, ticket);
+      if (this.#table.row(placeAt(FAIR_NAME, ticket, this.#kind.keys))?.uuid === uuid) first = lower(first, ticket);
     }
     return first;
+  }
+
+  /** The ticket of a place in this queue. */
+  #ticketIn(sort: string): bigint | undefined {
+    return sort >= this.#range.first && sort <= this.#range.last ? ticketOf(sort) : undefined;
+  }
+
+  #covers({ first, last, after }: Range, ticket: bigint): boolean {
+    const sort = placeSort(ticket, this.#kind.keys);
+    return first <= sort && sort <= last && (after === undefined || after < sort);
   }
 
   #toldTo(process: Process): Told {
@@ -249,19 +336,9 @@ export class QueueJudge {
   }
 }
 
-/** The ticket of a place in the queue of a mutex. */
-function ticketIn(sort: string): bigint | undefined {
-  return sort >= PLACES.first && sort <= PLACES.last ? ticketOf(sort) : undefined;
-}
-
 /** Which sort keys a page has looked at. */
 function rangeOf({ first, last, after }: RangeQuery, { next }: RangePage): Range {
   return { first, last: next ?? last, after };
-}
-
-function covers({ first, last, after }: Range, ticket: bigint): boolean {
-  const sort = placeSort(ticket);
-  return first <= sort && sort <= last && (after === undefined || after < sort);
 }
 
 function lower(one: bigint | undefined, other: bigint | undefined): bigint | undefined {

@@ -105,7 +105,7 @@ class World {
     this.#longestTtlMs = Math.max(...schedule.hosts.map(({ ttlMs }) => ttlMs), ...holds);
     const { scheduler, coverage } = this;
     const { seed, calmAtMs: calmAt, clock } = schedule;
-    this.#judge = new Judge(scheduler, this.#table, coverage, EPOCH);
+    this.#judge = new Judge(scheduler, this.#table, coverage, { epoch: EPOCH, permits: schedule.permits });
     this.#network = new Network(
       scheduler,
       this.#table,
@@ -260,12 +260,15 @@ class World {
     return Math.max(0, this.#schedule.network.wrongDates?.aheadMs ?? 0);
   }
 
-  get #waiters(): readonly Row[] {
-    return this.#table.rows.filter(({ sort }) => ticketOf(sort) !== undefined);
+  /** Nobody waits any more. Where there is a permit for each, one whose lease seemed to run is let be. */
+  #deadWaiters(since: number): readonly Row[] {
+    const places = this.#table.rows.filter(({ sort }) => ticketOf(sort) !== undefined);
+    return places.filter((row) => lockOfQueue(row).kind !== "permit" || row.expires < since - NO_LEASE_MS);
   }
 
   /** Whatever is left of a lock, a newcomer gets it. */
   async #probe(): Promise<void> {
+    const startedAt = EPOCH + this.scheduler.now;
     const steps = this.#table.names.flatMap((name) => this.#kindsOf(name).map((kind) => probeOf(kind, name)));
     // All permits of a semaphore are asked for at once, and held until nobody can be without one.
     const { permits } = this.#schedule;
@@ -290,7 +293,8 @@ class World {
     const reader = this.#table.rows.find(({ sort }) => kindOfRow(sort) === "reader");
     if (reader !== undefined)
       throw new Violation("a wait leaves nothing behind", `${reader.sort} is there after a writer was let in`);
-    for (const { uuid } of this.#waiters) throw new Violation("a wait leaves nothing behind", `${uuid} is not swept`);
+    for (const { uuid } of this.#deadWaiters(startedAt))
+      throw new Violation("a wait leaves nothing behind", `${uuid} is not swept`);
   }
 
   /** Which kinds of lock there are of a name: the exclusive side last, which removes what readers have left. */

@@ -97,8 +97,10 @@ export class LocalLine<Lease extends object> {
 
   /** Waits until it leads, and keeps the process alive meanwhile. @throws the reason of `enough`, also where it is served. */
   async turn(who: Caller, taker: Taker<Lease>): Promise<void> {
-    if (this.tryTurn(who, taker)) return;
     const { enough } = who;
+    // One that has asked without standing in line may have been answered meanwhile: it would hear of nothing here.
+    enough.throwIfAborted();
+    if (this.tryTurn(who, taker)) return;
     await new Promise<void>((resolve, reject) => {
       const mayExit = who.stay();
       const giveUp = (): void => {

@@ -17,7 +17,7 @@ const ACQUISITION = "lib/taking/acquisition.js";
 const CLAIM = "lib/taking/claim.js";
 const CLOCK = "lib/time/clock.js";
 const LEASE = "lib/holding/lease.js";
-const QUEUE_VIEW = "lib/queues/queue-view.js";
+const ROWS = "lib/taking/rows.js";
 const SIGHTINGS = "lib/session/sightings.js";
 const TABLE_CLOCK = "lib/time/table-clock.js";
 const WAIT = "lib/taking/wait.js";
@@ -38,7 +38,7 @@ export const DEFECTS: readonly Defect[] = [
     name: "a watcher counts on the lease's stopwatch",
     patches: [
       { file: SIGHTINGS, find: /#clock\.atLeast\(\)/g, replace: "#clock.atMost()", matches: 3 },
-      { file: QUEUE_VIEW, find: /asOf: clock\.atLeast\(\)/g, replace: "asOf: clock.atMost()" },
+      { file: ROWS, find: /asOf: clock\.atLeast\(\)/g, replace: "asOf: clock.atMost()" },
     ],
   },
   {
@@ -108,7 +108,7 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: "a lock is delivered to a caller that has gone",
     patches: [
-      { file: "lib/queues/sections.js", find: / && !wait\.isOver/g, replace: "" },
+      { file: "lib/queues/sections.js", find: /const isWanted = .*;/g, replace: "const isWanted = true;" },
       { file: WAIT, find: /if \(ended\)\s+return false;/g, replace: "" },
     ],
   },

@@ -12,7 +12,7 @@ const WATCH = "lib/taking/watch.js";
 export const HAND_OVER_DEFECTS: readonly Defect[] = [
   {
     name: "a lease is passed on although others wait for ever",
-    patches: [{ file: CONTENTION, find: /isTurnOver\(name, handOverMs\) \{/g, replace: "$& return false;" }],
+    patches: [{ file: CONTENTION, find: /isTurnOver\(at, handOverMs\) \{/g, replace: "$& return false;" }],
   },
   {
     name: "a lease is passed on without a look whether others wait",

@@ -5,6 +5,7 @@ import { type Origin, originNow } from "../report.js";
 import { CLOSE_DEFECTS } from "./close-defects.js";
 import { DEFECTS, type Defect } from "./defects.js";
 import { HAND_OVER_DEFECTS } from "./hand-over-defects.js";
+import { KIND_DEFECTS } from "./kind-defects.js";
 import { type Finding, hunt, makeMutant } from "./mutant.js";
 import { PROTOCOL_DEFECTS } from "./protocol-defects.js";
 import { QUEUE_DEFECTS } from "./queue-defects.js";
@@ -35,6 +36,7 @@ async function main(): Promise<void> {
     ...SET_DEFECTS,
     ...HAND_OVER_DEFECTS,
     ...CLOSE_DEFECTS,
+    ...KIND_DEFECTS,
   ];
   const defects = all.filter(({ name }) => only === undefined || name.includes(only));
   const findings = new Map<Defect, Finding>();

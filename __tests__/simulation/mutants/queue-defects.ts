@@ -14,35 +14,25 @@ export const QUEUE_DEFECTS: readonly Defect[] = [
     name: "whoever is in front of the queue enters without the put",
     patches: [
       {
-        file: FAIR,
-        find: /^/g,
-        replace:
-          'import { Acquisition as Granted } from "../taking/acquisition.js";\n' +
-          'import { stamp as stampNow } from "../protocol/lease-time.js";\n',
-      },
-      {
-        file: FAIR,
-        find: /await this\.#claim\(\{ target, data, wait \}, until\)/g,
-        replace:
-          "(() => { const { clock, uuid } = this.#session; const { ttlMs } = target.settings;\n" +
-          "const take = { uuid: uuid(), expires: stampNow(clock.wall(), ttlMs), ttlMs, acquired: 0, knowledge: {} };\n" +
-          'const sent = { take, sentAt: clock.atMost(), remembers: "nothing" };\n' +
-          'return { kind: "granted", granted: new Granted(this.#session, target, sent) }; })()',
+        file: "lib/taking/claim.js",
+        find: /const \[only\] = this\.#parts;/g,
+        replace: '$& if (only?.target.settings.fair && only.target.at.sort === "lock") return { kind: "applied" };',
       },
     ],
   },
   {
     name: "dead waiters are never skipped",
-    patches: [{ file: VIEW, find: /#isDead\(place, \{[^}]*\}\) \{/g, replace: "$& return false;" }],
+    patches: [{ file: VIEW, find: /isDead\(this\.#session, place, page\)/g, replace: "false" }],
   },
   {
     name: "a waiter is judged by what is known when the reply comes",
     patches: [
       {
-        file: VIEW,
-        find: /const known = \{ (.*) \};\s+return \{ \.\.\.\(await store\.query\(query, signal\)\), \.\.\.known \};/g,
+        file: "lib/taking/rows.js",
+        find: /const known = (knownNow\(.*\));\s+return \{ \.\.\.\(await session\.store\.query\(query, signal\)\), \.\.\.known \};/g,
         replace:
-          "const sent = clock.atMost(); const page = await store.query(query, signal); return { ...page, $1, sentAt: sent };",
+          "const sentAt = session.clock.atMost(); const page = await session.store.query(query, signal);\n" +
+          "return { ...page, ...$1, sentAt };",
       },
     ],
   },
@@ -93,10 +83,10 @@ export const QUEUE_DEFECTS: readonly Defect[] = [
     patches: [
       {
         file: FAIR,
-        find: /await this\.#lookAgain\(party, target, lease\);\s+return party\.isTurn;/g,
+        find: /await this\.#lookAgain\(party, resource, lease\);\s+return party\.isTurn;/g,
         replace: "return true;",
       },
-      { file: SECTIONS, find: /!this\.#fairQueue\.party\(target\)\.isTurn/g, replace: "false" },
+      { file: SECTIONS, find: /!this\.#fairQueue\.party\(resource\)\.isTurn/g, replace: "false" },
     ],
   },
   {
@@ -111,7 +101,7 @@ export const QUEUE_DEFECTS: readonly Defect[] = [
   },
   {
     name: "a page of the queue counts as the whole of it",
-    patches: [{ file: VIEW, find: /isWhole: rest === undefined/g, replace: "isWhole: true" }],
+    patches: [{ file: VIEW, find: /isWhole: false/g, replace: "isWhole: true" }],
   },
   {
     name: "a claim relies on a place that is not there",
@@ -128,8 +118,13 @@ export const QUEUE_DEFECTS: readonly Defect[] = [
     patches: [
       {
         file: LINE,
-        find: /for \(const \[waiter, call\] of this\.#waiters\)/g,
-        replace: "for (const [waiter, call] of [...this.#waiters].reverse())",
+        find: /for \(const \[waiter, lead\] of this\.#waiters\)/g,
+        replace: "for (const [waiter, lead] of [...this.#waiters].reverse())",
+      },
+      {
+        file: LINE,
+        find: /for \(const waiter of this\.#waiters\.keys\(\)\)/g,
+        replace: "for (const waiter of [...this.#waiters.keys()].reverse())",
       },
     ],
   },

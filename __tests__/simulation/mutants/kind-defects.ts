@@ -1,0 +1,209 @@
+import type { Defect, Patch } from "./defects.js";
+
+const ACQUISITION = "lib/taking/acquisition.js";
+const LEASE = "lib/holding/lease.js";
+const PERMITS = "lib/taking/permits.js";
+const READERS = "lib/taking/readers.js";
+const READERS_LEAVE = "lib/queues/readers-leave.js";
+const RESUME = "lib/taking/resume.js";
+const RULES = "lib/protocol/rules.js";
+const SECTIONS = "lib/queues/sections.js";
+const SHARED_LEASES = "lib/queues/shared-leases.js";
+
+const LOOKS_FOR_WRITER = /await lookForWriter\(session, resource, wait, \{ isConsistent: true \}\)/g;
+const MAY_LAPSE = /mayLapse: resource\.kind\.queue !== SHARED_MUTEX_QUEUE/g;
+
+/** A row is looked at, and renewed before the reply comes. */
+const JUDGED_BY_REPLY: Patch = {
+  file: "lib/taking/rows.js",
+  find: /const known = (knownNow\(.*\));\s+return \{ \.\.\.\(await session\.store\.query\(query, signal\)\), \.\.\.known \};/g,
+  replace:
+    "const sentAt = session.clock.atMost(); const page = await session.store.query(query, signal);\n" +
+    "return { ...page, ...$1, sentAt };",
+};
+
+const REMOVED_BY_UUID: Patch = {
+  file: READERS,
+  find: /const write = (\{ kind: "remove", at: \{ name, sort \}, seenUuid, seenExpires \});/g,
+  replace:
+    "const write = seenUuid === undefined ? $1\n" +
+    ': { kind: "vacate", at: { name, sort }, uuid: seenUuid, leaves: { kind: "free" }, remembers: "nothing" };',
+};
+
+/** Defects of semaphores, shared mutexes and hand-offs. What each breaks is said in lib/taking/ and lib/queues/. */
+export const KIND_DEFECTS: readonly Defect[] = [
+  {
+    name: "a permit is taken whatever its row says",
+    patches: [
+      {
+        file: RULES,
+        find: /let takes = TAKES_EXPIRED;/g,
+        replace: 'let takes = write.at.sort.startsWith("permit#") ? takesOver(all()) : TAKES_EXPIRED;',
+      },
+    ],
+  },
+  {
+    name: "a caller takes a permit beyond its number",
+    patches: [{ file: PERMITS, find: /Array\.from\(\{ length: end \}/g, replace: "Array.from({ length: end + 1 }" }],
+  },
+  {
+    name: "a reader is let in while a writer has its row",
+    patches: [{ file: READERS, find: LOOKS_FOR_WRITER, replace: "undefined" }],
+  },
+  {
+    name: "a reader looks for a writer before its own row is there",
+    patches: [
+      {
+        file: READERS,
+        find: /const claimed = await claim\(session, target, wait, \{ data, until \}\);/g,
+        replace: "const early = await lookForWriter(session, resource, wait, { isConsistent: true });\n$&",
+      },
+      { file: READERS, find: /const writer = await lookForWriter\(.*\);/g, replace: "const writer = early;" },
+    ],
+  },
+  {
+    name: "a reader looks for a writer by a read that may be stale",
+    patches: [
+      {
+        file: READERS,
+        find: LOOKS_FOR_WRITER,
+        replace: "await lookForWriter(session, resource, wait, { isConsistent: false })",
+      },
+    ],
+  },
+  {
+    name: "a reader judges a writer by what is known when the reply comes",
+    patches: [
+      {
+        file: READERS,
+        find: /return \{ known: before, row: (await session\.store\.read\(.*\)) \};/g,
+        replace:
+          "const row = $1; return { known: { ...before, ...knownNow(session, resource.settings.takeover) }, row };",
+      },
+    ],
+  },
+  {
+    name: "a writer takes a reader for dead by the latest time it may be",
+    patches: [
+      {
+        file: READERS,
+        find: /!isDead\(session, row, page\)/g,
+        replace: "!isDead(session, row, { ...page, earliest: session.clock.wall()?.latest ?? 1 })",
+      },
+    ],
+  },
+  {
+    name: "a writer looks for readers by a query that may be stale",
+    patches: [
+      {
+        file: READERS,
+        find: /limit: READERS_LIMIT, consistent: true/g,
+        replace: "limit: READERS_LIMIT, consistent: false",
+      },
+    ],
+  },
+  {
+    name: "a writer does not look for readers",
+    patches: [
+      {
+        file: READERS_LEAVE,
+        find: /const readers = await lookForReaders\(session, resource, wait\);/g,
+        replace: 'const readers = { kind: "gone" };',
+      },
+    ],
+  },
+  {
+    name: "a dead reader is removed, renewed or not",
+    patches: [JUDGED_BY_REPLY, REMOVED_BY_UUID],
+  },
+  {
+    name: "a renewal mends the lapse of a writer that waits",
+    patches: [
+      { file: SECTIONS, find: MAY_LAPSE, replace: "mayLapse: true" },
+      { file: READERS_LEAVE, find: /lease\.watch\(WAITING_WRITER\);/g, replace: "" },
+      { file: READERS_LEAVE, find: /if \(!lease\.held\)/g, replace: "if (false)", matches: 2 },
+    ],
+  },
+  {
+    name: "dead readers are let be, and a renewal mends their lapse",
+    patches: [
+      { file: READERS, find: /found \? "removed" : "gone"/g, replace: '"gone"' },
+      { file: READERS, find: /await Promise\.all\(page\.rows\.map\(\(row\) => remove\(.*\)\)\);/g, replace: "" },
+      { file: SECTIONS, find: MAY_LAPSE, replace: "mayLapse: true" },
+    ],
+  },
+  {
+    name: "a writer that gives up keeps its row",
+    patches: [
+      {
+        file: SECTIONS,
+        find: /if \(left === undefined \|\| left\.kind === "there"\)/g,
+        replace: 'if (left !== undefined && left.kind === "there")',
+      },
+    ],
+  },
+  {
+    name: "sections join others without a look for a writer",
+    patches: [{ file: SHARED_LEASES, find: /now - shared\.lookedAt >= settings\.handOverMs/g, replace: "false" }],
+  },
+  {
+    name: "sections join others although a writer was seen",
+    patches: [{ file: SHARED_LEASES, find: /if \(writer !== undefined\)/g, replace: "if (false)" }],
+  },
+  {
+    name: "the first section that ends takes the row from those that share it",
+    patches: [
+      { file: SECTIONS, find: /&& !lease\.endSection\(section\)/g, replace: "&& (lease.endSection(section), false)" },
+    ],
+  },
+  {
+    name: "a token is resumed twice",
+    patches: [
+      {
+        file: RULES,
+        find: /fenced \? IS_MINE_AND_FENCED : IS_MINE,/g,
+        replace: 'fenced ? all(IS_SOMEBODYS, isNumber("fence")) : IS_SOMEBODYS,',
+      },
+    ],
+  },
+  {
+    name: "a lock that is handed off keeps the length of its lease",
+    patches: [
+      { file: RULES, find: /update\(\{ uuid, expires, ttlMs, owner \}/g, replace: "update({ uuid, expires, owner }" },
+    ],
+  },
+  {
+    name: "a late copy of the take is handed off once more",
+    patches: [
+      { file: RULES, find: /if \(after === undefined\)/g, replace: "if (true)" },
+      { file: LEASE, find: /this\.row\.guard === undefined \? await this\.row\.renew\(trying\) : /g, replace: "" },
+    ],
+  },
+  {
+    name: "a lock is handed off under its own uuid",
+    patches: [
+      {
+        file: ACQUISITION,
+        find: /(async transfer\(ttlMs, trying\) \{\s+const \[from, uuid\] = )\[this\.#uuid, this\.#session\.uuid\(\)\]/g,
+        replace: "$1[this.#uuid, this.#uuid]",
+      },
+    ],
+  },
+  {
+    name: "a resumed lock draws no token",
+    patches: [
+      {
+        file: RESUME,
+        find: /fencing: fenced \} = settings/g,
+        replace: "fencing: notFenced } = settings, fenced = false",
+      },
+      { file: RESUME, find: /outcome\.kind === "applied" \? outcome\.drawn : row\?\.fence/g, replace: "row?.fence" },
+    ],
+  },
+  {
+    name: "what an abandoned resumption takes is not given back",
+    patches: [
+      { file: RESUME, find: /session\.detach\(removeWhenItArrives\(session, target, taken\)\);/g, replace: "" },
+    ],
+  },
+];
