@@ -38,7 +38,7 @@ export const KIND_DEFECTS: readonly Defect[] = [
       {
         file: RULES,
         find: /let takes = TAKES_EXPIRED;/g,
-        replace: 'let takes = write.at.sort.startsWith("permit#") ? takesOver(all()) : TAKES_EXPIRED;',
+        replace: 'let takes = write.at.sort.startsWith("semaphore#") ? takesOver(all()) : TAKES_EXPIRED;',
       },
     ],
   },
