@@ -124,7 +124,7 @@ export class FairQueue {
         await wait.pacing.again();
         continue;
       }
-      const result = mayBeFree ? await this.#takeWithoutPlace(party, request, 0) : undefined;
+      const result = mayBeFree ? await this.#takeWithoutPlace(party, request) : undefined;
       mayBeFree = false;
       if (result?.kind === "granted") {
         if (await handOut(result.granted)) return;
@@ -143,9 +143,7 @@ export class FairQueue {
     const { wait } = request;
     for (;;) {
       const party = this.party(request.resource);
-      const { leader, waiting } = party.line;
-      // Where several may have the lock, those of this process who wait for theirs are not overtaken by a try.
-      const result = await this.#takeWithoutPlace(party, request, leader?.who === wait ? 0 : waiting);
+      const result = await this.#takeWithoutPlace(party, request);
       if (result !== undefined) return result;
       wait.throwIfEnough();
       await wait.pacing.again();
@@ -233,7 +231,7 @@ export class FairQueue {
   }
 
   /** Takes the lock without a place, if nobody waits and it looks free. @returns undefined if no answer came in time. */
-  async #takeWithoutPlace(party: Party, request: QueueRequest, ahead: number): Promise<SectionTry | undefined> {
+  async #takeWithoutPlace(party: Party, request: QueueRequest): Promise<SectionTry | undefined> {
     const { resource, once, wait } = request;
     const known = party.knownTurnOf(wait);
     const isKnown = known !== undefined && this.#session.clock.atMost() - known.sentAt < KNOWN_LASTS_MS;
@@ -247,9 +245,9 @@ export class FairQueue {
       return { kind: row !== undefined && isDone(row, tick) ? "done" : "held" };
     }
     // Only the claim can tell whether a tick is done.
-    if (once === undefined && resource.kind.room(this.#session, resource, gate) <= ahead) return { kind: "held" };
+    if (once === undefined && resource.kind.room(this.#session, resource, gate) === 0) return { kind: "held" };
     const until = (): number => Math.min(sentAt + LOOK_LASTS_MS, wait.until());
-    return await this.#claim(request, { until, seen: gate, ahead });
+    return await this.#claim(request, { until, seen: gate, ahead: 0 });
   }
 
   /**

@@ -78,11 +78,6 @@ export class LocalLine<Lease extends object> {
     return this.#first?.number;
   }
 
-  /** How many have no lock yet, the one that leads included. */
-  get waiting(): number {
-    return this.#waiters.size + (this.#leader === undefined ? 0 : 1);
-  }
-
   /** Those behind the one that leads, in order. */
   get waiters(): Iterable<Waiter<Lease>> {
     return this.#waiters.keys();

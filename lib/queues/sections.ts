@@ -143,8 +143,9 @@ export class Sections {
   #mayTry(resource: Resource, wait: Wait): boolean {
     const { kind, settings } = resource;
     const line = this.#line(resource);
-    if (kind.id === "shared") return true;
-    if (kind.isParallel) return !line.isFull && (settings.fair || !line.isLed);
+    // Nobody is overtaken in a fair line, not even by who would leave enough for those before.
+    if (kind.id === "shared") return !settings.fair || !line.isLed;
+    if (kind.isParallel) return !line.isFull && !line.isLed;
     return line.tryTurn(wait, TAKES_NOTHING);
   }
 
