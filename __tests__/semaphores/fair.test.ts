@@ -1,5 +1,6 @@
 import { expect, test } from "@jest/globals";
 import type { Permit } from "../../lib/index.js";
+import { MemoryTable } from "../simulation/memory-store.js";
 import { watch } from "../support/eventually.js";
 import { ManualTime } from "../support/manual-time.js";
 import { inWords, MemoryHost } from "../support/memory-host.js";
@@ -131,6 +132,40 @@ test("a fair semaphore that nobody waits for costs one query more than another",
   const permit = await host.semaphore(NAME, { permits: 2, fair: true }).lock();
   await permit.unlock();
   expect(host.told()).toEqual(["consistent query semaphore#0000", "take semaphore#0000", "vacate semaphore#0000"]);
+});
+
+test("callers of one process that asked before a look that shows nobody else go by it", async () => {
+  const time = new ManualTime();
+  // A look takes one page.
+  const host = new MemoryHost(time, { table: new MemoryTable({ pageItems: 100 }) });
+  host.fate = () => time.clock().sleep(5);
+  const semaphore = host.semaphore(NAME, { permits: 50, fair: true, ttlMs: 60_000 });
+  const calls = Array.from({ length: 20 }, () => semaphore.lock());
+  const all = watch(Promise.all(calls));
+  await time.advanceUntil(() => all.settled);
+  const told = host.told();
+  expect(told.filter((request) => request.startsWith("take"))).toHaveLength(20);
+  expect(told.filter((request) => request.includes("query"))).toHaveLength(1);
+  // Who asks after it looks for itself: others may have come.
+  const later = watch(semaphore.lock());
+  await time.advanceUntil(() => later.settled);
+  expect(host.told().filter((request) => request.includes("query"))).toHaveLength(1);
+});
+
+test.each([
+  ["gets a permit where there is room for both", 2, true],
+  ["gets none where there is room for that call alone", 1, false],
+])("tryLock beside a call of its process that is being served %s", async (_, permits, isGranted) => {
+  const time = new ManualTime();
+  const host = new MemoryHost(time);
+  host.fate = () => time.clock().sleep(5);
+  const semaphore = host.semaphore(NAME, { permits, fair: true });
+  const waiting = semaphore.lock();
+  const trying = semaphore.tryLock();
+  const both = watch(Promise.all([waiting, trying]));
+  await time.advanceUntil(() => both.settled);
+  expect((await waiting).held).toBe(true);
+  expect((await trying)?.held ?? false).toBe(isGranted);
 });
 
 test("a permit is not passed on within its process while others wait before", async () => {
