@@ -166,6 +166,8 @@ test.each([
   await time.advanceUntil(() => both.settled);
   expect((await waiting).held).toBe(true);
   expect((await trying)?.held ?? false).toBe(isGranted);
+  const told = host.told().map((request) => request.replace(/ semaphore#.*/, ""));
+  expect(told.toSorted()).toEqual(["consistent query", "consistent query", "take", ...(isGranted ? ["take"] : [])]);
 });
 
 test("a permit is not passed on within its process while others wait before", async () => {

@@ -102,11 +102,17 @@ describe("a reader that finds a dead writer", () => {
   });
 
   test("rejects where it may not remove the row", async () => {
-    const { one } = hosts();
+    const { time, one } = hosts();
     plantWriter(one, { expires: 1 });
     const denied = new LockStoreError("AccessDenied");
     one.fate = (message) => (isRemoval(message) ? Promise.reject(denied) : "answered");
-    await expect(one.sharedMutex(NAME).shared.lock()).rejects.toBe(denied);
+    const reading = one
+      .sharedMutex(NAME)
+      .shared.lock()
+      .catch((error: unknown) => error);
+    const watched = watch(reading);
+    await time.advanceUntil(() => watched.settled);
+    expect(await reading).toBe(denied);
     await turn();
     expect(one.readers(NAME)).toEqual([]);
   });
