@@ -71,6 +71,33 @@ describe("the drain", () => {
   });
 });
 
+describe("a writer that waits for readers", () => {
+  test.each<readonly [string, number | undefined]>([
+    ["between two looks", undefined],
+    ["while a look is under way", 300],
+  ])("is no section: a close frees its row at once, and resolves: %s", async (_, lookMs) => {
+    const { time, host, other } = setUp();
+    await using _reader = await other.sharedMutex("a").shared.lock();
+    const writing = errorOf(host.sharedMutex("a").exclusive.lock());
+    await time.advance(1_000);
+    if (lookMs !== undefined) {
+      let isLooking = false;
+      host.fate = (message) => {
+        isLooking ||= message.kind === "query";
+        return message.kind === "query" ? time.clock().sleep(lookMs) : "answered";
+      };
+      await time.advanceUntil(() => isLooking);
+    }
+    const closing = host.session.close(0);
+    const closed = watch(closing);
+    expect(await writing).toMatchObject(CLOSED);
+    await time.advanceUntil(() => closed.settled, { withinMs: 1_000 });
+    await closing;
+    expect(other.writer("a")).toBeUndefined();
+    expect([host.session.leases.size, host.closed]).toEqual([0, 1]);
+  });
+});
+
 describe("what waits", () => {
   test("for a lock of another host, in a fair queue, behind a section or for a set ends at once", async () => {
     const { time, host, other } = setUp();

@@ -213,6 +213,19 @@ describe("a lock that is handed off", () => {
     expect(next?.held).toBe(true);
   });
 
+  test("stays taken until the end of a hold that is longer than withinMs, also where nobody goes on with it", async () => {
+    const { time, one, other } = hosts();
+    const lock = await one.mutex(NAME).lock({ holdAtLeastMs: 60_000 });
+    await time.advance(10_000);
+    const token = await lock.handOff({ withinMs: 1_000 });
+    await time.advance(50_000);
+    expect(await other.mutex(NAME).tryLock()).toBeNull();
+    await time.advance(2);
+    await using next = await other.mutex(NAME).tryLock();
+    expect(next?.held).toBe(true);
+    await expect(other.mutex(NAME).resume(token)).rejects.toBeInstanceOf(LockLostError);
+  });
+
   test("has no hold left where that ended in between", async () => {
     const { time, one, other } = hosts();
     const lock = await one.mutex(NAME).lock({ holdAtLeastMs: 1_000 });

@@ -1,5 +1,6 @@
 import { expect, test } from "@jest/globals";
 import type { Permit } from "../../lib/index.js";
+import { MemoryTable } from "../simulation/memory-store.js";
 import { watch } from "../support/eventually.js";
 import { ManualTime } from "../support/manual-time.js";
 import { inWords, MemoryHost } from "../support/memory-host.js";
@@ -131,6 +132,42 @@ test("a fair semaphore that nobody waits for costs one query more than another",
   const permit = await host.semaphore(NAME, { permits: 2, fair: true }).lock();
   await permit.unlock();
   expect(host.told()).toEqual(["consistent query semaphore#0000", "take semaphore#0000", "vacate semaphore#0000"]);
+});
+
+test("callers of one process that asked before a look that shows nobody else go by it", async () => {
+  const time = new ManualTime();
+  // A look takes one page.
+  const host = new MemoryHost(time, { table: new MemoryTable({ pageItems: 100 }) });
+  host.fate = () => time.clock().sleep(5);
+  const semaphore = host.semaphore(NAME, { permits: 50, fair: true, ttlMs: 60_000 });
+  const calls = Array.from({ length: 20 }, () => semaphore.lock());
+  const all = watch(Promise.all(calls));
+  await time.advanceUntil(() => all.settled);
+  const told = host.told();
+  expect(told.filter((request) => request.startsWith("take"))).toHaveLength(20);
+  expect(told.filter((request) => request.includes("query"))).toHaveLength(1);
+  // Who asks after it looks for itself: others may have come.
+  const later = watch(semaphore.lock());
+  await time.advanceUntil(() => later.settled);
+  expect(host.told().filter((request) => request.includes("query"))).toHaveLength(1);
+});
+
+test("tryLock gets none beside a call of its process that waits, were it for its first answer, and sends nothing", async () => {
+  const time = new ManualTime();
+  const host = new MemoryHost(time);
+  host.fate = () => time.clock().sleep(5);
+  const semaphore = host.semaphore(NAME, { permits: 2, fair: true });
+  const waiting = semaphore.lock();
+  expect(await semaphore.tryLock()).toBeNull();
+  const served = watch(waiting);
+  await time.advanceUntil(() => served.settled);
+  await using _permit = await waiting;
+  expect(host.told().map((request) => request.replace(/ semaphore#.*/, ""))).toEqual(["consistent query", "take"]);
+  // Beside one that is held, it gets the other.
+  const trying = semaphore.tryLock();
+  const tried = watch(trying);
+  await time.advanceUntil(() => tried.settled);
+  expect((await trying)?.held).toBe(true);
 });
 
 test("a permit is not passed on within its process while others wait before", async () => {

@@ -116,6 +116,23 @@ test("what was asked for on behalf of a caller that was served is given back whe
   expect(one.table.rows).toEqual([]);
 });
 
+test("of two tries at once for one permit, the one that gets it passes it on to those who wait for it", async () => {
+  const { time, one } = twoHosts();
+  const semaphore = one.semaphore(NAME, { permits: 1, ttlMs: 60_000 });
+  await (await semaphore.lock()).unlock();
+  const tries = await Promise.all([semaphore.tryLock(), semaphore.tryLock()]);
+  const [held, ...others] = tries.filter((permit) => permit !== null);
+  expect([held?.held, others]).toEqual([true, []]);
+  one.told();
+  const waiting = semaphore.lock();
+  const watched = watch(waiting);
+  await time.advance(10_000);
+  expect([watched.settled, one.told()]).toEqual([false, []]);
+  await held?.unlock();
+  expect((await waiting).uuid).toBe(held?.uuid);
+  expect(one.told()).toEqual(["read semaphore#0000"]);
+});
+
 test("a section that asks for data of its own takes a permit afresh", async () => {
   const { time, one } = twoHosts();
   const semaphore = one.semaphore(NAME, { permits: 1 });

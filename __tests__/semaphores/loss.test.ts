@@ -73,6 +73,23 @@ test("the next in line takes a permit afresh where that of its process was lost,
   expect(second.held).toBe(true);
 });
 
+test("the end of a section that has lost its permit leaves the permit to whoever of its process has it since", async () => {
+  const time = new ManualTime();
+  const host = new MemoryHost(time);
+  const semaphore = host.semaphore(NAME, { permits: 2, ttlMs: 1_000 });
+  const lost = await semaphore.lock();
+  host.table.plant(permitAt(NAME, lost.permit), undefined);
+  await time.advance(600);
+  await using again = await semaphore.lock();
+  expect(again.permit).toBe(lost.permit);
+  await expect(lost.unlock()).rejects.toMatchObject({ reason: "deleted" });
+  host.told();
+  // The next call does not ask for what its own process has.
+  await using other = await semaphore.lock();
+  expect(host.told()).toEqual([`take semaphore#000${other.permit}`]);
+  expect(other.permit).toBe(1 - lost.permit);
+});
+
 test("a guard of a permit renews it first, and names its row", async () => {
   const host = new MemoryHost(new ManualTime());
   await using permit = await host.semaphore(NAME, { permits: 3 }).lock();

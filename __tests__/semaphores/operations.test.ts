@@ -2,6 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import { findLockLost, LockConfigError, LockTable, type SemaphoreOptions, systemClock } from "../../lib/index.js";
 import { listLocks } from "../../lib/operations/list.js";
 import { permitAt } from "../../lib/protocol/addresses.js";
+import { MemoryTable } from "../simulation/memory-store.js";
 import { hear } from "../support/diagnostics.js";
 import { watch } from "../support/eventually.js";
 import { ManualTime } from "../support/manual-time.js";
@@ -126,6 +127,38 @@ describe("hosts that know of different numbers of permits", () => {
     await time.advanceUntil(() => watched.settled);
     expect((await waiting).permit).toBe(0);
   });
+
+  test.each([false, true])(
+    "a waiter of the one with fewer looks no more often, and marks none of those beyond, where their holder has died: fair %s",
+    async (fair) => {
+      const time = new ManualTime();
+      // A look takes one page.
+      const table = new MemoryTable({ pageItems: 100 });
+      const [one, other, dead] = ["one", "other", "dead"].map((owner) => new MemoryHost(time, { owner, table })) as [
+        MemoryHost,
+        MemoryHost,
+        MemoryHost,
+      ];
+      const options = { fair, ttlMs: 600_000, poll: { minMs: 100, maxMs: 100 } };
+      await using _held = await other.semaphore(NAME, { ...options, permits: 1 }).lock();
+      const three = dead.semaphore(NAME, { ...options, permits: 3, ttlMs: 1_000 });
+      await three.lock();
+      const kept = await three.lock({ holdAtLeastMs: 1_000 });
+      await kept.unlock();
+      dead.fate = () => "lost";
+      await time.advance(5_000);
+      const waiting = one.semaphore(NAME, { ...options, permits: 1 }).lock({ waitMs: 25_000 });
+      const failure = waiting.catch((error: unknown) => error);
+      await time.advance(5_000);
+      const before = one.sent.length;
+      await time.advance(10_000);
+      expect(one.sent.length - before).toBeLessThan(150);
+      await time.advance(10_000);
+      expect(await failure).toMatchObject({ code: "LOCK_TIMEOUT", holder: { owner: "other" } });
+      const marks = one.told().filter((request) => request.startsWith("want"));
+      expect(new Set(marks)).toEqual(new Set(["want semaphore#0000"]));
+    },
+  );
 
   test("the channel tells once a process and number", async () => {
     const told = hear("dynamutex:permits-differ");

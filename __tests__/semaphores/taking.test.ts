@@ -109,6 +109,29 @@ test("a call that asks while all permits are being taken by its own process gets
   expect(other?.held).toBe(true);
 });
 
+test("of a burst of calls, those for which its own process asks for all permits wait without a request", async () => {
+  const time = new ManualTime();
+  const host = new MemoryHost(time);
+  host.fate = () => time.clock().sleep(10);
+  const semaphore = host.semaphore(NAME, { permits: 3, ttlMs: 60_000 });
+  const order: number[] = [];
+  const calls = Array.from({ length: 20 }, async (_, number) => {
+    const permit = await semaphore.lock();
+    order.push(number);
+    return permit;
+  });
+  await time.advance(5_000);
+  expect(host.told().toSorted()).toEqual([0, 1, 2].map((permit) => `take semaphore#000${permit}`));
+  expect(order.toSorted()).toEqual([0, 1, 2]);
+  for (const call of calls) {
+    const released = watch((await call).unlock());
+    await time.advanceUntil(() => released.settled);
+  }
+  expect(order.slice(3)).toEqual(Array.from({ length: 17 }, (_, index) => index + 3));
+  expect(host.told().filter((request) => request.startsWith("take"))).toEqual([]);
+  expect(host.table.rows).toEqual([]);
+});
+
 test("while a process has all permits, its callers wait without a request", async () => {
   const time = new ManualTime();
   const host = new MemoryHost(time);

@@ -35,6 +35,28 @@ test("who waits looks at all permits with one eventually consistent query at a t
   expect(other.told().slice(-2)).toEqual(["query semaphore#0000", `take semaphore#000${permit.permit}`]);
 });
 
+test("who waits marks again once a mark is over, so that a host whose sections are longer than that lets it in", async () => {
+  const { time, one, other } = twoHosts();
+  const busy = one.semaphore(NAME, { permits: 1 });
+  let ran = 0;
+  const sections = Array.from({ length: 6 }, () =>
+    busy.run(async () => {
+      ran += 1;
+      await time.clock().sleep(70_000);
+    }),
+  );
+  await time.advance(1);
+  const waiting = other.semaphore(NAME, { permits: 1 }).lock();
+  const watched = watch(waiting);
+  // The first section has no look for marks in it, and its mark is over before it ends.
+  while (!watched.settled && ran < 6) await time.advance(10_000);
+  expect(ran).toBeLessThan(4);
+  await (await waiting).unlock();
+  const ended = watch(Promise.all(sections));
+  while (!ended.settled) await time.advance(10_000);
+  expect(ran).toBe(6);
+});
+
 test("waitMs ends the wait, and its error names a holder", async () => {
   const { time, one, other } = twoHosts();
   const semaphore = one.semaphore(NAME, { permits: 2, ttlMs: 10_000 });

@@ -28,3 +28,24 @@ test("with `fair`, each side gets its turns in the order of asking: every caller
   // Sections of 50 ms, of both sides in turn, with some hand-overs in between.
   expect(Math.min(...each)).toBeGreaterThan(15);
 });
+
+/** How many requests each section of a crowd of hosts that write costs. */
+async function requestsOfWriters(side?: "exclusive"): Promise<number> {
+  world = new DistantHosts();
+  const mutexes = [{ fair: true, ttlMs: 10_000 }];
+  const hosts = Array.from({ length: 40 }, () =>
+    world.add({ sectionMs: 100, mutexes, ...(side === undefined ? {} : { side }) }),
+  );
+  const sum = (of: "requests" | "sections"): number => hosts.reduce((all, host) => all + host[of], 0);
+  await world.time.advance(8_000);
+  const [requests, sections] = [sum("requests"), sum("sections")];
+  await world.time.advance(12_000);
+  return (sum("requests") - requests) / (sum("sections") - sections);
+}
+
+test("with `fair`, a crowd of writers looks no more often than one that waits for a mutex", async () => {
+  const mutex = await requestsOfWriters();
+  await world.close();
+  // The look at the readers, and little else.
+  expect(await requestsOfWriters("exclusive")).toBeLessThan(mutex + 2);
+});

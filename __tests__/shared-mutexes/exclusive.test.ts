@@ -196,6 +196,54 @@ describe("a writer", () => {
     expect(lock.held).toBe(true);
   });
 
+  test("whose row is lost again and again while it waits leaves no slots reserved for the renewals of what is gone", async () => {
+    const { time, one, other } = hosts();
+    await using _reader = await one.sharedMutex(NAME).shared.lock();
+    const { scheduler } = other.session;
+    const reserve = scheduler.expectRenewals.bind(scheduler);
+    const reserved = new Set<object>();
+    scheduler.expectRenewals = (everyMs) => {
+      const [lease, end] = [{}, reserve(everyMs)];
+      reserved.add(lease);
+      return () => {
+        reserved.delete(lease);
+        end();
+      };
+    };
+    const controller = new AbortController();
+    const { exclusive } = other.sharedMutex(NAME, { ttlMs: 200 });
+    const writing = exclusive.lock({ signal: controller.signal }).catch((error: unknown) => error);
+    for (let losses = 0; losses < 5; losses += 1) {
+      // It has been renewed since.
+      await time.advance(300);
+      const { uuid = "" } = other.writer(NAME) ?? {};
+      await one.sharedMutex(NAME).forceUnlock(uuid, { now: true });
+      await time.advanceUntil(() => (other.writer(NAME)?.uuid ?? uuid) !== uuid);
+    }
+    await time.advance(50);
+    expect(reserved.size).toBe(1);
+    controller.abort(new Error("enough"));
+    await writing;
+    await turn();
+    expect(reserved.size).toBe(0);
+    expect(other.session.leases.size).toBe(0);
+  });
+
+  test("on a table whose answers take longer than a lease gives up after a few requests, and says why", async () => {
+    const { time, one } = hosts();
+    one.fate = () => time.clock().sleep(600);
+    const writing = one.sharedMutex(NAME, { ttlMs: 1_000 }).exclusive.lock();
+    const failure = writing.catch((error: unknown) => error);
+    const watched = watch(failure);
+    await time.advanceUntil(() => watched.settled, { stepMs: 100 });
+    const message = `Lock "${NAME}": the table's answers take longer than a lease of 1000 ms lasts; raise ttlMs`;
+    expect(await failure).toMatchObject({ code: "LOCK_STORE", message });
+    expect(one.sent.length).toBeLessThan(20);
+    await time.advance(5_000);
+    expect(one.table.rows).toEqual([]);
+    expect(one.session.leases.size).toBe(0);
+  });
+
   test("tryLock gives null where readers are, and leaves no row of a writer", async () => {
     const { one, other } = hosts();
     await using reader = await one.sharedMutex(NAME).shared.lock();
@@ -586,6 +634,21 @@ describe("a fair one", () => {
     await held.unlock();
     await time.advanceUntil(() => readers.length === 2);
     expect(readers.map(({ held }) => held)).toEqual([true, true]);
+  });
+
+  test("asks once for readers of one process that ask together, and for a try beside them", async () => {
+    const { time, one } = hosts();
+    one.fate = () => time.clock().sleep(5);
+    const { shared } = one.sharedMutex(NAME, options);
+    const waiting = Array.from({ length: 8 }, () => shared.lock());
+    const trying = shared.tryLock();
+    const all = watch(Promise.all([...waiting, trying]));
+    await time.advanceUntil(() => all.settled);
+    expect(new Set((await Promise.all(waiting)).map(({ uuid }) => uuid)).size).toBe(1);
+    expect((await trying)?.held).toBe(true);
+    const told = one.told();
+    expect(told.filter((request) => request === "consistent query writer").length).toBeLessThanOrEqual(2);
+    expect(told.filter((request) => !request.includes("query")).length).toBeLessThanOrEqual(4);
   });
 
   test("lets no reader join its process's row while a writer stands in the queue before it", async () => {

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
 import { findLockLost, type Lock, LockLostError, type LockOptions, systemClock } from "../../lib/index.js";
+import { writerAt } from "../../lib/protocol/addresses.js";
 import { turn, watch } from "../support/eventually.js";
+import { deferred } from "../support/fault-proxy/deferred.js";
 import { ManualTime } from "../support/manual-time.js";
 import { MemoryHost } from "../support/memory-host.js";
 import { useScene } from "../support/scene.js";
@@ -131,6 +133,62 @@ describe("readers", () => {
     });
     await turn();
     expect(one.readers(NAME)).toEqual([]);
+  });
+
+  test("a try that has seen a writer looks before it puts its flag", async () => {
+    const { one, other } = hosts();
+    const writer = await other.sharedMutex(NAME).exclusive.lock();
+    const { shared } = one.sharedMutex(NAME);
+    expect(await shared.tryLock()).toBeNull();
+    await turn();
+    expect(one.told()).toEqual(["take reader", "consistent read writer", "vacate reader"]);
+    expect(await shared.tryLock()).toBeNull();
+    expect(one.told()).toEqual(["read writer"]);
+    await writer.unlock();
+    await using reader = await shared.tryLock();
+    expect(reader?.held).toBe(true);
+    expect(one.told()).toEqual(["read writer", "take reader", "consistent read writer"]);
+  });
+
+  test("those of hosts that try again and again do not starve a writer", async () => {
+    const { time, one, other, third } = hosts();
+    const triers = [one, third, new MemoryHost(time, { owner: "fourth", table: one.table })];
+    for (const host of [other, ...triers]) host.fate = () => time.clock().sleep(5);
+    let enough = false;
+    const loops = triers.map(async (host, index) => {
+      await time.clock().sleep(3 * index);
+      while (!enough) {
+        const lock = await host.sharedMutex(NAME).shared.tryLock();
+        await time.clock().sleep(5);
+        await lock?.unlock();
+      }
+    });
+    await time.advance(200);
+    const writing = other.sharedMutex(NAME).exclusive.lock();
+    const watched = watch(writing);
+    await time.advanceUntil(() => watched.settled, { withinMs: 5_000 });
+    enough = true;
+    const unlocked = watch((await writing).unlock());
+    const ended = watch(Promise.all(loops));
+    await time.advanceUntil(() => ended.settled && unlocked.settled);
+  });
+
+  test("trap 39: judge a writer by what was known before their read left, not when the reply arrives", async () => {
+    const { time, one } = hosts();
+    const uuid = "11111111-2222-4333-8444-555555555555";
+    const expires = time.now + 1_000;
+    one.table.plant(writerAt(NAME), { format: 1, uuid, owner: "writer", expires, ttlMs: 60_000, acquired: 1 });
+    const arrives = time.clock().sleep(2_000);
+    let reads = 0;
+    one.hold = (message) => (message.kind === "read" && ++reads === 1 ? arrives : undefined);
+    const trying = one.sharedMutex(NAME).shared.tryLock();
+    await time.advance(1_999);
+    expect(one.told()).toEqual(["take reader", "consistent read writer"]);
+    await time.advance(1);
+    await using reader = await trying;
+    expect(reader?.held).toBe(true);
+    // The reply has shown a lease that is over by now, and was not when the question left: it is asked once more.
+    expect(one.told()).toEqual(["vacate reader", "take reader", "consistent read writer", "remove writer"]);
   });
 
   test("waitMs ends the wait for a writer, and its error names it", async () => {
@@ -320,6 +378,28 @@ describe("readers", () => {
     expect(lock.uuid).not.toBe(lapsed?.uuid);
     expect(one.readers(NAME)).toMatchObject([{ uuid: lock.uuid }]);
   });
+});
+
+test("a reader that is suspended while its row is renewed before its section, past the end of that, takes another", async () => {
+  const { time, one } = hosts();
+  const [seen, arrives] = [deferred<void>(), deferred<void>()];
+  let reads = 0;
+  one.hold = (message) => (message.kind === "read" && ++reads === 1 ? seen.promise : undefined);
+  one.fate = (message) => (message.kind === "write" && message.write.kind === "renew" ? arrives.promise : "answered");
+  const reading = one.sharedMutex(NAME, { ttlMs: 1_000 }).shared.lock();
+  const watched = watch(reading);
+  await time.advance(600);
+  const [lapsed] = one.readers(NAME);
+  seen.resolve();
+  await turn();
+  expect(one.told()).toEqual(["take reader", "consistent read writer", "renew reader"]);
+  time.skip(500);
+  arrives.resolve();
+  await time.advanceUntil(() => watched.settled);
+  await using reader = await reading;
+  expect(reader.held).toBe(true);
+  expect(reader.uuid).not.toBe(lapsed?.uuid);
+  expect(one.readers(NAME)).toMatchObject([{ uuid: reader.uuid }]);
 });
 
 describe("on DynamoDB", () => {

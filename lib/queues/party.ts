@@ -123,14 +123,7 @@ export class Party {
    */
   pause({ places }: QueueLook, ticket: bigint, ahead: number): number {
     const { permits, settings, kind } = this.#resource;
-    const front = this.#front ?? ticket;
-    const turns =
-      kind.side === undefined
-        ? ticket - front
-        : turnsIn(
-            places.filter((place) => isBefore(place, ticket)),
-            kind.side,
-          );
+    const turns = kind.side === undefined ? ticket - (this.#front ?? ticket) : turnsBefore(places, ticket, kind.side);
     const behindMs = this.pace.behind(turns, settings.poll);
     if (ahead >= permits) return behindMs;
     return Math.min(behindMs, this.pace.next(settings.poll) * Math.max(1, (ahead + 1) / NEXT_TOGETHER));
@@ -225,6 +218,17 @@ export class Party {
 
 function isBefore({ sort }: Row, ticket: bigint): boolean {
   return (ticketOf(sort) ?? ticket) < ticket;
+}
+
+/** How many turns of a shared mutex come before a ticket: of the places that a look has not shown, as many as of those that it has. */
+function turnsBefore(places: readonly Row[], ticket: bigint, side: "exclusive" | "shared"): number {
+  const before = places.filter((place) => isBefore(place, ticket));
+  const last = before.at(-1);
+  if (last === undefined) return 0;
+  const isHidden = before.length === places.length;
+  const hidden = isHidden ? Number(ticket - (ticketOf(last.sort) ?? ticket)) - 1 : 0;
+  if (hidden <= 0) return turnsIn(before, side);
+  return (turnsIn(before) * (before.length + hidden)) / before.length;
 }
 
 /** How many turns these places of a shared mutex take: those of the shared side that follow one another go in together. */

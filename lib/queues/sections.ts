@@ -391,9 +391,11 @@ export class Sections {
   #leave(lease: Lease): void {
     const resource = this.#resourceOf(lease);
     const { sort } = lease.row.at;
+    const line = this.#line(resource);
     if (resource.kind.id === "shared") this.#sharedLeases.leave(lease);
-    this.#busy.get(keyOf(resource))?.rows.delete(sort);
-    this.#line(resource).leave(lease);
+    // One that was lost has left before, and another of this process may have its row since.
+    if (line.leases.has(lease)) this.#busy.get(keyOf(resource))?.rows.delete(sort);
+    line.leave(lease);
     this.#tidy(resource);
   }
 
