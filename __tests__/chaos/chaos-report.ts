@@ -1,5 +1,5 @@
 import type { Chaos, ChaosKind } from "../support/fault-proxy.js";
-import { LOCK_GROUPS, type LockGroup } from "./lock-groups.js";
+import type { LockGroup } from "./lock-groups.js";
 import type { MischiefCounts } from "./mischief.js";
 import type { Slot } from "./slot.js";
 import { messagesOf, ofKind, type WorkerMessage } from "./worker-messages.js";
@@ -10,6 +10,8 @@ export type Tally = Readonly<Record<string, number>>;
 export interface ChaosReport {
   readonly seconds: number;
   readonly seed: number;
+  /** The titles of all locks. */
+  readonly groups: readonly string[];
   readonly hostsStarted: number;
   /** By the title of their locks. */
   readonly sectionsDone: Tally;
@@ -49,13 +51,15 @@ export function reportOn(run: {
 }): ChaosReport {
   const messages = messagesOf(run.slots);
   const left = ofKind(messages, "left");
-  const told = LOCK_GROUPS.map((group) => ({
+  const groups = [...new Set(run.slots.map(({ group }) => group))];
+  const told = groups.map((group) => ({
     group,
     messages: messagesOf(run.slots.filter((slot) => slot.group === group)),
   }));
   return {
     seed: run.seed,
     seconds: Math.round(run.ms / 1_000),
+    groups: groups.map(({ title }) => title),
     hostsStarted: run.slots.reduce((sum, { hosts }) => sum + hosts.length, 0),
     sectionsDone: tally(told.flatMap(({ group, messages }) => sectionsDone(group, messages))),
     lines: tally(told.flatMap(({ group, messages }) => ofKind(messages, "acknowledged").map(() => group.title))),
@@ -97,7 +101,7 @@ export function tableOf(report: ChaosReport): string {
     ["seed", report.seed],
     ["seconds", report.seconds],
     ["hosts started", report.hostsStarted],
-    ["locks on the stage", LOCK_GROUPS.map(({ title }) => title).join(", ")],
+    ["locks on the stage", report.groups.join(", ")],
     ["sections done", withParts(report.sectionsDone)],
     ["lines in the logs", withParts(report.lines)],
     ["sections that joined the row of another", report.joined],

@@ -6,7 +6,7 @@ import { type FaultProxy, startFaultProxy } from "../support/fault-proxy.js";
 import { violationsIn } from "./checker.js";
 import type { Defect } from "./defects.js";
 import type { Engine } from "./engine.js";
-import { LOCK_GROUPS, type LogName, logsOf } from "./lock-groups.js";
+import { LOCK_GROUPS, type LockGroup, type LogName, logsOf } from "./lock-groups.js";
 import { Register } from "./register.js";
 import { crashes, leave, obtainAll } from "./settle.js";
 import { SidesRegister } from "./sides-register.js";
@@ -20,6 +20,8 @@ export interface StageOptions {
   readonly hostsPerGroup: number;
   readonly seed: number;
   readonly defect?: Defect | undefined;
+  /** Default: all that there are. */
+  readonly groups?: readonly LockGroup[] | undefined;
 }
 
 /** A new table, a proxy before it, and hosts behind that. */
@@ -27,18 +29,20 @@ export class Stage implements AsyncDisposable {
   readonly engine: Engine;
   readonly proxy: FaultProxy;
   readonly slots: readonly Slot[];
+  readonly #groups: readonly LockGroup[];
   readonly #client: DynamoDBClient;
   readonly #locks: LockTable;
 
   /** Use {@link setStage}. */
   constructor(options: StageOptions, client: DynamoDBClient, locks: LockTable, proxy: FaultProxy) {
-    const { engine, hostsPerGroup, seed, defect } = options;
+    const { engine, hostsPerGroup, seed, defect, groups = LOCK_GROUPS } = options;
+    this.#groups = groups;
     this.engine = engine;
     this.proxy = proxy;
     this.#client = client;
     this.#locks = locks;
     const common = { tableName: locks.tableName, directEndpoint: engine.endpoint, seed, defect };
-    this.slots = LOCK_GROUPS.flatMap((group) =>
+    this.slots = groups.flatMap((group) =>
       Array.from({ length: hostsPerGroup }, (_, index) => {
         // Every other host has two sections at a time, which pass the lease from one to the other, if their lock lets them.
         return new Slot(`${group.tag}-${index}`, proxy, { ...common, group, loops: group.loops + (index % 2) });
@@ -54,8 +58,8 @@ export class Stage implements AsyncDisposable {
   /** Ends the hosts and asks for everything that went wrong. The faults must have stopped. */
   async judge(): Promise<string[]> {
     const troubles = [...(await leave(this.slots)), ...(await crashes(this.slots))];
-    troubles.push(...(await obtainAll(this.#locks, LOCK_GROUPS)), ...wronglyRefused(messagesOf(this.slots)));
-    for (const group of LOCK_GROUPS) {
+    troubles.push(...(await obtainAll(this.#locks, this.#groups)), ...wronglyRefused(messagesOf(this.slots)));
+    for (const group of this.#groups) {
       const messages = messagesOf(this.slots.filter((slot) => slot.group === group));
       for (const log of logsOf(group)) troubles.push(...(await this.#violationsOf(log, messages)));
     }
