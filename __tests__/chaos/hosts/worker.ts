@@ -121,7 +121,7 @@ async function section(taken: Taken, name: string, random: Random): Promise<void
   const logs = new Map<string, Log>(names.map((each) => [each, new Register(direct, tableName, each)]));
   const joined = guarding !== undefined && (uuids.get(guarding.uuid) ?? 0) > 0;
   const parts = { section: name, lock, logs, ttlMs: TTL_MS, random, tell, joined };
-  const handOff = transferable && random() < 0.25 ? () => handOffTo(transferable, taken, name, random) : undefined;
+  const handOff = transferable && random() < 0.4 ? () => handOffTo(transferable, taken, name, random) : undefined;
   if (guarding === undefined) {
     await runSection({ ...parts, handOff });
     return;
