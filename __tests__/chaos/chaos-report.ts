@@ -1,5 +1,5 @@
 import type { Chaos, ChaosKind } from "../support/fault-proxy.js";
-import { LOCK_GROUPS, type LockGroup } from "./lock-groups.js";
+import type { LockGroup } from "./lock-groups.js";
 import type { MischiefCounts } from "./mischief.js";
 import type { Slot } from "./slot.js";
 import { messagesOf, ofKind, type WorkerMessage } from "./worker-messages.js";
@@ -10,6 +10,8 @@ export type Tally = Readonly<Record<string, number>>;
 export interface ChaosReport {
   readonly seconds: number;
   readonly seed: number;
+  /** The titles of all locks. */
+  readonly groups: readonly string[];
   readonly hostsStarted: number;
   /** By the title of their locks. */
   readonly sectionsDone: Tally;
@@ -17,6 +19,10 @@ export interface ChaosReport {
   readonly lines: Tally;
   /** What became of guarded lines that were sent after the unlock. */
   readonly sentLate: Tally;
+  readonly handOffs: { readonly handedOff: number; readonly byTheDead: number; readonly resumed: number };
+  readonly resumesRefused: Tally;
+  /** Sections that shared the row of another section. */
+  readonly joined: number;
   /** Guarded lines that were refused while their section still ran, which had lost its lock. */
   readonly guardRefusals: number;
   /** What the proxy did to requests. */
@@ -45,17 +51,22 @@ export function reportOn(run: {
 }): ChaosReport {
   const messages = messagesOf(run.slots);
   const left = ofKind(messages, "left");
-  const told = LOCK_GROUPS.map((group) => ({
+  const groups = [...new Set(run.slots.map(({ group }) => group))];
+  const told = groups.map((group) => ({
     group,
     messages: messagesOf(run.slots.filter((slot) => slot.group === group)),
   }));
   return {
     seed: run.seed,
     seconds: Math.round(run.ms / 1_000),
+    groups: groups.map(({ title }) => title),
     hostsStarted: run.slots.reduce((sum, { hosts }) => sum + hosts.length, 0),
     sectionsDone: tally(told.flatMap(({ group, messages }) => sectionsDone(group, messages))),
     lines: tally(told.flatMap(({ group, messages }) => ofKind(messages, "acknowledged").map(() => group.title))),
     sentLate: tally(ofKind(messages, "late outcome").map(({ outcome }) => outcome)),
+    handOffs: handOffsIn(messages),
+    resumesRefused: tally(ofKind(messages, "resume refused").map(({ because }) => because)),
+    joined: ofKind(messages, "entered").filter(({ joined }) => joined).length,
     guardRefusals: ofKind(messages, "refused").length,
     requestFaults: { ...run.chaos.injected },
     mischief: { ...run.mischief, clockStepped: ofKind(messages, "stepped").length },
@@ -72,16 +83,31 @@ function sectionsDone({ title, names }: LockGroup, messages: readonly WorkerMess
   return done.map((section) => (section.names.length < names.length ? `one alone of ${title}` : title));
 }
 
+function handOffsIn(messages: readonly WorkerMessage[]): ChaosReport["handOffs"] {
+  const handedOff = ofKind(messages, "handed off");
+  const dead = new Set(handedOff.filter(({ dies }) => dies).map(({ by }) => by));
+  const resumed = ofKind(messages, "resumed");
+  return {
+    handedOff: handedOff.length,
+    resumed: resumed.length,
+    byTheDead: resumed.filter(({ of }) => dead.has(of)).length,
+  };
+}
+
 /** The report as a Markdown table. */
 export function tableOf(report: ChaosReport): string {
-  const { mischief } = report;
+  const { mischief, handOffs } = report;
   const rows: readonly (readonly [string, string | number])[] = [
     ["seed", report.seed],
     ["seconds", report.seconds],
     ["hosts started", report.hostsStarted],
-    ["locks on the stage", LOCK_GROUPS.map(({ title }) => title).join(", ")],
+    ["locks on the stage", report.groups.join(", ")],
     ["sections done", withParts(report.sectionsDone)],
     ["lines in the logs", withParts(report.lines)],
+    ["sections that joined the row of another", report.joined],
+    ["locks handed off", handOffs.handedOff],
+    ["tokens resumed", `${handOffs.resumed} (${handOffs.byTheDead} of them from a process that was killed)`],
+    ["tokens refused", withParts(report.resumesRefused)],
     ["takeovers", withParts(report.takeovers)],
     ["losses told", withParts(report.lossesTold)],
     ["calls that ended without the lock", withParts(report.without)],

@@ -1,9 +1,11 @@
+import { crowdedPlaces, interleaved, overlapping, sentLate, spansOf } from "./exclusion-rules.js";
 import { guardViolationsIn } from "./guard-rules.js";
-import type { Belief, History, Violation } from "./history.js";
+import type { History, Violation } from "./history.js";
 import { idOf, type Line } from "./register.js";
+import { heldByTokens, resumedTwice } from "./token-rules.js";
 
 /**
- * Whether a lock excluded, and whether an update was lost, by three rules. Each of them is sound: what it reports has
+ * Whether a lock excluded, and whether an update was lost, by four rules. Each of them is sound: what it reports has
  * happened, on any schedule and whatever the network did.
  *
  * **Interleaved.** The lines of one section stand together. Suppose that the log shows A … B … A. Every writer reads
@@ -21,62 +23,29 @@ import { idOf, type Line } from "./register.js";
  * the first check that passed to the one before the last, so two such spans with an instant in common are two holders.
  * This sees overlaps in which one of the two wrote nothing.
  *
+ * Of two sections that may meet, each with a permit or each of the shared side, neither rule asks anything.
+ *
+ * **Crowded.** No more than there are permits have one at once, by the same two proofs: wherever B's line stands, all whose
+ * first line is there or before, and whose last is there or after, believed at the moment of B's check.
+ *
  * **Lost update.** Places in the log have no gaps, every line follows the one that its writer had read, and every line
  * that the table acknowledged is still in its place. After a kill of the engine this also says that it kept its word.
  *
- * For a lock with fencing tokens and guards, `guard-rules.ts` has three more.
+ * A token that a section has handed its lock off for counts as a section itself (`token-rules.ts`), and is resumed once at
+ * most. For a lock with guards, `guard-rules.ts` has more rules, and `sides-rules.ts` for both sides of a shared mutex.
  */
 export function violationsIn(history: History): Violation[] {
   const lines = [...history.lines].sort((a, b) => a.version - b.version);
+  const spans = spansOf(lines, [...history.beliefs, ...heldByTokens(history)]);
   return [
     ...interleaved(lines),
-    ...overlapping(spansOf(lines, history.beliefs)),
+    ...overlapping(spans),
+    ...crowdedPlaces(lines),
     ...lost(lines, history.acknowledged),
     ...guardViolationsIn(lines, history),
+    ...sentLate(lines, spans),
+    ...resumedTwice(history.resumptions),
   ];
-}
-
-function interleaved(lines: readonly Line[]): Violation[] {
-  const violations: Violation[] = [];
-  const ended = new Map<string, Line>();
-  let previous: Line | undefined;
-  for (const line of lines) {
-    if (previous !== undefined && previous.section !== line.section) ended.set(previous.section, previous);
-    const before = ended.get(line.section);
-    if (before !== undefined && previous !== undefined && previous.section !== line.section) {
-      const between = lines.filter(({ version }) => version > before.version && version < line.version);
-      violations.push({
-        kind: "interleaved",
-        detail: `${idOf(before)}, then ${between.map(idOf).join(", ")}, then ${idOf(line)}`,
-      });
-    }
-    previous = line;
-  }
-  return violations;
-}
-
-/** For each section, the widest span between two checks that passed. */
-function spansOf(lines: readonly Line[], beliefs: readonly Belief[]): Belief[] {
-  const spans = new Map<string, Belief>();
-  const said = lines.map(({ section, checkedFrom, checkedTo }) => ({ section, from: checkedTo, to: checkedFrom }));
-  for (const { section, from, to } of [...said, ...beliefs]) {
-    const span = spans.get(section) ?? { from, to };
-    spans.set(section, { section, from: Math.min(span.from, from), to: Math.max(span.to, to) });
-  }
-  return [...spans.values()].filter(({ from, to }) => from <= to);
-}
-
-function overlapping(spans: readonly Belief[]): Violation[] {
-  const violations: Violation[] = [];
-  let latest: Belief | undefined;
-  for (const span of [...spans].sort((a, b) => a.from - b.from)) {
-    if (latest !== undefined && span.from < latest.to) {
-      const ms = Math.min(span.to, latest.to) - span.from;
-      violations.push({ kind: "overlap", detail: `${latest.section} and ${span.section}, for ${ms.toFixed(1)} ms` });
-    }
-    if (latest === undefined || span.to > latest.to) latest = span;
-  }
-  return violations;
 }
 
 function lost(lines: readonly Line[], acknowledged: History["acknowledged"]): Violation[] {

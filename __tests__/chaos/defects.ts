@@ -1,7 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { DeleteItemCommand, type DynamoDBClient, type TransactWriteItem } from "@aws-sdk/client-dynamodb";
-import type { Clock, Lock } from "../../lib/index.js";
+import {
+  DeleteItemCommand,
+  type DynamoDBClient,
+  type TransactWriteItem,
+  UpdateItemCommand,
+} from "@aws-sdk/client-dynamodb";
+import type { Clock, Lock, Lockable, SharedMutex } from "../../lib/index.js";
 import { TTL_MS } from "./lock-groups.js";
+import type { Token } from "./tokens.js";
 
 /**
  * Ways to break a lock from outside, to see that the checker sees it.
@@ -10,10 +16,13 @@ import { TTL_MS } from "./lock-groups.js";
  * - `unconditional`: a holder that has lost deletes the row, whoever's it is.
  * - `impatient`: watching runs four times too fast, and so does the table's clock as contenders see it.
  * - `unguarded`: transactions are sent without their guard.
+ * - `crowded`: the semaphore has one permit too many.
+ * - `blind`: the exclusive side of a shared mutex does not wait for the shared side, nor keeps it out.
+ * - `replayed`: a token is resumed however often it was resumed before.
  */
-export type Defect = "deaf" | "unconditional" | "impatient" | "unguarded";
+export type Defect = (typeof DEFECTS)[number];
 
-export const DEFECTS: readonly Defect[] = ["deaf", "unconditional", "impatient", "unguarded"];
+export const DEFECTS = ["deaf", "unconditional", "impatient", "unguarded", "crowded", "blind", "replayed"] as const;
 
 /** What a section uses of its lock, or of its set of locks. */
 export type SectionLock = Pick<Lock, "held" | "assertHeld" | "unlock">;
@@ -41,6 +50,35 @@ export function breakLock(
       await lock.unlock();
     },
   };
+}
+
+/** How many permits a host believes in. */
+export function breakPermits(permits: number, defect: Defect | undefined): number {
+  return defect === "crowded" ? permits + 1 : permits;
+}
+
+/** What a section takes that is to have the lock alone. */
+export function breakExclusive({ shared, exclusive }: SharedMutex, defect: Defect | undefined): Lockable {
+  return defect === "blind" ? shared : exclusive;
+}
+
+/** Puts the uuid that the token names back on the row, whoever has it by now. */
+export async function breakToken(
+  { token }: Token,
+  defect: Defect | undefined,
+  rows: { readonly client: DynamoDBClient; readonly tableName: string },
+): Promise<void> {
+  if (defect !== "replayed") return;
+  const { at, uuid } = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString());
+  const update = new UpdateItemCommand({
+    TableName: rows.tableName,
+    Key: { name: { S: at.name }, sort: { S: at.sort } },
+    ConditionExpression: "attribute_exists(#name)",
+    UpdateExpression: "SET #uuid = :uuid",
+    ExpressionAttributeNames: { "#name": "name", "#uuid": "uuid" },
+    ExpressionAttributeValues: { ":uuid": { S: uuid } },
+  });
+  await rows.client.send(update).catch(() => undefined);
 }
 
 /** The items with which a guard goes into a transaction. */

@@ -13,7 +13,10 @@ import { idOf, type Line } from "./register.js";
  * read, so the row did; from then on a smaller token refuses. This sees late writes before sections that wrote nothing.
  *
  * **After release.** A line that was sent after its section's `unlock()` had resolved, with no loss and no failed release,
- * is never written: the uuid of its guard is off the row, whether the lock was released or handed over.
+ * is never written: the uuid of its guard is off the row, whether the lock was released, handed over or handed off.
+ *
+ * A lock without tokens has the last rule alone, and one by the machine's stopwatch (`sentLate` in `exclusion-rules.ts`): a line
+ * was sent after a check of its own had passed and another section had begun since.
  */
 export function guardViolationsIn(lines: readonly Line[], history: History): Violation[] {
   const { looks, sentAfterRelease } = history;
@@ -74,7 +77,8 @@ function late(lines: readonly Line[], looks: readonly Look[]): Violation[] {
   return violations;
 }
 
-function afterRelease(lines: readonly Line[], sent: History["sentAfterRelease"]): Violation[] {
+/** Lines that are there, and must not be: also where the lock was handed off. */
+export function afterRelease(lines: readonly Line[], sent: History["sentAfterRelease"]): Violation[] {
   const written = new Map(lines.map((line) => [idOf(line), line]));
   return sent.flatMap((line): Violation[] => {
     const there = written.get(idOf(line));

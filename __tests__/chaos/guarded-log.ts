@@ -5,15 +5,20 @@ import {
   type TransactWriteItem,
   TransactWriteItemsCommand,
 } from "@aws-sdk/client-dynamodb";
-import type { FencedLock } from "../../lib/index.js";
+import type { Lock } from "../../lib/index.js";
+import { now } from "../support/monotonic.js";
 import type { Random } from "../support/seeded-random.js";
 import { nextLine } from "./append.js";
 import { breakGuard, type Defect } from "./defects.js";
 import { TTL_MS } from "./lock-groups.js";
-import type { Line, Log, Register } from "./register.js";
+import type { Line, Log } from "./register.js";
 
 /** What became of a guarded write. */
 export type GuardedOutcome = "written" | "refused by the guard" | "not written" | "no answer";
+
+type Sent =
+  | { readonly kind: "written" }
+  | { readonly kind: Exclude<GuardedOutcome, "written">; readonly error: unknown };
 
 /** What a guarded log tells of. */
 export interface GuardedLogEvents {
@@ -23,9 +28,19 @@ export interface GuardedLogEvents {
   refused(held: boolean): void;
 }
 
+/** A log in the table, whose lines are put there by transactions. */
+export interface GuardedRegister extends Pick<Log, "last"> {
+  /** What puts this line where it belongs. `isLate`: its section is over, so that only its guard is to refuse it. */
+  itemsOf(line: Line, how: { readonly isLate: boolean }): readonly TransactWriteItem[];
+  /** The same line, if an earlier copy of it has got there and `last()` does not tell. */
+  find?(line: Line): Promise<Line | undefined>;
+}
+
 interface Parts {
-  readonly register: Register;
-  readonly lock: FencedLock;
+  readonly register: GuardedRegister;
+  readonly lock: Lock;
+  /** Where the lock has one. */
+  readonly token: bigint | undefined;
   /** Meets the same faults as the requests of the library. */
   readonly client: DynamoDBClient;
   readonly random: Random;
@@ -34,7 +49,7 @@ interface Parts {
 }
 
 /**
- * The log as a section of a fenced lock writes it: each line by a transaction that the lock guards. Half of them are sent by
+ * The log as a section of a lock that guards it writes it: each line by a transaction that the lock guards. Half of them are sent by
  * `transactWrite()`, half by hand with the guard alone, some of these long after the guard was made.
  */
 export class GuardedLog implements Log {
@@ -52,21 +67,22 @@ export class GuardedLog implements Log {
 
   /** @throws whatever kept the line from being written, or from being known as written. */
   async put(line: Line): Promise<Line> {
-    const { lock, random, defect } = this.#parts;
-    const fenced = { ...line, token: lock.fencingToken };
+    const { register, lock, token, random, defect } = this.#parts;
+    const fenced = { ...line, token };
+    const there = await register.find?.(line);
+    if (there !== undefined) return there;
     if (defect !== "unguarded" && random() < 0.5) {
-      await lock.transactWrite([this.#put(fenced)], { withinMs: 2_000 });
+      await lock.transactWrite(this.#items(fenced, { isLate: false }), { withinMs: 2_000 });
       return fenced;
     }
     const guard = await lock.guard();
     await sleep((random() < 0.2 ? TTL_MS : 50) * random());
     // With the lock lost meanwhile, the next holder shall be in when the write arrives.
     if (!lock.held) await sleep(TTL_MS * random());
-    await this.#send(fenced, guard).catch(async (error: unknown) => {
-      if (outcomeOf(error) === "refused by the guard") await this.#findLoss();
-      throw error;
-    });
-    return fenced;
+    const outcome = await this.#send(fenced, guard, { isLate: false });
+    if (outcome.kind === "written") return fenced;
+    if (outcome.kind === "refused by the guard") await this.#findLoss();
+    throw outcome.error;
   }
 
   /**
@@ -74,20 +90,29 @@ export class GuardedLog implements Log {
    * @throws LockLostError, and what else has kept it from being prepared.
    */
   async prepare(own: Pick<Line, "section" | "step">): Promise<() => Promise<GuardedOutcome>> {
-    const { lock } = this.#parts;
-    const line = { ...nextLine(await this.last(), lock, own), token: lock.fencingToken };
+    const { lock, token } = this.#parts;
+    const line = { ...nextLine(await this.last(), lock, own), token };
     const guard = await lock.guard();
-    return () => this.#send(line, guard).then(() => "written", outcomeOf);
+    return async () => (await this.#send(line, guard, { isLate: true })).kind;
   }
 
-  async #send(line: Line, guard: TransactWriteItem): Promise<void> {
+  async #send(line: Line, guard: TransactWriteItem, how: { readonly isLate: boolean }): Promise<Sent> {
     const { client, defect } = this.#parts;
-    const TransactItems = [this.#put(line), ...breakGuard(guard, defect)];
-    await client.send(new TransactWriteItemsCommand({ TransactItems }));
+    const items = this.#items(line, how);
+    const TransactItems = [...items, ...breakGuard(guard, defect)];
+    try {
+      await client.send(new TransactWriteItemsCommand({ TransactItems }));
+      return { kind: "written" };
+    } catch (error) {
+      if (!(error instanceof TransactionCanceledException)) return { kind: "no answer", error };
+      const isRefused = error.CancellationReasons?.[items.length]?.Code === "ConditionalCheckFailed";
+      return { kind: isRefused ? "refused by the guard" : "not written", error };
+    }
   }
 
-  #put(line: Line): TransactWriteItem {
-    return { Put: this.#parts.register.putOf(line) };
+  /** To be sent at once. */
+  #items(line: Line, how: { readonly isLate: boolean }): readonly TransactWriteItem[] {
+    return this.#parts.register.itemsOf({ ...line, sentAt: now() }, how);
   }
 
   /** A guard that was sent by hand does not tell the lock. @throws LockLostError, as the next renewal would. */
@@ -101,10 +126,4 @@ export class GuardedLog implements Log {
       events.refused(held);
     }
   }
-}
-
-/** The guard is the second item. */
-function outcomeOf(error: unknown): GuardedOutcome {
-  if (!(error instanceof TransactionCanceledException)) return "no answer";
-  return error.CancellationReasons?.[1]?.Code === "ConditionalCheckFailed" ? "refused by the guard" : "not written";
 }

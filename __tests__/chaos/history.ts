@@ -18,6 +18,26 @@ export interface Look {
   readonly version: number;
 }
 
+/** What became of a lock that was handed off, in readings of the machine's stopwatch. */
+export interface HandedOff {
+  /** The section that has handed it off, which names the token. */
+  readonly by: string;
+  /** When its token was there, at the latest. */
+  readonly from: number;
+  /** When its time was over, at the earliest. */
+  readonly until: number;
+}
+
+/** Somebody has tried to go on with a token. */
+export interface Resumption {
+  /** The token, by the section that it is from. */
+  readonly of: string;
+  /** Before the try. */
+  readonly at: number;
+  /** The section that goes on, if it does. */
+  readonly section: string | undefined;
+}
+
 /** What happened around one lock. */
 export interface History {
   /** The register's log, as the table has it at the end. */
@@ -30,9 +50,20 @@ export interface History {
   readonly looks: readonly Look[];
   /** Guarded lines that were sent when the release of their section's lock had been acknowledged. */
   readonly sentAfterRelease: readonly Pick<Line, "section" | "step">[];
+  readonly handedOff: readonly HandedOff[];
+  readonly resumptions: readonly Resumption[];
 }
 
 export interface Violation {
-  readonly kind: "interleaved" | "overlap" | "lost update" | "token order" | "late" | "after release";
+  readonly kind:
+    | "interleaved"
+    | "overlap"
+    | "crowded"
+    | "lost update"
+    | "token order"
+    | "late"
+    | "after release"
+    | "beside"
+    | "resumed twice";
   readonly detail: string;
 }

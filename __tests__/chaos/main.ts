@@ -2,16 +2,25 @@ import { parseArgs } from "node:util";
 import { tableOf, total } from "./chaos-report.js";
 import { DEFECTS, type Defect } from "./defects.js";
 import { startEngine } from "./engine.js";
+import { LOCK_GROUPS } from "./lock-groups.js";
 import { runChaos } from "./run.js";
 
-const HELP = `npm run chaos -- [--minutes 5] [--seed N] [--defect ${DEFECTS.join("|")}]`;
+const HELP = `npm run chaos -- [--minutes 5] [--seed N] [--defect ${DEFECTS.join("|")}] \
+  [--only ${LOCK_GROUPS.map(({ tag }) => tag).join("|")}]...`;
 
 const { values } = parseArgs({
-  options: { minutes: { type: "string" }, seed: { type: "string" }, defect: { type: "string" } },
+  options: {
+    minutes: { type: "string" },
+    seed: { type: "string" },
+    defect: { type: "string" },
+    only: { type: "string", multiple: true },
+  },
 });
 const minutes = Number(values.minutes ?? 5);
 const seed = Number(values.seed ?? Math.floor(2 ** 31 * Math.random()));
+const groups = LOCK_GROUPS.filter(({ tag }) => values.only?.includes(tag) ?? true);
 const defect = DEFECTS.find((known) => known === values.defect);
+if (groups.length < (values.only?.length ?? 1)) throw new Error(HELP);
 if (!(minutes > 0) || !Number.isSafeInteger(seed) || (values.defect !== undefined && defect === undefined)) {
   throw new Error(HELP);
 }
@@ -30,6 +39,7 @@ async function main(broken: Defect | undefined): Promise<number> {
     seed,
     engine,
     defect: broken,
+    groups,
     onProgress: ({ seconds, sectionsDone, takeovers, lossesTold, requestFaults }) =>
       console.log(
         `${seconds} s: ${total(sectionsDone)} sections done, ${total(takeovers)} takeovers, ${total(lossesTold)} losses told, ` +

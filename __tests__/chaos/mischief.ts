@@ -57,6 +57,12 @@ export async function makeMischief(scene: Scene, counts: MischiefCounts, enough:
       await pause(1_000 * random(), enough);
       slot.start();
     }),
+    every("revive", [200, 600], async () => {
+      for (const slot of slots.filter(({ hasKilledItself }) => hasKilledItself)) {
+        counts.hostKilled += 1;
+        slot.start();
+      }
+    }),
     every("close", [2_000, 5_000], async (random) => {
       const slot = aim(slots, random);
       // Its sections have less than a lease to end.

@@ -21,6 +21,12 @@ export interface Line {
   readonly checkedTo: number;
   /** The fencing token of its section, where the lock has one. */
   readonly token?: bigint | undefined;
+  /** Of a guarded line: a stopwatch reading before its first copy left. */
+  readonly sentAt?: number | undefined;
+  /** Of a line in the log of both sides of a shared mutex: the place of the last exclusive line when its section began. */
+  readonly first?: number | undefined;
+  /** Of an exclusive line there: how many lines of the shared side its writer had read since the exclusive one before. */
+  readonly seen?: number | undefined;
 }
 
 /** A log that a section can write a line into. */
@@ -61,7 +67,7 @@ export class Register implements Log {
   async put(line: Line): Promise<Line> {
     try {
       await this.#client.send(
-        new PutItemCommand({ ...this.putOf(line), ReturnValuesOnConditionCheckFailure: "ALL_OLD" }),
+        new PutItemCommand({ ...this.#putOf(line), ReturnValuesOnConditionCheckFailure: "ALL_OLD" }),
       );
       return line;
     } catch (error) {
@@ -70,14 +76,9 @@ export class Register implements Log {
     }
   }
 
-  /** What puts this line where there is none yet, for a transaction. */
-  putOf(line: Line): NonNullable<TransactWriteItem["Put"]> {
-    return {
-      TableName: this.#tableName,
-      Item: itemOf(this.#name, line),
-      ConditionExpression: "attribute_not_exists(#name)",
-      ExpressionAttributeNames: { "#name": "name" },
-    };
+  /** What puts this line where there is none yet. */
+  itemsOf(line: Line): readonly TransactWriteItem[] {
+    return [{ Put: this.#putOf(line) }];
   }
 
   /** The whole log. */
@@ -93,6 +94,15 @@ export class Register implements Log {
     return lines;
   }
 
+  #putOf(line: Line): NonNullable<TransactWriteItem["Put"]> {
+    return {
+      TableName: this.#tableName,
+      Item: itemOf(this.#name, line),
+      ConditionExpression: "attribute_not_exists(#name)",
+      ExpressionAttributeNames: { "#name": "name" },
+    };
+  }
+
   #query(): QueryCommandInput {
     return {
       TableName: this.#tableName,
@@ -104,29 +114,46 @@ export class Register implements Log {
   }
 }
 
-type Item = NonNullable<PutItemCommand["input"]["Item"]>;
+export type Item = NonNullable<PutItemCommand["input"]["Item"]>;
 
-function itemOf(name: string, { version, ...line }: Line): Item {
+const VERSION_DIGITS = 12;
+
+export function versionKey(version: number): string {
+  return String(version).padStart(VERSION_DIGITS, "0");
+}
+
+export function itemOf(name: string, { version, ...line }: Line, sort = versionKey(version)): Item {
   return {
     name: { S: name },
-    sort: { S: String(version).padStart(12, "0") },
+    sort: { S: sort },
     section: { S: line.section },
     step: { N: String(line.step) },
     after: { S: line.after },
     checkedFrom: { N: String(line.checkedFrom) },
     checkedTo: { N: String(line.checkedTo) },
-    ...(line.token !== undefined && { token: { N: String(line.token) } }),
+    ...numbers(line),
   };
 }
 
-function lineOf(item: Item): Line {
+/** Those that not every line has. */
+function numbers(line: Pick<Line, "token" | "sentAt" | "first" | "seen">): Item {
+  const { token, sentAt, first, seen } = line;
+  const given = Object.entries({ token, sentAt, first, seen }).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given.map(([name, value]) => [name, { N: String(value) }]));
+}
+
+export function lineOf(item: Item): Line {
+  const number = (name: string): number | undefined => (item[name]?.N === undefined ? undefined : Number(item[name].N));
   return {
-    version: Number(item.sort?.S),
+    version: Number(item.sort?.S?.slice(0, VERSION_DIGITS)),
     section: item.section?.S ?? "",
     step: Number(item.step?.N),
     after: item.after?.S ?? "",
     checkedFrom: Number(item.checkedFrom?.N),
     checkedTo: Number(item.checkedTo?.N),
     ...(item.token?.N !== undefined && { token: BigInt(item.token.N) }),
+    sentAt: number("sentAt"),
+    first: number("first"),
+    seen: number("seen"),
   };
 }

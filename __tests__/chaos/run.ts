@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { Chaos, ChaosKind } from "../support/fault-proxy.js";
 import { type ChaosReport, reportOn } from "./chaos-report.js";
 import { TTL_MS } from "./lock-groups.js";
@@ -41,6 +42,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     reportOn({ seed, slots: stage.slots, chaos, mischief, ms: performance.now() - startedAt, violations });
 
   const stopping = new AbortController();
+  // Each kind of mischief waits with it.
+  setMaxListeners(0, stopping.signal);
   const engineEveryMs = [5_000, Math.min(30_000, 500 * seconds)] as const;
   const whole = makeMischief({ ...stage, engineEveryMs, ttlMs: TTL_MS, seed }, mischief, stopping.signal);
   whole.catch(() => stopping.abort());

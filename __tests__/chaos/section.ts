@@ -4,6 +4,7 @@ import { now } from "../support/monotonic.js";
 import type { Random } from "../support/seeded-random.js";
 import { append } from "./append.js";
 import type { SectionLock } from "./defects.js";
+import { mayMeet } from "./holding.js";
 import type { Log } from "./register.js";
 import type { WorkerMessage } from "./worker-messages.js";
 
@@ -16,8 +17,11 @@ export interface SectionParts {
   readonly ttlMs: number;
   readonly random: Random;
   readonly tell: (message: WorkerMessage) => void;
+  readonly joined?: boolean;
   /** Called with the step after the last one, right before the unlock. */
   readonly beforeUnlock?: (step: number) => Promise<void>;
+  /** Ends the section, if not by `unlock()`. */
+  readonly handOff?: (() => Promise<void>) | undefined;
 }
 
 /**
@@ -25,7 +29,7 @@ export interface SectionParts {
  * @returns why the lock was lost, if it was.
  */
 export async function runSection(parts: SectionParts): Promise<string | undefined> {
-  const { section, lock, logs, ttlMs, random, tell, beforeUnlock } = parts;
+  const { section, lock, logs, ttlMs, random, tell, joined = false, beforeUnlock, handOff } = parts;
   const names = [...logs.keys()];
   let belief: { from: number; to: number } | undefined;
   const look = (): void => {
@@ -35,7 +39,7 @@ export async function runSection(parts: SectionParts): Promise<string | undefine
     belief.to = before;
   };
   look();
-  tell({ kind: "entered", section });
+  tell({ kind: "entered", section, joined });
   let lost: string | undefined;
   try {
     const steps = 2 + Math.floor(3 * random());
@@ -54,7 +58,7 @@ export async function runSection(parts: SectionParts): Promise<string | undefine
     lost = error.reason;
   }
   look();
-  await lock.unlock().catch((error: unknown) => {
+  await (lost === undefined && handOff ? handOff() : lock.unlock()).catch((error: unknown) => {
     if (!(error instanceof LockLostError)) throw error;
     lost ??= error.reason;
   });
@@ -65,9 +69,9 @@ export async function runSection(parts: SectionParts): Promise<string | undefine
 /** A line in each log, one after the other. @throws LockLostError */
 async function writeStep({ section, lock, logs, tell }: SectionParts, step: number): Promise<void> {
   for (const [name, log] of logs) {
-    const { version } = await append(log, lock, { section, step }, ({ section: by }) =>
-      tell({ kind: "late write", log: name, section, by }),
-    );
+    const { version } = await append(log, lock, { section, step }, ({ section: by }) => {
+      if (!mayMeet(section, by)) tell({ kind: "late write", log: name, section, by });
+    });
     tell({ kind: "acknowledged", log: name, version, section, step });
   }
 }

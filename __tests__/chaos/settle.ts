@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LockTable } from "../../lib/index.js";
+import { PERMITS } from "./holding.js";
 import type { LockGroup } from "./lock-groups.js";
 import type { Slot } from "./slot.js";
 
@@ -16,14 +17,26 @@ export async function leave(slots: readonly Slot[]): Promise<string[]> {
   return late.map(({ tag }) => `${tag} has not left within ${SETTLED_WITHIN_MS} ms`);
 }
 
-/** Whether what nobody holds can be had: sets as a whole. @returns the locks that could not. */
+/** Whether what nobody holds can be had: sets as a whole, and all permits of a semaphore. @returns the locks that could not. */
 export async function obtainAll(locks: LockTable, groups: readonly LockGroup[]): Promise<string[]> {
   const outcomes = await Promise.allSettled(
-    groups.map(async ({ names, mutex }) => {
+    groups.map(async ({ names, kind, mutex }) => {
       // A lease of its own, because requests have a share of it to be answered in; when it may take over, the row says.
       const options = { ...mutex, ttlMs: 30_000, waitMs: SETTLED_WITHIN_MS };
       const [name, ...others] = names;
       if (name === undefined) return;
+      if (kind === "semaphore") {
+        const semaphore = locks.semaphore(name, { ...options, permits: PERMITS });
+        const permits = await Promise.all(Array.from({ length: PERMITS }, () => semaphore.lock()));
+        await Promise.all(permits.map((permit) => permit.unlock()));
+        return;
+      }
+      if (kind === "shared mutex") {
+        const { shared, exclusive } = locks.sharedMutex(name, options);
+        await (await exclusive.lock()).unlock();
+        await (await shared.lock()).unlock();
+        return;
+      }
       const held = await (others.length > 0 ? locks.lockAll(names, options) : locks.mutex(name, options).lock());
       await held.unlock();
     }),

@@ -30,6 +30,11 @@ export class Slot {
     return this.host.messages.findLast(({ kind }) => kind === "entered" || kind === "left")?.kind === "entered";
   }
 
+  /** Whether it has killed itself, when it had handed its lock off. */
+  get hasKilledItself(): boolean {
+    return !this.host.running && this.host.messages.some((message) => message.kind === "handed off" && message.dies);
+  }
+
   get sectionsEnded(): number {
     return this.hosts.reduce((sum, { messages }) => sum + messages.filter(({ kind }) => kind === "left").length, 0);
   }

@@ -6,18 +6,22 @@ import { type FaultProxy, startFaultProxy } from "../support/fault-proxy.js";
 import { violationsIn } from "./checker.js";
 import type { Defect } from "./defects.js";
 import type { Engine } from "./engine.js";
-import { LOCK_GROUPS } from "./lock-groups.js";
+import { LOCK_GROUPS, type LockGroup, type LogName, logsOf } from "./lock-groups.js";
 import { Register } from "./register.js";
 import { crashes, leave, obtainAll } from "./settle.js";
+import { SidesRegister } from "./sides-register.js";
+import { sideViolationsIn } from "./sides-rules.js";
 import { Slot } from "./slot.js";
 import { historyOf, wronglyRefused } from "./told.js";
-import { messagesOf } from "./worker-messages.js";
+import { messagesOf, type WorkerMessage } from "./worker-messages.js";
 
 export interface StageOptions {
   readonly engine: Engine;
   readonly hostsPerGroup: number;
   readonly seed: number;
   readonly defect?: Defect | undefined;
+  /** Default: all that there are. */
+  readonly groups?: readonly LockGroup[] | undefined;
 }
 
 /** A new table, a proxy before it, and hosts behind that. */
@@ -25,21 +29,23 @@ export class Stage implements AsyncDisposable {
   readonly engine: Engine;
   readonly proxy: FaultProxy;
   readonly slots: readonly Slot[];
+  readonly #groups: readonly LockGroup[];
   readonly #client: DynamoDBClient;
   readonly #locks: LockTable;
 
   /** Use {@link setStage}. */
   constructor(options: StageOptions, client: DynamoDBClient, locks: LockTable, proxy: FaultProxy) {
-    const { engine, hostsPerGroup, seed, defect } = options;
+    const { engine, hostsPerGroup, seed, defect, groups = LOCK_GROUPS } = options;
+    this.#groups = groups;
     this.engine = engine;
     this.proxy = proxy;
     this.#client = client;
     this.#locks = locks;
     const common = { tableName: locks.tableName, directEndpoint: engine.endpoint, seed, defect };
-    this.slots = LOCK_GROUPS.flatMap((group) =>
+    this.slots = groups.flatMap((group) =>
       Array.from({ length: hostsPerGroup }, (_, index) => {
         // Every other host has two sections at a time, which pass the lease from one to the other, if their lock lets them.
-        return new Slot(`${group.tag}-${index}`, proxy, { ...common, group, loops: 1 + (index % 2) });
+        return new Slot(`${group.tag}-${index}`, proxy, { ...common, group, loops: group.loops + (index % 2) });
       }),
     );
   }
@@ -52,9 +58,10 @@ export class Stage implements AsyncDisposable {
   /** Ends the hosts and asks for everything that went wrong. The faults must have stopped. */
   async judge(): Promise<string[]> {
     const troubles = [...(await leave(this.slots)), ...(await crashes(this.slots))];
-    troubles.push(...(await obtainAll(this.#locks, LOCK_GROUPS)), ...wronglyRefused(messagesOf(this.slots)));
-    for (const { names } of LOCK_GROUPS) {
-      for (const name of names) troubles.push(...(await this.#violationsOf(name)));
+    troubles.push(...(await obtainAll(this.#locks, this.#groups)), ...wronglyRefused(messagesOf(this.slots)));
+    for (const group of this.#groups) {
+      const messages = messagesOf(this.slots.filter((slot) => slot.group === group));
+      for (const log of logsOf(group)) troubles.push(...(await this.#violationsOf(log, messages)));
     }
     return troubles;
   }
@@ -66,10 +73,14 @@ export class Stage implements AsyncDisposable {
     this.#client.destroy();
   }
 
-  async #violationsOf(name: string): Promise<string[]> {
-    const messages = messagesOf(this.slots.filter(({ group }) => group.names.includes(name)));
-    const lines = await new Register(this.#client, this.#locks.tableName, name).lines();
-    return violationsIn(historyOf(name, lines, messages)).map(({ kind, detail }) => `${name}: ${kind}: ${detail}`);
+  async #violationsOf({ name, isOfSides }: LogName, messages: readonly WorkerMessage[]): Promise<string[]> {
+    const [client, { tableName }] = [this.#client, this.#locks];
+    const lines = await (isOfSides
+      ? SidesRegister.lines(client, tableName, name)
+      : new Register(client, tableName, name).lines());
+    const history = historyOf(name, lines, messages);
+    const violations = isOfSides ? sideViolationsIn(history) : violationsIn(history);
+    return violations.map(({ kind, detail }) => `${name}: ${kind}: ${detail}`);
   }
 }
 

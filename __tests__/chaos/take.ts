@@ -1,14 +1,28 @@
-import { type FencedLock, type Lockable, LockError, type LockTable } from "../../lib/index.js";
+import {
+  type FencedLock,
+  type Lock,
+  type Lockable,
+  LockError,
+  type LockTable,
+  type Permit,
+  type TransferableLock,
+} from "../../lib/index.js";
 import type { Random } from "../support/seeded-random.js";
-import type { SectionLock } from "./defects.js";
+import { breakExclusive, breakPermits, type Defect } from "./defects.js";
+import { type Holding, PERMITS } from "./holding.js";
 import type { LockGroup } from "./lock-groups.js";
 
 /** What a section was given. */
 export interface Taken {
   /** Of the locks that it holds. */
   readonly names: readonly string[];
-  readonly lock: SectionLock;
-  readonly fenced?: FencedLock;
+  readonly lock: Pick<Lock, "held" | "assertHeld" | "unlock">;
+  /** What it has of a lock that several may hold together. */
+  readonly holding?: Holding;
+  /** The lock, if the section writes by guarded transactions. */
+  readonly guarding?: Lock | FencedLock;
+  /** The lock, if the section may hand it off. */
+  readonly transferable?: TransferableLock;
 }
 
 /** How long a call waits: `undefined` for as long as it takes. */
@@ -27,12 +41,13 @@ export async function take(
   random: Random,
   signal: AbortSignal,
   onWithout: (because: string) => void,
+  defect: Defect | undefined,
 ): Promise<Taken | undefined> {
   const lot = random();
   const shortMs = Math.ceil(300 * random());
   const patience: Patience = { signal, waitMs: lot < 0.15 ? 0 : lot < 0.3 ? shortMs : undefined };
   try {
-    return await takeWith(locks, group, random, patience);
+    return await takeWith(locks, group, random, patience, defect);
   } catch (error) {
     if (!signal.aborted && !(error instanceof LockError)) throw error;
     onWithout(error instanceof LockError ? error.code : "stopping");
@@ -42,21 +57,65 @@ export async function take(
 
 async function takeWith(
   locks: LockTable,
-  { names, mutex }: LockGroup,
+  { names, kind, mutex, handsOff = false }: LockGroup,
   random: Random,
   patience: Patience,
+  defect: Defect | undefined,
 ): Promise<Taken | undefined> {
   if (names.length > 1 && random() < 0.5) {
     const order = random() < 0.5 ? names : names.toReversed();
     return { names, lock: await locks.lockAll(order, { ...mutex, ...patience }) };
   }
   const name = names[Math.floor(names.length * random())] as string;
-  if (mutex.fencing) {
-    const fenced = await lockOne(locks.mutex(name, { ...mutex, fencing: true }), patience);
-    return fenced && { names: [name], lock: fenced, fenced };
+  switch (kind) {
+    case "mutex": {
+      const lock = await lockOne(locks.mutex(name, mutex), patience);
+      return lock && takenMutex(name, lock, handsOff);
+    }
+    case "semaphore": {
+      const permits = breakPermits(PERMITS, defect);
+      const lock = await lockOne(locks.semaphore(name, { ...mutex, permits }), patience);
+      return lock && takenPermit(name, lock);
+    }
+    case "shared mutex": {
+      const sides = locks.sharedMutex(name, mutex);
+      const holding = random() < SHARED ? "shared" : "exclusive";
+      const side = holding === "shared" ? sides.shared : breakExclusive(sides, defect);
+      const lock = await lockOne(side, patience);
+      return lock && { names: [name], lock, holding, guarding: lock };
+    }
+    default:
+      return kind satisfies never;
   }
-  const lock = await lockOne(locks.mutex(name, mutex), patience);
-  return lock && { names: [name], lock };
+}
+
+/** How many of the sections of a shared mutex are of its shared side. */
+const SHARED = 0.7;
+
+function takenMutex(name: string, lock: TransferableLock, handsOff: boolean): Taken {
+  return {
+    names: [name],
+    lock,
+    ...("fencingToken" in lock && { guarding: lock }),
+    ...(handsOff && { transferable: lock }),
+  };
+}
+
+function takenPermit(name: string, lock: Permit): Taken {
+  return { names: [name], lock, holding: `permit ${lock.permit}`, guarding: lock, transferable: lock };
+}
+
+/** Goes on with a lock that another section has handed off. @throws what `resume()` does. */
+export async function resume(
+  locks: LockTable,
+  { names, kind, mutex }: LockGroup,
+  token: string,
+  defect: Defect | undefined,
+): Promise<Taken> {
+  const [name = ""] = names;
+  if (kind === "mutex") return takenMutex(name, await locks.mutex(name, mutex).resume(token), true);
+  const permits = breakPermits(PERMITS, defect);
+  return takenPermit(name, await locks.semaphore(name, { ...mutex, permits }).resume(token));
 }
 
 async function lockOne<Held>(mutex: Lockable<Held>, { waitMs, signal }: Patience): Promise<Held | undefined> {

@@ -1,5 +1,6 @@
 import type { Defect } from "./defects.js";
 import type { GuardedOutcome } from "./guarded-log.js";
+import type { Resumption } from "./history.js";
 import type { LockGroup } from "./lock-groups.js";
 
 /** What a worker is given. */
@@ -17,8 +18,10 @@ export interface WorkerConfig {
 }
 
 /** What a worker reports. A log has the name of its lock. */
-export type WorkerMessage = { readonly [field: string]: unknown } & (
-  | { readonly kind: "entered"; readonly section: string }
+export type WorkerMessage = {
+  readonly [field: string]: unknown;
+} /** `joined` if it shares the acquisition of another section. */ & (
+  | { readonly kind: "entered"; readonly section: string; readonly joined: boolean }
   | {
       readonly kind: "acknowledged";
       readonly log: string;
@@ -27,6 +30,18 @@ export type WorkerMessage = { readonly [field: string]: unknown } & (
       readonly step: number;
     }
   | { readonly kind: "late write"; readonly log: string; readonly section: string; readonly by: string }
+  /** A section has ended and its lock waits to be resumed; `dies` if its host kills itself then. */
+  | {
+      readonly kind: "handed off";
+      readonly names: readonly string[];
+      readonly by: string;
+      readonly from: number;
+      readonly until: number;
+      readonly dies: boolean;
+    }
+  /** A token is about to be resumed, and later on: was resumed, or refused. */
+  | ({ readonly kind: "resuming" | "resumed"; readonly names: readonly string[] } & Resumption)
+  | { readonly kind: "resume refused"; readonly because: string }
   /** A section with a fencing token has read the log up to this line. */
   | {
       readonly kind: "looked";

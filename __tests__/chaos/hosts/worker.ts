@@ -1,16 +1,28 @@
 import { subscribe } from "node:diagnostics_channel";
 import { setTimeout as sleep } from "node:timers/promises";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { type Diagnostics, type FencedLock, findLockLost, LockTable } from "../../../lib/index.js";
+import {
+  type Diagnostics,
+  type FencedLock,
+  findLockLost,
+  type Lock,
+  LockError,
+  LockTable,
+  type TransferableLock,
+} from "../../../lib/index.js";
 import { testClientConfig } from "../../support/endpoint.js";
 import { hostConfig, report } from "../../support/host-process.js";
+import { now } from "../../support/monotonic.js";
 import { type Random, seededRandom } from "../../support/seeded-random.js";
-import { breakClock, breakLock } from "../defects.js";
+import { breakClock, breakLock, breakToken } from "../defects.js";
 import { GuardedLog, type GuardedOutcome } from "../guarded-log.js";
-import { TTL_MS } from "../lock-groups.js";
-import { Register } from "../register.js";
+import { type Holding, sectionName } from "../holding.js";
+import { guardedLogOf, TTL_MS } from "../lock-groups.js";
+import { type Log, Register } from "../register.js";
 import { runSection } from "../section.js";
-import { type Taken, take } from "../take.js";
+import { SidesRegister } from "../sides-register.js";
+import { resume, type Taken, take } from "../take.js";
+import { type Token, Tokens } from "../tokens.js";
 import type { WorkerConfig, WorkerMessage } from "../worker-messages.js";
 import { clocksOn, WrongTime } from "../wrong-time.js";
 
@@ -37,6 +49,9 @@ const direct = new DynamoDBClient({
 });
 /** For transactions that are sent by hand, through the faults. */
 const proxied = new DynamoDBClient({ requestHandler: { requestTimeout: 1_000, throwOnRequestTimeout: true } });
+/** How many sections of this process run on each acquisition. */
+const uuids = new Map<string, number>();
+const tokens = new Tokens(direct, tableName, group.names[0] ?? "");
 const locks = new LockTable({ tableName, owner: worker, clock: breakClock(clocksOn[group.clock](time), defect) });
 let closing: Promise<void> | undefined;
 process.once("SIGTERM", () => {
@@ -45,48 +60,128 @@ process.once("SIGTERM", () => {
     if (findLockLost(error)?.reason !== "closed") throw error;
   });
 });
-await Promise.all(Array.from({ length: config.loops }, async (_, loop) => await work(loop)));
+await Promise.all([
+  ...Array.from({ length: config.loops }, async (_, loop) => await work(loop)),
+  ...(group.handsOff ? [resumeAll()] : []),
+]);
 await (closing ?? locks.close());
 
 async function work(loop: number): Promise<void> {
   const random = seededRandom(seed, worker, loop);
   for (let turn = 1; !stopping.signal.aborted; turn++) {
-    const taken = await take(locks, group, random, stopping.signal, (because) => tell({ kind: "without", because }));
-    if (taken?.fenced !== undefined) await guardedSection(taken.fenced, `${worker}.${loop}.${turn}`, random);
-    else if (taken !== undefined) await plainSection(taken, `${worker}.${loop}.${turn}`, random);
+    const onWithout = (because: string): void => tell({ kind: "without", because });
+    const taken = await take(locks, group, random, stopping.signal, onWithout, defect);
+    if (taken !== undefined) await section(taken, sectionName(taken.holding, `${worker}.${loop}.${turn}`), random);
     await sleep(60 * random());
   }
 }
 
-async function plainSection({ names, lock }: Taken, section: string, random: Random): Promise<void> {
-  const broken = breakLock(lock, defect, { client: direct, tableName, names });
-  const logs = new Map(names.map((name) => [name, new Register(direct, tableName, name)]));
-  await runSection({ section, lock: broken, logs, ttlMs: TTL_MS, random, tell });
+/** Goes on with what sections of this process and of others hand off. Most of them are tried by each of the processes. */
+async function resumeAll(): Promise<void> {
+  const random = seededRandom(seed, worker, "resume");
+  const known = new Set<string>();
+  for (let turn = 1; !stopping.signal.aborted; turn++) {
+    await sleep(200 + 300 * random());
+    const offered = await tokens.offered().catch(() => []);
+    const fresh = offered.filter(({ by }) => !known.has(by) || random() < 0.05);
+    const token = fresh[Math.floor(fresh.length * random())];
+    if (token === undefined) continue;
+    known.add(token.by);
+    const name = sectionName(token.holding, `${worker}.resumed.${turn}`);
+    const taken = await resumed(token, name);
+    if (taken !== undefined) await section(taken, name, random);
+  }
 }
 
-/** Every other one sends a last line when it has unlocked. */
-async function guardedSection(fenced: FencedLock, section: string, random: Random): Promise<void> {
-  const { name, uuid, fencingToken } = fenced;
-  const register = new Register(direct, tableName, name);
-  const events = {
-    looked: (version: number) => tell({ kind: "looked", log: name, section, token: String(fencingToken), version }),
-    refused: (held: boolean) => tell({ kind: "refused", log: name, section, held }),
-  };
-  const log = new GuardedLog({ register, lock: fenced, client: proxied, random, defect, events });
+async function resumed(token: Token, name: string): Promise<Taken | undefined> {
+  const names = logsFor(group.names, token.holding);
+  const at = now();
+  tell({ kind: "resuming", names, of: token.by, at, section: undefined });
+  try {
+    await breakToken(token, defect, { client: direct, tableName });
+    const taken = await resume(locks, group, token.token, defect);
+    tell({ kind: "resumed", names, of: token.by, at, section: name });
+    return taken;
+  } catch (error) {
+    if (!stopping.signal.aborted && !(error instanceof LockError)) throw error;
+    const because = findLockLost(error)?.reason ?? (error instanceof LockError ? error.code : "stopping");
+    tell({ kind: "resume refused", because });
+    return undefined;
+  }
+}
+
+function logsFor(names: readonly string[], holding: Holding | undefined): string[] {
+  return [...names, ...(holding === undefined ? [] : names.map((name) => guardedLogOf(name, holding).name))];
+}
+
+/** Those of the sections that are guarded write a log by guarded transactions; every other one a last line afterwards. */
+async function section(taken: Taken, name: string, random: Random): Promise<void> {
+  const { names, holding, guarding, transferable } = taken;
+  const lock = breakLock(taken.lock, defect, { client: direct, tableName, names });
+  const logs = new Map<string, Log>(names.map((each) => [each, new Register(direct, tableName, each)]));
+  const joined = guarding !== undefined && (uuids.get(guarding.uuid) ?? 0) > 0;
+  const parts = { section: name, lock, logs, ttlMs: TTL_MS, random, tell, joined };
+  const handOff = transferable && random() < 0.4 ? () => handOffTo(transferable, taken, name, random) : undefined;
+  if (guarding === undefined) {
+    await runSection({ ...parts, handOff });
+    return;
+  }
+  const { uuid } = guarding;
+  const log = guardedLog(guarding, taken, name, random);
+  logs.set(log.name, log.log);
   let late: { readonly step: number; readonly send: () => Promise<GuardedOutcome> } | undefined;
   const beforeUnlock = async (step: number): Promise<void> => {
     if (random() < 0.5) return;
-    const send = await log.prepare({ section, step }).catch(unlessLost);
+    const send = await log.log.prepare({ section: name, step }).catch(unlessLost);
     late = send && { step, send };
   };
-  const lock = breakLock(fenced, defect, { client: direct, tableName, names: [name] });
-  const logs = new Map([[name, log]]);
-  const lost = await runSection({ section, lock, logs, ttlMs: TTL_MS, random, tell, beforeUnlock });
+  uuids.set(uuid, (uuids.get(uuid) ?? 0) + 1);
+  const lost = await runSection({ ...parts, beforeUnlock, handOff });
+  uuids.set(uuid, (uuids.get(uuid) ?? 1) - 1);
   if (late === undefined) return;
-  const isReleased = lost === undefined && !unreleased.has(uuid);
+  // A row that several sections share outlives each of them.
+  const isReleased = holding !== "shared" && lost === undefined && !unreleased.has(uuid);
   await sleep(100 * random());
-  tell({ kind: "sent late", log: name, section, step: late.step, isReleased });
-  tell({ kind: "late outcome", section, outcome: await late.send() });
+  tell({ kind: "sent late", log: log.name, section: name, step: late.step, isReleased });
+  tell({ kind: "late outcome", section: name, outcome: await late.send() });
+}
+
+function guardedLog(
+  lock: Lock | FencedLock,
+  { names: [lockName = ""], holding }: Taken,
+  name: string,
+  random: Random,
+): { readonly name: string; readonly log: GuardedLog } {
+  const where = holding === undefined ? { name: lockName } : guardedLogOf(lockName, holding);
+  const register = where.isOfSides
+    ? new SidesRegister(direct, tableName, where.name, name)
+    : new Register(direct, tableName, where.name);
+  const token = "fencingToken" in lock ? lock.fencingToken : undefined;
+  const looked = (version: number): void => {
+    if (token === undefined) return;
+    tell({ kind: "looked", log: where.name, section: name, token: String(token), version });
+  };
+  const refused = (held: boolean) => tell({ kind: "refused", log: where.name, section: name, held });
+  const events = { looked, refused };
+  return { name: where.name, log: new GuardedLog({ register, lock, token, client: proxied, random, defect, events }) };
+}
+
+/** @throws LockLostError */
+async function handOffTo(lock: TransferableLock, taken: Taken, name: string, random: Random): Promise<void> {
+  const withinMs = Math.ceil(1_000 + 3_000 * random());
+  const until = now() + withinMs;
+  const { uuid } = lock;
+  const token = await lock.handOff({ withinMs }).catch((error: unknown) => {
+    if (findLockLost(error) !== undefined || !(error instanceof LockError)) throw error;
+    unreleased.add(uuid);
+  });
+  if (token === undefined) return;
+  const dies = random() < 0.2;
+  const names = logsFor(taken.names, taken.holding);
+  const from = now();
+  await tokens.post({ by: name, holding: taken.holding, token }).catch(() => undefined);
+  tell({ kind: "handed off", names, by: name, from, until, dies });
+  if (dies) process.kill(process.pid, "SIGKILL");
 }
 
 /** A line that could not be prepared is not sent. @throws LockLostError */

@@ -1,0 +1,23 @@
+/** How many permits the semaphore has. */
+export const PERMITS = 3;
+
+/** What a section has of a lock that several may hold together. */
+export type Holding = "exclusive" | "shared" | `permit ${number}`;
+
+/** The name of a section tells what it holds, where that is not the whole lock. */
+export function sectionName(holding: Holding | undefined, id: string): string {
+  return holding === undefined ? id : `${holding}: ${id}`;
+}
+
+/** What the section with this name holds; a whole lock is held by its exclusive side. */
+export function holdingOf(section: string): Holding {
+  const [holding, id] = section.split(": ");
+  return id === undefined ? "exclusive" : (holding as Holding);
+}
+
+/** Whether these may hold their parts of one lock at the same time, as far as the two alone are concerned. */
+export function mayMeet(one: string, other: string): boolean {
+  const [first, second] = [holdingOf(one), holdingOf(other)];
+  if (first === "exclusive" || second === "exclusive") return false;
+  return first === "shared" || first !== second;
+}
