@@ -46,6 +46,8 @@ function textOf(write: Write): string {
       return `vacate ${write.uuid}`;
     case "check":
       return `check ${write.uuid},${write.after},${write.fence}`;
+    case "transfer":
+    case "remove":
     case "want":
     case "draw":
       throw new Error(`The model sends no ${write.kind}`);

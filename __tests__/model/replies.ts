@@ -24,6 +24,8 @@ export function replies(model: Model, state: State, who: Who, steps: Step[]): vo
     case "vacate":
       hearing.vacate(write);
       break;
+    case "transfer":
+    case "remove":
     case "want":
     case "draw":
     case "check":

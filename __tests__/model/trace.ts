@@ -75,6 +75,8 @@ function writeText(write: Write): string {
       return `release of ${write.uuid}`;
     case "check":
       return `guard of ${write.uuid}, if later than ${ticks(write.after)}`;
+    case "transfer":
+    case "remove":
     case "want":
     case "draw":
       return write.kind;
