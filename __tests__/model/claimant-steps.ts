@@ -3,14 +3,23 @@ import { hasFinished, overdue, relies } from "./deadline.js";
 import type { Limits } from "./limits.js";
 import { withMessage } from "./messages.js";
 import { replies } from "./replies.js";
-import { type Claimant, type Lease, nameOf, type Request, type State, type Who, withClaimant } from "./state.js";
+import {
+  type Claimant,
+  claimantOf,
+  type Lease,
+  nameOf,
+  type Request,
+  type State,
+  type Who,
+  withClaimant,
+} from "./state.js";
 import type { Event, Model, Step } from "./step.js";
 import { boundsAt } from "./time.js";
 import { AT, knowledgeOf, noted, rowOf } from "./watching.js";
 
-/** Everything that one of the two may do now. */
+/** Everything that a claimant may do now. */
 export function claimantSteps(model: Model, state: State, who: Who, steps: Step[]): void {
-  const { lease, request, seen } = state.claimants[who];
+  const { lease, request, seen } = claimantOf(state, who);
   if (state.crashes > 0 && (lease ?? request ?? seen) !== undefined) crash(state, who, steps);
   clockJumps(model, state, who, steps);
   if (request !== undefined) {
@@ -25,13 +34,19 @@ export function claimantSteps(model: Model, state: State, who: Who, steps: Step[
 
 /** It starts again at once, and knows nothing. */
 function crash(state: State, who: Who, steps: Step[]): void {
-  const claimant = { ...state.claimants[who], seen: undefined, look: undefined, lease: undefined, request: undefined };
+  const claimant = {
+    ...claimantOf(state, who),
+    seen: undefined,
+    look: undefined,
+    lease: undefined,
+    request: undefined,
+  };
   const next = withClaimant({ ...state, crashes: state.crashes - 1 }, who, claimant);
   steps.push({ event: { kind: "crashes", who }, next });
 }
 
 function clockJumps(model: Model, state: State, who: Who, steps: Step[]): void {
-  const claimant = state.claimants[who];
+  const claimant = claimantOf(state, who);
   if (claimant.jumped >= model.limits.jumps || hasFinished(model, state, who)) return;
   const next = withClaimant(state, who, { ...claimant, jumped: claimant.jumped + 1 });
   steps.push({ event: { kind: "sets its clock forward", who }, next: overdue(model, next) });
@@ -39,7 +54,7 @@ function clockJumps(model: Model, state: State, who: Who, steps: Step[]): void {
 
 /** The reply is late or lost: it sends another copy, or gives up. */
 function waits({ rules, messages, ...model }: Model, state: State, who: Who, request: Request, steps: Step[]): void {
-  const claimant = state.claimants[who];
+  const claimant = claimantOf(state, who);
   if (request.phase === "silent" || (request.phase === "sent" && !request.repeated)) {
     const sentAt = rules.countsFrom === "first copy" ? request.sentAt : rules.leaseWatch(state.time, claimant);
     const again = { ...request, phase: "sent", repeated: true, sentAt } as const;
@@ -64,9 +79,9 @@ function waits({ rules, messages, ...model }: Model, state: State, who: Who, req
 /** Takes what it has not seen yet, or what looks free. */
 function takes(model: Model, state: State, who: Who, steps: Step[]): void {
   const { rules, limits } = model;
-  const claimant = state.claimants[who];
+  const claimant = claimantOf(state, who);
   const { host, seen, taken } = claimant;
-  if (taken >= limits.takes[who]) return;
+  if (taken >= (limits.takes[who] ?? 0)) return;
   for (const width of limits.widths) {
     const bounds = boundsAt(state.time, width);
     const atMs = rules.watcherWatch(state.time, claimant);
@@ -90,8 +105,8 @@ function takes(model: Model, state: State, who: Who, steps: Step[]): void {
 
 /** Reads the row. The reply shows it as it was at some moment before it comes. */
 function looks({ rules, limits }: Model, state: State, who: Who, steps: Step[]): void {
-  const claimant = state.claimants[who];
-  if (claimant.taken >= limits.takes[who]) return;
+  const claimant = claimantOf(state, who);
+  if (claimant.taken >= (limits.takes[who] ?? 0)) return;
   const { look, host, seen } = claimant;
   const atMs = rules.watcherWatch(state.time, claimant);
   const set = (kind: "looks" | "is shown the row" | "sees the row", change: Partial<Claimant>): void => {
@@ -100,7 +115,7 @@ function looks({ rules, limits }: Model, state: State, who: Who, steps: Step[]):
   if (look === undefined && rules.seenSince === "request") {
     set("looks", { look: { askedAt: atMs, shown: false, row: undefined } });
   } else if (look === undefined || !look.shown) {
-    set("is shown the row", { look: { askedAt: look?.askedAt ?? 0, shown: true, row: state.row } });
+    set("is shown the row", { look: { askedAt: look?.askedAt ?? 0, shown: true, row: state.rows[AT.sort] } });
   } else {
     const since = rules.seenSince === "request" ? look.askedAt : atMs;
     set("sees the row", { look: undefined, seen: noted(seen, look.row, { atMs: since, host }, rules) });
@@ -109,7 +124,7 @@ function looks({ rules, limits }: Model, state: State, who: Who, steps: Step[]):
 
 /** A section runs on the lease, or the lease is lost, or being passed on. */
 function holds(model: Model, state: State, who: Who, steps: Step[]): void {
-  const claimant = state.claimants[who];
+  const claimant = claimantOf(state, who);
   const { lease, request } = claimant;
   if (lease === undefined) return;
   if (relies(model, state, who)) {
@@ -122,9 +137,9 @@ function holds(model: Model, state: State, who: Who, steps: Step[]): void {
 
 function renews(model: Model, state: State, who: Who, lease: Lease, steps: Step[]): void {
   const { rules, limits } = model;
-  const claimant = state.claimants[who];
+  const claimant = claimantOf(state, who);
   const { host, renewed } = claimant;
-  if (renewed >= limits.renewals[who]) return;
+  if (renewed >= (limits.renewals[who] ?? 0)) return;
   for (const width of limits.widths) {
     const bounds = boundsAt(state.time, width);
     const expires = rules.stamp(bounds, host.ttlMs, lease.lastStamp);
@@ -138,7 +153,7 @@ function renews(model: Model, state: State, who: Who, lease: Lease, steps: Step[
 
 /** A transaction of the section: its reply decides nothing here. */
 function guards({ rules, limits, messages }: Model, state: State, who: Who, lease: Lease, steps: Step[]): void {
-  const claimant = state.claimants[who];
+  const claimant = claimantOf(state, who);
   const isRenewed = lease.expires > lease.firstStamp || !rules.guardsAfterRenewal;
   if (claimant.guards >= limits.guards || !isRenewed) return;
   const after = rules.guardsAfterRenewal ? lease.firstStamp : 0;
@@ -155,7 +170,7 @@ function guards({ rules, limits, messages }: Model, state: State, who: Who, leas
 /** The section ends, and the next of the same process is to begin on its lease. */
 function passesOn(model: Model, state: State, who: Who, lease: Lease, steps: Step[]): void {
   const { rules, limits } = model;
-  const claimant = state.claimants[who];
+  const claimant = claimantOf(state, who);
   const { host, reissued } = claimant;
   if (reissued >= limits.reissues) return;
   if (!rules.reissuesAfterGuard) {
@@ -176,7 +191,7 @@ function passesOn(model: Model, state: State, who: Who, lease: Lease, steps: Ste
 
 /** The section ends. A renewal in flight is not waited for any longer; a new uuid in flight is released as well. */
 function releases(model: Model, state: State, who: Who, lease: Lease, steps: Step[]): void {
-  const claimant = state.claimants[who];
+  const claimant = claimantOf(state, who);
   const { request } = claimant;
   if (request?.phase === "answered") return;
   let from = state;

@@ -1,9 +1,10 @@
-import { type Claimant, type State, type Who, withClaimant } from "./state.js";
+import { type Claimant, claimantOf, type State, type Who, withClaimant } from "./state.js";
 import type { Model } from "./step.js";
 
 /** Whether a section relies on its lease at this moment: `lock.held`. */
-export function relies({ rules }: Model, { time, claimants }: State, who: Who): boolean {
-  const claimant = claimants[who];
+export function relies({ rules }: Model, state: State, who: Who): boolean {
+  const { time } = state;
+  const claimant = claimantOf(state, who);
   const { lease, host } = claimant;
   if (lease === undefined || lease.section === 0) return false;
   return rules.leaseWatch(time, claimant) < lease.end - rules.marginMs(host.ttlMs);
@@ -11,11 +12,11 @@ export function relies({ rules }: Model, { time, claimants }: State, who: Who): 
 
 /** Leases whose deadline has passed are lost, once and for ever: no reply to a renewal brings them back. */
 export function overdue(model: Model, state: State): State {
-  return overdueOf(model, overdueOf(model, state, 0), 1);
+  return state.claimants.reduce((before, _, who) => overdueOf(model, before, who), state);
 }
 
 function overdueOf(model: Model, state: State, who: Who): State {
-  const claimant = state.claimants[who];
+  const claimant = claimantOf(state, who);
   const { lease, request } = claimant;
   if (lease === undefined || lease.section === 0 || relies(model, state, who)) return state;
   const isRenewal = request?.message.write.kind === "renew";
@@ -32,7 +33,7 @@ export function lost(claimant: Claimant): Claimant {
 }
 
 /** Whether a claimant has nothing left to do: what happens to its host does not matter. */
-export function hasFinished({ limits }: Model, { claimants }: State, who: Who): boolean {
-  const { taken, lease, request } = claimants[who];
-  return taken >= limits.takes[who] && lease === undefined && request === undefined;
+export function hasFinished({ limits }: Model, state: State, who: Who): boolean {
+  const { taken, lease, request } = claimantOf(state, who);
+  return taken >= (limits.takes[who] ?? 0) && lease === undefined && request === undefined;
 }

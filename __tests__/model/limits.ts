@@ -12,18 +12,18 @@ export interface Host {
 export interface Limits {
   /** How many ticks pass, at most. */
   readonly ticks: number;
-  /** The two hosts, in each of the ways that are explored. */
-  readonly hosts: readonly (readonly [Host, Host])[];
+  /** The hosts, one for each claimant, in each of the ways that are explored. */
+  readonly hosts: readonly (readonly Host[])[];
   /** By how many ticks the bounds on the table's time lie off it, either way: chosen anew at each reading of the clock. */
   readonly widths: readonly number[];
-  /** Acquisitions of A and of B. */
-  readonly takes: readonly [number, number];
-  /** Renewals of A and of B, in all of their acquisitions. */
-  readonly renewals: readonly [number, number];
+  /** Acquisitions of each claimant. */
+  readonly takes: readonly number[];
+  /** Renewals of each claimant, in all of its acquisitions. */
+  readonly renewals: readonly number[];
   /** Of each claimant. */
   readonly guards: number;
   readonly reissues: number;
-  /** Of both claimants together. */
+  /** Of all claimants together. */
   readonly crashes: number;
   /** Ticks during which a host is suspended, and by which its wall clock is set forward. */
   readonly suspends: number;

@@ -29,8 +29,9 @@ function nameOf(event: Event, before: State): string {
       const { write } = event.message;
       const which = event.late ? "late " : "";
       if (!event.applied) return `${which}${write.kind} refused`;
-      if (write.kind !== "take" || before.row?.uuid === undefined) return `${which}${write.kind} applied`;
-      const byTime = mayTake(rowOf(before.row), { earliest: write.knowledge.earliest });
+      const row = before.rows[write.at.sort];
+      if (write.kind !== "take" || row?.uuid === undefined) return `${which}${write.kind} applied`;
+      const byTime = mayTake(rowOf(row), { earliest: write.knowledge.earliest });
       return `${which}take applied: takeover ${byTime ? "by the time" : "by watching"}`;
     }
     default:

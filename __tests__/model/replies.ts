@@ -1,13 +1,22 @@
 import type { Reissue, Renew, Take, Vacate } from "../../lib/protocol/writes.js";
 import { lost, overdue } from "./deadline.js";
-import { type Answer, type Claimant, type Lease, type Request, type State, type Who, withClaimant } from "./state.js";
+import {
+  type Answer,
+  type Claimant,
+  claimantOf,
+  type Lease,
+  type Request,
+  type State,
+  type Who,
+  withClaimant,
+} from "./state.js";
 import type { Invariant, Meaning, Model, Step } from "./step.js";
 import { boundsAt } from "./time.js";
 import { noted, rowOf } from "./watching.js";
 
-/** The reply to a request of one of the two arrives: what `lib/taking/` makes of it. */
+/** The reply to a request of a claimant arrives: what `lib/taking/` makes of it. */
 export function replies(model: Model, state: State, who: Who, steps: Step[]): void {
-  const { request } = state.claimants[who];
+  const { request } = claimantOf(state, who);
   if (request?.answer === undefined) return;
   const hearing = new Hearing(model, state, who, request, request.answer, steps);
   const { write } = request.message;
@@ -52,7 +61,7 @@ class Hearing {
     this.#request = request;
     this.#answer = answer;
     this.#steps = steps;
-    this.#claimant = { ...state.claimants[who], request: undefined };
+    this.#claimant = { ...claimantOf(state, who), request: undefined };
   }
 
   take(write: Take): void {
@@ -67,7 +76,7 @@ class Hearing {
     const isOwn = this.#by?.uuid === write.uuid;
     const { seen, host, taken } = this.#claimant;
     const atMs = rules.watcherWatch(this.#state.time, this.#claimant);
-    const watches = taken < limits.takes[this.#who];
+    const watches = taken < (limits.takes[this.#who] ?? 0);
     const after = { ...this.#claimant, seen: watches ? noted(seen, this.#by, { atMs, host }, rules) : undefined };
     this.#hears("somebody else has it", after, isOwn ? "an own write is recognised" : undefined);
   }

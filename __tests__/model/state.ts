@@ -1,12 +1,13 @@
 import type { Attributes } from "../../lib/protocol/row.js";
 import type { Limits } from "./limits.js";
 import type { Message } from "./messages.js";
+import { NO_ROWS, type Rows, rowsText, rowText } from "./rows.js";
 import type { Stopwatches } from "./time.js";
 
-/** The claimants, by their place in a state. */
-export type Who = 0 | 1;
+/** A claimant, by its place in a state. */
+export type Who = number;
 
-export const nameOf = (who: Who): string => (who === 0 ? "A" : "B");
+export const nameOf = (who: Who): string => "ABC"[who] ?? String(who);
 
 /** A row as a claimant knows it, and since when it has known exactly this lease, on `atLeast`. */
 export interface Seen {
@@ -56,7 +57,7 @@ export interface Request {
   readonly applied: boolean;
 }
 
-/** One of the two, with all that its process knows. It is idle, or has a lease, or ends one. */
+/** One of them, with all that its process knows. It is idle, or has a lease, or ends one. */
 export interface Claimant extends Stopwatches {
   readonly taken: number;
   readonly renewed: number;
@@ -72,7 +73,7 @@ export interface Claimant extends Stopwatches {
 export interface State {
   /** In ticks. */
   readonly time: number;
-  readonly row: Attributes | undefined;
+  readonly rows: Rows;
   /** Every message that was ever sent, in the order of their numbers: a copy of each may arrive at any later moment. */
   readonly network: readonly Message[];
   readonly lateCopies: number;
@@ -81,7 +82,7 @@ export interface State {
   readonly ended: readonly string[];
   /** How many sections have begun. */
   readonly begun: number;
-  readonly claimants: readonly [Claimant, Claimant];
+  readonly claimants: readonly Claimant[];
 }
 
 const IDLE = {
@@ -97,33 +98,31 @@ const IDLE = {
   request: undefined,
 } as const;
 
-/** One for each way in which the hosts are set up: an empty table, and two who have done nothing. */
+/** One for each way in which the hosts are set up: an empty table, and claimants who have done nothing. */
 export function beginnings({ hosts, lateCopies, crashes }: Limits): readonly State[] {
-  return hosts.map(([a, b]) => ({
+  return hosts.map((hostsOfOne) => ({
     time: 0,
-    row: undefined,
+    rows: NO_ROWS,
     network: [],
     lateCopies,
     crashes,
     ended: [],
     begun: 0,
-    claimants: [
-      { ...IDLE, host: a },
-      { ...IDLE, host: b },
-    ],
+    claimants: hostsOfOne.map((host) => ({ ...IDLE, host })),
   }));
 }
 
 /** The same text for the same state, and for no other. */
 export function keyOf(state: State): string {
-  const { time, row, network, lateCopies, crashes, ended, begun, claimants } = state;
-  let text = `${time};${rowKey(row)};`;
+  const { time, rows, network, lateCopies, crashes, ended, begun, claimants } = state;
+  let text = `${time};${rowsText(rows)};`;
   for (const { id } of network) text += `${id},`;
-  text += `;${lateCopies};${crashes};${ended};${begun};`;
-  return `${text + claimantKey(claimants[0])}/${claimantKey(claimants[1])}`;
+  text += `;${lateCopies};${crashes};${ended};${begun}`;
+  for (const claimant of claimants) text += `/${claimantKey(claimant)}`;
+  return text;
 }
 
-/** Most steps change one of the claimants alone. */
+/** Most steps change one claimant alone. */
 const CLAIMANT_KEYS = new WeakMap<Claimant, string>();
 
 function claimantKey(claimant: Claimant): string {
@@ -139,8 +138,8 @@ function claimantText(it: Claimant): string {
   const { host } = it;
   let text = `${host.ttlMs},${host.rate},${host.takeover},${it.missed},${it.jumped},`;
   text += `${it.taken},${it.renewed},${it.guards},${it.reissued}|`;
-  if (it.seen !== undefined) text += `${rowKey(it.seen.row)},${it.seen.since}`;
-  if (it.look !== undefined) text += `|${it.look.askedAt},${it.look.shown},${rowKey(it.look.row)}`;
+  if (it.seen !== undefined) text += `${rowText(it.seen.row)},${it.seen.since}`;
+  if (it.look !== undefined) text += `|${it.look.askedAt},${it.look.shown},${rowText(it.look.row)}`;
   const { lease, request } = it;
   if (lease !== undefined) {
     const { uuid, fence, firstStamp, expires, lastStamp, end, section, guarded } = lease;
@@ -149,17 +148,19 @@ function claimantText(it: Claimant): string {
   if (request !== undefined) {
     const { message, sentAt, repeated, phase, answer, applied } = request;
     text += `|${message.id},${sentAt},${repeated},${phase},${applied}`;
-    if (answer !== undefined) text += answer.kind === "applied" ? `,${answer.drawn}` : `,${rowKey(answer.by)}`;
+    if (answer !== undefined) text += answer.kind === "applied" ? `,${answer.drawn}` : `,${rowText(answer.by)}`;
   }
   return text;
 }
 
-/** Of a row only what differs between rows of one exploration. */
-function rowKey(row: Attributes | undefined): string {
-  return row === undefined ? "-" : `${row.uuid}:${row.expires}:${row.ttlMs}:${row.fence}`;
+export function claimantOf({ claimants }: Pick<State, "claimants">, who: Who): Claimant {
+  const claimant = claimants[who];
+  if (claimant === undefined) throw new Error(`There is no claimant ${who}`);
+  return claimant;
 }
 
 export function withClaimant(state: State, who: Who, claimant: Claimant): State {
-  const [a, b] = state.claimants;
-  return { ...state, claimants: who === 0 ? [claimant, b] : [a, claimant] };
+  const claimants = [...state.claimants];
+  claimants[who] = claimant;
+  return { ...state, claimants };
 }

@@ -2,8 +2,8 @@ import type { Applied } from "../../lib/protocol/apply.js";
 import type { Attributes } from "../../lib/protocol/row.js";
 import { drawnBy } from "../../lib/protocol/rules.js";
 import type { Message } from "./messages.js";
-import type { Answer, State } from "./state.js";
-import { withClaimant } from "./state.js";
+import { withRow } from "./rows.js";
+import { type Answer, claimantOf, type State, withClaimant } from "./state.js";
 import type { Invariant, Model, Step } from "./step.js";
 
 /** A copy of any message that was ever sent reaches the table. */
@@ -11,13 +11,13 @@ export function arrivals(model: Model, state: State, steps: Step[]): void {
   for (const message of state.network) {
     const late = !isAwaited(state, message);
     if (late && state.lateCopies === 0) continue;
-    const applied = outcomeOf(model, state.row, message);
+    const applied = outcomeOf(model, state.rows[message.write.at.sort], message);
     // A late copy that is refused changes nothing.
     if (late && applied.kind === "refused") continue;
     const broken = brokenBy(state, message, applied);
-    const next = after(state, applied, late);
+    const next = after(state, message, applied, late);
     const event = { kind: "arrives", message, late, applied: applied.kind === "applied" } as const;
-    const sender = state.claimants[message.from];
+    const sender = claimantOf(state, message.from);
     if (late || sender.request?.message !== message) {
       steps.push({ event: { ...event, replyLost: false }, next, broken });
       continue;
@@ -45,19 +45,25 @@ function outcomeOf({ rules, outcomes }: Model, row: Attributes | undefined, { id
 }
 
 /** Whether its sender waits for an answer to it, or still runs the section that a guard belongs to. */
-function isAwaited({ claimants }: State, message: Message): boolean {
-  const { request, lease } = claimants[message.from];
+function isAwaited(state: State, message: Message): boolean {
+  const { request, lease } = claimantOf(state, message.from);
   if (message.write.kind === "check") return lease?.section === message.section;
   return request?.message === message && request.phase === "sent";
 }
 
-function after(state: State, applied: Applied, late: boolean): State {
+function after(state: State, { write }: Message, applied: Applied, late: boolean): State {
   const lateCopies = late ? state.lateCopies - 1 : state.lateCopies;
   if (applied.kind === "refused") return { ...state, lateCopies };
-  const before = state.row?.uuid;
+  const { sort } = write.at;
+  const before = state.rows[sort]?.uuid;
   const row = applied.after;
   const hasEnded = typeof before === "string" && before !== row?.uuid && !state.ended.includes(before);
-  return { ...state, row, lateCopies, ended: hasEnded ? [...state.ended, before].sort() : state.ended };
+  return {
+    ...state,
+    rows: withRow(state.rows, sort, row),
+    lateCopies,
+    ended: hasEnded ? [...state.ended, before].sort() : state.ended,
+  };
 }
 
 function answerOf({ write }: Message, applied: Applied): Answer {
@@ -65,8 +71,10 @@ function answerOf({ write }: Message, applied: Applied): Answer {
   return { kind: "applied", drawn: drawnBy(write, applied.before) };
 }
 
-function brokenBy({ row, begun, ended }: State, { write, section }: Message, applied: Applied): Invariant | undefined {
+function brokenBy(state: State, { write, section }: Message, applied: Applied): Invariant | undefined {
   if (applied.kind === "refused") return undefined;
+  const { begun, ended } = state;
+  const row = state.rows[write.at.sort];
   const { after } = applied;
   if (row?.uuid !== undefined && row.uuid === after?.uuid && Number(after.expires) < Number(row.expires)) {
     return "expires never moves back under one uuid";

@@ -1,5 +1,5 @@
-import type { Knowledge } from "../../lib/protocol/may-take.js";
 import { lockAt } from "../../lib/protocol/addresses.js";
+import type { Knowledge } from "../../lib/protocol/may-take.js";
 import { type Attributes, parseRow, type Row } from "../../lib/protocol/row.js";
 import { Sightings } from "../../lib/session/sightings.js";
 import type { Bounds } from "../../lib/time/clock.js";
