@@ -112,11 +112,21 @@ export function beginnings({ hosts, lateCopies, crashes }: Limits): readonly Sta
   }));
 }
 
-/** The same text for the same state, and for no other. */
+/** Whether a message's sender waits for an answer to it, or still runs the section that a guard belongs to. */
+export function isAwaited(state: State, message: Message): boolean {
+  const { request, lease } = claimantOf(state, message.from);
+  if (message.write.kind === "check") return lease?.section === message.section;
+  return request?.message === message && request.phase === "sent";
+}
+
+/**
+ * The same text for states from which the same may follow: a message that cannot arrive any more makes no difference.
+ * A copy that may be sent again is in its claimant's text.
+ */
 export function keyOf(state: State): string {
   const { time, rows, network, lateCopies, crashes, ended, begun, claimants } = state;
   let text = `${time};${rowsText(rows)};`;
-  for (const { id } of network) text += `${id},`;
+  for (const message of network) if (lateCopies > 0 || isAwaited(state, message)) text += `${message.id},`;
   text += `;${lateCopies};${crashes};${ended};${begun}`;
   for (const claimant of claimants) text += `/${claimantKey(claimant)}`;
   return text;

@@ -3,7 +3,7 @@ import type { Attributes } from "../../lib/protocol/row.js";
 import { drawnBy } from "../../lib/protocol/rules.js";
 import type { Message } from "./messages.js";
 import { withRow } from "./rows.js";
-import { type Answer, claimantOf, type State, withClaimant } from "./state.js";
+import { type Answer, claimantOf, isAwaited, type State, withClaimant } from "./state.js";
 import type { Invariant, Model, Step } from "./step.js";
 
 /** A copy of any message that was ever sent reaches the table. */
@@ -42,13 +42,6 @@ function outcomeOf({ rules, outcomes }: Model, row: Attributes | undefined, { id
   }
   ofRow[id] ??= rules.apply(row, write);
   return ofRow[id];
-}
-
-/** Whether its sender waits for an answer to it, or still runs the section that a guard belongs to. */
-function isAwaited(state: State, message: Message): boolean {
-  const { request, lease } = claimantOf(state, message.from);
-  if (message.write.kind === "check") return lease?.section === message.section;
-  return request?.message === message && request.phase === "sent";
 }
 
 function after(state: State, { write }: Message, applied: Applied, late: boolean): State {
