@@ -22,6 +22,7 @@ function nameOf(event: Event, before: State): string {
     case "time passes":
       return event.suspended === undefined ? "time passes" : "a host is suspended";
     case "hears":
+    case "sees the flags":
       return event.meaning;
     case "sends":
       return `sends ${event.message.write.kind}`;

@@ -13,16 +13,9 @@ export function withRow(rows: Rows, sort: string, row: Attributes | undefined): 
   return Object.fromEntries(all.sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
-const TEXTS = new WeakMap<Rows, string>();
-
 /** The same text for the same rows, and for no others. */
 export function rowsText(rows: Rows): string {
-  let text = TEXTS.get(rows);
-  if (text === undefined) {
-    text = Object.entries(rows).reduce((before, [sort, row]) => `${before}${sort}=${rowText(row)},`, "");
-    TEXTS.set(rows, text);
-  }
-  return text;
+  return Object.entries(rows).reduce((text, [sort, row]) => `${text}${sort}=${rowText(row)},`, "");
 }
 
 /** Of a row only what differs between rows of one exploration. */

@@ -1,7 +1,8 @@
+import type { Address } from "../../lib/protocol/addresses.js";
 import type { Attributes } from "../../lib/protocol/row.js";
 import type { Limits } from "./limits.js";
 import type { Message } from "./messages.js";
-import { NO_ROWS, type Rows, rowsText, rowText } from "./rows.js";
+import { NO_ROWS, type Rows } from "./rows.js";
 import type { Stopwatches } from "./time.js";
 
 /** A claimant, by its place in a state. */
@@ -11,6 +12,7 @@ export const nameOf = (who: Who): string => "ABC"[who] ?? String(who);
 
 /** A row as a claimant knows it, and since when it has known exactly this lease, on `atLeast`. */
 export interface Seen {
+  readonly at: Address;
   readonly row: Attributes;
   readonly since: number;
 }
@@ -21,6 +23,14 @@ export interface Look {
   readonly askedAt: number;
   readonly shown: boolean;
   readonly row: Attributes | undefined;
+}
+
+/** The rows of the other side of a shared mutex, as a look has shown them, and what was known when it left. */
+export interface Flags {
+  readonly rows: Rows;
+  readonly earliest: number;
+  /** On `atLeast`. */
+  readonly askedAt: number;
 }
 
 /** What a claimant knows of the row that it has taken. */
@@ -35,6 +45,8 @@ export interface Lease {
   readonly end: number;
   /** The section that relies on it, as a number that grows from section to section; 0 for none. */
   readonly section: number;
+  /** Its flag stands, on a shared mutex, and no look has shown yet that it may enter. */
+  readonly enters: boolean;
   readonly guarded: boolean;
 }
 
@@ -63,8 +75,11 @@ export interface Claimant extends Stopwatches {
   readonly renewed: number;
   readonly guards: number;
   readonly reissued: number;
-  readonly seen: Seen | undefined;
+  readonly handedOff: number;
+  readonly resumed: number;
+  readonly seen: readonly Seen[];
   readonly look: Look | undefined;
+  readonly flags: Flags | undefined;
   readonly lease: Lease | undefined;
   readonly request: Request | undefined;
 }
@@ -78,10 +93,16 @@ export interface State {
   readonly network: readonly Message[];
   readonly lateCopies: number;
   readonly crashes: number;
-  /** Uuids that were on the row, and then were not. */
+  /** Uuids that were on the row of the mutex, and then were not. */
   readonly ended: readonly string[];
-  /** How many sections have begun. */
+  /** How many sections have begun, where guards tell them apart; and the last of them that was to be alone. */
   readonly begun: number;
+  readonly exclusive: number;
+  /** The uuids of leases that were handed off, and those that somebody has gone on with. */
+  readonly tokens: readonly string[];
+  readonly spent: readonly string[];
+  /** Each row as it was before it was last written, where a look may show that. */
+  readonly stale: Rows;
   readonly claimants: readonly Claimant[];
 }
 
@@ -92,8 +113,11 @@ const IDLE = {
   renewed: 0,
   guards: 0,
   reissued: 0,
-  seen: undefined,
+  handedOff: 0,
+  resumed: 0,
+  seen: [],
   look: undefined,
+  flags: undefined,
   lease: undefined,
   request: undefined,
 } as const;
@@ -108,59 +132,23 @@ export function beginnings({ hosts, lateCopies, crashes }: Limits): readonly Sta
     crashes,
     ended: [],
     begun: 0,
+    exclusive: 0,
+    tokens: [],
+    spent: [],
+    stale: NO_ROWS,
     claimants: hostsOfOne.map((host) => ({ ...IDLE, host })),
   }));
 }
 
-/** Whether a message's sender waits for an answer to it, or still runs the section that a guard belongs to. */
-export function isAwaited(state: State, message: Message): boolean {
-  const { request, lease } = claimantOf(state, message.from);
-  if (message.write.kind === "check") return lease?.section === message.section;
-  return request?.message === message && request.phase === "sent";
-}
-
 /**
- * The same text for states from which the same may follow: a message that cannot arrive any more makes no difference.
- * A copy that may be sent again is in its claimant's text.
+ * Whether a message's sender waits for an answer to it, still runs the section that a guard belongs to, or still waits
+ * for the readers whose rows it removes.
  */
-export function keyOf(state: State): string {
-  const { time, rows, network, lateCopies, crashes, ended, begun, claimants } = state;
-  let text = `${time};${rowsText(rows)};`;
-  for (const message of network) if (lateCopies > 0 || isAwaited(state, message)) text += `${message.id},`;
-  text += `;${lateCopies};${crashes};${ended};${begun}`;
-  for (const claimant of claimants) text += `/${claimantKey(claimant)}`;
-  return text;
-}
-
-/** Most steps change one claimant alone. */
-const CLAIMANT_KEYS = new WeakMap<Claimant, string>();
-
-function claimantKey(claimant: Claimant): string {
-  let key = CLAIMANT_KEYS.get(claimant);
-  if (key === undefined) {
-    key = claimantText(claimant);
-    CLAIMANT_KEYS.set(claimant, key);
-  }
-  return key;
-}
-
-function claimantText(it: Claimant): string {
-  const { host } = it;
-  let text = `${host.ttlMs},${host.rate},${host.takeover},${it.missed},${it.jumped},`;
-  text += `${it.taken},${it.renewed},${it.guards},${it.reissued}|`;
-  if (it.seen !== undefined) text += `${rowText(it.seen.row)},${it.seen.since}`;
-  if (it.look !== undefined) text += `|${it.look.askedAt},${it.look.shown},${rowText(it.look.row)}`;
-  const { lease, request } = it;
-  if (lease !== undefined) {
-    const { uuid, fence, firstStamp, expires, lastStamp, end, section, guarded } = lease;
-    text += `|lease ${uuid},${fence},${firstStamp},${expires},${lastStamp},${end},${section},${guarded}`;
-  }
-  if (request !== undefined) {
-    const { message, sentAt, repeated, phase, answer, applied } = request;
-    text += `|${message.id},${sentAt},${repeated},${phase},${applied}`;
-    if (answer !== undefined) text += answer.kind === "applied" ? `,${answer.drawn}` : `,${rowText(answer.by)}`;
-  }
-  return text;
+export function isAwaited(state: State, message: Message): boolean {
+  const { request, lease, taken } = claimantOf(state, message.from);
+  if (message.write.kind === "check") return lease?.section === message.section;
+  if (message.write.kind === "remove") return lease?.enters === true && taken === message.section;
+  return request?.message === message && request.phase === "sent";
 }
 
 export function claimantOf({ claimants }: Pick<State, "claimants">, who: Who): Claimant {

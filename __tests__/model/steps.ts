@@ -1,5 +1,5 @@
 import { claimantSteps } from "./claimant-steps.js";
-import { hasFinished, overdue, relies } from "./deadline.js";
+import { hasFinished, overdue } from "./deadline.js";
 import { claimantOf, type State, withClaimant } from "./state.js";
 import type { Model, Step } from "./step.js";
 import { arrivals } from "./table-steps.js";
@@ -13,15 +13,11 @@ export function stepsFrom(model: Model, state: State): readonly Step[] {
   return steps;
 }
 
-/** Whether two rely on their leases at the same true time. */
-export function bothRely(model: Model, state: State): boolean {
-  return [...state.claimants.keys()].filter((who) => relies(model, state, who)).length > 1;
-}
-
 function timePasses(model: Model, state: State, steps: Step[]): void {
   const { limits } = model;
   // Nothing has happened yet: the run begins now.
-  const isBefore = state.network.length === 0 && state.claimants.every(({ look }) => look === undefined);
+  const isBefore =
+    state.network.length === 0 && state.claimants.every(({ look, flags }) => (look ?? flags) === undefined);
   if (state.time >= limits.ticks || isBefore) return;
   const later = { ...state, time: state.time + 1 };
   steps.push({ event: { kind: "time passes" }, next: overdue(model, later) });

@@ -1,3 +1,4 @@
+import { LOCK_SORT } from "../../lib/protocol/addresses.js";
 import type { Applied } from "../../lib/protocol/apply.js";
 import type { Attributes } from "../../lib/protocol/row.js";
 import { drawnBy } from "../../lib/protocol/rules.js";
@@ -15,17 +16,22 @@ export function arrivals(model: Model, state: State, steps: Step[]): void {
     // A late copy that is refused changes nothing.
     if (late && applied.kind === "refused") continue;
     const broken = brokenBy(state, message, applied);
-    const next = after(state, message, applied, late);
+    const next = after(model, state, message, applied, late);
     const event = { kind: "arrives", message, late, applied: applied.kind === "applied" } as const;
     const sender = claimantOf(state, message.from);
     if (late || sender.request?.message !== message) {
       steps.push({ event: { ...event, replyLost: false }, next, broken });
       continue;
     }
+    if (message.write.kind === "vacate" && !model.limits.hearsReleases) {
+      const gone = withClaimant(next, message.from, { ...sender, request: undefined });
+      steps.push({ event: { ...event, replyLost: true }, next: gone, broken });
+      continue;
+    }
     const request = { ...sender.request, applied: sender.request.applied || event.applied };
     const answered = { ...request, phase: "answered", answer: answerOf(message, applied) } as const;
     const silent = { ...request, phase: "silent", answer: undefined } as const;
-    for (const request of [answered, silent]) {
+    for (const request of model.limits.losses ? [answered, silent] : [answered]) {
       const replyLost = request === silent;
       const heard = withClaimant(next, message.from, { ...sender, request });
       steps.push({ event: { ...event, replyLost }, next: heard, broken });
@@ -44,19 +50,18 @@ function outcomeOf({ rules, outcomes }: Model, row: Attributes | undefined, { id
   return ofRow[id];
 }
 
-function after(state: State, { write }: Message, applied: Applied, late: boolean): State {
+function after({ rules }: Model, state: State, { write }: Message, applied: Applied, late: boolean): State {
   const lateCopies = late ? state.lateCopies - 1 : state.lateCopies;
   if (applied.kind === "refused") return { ...state, lateCopies };
   const { sort } = write.at;
-  const before = state.rows[sort]?.uuid;
+  const uuid = state.rows[sort]?.uuid;
   const row = applied.after;
-  const hasEnded = typeof before === "string" && before !== row?.uuid && !state.ended.includes(before);
-  return {
-    ...state,
-    rows: withRow(state.rows, sort, row),
-    lateCopies,
-    ended: hasEnded ? [...state.ended, before].sort() : state.ended,
-  };
+  const hasEnded = sort === LOCK_SORT && typeof uuid === "string" && uuid !== row?.uuid && !state.ended.includes(uuid);
+  const ended = hasEnded ? [...state.ended, uuid].sort() : state.ended;
+  const rows = withRow(state.rows, sort, row);
+  const isConsistent = rules.isConsistent("reader") && rules.isConsistent("writer");
+  const stale = isConsistent || rows === state.rows ? state.stale : withRow(state.stale, sort, state.rows[sort]);
+  return { ...state, rows, stale, lateCopies, ended };
 }
 
 function answerOf({ write }: Message, applied: Applied): Answer {
@@ -64,14 +69,17 @@ function answerOf({ write }: Message, applied: Applied): Answer {
   return { kind: "applied", drawn: drawnBy(write, applied.before) };
 }
 
-function brokenBy(state: State, { write, section }: Message, applied: Applied): Invariant | undefined {
+function brokenBy(state: State, { from, write, section }: Message, applied: Applied): Invariant | undefined {
   if (applied.kind === "refused") return undefined;
-  const { begun, ended } = state;
+  const { begun, exclusive, ended } = state;
   const row = state.rows[write.at.sort];
   const { after } = applied;
   if (row?.uuid !== undefined && row.uuid === after?.uuid && Number(after.expires) < Number(row.expires)) {
     return "expires never moves back under one uuid";
   }
-  if (write.kind !== "check" || (section === begun && !ended.includes(write.uuid))) return undefined;
+  if (write.kind !== "check") return undefined;
+  // Readers may be in together.
+  const isCurrent = claimantOf(state, from).host.side === "reader" ? section > exclusive : section === begun;
+  if (isCurrent && !ended.includes(write.uuid)) return undefined;
   return "a guard commits for its section alone";
 }

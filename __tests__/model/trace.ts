@@ -22,8 +22,9 @@ export function traceOf({ invariant, from, steps }: Violation): string {
 function hostsOf({ claimants }: State): string {
   const texts = claimants.map(({ host }, index) => {
     const rate = host.rate === 1 ? "exact" : host.rate > 1 ? "500 ppm fast" : "500 ppm slow";
+    const side = host.side === "mutex" ? "" : `a ${host.side}, `;
     const rules = host.takeover === "unchanged" ? ", trusts no clock" : "";
-    return `${nameOf(index)}: leases of ${host.ttlMs / TICK_MS} ticks, stopwatches ${rate}${rules}`;
+    return `${nameOf(index)}: ${side}leases of ${host.ttlMs / TICK_MS} ticks, stopwatches ${rate}${rules}`;
   });
   return `     ${texts.join("; ")}`;
 }
@@ -46,6 +47,10 @@ function eventText(event: Event, before: State): string {
       const heard = answer?.kind === "refused" ? `refused by ${rowText(answer.by)}` : "applied";
       return `${nameOf(event.who)} hears about its ${event.message.write.kind}, ${heard}: ${event.meaning}`;
     }
+    case "is shown the flags":
+      return `${nameOf(event.who)} is shown ${claimantOf(before, event.who).host.side === "reader" ? "the writer's row" : "the readers' rows"}`;
+    case "sees the flags":
+      return `${nameOf(event.who)} sees ${rowsText(claimantOf(before, event.who).flags?.rows ?? {})}: ${event.meaning}`;
     case "goes on":
       return `${nameOf(event.who)}'s next section begins on the same lease`;
     case "gives up":
@@ -76,8 +81,13 @@ function writeText(write: Write): string {
       return `release of ${write.uuid}`;
     case "check":
       return `guard of ${write.uuid}, if later than ${ticks(write.after)}`;
-    case "transfer":
     case "remove":
+      return `removal of ${write.seenUuid} until ${ticks(write.seenExpires)}`;
+    case "transfer": {
+      const { from, after, uuid, expires } = write;
+      if (after === undefined) return `resumption of ${from} as ${uuid} until ${ticks(expires)}`;
+      return `hand-off of ${from}, if later than ${ticks(after)}, as ${uuid} until ${ticks(expires)}`;
+    }
     case "want":
     case "draw":
       return write.kind;
