@@ -66,6 +66,14 @@ describe("a model of the protocol", () => {
     },
   );
 
+  it.each(SWITCHES.filter(({ breaks }) => breaks === undefined))(
+    "is covered by another rule where $name",
+    ({ stage, more, off }) => {
+      const { violation } = explore({ ...SMALL[stage], ...more }, off);
+      expect(violation && traceOf(violation)).toBeUndefined();
+    },
+  );
+
   it.each<[string, Limits, Invariant, readonly string[]]>([
     ["a guard without a token", SMALL.guards, "a guard commits for its section alone", ["take", "renew", "check"]],
     ["a guard of a reader", GUARDS_OF_READERS, "a guard commits for its section alone", ["take", "renew", "check"]],
