@@ -1,7 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import { explore } from "./model/explore.js";
 import type { Limits } from "./model/limits.js";
-import { SMALL } from "./model/stages.js";
+import { wronglyMerged } from "./model/merging.js";
+import { SMALL, type Stage } from "./model/stages.js";
 import type { Invariant } from "./model/step.js";
 import { SWITCHES } from "./model/switches.js";
 import { traceOf } from "./model/trace.js";
@@ -57,6 +58,15 @@ describe("a model of the protocol", () => {
   it("has been through what matters", () => {
     expect(EXPECTED.filter((name) => !reached.has(name))).toEqual([]);
   });
+
+  it.each<Stage>(["watched hand-offs", "two readers", "guards of readers"])(
+    "takes states for one only if the same may follow from them: %s",
+    (stage) => {
+      const { compared, wrong } = wronglyMerged(SMALL[stage]);
+      expect(compared).toBeGreaterThan(1_000);
+      expect(wrong).toEqual([]);
+    },
+  );
 
   it.each(SWITCHES.filter(({ breaks }) => breaks !== undefined))(
     "sees what breaks where $name",
