@@ -2,9 +2,11 @@ import type { Limits } from "./limits.js";
 import { Messages } from "./messages.js";
 import { Reached } from "./reached.js";
 import { RULES, type Rules } from "./rules.js";
-import { beginnings, keyOf, type State } from "./state.js";
+import { brokenAt } from "./section.js";
+import { beginnings, type State } from "./state.js";
+import { StateKeys } from "./state-keys.js";
 import type { Invariant, Model, Step } from "./step.js";
-import { bothRely, stepsFrom } from "./steps.js";
+import { stepsFrom } from "./steps.js";
 
 /** A shortest run that breaks a promise. */
 export interface Violation {
@@ -39,10 +41,12 @@ interface Open {
  * A state is remembered as a text, and the way to it as its predecessor and the place of the step there: a trace is
  * played again from the beginning.
  */
-export function explore(limits: Limits, rules: Rules = RULES, mostStates = MOST_STATES): Explored {
+export function explore(limits: Limits, off: Partial<Rules> = {}, mostStates = MOST_STATES): Explored {
+  const rules = { ...RULES, ...limits.rules, ...off };
   const model: Model = { rules, limits, messages: new Messages(), outcomes: new Map() };
   const startedAt = performance.now();
   const reached = new Reached();
+  const keys = new StateKeys(limits);
   const known = new Set<string>();
   const ways = new Ways();
   const starts = beginnings(limits);
@@ -54,7 +58,7 @@ export function explore(limits: Limits, rules: Rules = RULES, mostStates = MOST_
     return { states: known.size, transitions, depth, seconds, reached, violation };
   };
   for (const [place, state] of starts.entries()) {
-    known.add(keyOf(state));
+    known.add(keys.of(state));
     frontier.push({ number: ways.add(-1, place), state });
   }
   while (frontier.length > 0) {
@@ -63,12 +67,12 @@ export function explore(limits: Limits, rules: Rules = RULES, mostStates = MOST_
       for (const [place, step] of stepsFrom(model, state).entries()) {
         transitions += 1;
         reached.count(step.event, state);
-        const broken = step.broken ?? (bothRely(model, step.next) ? "one holder" : undefined);
+        const broken = step.broken ?? brokenAt(model, step.next);
         if (broken !== undefined) {
           depth += 1;
           return done(ways.play(model, starts, broken, number, place));
         }
-        const key = keyOf(step.next);
+        const key = keys.of(step.next);
         if (known.has(key)) continue;
         known.add(key);
         if (known.size > mostStates) throw new Error(`More than ${mostStates} states: the bounds are too wide`);

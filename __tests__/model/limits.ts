@@ -1,7 +1,12 @@
+import type { Rules } from "./rules.js";
 import { TICK_MS } from "./time.js";
+
+/** What a claimant wants: the mutex, or one of the two sides of the shared mutex. */
+export type Side = "mutex" | "reader" | "writer";
 
 /** How a claimant's process is set up. Nothing of it changes during a run. */
 export interface Host {
+  readonly side: Side;
   readonly ttlMs: number;
   /** How fast its stopwatches run, the table's clock being 1. */
   readonly rate: number;
@@ -12,18 +17,22 @@ export interface Host {
 export interface Limits {
   /** How many ticks pass, at most. */
   readonly ticks: number;
-  /** The two hosts, in each of the ways that are explored. */
-  readonly hosts: readonly (readonly [Host, Host])[];
+  /** The hosts, one for each claimant, in each of the ways that are explored. */
+  readonly hosts: readonly (readonly Host[])[];
   /** By how many ticks the bounds on the table's time lie off it, either way: chosen anew at each reading of the clock. */
   readonly widths: readonly number[];
-  /** Acquisitions of A and of B. */
-  readonly takes: readonly [number, number];
-  /** Renewals of A and of B, in all of their acquisitions. */
-  readonly renewals: readonly [number, number];
+  /** Acquisitions of each claimant. */
+  readonly takes: readonly number[];
+  /** Renewals and guards of each claimant, in all of its acquisitions. */
+  readonly renewals: readonly number[];
+  readonly guards: readonly number[];
   /** Of each claimant. */
-  readonly guards: number;
   readonly reissues: number;
-  /** Of both claimants together. */
+  readonly handOffs: number;
+  readonly resumes: number;
+  /** For how long a lease that is handed off waits for whoever resumes it. */
+  readonly withinMs: number;
+  /** Of all claimants together. */
   readonly crashes: number;
   /** Ticks during which a host is suspended, and by which its wall clock is set forward. */
   readonly suspends: number;
@@ -31,73 +40,45 @@ export interface Limits {
   /** Arrivals of a copy for which nobody waits any more. */
   readonly lateCopies: number;
   readonly fenced: boolean;
+  /** Whether each claimant looks at the row that keeps it waiting, while it has no lease. */
+  readonly polls: readonly boolean[];
+  /** Whether replies are lost, and requests are sent again and given up. Without that, each may take any time. */
+  readonly losses: boolean;
+  /** Whether anybody listens to the reply to a release: it is sent once otherwise, and arrives or not. */
+  readonly hearsReleases: boolean;
+  /** What is done otherwise here than `RULES` says. */
+  readonly rules?: Partial<Rules>;
 }
 
 /** The most by which a stopwatch may differ from the table's clock: 500 ppm. */
-const SLOW = 1 - 500e-6;
-const FAST = 1 + 500e-6;
+export const SLOW = 1 - 500e-6;
+export const FAST = 1 + 500e-6;
 
-const host = (ticks: number, rate: number, takeover: Host["takeover"] = "expired"): Host => {
-  return { ttlMs: ticks * TICK_MS, rate, takeover };
+export const host = (ticks: number, rate: number, takeover: Host["takeover"] = "expired"): Host => {
+  return { side: "mutex", ttlMs: ticks * TICK_MS, rate, takeover };
 };
 
-/** Stopwatches at the ends of what is permitted, either way. */
-const DRIFTING = [
-  [host(2, SLOW), host(2, FAST)],
-  [host(2, FAST), host(2, SLOW)],
-] as const;
+export const reader = (...how: Parameters<typeof host>): Host => ({ ...host(...how), side: "reader" });
+export const writer = (...how: Parameters<typeof host>): Host => ({ ...host(...how), side: "writer" });
 
-const NONE = {
+export const NONE = {
   widths: [0],
   takes: [1, 1],
   renewals: [0, 0],
-  guards: 0,
+  guards: [],
   reissues: 0,
+  handOffs: 0,
+  resumes: 0,
+  withinMs: TICK_MS,
   crashes: 0,
   suspends: 0,
   jumps: 0,
   lateCopies: 0,
   fenced: false,
+  polls: [true, true],
+  losses: true,
+  hearsReleases: true,
 } as const;
 
-/** What is explored, by name. Together they cover every step; each goes deep where its own steps meet. */
-export type Stage = "leases" | "restarts" | "clocks" | "guards" | "fenced guards";
-
-/** A few seconds, in `npm test`. */
-export const SMALL: Readonly<Record<Stage, Limits>> = {
-  leases: { ...NONE, ticks: 3, hosts: [DRIFTING[0]] },
-  restarts: { ...NONE, ticks: 0, hosts: [DRIFTING[0]], takes: [2, 1], crashes: 1, lateCopies: 1 },
-  clocks: {
-    ...NONE,
-    ticks: 2,
-    hosts: [[host(3, SLOW), host(2, FAST, "unchanged")]],
-    suspends: 1,
-  },
-  guards: {
-    ...NONE,
-    ticks: 0,
-    hosts: [DRIFTING[0]],
-    renewals: [1, 0],
-    guards: 1,
-    reissues: 1,
-    lateCopies: 2,
-  },
-  "fenced guards": {
-    ...NONE,
-    ticks: 0,
-    hosts: [DRIFTING[0]],
-    renewals: [1, 0],
-    guards: 1,
-    lateCopies: 3,
-    fenced: true,
-  },
-};
-
-/** Some minutes, in `npm run model`. */
-export const LARGE: Readonly<Record<Stage, Limits>> = {
-  leases: { ...SMALL.leases, renewals: [1, 1], lateCopies: 1 },
-  restarts: { ...SMALL.restarts, ticks: 1 },
-  clocks: { ...SMALL.clocks, jumps: 1 },
-  guards: { ...SMALL.guards, ticks: 1 },
-  "fenced guards": { ...SMALL["fenced guards"], renewals: [1, 1], reissues: 1 },
-};
+/** Whether anybody sends a guard. */
+export const hasGuards = ({ guards }: Limits): boolean => guards.some((count) => count > 0);

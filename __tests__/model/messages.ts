@@ -6,7 +6,7 @@ export interface Message {
   readonly id: number;
   readonly from: Who;
   readonly write: Write;
-  /** Of a guard: the section that it belongs to. */
+  /** Of a guard: the section that it belongs to. Of a removal: the acquisition. */
   readonly section: number;
 }
 
@@ -46,6 +46,10 @@ function textOf(write: Write): string {
       return `vacate ${write.uuid}`;
     case "check":
       return `check ${write.uuid},${write.after},${write.fence}`;
+    case "remove":
+      return `remove ${write.at.sort},${write.seenUuid},${write.seenExpires}`;
+    case "transfer":
+      return `transfer ${write.from},${write.after},${write.uuid},${write.expires},${write.ttlMs}`;
     case "want":
     case "draw":
       throw new Error(`The model sends no ${write.kind}`);

@@ -22,6 +22,7 @@ function nameOf(event: Event, before: State): string {
     case "time passes":
       return event.suspended === undefined ? "time passes" : "a host is suspended";
     case "hears":
+    case "sees the flags":
       return event.meaning;
     case "sends":
       return `sends ${event.message.write.kind}`;
@@ -29,8 +30,9 @@ function nameOf(event: Event, before: State): string {
       const { write } = event.message;
       const which = event.late ? "late " : "";
       if (!event.applied) return `${which}${write.kind} refused`;
-      if (write.kind !== "take" || before.row?.uuid === undefined) return `${which}${write.kind} applied`;
-      const byTime = mayTake(rowOf(before.row), { earliest: write.knowledge.earliest });
+      const row = before.rows[write.at.sort];
+      if (write.kind !== "take" || row?.uuid === undefined) return `${which}${write.kind} applied`;
+      const byTime = mayTake(rowOf(row), { earliest: write.knowledge.earliest });
       return `${which}take applied: takeover ${byTime ? "by the time" : "by watching"}`;
     }
     default:

@@ -1,13 +1,23 @@
-import type { Reissue, Renew, Take, Vacate } from "../../lib/protocol/writes.js";
-import { lost, overdue } from "./deadline.js";
-import { type Answer, type Claimant, type Lease, type Request, type State, type Who, withClaimant } from "./state.js";
+import type { Reissue, Renew, Take, Transfer, Vacate } from "../../lib/protocol/writes.js";
+import { lost, overdue, stands } from "./deadline.js";
+import { beginsSection } from "./section.js";
+import {
+  type Answer,
+  type Claimant,
+  claimantOf,
+  type Lease,
+  type Request,
+  type State,
+  type Who,
+  withClaimant,
+} from "./state.js";
 import type { Invariant, Meaning, Model, Step } from "./step.js";
 import { boundsAt } from "./time.js";
 import { noted, rowOf } from "./watching.js";
 
-/** The reply to a request of one of the two arrives: what `lib/taking/` makes of it. */
+/** The reply to a request of a claimant arrives: what `lib/taking/` makes of it. */
 export function replies(model: Model, state: State, who: Who, steps: Step[]): void {
-  const { request } = state.claimants[who];
+  const { request } = claimantOf(state, who);
   if (request?.answer === undefined) return;
   const hearing = new Hearing(model, state, who, request, request.answer, steps);
   const { write } = request.message;
@@ -24,6 +34,10 @@ export function replies(model: Model, state: State, who: Who, steps: Step[]): vo
     case "vacate":
       hearing.vacate(write);
       break;
+    case "transfer":
+      hearing.transfer(write);
+      break;
+    case "remove":
     case "want":
     case "draw":
     case "check":
@@ -50,7 +64,7 @@ class Hearing {
     this.#request = request;
     this.#answer = answer;
     this.#steps = steps;
-    this.#claimant = { ...state.claimants[who], request: undefined };
+    this.#claimant = { ...claimantOf(state, who), request: undefined };
   }
 
   take(write: Take): void {
@@ -59,14 +73,14 @@ class Hearing {
       const { uuid, expires } = write;
       const stamps = { firstStamp: expires, expires, lastStamp: expires };
       const fence = limits.fenced ? this.#fence : undefined;
-      this.#begins({ uuid, fence, ...stamps, end: 0, section: 0, guarded: false });
+      this.#begins({ uuid, fence, ...stamps, end: 0, section: 0, enters: false, guarded: false });
       return;
     }
     const isOwn = this.#by?.uuid === write.uuid;
     const { seen, host, taken } = this.#claimant;
     const atMs = rules.watcherWatch(this.#state.time, this.#claimant);
-    const watches = taken < limits.takes[this.#who];
-    const after = { ...this.#claimant, seen: watches ? noted(seen, this.#by, { atMs, host }, rules) : undefined };
+    const watches = taken < (limits.takes[this.#who] ?? 0);
+    const after = { ...this.#claimant, seen: watches ? noted(seen, write.at, this.#by, { atMs, host }, rules) : [] };
     this.#hears("somebody else has it", after, isOwn ? "an own write is recognised" : undefined);
   }
 
@@ -93,11 +107,32 @@ class Hearing {
     const { uuid, expires, fenced } = write;
     if (this.#wasApplied) {
       const fence = fenced ? this.#fence : lease.fence;
-      this.#begins({ ...lease, uuid, fence, firstStamp: expires, expires, lastStamp: expires });
+      const stamps = { firstStamp: expires, expires, lastStamp: expires };
+      const next = { ...lease, uuid, fence, ...stamps };
+      if (lease.end > 0) this.#begins(next, { isPassedOn: true });
+      else this.#hears("too late for a section", lost({ ...this.#claimant, lease: next }));
       return;
     }
     const broken = this.#by?.uuid === uuid ? "an own write is recognised" : undefined;
     this.#hears("lost", { ...this.#claimant, lease: undefined }, broken);
+  }
+
+  /** A hand-off, where it has a lease to hand off; else it resumes one. */
+  transfer(write: Transfer): void {
+    const { uuid, from, expires } = write;
+    const isHandOff = this.#claimant.lease !== undefined;
+    const after = { ...this.#claimant, lease: undefined };
+    if (!this.#wasApplied) {
+      const broken = this.#by?.uuid === uuid ? "an own write is recognised" : undefined;
+      this.#hears(isHandOff ? "lost" : "the token is spent", after, broken);
+    } else if (isHandOff) {
+      const next = withClaimant(this.#state, this.#who, after);
+      this.#pushes("handed off", { ...next, tokens: [...this.#state.tokens, uuid].sort() });
+    } else {
+      const stamps = { firstStamp: expires, expires, lastStamp: expires };
+      const fence = write.fenced ? this.#fence : undefined;
+      this.#begins({ uuid, fence, ...stamps, end: 0, section: 0, enters: false, guarded: false }, { token: from });
+    }
   }
 
   vacate(_write: Vacate): void {
@@ -107,17 +142,21 @@ class Hearing {
   }
 
   /** The next section begins on the lease, if enough of it is left. */
-  #begins(lease: Lease): void {
-    const { rules } = this.#model;
-    const { time, ended, begun } = this.#state;
-    const section = begun + 1;
+  #begins(lease: Lease, { token, isPassedOn }: { token?: string; isPassedOn?: boolean } = {}): void {
+    const { host, seen } = this.#claimant;
+    const isShared = host.side !== "mutex" && !isPassedOn;
     for (const end of this.#ends(lease.expires)) {
-      const after = { ...this.#claimant, seen: undefined, lease: { ...lease, end, section } };
-      const stands = rules.leaseWatch(time, after) < end - rules.marginMs(after.host.ttlMs);
-      if (!stands) this.#hears("too late for a section", lost(after));
-      else {
-        const broken = ended.includes(lease.uuid) ? "an ended uuid stays ended" : undefined;
-        this.#hears("a section begins", after, broken, section);
+      const taken = { ...lease, end };
+      const after = { ...this.#claimant, seen: isShared ? seen : [], lease: { ...taken, enters: isShared } };
+      const isOver = !stands(this.#model, this.#state.time, after);
+      if (isShared) {
+        this.#hears("its flag stands", after);
+      } else if (isOver) {
+        this.#hears("too late for a section", lost(after));
+      } else {
+        const from = withClaimant(this.#state, this.#who, after);
+        const { next, broken } = beginsSection(this.#model, from, this.#who, taken, token);
+        this.#pushes("a section begins", next, broken);
       }
     }
   }
@@ -132,9 +171,12 @@ class Hearing {
     return limits.widths.map((width) => rules.leaseEnd({ ...stamped, bounds: boundsAt(time, width) }));
   }
 
-  #hears(meaning: Meaning, after: Claimant, broken?: Invariant, begun = this.#state.begun): void {
+  #hears(meaning: Meaning, after: Claimant, broken?: Invariant): void {
+    this.#pushes(meaning, withClaimant(this.#state, this.#who, after), broken);
+  }
+
+  #pushes(meaning: Meaning, next: State, broken?: Invariant): void {
     const event = { kind: "hears", who: this.#who, message: this.#request.message, meaning } as const;
-    const next = withClaimant({ ...this.#state, begun }, this.#who, after);
     this.#steps.push({ event, next: overdue(this.#model, next), broken });
   }
 

@@ -5,6 +5,7 @@ import type { Attributes } from "../../lib/protocol/row.js";
 import { wasApplied } from "../../lib/protocol/was-applied.js";
 import type { Write } from "../../lib/protocol/writes.js";
 import type { Bounds } from "../../lib/time/clock.js";
+import type { Side } from "./limits.js";
 import { atLeastAt, atMostAt, type Stopwatches } from "./time.js";
 
 /** What the explorer asks of the protocol: the library's own functions, and how their callers in `lib/` use them. */
@@ -32,6 +33,22 @@ export interface Rules {
   readonly guardsAfterRenewal: boolean;
   /** Whether a lease changes its uuid between a section with a guard and the next. */
   readonly reissuesAfterGuard: boolean;
+  /** The uuid that a lease that was handed off goes on with. */
+  readonly resumedAs: (token: string, fresh: string) => string;
+  /** When a side of a shared mutex may be shown the flags of the other. */
+  readonly looks: (side: Side) => "after its flag is answered" | "after its flag is sent" | "before its flag";
+  readonly isConsistent: (side: Side) => boolean;
+  /** What the flags that a look shows are judged by. */
+  readonly judgesBy: (side: Side) => "request" | "reply";
+  readonly givesWay: boolean;
+  /** What a writer enters on. */
+  readonly entersOn: "no reader" | "no living reader";
+  /** What a reader does about the row of a writer that is dead. */
+  readonly deadWriter: "passes it by" | "removes it";
+  /** What a side is handed out on. A lease that has lapsed before may be renewed, if it looks again after that. */
+  readonly enters: (side: Side) => "on a lease that stood since its look" | "on a lease that stands" | "on any lease";
+  /** Whether a writer's lease that lapses while it is being passed on is lost, whatever the answer. */
+  readonly losesWhilePassedOn: boolean;
   /** Which acquisition of its process a uuid names. */
   readonly uuidOf: (name: string, acquisition: number) => string;
 }
@@ -55,5 +72,14 @@ export const RULES: Rules = {
   countsUnanswered: false,
   guardsAfterRenewal: true,
   reissuesAfterGuard: true,
+  resumedAs: (_, fresh) => fresh,
+  looks: () => "after its flag is answered",
+  isConsistent: () => true,
+  judgesBy: () => "request",
+  givesWay: true,
+  entersOn: "no reader",
+  deadWriter: "passes it by",
+  enters: () => "on a lease that stood since its look",
+  losesWhilePassedOn: true,
   uuidOf: (name, acquisition) => `${name}${acquisition}`,
 };

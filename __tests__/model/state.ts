@@ -1,15 +1,18 @@
+import type { Address } from "../../lib/protocol/addresses.js";
 import type { Attributes } from "../../lib/protocol/row.js";
 import type { Limits } from "./limits.js";
 import type { Message } from "./messages.js";
+import { NO_ROWS, type Rows } from "./rows.js";
 import type { Stopwatches } from "./time.js";
 
-/** The claimants, by their place in a state. */
-export type Who = 0 | 1;
+/** A claimant, by its place in a state. */
+export type Who = number;
 
-export const nameOf = (who: Who): string => (who === 0 ? "A" : "B");
+export const nameOf = (who: Who): string => "ABC"[who] ?? String(who);
 
 /** A row as a claimant knows it, and since when it has known exactly this lease, on `atLeast`. */
 export interface Seen {
+  readonly at: Address;
   readonly row: Attributes;
   readonly since: number;
 }
@@ -20,6 +23,14 @@ export interface Look {
   readonly askedAt: number;
   readonly shown: boolean;
   readonly row: Attributes | undefined;
+}
+
+/** The rows of the other side of a shared mutex, as a look has shown them, and what was known when it left. */
+export interface Flags {
+  readonly rows: Rows;
+  readonly earliest: number;
+  /** On `atLeast`. */
+  readonly askedAt: number;
 }
 
 /** What a claimant knows of the row that it has taken. */
@@ -34,6 +45,8 @@ export interface Lease {
   readonly end: number;
   /** The section that relies on it, as a number that grows from section to section; 0 for none. */
   readonly section: number;
+  /** Its flag stands, on a shared mutex, and no look has shown yet that it may enter. */
+  readonly enters: boolean;
   readonly guarded: boolean;
 }
 
@@ -56,14 +69,17 @@ export interface Request {
   readonly applied: boolean;
 }
 
-/** One of the two, with all that its process knows. It is idle, or has a lease, or ends one. */
+/** One of them, with all that its process knows. It is idle, or has a lease, or ends one. */
 export interface Claimant extends Stopwatches {
   readonly taken: number;
   readonly renewed: number;
   readonly guards: number;
   readonly reissued: number;
-  readonly seen: Seen | undefined;
+  readonly handedOff: number;
+  readonly resumed: number;
+  readonly seen: readonly Seen[];
   readonly look: Look | undefined;
+  readonly flags: Flags | undefined;
   readonly lease: Lease | undefined;
   readonly request: Request | undefined;
 }
@@ -72,16 +88,22 @@ export interface Claimant extends Stopwatches {
 export interface State {
   /** In ticks. */
   readonly time: number;
-  readonly row: Attributes | undefined;
+  readonly rows: Rows;
   /** Every message that was ever sent, in the order of their numbers: a copy of each may arrive at any later moment. */
   readonly network: readonly Message[];
   readonly lateCopies: number;
   readonly crashes: number;
-  /** Uuids that were on the row, and then were not. */
+  /** Uuids that were on the row of the mutex, and then were not. */
   readonly ended: readonly string[];
-  /** How many sections have begun. */
+  /** How many sections have begun, where guards tell them apart; and the last of them that was to be alone. */
   readonly begun: number;
-  readonly claimants: readonly [Claimant, Claimant];
+  readonly exclusive: number;
+  /** The uuids of leases that were handed off, and those that somebody has gone on with. */
+  readonly tokens: readonly string[];
+  readonly spent: readonly string[];
+  /** Each row as it was before it was last written, where a look may show that. */
+  readonly stale: Rows;
+  readonly claimants: readonly Claimant[];
 }
 
 const IDLE = {
@@ -91,75 +113,52 @@ const IDLE = {
   renewed: 0,
   guards: 0,
   reissued: 0,
-  seen: undefined,
+  handedOff: 0,
+  resumed: 0,
+  seen: [],
   look: undefined,
+  flags: undefined,
   lease: undefined,
   request: undefined,
 } as const;
 
-/** One for each way in which the hosts are set up: an empty table, and two who have done nothing. */
+/** One for each way in which the hosts are set up: an empty table, and claimants who have done nothing. */
 export function beginnings({ hosts, lateCopies, crashes }: Limits): readonly State[] {
-  return hosts.map(([a, b]) => ({
+  return hosts.map((hostsOfOne) => ({
     time: 0,
-    row: undefined,
+    rows: NO_ROWS,
     network: [],
     lateCopies,
     crashes,
     ended: [],
     begun: 0,
-    claimants: [
-      { ...IDLE, host: a },
-      { ...IDLE, host: b },
-    ],
+    exclusive: 0,
+    tokens: [],
+    spent: [],
+    stale: NO_ROWS,
+    claimants: hostsOfOne.map((host) => ({ ...IDLE, host })),
   }));
 }
 
-/** The same text for the same state, and for no other. */
-export function keyOf(state: State): string {
-  const { time, row, network, lateCopies, crashes, ended, begun, claimants } = state;
-  let text = `${time};${rowKey(row)};`;
-  for (const { id } of network) text += `${id},`;
-  text += `;${lateCopies};${crashes};${ended};${begun};`;
-  return `${text + claimantKey(claimants[0])}/${claimantKey(claimants[1])}`;
+/**
+ * Whether a message's sender waits for an answer to it, still runs the section that a guard belongs to, or still waits
+ * for the readers whose rows it removes.
+ */
+export function isAwaited(state: State, message: Message): boolean {
+  const { request, lease, taken } = claimantOf(state, message.from);
+  if (message.write.kind === "check") return lease?.section === message.section;
+  if (message.write.kind === "remove") return lease?.enters === true && taken === message.section;
+  return request?.message === message && request.phase === "sent";
 }
 
-/** Most steps change one of the claimants alone. */
-const CLAIMANT_KEYS = new WeakMap<Claimant, string>();
-
-function claimantKey(claimant: Claimant): string {
-  let key = CLAIMANT_KEYS.get(claimant);
-  if (key === undefined) {
-    key = claimantText(claimant);
-    CLAIMANT_KEYS.set(claimant, key);
-  }
-  return key;
-}
-
-function claimantText(it: Claimant): string {
-  const { host } = it;
-  let text = `${host.ttlMs},${host.rate},${host.takeover},${it.missed},${it.jumped},`;
-  text += `${it.taken},${it.renewed},${it.guards},${it.reissued}|`;
-  if (it.seen !== undefined) text += `${rowKey(it.seen.row)},${it.seen.since}`;
-  if (it.look !== undefined) text += `|${it.look.askedAt},${it.look.shown},${rowKey(it.look.row)}`;
-  const { lease, request } = it;
-  if (lease !== undefined) {
-    const { uuid, fence, firstStamp, expires, lastStamp, end, section, guarded } = lease;
-    text += `|lease ${uuid},${fence},${firstStamp},${expires},${lastStamp},${end},${section},${guarded}`;
-  }
-  if (request !== undefined) {
-    const { message, sentAt, repeated, phase, answer, applied } = request;
-    text += `|${message.id},${sentAt},${repeated},${phase},${applied}`;
-    if (answer !== undefined) text += answer.kind === "applied" ? `,${answer.drawn}` : `,${rowKey(answer.by)}`;
-  }
-  return text;
-}
-
-/** Of a row only what differs between rows of one exploration. */
-function rowKey(row: Attributes | undefined): string {
-  return row === undefined ? "-" : `${row.uuid}:${row.expires}:${row.ttlMs}:${row.fence}`;
+export function claimantOf({ claimants }: Pick<State, "claimants">, who: Who): Claimant {
+  const claimant = claimants[who];
+  if (claimant === undefined) throw new Error(`There is no claimant ${who}`);
+  return claimant;
 }
 
 export function withClaimant(state: State, who: Who, claimant: Claimant): State {
-  const [a, b] = state.claimants;
-  return { ...state, claimants: who === 0 ? [claimant, b] : [a, claimant] };
+  const claimants = [...state.claimants];
+  claimants[who] = claimant;
+  return { ...state, claimants };
 }

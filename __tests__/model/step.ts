@@ -8,9 +8,11 @@ import type { State, Who } from "./state.js";
 /** The promises. A step that breaks one names it. */
 export type Invariant =
   | "one holder"
+  | "readers or one writer"
   | "expires never moves back under one uuid"
   | "an ended uuid stays ended"
   | "a guard commits for its section alone"
+  | "a token is resumed once"
   | "a release tells the truth"
   | "an own write is recognised";
 
@@ -19,7 +21,8 @@ export type Event =
   | { readonly kind: "time passes"; readonly suspended?: Who }
   | { readonly kind: "sets its clock forward" | "crashes" | "gives up" | "sends again" | "looks"; readonly who: Who }
   | { readonly kind: "sends"; readonly who: Who; readonly message: Message }
-  | { readonly kind: "is shown the row" | "sees the row"; readonly who: Who }
+  | { readonly kind: "is shown the row" | "sees the row" | "is shown the flags"; readonly who: Who }
+  | { readonly kind: "sees the flags"; readonly who: Who; readonly meaning: Meaning }
   | { readonly kind: "goes on"; readonly who: Who }
   | {
       readonly kind: "arrives";
@@ -35,6 +38,14 @@ export type Event =
 export type Meaning =
   | "a section begins"
   | "too late for a section"
+  | "its flag stands"
+  | "a reader gives way"
+  | "a writer waits"
+  | "a dead reader is removed"
+  | "a dead writer is passed by"
+  | "a dead writer is removed"
+  | "handed off"
+  | "the token is spent"
   | "somebody else has it"
   | "renewed"
   | "unknown"

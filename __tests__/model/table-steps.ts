@@ -1,9 +1,10 @@
+import { LOCK_SORT } from "../../lib/protocol/addresses.js";
 import type { Applied } from "../../lib/protocol/apply.js";
 import type { Attributes } from "../../lib/protocol/row.js";
 import { drawnBy } from "../../lib/protocol/rules.js";
 import type { Message } from "./messages.js";
-import type { Answer, State } from "./state.js";
-import { withClaimant } from "./state.js";
+import { withRow } from "./rows.js";
+import { type Answer, claimantOf, isAwaited, type State, withClaimant } from "./state.js";
 import type { Invariant, Model, Step } from "./step.js";
 
 /** A copy of any message that was ever sent reaches the table. */
@@ -11,21 +12,26 @@ export function arrivals(model: Model, state: State, steps: Step[]): void {
   for (const message of state.network) {
     const late = !isAwaited(state, message);
     if (late && state.lateCopies === 0) continue;
-    const applied = outcomeOf(model, state.row, message);
+    const applied = outcomeOf(model, state.rows[message.write.at.sort], message);
     // A late copy that is refused changes nothing.
     if (late && applied.kind === "refused") continue;
     const broken = brokenBy(state, message, applied);
-    const next = after(state, applied, late);
+    const next = after(model, state, message, applied, late);
     const event = { kind: "arrives", message, late, applied: applied.kind === "applied" } as const;
-    const sender = state.claimants[message.from];
+    const sender = claimantOf(state, message.from);
     if (late || sender.request?.message !== message) {
       steps.push({ event: { ...event, replyLost: false }, next, broken });
+      continue;
+    }
+    if (message.write.kind === "vacate" && !model.limits.hearsReleases) {
+      const gone = withClaimant(next, message.from, { ...sender, request: undefined });
+      steps.push({ event: { ...event, replyLost: true }, next: gone, broken });
       continue;
     }
     const request = { ...sender.request, applied: sender.request.applied || event.applied };
     const answered = { ...request, phase: "answered", answer: answerOf(message, applied) } as const;
     const silent = { ...request, phase: "silent", answer: undefined } as const;
-    for (const request of [answered, silent]) {
+    for (const request of model.limits.losses ? [answered, silent] : [answered]) {
       const replyLost = request === silent;
       const heard = withClaimant(next, message.from, { ...sender, request });
       steps.push({ event: { ...event, replyLost }, next: heard, broken });
@@ -44,20 +50,18 @@ function outcomeOf({ rules, outcomes }: Model, row: Attributes | undefined, { id
   return ofRow[id];
 }
 
-/** Whether its sender waits for an answer to it, or still runs the section that a guard belongs to. */
-function isAwaited({ claimants }: State, message: Message): boolean {
-  const { request, lease } = claimants[message.from];
-  if (message.write.kind === "check") return lease?.section === message.section;
-  return request?.message === message && request.phase === "sent";
-}
-
-function after(state: State, applied: Applied, late: boolean): State {
+function after({ rules }: Model, state: State, { write }: Message, applied: Applied, late: boolean): State {
   const lateCopies = late ? state.lateCopies - 1 : state.lateCopies;
   if (applied.kind === "refused") return { ...state, lateCopies };
-  const before = state.row?.uuid;
+  const { sort } = write.at;
+  const uuid = state.rows[sort]?.uuid;
   const row = applied.after;
-  const hasEnded = typeof before === "string" && before !== row?.uuid && !state.ended.includes(before);
-  return { ...state, row, lateCopies, ended: hasEnded ? [...state.ended, before].sort() : state.ended };
+  const hasEnded = sort === LOCK_SORT && typeof uuid === "string" && uuid !== row?.uuid && !state.ended.includes(uuid);
+  const ended = hasEnded ? [...state.ended, uuid].sort() : state.ended;
+  const rows = withRow(state.rows, sort, row);
+  const isConsistent = rules.isConsistent("reader") && rules.isConsistent("writer");
+  const stale = isConsistent || rows === state.rows ? state.stale : withRow(state.stale, sort, state.rows[sort]);
+  return { ...state, rows, stale, lateCopies, ended };
 }
 
 function answerOf({ write }: Message, applied: Applied): Answer {
@@ -65,12 +69,17 @@ function answerOf({ write }: Message, applied: Applied): Answer {
   return { kind: "applied", drawn: drawnBy(write, applied.before) };
 }
 
-function brokenBy({ row, begun, ended }: State, { write, section }: Message, applied: Applied): Invariant | undefined {
+function brokenBy(state: State, { from, write, section }: Message, applied: Applied): Invariant | undefined {
   if (applied.kind === "refused") return undefined;
+  const { begun, exclusive, ended } = state;
+  const row = state.rows[write.at.sort];
   const { after } = applied;
   if (row?.uuid !== undefined && row.uuid === after?.uuid && Number(after.expires) < Number(row.expires)) {
     return "expires never moves back under one uuid";
   }
-  if (write.kind !== "check" || (section === begun && !ended.includes(write.uuid))) return undefined;
+  if (write.kind !== "check") return undefined;
+  // Readers may be in together.
+  const isCurrent = claimantOf(state, from).host.side === "reader" ? section > exclusive : section === begun;
+  if (isCurrent && !ended.includes(write.uuid)) return undefined;
   return "a guard commits for its section alone";
 }

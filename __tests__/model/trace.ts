@@ -1,7 +1,8 @@
 import type { Attributes } from "../../lib/protocol/row.js";
 import type { Write } from "../../lib/protocol/writes.js";
 import type { Violation } from "./explore.js";
-import { nameOf, type State } from "./state.js";
+import type { Rows } from "./rows.js";
+import { claimantOf, nameOf, type State } from "./state.js";
 import type { Event } from "./step.js";
 import { TICK_MS, tickOf } from "./time.js";
 
@@ -10,7 +11,7 @@ export function traceOf({ invariant, from, steps }: Violation): string {
   const lines = [hostsOf(from)];
   let before = from;
   for (const [index, { event, next }] of steps.entries()) {
-    const row = next.row === before.row ? "" : `   [${rowText(next.row)}]`;
+    const row = next.rows === before.rows ? "" : `   [${rowsText(next.rows)}]`;
     lines.push(`${String(index + 1).padStart(3)}. at ${next.time}: ${eventText(event, before)}${row}`);
     before = next;
   }
@@ -21,8 +22,9 @@ export function traceOf({ invariant, from, steps }: Violation): string {
 function hostsOf({ claimants }: State): string {
   const texts = claimants.map(({ host }, index) => {
     const rate = host.rate === 1 ? "exact" : host.rate > 1 ? "500 ppm fast" : "500 ppm slow";
+    const side = host.side === "mutex" ? "" : `a ${host.side}, `;
     const rules = host.takeover === "unchanged" ? ", trusts no clock" : "";
-    return `${nameOf(index === 0 ? 0 : 1)}: leases of ${host.ttlMs / TICK_MS} ticks, stopwatches ${rate}${rules}`;
+    return `${nameOf(index)}: ${side}leases of ${host.ttlMs / TICK_MS} ticks, stopwatches ${rate}${rules}`;
   });
   return `     ${texts.join("; ")}`;
 }
@@ -41,10 +43,14 @@ function eventText(event: Event, before: State): string {
       return `${kind}${nameOf(event.message.from)}'s ${writeText(write)} ${outcome}${event.replyLost ? ", its reply is lost" : ""}`;
     }
     case "hears": {
-      const { answer } = before.claimants[event.who].request ?? {};
+      const { answer } = claimantOf(before, event.who).request ?? {};
       const heard = answer?.kind === "refused" ? `refused by ${rowText(answer.by)}` : "applied";
       return `${nameOf(event.who)} hears about its ${event.message.write.kind}, ${heard}: ${event.meaning}`;
     }
+    case "is shown the flags":
+      return `${nameOf(event.who)} is shown ${claimantOf(before, event.who).host.side === "reader" ? "the writer's row" : "the readers' rows"}`;
+    case "sees the flags":
+      return `${nameOf(event.who)} sees ${rowsText(claimantOf(before, event.who).flags?.rows ?? {})}: ${event.meaning}`;
     case "goes on":
       return `${nameOf(event.who)}'s next section begins on the same lease`;
     case "gives up":
@@ -75,12 +81,23 @@ function writeText(write: Write): string {
       return `release of ${write.uuid}`;
     case "check":
       return `guard of ${write.uuid}, if later than ${ticks(write.after)}`;
+    case "remove":
+      return `removal of ${write.seenUuid} until ${ticks(write.seenExpires)}`;
+    case "transfer": {
+      const { from, after, uuid, expires } = write;
+      if (after === undefined) return `resumption of ${from} as ${uuid} until ${ticks(expires)}`;
+      return `hand-off of ${from}, if later than ${ticks(after)}, as ${uuid} until ${ticks(expires)}`;
+    }
     case "want":
     case "draw":
       return write.kind;
     default:
       return write satisfies never;
   }
+}
+
+function rowsText(rows: Rows): string {
+  return Object.values(rows).map(rowText).join("; ") || "no row";
 }
 
 function rowText(row: Attributes | undefined): string {

@@ -1,0 +1,34 @@
+import { apply } from "../../lib/protocol/apply.js";
+import type { Attributes } from "../../lib/protocol/row.js";
+import type { Write } from "../../lib/protocol/writes.js";
+import type { Limits } from "./limits.js";
+import type { Rules } from "./rules.js";
+import type { Stage } from "./stages.js";
+import type { Invariant } from "./step.js";
+
+/** One rule, switched off: by other inputs or outputs of the library's functions, or another use of them. */
+export interface Switch {
+  readonly name: string;
+  /** Where it is looked for, and what that takes beyond the small bounds. */
+  readonly stage: Stage;
+  readonly more?: Partial<Limits>;
+  /** Undefined where nothing breaks within these bounds, because another rule covers for it. */
+  readonly breaks: Invariant | undefined;
+  readonly off: Partial<Rules>;
+}
+
+/** The table applies another write than was sent. */
+export const applies = <Kind extends Write>(
+  kind: Kind["kind"],
+  change: (write: Kind, row: Attributes) => { readonly write?: Write; readonly row?: Attributes },
+): Partial<Rules> => ({
+  apply: (row, sent) => {
+    if (sent.kind !== kind || row === undefined) return apply(row, sent);
+    const { write = sent, row: met = row } = change(sent as Kind, row);
+    return apply(met, write);
+  },
+});
+
+/** The uuid on a row: what a write names that asks for none. */
+export const uuidOn = (row: Attributes, otherwise: string): string =>
+  typeof row.uuid === "string" ? row.uuid : otherwise;
