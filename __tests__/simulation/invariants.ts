@@ -79,6 +79,8 @@ export interface Holding {
   readonly permits: number;
   /** For how long sections of its process may join the shared side without a look. */
   readonly joinMs: number;
+  /** Whether its lock is fair. */
+  readonly isFair: boolean;
   readonly uuid: string;
   /** Of this section: several may have one uuid. */
   readonly id: string;
@@ -414,7 +416,7 @@ export class Judge {
     this.#handOver.heard(process, message, answer);
     this.#phantoms.heard(process, message, answer);
     this.#ownClaims.heard(process, message, answer);
-    this.#joins.heard(process, message, answer);
+    this.#joins.heard(sender, answer);
     for (const uuid of shownBy(answer)) this.#shown.set(uuid, { process, since: this.#scheduler.now });
   }
 
@@ -505,6 +507,7 @@ export class Judge {
     }
     for (const change of changed) {
       this.#handOffs.arrived(message, change);
+      this.#joins.arrived(change);
       this.#changed(message, change, duplicate);
     }
   }

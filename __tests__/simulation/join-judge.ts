@@ -3,11 +3,16 @@ import type { Row } from "../../lib/protocol/row.js";
 import type { Coverage } from "./coverage.js";
 import type { Holding } from "./invariants.js";
 import type { Process } from "./machine.js";
-import type { Answer, Message } from "./message.js";
+import type { Answer } from "./message.js";
+import type { Change, Sender } from "./network.js";
 import type { Scheduler } from "./scheduler.js";
 
-/** For how long after its take a row may not yet be handed out: it may be renewed before, and then the look counts from there. */
-const MOST_DELAY_MS = 3_500;
+/** For how long a look at the queue counts, where the lock is fair; stopwatches may run slow. */
+const LOOK_LASTS_MS = 3_000 * 1.001;
+const SLACK_MS = 10;
+
+/** The share of its lease for which a watcher cannot have seen a row unchanged, whatever its stopwatch's rate. */
+const UNWATCHED = 0.99;
 
 /** What a process has seen of the writer of one shared mutex, on its monotonic clock. */
 interface Seen {
@@ -28,6 +33,10 @@ export class JoinJudge {
   readonly #seen = new WeakMap<Process, Map<string, Seen>>();
   /** When the first section on a row began, by uuid. */
   readonly #begun = new Map<string, number>();
+  /** When a row was last heard to be renewed, in virtual ms: a section may have waited for that before it joined. */
+  readonly #renewed = new Map<string, number>();
+  /** Until when nobody can take a writer for dead, in virtual ms. */
+  readonly #writers = new Map<string, number>();
 
   constructor(scheduler: Scheduler, coverage: Coverage, epoch: number) {
     this.#scheduler = scheduler;
@@ -36,7 +45,7 @@ export class JoinJudge {
   }
 
   /** A section begins. @returns whom it should have let in. */
-  took({ asking: { kind, name }, uuid, process, joinMs }: Holding): string | undefined {
+  took({ asking: { kind, name }, uuid, process, joinMs, isFair }: Holding): string | undefined {
     if (kind !== "shared") return undefined;
     const now = process.time.monotonic();
     const begunAt = this.#begun.get(uuid);
@@ -45,33 +54,43 @@ export class JoinJudge {
       return undefined;
     }
     this.#coverage.count("sections that joined others");
+    if (this.#scheduler.now - (this.#renewed.get(uuid) ?? 0) < SLACK_MS) return undefined;
     const { clearAt, writerAt } = this.#of(process, name);
+    const mostMs = joinMs + (isFair ? LOOK_LASTS_MS : 0) + SLACK_MS;
     const blindMs = now - Math.max(clearAt, begunAt);
-    if (blindMs > joinMs + MOST_DELAY_MS) return `${uuid} is joined after ${blindMs} ms without a look for a writer`;
+    if (blindMs > mostMs) return `${uuid} is joined after ${blindMs} ms without a look for a writer`;
     const knownMs = writerAt === undefined ? 0 : now - Math.max(writerAt, begunAt);
-    if (knownMs > joinMs + MOST_DELAY_MS / 2)
-      return `${uuid} is joined ${knownMs} ms after its process has seen a writer`;
-    return undefined;
+    return knownMs > mostMs ? `${uuid} is joined ${knownMs} ms after its process has seen a writer` : undefined;
+  }
+
+  /** A row has changed. */
+  arrived({ after }: Change): void {
+    if (after?.uuid === undefined || after.sort !== WRITER_SORT) return;
+    this.#writers.set(after.uuid, this.#scheduler.now + after.ttlMs * UNWATCHED);
   }
 
   /** A reply that a process has heard. */
-  heard(process: Process, _message: Message, answer: Answer): void {
-    if (answer.kind === "read" && answer.at.sort === WRITER_SORT) this.#looked(process, answer.at.name, answer.row);
+  heard(sender: Sender, answer: Answer): void {
+    if (answer.kind === "write" && answer.write.kind === "renew")
+      this.#renewed.set(answer.write.uuid, this.#scheduler.now);
+    if (answer.kind === "read" && answer.at.sort === WRITER_SORT) this.#looked(sender, answer.at.name, answer.row);
     if (answer.kind !== "query") return;
     const { name, first, last, after = "" } = answer.query;
     if (first > WRITER_SORT || last < WRITER_SORT || after >= WRITER_SORT) return;
-    this.#looked(
-      process,
-      name,
-      answer.page.rows.find(({ sort }) => sort === WRITER_SORT),
-    );
+    const writer = answer.page.rows.find(({ sort }) => sort === WRITER_SORT);
+    this.#looked(sender, name, writer);
   }
 
-  #looked(process: Process, name: string, row: Row | undefined): void {
+  #looked({ process, owner }: Sender, name: string, row: Row | undefined): void {
     const seen = this.#of(process, name);
     const now = process.time.monotonic();
-    // One whose lease is about over may be taken for dead.
-    const isThere = row?.uuid !== undefined && row.expires > this.#epoch + this.#scheduler.now;
+    const time = this.#scheduler.now;
+    // A writer of its own that its process has given up is in nobody's way there.
+    const isThere =
+      row?.uuid !== undefined &&
+      row.owner !== owner &&
+      row.expires > this.#epoch + time &&
+      (this.#writers.get(row.uuid) ?? 0) > time;
     if (isThere) seen.writerAt ??= now;
     else [seen.clearAt, seen.writerAt] = [now, undefined];
   }

@@ -30,6 +30,7 @@ export interface Stage {
   readonly handOverMs: (asking: Asking) => number | undefined;
   /** For how long sections of a process may join others of the shared side without a look. */
   readonly joinMs: number;
+  readonly isFair: (asking: Asking) => boolean;
   readonly nameOf: (name: number) => string;
   /** Whether the process of this owner runs. */
   readonly isAlive: (owner: string) => boolean;
@@ -64,6 +65,7 @@ export function hold(stage: Stage, lock: SimLock, asked: Asked, resumed?: Handed
     ...asked,
     name: asked.asking.key,
     joinMs: stage.joinMs,
+    isFair: stage.isFair(asked.asking),
     permits: stage.permits,
     id: judge.idOf(lock.uuid),
     owner,

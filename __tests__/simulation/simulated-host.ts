@@ -169,6 +169,7 @@ export class SimulatedHost {
       fencing,
       permits,
       joinMs: handOverMs,
+      isFair: ({ name }) => isFair(name),
       handOn,
       askingFor: (kind, name) => askingFor(kind, nameOf(name)),
       handOverMs: ({ kind, name }) => (kind !== "mutex" || isFair(name) ? undefined : handOverMs),
