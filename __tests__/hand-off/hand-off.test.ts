@@ -189,6 +189,17 @@ describe("a lock that is handed off", () => {
     expect(other.row(NAME)?.data).toEqual({ step: 3 });
   });
 
+  test("has no tick where its section was for none, although the section before was, which passed its lease on", async () => {
+    const { one, other } = hosts();
+    const first = await one.mutex(NAME).tryLock({ once: 7 });
+    const waiting = one.mutex(NAME).lock();
+    await first?.unlock();
+    const next = await waiting;
+    expect([next.uuid, next.tick]).toEqual([first?.uuid, undefined]);
+    await using resumed = await other.mutex(NAME).resume(await next.handOff({ withinMs: 60_000 }));
+    expect(resumed.tick).toBeUndefined();
+  });
+
   test("keeps its tick, which its row remembers after the release", async () => {
     const { one, other } = hosts();
     const lock = (await one.mutex(NAME).tryLock({ once: 7 })) as TransferableLock;

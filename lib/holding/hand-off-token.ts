@@ -20,9 +20,13 @@ export interface HandOffToken extends TableId {
 
 const PREFIX = "dynamutex-1.";
 
-/** A string of letters, digits, `-`, `_` and one `.`: fit for a message, a header and a log. */
-export function tokenOf({ tableName, keyPrefix }: TableId, { row, hold }: HandedOff): string {
-  const { at, uuid, expires, remembers, tick } = row;
+/**
+ * A string of letters, digits, `-`, `_` and `.`: fit for a message, a header and a log.
+ *
+ * @param tick what the section was for, and not what the lease was taken for: a section before may have passed it on.
+ */
+export function tokenOf({ tableName, keyPrefix }: TableId, { row, hold }: HandedOff, tick: number | undefined): string {
+  const { at, uuid, expires, remembers } = row;
   const token: HandOffToken = {
     tableName: plainName(tableName),
     keyPrefix,

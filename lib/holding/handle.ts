@@ -211,7 +211,7 @@ export class HeldLock implements TransferableLock {
     this.#over = { done, lost: undefined };
     // A loss is told to the signal before it is thrown.
     await done.catch(() => undefined);
-    return tokenOf(this.#session.table, await handed);
+    return tokenOf(this.#session.table, await handed, this.tick);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -290,7 +290,8 @@ export class Sections {
     }
     wait.throwIfEnough();
     // A writer may have lost what it has held for long, waiting for the readers: then there is nothing wrong with the table.
-    if (resource.kind.id !== "exclusive" || lease.row.guard === undefined) wait.leaseWasOver(resource);
+    const hadNoTime = lease.row.guard === undefined && (lease.lost === undefined || lease.lost.reason === "expired");
+    if (resource.kind.id !== "exclusive" || hadNoTime) wait.leaseWasOver(resource);
     await wait.pacing.again();
     return false;
   }
