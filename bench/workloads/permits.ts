@@ -10,7 +10,7 @@ const LONG_LEASE_MS = 30_000;
 const PROCESSES = 16;
 const PERMITS = 4;
 const HOLD_MS = 10;
-const FOR_MS = 30_000;
+const FOR_MS = 20_000;
 const WAITERS = 4;
 /** By then whoever waits has lined up, and as long as it is watched. */
 const START_MS = 6_000;
