@@ -10,6 +10,7 @@ const JAVA_OPTIONS = ["-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 export class Engine implements AsyncDisposable {
   readonly #folder: string;
   #running: DynamoDbLocal;
+  #kills = 0;
 
   /** Use {@link startEngine}. */
   constructor(folder: string, running: DynamoDbLocal) {
@@ -21,9 +22,15 @@ export class Engine implements AsyncDisposable {
     return this.#running.endpoint;
   }
 
+  /** How often it was killed so far. */
+  get kills(): number {
+    return this.#kills;
+  }
+
   /** SIGKILL, and a new process on the same file. */
   async killAndRestart(): Promise<void> {
     const { port } = this.#running;
+    this.#kills += 1;
     await this.#running.stop();
     this.#running = await launch(this.#folder, port);
   }

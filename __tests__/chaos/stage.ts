@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { DynamoDBClient, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { LockTable } from "../../lib/index.js";
 import { testClientConfig } from "../support/endpoint.js";
 import { type FaultProxy, startFaultProxy } from "../support/fault-proxy.js";
@@ -89,5 +89,20 @@ export async function setStage(options: StageOptions): Promise<Stage> {
   const client = new DynamoDBClient({ ...testClientConfig(), endpoint });
   const locks = new LockTable({ tableName: `chaos-${randomUUID()}`, client });
   await locks.create();
-  return new Stage(options, client, locks, await startFaultProxy({ target: endpoint }));
+  const proxy = await startFaultProxy({ target: endpoint });
+  proxy.confirmBy(async ({ operation }) => {
+    if (operation === "TransactWriteItems") await flush(options.engine, client, locks.tableName);
+  });
+  return new Stage(options, client, locks, proxy);
+}
+
+/**
+ * DynamoDB Local forgets a transaction if it is killed within some 20 ms of its answer, and no other write that it has
+ * answered. A write after the transaction shows that it is on the file. @throws if the engine was killed meanwhile.
+ */
+async function flush(engine: Engine, client: DynamoDBClient, TableName: string): Promise<void> {
+  const { kills } = engine;
+  const Item = { name: { S: "flush" }, sort: { S: "flush" } };
+  await client.send(new PutItemCommand({ TableName, Item }));
+  if (engine.kills !== kills) throw new Error("the engine was killed");
 }

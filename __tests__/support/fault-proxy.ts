@@ -45,6 +45,7 @@ export class FaultProxy implements AsyncDisposable {
   readonly #errors: unknown[] = [];
   #chaos: ChaosSource | undefined;
   #latency: Latency = {};
+  #confirm: (request: RecordedRequest) => Promise<void> = async () => undefined;
   #rewriteDate: ((date: Date) => string | undefined) | undefined;
 
   /** Use {@link startFaultProxy}. */
@@ -142,6 +143,11 @@ export class FaultProxy implements AsyncDisposable {
     this.#rewriteDate = rewrite;
   }
 
+  /** A reply of the table goes no further before this resolves, and is lost if it rejects. */
+  confirmBy(confirm: (request: RecordedRequest) => Promise<void>): void {
+    this.#confirm = confirm;
+  }
+
   /** @throws what a rule's predicate or a fault of the test's own has thrown while the proxy was at work. */
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return;
@@ -184,6 +190,11 @@ export class FaultProxy implements AsyncDisposable {
     dated: (reply) => (this.#rewriteDate ? withDate(reply, this.#rewriteDate(dateOf(reply))) : reply),
     admit: (exchange) => this.#links.admit(exchange),
     replyLatencyMs: () => latencyMs(this.#latency.replyMs),
+    confirmed: async (request) => {
+      await this.#confirm(request).catch((cause: unknown) => {
+        throw new TargetError(true, cause);
+      });
+    },
     tableAnswered: (request, reply, isCopy) => {
       if (isCopy) this.copies.push({ request, reply });
       this.#log.changed();

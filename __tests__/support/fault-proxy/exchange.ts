@@ -35,6 +35,8 @@ export interface Surroundings {
   /** Whether the client can be reached now. */
   admit(exchange: LiveExchange): boolean;
   replyLatencyMs(): number;
+  /** Rejects if what the table has answered does not count after all. */
+  confirmed(request: RecordedRequest): Promise<void>;
   tableAnswered(request: RecordedRequest, reply: Reply, isCopy: boolean): void;
   /** Somebody waits now. */
   waiting(): void;
@@ -74,6 +76,7 @@ export class LiveExchange implements Exchange {
     const text = metered ? JSON.stringify({ ...request.body, ReturnConsumedCapacity: "TOTAL" }) : this.#text;
     request.forwarded = true;
     const raw = this.#around.dated(await this.#around.send(this.#headers, text));
+    await this.#around.confirmed(request);
     const reply = metered ? withoutCapacity(raw) : raw;
     if (!isCopy) {
       request.units = unitsOf(request.operation, request.body, raw);
