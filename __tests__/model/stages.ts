@@ -104,7 +104,6 @@ const SMALL_SHARED = {
     lateCopies: 1,
     polls: [true],
     losses: false,
-    rules: { deadWriter: "removes it" },
   },
 } as const;
 
