@@ -78,7 +78,7 @@ export const RULES: Rules = {
   judgesBy: () => "request",
   givesWay: true,
   entersOn: "no reader",
-  deadWriter: "removes it",
+  deadWriter: "passes it by",
   enters: () => "on a lease that stood since its look",
   losesWhilePassedOn: true,
   uuidOf: (name, acquisition) => `${name}${acquisition}`,

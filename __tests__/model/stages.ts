@@ -104,6 +104,7 @@ const SMALL_SHARED = {
     lateCopies: 1,
     polls: [true],
     losses: false,
+    rules: { deadWriter: "removes it" },
   },
 } as const;
 
