@@ -47,14 +47,14 @@ describe("the keys of rows", () => {
   test("sort so that places are behind the rows that they wait for, and the counter behind the places", () => {
     const inOrder = [
       LOCK_SORT,
-      PERMITS.first,
-      permitAt("a", 999).sort,
-      PERMITS.last,
-      ...sortsOf(SEMAPHORE_QUEUE),
       ...sortsOf(MUTEX_QUEUE).slice(0, 2),
       READERS.first,
       readerAt("a", UUID).sort,
       READERS.last,
+      PERMITS.first,
+      permitAt("a", 999).sort,
+      PERMITS.last,
+      ...sortsOf(SEMAPHORE_QUEUE),
       MUTEX_QUEUE.counter,
       WRITER_SORT,
       ...sortsOf(SHARED_MUTEX_QUEUE),
