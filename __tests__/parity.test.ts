@@ -104,7 +104,7 @@ describe(`with seed ${SEED}, a defect of the compiler is found`, () => {
     ["the stamp that was seen is not compared", inCondition(" AND #expires = :if_seenExpires AND ", " AND ")],
     [
       "a hold that was seen may have a holder",
-      inCondition("#format = :format AND attribute_not_exists(#uuid) AND ", "#format = :format AND "),
+      inCondition(" AND attribute_not_exists(#uuid) AND #expires", " AND #expires"),
     ],
     ["a transfer leaves the owner", inTransfer(inUpdate(", #owner = :owner", ""))],
     ["a take leaves the number of permits", inUpdate(", #permits = :permits", "")],
