@@ -265,7 +265,7 @@ describe("unknown options", () => {
     };
     const [ttl, waits, tables] = [{ ttlMs: 5_000 }, { waitMs: 5_000 }, { tableName: "locks" }] as const;
     expect(await told(() => it.lock(ttl as object))).toBe(
-      "ttlMs: is not an option here, but one of locks.mutex(), new LockTable(), lockAll() (got 5000)",
+      "ttlMs: is not an option here, but one of locks.mutex(), new LockTable(), lockAll(), locks.semaphore(), locks.sharedMutex() (got 5000)",
     );
     expect(await told(() => it.tryLock(ttl as object))).toContain(
       "one of locks.mutex(), new LockTable(), lockAll() (got",
