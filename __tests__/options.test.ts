@@ -268,11 +268,11 @@ describe("unknown options", () => {
       "ttlMs: is not an option here, but one of locks.mutex(), new LockTable(), lockAll(), locks.semaphore(), locks.sharedMutex() (got 5000)",
     );
     expect(await told(() => it.tryLock(ttl as object))).toContain(
-      "one of locks.mutex(), new LockTable(), lockAll() (got",
+      "one of locks.mutex(), new LockTable(), lockAll(), locks.semaphore(), locks.sharedMutex() (got",
     );
     expect(await told(() => it.run(() => 1, ttl as object))).toContain("locks.mutex()");
     expect(await told(() => it.tryLock(waits as object))).toContain(
-      "one of locks.mutex(), new LockTable(), lock(), run(), lockAll() (got",
+      "one of locks.mutex(), new LockTable(), lock(), run(), lockAll(), locks.semaphore(), locks.sharedMutex() (got",
     );
     expect(await told(() => it.lock({ fencing: true } as object))).toContain("one of locks.mutex() (got true)");
     expect(await told(() => it.lock({ everyMs: 5_000 } as object))).toContain("one of tryLock(), tryRun() (got");

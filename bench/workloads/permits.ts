@@ -10,7 +10,8 @@ const LONG_LEASE_MS = 30_000;
 const PROCESSES = 16;
 const PERMITS = 4;
 const HOLD_MS = 10;
-const FOR_MS = 20_000;
+const FOR_MS = 30_000;
+const ROUNDS = 1;
 const WAITERS = 4;
 /** By then whoever waits has lined up, and as long as it is watched. */
 const START_MS = 6_000;
@@ -139,7 +140,7 @@ async function cycleOf(bench: Bench, kind: Kind): Promise<{ requests: number; re
 async function crowd(bench: Bench, name: Own, permits: number): Promise<Round> {
   const { ground, quick, say } = bench;
   const rounds: Round[] = [];
-  for (let round = 1; round <= (quick ? 1 : 3); round++) {
+  for (let round = 1; round <= (quick ? 1 : ROUNDS); round++) {
     say(`${PROCESSES} processes, ${permits} permits, ${name}, round ${round}`);
     await using team = new Team(PROCESSES);
     const lock = ground.name();

@@ -64,7 +64,7 @@ function namesIn(shape: object): readonly string[] {
 }
 
 function unknownOption(name: string): string {
-  const all = TAKERS.flatMap(({ takers, names }) => (names().includes(name) ? takers : []));
+  const all = [...new Set(TAKERS.flatMap(({ takers, names }) => (names().includes(name) ? takers : [])))];
   if (all.length === 0) return "is not an option: check its spelling";
   return `is not an option here, but one of ${all.join(", ")}`;
 }
