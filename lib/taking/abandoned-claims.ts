@@ -14,13 +14,13 @@ const LOOK_EVERY_MS = 400;
 const LOOK_FOR_MS = 10_000;
 
 /**
- * Releases a row that was taken and is not handed out: in the background, until the lease is over. Meanwhile it excludes
- * nobody in this process.
+ * Releases a row that was taken and is not handed out: in the background, until the lease is over, or for
+ * {@link LOOK_FOR_MS} if that is longer, because where the time was uncertain its stamp lasts longer for others. Meanwhile it
+ * excludes nobody in this process.
  */
 export async function giveBack(session: Session, acquisition: Acquisition): Promise<void> {
-  const { ttlMs } = acquisition.settings;
   session.sightings.abandon(acquisition.uuid);
-  const leftMs = Math.max(acquisition.end - session.clock.atMost(), attemptMs(ttlMs));
+  const leftMs = Math.max(acquisition.end - session.clock.atMost(), LOOK_FOR_MS);
   await acquisition.release(session.untilClosed(leftMs));
 }
 
