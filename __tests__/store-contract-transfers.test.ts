@@ -159,9 +159,12 @@ describe.each(allSubjects(client))("transfers in a store %s", (_, subjectOf) => 
         const row = await plant({ uuid, expires: 99 });
         const transfer = transferOf(row, { after: 99 });
         expect(await write(transfer)).toEqual(refusedBy(row));
-        expect(wasApplied(transfer, row)).toBe("no");
+        const never = { earlierCopyUnanswered: false };
+        expect(wasApplied(transfer, row, never)).toBe("no");
+        // With an earlier copy without an answer it may have been applied, unless its old uuid is still there.
+        expect(wasApplied(transfer, row)).toBe(row?.uuid === transfer.from ? "no" : "maybe");
       }
-      expect(wasApplied(transferOf(lockAt(randomUUID())), undefined)).toBe("no");
+      expect(wasApplied(transferOf(lockAt(randomUUID())), undefined)).toBe("maybe");
     });
 
     test("a late copy leaves the next one and the one after that alone", async () => {

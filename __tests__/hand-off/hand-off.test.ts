@@ -189,6 +189,25 @@ describe("a lock that is handed off", () => {
     expect(other.row(NAME)?.data).toEqual({ step: 3 });
   });
 
+  test("whose reply was lost, and whose time was over before the next copy, does not tell of a loss", async () => {
+    const { time, one, other } = hosts();
+    const lock = await one.mutex(NAME).lock();
+    await lock.extend();
+    let copies = 0;
+    one.fate = (message) =>
+      message.kind === "write" && message.write.kind === "transfer" && ++copies === 1 ? "reply lost" : "answered";
+    const handing = lock.handOff({ withinMs: 100 }).catch((error: unknown) => error);
+    const handed = watch(handing);
+    await time.advance(200);
+    await using theirs = await other.mutex(NAME).tryLock();
+    expect(theirs?.held).toBe(true);
+    await time.advanceUntil(() => handed.settled);
+    expect(copies).toBe(2);
+    expect(await handing).toMatchObject({ code: "LOCK_STORE" });
+    await lock.unlock();
+    expect(theirs?.held).toBe(true);
+  });
+
   test("has no tick where its section was for none, although the section before was, which passed its lease on", async () => {
     const { one, other } = hosts();
     const first = await one.mutex(NAME).tryLock({ once: 7 });

@@ -11,7 +11,8 @@ import type { Vacate, Write } from "./writes.js";
  * | take    | its uuid is on the row                         |                                                    |
  * | renew   | its uuid is on the row, with exactly its stamp |                                                    |
  * | reissue | its new uuid is on the row                     |                                                    |
- * | transfer| its new uuid is on the row                     |                                                    |
+ * | transfer| its new uuid is on the row                     | an unanswered copy, and neither uuid is on the     |
+ * |         |                                                | row: its lease ended since, or somebody took it    |
  * | vacate  | an unanswered copy, and the row is as it would | an unanswered copy, and its uuid is not on the     |
  * |         | have left it                                   | row: that copy did it, or somebody took it         |
  *
@@ -25,10 +26,12 @@ export function wasApplied(
   switch (write.kind) {
     case "take":
     case "reissue":
-    case "transfer":
       return isStillHeldBy(write.uuid, refusedBy) ? "yes" : "no";
     case "renew":
       return isStillHeldBy(write.uuid, refusedBy) && refusedBy?.expires === write.expires ? "yes" : "no";
+    case "transfer":
+      if (isStillHeldBy(write.uuid, refusedBy)) return "yes";
+      return earlierCopyUnanswered && !isStillHeldBy(write.from, refusedBy) ? "maybe" : "no";
     case "vacate":
       if (!earlierCopyUnanswered || isStillHeldBy(write.uuid, refusedBy)) return "no";
       return isLeftBy(write, refusedBy) ? "yes" : "maybe";

@@ -232,7 +232,8 @@ export class Acquisition {
     const { clock, store } = this.#session;
     const { ttlMs } = this.settings;
     const deadline = (): number => this.#end;
-    const persistence = { ...trying, kind: "renewal", deadline, attemptMs: attemptMs(ttlMs) } as const;
+    const copies: Copies = { sent: 0, unanswered: 0 };
+    const persistence = { ...trying, kind: "renewal", deadline, attemptMs: attemptMs(ttlMs), copies } as const;
     let sent: { readonly write: Kind; readonly at: number } | undefined;
     let outcome: WriteOutcome;
     try {
@@ -248,14 +249,23 @@ export class Acquisition {
     } catch (cause) {
       return { kind: "unanswered", cause };
     }
-    return this.#judge(sent as NonNullable<typeof sent>, outcome);
+    return this.#judge(sent as NonNullable<typeof sent>, outcome, copies);
   }
 
-  #judge(sent: { readonly write: Renew | Reissue | Transfer; readonly at: number }, outcome: WriteOutcome): Stamping {
+  #judge(
+    sent: { readonly write: Renew | Reissue | Transfer; readonly at: number },
+    outcome: WriteOutcome,
+    copies: Copies,
+  ): Stamping {
     const { write } = sent;
     if (outcome.kind === "refused") {
       const { row } = outcome;
-      if (wasApplied(write, row) === "no") {
+      const applied = wasApplied(write, row, { earlierCopyUnanswered: outcome.retried || copies.sent > 1 });
+      if (applied === "maybe") {
+        const message = `Lock ${JSON.stringify(this.at.name)} may have been handed off: its row has another holder by now, or is gone`;
+        return { kind: "unanswered", cause: new LockStoreError(message) };
+      }
+      if (applied === "no") {
         if (!isStillHeldBy(this.#uuid, row)) return { kind: "refused", reason: this.reasonOf(row) };
         const cause = new LockStoreError(`The row of ${this.at.name} carries a stamp that its holder never sent`);
         return { kind: "unanswered", cause };

@@ -61,7 +61,7 @@ export async function resume(session: Session, target: Target, handed: Handed, w
       continue;
     }
     const row = outcome.kind === "applied" ? outcome.replaced : outcome.row;
-    if (outcome.kind === "refused" && wasApplied(sent.write, row) === "no") throw refused(target, handed, row);
+    if (outcome.kind === "refused" && wasApplied(sent.write, row) !== "yes") throw refused(target, handed, row);
     const fence = outcome.kind === "applied" ? outcome.drawn : row?.fence;
     return new Acquisition(session, target, {
       ...takenBy(sent, handed, row),
