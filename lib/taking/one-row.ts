@@ -3,7 +3,7 @@ import { LOCK_SORT, MUTEX_QUEUE, SHARED_MUTEX_QUEUE, WRITER_SORT } from "../prot
 import type { Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
 import type { Target } from "./acquisition.js";
-import { claim, looksFree, tryClaim } from "./claim.js";
+import { claim, looksFree } from "./claim.js";
 import type { LockKind, Resource } from "./kind.js";
 import { watch } from "./watch.js";
 
@@ -35,7 +35,7 @@ function oneRow(parts: {
     weight: () => 1,
     together: (_resource, places) => (side === undefined ? 1 : leadingReaders(places)),
     claim: (session, resource, wait, { data, once, until }) =>
-      tryClaim(session, wait, () => claim(session, targetOf(resource), wait, { data, once, until })),
+      claim(session, targetOf(resource), wait, { data, once, until }),
     watch: async (session, _resource, [first], wait, keptOut) => {
       await watch(session, first, wait, { keptOut });
       return undefined;
