@@ -8,8 +8,8 @@ let world = new DistantHosts();
 afterEach(() => world.close());
 
 /** What sixteen hosts that all want a permit all the time came to, once each of them has begun. */
-async function crowd(permits: number, forMs: number, { fair }: { readonly fair: boolean }) {
-  world = new DistantHosts();
+async function crowd(permits: number, forMs: number, { fair, oneWayMs = 4 }: { fair: boolean; oneWayMs?: number }) {
+  world = new DistantHosts({ oneWayMs });
   const mutexes = [{ fair, ttlMs: 3_000 }];
   const hosts = Array.from({ length: HOSTS }, () => world.add({ permits, sectionMs: 10, mutexes }));
   await world.time.advance(WARM_MS);
@@ -35,6 +35,12 @@ describe("sixteen hosts that want one of four permits all the time", () => {
     expect(four.perSecond).toBeGreaterThan(3.2 * one.perSecond);
     expect(four.requests).toBeLessThan(3);
     expect(four.leastShare).toBeGreaterThan(0.3);
+  });
+
+  test("ask no more of a table that is twice as slow, where each permit looks free for longer", async () => {
+    const { requests, leastShare } = await crowd(4, 24_000, { fair: false, oneWayMs: 8 });
+    expect(requests).toBeLessThan(3);
+    expect(leastShare).toBeGreaterThan(0.3);
   });
 
   test("with `fair` run at least 2.2 times as many as with one, and get as many each, nearly", async () => {

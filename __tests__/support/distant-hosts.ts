@@ -13,24 +13,26 @@ import { watch } from "./eventually.js";
 import { ManualTime } from "./manual-time.js";
 import { seededRandom } from "./seeded-random.js";
 
-/** How long a message takes to the table, and an answer back. */
+/** How long a message takes to the table, and an answer back, where a test says nothing else. */
 const ONE_WAY_MS = 4;
 
 /** A table in memory that is as far away as a real one. */
 class DistantStore extends MemoryStore {
   readonly sent: Message[] = [];
   readonly #clock: Clock;
+  readonly #oneWayMs: number;
 
-  constructor(table: MemoryTable, clock: Clock) {
+  constructor(table: MemoryTable, clock: Clock, oneWayMs: number) {
     super(table);
     this.#clock = clock;
+    this.#oneWayMs = oneWayMs;
   }
 
   protected override async send(message: Message, signal: AbortSignal): Promise<Answer> {
     this.sent.push(message);
-    await this.#clock.sleep(ONE_WAY_MS);
+    await this.#clock.sleep(this.#oneWayMs);
     const answer = await super.send(message, signal);
-    await this.#clock.sleep(ONE_WAY_MS);
+    await this.#clock.sleep(this.#oneWayMs);
     return answer;
   }
 }
@@ -65,12 +67,12 @@ export class BusyHost {
   readonly #callers: Promise<void>[];
 
   constructor(
-    { time, table }: { readonly time: ManualTime; readonly table: MemoryTable },
+    { time, table, oneWayMs }: { readonly time: ManualTime; readonly table: MemoryTable; readonly oneWayMs: number },
     owner: string,
     { mutexes = [{}], callers = 1, ...work }: Work,
   ) {
     this.#clock = time.clock();
-    this.#store = new DistantStore(table, this.#clock);
+    this.#store = new DistantStore(table, this.#clock, oneWayMs);
     const random = seededRandom(1, owner);
     this.#session = new Session({ store: this.#store, clock: this.#clock, owner, random });
     this.#sections = new Sections(this.#session);
@@ -137,6 +139,11 @@ export class DistantHosts {
   readonly time = new ManualTime();
   readonly table = new MemoryTable({ pageItems: 1_000 });
   readonly hosts: BusyHost[] = [];
+  readonly oneWayMs: number;
+
+  constructor({ oneWayMs = ONE_WAY_MS }: { readonly oneWayMs?: number } = {}) {
+    this.oneWayMs = oneWayMs;
+  }
 
   add(work: Work): BusyHost {
     const host = new BusyHost(this, `host-${this.hosts.length + 1}`, work);

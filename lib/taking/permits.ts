@@ -76,6 +76,12 @@ async function claimPermit(
     const result = await send(guessed);
     if (result.kind === "granted") return result;
     wait.throwIfEnough();
+    const [{ row }] = result.inTheWay;
+    // Others have waited for long: nothing else is free for longer than its holder takes to ask again. A try makes sure.
+    if (wait.isPatient && isMarked(row, session.clock.wall())) {
+      wait.saw(row);
+      return result;
+    }
   }
   for (let rows = seen; ; rows = undefined) {
     rows ??= await lookAtPermits(session, resource, wait, { isConsistent: true });
@@ -111,9 +117,14 @@ async function watchPermits(
   const { minMs, maxMs } = settings.poll;
   const isFree = (rows: readonly Row[]): boolean => freePermits(session, resource, rows).length > 0;
   wait.saw(first.row);
+  // A permit that looked free was not: its holder asks again and again, and has to learn that others wait.
+  await contend(session, resource, [first.row], wait, keptOut);
   for (let rows: readonly Row[] = [first.row]; ; ) {
-    // It grows over claims that came too late as well: where permits go from hand to hand, a look often shows one that is gone.
-    const interval = keptOut.pausedMs === undefined ? minMs : Math.min(maxMs, keptOut.pausedMs * 1.5);
+    // It grows over claims that came too late as well: where permits go from hand to hand, a look often shows one that is
+    // gone. Where others have waited for long, whoever comes later looks no more often than they do.
+    const isCrowded = rows.some((row) => isMarked(row, clock.wall()));
+    const grown = keptOut.pausedMs === undefined ? minMs : Math.min(maxMs, keptOut.pausedMs * 1.5);
+    const interval = isCrowded ? maxMs : grown;
     keptOut.pausedMs = interval;
     const freeIn = Math.min(...rows.map((row) => untilFree(session, { at: row, settings }, row)));
     await clock.sleep(Math.min(interval * (0.75 + random() / 2), Math.max(1, freeIn)), wait.enough);
@@ -127,7 +138,7 @@ async function watchPermits(
   }
 }
 
-/** None of the permits is free: learns of marks, and marks one of those that have none. */
+/** Learns of the marks on permits that are in the way, and marks one of those that have none. */
 async function contend(
   session: Session,
   resource: Resource,

@@ -42,8 +42,8 @@ export class Wait {
   readonly #startedAt: number;
   #enough: AbortController | undefined;
   #stopped: { readonly reason: unknown } | undefined;
-  /** Whether outages are waited out once the table has answered. */
-  readonly #patient: boolean;
+  /** Whether it waits for the lock, and waits out outages once the table has answered. */
+  readonly isPatient: boolean;
   #waitMs = Number.POSITIVE_INFINITY;
   #inTheWay: Row | undefined;
   #localHolder: (() => LockInfo | undefined) | undefined;
@@ -58,7 +58,7 @@ export class Wait {
   constructor(session: Session, name: string | undefined, { patient }: { readonly patient: boolean }) {
     this.#session = session;
     this.name = name;
-    this.#patient = patient;
+    this.isPatient = patient;
     if (!patient) this.#endStuckWatch = nothing;
     this.#startedAt = session.clock.atMost();
   }
@@ -97,7 +97,7 @@ export class Wait {
    */
   readonly until = (): number => {
     const { scheduler } = this.#session;
-    if (!this.#patient) return this.#startedAt + FIRST_ANSWER_MS;
+    if (!this.isPatient) return this.#startedAt + FIRST_ANSWER_MS;
     if (scheduler.hasAnsweredSince(this.#startedAt)) return Number.POSITIVE_INFINITY;
     return Math.max(this.#startedAt, scheduler.silentSince) + FIRST_ANSWER_MS;
   };
