@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { describe, expect, test } from "@jest/globals";
 import {
   LockConfigError,
@@ -287,8 +288,58 @@ describe("unknown options", () => {
       "of each mutex",
     );
     expect(await told(() => it.lock({ ttl: 5_000 } as object))).toBe(
-      "ttl: is not an option: check its spelling (got 5000)",
+      "ttl: is not an option: did you mean ttlMs? (got 5000)",
     );
+  });
+
+  test.each([
+    ["endpoint", "endpoint"],
+    ["endPoint", "endpoint"],
+    ["endpiont", "endpoint"],
+    ["enpoint", "endpoint"],
+    ["endpoint_url", "endpoint"],
+    ["region", "region"],
+    ["regoin", "region"],
+    ["maxAttempts", "maxAttempts"],
+  ])("%s: belongs to the client of the SDK", (given, option) => {
+    const { message } = refusal(table({ [given]: "http://localhost:8000" }));
+    expect(message).toContain(`pass client: new DynamoDBClient({ ${option}: … })`);
+    expect(message.includes("AWS_ENDPOINT_URL_DYNAMODB")).toBe(option === "endpoint");
+  });
+
+  test.each(["credentials", "credential", "secretAccessKey", "secret_access_key", "accessKeyId", "sessionToken"])(
+    "%s: is told where it belongs, and its value is not in the error",
+    (given) => {
+      for (const value of ["hunter2", { secretAccessKey: "hunter2" }]) {
+        const error = refusal(table({ [given]: value }));
+        expect(error.message).toContain("new DynamoDBClient({ credentials: … })");
+        expect(inspect(error, { depth: null })).not.toContain("hunter2");
+      }
+    },
+  );
+
+  test("a client's options in the place of a client: their credentials are not in the error", () => {
+    const error = refusal(table({ client: { credentials: { accessKeyId: "a", secretAccessKey: "hunter2" } } }));
+    expect(error.option).toBe("client");
+    expect(inspect(error, { depth: null })).not.toContain("hunter2");
+  });
+
+  test.each([
+    [table, "tablename", "tableName"],
+    [table, "tabelName", "tableName"],
+    [table, "ttl_ms", "ttlMs"],
+    [table, "waitMS", "waitMs"],
+    [table, "wait", "waitMs"],
+    [table, "keyPrefx", "keyPrefix"],
+    [mutex, "renewEvery", "renewEveryMs"],
+    [mutex, "fencin", "fencing"],
+    [mutex, "holdAtLeast", "holdAtLeastMs"],
+  ])("a near miss %#, %s: did you mean %s?", (make, given, meant) => {
+    expect(refusal(make({ [given]: 5_000 })).message).toContain(`did you mean ${meant}?`);
+  });
+
+  test.each(["leaseMs", "retries", "foo", "x", ""])("%p is like no option: no guess is made", (given) => {
+    expect(refusal(table({ [given]: 5_000 })).message).toContain("check its spelling");
   });
 
   test.each([null, "fast", 7, [[]]])("%p instead of options is refused", async (options) => {

@@ -2,6 +2,7 @@ import * as z from "zod/mini";
 import { LockConfigError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import { MAX_TIMER_MS } from "../time/clock.js";
+import { clientOptionNear, elsewhere, nearest, withoutSecrets } from "./near-miss.js";
 import type { OptionsCheck } from "./options-check.js";
 
 /** The options of a call that was given none: they are not checked. */
@@ -42,7 +43,8 @@ export function objectOf<Options extends object>(shape: Shape<NoInfer<Options>>)
   return z.pipe(
     z.custom(isObject, "must be an object with options"),
     z.strictObject(shape, {
-      error: (issue) => (issue.code === "unrecognized_keys" ? unknownOption(issue.keys[0] ?? "") : undefined),
+      error: (issue) =>
+        issue.code === "unrecognized_keys" ? unknownOption(issue.keys[0] ?? "", Object.keys(shape)) : undefined,
     }),
   ) as z.ZodMiniType as z.ZodMiniType<Options>;
 }
@@ -63,10 +65,19 @@ function namesIn(shape: object): readonly string[] {
   return Object.entries(shape).flatMap(([name, schema]) => (MISPLACED.has(schema as object) ? [] : [name]));
 }
 
-function unknownOption(name: string): string {
+/** What to do about an option that does not exist here. @param here the names of the options that do. */
+function unknownOption(name: string, here: readonly string[]): string {
   const all = [...new Set(TAKERS.flatMap(({ takers, names }) => (names().includes(name) ? takers : [])))];
-  if (all.length === 0) return "is not an option: check its spelling";
-  return `is not an option here, but one of ${all.join(", ")}`;
+  if (all.length > 0) return `is not an option here, but one of ${all.join(", ")}`;
+  const ofClient = clientOptionNear(name);
+  if (ofClient !== undefined) return elsewhere(ofClient);
+  const near =
+    nearest(name, here) ??
+    nearest(
+      name,
+      TAKERS.flatMap(({ names }) => names()),
+    );
+  return near === undefined ? "is not an option: check its spelling" : `is not an option: did you mean ${near}?`;
 }
 
 /** What is wrong with half of a surrogate pair: DynamoDB would store another character, and two strings would be one. */
@@ -134,6 +145,7 @@ export function valueCheck(make: () => z.ZodMiniType, what: string): (value: unk
     if (issue === undefined) return;
     const path = issue.code === "unrecognized_keys" ? [...issue.path, ...issue.keys.slice(0, 1)] : issue.path;
     const refused = path.reduce<unknown>((inner, key) => (inner as Record<PropertyKey, unknown>)[key], value);
-    throw new LockConfigError(path.map(String).join(".") || what, refused, issue.message);
+    const option = path.map(String).join(".") || what;
+    throw new LockConfigError(option, withoutSecrets(option, refused), issue.message);
   };
 }
