@@ -87,7 +87,7 @@ function table(
   });
   return `# What the simulation finds
 
-Each of these defects is built into the compiled library, one at a time, and [the simulation](simulation.md) runs on it:
+Would the tests notice a defect? Each of these defects is built into the compiled library, one at a time, and [the simulation](simulation.md) runs on it:
 \`npm run mutants -- docs/simulation-defects.md\` writes this page. The first line is the library without a defect, on the
 same schedules, so what is found below is found because of the defect. A defect of a rule in \`lib/protocol/\` is one of the
 table in memory and of the requests alike: \`lib/dynamodb/\` compiles the same rules.
