@@ -1,65 +1,61 @@
-import { execFile } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
-import { testClientConfig, testEndpoint } from "./endpoint.js";
-import { blocksOf } from "./readme.js";
 
-const run = promisify(execFile);
 const ROOT = process.cwd();
 
-/**
- * Compiles the examples of a page in docs/, each of them a whole program, and has them run one after the other on this
- * table.
- *
- * @param order the examples to run, by their place on the page.
- * @returns what each of them printed.
- */
-export async function runExamples(
-  page: string,
-  { tableName, order }: { readonly tableName: string; readonly order: readonly number[] },
-): Promise<readonly string[]> {
-  const folder = await mkdtemp(join(tmpdir(), "dynamutex-page-"));
-  try {
-    await mkdir(join(folder, "node_modules"));
-    await symlink(ROOT, join(folder, "node_modules", "dynamutex"), "junction");
-    await symlink(join(ROOT, "node_modules", "@types"), join(folder, "node_modules", "@types"), "junction");
-    await writeFile(join(folder, "package.json"), JSON.stringify({ type: "module", private: true }));
-    const examples = blocksOf(readFileSync(join(ROOT, "docs", page), "utf8")).filter(
-      ({ language }) => language === "ts",
-    );
-    const files = examples.map((_, index) => `${index}.ts`);
-    for (const [index, { text }] of examples.entries()) {
-      const onTable = text.replaceAll('tableName: "locks"', `tableName: "${tableName}"`);
-      await writeFile(join(folder, files[index] ?? ""), onTable);
-    }
-    const tsc = join(ROOT, "node_modules", "typescript", "bin", "tsc");
-    const options = ["--target", "es2022", "--lib", "es2023,esnext.disposable", "--module", "nodenext", "--strict"];
-    await run(process.execPath, [tsc, ...options, "--types", "node", ...files], { cwd: folder });
-    const { region, credentials } = testClientConfig();
-    const env = {
-      ...process.env,
-      AWS_ENDPOINT_URL_DYNAMODB: testEndpoint(),
-      AWS_REGION: region,
-      AWS_ACCESS_KEY_ID: credentials.accessKeyId,
-      AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
-    };
-    const printed: string[] = [];
-    for (const index of order) {
-      const { stdout } = await run(process.execPath, [join(folder, `${index}.js`)], { env });
-      printed.push(stdout.trimEnd());
-    }
-    return printed;
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+/** A Markdown file of the repository. */
+export interface Page {
+  /** From the root: `docs/cron.md`. */
+  readonly path: string;
+  readonly text: string;
 }
 
-/** The links of a page in docs/ that lead nowhere. */
-export function brokenLinks(page: string): readonly string[] {
-  const text = readFileSync(join(ROOT, "docs", page), "utf8");
-  const links = [...text.matchAll(/\]\(([^)#]+)\)/g)].map(([, link = ""]) => link);
-  return links.filter((link) => !existsSync(join(ROOT, "docs", link)));
+/** A fenced block. */
+export interface Block {
+  readonly page: string;
+  readonly language: string;
+  readonly line: number;
+  readonly text: string;
+  /** Whether the page marks it as one that the tests run, with `<!-- runs -->` above it. */
+  readonly runs: boolean;
+}
+
+export function pageAt(path: string): Page {
+  return { path, text: readFileSync(join(ROOT, path), "utf8") };
+}
+
+/** The pages in docs/, in order. */
+export function docsPages(): readonly Page[] {
+  const names = readdirSync(join(ROOT, "docs")).filter((name) => name.endsWith(".md"));
+  return names.sort().map((name) => pageAt(`docs/${name}`));
+}
+
+/** The pages in examples/, if there are any. */
+export function examplesPages(): readonly Page[] {
+  const names = readdirSync(join(ROOT, "examples"), { recursive: true, encoding: "utf8" });
+  return names.filter((name) => name.endsWith(".md")).map((name) => pageAt(join("examples", name)));
+}
+
+export function blocksOf({ path, text }: Page): readonly Block[] {
+  const fences = /(<!-- runs -->\n)?^```(\w+)\n(.*?)^```$/gms;
+  return [...text.matchAll(fences)].map(({ 1: runs, 2: language = "", 3: code = "", index }) => ({
+    page: path,
+    language,
+    line: text.slice(0, index).split("\n").length,
+    text: code,
+    runs: runs !== undefined,
+  }));
+}
+
+/** The text of a page without its blocks, which may have lines that look like headings, links or tables. */
+export function withoutBlocks({ text }: Page): string {
+  return text.replaceAll(/^```.*?^```$/gms, "");
+}
+
+/** The first cells of the table under a heading, without their backticks. */
+export function firstColumn({ text }: Page, heading: string): readonly string[] {
+  const [, section = ""] = text.split(new RegExp(`^#+ ${heading}$`, "m"));
+  const [body = ""] = section.split(/^#/m);
+  const rows = body.split("\n").filter((line) => line.startsWith("| `"));
+  return rows.map((row) => (row.split("|")[1] ?? "").replaceAll("`", "").trim());
 }

@@ -20,8 +20,14 @@ export function testClient(options: DynamoDBClientConfig = {}): DynamoDBClient {
 }
 
 /** A new, empty table with a name of its own, deleted when the test file ends. */
-export async function createTestTable({ sortKey = true }: { readonly sortKey?: boolean } = {}): Promise<string> {
-  const TableName = `test-${randomUUID()}`;
+export async function createTestTable({
+  sortKey = true,
+  name = `test-${randomUUID()}`,
+}: {
+  readonly sortKey?: boolean;
+  readonly name?: string;
+} = {}): Promise<string> {
+  const TableName = name;
   const client = new DynamoDBClient(testClientConfig());
   try {
     await client.send(new CreateTableCommand(tableInput(TableName, sortKey ? {} : WITHOUT_SORT)));

@@ -1,0 +1,156 @@
+import { randomUUID } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { DeleteTableCommand } from "@aws-sdk/client-dynamodb";
+import { afterAll, beforeAll, describe, expect, it, test } from "@jest/globals";
+import type { ReadmeSectionConfig } from "../hosts/readme-section.js";
+import { type ConsumerFolder, consumerFolder, PRELUDE } from "../support/consumer-folder.js";
+import { startHost } from "../support/host-process.js";
+import { blocksOf, docsPages, pageAt } from "../support/pages.js";
+import { createTestTable, testClient } from "../support/table.js";
+
+/** What the blocks that a page marks as running print, in order. */
+const PRINTED: Readonly<Record<string, readonly (string | RegExp)[]>> = {
+  "README.md": [""], // and a second, which needs a mutex and some work: see below
+  "docs/cron.md": [
+    /^the report for \d{4}-\d\d-\d\dT\d\d:00:00.000Z$/,
+    "imported 41\nimported 42\n42: done, the last was 42\n40: done, the last was 42",
+    "cleaned up in no time",
+  ],
+  "docs/costs.md": [
+    [
+      "a million locks: 2,000,000 WRU, 0 RRU",
+      "an hourly job on three hosts: 8,640 WRU, 2,160 RRU",
+      "a leader: 172,800 WRU, 0 RRU",
+      "two that wait for it: 43,200 WRU, 6,480,000 RRU",
+      "the same with poll.maxMs 2000: 43,200 WRU, 1,296,000 RRU",
+      "a million permits, at best: 2,000,000 WRU, 0 RRU",
+      "a million permits, one free: 3,000,000 WRU, 1,000,000 RRU",
+      "100 000 sets of two: 600,000 WRU, 0 RRU",
+    ].join("\n"),
+  ],
+  "docs/fencing-and-guards.md": ["-10 10", /^Error: refused: token \d+ is older than \d+\nby the next holder$/],
+  "docs/hand-off.md": ["false\norder 17, 3 items, true\nLOCK_LOST"],
+  "docs/http-services.md": ["200 200 200 at most 1 at once"],
+  "docs/lambda.md": [JSON.stringify({ statusCode: 200, body: "shipped 17" })],
+  "docs/local-development.md": [
+    "a is held: true",
+    "endpoint: is not an option here, but one of the AWS SDK's client: set AWS_ENDPOINT_URL_DYNAMODB in the environment, or " +
+      'pass client: new DynamoDBClient({ endpoint: … }) (got "http://127.0.0.1:8000")',
+  ],
+  "docs/semaphores.md": ["at most 4 at once", "rebuilt under index\nrebuilt under builds\nrebuilt under catalogue"],
+  "docs/several-locks.md": ["70 and 30"],
+  "docs/shared-mutexes.md": ["first, first, second"],
+  "docs/troubleshooting.md": [/^warning: The TTL of table \S+ is off: .*\nusable: true\nnobody has it$/],
+};
+
+/** Blocks that need a mutex and some work around them, by their page and their place among those that it marks. */
+const SECTIONS = { "docs/diagnostics.md": 0, "README.md": 1 };
+
+/** Declarations only, which a tool writes. */
+const API_REPORT = "docs/dynamutex.api.md";
+
+const BLOCKS = [pageAt("README.md"), pageAt("SECURITY.md"), pageAt("CONTRIBUTING.md"), ...docsPages()]
+  .flatMap(blocksOf)
+  .filter(({ language, page }) => language === "ts" && page !== API_REPORT)
+  .map((block) => ({ ...block, file: `${block.page.replaceAll(/[/.]/g, "-")}-${block.line}` }));
+const RUNNING = BLOCKS.filter(({ runs }) => runs);
+const PROGRAMS = RUNNING.flatMap((block) => {
+  const place = RUNNING.filter(({ page }) => page === block.page).indexOf(block);
+  const printed = PRINTED[block.page]?.[place];
+  return printed === undefined ? [] : [{ ...block, printed, table: `docs-${randomUUID()}` }];
+});
+
+/** What each target makes of `await using`: TypeScript's helpers, or what Node 24 has of its own. */
+const TARGETS = [
+  { target: "es2022", runs: true },
+  { target: "esnext", runs: Number(process.versions.node.split(".")[0]) >= 24 },
+];
+
+const client = testClient();
+let folder: ConsumerFolder;
+
+beforeAll(async () => {
+  folder = await consumerFolder();
+  for (const { file, text } of BLOCKS) {
+    const table = PROGRAMS.find((program) => program.file === file)?.table;
+    await folder.write(`${file}.ts`, table === undefined ? text : text.replaceAll('"locks"', `"${table}"`));
+  }
+  // A handler waits for somebody who calls it.
+  await folder.write(
+    "run.js",
+    `const { handler } = await import(process.argv[2]);
+const context = { awsRequestId: "r-1", getRemainingTimeInMillis: () => 30_000 };
+if (handler !== undefined) console.log(JSON.stringify(await handler({ order: "17" }, context)));
+`,
+  );
+});
+
+afterAll(async () => {
+  for (const { table } of PROGRAMS) {
+    await client.send(new DeleteTableCommand({ TableName: table })).catch((error) => {
+      if (error.name !== "ResourceNotFoundException") throw error;
+    });
+  }
+  await folder[Symbol.asyncDispose]();
+});
+
+describe.each(TARGETS)("the blocks of README, SECURITY and docs/, compiled for $target", ({ target, runs }) => {
+  beforeAll(async () => {
+    // Whole programs are compiled by themselves, so that none relies on what is declared for the others.
+    const whole = PROGRAMS.map(({ file }) => `${file}.ts`);
+    const parts = BLOCKS.map(({ file }) => `${file}.ts`).filter((file) => !whole.includes(file));
+    const outDir = join(folder.path, target);
+    const told = await Promise.all([
+      folder.compile(whole, { target, outDir }),
+      folder.compile([...PRELUDE, ...parts], { target, outDir }),
+    ]);
+    expect(told).toEqual(["", ""]);
+  });
+
+  it("compile, all of them", () => {
+    process.stdout.write(
+      `documentation: ${BLOCKS.length} blocks compiled for ${target}, ${runs ? RUNNING.length : 0} of them run\n`,
+    );
+    expect(BLOCKS.length).toBeGreaterThan(40);
+  });
+
+  // What a program prints does not depend on the target: README's are run for each.
+  const programs = PROGRAMS.filter(({ page }) => target === "es2022" || page === "README.md");
+  (runs ? it : it.skip).each(programs)("$page, line $line, runs and prints what it says", async (program) => {
+    if (!program.text.includes("locks.create()")) await createTestTable({ name: program.table });
+    const printed = await folder.run("run.js", join(folder.path, target, `${program.file}.js`));
+    expect(printed).toEqual(
+      program.printed instanceof RegExp ? expect.stringMatching(program.printed) : program.printed,
+    );
+    if (program.page !== "README.md") return;
+    expect(await readFile(join(folder.path, "report.txt"), "utf8")).toMatch(/^built by .+ at 20/);
+  });
+
+  (runs ? it : it.skip).each([
+    { isLost: true, throws: true, says: "customers was lost (deleted): look at what was charged, then try again\n" },
+    { isLost: true, throws: false, says: "customers was lost (deleted): look at what was charged, then try again\n" },
+    { isLost: false, throws: true, says: "rejected: Error: the card was declined\n" },
+    { isLost: false, throws: false, says: "" },
+  ])("tell a lost lock from a failed section: lost $isLost, throws $throws", async ({ isLost, throws, says }) => {
+    // Who listens first hears it.
+    const examples = Object.entries(SECTIONS).map(([path, place]) => {
+      const { file } = RUNNING.filter(({ page }) => page === path)[place] ?? { file: "none" };
+      return pathToFileURL(join(folder.path, target, `${file}.js`)).href;
+    });
+    const config: ReadmeSectionConfig = { tableName: await createTestTable(), examples, isLost, throws };
+    const env = { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true" };
+    await using host = startHost(new URL("../hosts/readme-section.js", import.meta.url), { config, env });
+    expect((await host.exit).code).toBe(0);
+    const warning = isLost ? "lock customers was lost: deleted\n" : "";
+    expect(host.stderr).toBe(warning + says);
+  });
+});
+
+test("every block that a page marks as running is run", () => {
+  const places = RUNNING.map(({ page }) => page).sort();
+  const run = [...PROGRAMS.map(({ page }) => page), ...Object.keys(SECTIONS)].sort();
+  expect(run).toEqual(places);
+  expect(Object.values(PRINTED).flat()).toHaveLength(PROGRAMS.length);
+});
