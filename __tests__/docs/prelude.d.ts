@@ -25,7 +25,7 @@ declare global {
   const parts: readonly { readonly number: number }[];
   // biome-ignore lint/suspicious/noExplicitAny: they stand for whatever the reader has.
   const documentClient: any, TransactWriteCommand: any, queue: any, server: any, order: any;
-  function charge(customer?: string, signal?: AbortSignal): Promise<void>;
+  function charge(...args: unknown[]): Promise<void>;
   function build(part: unknown, signal: AbortSignal): Promise<void>;
   function cron(schedule: string, job: () => Promise<void>): void;
   function sql(text: TemplateStringsArray, ...values: readonly unknown[]): Promise<{ readonly count: number }>;

@@ -91,7 +91,9 @@ declare module "@middy/core" {
       (event: Event, context: Context): Promise<Result>;
     }
   }
-  function middy<Event, Result>(): middy.MiddyfiedHandler<Event, Result>;
+  function middy<Event, Result>(options?: {
+    readonly timeoutEarlyInMillis?: number;
+  }): middy.MiddyfiedHandler<Event, Result>;
 
   // biome-ignore lint/style/noDefaultExport: as the framework has it.
   export default middy;

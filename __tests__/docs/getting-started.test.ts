@@ -1,0 +1,112 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { type AddressInfo, connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { expect, test } from "@jest/globals";
+import { blocksOf, pageAt } from "../support/pages.js";
+
+const run = promisify(execFile);
+const ROOT = process.cwd();
+const PAGE = pageAt("docs/getting-started.md");
+const STEPS = PAGE.text
+  .split(/^(?=## )/m)
+  .filter((section) => /^## \d+\. /.test(section))
+  .map((section) => ({ title: section.split("\n")[0] ?? "", blocks: blocksOf({ path: PAGE.path, text: section }) }));
+
+/** In the place of npm: it installs from this repository, so that the test needs no network. */
+const NPM = `
+npm() {
+  if [ "$1" != install ]; then command npm "$@"; return; fi
+  for name in "\${@:2}"; do
+    case "$name" in
+      --*) ;;
+      dynamutex) mkdir -p node_modules && ln -s "$REPOSITORY" node_modules/dynamutex ;;
+      *) mkdir -p node_modules && test -d "$REPOSITORY/node_modules/$name" && ln -s "$REPOSITORY/node_modules/$name" node_modules/ ;;
+    esac
+  done
+}
+`;
+
+test("the steps lead from an empty folder to two processes that contend for a lock", async () => {
+  expect(STEPS.length).toBeGreaterThan(5);
+  expect(STEPS.length).toBeLessThan(20);
+  expect(STEPS.map(({ title }) => Number.parseInt(title.slice(3), 10))).toEqual(STEPS.map((_, index) => index + 1));
+
+  const empty = await mkdtemp(join(tmpdir(), "dynamutex-start-"));
+  const port = await freePort();
+  let engine: ChildProcess | undefined;
+  try {
+    let terminal = `set -e\n${NPM}\n`;
+    for (const { title, blocks } of STEPS) {
+      for (const { language, text } of blocks) {
+        const code = text.replaceAll("8000", String(port));
+        const [, file] = /Save this as `(.+)`/.exec(title) ?? [];
+        if (file !== undefined) terminal += `cat > ${file} <<'END_OF_FILE'\n${code}END_OF_FILE\n`;
+        else if (language !== "sh")
+          continue; // what a step prints
+        else if (title.includes("second terminal")) {
+          await shell(terminal, empty); // what is there so far
+          engine = startIn(join(empty, "locks-demo"), code);
+          await isUp(port, engine);
+          terminal = "set -e\ncd locks-demo\n";
+        } else terminal += code;
+      }
+    }
+    const printed = (await shell(terminal, empty)).split("\n");
+    const told = printed.slice(printed.indexOf("ACTIVE") + 1).filter((line) => line !== "");
+    expect(printed).toContain("ACTIVE");
+    expect(told).toHaveLength(12);
+    for (const who of ["alice", "bob"]) {
+      const own = told.filter((line) => line.startsWith(who));
+      expect(own).toEqual([1, 2, 3].flatMap((page) => [`${who} prints page ${page}`, `${who} is done`]));
+    }
+    // Never two at once: each begins when the one before is done.
+    told.forEach((line, index) => {
+      if (index % 2 === 1) expect(line).toBe(`${told[index - 1]?.split(" ")[0]} is done`);
+    });
+  } finally {
+    if (engine?.pid !== undefined && engine.exitCode === null) {
+      process.kill(-engine.pid, "SIGKILL");
+      await once(engine, "exit");
+    }
+    await rm(empty, { recursive: true, force: true });
+  }
+});
+
+/** What a shell prints that gets these lines. */
+async function shell(lines: string, cwd: string): Promise<string> {
+  const env = { ...process.env, REPOSITORY: ROOT, AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true" };
+  const { stdout } = await run("bash", ["-c", lines], { cwd, env, timeout: 50_000 });
+  return stdout;
+}
+
+/** A second terminal: with a process group of its own, which ends as one. */
+function startIn(cwd: string, code: string): ChildProcess {
+  return spawn("bash", ["-c", code], { cwd, detached: true, stdio: "ignore" });
+}
+
+async function isUp(port: number, engine: ChildProcess): Promise<void> {
+  for (;;) {
+    if (engine.exitCode !== null) throw new Error(`The engine of the page ended with ${engine.exitCode}`);
+    const socket = connect(port, "127.0.0.1");
+    const isOpen = await new Promise<boolean>((resolve) => {
+      socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
+    });
+    socket.destroy();
+    if (isOpen) return;
+    await sleep(100);
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
