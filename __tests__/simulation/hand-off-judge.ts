@@ -34,7 +34,12 @@ interface HandOff {
   stage: "under way" | "handed off" | "resumed" | "forced" | "failed";
   /** Whether a section has begun on it. */
   isTaken: boolean;
+  /** Which of the three writes before it have been applied once more since it was resumed: late copies. */
+  readonly broughtBackBy: Set<"take" | "renew" | "transfer">;
 }
+
+/** Late copies of so many of them, in their order, make a token count once more: docs/hand-off.md says so. */
+const ALL_COPIES = 3;
 
 /**
  * Watches the locks that are handed off: until somebody goes on with one, or its time is over, nobody else has it, and only one
@@ -62,6 +67,7 @@ export class HandOffJudge {
       sentAt: Number.POSITIVE_INFINITY,
       stage: "under way",
       isTaken: false,
+      broughtBackBy: new Set(),
     };
     this.#all.add(handOff);
     const handed: Handed = {
@@ -96,7 +102,9 @@ export class HandOffJudge {
     this.#byUuid.set(uuid, handOff);
   }
 
-  arrived(message: Message, { before, after }: Change): void {
+  arrived(message: Message, change: Change): void {
+    const { before, after } = change;
+    for (const handOff of this.#all) if (handOff.stage === "resumed") noteCopy(handOff, change);
     if (before?.uuid === undefined || before.uuid === after?.uuid) return;
     const handOff = this.#byUuid.get(before.uuid);
     if (handOff === undefined) return;
@@ -108,7 +116,9 @@ export class HandOffJudge {
   /** A section begins. @returns what is wrong with that. */
   took({ asking, uuid, lock }: Holding, resumed: Handed | undefined): string | undefined {
     const own = resumed && this.#handed.get(resumed);
-    if (own?.isTaken) return `${uuid} is the second that goes on with ${own.uuid}`;
+    if (own?.isTaken && own.broughtBackBy.size < ALL_COPIES)
+      return `${uuid} is the second that goes on with ${own.uuid}`;
+    own?.broughtBackBy.clear();
     if (own !== undefined) own.isTaken = true;
     for (const handOff of this.#all) {
       if (handOff === own || handOff.asking.key !== asking.key || handOff.permit !== lock.permit) continue;
@@ -131,4 +141,11 @@ export class HandOffJudge {
     const left = sentAt + withinMs * SLOWEST - this.#scheduler.now;
     return left > DOUBT_MS ? `${uuid} is of no use ${left} ms before its time is over` : undefined;
   }
+}
+
+/** Notes a write that has put a lock back on the way to a hand-off which was resumed before. */
+function noteCopy({ from, uuid, broughtBackBy }: HandOff, { before, after, hasChanged }: Change): void {
+  if (!hasChanged || after?.uuid === undefined) return;
+  if (after.uuid === uuid) broughtBackBy.add("transfer");
+  else if (after.uuid === from) broughtBackBy.add(before?.uuid === from ? "renew" : "take");
 }
