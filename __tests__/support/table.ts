@@ -22,7 +22,7 @@ export function testClient(options: DynamoDBClientConfig = {}): DynamoDBClient {
 /** A new, empty table with a name of its own, deleted when the test file ends. */
 export async function createTestTable({
   sortKey = true,
-  name = `test-${randomUUID()}`,
+  name = nameTestTable(),
 }: {
   readonly sortKey?: boolean;
   readonly name?: string;
@@ -31,12 +31,18 @@ export async function createTestTable({
   const client = new DynamoDBClient(testClientConfig());
   try {
     await client.send(new CreateTableCommand(tableInput(TableName, sortKey ? {} : WITHOUT_SORT)));
-    tables.push(TableName);
     await waitUntilTableExists({ client, maxWaitTime: 60, minDelay: 1 }, { TableName });
   } finally {
     client.destroy();
   }
   return TableName;
+}
+
+/** A name for a table that something else creates. The table is deleted when the test file ends, if it is there. */
+export function nameTestTable(): string {
+  const tableName = `test-${randomUUID()}`;
+  tables.push(tableName);
+  return tableName;
 }
 
 const clients: DynamoDBClient[] = [];
