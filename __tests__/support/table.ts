@@ -22,12 +22,12 @@ export function testClient(options: DynamoDBClientConfig = {}): DynamoDBClient {
 /** A new, empty table with a name of its own, deleted when the test file ends. */
 export async function createTestTable({
   sortKey = true,
-  name = nameTestTable(),
+  name,
 }: {
   readonly sortKey?: boolean;
-  readonly name?: string;
+  readonly name?: string | undefined;
 } = {}): Promise<string> {
-  const TableName = name;
+  const TableName = nameTestTable(name);
   const client = new DynamoDBClient(testClientConfig());
   try {
     await client.send(new CreateTableCommand(tableInput(TableName, sortKey ? {} : WITHOUT_SORT)));
@@ -39,8 +39,7 @@ export async function createTestTable({
 }
 
 /** A name for a table that something else creates. The table is deleted when the test file ends, if it is there. */
-export function nameTestTable(): string {
-  const tableName = `test-${randomUUID()}`;
+export function nameTestTable(tableName: string = `test-${randomUUID()}`): string {
   tables.push(tableName);
   return tableName;
 }
