@@ -11,6 +11,7 @@ export const LAYERS = [
   "mutex.ts",
   "semaphore.ts",
   "shared-mutex.ts",
+  "election.ts",
   "section-calls.ts",
   "resumed.ts",
   "lock-set.ts",

@@ -103,6 +103,25 @@ export interface Diagnostics {
     readonly owner: string;
   };
   /**
+   * What a candidate of `elect()` does, in this order: `campaigning` (it waits for the lock), `leading` (`lead` runs), `stopped`
+   * (`lead` has ended, and the lock was released or lost), and `campaigning` again, or `over`, once and last. `failed`: it could
+   * not even campaign.
+   */
+  readonly "dynamutex:election": {
+    readonly name: string;
+    readonly owner: string;
+    readonly event: "campaigning" | "leading" | "stopped" | "failed" | "over";
+    /** Of the lock that it leads with: in `leading` and `stopped`. */
+    readonly uuid: string | undefined;
+    /**
+     * In `stopped`, the error of `lead` or the `LockLostError`, if there was one: not how `lead` ends when it is told to. In
+     * `failed`, the error of the campaign. In `over`, what `done` rejects with, if it does.
+     */
+    readonly cause: unknown;
+    /** How long until the next campaign, in ms. Undefined if there is none. */
+    readonly pauseMs: number | undefined;
+  };
+  /**
    * `no-date`: replies tell no time, and the host's clock is used. `contradicted`: a reply contradicted the known time, and
    * either may be right. `restarted`: replies of a minute agreed with the new time, which replaces what was known.
    */

@@ -5,6 +5,7 @@
  */
 
 export type { Diagnostics } from "./diagnostics.js";
+export { Election } from "./election.js";
 export {
   findLockLost,
   LockConfigError,
@@ -31,10 +32,12 @@ export { Mutex } from "./mutex.js";
 export type {
   CheckOptions,
   CloseOptions,
+  ElectOptions,
   ForceUnlockOptions,
   HandOffOptions,
   ListOptions,
   LockOptions,
+  ObserveOptions,
   ResumeOptions,
   TransactWriteOptions,
   TryLockOptions,

@@ -1,18 +1,27 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
+import { Election } from "./election.js";
 import type { TransferableLock } from "./lock.js";
-import type { LockState } from "./lock-info.js";
+import { copyOf, type LockInfo, type LockState } from "./lock-info.js";
 import type { Lockable, TryRun } from "./lockable.js";
 import { forceUnlock } from "./operations/force-unlock.js";
 import { inspect } from "./operations/inspect.js";
-import type { ForceUnlockOptions, LockOptions, ResumeOptions, TryLockOptions } from "./options/calls.js";
-import { forceUnlockOptions, tryLockOptions } from "./options/calls.js";
+import { observe } from "./operations/observe.js";
+import type {
+  ElectOptions,
+  ForceUnlockOptions,
+  LockOptions,
+  ObserveOptions,
+  ResumeOptions,
+  TryLockOptions,
+} from "./options/calls.js";
+import { electOptions, forceUnlockOptions, observeOptions, tryLockOptions } from "./options/calls.js";
 import { NONE } from "./options/check.js";
 import type { MutexSettings } from "./options/mutex.js";
 import { type Address, lockAt } from "./protocol/addresses.js";
 import type { Sections } from "./queues/sections.js";
 import { resumed } from "./resumed.js";
-import { SectionCalls } from "./section-calls.js";
+import { checkFunction, SectionCalls } from "./section-calls.js";
 import type { Session } from "./session/session.js";
 import type { Target } from "./taking/acquisition.js";
 import { MUTEX } from "./taking/one-row.js";
@@ -107,6 +116,69 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
    */
   async tryRun<T>(fn: (lock: Held) => T | Promise<T>, options: TryLockOptions = NONE): Promise<TryRun<T>> {
     return await this.#calls.tryRun(fn, options);
+  }
+
+  /**
+   * Stands for leader: waits for the lock, runs `lead` while it holds it, and releases it when `lead` has ended. After a loss of the
+   * lock or an error of `lead` it pauses and campaigns again. The election ends when `lead` returns, or is told to: by
+   * `resign()`, by `signal`, by the close of the table.
+   *
+   * At no time two leaders hold the lock. It does not stop a `lead` that ignores `lock.signal`: such a one may run beside the
+   * next leader. Guard what a leader writes with `lock.transactWrite()`, `lock.guard()` or a fencing token.
+   *
+   * @param lead what the leader does; it may be async. It has to end when `lock.signal` aborts, because the lock was lost or
+   * the election ends. Nobody campaigns or releases before it has. What it throws is a process warning, and on the channel
+   * `dynamutex:election`.
+   * @param options.signal ends the candidacy, as `resign()` does.
+   * @param options.data your own attributes for the row while it leads, for those who observe: its address, say.
+   * @returns the election, which runs by itself. `waitMs` does not end it.
+   * @throws {@link LockConfigError} if an argument cannot work.
+   * @throws {@link LockError} with the code `LOCK_CLOSED` if the table is closed.
+   *
+   * @example
+   * await using election = mutex.elect(async (lock) => {
+   *   while (!lock.signal.aborted) await work(lock);
+   * });
+   * await election.done;
+   */
+  elect(lead: (lock: Held) => unknown, options: ElectOptions = NONE): Election<Held> {
+    const { signal, data } = electOptions(options);
+    checkFunction("lead", lead);
+    this.#session.assertOpen();
+    this.#session.store.admit(data);
+    const copy = data && copyOf(data);
+    return new Election<Held>({
+      session: this.#session,
+      name: this.name,
+      campaign: (led, ends) => this.#calls.run(led, { signal: ends, data: copy, waitMs: Number.POSITIVE_INFINITY }),
+      observe: (observed) => this.observe(observed),
+      lead,
+      signal,
+    });
+  }
+
+  /**
+   * Yields who holds the lock, null for nobody, and then each change of it, as far as it sees them: a holder for less than
+   * `pollMs` may be missed. The order is that of the table, and nothing that was over comes back. While a section of this
+   * process holds the lock, nothing is read; otherwise it is one consistent read a poll.
+   *
+   * It looks only while you wait for the next: to who is busy for long it yields the present holder, and not those in between.
+   * A holder that has died is shown until its lease is over. Data that a holder replaces are a change as well.
+   *
+   * @param options.signal ends the observation.
+   * @param options.pollMs the pause between two reads, in ms. Default 1 000.
+   * @throws {@link LockStoreError} while iterating, if the table cannot be used, or its first answer takes longer than 10 s.
+   * Later outages are waited out.
+   * @throws the reason of `signal`, while iterating; {@link LockError} with the code `LOCK_CLOSED` once the table is closed.
+   * @throws {@link LockConfigError} if an option cannot work.
+   *
+   * @example
+   * for await (const leader of mutex.observe()) console.log(leader?.owner ?? "nobody");
+   */
+  observe(options: ObserveOptions = NONE): AsyncIterableIterator<LockInfo | null> {
+    const how = observeOptions(options);
+    this.#session.assertOpen();
+    return observe(this.#session, this.#target, how);
   }
 
   /**

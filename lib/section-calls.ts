@@ -37,13 +37,13 @@ export class SectionCalls<Held> {
   }
 
   async run<T>(fn: (lock: Held) => T | Promise<T>, options: LockOptions = NONE): Promise<T> {
-    checkFunction(fn);
+    checkFunction("fn", fn);
     const lock = await this.#lock(options);
     return await runUnder(lock, fn, options.signal);
   }
 
   async tryRun<T>(fn: (lock: Held) => T | Promise<T>, options: TryLockOptions = NONE): Promise<TryRun<T>> {
-    checkFunction(fn);
+    checkFunction("fn", fn);
     this.#checkTry(options);
     const result = await this.#try(options, this.#begin(options));
     if (result.kind !== "granted") return { ran: false, because: result.kind, row: result.wait.holder };
@@ -119,6 +119,7 @@ async function runUnder<Held, T>(lock: HeldLock, fn: (lock: Held) => T | Promise
   return value;
 }
 
-function checkFunction(fn: unknown): void {
-  if (typeof fn !== "function") throw new LockConfigError("fn", fn, "must be the function to run under the lock");
+/** @throws {@link LockConfigError} for what is no function, under the name that the caller gave it. */
+export function checkFunction(name: string, fn: unknown): void {
+  if (typeof fn !== "function") throw new LockConfigError(name, fn, "must be the function to run under the lock");
 }

@@ -82,6 +82,20 @@ export interface ResumeOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Options of `elect()`. */
+export interface ElectOptions extends Pick<LockOptions, "data"> {
+  /** Ends the candidacy, as `resign()` does. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Options of `observe()`. */
+export interface ObserveOptions {
+  /** Ends the observation: the iteration throws its reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** The pause between two reads, in ms. It varies by a quarter either way. Default 1 000. */
+  readonly pollMs?: number | undefined;
+}
+
 /** Options of `forceUnlock()`. */
 export interface ForceUnlockOptions {
   /**
@@ -179,6 +193,16 @@ export const handOffOptions: OptionsCheck<HandOffOptions> = optionsCheck(["handO
 }));
 
 export const resumeOptions: OptionsCheck<ResumeOptions> = optionsCheck(["resume()"], () => ({ signal: signal() }));
+
+export const electOptions: OptionsCheck<ElectOptions> = optionsCheck(["elect()"], () => ({
+  signal: signal(),
+  data: z.optional(lockData()),
+}));
+
+export const observeOptions: OptionsCheck<ObserveOptions> = optionsCheck(["observe()"], () => ({
+  signal: signal(),
+  pollMs: z.optional(duration(1)),
+}));
 
 export const guardOptions: OptionsCheck<GuardOptions> = optionsCheck(["guard()"], () => ({ document: flag() }));
 

@@ -3,7 +3,6 @@ import { Lease, type Section } from "../holding/lease.js";
 import type { LockData, LockInfo } from "../lock-info.js";
 import { permitOf, SHARED_MUTEX_QUEUE } from "../protocol/addresses.js";
 import { displayTime } from "../protocol/lease-time.js";
-import { infoOf } from "../protocol/row.js";
 import type { OthersTurn } from "../session/contention.js";
 import type { Session } from "../session/session.js";
 import { giveBack } from "../taking/abandoned-claims.js";
@@ -465,9 +464,7 @@ export class Sections {
     const lease = [...leases].at(-1);
     if (lease === undefined)
       return leader?.who instanceof Wait && leader.who !== asking ? leader.who.holder : undefined;
-    const { at, uuid, data, tick, acquired, expires, settings } = lease.row;
-    const { owner } = this.session;
-    return infoOf({ ...at, uuid, owner, acquired, expires, ttlMs: settings.ttlMs, data, tick });
+    return lease.row.info;
   }
 
   /**

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { LockError, type LossReason } from "../errors.js";
+import type { LockInfo } from "../lock-info.js";
 import type { Address } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import type { Store } from "../store.js";
@@ -16,7 +17,9 @@ const MOST_SEMAPHORES = 1_000;
 
 /** A lease that this process holds, on a lock's row or on a place in a queue. */
 export interface HeldLease extends Closeable {
-  readonly row: { readonly at: Address; readonly uuid: string };
+  readonly row: { readonly at: Address; readonly uuid: string; readonly info: LockInfo };
+  /** Whether a section relies on it, and it has not been lost. */
+  readonly held: boolean;
   /** Since when the section that relies on it runs, on `atLeast`; undefined if none does. */
   readonly reliedSince: number | undefined;
   /** Its row is known not to be ours any more. */

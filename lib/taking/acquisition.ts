@@ -1,10 +1,10 @@
 import { publish } from "../diagnostics.js";
 import { LockStoreError, type LossReason } from "../errors.js";
-import type { LockData } from "../lock-info.js";
+import type { LockData, LockInfo } from "../lock-info.js";
 import type { MutexSettings } from "../options/mutex.js";
 import type { Address } from "../protocol/addresses.js";
 import { leaseEnd, stamp } from "../protocol/lease-time.js";
-import type { Memory, Row } from "../protocol/row.js";
+import { infoOf, type Memory, type Row } from "../protocol/row.js";
 import { isStillHeldBy, wasApplied } from "../protocol/was-applied.js";
 import type { Check, Left, Reissue, Renew, Take, Transfer, Vacate } from "../protocol/writes.js";
 import { attemptMs, persist } from "../session/requests.js";
@@ -135,6 +135,12 @@ export class Acquisition {
   get guard(): Check | undefined {
     if (this.#expires <= this.#firstStamp) return undefined;
     return { kind: "check", at: this.at, uuid: this.#uuid, after: this.#firstStamp, fence: this.#fence };
+  }
+
+  /** What is known to be on the row, for people. */
+  get info(): LockInfo {
+    const { at, uuid, acquired, expires, data, tick, settings } = this;
+    return infoOf({ ...at, uuid, owner: this.#session.owner, acquired, expires, ttlMs: settings.ttlMs, data, tick });
   }
 
   /** The caller's attributes that are known to be on the row. */

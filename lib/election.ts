@@ -1,0 +1,251 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+import { type Diagnostics, publish } from "./diagnostics.js";
+import { findLockLost, LockConfigError, LockError } from "./errors.js";
+import type { Lock, TransferableLock } from "./lock.js";
+import type { LockInfo } from "./lock-info.js";
+import type { ObserveOptions } from "./options/calls.js";
+import { onAbort } from "./session/abort-listening.js";
+import type { Session } from "./session/session.js";
+
+/**
+ * The pauses between two campaigns double from the first to the longest. The first is longer than the default polls: where
+ * `lead` fails at once, another candidate has its turn before.
+ */
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 30_000;
+
+const nothing = (): void => undefined;
+
+/** What an election is made of. */
+interface Parts<Held> {
+  readonly session: Session;
+  readonly name: string;
+  /** Waits for the lock, runs `led` under it, and releases it; `ends` ends the wait, and aborts `lock.signal`. */
+  readonly campaign: (led: (lock: Held) => Promise<void>, ends: AbortSignal) => Promise<void>;
+  readonly observe: (options?: ObserveOptions) => AsyncIterableIterator<LockInfo | null>;
+  /** A method, and no property: a mutex of fenced locks is to be one of locks as well. */
+  lead(lock: Held): unknown;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** What one campaign, and the leadership that it may have come to, has ended with. */
+interface Term {
+  /** Of the lock; undefined if `lead` has not run. */
+  readonly uuid: string | undefined;
+  /** How long `lead` ran, in ms. */
+  readonly ledMs: number;
+  /**
+   * `returned`: `lead` has, and the lock was held until then. `ended`: it was told to end, by a loss or by the end of the election.
+   * `failed`: the campaign, or `lead`, by an error of its own.
+   */
+  readonly outcome: "returned" | "ended" | "failed";
+  /** The loss, or the error. */
+  readonly cause: unknown;
+}
+
+/**
+ * A candidacy for leader, made by {@link Mutex.elect}. It runs by itself:
+ *
+ * 1. Wait for the lock. A campaign that fails goes on with 4.
+ * 2. Run `lead`. Whatever happens to the lock, wait until `lead` has ended.
+ * 3. Release the lock. If `lead` has returned and the lock was held until then, the election is over.
+ * 4. Pause, longer each time; a leadership of 30 s makes the pause a short one again. Go on with 1.
+ *
+ * `resign()`, the `signal` of the options and the close of the table end it at any of these steps: a wait and a pause at once, a
+ * leadership by `lock.signal`, when `lead` has ended.
+ *
+ * @typeParam Held the type of the lock: {@link FencedLock} with `fencing: true`.
+ */
+export class Election<Held extends Lock = TransferableLock> implements AsyncDisposable {
+  readonly name: string;
+  /**
+   * Settles when the election is over and `lead` has ended. It resolves if `lead` has returned as leader, and after `resign()` or the
+   * abort of `signal`. It rejects with the code `LOCK_CLOSED` if the table was closed before, and with a {@link LockConfigError}
+   * if the lock cannot be asked for. Nobody has to handle it: the latter is a process warning as well.
+   */
+  readonly done: Promise<void>;
+  readonly #parts: Parts<Held>;
+  readonly #end = new AbortController();
+  #lock: Held | undefined;
+
+  /** @internal Made by `Mutex.elect()`. */
+  constructor(parts: Parts<Held>) {
+    this.name = parts.name;
+    this.#parts = parts;
+    this.done = this.#run();
+    this.done.catch(nothing);
+  }
+
+  /** The lock, from the beginning of `lead` to its end. It may have been lost: `held` tells. Undefined otherwise. */
+  get lock(): Held | undefined {
+    return this.#lock;
+  }
+
+  /** Whether `lead` runs and the lock is held, at this moment. */
+  get isLeader(): boolean {
+    return this.#lock?.held ?? false;
+  }
+
+  /**
+   * Ends the candidacy: a campaign at once; a leadership by the abort of `lock.signal`, with an error of the code `LOCK_RESIGNED`,
+   * which is no loss. The lock is held and renewed until `lead` has ended, and released then. Do not await it inside of `lead`, which
+   * it waits for: return instead.
+   *
+   * @returns when the election is over. It never rejects.
+   *
+   * @example
+   * process.once("SIGTERM", async () => {
+   *   await election.resign();
+   *   await locks.close();
+   * });
+   */
+  async resign(): Promise<void> {
+    const message = `The candidate for ${JSON.stringify(this.name)} resigns: \`lead\` has to end`;
+    this.#end.abort(new LockError("LOCK_RESIGNED", message));
+    await this.done.catch(nothing);
+  }
+
+  /** The same as {@link Mutex.observe}: it goes on when this candidacy ends. */
+  observe(options?: ObserveOptions): AsyncIterableIterator<LockInfo | null> {
+    return this.#parts.observe(options);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.resign();
+  }
+
+  async #run(): Promise<void> {
+    const { session, signal } = this.#parts;
+    const stops = [session.closing, signal].map((ends) => ends && this.#endWith(ends));
+    let cause: unknown;
+    try {
+      await this.#campaigns();
+      // A leader and a candidate of a table that closes are told the same.
+      if (this.#end.signal.reason === session.closing.reason) session.assertOpen();
+    } catch (error) {
+      cause = error;
+      throw error;
+    } finally {
+      for (const stop of stops) stop?.();
+      this.#tell("over", { cause });
+    }
+  }
+
+  #endWith(signal: AbortSignal): () => void {
+    const end = (): void => this.#end.abort(signal.reason);
+    if (!signal.aborted) return onAbort(signal, end);
+    end();
+    return nothing;
+  }
+
+  /** One campaign after the other. @throws {@link LockConfigError} if there is no use in another. */
+  async #campaigns(): Promise<void> {
+    const { clock, random } = this.#parts.session;
+    const ends = this.#end.signal;
+    for (let pauses = 0; !ends.aborted; ) {
+      this.#tell("campaigning");
+      const term = await this.#term();
+      const { uuid, ledMs, outcome, cause } = term;
+      const isHopeless = uuid === undefined && cause instanceof LockConfigError;
+      const isLast = ends.aborted || outcome === "returned" || isHopeless;
+      pauses = ledMs >= LONGEST_PAUSE_MS ? 1 : pauses + 1;
+      const pauseMs = isLast ? undefined : pauseBefore(pauses, random());
+      this.#ended(term, pauseMs);
+      if (isHopeless) throw cause;
+      if (pauseMs === undefined) return;
+      await clock.sleep(pauseMs, ends).catch(nothing);
+    }
+  }
+
+  /** Waits for the lock, and leads. Never rejects. */
+  async #term(): Promise<Term> {
+    const { campaign, lead, session } = this.#parts;
+    const ends = this.#end.signal;
+    const leadership: Leadership = { lock: undefined, ledMs: 0, thrown: undefined };
+    const led = async (lock: Held): Promise<void> => {
+      // The end may have come between the grant and this moment.
+      if (ends.aborted) return;
+      const since = session.clock.atLeast();
+      leadership.lock = lock;
+      this.#lock = lock;
+      this.#tell("leading", { uuid: lock.uuid });
+      try {
+        await lead(lock);
+      } catch (error) {
+        leadership.thrown = { error };
+        throw error;
+      } finally {
+        this.#lock = undefined;
+        leadership.ledMs = session.clock.atLeast() - since;
+      }
+    };
+    try {
+      await campaign(led, ends);
+      return termOf(leadership, undefined, ends);
+    } catch (error) {
+      return termOf(leadership, { error }, ends);
+    }
+  }
+
+  /** Tells how a term has ended. What the caller may not know of is a process warning: it would be silent otherwise. */
+  #ended({ uuid, outcome, cause }: Term, pauseMs: number | undefined): void {
+    if (uuid !== undefined) this.#tell("stopped", { uuid, cause, pauseMs });
+    else if (outcome === "failed") this.#tell("failed", { cause, pauseMs });
+    if (outcome !== "failed") return;
+    const what = uuid === undefined ? "a campaign" : "`lead`";
+    const next = pauseMs === undefined ? "it was the last" : `the next campaign begins in ${Math.round(pauseMs)} ms`;
+    const because = cause instanceof Error ? cause.message : String(cause);
+    const detail = cause instanceof Error ? { detail: cause.stack ?? because } : {};
+    const message = `Election ${JSON.stringify(this.name)}: ${what} has failed, ${next}: ${because}`;
+    process.emitWarning(message, { type: "DynamutexWarning", ...detail });
+  }
+
+  #tell(event: Told["event"], what: Partial<Pick<Told, "uuid" | "cause" | "pauseMs">> = {}): void {
+    const { owner } = this.#parts.session;
+    const unknown = { uuid: undefined, cause: undefined, pauseMs: undefined };
+    publish("dynamutex:election", { name: this.name, owner, event, ...unknown, ...what });
+  }
+}
+
+type Told = Diagnostics["dynamutex:election"];
+
+/** A leadership, as far as it has come. */
+interface Leadership {
+  /** Undefined as long as `lead` has not begun. */
+  lock: Lock | undefined;
+  ledMs: number;
+  /** What `lead` has thrown. */
+  thrown: { readonly error: unknown } | undefined;
+}
+
+/** @param rejected what the whole, from the campaign to the release, was rejected with. */
+function termOf(
+  { lock, ledMs, thrown }: Leadership,
+  rejected: { readonly error: unknown } | undefined,
+  ends: AbortSignal,
+): Term {
+  if (lock === undefined) {
+    const isEnd = rejected === undefined || ends.aborted;
+    return { uuid: undefined, ledMs, outcome: isEnd ? "ended" : "failed", cause: isEnd ? undefined : rejected.error };
+  }
+  const { uuid, signal } = lock;
+  if (thrown !== undefined && !isObedience(thrown.error, signal)) {
+    return { uuid, ledMs, outcome: "failed", cause: thrown.error };
+  }
+  const loss = findLockLost(signal.aborted ? signal.reason : rejected?.error);
+  const hasReturned = rejected === undefined && !signal.aborted;
+  return { uuid, ledMs, outcome: hasReturned ? "returned" : "ended", cause: loss };
+}
+
+/** Whether this is how somebody ends who was told to by this signal: with its reason, or as the platform does. */
+function isObedience(error: unknown, signal: AbortSignal): boolean {
+  if (!signal.aborted) return false;
+  if (error === signal.reason || findLockLost(error) !== undefined) return true;
+  const { name, cause } = Object(error) as { readonly name?: unknown; readonly cause?: unknown };
+  return name === "AbortError" || cause === signal.reason;
+}
+
+/** Half to all of the pause, in ms, before the campaign after so many in a row. */
+function pauseBefore(pauses: number, random: number): number {
+  return Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (pauses - 1)) * (0.5 + random / 2);
+}
