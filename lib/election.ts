@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { type Diagnostics, publish } from "./diagnostics.js";
-import { findLockLost, LockConfigError, LockError } from "./errors.js";
+import { findLockLost, LockError } from "./errors.js";
 import type { Lock, TransferableLock } from "./lock.js";
 import type { LockInfo } from "./lock-info.js";
 import type { ObserveOptions } from "./options/calls.js";
@@ -60,8 +60,8 @@ export class Election<Held extends Lock = TransferableLock> implements AsyncDisp
   readonly name: string;
   /**
    * Settles when the election is over and `lead` has ended. It resolves if `lead` has returned as leader, and after `resign()` or the
-   * abort of `signal`. It rejects with the code `LOCK_CLOSED` if the table was closed before, and with a {@link LockConfigError}
-   * if the lock cannot be asked for. Nobody has to handle it: the latter is a process warning as well.
+   * abort of `signal`. It rejects with the code `LOCK_CLOSED`, and with nothing else, if the table was closed before. Nobody has
+   * to handle that.
    */
   readonly done: Promise<void>;
   readonly #parts: Parts<Held>;
@@ -117,18 +117,13 @@ export class Election<Held extends Lock = TransferableLock> implements AsyncDisp
   async #run(): Promise<void> {
     const { session, signal } = this.#parts;
     const stops = [session.closing, signal].map((ends) => ends && this.#endWith(ends));
-    let cause: unknown;
-    try {
-      await this.#campaigns();
-      // A leader and a candidate of a table that closes are told the same.
-      if (this.#end.signal.reason === session.closing.reason) session.assertOpen();
-    } catch (error) {
-      cause = error;
-      throw error;
-    } finally {
-      for (const stop of stops) stop?.();
-      this.#tell("over", { cause });
-    }
+    await this.#campaigns();
+    for (const stop of stops) stop?.();
+    // Whoever leads and whoever waits are told the same.
+    const isClosed = session.closing.aborted && this.#end.signal.reason === session.closing.reason;
+    const cause = isClosed ? session.closing.reason : undefined;
+    this.#tell("over", { cause });
+    if (isClosed) throw cause;
   }
 
   #endWith(signal: AbortSignal): () => void {
@@ -138,20 +133,17 @@ export class Election<Held extends Lock = TransferableLock> implements AsyncDisp
     return nothing;
   }
 
-  /** One campaign after the other. @throws {@link LockConfigError} if there is no use in another. */
+  /** One campaign after the other. Never rejects: what could not get better was refused by `elect()`. */
   async #campaigns(): Promise<void> {
     const { clock, random } = this.#parts.session;
     const ends = this.#end.signal;
     for (let pauses = 0; !ends.aborted; ) {
       this.#tell("campaigning");
       const term = await this.#term();
-      const { uuid, ledMs, outcome, cause } = term;
-      const isHopeless = uuid === undefined && cause instanceof LockConfigError;
-      const isLast = ends.aborted || outcome === "returned" || isHopeless;
-      pauses = ledMs >= LONGEST_PAUSE_MS ? 1 : pauses + 1;
+      const isLast = ends.aborted || term.outcome === "returned";
+      pauses = term.ledMs >= LONGEST_PAUSE_MS ? 1 : pauses + 1;
       const pauseMs = isLast ? undefined : pauseBefore(pauses, random());
       this.#ended(term, pauseMs);
-      if (isHopeless) throw cause;
       if (pauseMs === undefined) return;
       await clock.sleep(pauseMs, ends).catch(nothing);
     }
