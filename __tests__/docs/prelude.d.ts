@@ -10,6 +10,7 @@ declare global {
   const mutex: D.Mutex;
   const semaphore: D.Semaphore;
   const catalogue: D.SharedMutex;
+  const election: D.Election;
   const lock: D.TransferableLock;
   const token: string;
   const message: string;

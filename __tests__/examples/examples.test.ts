@@ -92,6 +92,14 @@ test("semaphore-slow-api: three workers get all of their customers, three calls 
   expect(code).toBe(0);
 }, 120_000);
 
+test("leader-election: a leader is killed, the next resigns, and the observer sees each that leads", async () => {
+  const { code, printed } = await run("leader-election");
+  expect(printed.filter((line) => / is killed$/.test(line))).toHaveLength(1);
+  expect(printed.filter((line) => / is told to end$/.test(line))).toHaveLength(1);
+  expect(printed.at(-1)).toBe("3 leaders, one after the other, each another process: yes");
+  expect(code).toBe(0);
+}, 120_000);
+
 test("the page of examples has a line and a command for each of them, and the command knows them all", async () => {
   const names = readdirSync(EXAMPLES).filter((name) => existsSync(join(EXAMPLES, name, "main.ts")));
   const page = await readFile(join(EXAMPLES, "README.md"), "utf8");
