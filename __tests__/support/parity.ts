@@ -9,8 +9,9 @@ import {
   TransactWriteItemsCommand,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
-import { actionOf, commandOf, keyOf, nameIn } from "../../lib/dynamodb/compile.js";
+import { actionOf, keyOf, nameIn } from "../../lib/dynamodb/compile.js";
 import { attributesOf, type Item } from "../../lib/dynamodb/items.js";
+import { commandOf } from "../../lib/dynamodb/store.js";
 import type { TableLayout } from "../../lib/options/table.js";
 import type { apply } from "../../lib/protocol/apply.js";
 import type { Attributes } from "../../lib/protocol/row.js";

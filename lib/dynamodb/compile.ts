@@ -1,11 +1,10 @@
-import type { AttributeValue, ReturnValue, TransactWriteItem } from "@aws-sdk/client-dynamodb";
-import { DeleteItemCommand, PutItemCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
+import type { AttributeValue, TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import type { TableLayout } from "../options/table.js";
 import { type Address, LOCK_SORT } from "../protocol/addresses.js";
 import type { Condition } from "../protocol/conditions.js";
-import { type Asked, askedBy, countOf, leftBy } from "../protocol/rules.js";
+import { type Asked, askedBy, leftBy } from "../protocol/rules.js";
 import type { Check, Count, Effect, Write } from "../protocol/writes.js";
 import { marshalledData } from "./data.js";
 import type { Item } from "./items.js";
@@ -23,16 +22,6 @@ interface Conditional {
   readonly ExpressionAttributeValues: Item;
   /** The refusal shows the item that refused, so no read is needed to learn who holds. */
   readonly ReturnValuesOnConditionCheckFailure: "ALL_OLD";
-}
-
-/** A write as a request of its own. */
-export function commandOf(layout: TableLayout, write: Write): PutItemCommand | UpdateItemCommand | DeleteItemCommand {
-  const { Put, Update, Delete, ConditionCheck } = actionOf(layout, write);
-  if (Put !== undefined) return new PutItemCommand({ ...Put, ReturnValues: returnedBy(write) });
-  if (Delete !== undefined) return new DeleteItemCommand({ ...Delete, ReturnValues: returnedBy(write) });
-  if (Update !== undefined) return new UpdateItemCommand({ ...Update, ReturnValues: returnedBy(write) });
-  // A check by itself is an update that changes nothing.
-  return new UpdateItemCommand({ TableName: layout.tableName, Key: keyOf(layout, write.at), ...ConditionCheck });
 }
 
 /** A write as an action of a transaction. */
@@ -81,12 +70,6 @@ export function storedValue(value: unknown): AttributeValue {
   if (typeof value === "bigint" || Number.isSafeInteger(value)) return { N: `${value}` };
   if (typeof value === "number") throw new RangeError(`A row holds whole numbers only, not ${value}`);
   return marshalledData(value as LockData);
-}
-
-/** What the reply shows, at no cost: of a take, a transfer or a release the row as it was, and of what else counts what it changed. */
-function returnedBy(write: Write): ReturnValue | undefined {
-  if (write.kind === "take" || write.kind === "transfer" || write.kind === "vacate") return "ALL_OLD";
-  return countOf(write) === undefined ? undefined : "UPDATED_OLD";
 }
 
 /** A condition as an expression, which is the same for every write that asks for it: so it is made once. */

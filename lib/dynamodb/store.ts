@@ -1,5 +1,13 @@
-import type { CancellationReason, DynamoDBClient, TransactWriteItem } from "@aws-sdk/client-dynamodb";
-import { GetItemCommand, QueryCommand, ScanCommand, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
+import type { CancellationReason, DynamoDBClient, ReturnValue, TransactWriteItem } from "@aws-sdk/client-dynamodb";
+import {
+  DeleteItemCommand,
+  GetItemCommand,
+  PutItemCommand,
+  QueryCommand,
+  ScanCommand,
+  TransactWriteItemsCommand,
+  UpdateItemCommand,
+} from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import type { TableLayout } from "../options/table.js";
@@ -21,7 +29,7 @@ import type {
   WriteOutcome,
 } from "../store.js";
 import type { Clock } from "../time/clock.js";
-import { actionOf, commandOf, keyOf } from "./compile.js";
+import { actionOf, keyOf } from "./compile.js";
 import { marshalledData } from "./data.js";
 import { isConflict, isRefusal, isRefusedItem, refusalsOf } from "./failures.js";
 import { admitItems, documentGuard, refusalOfGuard } from "./guards.js";
@@ -208,6 +216,22 @@ export class DynamoDbStore implements Store {
     }
     this.#proven = true;
   }
+}
+
+/** A write as a request of its own. */
+export function commandOf(layout: TableLayout, write: Write): PutItemCommand | UpdateItemCommand | DeleteItemCommand {
+  const { Put, Update, Delete, ConditionCheck } = actionOf(layout, write);
+  if (Put !== undefined) return new PutItemCommand({ ...Put, ReturnValues: returnedBy(write) });
+  if (Delete !== undefined) return new DeleteItemCommand({ ...Delete, ReturnValues: returnedBy(write) });
+  if (Update !== undefined) return new UpdateItemCommand({ ...Update, ReturnValues: returnedBy(write) });
+  // A check by itself is an update that changes nothing.
+  return new UpdateItemCommand({ TableName: layout.tableName, Key: keyOf(layout, write.at), ...ConditionCheck });
+}
+
+/** What the reply shows, at no cost: of a take, a transfer or a release the row as it was, and of what else counts what it changed. */
+function returnedBy(write: Write): ReturnValue | undefined {
+  if (write.kind === "take" || write.kind === "transfer" || write.kind === "vacate") return "ALL_OLD";
+  return countOf(write) === undefined ? undefined : "UPDATED_OLD";
 }
 
 /** A release tells what it has removed only where others have marked it. */
