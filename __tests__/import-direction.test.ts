@@ -61,7 +61,7 @@ describe("the check of imports", () => {
     [
       "an import of dynamodb/",
       { "taking/claim.ts": 'import "../dynamodb/a.js";', "dynamodb/a.ts": "" },
-      /only lib\/lock-table\.ts may import/,
+      /only lib\/lock-table\.ts, lib\/testing\/ may import/,
     ],
     [
       "an import of protocol/ from outside of it",

@@ -1,32 +1,23 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import { hostname } from "node:os";
-import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { checkTable } from "./dynamodb/admin/check-table.js";
 import { createTable } from "./dynamodb/admin/create-table.js";
 import { DynamoDbStore } from "./dynamodb/store.js";
 import { defaultClient } from "./dynamodb/transport.js";
 import type { FencedLock } from "./lock.js";
 import type { LockInfo } from "./lock-info.js";
-import { type LockSet, lockAll } from "./lock-set.js";
-import { Mutex } from "./mutex.js";
-import { permitProblems } from "./operations/check-permits.js";
-import { listLocks } from "./operations/list.js";
+import type { LockSet } from "./lock-set.js";
+import type { Mutex } from "./mutex.js";
 import type { CheckOptions, CloseOptions, ListOptions } from "./options/calls.js";
-import { checkOptions, closeOptions, listOptions } from "./options/calls.js";
 import { NONE } from "./options/check.js";
-import { checkNames, type LockAllOptions, lockAllOptions } from "./options/lock-all.js";
-import { type MutexOptions, type MutexSettings, mutexSettings } from "./options/mutex.js";
-import { type SemaphoreOptions, semaphoreSettings } from "./options/semaphore.js";
-import { type SharedMutexOptions, sharedMutexSettings } from "./options/shared-mutex.js";
-import type { CreateOptions, LockTableOptions, TableLayout } from "./options/table.js";
-import { checkFits, checkHasSort, checkName, createOptions, tableLayout, tableOptions } from "./options/table.js";
-import { Sections } from "./queues/sections.js";
-import { Semaphore } from "./semaphore.js";
-import { Session } from "./session/session.js";
-import { SharedMutex } from "./shared-mutex.js";
+import type { LockAllOptions } from "./options/lock-all.js";
+import type { MutexOptions } from "./options/mutex.js";
+import type { SemaphoreOptions } from "./options/semaphore.js";
+import type { SharedMutexOptions } from "./options/shared-mutex.js";
+import type { CreateOptions, LockTableOptions } from "./options/table.js";
+import type { Semaphore } from "./semaphore.js";
+import type { SharedMutex } from "./shared-mutex.js";
+import { TableLocks } from "./table-locks.js";
 import type { TableReport } from "./table-report.js";
-import type { Clock } from "./time/clock.js";
-import { tableClock } from "./time/table-clock.js";
 
 /**
  * The locks of one DynamoDB table, as one process uses them. Make one per process and table, and share it.
@@ -38,36 +29,26 @@ import { tableClock } from "./time/table-clock.js";
  */
 export class LockTable implements AsyncDisposable {
   readonly tableName: string;
-  readonly #client: DynamoDBClient;
-  readonly #clock: Clock;
-  readonly #session: Session;
-  readonly #sections: Sections;
-  readonly #layout: TableLayout;
-  readonly #defaults: MutexOptions;
-  /** The settings of a mutex without options of its own. */
-  readonly #settings: MutexSettings;
+  readonly #locks: TableLocks;
 
   /**
    * Sends nothing.
    * @throws {@link LockConfigError} naming the option that cannot work.
    */
   constructor(options: LockTableOptions) {
-    const { tableName, client, keys: _keys, keyPrefix: _prefix, owner, clock, ...defaults } = tableOptions(options);
-    this.tableName = tableName;
-    this.#layout = tableLayout(options);
-    this.#settings = mutexSettings(NONE, defaults);
-    checkFits(this.#settings, this.#layout);
-    this.#defaults = defaults;
-    this.#client = client ?? defaultClient();
-    this.#clock = clock ?? tableClock();
-    this.#session = new Session({
-      store: new DynamoDbStore({ client: this.#client, layout: this.#layout, clock: this.#clock }),
-      clock: this.#clock,
-      owner: owner ?? `${hostname()}#${process.pid}`,
-      table: { tableName: this.tableName, keyPrefix: this.#layout.keyPrefix },
+    this.#locks = new TableLocks(options, (layout, clock) => {
+      const client = options.client ?? defaultClient();
+      return {
+        store: new DynamoDbStore({ client, layout, clock }),
+        create: (how) => createTable(client, layout, how, clock),
+        check: (how) => checkTable(client, layout, how, clock),
+      };
     });
-    this.#sections = new Sections(this.#session);
+    this.tableName = this.#locks.tableName;
   }
+
+  /** @internal */
+  static readonly [Symbol.hasInstance]: (value: unknown) => boolean = isLockTable;
 
   /**
    * Makes a mutex. It sends nothing.
@@ -79,11 +60,7 @@ export class LockTable implements AsyncDisposable {
   mutex(name: string, options: MutexOptions & { readonly fencing: true }): Mutex<FencedLock>;
   mutex(name: string, options?: MutexOptions): Mutex;
   mutex(name: string, options?: MutexOptions): Mutex {
-    checkName(name, this.#layout.keyPrefix);
-    if (options === undefined) return new Mutex(this.#sections, name, this.#settings);
-    const settings = mutexSettings(options, this.#defaults);
-    checkFits(settings, this.#layout);
-    return new Mutex(this.#sections, name, settings);
+    return this.#locks.mutex(name, options);
   }
 
   /**
@@ -98,11 +75,7 @@ export class LockTable implements AsyncDisposable {
    * await semaphore.run(async (permit) => await callApi(permit.signal));
    */
   semaphore(name: string, options: SemaphoreOptions): Semaphore {
-    checkName(name, this.#layout.keyPrefix);
-    checkHasSort("a semaphore", this.#layout);
-    const settings = semaphoreSettings(options, this.#defaults);
-    this.#session.usesSemaphore(name, settings.permits);
-    return new Semaphore(this.#sections, name, settings);
+    return this.#locks.semaphore(name, options);
   }
 
   /**
@@ -117,9 +90,7 @@ export class LockTable implements AsyncDisposable {
    * await shared.run(async (lock) => await readAll(lock.signal));
    */
   sharedMutex(name: string, options: SharedMutexOptions = NONE): SharedMutex {
-    checkName(name, this.#layout.keyPrefix);
-    checkHasSort("a shared mutex", this.#layout);
-    return new SharedMutex(this.#sections, name, sharedMutexSettings(options, this.#defaults));
+    return this.#locks.sharedMutex(name, options);
   }
 
   /**
@@ -139,9 +110,7 @@ export class LockTable implements AsyncDisposable {
    * await transfer(set.signal);
    */
   async lockAll(names: readonly string[], options: LockAllOptions = {}): Promise<LockSet> {
-    checkNames(names, this.#layout.keyPrefix);
-    const { settings, lock } = lockAllOptions(options, this.#defaults);
-    return await lockAll(this.#session, names, settings, lock);
+    return await this.#locks.lockAll(names, options);
   }
 
   /**
@@ -153,8 +122,7 @@ export class LockTable implements AsyncDisposable {
    * @throws the reason of `signal`.
    */
   async create(options: CreateOptions = {}): Promise<void> {
-    this.#session.assertOpen();
-    await createTable(this.#client, this.#layout, createOptions(options), this.#clock);
+    await this.#locks.create(options);
   }
 
   /**
@@ -173,10 +141,7 @@ export class LockTable implements AsyncDisposable {
    * if (!usable) process.exitCode = 1;
    */
   async check(options: CheckOptions = {}): Promise<TableReport> {
-    this.#session.assertOpen();
-    const report = await checkTable(this.#client, this.#layout, checkOptions(options), this.#clock);
-    if (!report.usable || report.permissions.Query !== "allowed") return report;
-    return { ...report, problems: [...report.problems, ...(await permitProblems(this.#session, options))] };
+    return await this.#locks.check(options);
   }
 
   /**
@@ -191,9 +156,7 @@ export class LockTable implements AsyncDisposable {
    * for await (const lock of locks.list({ prefix: "customer#" })) console.log(lock.name, lock.owner);
    */
   list(options: ListOptions = {}): AsyncIterable<LockInfo> {
-    this.#session.assertOpen();
-    const which = listOptions(options);
-    return { [Symbol.asyncIterator]: () => listLocks(this.#session, which) };
+    return this.#locks.list(options);
   }
 
   /**
@@ -219,11 +182,16 @@ export class LockTable implements AsyncDisposable {
    * });
    */
   async close(options: CloseOptions = NONE): Promise<void> {
-    const { drainMs } = closeOptions(options);
-    await this.#session.close(drainMs);
+    await this.#locks.close(options);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
+}
+
+/** For `instanceof`: the locks of a table in memory are given to what takes a LockTable, and count as one. */
+function isLockTable(this: unknown, value: unknown): boolean {
+  const isInstance = Function.prototype[Symbol.hasInstance].call(this, value);
+  return isInstance || (this === LockTable && value instanceof TableLocks);
 }
