@@ -1,8 +1,8 @@
 /**
- * Makes one file of the compiled library: a program that imports it loads, parses and links one module and not seventy,
- * which took longer than all that they do. The declarations stay as they are, and so does every name in a stack trace.
+ * Makes few files of the compiled library, one for each entry point and what they share: a program that imports it loads,
+ * parses and links two modules and not seventy, which took longer than all that they do. The declarations stay as they are, and so does every name in a stack trace.
  *
- * What the manifest does not name as a dependency goes into the file as well, as far as it is used, with its license
+ * What the manifest does not name as a dependency goes into them as well, as far as it is used, with its license
  * beside it: zod, of which `zod/mini` alone would load all its languages, and p-retry, for the time that it takes to load.
  */
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -10,13 +10,14 @@ import { join } from "node:path";
 import { build } from "esbuild";
 
 const DIST = "dist";
-const ENTRY = join(DIST, "index.js");
+const ENTRIES = ["index", "testing/index"];
 const LICENSES = join(DIST, "THIRD-PARTY-LICENSES");
 
 const { dependencies } = JSON.parse(await readFile("package.json", "utf8"));
 const { metafile } = await build({
-  entryPoints: [ENTRY],
-  outfile: ENTRY,
+  entryPoints: ENTRIES.map((entry) => ({ in: join(DIST, `${entry}.js`), out: entry })),
+  outdir: DIST,
+  splitting: true,
   allowOverwrite: true,
   bundle: true,
   external: Object.keys(dependencies).flatMap((name) => [name, `${name}/*`]),
@@ -30,13 +31,14 @@ const { metafile } = await build({
 });
 
 const parts = (await readdir(DIST, { recursive: true })).filter((file) => /\.js(\.map)?$/.test(file));
-for (const file of parts) if (!file.startsWith("index.js")) await rm(join(DIST, file));
+for (const file of parts) if (!(join(DIST, file) in metafile.outputs)) await rm(join(DIST, file));
 
 await writeFile(LICENSES, (await Promise.all(bundledPackages().map(notice))).join("\n"));
 
-/** The folders of the packages that went into the file. */
+/** The folders of the packages that went into the files. */
 function bundledPackages() {
-  const folders = Object.entries(metafile.outputs["dist/index.js"].inputs)
+  const folders = Object.values(metafile.outputs)
+    .flatMap(({ inputs }) => Object.entries(inputs))
     .filter(([, { bytesInOutput }]) => bytesInOutput > 0)
     .flatMap(([file]) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file) ?? []);
   return [...new Set(folders)].sort();
@@ -47,5 +49,5 @@ async function notice(folder) {
   const file = (await readdir(folder)).find((entry) => /^licen[cs]e(\.|$)/i.test(entry));
   if (file === undefined) throw new Error(`${folder} has no license, which dist/ must carry`);
   const text = await readFile(join(folder, file), "utf8");
-  return `dist/index.js contains parts of ${name} ${version}, under this license (${license}):\n\n${text}`;
+  return `dist/ contains parts of ${name} ${version}, under this license (${license}):\n\n${text}`;
 }

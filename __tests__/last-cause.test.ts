@@ -4,7 +4,7 @@ import { Mutex } from "../lib/mutex.js";
 import { mutexSettings } from "../lib/options/mutex.js";
 import { Sections } from "../lib/queues/sections.js";
 import { Session } from "../lib/session/session.js";
-import { MemoryStore, MemoryTable } from "./simulation/memory-store.js";
+import { MemoryStore, MemoryTable } from "../lib/testing/memory-store.js";
 import { watch } from "./support/eventually.js";
 import { hang, resetBefore } from "./support/fault-proxy.js";
 import { ManualTime } from "./support/manual-time.js";

@@ -2,7 +2,7 @@ import { expect, test } from "@jest/globals";
 import { listWaiters } from "../../lib/operations/inspect.js";
 import { MUTEX_QUEUE, placeAt } from "../../lib/protocol/addresses.js";
 import { Session } from "../../lib/session/session.js";
-import { MemoryStore, MemoryTable } from "../simulation/memory-store.js";
+import { MemoryStore, MemoryTable } from "../../lib/testing/memory-store.js";
 import { ManualTime } from "../support/manual-time.js";
 
 /** A host on a table in memory, with a time that a test moves by hand. */

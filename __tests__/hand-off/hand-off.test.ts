@@ -7,7 +7,7 @@ import {
   systemClock,
   type TransferableLock,
 } from "../../lib/index.js";
-import type { Message } from "../simulation/message.js";
+import type { Message } from "../../lib/testing/message.js";
 import { turn, watch } from "../support/eventually.js";
 import { ManualTime } from "../support/manual-time.js";
 import { MemoryHost } from "../support/memory-host.js";

@@ -1,5 +1,5 @@
 import type { Store } from "../../lib/store.js";
-import { MemoryStore, MemoryTable } from "../simulation/memory-store.js";
+import { MemoryStore, MemoryTable } from "../../lib/testing/memory-store.js";
 import type { ManualTime } from "../support/manual-time.js";
 
 /** How a table serves requests: one after another, each for so long, at some distance. */

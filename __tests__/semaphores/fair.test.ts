@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import type { Permit } from "../../lib/index.js";
-import { MemoryTable } from "../simulation/memory-store.js";
+import { MemoryTable } from "../../lib/testing/memory-store.js";
 import { watch } from "../support/eventually.js";
 import { ManualTime } from "../support/manual-time.js";
 import { inWords, MemoryHost } from "../support/memory-host.js";

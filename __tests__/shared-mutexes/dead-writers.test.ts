@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import { LockStoreError } from "../../lib/index.js";
 import { READERS, writerAt } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
-import type { Message } from "../simulation/message.js";
+import type { Message } from "../../lib/testing/message.js";
 import { turn, watch } from "../support/eventually.js";
 import { deferred } from "../support/fault-proxy/deferred.js";
 import { ManualTime } from "../support/manual-time.js";

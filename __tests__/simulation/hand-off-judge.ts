@@ -1,8 +1,9 @@
 import type { LockLostError } from "../../lib/errors.js";
 import type { Transfer } from "../../lib/protocol/writes.js";
+import type { Message } from "../../lib/testing/message.js";
 import type { Holding } from "./invariants.js";
 import type { Asking } from "./locks.js";
-import { type Message, transferOf } from "./message.js";
+import { transferOf } from "./message.js";
 import type { Change } from "./network.js";
 import type { Step } from "./schedule.js";
 import type { Scheduler } from "./scheduler.js";

@@ -1,8 +1,9 @@
 import { LOCK_SORT } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
+import type { Answer, Message } from "../../lib/testing/message.js";
 import type { Coverage } from "./coverage.js";
 import type { Process } from "./machine.js";
-import { type Answer, isForced, type Message } from "./message.js";
+import { isForced } from "./message.js";
 import type { Scheduler } from "./scheduler.js";
 import { TurnJudge } from "./turn-judge.js";
 

@@ -1,5 +1,7 @@
 import { type Address, lockAt, permitOf, writerAt } from "../../lib/protocol/addresses.js";
 import type { Attributes, Row } from "../../lib/protocol/row.js";
+import type { MemoryTable } from "../../lib/testing/memory-store.js";
+import type { Answer, Message } from "../../lib/testing/message.js";
 import type { Coverage } from "./coverage.js";
 import { GuardJudge } from "./guard-judge.js";
 import { type Handed, HandOffJudge } from "./hand-off-judge.js";
@@ -8,8 +10,7 @@ import { JoinJudge } from "./join-judge.js";
 import { LineJudge, type Waiting } from "./line-judge.js";
 import { type Asking, type Kind, lockOf, shortUuids } from "./locks.js";
 import type { Process } from "./machine.js";
-import type { MemoryTable } from "./memory-store.js";
-import { type Answer, isForced, type Message, takesOf } from "./message.js";
+import { isForced, takesOf } from "./message.js";
 import type { Arrival, Change, Departure, Sender } from "./network.js";
 import { type Missed, OwnClaimJudge } from "./own-claim-judge.js";
 import { Phantoms } from "./phantoms.js";

@@ -1,9 +1,9 @@
 import { WRITER_SORT } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
+import type { Answer } from "../../lib/testing/message.js";
 import type { Coverage } from "./coverage.js";
 import type { Holding } from "./invariants.js";
 import type { Process } from "./machine.js";
-import type { Answer } from "./message.js";
 import type { Change, Sender } from "./network.js";
 import type { Scheduler } from "./scheduler.js";
 

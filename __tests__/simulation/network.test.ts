@@ -2,8 +2,8 @@ import { describe, expect, it } from "@jest/globals";
 import { lockAt } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
 import type { Take, Vacate } from "../../lib/protocol/writes.js";
+import { MemoryTable } from "../../lib/testing/memory-store.js";
 import { Machine } from "./machine.js";
-import { MemoryTable } from "./memory-store.js";
 import { type Arrival, Network, type NetworkPlan } from "./network.js";
 import { Scheduler } from "./scheduler.js";
 

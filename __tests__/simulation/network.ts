@@ -1,11 +1,12 @@
 import { LockStoreError } from "../../lib/errors.js";
 import type { Address } from "../../lib/protocol/addresses.js";
 import type { Attributes, Row } from "../../lib/protocol/row.js";
+import { aborted, answerFrom, type MemoryTable, MessageStore, type Partition } from "../../lib/testing/memory-store.js";
+import type { Answer, Message } from "../../lib/testing/message.js";
 import type { Clock } from "../../lib/time/clock.js";
 import { type Random, seededRandom } from "../support/seeded-random.js";
 import type { Process } from "./machine.js";
-import { aborted, answerFrom, type MemoryTable, MessageStore, type Partition } from "./memory-store.js";
-import { type Answer, addressesOf, type Message } from "./message.js";
+import { addressesOf } from "./message.js";
 import type { Scheduler } from "./scheduler.js";
 
 /** What the network between hosts and table does to messages while faults last. Shares are in per cent. */

@@ -1,6 +1,7 @@
 import { LOCK_SORT } from "../../lib/protocol/addresses.js";
+import type { Answer, Message } from "../../lib/testing/message.js";
 import type { Process } from "./machine.js";
-import { type Answer, type Message, takesOf } from "./message.js";
+import { takesOf } from "./message.js";
 
 /** What a call for locks came to, if it got none because they were held. */
 export interface Missed {

@@ -1,8 +1,9 @@
 import { type Address, READERS, WRITER_SORT } from "../../lib/protocol/addresses.js";
 import type { Take } from "../../lib/protocol/writes.js";
+import type { Answer, Message } from "../../lib/testing/message.js";
 import { lockOf, rowKey } from "./locks.js";
 import type { Process } from "./machine.js";
-import { type Answer, isForced, type Message, takesOf } from "./message.js";
+import { isForced, takesOf } from "./message.js";
 import type { Change } from "./network.js";
 import type { Scheduler } from "./scheduler.js";
 

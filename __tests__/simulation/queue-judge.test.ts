@@ -1,10 +1,10 @@
 import { describe, expect, it } from "@jest/globals";
 import { LOCK_SORT, lockAt, MUTEX_QUEUE, placeAt, placesOf } from "../../lib/protocol/addresses.js";
 import type { Take, Write } from "../../lib/protocol/writes.js";
+import { MemoryTable } from "../../lib/testing/memory-store.js";
+import type { Message } from "../../lib/testing/message.js";
 import { Coverage } from "./coverage.js";
 import { Machine } from "./machine.js";
-import { MemoryTable } from "./memory-store.js";
-import type { Message } from "./message.js";
 import type { Sender } from "./network.js";
 import { QueueJudge } from "./queue-judge.js";
 import { FAIR_NAME } from "./schedule.js";

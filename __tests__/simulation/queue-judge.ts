@@ -13,11 +13,11 @@ import {
 } from "../../lib/protocol/addresses.js";
 import type { Take } from "../../lib/protocol/writes.js";
 import type { RangePage, RangeQuery } from "../../lib/store.js";
+import type { MemoryTable } from "../../lib/testing/memory-store.js";
+import type { Answer, Message } from "../../lib/testing/message.js";
 import type { Coverage } from "./coverage.js";
 import { lockOf } from "./locks.js";
 import type { Process } from "./machine.js";
-import type { MemoryTable } from "./memory-store.js";
-import type { Answer, Message } from "./message.js";
 import type { Arrival, Sender } from "./network.js";
 import { FAIR_NAME } from "./schedule.js";
 import type { Scheduler } from "./scheduler.js";

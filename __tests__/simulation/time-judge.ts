@@ -1,5 +1,6 @@
+import type { Message } from "../../lib/testing/message.js";
 import type { Coverage } from "./coverage.js";
-import { type Message, takesOf } from "./message.js";
+import { takesOf } from "./message.js";
 import type { Departure, Sender } from "./network.js";
 import type { Scheduler } from "./scheduler.js";
 

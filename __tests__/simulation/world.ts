@@ -1,11 +1,12 @@
 import { kindOf as kindOfRow, ticketOf } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
+import { MemoryTable } from "../../lib/testing/memory-store.js";
+import type { Answer } from "../../lib/testing/message.js";
 import { Coverage } from "./coverage.js";
 import { EventJudge } from "./event-judge.js";
 import { Judge, Violation } from "./invariants.js";
 import { type Asking, type Kind, lockOf, lockOfQueue, shortUuids, uuidStart } from "./locks.js";
-import { MemoryTable } from "./memory-store.js";
-import { type Answer, isForced } from "./message.js";
+import { isForced } from "./message.js";
 import { type Arrival, Network } from "./network.js";
 import { countArrival, countDiagnostics } from "./observers.js";
 import type { Protocol } from "./protocol.js";

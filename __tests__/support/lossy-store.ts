@@ -1,6 +1,7 @@
 import type { Take, Write } from "../../lib/protocol/writes.js";
-import { aborted, MemoryStore, MemoryTable } from "../simulation/memory-store.js";
-import { type Answer, type Message, takesOf } from "../simulation/message.js";
+import { aborted, MemoryStore, MemoryTable } from "../../lib/testing/memory-store.js";
+import type { Answer, Message } from "../../lib/testing/message.js";
+import { takesOf } from "../simulation/message.js";
 
 /**
  * What becomes of a request: `before`: it never arrives. True: it is applied, and the reply is lost, unless somebody else's

@@ -9,8 +9,8 @@ import { Sections } from "../../lib/queues/sections.js";
 import { Semaphore } from "../../lib/semaphore.js";
 import { Session, type TableId } from "../../lib/session/session.js";
 import { SharedMutex } from "../../lib/shared-mutex.js";
-import { aborted, MemoryTable, MessageStore } from "../simulation/memory-store.js";
-import type { Answer, Message } from "../simulation/message.js";
+import { aborted, MemoryTable, MessageStore } from "../../lib/testing/memory-store.js";
+import type { Answer, Message } from "../../lib/testing/message.js";
 import type { ManualClockOptions, ManualTime } from "./manual-time.js";
 
 /**

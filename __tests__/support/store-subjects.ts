@@ -14,8 +14,8 @@ import { type KeyOptions, type TableLayout, tableLayout } from "../../lib/option
 import { type Address, LOCK_SORT } from "../../lib/protocol/addresses.js";
 import type { Attributes } from "../../lib/protocol/row.js";
 import type { Store } from "../../lib/store.js";
+import { MemoryStore, MemoryTable } from "../../lib/testing/memory-store.js";
 import { systemClock } from "../../lib/time/clock.js";
-import { MemoryStore, MemoryTable } from "../simulation/memory-store.js";
 
 /** A store, and a way past it to the items. */
 export interface Subject {

@@ -1,17 +1,17 @@
-import type { AttributeValue, TransactWriteItem } from "@aws-sdk/client-dynamodb";
-import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
-import { actionOf } from "../../lib/dynamodb/compile.js";
-import { marshalledData } from "../../lib/dynamodb/data.js";
-import { admitItems, documentGuard } from "../../lib/dynamodb/guards.js";
-import { LockStoreError } from "../../lib/errors.js";
-import type { LockData } from "../../lib/lock-info.js";
-import { tableLayout } from "../../lib/options/table.js";
-import { type Address, kindOf, type RowKind } from "../../lib/protocol/addresses.js";
-import { type Applied, apply } from "../../lib/protocol/apply.js";
-import { type Attributes, parseRow, type Row } from "../../lib/protocol/row.js";
-import { drawnBy } from "../../lib/protocol/rules.js";
-import { vacateKept } from "../../lib/protocol/was-applied.js";
-import type { Check, Take, Write } from "../../lib/protocol/writes.js";
+import { inspect } from "node:util";
+import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
+import { actionOf } from "../dynamodb/compile.js";
+import { marshalledData } from "../dynamodb/data.js";
+import { admitItems, documentGuard } from "../dynamodb/guards.js";
+import { LockStoreError } from "../errors.js";
+import type { LockData } from "../lock-info.js";
+import { type TableLayout, tableLayout } from "../options/table.js";
+import { type Address, kindOf, type RowKind } from "../protocol/addresses.js";
+import { type Applied, apply } from "../protocol/apply.js";
+import { type Attributes, parseRow, type Row } from "../protocol/row.js";
+import { drawnBy } from "../protocol/rules.js";
+import { vacateKept } from "../protocol/was-applied.js";
+import type { Check, Take, Write } from "../protocol/writes.js";
 import type {
   Cursor,
   DocumentGuard,
@@ -23,10 +23,10 @@ import type {
   TransactOutcome,
   WriteAllOutcome,
   WriteOutcome,
-} from "../../lib/store.js";
+} from "../store.js";
 import type { Answer, Message } from "./message.js";
 
-/** Where a guard says that the rows are. */
+/** Where a guard says that the rows are, unless a test says it. */
 const LAYOUT = tableLayout({ tableName: "memory" });
 
 /** What a listing shows: places are nobody's lock. */
@@ -83,17 +83,6 @@ export class MemoryTable {
     if (item === undefined) changed.delete(sort);
     else changed.set(sort, item);
     this.#partitions.set(name, changed);
-  }
-
-  /** An item of somebody else's, its key left out, in DynamoDB's own form. */
-  plantForeign(at: Address, item: Record<string, AttributeValue>): void {
-    this.plant(at, unmarshall(item));
-  }
-
-  /** What is under a key, in DynamoDB's own form. */
-  foreign(at: Address): Record<string, AttributeValue> | undefined {
-    const item = this.item(at);
-    return item && marshall({ ...item });
   }
 
   apply(write: Write): Applied {
@@ -183,9 +172,11 @@ function pageOf(
 /** The port, over whatever carries its messages. */
 export abstract class MessageStore implements Store {
   readonly #table: MemoryTable;
+  readonly #layout: TableLayout;
 
-  constructor(table: MemoryTable) {
+  constructor(table: MemoryTable, layout: TableLayout = LAYOUT) {
     this.#table = table;
+    this.#layout = layout;
   }
 
   protected abstract send(message: Message, signal: AbortSignal): Promise<Answer>;
@@ -221,15 +212,15 @@ export abstract class MessageStore implements Store {
   }
 
   guard(guard: Check): TransactWriteItem {
-    return actionOf(LAYOUT, guard);
+    return actionOf(this.#layout, guard);
   }
 
   documentGuard(guard: Check): DocumentGuard {
-    return documentGuard(LAYOUT, guard);
+    return documentGuard(this.#layout, guard);
   }
 
   admitItems(at: Address, items: readonly TransactWriteItem[]): void {
-    admitItems(LAYOUT, at, items);
+    admitItems(this.#layout, at, items);
   }
 
   async transact(writes: GuardedWrites, signal: AbortSignal): Promise<TransactOutcome> {
@@ -295,7 +286,7 @@ function parsed(at: Address, item: Attributes | undefined): Row | undefined {
   if (item === undefined) return undefined;
   const result = parseRow(at, item);
   if ("row" in result) return result.row;
-  throw new LockStoreError(`not a lock: ${result.problem}: ${JSON.stringify(marshall({ ...item }))}`);
+  throw new LockStoreError(`not a lock: ${result.problem}: ${inspect(item)}`);
 }
 
 function rowIn(at: Address, item: Attributes | undefined): Row | undefined {

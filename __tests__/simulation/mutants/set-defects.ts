@@ -3,7 +3,7 @@ import type { Defect } from "./defects.js";
 const CLAIM = "lib/taking/claim.js";
 const LOCK_SET = "lib/lock-set.js";
 /** What a transaction is here: DynamoDB applies all of its writes or none. */
-const TABLE = "__tests__/simulation/memory-store.js";
+const TABLE = "lib/testing/memory-store.js";
 
 /** Defects of `lockAll`. What each breaks is a sentence of docs/several-locks.md. */
 export const SET_DEFECTS: readonly Defect[] = [

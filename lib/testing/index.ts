@@ -1,0 +1,9 @@
+/**
+ * A table in memory, for the tests of code that takes a `LockTable`.
+ *
+ * @packageDocumentation
+ */
+
+export type { TestClock, TestTime } from "./test-clock.js";
+export type { ApplyWrites } from "./test-store.js";
+export { type TestHostOptions, TestTable, type TestTableOptions } from "./test-table.js";

@@ -1,0 +1,23 @@
+import type { Address } from "../protocol/addresses.js";
+import type { Row } from "../protocol/row.js";
+import type { Take, Write } from "../protocol/writes.js";
+import type { GuardedWrites, RangePage, RangeQuery, TransactOutcome, WriteAllOutcome, WriteOutcome } from "../store.js";
+
+/** What a process asks of the table: plain data, which a network can hold back, repeat and reorder. */
+export type Message =
+  | { readonly kind: "write"; readonly write: Write }
+  | { readonly kind: "writeAll"; readonly takes: readonly Take[] }
+  | { readonly kind: "read"; readonly at: Address; readonly consistent: boolean }
+  | { readonly kind: "query"; readonly query: RangeQuery }
+  | { readonly kind: "transact"; readonly writes: GuardedWrites };
+
+interface Outcomes {
+  readonly write: { readonly outcome: WriteOutcome };
+  readonly writeAll: { readonly outcome: WriteAllOutcome };
+  readonly read: { readonly row: Row | undefined };
+  readonly query: { readonly page: RangePage };
+  readonly transact: { readonly outcome: TransactOutcome };
+}
+
+/** A message, and what the table has answered. */
+export type Answer = { [Kind in Message["kind"]]: Extract<Message, { kind: Kind }> & Outcomes[Kind] }[Message["kind"]];

@@ -1,0 +1,69 @@
+import type { TableLayout } from "../options/table.js";
+import { onAbort } from "../session/abort-listening.js";
+import { persist, Scheduler } from "../session/requests.js";
+import type { TableAction, TableReport } from "../table-report.js";
+import type { Clock } from "../time/clock.js";
+import type { TestStore } from "./test-store.js";
+
+/** The bounds of DynamoDB's requests about a table as a whole. */
+const ATTEMPT_MS = 5_000;
+const FIRST_ANSWER_MS = 10_000;
+
+const ACTIONS: readonly TableAction[] = [
+  "DescribeTable",
+  "DescribeTimeToLive",
+  "GetItem",
+  "PutItem",
+  "UpdateItem",
+  "DeleteItem",
+  "Query",
+  "Scan",
+  "ConditionCheckItem",
+];
+
+/** What `create()` and `check()` are about. */
+export interface AdminCall {
+  readonly signal?: AbortSignal | undefined;
+  readonly timeoutMs?: number | undefined;
+}
+
+/**
+ * Asks whether the table answers, as `create()` and `check()` do, within the same bounds.
+ * @throws {@link LockStoreError} if it does not; the reason of the caller's signal.
+ */
+export async function reached(
+  store: TestStore,
+  clock: Clock,
+  action: string,
+  { signal, timeoutMs = FIRST_ANSWER_MS }: AdminCall,
+): Promise<void> {
+  signal?.throwIfAborted();
+  const end = clock.atMost() + Math.min(timeoutMs, FIRST_ANSWER_MS);
+  const requests = { clock, scheduler: new Scheduler(clock), random: Math.random };
+  const persistence = { kind: "read", until: () => end, attemptMs: ATTEMPT_MS, enough: signal } as const;
+  try {
+    await persist(requests, persistence, async (ends) => {
+      const either = new AbortController();
+      const stopListening = [ends, signal].map((one) => one && onAbort(one, () => either.abort(one.reason)));
+      await store.reach(action, either.signal).finally(() => {
+        for (const stop of stopListening) stop?.();
+      });
+    });
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw error;
+  }
+}
+
+/** What `check()` finds: a table without a problem. */
+export function report({ tableName, partition, sort, ttl }: TableLayout): TableReport {
+  const actions = ACTIONS.filter((action) => action !== "Query" || sort !== undefined);
+  return {
+    tableName,
+    usable: true,
+    problems: [],
+    table: { status: "ACTIVE", partition, sort, billing: "on-demand", replicas: [], consistency: undefined },
+    ttl: { status: "ENABLED", attribute: ttl },
+    permissions: Object.fromEntries(actions.map((action) => [action, "allowed"])),
+  };
+}

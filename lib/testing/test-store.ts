@@ -1,0 +1,106 @@
+import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
+import { storeFailure } from "../dynamodb/failures.js";
+import type { TableLayout } from "../options/table.js";
+import { onAbort } from "../session/abort-listening.js";
+import type { Cursor, GuardedWrites, RowPage } from "../store.js";
+import { type MemoryTable, MessageStore } from "./memory-store.js";
+import type { Answer, Message } from "./message.js";
+
+/** What becomes of a host's requests: each is answered, none is, or each fails with an error. */
+export type Condition =
+  | { readonly kind: "answers" }
+  | { readonly kind: "silent" }
+  | { readonly kind: "fails"; readonly error: unknown };
+
+/** What is done with a caller's own writes once their guard has held. What it throws is DynamoDB's refusal of them. */
+export type ApplyWrites = (items: readonly TransactWriteItem[]) => void | Promise<void>;
+
+/** What a caller's own writes were refused with. */
+interface Refusal {
+  readonly error: unknown;
+}
+
+/** The way from one host to a table in memory. */
+export class TestStore extends MessageStore {
+  readonly #table: MemoryTable;
+  readonly #layout: TableLayout;
+  readonly #condition: () => Condition;
+  readonly #applyWrites: ApplyWrites;
+  /** What became of the callers' writes, by their tokens: DynamoDB applies them once as well. */
+  readonly #applied = new Map<string, Promise<Refusal | undefined>>();
+
+  constructor(
+    table: MemoryTable,
+    how: {
+      readonly layout: TableLayout;
+      readonly condition: () => Condition;
+      readonly applyWrites: ApplyWrites;
+    },
+  ) {
+    super(table, how.layout);
+    this.#table = table;
+    this.#layout = how.layout;
+    this.#condition = how.condition;
+    this.#applyWrites = how.applyWrites;
+  }
+
+  /**
+   * A request without an answer never arrives: it is not applied, now or later.
+   * @throws the reason of `signal`, while the table is silent; a {@link LockStoreError} while it fails.
+   */
+  async reach(action: string, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const condition = this.#condition();
+    switch (condition.kind) {
+      case "answers":
+        return;
+      case "silent":
+        return await new Promise<never>((_, reject) => {
+          onAbort(signal, () => reject(signal.reason));
+        });
+      case "fails":
+        throw storeFailure(condition.error, { action, tableName: this.#layout.tableName });
+      default:
+        condition satisfies never;
+    }
+  }
+
+  override async scan(prefix: string, after: Cursor | undefined, signal: AbortSignal): Promise<RowPage> {
+    await this.reach("Scan", signal);
+    return await super.scan(prefix, after, signal);
+  }
+
+  protected override async send(message: Message, signal: AbortSignal): Promise<Answer> {
+    await this.reach(ACTIONS[message.kind], signal);
+    if (message.kind !== "transact") return this.#table.answer(message);
+    const answer = this.#table.answer(message);
+    if (answer.kind !== "transact" || answer.outcome.kind !== "committed") return answer;
+    const refusal = await this.#apply(message.writes);
+    return refusal === undefined ? answer : { ...message, outcome: { kind: "refused", error: refusal.error } };
+  }
+
+  #apply({ items, token }: GuardedWrites): Promise<Refusal | undefined> {
+    const before = this.#applied.get(token);
+    const applied = before ?? this.#applyOnce(items);
+    this.#applied.set(token, applied);
+    return applied;
+  }
+
+  async #applyOnce(items: readonly TransactWriteItem[]): Promise<Refusal | undefined> {
+    try {
+      await this.#applyWrites(items);
+      return undefined;
+    } catch (error) {
+      return { error };
+    }
+  }
+}
+
+/** What the error of a request calls it. */
+const ACTIONS: Readonly<Record<Message["kind"], string>> = {
+  write: "UpdateItem",
+  writeAll: "TransactWriteItems",
+  read: "GetItem",
+  query: "Query",
+  transact: "TransactWriteItems",
+};

@@ -1,0 +1,328 @@
+import { randomUUID } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
+import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
+import { checkOf } from "../dynamodb/compile.js";
+import { documentGuard } from "../dynamodb/guards.js";
+import { LockConfigError, type LossReason } from "../errors.js";
+import type { LockInfo } from "../lock-info.js";
+import type { LockTable } from "../lock-table.js";
+import { isTaken } from "../operations/inspect.js";
+import type { MutexOptions } from "../options/mutex.js";
+import { type LockTableOptions, type TableLayout, tableLayout, tableOptions } from "../options/table.js";
+import { kindOf, LOCK_SORT } from "../protocol/addresses.js";
+import { infoOf, type Row } from "../protocol/row.js";
+import { next } from "../protocol/rules.js";
+import type { Check } from "../protocol/writes.js";
+import type { DocumentGuard } from "../store.js";
+import { TableLocks } from "../table-locks.js";
+import { MemoryTable } from "./memory-store.js";
+import { reached, report } from "./test-admin.js";
+import { TableTime, type TestClock, type TestTime } from "./test-clock.js";
+import { type ApplyWrites, type Condition, TestStore } from "./test-store.js";
+
+/** Options of a table in memory, and defaults for its mutexes. */
+export interface TestTableOptions extends Omit<LockTableOptions, "tableName" | "client" | "owner" | "clock"> {
+  /** Default `locks`. */
+  readonly tableName?: string | undefined;
+  /**
+   * `real`: time passes by itself, as fast as `Date` and `setTimeout` say, fake ones included. `manual`: it stands still,
+   * but for `clock.advance()`. Default `real`.
+   */
+  readonly time?: TestTime | undefined;
+  /** What the table's clock shows at first. Default: what `Date` says when the table is made. */
+  readonly startAt?: Date | undefined;
+  /**
+   * Called with the items of a `transactWrite()` whose lock is still held, once for each. What it throws counts as
+   * DynamoDB's refusal of the items, and is what `transactWrite()` throws. Default: nothing is done with them.
+   */
+  readonly onTransactWrite?: ApplyWrites | undefined;
+}
+
+/** Options of one host, and defaults for its mutexes, where they differ from the table's. */
+export interface TestHostOptions extends Omit<MutexOptions, "fencing"> {
+  /** Names the holder to people who inspect a lock. Default: `host-1`, `host-2`, and so on. */
+  readonly owner?: string | undefined;
+}
+
+/** A host, as the table sees it. */
+interface Host {
+  readonly locks: TableLocks;
+  condition: Condition;
+}
+
+const ANSWERS: Condition = { kind: "answers" };
+
+/** How many items a page looks at: enough that a test sees one page, as with DynamoDB. */
+const PAGE_ITEMS = 1_000;
+
+/**
+ * A table in memory for the tests of code that takes a {@link LockTable}. It runs the library's own protocol, on a map in
+ * the place of DynamoDB, and sends nothing. Make one per test.
+ *
+ * It has none of DynamoDB's delays, limits and charges, all its reads are consistent, and its hosts' clocks agree. What
+ * depends on those is for a test on DynamoDB Local, or on DynamoDB.
+ *
+ * @example
+ * const table = new TestTable();
+ * const locks = table.host(); // a LockTable, for the code under test
+ * await using held = await table.host().mutex("report").lock(); // another host has the lock
+ * assert.equal(await locks.mutex("report").tryLock(), null);
+ */
+export class TestTable {
+  /** The table's time, which is that of all of its hosts. */
+  readonly clock: TestClock;
+  readonly #time: TableTime;
+  readonly #options: LockTableOptions;
+  readonly #layout: TableLayout;
+  readonly #onTransactWrite: ApplyWrites | undefined;
+  readonly #memory = new MemoryTable({ pageItems: PAGE_ITEMS });
+  readonly #hosts = new Map<LockTable, Host>();
+  readonly #transactions: (readonly TransactWriteItem[])[] = [];
+  /** That of hosts to come. */
+  #condition = ANSWERS;
+
+  /** @throws {@link LockConfigError} naming the option that cannot work. */
+  constructor(options: TestTableOptions = {}) {
+    refuse(options, { ...NOT_OF_A_TABLE, owner: "is an option of each host: table.host({ owner })" });
+    const { tableName = "locks", time = "real", startAt, onTransactWrite, ...defaults } = options;
+    if (time !== "real" && time !== "manual") throw new LockConfigError("time", time, 'must be "real" or "manual"');
+    if (startAt !== undefined && Number.isNaN(new Date(startAt).getTime())) {
+      throw new LockConfigError("startAt", startAt, "must be a Date");
+    }
+    if (onTransactWrite !== undefined && typeof onTransactWrite !== "function") {
+      throw new LockConfigError("onTransactWrite", onTransactWrite, "must be a function");
+    }
+    this.#options = tableOptions({ tableName, ...defaults });
+    this.#layout = tableLayout(this.#options);
+    this.#onTransactWrite = onTransactWrite;
+    this.#time = new TableTime({ time, startAt });
+    this.clock = this.#time;
+  }
+
+  /**
+   * Makes the locks of one more host of this table. Hosts share nothing else: each is what a process of its own would be.
+   *
+   * @throws {@link LockConfigError} naming the option that cannot work.
+   *
+   * @example
+   * const [one, other] = [table.host(), table.host({ owner: "other" })];
+   */
+  host(options: TestHostOptions = {}): LockTable {
+    refuse(options, NOT_OF_A_HOST);
+    const owner = options.owner ?? `host-${this.#hosts.size + 1}`;
+    const { clock } = this.#time;
+    const locks = new TableLocks({ ...this.#options, ...options, owner, clock }, (layout) => {
+      const condition = (): Condition => host.condition;
+      const applyWrites: ApplyWrites = (items) => this.#applyWrites(items);
+      const store = new TestStore(this.#memory, { layout, condition, applyWrites });
+      return {
+        store,
+        create: (how) => reached(store, clock, "CreateTable", how),
+        check: async (how) => {
+          await reached(store, clock, "DescribeTable", how);
+          return report(layout);
+        },
+      };
+    });
+    const host: Host = { locks, condition: this.#condition };
+    // A LockTable has these methods and no others, and its private parts are nobody's business.
+    const face: Pick<LockTable, keyof LockTable> = locks;
+    this.#hosts.set(face as LockTable, host);
+    return face as LockTable;
+  }
+
+  /**
+   * Takes a lock from whoever holds it, and tells the holder at once: `signal` aborts, and `unlock()` and `run()` reject with
+   * a {@link LockLostError}. What becomes of the row is what happens in earnest:
+   *
+   * - `expired`: its lease is over, and the next host gets it.
+   * - `stolen`: somebody else has it, for one lease.
+   * - `deleted`: it is gone, with the fencing token that it remembered.
+   * - `forced`: as after `forceUnlock()`, nobody holds it, and nobody gets it before the old lease ends.
+   * - `max-hold`, `closed`: it is the holder's until its section ends.
+   *
+   * @param which the name, for all who hold a lock of that name; or what has the `uuid`, such as a lock or its `LockInfo`.
+   * @param reason the reason of the {@link LockLostError}.
+   * @throws {@link LockConfigError} if nobody holds such a lock.
+   *
+   * @example
+   * table.lose("report", "stolen");
+   */
+  lose(which: string | { readonly uuid: string | undefined }, reason: LossReason = "expired"): void {
+    const isMeant = ({ name, uuid }: Row) => (typeof which === "string" ? name === which : uuid === which?.uuid);
+    const rows = this.#memory.rows.filter((row) => row.uuid !== undefined && isHolder(row) && isMeant(row));
+    if (rows.length === 0) {
+      throw new LockConfigError("which", which, "must be the name, or have the uuid, of a lock that somebody holds");
+    }
+    for (const row of rows) this.#changeRow(row, reason);
+    const uuids = new Set(rows.map(({ uuid }) => uuid));
+    for (const { locks } of this.#hosts.values()) {
+      for (const lease of locks.session.leases) if (uuids.has(lease.row.uuid)) lease.lose(reason);
+    }
+  }
+
+  /** The locks that are taken at this moment, as `list()` shows them, ordered by name. */
+  held(): readonly LockInfo[] {
+    const bounds = this.#time.clock.wall();
+    const rows = this.#memory.rows.filter((row) => isHolder(row) && isTaken(row, bounds));
+    return rows
+      .sort((one, other) => (`${one.name}\0${one.sort}` < `${other.name}\0${other.sort}` ? -1 : 1))
+      .map(infoOf);
+  }
+
+  /**
+   * From now on requests get no answer and are not applied, as if the table were out of reach. They time out, and are
+   * retried, as ever: `lock()` gives up after 10 s, and a holder loses its lock when its lease is over.
+   *
+   * @param host whose requests. Default: those of all hosts.
+   */
+  silence(host?: LockTable): void {
+    this.#become({ kind: "silent" }, host);
+  }
+
+  /**
+   * From now on requests fail with this error, and are not applied.
+   *
+   * @param error as the AWS SDK throws it: its `name` decides, as in production, whether the library tries again.
+   * @param host whose requests. Default: those of all hosts.
+   *
+   * @example
+   * table.fail(Object.assign(new Error("slow down"), { name: "ThrottlingException" }));
+   */
+  fail(error: Error, host?: LockTable): void {
+    this.#become({ kind: "fails", error }, host);
+  }
+
+  /**
+   * From now on requests are answered again. Those that were silenced stay without an answer.
+   *
+   * @param host whose requests. Default: those of all hosts.
+   */
+  answer(host?: LockTable): void {
+    this.#become(ANSWERS, host);
+  }
+
+  /** The items of every `transactWrite()` that was applied, in order. */
+  get transactions(): readonly (readonly TransactWriteItem[])[] {
+    return [...this.#transactions];
+  }
+
+  /**
+   * Whether DynamoDB would let a transaction with this condition through, for a double of your own DynamoDB client.
+   *
+   * @param guard what `lock.guard()` returned, in either form.
+   * @throws {@link LockConfigError} for anything else.
+   *
+   * @example
+   * const guard = await lock.guard();
+   * assert.equal(table.admits(guard), true);
+   * table.lose(lock);
+   * assert.equal(table.admits(guard), false);
+   */
+  admits(guard: TransactWriteItem | DocumentGuard): boolean {
+    const check = this.#checkOf(guard);
+    if (check !== undefined) return this.#memory.apply(check).kind === "applied";
+    throw new LockConfigError("guard", guard, "must be what guard() of a lock of this table returned");
+  }
+
+  #become(condition: Condition, host: LockTable | undefined): void {
+    if (host === undefined) {
+      this.#condition = condition;
+      for (const each of this.#hosts.values()) each.condition = condition;
+      return;
+    }
+    const one = this.#hosts.get(host);
+    if (one === undefined) throw new LockConfigError("host", host, "must be what host() of this table returned");
+    one.condition = condition;
+  }
+
+  async #applyWrites(items: readonly TransactWriteItem[]): Promise<void> {
+    await this.#onTransactWrite?.(items);
+    this.#transactions.push(items);
+  }
+
+  #changeRow(row: Row, reason: LossReason): void {
+    const { uuid = "" } = row;
+    const item = this.#memory.item(row);
+    const now = this.clock.now.getTime();
+    switch (reason) {
+      case "expired":
+        this.#memory.plant(row, { ...item, expires: Math.min(row.expires, now - 1) });
+        return;
+      case "stolen": {
+        const fence = row.fence === undefined ? {} : { fence: next(row.fence, undefined) };
+        const thief = { uuid: randomUUID(), owner: "somebody else", acquired: now, expires: now + row.ttlMs };
+        this.#memory.plant(row, { ...item, ...thief, ...fence });
+        return;
+      }
+      case "deleted":
+        this.#memory.plant(row, undefined);
+        return;
+      case "forced":
+        this.#memory.apply({ kind: "vacate", at: row, uuid, leaves: { kind: "untilExpires" }, remembers: "nothing" });
+        return;
+      case "max-hold":
+      case "closed":
+        return;
+      default:
+        reason satisfies never;
+        throw new LockConfigError("reason", reason, "must be the reason of a LockLostError");
+    }
+  }
+
+  /** The check that a guard was made of; undefined if it was made of none. */
+  #checkOf(guard: TransactWriteItem | DocumentGuard): Check | undefined {
+    const { Key = {}, ExpressionAttributeValues = {} } = guard?.ConditionCheck ?? {};
+    const { partition, sort, keyPrefix } = this.#layout;
+    const name = plain(Key[partition]).slice(keyPrefix.length);
+    const [uuid, after, fence] = ["uuid", "after", "fence"].map((value) => ExpressionAttributeValues[`:if_${value}`]);
+    const check: Check = {
+      kind: "check",
+      at: { name, sort: sort === undefined ? LOCK_SORT : plain(Key[sort]) },
+      uuid: plain(uuid),
+      after: Number(plain(after)),
+      fence: /^\d+$/.test(plain(fence)) ? BigInt(plain(fence)) : undefined,
+    };
+    const isOne = [{ ConditionCheck: checkOf(this.#layout, check) }, documentGuard(this.#layout, check)];
+    return isOne.some((made) => isDeepStrictEqual(made, guard)) ? check : undefined;
+  }
+}
+
+/** Options of a LockTable that a table in memory has for itself, or leaves to its hosts. */
+const NOT_OF_A_TABLE: Readonly<Record<string, string>> = {
+  client: "must be left out: a table in memory needs no client",
+  clock: 'must be left out: the table has a clock of its own, for which there are `time: "manual"` and `startAt`',
+  fencing: "is an option of each mutex: locks.mutex(name, { fencing: true })",
+};
+
+const OF_THE_TABLE = "is an option of the table, not of a host: new TestTable({ … })";
+
+const NOT_OF_A_HOST: Readonly<Record<string, string>> = {
+  ...NOT_OF_A_TABLE,
+  ...Object.fromEntries(
+    ["tableName", "keys", "keyPrefix", "time", "startAt", "onTransactWrite"].map((name) => [name, OF_THE_TABLE]),
+  ),
+};
+
+/** @throws {@link LockConfigError} for an option that belongs elsewhere. */
+function refuse(options: object, remedies: Readonly<Record<string, string>>): void {
+  if (typeof options !== "object" || options === null || Array.isArray(options)) {
+    throw new LockConfigError("options", options, "must be an object with options");
+  }
+  for (const [name, value] of Object.entries(options)) {
+    const remedy = Object.hasOwn(remedies, name) ? remedies[name] : undefined;
+    if (remedy !== undefined && value !== undefined) throw new LockConfigError(name, value, remedy);
+  }
+}
+
+/** Whether a row is a lock's own: places in a queue are nobody's lock. */
+function isHolder({ sort }: Row): boolean {
+  const kind = kindOf(sort);
+  return kind !== undefined && kind !== "place";
+}
+
+/** A value of a guard, whichever form it has. */
+function plain(value: unknown): string {
+  const { S, N } = Object(value) as { readonly S?: string; readonly N?: string };
+  return S ?? N ?? String(value);
+}
