@@ -6,11 +6,13 @@ import { consumerFolder, PRELUDE } from "./support/consumer-folder.js";
 const ROOT = process.cwd();
 
 /** The files whose doc comments a caller's editor shows. */
-const FILES = "lock-table mutex semaphore shared-mutex lock lockable lock-set election errors".split(" ");
+const FILES = "lock-table mutex semaphore shared-mutex lock lockable lock-set election errors testing/test-table testing/test-clock".split(" ");
 
 const IMPORTS = `import { findLockLost, type Lockable, LockTable } from "dynamutex";
+import { TestTable } from "dynamutex/testing";
 import { GetItemCommand, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
-void [findLockLost, LockTable, GetItemCommand, TransactWriteItemsCommand, undefined as Lockable | undefined];
+import assert from "node:assert/strict";
+void [assert, findLockLost, LockTable, TestTable, GetItemCommand, TransactWriteItemsCommand, undefined as Lockable | undefined];
 `;
 
 test("every example in the doc comments of what is public compiles", async () => {
@@ -18,8 +20,9 @@ test("every example in the doc comments of what is public compiles", async () =>
   const names: string[] = [];
   for (const file of FILES) {
     for (const [index, code] of examplesIn(await readFile(join(ROOT, "lib", `${file}.ts`), "utf8")).entries()) {
-      names.push(`${file}-${index}.ts`);
-      await folder.write(`${file}-${index}.ts`, `${IMPORTS}export async function example() {\n${code}\n}\n`);
+      const name = `${file.replaceAll("/", "-")}-${index}.ts`;
+      names.push(name);
+      await folder.write(name, `${IMPORTS}export async function example() {\n${code}\n}\n`);
     }
   }
   process.stdout.write(`doc comments: ${names.length} examples compiled\n`);

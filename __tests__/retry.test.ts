@@ -448,7 +448,7 @@ describe("a request that is sent once", () => {
 describe("whether the table answers at all", () => {
   test("is told by what succeeds and by what it refuses, and not by what gets no reply", async () => {
     const { time, scheduler, send } = scene();
-    expect(scheduler.hasAnsweredSince(0)).toBe(false);
+    expect(scheduler.answers).toBe(0);
     for (const [fate, answers] of [
       ["applied", true],
       [denied(), true],
@@ -456,8 +456,9 @@ describe("whether the table answers at all", () => {
       [new Error("broken"), false],
     ] as const) {
       await time.advance(1_000);
+      const before = scheduler.answers;
       await send([fate]).catch(() => undefined);
-      expect(scheduler.hasAnsweredSince(time.elapsed)).toBe(answers);
+      expect(scheduler.answers - before).toBe(answers ? 1 : 0);
     }
   });
 
@@ -479,6 +480,6 @@ describe("whether the table answers at all", () => {
     answer();
     await turn();
     expect(scheduler.silentSince).toBe(200);
-    expect(scheduler.hasAnsweredSince(200)).toBe(true);
+    expect(scheduler.answers).toBe(1);
   });
 });

@@ -4,8 +4,11 @@
  */
 import type { DynamoDBClient, TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import type * as D from "dynamutex";
+import type { TestTable } from "dynamutex/testing";
 
 declare global {
+  const table: TestTable;
+  const other: D.LockTable;
   const locks: D.LockTable;
   const mutex: D.Mutex;
   const semaphore: D.Semaphore;

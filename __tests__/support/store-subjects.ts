@@ -14,6 +14,8 @@ import { type KeyOptions, type TableLayout, tableLayout } from "../../lib/option
 import { type Address, LOCK_SORT } from "../../lib/protocol/addresses.js";
 import type { Attributes } from "../../lib/protocol/row.js";
 import type { Store } from "../../lib/store.js";
+import type { TableLocks } from "../../lib/table-locks.js";
+import { TestTable } from "../../lib/testing/index.js";
 import { MemoryStore, MemoryTable } from "../../lib/testing/memory-store.js";
 import { systemClock } from "../../lib/time/clock.js";
 
@@ -33,6 +35,7 @@ export type SubjectCase = readonly [string, () => Promise<Subject>];
 /** The stores that have rows beside a lock's own. */
 export const sortedSubjects = (client: DynamoDBClient): readonly SubjectCase[] => [
   ["in memory", memorySubject],
+  ["through dynamutex/testing", testTableSubject],
   ["in a table with a sort key", () => tableSubject(client, {})],
   [
     "in an application's table, under reserved words and a prefix",
@@ -52,6 +55,18 @@ function memorySubject(): Promise<Subject> {
     store: new MemoryStore(table),
     plant: async (at, item) => table.plant(at, item),
     item: async (at) => table.item(at),
+    end: async () => {},
+  });
+}
+
+/** What a host of a user's test has: the library knows it by its store alone. */
+function testTableSubject(): Promise<Subject> {
+  const table = new TestTable();
+  const { session } = table.host() as unknown as TableLocks;
+  return Promise.resolve({
+    store: session.store,
+    plant: async (at, item) => table.memory.plant(at, item),
+    item: async (at) => table.memory.item(at),
     end: async () => {},
   });
 }

@@ -152,7 +152,7 @@ export class Scheduler {
   #sorted: readonly number[] = [];
   /** When the first request left that came after the last answer, on `atMost`. */
   #silentSince: number | undefined;
-  #answeredAt = Number.NEGATIVE_INFINITY;
+  #answers = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -181,9 +181,9 @@ export class Scheduler {
     return this.#silentSince ?? this.#clock.atMost();
   }
 
-  /** Whether the table has answered an attempt, whatever it was asked. @param moment on `atMost`. */
-  hasAnsweredSince(moment: number): boolean {
-    return this.#answeredAt >= moment;
+  /** How many attempts the table has answered, whatever it was asked. It tells before from after on a clock that stands. */
+  get answers(): number {
+    return this.#answers;
   }
 
   /** How many requests may be in flight at once, not counting the slow ones. */
@@ -247,7 +247,7 @@ export class Scheduler {
     this.#silentSince ??= this.#clock.atMost();
     const answered = (isSettled: boolean): void => {
       this.#silentSince = undefined;
-      this.#answeredAt = this.#clock.atMost();
+      this.#answers += 1;
       if (isSettled) copies.unanswered -= 1;
     };
     const answer = new Promise<T>((resolve) => resolve(send()));

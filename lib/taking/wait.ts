@@ -40,6 +40,8 @@ export class Wait {
   readonly refusedClaims: Set<string | undefined> = new Set();
   readonly #session: Session;
   readonly #startedAt: number;
+  /** How many answers of the table were there when it began. */
+  readonly #answersBefore: number;
   #enough: AbortController | undefined;
   #stopped: { readonly reason: unknown } | undefined;
   /** Whether it waits for the lock, and waits out outages once the table has answered. */
@@ -61,6 +63,7 @@ export class Wait {
     this.isPatient = patient;
     if (!patient) this.#endStuckWatch = nothing;
     this.#startedAt = session.clock.atMost();
+    this.#answersBefore = session.scheduler.answers;
   }
 
   /** Aborts when the caller has had its answer: nothing more is sent for this call. */
@@ -98,7 +101,7 @@ export class Wait {
   readonly until = (): number => {
     const { scheduler } = this.#session;
     if (!this.isPatient) return this.#startedAt + FIRST_ANSWER_MS;
-    if (scheduler.hasAnsweredSince(this.#startedAt)) return Number.POSITIVE_INFINITY;
+    if (scheduler.answers > this.#answersBefore) return Number.POSITIVE_INFINITY;
     return Math.max(this.#startedAt, scheduler.silentSince) + FIRST_ANSWER_MS;
   };
 

@@ -1,8 +1,10 @@
 import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { storeFailure } from "../dynamodb/failures.js";
 import type { TableLayout } from "../options/table.js";
+import { leftBy } from "../protocol/rules.js";
 import { onAbort } from "../session/abort-listening.js";
 import type { Cursor, GuardedWrites, RowPage } from "../store.js";
+import type { Clock } from "../time/clock.js";
 import { type MemoryTable, MessageStore } from "./memory-store.js";
 import type { Answer, Message } from "./message.js";
 
@@ -24,6 +26,7 @@ interface Refusal {
 export class TestStore extends MessageStore {
   readonly #table: MemoryTable;
   readonly #layout: TableLayout;
+  readonly #clock: Clock;
   readonly #condition: () => Condition;
   readonly #applyWrites: ApplyWrites;
   /** What became of the callers' writes, by their tokens: DynamoDB applies them once as well. */
@@ -33,6 +36,7 @@ export class TestStore extends MessageStore {
     table: MemoryTable,
     how: {
       readonly layout: TableLayout;
+      readonly clock: Clock;
       readonly condition: () => Condition;
       readonly applyWrites: ApplyWrites;
     },
@@ -40,6 +44,7 @@ export class TestStore extends MessageStore {
     super(table, how.layout);
     this.#table = table;
     this.#layout = how.layout;
+    this.#clock = how.clock;
     this.#condition = how.condition;
     this.#applyWrites = how.applyWrites;
   }
@@ -54,10 +59,13 @@ export class TestStore extends MessageStore {
     switch (condition.kind) {
       case "answers":
         return;
-      case "silent":
+      case "silent": {
+        // As the socket of a request does.
+        const leave = this.#clock.stay?.();
         return await new Promise<never>((_, reject) => {
           onAbort(signal, () => reject(signal.reason));
-        });
+        }).finally(leave);
+      }
       case "fails":
         throw storeFailure(condition.error, { action, tableName: this.#layout.tableName });
       default:
@@ -71,7 +79,7 @@ export class TestStore extends MessageStore {
   }
 
   protected override async send(message: Message, signal: AbortSignal): Promise<Answer> {
-    await this.reach(ACTIONS[message.kind], signal);
+    await this.reach(actionOf(message), signal);
     if (message.kind !== "transact") return this.#table.answer(message);
     const answer = this.#table.answer(message);
     if (answer.kind !== "transact" || answer.outcome.kind !== "committed") return answer;
@@ -96,11 +104,22 @@ export class TestStore extends MessageStore {
   }
 }
 
-/** What the error of a request calls it. */
-const ACTIONS: Readonly<Record<Message["kind"], string>> = {
-  write: "UpdateItem",
-  writeAll: "TransactWriteItems",
-  read: "GetItem",
-  query: "Query",
-  transact: "TransactWriteItems",
-};
+/** The operation as IAM calls it, for the errors that say so. */
+function actionOf(message: Message): string {
+  switch (message.kind) {
+    case "write": {
+      const { kind } = leftBy(message.write);
+      return kind === "put" ? "PutItem" : kind === "delete" ? "DeleteItem" : "UpdateItem";
+    }
+    case "writeAll":
+      return "PutItem";
+    case "read":
+      return "GetItem";
+    case "query":
+      return "Query";
+    case "transact":
+      return "TransactWriteItems";
+    default:
+      return message satisfies never;
+  }
+}

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { isDeepStrictEqual } from "node:util";
 import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { checkOf } from "../dynamodb/compile.js";
 import { documentGuard } from "../dynamodb/guards.js";
@@ -75,7 +74,8 @@ export class TestTable {
   readonly #options: LockTableOptions;
   readonly #layout: TableLayout;
   readonly #onTransactWrite: ApplyWrites | undefined;
-  readonly #memory = new MemoryTable({ pageItems: PAGE_ITEMS });
+  /** @internal */
+  readonly memory: MemoryTable = new MemoryTable({ pageItems: PAGE_ITEMS });
   readonly #hosts = new Map<LockTable, Host>();
   readonly #transactions: (readonly TransactWriteItem[])[] = [];
   /** That of hosts to come. */
@@ -114,7 +114,7 @@ export class TestTable {
     const locks = new TableLocks({ ...this.#options, ...options, owner, clock }, (layout) => {
       const condition = (): Condition => host.condition;
       const applyWrites: ApplyWrites = (items) => this.#applyWrites(items);
-      const store = new TestStore(this.#memory, { layout, condition, applyWrites });
+      const store = new TestStore(this.memory, { layout, clock, condition, applyWrites });
       return {
         store,
         create: (how) => reached(store, clock, "CreateTable", how),
@@ -150,7 +150,7 @@ export class TestTable {
    */
   lose(which: string | { readonly uuid: string | undefined }, reason: LossReason = "expired"): void {
     const isMeant = ({ name, uuid }: Row) => (typeof which === "string" ? name === which : uuid === which?.uuid);
-    const rows = this.#memory.rows.filter((row) => row.uuid !== undefined && isHolder(row) && isMeant(row));
+    const rows = this.memory.rows.filter((row) => row.uuid !== undefined && isHolder(row) && isMeant(row));
     if (rows.length === 0) {
       throw new LockConfigError("which", which, "must be the name, or have the uuid, of a lock that somebody holds");
     }
@@ -164,7 +164,7 @@ export class TestTable {
   /** The locks that are taken at this moment, as `list()` shows them, ordered by name. */
   held(): readonly LockInfo[] {
     const bounds = this.#time.clock.wall();
-    const rows = this.#memory.rows.filter((row) => isHolder(row) && isTaken(row, bounds));
+    const rows = this.memory.rows.filter((row) => isHolder(row) && isTaken(row, bounds));
     return rows
       .sort((one, other) => (`${one.name}\0${one.sort}` < `${other.name}\0${other.sort}` ? -1 : 1))
       .map(infoOf);
@@ -221,7 +221,7 @@ export class TestTable {
    */
   admits(guard: TransactWriteItem | DocumentGuard): boolean {
     const check = this.#checkOf(guard);
-    if (check !== undefined) return this.#memory.apply(check).kind === "applied";
+    if (check !== undefined) return this.memory.apply(check).kind === "applied";
     throw new LockConfigError("guard", guard, "must be what guard() of a lock of this table returned");
   }
 
@@ -243,23 +243,23 @@ export class TestTable {
 
   #changeRow(row: Row, reason: LossReason): void {
     const { uuid = "" } = row;
-    const item = this.#memory.item(row);
+    const item = this.memory.item(row);
     const now = this.clock.now.getTime();
     switch (reason) {
       case "expired":
-        this.#memory.plant(row, { ...item, expires: Math.min(row.expires, now - 1) });
+        this.memory.plant(row, { ...item, expires: Math.min(row.expires, now - 1) });
         return;
       case "stolen": {
         const fence = row.fence === undefined ? {} : { fence: next(row.fence, undefined) };
         const thief = { uuid: randomUUID(), owner: "somebody else", acquired: now, expires: now + row.ttlMs };
-        this.#memory.plant(row, { ...item, ...thief, ...fence });
+        this.memory.plant(row, { ...item, ...thief, ...fence });
         return;
       }
       case "deleted":
-        this.#memory.plant(row, undefined);
+        this.memory.plant(row, undefined);
         return;
       case "forced":
-        this.#memory.apply({ kind: "vacate", at: row, uuid, leaves: { kind: "untilExpires" }, remembers: "nothing" });
+        this.memory.apply({ kind: "vacate", at: row, uuid, leaves: { kind: "untilExpires" }, remembers: "nothing" });
         return;
       case "max-hold":
       case "closed":
@@ -276,15 +276,17 @@ export class TestTable {
     const { partition, sort, keyPrefix } = this.#layout;
     const name = plain(Key[partition]).slice(keyPrefix.length);
     const [uuid, after, fence] = ["uuid", "after", "fence"].map((value) => ExpressionAttributeValues[`:if_${value}`]);
+    // Anything else would not compile.
+    if (![plain(after), plain(fence ?? 0)].every((number) => /^\d+$/.test(number))) return undefined;
     const check: Check = {
       kind: "check",
       at: { name, sort: sort === undefined ? LOCK_SORT : plain(Key[sort]) },
       uuid: plain(uuid),
       after: Number(plain(after)),
-      fence: /^\d+$/.test(plain(fence)) ? BigInt(plain(fence)) : undefined,
+      fence: fence === undefined ? undefined : BigInt(plain(fence)),
     };
-    const isOne = [{ ConditionCheck: checkOf(this.#layout, check) }, documentGuard(this.#layout, check)];
-    return isOne.some((made) => isDeepStrictEqual(made, guard)) ? check : undefined;
+    const made = [{ ConditionCheck: checkOf(this.#layout, check) }, documentGuard(this.#layout, check)];
+    return made.some((one) => textOf(one) === textOf(guard)) ? check : undefined;
   }
 }
 
@@ -325,4 +327,13 @@ function isHolder({ sort }: Row): boolean {
 function plain(value: unknown): string {
   const { S, N } = Object(value) as { readonly S?: string; readonly N?: string };
   return S ?? N ?? String(value);
+}
+
+/** The same for equal guards, whatever the order of their properties, and the realm that they are from. */
+function textOf(guard: unknown): string {
+  return JSON.stringify(guard, (_key, value) => {
+    if (typeof value === "bigint") return `${value}`;
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)));
+  });
 }

@@ -1,0 +1,64 @@
+import { execFile } from "node:child_process";
+import { cp, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "@jest/globals";
+import { brokenLinks, runExamples } from "../support/pages.js";
+
+const run = promisify(execFile);
+const ROOT = process.cwd();
+const EXAMPLES = join(ROOT, "examples", "testing");
+const RUNNERS = ["jest", "vitest", "node"];
+
+test("the examples of docs/testing.md run and print what they say", async () => {
+  const printed = ["ok", "host-1", "a,b stolen", "ok", "2 26000", "paid 1"];
+  const order = printed.map((_, index) => index);
+  expect(await runExamples("testing.md", { tableName: "none", order })).toEqual(printed);
+});
+
+test("docs/testing.md has no link that leads nowhere", () => {
+  expect(brokenLinks("testing.md").filter((link) => !link.startsWith("https://"))).toEqual([]);
+});
+
+test("the example for node:test passes", async () => {
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+  const { stdout } = await run(process.execPath, ["--test", join(EXAMPLES, "report.node.test.mjs")], { env });
+  expect(stdout).toMatch(/^# pass 7$/m);
+});
+
+test("the examples differ in what their runners differ in, and in nothing else", async () => {
+  const texts = RUNNERS.map((runner) => readFile(join(EXAMPLES, `report.${runner}.test.mjs`), "utf8"));
+  const [jest = "", ...others] = (await Promise.all(texts)).map(common);
+  expect(jest).toContain("fake timers: time that passes on them");
+  for (const other of others) expect(other).toBe(jest);
+});
+
+/** What all runners have: without the import of theirs, and what switches timers and lets time pass. */
+function common(text: string): string {
+  return text
+    .replace(/^import .*(jest|vitest|node:test).*\n/m, "")
+    .replaceAll(/^ +(jest|vi|mock)\..*\n/gm, "")
+    .replace(/^ +(await (jest|vi)\.advance.*|for \(let second[\s\S]*?\n {4}\})\n/m, "");
+}
+
+test("dynamutex/testing works where the SDK's client is not installed", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "dynamutex-testing-"));
+  try {
+    const installed = join(folder, "node_modules", "dynamutex");
+    await mkdir(installed, { recursive: true });
+    for (const part of ["package.json", "dist"]) await cp(join(ROOT, part), join(installed, part), { recursive: true });
+    for (const name of ["@aws-sdk/util-dynamodb", "tslib"]) {
+      await cp(join(ROOT, "node_modules", name), join(folder, "node_modules", name), { recursive: true });
+    }
+    const program = `
+      import { TestTable } from "dynamutex/testing";
+      const table = new TestTable();
+      console.log(await table.host().mutex("report").run(({ owner }) => owner));
+      await import("dynamutex").catch(({ code }) => console.log(code));`;
+    const { stdout } = await run(process.execPath, ["--input-type=module", "-e", program], { cwd: folder });
+    expect(stdout).toBe("host-1\nERR_MODULE_NOT_FOUND\n");
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
