@@ -5,7 +5,7 @@ import { leftBy } from "../protocol/rules.js";
 import { onAbort } from "../session/abort-listening.js";
 import type { Cursor, GuardedWrites, RowPage } from "../store.js";
 import type { Clock } from "../time/clock.js";
-import { type MemoryTable, MessageStore } from "./memory-store.js";
+import { aborted, type MemoryTable, MessageStore } from "./memory-store.js";
 import type { Answer, Message } from "./message.js";
 
 /** What becomes of a host's requests: each is answered, none is, or each fails with an error. */
@@ -51,10 +51,10 @@ export class TestStore extends MessageStore {
 
   /**
    * A request without an answer never arrives: it is not applied, now or later.
-   * @throws the reason of `signal`, while the table is silent; a {@link LockStoreError} while it fails.
+   * @throws {@link LockStoreError} once `signal` aborts, while the table is silent; at once while it fails.
    */
   async reach(action: string, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
+    if (signal.aborted) throw aborted(signal);
     const condition = this.#condition();
     switch (condition.kind) {
       case "answers":
@@ -63,7 +63,7 @@ export class TestStore extends MessageStore {
         // As the socket of a request does.
         const leave = this.#clock.stay?.();
         return await new Promise<never>((_, reject) => {
-          onAbort(signal, () => reject(signal.reason));
+          onAbort(signal, () => reject(aborted(signal)));
         }).finally(leave);
       }
       case "fails":
