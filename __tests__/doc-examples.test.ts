@@ -6,7 +6,10 @@ import { consumerFolder, PRELUDE } from "./support/consumer-folder.js";
 const ROOT = process.cwd();
 
 /** The files whose doc comments a caller's editor shows. */
-const FILES = "lock-table mutex semaphore shared-mutex lock lockable lock-set election errors testing/test-table testing/test-clock".split(" ");
+const FILES =
+  "lock-table mutex semaphore shared-mutex lock lockable lock-set election errors testing/test-table testing/test-clock".split(
+    " ",
+  );
 
 const IMPORTS = `import { findLockLost, type Lockable, LockTable } from "dynamutex";
 import { TestTable } from "dynamutex/testing";

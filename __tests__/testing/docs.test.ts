@@ -4,22 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "@jest/globals";
-import { brokenLinks, runExamples } from "../support/pages.js";
 
 const run = promisify(execFile);
 const ROOT = process.cwd();
 const EXAMPLES = join(ROOT, "examples", "testing");
 const RUNNERS = ["jest", "vitest", "node"];
-
-test("the examples of docs/testing.md run and print what they say", async () => {
-  const printed = ["ok", "host-1", "a,b stolen", "ok", "2 26000", "paid 1"];
-  const order = printed.map((_, index) => index);
-  expect(await runExamples("testing.md", { tableName: "none", order })).toEqual(printed);
-});
-
-test("docs/testing.md has no link that leads nowhere", () => {
-  expect(brokenLinks("testing.md").filter((link) => !link.startsWith("https://"))).toEqual([]);
-});
 
 test("the example for node:test passes", async () => {
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
