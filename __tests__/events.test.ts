@@ -44,6 +44,7 @@ describe("the events of a section", () => {
   test("say how long its call waited, and how long it held the lock", async () => {
     const acquired = hear("dynamutex:acquired");
     const released = hear("dynamutex:released");
+    const asked = hear("dynamutex:asked");
     const time = new ManualTime();
     const mutex = host(time).mutex(scene.name);
     const first = await mutex.lock();
@@ -57,9 +58,12 @@ describe("the events of a section", () => {
       [0, false],
       [400, true],
     ]);
+    const calls = asked.map(({ call }) => call);
+    expect(new Set(calls).size).toBe(2);
+    expect(acquired.map(({ call }) => call)).toEqual(calls);
     expect(released).toEqual([
-      { name: scene.name, uuid: first.uuid, heldMs: 400 },
-      { name: scene.name, uuid: second.uuid, heldMs: 250 },
+      { name: scene.name, uuid: first.uuid, call: calls[0], heldMs: 400 },
+      { name: scene.name, uuid: second.uuid, call: calls[1], heldMs: 250 },
     ]);
   });
 
@@ -89,10 +93,11 @@ describe("the events of a section", () => {
 
   test("tell of a loss once, and of the end when the section has ended", async () => {
     const events = hearSections();
-    const losses = hear("dynamutex:lost");
+    const [asked, losses] = [hear("dynamutex:asked"), hear("dynamutex:lost")];
     const released = hear("dynamutex:released");
     const time = new ManualTime();
     const lock = await host(time).mutex(scene.name).lock();
+    const call = asked[0]?.call;
     await scene.put(rowOf());
     await time.advance(TTL_MS / 2);
     await eventually(() => losses.length > 0);
@@ -101,8 +106,8 @@ describe("the events of a section", () => {
     await expect(lock.unlock()).rejects.toMatchObject({ reason: "stolen" });
     await expect(lock.unlock()).rejects.toMatchObject({ reason: "stolen" });
     expect(events).toEqual(["acquired", "lost", "released"]);
-    expect(losses).toEqual([{ name: scene.name, uuid: lock.uuid, reason: "stolen", cause: undefined }]);
-    expect(released).toEqual([{ name: scene.name, uuid: lock.uuid, heldMs: TTL_MS / 2 + 1_000 }]);
+    expect(losses).toEqual([{ name: scene.name, uuid: lock.uuid, call, reason: "stolen", cause: undefined }]);
+    expect(released).toEqual([{ name: scene.name, uuid: lock.uuid, call, heldMs: TTL_MS / 2 + 1_000 }]);
   });
 
   test("tell of a loss that only the release finds before they tell of the end", async () => {

@@ -41,7 +41,7 @@ describe("how a lock is lost", () => {
     await time.advance(TTL_MS / 2);
     await eventually(() => told.at !== undefined);
     expect(told.at).toBe(TTL_MS / 2);
-    expect(losses).toEqual([{ name: scene.name, uuid: lock.uuid, reason: "stolen", cause: undefined }]);
+    expect(losses).toMatchObject([{ name: scene.name, uuid: lock.uuid, reason: "stolen", cause: undefined }]);
     await expectLost(lock, "stolen");
     expect(await scene.row()).toEqual(stolen);
     expect(time.timers).toBe(0);

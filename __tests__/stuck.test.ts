@@ -35,6 +35,7 @@ function host(time: ManualTime): LockTable {
 
 describe("a call that waits behind one section of its own process", () => {
   test("says so after a minute, once, and waits on", async () => {
+    const asked = hear("dynamutex:asked");
     const stuck = hear("dynamutex:stuck");
     const time = new ManualTime();
     const mutex = host(time).mutex(scene.name);
@@ -47,7 +48,8 @@ describe("a call that waits behind one section of its own process", () => {
     expect([stuck, warnings]).toEqual([[], []]);
     await time.advance(1);
     const heldMs = 5_000 + MINUTE_MS;
-    expect(stuck).toEqual([{ name: scene.name, uuid: lock.uuid, since, heldMs, waitedMs: MINUTE_MS }]);
+    const [, call] = asked.map((message) => message.call);
+    expect(stuck).toEqual([{ name: scene.name, call, uuid: lock.uuid, since, heldMs, waitedMs: MINUTE_MS }]);
     expect(warnings).toHaveLength(1);
     const [text] = warnings;
     expect(text).toContain(JSON.stringify(scene.name));

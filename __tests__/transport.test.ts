@@ -393,6 +393,6 @@ describe("middleware of the caller's", () => {
 it("trap 31: takes what a mock answers, and tells the clock that it shows no time", async () => {
   const mock = { send: async () => ({}) } as unknown as DynamoDBClient;
   const { listen, log } = listener();
-  await expect(transportOn(mock, listen).ask(getItem(), fresh())).resolves.toEqual({});
+  await expect(transportOn(mock, listen).ask(getItem(), fresh(), { kind: "read" })).resolves.toEqual({});
   expect(log).toEqual(["sent", undefined]);
 });

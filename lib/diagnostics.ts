@@ -1,21 +1,38 @@
 import { type Channel, channel } from "node:diagnostics_channel";
+import type { LossReason } from "./errors.js";
 import type { LockInfo } from "./lock-info.js";
 
 /**
  * The channels of `node:diagnostics_channel` on which locks report events, with their messages, for logs and metrics:
- * `diagnostics_channel.subscribe("dynamutex:lost", …)`. Every message is a plain object. An error thrown by a subscriber
- * does not affect the lock.
+ * `diagnostics_channel.subscribe("dynamutex:lost", …)`. Every message is a plain object, built only for a channel that has
+ * subscribers. An error thrown by a subscriber does not affect the lock; Node reports it as an uncaught exception.
+ *
+ * A call is one of `lock()`, `tryLock()`, `run()`, `tryRun()`, `lockAll()` or `resume()`. Each publishes `asked`, and then
+ * `acquired`, `missed` or `failed`: one of the three, once. A call that is refused as it is made (an argument that cannot
+ * work, a closed table, a signal that has aborted) publishes nothing. `call` is its number, which no other call of the
+ * process has.
  *
  * A section is what runs from the moment at which a call gets its lock to the end of its `unlock()`. Each publishes
- * `acquired` once when it begins, `lost` at most once, and `released` once and last, whatever came of its `unlock()`. A set
- * of locks is a section for each of its names. Sections that pass a lease on share its `uuid`, one after the other.
+ * `acquired` once when it begins, `lost` at most once, and `released` once and last, whatever came of its `unlock()` or
+ * `handOff()`, with the `call` that it belongs to. A set of locks is a section for each of its names: `call` and `name`
+ * together tell sections apart. `uuid` does not: sections that pass a lease on share it, one after the other, and so do
+ * readers of one process.
  */
 export interface Diagnostics {
+  /** A call asks for a lock. Published before the call returns its promise, so in the caller's own asynchronous context. */
+  readonly "dynamutex:asked": {
+    /** For a set, all of its names. */
+    readonly name: string;
+    readonly call: number;
+    /** How many locks it asks for: more than one for a set. */
+    readonly locks: number;
+  };
   /** A section begins: a call has got its lock. */
   readonly "dynamutex:acquired": {
     readonly name: string;
     readonly uuid: string;
     readonly owner: string;
+    readonly call: number;
     /** How long the call waited, in ms. */
     readonly waitedMs: number;
     /** Whether the section before, in this process, passed its lease on, so that nothing was taken from the table. */
@@ -31,29 +48,49 @@ export interface Diagnostics {
   readonly "dynamutex:lost": {
     readonly name: string;
     readonly uuid: string;
-    readonly reason: string;
+    readonly call: number;
+    readonly reason: LossReason;
     readonly cause: unknown;
   };
   /**
-   * A section has ended. Its lease was passed on or released, had been lost, or stays until it ends by itself, which
-   * `release-failed` has reported.
+   * A section has ended. Its lease was passed on, released or handed off, had been lost, or stays until it ends by itself,
+   * which `release-failed` has reported.
    */
   readonly "dynamutex:released": {
     readonly name: string;
     readonly uuid: string;
-    /** How long the section ran until `unlock()` was called, in ms. Time in which the host was suspended may be missing. */
+    readonly call: number;
+    /**
+     * How long the section ran until `unlock()` or `handOff()` was called, in ms. Time in which the host was suspended may be
+     * missing.
+     */
     readonly heldMs: number;
   };
   /**
    * A call has ended without the lock. `held`: a try (`tryLock()`, `tryRun()`, or `waitMs: 0`) found it held. `done`: its
-   * tick was already granted. `timeout`: `waitMs` was over. A call that is aborted or fails publishes nothing: it rejects.
+   * tick was already granted. `timeout`: `waitMs` was over.
    */
   readonly "dynamutex:missed": {
     /** For a set, all of its names. */
     readonly name: string;
+    readonly call: number;
     readonly because: "held" | "done" | "timeout";
     /** Who is in the way, as last seen. */
     readonly holder: LockInfo | undefined;
+    /** How long the call waited, in ms. */
+    readonly waitedMs: number;
+  };
+  /**
+   * A call has rejected without the lock, and not because others have it. `aborted`: its `signal` has. `closed`: its
+   * `LockTable` was. `error`: the table cannot be used, or the token of `resume()` does not count any more.
+   */
+  readonly "dynamutex:failed": {
+    /** For a set, all of its names. */
+    readonly name: string;
+    readonly call: number;
+    readonly because: "aborted" | "closed" | "error";
+    /** What the call rejects with. */
+    readonly cause: unknown;
     /** How long the call waited, in ms. */
     readonly waitedMs: number;
   };
@@ -64,6 +101,8 @@ export interface Diagnostics {
    */
   readonly "dynamutex:stuck": {
     readonly name: string;
+    /** The call that waits. */
+    readonly call: number;
     /** Of the section. */
     readonly uuid: string;
     /** When the section began, on the table's clock as estimated. */
@@ -77,6 +116,30 @@ export interface Diagnostics {
   readonly "dynamutex:forced": { readonly name: string; readonly uuid: string; readonly now: boolean };
   /** A release got no answer in time. The lock may stay taken until its lease ends. */
   readonly "dynamutex:release-failed": { readonly name: string; readonly uuid: string; readonly cause: unknown };
+  /**
+   * A request of a lock to the table has ended. Not told of: what `create()` and `check()` send. A retry is a request of its
+   * own, and so is the read that a refusal without a row makes necessary.
+   */
+  readonly "dynamutex:request": {
+    readonly operation: RequestOperation;
+    /** Of the lock; of a set that is taken the first; undefined for a scan. */
+    readonly name: string | undefined;
+    /** How long it took, in ms. */
+    readonly ms: number;
+    /**
+     * `refused`: by its condition. It costs units all the same, which the reply does not tell: as many as the same write that
+     * is not refused. `unanswered`: it never left, the network failed, or its time was over.
+     */
+    readonly outcome: "ok" | "refused" | "throttled" | "unanswered" | "failed";
+    /** What came of one that is neither ok nor refused: the SDK's own error. */
+    readonly cause: unknown;
+    /** How often the client sent it: more than once where it retries by itself. 0 if it never left, or is a test's double. */
+    readonly attempts: number;
+    /** Read capacity units, as the reply tells; undefined where it does not. */
+    readonly readUnits: number | undefined;
+    /** Write capacity units, as the reply tells; undefined where it does not. */
+    readonly writeUnits: number | undefined;
+  };
   /** A request of a waiting call failed. The call goes on waiting. */
   readonly "dynamutex:wait-failed": { readonly name: string; readonly cause: unknown };
   /**
@@ -128,12 +191,25 @@ export interface Diagnostics {
   readonly "dynamutex:clock": { readonly event: "no-date" | "contradicted" | "restarted"; readonly detail: string };
 }
 
+/**
+ * What a request to the table is for. `take`: a lock's row, a permit, a reader's row, or a place in a queue. `take-all`: the
+ * rows of a set. `renew`: a lease. `reissue`: a lease's new uuid between two sections. `transfer`: a hand-off, at either end.
+ * `release`: also by force. `remove`: what a dead waiter or reader has left. `mark`: a row that another host holds as wanted.
+ * `draw`: the number of a place in a queue. `check`: a guard by itself. `transact`: the caller's `transactWrite()`.
+ */
+export type RequestOperation =
+  | ("take" | "take-all" | "renew" | "reissue" | "transfer" | "release" | "remove" | "mark" | "draw" | "check")
+  | ("read" | "query" | "scan" | "transact");
+
 /** The channels of every lock. Callers check `hasSubscribers` before they build a message. */
+export const ASKED: Channel = channel("dynamutex:asked");
 export const ACQUIRED: Channel = channel("dynamutex:acquired");
+export const FAILED: Channel = channel("dynamutex:failed");
 export const LOST: Channel = channel("dynamutex:lost");
 export const MISSED: Channel = channel("dynamutex:missed");
 export const RELEASED: Channel = channel("dynamutex:released");
 export const RENEWED: Channel = channel("dynamutex:renewed");
+export const REQUEST: Channel = channel("dynamutex:request");
 
 export function publish<Name extends keyof Diagnostics>(name: Name, message: Diagnostics[Name]): void {
   const target = channel(name);

@@ -4,7 +4,7 @@
  * @packageDocumentation
  */
 
-export type { Diagnostics } from "./diagnostics.js";
+export type { Diagnostics, RequestOperation } from "./diagnostics.js";
 export { Election } from "./election.js";
 export {
   findLockLost,

@@ -51,7 +51,7 @@ export async function lockAll(
   session.store.admit(options.data);
   const data = options.data && copyOf(options.data);
   const targets = names.map((name) => ({ at: lockAt(name), settings })) as [Target, ...Target[]];
-  const wait = new Wait(session, names.join(", "), { patient: waitMs > 0 });
+  const wait = new Wait(session, names.join(", "), { patient: waitMs > 0, asksFor: names.length });
   const work = async (deliver: (set: LockSet) => boolean): Promise<void> => {
     for (;;) {
       const acquisitions = await acquireAll(session, targets, data, wait, { waits: waitMs > 0 });

@@ -29,7 +29,7 @@ export async function resumed(
   session.assertOpen();
   const { at, heldUntil: expires, heldForMs: ms, ...handed } = parseToken(token, session.table, isOurs);
   signal?.throwIfAborted();
-  const wait = new Wait(session, at.name, { patient: false });
+  const wait = new Wait(session, at.name, { patient: false, asksFor: 1 });
   const work = async (deliver: (lock: HeldLock) => boolean): Promise<void> => {
     const acquisition = await resume(session, targetOf(at), handed, wait);
     const lease = new Lease(session, acquisition);

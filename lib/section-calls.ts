@@ -61,7 +61,7 @@ export class SectionCalls<Held> {
       if (result.kind !== "granted") throw result.wait.timeout();
       return result.lock;
     }
-    const wait = new Wait(this.session, name, { patient: true });
+    const wait = new Wait(this.session, name, { patient: true, asksFor: 1 });
     const request = { resource: this.#resource, data, holdAtLeastMs };
     return await wait.run<HeldLock>((deliver) => this.#sections.serve(request, wait, deliver), { signal, waitMs });
   }
@@ -76,7 +76,7 @@ export class SectionCalls<Held> {
   /** Takes the lock if it is free. Requests without an answer are retried. */
   async #try(options: TryLockOptions, data: LockData | undefined, signal?: AbortSignal): Promise<Tried> {
     const { holdAtLeastMs = 0 } = options;
-    const wait = new Wait(this.session, this.#resource.name, { patient: false });
+    const wait = new Wait(this.session, this.#resource.name, { patient: false, asksFor: 1 });
     const request: SectionRequest = { resource: this.#resource, data, holdAtLeastMs, once: onceOf(options) };
     return await wait.run<Tried>(
       async (deliver) => {

@@ -73,6 +73,8 @@ export interface GuardedWrites {
   readonly guard: Check;
   /** The same in every copy, so that they are applied once. */
   readonly token: string;
+  /** Whether the reply is to tell what they cost. The same in every copy: a table may refuse one that differs from the first. */
+  readonly isMetered?: boolean;
 }
 
 export type TransactOutcome =

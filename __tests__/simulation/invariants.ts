@@ -44,6 +44,7 @@ export type Invariant =
   | "a loss reaches its section"
   | "a loss tells the set"
   | "each section tells of its beginning and its end"
+  | "each call tells once what came of it"
   | "a set is all or nothing"
   | "others get their turn"
   | "renewals leave first"

@@ -18,6 +18,9 @@ export function countDiagnostics(coverage: Coverage, hear: (name: string, messag
     channel(name).subscribe(listener);
     ends.push(() => void channel(name).unsubscribe(listener));
   };
+  on("dynamutex:asked", ({ locks }) => coverage.count(locks > 1 ? "calls for a set" : "calls for a lock"));
+  on("dynamutex:missed", ({ because }) => coverage.count(`calls that missed: ${because}`));
+  on("dynamutex:failed", ({ because }) => coverage.count(`calls that failed: ${because}`));
   on("dynamutex:acquired", ({ passedOn }) => coverage.count(`sections on a lease ${passedOn ? "passed on" : "taken"}`));
   on("dynamutex:released", () => coverage.count("sections that told of their end"));
   on("dynamutex:lost", ({ reason }) => coverage.count(`losses: ${reason}`));

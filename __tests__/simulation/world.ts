@@ -2,6 +2,7 @@ import { kindOf as kindOfRow, ticketOf } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
 import { MemoryTable } from "../../lib/testing/memory-store.js";
 import type { Answer } from "../../lib/testing/message.js";
+import { CallJudge } from "./call-judge.js";
 import { Coverage } from "./coverage.js";
 import { EventJudge } from "./event-judge.js";
 import { Judge, Violation } from "./invariants.js";
@@ -86,6 +87,7 @@ class World {
   readonly #table = new MemoryTable();
   readonly #judge: Judge;
   readonly #events = new EventJudge((uuid) => this.#judge.isReader(uuid));
+  readonly #calls = new CallJudge();
   readonly #surroundings: Surroundings;
   readonly #hosts: SimulatedHost[];
   readonly #network: Network;
@@ -162,9 +164,20 @@ class World {
 
   /** Something on a diagnostics channel. */
   told(name: string, message: object): void {
-    const { cause, ...rest } = message as { readonly cause?: unknown; readonly uuid?: string };
+    // The numbers of calls are those of the process that plays, and differ each time.
+    const {
+      cause,
+      call: _,
+      ...rest
+    } = message as {
+      readonly cause?: unknown;
+      readonly call?: number;
+      readonly uuid?: string;
+    };
     const wrong = this.#events.wrong(name, rest);
     if (wrong !== undefined) this.#judge.blame(new Violation("each section tells of its beginning and its end", wrong));
+    const wrongCall = this.#calls.wrong(name, message);
+    if (wrongCall !== undefined) this.#judge.blame(new Violation("each call tells once what came of it", wrongCall));
     if (name === "dynamutex:lost") {
       const { uuid, reason } = message as { readonly uuid: string; readonly reason: string };
       this.#judge.told(uuid, reason);

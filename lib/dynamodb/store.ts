@@ -64,7 +64,8 @@ export class DynamoDbStore implements Store {
   async writeAll(takes: readonly Take[], signal: AbortSignal): Promise<WriteAllOutcome> {
     const TransactItems = takes.map((take) => actionOf(this.#layout, take));
     try {
-      this.#heard(await this.#transport.ask(new TransactWriteItemsCommand({ TransactItems }), signal));
+      const command = new TransactWriteItemsCommand({ TransactItems });
+      this.#heard(await this.#transport.ask(command, signal, { kind: "take-all", at: takes[0]?.at }));
     } catch (error) {
       const reasons = refusalsOf(error);
       if (reasons === undefined) throw error;
@@ -82,12 +83,12 @@ export class DynamoDbStore implements Store {
 
   async query(query: RangeQuery, signal: AbortSignal): Promise<RangePage> {
     const command = new QueryCommand(queryOf(this.#layout, query));
-    return rangePageOf(this.#layout, await this.#transport.ask(command, signal));
+    return rangePageOf(this.#layout, await this.#transport.ask(command, signal, { kind: "query", at: query }));
   }
 
   async scan(prefix: string, after: Cursor | undefined, signal: AbortSignal): Promise<RowPage> {
     const command = new ScanCommand(scanOf(this.#layout, prefix, after));
-    return rowPageOf(this.#layout, await this.#transport.ask(command, signal));
+    return rowPageOf(this.#layout, await this.#transport.ask(command, signal, { kind: "scan" }));
   }
 
   guard(guard: Check): TransactWriteItem {
@@ -102,12 +103,13 @@ export class DynamoDbStore implements Store {
     admitItems(this.#layout, at, items);
   }
 
-  async transact({ items, guard, token }: GuardedWrites, signal: AbortSignal): Promise<TransactOutcome> {
+  async transact({ items, guard, token, isMetered }: GuardedWrites, signal: AbortSignal): Promise<TransactOutcome> {
     // The guard comes last: the reasons for a cancellation then stand in the order of the caller's items.
     const TransactItems = [...items, this.guard(guard)];
-    const command = new TransactWriteItemsCommand({ TransactItems, ClientRequestToken: token });
+    const metered = isMetered ? ({ ReturnConsumedCapacity: "TOTAL" } as const) : undefined;
+    const command = new TransactWriteItemsCommand({ TransactItems, ClientRequestToken: token, ...metered });
     try {
-      await this.#transport.send(command, signal);
+      await this.#transport.send(command, signal, { kind: "transact", at: guard.at });
       return { kind: "committed" };
     } catch (error) {
       const refusal = refusalOfGuard(error, items.length, this.#layout.tableName);
@@ -125,7 +127,7 @@ export class DynamoDbStore implements Store {
   async #write(write: Write, signal: AbortSignal): Promise<WriteOutcome> {
     let reply: Reply;
     try {
-      reply = await this.#transport.ask(commandOf(this.#layout, write), signal);
+      reply = await this.#transport.ask(commandOf(this.#layout, write), signal, write);
     } catch (error) {
       if (!isRefusal(error)) throw error;
       const retried = (error.$metadata?.attempts ?? 1) > 1;
@@ -181,7 +183,7 @@ export class DynamoDbStore implements Store {
   async #get(at: Address, consistent: boolean, signal: AbortSignal): Promise<Item | undefined> {
     const { tableName: TableName } = this.#layout;
     const command = new GetItemCommand({ TableName, Key: keyOf(this.#layout, at), ConsistentRead: consistent });
-    return (await this.#transport.ask(command, signal))?.Item;
+    return (await this.#transport.ask(command, signal, { kind: "read", at }))?.Item;
   }
 
   /** What a take, a transfer or a marked release found. It is told and no more: the write stands, whatever it was. */

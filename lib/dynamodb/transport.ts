@@ -10,12 +10,15 @@ import {
   ScanCommand,
   type ScanCommandOutput,
   TransactWriteItemsCommand,
+  type TransactWriteItemsCommandOutput,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
+import { REQUEST } from "../diagnostics.js";
 import type { LockStoreError } from "../errors.js";
 import type { TableLayout } from "../options/table.js";
 import type { Clock } from "../time/clock.js";
 import { isAboutTheKey, isRefusal, keyMismatch, refusalsOf, storeFailure } from "./failures.js";
+import { type Purpose, tellNotOk, tellOk } from "./request-events.js";
 
 export type ItemCommand =
   | GetItemCommand
@@ -30,7 +33,11 @@ export type ItemCommand =
 export type Reply =
   | (Partial<Pick<GetItemCommandOutput, "Item" | "$metadata">> &
       Pick<PutItemCommandOutput, "Attributes"> &
-      Pick<ScanCommandOutput, "Items" | "LastEvaluatedKey">)
+      Pick<ScanCommandOutput, "Items" | "LastEvaluatedKey"> & {
+        readonly ConsumedCapacity?:
+          | PutItemCommandOutput["ConsumedCapacity"]
+          | TransactWriteItemsCommandOutput["ConsumedCapacity"];
+      })
   | undefined;
 
 /** What belongs to a request of ours, and not to others that the same client sends. */
@@ -43,6 +50,8 @@ interface RequestContext {
   heard?: ReturnType<NonNullable<Clock["listen"]>>;
   /** Whether a reply has told the time. */
   isTold: boolean;
+  /** How many attempts have left. */
+  attempts: number;
 }
 
 /** Where middleware sees each attempt by itself, signed, and its reply as it came: next to the request handler. */
@@ -118,21 +127,42 @@ function asOwnClient(client: DynamoDBClient): DynamoDBClient {
 export class Transport {
   readonly #client: DynamoDBClient;
   readonly #layout: TableLayout;
+  readonly #clock: Clock;
   readonly #listen: Clock["listen"];
 
   constructor(client: DynamoDBClient, layout: TableLayout, clock: Clock) {
     this.#client = client;
     this.#layout = layout;
+    this.#clock = clock;
     this.#listen = clock.listen?.bind(clock);
   }
 
-  /** @throws the SDK's own error. */
-  async send(itemCommand: ItemCommand, signal: AbortSignal): Promise<Reply> {
-    const context: RequestContext = { signal, listen: this.#listen, isTold: false };
-    const reply = await this.#send(itemCommand as GetItemCommand, context);
+  /** @param purpose what the channel is told; nothing without. @throws the SDK's own error. */
+  async send(itemCommand: ItemCommand, signal: AbortSignal, purpose?: Purpose): Promise<Reply> {
+    const context: RequestContext = { signal, listen: this.#listen, isTold: false, attempts: 0 };
+    const command = itemCommand as GetItemCommand;
+    const isHeard = purpose !== undefined && REQUEST.hasSubscribers;
+    const reply = await (isHeard ? this.#sendHeard(command, context, purpose) : this.#send(command, context));
     // Only a success shows that replies tell nothing: an error may be somebody else's.
     if (!context.isTold) (context.heard ?? this.#listen?.())?.(undefined);
     return reply;
+  }
+
+  /** The same with a subscriber, which also wants to know what it costs. */
+  async #sendHeard(command: GetItemCommand, context: RequestContext, purpose: Purpose): Promise<Reply> {
+    // All copies that share a token have to be the same: whoever has made the token has decided this as well.
+    const { input } = command;
+    if (!("ClientRequestToken" in input)) input.ReturnConsumedCapacity = "TOTAL";
+    const leftAt = this.#clock.atLeast();
+    const sent = () => ({ ms: this.#clock.atLeast() - leftAt, attempts: context.attempts });
+    try {
+      const reply = await this.#send(command, context);
+      tellOk(purpose, sent(), reply?.ConsumedCapacity);
+      return reply;
+    } catch (error) {
+      tellNotOk(purpose, sent(), error);
+      throw error;
+    }
   }
 
   /** @param command any of them: as their union the type checker would look for an overload that takes them all. */
@@ -152,8 +182,8 @@ export class Transport {
   }
 
   /** @throws the refusal of a condition as it is, and a {@link LockStoreError} for everything else. */
-  ask(command: ItemCommand, signal: AbortSignal): Promise<Reply> {
-    return this.send(command, signal).catch(async (error: unknown) => {
+  ask(command: ItemCommand, signal: AbortSignal, purpose: Purpose): Promise<Reply> {
+    return this.send(command, signal, purpose).catch(async (error: unknown) => {
       throw isRefusal(error) || refusalsOf(error) !== undefined ? error : await this.#failure(error, command, signal);
     });
   }
@@ -189,6 +219,7 @@ async function attempt<Result extends { readonly response: unknown }>(
   send: () => Promise<Result>,
 ): Promise<Result> {
   context.signal.throwIfAborted();
+  context.attempts += 1;
   const heard = context.listen?.();
   if (heard !== undefined) context.heard = heard;
   const result = await send();

@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
-import { ACQUIRED, LOST, publish, RELEASED } from "../diagnostics.js";
+import { ACQUIRED, LOST, publish, RELEASED, REQUEST } from "../diagnostics.js";
 import { LockConfigError, LockError, LockLostError } from "../errors.js";
 import type { TransferableLock } from "../lock.js";
 import { copyOf, type LockData } from "../lock-info.js";
@@ -43,6 +43,8 @@ export class HeldLock implements TransferableLock {
   readonly #isPassedOn: boolean;
   /** Its events are published from `delivered` on: who has gone before he got his lock has no section. */
   #stage: "new" | "delivered" | "lost" | "over" = "new";
+  /** The call that it was delivered to. */
+  #call = 0;
   /** When its caller has ended it, on `atLeast`. */
   #endedAt = 0;
   #over: { readonly done: Promise<void>; readonly lost: LockLostError | undefined } | undefined;
@@ -75,13 +77,15 @@ export class HeldLock implements TransferableLock {
   }
 
   /** Its caller has got it: from here on the events of its section are published. @internal */
-  delivered(wait: { readonly waitedMs: number }): void {
+  delivered(wait: { readonly call: number; readonly waitedMs: number }): void {
     this.#stage = "delivered";
+    const { call } = wait;
+    this.#call = call;
     if (!ACQUIRED.hasSubscribers) return;
     const { name, uuid, owner } = this;
     const passedOn = this.#isPassedOn;
     const takeover = passedOn ? undefined : this.#lease.row.takeover;
-    publish("dynamutex:acquired", { name, uuid, owner, waitedMs: wait.waitedMs, passedOn, takeover });
+    publish("dynamutex:acquired", { name, uuid, owner, call, waitedMs: wait.waitedMs, passedOn, takeover });
   }
 
   /** Whether its caller has got it. @internal */
@@ -115,7 +119,7 @@ export class HeldLock implements TransferableLock {
     this.#stage = "lost";
     if (!LOST.hasSubscribers) return;
     const { name, uuid } = this;
-    publish("dynamutex:lost", { name, uuid, reason: reason.reason, cause: reason.cause });
+    publish("dynamutex:lost", { name, uuid, call: this.#call, reason: reason.reason, cause: reason.cause });
   }
 
   #abort(reason: unknown): void {
@@ -195,7 +199,7 @@ export class HeldLock implements TransferableLock {
     this.#stage = "over";
     if (!RELEASED.hasSubscribers) return;
     const heldMs = this.#endedAt - this.#beganAt;
-    publish("dynamutex:released", { name: this.name, uuid: this.uuid, heldMs });
+    publish("dynamutex:released", { name: this.name, uuid: this.uuid, call: this.#call, heldMs });
   }
 
   async handOff(options: HandOffOptions): Promise<string> {
@@ -234,7 +238,7 @@ export class HeldLock implements TransferableLock {
     // Copied now: DynamoDB refuses a further copy that differs from the first, and the outcome would stay unknown.
     const copy = copyOf(items);
     // All copies have one token, so DynamoDB applies them once, and repeats a reply that was lost.
-    const writes = { items: copy, guard: await this.#guard(), token: uuid() };
+    const writes = { items: copy, guard: await this.#guard(), token: uuid(), isMetered: REQUEST.hasSubscribers };
     const giveUpAt = clock.atMost() + withinMs;
     // Nothing is sent after the section or the lease has ended.
     const until = (): number => Math.min(giveUpAt, clock.atMost() + this.remainingMs);

@@ -11,10 +11,11 @@ const STUCK_AFTER_MS = 60_000;
  *
  * The time is counted on the stopwatch that never runs ahead: a host that was suspended has not waited.
  *
+ * @param call the call that waits.
  * @param inTheWay the uuid of the acquisition that the call waits for at present.
  * @returns what ends the watch.
  */
-export function watchForStuck(session: Session, inTheWay: () => string | undefined): () => void {
+export function watchForStuck(session: Session, call: number, inTheWay: () => string | undefined): () => void {
   const { clock } = session;
   const waitsSince = clock.atLeast();
   const look = (): void => {
@@ -23,7 +24,7 @@ export function watchForStuck(session: Session, inTheWay: () => string | undefin
     const together = lease === undefined ? now : Math.max(waitsSince, lease.reliedSince);
     const leftMs = together + STUCK_AFTER_MS - now;
     if (lease === undefined || leftMs > 0) cancel = clock.alarm(leftMs, look);
-    else tell(session, lease, now - waitsSince);
+    else tell(session, call, lease, now - waitsSince);
   };
   let cancel = clock.alarm(STUCK_AFTER_MS, look);
   return () => cancel();
@@ -41,12 +42,12 @@ function isRelied(lease: HeldLease): lease is Relied {
   return lease.reliedSince !== undefined;
 }
 
-function tell({ clock }: Session, { row, reliedSince }: Relied, waitedMs: number): void {
+function tell({ clock }: Session, call: number, { row, reliedSince }: Relied, waitedMs: number): void {
   const { name } = row.at;
   const heldMs = clock.atLeast() - reliedSince;
   const bounds = clock.wall();
   const since = bounds && new Date(displayTime(bounds) - heldMs);
-  publish("dynamutex:stuck", { name, uuid: row.uuid, since, heldMs, waitedMs });
+  publish("dynamutex:stuck", { name, call, uuid: row.uuid, since, heldMs, waitedMs });
   // A clock without `stay` is turned by hand, in a test: there a minute is nothing to warn of.
   if (clock.stay === undefined) return;
   process.emitWarning(

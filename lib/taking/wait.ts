@@ -1,4 +1,4 @@
-import { type Diagnostics, MISSED, publish } from "../diagnostics.js";
+import { ASKED, type Diagnostics, FAILED, MISSED, publish } from "../diagnostics.js";
 import { LockTimeoutError } from "../errors.js";
 import type { LockInfo } from "../lock-info.js";
 import type { MutexSettings } from "../options/mutex.js";
@@ -24,6 +24,16 @@ const SERVED: Error = new Error("The call has its lock");
 
 const nothing = (): void => undefined;
 
+/** The number of the last call: global, because the channels are, which all copies of this library in a process share. */
+const LAST_CALL = Symbol.for("dynamutex.lastCall");
+const numbering = globalThis as { [LAST_CALL]?: number };
+
+function nextCall(): number {
+  const call = (numbering[LAST_CALL] ?? 0) + 1;
+  numbering[LAST_CALL] = call;
+  return call;
+}
+
 /** What a wait does not decide itself of how long a request is tried. */
 type Asked = Pick<Persistence, "kind" | "attemptMs" | "until" | "copies">;
 
@@ -34,6 +44,8 @@ type Asked = Pick<Persistence, "kind" | "attemptMs" | "until" | "copies">;
 export class Wait {
   /** Of the lock; undefined for an administrative request. */
   readonly name: string | undefined;
+  /** The number of the call, on the channels. */
+  readonly call: number;
   /** The ticks that a claim of this call without an answer may have taken, and what that claim failed of. */
   readonly doubtfulTicks: Map<number | undefined, unknown> = new Map();
   /** The uuids of its claims for a tick that were refused: a late copy of one may take the tick all the same. */
@@ -46,6 +58,9 @@ export class Wait {
   #stopped: { readonly reason: unknown } | undefined;
   /** Whether it waits for the lock, and waits out outages once the table has answered. */
   readonly isPatient: boolean;
+  /** How many locks its caller asks for; 0 for a wait of the library's own, of which the channels do not tell. */
+  readonly #asksFor: number;
+  #isMissed = false;
   #waitMs = Number.POSITIVE_INFINITY;
   #inTheWay: Row | undefined;
   #localHolder: (() => LockInfo | undefined) | undefined;
@@ -57,10 +72,16 @@ export class Wait {
   #leasesOver = 0;
   #pacing: Pacing | undefined;
 
-  constructor(session: Session, name: string | undefined, { patient }: { readonly patient: boolean }) {
+  constructor(
+    session: Session,
+    name: string | undefined,
+    { patient, asksFor = 0 }: { readonly patient: boolean; readonly asksFor?: number },
+  ) {
     this.#session = session;
     this.name = name;
+    this.call = nextCall();
     this.isPatient = patient;
+    this.#asksFor = asksFor;
     if (!patient) this.#endStuckWatch = nothing;
     this.#startedAt = session.clock.atMost();
     this.#answersBefore = session.scheduler.answers;
@@ -194,11 +215,14 @@ export class Wait {
     { signal, waitMs }: { readonly signal?: AbortSignal | undefined; readonly waitMs: number },
   ): Promise<T> {
     this.#waitMs = waitMs;
+    // Now, in the caller's own asynchronous context: nothing was awaited before.
+    if (ASKED.hasSubscribers) this.#tellAsked();
     return new Promise((resolve, reject) => {
-      const stop = (reason: unknown): void => {
+      const stop = (reason: unknown, because?: "aborted" | "closed"): void => {
         if (this.#stopped !== undefined) return;
         end();
         this.#stopped = { reason };
+        if (because !== undefined) this.#tellFailed(because, reason);
         this.#enough?.abort(reason);
         reject(reason);
       };
@@ -206,7 +230,7 @@ export class Wait {
         this.missed("timeout");
         stop(this.timeout());
       };
-      const unregister = this.#session.waiting(stop);
+      const unregister = this.#session.waiting((reason) => stop(reason, "closed"));
       const { clock } = this.#session;
       const cancelTimer = Number.isFinite(waitMs) ? clock.alarm(waitMs, timeOut) : undefined;
       let ended = false;
@@ -218,7 +242,7 @@ export class Wait {
         this.#endStuckWatch?.();
         this.#endStuckWatch = nothing;
       };
-      const stopListening = signal && onAbort(signal, () => stop(signal.reason));
+      const stopListening = signal && onAbort(signal, () => stop(signal.reason, "aborted"));
       const deliver = (result: T): boolean => {
         if (ended) return false;
         end();
@@ -228,7 +252,10 @@ export class Wait {
         return true;
       };
       const failed = (error: unknown): void => {
-        if (!ended) end();
+        if (!ended) {
+          end();
+          this.#tellFailed("error", error);
+        }
         reject(error);
       };
       this.#session.detach(work(deliver).catch(failed));
@@ -247,14 +274,27 @@ export class Wait {
 
   /** Publishes that the call ends without the lock. */
   missed(because: Diagnostics["dynamutex:missed"]["because"]): void {
-    if (!MISSED.hasSubscribers || this.isOver) return;
-    const { name = "", holder, waitedMs } = this;
-    publish("dynamutex:missed", { name, because, holder, waitedMs });
+    if (this.isOver) return;
+    this.#isMissed = true;
+    if (!MISSED.hasSubscribers) return;
+    const { name = "", call, holder, waitedMs } = this;
+    publish("dynamutex:missed", { name, call, because, holder, waitedMs });
+  }
+
+  #tellAsked(): void {
+    const { name = "", call } = this;
+    if (this.#asksFor > 0) publish("dynamutex:asked", { name, call, locks: this.#asksFor });
+  }
+
+  #tellFailed(because: Diagnostics["dynamutex:failed"]["because"], cause: unknown): void {
+    if (!FAILED.hasSubscribers || this.#asksFor === 0 || this.#isMissed) return;
+    const { name = "", call, waitedMs } = this;
+    publish("dynamutex:failed", { name, call, because, cause, waitedMs });
   }
 
   #watchForStuck(): void {
     // A set waits for the lock that was last seen in the way.
-    this.#endStuckWatch ??= watchForStuck(this.#session, () => this.holder?.uuid);
+    this.#endStuckWatch ??= watchForStuck(this.#session, this.call, () => this.holder?.uuid);
   }
 
   #failed(cause: unknown): void {
