@@ -12,7 +12,9 @@ export default {
   moduleNameMapper: {
     "^dynamutex$": "<rootDir>/.jest/lib/index.js",
     "^dynamutex/testing$": "<rootDir>/.jest/lib/testing/index.js",
+    "^dynamutex/otel$": "<rootDir>/.jest/lib/otel/index.js",
   },
+  setupFiles: ["<rootDir>/.jest/__tests__/support/keep-channels.js"],
   globalSetup: "<rootDir>/.jest/__tests__/support/global-setup.js",
   globalTeardown: "<rootDir>/.jest/__tests__/support/global-teardown.js",
   testTimeout: 60_000,
