@@ -1,6 +1,7 @@
 /**
- * Makes few files of the compiled library, one for each entry point and what they share: a program that imports it loads,
- * parses and links two modules and not seventy, which took longer than all that they do. The declarations stay as they are, and so does every name in a stack trace.
+ * Makes one file of each entry point of the compiled library, and one of what they share: a program that imports it loads,
+ * parses and links one or two modules and not seventy, which took longer than all that they do. The declarations stay as they
+ * are, and so does every name in a stack trace.
  *
  * What the manifest does not name as a dependency goes into them as well, as far as it is used, with its license
  * beside it: zod, of which `zod/mini` alone would load all its languages, and p-retry, for the time that it takes to load.
@@ -10,17 +11,18 @@ import { join } from "node:path";
 import { build } from "esbuild";
 
 const DIST = "dist";
-const ENTRIES = ["index", "testing/index"];
+const ENTRIES = ["index", "testing/index", "otel/index"];
 const LICENSES = join(DIST, "THIRD-PARTY-LICENSES");
 
-const { dependencies } = JSON.parse(await readFile("package.json", "utf8"));
+const { dependencies, peerDependencies } = JSON.parse(await readFile("package.json", "utf8"));
 const { metafile } = await build({
   entryPoints: ENTRIES.map((entry) => ({ in: join(DIST, `${entry}.js`), out: entry })),
   outdir: DIST,
-  splitting: true,
   allowOverwrite: true,
   bundle: true,
-  external: Object.keys(dependencies).flatMap((name) => [name, `${name}/*`]),
+  splitting: true,
+  chunkNames: "shared-[hash]",
+  external: Object.keys({ ...dependencies, ...peerDependencies }).flatMap((name) => [name, `${name}/*`]),
   metafile: true,
   platform: "node",
   format: "esm",

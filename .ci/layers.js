@@ -6,6 +6,8 @@
  */
 export const LAYERS = [
   "testing/",
+  // Another entry point, over the public names alone.
+  "otel/",
   "index.ts",
   "lock-table.ts",
   "dynamodb/",
@@ -45,6 +47,8 @@ export const ONLY_IMPORTED_BY = {
 export const IMPORTS_ONLY = {
   // Pure: no promises, no clock, no table.
   "protocol/": ["protocol/", "time/clock.ts", "lock-info.ts"],
+  // Types alone of the public names: a program loads it before the AWS SDK, so that others can instrument that.
+  "otel/": ["otel/", "index.ts", "errors.ts"],
 };
 
 /** Who may use a package: `run` at run time, `types` in `import type` as well. */
@@ -54,6 +58,12 @@ export const PACKAGES = [
     run: ["dynamodb/"],
     types: ["lock.ts", "holding/", "mutex.ts", "lock-table.ts", "options/table.ts", "store.ts", "testing/"],
     because: "only lib/dynamodb/ knows AWS",
+  },
+  {
+    name: /^@opentelemetry\//,
+    run: ["otel/"],
+    types: [],
+    because: "only lib/otel/ knows OpenTelemetry, which most users do not have",
   },
 ];
 

@@ -7,15 +7,16 @@ const ROOT = process.cwd();
 
 /** The files whose doc comments a caller's editor shows. */
 const FILES =
-  "lock-table mutex semaphore shared-mutex lock lockable lock-set election errors testing/test-table testing/test-clock".split(
+  "lock-table mutex semaphore shared-mutex lock lockable lock-set election errors testing/test-table testing/test-clock otel/index".split(
     " ",
   );
 
 const IMPORTS = `import { findLockLost, type Lockable, LockTable } from "dynamutex";
+import { instrumentLocks } from "dynamutex/otel";
 import { TestTable } from "dynamutex/testing";
 import { GetItemCommand, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import assert from "node:assert/strict";
-void [assert, findLockLost, LockTable, TestTable, GetItemCommand, TransactWriteItemsCommand, undefined as Lockable | undefined];
+void [assert, findLockLost, instrumentLocks, LockTable, TestTable, GetItemCommand, TransactWriteItemsCommand, undefined as Lockable | undefined];
 `;
 
 test("every example in the doc comments of what is public compiles", async () => {

@@ -119,14 +119,15 @@ const PRINTED = [
 
 let consumer: string;
 let installed: string;
+let packed: string;
 
 beforeAll(async () => {
   consumer = await mkdtemp(join(tmpdir(), "dynamutex-consumer-"));
   installed = join(consumer, "node_modules", "dynamutex");
   const { stdout } = await run("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", consumer]);
   const [{ filename }] = JSON.parse(stdout);
-  await mkdir(installed, { recursive: true });
-  await run("tar", ["-xzf", join(consumer, filename), "-C", installed, "--strip-components=1"]);
+  packed = join(consumer, filename);
+  await unpack(installed);
 
   // What npm would install beside it, and nothing else: an import that is no declared dependency fails here.
   const manifest = JSON.parse(await readFile(join(installed, "package.json"), "utf8"));
@@ -178,6 +179,26 @@ describe("the packed tarball", () => {
     expect(seen).toContain(join(installed, "dist", "lock-table.d.ts"));
   });
 
+  it("measures locks with OpenTelemetry's API alone: dynamutex/otel loads no AWS SDK", async () => {
+    const program = `
+      import { instrumentLocks } from "dynamutex/otel";
+      instrumentLocks()[Symbol.dispose]();
+      console.log("measured");
+      await import("dynamutex").catch(({ code }) => console.log(code));`;
+    const alone = await mkdtemp(join(tmpdir(), "dynamutex-metrics-"));
+    try {
+      const modules = join(alone, "node_modules");
+      await unpack(join(modules, "dynamutex"));
+      await mkdir(join(modules, "@opentelemetry"));
+      await symlink(join(MODULES, "@opentelemetry", "api"), join(modules, "@opentelemetry", "api"), "junction");
+      await writeFile(join(alone, "main.mjs"), program);
+      const { stdout } = await run(process.execPath, [join(alone, "main.mjs")]);
+      expect(stdout).toBe("measured\nERR_MODULE_NOT_FOUND\n");
+    } finally {
+      await rm(alone, { recursive: true, force: true });
+    }
+  });
+
   describe.each([
     ["7", "typescript"],
     ["5.9", "typescript-5.9"],
@@ -193,6 +214,11 @@ describe("the packed tarball", () => {
     });
   });
 });
+
+async function unpack(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  await run("tar", ["-xzf", packed, "-C", folder, "--strip-components=1"]);
+}
 
 /** @returns what the compiler complains about. */
 async function tsc(compiler: string, args: string[]): Promise<string> {

@@ -1,0 +1,98 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+/**
+ * Metrics and spans of locks, for OpenTelemetry. `@opentelemetry/api` is an optional peer dependency of the package.
+ *
+ * @packageDocumentation
+ */
+
+import { type MeterProvider, metrics, type TracerProvider, trace } from "@opentelemetry/api";
+import { LockConfigError } from "../errors.js";
+import { Calls } from "./calls.js";
+import { instrumentsOf } from "./instruments.js";
+import { type LockNames, labelling } from "./labels.js";
+import { Listening } from "./listening.js";
+import { countRequests, countWarnings } from "./requests.js";
+import { startAtZero } from "./zeros.js";
+
+export type { LockNames } from "./labels.js";
+
+/** What {@link instrumentLocks} takes. */
+export interface InstrumentOptions {
+  /** Where the metrics go. Default: the global provider, as it is when `instrumentLocks()` is called. */
+  readonly meterProvider?: MeterProvider | undefined;
+  /** Where the spans go. Default: the global provider. */
+  readonly tracerProvider?: TracerProvider | undefined;
+  /** Whether the name of a lock is an attribute, `dynamutex.lock.name`, of metrics and spans. Default: false. */
+  readonly lockNames?: LockNames | undefined;
+}
+
+/** The name of the meter and of the tracer. */
+const SCOPE = "dynamutex";
+
+/**
+ * Measures all locks of this process, whichever `LockTable` they are of, and makes a span of each section. Call it once, after
+ * your SDK has started; docs/observability.md lists the metrics and their attributes.
+ *
+ * The span of a section is a child of the span that was active where `lock()`, `run()` or another call asked for it. It begins
+ * when the lock is there; how long the call waited is an attribute. It is not made active: a span that the section makes is
+ * its sibling. A loss is an event of it, and its status is then an error.
+ *
+ * What had begun before is not counted: neither a call that waits nor a section that runs. While it measures, requests ask
+ * the table what they cost.
+ *
+ * @param options.lockNames true for every name as it is; a function for another label, or undefined for none. Names that are
+ * many, as those with a customer's number, make as many time series: leave them out, or group them.
+ * @returns what ends it when it is disposed. The spans of sections that still run end then.
+ * @throws {@link LockConfigError} if an option cannot work.
+ *
+ * @example
+ * // import { instrumentLocks } from "dynamutex/otel";
+ * using _metrics = instrumentLocks({ lockNames: (name) => name.split("#")[0] });
+ * await mutex.run(async (lock) => await work(lock.signal));
+ */
+export function instrumentLocks(options: InstrumentOptions = {}): Disposable {
+  check(options);
+  const { meterProvider, tracerProvider, lockNames = false } = options;
+  const instruments = instrumentsOf((meterProvider ?? metrics.getMeterProvider()).getMeter(SCOPE));
+  const tracer = (tracerProvider ?? trace.getTracerProvider()).getTracer(SCOPE);
+  const labels = labelling(lockNames);
+  // With names, nobody knows the time series before there is something to count.
+  if (lockNames === false) startAtZero(instruments);
+  const listening = new Listening();
+  const calls = new Calls(instruments, tracer, labels);
+  calls.listen(listening);
+  countRequests(listening, instruments, labels);
+  countWarnings(listening, instruments, labels);
+  return {
+    [Symbol.dispose]: () => {
+      listening.end();
+      calls.end();
+    },
+  };
+}
+
+/** @throws {@link LockConfigError} */
+function check(options: InstrumentOptions): void {
+  if (typeof options !== "object" || options === null) {
+    throw new LockConfigError("options", options, "must be an object");
+  }
+  const { meterProvider, tracerProvider, lockNames } = options;
+  if (meterProvider !== undefined && typeof meterProvider?.getMeter !== "function") {
+    throw new LockConfigError("meterProvider", meterProvider, "must be a MeterProvider of OpenTelemetry, or left out");
+  }
+  if (tracerProvider !== undefined && typeof tracerProvider?.getTracer !== "function") {
+    throw new LockConfigError(
+      "tracerProvider",
+      tracerProvider,
+      "must be a TracerProvider of OpenTelemetry, or left out",
+    );
+  }
+  if (lockNames !== undefined && typeof lockNames !== "boolean" && typeof lockNames !== "function") {
+    throw new LockConfigError("lockNames", lockNames, "must be a boolean, or a function that makes a label of a name");
+  }
+  for (const option of Object.keys(options)) {
+    if (option === "meterProvider" || option === "tracerProvider" || option === "lockNames") continue;
+    const known = "is not an option: there are meterProvider, tracerProvider and lockNames";
+    throw new LockConfigError(option, options[option as keyof InstrumentOptions], known);
+  }
+}
