@@ -1,0 +1,206 @@
+import { channel } from "node:diagnostics_channel";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, test } from "@jest/globals";
+import { PrometheusSerializer } from "@opentelemetry/exporter-prometheus";
+import { DataPointType, type MetricData } from "@opentelemetry/sdk-metrics";
+import type { Diagnostics } from "../../lib/index.js";
+import { brokenLinks, runExamples } from "../support/pages.js";
+import { firstColumn } from "../support/readme.js";
+import { createTestTable } from "../support/table.js";
+import { Collector } from "./collector.js";
+
+const read = (...path: string[]) => readFileSync(join(process.cwd(), ...path), "utf8");
+const PAGE = read("docs", "observability.md");
+const DASHBOARD = JSON.parse(read("examples", "grafana", "dynamutex.json")) as {
+  readonly panels: readonly { readonly title: string; readonly targets: readonly { readonly expr: string }[] }[];
+};
+const SHOWN = DASHBOARD.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+/** The expressions in the table of the alarms. Inside of a table a bar is escaped. */
+const ALARMS = [
+  ...(PAGE.split(/^## /m).find((section) => section.startsWith("Alarms")) ?? "").matchAll(/^\|[^|]+\| `(.+?)` \|/gm),
+].map(([, expression = ""]) => expression.replaceAll("\\|", "|"));
+
+/** Names of time series, each with the names of its labels. */
+type Series = ReadonlyMap<string, ReadonlySet<string>>;
+
+/** The metrics of everything that the channels may tell, without a table. */
+async function everything(): Promise<readonly MetricData[]> {
+  const collector = new Collector();
+  collector.instrument();
+  const publish = <Name extends keyof Diagnostics>(name: Name, message: Diagnostics[Name]) =>
+    channel(name).publish(message);
+  const of = (call: number) => ({ name: "a", uuid: `uuid-${call}`, call });
+  for (const call of [1, 2, 3]) publish("dynamutex:asked", { ...of(call), locks: 1 });
+  publish("dynamutex:acquired", { ...of(1), owner: "me", waitedMs: 5, passedOn: false, takeover: "expired" });
+  publish("dynamutex:lost", { ...of(1), reason: "stolen", cause: undefined });
+  publish("dynamutex:released", { ...of(1), heldMs: 7 });
+  publish("dynamutex:missed", { ...of(2), because: "held", holder: undefined, waitedMs: 0 });
+  publish("dynamutex:failed", { ...of(3), because: "error", cause: new Error("no"), waitedMs: 0 });
+  publish("dynamutex:forced", { ...of(1), now: true });
+  const request = { name: "a", ms: 3, cause: undefined, attempts: 1, readUnits: 1, writeUnits: 1 };
+  publish("dynamutex:request", { operation: "take", outcome: "ok", ...request });
+  return await collector.metrics();
+}
+
+/** The time series of the text that Prometheus reads. */
+function seriesIn(exposition: string): Series {
+  const series = new Map<string, Set<string>>();
+  for (const [, name = "", labels = ""] of exposition.matchAll(/^(dynamutex_\w+)(?:\{(.*)\})? \S+$/gm)) {
+    const seen = series.get(name) ?? new Set();
+    series.set(name, seen);
+    for (const [, label = ""] of labels.matchAll(/(\w+)=/g)) seen.add(label);
+  }
+  return series;
+}
+
+/** The same as the specification of OpenTelemetry has it, and its Collector. */
+function specified(metrics: readonly MetricData[]): Series {
+  const series = new Map<string, ReadonlySet<string>>();
+  for (const metric of metrics) {
+    const { descriptor, dataPoints } = metric;
+    const labels = dataPoints.flatMap(({ attributes }) => Object.keys(attributes).map(underscored));
+    const name = `${underscored(descriptor.name)}${descriptor.unit === "s" ? "_seconds" : ""}`;
+    if (metric.dataPointType === DataPointType.HISTOGRAM) {
+      for (const part of ["_bucket", "_sum", "_count"]) series.set(name + part, new Set([...labels, "le"]));
+    } else {
+      const isCounter = metric.dataPointType === DataPointType.SUM && metric.isMonotonic;
+      series.set(isCounter ? `${name}_total` : name, new Set(labels));
+    }
+  }
+  return series;
+}
+
+const underscored = (name: string): string => name.replaceAll(".", "_");
+
+/** What an expression asks for that is not there. */
+function missing(expression: string, series: Series): readonly string[] {
+  const names = new Set<string>();
+  const wrong: string[] = [];
+  const byPattern = [...expression.matchAll(/__name__=~"([^"]+)"/g)];
+  for (const [, pattern = ""] of byPattern) {
+    const found = [...series.keys()].filter((name) => new RegExp(`^(?:${pattern})$`).test(name));
+    for (const name of found) names.add(name);
+    if (found.length !== 1) wrong.push(pattern);
+  }
+  const labels = new Set<string>();
+  for (const [, selector = ""] of expression.matchAll(/\{([^}]*)\}/g)) {
+    for (const [, label = ""] of selector.matchAll(/(\w+)\s*(?:=~|!~|!=|=)\s*"/g))
+      if (label !== "__name__") labels.add(label);
+  }
+  for (const [, grouped = ""] of expression.matchAll(/by \(([^)]*)\)/g)) {
+    for (const label of grouped.split(",")) labels.add(label.trim());
+  }
+  const bare = expression.replaceAll(/\{[^}]*\}|by \([^)]*\)/g, "");
+  for (const [name] of bare.matchAll(/dynamutex_\w+/g)) {
+    if (series.has(name)) names.add(name);
+    else wrong.push(name);
+  }
+  const known = new Set([...names].flatMap((name) => [...(series.get(name) ?? [])]));
+  return [...wrong, ...[...labels].filter((label) => !known.has(label))];
+}
+
+let metrics: readonly MetricData[];
+let printed: readonly string[];
+beforeAll(async () => {
+  const packages = ["@opentelemetry/api", "@opentelemetry/exporter-prometheus", "@opentelemetry/sdk-metrics"];
+  printed = await runExamples("observability.md", {
+    tableName: await createTestTable(),
+    order: [2, 3],
+    packages: [...packages, "prom-client", "pino"],
+  });
+}, 120_000);
+
+describe("docs/observability.md", () => {
+  test("names every channel", () => {
+    const library = read("lib", "diagnostics.ts");
+    const channels = new Set([...library.matchAll(/"(dynamutex:[\w-]+)"/g)].map(([, name]) => name));
+    expect([...firstColumn(PAGE, "Channels")].sort()).toEqual([...channels].sort());
+  });
+
+  test("names every metric and its attributes", async () => {
+    const table = (PAGE.split("## OpenTelemetry")[1] ?? "").split(/^## /m)[0] ?? "";
+    const rows = [...table.matchAll(/^\| `(dynamutex[\w.]+)` \|([^|]*)\|([^|]*)\|/gm)];
+    const told = rows.map(([, name = "", kind = "", attributes = ""]) => {
+      const labels = [...attributes.matchAll(/`((?:dynamutex|error)\.[\w.]+)`/g)].map(([, label = ""]) => label);
+      return [name, kind.includes("histogram") ? "s" : "", labels.sort()];
+    });
+    const measured = (await everything()).map(({ descriptor: { name, unit }, dataPoints }) => {
+      const labels = new Set(dataPoints.flatMap(({ attributes }) => Object.keys(attributes)));
+      return [name, unit === "s" ? "s" : "", [...labels].sort()];
+    });
+    expect(told.sort()).toEqual(measured.sort());
+  });
+
+  test("has no link that leads nowhere", () => {
+    expect(brokenLinks("observability.md")).toEqual([]);
+  });
+
+  test("has a recipe for pino that logs sections, and leaves out what nobody wants to read", () => {
+    const lines = (printed[1] ?? "").split("\n").map((line) => JSON.parse(line));
+    expect(lines).toMatchObject([
+      { level: 30, name: "locks", lock: "nightly-report", msg: "dynamutex:acquired", passedOn: false },
+      { level: 30, name: "locks", lock: "nightly-report", msg: "dynamutex:released", call: lines[0]?.call },
+    ]);
+  });
+
+  test("has a recipe for prom-client that measures a section", () => {
+    const text = printed[0] ?? "";
+    expect(text).toMatch(/^dynamutex_calls_total 1$/m);
+    expect(text).toMatch(/^dynamutex_wait_duration_seconds_count\{dynamutex_outcome="acquired"\} 1$/m);
+    expect(text).toMatch(/^dynamutex_hold_duration_seconds_count\{dynamutex_outcome="released"\} 1$/m);
+    expect(text).toMatch(/^dynamutex_held 0$/m);
+    expect(text).toMatch(/^dynamutex_waiting 0$/m);
+    expect(text).toMatch(/^dynamutex_requests_total\{dynamutex_operation="take",dynamutex_outcome="ok"\} 1$/m);
+  });
+});
+
+describe("the dashboard and the alarms ask for metrics and labels that are there:", () => {
+  beforeAll(async () => {
+    metrics = await everything();
+  });
+
+  test("as a Collector names them", () => {
+    const series = specified(metrics);
+    expect(SHOWN.length).toBeGreaterThan(15);
+    expect(ALARMS.length).toBeGreaterThan(10);
+    expect([...SHOWN, ...ALARMS].flatMap((expression) => missing(expression, series))).toEqual([]);
+  });
+
+  test("the dashboard also as the exporter of the SDK names them", async () => {
+    const collected = { resource: { attributes: {} }, scopeMetrics: [{ scope: { name: "dynamutex" }, metrics }] };
+    const series = seriesIn(new PrometheusSerializer().serialize(collected as never));
+    expect(series.has("dynamutex_held")).toBe(true);
+    expect(SHOWN.flatMap((expression) => missing(expression, series))).toEqual([]);
+  });
+
+  test("as the recipe for prom-client names them", () => {
+    const defined = [...PAGE.matchAll(/(counter|gauge|histogram)\("(dynamutex_\w+)"([^;]*)\);/g)];
+    const series = new Map(
+      defined.flatMap(([, kind, name = "", rest = ""]) => {
+        const labels = new Set([...rest.matchAll(/"(\w+)"/g)].map(([, label = ""]) => label));
+        if (kind !== "histogram") return [[name, labels] as const];
+        return ["_bucket", "_sum", "_count"].map((part) => [name + part, new Set([...labels, "le"])] as const);
+      }),
+    );
+    expect([...seriesIn(printed[0] ?? "").keys()].filter((name) => !series.has(name))).toEqual([]);
+    expect([...SHOWN, ...ALARMS].flatMap((expression) => missing(expression, series))).toEqual([]);
+  });
+
+  test("and the dashboard shows all that there is", () => {
+    const shown = SHOWN.join(" ").replaceAll("(_seconds)?", "");
+    const names = metrics.map(({ descriptor }) => underscored(descriptor.name));
+    expect(names.filter((name) => !shown.includes(name))).toEqual([]);
+  });
+
+  test("and what an alarm looks at is there at 0 before the first of its kind", async () => {
+    const collector = new Collector();
+    collector.instrument();
+    const begun = (await collector.metrics()).map(({ descriptor: { name }, dataPoints }) => [name, dataPoints.length]);
+    expect(begun).toEqual([
+      ["dynamutex.failures", 3],
+      ["dynamutex.losses", 6],
+      ["dynamutex.warnings", 8],
+    ]);
+  });
+});
