@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { now } from "../__tests__/support/monotonic.js";
 import { type ContenderName, contender } from "./contenders/index.js";
 import type { Locker, LockerOptions } from "./contenders/locker.js";
+import { countLooks, type Listeners, listen, lookNs } from "./listeners.js";
 import { median } from "./numbers.js";
 
 /** Each of the two has a turn of so many cycles, over and over. */
@@ -17,6 +18,21 @@ export interface Cycles {
   readonly cpuUs: readonly (readonly number[])[];
   /** The median over all cycles, in ms. */
   readonly latencyMs: readonly number[];
+}
+
+export interface ChannelsOptions {
+  readonly options: LockerOptions;
+  readonly who: readonly Listeners[];
+  readonly batches: number;
+  readonly cyclesPerBatch: number;
+}
+
+export interface Channels {
+  /** How often one cycle looks whether somebody listens, and what one look takes. */
+  readonly looks: number;
+  readonly lookNs: number;
+  /** Of each batch, in the order of the listeners: CPU time of one cycle, in µs. */
+  readonly cpuUs: readonly (readonly number[])[];
 }
 
 export interface SectionsOptions {
@@ -190,6 +206,32 @@ const TASKS = {
     }
     for (const { locker } of all) await locker.close();
     return { cpuUs, latencyMs: latencies.map(median) };
+  },
+
+  async channels({ options, who, batches, cyclesPerBatch }: ChannelsOptions): Promise<Channels> {
+    const locker = await contender("dynamutex").open(options);
+    const cycle = async (): Promise<void> => await (await locker.lock("channels"))();
+    const run = async (listeners: Listeners): Promise<number> => {
+      const end = listen(listeners);
+      const cpu = process.cpuUsage();
+      for (let index = 0; index < cyclesPerBatch; index++) await cycle();
+      const us = (cpuMsSince(cpu) * 1_000) / cyclesPerBatch;
+      end();
+      return us;
+    };
+    for (const listeners of [...who, ...who]) await run(listeners);
+    const cpuUs: number[][] = [];
+    for (let batch = 0; batch < batches; batch++) {
+      const costs: number[] = [];
+      for (let index = 0; index < who.length; index++) {
+        const at = (index + batch) % who.length;
+        costs[at] = await run(who[at] ?? "none");
+      }
+      cpuUs.push(costs);
+    }
+    const looks = await countLooks(cycle);
+    await locker.close();
+    return { looks, lookNs: lookNs(), cpuUs };
   },
 
   async close() {

@@ -1,4 +1,5 @@
 import type { Workload } from "../results.js";
+import { channels } from "./channels.js";
 import { fair } from "./fair.js";
 import { features } from "./features.js";
 import { firstLock } from "./first-lock.js";
@@ -25,6 +26,7 @@ export const WORKLOADS: readonly Workload[] = [
   importing,
   firstLock,
   features,
+  channels,
   waiters,
   fair,
   permits,
