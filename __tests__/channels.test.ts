@@ -28,6 +28,7 @@ const TELLING: { readonly [Name in keyof Diagnostics]: (message: Diagnostics[Nam
   "dynamutex:wait-failed": () => [],
   "dynamutex:ticket-lost": ({ reason }) => [reason],
   "dynamutex:permits-differ": () => [],
+  "dynamutex:election": ({ event }) => [event],
   "dynamutex:clock": ({ event }) => [event],
 };
 

@@ -19,6 +19,7 @@ const CHANNELS: Readonly<Record<keyof Diagnostics, true>> = {
   "dynamutex:stuck": true,
   "dynamutex:forced": true,
   "dynamutex:permits-differ": true,
+  "dynamutex:election": true,
   "dynamutex:release-failed": true,
   "dynamutex:wait-failed": true,
   "dynamutex:ticket-lost": true,

@@ -51,7 +51,7 @@ const PRINTED: Readonly<Record<string, readonly (string | RegExp)[]>> = {
 };
 
 /** Blocks that need a mutex and some work around them, by their page and their place among those that it marks. */
-const SECTIONS = { "docs/diagnostics.md": 0, "README.md": 1 };
+const SECTIONS = { "docs/observability.md": 0, "README.md": 1 };
 
 /** Declarations alone, which a tool writes. */
 const API_REPORT = /^docs\/.*\.api\.md$/;

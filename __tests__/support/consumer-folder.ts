@@ -13,7 +13,7 @@ export const PRELUDE: readonly string[] = ["prelude.d.ts", "shapes.d.ts"].map((n
   join(ROOT, "__tests__", "docs", name),
 );
 
-/** A project that has this package, the AWS SDK and Node's types installed, and nothing else. */
+/** A project that has this package, the AWS SDK, Node's types and what the recipes need installed, and nothing else. */
 export interface ConsumerFolder extends AsyncDisposable {
   readonly path: string;
   write(name: string, text: string): Promise<void>;
@@ -28,7 +28,7 @@ export async function consumerFolder(): Promise<ConsumerFolder> {
   const modules = join(path, "node_modules");
   await mkdir(modules);
   await symlink(ROOT, join(modules, "dynamutex"), "junction");
-  for (const scope of ["@types", "@aws-sdk", "@opentelemetry"]) {
+  for (const scope of ["@types", "@aws-sdk", "@opentelemetry", "pino", "prom-client"]) {
     await symlink(join(ROOT, "node_modules", scope), join(modules, scope), "junction");
   }
   await writeFile(join(path, "package.json"), JSON.stringify({ type: "module", private: true }));
