@@ -6,18 +6,21 @@
  * What the manifest does not name as a dependency goes into them as well, as far as it is used, with its license
  * beside it: zod, of which `zod/mini` alone would load all its languages, and p-retry, for the time that it takes to load.
  */
-import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { build } from "esbuild";
+import { builtins } from "./builtins.js";
 
 const DIST = "dist";
-const ENTRIES = ["index", "testing/index", "otel/index"];
+const COMMAND = join(DIST, "cli", "main.js");
+const ENTRIES = ["index", "testing/index", "otel/index", "cli/main"];
 const LICENSES = join(DIST, "THIRD-PARTY-LICENSES");
 
 const { dependencies, peerDependencies } = JSON.parse(await readFile("package.json", "utf8"));
 const { metafile } = await build({
   entryPoints: ENTRIES.map((entry) => ({ in: join(DIST, `${entry}.js`), out: entry })),
   outdir: DIST,
+  plugins: [builtins],
   allowOverwrite: true,
   bundle: true,
   splitting: true,
@@ -34,6 +37,7 @@ const { metafile } = await build({
 
 const parts = (await readdir(DIST, { recursive: true })).filter((file) => /\.js(\.map)?$/.test(file));
 for (const file of parts) if (!(join(DIST, file) in metafile.outputs)) await rm(join(DIST, file));
+await chmod(COMMAND, 0o755);
 
 await writeFile(LICENSES, (await Promise.all(bundledPackages().map(notice))).join("\n"));
 

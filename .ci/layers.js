@@ -5,6 +5,7 @@
  * docs/architecture.md says what each part does.
  */
 export const LAYERS = [
+  "cli/",
   "testing/",
   // Another entry point, over the public names alone.
   "otel/",
@@ -45,6 +46,8 @@ export const ONLY_IMPORTED_BY = {
 
 /** What a file or folder may import, where "everything below it" is too much. */
 export const IMPORTS_ONLY = {
+  // A program over the public names, as anybody could write it.
+  "cli/": ["cli/", "index.ts"],
   // Pure: no promises, no clock, no table.
   "protocol/": ["protocol/", "time/clock.ts", "lock-info.ts"],
   // Types alone of the public names: a program loads it before the AWS SDK, so that others can instrument that.

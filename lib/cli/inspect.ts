@@ -1,0 +1,42 @@
+import { EXIT } from "./exit-codes.js";
+import { type Found, findLocks } from "./find-locks.js";
+import { toJson } from "./json.js";
+import { leftOf, printable } from "./lock-text.js";
+import { isTaken, type LockView } from "./lock-view.js";
+import { openTable, type TableArguments } from "./open-table.js";
+import { print } from "./output.js";
+
+export interface InspectOptions extends TableArguments {
+  readonly json?: boolean;
+}
+
+/** Shows who holds a lock. @returns 0 if somebody does, or nobody else can take it yet; 1 if it is free. */
+export async function inspect(name: string, options: InspectOptions): Promise<number> {
+  const table = openTable(options);
+  await using _ = table.locks;
+  const found = await findLocks(table, name);
+  print(options.json ? `${toJson({ name, ...found })}\n` : textOf(name, found));
+  return found.locks.some(isTaken) ? EXIT.done : EXIT.no;
+}
+
+function textOf(name: string, { locks, waiters }: Found): string {
+  if (locks.length === 0) return `${printable(name)} is free\n`;
+  const queue = waiters.map(
+    ({ kind, owner, since }) => `  waits    ${printable(owner)}, for ${kind}, since ${since.toISOString()}\n`,
+  );
+  return locks.map(lockText).join("") + queue.join("");
+}
+
+function lockText(lock: LockView): string {
+  const { name, kind, state, uuid, owner, acquired, expires, tick, data } = lock;
+  const lines = [
+    `${printable(name)}: ${kind}, ${state}`,
+    `  owner    ${printable(owner)}${uuid === undefined ? ", the last one" : ""}`,
+    ...(uuid === undefined ? [] : [`  uuid     ${uuid}`]),
+    `  since    ${acquired.toISOString()}`,
+    `  expires  ${expires.toISOString()}, ${leftOf(lock)}`,
+    ...(tick === undefined ? [] : [`  tick     ${tick}`]),
+    ...(data === undefined ? [] : [`  data     ${toJson(data)}`]),
+  ];
+  return `${lines.join("\n")}\n`;
+}

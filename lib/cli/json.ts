@@ -1,0 +1,9 @@
+/** A value as one line of JSON. Dates are ISO; what DynamoDB can store and JSON cannot becomes a string or an array. */
+export function toJson(value: unknown): string {
+  return JSON.stringify(value, (_, member: unknown) => {
+    if (typeof member === "bigint") return member.toString();
+    if (member instanceof Set) return [...member];
+    if (member instanceof Uint8Array) return Buffer.from(member).toString("base64");
+    return member;
+  });
+}

@@ -1,0 +1,53 @@
+import { showDuration } from "./durations.js";
+import type { LockView } from "./lock-view.js";
+import type { Style } from "./output.js";
+
+type Paint = (style: Style, text: string) => string;
+
+const HEADINGS = ["NAME", "KIND", "STATE", "OWNER", "SINCE", "LEFT", "WAITING"] as const;
+
+const STATE_STYLES = { held: undefined, expired: "red", blocked: "yellow", free: "dim" } as const;
+
+/**
+ * Locks as lines of a table, the first of which has the headings.
+ * @param columns what a line may be long: a terminal would wrap it.
+ */
+export function linesOf(
+  views: readonly LockView[],
+  paint: Paint,
+  columns: number = Number.POSITIVE_INFINITY,
+): string[] {
+  const rows = views.map(cellsOf);
+  const widths = HEADINGS.map((heading, column) =>
+    Math.max(heading.length, ...rows.map((cells) => cells[column]?.length ?? 0)),
+  );
+  const line = (cells: readonly string[]): string =>
+    cells
+      .map((cell, column) => (column === cells.length - 1 ? cell : cell.padEnd(widths[column] ?? 0)))
+      .join("  ")
+      .slice(0, columns);
+  return [
+    paint("bold", line(HEADINGS)),
+    ...rows.map((cells, index) => {
+      const style = STATE_STYLES[views[index]?.state ?? "held"];
+      return style === undefined ? line(cells) : paint(style, line(cells));
+    }),
+  ];
+}
+
+function cellsOf(view: LockView): string[] {
+  const { kind, state, owner, acquired, waiting } = view;
+  const since = acquired.toISOString().replace(/\.\d+Z$/, "Z");
+  return [printable(view.name), kind, state, printable(owner), since, leftOf(view), waiting ? String(waiting) : "-"];
+}
+
+/** For how much longer it is taken, or how long ago that ended. */
+export function leftOf({ leftMs }: Pick<LockView, "leftMs">): string {
+  if (leftMs === undefined) return "-";
+  return leftMs < 0 ? `${showDuration(-leftMs)} ago` : showDuration(leftMs);
+}
+
+/** A name may hold anything: what would move the cursor is shown as an escape. */
+export function printable(text: string): string {
+  return text.replace(/\p{Cc}/gu, (character) => JSON.stringify(character).slice(1, -1));
+}

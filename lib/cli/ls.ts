@@ -1,0 +1,60 @@
+import { isatty } from "node:tty";
+import type { LockInfo } from "../index.js";
+import { toJson } from "./json.js";
+import { linesOf } from "./lock-text.js";
+import { inOrder, type LockView, viewOf } from "./lock-view.js";
+import { type OpenTable, openTable, type TableArguments } from "./open-table.js";
+import { painter, print } from "./output.js";
+import { inPlace } from "./screen.js";
+import { countWaiters } from "./waiters.js";
+
+export interface LsOptions extends TableArguments {
+  readonly prefix?: string;
+  readonly kept?: boolean;
+  readonly watch?: boolean;
+  readonly json?: boolean;
+}
+
+/** The pause between two looks: each of them reads the whole table. */
+const WATCH_MS = 2_000;
+
+/** Lists locks, once or for ever. */
+export async function ls(options: LsOptions): Promise<number> {
+  const table = openTable(options);
+  await using _ = table.locks;
+  const show = options.json ? showJson : options.watch && isatty(1) ? showInPlace : showText;
+  if (!options.watch) {
+    show(await look(table, options), options);
+    return 0;
+  }
+  for (;;) {
+    show(await look(table, options), options);
+    await table.clock.sleep(WATCH_MS);
+  }
+}
+
+async function look(
+  { locks, clock, hasSortKey }: OpenTable,
+  { prefix, kept }: LsOptions,
+): Promise<readonly LockView[]> {
+  const listed: LockInfo[] = [];
+  for await (const lock of locks.list({ prefix, kept })) listed.push(lock);
+  const waiting = hasSortKey ? await countWaiters(locks, listed) : undefined;
+  const bounds = clock.wall();
+  return inOrder(listed.map((lock) => viewOf(lock, bounds, waiting?.get(lock))));
+}
+
+type Show = (views: readonly LockView[], options: LsOptions) => void;
+
+const showJson: Show = (views) => print(`${toJson(views)}\n`);
+
+const showText: Show = (views, { watch }) => {
+  const lines = linesOf(views, painter());
+  print(`${lines.join("\n")}\n${watch ? "\n" : ""}`);
+};
+
+const showInPlace: Show = (views, { table }) => {
+  const { rows = 24, columns = 80 } = process.stdout;
+  const title = `${table}: ${views.length} locks, every ${WATCH_MS / 1_000} s, end with Ctrl-C`;
+  print(inPlace([title.slice(0, columns), "", ...linesOf(views, painter(), columns)], rows));
+};

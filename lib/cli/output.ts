@@ -1,0 +1,38 @@
+import { writeSync } from "node:fs";
+import { isatty } from "node:tty";
+
+/**
+ * Writes one line to stderr, before it returns. It does not touch `process.stderr`, which would make a pipe non-blocking
+ * that the command under the lock writes to as well.
+ */
+export function complain(line: string): void {
+  let rest = Buffer.from(`dynamutex: ${line.replace(/\s*\n\s*/g, " ")}\n`);
+  while (rest.length > 0) {
+    try {
+      rest = rest.subarray(writeSync(2, rest));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EAGAIN") return; // nobody reads it
+    }
+  }
+}
+
+/** Writes to stdout. A reader that has had enough, such as `head`, ends the command without a word. */
+export function print(text: string): void {
+  if (process.stdout.listenerCount("error") === 0) {
+    process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code !== "EPIPE") complain(error.message);
+      process.exit(error.code === "EPIPE" ? 0 : 1);
+    });
+  }
+  process.stdout.write(text);
+}
+
+const STYLES = { bold: 1, red: 31, yellow: 33, dim: 2 } as const;
+
+export type Style = keyof typeof STYLES;
+
+/** How text is coloured for stdout: not at all, unless that is a terminal and NO_COLOR is not set. */
+export function painter(): (style: Style, text: string) => string {
+  if (!isatty(1) || process.env.NO_COLOR || process.env.TERM === "dumb") return (_, text) => text;
+  return (style, text) => `\u001b[${STYLES[style]}m${text}\u001b[0m`;
+}

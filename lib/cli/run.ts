@@ -1,0 +1,132 @@
+import {
+  type Clock,
+  type FencedLock,
+  findLockLost,
+  type LockTable,
+  LockTimeoutError,
+  type Permit,
+  type TryRun,
+} from "../index.js";
+import { whyNot } from "./busy.js";
+import { Child } from "./child.js";
+import { EXIT, exitCodeOf } from "./exit-codes.js";
+import { findCommand } from "./find-command.js";
+import { openTable } from "./open-table.js";
+import { complain } from "./output.js";
+import { planRun, type RunOptions, type RunPlan } from "./run-plan.js";
+import { endsWaiting, type ForwardedSignal, onSignals } from "./signals.js";
+import { hasTerminal, reachedTheGroup } from "./terminal.js";
+
+type HeldLock = FencedLock | Permit;
+
+/** What runs under the lock. @returns its exit code. */
+type Section = (lock: HeldLock) => Promise<number>;
+
+/** Runs a command while holding a lock. @returns the exit code. */
+export async function run(name: string, command: readonly string[], options: RunOptions): Promise<number> {
+  const plan = planRun(options);
+  findCommand(command[0] ?? "");
+  const env = { ...process.env }; // before what is put there for the SDK
+  const { locks, clock } = openTable(options);
+  const held = new HeldRun(command, { env, clock, killAfterMs: plan.killAfterMs });
+  const stopListening = onSignals((signal) => {
+    // A call that waits is refused then, and what it has sent is taken back.
+    if (!held.heard(signal)) locks.close().catch(() => undefined);
+  });
+  try {
+    const result = await underLock(locks, name, held.section, options, plan);
+    return result.ran ? result.value : busy(whyNot(name, result.because, result.row), options);
+  } catch (error) {
+    if (held.endedBy !== undefined) return exitCodeOf(held.endedBy);
+    if (error instanceof LockTimeoutError) return busy(error.message, options);
+    const lost = findLockLost(error);
+    if (lost === undefined) throw error;
+    if (!held.wasTold) complain(`${lost.message}; ${command[0]} had ended by then`);
+    return EXIT.lost;
+  } finally {
+    await locks.close().catch(() => undefined);
+    stopListening();
+  }
+}
+
+/** The command, and the signals that come before it begins and while it runs. */
+class HeldRun {
+  /** The signal that ended the waiting. */
+  endedBy: ForwardedSignal | undefined;
+  /** Whether the loss of the lock was reported. */
+  wasTold = false;
+  #child: Child | undefined;
+  readonly #hadTerminal = hasTerminal();
+  readonly #command: readonly string[];
+  readonly #given: { readonly env: NodeJS.ProcessEnv; readonly clock: Clock; readonly killAfterMs: number };
+
+  constructor(
+    command: readonly string[],
+    given: { readonly env: NodeJS.ProcessEnv; readonly clock: Clock; readonly killAfterMs: number },
+  ) {
+    this.#command = command;
+    this.#given = given;
+  }
+
+  /** Passes a signal on. @returns false if it ends the waiting. */
+  heard(signal: ForwardedSignal): boolean {
+    if (this.#child !== undefined) {
+      if (!reachedTheGroup(signal, this.#hadTerminal)) this.#child.signal(signal);
+      return true;
+    }
+    if (!endsWaiting(signal)) return true;
+    this.endedBy ??= signal;
+    return false;
+  }
+
+  readonly section: Section = async (lock) => {
+    if (this.endedBy !== undefined) return exitCodeOf(this.endedBy);
+    const { env, clock, killAfterMs } = this.#given;
+    const [command = "", ...args] = this.#command;
+    const child = new Child({ command, args, env: { ...env, ...variablesOf(lock) }, clock });
+    this.#child = child;
+    const end = (): void => {
+      this.wasTold = true;
+      complain(`${lock.signal.reason.message}; ${command} is told to end`);
+      child.terminate(killAfterMs);
+    };
+    lock.signal.addEventListener("abort", end);
+    if (lock.signal.aborted) end();
+    return await child.ended.finally(() => lock.signal.removeEventListener("abort", end));
+  };
+}
+
+/** What the command learns of its lock; undefined takes the variable of a `run` round this one away. */
+function variablesOf(lock: HeldLock): NodeJS.ProcessEnv {
+  return {
+    DYNAMUTEX_NAME: lock.name,
+    DYNAMUTEX_UUID: lock.uuid,
+    DYNAMUTEX_FENCING_TOKEN: "fencingToken" in lock ? String(lock.fencingToken) : undefined,
+    DYNAMUTEX_PERMIT: "permit" in lock ? String(lock.permit) : undefined,
+    DYNAMUTEX_TICK: lock.tick === undefined ? undefined : String(lock.tick),
+  };
+}
+
+async function underLock(
+  locks: LockTable,
+  name: string,
+  section: Section,
+  { fair, permits, atLeast: holdAtLeastMs, once, every: everyMs }: RunOptions,
+  { waitMs, ttlMs, safetyMarginMs }: RunPlan,
+): Promise<TryRun<number>> {
+  const settings = { ttlMs, safetyMarginMs, fair };
+  if (permits !== undefined) {
+    const semaphore = locks.semaphore(name, { ...settings, permits });
+    if (waitMs === undefined) return await semaphore.tryRun(section, { holdAtLeastMs });
+    return { ran: true, value: await semaphore.run(section, { waitMs, holdAtLeastMs }) };
+  }
+  const mutex = locks.mutex(name, { ...settings, fencing: true });
+  if (waitMs === undefined) return await mutex.tryRun(section, { holdAtLeastMs, once, everyMs });
+  return { ran: true, value: await mutex.run(section, { waitMs, holdAtLeastMs }) };
+}
+
+/** With the exit code 0 it is no matter: cron would mail the line. */
+function busy(message: string, { busyCode = EXIT.busy }: RunOptions): number {
+  if (busyCode !== EXIT.done) complain(message);
+  return busyCode;
+}
