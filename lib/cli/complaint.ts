@@ -22,6 +22,7 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
     /`await locks\.create\(\)` creates it.*? in the README/,
     "`dynamutex create-table` creates it, or correct --table or --region",
   ],
+  [/`await locks\.create\(\)` creates it/, "`dynamutex create-table` creates it"],
   [/set AWS_REGION, or pass a `client` that has one/, "set AWS_REGION, or give --region"],
   [/, or pass a `client` that has credentials/, ""],
   [/set keys: \{.*?\} on every host/, "give --keys PARTITION,SORT,TTL as the table has them"],

@@ -1,3 +1,7 @@
+/** An array with a line for each of its members, for `grep` and `jq` alike. */
+export const arrayToJson = (members: readonly unknown[]): string =>
+  members.length === 0 ? "[]" : `[\n${members.map(toJson).join(",\n")}\n]`;
+
 /** A value as one line of JSON. Dates are ISO; what DynamoDB can store and JSON cannot becomes a string or an array. */
 export function toJson(value: unknown): string {
   return JSON.stringify(value, (_, member: unknown) => {

@@ -1,6 +1,6 @@
 import { isatty } from "node:tty";
 import type { LockInfo } from "../index.js";
-import { toJson } from "./json.js";
+import { arrayToJson } from "./json.js";
 import { linesOf } from "./lock-text.js";
 import { inOrder, type LockView, viewOf } from "./lock-view.js";
 import { type OpenTable, openTable, type TableArguments } from "./open-table.js";
@@ -46,7 +46,7 @@ async function look(
 
 type Show = (views: readonly LockView[], options: LsOptions) => void;
 
-const showJson: Show = (views) => print(`${toJson(views)}\n`);
+const showJson: Show = (views) => print(`${arrayToJson(views)}\n`);
 
 const showText: Show = (views, { watch }) => {
   const lines = linesOf(views, painter());

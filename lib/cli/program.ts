@@ -17,7 +17,7 @@ export function programWith(ended: Ended): Command {
       .option("--prefix <text>", "only locks whose names begin with it")
       .option("--kept", "free locks as well, whose rows remember a token or a tick")
       .option("--watch", "look again every 2 s, and redraw in place; each look reads the whole table")
-      .option("--json", "one line of JSON for each look: an array of locks")
+      .option("--json", "JSON: an array with a line for each lock")
       .addHelpText("after", examples("dynamutex ls --prefix customer#", "dynamutex ls --json | jq -r '.[].name'"))
       .action(async (options) => ended(await (await import("./commands.js")).ls(options))),
   );

@@ -1,0 +1,133 @@
+import { describe, expect, test } from "@jest/globals";
+import { parseDuration, showDuration } from "../../lib/cli/durations.js";
+import { arrayToJson } from "../../lib/cli/json.js";
+import { linesOf } from "../../lib/cli/lock-text.js";
+import { viewOf } from "../../lib/cli/lock-view.js";
+import { planRun, type RunOptions } from "../../lib/cli/run-plan.js";
+import { inPlace } from "../../lib/cli/screen.js";
+import { parseTick } from "../../lib/cli/ticks.js";
+import type { LockInfo } from "../../lib/index.js";
+
+test.each([
+  ["30s", 30_000],
+  ["5m", 300_000],
+  ["500ms", 500],
+  ["1h30m", 5_400_000],
+  ["1.5s", 1_500],
+  ["2d", 172_800_000],
+  ["0", 0],
+  ["0s", 0],
+  ["", undefined],
+  ["5", undefined],
+  ["-5s", undefined],
+  ["5 s", undefined],
+  ["5s!", undefined],
+  ["s", undefined],
+  ["0.5ms", undefined],
+  ["5M", undefined],
+])("the duration %j is %p ms", (text, ms) => {
+  expect(parseDuration(text)).toBe(ms);
+});
+
+test.each([
+  [0, "0ms"],
+  [999.9, "999ms"],
+  [1_000, "1s"],
+  [65_000, "1m5s"],
+  [7_200_000, "2h"],
+  [7_205_000, "2h"],
+  [90_061_000, "1d1h"],
+])("%p ms show as %s", (ms, text) => {
+  expect(showDuration(ms)).toBe(text);
+});
+
+test.each([
+  ["42", 42],
+  ["-1", -1],
+  ["2026-05-04", Date.UTC(2026, 4, 4)],
+  ["2026-05-04T10:00Z", Date.UTC(2026, 4, 4, 10)],
+  ["2026-05-04T10:00:30.5+02:00", Date.UTC(2026, 4, 4, 8, 0, 30, 500)],
+  ["2026-05-04T10:00", undefined],
+  ["2026-13-04", undefined],
+  ["v1.2.3", undefined],
+  ["1e3", undefined],
+  ["9007199254740993", undefined],
+  ["", undefined],
+])("the tick %j is %p", (text, tick) => {
+  expect(parseTick(text)).toBe(tick);
+});
+
+describe("the options of run", () => {
+  test("come to a lease of 30 s, a wait without an end, and a KILL within the safety margin", () => {
+    expect(planRun({})).toEqual({
+      waitMs: Number.POSITIVE_INFINITY,
+      ttlMs: 30_000,
+      safetyMarginMs: 3_000,
+      killAfterMs: 2_000,
+    });
+  });
+
+  test.each<[string, RunOptions]>([
+    ["--no-wait", { wait: false }],
+    ["--wait 0", { wait: 0 }],
+    ["--every", { every: 60_000 }],
+    ["--once", { once: 1, wait: true }],
+  ])("%s asks once", (_, options) => {
+    expect(planRun(options).waitMs).toBeUndefined();
+  });
+
+  test.each<[string, RunOptions, RegExp]>([
+    ["--every and --once", { every: 60_000, once: 1 }, /leave one of them out/],
+    ["a tick and a wait", { once: 1, wait: 1_000 }, /^--once does not wait.* leave --wait out$/],
+    ["a tick and permits", { every: 60_000, permits: 2 }, /^--every .* leave --permits out/],
+    ["a KILL behind the margin", { ttl: 10_000, killAfter: 1_000 }, /margin of 1s, .* --ttl of more than 10s$/],
+  ])("%s are refused with the remedy", (_, options, complaint) => {
+    expect(() => planRun(options)).toThrow(complaint);
+  });
+});
+
+const LOCK: LockInfo = {
+  name: "deploy",
+  kind: "mutex",
+  uuid: "7",
+  owner: "web-1#4711",
+  acquired: new Date(1_000),
+  expires: new Date(31_000),
+  ttlMs: 30_000,
+  data: undefined,
+  tick: undefined,
+};
+
+const at = (ms: number) => ({ earliest: ms - 500, latest: ms + 500 });
+
+test.each([
+  ["held", LOCK, at(21_000), 10_000],
+  ["held", LOCK, at(31_400), -400],
+  ["expired", LOCK, at(41_000), -10_000],
+  ["blocked", { ...LOCK, uuid: undefined }, at(21_000), 10_000],
+  ["free", { ...LOCK, uuid: undefined }, at(41_000), undefined],
+  ["free", { ...LOCK, uuid: undefined, expires: new Date(0) }, undefined, undefined],
+])("a lock is shown as %s as far as the table's clock is known", (state, lock, bounds, leftMs) => {
+  expect(viewOf(lock, bounds)).toMatchObject({ state, leftMs });
+});
+
+test("what would move the cursor is shown as an escape, and nothing is wider than the terminal", () => {
+  const lines = linesOf([viewOf({ ...LOCK, name: "a\u001b[2J\n" }, at(21_000), 3)], (_, text) => text, 40);
+  expect(lines).toHaveLength(2);
+  expect(lines[1]).toMatch(/^a\\u001b\[2J\\n {2}mutex {2}held /);
+  expect(Math.max(...lines.map(({ length }) => length))).toBe(40);
+});
+
+test("what does not fit on the screen is left out, and said to be", () => {
+  const drawn = inPlace(["a", "b", "c", "d"], 4);
+  expect(drawn).toBe("\u001b[Ha\u001b[K\nb\u001b[K\n… and 2 more: use --prefix\u001b[K\n\u001b[J");
+  expect(inPlace(["a", "b"], 4)).toBe("\u001b[Ha\u001b[K\nb\u001b[K\n\u001b[J");
+});
+
+test("whatever DynamoDB stores has a form in JSON, a line for each lock", () => {
+  expect(arrayToJson([])).toBe("[]");
+  const data = { big: 2n ** 60n, set: new Set([1]), bytes: new Uint8Array([1, 2]), at: new Date(0) };
+  expect(arrayToJson([data, {}])).toBe(
+    '[\n{"big":"1152921504606846976","set":[1],"bytes":"AQI=","at":"1970-01-01T00:00:00.000Z"},\n{}\n]',
+  );
+});

@@ -1,0 +1,176 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { cp } from "node:fs/promises";
+import { join } from "node:path";
+import { DeleteTableCommand } from "@aws-sdk/client-dynamodb";
+import { afterAll, describe, expect, test } from "@jest/globals";
+import { blocksOf, readme } from "../support/readme.js";
+import { rowOf, useScene } from "../support/scene.js";
+import { testClient } from "../support/table.js";
+import { useInstalledCli } from "./installed-cli.js";
+
+const scene = useScene();
+const cli = useInstalledCli();
+const client = testClient();
+
+const command = (...args: readonly string[]) => cli.run(args, { env: { DYNAMUTEX_TABLE: scene.tableName } });
+
+describe("inspect", () => {
+  test("shows every kind of lock under a name and who waits; 0 if one is held, 1 if none is", async () => {
+    await using locks = scene.host({ owner: "web-1#4711" });
+    const mutex = locks.mutex(scene.name, { fair: true });
+    await using _permit = await locks.semaphore(scene.name, { permits: 2 }).lock();
+    await using _shared = await locks.sharedMutex(scene.name).shared.lock();
+    const lock = await mutex.lock({ data: { version: "1.4.2" } });
+    await using others = scene.host({ owner: "web-2#815" });
+    const waiting = others.mutex(scene.name, { fair: true }).lock();
+    while ((await mutex.inspect())?.waiters.length !== 1);
+    const [shown, json] = await Promise.all([command("inspect", scene.name), command("inspect", scene.name, "--json")]);
+    const free = await command("inspect", "free");
+    await lock.unlock();
+    await (await waiting).unlock();
+    expect(shown.code).toBe(0);
+    expect(shown.stdout.match(/: .*, held$/gm)).toEqual([": mutex, held", ": semaphore, held", ": shared, held"]);
+    expect(shown.stdout).toContain(`  uuid     ${lock.uuid}\n`);
+    expect(shown.stdout).toMatch(/ {2}data {5}\{"version":"1.4.2"\}\n/);
+    expect(shown.stdout).toMatch(/ {2}waits {4}web-2#815, for mutex, since /);
+    expect(json).toMatchObject({ code: 0, stderr: "" });
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      name: scene.name,
+      locks: [{ kind: "mutex", uuid: lock.uuid, waiting: 1 }, { kind: "semaphore" }, { kind: "shared" }],
+      waiters: [{ kind: "mutex", owner: "web-2#815", sections: 1 }],
+    });
+    expect(free).toMatchObject({ code: 1, stdout: "free is free\n" });
+  });
+
+  test("a lock whose holder has died is free to take, and shown", async () => {
+    await scene.put(rowOf({ expires: Date.now() - 60_000 }));
+    const { code, stdout } = await command("inspect", scene.name);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringMatching(/: mutex, expired\n(.*\n)* .* ago\n/) });
+  });
+});
+
+describe("unlock", () => {
+  test("without a terminal it needs --yes; it ends the acquisition that is named, and no other", async () => {
+    await scene.put(rowOf());
+    const refused = await command("unlock", scene.name, "--uuid", "somebody-else");
+    const other = await command("unlock", scene.name, "--uuid", "another", "--yes");
+    const both = await command("unlock", scene.name, "--uuid", "somebody-else", "--force", "--yes");
+    expect((await scene.row())?.uuid).toBe("somebody-else");
+    const done = await command("unlock", scene.name, "--uuid", "somebody-else", "--yes");
+    expect(refused).toMatchObject({ code: 125, stderr: expect.stringMatching(/no terminal to ask on: give --yes/) });
+    expect(other).toMatchObject({ code: 1, stderr: expect.stringMatching(/another does not hold lock-/) });
+    expect(both).toMatchObject({ code: 125, stderr: expect.stringMatching(/give either --uuid U, .* or --force/) });
+    expect(done).toMatchObject({ code: 0, stdout: expect.stringMatching(/^unlocked lock-\d+: free at 20/) });
+    const row = await scene.row();
+    expect(row).toMatchObject({ owner: "elsewhere#1" });
+    expect(row).not.toHaveProperty("uuid");
+  });
+
+  test("--force ends whoever holds it, --now frees it at once; of several holders one must be chosen", async () => {
+    await scene.put(rowOf());
+    const forced = await command("unlock", scene.name, "--force", "--now", "--yes");
+    expect(forced).toMatchObject({ code: 0, stdout: expect.stringMatching(/: free now\n$/) });
+    expect(await command("inspect", scene.name)).toMatchObject({ code: 1 });
+    await using locks = scene.host();
+    const permits = locks.semaphore(scene.name, { permits: 2 });
+    await using _first = await permits.lock();
+    const second = await permits.lock();
+    const [several, one] = [
+      await command("unlock", scene.name, "--force", "--yes"),
+      await command("unlock", scene.name, "--uuid", second.uuid, "--yes"),
+    ];
+    expect(several).toMatchObject({ code: 125, stderr: expect.stringContaining(second.uuid) });
+    expect(one).toMatchObject({ code: 0 });
+    await expect(second.unlock()).rejects.toMatchObject({ reason: "forced" });
+  });
+});
+
+describe("the table", () => {
+  const tableName = `test-${randomUUID()}`;
+  afterAll(() => client.send(new DeleteTableCommand({ TableName: tableName })));
+  const onTable = (...args: readonly string[]) => cli.run([...args, "--table", tableName, "--keys", "pk,sk,ttl"]);
+
+  test("check says what is wrong and create-table sets it right; no other command does", async () => {
+    const [missing, listed] = await Promise.all([onTable("check"), onTable("ls")]);
+    const created = await onTable("create-table");
+    const [usable, mismatch] = await Promise.all([onTable("check"), cli.run(["create-table", "--table", tableName])]);
+    expect(missing).toMatchObject({ code: 1, stdout: expect.stringMatching(/^error: .*`dynamutex create-table`/) });
+    expect(missing.stdout).toMatch(/\ntable .*: locks do not work on it\n$/);
+    expect(listed).toMatchObject({ code: 125, stderr: expect.stringMatching(/create-table/) });
+    expect(created).toMatchObject({ code: 0, stdout: `table ${tableName} is ready\n` });
+    expect(usable).toMatchObject({ code: 0, stdout: `table ${tableName}: usable, on-demand, with a sort key\n` });
+    expect(mismatch).toMatchObject({ code: 125, stderr: expect.stringMatching(/does not fit: .*give --keys/) });
+  });
+
+  test("create-table --print gives the definitions of the README, and with other keys those", async () => {
+    const print = (format: string, ...args: readonly string[]) =>
+      cli.run(["create-table", "--table", "locks", "--print", format, ...args]);
+    const [cloudformation, terraform, cdk, other] = await Promise.all([
+      print("cloudformation"),
+      print("terraform"),
+      print("cdk"),
+      print("cloudformation", "--keys", "yes,,on"),
+    ]);
+    const blockOf = (language: string) => blocksOf(readme()).find((block) => block.language === language)?.text;
+    expect(cloudformation.stdout).toBe(blockOf("yaml"));
+    expect(terraform.stdout).toBe(blockOf("hcl"));
+    expect(cdk.stdout).toMatch(/new dynamodb\.Table\(this, "Locks", \{\n {2}tableName: "locks",\n/);
+    expect(cdk.stdout).toMatch(/sortKey: \{ name: "sort", type: dynamodb\.AttributeType\.STRING \},\n/);
+    expect(other.stdout).toMatch(/\{ AttributeName: "yes", KeyType: HASH \}\n {6}TimeToLive.*"on"/);
+  });
+});
+
+describe("the prompt", () => {
+  test("help has examples, and costs little more than loading the parser", () => {
+    const bare = join(cli.bin, "bare.mjs");
+    const commander = join(process.cwd(), "node_modules", "commander", "esm.mjs");
+    writeFileSync(bare, `import ${JSON.stringify(commander)};`);
+    const time = (...args: readonly string[]): number => {
+      const startedAt = performance.now();
+      execFileSync(process.execPath, args);
+      return performance.now() - startedAt;
+    };
+    const program = join(cli.bin, "dynamutex");
+    expect(execFileSync(process.execPath, [program, "run", "--help"], { encoding: "utf8" })).toMatch(
+      /\nExamples:\n {2}\$ /,
+    );
+    const [helps, bares]: [number[], number[]] = [[], []];
+    for (let round = 0; round < 12; round++) {
+      bares.push(time(bare));
+      helps.push(time(program, "--help"));
+    }
+    // The least of each is what it takes when nothing else runs.
+    expect(Math.min(...helps) / Math.min(...bares)).toBeLessThan(1.5);
+  });
+
+  test("help, version and completion load neither the library nor the AWS SDK: they work where those are not there", async () => {
+    const alone = join(cli.bin, "alone");
+    await cp(join(cli.bin, "..", "dynamutex"), alone, { recursive: true });
+    const ask = (...args: readonly string[]) =>
+      execFileSync(process.execPath, [join(alone, "dist", "cli", "main.js"), ...args], { encoding: "utf8" });
+    expect(ask("--help")).toMatch(/^Usage: dynamutex /);
+    expect(ask("--version")).toMatch(/^\d+\.\d+\.\d+\n$/);
+    expect(ask("completion", "zsh")).toMatch(/^#compdef dynamutex\n/);
+    expect(() => ask("ls", "--table", "locks")).toThrow(/ERR_MODULE_NOT_FOUND|Cannot find package/);
+  });
+
+  test("completes commands, options, values, and the command behind --", () => {
+    const script = execFileSync(join(cli.bin, "dynamutex"), ["completion", "bash"], { encoding: "utf8" });
+    const complete = (...words: readonly string[]): readonly string[] => {
+      const line = `${script}
+        COMP_WORDS=(dynamutex ${words.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=${words.length}
+        _dynamutex; printf '%s\\n' "\${COMPREPLY[@]}"`;
+      const { stdout, stderr } = spawnSync("/bin/bash", ["-c", line], { encoding: "utf8", env: { PATH: cli.bin } });
+      expect(stderr).toBe("");
+      return stdout.trim().split("\n");
+    };
+    expect(complete("in")).toEqual(["inspect"]);
+    expect(complete("run", "--no")).toEqual(["--no-wait"]);
+    expect(complete("create-table", "--print", "t")).toEqual(["terraform"]);
+    expect(complete("completion", "z")).toEqual(["zsh"]);
+    expect(complete("run", "--wait", "")).toEqual([""]);
+    expect(complete("run", "deploy", "--", "dynamu")).toEqual(["dynamutex"]);
+  });
+});

@@ -1,0 +1,249 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, test } from "@jest/globals";
+import { processState } from "../support/host-process.js";
+import { rowOf, useScene } from "../support/scene.js";
+import { createTestTable } from "../support/table.js";
+import { SECTION, useInstalledCli } from "./installed-cli.js";
+
+const scene = useScene();
+const cli = useInstalledCli();
+
+const onTable = () => ({ env: { DYNAMUTEX_TABLE: scene.tableName }, endpoint: scene.proxy.endpointFor("cli") });
+const run = (...args: readonly string[]) => cli.run(["run", ...args], onTable());
+const start = (...args: readonly string[]) => cli.start(["run", ...args], onTable());
+
+/** The row while the lock is held; after a release it has no uuid. */
+const holder = async () => (await scene.row())?.uuid;
+
+describe("the command under the lock", () => {
+  test("gets its arguments as they are, the streams, and what the lock is in its environment; the lock is released", async () => {
+    const program = `process.stdin.pipe(process.stdout); console.error(JSON.stringify([process.argv.slice(1), process.env]))`;
+    const running = start("--every", "1h", scene.name, "--", process.execPath, "-e", program, "--", "$HOME; 'x'", "-l");
+    running.type("through stdin\n");
+    running.endInput();
+    const { code, stdout, stderr } = await running.ended;
+    const [args, env] = JSON.parse(stderr);
+    const row = await scene.row();
+    expect({ code, stdout, args }).toEqual({ code: 0, stdout: "through stdin\n", args: ["$HOME; 'x'", "-l"] });
+    expect(env).toMatchObject({
+      DYNAMUTEX_NAME: scene.name,
+      DYNAMUTEX_UUID: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      DYNAMUTEX_FENCING_TOKEN: String(row?.fence),
+      DYNAMUTEX_TICK: String(row?.tick),
+    });
+    expect(Number(env.DYNAMUTEX_TICK) % 3_600_000).toBe(0);
+    expect(env).not.toHaveProperty("AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED");
+    expect(row).toMatchObject({ expires: 0 });
+  });
+
+  test("has a permit's number in the place of a token", async () => {
+    const { stdout, code } = await run("--permits", "2", scene.name, "--", "sh", "-c", "env | grep DYNAMUTEX_ | sort");
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^DYNAMUTEX_NAME=.*\nDYNAMUTEX_PERMIT=[01]\nDYNAMUTEX_TABLE=.*\nDYNAMUTEX_UUID=.*\n$/);
+  });
+
+  test.each([
+    ["ends with a code", "exit 3", 3],
+    ["is ended by a signal", "kill -KILL $$", 137],
+  ])("%s: that is the exit code", async (_, line, code) => {
+    expect(await run(scene.name, "--", "sh", "-c", line)).toMatchObject({ code, stderr: "" });
+    expect(await holder()).toBeUndefined();
+  });
+
+  test("is told of every signal that this one is sent, holds the lock until it ends, and has the last word", async () => {
+    const running = start(scene.name, "--", ...SECTION, "SIGTERM");
+    await running.says(/began/);
+    for (const signal of ["SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const) {
+      running.kill(signal);
+      await running.says(new RegExp(`got ${signal}\n`));
+    }
+    expect(await holder()).toBeDefined();
+    running.kill("SIGTERM");
+    const { code, stdout, stderr } = await running.ended;
+    expect({ code, stderr }).toEqual({ code: 7, stderr: "" });
+    expect(stdout.match(/got /g)).toHaveLength(6);
+    expect(await holder()).toBeUndefined();
+  });
+
+  test("goes on without a lock if this one is killed; the lock is free when the lease ends", async () => {
+    await using running = start("--ttl", "2s", scene.name, "--", ...SECTION);
+    const [, pid] = await running.says(/began (\d+)/);
+    const first = await holder();
+    running.kill("SIGKILL");
+    const second = await run("--wait", "30s", scene.name, "--", "true");
+    const state = processState(Number(pid));
+    process.kill(Number(pid), "SIGKILL");
+    expect(second).toMatchObject({ code: 0 });
+    expect(first).toBeDefined();
+    expect(["R", "S", "D"]).toContain(state);
+  });
+});
+
+describe("a lock that is lost", () => {
+  test("ends the command: TERM, and exit code 124", async () => {
+    const running = start("--ttl", "2s", scene.name, "--", ...SECTION, "SIGTERM");
+    await running.says(/began/);
+    await scene.remove();
+    const { code, stdout, stderr } = await running.ended;
+    expect({ code, stdout }).toEqual({ code: 124, stdout: expect.stringMatching(/^began .*\ngot SIGTERM\n$/) });
+    expect(stderr).toMatch(
+      /^dynamutex: Lock "lock-\d+" was lost: its row was deleted by somebody else; .* is told to end\n$/,
+    );
+  });
+
+  test("without the table: a command that ignores TERM is killed before another host gets the lock", async () => {
+    const running = start("--ttl", "2s", "--kill-after", "50ms", scene.name, "--", ...SECTION);
+    const [, pid] = await running.says(/began (\d+)/);
+    scene.proxy.partition("cli");
+    // What it finds says whether the first one still ran when it got the lock.
+    const look = `test -d /proc/${pid} && grep -q '^State:.[^ZX]' /proc/${pid}/status && echo beside || echo alone`;
+    const other = cli.start(["run", scene.name, "--", "sh", "-c", look], {
+      ...onTable(),
+      endpoint: scene.proxy.endpointFor("other"),
+    });
+    const [first, second] = [await running.ended, await other.ended];
+    expect(first).toMatchObject({ code: 124, stdout: expect.stringMatching(/got SIGTERM\n$/) });
+    expect(second).toMatchObject({ code: 0, stdout: "alone\n" });
+  });
+
+  test("--kill-after has to fit into the safety margin", async () => {
+    const { code, stderr } = await run("--ttl", "30s", "--kill-after", "3s", scene.name, "--", "true");
+    expect({ code, stderr }).toEqual({
+      code: 125,
+      stderr: expect.stringMatching(
+        /^dynamutex: --kill-after 3s must be less than the safety margin of 3s, .* --ttl .*\n$/,
+      ),
+    });
+    expect(scene.proxy.count()).toBe(0);
+  });
+});
+
+describe("a lock that is not to be had", () => {
+  test("held: 75 with who has it, or the code that was asked for; 0 says nothing", async () => {
+    await scene.put(rowOf({ owner: "web-1#4711" }));
+    const [tried, waited, quiet] = await Promise.all([
+      run("--no-wait", scene.name, "--", "echo", "ran"),
+      run("--wait", "100ms", scene.name, "--", "echo", "ran"),
+      run("--no-wait", "--busy-code", "0", scene.name, "--", "echo", "ran"),
+    ]);
+    expect(tried).toMatchObject({
+      code: 75,
+      stdout: "",
+      stderr: expect.stringMatching(/is held by web-1#4711, .*\n$/),
+    });
+    expect(waited).toMatchObject({
+      code: 75,
+      stdout: "",
+      stderr: expect.stringMatching(/was not free within/),
+    });
+    expect(quiet).toMatchObject({ code: 0, stdout: "", stderr: "" });
+  });
+
+  test("a tick that was granted before: 75; --at-least: still taken", async () => {
+    const once = () => run("--once", "2026-05-04T10:00Z", "--at-least", "1h", scene.name, "--", "echo", "ran");
+    expect(await once()).toMatchObject({ code: 0, stdout: "ran\n" });
+    expect(await scene.row()).toMatchObject({ tick: Date.UTC(2026, 4, 4, 10) });
+    expect(await once()).toMatchObject({ code: 75, stderr: expect.stringMatching(/already granted for this tick/) });
+    const other = await run("--no-wait", scene.name, "--", "true");
+    expect(other).toMatchObject({ code: 75, stderr: expect.stringMatching(/has no holder and stays taken until/) });
+  });
+
+  test.each([
+    ["SIGTERM", 143],
+    ["SIGINT", 130],
+  ] as const)("%s while it waits ends it, and leaves nothing in the table", async (signal, code) => {
+    await scene.put(rowOf());
+    const looks = scene.proxy.next({ operation: "Query" });
+    const running = start("--fair", scene.name, "--", "echo", "ran");
+    await looks;
+    await scene.proxy.next({ operation: "Query" });
+    running.kill("SIGUSR1"); // is for the command, and there is none yet
+    running.kill(signal);
+    expect(await running.ended).toEqual({ code, signal: null, stdout: "", stderr: "" });
+    await using locks = scene.host();
+    expect(await locks.mutex(scene.name, { fair: true }).inspect()).toMatchObject({
+      uuid: "somebody-else",
+      waiters: [],
+    });
+  });
+});
+
+describe("what cannot work", () => {
+  test.each<[string, readonly string[], number, RegExp]>([
+    ["no such command", ["--once", "1", "NAME", "--", "no-such-command"], 127, /no-such-command was not found: /],
+    ["a folder", ["NAME", "--", "/"], 126, /\/ cannot be executed: it is a folder/],
+    ["a text as a tick", ["--once", "v1.2", "NAME", "--", "true"], 125, /a date with its zone.*part of NAME/],
+    ["a lease that is too short", ["--ttl", "1ms", "NAME", "--", "true"], 125, /: --ttl: must be at least 100 ms/],
+    ["no --", ["NAME", "ls", "-l"], 125, /put -- before the command/],
+  ])("%s is refused in one line, and nothing is asked of the table", async (_, args, code, complaint) => {
+    const ended = await run(...args.map((arg) => (arg === "NAME" ? scene.name : arg)));
+    expect(ended).toMatchObject({ code, stdout: "" });
+    expect(ended.stderr).toMatch(/^dynamutex: .*\n$/);
+    expect(ended.stderr).toMatch(complaint);
+    expect(scene.proxy.count()).toBe(0);
+  });
+
+  test("a script without its interpreter: 127, and the lock is released", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "dynamutex-script-"));
+    try {
+      await writeFile(join(folder, "script"), "#!/no/such/interpreter\n", { mode: 0o755 });
+      const { code, stderr } = await run(scene.name, "--", join(folder, "script"));
+      // The kernel says of a missing interpreter what it says of a missing file.
+      expect({ code, stderr }).toEqual({ code: 127, stderr: expect.stringMatching(/could not be started: .*ENOENT/) });
+      expect(await holder()).toBeUndefined();
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+
+  test("a table that is not there: 125 with the remedy, and a stack with DEBUG only", async () => {
+    const options = { env: { DYNAMUTEX_TABLE: "no-such-table" } };
+    const [plain, debug, unnamed] = await Promise.all([
+      cli.run(["run", scene.name, "--", "echo", "ran"], options),
+      cli.run(["run", scene.name, "--", "echo", "ran"], { env: { ...options.env, DEBUG: "1" } }),
+      cli.run(["run", scene.name, "--", "echo", "ran"], { env: { DYNAMUTEX_TABLE: undefined } }),
+    ]);
+    expect(plain).toMatchObject({ code: 125, stdout: "" });
+    expect(plain.stderr).toMatch(
+      /^dynamutex: .*table no-such-table does not exist.* `dynamutex create-table` creates it.*\n$/,
+    );
+    expect(debug.stderr).toMatch(/\n {4}at /);
+    expect(unnamed.stderr).toBe("dynamutex: no table is named: give --table NAME, or set DYNAMUTEX_TABLE\n");
+  });
+});
+
+test("a table with other keys and a prefix is reached by options or by the environment", async () => {
+  const tableName = await createTestTable({ sortKey: false });
+  const at = ["--table", tableName, "--keys", "name", "--key-prefix", "app/"];
+  const locked = await cli.run(["run", ...at, "--every", "1h", "a", "--", "true"]);
+  const env = { DYNAMUTEX_TABLE: tableName, DYNAMUTEX_KEYS: "name", DYNAMUTEX_KEY_PREFIX: "app/" };
+  const [listed, permits, wrong] = await Promise.all([
+    cli.run(["ls", "--kept", "--json"], { env }),
+    cli.run(["run", "--permits", "2", "a", "--", "true"], { env }),
+    cli.run(["run", "a", "--", "true"], { env: { DYNAMUTEX_TABLE: tableName } }),
+  ]);
+  expect(locked).toMatchObject({ code: 0, stderr: "" });
+  expect(JSON.parse(listed.stdout)).toMatchObject([{ name: "a", state: "free" }]);
+  expect(permits).toMatchObject({ code: 125, stderr: expect.stringMatching(/--keys: must be the name of a sort key/) });
+  expect(wrong).toMatchObject({ code: 125, stderr: expect.stringMatching(/has no sort key, and --keys says sort/) });
+});
+
+test("three hosts with the same crontab line: every tick once", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "dynamutex-ticks-"));
+  const log = join(folder, "log");
+  await writeFile(log, "");
+  const job = `dynamutex run --every 1s --busy-code 0 ${scene.name} -- sh -c 'echo $DYNAMUTEX_TICK >>${log}'`;
+  // Until there are four runs: cron would start it at every tick, and this does all the time.
+  const host = `while test "$(wc -l <${log})" -lt 4; do ${job} || exit; done`;
+  try {
+    const hosts = await Promise.all([1, 2, 3].map(() => cli.shell(host, onTable()).ended));
+    const ticks = (await readFile(log, "utf8")).trim().split("\n").map(Number);
+    expect(hosts).toEqual(hosts.map(() => ({ code: 0, signal: null, stdout: "", stderr: "" })));
+    expect(ticks.length).toBeGreaterThanOrEqual(4);
+    expect(ticks).toEqual([...new Set(ticks)].sort((a, b) => a - b));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});

@@ -1,0 +1,107 @@
+import { describe, expect, test } from "@jest/globals";
+import { eventually } from "../support/eventually.js";
+import { rowOf, useScene } from "../support/scene.js";
+import { SECTION, useInstalledCli } from "./installed-cli.js";
+
+const scene = useScene();
+const cli = useInstalledCli();
+
+const CTRL_C = "\u0003";
+const CTRL_BACKSLASH = "\u001c";
+const ESCAPE = "\u001b";
+
+const terminal = (line: string, env: Readonly<Record<string, string>> = {}) =>
+  cli.terminal(line, { env: { DYNAMUTEX_TABLE: scene.tableName, ...env }, endpoint: scene.proxy.endpoint });
+
+const section = (endsAt: string) => SECTION.concat(endsAt).join(" ");
+
+describe("run in a terminal", () => {
+  test("keys reach the command once, and what is sent to this process alone is passed on", async () => {
+    await using running = terminal(`dynamutex run ${scene.name} -- ${section("SIGTERM")}`);
+    const [, pid] = await running.says(/began \d+ under (\d+)/);
+    running.type(CTRL_C);
+    await running.says(/got SIGINT/);
+    running.type(CTRL_BACKSLASH);
+    await running.says(/got SIGQUIT/);
+    // Had a key come a second time, it would be told before this.
+    process.kill(Number(pid), "SIGTERM");
+    const { code, stdout } = await running.ended;
+    expect(stdout.match(/got \w+/g)).toEqual(["got SIGINT", "got SIGQUIT", "got SIGTERM"]);
+    expect(code).toBe(7);
+  });
+
+  test("in the background it passes on what it is sent, because no key reaches the command", async () => {
+    const job = `dynamutex run ${scene.name} -- ${section("SIGINT")} & wait $!; echo ended with $?`;
+    await using running = terminal(`bash -mc '${job}'`);
+    const [, pid] = await running.says(/began \d+ under (\d+)/);
+    process.kill(Number(pid), "SIGINT");
+    await running.says(/ended with 7/);
+  });
+
+  test("Ctrl-C ends the waiting with 130", async () => {
+    await scene.put(rowOf());
+    const looks = scene.proxy.next({ operation: "GetItem" });
+    await using running = terminal(`dynamutex run ${scene.name} -- echo ran`);
+    await looks;
+    running.type(CTRL_C);
+    const { code, stdout } = await running.ended;
+    expect(code).toBe(130);
+    expect(stdout).not.toMatch(/ran/);
+  });
+
+  test("a terminal that goes away ends the command, and the lock is released", async () => {
+    await using running = terminal(`dynamutex run ${scene.name} -- ${section("SIGHUP")}`);
+    await running.says(/began/);
+    const released = scene.proxy.next({ operation: "UpdateItem" });
+    running.kill("SIGKILL");
+    await released;
+    let uuid: unknown = "held";
+    await eventually(() => {
+      void scene.row().then((row) => {
+        uuid = row?.uuid;
+      });
+      return uuid === undefined;
+    });
+  });
+});
+
+describe("unlock asks", () => {
+  test.each([
+    ["y", 0, "untilExpires"],
+    ["", 1, "held"],
+  ])("and %j is an answer", async (answer, code) => {
+    await scene.put(rowOf({ owner: "web-1#4711" }));
+    await using running = terminal(`dynamutex unlock ${scene.name} --uuid somebody-else`);
+    await running.says(/End the lock lock-\d+ of web-1#4711\? It stays taken until .*\[y\/N\] /);
+    running.type(`${answer}\n`);
+    const ended = await running.ended;
+    const isHeld = (await scene.row())?.uuid !== undefined;
+    expect({ isDone: ended.code === 0, isHeld }).toEqual({ isDone: code === 0, isHeld: code !== 0 });
+  });
+});
+
+describe("ls in a terminal", () => {
+  test("--watch draws over what it drew before, in colours, until Ctrl-C", async () => {
+    await scene.put(rowOf({ expires: Date.now() - 60_000 }), "watched");
+    await using running = terminal("dynamutex ls --watch --prefix watched");
+    await running.says(/watched +mutex +expired/);
+    await scene.put(rowOf(), "watched");
+    await running.says(/watched +mutex +held/);
+    running.type(CTRL_C);
+    const { code, stdout } = await running.ended;
+    const frames = stdout.split(`${ESCAPE}[H`).slice(1);
+    expect(frames.length).toBeGreaterThanOrEqual(2);
+    expect(frames[0]).toContain(`${ESCAPE}[1mNAME`);
+    expect(frames[0]).toContain(`${ESCAPE}[31mwatched`);
+    expect(frames.every((frame) => frame.includes(`${ESCAPE}[J`))).toBe(true);
+    expect(code).toBe(130);
+  });
+
+  test("NO_COLOR takes the colours away", async () => {
+    await scene.put(rowOf({ expires: Date.now() - 60_000 }), "plain");
+    await using running = terminal("dynamutex ls --prefix plain", { NO_COLOR: "1" });
+    const { stdout } = await running.ended;
+    expect(stdout).toMatch(/plain +mutex +expired/);
+    expect(stdout).not.toContain(ESCAPE);
+  });
+});
