@@ -247,3 +247,28 @@ test("three hosts with the same crontab line: every tick once", async () => {
     await rm(folder, { recursive: true, force: true });
   }
 });
+
+test("examples/command-line: a script that takes its own lock deploys one version at a time", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "dynamutex-deploy-"));
+  const log = join(folder, "log");
+  const deploy = (version: string) => {
+    const { env, endpoint } = onTable();
+    const script = join(process.cwd(), "examples", "command-line", "deploy.sh");
+    return cli.shell(`${script} ${version}`, { endpoint, env: { ...env, DEPLOY_LOG: log } }).ended;
+  };
+  try {
+    const ended = await Promise.all(["1.1", "1.2", "1.3"].map(deploy));
+    expect(ended).toEqual(ended.map(() => ({ code: 0, signal: null, stdout: "", stderr: "" })));
+    const lines = (await readFile(log, "utf8")).trim().split("\n");
+    const tokens = lines.flatMap((line) => /token (\d+)$/.exec(line)?.[1] ?? []).map(BigInt);
+    const steps = lines.map((line) => line.replace(/ with token .*/, ""));
+    const versions = steps.filter((_, index) => index % 5 === 0).map((line) => line.split(" ")[0]);
+    const each = ["begins", "build", "migrate", "switch", "is deployed"];
+    expect(steps).toEqual(versions.flatMap((version) => each.map((step) => `${version} ${step}`)));
+    expect([...versions].sort()).toEqual(["1.1", "1.2", "1.3"]);
+    expect(tokens).toEqual([...tokens].sort((a, b) => (a < b ? -1 : 1)));
+    expect(new Set(tokens).size).toBe(3);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});

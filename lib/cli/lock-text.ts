@@ -4,7 +4,7 @@ import type { Style } from "./output.js";
 
 type Paint = (style: Style, text: string) => string;
 
-const HEADINGS = ["NAME", "KIND", "STATE", "OWNER", "SINCE", "LEFT", "WAITING"] as const;
+const HEADINGS = ["NAME", "KIND", "STATE", "LEFT", "WAITING", "OWNER", "SINCE"] as const;
 
 const STATE_STYLES = { held: undefined, expired: "red", blocked: "yellow", free: "dim" } as const;
 
@@ -38,7 +38,7 @@ export function linesOf(
 function cellsOf(view: LockView): string[] {
   const { kind, state, owner, acquired, waiting } = view;
   const since = acquired.toISOString().replace(/\.\d+Z$/, "Z");
-  return [printable(view.name), kind, state, printable(owner), since, leftOf(view), waiting ? String(waiting) : "-"];
+  return [printable(view.name), kind, state, leftOf(view), waiting ? String(waiting) : "-", printable(owner), since];
 }
 
 /** For how much longer it is taken, or how long ago that ended. */

@@ -54,7 +54,7 @@ const showText: Show = (views, { watch }) => {
 };
 
 const showInPlace: Show = (views, { table }) => {
-  const { rows = 24, columns = 80 } = process.stdout;
-  const title = `${table}: ${views.length} locks, every ${WATCH_MS / 1_000} s, end with Ctrl-C`;
+  const [rows, columns] = [process.stdout.rows || 24, process.stdout.columns || 80]; // a terminal may not know: 0
+  const title = `${views.length} locks in table ${table}, every ${WATCH_MS / 1_000} s, until Ctrl-C`;
   print(inPlace([title.slice(0, columns), "", ...linesOf(views, painter(), columns)], rows));
 };
