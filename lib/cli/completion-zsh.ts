@@ -1,6 +1,6 @@
 import type { Completed, CompletedOption } from "./completed.js";
 
-/** A completion for zsh: a file `_dynamutex` in `fpath`, or something to evaluate. */
+/** A completion for zsh: a file `_dynamutex` in `fpath`, or something to evaluate. Behind `--` it is that of the command which is run. */
 export function zshCompletion(commands: readonly Completed[]): string {
   return `#compdef dynamutex
 _dynamutex() {
@@ -10,6 +10,13 @@ ${commands.map(({ name, description }) => `    ${quoted(`${name}:${description}`
   )
   if ((CURRENT == 2)); then
     _describe command commands
+    return
+  fi
+  local -i separator=\${words[(i)--]}
+  if ((separator < CURRENT)); then
+    shift $separator words
+    ((CURRENT -= separator))
+    _normal
     return
   fi
   local command=$words[2]
@@ -24,10 +31,8 @@ if [[ $funcstack[1] == _dynamutex ]]; then _dynamutex "$@"; else compdef _dynamu
 }
 
 function commandCase({ name, options, choices }: Completed): string {
-  const described = options.map((option) => quoted(optionSpec(option)));
-  const positional = choices.length > 0 ? [`${quoted(`:value:(${choices.join(" ")})`)}`] : [quoted(":name:")];
-  const rest = name === "run" ? [quoted("*:::command:_normal")] : [];
-  return `    ${name}) _arguments ${[...described, ...positional, ...rest].join(" ")} ;;`;
+  const value = choices.length > 0 ? `1:value:(${choices.join(" ")})` : "1:name:";
+  return `    ${name}) _arguments ${[...options.map(optionSpec), value].map(quoted).join(" ")} ;;`;
 }
 
 /** `--flag=[description]:value:(choices)`, and without a value `--flag[description]`. */
