@@ -4,12 +4,12 @@ import type { Completed, CompletedOption } from "./completed.js";
 export function zshCompletion(commands: readonly Completed[]): string {
   return `#compdef dynamutex
 _dynamutex() {
-  local -a commands
-  commands=(
+  local -a names
+  names=(
 ${commands.map(({ name, description }) => `    ${quoted(`${name}:${description}`)}`).join("\n")}
   )
   if ((CURRENT == 2)); then
-    _describe command commands
+    _describe command names
     return
   fi
   local -i separator=\${words[(i)--]}
