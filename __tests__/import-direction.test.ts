@@ -68,6 +68,11 @@ describe("the check of imports", () => {
       { "protocol/row.ts": 'import "../errors.js";', "errors.ts": "" },
       /lib\/protocol\/ may import only/,
     ],
+    [
+      "an import of more than the public names by the command",
+      { "cli/run.ts": 'await import("../mutex.js");', "mutex.ts": "" },
+      /lib\/cli\/ may import only lib\/cli\/, lib\/index\.ts/,
+    ],
     ["AWS outside of dynamodb/", { "lock.ts": 'import { A } from "@aws-sdk/client-dynamodb";' }, /at run time/],
     [
       "AWS types far down",
