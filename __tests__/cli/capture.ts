@@ -71,7 +71,9 @@ async function transcript(cli: InstalledCli, tableName: string, deadAt: () => nu
   const lines = ["ls", "ls --kept", "ls --json", "inspect nightly-report", "inspect --json deploy"];
   const printed = new Map<string, string>();
   for (const line of lines) printed.set(`dynamutex ${line}`, (await cli.run(line.split(" "), options)).stdout);
-  await using watching = cli.terminal("dynamutex ls --watch", { env: { ...options.env, DYNAMUTEX_TABLE: tableName } });
+  await using watching = cli.terminal("stty cols 100 rows 24; dynamutex ls --watch", {
+    env: { ...options.env, DYNAMUTEX_TABLE: tableName },
+  });
   await watching.says(/nightly-report(?:.|\s)*\[J/);
   printed.set("dynamutex ls --watch", watching.stdout.replace(ESCAPES, "").replaceAll("\r", ""));
   return printed;

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "@jest/globals";
-import { eventually } from "../support/eventually.js";
 import { rowOf, useScene } from "../support/scene.js";
 import { SECTION, useInstalledCli } from "./installed-cli.js";
 
@@ -55,11 +54,7 @@ describe("run in a terminal", () => {
     const released = scene.proxy.next({ operation: "UpdateItem" });
     running.kill("SIGKILL");
     await released;
-    let uuid: unknown = "held";
-    await eventually(() => {
-      void scene.row().then((row) => {
-        uuid = row?.uuid;
-      });
+    while ((await scene.row())?.uuid !== undefined);
       return uuid === undefined;
     });
   });
