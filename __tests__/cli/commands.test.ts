@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DeleteTableCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, describe, expect, test } from "@jest/globals";
-import { blocksOf, readme } from "../support/readme.js";
+import { blocksOf, pageAt } from "../support/pages.js";
 import { rowOf, useScene } from "../support/scene.js";
 import { testClient } from "../support/table.js";
 import { useInstalledCli } from "./installed-cli.js";
@@ -105,7 +105,7 @@ describe("the table", () => {
     expect(mismatch).toMatchObject({ code: 125, stderr: expect.stringMatching(/does not fit: .*give --keys/) });
   });
 
-  test("create-table --print gives the definitions of the README, and with other keys those", async () => {
+  test("create-table --print gives the definitions of docs/table.md, and with other keys those", async () => {
     const print = (format: string, ...args: readonly string[]) =>
       cli.run(["create-table", "--table", "locks", "--print", format, ...args]);
     const [cloudformation, terraform, cdk, other] = await Promise.all([
@@ -114,7 +114,8 @@ describe("the table", () => {
       print("cdk"),
       print("cloudformation", "--keys", "yes,,on"),
     ]);
-    const blockOf = (language: string) => blocksOf(readme()).find((block) => block.language === language)?.text;
+    const blockOf = (language: string) =>
+      blocksOf(pageAt("docs/table.md")).find((block) => block.language === language)?.text;
     expect(cloudformation.stdout).toBe(blockOf("yaml"));
     expect(terraform.stdout).toBe(blockOf("hcl"));
     expect(cdk.stdout).toMatch(/new dynamodb\.Table\(this, "Locks", \{\n {2}tableName: "locks",\n/);

@@ -14,9 +14,6 @@ const INDEX = pageAt("docs/README.md");
 const DOCS = docsPages();
 const LINKED = [README, ...DOCS, ...examplesPages(), ...["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"].map(pageAt)];
 
-/** Pages that are linked before they are there. Remove each name as its page comes. */
-const TO_COME = ["cli.md"].map((name) => `docs/${name}`);
-
 /** Written by a tool, and so without a question. */
 const GENERATED = ["docs/dynamutex.api.md", "docs/dynamutex-testing.api.md"];
 
@@ -49,10 +46,10 @@ describe("the index", () => {
     const rows = [...INDEX.text.matchAll(/^\| \[/gm)];
     expect(rows).toHaveLength(linked.size);
     const pages = DOCS.map(({ path }) => path).filter((path) => path !== INDEX.path);
-    expect([...linked.keys()].sort()).toEqual([...new Set([...pages, ...TO_COME, "SECURITY.md"])].sort());
+    expect([...linked.keys()].sort()).toEqual([...pages, "SECURITY.md"].sort());
   });
 
-  const asked = [...DOCS, pageAt("SECURITY.md")].filter(({ path }) => ![...GENERATED, ...TO_COME].includes(path));
+  const asked = [...DOCS, pageAt("SECURITY.md")].filter(({ path }) => !GENERATED.includes(path));
   it.each(asked.map((page) => [page.path, page] as const))("%s opens with its question", (path, page) => {
     const question = openingQuestion(page);
     expect(question).toMatch(/^[A-Z].+\?$/);
@@ -227,7 +224,6 @@ function leadsSomewhere(page: Page, link: string): boolean {
   if (/^https?:/.test(link)) return true;
   const [path = "", anchor] = link.split("#");
   const file = path === "" ? page.path : join(dirname(page.path), path);
-  if (TO_COME.includes(file)) return true;
   if (link.startsWith("/") || !existsSync(join(ROOT, file))) return false;
   if (anchor === undefined) return true;
   return !statSync(join(ROOT, file)).isDirectory() && anchorsOf(pageAt(file)).includes(anchor);

@@ -19,7 +19,7 @@ const FLAGS: Readonly<Record<string, string>> = {
 /** What the library advises a program to do, and what it means at the prompt. */
 const ADVICE: readonly (readonly [RegExp, string])[] = [
   [
-    /`await locks\.create\(\)` creates it.*? in the README/,
+    /`await locks\.create\(\)` creates it.*? in docs\/table\.md/,
     "`dynamutex create-table` creates it, or correct --table or --region",
   ],
   [/`await locks\.create\(\)` creates it/, "`dynamutex create-table` creates it"],
