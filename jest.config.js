@@ -9,7 +9,10 @@ export default {
   testEnvironment: "node",
   transform: {},
   // Examples import the package by its name.
-  moduleNameMapper: { "^dynamutex$": "<rootDir>/.jest/lib/index.js" },
+  moduleNameMapper: {
+    "^dynamutex$": "<rootDir>/.jest/lib/index.js",
+    "^dynamutex/(\\w+)$": "<rootDir>/.jest/lib/$1/index.js",
+  },
   globalSetup: "<rootDir>/.jest/__tests__/support/global-setup.js",
   globalTeardown: "<rootDir>/.jest/__tests__/support/global-teardown.js",
   testTimeout: 60_000,

@@ -1,42 +1,87 @@
 /**
- * Makes one file of the compiled library: a program that imports it loads, parses and links one module and not seventy,
- * which took longer than all that they do. The declarations stay as they are, and so does every name in a stack trace.
+ * Makes what is packed from what the compiler emitted: dist/ holds one file for each entry point, and chunks that they
+ * share. A program that imports one of them loads a file or two and not seventy, which took longer than all that they do.
  *
- * What the manifest does not name as a dependency goes into the file as well, as far as it is used, with its license
+ * Each file is there twice, as an ES module (.js) and as CommonJS (.cjs) for tools that cannot require() an ES module.
+ * The second is a translation of the first, file by file, so that the entry points share classes and state there too.
+ * docs/packaging.md says who loads which.
+ *
+ * What the manifest does not name as a dependency goes into the files as well, as far as it is used, with its license
  * beside it: zod, of which `zod/mini` alone would load all its languages, and p-retry, for the time that it takes to load.
  */
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { build } from "esbuild";
+import { commonJsTypes, reachableTypes } from "./declarations.js";
+import { checkManifest, DIST, ENTRIES, MODULES } from "./entries.js";
 
-const DIST = "dist";
-const ENTRY = join(DIST, "index.js");
+/** Where the compiler put the JavaScript. Its declarations are in dist/ already. */
+const COMPILED = ".bundle";
 const LICENSES = join(DIST, "THIRD-PARTY-LICENSES");
 
-const { dependencies } = JSON.parse(await readFile("package.json", "utf8"));
-const { metafile } = await build({
-  entryPoints: [ENTRY],
-  outfile: ENTRY,
-  allowOverwrite: true,
-  bundle: true,
-  external: Object.keys(dependencies).flatMap((name) => [name, `${name}/*`]),
-  metafile: true,
-  platform: "node",
+checkManifest();
+
+const { dependencies = {}, peerDependencies = {} } = JSON.parse(await readFile("package.json", "utf8"));
+const shared = { bundle: true, metafile: true, platform: "node", target: "node20.19", logLevel: "warning" };
+
+const modules = await build({
+  ...shared,
+  entryPoints: ENTRIES.map(({ file }) => join(COMPILED, `${file}.js`)),
+  outdir: DIST,
+  outbase: COMPILED,
+  chunkNames: "shared-[hash]",
+  splitting: true,
   format: "esm",
-  target: "node20.19",
-  sourcemap: true,
-  sourcesContent: false,
-  logLevel: "warning",
+  external: Object.keys({ ...dependencies, ...peerDependencies }).flatMap((name) => [name, `${name}/*`]),
 });
 
-const parts = (await readdir(DIST, { recursive: true })).filter((file) => /\.js(\.map)?$/.test(file));
-for (const file of parts) if (!file.startsWith("index.js")) await rm(join(DIST, file));
+await build({
+  ...shared,
+  entryPoints: loadedBy(MODULES).map((file) => join(DIST, file)),
+  outdir: DIST,
+  outbase: DIST,
+  outExtension: { ".js": ".cjs" },
+  format: "cjs",
+  packages: "external",
+  // Jest refuses a dynamic import without a flag of Node's.
+  supported: { "dynamic-import": false },
+  plugins: [{ name: "file by file", setup: ({ onResolve }) => onResolve({ filter: /^\.\.?\// }, commonJsFile) }],
+});
+
+const reachable = reachableTypes(MODULES.map(({ file }) => `${file}.d.ts`));
+for (const file of await readdir(DIST, { recursive: true })) {
+  if (file.endsWith(".d.ts") && !reachable.has(file)) await rm(join(DIST, file));
+}
+await removeEmptyFolders(DIST);
+for (const { file } of MODULES) await writeFile(join(DIST, `${file}.d.cts`), commonJsTypes(`${file}.d.ts`));
 
 await writeFile(LICENSES, (await Promise.all(bundledPackages().map(notice))).join("\n"));
 
-/** The folders of the packages that went into the file. */
+/** What a translated file requires instead of the ES module that its source imports. */
+function commonJsFile({ kind, path }) {
+  return kind === "entry-point" ? undefined : { path: path.replace(/\.js$/, ".cjs"), external: true };
+}
+
+/** The emitted files that these entries load, and they themselves. */
+function loadedBy(entries) {
+  const found = new Set(entries.map(({ file }) => `${file}.js`));
+  for (const file of found) {
+    const { imports } = modules.metafile.outputs[`${DIST}/${file}`];
+    for (const { path, external: isPackage } of imports) if (!isPackage) found.add(relative(DIST, path));
+  }
+  return [...found];
+}
+
+async function removeEmptyFolders(folder) {
+  const inside = await readdir(folder, { withFileTypes: true });
+  for (const entry of inside) if (entry.isDirectory()) await removeEmptyFolders(join(folder, entry.name));
+  if ((await readdir(folder)).length === 0) await rm(folder, { recursive: true });
+}
+
+/** The folders of the packages that went into the files. */
 function bundledPackages() {
-  const folders = Object.entries(metafile.outputs["dist/index.js"].inputs)
+  const folders = Object.values(modules.metafile.outputs)
+    .flatMap(({ inputs }) => Object.entries(inputs))
     .filter(([, { bytesInOutput }]) => bytesInOutput > 0)
     .flatMap(([file]) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file) ?? []);
   return [...new Set(folders)].sort();
@@ -47,5 +92,5 @@ async function notice(folder) {
   const file = (await readdir(folder)).find((entry) => /^licen[cs]e(\.|$)/i.test(entry));
   if (file === undefined) throw new Error(`${folder} has no license, which dist/ must carry`);
   const text = await readFile(join(folder, file), "utf8");
-  return `dist/index.js contains parts of ${name} ${version}, under this license (${license}):\n\n${text}`;
+  return `${DIST}/ contains parts of ${name} ${version}, under this license (${license}):\n\n${text}`;
 }
