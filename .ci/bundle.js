@@ -7,7 +7,7 @@
  * docs/packaging.md says who loads which.
  *
  * What the manifest does not name as a dependency goes into the files as well, as far as it is used, with its license
- * beside it: zod, of which `zod/mini` alone would load all its languages, and p-retry, for the time that it takes to load.
+ * beside it: zod, of which `zod/mini` alone would load all its languages.
  */
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";

@@ -1,4 +1,3 @@
-import pRetry from "p-retry";
 import { LockStoreError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
 import type { RequestKind } from "./backlog.js";
@@ -88,8 +87,7 @@ export function isTransient(error: unknown): boolean {
 }
 
 /**
- * Sends a request again, with growing, jittered pauses, until it is answered, or fails for good, or its time is over. The
- * pauses are on our clock and not on p-retry's, so that they pass on virtual time as well.
+ * Sends a request again, with growing, jittered pauses, until it is answered, or fails for good, or its time is over.
  *
  * @throws what the last attempt that left threw, of this request or of one before it; `firstError` if none has left.
  */
@@ -111,27 +109,22 @@ export async function retry<T>(
     onFailure?.(failure);
   };
   if (failure === firstError) failed();
-  const attempt = (number: number) => (number === 1 ? Promise.reject(firstError) : attempts.send());
-  return await pRetry(attempt, {
-    retries: Number.POSITIVE_INFINITY,
-    minTimeout: 0,
-    shouldRetry: async ({ error, attemptNumber }) => {
+  for (let retries = 1; ; retries += 1) {
+    const longestMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** retries);
+    if (!worthRetrying(failure) || !(await pause(clock, (0.5 + random()) * longestMs, persistence))) throw failure;
+    try {
+      return await attempts.send();
+    } catch (error) {
       if (error instanceof NotAsked) {
         tried.sent -= 1;
-        failure = error;
-        return false;
+        throw error;
       }
-      if (attempts.sent > sent) {
-        ({ sent } = attempts);
-        failure = error;
-        failed();
-      }
-      const longestMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attemptNumber);
-      return worthRetrying(failure) && (await pause(clock, (0.5 + random()) * longestMs, persistence));
-    },
-  }).catch(() => {
-    throw failure;
-  });
+      if (attempts.sent === sent) continue;
+      ({ sent } = attempts);
+      failure = error;
+      failed();
+    }
+  }
 }
 
 /** Waits between two attempts. @returns whether there is time for another. */
