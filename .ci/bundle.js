@@ -2,15 +2,15 @@
  * Makes what is packed from what the compiler emitted: dist/ holds one file for each entry point, and chunks that they
  * share. A program that imports one of them loads a file or two and not seventy, which took longer than all that they do.
  *
- * Each file is there twice, as an ES module (.js) and as CommonJS (.cjs) for tools that cannot require() an ES module.
- * The second is a translation of the first, file by file, so that the entry points share classes and state there too.
- * docs/packaging.md says who loads which.
+ * Each file is there twice, as an ES module (.js) for bundlers and as CommonJS (.cjs) for Node and Jest. The second is a
+ * translation of the first, file by file, so that the entry points share classes and state there too. What Node gets from
+ * an `import` (.mjs) exports the names of the CommonJS build. docs/packaging.md says why.
  *
  * What the manifest does not name as a dependency goes into the files as well, as far as it is used, with its license
  * beside it: zod, of which `zod/mini` alone would load all its languages.
  */
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { join, relative } from "node:path";
+import { basename, join, relative } from "node:path";
 import { build } from "esbuild";
 import { commonJsTypes, reachableTypes } from "./declarations.js";
 import { checkManifest, DIST, ENTRIES, MODULES } from "./entries.js";
@@ -54,6 +54,11 @@ for (const file of await readdir(DIST, { recursive: true })) {
 }
 await removeEmptyFolders(DIST);
 for (const { file } of MODULES) await writeFile(join(DIST, `${file}.d.cts`), commonJsTypes(`${file}.d.ts`));
+
+for (const { file } of MODULES) {
+  const { exports } = modules.metafile.outputs[`${DIST}/${file}.js`];
+  await writeFile(join(DIST, `${file}.mjs`), `export { ${exports.join(", ")} } from "./${basename(file)}.cjs";\n`);
+}
 
 await writeFile(LICENSES, (await Promise.all(bundledPackages().map(notice))).join("\n"));
 

@@ -48,16 +48,15 @@ export function manifestFields() {
 }
 
 /**
- * The order is that of preference: whoever can load an ES module gets it, asked by `import` or by `require()`, so that
- * a process has one copy.
+ * Bundlers get the ES module, by `import` and by `require()`. Everybody else gets the CommonJS build, by `import` as well:
+ * so a process has one copy. docs/packaging.md says why.
  */
 function conditions(file) {
-  const esm = { types: `./${DIST}/${file}.d.ts`, default: `./${DIST}/${file}.js` };
+  const types = `./${DIST}/${file}.d.ts`;
   return {
-    "module-sync": esm, // Node
-    module: esm, // bundlers
+    module: { types, default: `./${DIST}/${file}.js` },
     require: { types: `./${DIST}/${file}.d.cts`, default: `./${DIST}/${file}.cjs` },
-    default: esm,
+    default: { types, default: `./${DIST}/${file}.mjs` },
   };
 }
 
