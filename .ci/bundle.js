@@ -4,7 +4,7 @@
  *
  * Each file is there twice, as an ES module (.js) for bundlers and as CommonJS (.cjs) for Node and Jest. The second is a
  * translation of the first, file by file, so that the entry points share classes and state there too. What Node gets from
- * an `import` (.mjs) exports the names of the CommonJS build. docs/packaging.md says why.
+ * an `import` (.mjs) exports the names of the CommonJS build, by way of .names.cjs. docs/packaging.md says why.
  *
  * What the manifest does not name as a dependency goes into the files as well, as far as it is used, with its license
  * beside it: zod, of which `zod/mini` alone would load all its languages.
@@ -56,11 +56,25 @@ await removeEmptyFolders(DIST);
 for (const { file } of MODULES) await writeFile(join(DIST, `${file}.d.cts`), commonJsTypes(`${file}.d.ts`));
 
 for (const { file } of MODULES) {
-  const { exports } = modules.metafile.outputs[`${DIST}/${file}.js`];
-  await writeFile(join(DIST, `${file}.mjs`), `export { ${exports.join(", ")} } from "./${basename(file)}.cjs";\n`);
+  const names = modules.metafile.outputs[`${DIST}/${file}.js`].exports.join(", ");
+  const name = basename(file);
+  await writeFile(join(DIST, `${file}.mjs`), `export { ${names} } from "./${name}.names.cjs";\n`);
+  await writeFile(join(DIST, `${file}.names.cjs`), namesOf(name, names));
 }
 
 await writeFile(LICENSES, (await Promise.all(bundledPackages().map(notice))).join("\n"));
+
+/**
+ * Node parses the CommonJS file that an ES module imports for what it exports, which takes longer than to load it. So
+ * that file is a small one. `module.exports = require(…)` would have Node parse the other as well.
+ */
+function namesOf(name, names) {
+  return `"use strict";
+const all = require("./${name}.cjs");
+module.exports = all;
+0 && (module.exports = { ${names} });
+`;
+}
 
 /** What a translated file requires instead of the ES module that its source imports. */
 function commonJsFile({ kind, path }) {

@@ -10,9 +10,11 @@ import {
   COMMONJS,
   CONTEND_TS,
   CTS,
+  ENTRY_POINTS,
   ESM,
   HANDLER,
   INVOKE,
+  JEST_ENTRY_POINTS,
   JEST_ESM_TEST,
   JEST_TEST,
   MTS,
@@ -29,6 +31,7 @@ const PLAIN = [
   cell("ESM", "module", { "main.js": ESM }, ["main.js"]),
   cell("CommonJS", "commonjs", { "main.js": COMMONJS }, ["main.js"]),
   cell("ESM and CommonJS in one process: one copy", "module", { "main.js": BOTH }, ["main.js"]),
+  cell("every entry point, by import and by require(): one copy", "module", { "main.js": ENTRY_POINTS }, ["main.js"]),
   cell("both builds in one process: their errors are each other's", "module", { "main.js": TWO_COPIES }, ["main.js"]),
 ];
 
@@ -36,7 +39,12 @@ const jest = (...flags) => [...flags, "../node_modules/jest/bin/jest.js", "--col
 
 const TEST_RUNNERS = [
   // Its output goes to stderr, and tells how many passed.
-  runner("Jest, default set-up, require()", "commonjs", { "lock.test.js": JEST_TEST }, jest()),
+  runner(
+    "Jest, default set-up, require()",
+    "commonjs",
+    { "lock.test.js": JEST_TEST, "entry-points.test.js": JEST_ENTRY_POINTS },
+    jest(),
+  ),
   runner(
     "Jest, --experimental-vm-modules, import",
     "module",

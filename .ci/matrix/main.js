@@ -30,14 +30,18 @@ let passed = 0;
 let tables = 0;
 try {
   const tarball = await pack(folder);
-  const { dependencies, devDependencies } = await readJson("package.json");
+  const { dependencies, devDependencies, peerDependencies = {} } = await readJson("package.json");
   const tools = ["typescript", "typescript-5.9", "jest", "esbuild", "@types/node"].map(
     (name) => `${name}@${devDependencies[name]}`,
   );
   const oldest = Object.entries(dependencies).map(([name, range]) => `${name}@${lowest(range)}`);
   // npm prefers what is in its cache for the tools, whose versions are given, and asks for the newest SDK.
   const newest = Object.keys(dependencies).map((name) => `${name}@latest`);
-  const sets = { newest: [VITEST, ...tools, ...newest], lowest: [...tools, ...oldest] };
+  const peers = Object.entries(peerDependencies);
+  const sets = {
+    newest: [VITEST, ...tools, ...newest, ...peers.map(([name, range]) => `${name}@${range}`)],
+    lowest: [...tools, ...oldest, ...peers.map(([name, range]) => `${name}@${lowest(range)}`)],
+  };
   const nodes = await Promise.all(NODES.map(nodeOf));
 
   for (const [set, packages] of Object.entries(sets)) {

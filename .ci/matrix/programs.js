@@ -127,6 +127,27 @@ ${CONTEND.replace("new LockTable({ tableName })];", "new other.LockTable({ table
 import { tableClock } from "dynamutex";
 ${MAIN}`;
 
+/** Whatever the package exports, by `import` and by `require()`. */
+export const ENTRY_POINTS = `import { createRequire } from "node:module";
+const require = createRequire(import.meta.url);
+for (const entry of Object.keys(require("dynamutex/package.json").exports)) {
+  if (entry === "./package.json") continue;
+  const imported = await import("dynamutex" + entry.slice(1));
+  const required = require("dynamutex" + entry.slice(1));
+  const names = Object.keys(required).sort();
+  if (names.length === 0 || names.join() !== Object.keys(imported).sort().join()) throw new Error(entry + ": other names");
+  for (const name of names) if (required[name] !== imported[name]) throw new Error(entry + ": two copies of " + name);
+}
+console.log(${JSON.stringify(PRINTED)});
+`;
+
+export const JEST_ENTRY_POINTS = `
+const { exports } = require("dynamutex/package.json");
+test.each(Object.keys(exports))("%s can be required", (entry) => {
+  expect(Object.keys(require("dynamutex" + entry.slice(1)))).not.toEqual([]);
+});
+`;
+
 export const BOTH_BUNDLED = `import * as imported from "dynamutex";
 const required = require("dynamutex");
 if (required.LockTable !== imported.LockTable) throw new Error("import and require() gave two copies");
@@ -136,8 +157,8 @@ ${CONTEND}${MAIN}`;
 /** A CommonJS file that is given a table by an ES module. */
 export const CTS = `import { type FencedLock, LockLostError, type LockTable, type Mutex } from "dynamutex";
 export async function used(locks: LockTable, mutex: Mutex<FencedLock>): Promise<LockLostError> {
-  const { fencingToken } = await mutex.lock();
-  return new LockLostError(String(fencingToken), await locks.mutex("a").run(({ uuid }) => uuid), "expired");
+  const token = await mutex.run(({ fencingToken }) => String(fencingToken));
+  return new LockLostError(token, await locks.mutex("a").run(({ uuid }) => uuid), "expired");
 }
 `;
 
@@ -146,7 +167,7 @@ import { used } from "./use.cjs";
 const locks = new LockTable({ tableName: process.env["TABLE_NAME"]! });
 await locks.create();
 const lost: LockLostError = await used(locks, locks.mutex("b", { fencing: true }));
-await locks.close({ drainMs: 0 }).catch(() => undefined);
+await locks.close();
 if (!(lost instanceof LockLostError)) throw new Error("not an error of this copy");
 console.log(${JSON.stringify(PRINTED)});
 `;

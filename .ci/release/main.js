@@ -88,13 +88,13 @@ function commitAndTag(folder) {
   const file = join(folder, "temp", `release-notes-${version}.md`);
   writeFileSync(file, `dynamutex ${version}\n\n${notes}\n`);
   git(folder, "add", "CHANGELOG.md", "package.json", "package-lock.json");
-  git(folder, ...identity(folder), "commit", "--quiet", "--message", `release: ${version}`);
+  git(folder, ...identity(), "commit", "--quiet", "--message", `release: ${version}`);
   // Headings of the notes begin with "#", which is not a comment here.
-  git(folder, ...identity(folder), "tag", "--annotate", "--cleanup=verbatim", "--file", file, `v${version}`);
+  git(folder, ...identity(), "tag", "--annotate", "--cleanup=verbatim", "--file", file, `v${version}`);
   return version;
 }
 
-/** In a dry run nobody is named: a machine that has no name for git has nothing to rehearse with otherwise. */
+/** A machine without a name for git can rehearse as well. */
 function identity() {
   return isDry ? ["-c", "user.name=release", "-c", "user.email=release@example.invalid"] : [];
 }

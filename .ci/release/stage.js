@@ -1,4 +1,4 @@
-/** The folder that is packed: a copy of what belongs into the tarball, whose README has links that work from there. */
+/** The folder that is packed: a copy of what belongs into the tarball, whose pages have links that work from there. */
 import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -6,7 +6,7 @@ import { join } from "node:path";
 const NOT_PACKED = ["scripts", "devDependencies", "files"];
 
 /**
- * @param base the address that relative links of the README are below, with a slash at its end: a tag of the repository.
+ * @param base the address that relative links of README and changelog are below, with a slash at its end: a tag of the repository.
  */
 export async function stage(from, to, base) {
   await mkdir(to, { recursive: true });
@@ -14,7 +14,9 @@ export async function stage(from, to, base) {
   for (const name of [...manifest.files, "LICENSE"]) await cp(join(from, name), join(to, name), { recursive: true });
   for (const field of NOT_PACKED) delete manifest[field];
   await writeFile(join(to, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
-  await writeFile(join(to, "README.md"), withAbsoluteLinks(await readFile(join(from, "README.md"), "utf8"), base));
+  for (const page of ["README.md", "CHANGELOG.md"]) {
+    await writeFile(join(to, page), withAbsoluteLinks(await readFile(join(from, page), "utf8"), base));
+  }
 }
 
 /** The text with every link to a file of the repository, in text or as an image, as an absolute one. */
