@@ -11,7 +11,7 @@
  */
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
-import { build } from "esbuild";
+import { build, transform } from "esbuild";
 import { commonJsTypes, reachableTypes } from "./declarations.js";
 import { checkManifest, DIST, ENTRIES, MODULES } from "./entries.js";
 
@@ -47,6 +47,12 @@ await build({
   supported: { "dynamic-import": false },
   plugins: [{ name: "file by file", setup: ({ onResolve }) => onResolve({ filter: /^\.\.?\// }, commonJsFile) }],
 });
+
+// Only bundlers and the command load these: what is left of white space is of no use to them.
+for (const file of Object.keys(modules.metafile.outputs)) {
+  const { code } = await transform(await readFile(file, "utf8"), { minifyWhitespace: true, format: "esm" });
+  await writeFile(file, code);
+}
 
 const reachable = reachableTypes(MODULES.map(({ file }) => `${file}.d.ts`));
 for (const file of await readdir(DIST, { recursive: true })) {

@@ -4,6 +4,7 @@
  * the cell says what else shows that it passed.
  */
 import { join } from "node:path";
+import { MODULES } from "../entries.js";
 import {
   BOTH,
   BOTH_BUNDLED,
@@ -55,6 +56,11 @@ const TEST_RUNNERS = [
   runner("node:test", "module", { "lock.test.js": NODE_TEST }, ["--test"]),
 ];
 
+/** Has the compiler read the declarations of every entry point. */
+const TYPES_OF_ALL = MODULES.map(
+  ({ name }, index) => `export * as all${index} from "dynamutex${name.slice(1)}";\n`,
+).join("");
+
 const COMPILERS = [
   ["5.9", "typescript-5.9"],
   ["7", "typescript"],
@@ -102,12 +108,12 @@ function compiled([version, compiler], setting, type, sources, options) {
     outDir: "out",
     ...options,
   };
-  const files = Object.keys(sources);
+  const files = ["entry-points.ts", ...Object.keys(sources)];
   return {
     ...cell(
       `TypeScript ${version}, ${setting}`,
       type,
-      { ...sources, "tsconfig.json": JSON.stringify({ compilerOptions, files }) },
+      { ...sources, "entry-points.ts": TYPES_OF_ALL, "tsconfig.json": JSON.stringify({ compilerOptions, files }) },
       [join("out", files.at(-1).replace(/ts$/, "js"))],
     ),
     build: (folder) => run(process.execPath, [join("..", "node_modules", compiler, "bin", "tsc")], { cwd: folder }),

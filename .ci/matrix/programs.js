@@ -142,8 +142,8 @@ console.log(${JSON.stringify(PRINTED)});
 `;
 
 export const JEST_ENTRY_POINTS = `
-const { exports } = require("dynamutex/package.json");
-test.each(Object.keys(exports))("%s can be required", (entry) => {
+const entries = Object.keys(require("dynamutex/package.json").exports);
+test.each(entries)("%s can be required", (entry) => {
   expect(Object.keys(require("dynamutex" + entry.slice(1)))).not.toEqual([]);
 });
 `;
