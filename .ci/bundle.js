@@ -1,49 +1,115 @@
 /**
- * Makes one file of each entry point of the compiled library, and one of what they share: a program that imports it loads,
- * parses and links one or two modules and not seventy, which took longer than all that they do. The declarations stay as they
- * are, and so does every name in a stack trace.
+ * Makes what is packed from what the compiler emitted: dist/ holds one file for each entry point, and chunks that they
+ * share. A program that imports one of them loads a file or two and not seventy, which took longer than all that they do.
  *
- * What the manifest does not name as a dependency goes into them as well, as far as it is used, with its license
- * beside it: zod, of which `zod/mini` alone would load all its languages, and p-retry, for the time that it takes to load.
+ * Each file is there twice, as an ES module (.js) for bundlers and as CommonJS (.cjs) for Node and Jest. The second is a
+ * translation of the first, file by file, so that the entry points share classes and state there too. What Node gets from
+ * an `import` (.mjs) exports the names of the CommonJS build, by way of .names.cjs. docs/packaging.md says why.
+ *
+ * What the manifest does not name as a dependency goes into the files as well, as far as it is used, with its license
+ * beside it: zod, of which `zod/mini` alone would load all its languages, p-retry, and commander for the command.
  */
 import { chmod, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { build } from "esbuild";
+import { basename, join, relative } from "node:path";
+import { build, transform } from "esbuild";
 import { builtins } from "./builtins.js";
+import { commonJsTypes, reachableTypes } from "./declarations.js";
+import { checkManifest, DIST, ENTRIES, MODULES } from "./entries.js";
 
-const DIST = "dist";
-const COMMAND = join(DIST, "cli", "main.js");
-const ENTRIES = ["index", "testing/index", "otel/index", "cli/main"];
+/** Where the compiler put the JavaScript. Its declarations are in dist/ already. */
+const COMPILED = ".bundle";
 const LICENSES = join(DIST, "THIRD-PARTY-LICENSES");
 
-const { dependencies, peerDependencies } = JSON.parse(await readFile("package.json", "utf8"));
-const { metafile } = await build({
-  entryPoints: ENTRIES.map((entry) => ({ in: join(DIST, `${entry}.js`), out: entry })),
+checkManifest();
+
+const { dependencies = {}, peerDependencies = {} } = JSON.parse(await readFile("package.json", "utf8"));
+const shared = { bundle: true, metafile: true, platform: "node", target: "node20.19", logLevel: "warning" };
+
+const modules = await build({
+  ...shared,
+  entryPoints: ENTRIES.map(({ file }) => join(COMPILED, `${file}.js`)),
   outdir: DIST,
-  plugins: [builtins],
-  allowOverwrite: true,
-  bundle: true,
-  splitting: true,
+  outbase: COMPILED,
   chunkNames: "shared-[hash]",
-  external: Object.keys({ ...dependencies, ...peerDependencies }).flatMap((name) => [name, `${name}/*`]),
-  metafile: true,
-  platform: "node",
+  splitting: true,
+  plugins: [builtins],
   format: "esm",
-  target: "node20.19",
-  sourcemap: true,
-  sourcesContent: false,
-  logLevel: "warning",
+  external: Object.keys({ ...dependencies, ...peerDependencies }).flatMap((name) => [name, `${name}/*`]),
 });
 
-const parts = (await readdir(DIST, { recursive: true })).filter((file) => /\.js(\.map)?$/.test(file));
-for (const file of parts) if (!(join(DIST, file) in metafile.outputs)) await rm(join(DIST, file));
-await chmod(COMMAND, 0o755);
+await build({
+  ...shared,
+  entryPoints: loadedBy(MODULES).map((file) => join(DIST, file)),
+  outdir: DIST,
+  outbase: DIST,
+  outExtension: { ".js": ".cjs" },
+  format: "cjs",
+  packages: "external",
+  // Jest refuses a dynamic import without a flag of Node's.
+  supported: { "dynamic-import": false },
+  plugins: [{ name: "file by file", setup: ({ onResolve }) => onResolve({ filter: /^\.\.?\// }, commonJsFile) }],
+});
+
+// Only bundlers and the command load these: what is left of white space is of no use to them.
+for (const file of Object.keys(modules.metafile.outputs)) {
+  const { code } = await transform(await readFile(file, "utf8"), { minifyWhitespace: true, format: "esm" });
+  await writeFile(file, code);
+}
+for (const { file } of ENTRIES.filter(({ command }) => command !== undefined))
+  await chmod(join(DIST, `${file}.js`), 0o755);
+
+const reachable = reachableTypes(MODULES.map(({ file }) => `${file}.d.ts`));
+for (const file of await readdir(DIST, { recursive: true })) {
+  if (file.endsWith(".d.ts") && !reachable.has(file)) await rm(join(DIST, file));
+}
+await removeEmptyFolders(DIST);
+for (const { file } of MODULES) await writeFile(join(DIST, `${file}.d.cts`), commonJsTypes(`${file}.d.ts`));
+
+for (const { file } of MODULES) {
+  const names = modules.metafile.outputs[`${DIST}/${file}.js`].exports.join(", ");
+  const name = basename(file);
+  await writeFile(join(DIST, `${file}.mjs`), `export { ${names} } from "./${name}.names.cjs";\n`);
+  await writeFile(join(DIST, `${file}.names.cjs`), namesOf(name, names));
+}
 
 await writeFile(LICENSES, (await Promise.all(bundledPackages().map(notice))).join("\n"));
 
+/**
+ * Node parses the CommonJS file that an ES module imports for what it exports, which takes longer than to load it. So
+ * that file is a small one. `module.exports = require(…)` would have Node parse the other as well.
+ */
+function namesOf(name, names) {
+  return `"use strict";
+const all = require("./${name}.cjs");
+module.exports = all;
+0 && (module.exports = { ${names} });
+`;
+}
+
+/** What a translated file requires instead of the ES module that its source imports. */
+function commonJsFile({ kind, path }) {
+  return kind === "entry-point" ? undefined : { path: path.replace(/\.js$/, ".cjs"), external: true };
+}
+
+/** The emitted files that these entries load, and they themselves. */
+function loadedBy(entries) {
+  const found = new Set(entries.map(({ file }) => `${file}.js`));
+  for (const file of found) {
+    const { imports } = modules.metafile.outputs[`${DIST}/${file}`];
+    for (const { path, external: isPackage } of imports) if (!isPackage) found.add(relative(DIST, path));
+  }
+  return [...found];
+}
+
+async function removeEmptyFolders(folder) {
+  const inside = await readdir(folder, { withFileTypes: true });
+  for (const entry of inside) if (entry.isDirectory()) await removeEmptyFolders(join(folder, entry.name));
+  if ((await readdir(folder)).length === 0) await rm(folder, { recursive: true });
+}
+
 /** The folders of the packages that went into the files. */
 function bundledPackages() {
-  const folders = Object.values(metafile.outputs)
+  const folders = Object.values(modules.metafile.outputs)
     .flatMap(({ inputs }) => Object.entries(inputs))
     .filter(([, { bytesInOutput }]) => bytesInOutput > 0)
     .flatMap(([file]) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file) ?? []);
@@ -55,5 +121,5 @@ async function notice(folder) {
   const file = (await readdir(folder)).find((entry) => /^licen[cs]e(\.|$)/i.test(entry));
   if (file === undefined) throw new Error(`${folder} has no license, which dist/ must carry`);
   const text = await readFile(join(folder, file), "utf8");
-  return `dist/ contains parts of ${name} ${version}, under this license (${license}):\n\n${text}`;
+  return `${DIST}/ contains parts of ${name} ${version}, under this license (${license}):\n\n${text}`;
 }

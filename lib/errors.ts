@@ -1,18 +1,48 @@
 import type { LockInfo } from "./lock-info.js";
 
+/** On every error of this library, and the same in every copy of it. */
+const BRAND = Symbol.for("dynamutex.LockError");
+
 /** The base class of all errors of this library. `code` is stable; messages may change. */
 export class LockError extends Error {
+  /**
+   * The code of all errors of a class, or `any` for those of this one.
+   *
+   * @internal
+   */
+  static readonly code: string = "any";
   override readonly name: string = "LockError";
   readonly code: string;
 
   constructor(code: string, message: string, options?: ErrorOptions) {
     super(message, options);
     this.code = code;
+    Object.defineProperty(this, BRAND, { value: true });
   }
+
+  /**
+   * `instanceof` accepts an error of another copy of this library as well: where a process loads both builds of the
+   * package, or two versions of it, a loss is a loss whichever of them throws it.
+   *
+   * @internal
+   */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    // biome-ignore lint/complexity/noThisInStatic: the class on the right of `instanceof`, which may be a derived one
+    return isInstance(this, value);
+  }
+}
+
+function isInstance(kind: { readonly code: string }, value: unknown): boolean {
+  if (Function.prototype[Symbol.hasInstance].call(kind, value)) return true;
+  if (typeof value !== "object" || value === null || !(BRAND in value)) return false;
+  // A class that a user derives from one of these has no code of its own, and no other copy either.
+  return Object.hasOwn(kind, "code") && (kind.code === "any" || kind.code === Reflect.get(value, "code"));
 }
 
 /** An option or an argument cannot work, and nothing was sent. Correct the value that the message names. */
 export class LockConfigError extends LockError {
+  /** @internal */
+  static override readonly code = "LOCK_CONFIG";
   override readonly name = "LockConfigError";
   /** The option, as a path: `poll.minMs`. */
   readonly option: string;
@@ -20,7 +50,7 @@ export class LockConfigError extends LockError {
   readonly value: unknown;
 
   constructor(option: string, value: unknown, remedy: string, options?: ErrorOptions) {
-    super("LOCK_CONFIG", `${option}: ${remedy} (got ${show(value)})`, options);
+    super(LockConfigError.code, `${option}: ${remedy} (got ${show(value)})`, options);
     this.option = option;
     this.value = value;
   }
@@ -28,6 +58,8 @@ export class LockConfigError extends LockError {
 
 /** The wait ended before the lock was free. Try again later, or wait longer with `waitMs`. */
 export class LockTimeoutError extends LockError {
+  /** @internal */
+  static override readonly code = "LOCK_TIMEOUT";
   override readonly name = "LockTimeoutError";
   readonly lockName: string;
   /** The lock as it was last read, if it was read. Never a claim that this process has made itself and given up. */
@@ -37,7 +69,7 @@ export class LockTimeoutError extends LockError {
 
   constructor(lockName: string, waitedMs: number, holder: LockInfo | undefined, options?: ErrorOptions) {
     const by = holder === undefined ? "" : `; last seen held by ${holder.owner} until ${holder.expires.toISOString()}`;
-    super("LOCK_TIMEOUT", `Lock ${show(lockName)} was not free within ${Math.round(waitedMs)} ms${by}`, options);
+    super(LockTimeoutError.code, `Lock ${show(lockName)} was not free within ${Math.round(waitedMs)} ms${by}`, options);
     this.lockName = lockName;
     this.waitedMs = waitedMs;
     this.holder = holder;
@@ -53,6 +85,8 @@ export type LossReason = "expired" | "stolen" | "deleted" | "forced" | "max-hold
 
 /** The lock was lost before it was released. Its section may have run at the same time as another: do not trust the result. */
 export class LockLostError extends LockError {
+  /** @internal */
+  static override readonly code = "LOCK_LOST";
   override readonly name = "LockLostError";
   readonly lockName: string;
   readonly uuid: string;
@@ -64,7 +98,7 @@ export class LockLostError extends LockError {
     reason: LossReason,
     options: ErrorOptions & { readonly because?: string } = {},
   ) {
-    super("LOCK_LOST", `Lock ${show(lockName)} was lost: ${options.because ?? LOSS[reason]}`, options);
+    super(LockLostError.code, `Lock ${show(lockName)} was lost: ${options.because ?? LOSS[reason]}`, options);
     this.lockName = lockName;
     this.uuid = uuid;
     this.reason = reason;
@@ -82,6 +116,8 @@ const LOSS: Readonly<Record<LossReason, string>> = {
 
 /** A request failed, or the table cannot be used. `cause` is the SDK's own error, if there is one. */
 export class LockStoreError extends LockError {
+  /** @internal */
+  static override readonly code = "LOCK_STORE";
   override readonly name = "LockStoreError";
   /** Whether the same request may succeed later. The library retries such requests while there is time. */
   readonly transient: boolean;
@@ -101,7 +137,7 @@ export class LockStoreError extends LockError {
       readonly retried?: boolean;
     } = {},
   ) {
-    super("LOCK_STORE", message, options);
+    super(LockStoreError.code, message, options);
     this.transient = options.transient ?? false;
     this.answered = options.answered ?? true;
     this.throttled = options.throttled ?? false;

@@ -38,7 +38,7 @@ export interface LockSet extends AsyncDisposable {
   unlock(): Promise<void>;
 }
 
-/** Takes all of these locks. */
+/** @internal Takes all of these locks. */
 export async function lockAll(
   session: Session,
   names: readonly string[],

@@ -4,7 +4,7 @@ import type { Address, SortRange } from "./protocol/addresses.js";
 import type { Row } from "./protocol/row.js";
 import type { Check, Take, Write } from "./protocol/writes.js";
 
-/** What a write came to. */
+/** @internal What a write came to. */
 export type WriteOutcome =
   | {
       readonly kind: "applied";
@@ -24,12 +24,13 @@ export type WriteOutcome =
       readonly retried: boolean;
     };
 
+/** @internal */
 export type WriteAllOutcome =
   | { readonly kind: "applied" }
   /** For each take the row that refused it; undefined where none did. */
   | { readonly kind: "refused"; readonly rows: readonly (Row | undefined)[] };
 
-/** Some of the rows of one name, in the order of their sort keys. */
+/** @internal Some of the rows of one name, in the order of their sort keys. */
 export interface RangeQuery extends SortRange {
   readonly name: string;
   /** Where the page before it ended: this one starts behind that. */
@@ -38,17 +39,17 @@ export interface RangeQuery extends SortRange {
   readonly consistent: boolean;
 }
 
-/** A page of a query, in its order. There may be no rows although more are to come. */
+/** @internal A page of a query, in its order. There may be no rows although more are to come. */
 export interface RangePage {
   readonly rows: readonly Row[];
   /** The sort key that the next page starts behind; undefined where there is none. */
   readonly next: string | undefined;
 }
 
-/** Where a page of a scan ends: the store's own, opaque to everybody else. */
+/** @internal Where a page of a scan ends: the store's own, opaque to everybody else. */
 export type Cursor = Readonly<Record<string, unknown>>;
 
-/** Some of a table's rows. There may be none although more are to come. */
+/** @internal Some of a table's rows. There may be none although more are to come. */
 export interface RowPage {
   readonly rows: readonly Row[];
   /** What the next page starts after; undefined where there is none. */
@@ -67,7 +68,7 @@ export interface DocumentGuard {
   };
 }
 
-/** A caller's own writes, and the guard that goes with them. */
+/** @internal A caller's own writes, and the guard that goes with them. */
 export interface GuardedWrites {
   readonly items: readonly TransactWriteItem[];
   readonly guard: Check;
@@ -77,6 +78,7 @@ export interface GuardedWrites {
   readonly isMetered?: boolean;
 }
 
+/** @internal */
 export type TransactOutcome =
   | { readonly kind: "committed" }
   /** The guard was refused, by this row or by there being none, and nothing was written. */
@@ -89,6 +91,8 @@ export type TransactOutcome =
  *
  * Outcomes are data. Everything else is thrown as a `LockStoreError`; after a transient one a write may or may not have
  * been applied, now or later. `signal` ends the request; it does not undo it.
+ *
+ * @internal
  */
 export interface Store {
   /** Sends nothing. @throws {@link LockConfigError} naming what the table could not store. */

@@ -4,6 +4,7 @@ import type { LockData } from "../lock-info.js";
 import {
   duration,
   durationOrForever,
+  exactly,
   flag,
   lockData,
   milliseconds,
@@ -136,17 +137,19 @@ export interface CheckOptions {
 const MOST_WITHIN_MS = 365 * 24 * 60 * 60 * 1_000;
 const MOST_WITHIN = `must be a whole number of milliseconds from 1 to ${MOST_WITHIN_MS}, a year`;
 
-const heldShape = (): Shape<TryOptions> => ({
-  data: z.optional(lockData()),
-  holdAtLeastMs: z.optional(duration(0)),
-});
+const heldShape = (): Shape<TryOptions> =>
+  exactly<TryOptions>()({
+    data: z.optional(lockData()),
+    holdAtLeastMs: z.optional(duration(0)),
+  });
 
 /** @internal */
-export const lockShape = (): Shape<LockOptions> => ({
-  ...heldShape(),
-  signal: signal(),
-  waitMs: z.optional(durationOrForever(0)),
-});
+export const lockShape = (): Shape<LockOptions> =>
+  exactly<LockOptions>()({
+    ...heldShape(),
+    signal: signal(),
+    waitMs: z.optional(durationOrForever(0)),
+  });
 
 export const lockOptions: OptionsCheck<LockOptions> = optionsCheck(["lock()", "run()"], lockShape);
 

@@ -20,13 +20,30 @@ export function lazily<T>(make: () => T): () => T {
 /** A schema for each option, of the type that the interface gives it. */
 export type Shape<Options> = { readonly [Name in keyof Options]-?: z.ZodMiniType<Options[Name]> };
 
+/** A shape whose schemas accept all that the interface does: {@link Shape} alone would take one that accepts less. */
+export type Exactly<Options, Given> = {
+  readonly [Name in keyof Given]: Name extends keyof Options
+    ? [Options[Name]] extends [z.output<Given[Name]>]
+      ? unknown
+      : never
+    : never;
+};
+
+/** A shape of these options, as the compiler has checked. */
+export function exactly<Options>(): <Given extends Shape<Options>>(
+  shape: Given & Exactly<Options, Given>,
+) => Shape<Options> {
+  return (shape) => shape;
+}
+
 /**
- * The compiler refuses a shape that leaves an option of the interface out, or has one more.
+ * The compiler refuses a shape that leaves an option of the interface out, has one more, or accepts more or less than
+ * the interface says.
  * @param takers what takes these options: who gives one of them elsewhere is told.
  */
 export function optionsCheck<Options extends object, Given extends Shape<NoInfer<Options>>>(
   takers: readonly string[],
-  shape: () => Given & { readonly [Name in Exclude<keyof Given, keyof NoInfer<Options>>]: never },
+  shape: () => Given & Exactly<NoInfer<Options>, Given>,
 ): OptionsCheck<Options> {
   const shapeOf = lazily(shape);
   TAKERS.push({ takers, names: () => namesIn(shapeOf()) });
@@ -51,7 +68,7 @@ export function objectOf<Options extends object>(shape: Shape<NoInfer<Options>>)
 
 /** An option that is given to the wrong call: it must be left out, and the reason says where it belongs. */
 export function misplaced(because: string): z.ZodMiniType<undefined> {
-  const schema = z.optional(z.undefined(because));
+  const schema = z.optional(z.custom<undefined>((value) => value === undefined, because));
   MISPLACED.add(schema);
   return schema;
 }
@@ -111,8 +128,8 @@ export const duration = (least: number): z.ZodMiniType<number> =>
 
 /** The same, or Infinity. */
 export const durationOrForever = (least: number): z.ZodMiniType<number> =>
-  z.union(
-    [z.literal(Number.POSITIVE_INFINITY), duration(least)],
+  z.custom<number>(
+    (value) => value === Number.POSITIVE_INFINITY || z.safeParse(duration(least), value).success,
     `must be Infinity or a whole number of milliseconds from ${least} to ${MAX_TIMER_MS}`,
   );
 

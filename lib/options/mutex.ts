@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { LockConfigError } from "../errors.js";
-import { duration, durationOrForever, flag, objectOf, optionsCheck, type Shape } from "./check.js";
+import { duration, durationOrForever, exactly, flag, objectOf, optionsCheck, type Shape } from "./check.js";
 import type { OptionsCheck } from "./options-check.js";
 
 /** Options of a mutex. Durations are whole milliseconds. */
@@ -60,21 +60,27 @@ type Complete<Value> = Value extends object
 export type MutexSettings = Complete<MutexOptions>;
 
 /** @internal */
-export const mutexShape = (): Shape<Omit<MutexOptions, "fencing">> => ({
-  ttlMs: z.optional(duration(100)),
-  renewEveryMs: z.optional(duration(1)),
-  safetyMarginMs: z.optional(duration(1)),
-  autoRenew: flag(),
-  maxHoldMs: z.optional(durationOrForever(1)),
-  waitMs: z.optional(durationOrForever(0)),
-  poll: z.optional(
-    objectOf<NonNullable<MutexOptions["poll"]>>({ minMs: z.optional(duration(1)), maxMs: z.optional(duration(1)) }),
-  ),
-  handOverMs: z.optional(duration(1)),
-  releaseWithinMs: z.optional(duration(1)),
-  fair: flag(),
-  takeover: z.optional(z.enum(["expired", "unchanged"], 'must be "expired" or "unchanged"')),
-});
+export const mutexShape = (): Shape<Omit<MutexOptions, "fencing">> =>
+  exactly<Omit<MutexOptions, "fencing">>()({
+    ttlMs: z.optional(duration(100)),
+    renewEveryMs: z.optional(duration(1)),
+    safetyMarginMs: z.optional(duration(1)),
+    autoRenew: flag(),
+    maxHoldMs: z.optional(durationOrForever(1)),
+    waitMs: z.optional(durationOrForever(0)),
+    poll: z.optional(
+      objectOf(
+        exactly<NonNullable<MutexOptions["poll"]>>()({
+          minMs: z.optional(duration(1)),
+          maxMs: z.optional(duration(1)),
+        }),
+      ),
+    ),
+    handOverMs: z.optional(duration(1)),
+    releaseWithinMs: z.optional(duration(1)),
+    fair: flag(),
+    takeover: z.optional(z.literal(["expired", "unchanged"], 'must be "expired" or "unchanged"')),
+  });
 
 const checkMutex: OptionsCheck<MutexOptions> = optionsCheck(["locks.mutex()"], () => ({
   ...mutexShape(),

@@ -4,6 +4,7 @@ import { LockConfigError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
 import {
   duration,
+  exactly,
   isWellFormed,
   misplaced,
   NOT_WELL_FORMED,
@@ -94,11 +95,13 @@ export const tableOptions: OptionsCheck<GivenOptions> = optionsCheck(["new LockT
     ),
   client: z.optional(withMethods<DynamoDBClient>("a DynamoDBClient of @aws-sdk/client-dynamodb", ["send", "destroy"])),
   keys: z.optional(
-    objectOf<KeyOptions>({
-      partition: z.optional(attributeName()),
-      sort: z.optional(z.nullable(attributeName())),
-      ttl: z.optional(attributeName()),
-    }),
+    objectOf(
+      exactly<KeyOptions>()({
+        partition: z.optional(attributeName()),
+        sort: z.optional(z.nullable(attributeName())),
+        ttl: z.optional(attributeName()),
+      }),
+    ),
   ),
   keyPrefix: z.optional(text()),
   owner: z.optional(
@@ -113,7 +116,7 @@ export const tableOptions: OptionsCheck<GivenOptions> = optionsCheck(["new LockT
 export const createOptions: OptionsCheck<CreateOptions> = optionsCheck(["create()"], () => ({
   signal: signal(),
   timeoutMs: z.optional(duration(1)),
-  tags: z.optional(z.record(z.string(), z.string("must be a string"), "must be an object with options")),
+  tags: z.optional(z.catchall(z.object({}, "must be an object with options"), z.string("must be a string"))),
 }));
 
 /** Where a table's rows are. @throws {@link LockConfigError} if two attributes would have one name. */

@@ -111,11 +111,18 @@ export async function retry<T>(
     onFailure?.(failure);
   };
   if (failure === firstError) failed();
-  const attempt = (number: number) => (number === 1 ? Promise.reject(firstError) : attempts.send());
+  const attempt = async (number: number): Promise<T> => {
+    try {
+      if (number === 1) throw firstError;
+      return await attempts.send();
+    } catch (cause) {
+      throw new FailedAttempt("An attempt failed", { cause });
+    }
+  };
   return await pRetry(attempt, {
     retries: Number.POSITIVE_INFINITY,
     minTimeout: 0,
-    shouldRetry: async ({ error, attemptNumber }) => {
+    shouldRetry: async ({ error: { cause: error }, attemptNumber }) => {
       if (error instanceof NotAsked) {
         tried.sent -= 1;
         failure = error;
@@ -133,6 +140,9 @@ export async function retry<T>(
     throw failure;
   });
 }
+
+/** What p-retry gets: it refuses what is no error of its own realm, as an error of Node's is none where Jest runs the code. */
+class FailedAttempt extends Error {}
 
 /** Waits between two attempts. @returns whether there is time for another. */
 async function pause(clock: Clock, ms: number, { until, enough }: Persistence): Promise<boolean> {

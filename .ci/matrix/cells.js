@@ -1,0 +1,184 @@
+/**
+ * The cells of the matrix. Each belongs to a set of installed packages, writes a project below it, may build it once, and
+ * is run on each Node. What `run` gives is a program's arguments; what it prints has to be {@link PRINTED}, unless
+ * the cell says what else shows that it passed.
+ */
+import { join } from "node:path";
+import { MODULES } from "../entries.js";
+import {
+  BOTH,
+  BOTH_BUNDLED,
+  COMMONJS,
+  CONTEND_TS,
+  CTS,
+  ENTRY_POINTS,
+  ESM,
+  HANDLER,
+  INVOKE,
+  JEST_ENTRY_POINTS,
+  JEST_ESM_TEST,
+  JEST_TEST,
+  MTS,
+  NODE_TEST,
+  TWO_COPIES,
+  VITEST_TEST,
+} from "./programs.js";
+import { run } from "./projects.js";
+
+const manifest = (type) => JSON.stringify({ name: "project", private: true, type });
+
+/** Plain programs. */
+const PLAIN = [
+  cell("ESM", "module", { "main.js": ESM }, ["main.js"]),
+  cell("CommonJS", "commonjs", { "main.js": COMMONJS }, ["main.js"]),
+  cell("ESM and CommonJS in one process: one copy", "module", { "main.js": BOTH }, ["main.js"]),
+  cell("every entry point, by import and by require(): one copy", "module", { "main.js": ENTRY_POINTS }, ["main.js"]),
+  cell("both builds in one process: their errors are each other's", "module", { "main.js": TWO_COPIES }, ["main.js"]),
+];
+
+const jest = (...flags) => [...flags, "../node_modules/jest/bin/jest.js", "--colors=false", "--ci"];
+
+const TEST_RUNNERS = [
+  // Its output goes to stderr, and tells how many passed.
+  runner(
+    "Jest, default set-up, require()",
+    "commonjs",
+    { "lock.test.js": JEST_TEST, "entry-points.test.js": JEST_ENTRY_POINTS },
+    jest(),
+  ),
+  runner(
+    "Jest, --experimental-vm-modules, import",
+    "module",
+    { "lock.test.js": JEST_ESM_TEST, "jest.config.json": JSON.stringify({ transform: {} }) },
+    jest("--experimental-vm-modules"),
+  ),
+  runner("vitest", "module", { "lock.test.js": VITEST_TEST }, ["../node_modules/vitest/vitest.mjs", "run"]),
+  runner("node:test", "module", { "lock.test.js": NODE_TEST }, ["--test"]),
+];
+
+/** Has the compiler read the declarations of every entry point. */
+const TYPES_OF_ALL = MODULES.map(
+  ({ name }, index) => `export * as all${index} from "dynamutex${name.slice(1)}";\n`,
+).join("");
+
+const COMPILERS = [
+  ["5.9", "typescript-5.9"],
+  ["7", "typescript"],
+];
+
+/** `module`, `moduleResolution` if it does not follow from that, and the types of project that it is for. */
+const SETTINGS = [
+  ["commonjs", undefined, ["commonjs"]],
+  ["node16", undefined, ["module", "commonjs"]],
+  ["node20", undefined, ["module", "commonjs"]],
+  ["nodenext", undefined, ["module", "commonjs"]],
+  ["esnext", "bundler", ["module"]],
+  ["preserve", undefined, ["module"]], // its resolution is that of a bundler
+];
+
+const TYPESCRIPT = COMPILERS.flatMap((compiler) =>
+  SETTINGS.flatMap(([module, moduleResolution, types]) =>
+    types.map((type) => {
+      const setting = `module ${module}${moduleResolution ? `, ${moduleResolution}` : ""}, type ${type}`;
+      const options = { module, ...(moduleResolution && { moduleResolution }) };
+      return compiled(compiler, setting, type, { "main.ts": CONTEND_TS }, options);
+    }),
+  ),
+);
+
+/** A LockTable made in an ES module is one for a CommonJS file beside it, in its types as well. */
+const MIXED = COMPILERS.map((compiler) =>
+  compiled(
+    compiler,
+    "module nodenext, .mts and .cts together",
+    "module",
+    { "use.cts": CTS, "main.mts": MTS },
+    {
+      module: "nodenext",
+    },
+  ),
+);
+
+function compiled([version, compiler], setting, type, sources, options) {
+  const compilerOptions = {
+    target: "es2022",
+    lib: ["es2022"],
+    types: ["node"],
+    strict: true,
+    outDir: "out",
+    ...options,
+  };
+  const files = ["entry-points.ts", ...Object.keys(sources)];
+  return {
+    ...cell(
+      `TypeScript ${version}, ${setting}`,
+      type,
+      { ...sources, "entry-points.ts": TYPES_OF_ALL, "tsconfig.json": JSON.stringify({ compilerOptions, files }) },
+      [join("out", files.at(-1).replace(/ts$/, "js"))],
+    ),
+    build: (folder) => run(process.execPath, [join("..", "node_modules", compiler, "bin", "tsc")], { cwd: folder }),
+  };
+}
+
+/** A handler for Lambda. The format is that of the bundle. */
+const BUNDLES = [
+  ["cjs", "with the SDK", []],
+  ["cjs", "the SDK outside", ["--external:@aws-sdk/*"]],
+  ["esm", "with the SDK", ["--main-fields=module,main", `--banner:js=${requireInEsm()}`]],
+  ["esm", "the SDK outside", ["--external:@aws-sdk/*"]],
+].map(([format, sdk, flags]) => {
+  const bundle = format === "esm" ? "handler.mjs" : "handler.cjs";
+  return {
+    ...cell(
+      `esbuild for Lambda, ${format}, ${sdk}`,
+      "commonjs",
+      { "handler.js": HANDLER, "invoke.cjs": INVOKE(`./${bundle}`) },
+      ["invoke.cjs"],
+    ),
+    build: (folder) => esbuild(folder, ["handler.js", ...bundling(format, bundle), ...flags]),
+  };
+});
+
+/** Who imports and require()s in one bundle gets one copy: bundlers, too, take the ES module for both. */
+const ONE_BUNDLE = {
+  ...cell("esbuild, import and require() in one bundle: one copy", "commonjs", { "main.js": BOTH_BUNDLED }, [
+    "out.cjs",
+  ]),
+  build: (folder) => esbuild(folder, ["main.js", ...bundling("cjs", "out.cjs")]),
+};
+
+/** As the AWS documentation and CDK do it. */
+export function bundling(format, outfile) {
+  return [
+    "--bundle",
+    "--minify",
+    "--platform=node",
+    "--target=node20",
+    `--format=${format}`,
+    `--outfile=${outfile}`,
+    "--log-level=warning",
+  ];
+}
+
+/** The AWS SDK require()s Node's own modules, and an ES module has no require(): that of the bundle needs one. */
+function requireInEsm() {
+  return 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);';
+}
+
+/** With the newest versions of the dependencies that the package allows, and with the lowest. */
+export const CELLS = {
+  newest: [...PLAIN, ...TEST_RUNNERS, ...BUNDLES, ONE_BUNDLE, ...TYPESCRIPT, ...MIXED],
+  lowest: [...PLAIN.slice(0, 2), TEST_RUNNERS[0], TYPESCRIPT.find(({ name }) => /5\.9, module nodenext/.test(name))],
+};
+
+function esbuild(folder, args) {
+  return run(join("..", "node_modules", ".bin", "esbuild"), args, { cwd: folder });
+}
+
+function cell(name, type, files, args) {
+  return { name, files: { "package.json": manifest(type), ...files }, args };
+}
+
+function runner(name, type, files, args) {
+  return { ...cell(name, type, files, args), byExitCode: true };
+}

@@ -1,0 +1,224 @@
+/** What the projects of the matrix run: sections of two hosts, on one table, that may not overlap. */
+
+const BODY_OF_SECTIONS = `
+  let inside = 0;
+  let most = 0;
+  let ended = 0;
+  const section = async () => {
+    inside += 1;
+    most = Math.max(most, inside);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    inside -= 1;
+    ended += 1;
+  };`;
+
+/** What the program prints if all is well. */
+export const PRINTED = "6 sections of 2 hosts, at most 1 at a time";
+
+/** Plain JavaScript, for any way to load \`dynamutex\`. Where it cannot say \`await using\`, it closes by hand. */
+export const CONTEND = `
+async function contend(tableName) {
+  const hosts = [new LockTable({ tableName }), new LockTable({ tableName })];
+  await hosts[0].create();
+${BODY_OF_SECTIONS}
+  const held = await hosts[0].mutex("report").lock();
+  const waiting = [0, 1, 0, 1, 0, 1].map((host) => hosts[host].mutex("report").run(section));
+  const refused = await hosts[1].mutex("report").tryLock();
+  await held.unlock();
+  await Promise.all(waiting);
+  const timedOut = await hosts[0].mutex("other").run(() => {
+    return hosts[1].mutex("other").lock({ waitMs: 50 }).catch((error) => error);
+  });
+  for (const host of hosts) await host.close();
+  if (refused !== null) throw new Error("a lock was granted that another host held");
+  if (!(timedOut instanceof LockTimeoutError)) throw timedOut;
+  return ended + " sections of 2 hosts, at most " + most + " at a time";
+}
+`;
+
+/** The same in TypeScript, with types of each kind: classes, a class with a type parameter, interfaces, errors. */
+export const CONTEND_TS = `
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { type FencedLock, findLockLost, type Lock, type Lockable, LockLostError, LockTable, LockTimeoutError, type Mutex } from "dynamutex";
+
+class Fake implements Lockable<{ readonly name: string }> {
+  async lock() { return { name: "fake" }; }
+  async tryLock() { return null; }
+  async run<T>(fn: (lock: { readonly name: string }) => T | Promise<T>): Promise<T> { return await fn(await this.lock()); }
+  async tryRun() { return { ran: false as const, because: "held" as const, row: undefined }; }
+}
+
+class MyLoss extends LockLostError {
+  readonly mine: boolean = true;
+}
+
+export async function contend(tableName: string): Promise<string> {
+  await using first = new LockTable({ tableName });
+  await using second = new LockTable({ tableName, client: new DynamoDBClient({}) });
+  await first.create();
+  const hosts = [first, second] as const;
+${BODY_OF_SECTIONS}
+  const fenced: Mutex<FencedLock> = second.mutex("fenced", { fencing: true });
+  const name: string = await new Fake().run((lock) => lock.name);
+  const loss: LockLostError | undefined = findLockLost(new MyLoss(name, "uuid", "expired"));
+  if (!(loss instanceof MyLoss) || !loss.mine) throw new Error("the loss was not found");
+  let refused: Lock | null;
+  let waiting: Promise<void>[];
+  {
+    await using held = await first.mutex("report").lock();
+    waiting = [0, 1, 0, 1, 0, 1].map((host) => hosts[host as 0 | 1].mutex("report").run(section));
+    refused = await second.mutex("report").tryLock();
+    held.assertHeld();
+  }
+  await Promise.all(waiting);
+  const token: bigint = await fenced.run((lock) => lock.fencingToken);
+  const timedOut: unknown = await fenced.run(() => first.mutex("fenced").lock({ waitMs: 50 }).catch((error: unknown) => error));
+  if (refused !== null || token < 1n) throw new Error("a lock was granted that another host held");
+  if (!(timedOut instanceof LockTimeoutError)) throw timedOut;
+  return ended + " sections of 2 hosts, at most " + most + " at a time";
+}
+
+contend(process.env["TABLE_NAME"]!).then(
+  (told) => console.log(told),
+  (error: unknown) => {
+    console.error(error);
+    process.exitCode = 1;
+  },
+);
+`;
+
+/** Prints what {@link CONTEND} tells, and which of the two builds was loaded. */
+const MAIN = `
+contend(process.env.TABLE_NAME).then(
+  (told) => console.log(told),
+  (error) => {
+    console.error(error);
+    process.exitCode = 1;
+  },
+);
+`;
+
+export const ESM = `import { LockTable, LockTimeoutError } from "dynamutex";\n${CONTEND}${MAIN}`;
+
+export const COMMONJS = `const { LockTable, LockTimeoutError } = require("dynamutex");\n${CONTEND}${MAIN}`;
+
+/** In one process, loaded in every way that Node has: it must be one copy. */
+export const BOTH = `import { createRequire } from "node:module";
+import * as imported from "dynamutex";
+const required = createRequire(import.meta.url)("dynamutex");
+if (required.LockTable !== imported.LockTable) throw new Error("import and require() gave two copies");
+const { LockTable, LockTimeoutError } = required;
+${CONTEND}${MAIN}`;
+
+/** The two builds, loaded side by side as no one should: errors of one are errors of the other, and locks exclude. */
+export const TWO_COPIES = `import { LockTable, LockTimeoutError, LockError, LockLostError, LockStoreError, findLockLost } from "dynamutex";
+const other = await import("../node_modules/dynamutex/dist/index.js");
+if (other.LockTable === LockTable) throw new Error("these are not two copies");
+const mine = new LockLostError("a", "b", "expired");
+const theirs = new other.LockLostError("a", "b", "expired");
+class Derived extends LockError {}
+const expected = [
+  theirs instanceof LockLostError, theirs instanceof LockError, findLockLost(new AggregateError([theirs])) === theirs,
+  mine instanceof other.LockLostError, mine instanceof other.LockError, other.findLockLost({ cause: mine }) === mine,
+  !(theirs instanceof LockStoreError), !(theirs instanceof Derived), !(new Error("x") instanceof LockError),
+];
+if (expected.includes(false)) throw new Error("errors of two copies: " + expected);
+${CONTEND.replace("new LockTable({ tableName })];", "new other.LockTable({ tableName, clock: tableClock() })];")}
+import { tableClock } from "dynamutex";
+${MAIN}`;
+
+/** Whatever the package exports, by `import` and by `require()`. */
+export const ENTRY_POINTS = `import { createRequire } from "node:module";
+const require = createRequire(import.meta.url);
+for (const entry of Object.keys(require("dynamutex/package.json").exports)) {
+  if (entry === "./package.json") continue;
+  const imported = await import("dynamutex" + entry.slice(1));
+  const required = require("dynamutex" + entry.slice(1));
+  const names = Object.keys(required).sort();
+  if (names.length === 0 || names.join() !== Object.keys(imported).sort().join()) throw new Error(entry + ": other names");
+  for (const name of names) if (required[name] !== imported[name]) throw new Error(entry + ": two copies of " + name);
+}
+console.log(${JSON.stringify(PRINTED)});
+`;
+
+export const JEST_ENTRY_POINTS = `
+const entries = Object.keys(require("dynamutex/package.json").exports);
+test.each(entries)("%s can be required", (entry) => {
+  expect(Object.keys(require("dynamutex" + entry.slice(1)))).not.toEqual([]);
+});
+`;
+
+export const BOTH_BUNDLED = `import * as imported from "dynamutex";
+const required = require("dynamutex");
+if (required.LockTable !== imported.LockTable) throw new Error("import and require() gave two copies");
+const { LockTable, LockTimeoutError } = required;
+${CONTEND}${MAIN}`;
+
+/** A CommonJS file that is given a table by an ES module. */
+export const CTS = `import { type FencedLock, LockLostError, type LockTable, type Mutex } from "dynamutex";
+export async function used(locks: LockTable, mutex: Mutex<FencedLock>): Promise<LockLostError> {
+  const token = await mutex.run(({ fencingToken }) => String(fencingToken));
+  return new LockLostError(token, await locks.mutex("a").run(({ uuid }) => uuid), "expired");
+}
+`;
+
+export const MTS = `import { LockLostError, LockTable } from "dynamutex";
+import { used } from "./use.cjs";
+const locks = new LockTable({ tableName: process.env["TABLE_NAME"]! });
+await locks.create();
+const lost: LockLostError = await used(locks, locks.mutex("b", { fencing: true }));
+await locks.close();
+if (!(lost instanceof LockLostError)) throw new Error("not an error of this copy");
+console.log(${JSON.stringify(PRINTED)});
+`;
+
+export const JEST_TEST = `const { LockTable, LockTimeoutError } = require("dynamutex");
+${CONTEND}
+test("a contended lock", async () => {
+  expect(await contend(process.env.TABLE_NAME)).toBe(${JSON.stringify(PRINTED)});
+}, 60000);
+`;
+
+export const JEST_ESM_TEST = `import { LockTable, LockTimeoutError } from "dynamutex";
+${CONTEND}
+test("a contended lock", async () => {
+  expect(await contend(process.env.TABLE_NAME)).toBe(${JSON.stringify(PRINTED)});
+}, 60000);
+`;
+
+export const VITEST_TEST = `import { LockTable, LockTimeoutError } from "dynamutex";
+import { expect, test } from "vitest";
+${CONTEND}
+test("a contended lock", async () => {
+  expect(await contend(process.env.TABLE_NAME)).toBe(${JSON.stringify(PRINTED)});
+}, 60000);
+`;
+
+export const NODE_TEST = `import assert from "node:assert/strict";
+import test from "node:test";
+import { LockTable, LockTimeoutError } from "dynamutex";
+${CONTEND}
+test("a contended lock", async () => {
+  assert.equal(await contend(process.env.TABLE_NAME), ${JSON.stringify(PRINTED)});
+});
+`;
+
+/** A Lambda handler, as one is bundled. */
+export const HANDLER = `import { LockTable, LockTimeoutError } from "dynamutex";
+${CONTEND}
+export const handler = async () => await contend(process.env.TABLE_NAME);
+`;
+
+/** A handler for what is measured: a program with one lock. */
+export const SMALL_HANDLER = `import { LockTable } from "dynamutex";
+const locks = new LockTable({ tableName: process.env.TABLE_NAME });
+export const handler = async (event) => await locks.mutex(event.id).run(async () => event);
+`;
+
+export const INVOKE = (bundle) => `import(${JSON.stringify(bundle)}).then(
+  async (module) => console.log(await (module.handler ?? module.default.handler)()),
+).catch((error) => {
+  console.error(error);
+  process.exitCode = 1;
+});
+`;

@@ -1,0 +1,55 @@
+/** Fresh projects that install the tarball, each set below a folder whose node_modules they share. */
+import { execFile } from "node:child_process";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+
+const execute = promisify(execFile);
+
+/** Runs a program. @returns what it printed; a failure has all of its output in the message. */
+export async function run(program, args, options = {}) {
+  try {
+    const { stdout } = await execute(program, args, { maxBuffer: 64 * 1024 * 1024, timeout: 300_000, ...options });
+    return stdout;
+  } catch (error) {
+    const told = `${error.stdout ?? ""}${error.stderr ?? ""}`.trim();
+    throw new Error(told === "" ? error.message : told);
+  }
+}
+
+/** Builds nothing: packs what is in dist/. @returns the path of the tarball. */
+export async function pack(folder) {
+  const stdout = await run("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", folder]);
+  const [packed] = JSON.parse(stdout);
+  return { ...packed, path: join(folder, packed.filename) };
+}
+
+/** Installs packages into a folder as a user would: from the registry, or npm's cache of it. */
+export async function install(folder, packages) {
+  await write(folder, { "package.json": JSON.stringify({ name: "matrix", private: true }) });
+  const flags = ["--prefer-offline", "--no-audit", "--no-fund", "--no-save", "--no-package-lock", "--loglevel=error"];
+  await run("npm", ["install", ...flags, ...packages], { cwd: folder });
+}
+
+export async function write(folder, files) {
+  for (const [file, text] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, file)), { recursive: true });
+    await writeFile(join(folder, file), text);
+  }
+}
+
+export async function readJson(...path) {
+  return JSON.parse(await readFile(join(...path), "utf8"));
+}
+
+/** The version of an installed package. */
+export async function versionIn(folder, name) {
+  return (await readJson(folder, "node_modules", name, "package.json")).version;
+}
+
+/** The lowest version that a caret range allows. */
+export function lowest(range) {
+  const [, version] = /^\^(\d+\.\d+\.\d+)$/.exec(range) ?? [];
+  if (version === undefined) throw new Error(`${range} is not a caret range`);
+  return version;
+}

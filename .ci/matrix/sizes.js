@@ -1,0 +1,97 @@
+/** What the package weighs, as it is installed, bundled and imported. */
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { bundling } from "./cells.js";
+import { SMALL_HANDLER } from "./programs.js";
+import { readJson, run, write } from "./projects.js";
+
+/** What each may be at most: what it was before the package had more entry points than one. Sizes are in bytes. */
+const MOST = { installed: 7_100_000, tarball: 230_000, withSdk: 695_000, withoutSdk: 163_000, importRatio: 1.25 };
+
+/** An import is measured so often, and its fastest counts: noise only adds. */
+const ROUNDS = 15;
+
+const LOADS = {
+  ESM: (name) => ["--input-type=module", "-e", timed(`await import(${JSON.stringify(name)})`)],
+  CommonJS: (name) => ["--input-type=commonjs", "-e", timed(`require(${JSON.stringify(name)})`)],
+};
+
+/** Prints a line for each figure. @returns how many are too large. */
+export async function sizes({ root, tarball, nodes }) {
+  let tooLarge = 0;
+  const tell = (what, value, most, format = kilobytes) => {
+    const isFine = value <= most;
+    if (!isFine) tooLarge += 1;
+    console.log(`${isFine ? "ok    " : "FAIL  "}${what}: ${format(value)}, at most ${format(most)}`);
+  };
+
+  tell("the tarball", tarball.size, MOST.tarball);
+  tell("installed, without the SDK", await installedSize(root), MOST.installed);
+  for (const format of ["esm", "cjs"]) {
+    tell(`a minified handler (${format}), with the SDK`, await bundleSize(root, format, []), MOST.withSdk);
+    const outside = await bundleSize(root, format, ["--external:@aws-sdk/*"]);
+    tell(`a minified handler (${format}), the SDK outside`, outside, MOST.withoutSdk);
+  }
+  for (const { major, path } of nodes) {
+    for (const [way, argsFor] of Object.entries(LOADS)) {
+      const [library, client] = await fastest(root, path, argsFor, ["dynamutex", "@aws-sdk/client-dynamodb"]);
+      const what = `import on Node ${major}, ${way}: ${ms(library)} of CPU time, the DynamoDB client's ${ms(client)}`;
+      tell(what, library / client, MOST.importRatio, (ratio) => `${ratio.toFixed(2)} x`);
+    }
+  }
+  return tooLarge;
+}
+
+/** The package, and what npm installs for it, except the SDK and what that brings. */
+async function installedSize(root) {
+  const seen = new Set(["dynamutex"]);
+  let bytes = 0;
+  for (const name of seen) {
+    const folder = join(root, "node_modules", name);
+    bytes += await folderSize(folder);
+    const { dependencies = {} } = await readJson(folder, "package.json");
+    for (const dependency of Object.keys(dependencies)) if (!dependency.startsWith("@aws-sdk/")) seen.add(dependency);
+  }
+  return bytes;
+}
+
+async function folderSize(folder) {
+  let bytes = 0;
+  for (const file of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    if (file.isFile()) bytes += (await stat(join(file.parentPath, file.name))).size;
+  }
+  return bytes;
+}
+
+async function bundleSize(root, format, flags) {
+  const folder = join(root, "measured");
+  const outfile = `${format}-${flags.length}.js`;
+  await write(folder, { "handler.mjs": SMALL_HANDLER });
+  await run(join("..", "node_modules", ".bin", "esbuild"), ["handler.mjs", ...bundling(format, outfile), ...flags], {
+    cwd: folder,
+  });
+  return (await stat(join(folder, outfile))).size;
+}
+
+/** The fastest of several imports of each, taken in turn. */
+async function fastest(cwd, node, argsFor, names) {
+  const best = names.map(() => Number.POSITIVE_INFINITY);
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const [index, name] of names.entries()) {
+      best[index] = Math.min(best[index], Number(await run(node, argsFor(name), { cwd })));
+    }
+  }
+  return best;
+}
+
+function timed(load) {
+  return `const before = process.cpuUsage(); ${load}; const { user, system } = process.cpuUsage(before); process.stdout.write(String((user + system) / 1000));`;
+}
+
+function ms(value) {
+  return `${Math.round(value)} ms`;
+}
+
+function kilobytes(bytes) {
+  return `${(bytes / 1_000).toFixed(1)} kB`;
+}

@@ -1,0 +1,99 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+import { describe, expect, it } from "@jest/globals";
+
+const run = promisify(execFile);
+
+/** The scripts are JavaScript without types. */
+const script = (file: string) => import(pathToFileURL(join(process.cwd(), ".ci", "release", file)).href);
+
+const CHANGELOG = `# Changelog
+
+## [Unreleased]
+
+### Added
+
+- A thing.
+
+## [0.1.0] - 2026-01-01
+
+- The first.
+`;
+
+describe("the changelog of a release", () => {
+  it("gives its Unreleased as notes, and puts them under the version", async () => {
+    const { released, unreleased } = await script("changelog.js");
+    expect(unreleased(CHANGELOG)).toBe("### Added\n\n- A thing.");
+    const after = released(CHANGELOG, "0.2.0", "2026-02-03");
+    expect(after).toContain("## [Unreleased]\n\n## [0.2.0] - 2026-02-03\n\n### Added\n\n- A thing.\n\n## [0.1.0]");
+    expect(() => unreleased(after)).toThrow("nothing under Unreleased");
+    expect(() => released(CHANGELOG, "0.1.0", "2026-02-03")).toThrow("has a 0.1.0 already");
+  });
+});
+
+describe("the manifest of a release", () => {
+  it("is refused without each of repository, homepage and bugs, and with one that is no address", async () => {
+    const { problemsOf } = await script("manifest.js");
+    const whole = {
+      repository: { type: "git", url: "git+https://host.invalid/a/b.git" },
+      homepage: "https://host.invalid/a/b#readme",
+      bugs: { url: "https://host.invalid/a/b/issues" },
+    };
+    expect(problemsOf(whole)).toEqual([]);
+    for (const field of Object.keys(whole)) {
+      expect(problemsOf({ ...whole, [field]: undefined })).toEqual([expect.stringContaining(`no "${field}"`)]);
+    }
+    expect(problemsOf({ ...whole, homepage: "to be filled in" })).toEqual([
+      expect.stringContaining("no https address"),
+    ]);
+  });
+
+  it("gets a version that is not lower than the last", async () => {
+    const { nextVersion } = await script("manifest.js");
+    expect(["patch", "minor", "major", "0.1.4", "0.10.0"].map((version) => nextVersion("0.1.4", version))).toEqual([
+      ...["0.1.5", "0.2.0", "1.0.0", "0.1.4", "0.10.0"],
+    ]);
+    expect(() => nextVersion("0.10.0", "0.9.9")).toThrow("lower");
+    expect(() => nextVersion("0.1.4", undefined)).toThrow("say which version");
+  });
+});
+
+describe("the tarball of a release", () => {
+  it("has pages whose relative links lead to the tag, and leaves the others alone", async () => {
+    const { filesAt, withAbsoluteLinks } = await script("stage.js");
+    const base = filesAt({ repository: { url: "git+https://host.invalid/a/b.git" } }, "0.2.0");
+    expect(base).toBe("https://host.invalid/a/b/blob/v0.2.0/");
+    const links = "[a](docs/a.md#b) ![c](./c.svg) [d](#d) [e](https://host.invalid/e) [f](mailto:f@host.invalid)";
+    expect(withAbsoluteLinks(links, base)).toBe(
+      `[a](${base}docs/a.md#b) ![c](${base}c.svg) [d](#d) [e](https://host.invalid/e) [f](mailto:f@host.invalid)`,
+    );
+  });
+
+  it("has no manifest fields that are of use in the repository alone", async () => {
+    const { stage } = await script("stage.js");
+    const folder = await mkdtemp(join(tmpdir(), "dynamutex-stage-"));
+    try {
+      const manifest = { name: "a", version: "0.1.0", files: ["CHANGELOG.md"], scripts: {}, devDependencies: {} };
+      await writeFile(join(folder, "package.json"), JSON.stringify(manifest));
+      for (const file of ["LICENSE", "CHANGELOG.md", "README.md"]) await writeFile(join(folder, file), "[x](y.md)");
+      await stage(folder, join(folder, "staged"), "https://host.invalid/");
+      const read = (file: string) => readFile(join(folder, "staged", file), "utf8");
+      expect(JSON.parse(await read("package.json"))).toEqual({ name: "a", version: "0.1.0" });
+      expect([await read("README.md"), await read("CHANGELOG.md")]).toEqual(
+        Array(2).fill("[x](https://host.invalid/y.md)"),
+      );
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+});
+
+it("a release without a version, a repository or provenance stops before it tests anything", async () => {
+  const env = { ...process.env, ACTIONS_ID_TOKEN_REQUEST_URL: undefined, GITLAB_CI: undefined };
+  const refused = run(process.execPath, [".ci/release/main.js", "minor"], { env });
+  await expect(refused).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining("release: ") });
+});
