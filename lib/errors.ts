@@ -50,7 +50,7 @@ export class LockConfigError extends LockError {
   readonly value: unknown;
 
   constructor(option: string, value: unknown, remedy: string, options?: ErrorOptions) {
-    super(LockConfigError.code, `${option}: ${remedy} (got ${show(value)})`, options);
+    super("LOCK_CONFIG", `${option}: ${remedy} (got ${show(value)})`, options);
     this.option = option;
     this.value = value;
   }
@@ -69,7 +69,7 @@ export class LockTimeoutError extends LockError {
 
   constructor(lockName: string, waitedMs: number, holder: LockInfo | undefined, options?: ErrorOptions) {
     const by = holder === undefined ? "" : `; last seen held by ${holder.owner} until ${holder.expires.toISOString()}`;
-    super(LockTimeoutError.code, `Lock ${show(lockName)} was not free within ${Math.round(waitedMs)} ms${by}`, options);
+    super("LOCK_TIMEOUT", `Lock ${show(lockName)} was not free within ${Math.round(waitedMs)} ms${by}`, options);
     this.lockName = lockName;
     this.waitedMs = waitedMs;
     this.holder = holder;
@@ -98,7 +98,7 @@ export class LockLostError extends LockError {
     reason: LossReason,
     options: ErrorOptions & { readonly because?: string } = {},
   ) {
-    super(LockLostError.code, `Lock ${show(lockName)} was lost: ${options.because ?? LOSS[reason]}`, options);
+    super("LOCK_LOST", `Lock ${show(lockName)} was lost: ${options.because ?? LOSS[reason]}`, options);
     this.lockName = lockName;
     this.uuid = uuid;
     this.reason = reason;
@@ -137,7 +137,7 @@ export class LockStoreError extends LockError {
       readonly retried?: boolean;
     } = {},
   ) {
-    super(LockStoreError.code, message, options);
+    super("LOCK_STORE", message, options);
     this.transient = options.transient ?? false;
     this.answered = options.answered ?? true;
     this.throttled = options.throttled ?? false;
