@@ -3,6 +3,7 @@
  * is run on each Node. What `run` gives is a program's arguments; what it prints has to be {@link PRINTED}, unless
  * the cell says what else shows that it passed.
  */
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { MODULES } from "../entries.js";
 import {
@@ -55,6 +56,23 @@ const TEST_RUNNERS = [
   runner("vitest", "module", { "lock.test.js": VITEST_TEST }, ["../node_modules/vitest/vitest.mjs", "run"]),
   runner("node:test", "module", { "lock.test.js": NODE_TEST }, ["--test"]),
 ];
+
+/** What a user copies from examples/testing: a table in memory, with the fake timers of each runner. */
+const TESTING = [
+  testing("jest", jest("--experimental-vm-modules"), {
+    "jest.config.json": '{ "testMatch": ["**/*.test.mjs"], "transform": {} }',
+  }),
+  testing("vitest", ["../node_modules/vitest/vitest.mjs", "run"]),
+  testing("node", ["--test"]),
+];
+
+function testing(name, args, config = {}) {
+  const files = ["report.mjs", `report.${name}.test.mjs`].map((file) => [
+    file,
+    readFileSync(join("examples", "testing", file), "utf8"),
+  ]);
+  return runner(`dynamutex/testing with ${name}`, "module", { ...Object.fromEntries(files), ...config }, args);
+}
 
 /** Has the compiler read the declarations of every entry point. */
 const TYPES_OF_ALL = MODULES.map(
@@ -167,7 +185,7 @@ function requireInEsm() {
 
 /** With the newest versions of the dependencies that the package allows, and with the lowest. */
 export const CELLS = {
-  newest: [...PLAIN, ...TEST_RUNNERS, ...BUNDLES, ONE_BUNDLE, ...TYPESCRIPT, ...MIXED],
+  newest: [...PLAIN, ...TEST_RUNNERS, ...TESTING, ...BUNDLES, ONE_BUNDLE, ...TYPESCRIPT, ...MIXED],
   lowest: [...PLAIN.slice(0, 2), TEST_RUNNERS[0], TYPESCRIPT.find(({ name }) => /5\.9, module nodenext/.test(name))],
 };
 

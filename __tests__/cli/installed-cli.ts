@@ -48,8 +48,7 @@ export class InstalledCli {
     this.bin = join(modules, ".bin");
     await mkdir(this.bin);
     const program = join(installed, manifest.bin.dynamutex);
-    await chmod(program, 0o755);
-    await symlink(program, join(this.bin, "dynamutex"));
+    await symlink(process.env.CLI_COVERAGE === undefined ? program : await notPacked(), join(this.bin, "dynamutex"));
   }
 
   /** @internal */
@@ -94,6 +93,7 @@ export class InstalledCli {
         AWS_ACCESS_KEY_ID: credentials.accessKeyId,
         AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
         NODE_OPTIONS: undefined,
+        NODE_V8_COVERAGE: process.env.CLI_COVERAGE,
         NO_COLOR: undefined,
         DEBUG: undefined,
         ...env,
@@ -103,6 +103,13 @@ export class InstalledCli {
     this.#started.push(running);
     return running;
   }
+}
+
+/** Where coverage is measured, that of the sources: what is packed is minified. */
+async function notPacked(): Promise<string> {
+  const program = join(ROOT, ".jest", "lib", "cli", "main.js");
+  await chmod(program, 0o755);
+  return program;
 }
 
 /** One for all the tests of a file. */

@@ -5,6 +5,7 @@ import { leftBy } from "../protocol/rules.js";
 import { onAbort } from "../session/abort-listening.js";
 import type { Cursor, GuardedWrites, RowPage } from "../store.js";
 import type { Clock } from "../time/clock.js";
+import type { ApplyWrites } from "./apply-writes.js";
 import { aborted, type MemoryTable, MessageStore } from "./memory-store.js";
 import type { Answer, Message } from "./message.js";
 
@@ -13,9 +14,6 @@ export type Condition =
   | { readonly kind: "answers" }
   | { readonly kind: "silent" }
   | { readonly kind: "fails"; readonly error: unknown };
-
-/** What is done with a caller's own writes once their guard has held. What it throws is DynamoDB's refusal of them. */
-export type ApplyWrites = (items: readonly TransactWriteItem[]) => void | Promise<void>;
 
 /** What a caller's own writes were refused with. */
 interface Refusal {

@@ -14,10 +14,11 @@ import { next } from "../protocol/rules.js";
 import type { Check } from "../protocol/writes.js";
 import type { DocumentGuard } from "../store.js";
 import { TableLocks } from "../table-locks.js";
+import type { ApplyWrites } from "./apply-writes.js";
 import { MemoryTable } from "./memory-store.js";
 import { reached, report } from "./test-admin.js";
 import { TableTime, type TestClock, type TestTime } from "./test-clock.js";
-import { type ApplyWrites, type Condition, TestStore } from "./test-store.js";
+import { type Condition, TestStore } from "./test-store.js";
 
 /** Options of a table in memory, and defaults for its mutexes. */
 export interface TestTableOptions extends Omit<LockTableOptions, "tableName" | "client" | "owner" | "clock"> {
