@@ -28,12 +28,13 @@ export interface LockInfo {
    * the lock: parked, unlocked by force, or free.
    */
   readonly uuid: string | undefined;
+  /** Who holds it; without a `uuid`, who held it last. */
   readonly owner: string;
   /** When the lock was taken, on the table's clock as estimated by its holder. */
   readonly acquired: Date;
   /** When the lease ends unless it is renewed, on the table's clock. 1970-01-01T00:00Z on the row of a free lock. */
   readonly expires: Date;
-  /** The length of the lease, in ms. */
+  /** The length of the lease, in ms. On a parked row, what was left of its hold. */
   readonly ttlMs: number;
   /** The holder's own attributes. */
   readonly data: LockData | undefined;

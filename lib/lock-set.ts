@@ -27,7 +27,11 @@ export interface LockSet extends AsyncDisposable {
   readonly held: boolean;
   /** How long all of them are certainly held if no renewal gets through any more, in ms. */
   readonly remainingMs: number;
-  /** @throws {@link LockLostError} if one of them is lost, or has less time left, in ms. */
+  /**
+   * Checks that all of them are held.
+   * @param minRemainingMs the least that `remainingMs` has to be, in ms. Default 0.
+   * @throws {@link LockLostError} if one of them is lost, or `remainingMs` is less.
+   */
   assertHeld(minRemainingMs?: number): void;
   /** Renews all of them now. @throws as `Lock.extend()` does, after all of them have been tried. */
   extend(): Promise<void>;

@@ -33,7 +33,7 @@ export interface Lock extends AsyncDisposable {
   /**
    * Checks that the lock is held. Call it right before an action that must not happen twice.
    * @param minRemainingMs the least that `remainingMs` has to be, in ms. Default 0.
-   * @throws {@link LockLostError} if the lock is lost, or `remainingMs` is less.
+   * @throws {@link LockLostError} if the lock is lost; also if `remainingMs` is less, although the lock is then still held.
    */
   assertHeld(minRemainingMs?: number): void;
   /**

@@ -15,8 +15,8 @@ export interface MutexOptions {
    */
   readonly safetyMarginMs?: number | undefined;
   /**
-   * Whether a held lock renews itself. Default true. Use `false` in runtimes that freeze between requests, such as
-   * Lambda: the lock then lasts one lease, unless `extend()` renews it.
+   * Whether a held lock renews itself. Default true. With `false` it lasts one lease, unless `extend()` renews it: for
+   * sections that are shorter than a lease. docs/lambda.md says when that fits in Lambda.
    */
   readonly autoRenew?: boolean | undefined;
   /** The longest time that a lock is renewed for. Default Infinity. The lock is then lost with the reason `max-hold`. */

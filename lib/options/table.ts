@@ -29,6 +29,7 @@ export interface KeyOptions {
 
 /** Options of a table, and defaults for its mutexes. */
 export interface LockTableOptions extends Omit<MutexOptions, "fencing"> {
+  /** The table's name, or its ARN. */
   readonly tableName: string;
   /**
    * The client to use. Default: one made from the environment, with connection and request timeouts, which `close()`
@@ -36,6 +37,7 @@ export interface LockTableOptions extends Omit<MutexOptions, "fencing"> {
    * of locks. With the default client a lock costs less CPU time, because the SDK sorts its middleware once.
    */
   readonly client?: DynamoDBClient | undefined;
+  /** The names of the key attributes. Default: those of a table that `create()` makes. */
   readonly keys?: KeyOptions | undefined;
   /**
    * Put before every lock's name in the partition key. Default: none. With several in one table, none may begin with
