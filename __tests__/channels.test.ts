@@ -5,6 +5,7 @@ import { hear } from "./support/diagnostics.js";
 import { eventually, watch } from "./support/eventually.js";
 import { error, hang, throttle } from "./support/fault-proxy.js";
 import { ManualTime } from "./support/manual-time.js";
+import { MemoryHost } from "./support/memory-host.js";
 import { rowOf, useScene } from "./support/scene.js";
 
 const scene = useScene();
@@ -351,4 +352,21 @@ describe("each request tells", () => {
     await use();
     expect(new Set(asks())).toEqual(new Set(["TOTAL"]));
   });
+});
+
+test.each(["aborts its signal", "closes its table"])("a subscriber to `asked` that %s ends the call", async (what) => {
+  const time = new ManualTime();
+  const holder = new MemoryHost(time, { owner: "holder" });
+  const host = new MemoryHost(time, { owner: "host", table: holder.table });
+  await holder.mutex("x").lock();
+  const stopping = new AbortController();
+  let isAsked = false;
+  hear("dynamutex:asked", () => {
+    isAsked = true;
+    if (what === "aborts its signal") stopping.abort();
+    else void host.session.close(0);
+  });
+  const watched = watch(host.mutex("x").lock({ signal: stopping.signal }));
+  await time.advance(60_000);
+  expect([isAsked, watched.settled, host.sent.length]).toEqual([true, true, 0]);
 });

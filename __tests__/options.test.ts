@@ -229,6 +229,7 @@ describe("the table and its keys", () => {
     [{ ttl: "name" }, "keys.ttl", "name"],
     [{ sort: "sk", ttl: "sk" }, "keys.ttl", "sk"],
     [{ ttl: "expires" }, "keys.ttl", "expires"],
+    [{ ttl: "permits" }, "keys.ttl", "permits"],
     [{ partition: "uuid" }, "keys.partition", "uuid"],
     [{ partition: "pk", sort: null, ttl: "pk" }, "keys.ttl", "pk"],
   ])("equal names %p are refused", (keys, option, value) => {

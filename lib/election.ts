@@ -1,4 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
+import { inspect } from "node:util";
 import { type Diagnostics, publish } from "./diagnostics.js";
 import { findLockLost, LockError } from "./errors.js";
 import type { Lock, TransferableLock } from "./lock.js";
@@ -186,7 +187,7 @@ export class Election<Held extends Lock = TransferableLock> implements AsyncDisp
     if (outcome !== "failed") return;
     const what = uuid === undefined ? "a campaign" : "`lead`";
     const next = pauseMs === undefined ? "it was the last" : `the next campaign begins in ${Math.round(pauseMs)} ms`;
-    const because = cause instanceof Error ? cause.message : String(cause);
+    const because = cause instanceof Error ? cause.message : inspect(cause);
     const detail = cause instanceof Error ? { detail: cause.stack ?? because } : {};
     const message = `Election ${JSON.stringify(this.name)}: ${what} has failed, ${next}: ${because}`;
     process.emitWarning(message, { type: "DynamutexWarning", ...detail });

@@ -63,7 +63,7 @@ describe("unlock", () => {
     expect(refused).toMatchObject({ code: 125, stderr: expect.stringMatching(/no terminal to ask on: give --yes/) });
     expect(other).toMatchObject({ code: 1, stderr: expect.stringMatching(/another does not hold lock-/) });
     expect(both).toMatchObject({ code: 125, stderr: expect.stringMatching(/give either --uuid U, .* or --force/) });
-    expect(done).toMatchObject({ code: 0, stdout: expect.stringMatching(/^unlocked lock-\d+: free at 20/) });
+    expect(done).toMatchObject({ code: 0, stdout: expect.stringMatching(/^unlocked lock-\d+: free in \d+/) });
     const row = await scene.row();
     expect(row).toMatchObject({ owner: "elsewhere#1" });
     expect(row).not.toHaveProperty("uuid");

@@ -93,6 +93,16 @@ describe("a lock that is lost", () => {
     );
   });
 
+  test("ends the command although nobody reads what is said of it: stderr is a full pipe", async () => {
+    const fill = "mkfifo full && exec 3<>full && head -c 65536 /dev/zero >&3";
+    const line = `${fill} && exec dynamutex run --ttl 2s ${scene.name} -- ${SECTION.join(" ")} SIGTERM 2>&3`;
+    await using running = cli.shell(line, onTable());
+    await running.says(/began/);
+    await scene.remove();
+    await running.says(/got SIGTERM/);
+    running.kill("SIGKILL");
+  });
+
   test("without the table: a command that ignores TERM is killed before another host gets the lock", async () => {
     const running = start("--ttl", "2s", "--kill-after", "50ms", scene.name, "--", ...SECTION);
     const [, pid] = await running.says(/began (\d+)/);

@@ -561,3 +561,18 @@ function count(words: readonly string[]): Record<string, number> {
   for (const word of words) counts[word] = (counts[word] ?? 0) + 1;
   return counts;
 }
+
+test("an election goes on after a lead that throws what is no error and has no text", async () => {
+  const time = new ManualTime();
+  const host = new MemoryHost(time, { owner: "a" });
+  let runs = 0;
+  const election = host.mutex(NAME).elect(() => {
+    runs += 1;
+    throw Object.create(null);
+  });
+  await turn();
+  await time.advance(60_000);
+  await election.resign();
+  expect(runs).toBeGreaterThan(1);
+  await expect(election.done).resolves.toBeUndefined();
+});

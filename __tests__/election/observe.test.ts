@@ -306,3 +306,18 @@ test("an election is observed as its mutex is, and goes on being observed after 
   await time.advance(700);
   expect(owners()).toEqual(["observer", null, "a"]);
 });
+
+test.each(["expired", "unchanged"] as const)(
+  "a slow answer does not show a leader that renews as dead, by the rule %s",
+  async (takeover) => {
+    const { time, observer, a } = setUp();
+    const options = { ttlMs: 3_000, takeover };
+    const lock = await a.mutex(NAME, options).lock();
+    const { owners } = follow(observer.mutex(NAME, options).observe({ pollMs: 400 }));
+    await time.advance(1_000);
+    let reads = 0;
+    observer.hold = ({ kind }) => (kind === "read" && reads++ === 0 ? observer.session.clock.sleep(2_500) : undefined);
+    await time.advance(60_000);
+    expect([lock.held, owners()]).toEqual([true, ["a"]]);
+  },
+);

@@ -154,3 +154,25 @@ test("who waits where the table is silent for a while gets a permit when it answ
   expect((await waiting).held).toBe(true);
   await eventually(() => true);
 });
+
+test("a mark that nobody stands behind any more does not end a short wait while permits are free", async () => {
+  const { time, one, other } = twoHosts();
+  const late = new MemoryHost(time, { owner: "late", table: one.table });
+  const of = (host: MemoryHost) => host.semaphore(NAME, { permits: 4 });
+  const held = [await of(one).lock(), await of(one).lock(), await of(one).lock(), await of(one).lock()];
+  const waiting = of(other).lock();
+  await time.advance(3_000);
+  const marked = one.table.rows.find(({ wanted }) => wanted !== undefined);
+  for (const permit of held) if (permit.uuid !== marked?.uuid) await permit.unlock();
+  await time.advance(1_000);
+  await (await waiting).unlock();
+  await time.advance(5_000);
+  // One permit is held, and marked for the rest of a minute; three are free. This one guesses that which is held.
+  const number = Number(marked?.sort.split("#")[1]);
+  Object.assign(late.session, { random: () => (number + 0.5) / 4 });
+  const asked = of(late).lock({ waitMs: 250 });
+  const watched = watch(asked);
+  await time.advance(300);
+  expect(watched.settled).toBe(true);
+  expect(await asked).toMatchObject({ held: true });
+});

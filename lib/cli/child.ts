@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import type { Clock } from "../index.js";
 import { EXIT, exitCodeOf } from "./exit-codes.js";
 import { Failure } from "./failure.js";
-import { complain } from "./output.js";
+import { mention } from "./output.js";
 
 export interface ChildOptions {
   readonly command: string;
@@ -29,7 +29,7 @@ export class Child {
     this.ended = new Promise<number>((resolve, reject) => {
       this.#process.on("error", (error) => {
         if (this.#process.pid === undefined) reject(cannotBegin(command, error));
-        else complain(`${command} gets no signals of this user: ${error.message}`); // sudo
+        else mention(`${command} gets no signals of this user: ${error.message}`); // sudo
       });
       this.#process.once("exit", (code, signal) => resolve(code ?? exitCodeOf(signal ?? "SIGKILL")));
     }).finally(() => this.#cancelKill());

@@ -1,4 +1,4 @@
-import { writeSync } from "node:fs";
+import { write, writeSync } from "node:fs";
 import { isatty } from "node:tty";
 
 /**
@@ -6,7 +6,7 @@ import { isatty } from "node:tty";
  * that the command under the lock writes to as well.
  */
 export function complain(line: string): void {
-  let rest = Buffer.from(`dynamutex: ${line.replace(/\s*\n\s*/g, " ")}\n`);
+  let rest = lineOf(line);
   while (rest.length > 0) {
     try {
       rest = rest.subarray(writeSync(2, rest));
@@ -14,6 +14,18 @@ export function complain(line: string): void {
       if ((error as NodeJS.ErrnoException).code !== "EAGAIN") return; // nobody reads it
     }
   }
+}
+
+/**
+ * The same while a command runs under the lock, without waiting for who reads it: a full pipe, or a terminal that Ctrl-S has
+ * stopped, must hold up neither renewals nor the end of the command.
+ */
+export function mention(line: string): void {
+  write(2, lineOf(line), () => undefined);
+}
+
+function lineOf(line: string): Buffer {
+  return Buffer.from(`dynamutex: ${line.replace(/\s*\n\s*/g, " ")}\n`);
 }
 
 /** Writes to stdout. A reader that has had enough, such as `head`, ends the command without a word. */

@@ -12,7 +12,7 @@ import { Child } from "./child.js";
 import { EXIT, exitCodeOf } from "./exit-codes.js";
 import { findCommand } from "./find-command.js";
 import { openTable } from "./open-table.js";
-import { complain } from "./output.js";
+import { complain, mention } from "./output.js";
 import { planRun, type RunOptions, type RunPlan } from "./run-plan.js";
 import { endsWaiting, type ForwardedSignal, onSignals } from "./signals.js";
 import { hasTerminal, reachedTheGroup } from "./terminal.js";
@@ -31,7 +31,7 @@ export async function run(name: string, command: readonly string[], options: Run
   const held = new HeldRun(command, { env, clock, killAfterMs: plan.killAfterMs });
   const stopListening = onSignals((signal) => {
     // A call that waits is refused then, and what it has sent is taken back.
-    if (!held.heard(signal)) locks.close().catch(() => undefined);
+    if (!held.heard(signal)) locks.close({ drainMs: 0 }).catch(() => undefined);
   });
   try {
     const result = await underLock(locks, name, held.section, options, plan);
@@ -81,14 +81,16 @@ class HeldRun {
 
   readonly section: Section = async (lock) => {
     if (this.endedBy !== undefined) return exitCodeOf(this.endedBy);
+    // Nothing is started under a lock that is lost already: the host was suspended.
+    lock.assertHeld();
     const { env, clock, killAfterMs } = this.#given;
     const [command = "", ...args] = this.#command;
     const child = new Child({ command, args, env: { ...env, ...variablesOf(lock) }, clock });
     this.#child = child;
     const end = (): void => {
       this.wasTold = true;
-      complain(`${lock.signal.reason.message}; ${command} is told to end`);
       child.terminate(killAfterMs);
+      mention(`${lock.signal.reason.message}; ${command} is told to end`);
     };
     lock.signal.addEventListener("abort", end);
     if (lock.signal.aborted) end();

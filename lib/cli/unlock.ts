@@ -1,5 +1,6 @@
 import type { LockTable } from "../index.js";
 import { confirm } from "./confirm.js";
+import { showDuration } from "./durations.js";
 import { EXIT } from "./exit-codes.js";
 import { Failure } from "./failure.js";
 import { findLocks } from "./find-locks.js";
@@ -35,7 +36,7 @@ export async function unlock(name: string, options: UnlockOptions): Promise<numb
     complain(`${holder.uuid} did not hold ${printable(name)} any more`);
     return EXIT.no;
   }
-  print(`unlocked ${printable(name)}: ${now ? "free now" : `free at ${holder.expires.toISOString()} at the latest`}\n`);
+  print(`unlocked ${printable(name)}: ${now ? "free now" : `free in ${showDuration(holder.ttlMs)} at the latest`}\n`);
   return EXIT.done;
 }
 
@@ -50,7 +51,7 @@ function questionOf({ name, owner, expires }: LockView, now: boolean): string {
   const whose = `End the lock ${printable(name)} of ${printable(owner)}`;
   return now
     ? `${whose} now? If it still runs, another may run beside it.`
-    : `${whose}? It stays taken until its lease ends, at ${expires.toISOString()}.`;
+    : `${whose}? It stays taken until its lease ends: that is at ${expires.toISOString()} now, and it may be renewed.`;
 }
 
 function lockableOf(locks: LockTable, { name, kind }: LockView): Pick<ReturnType<LockTable["mutex"]>, "forceUnlock"> {

@@ -155,14 +155,15 @@ export class Transport {
     if (!("ClientRequestToken" in input)) input.ReturnConsumedCapacity = "TOTAL";
     const leftAt = this.#clock.atLeast();
     const sent = () => ({ ms: this.#clock.atLeast() - leftAt, attempts: context.attempts });
+    let reply: Reply;
     try {
-      const reply = await this.#send(command, context);
-      tellOk(purpose, sent(), reply?.ConsumedCapacity);
-      return reply;
+      reply = await this.#send(command, context);
     } catch (error) {
       tellNotOk(purpose, sent(), error);
       throw error;
     }
+    tellOk(purpose, sent(), reply?.ConsumedCapacity ?? undefined);
+    return reply;
   }
 
   /** @param command any of them: as their union the type checker would look for an overload that takes them all. */

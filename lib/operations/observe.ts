@@ -83,6 +83,12 @@ function endOf(...signals: readonly (AbortSignal | undefined)[]): End {
   };
 }
 
+/** The earliest time that the table's clock may have shown as a look left, and the stopwatch then. */
+interface Known {
+  readonly earliest: number;
+  readonly atLeast: number;
+}
+
 /**
  * Looks who holds a lock. Each look begins after the one before has ended and is consistent, so none shows an earlier state than
  * the one before.
@@ -126,10 +132,13 @@ class Holders {
     const session = this.#session;
     const { at } = this.#target;
     try {
-      const row = await adminRequest(session, (signal) => session.store.read(at, { consistent: true }, signal), {
-        signal: end,
-      });
-      return this.#judge(row);
+      const ask = async (signal: AbortSignal) => {
+        // What is known when the reply arrives says nothing of the row in it, which may have been renewed since (trap 39).
+        const known = this.#known();
+        return { known, row: await session.store.read(at, { consistent: true }, signal) };
+      };
+      const { row, known } = await adminRequest(session, ask, { signal: end });
+      return this.#judge(row, known);
     } catch (error) {
       if (this.#shown === undefined || end.aborted || !isTransient(error)) throw error;
       publish("dynamutex:wait-failed", { name: at.name, cause: error });
@@ -146,21 +155,27 @@ class Holders {
     return undefined;
   }
 
-  #judge(row: Row | undefined): LockInfo | null {
+  /** What is known of the time as a look leaves. */
+  #known(): Known {
+    const { clock } = this.#session;
+    const bounds = this.#target.settings.takeover === "expired" ? clock.wall() : undefined;
+    return { earliest: earliestOf(bounds), atLeast: clock.atLeast() };
+  }
+
+  #judge(row: Row | undefined, known: Known): LockInfo | null {
     if (row?.uuid === undefined || row.uuid === this.#over) return null;
-    if (!this.#session.sightings.isAbandoned(row) && !this.#isOver(row)) return infoOf(row);
+    if (!this.#session.sightings.isAbandoned(row) && !this.#isOver(row, known)) return infoOf(row);
     this.#over = row.uuid;
     return null;
   }
 
-  /** By the same rules by which it may be taken over. */
-  #isOver({ uuid, expires, ttlMs }: Row): boolean {
-    const { clock } = this.#session;
-    const now = clock.atLeast();
-    if (this.#seen?.uuid !== uuid || this.#seen?.expires !== expires) this.#seen = { uuid, expires, since: now };
-    const unchanged = now - this.#seen.since >= ttlMs ? { uuid, expires } : undefined;
-    const bounds = this.#target.settings.takeover === "expired" ? clock.wall() : undefined;
-    return mayTake({ uuid, expires }, { earliest: earliestOf(bounds), unchanged });
+  /** By the same rules by which it may be taken over. The row was so at some moment after `known`, and before now. */
+  #isOver({ uuid, expires, ttlMs }: Row, { earliest, atLeast }: Known): boolean {
+    if (this.#seen?.uuid !== uuid || this.#seen?.expires !== expires) {
+      this.#seen = { uuid, expires, since: this.#session.clock.atLeast() };
+    }
+    const unchanged = atLeast - this.#seen.since >= ttlMs ? { uuid, expires } : undefined;
+    return mayTake({ uuid, expires }, { earliest, unchanged });
   }
 }
 

@@ -13,6 +13,9 @@ import { isMarked, type KeptOut, mark, untilFree } from "./watch.js";
 /** Of the permits that a look shows to be free, so many are tried before it counts as outdated. */
 const MOST_TRIES = 3;
 
+/** After a guess that others have marked, the first look comes so many times `poll.minMs` later: by default the longest pause. */
+const FIRST_CROWDED_PAUSES = 8;
+
 /** Beyond the permits themselves, what a look reads at once: the first places, and what hosts with more permits have. */
 const MORE_ROWS = 3;
 
@@ -78,7 +81,7 @@ async function claimPermit(
     wait.throwIfEnough();
     const [{ row }] = result.inTheWay;
     // Others have waited for long: nothing else is free for longer than its holder takes to ask again. A try makes sure.
-    if (wait.isPatient && isMarked(row, session.clock.wall())) {
+    if (wait.isPatient && outlastsPause(resource, wait) && isMarked(row, session.clock.wall())) {
       wait.saw(row);
       return result;
     }
@@ -119,12 +122,14 @@ async function watchPermits(
   wait.saw(first.row);
   // A permit that looked free was not: its holder asks again and again, and has to learn that others wait.
   await contend(session, resource, [first.row], wait, keptOut);
-  for (let rows: readonly Row[] = [first.row]; ; ) {
+  // A refused guess shows one permit alone: others may be free, and its mark nobody's any more.
+  for (let rows: readonly Row[] = [first.row], hasLooked = false; ; hasLooked = true) {
     // It grows over claims that came too late as well: where permits go from hand to hand, a look often shows one that is
     // gone. Where others have waited for long, whoever comes later looks no more often than they do.
-    const isCrowded = rows.some((row) => isMarked(row, clock.wall()));
+    const isCrowded = outlastsPause(resource, wait) && rows.some((row) => isMarked(row, clock.wall()));
     const grown = keptOut.pausedMs === undefined ? minMs : Math.min(maxMs, keptOut.pausedMs * 1.5);
-    const interval = isCrowded ? maxMs : grown;
+    const crowdedMs = hasLooked ? maxMs : Math.min(maxMs, FIRST_CROWDED_PAUSES * minMs);
+    const interval = isCrowded ? crowdedMs : grown;
     keptOut.pausedMs = interval;
     const freeIn = Math.min(...rows.map((row) => untilFree(session, { at: row, settings }, row)));
     await clock.sleep(Math.min(interval * (0.75 + random() / 2), Math.max(1, freeIn)), wait.enough);
@@ -136,6 +141,11 @@ async function watchPermits(
     wait.saw(inTheWay.row);
     await contend(session, resource, rows, wait, keptOut);
   }
+}
+
+/** Whether a call still looks at least once after the longest pause: one that does not would end without a look. */
+function outlastsPause({ settings }: Resource, { remainingMs }: Wait): boolean {
+  return remainingMs > 2 * settings.poll.maxMs;
 }
 
 /** Learns of the marks on permits that are in the way, and marks one of those that have none. */

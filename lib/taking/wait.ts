@@ -215,8 +215,6 @@ export class Wait {
     { signal, waitMs }: { readonly signal?: AbortSignal | undefined; readonly waitMs: number },
   ): Promise<T> {
     this.#waitMs = waitMs;
-    // Now, in the caller's own asynchronous context: nothing was awaited before.
-    if (ASKED.hasSubscribers) this.#tellAsked();
     return new Promise((resolve, reject) => {
       const stop = (reason: unknown, because?: "aborted" | "closed"): void => {
         if (this.#stopped !== undefined) return;
@@ -258,7 +256,9 @@ export class Wait {
         }
         reject(error);
       };
-      this.#session.detach(work(deliver).catch(failed));
+      // Now, in the caller's own asynchronous context: nothing was awaited before. A subscriber may end the call.
+      if (ASKED.hasSubscribers) this.#tellAsked();
+      if (!ended) this.#session.detach(work(deliver).catch(failed));
     });
   }
 

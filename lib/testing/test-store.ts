@@ -28,7 +28,7 @@ export class TestStore extends MessageStore {
   readonly #condition: () => Condition;
   readonly #applyWrites: ApplyWrites;
   /** What became of the callers' writes, by their tokens: DynamoDB applies them once as well. */
-  readonly #applied = new Map<string, Promise<Refusal | undefined>>();
+  readonly #applied = new Map<string, Refusal | undefined>();
 
   constructor(
     table: MemoryTable,
@@ -81,20 +81,18 @@ export class TestStore extends MessageStore {
     if (message.kind !== "transact") return this.#table.answer(message);
     const answer = this.#table.answer(message);
     if (answer.kind !== "transact" || answer.outcome.kind !== "committed") return answer;
-    const refusal = await this.#apply(message.writes);
+    const refusal = this.#apply(message.writes);
     return refusal === undefined ? answer : { ...message, outcome: { kind: "refused", error: refusal.error } };
   }
 
-  #apply({ items, token }: GuardedWrites): Promise<Refusal | undefined> {
-    const before = this.#applied.get(token);
-    const applied = before ?? this.#applyOnce(items);
-    this.#applied.set(token, applied);
-    return applied;
+  #apply({ items, token }: GuardedWrites): Refusal | undefined {
+    if (!this.#applied.has(token)) this.#applied.set(token, this.#applyOnce(items));
+    return this.#applied.get(token);
   }
 
-  async #applyOnce(items: readonly TransactWriteItem[]): Promise<Refusal | undefined> {
+  #applyOnce(items: readonly TransactWriteItem[]): Refusal | undefined {
     try {
-      await this.#applyWrites(items);
+      this.#applyWrites(items);
       return undefined;
     } catch (error) {
       return { error };

@@ -32,7 +32,8 @@ export interface TestTableOptions extends Omit<LockTableOptions, "tableName" | "
   /** What the table's clock shows at first. Default: what `Date` says when the table is made. */
   readonly startAt?: Date | undefined;
   /**
-   * Called with the items of a `transactWrite()` whose lock is still held, once for each. What it throws counts as
+   * Called with the items of a `transactWrite()` whose lock is still held, once for each. It must be synchronous: a
+   * transaction is one instant. What it throws counts as
    * DynamoDB's refusal of the items, and is what `transactWrite()` throws. Default: nothing is done with them.
    */
   readonly onTransactWrite?: ApplyWrites | undefined;
@@ -237,8 +238,16 @@ export class TestTable {
     one.condition = condition;
   }
 
-  async #applyWrites(items: readonly TransactWriteItem[]): Promise<void> {
-    await this.#onTransactWrite?.(items);
+  #applyWrites(items: readonly TransactWriteItem[]): void {
+    const returned: unknown = this.#onTransactWrite?.(items);
+    if (returned instanceof Promise) {
+      returned.catch(() => undefined);
+      throw new LockConfigError(
+        "onTransactWrite",
+        this.#onTransactWrite,
+        "must be synchronous: a transaction is one instant",
+      );
+    }
     this.#transactions.push(items);
   }
 
