@@ -57,9 +57,12 @@ export async function capture(cli: InstalledCli, tableName: string): Promise<Tra
   const forced = await two.mutex("migrate", { ttlMs: 120_000 }).lock();
   await three.mutex("migrate").forceUnlock(forced.uuid);
   await (await three.mutex("clean-up").lock({ holdAtLeastMs: 300_000 })).unlock();
-  // Two of three permits.
-  await one.semaphore("crm-api", { permits: 3 }).lock();
+  // Two of three permits: the first of one host, the second of another. Which one gets is by chance, so it takes all first.
+  const crm = one.semaphore("crm-api", { permits: 3 });
+  const permits = [await crm.lock(), await crm.lock(), await crm.lock()].sort((a, b) => a.permit - b.permit);
+  await permits[1]?.unlock();
   await two.semaphore("crm-api", { permits: 3 }).lock();
+  await permits[2]?.unlock();
   await three.sharedMutex("catalogue").shared.lock();
   return await transcript(cli, tableName, () => dead.expires.getTime());
 }
