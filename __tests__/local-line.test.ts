@@ -46,6 +46,24 @@ test("who leads while a lease of its process ends as it is passed on still leads
   expect(line.isEmpty).toBe(true);
 });
 
+test("a lease is not passed on to the next where it is not its turn, although the first waits no longer", async () => {
+  const { line, lease } = lineWithLease();
+  const gone = new AbortController();
+  const [first, second] = [{ ...caller(), enough: gone.signal }, caller()];
+  const took: object[] = [];
+  const takerFor = (who: object) => ({ fits: () => true, take: () => who !== first && took.push(who) > 0 });
+  const turns = [line.turn(first, takerFor(first)), line.turn(second, takerFor(second))];
+  for (const waiting of turns) waiting.catch(() => undefined);
+  const upTo = line.first ?? 0;
+  // Answered in the same moment, by its timeout say: it still stands in line.
+  const isTurn = (): boolean => (line.first ?? Number.POSITIVE_INFINITY) <= upTo;
+  Object.defineProperty(first.enough, "aborted", { value: true });
+  expect(line.pass(lease, isTurn)).toBe(false);
+  expect([took, line.first]).toEqual([[], upTo + 1]);
+  expect(line.pass(lease)).toBe(true);
+  expect(took).toEqual([second]);
+});
+
 test("who asks beside the line counts among its leases until it has one or waits no longer", () => {
   const line = new LocalLine<object>(1);
   line.enter();

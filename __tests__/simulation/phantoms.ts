@@ -93,6 +93,9 @@ export class Phantoms {
         this.#looked(process, (at) => at.name === name && first <= at.sort && after < at.sort && at.sort <= last);
       // Whoever has put a writer's row waits for the readers to leave.
       if (first === READERS.first) this.#goesOn(process, name, "exclusive");
+    } else if (message.kind === "write" && message.write.kind === "remove" && message.write.at.sort === WRITER_SORT) {
+      // And removes one that has died before it enters.
+      this.#goesOn(process, message.write.at.name, "shared");
     } else if (message.kind === "write" && "uuid" in message.write) {
       this.#settle("from" in message.write ? message.write.from : message.write.uuid);
     }

@@ -145,9 +145,12 @@ export class LocalLine<Lease extends object> {
     return this.#leases.has(lease) && (this.#first?.fits(lease) ?? false);
   }
 
-  /** Passes the lease to the first who waits. @returns whether a section has begun on it. */
-  pass(lease: Lease): boolean {
-    while (this.canPass(lease)) {
+  /**
+   * Passes the lease to the first who waits. @returns whether a section has begun on it.
+   * @param isTurn asked before each: where the first waits no longer, it may not be the turn of the one behind it.
+   */
+  pass(lease: Lease, isTurn: () => boolean = () => true): boolean {
+    while (isTurn() && this.canPass(lease)) {
       const first = this.#first as Waiter<Lease>;
       const leads = first === this.#leader;
       if (leads) this.#leader = undefined;

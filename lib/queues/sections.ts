@@ -380,11 +380,11 @@ export class Sections {
     return this.session.contention?.isTurnOver(row.at, settings.handOverMs) ?? false;
   }
 
-  /** The first who waits may have gone meanwhile, and it may not be the turn of the one behind. */
   #pass(lease: Lease, resource: Resource, before: Section | undefined): boolean {
-    if (resource.settings.fair && !this.#fairQueue.party(resource).isTurn) return false;
+    const isTurn = (): boolean => !resource.settings.fair || this.#fairQueue.party(resource).isTurn;
+    if (!isTurn()) return false;
     if (before instanceof HeldLock) this.#passing.set(lease, before);
-    return lease.stands && this.#line(resource).pass(lease);
+    return lease.stands && this.#line(resource).pass(lease, isTurn);
   }
 
   /** The lease serves no section of this process any more. */
