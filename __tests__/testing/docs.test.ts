@@ -12,7 +12,11 @@ const RUNNERS = ["jest", "vitest", "node"];
 
 test("the example for node:test passes", async () => {
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
-  const { stdout } = await run(process.execPath, ["--test", join(EXAMPLES, "report.node.test.mjs")], { env });
+  const { stdout } = await run(
+    process.execPath,
+    ["--test", "--test-reporter=tap", join(EXAMPLES, "report.node.test.mjs")],
+    { env },
+  );
   expect(stdout).toMatch(/^# pass 7$/m);
 });
 

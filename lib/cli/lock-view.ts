@@ -43,9 +43,10 @@ function stateOf({ uuid, expires }: LockInfo, bounds: Bounds | undefined): LockV
 /** Whether nobody else can take it. */
 export const isTaken = ({ state }: LockView): boolean => state === "held" || state === "blocked";
 
-/** By name, then kind, then age. */
+/** By name, then kind, then owner, then age: how old the locks of two hosts are is only known within the bounds of their clocks. */
 export function inOrder(views: readonly LockView[]): LockView[] {
-  const by = ({ name, kind, acquired }: LockView): string => `${name}\0${kind}\0${acquired.toISOString()}`;
+  const by = ({ name, kind, owner, acquired }: LockView): string =>
+    [name, kind, owner, acquired.toISOString()].join("\0");
   return views
     .map((view) => ({ view, key: by(view) }))
     .sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
