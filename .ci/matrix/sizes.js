@@ -5,8 +5,8 @@ import { bundling } from "./cells.js";
 import { SMALL_HANDLER } from "./programs.js";
 import { readJson, run, write } from "./projects.js";
 
-/** What each may be at most: what it was before the package had more entry points than one. Sizes are in bytes. */
-const MOST = { installed: 7_100_000, tarball: 230_000, withSdk: 695_000, withoutSdk: 163_000, importRatio: 1.25 };
+/** What each may be at most, in bytes: docs/packaging.md says which of them is a goal, and which only keeps it from growing. */
+const MOST = { installed: 1_200_000, tarball: 230_000, withSdk: 720_000, withoutSdk: 178_000, importRatio: 1.25 };
 
 /** An import is measured so often, and its fastest counts: noise only adds. */
 const ROUNDS = 15;
