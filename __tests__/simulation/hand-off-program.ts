@@ -53,7 +53,8 @@ export async function goOn(stage: Stage, { token, handed, step, asking, fencing 
     const holding = hold(stage, lock, { asking, handOverMs: undefined, askedAt: undefined }, handed);
     await section(stage, step, holding);
     await release(stage, { ...step, holdAtLeastMs: 0 }, holding);
-    if (!stage.gaveUp(holding.uuid)) judge.holdsUntil(holding, handed.heldUntil);
+    // One that was lost is not taken any more, whatever its hold.
+    if (holding.isOver && !stage.gaveUp(holding.uuid)) judge.holdsUntil(holding, handed.heldUntil);
   } catch (error) {
     if (error instanceof Violation) throw error;
     if (error instanceof LockLostError) {
