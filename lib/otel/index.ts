@@ -43,7 +43,7 @@ const SCOPE = "dynamutex";
  * @param options.lockNames true for every name as it is; a function for another label, or undefined for none. Names that are
  * many, as those with a customer's number, make as many time series: leave them out, or group them.
  * @returns what ends it when it is disposed. The spans of sections that still run end then.
- * @throws {@link LockConfigError} if an option cannot work.
+ * @throws `LockConfigError` if an option cannot work.
  *
  * @example
  * // import { instrumentLocks } from "dynamutex/otel";
@@ -71,7 +71,7 @@ export function instrumentLocks(options: InstrumentOptions = {}): Disposable {
   };
 }
 
-/** @throws {@link LockConfigError} */
+/** @throws `LockConfigError` */
 function check(options: InstrumentOptions): void {
   if (typeof options !== "object" || options === null) {
     throw new LockConfigError("options", options, "must be an object");

@@ -14,7 +14,7 @@ export interface TestClock {
    * It does not wait for the network, the disk or other real work of your sections.
    *
    * @param ms 0 or more.
-   * @throws {@link LockConfigError} for anything else.
+   * @throws `LockConfigError` for anything else.
    *
    * @example
    * const waiting = other.mutex("report").lock({ waitMs: 5_000 });

@@ -83,7 +83,7 @@ export class TestTable {
   /** That of hosts to come. */
   #condition = ANSWERS;
 
-  /** @throws {@link LockConfigError} naming the option that cannot work. */
+  /** @throws `LockConfigError` naming the option that cannot work. */
   constructor(options: TestTableOptions = {}) {
     refuse(options, { ...NOT_OF_A_TABLE, owner: "is an option of each host: table.host({ owner })" });
     const { tableName = "locks", time = "real", startAt, onTransactWrite, ...defaults } = options;
@@ -104,7 +104,7 @@ export class TestTable {
   /**
    * Makes the locks of one more host of this table. Hosts share nothing else: each is what a process of its own would be.
    *
-   * @throws {@link LockConfigError} naming the option that cannot work.
+   * @throws `LockConfigError` naming the option that cannot work.
    *
    * @example
    * const [one, other] = [table.host(), table.host({ owner: "other" })];
@@ -135,7 +135,7 @@ export class TestTable {
 
   /**
    * Takes a lock from whoever holds it, and tells the holder at once: `signal` aborts, and `unlock()` and `run()` reject with
-   * a {@link LockLostError}. What becomes of the row is what happens in earnest:
+   * a `LockLostError`. What becomes of the row is what happens in earnest:
    *
    * - `expired`: its lease is over, and the next host gets it.
    * - `stolen`: somebody else has it, for one lease.
@@ -144,8 +144,8 @@ export class TestTable {
    * - `max-hold`, `closed`: it is the holder's until its section ends.
    *
    * @param which the name, for all who hold a lock of that name; or what has the `uuid`, such as a lock or its `LockInfo`.
-   * @param reason the reason of the {@link LockLostError}.
-   * @throws {@link LockConfigError} if nobody holds such a lock.
+   * @param reason the reason of the `LockLostError`.
+   * @throws `LockConfigError` if nobody holds such a lock.
    *
    * @example
    * table.lose("report", "stolen");
@@ -213,7 +213,7 @@ export class TestTable {
    * Whether DynamoDB would let a transaction with this condition through, for a double of your own DynamoDB client.
    *
    * @param guard what `lock.guard()` returned, in either form.
-   * @throws {@link LockConfigError} for anything else.
+   * @throws `LockConfigError` for anything else.
    *
    * @example
    * const guard = await lock.guard();
@@ -316,7 +316,7 @@ const NOT_OF_A_HOST: Readonly<Record<string, string>> = {
   ),
 };
 
-/** @throws {@link LockConfigError} for an option that belongs elsewhere. */
+/** @throws `LockConfigError` for an option that belongs elsewhere. */
 function refuse(options: object, remedies: Readonly<Record<string, string>>): void {
   if (typeof options !== "object" || options === null || Array.isArray(options)) {
     throw new LockConfigError("options", options, "must be an object with options");
