@@ -5,7 +5,7 @@ import { findLockLost, LockError } from "./errors.js";
 import type { Lock, TransferableLock } from "./lock.js";
 import type { LockInfo } from "./lock-info.js";
 import type { ObserveOptions } from "./options/calls.js";
-import { onAbort } from "./session/abort-listening.js";
+import { follow } from "./session/abort-listening.js";
 import type { Session } from "./session/session.js";
 
 /**
@@ -117,21 +117,14 @@ export class Election<Held extends Lock = TransferableLock> implements AsyncDisp
 
   async #run(): Promise<void> {
     const { session, signal } = this.#parts;
-    const stops = [session.closing, signal].map((ends) => ends && this.#endWith(ends));
+    const stop = follow([session.closing, signal], (reason) => this.#end.abort(reason));
     await this.#campaigns();
-    for (const stop of stops) stop?.();
+    stop();
     // Whoever leads and whoever waits are told the same.
     const isClosed = session.closing.aborted && this.#end.signal.reason === session.closing.reason;
     const cause = isClosed ? session.closing.reason : undefined;
     this.#tell("over", { cause });
     if (isClosed) throw cause;
-  }
-
-  #endWith(signal: AbortSignal): () => void {
-    const end = (): void => this.#end.abort(signal.reason);
-    if (!signal.aborted) return onAbort(signal, end);
-    end();
-    return nothing;
   }
 
   /** One campaign after the other. Never rejects: what could not get better was refused by `elect()`. */

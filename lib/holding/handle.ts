@@ -8,7 +8,7 @@ import type { GuardOptions, HandOffOptions, TransactWriteOptions } from "../opti
 import { checkData, checkMinRemaining, guardOptions, handOffOptions, transactWriteOptions } from "../options/calls.js";
 import { permitOf } from "../protocol/addresses.js";
 import type { Check } from "../protocol/writes.js";
-import { onAbort } from "../session/abort-listening.js";
+import { follow } from "../session/abort-listening.js";
 import { attemptMs, persist } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { DocumentGuard } from "../store.js";
@@ -274,11 +274,7 @@ export class HeldLock implements TransferableLock {
 
   /** Lets `signal` abort ours as well, which is no loss, until the returned function is called. */
   follow(signal: AbortSignal | undefined): () => void {
-    if (signal === undefined) return () => undefined;
-    const follow = (): void => this.#abort(signal.reason);
-    if (!signal.aborted) return onAbort(signal, follow);
-    follow();
-    return () => undefined;
+    return follow([signal], (reason) => this.#abort(reason));
   }
 
   /** The loss of this section. A loss after its end is not its own. */

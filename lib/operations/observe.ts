@@ -5,7 +5,7 @@ import type { ObserveOptions } from "../options/calls.js";
 import { earliestOf } from "../protocol/lease-time.js";
 import { mayTake } from "../protocol/may-take.js";
 import { infoOf, type Row } from "../protocol/row.js";
-import { onAbort } from "../session/abort-listening.js";
+import { follow } from "../session/abort-listening.js";
 import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { Target } from "../taking/acquisition.js";
@@ -68,19 +68,7 @@ interface End {
 /** Aborts with the first of these that does. */
 function endOf(...signals: readonly (AbortSignal | undefined)[]): End {
   const end = new AbortController();
-  const stops = signals.flatMap((signal) => {
-    if (signal === undefined) return [];
-    const abort = (): void => end.abort(signal.reason);
-    if (!signal.aborted) return [onAbort(signal, abort)];
-    abort();
-    return [];
-  });
-  return {
-    signal: end.signal,
-    stop: () => {
-      for (const stop of stops) stop();
-    },
-  };
+  return { signal: end.signal, stop: follow(signals, (reason) => end.abort(reason)) };
 }
 
 /** The earliest time that the table's clock may have shown as a look left, and the stopwatch then. */

@@ -21,6 +21,22 @@ export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   };
 }
 
+/**
+ * Calls `abort` with the reason of each of these signals that aborts, until the returned function is called; at once for one
+ * that has aborted already.
+ */
+export function follow(followed: readonly (AbortSignal | undefined)[], abort: (reason: unknown) => void): () => void {
+  const stops = followed.map((signal) => {
+    if (signal === undefined) return undefined;
+    if (!signal.aborted) return onAbort(signal, () => abort(signal.reason));
+    abort(signal.reason);
+    return undefined;
+  });
+  return () => {
+    for (const stop of stops) stop?.();
+  };
+}
+
 function startListening(signal: AbortSignal): Listening {
   const listeners = new Set<() => void>();
   const abort = (): void => {

@@ -6,7 +6,7 @@ import { admitItems, documentGuard } from "../dynamodb/guards.js";
 import { LockStoreError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import { type TableLayout, tableLayout } from "../options/table.js";
-import { type Address, kindOf, type RowKind } from "../protocol/addresses.js";
+import { type Address, kindOf } from "../protocol/addresses.js";
 import { type Applied, apply } from "../protocol/apply.js";
 import { type Attributes, parseRow, type Row } from "../protocol/row.js";
 import { drawnBy } from "../protocol/rules.js";
@@ -29,8 +29,11 @@ import type { Answer, Message } from "./message.js";
 /** Where a guard says that the rows are, unless a test says it. */
 const LAYOUT = tableLayout({ tableName: "memory" });
 
-/** What a listing shows: places are nobody's lock. */
-const HOLDERS: ReadonlySet<RowKind | undefined> = new Set(["lock", "permit", "writer", "reader"]);
+/** Whether a row is a lock's own: places in a queue are nobody's lock. */
+export function isHolder({ sort }: Address): boolean {
+  const kind = kindOf(sort);
+  return kind !== undefined && kind !== "place";
+}
 
 /** The items of one name, by their sort keys. A change makes a new map, so whoever keeps one keeps what was. */
 export type Partition = ReadonlyMap<string, Attributes>;
@@ -129,7 +132,7 @@ export class MemoryTable {
       .sort((one, other) => (one.key < other.key ? -1 : 1))
       .filter(({ key }) => after === undefined || key > (after.key as string));
     const page = rest.slice(0, this.#pageItems);
-    const locks = page.filter(({ at }) => HOLDERS.has(kindOf(at.sort)) && at.name.startsWith(prefix));
+    const locks = page.filter(({ at }) => isHolder(at) && at.name.startsWith(prefix));
     const rows = locks.flatMap(({ at, item }) => rowIn(at, item) ?? []);
     return { rows, next: rest.length > this.#pageItems ? { key: page.at(-1)?.key } : undefined };
   }

@@ -1,5 +1,5 @@
 import type { TableLayout } from "../options/table.js";
-import { onAbort } from "../session/abort-listening.js";
+import { follow } from "../session/abort-listening.js";
 import { persist, Scheduler } from "../session/requests.js";
 import type { TableAction, TableReport } from "../table-report.js";
 import type { Clock } from "../time/clock.js";
@@ -44,10 +44,8 @@ export async function reached(
   try {
     await persist(requests, persistence, async (ends) => {
       const either = new AbortController();
-      const stopListening = [ends, signal].map((one) => one && onAbort(one, () => either.abort(one.reason)));
-      await store.reach(action, either.signal).finally(() => {
-        for (const stop of stopListening) stop?.();
-      });
+      const stopFollowing = follow([ends, signal], (reason) => either.abort(reason));
+      await store.reach(action, either.signal).finally(stopFollowing);
     });
   } catch (error) {
     signal?.throwIfAborted();

@@ -8,14 +8,14 @@ import type { LockTable } from "../lock-table.js";
 import { isTaken } from "../operations/inspect.js";
 import type { MutexOptions } from "../options/mutex.js";
 import { type LockTableOptions, type TableLayout, tableLayout, tableOptions } from "../options/table.js";
-import { kindOf, LOCK_SORT } from "../protocol/addresses.js";
+import { LOCK_SORT } from "../protocol/addresses.js";
 import { infoOf, type Row } from "../protocol/row.js";
 import { next } from "../protocol/rules.js";
 import type { Check } from "../protocol/writes.js";
 import type { DocumentGuard } from "../store.js";
 import { TableLocks } from "../table-locks.js";
 import type { ApplyWrites } from "./apply-writes.js";
-import { MemoryTable } from "./memory-store.js";
+import { isHolder, MemoryTable } from "./memory-store.js";
 import { reached, report } from "./test-admin.js";
 import { TableTime, type TestClock, type TestTime } from "./test-clock.js";
 import { type Condition, TestStore } from "./test-store.js";
@@ -325,12 +325,6 @@ function refuse(options: object, remedies: Readonly<Record<string, string>>): vo
     const remedy = Object.hasOwn(remedies, name) ? remedies[name] : undefined;
     if (remedy !== undefined && value !== undefined) throw new LockConfigError(name, value, remedy);
   }
-}
-
-/** Whether a row is a lock's own: places in a queue are nobody's lock. */
-function isHolder({ sort }: Row): boolean {
-  const kind = kindOf(sort);
-  return kind !== undefined && kind !== "place";
 }
 
 /** A value of a guard, whichever form it has. */

@@ -1,7 +1,7 @@
 import type { DynamoDBClient, TableDescription, TimeToLiveDescription } from "@aws-sdk/client-dynamodb";
 import { DescribeTableCommand, DescribeTimeToLiveCommand } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../../errors.js";
-import { onAbort } from "../../session/abort-listening.js";
+import { follow } from "../../session/abort-listening.js";
 import { persist, type Requests, Scheduler } from "../../session/requests.js";
 import type { Clock } from "../../time/clock.js";
 import { storeFailure } from "../failures.js";
@@ -77,7 +77,7 @@ export class ControlPlane {
   async #attempt<Reply>(action: string, ends: AbortSignal, send: Send<Reply>): Promise<Reply> {
     const { client, signal, tableName } = this.#options;
     const either = new AbortController();
-    const stopListening = [ends, signal].map((one) => one && onAbort(one, () => either.abort(one.reason)));
+    const stopFollowing = follow([ends, signal], (reason) => either.abort(reason));
     try {
       const reply = await send(client, { abortSignal: either.signal });
       this.#answered = true;
@@ -87,7 +87,7 @@ export class ControlPlane {
       this.#answered ||= failure.answered;
       throw failure;
     } finally {
-      for (const stop of stopListening) stop?.();
+      stopFollowing();
     }
   }
 }
