@@ -74,10 +74,13 @@ export class InstalledCli {
     return this.#spawn("sh", ["-c", line], options);
   }
 
-  /** Starts it on a terminal of its own: what is typed are keys, and stderr is shown like stdout. */
+  /**
+   * Starts a shell's command line on a terminal of its own: what is typed are keys, and stderr is shown like stdout. The
+   * shell leads the session unless the line says `exec`.
+   */
   terminal(line: string, options: StartOptions = {}): Running {
     const { env, ...others } = options;
-    const terminal = { TERM: "xterm", COLUMNS: undefined, LINES: undefined, ...env };
+    const terminal = { SHELL: "/bin/sh", TERM: "xterm", COLUMNS: undefined, LINES: undefined, ...env };
     return this.#spawn("script", ["-qfec", line, "/dev/null"], { ...others, env: terminal });
   }
 

@@ -16,7 +16,8 @@ const section = (endsAt: string) => SECTION.concat(endsAt).join(" ");
 
 describe("run in a terminal", () => {
   test("keys reach the command once, and what is sent to this process alone is passed on", async () => {
-    await using running = terminal(`dynamutex run ${scene.name} -- ${section("SIGTERM")}`);
+    // A shell that leads the session may die of Ctrl-\, and the terminal would be gone with it.
+    await using running = terminal(`exec dynamutex run ${scene.name} -- ${section("SIGTERM")}`);
     const [, pid] = await running.says(/began \d+ under (\d+)/);
     running.type(CTRL_C);
     await running.says(/got SIGINT/);

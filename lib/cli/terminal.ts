@@ -21,6 +21,9 @@ interface Standing {
  * | INT, QUIT | this group is in the foreground: Ctrl-C, Ctrl-\                                                      |
  * | HUP       | the terminal is gone, and this process does not lead the session: a leader may be the only one told |
  * | others    | never                                                                                               |
+ *
+ * The answer is of now. Where the session has ended since the key was pressed, as with a shell that leads it and dies of
+ * Ctrl-\, INT and QUIT may be passed on though they have come: twice is better than never.
  */
 export function reachedTheGroup(signal: NodeJS.Signals, hadTerminal: boolean): boolean {
   const standing = standingNow();
