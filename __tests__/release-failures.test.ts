@@ -107,6 +107,27 @@ test("trap 33: a claim that the client sent twice by itself, the second time wit
   expect(await scene.row()).toBeUndefined();
 });
 
+test("the locks of a set that came when its caller had gone are released, though the table fails for long before that", async () => {
+  const { time, locks, failures } = host();
+  const names = [`${scene.name}-a`, `${scene.name}-b`];
+  const giveUp = new AbortController();
+  const hold = scene.proxy.hold("TransactWriteItems");
+  const waiting = locks.lockAll(names, { signal: giveUp.signal, releaseWithinMs: 1_000 });
+  waiting.catch(() => undefined);
+  await hold.arrived;
+  giveUp.abort();
+  await expect(waiting).rejects.toBe(giveUp.signal.reason);
+  const outage = scene.proxy.on("DeleteItem", resetBefore(), { times: Number.POSITIVE_INFINITY });
+  hold.release();
+  // Nobody waits for it, so there is no reason to end with the time that an unlock() has.
+  await time.sleepUntil(() => time.elapsed > 3_000 || failures.length > 0);
+  outage.remove();
+  const isOver = (): boolean => answered("DeleteItem") >= names.length && time.timers === 0;
+  await time.sleepUntil(() => isOver() || failures.length > 0);
+  expect(failures).toEqual([]);
+  expect(await Promise.all(names.map((name) => scene.row(name)))).toEqual([undefined, undefined]);
+});
+
 function host(sdk: { readonly maxAttempts?: number } = {}) {
   const time = new ManualTime();
   return { time, locks: scene.host({ clock: time.clock(), sdk }), failures: hear("dynamutex:release-failed") };

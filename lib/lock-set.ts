@@ -71,10 +71,9 @@ export async function lockAll(
           return;
         }
       }
-      // Nothing has run on them.
       for (const lease of leases ?? []) {
         lease.holdAtLeast(0);
-        session.detach(lease.release());
+        session.detach(lease.giveBack());
       }
       wait.throwIfEnough();
       wait.leaseWasOver({ name: targets[0].at.name, settings });

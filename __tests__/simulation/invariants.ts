@@ -409,6 +409,7 @@ export class Judge {
   givenUp(uuid: string): void {
     this.#handOver.gone(uuid);
     this.#shown.delete(uuid);
+    this.#phantoms.givenUp(uuid);
   }
 
   /** A reply has come to whoever waits for it. */

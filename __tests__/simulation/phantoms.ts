@@ -93,9 +93,10 @@ export class Phantoms {
         this.#looked(process, (at) => at.name === name && first <= at.sort && after < at.sort && at.sort <= last);
       // Whoever has put a writer's row waits for the readers to leave.
       if (first === READERS.first) this.#goesOn(process, name, "exclusive");
-    } else if (message.kind === "write" && message.write.kind === "remove" && message.write.at.sort === WRITER_SORT) {
-      // And removes one that has died before it enters.
-      this.#goesOn(process, message.write.at.name, "shared");
+    } else if (message.kind === "write" && message.write.kind === "remove") {
+      // Each removes what has died on the other side before it enters.
+      const { at } = message.write;
+      this.#goesOn(process, at.name, at.sort === WRITER_SORT ? "shared" : "exclusive");
     } else if (message.kind === "write" && "uuid" in message.write) {
       this.#settle("from" in message.write ? message.write.from : message.write.uuid);
     }
@@ -135,6 +136,11 @@ export class Phantoms {
   }
 
   took(uuid: string): void {
+    this.#settle(uuid);
+  }
+
+  /** The time for its release is over, and it was told: the row stays until its lease ends. */
+  givenUp(uuid: string): void {
     this.#settle(uuid);
   }
 

@@ -7,6 +7,7 @@ import type { Row } from "../protocol/row.js";
 import type { Check, Left } from "../protocol/writes.js";
 import { RENEW_AGAIN_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
+import { giveBack } from "../taking/abandoned-claims.js";
 import type { Acquisition, Stamping, Trying } from "../taking/acquisition.js";
 import { boundsOf } from "../time/clock.js";
 
@@ -187,11 +188,6 @@ export class Lease {
     return stamping.kind !== "refused" && this.stands && (mayLapse || clock.atMost() < until);
   }
 
-  /** Whether a closing table has to wait for it, or had to. */
-  get isKept(): boolean {
-    return this.#isKept;
-  }
-
   /** From here on a closing table waits for the lease. */
   keep(onLost: () => void = nothing): void {
     this.#isKept = true;
@@ -329,6 +325,13 @@ export class Lease {
     // The callers handle a rejection. This keeps it from counting as unhandled before they do.
     done.catch(() => undefined);
     return done;
+  }
+
+  /** Nobody has begun on it, and nobody will: meanwhile it excludes nobody in this process. */
+  giveBack(): Promise<void> {
+    this.#session.sightings.abandon(this.row.uuid);
+    // One that is kept may be renewed by now, and a close waits for it.
+    return this.#isKept ? this.release() : giveBack(this.#session, this.row);
   }
 
   /** The table has closed, so no other section begins on it. */

@@ -5,7 +5,6 @@ import { permitOf, SHARED_MUTEX_QUEUE } from "../protocol/addresses.js";
 import { displayTime } from "../protocol/lease-time.js";
 import type { OthersTurn } from "../session/contention.js";
 import type { Session } from "../session/session.js";
-import { giveBack } from "../taking/abandoned-claims.js";
 import { type Claimed, tryClaim } from "../taking/claim.js";
 import type { Resource, ResourceClaim } from "../taking/kind.js";
 import type { Once } from "../taking/known-time.js";
@@ -401,12 +400,9 @@ export class Sections {
 
   /** Nobody has begun on it, and nobody will. */
   #giveBack(lease: Lease): void {
-    const { uuid } = lease.row;
     this.#sharedLeases.leave(lease);
     this.#busy.get(keyOf(this.#resourceOf(lease)))?.rows.delete(lease.row.at.sort);
-    this.session.sightings.abandon(uuid);
-    // A writer that has waited is renewed, and a close waits for it.
-    this.session.detach(lease.isKept ? lease.release().catch(() => undefined) : giveBack(this.session, lease.row));
+    this.session.detach(lease.giveBack());
   }
 
   /** Fair sections stand in another line than those of the same lock that are not. */
