@@ -29,6 +29,9 @@ const BACKGROUND_MS = 15_000;
 /** What a free lock may take to be obtained besides the longest ttl: the longest poll, round trips, clocks' rates. */
 const OBTAIN_WITHIN_MS = 1_000;
 
+/** The longest pause before a request that has hung is sent again. */
+const PAUSED_MS = 1_500;
+
 /** Longer than any lease, and any doubt about it. */
 const NO_LEASE_MS = 60_000;
 
@@ -348,7 +351,7 @@ class World {
   readonly #observe = (): void => {
     this.#judge.observe();
     const { now } = this.scheduler;
-    if (now < this.#schedule.calmAtMs + HUNG_MS || this.#wants.size === 0) return;
+    if (now < this.#schedule.calmAtMs + HUNG_MS + PAUSED_MS || this.#wants.size === 0) return;
     for (const want of this.#wants) {
       if (want.locks.some((asking) => this.#judge.isHeld(asking, this.#schedule.permits))) {
         want.freeSince = undefined;
