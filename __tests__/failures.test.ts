@@ -204,7 +204,7 @@ describe("what somebody has to put right", () => {
     const failure = await failureOf(storeOn(testClient(), { tableName }).write(takeWith({}), forever));
     expect(failure).toMatchObject({ transient: false, answered: true, cause: { name: "ResourceNotFoundException" } });
     expect(failure.message).toContain(`table ${tableName} does not exist in region us-east-1`);
-    expect(failure.message).toContain("`await locks.create()` creates it, and so does the CloudFormation template");
+    expect(failure.message).toContain("`await locks.create()` creates it, and so does `npx dynamutex create-table`");
   });
 
   test.each<readonly [string, boolean, Partial<LockTableOptions>, string]>([

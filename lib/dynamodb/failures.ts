@@ -56,9 +56,10 @@ const FOREIGN_REALM = "AWS SDK error wrapper for ";
 const REMEDIES: Readonly<Record<string, (asked: Asked) => string>> = {
   ResourceNotFound: ({ tableName, region }) =>
     `table ${tableName} does not exist${region === undefined ? "" : ` in region ${region}`} for these credentials: ` +
-    "`await locks.create()` creates it, and so does the CloudFormation template in docs/table.md",
+    "`await locks.create()` creates it, and so does `npx dynamutex create-table`, which prints a template with --print",
   AccessDenied: ({ action, tableName }) =>
-    `these credentials lack the permission dynamodb:${action} on table ${tableName}: docs/table.md lists what locks need`,
+    `these credentials lack the permission dynamodb:${action} on table ${tableName}: the documentation lists ` +
+    "what locks need (docs/table.md)",
   CredentialsProvider: () =>
     "the AWS SDK found no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or AWS_PROFILE, give the " +
     "process a role, or pass a `client` that has credentials",
