@@ -64,8 +64,10 @@ export class JoinJudge {
   }
 
   /** A row has changed. */
-  arrived({ after }: Change): void {
+  arrived({ before, after }: Change): void {
     if (after?.uuid === undefined || after.sort !== WRITER_SORT) return;
+    // A mark changes nothing that a watcher goes by.
+    if (before?.uuid === after.uuid && before.expires === after.expires) return;
     this.#writers.set(after.uuid, this.#scheduler.now + after.ttlMs * UNWATCHED);
   }
 
