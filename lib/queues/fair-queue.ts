@@ -2,12 +2,11 @@ import type { Lease } from "../holding/lease.js";
 import type { Row } from "../protocol/row.js";
 import { onAbort } from "../session/abort-listening.js";
 import { attemptMs, sendOnce } from "../session/requests.js";
-import { isTransient, LONGEST_ATTEMPT_MS, LONGEST_PAUSE_MS } from "../session/retry.js";
+import { isTransient, LONGEST_PAUSE_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { type Claimed, isDone } from "../taking/claim.js";
 import type { Resource, ResourceClaim } from "../taking/kind.js";
 import { type Once, tickNow } from "../taking/known-time.js";
-import type { Ask } from "../taking/rows.js";
 import type { Wait } from "../taking/wait.js";
 import { keptOutFrom, mark, untilFree } from "../taking/watch.js";
 import type { SharedPlace } from "./own-places.js";
@@ -235,7 +234,7 @@ export class FairQueue {
     const { resource, once, wait } = request;
     const known = party.knownTurnOf(wait);
     const isKnown = known !== undefined && this.#session.clock.atMost() - known.sentAt < KNOWN_LASTS_MS;
-    const { gate, turn, sentAt } = isKnown ? known : await party.look(this.#asking(wait), { isConsistent: true });
+    const { gate, turn, sentAt } = isKnown ? known : await party.look(wait.ask, { isConsistent: true });
     wait.throwIfEnough();
     const row = newest(gate);
     if (row !== undefined) wait.saw(row);
@@ -270,7 +269,7 @@ export class FairQueue {
     let recent = isRecent ? { ...seen, isConsistent: false } : undefined;
     for (let isConsistent = false; place.lost === undefined; ) {
       wait.throwIfEnough();
-      const look = recent ?? (await party.look(this.#asking(wait), { isConsistent }));
+      const look = recent ?? (await party.look(wait.ask, { isConsistent }));
       [recent, isConsistent] = [undefined, false];
       wait.throwIfEnough();
       const { gate } = look;
@@ -329,12 +328,6 @@ export class FairQueue {
       if (once !== undefined || !isTransient(error) || this.#session.clock.atMost() >= wait.until()) throw error;
       return undefined;
     }
-  }
-
-  /** Asks within the bounds of a call that waits. */
-  #asking(wait: Wait): Ask {
-    const persistence = { kind: "read", attemptMs: LONGEST_ATTEMPT_MS, until: wait.until } as const;
-    return (request) => wait.persist(persistence, request);
   }
 }
 

@@ -1,15 +1,12 @@
 import type { Row } from "../protocol/row.js";
-import { attemptMs, persist } from "../session/requests.js";
 import type { Session } from "../session/session.js";
+import { removeAsSeen } from "../taking/rows.js";
 
 /** How many rows are removed at once: a queue with thousands of dead waiters must not take the table's throughput. */
 const AT_ONCE = 16;
 
 /** Beyond this many rows the oldest are forgotten: one that a stale look shows again is removed once more. */
 const MOST_KNOWN = 10_000;
-
-/** How long one removal is tried. */
-const GIVE_UP_MS = 10_000;
 
 /**
  * Removes the rows of dead waiters in the background: no turn depends on it. What fails is left to the next waiter that
@@ -55,13 +52,7 @@ export class Sweeper {
   }
 
   async #remove(row: Row): Promise<void> {
-    const { name, sort, uuid: seenUuid, expires: seenExpires } = row;
-    const { clock, closing: enough, store } = this.#session;
-    const giveUpAt = clock.atMost() + GIVE_UP_MS;
-    const ms = attemptMs(this.#ttlMs);
-    const persistence = { kind: "release", until: () => giveUpAt, attemptMs: ms, enough } as const;
-    const write = { kind: "remove", at: { name, sort }, seenUuid, seenExpires } as const;
-    const removed = persist(this.#session, persistence, (signal) => store.write(write, signal));
+    const removed = removeAsSeen(this.#session, row, { ttlMs: this.#ttlMs, enough: this.#session.closing });
     await removed.catch(() => this.#known.delete(keyOf(row)));
   }
 }

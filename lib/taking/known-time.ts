@@ -1,7 +1,7 @@
 import { LockStoreError } from "../errors.js";
 import type { Address } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
-import { LONGEST_ATTEMPT_MS, NotAsked } from "../session/retry.js";
+import { NotAsked } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { type Bounds, boundsOf, isTimeKnown } from "../time/clock.js";
 import type { Wait } from "./wait.js";
@@ -45,8 +45,7 @@ export async function learnTime(session: Session, at: Address, wait: Wait): Prom
       signal.addEventListener("abort", end, { once: true });
       return await reading.finally(end);
     };
-    const persistence = { kind: "read", attemptMs: LONGEST_ATTEMPT_MS, until: wait.until } as const;
-    const row = await wait.persist(persistence, read).catch((error: unknown) => {
+    const row = await wait.ask(read).catch((error: unknown) => {
       if (!(error instanceof NotAsked)) throw error;
       own = undefined;
       return undefined;

@@ -1,12 +1,11 @@
 import { publish } from "../diagnostics.js";
 import { PERMITS, permitAt, permitOf, SEMAPHORE_QUEUE } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
-import { LONGEST_ATTEMPT_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { Acquisition, Target } from "./acquisition.js";
 import { type Claimed, claim, type InTheWay, looksFree } from "./claim.js";
 import type { LockKind, Resource, ResourceClaim } from "./kind.js";
-import { type Ask, pagesOf } from "./rows.js";
+import { pagesOf } from "./rows.js";
 import type { Wait } from "./wait.js";
 import { isMarked, type KeptOut, mark, untilFree } from "./watch.js";
 
@@ -172,11 +171,9 @@ async function lookAtPermits(
   { isConsistent }: { readonly isConsistent: boolean },
 ): Promise<readonly Row[]> {
   const { name, settings, permits } = resource;
-  const persistence = { kind: "read", attemptMs: LONGEST_ATTEMPT_MS, until: wait.until } as const;
-  const ask: Ask = (request) => wait.persist(persistence, request);
   const range = { name, ...PERMITS, limit: permits + MORE_ROWS, consistent: isConsistent };
   const rows: Row[] = [];
-  for await (const { page } of pagesOf(session, ask, { ...range, takeover: settings.takeover }))
+  for await (const { page } of pagesOf(session, wait.ask, { ...range, takeover: settings.takeover }))
     rows.push(...page.rows);
   tellOfOthers(session, resource, rows);
   const own = rows.filter(({ sort }) => isOwn(resource, sort));

@@ -1,22 +1,18 @@
 import { READERS, readerAt, SHARED_MUTEX_QUEUE, WRITER_SORT } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
-import { attemptMs, persist } from "../session/requests.js";
-import { isTransient, LONGEST_ATTEMPT_MS } from "../session/retry.js";
+import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { giveBack } from "./abandoned-claims.js";
 import type { Acquisition, Target } from "./acquisition.js";
 import { type Claimed, claim, type InTheWay } from "./claim.js";
 import type { LockKind, Resource, ResourceClaim } from "./kind.js";
 import { isFree, leadingReaders, SHARED_LOOK_LIMIT, targetOf } from "./one-row.js";
-import { type Ask, isDead, knownNow, pagesOf } from "./rows.js";
+import { isDead, knownNow, pagesOf, removeAsSeen } from "./rows.js";
 import type { Wait } from "./wait.js";
 import { untilFree, watch } from "./watch.js";
 
 /** How many readers a writer looks at: one that is there is enough to wait for. */
 const READERS_LIMIT = 8;
-
-/** How long the removal of a dead reader is tried. */
-const REMOVE_WITHIN_MS = 10_000;
 
 /**
  * The shared side of a shared mutex. Both sides put their flag first and look at the other's then, so that one of two always
@@ -104,7 +100,7 @@ async function readWriter(
   { isConsistent: consistent }: { readonly isConsistent: boolean },
 ): Promise<{ readonly row: Row | undefined; readonly writer: InTheWay | undefined }> {
   const target = targetOf(resource);
-  const { known, row } = await askingWith(wait)(async (signal) => {
+  const { known, row } = await wait.ask(async (signal) => {
     const before = knownNow(session, resource.settings.takeover);
     return { known: before, row: await session.store.read(target.at, { consistent }, signal) };
   });
@@ -130,7 +126,7 @@ export async function lookForReaders(session: Session, { name, settings }: Resou
   const { takeover } = settings;
   const range = { name, ...READERS, limit: READERS_LIMIT, consistent: true, takeover };
   let found = false;
-  for await (const { page } of pagesOf(session, askingWith(wait), range)) {
+  for await (const { page } of pagesOf(session, wait.ask, range)) {
     found ||= page.rows.length > 0;
     const alive = page.rows.find((row) => !isDead(session, row, page));
     if (alive !== undefined) return { kind: "there", row: alive };
@@ -145,26 +141,12 @@ export function untilDead(session: Session, { settings }: Resource, row: Row): n
 }
 
 /** @returns whether the row is gone, for certain. @throws the store's error, if it does not pass. */
-async function remove(
-  session: Session,
-  { name, sort, uuid: seenUuid, expires: seenExpires }: Row,
-  ttlMs: number,
-  { enough }: Wait,
-): Promise<boolean> {
-  const { clock, store } = session;
-  const giveUpAt = clock.atMost() + REMOVE_WITHIN_MS;
-  const persistence = { kind: "release", until: () => giveUpAt, attemptMs: attemptMs(ttlMs), enough } as const;
-  const write = { kind: "remove", at: { name, sort }, seenUuid, seenExpires } as const;
+async function remove(session: Session, row: Row, ttlMs: number, { enough }: Wait): Promise<boolean> {
   try {
-    return (await persist(session, persistence, (signal) => store.write(write, signal))).kind === "applied";
+    return (await removeAsSeen(session, row, { ttlMs, enough })).kind === "applied";
   } catch (error) {
     // The next look finds what is left.
     if (isTransient(error) || enough.aborted) return false;
     throw error;
   }
-}
-
-function askingWith(wait: Wait): Ask {
-  const persistence = { kind: "read", attemptMs: LONGEST_ATTEMPT_MS, until: wait.until } as const;
-  return (request) => wait.persist(persistence, request);
 }

@@ -2,13 +2,16 @@ import type { SortRange } from "../protocol/addresses.js";
 import { earliestOf } from "../protocol/lease-time.js";
 import { mayTake } from "../protocol/may-take.js";
 import type { Row } from "../protocol/row.js";
-import type { Request } from "../session/requests.js";
+import { attemptMs, persist, type Request } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { Takeover } from "../session/sightings.js";
-import type { RangePage, RangeQuery } from "../store.js";
+import type { RangePage, RangeQuery, WriteOutcome } from "../store.js";
 
 /** How many rows are read at once where there are many: less than 40 KB. */
 export const PAGE_ROWS = 100;
+
+/** How long the removal of a dead row is tried. */
+const REMOVE_WITHIN_MS = 10_000;
 
 /** Asks the table one question, within the bounds of whoever looks. */
 export type Ask = <T>(request: Request<T>) => Promise<T>;
@@ -32,6 +35,18 @@ export function knownNow({ clock }: Session, takeover: Takeover): Known {
 /** Whether nobody relies on a row that a reply has shown, and which was noted: judged by what was known before it. */
 export function isDead(session: Session, row: Row, { earliest, asOf }: Known): boolean {
   return mayTake(row, { earliest, unchanged: session.sightings.unchanged(row, asOf) });
+}
+
+/** Removes a row that is dead, on the condition that it is still exactly as it was seen. */
+export function removeAsSeen(
+  session: Session,
+  { name, sort, uuid: seenUuid, expires: seenExpires }: Row,
+  { ttlMs, enough }: { readonly ttlMs: number; readonly enough: AbortSignal },
+): Promise<WriteOutcome> {
+  const giveUpAt = session.clock.atMost() + REMOVE_WITHIN_MS;
+  const persistence = { kind: "release", until: () => giveUpAt, attemptMs: attemptMs(ttlMs), enough } as const;
+  const write = { kind: "remove", at: { name, sort }, seenUuid, seenExpires } as const;
+  return persist(session, persistence, (signal) => session.store.write(write, signal));
 }
 
 /** A page of rows, with what was known when it was asked for. */

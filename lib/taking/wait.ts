@@ -6,10 +6,11 @@ import { infoOf, type Row } from "../protocol/row.js";
 import { onAbort } from "../session/abort-listening.js";
 import { Pacing } from "../session/pacing.js";
 import { persist, type Request, untried } from "../session/requests.js";
-import { isTransient, NotAsked, type Persistence, type Tried } from "../session/retry.js";
+import { isTransient, LONGEST_ATTEMPT_MS, NotAsked, type Persistence, type Tried } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { isTimeKnown } from "../time/clock.js";
 import type { Target } from "./acquisition.js";
+import type { Ask } from "./rows.js";
 import { watchForStuck } from "./stuck.js";
 import { tooSlow } from "./too-slow.js";
 
@@ -185,6 +186,10 @@ export class Wait {
     this.#tried = untried();
     return answer;
   }
+
+  /** Asks the table one question, within the bounds of this call. */
+  readonly ask: Ask = (question) =>
+    this.persist({ kind: "read", attemptMs: LONGEST_ATTEMPT_MS, until: this.until }, question);
 
   /**
    * The same for a write that depends on the time: its first copy leaves only while the time is known.

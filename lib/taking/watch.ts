@@ -55,9 +55,7 @@ export async function watch(
     const jittered = interval * (0.75 + random() / 2);
     await clock.sleep(Math.min(jittered, Math.max(1, untilFree(session, target, row))), wait.enough);
     wait.pacing.paused();
-    const next = await wait.persist({ kind: "read", attemptMs: LONGEST_ATTEMPT_MS, until: wait.until }, (signal) =>
-      store.read(at, { consistent: false }, signal),
-    );
+    const next = await wait.ask((signal) => store.read(at, { consistent: false }, signal));
     sightings.note(at, next);
     if (next === undefined) return;
     // A new holder may release soon.

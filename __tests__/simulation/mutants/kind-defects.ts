@@ -10,7 +10,7 @@ const RULES = "lib/protocol/rules.js";
 const SECTIONS = "lib/queues/sections.js";
 const SHARED_LEASES = "lib/queues/shared-leases.js";
 
-const LOOKS_FOR_WRITER = /await lookForWriter\(session, resource, wait, \{ isConsistent: true \}\)/g;
+const LOOKS_FOR_WRITER = /await untilNoWriter\(session, resource, wait\)/g;
 const MAY_LAPSE = /mayLapse: resource\.kind\.queue !== SHARED_MUTEX_QUEUE/g;
 
 /** A row is looked at, and renewed before the reply comes. */
@@ -23,7 +23,7 @@ const JUDGED_BY_REPLY: Patch = {
 };
 
 const REMOVED_BY_UUID: Patch = {
-  file: READERS,
+  file: "lib/taking/rows.js",
   find: /const write = (\{ kind: "remove", at: \{ name, sort \}, seenUuid, seenExpires \});/g,
   replace:
     "const write = seenUuid === undefined ? $1\n" +
@@ -58,7 +58,7 @@ export const KIND_DEFECTS: readonly Defect[] = [
         find: /const claimed = await claim\(session, target, wait, \{ data, until \}\);/g,
         replace: "const early = await lookForWriter(session, resource, wait, { isConsistent: true });\n$&",
       },
-      { file: READERS, find: /const writer = await lookForWriter\(.*\);/g, replace: "const writer = early;" },
+      { file: READERS, find: /const writer = await untilNoWriter\(.*\);/g, replace: "const writer = early;" },
     ],
   },
   {
@@ -66,8 +66,8 @@ export const KIND_DEFECTS: readonly Defect[] = [
     patches: [
       {
         file: READERS,
-        find: LOOKS_FOR_WRITER,
-        replace: "await lookForWriter(session, resource, wait, { isConsistent: false })",
+        find: /readWriter\(session, resource, wait, \{ isConsistent: true \}\)/g,
+        replace: "readWriter(session, resource, wait, { isConsistent: false })",
       },
     ],
   },

@@ -86,7 +86,7 @@ export const QUEUE_DEFECTS: readonly Defect[] = [
         find: /await this\.#lookAgain\(party, resource, lease\);\s+return party\.isTurn;/g,
         replace: "return true;",
       },
-      { file: SECTIONS, find: /!this\.#fairQueue\.party\(resource\)\.isTurn/g, replace: "false" },
+      { file: SECTIONS, find: /this\.#fairQueue\.party\(resource\)\.isTurn/g, replace: "true" },
     ],
   },
   {
