@@ -8,7 +8,7 @@ import type { LockInfo } from "./lock-info.js";
  * subscribers. An error thrown by a subscriber does not affect the lock; Node reports it as an uncaught exception.
  *
  * A call is one of `lock()`, `tryLock()`, `run()`, `tryRun()`, `lockAll()` or `resume()`. Each publishes `asked`, and then
- * `acquired`, `missed` or `failed`: one of the three, once. A call that is refused as it is made (an argument that cannot
+ * `acquired`, `missed` or `failed`: one of the three, once; of a set `acquired` for each of its locks. A call that is refused as it is made (an argument that cannot
  * work, a closed table, a signal that has aborted) publishes nothing. `call` is its number, which no other call of the
  * process has.
  *

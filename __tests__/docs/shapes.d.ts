@@ -60,8 +60,8 @@ declare module "fastify" {
 }
 
 declare module "@nestjs/common" {
-  export interface OnApplicationShutdown {
-    onApplicationShutdown(signal?: string): unknown;
+  export interface BeforeApplicationShutdown {
+    beforeApplicationShutdown(signal?: string): unknown;
   }
   export function Injectable(): ClassDecorator;
   export function Module(metadata: {

@@ -157,7 +157,7 @@ describe("check() of a table that does not fit", () => {
         AttributeDefinitions: [{ AttributeName: "id", AttributeType: "S" }],
         KeySchema: [{ AttributeName: "id", KeyType: "HASH" }],
       },
-      'set keys: { partition: "id", sort: null } on every host, with which everything works but fair mutexes, or',
+      'set keys: { partition: "id", sort: null } on every host, with which only mutexes that are not fair work, or',
     ],
     [
       "with a key that is an attribute of a lock's row",

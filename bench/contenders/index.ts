@@ -61,7 +61,7 @@ export const CONTENDERS: readonly Contender[] = [
     title: "dynamodb-lock-client",
     short: "dynamodb-lock-client",
     settings:
-      "0.7.3 on aws-sdk 2 with keep-alive, `FailOpen` (the form whose locks outlive a crash), `trustLocalTime: true`, " +
+      "0.7.3 on aws-sdk 2 with keep-alive, `FailOpen` (the form whose locks end after a crash), `trustLocalTime: true`, " +
       "a heartbeat every half lease, retries without end.",
     open: async (options) => (await import("./lock-client.js")).openLockClient(options),
   },

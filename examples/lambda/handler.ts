@@ -9,7 +9,7 @@ interface Context {
 
 const { AWS_LAMBDA_LOG_STREAM_NAME, CARRIER_URL, TABLE_NAME = "locks" } = process.env;
 
-/** What is needed after the section: to release the lock, and to answer. */
+/** What is needed after the section: to release the lock, for `releaseWithinMs` at most, and to answer. */
 const RESERVE_MS = 2_000;
 
 // One for all invocations of an environment. The lease outlasts the function's timeout, so no section needs a renewal.
@@ -18,6 +18,7 @@ const locks = new LockTable({
   owner: AWS_LAMBDA_LOG_STREAM_NAME,
   ttlMs: 20_000,
   autoRenew: false,
+  releaseWithinMs: 1_500,
 });
 
 export async function handler({ order }: { readonly order: string }, context: Context) {

@@ -16,7 +16,7 @@ export function runCommand(ended: Ended): Command {
       "the length of a lease: how long the lock survives this process (default: 30s)",
       duration,
     )
-    .option("--fair", "wait in a queue: all who do get the lock in the order in which they asked")
+    .option("--fair", "wait in a queue: everybody who uses --fair gets the lock in the order of asking")
     .option("--at-least <duration>", "the lock stays taken for so long, even if the command ends sooner", duration)
     .option("--once <tick>", "at most once for this tick: a number or a date", tick)
     .option("--every <duration>", "at most once in each period of this length, by the table's clock", duration)

@@ -13,7 +13,7 @@ const NEEDED: Readonly<Record<TableAction, { readonly severity: TableProblem["se
     PutItem: { severity: "error", without: "no lock can be taken" },
     UpdateItem: { severity: "error", without: "no lock can be renewed" },
     DeleteItem: { severity: "error", without: "no lock can be released: each one would stay until its lease ends" },
-    Query: { severity: "warning", without: "mutexes with fair: true do not work" },
+    Query: { severity: "warning", without: "fair mutexes, semaphores and shared mutexes do not work" },
     Scan: { severity: "warning", without: "list() does not work" },
     ConditionCheckItem: { severity: "warning", without: "guard() and transactWrite() do not work" },
   };
@@ -84,8 +84,8 @@ export function tableProblems(table: TableDescription, layout: TableLayout): Tab
 
 function keysMessage(mismatch: string, table: TableDescription, layout: TableLayout): string {
   const keys = fittingKeys(table, layout);
-  const unfair = factsOf(table).sort === undefined ? ", with which everything works but fair mutexes" : "";
-  const remedy = keys === undefined ? "" : `${keys}${unfair}, or `;
+  const limit = factsOf(table).sort === undefined ? ", with which only mutexes that are not fair work" : "";
+  const remedy = keys === undefined ? "" : `${keys}${limit}, or `;
   const sentence = `${mismatch.charAt(0).toUpperCase()}${mismatch.slice(1)}`;
   return `${sentence}. To mend it, ${remedy}use a table that \`await locks.create()\` makes`;
 }
