@@ -59,7 +59,7 @@ export async function lockAll(
   const work = async (deliver: (set: LockSet) => boolean): Promise<void> => {
     for (;;) {
       const acquisitions = await acquireAll(session, targets, data, wait, { waits: waitMs > 0 });
-      const leases = await secured(session, acquisitions);
+      const leases = await secured(session, acquisitions, wait);
       if (leases !== undefined && !wait.isOver) {
         for (const lease of leases) {
           lease.keep();
@@ -110,9 +110,13 @@ async function acquireAll(
 }
 
 /** Renews leases that were slow to be taken. @returns undefined, and gives everything back, if one does not stand. */
-async function secured(session: Session, acquisitions: readonly Acquisition[]): Promise<readonly Lease[] | undefined> {
+async function secured(
+  session: Session,
+  acquisitions: readonly Acquisition[],
+  wait: Wait,
+): Promise<readonly Lease[] | undefined> {
   const leases = acquisitions.map((acquisition) => new Lease(session, acquisition));
-  const stand = await Promise.all(leases.map((lease) => lease.secure()));
+  const stand = await Promise.all(leases.map((lease) => lease.secure(wait)));
   if (stand.every((stands) => stands)) return leases;
   for (const acquisition of acquisitions) session.detach(giveBack(session, acquisition));
   return undefined;

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
 import { describe, expect, test } from "@jest/globals";
 import {
   findLockLost,
@@ -9,6 +11,7 @@ import {
 } from "../../lib/index.js";
 import type { Message } from "../../lib/testing/message.js";
 import { turn, watch } from "../support/eventually.js";
+import { deferred } from "../support/fault-proxy/deferred.js";
 import { ManualTime } from "../support/manual-time.js";
 import { MemoryHost } from "../support/memory-host.js";
 import { useScene } from "../support/scene.js";
@@ -256,6 +259,29 @@ describe("a lock that is handed off", () => {
     await expect(other.mutex(NAME).resume(token)).rejects.toBeInstanceOf(LockLostError);
   });
 
+  test.each(["is aborted, and then answered", "is aborted, and never answered"])(
+    "keeps its holdAtLeastMs where a resume() %s",
+    async (how) => {
+      const { time, one, other, third } = hosts();
+      const lock = await one.mutex(NAME).lock({ holdAtLeastMs: 60_000 });
+      const token = await lock.handOff({ withinMs: 5_000 });
+      const reply = deferred<void>();
+      if (how.endsWith("never answered")) other.fate = (message) => (isTransfer(message) ? "reply lost" : "answered");
+      else other.hold = (message) => (isTransfer(message) ? reply.promise : undefined);
+      const giveUp = new AbortController();
+      const resumed = watch(other.mutex(NAME).resume(token, { signal: giveUp.signal }));
+      await time.advanceUntil(() => other.row(NAME)?.owner === "other");
+      giveUp.abort(new Error("the caller gave up"));
+      reply.resolve();
+      await time.advance(30_000);
+      expect(resumed.settled).toBe(true);
+      expect(other.row(NAME)?.uuid).toBeUndefined();
+      expect(await third.mutex(NAME).tryLock()).toBeNull();
+      await time.advance(31_000);
+      expect(await third.mutex(NAME).tryLock()).not.toBeNull();
+    },
+  );
+
   test("has no hold left where that ended in between", async () => {
     const { time, one, other } = hosts();
     const lock = await one.mutex(NAME).lock({ holdAtLeastMs: 1_000 });
@@ -263,6 +289,14 @@ describe("a lock that is handed off", () => {
     await time.advance(5_000);
     await (await other.mutex(NAME).resume(token)).unlock();
     expect(one.row(NAME)).toBeUndefined();
+  });
+
+  test("that ends while it is handed off tells of it by the promise that the caller has, and by no other", async () => {
+    // A rejection that nobody handles ends a thread as it ends a process.
+    const thread = new Worker(new URL("./hosts/at-deadline.js", import.meta.url));
+    const [code] = await once(thread, "message");
+    expect(code).toBe("LOCK_LOST");
+    expect(await once(thread, "exit")).toEqual([0]);
   });
 
   test("may be ended by force in between, by the uuid that its row shows", async () => {

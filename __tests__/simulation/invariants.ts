@@ -178,6 +178,8 @@ export class Judge {
   readonly #ended = new Set<string>();
   /** Those whose row was there, and then was not. */
   readonly #gone = new Set<string>();
+  /** Those whose row another has taken before it was released: their hold is over, like that of a host that has crashed. */
+  readonly #takenOver = new Set<string>();
   readonly #revived = new Set<string>();
 
   constructor(
@@ -370,7 +372,7 @@ export class Judge {
   }
 
   holdsUntil({ asking, uuid, lock }: Holding, until: number): void {
-    if (until <= this.#scheduler.now || this.#forced.has(uuid)) return;
+    if (until <= this.#scheduler.now || this.#forced.has(uuid) || this.#takenOver.has(uuid)) return;
     this.#coverage.count("locks held past their section");
     this.#holds.add({ asking, permit: lock.permit, until });
   }
@@ -518,7 +520,10 @@ export class Judge {
   #changed(message: Message, { before, after, item }: Change, duplicate: boolean): void {
     checkMemory(before, after);
     if (after !== undefined) checkPurge(after, item);
-    if (before?.uuid !== undefined && before.uuid !== after?.uuid) this.#gone.add(before.uuid);
+    if (before?.uuid !== undefined && before.uuid !== after?.uuid) {
+      this.#gone.add(before.uuid);
+      if (takesOf(message).length > 0) this.#takenOver.add(before.uuid);
+    }
     if (after?.uuid === undefined) return;
     const { uuid } = after;
     if (before?.uuid === uuid && after.expires < before.expires) {

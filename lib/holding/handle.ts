@@ -211,6 +211,7 @@ export class HeldLock implements TransferableLock {
     this.#throwIfNotHeld();
     // From here on the section is over, whatever comes of it.
     const handed = this.#lease.handOff(withinMs);
+    handed.catch(() => undefined); // it is heard below, after the release
     const done = this.#release();
     this.#over = { done, lost: undefined };
     // A loss is told to the signal before it is thrown.

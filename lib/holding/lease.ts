@@ -7,8 +7,9 @@ import type { Row } from "../protocol/row.js";
 import type { Check, Left } from "../protocol/writes.js";
 import { RENEW_AGAIN_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
-import { giveBack } from "../taking/abandoned-claims.js";
+import { giveBack, untilGivenBack } from "../taking/abandoned-claims.js";
 import type { Acquisition, Stamping, Trying } from "../taking/acquisition.js";
+import type { Wait } from "../taking/wait.js";
 import { boundsOf } from "../time/clock.js";
 
 /** What one renewal came to. After `unknown` the old deadline still bounds us. */
@@ -91,6 +92,7 @@ export class Lease {
   #state: State = { kind: "idle" };
   #usage: Usage = "unused";
   #isKept = false;
+  #isGivenBack = false;
   #onLost: () => void = nothing;
   #endRenewals: () => void = nothing;
   #minimumHold: MinimumHold | undefined;
@@ -162,17 +164,21 @@ export class Lease {
   }
 
   /** The lock stays taken for as long as this hold lasts, which began elsewhere. */
-  holdOn(hold: MinimumHold): void {
+  holdOn(hold: MinimumHold | undefined): void {
     this.#minimumHold = hold;
   }
 
   /**
    * Renews it before a section relies on it, if the take was slow: half of it is gone. @returns whether it stands.
    *
+   * @param wait of the call that it is for: the renewal is tried for no longer.
    * @param mayLapse whether it may have been over for a moment. A row that is still ours has let nobody else take it, but who
    * only looks at it may have acted on that.
    */
-  async secure({ mayLapse }: { readonly mayLapse: boolean } = { mayLapse: true }): Promise<boolean> {
+  async secure(
+    wait: Pick<Wait, "enough" | "until">,
+    { mayLapse }: { readonly mayLapse: boolean } = { mayLapse: true },
+  ): Promise<boolean> {
     // A writer that has waited is renewed, and its loss noticed.
     if (this.#state.kind === "relied") {
       if (this.row.isHalfGone) await this.renew();
@@ -183,7 +189,7 @@ export class Lease {
     const { ttlMs, safetyMarginMs } = this.settings;
     const { clock } = this.#session;
     const until = mayLapse ? clock.atMost() + ttlMs - safetyMarginMs : this.#leaseEnds;
-    const stamping = await this.row.renew({ until: () => until });
+    const stamping = await this.row.renew({ until: () => Math.min(until, wait.until()), enough: wait.enough });
     // An answer may be heard before the timer that bounds its request: the process was suspended.
     return stamping.kind !== "refused" && this.stands && (mayLapse || clock.atMost() < until);
   }
@@ -330,8 +336,10 @@ export class Lease {
   /** Nobody has begun on it, and nobody will: meanwhile it excludes nobody in this process. */
   giveBack(): Promise<void> {
     this.#session.sightings.abandon(this.row.uuid);
-    // One that is kept may be renewed by now, and a close waits for it.
-    return this.#isKept ? this.release() : giveBack(this.#session, this.row);
+    if (!this.#isKept) return giveBack(this.#session, this.row);
+    // It may be renewed by now, and a close waits for it.
+    this.#isGivenBack = true;
+    return this.release();
   }
 
   /** The table has closed, so no other section begins on it. */
@@ -459,6 +467,7 @@ export class Lease {
   /** Until when a release is tried; undefined, for one attempt, if the lease is over. */
   #releaseUntil(): (() => number) | undefined {
     if (this.#hasRunOut) return undefined;
+    if (this.#isGivenBack) return untilGivenBack(this.#session, this.row);
     const giveUpAt = Math.min(this.#session.clock.atMost() + this.settings.releaseWithinMs, this.row.end);
     return () => giveUpAt;
   }

@@ -29,7 +29,6 @@ export class Place {
   readonly uuid: string;
   /** Told of a loss. */
   onLost: () => void = () => undefined;
-  readonly #session: Session;
   readonly #lease: Lease;
   #wasRenewed = false;
 
@@ -38,7 +37,6 @@ export class Place {
       this.#wasRenewed = true;
     });
     const lease = new Lease(session, acquisition, events);
-    this.#session = session;
     this.at = lease.row.at;
     this.ticket = ticket;
     this.uuid = lease.row.uuid;
@@ -73,9 +71,7 @@ export class Place {
 
   /** Gives the place up. Never rejects: a row that cannot be removed ends by itself. */
   async leave(): Promise<void> {
-    // Until its row is gone it is in nobody's way here.
-    this.#session.sightings.abandon(this.uuid);
-    await this.#lease.release().catch(() => undefined);
+    await this.#lease.giveBack().catch(() => undefined);
   }
 }
 

@@ -265,7 +265,7 @@ export class Sections {
     const { resource } = request;
     if (lease.hasServed) return this.#joins(lease, call);
     // Nobody else may be let in while a lease lapses, and where readers and writers look at one another, somebody might be.
-    const isSecured = await lease.secure({ mayLapse: resource.kind.queue !== SHARED_MUTEX_QUEUE });
+    const isSecured = await lease.secure(wait, { mayLapse: resource.kind.queue !== SHARED_MUTEX_QUEUE });
     const line = this.#line(resource);
     // A caller that was served meanwhile leaves what it has taken to those behind it.
     const isWanted =

@@ -2,6 +2,7 @@ import { publish } from "../diagnostics.js";
 import { earliestOf } from "../protocol/lease-time.js";
 import { mayTake } from "../protocol/may-take.js";
 import { wasApplied } from "../protocol/was-applied.js";
+import type { Left } from "../protocol/writes.js";
 import { attemptMs, persist } from "../session/requests.js";
 import { endAfter } from "../session/retry.js";
 import type { Session } from "../session/session.js";
@@ -13,15 +14,27 @@ const LOOK_EVERY_MS = 400;
 /** How long it is looked for. What arrives later ends at its own stamp: no process treats it as held. */
 const LOOK_FOR_MS = 10_000;
 
+/** How a row is left by whoever gives it back, at the moment when that is sent. */
+export type Leaving = () => Left;
+
+const free: Leaving = () => ({ kind: "free" });
+
 /**
- * Releases a row that was taken and is not handed out: in the background, until the lease is over, or for
- * {@link LOOK_FOR_MS} if that is longer, because where the time was uncertain its stamp lasts longer for others. Meanwhile it
- * excludes nobody in this process.
+ * Releases a row that was taken and is not handed out: in the background. Meanwhile it excludes nobody in this process.
+ *
+ * @param leaving default: free, because nothing has run on it.
  */
-export async function giveBack(session: Session, acquisition: Acquisition): Promise<void> {
+export async function giveBack(session: Session, acquisition: Acquisition, leaving = free): Promise<void> {
   session.sightings.abandon(acquisition.uuid);
-  const leftMs = Math.max(acquisition.end - session.clock.atMost(), LOOK_FOR_MS);
-  await acquisition.release(session.untilClosed(leftMs));
+  await acquisition.release(untilGivenBack(session, acquisition), leaving());
+}
+
+/**
+ * Until when a row that is not handed out is tried to be released: until its lease is over, or for {@link LOOK_FOR_MS} if that
+ * is longer, because where the time was uncertain its stamp lasts longer for others.
+ */
+export function untilGivenBack(session: Session, { end }: Acquisition): () => number {
+  return session.untilClosed(Math.max(end - session.clock.atMost(), LOOK_FOR_MS));
 }
 
 /**
@@ -29,7 +42,12 @@ export async function giveBack(session: Session, acquisition: Acquisition): Prom
  * be over on arrival, after {@link LOOK_FOR_MS}, or when a close has no time left. It reads the row, because a refused
  * delete would prove nothing. Runs in the background: the caller has had its answer. @returns whether the claim has arrived, as far as is known.
  */
-export async function removeWhenItArrives(session: Session, target: Target, taken: Taken): Promise<boolean> {
+export async function removeWhenItArrives(
+  session: Session,
+  target: Target,
+  taken: Taken,
+  leaving = free,
+): Promise<boolean> {
   const { clock } = session;
   const { at, settings } = target;
   const { uuid } = taken.take;
@@ -39,7 +57,7 @@ export async function removeWhenItArrives(session: Session, target: Target, take
   const until = session.untilClosed(Math.max(longestMs, leaseMs));
   try {
     for (;;) {
-      if (await removeIfThere(session, target, taken, until)) return true;
+      if (await removeIfThere(session, new Acquisition(session, target, taken), taken, { until, leaving })) return true;
       // Whoever takes over by watching waits for a whole ttl, however long a row has been over.
       const bounds = settings.takeover === "expired" ? clock.wall() : undefined;
       const isHarmless = mayTake(taken.take, { earliest: earliestOf(bounds) });
@@ -55,12 +73,17 @@ export async function removeWhenItArrives(session: Session, target: Target, take
 }
 
 /** @returns whether the row was ours and is gone. */
-async function removeIfThere(session: Session, target: Target, taken: Taken, until: () => number): Promise<boolean> {
-  const { at, settings } = target;
+async function removeIfThere(
+  session: Session,
+  acquisition: Acquisition,
+  { take }: Taken,
+  { until, leaving }: { readonly until: () => number; readonly leaving: Leaving },
+): Promise<boolean> {
+  const { at, settings } = acquisition;
   // After any failure, as a release: credentials may be refreshed.
   const ms = attemptMs(settings.ttlMs);
   const persistence = { kind: "read", until, attemptMs: ms, worthRetrying: () => true } as const;
   const row = await persist(session, persistence, (signal) => session.store.read(at, { consistent: true }, signal));
-  if (wasApplied(taken.take, row) === "no") return false;
-  return (await new Acquisition(session, target, taken).release(until)).kind === "released";
+  if (wasApplied(take, row) === "no") return false;
+  return (await acquisition.release(until, leaving())).kind === "released";
 }

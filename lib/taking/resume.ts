@@ -1,8 +1,8 @@
 import { LockConfigError, LockLostError } from "../errors.js";
-import { stamp } from "../protocol/lease-time.js";
+import { holdUntil, leftAfter, type MinimumHold, stamp } from "../protocol/lease-time.js";
 import type { Memory, Row } from "../protocol/row.js";
 import { isStillHeldBy, wasApplied } from "../protocol/was-applied.js";
-import type { Take, Transfer } from "../protocol/writes.js";
+import type { Left, Take, Transfer } from "../protocol/writes.js";
 import { attemptMs } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { WriteOutcome } from "../store.js";
@@ -18,6 +18,9 @@ export interface Handed {
   readonly expires: number;
   readonly remembers: Memory;
   readonly tick: number | undefined;
+  /** Until when the lock stays taken at least, and for how long that was at first; undefined for no longer than its section runs. */
+  readonly heldUntil: number | undefined;
+  readonly heldForMs: number | undefined;
 }
 
 /** A transfer that has left. */
@@ -53,7 +56,7 @@ export async function resume(session: Session, target: Target, handed: Handed, w
         return store.write(sent.write, signal);
       });
     } catch (error) {
-      if (sent !== undefined) giveUp(session, target, takenBy(sent, handed, undefined));
+      if (sent !== undefined) giveUp(session, target, handed, sent);
       throw error;
     }
     if (outcome === undefined || sent === undefined) {
@@ -98,10 +101,23 @@ function takenBy({ write, at: sentAt }: Sent, { remembers, tick }: Handed, row: 
 
 const NOTHING = { earliest: 1 } as const;
 
+/** What is left of the hold that began where the row was handed off; undefined if there was none. */
+export function restOf({ clock }: Session, { heldUntil: expires, heldForMs: ms }: Handed): MinimumHold | undefined {
+  if (expires === undefined || ms === undefined) return undefined;
+  return holdUntil({ expires, ms }, clock.atLeast(), boundsOf(clock));
+}
+
+/** How whoever does not go on leaves the row: a section has run on it, so its hold lasts. */
+export function leftOf(session: Session, handed: Handed): Left {
+  const hold = restOf(session, handed);
+  return hold === undefined ? { kind: "free" } : leftAfter(hold, session.clock.atLeast(), session.clock.wall());
+}
+
 /** Nobody relies on what a copy without an answer has taken, or may still take. */
-function giveUp(session: Session, target: Target, taken: Taken): void {
+function giveUp(session: Session, target: Target, handed: Handed, sent: Sent): void {
+  const taken = takenBy(sent, handed, undefined);
   session.sightings.abandon(taken.take.uuid);
-  session.detach(removeWhenItArrives(session, target, taken));
+  session.detach(removeWhenItArrives(session, target, taken, () => leftOf(session, handed)));
 }
 
 function refused(target: Target, handed: Handed, row: Row | undefined): Error {

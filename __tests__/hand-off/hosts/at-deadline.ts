@@ -1,0 +1,25 @@
+import { parentPort } from "node:worker_threads";
+import { LockError } from "../../../lib/index.js";
+import { turn } from "../../support/eventually.js";
+import { deferred } from "../../support/fault-proxy/deferred.js";
+import { ManualTime } from "../../support/manual-time.js";
+import { MemoryHost } from "../../support/memory-host.js";
+
+/** Hands a lock off whose deadline passes between the look of the handle and that of the lease, and tells the error's code. */
+const time = new ManualTime();
+const host = new MemoryHost(time);
+const lock = await host.mutex("order-42", { ttlMs: 1_000, safetyMarginMs: 100, autoRenew: false }).lock();
+await time.advance(899);
+const released = deferred<void>();
+host.hold = () => released.promise;
+const { clock } = host.session;
+const { atMost } = clock;
+let looks = 0;
+clock.atMost = () => atMost() + (++looks > 2 ? 1 : 0);
+const handing = lock.handOff({ withinMs: 1_000 }).catch((error: unknown) => error);
+await turn();
+clock.atMost = atMost;
+released.resolve();
+await time.advance(10);
+const error = await handing;
+parentPort?.postMessage(error instanceof LockError ? error.code : String(error));
