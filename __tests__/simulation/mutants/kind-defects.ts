@@ -202,8 +202,6 @@ export const KIND_DEFECTS: readonly Defect[] = [
   },
   {
     name: "what an abandoned resumption takes is not given back",
-    patches: [
-      { file: RESUME, find: /session\.detach\(removeWhenItArrives\(session, target, taken\)\);/g, replace: "" },
-    ],
+    patches: [{ file: RESUME, find: /session\.detach\(removeWhenItArrives\(.*\)\);/g, replace: "" }],
   },
 ];
