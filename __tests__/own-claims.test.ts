@@ -102,6 +102,23 @@ test("trap 36: a wait that times out on its own claim names no holder, and has t
   expect(failure).toMatchObject({ code: "LOCK_TIMEOUT", holder: undefined, cause: { code: "LOCK_STORE" } });
 });
 
+test("trap 36: a try whose host was suspended beside its own claim fails with the cause of that, and names no holder", async () => {
+  const { lost, host, settled } = world();
+  const { session, mutex } = host();
+  const { clock } = session;
+  const { atMost } = clock;
+  // The first claim gets no answer, and the refusal of the next one is heard after the 10 s of a try.
+  lost.take = () => {
+    if (lost.takes[0]?.uuid === lost.takes.at(-1)?.uuid) return true;
+    return turn().then(() => {
+      clock.atMost = () => atMost() + 20_000;
+    });
+  };
+  const failure = await settled(mutex().tryLock()).catch((error: unknown) => error);
+  expect(failure).toMatchObject({ code: "LOCK_STORE", transient: true, cause: { code: "LOCK_STORE" } });
+  expect(String(failure)).toContain("an earlier claim of this process got no answer");
+});
+
 test("trap 36: a claim for the next period takes over the one for the period before, whose reply was lost", async () => {
   const { time, host, loseRepliesFor, settled } = world();
   await time.advance(500);

@@ -284,6 +284,16 @@ describe("renewing by hand", () => {
     await expect(lock.unlock()).rejects.toBeInstanceOf(LockLostError);
   });
 
+  test("a stamp on the row that its holder never sent is an error, and the lease stays what it was", async () => {
+    const time = new ManualTime();
+    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name, { autoRenew: false }).lock();
+    const row = await scene.row();
+    await scene.put({ ...row, expires: time.now + 3_600_000 });
+    await time.advance(1_000);
+    await expect(lock.extend()).rejects.toThrow(/carries a stamp that its holder never sent/);
+    expect([lock.held, lock.remainingMs]).toEqual([true, LEASE_MS - 1_000]);
+  });
+
   test("extend() adds a lease from now", async () => {
     const time = new ManualTime();
     const lock = await scene.host({ clock: time.clock() }).mutex(scene.name, { autoRenew: false }).lock();

@@ -677,6 +677,17 @@ describe("the counter", () => {
     expect((await rows.waiters()).map(({ sort }) => Number(sort.slice(6)))).toEqual([5, 6]);
     locking.catch(() => undefined);
   });
+
+  test("that gives nothing but numbers that are taken is an error that says what to delete", async () => {
+    await using _holder = await fair("holder").lock();
+    await rows.put({ sort: "tickets", n: 4, format: 1 });
+    for (let ticket = 5; ticket < 10; ticket += 1) await rows.plant(ticket);
+    const failure = await fair("a")
+      .lock()
+      .catch((error: unknown) => error);
+    expect(failure).toMatchObject({ code: "LOCK_STORE", transient: false });
+    expect(String(failure)).toMatch(/has set back the item "tickets" of this lock: delete it/);
+  });
 });
 
 describe("where it cannot work", () => {
