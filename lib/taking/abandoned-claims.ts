@@ -24,7 +24,7 @@ const free: Leaving = () => ({ kind: "free" });
  *
  * @param leaving default: free, because nothing has run on it.
  */
-export async function giveBack(session: Session, acquisition: Acquisition, leaving = free): Promise<void> {
+export async function giveBack(session: Session, acquisition: Acquisition, leaving: Leaving = free): Promise<void> {
   session.sightings.abandon(acquisition.uuid);
   await acquisition.release(untilGivenBack(session, acquisition), leaving());
 }
@@ -46,7 +46,7 @@ export async function removeWhenItArrives(
   session: Session,
   target: Target,
   taken: Taken,
-  leaving = free,
+  leaving: Leaving = free,
 ): Promise<boolean> {
   const { clock } = session;
   const { at, settings } = target;
