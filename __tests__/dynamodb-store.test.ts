@@ -105,24 +105,24 @@ describe("the item of a lock", () => {
     "purges a week after its lease, in epoch seconds, moved by each write: it remembers %s",
     async (remembers) => {
       const store = storeOn(client);
-      const take = takeWith({ expires: 1_700_000_000_001, remembers });
+      const take = takeWith({ expires: 4_000_000_000_001, remembers });
       const { at, uuid } = take;
       const purge = async () => Number((await item(at))?.purge?.N);
       await store.write(take, forever);
-      expect(await purge()).toBe(1_700_000_001 + A_WEEK_IN_SECONDS);
-      await store.write(renewalOf(take, 1_700_000_015_000), forever);
-      expect(await purge()).toBe(1_700_000_015 + A_WEEK_IN_SECONDS);
+      expect(await purge()).toBe(4_000_000_001 + A_WEEK_IN_SECONDS);
+      await store.write(renewalOf(take, 4_000_000_015_000), forever);
+      expect(await purge()).toBe(4_000_000_015 + A_WEEK_IN_SECONDS);
       const reissue = { kind: "reissue", at, from: uuid, uuid: "fresh", fenced: false, remembers } as const;
-      await store.write({ ...reissue, expires: 1_700_000_020_000 }, forever);
-      expect(await purge()).toBe(1_700_000_020 + A_WEEK_IN_SECONDS);
+      await store.write({ ...reissue, expires: 4_000_000_020_000 }, forever);
+      expect(await purge()).toBe(4_000_000_020 + A_WEEK_IN_SECONDS);
       await store.write(
-        transferOf(at, { from: "fresh", uuid: "next", expires: 1_700_000_007_000, remembers }),
+        transferOf(at, { from: "fresh", uuid: "next", expires: 4_000_000_007_000, remembers }),
         forever,
       );
-      expect(await purge()).toBe(1_700_000_007 + A_WEEK_IN_SECONDS);
-      const leaves = { kind: "held", expires: 1_700_000_003_000, ttlMs: 5 } as const;
+      expect(await purge()).toBe(4_000_000_007 + A_WEEK_IN_SECONDS);
+      const leaves = { kind: "held", expires: 4_000_000_003_000, ttlMs: 5 } as const;
       await store.write({ kind: "vacate", at, uuid: "next", leaves, remembers }, forever);
-      expect(await purge()).toBe(1_700_000_003 + A_WEEK_IN_SECONDS);
+      expect(await purge()).toBe(4_000_000_003 + A_WEEK_IN_SECONDS);
     },
   );
 
