@@ -266,14 +266,24 @@ describe("a lock that is handed off", () => {
       const lock = await one.mutex(NAME).lock({ holdAtLeastMs: 60_000 });
       const token = await lock.handOff({ withinMs: 5_000 });
       const reply = deferred<void>();
-      if (how.endsWith("never answered")) other.fate = (message) => (isTransfer(message) ? "reply lost" : "answered");
-      else other.hold = (message) => (isTransfer(message) ? reply.promise : undefined);
+      let isReleased = false;
+      other.fate = (message) => {
+        if (isVacate(message) && !isReleased) return "lost";
+        return isTransfer(message) && how.endsWith("never answered") ? "reply lost" : "answered";
+      };
+      other.hold = (message) => (isTransfer(message) ? reply.promise : undefined);
       const giveUp = new AbortController();
       const resumed = watch(other.mutex(NAME).resume(token, { signal: giveUp.signal }));
       await time.advanceUntil(() => other.row(NAME)?.owner === "other");
       giveUp.abort(new Error("the caller gave up"));
       reply.resolve();
-      await time.advance(30_000);
+      await time.advance(5_000);
+      // Nor does a caller of its own process get it.
+      const own = other.mutex(NAME).tryLock();
+      await time.advance(1_000);
+      expect(await own).toBeNull();
+      isReleased = true;
+      await time.advance(24_000);
       expect(resumed.settled).toBe(true);
       expect(other.row(NAME)?.uuid).toBeUndefined();
       expect(await third.mutex(NAME).tryLock()).toBeNull();

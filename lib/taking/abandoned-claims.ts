@@ -20,12 +20,13 @@ export type Leaving = () => Left;
 const free: Leaving = () => ({ kind: "free" });
 
 /**
- * Releases a row that was taken and is not handed out: in the background. Meanwhile it excludes nobody in this process.
+ * Releases a row that was taken and is not handed out: in the background. Meanwhile it excludes nobody in this process, unless
+ * it stays taken.
  *
  * @param leaving default: free, because nothing has run on it.
  */
 export async function giveBack(session: Session, acquisition: Acquisition, leaving: Leaving = free): Promise<void> {
-  session.sightings.abandon(acquisition.uuid);
+  if (leaving().kind === "free") session.sightings.abandon(acquisition.uuid);
   await acquisition.release(untilGivenBack(session, acquisition), leaving());
 }
 

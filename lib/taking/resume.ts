@@ -116,8 +116,9 @@ export function leftOf(session: Session, handed: Handed): Left {
 /** Nobody relies on what a copy without an answer has taken, or may still take. */
 function giveUp(session: Session, target: Target, handed: Handed, sent: Sent): void {
   const taken = takenBy(sent, handed, undefined);
-  session.sightings.abandon(taken.take.uuid);
-  session.detach(removeWhenItArrives(session, target, taken, () => leftOf(session, handed)));
+  const leaving = () => leftOf(session, handed);
+  if (leaving().kind === "free") session.sightings.abandon(taken.take.uuid);
+  session.detach(removeWhenItArrives(session, target, taken, leaving));
 }
 
 function refused(target: Target, handed: Handed, row: Row | undefined): Error {
