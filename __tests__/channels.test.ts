@@ -66,20 +66,19 @@ describe("all that the channels tell, in order,", () => {
     const settled = watch(waiting);
     await scene.play(time, () => settled.settled);
     await (await waiting).unlock();
-    expect(story).toEqual([
+    // The waiter looks at times that are drawn, and beside the renewal in no order.
+    expect(story).toContain("request read ok");
+    expect(story.filter((line) => line !== "request read ok")).toEqual([
       "asked #1",
       "request take ok",
       "acquired #1",
       "asked #2",
       "request take refused",
-      "request read ok",
       "request mark ok",
-      "request read ok",
       "request renew ok",
       "renewed",
       "request release ok",
       "released #1",
-      "request read ok",
       "request take ok",
       "acquired #2",
       "request release ok",
