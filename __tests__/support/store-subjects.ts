@@ -14,7 +14,6 @@ import { type KeyOptions, type TableLayout, tableLayout } from "../../lib/option
 import { type Address, LOCK_SORT } from "../../lib/protocol/addresses.js";
 import type { Attributes } from "../../lib/protocol/row.js";
 import type { Store } from "../../lib/store.js";
-import type { TableLocks } from "../../lib/table-locks.js";
 import { TestTable } from "../../lib/testing/index.js";
 import { MemoryStore, MemoryTable } from "../../lib/testing/memory-store.js";
 import { systemClock } from "../../lib/time/clock.js";
@@ -62,7 +61,7 @@ function memorySubject(): Promise<Subject> {
 /** What a host of a user's test has: the library knows it by its store alone. */
 function testTableSubject(): Promise<Subject> {
   const table = new TestTable();
-  const { session } = table.host() as unknown as TableLocks;
+  const { session } = table.host();
   return Promise.resolve({
     store: session.store,
     plant: async (at, item) => table.memory.plant(at, item),

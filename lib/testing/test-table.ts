@@ -127,10 +127,8 @@ export class TestTable {
       };
     });
     const host: Host = { locks, condition: this.#condition };
-    // A LockTable has these methods and no others, and its private parts are nobody's business.
-    const face: Pick<LockTable, keyof LockTable> = locks;
-    this.#hosts.set(face as LockTable, host);
-    return face as LockTable;
+    this.#hosts.set(locks, host);
+    return locks;
   }
 
   /**
