@@ -105,7 +105,7 @@ async function acquireAll(
       wait.missed("held");
       throw wait.timeout();
     }
-    for (const inTheWay of result.inTheWay) await watch(session, inTheWay, wait, { keptOut: { ...keptOut } });
+    for (const inTheWay of result.inTheWay) await watch(session, inTheWay, wait, { ...keptOut });
   }
 }
 

@@ -31,10 +31,13 @@ export interface InTheWay {
   readonly row: Row;
 }
 
+/** The rows that were seen to be in the way: one at least. */
+export type RowsInTheWay = readonly [InTheWay, ...InTheWay[]];
+
 export type Claimed<Granted> =
   | { readonly kind: "granted"; readonly granted: Granted }
-  /** The rows that were seen to be in the way: one at least. `done`: this tick was already granted, now and for ever. */
-  | { readonly kind: "held" | "done"; readonly inTheWay: readonly [InTheWay, ...InTheWay[]] };
+  /** `done`: this tick was already granted, now and for ever. */
+  | { readonly kind: "held" | "done"; readonly inTheWay: RowsInTheWay };
 
 /**
  * Tries to take rows: one conditional write, and another where the refusal itself shows that they are free.
@@ -161,6 +164,12 @@ export function looksFree(session: Session, { at, settings }: Target, row: Row):
   return mayTake(row, session.sightings.knowledge(at, settings.takeover));
 }
 
+/** Whether a claim made now would take this row, by the rows that a look has shown. */
+export function looksFreeIn(session: Session, target: Target, rows: readonly Row[]): boolean {
+  const row = rows.find(({ sort }) => sort === target.at.sort);
+  return row === undefined || looksFree(session, target, row);
+}
+
 /** What the table said to the copy of a claim that was answered last. */
 type Answer =
   | { readonly kind: "applied"; readonly replaced: Row | undefined; readonly drawn: bigint | undefined }
@@ -239,7 +248,7 @@ class Sending {
   }
 
   /** Gives back what is left of an earlier copy. @returns the rows of others, of which there is one at least. */
-  refused(answer: Answer): readonly [InTheWay, ...InTheWay[]] {
+  refused(answer: Answer): RowsInTheWay {
     const rows = answer.kind === "refused" ? answer.rows : [];
     const others: InTheWay[] = [];
     for (const [index, part] of this.#parts.entries()) {
@@ -253,7 +262,7 @@ class Sending {
     }
     // Only the last copy was refused for certain: one that got no answer may still arrive, and block others.
     if (this.#mayStillArrive(answer)) this.abandon();
-    return others as [InTheWay, ...InTheWay[]];
+    return others as unknown as RowsInTheWay;
   }
 
   /** Removes what a copy has taken, now or when it arrives. Two rows are looked at: one may have been ended by force. */

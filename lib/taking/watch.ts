@@ -7,6 +7,7 @@ import type { Session } from "../session/session.js";
 import type { Bounds } from "../time/clock.js";
 import type { Target } from "./acquisition.js";
 import { type InTheWay, looksFree } from "./claim.js";
+import { Polling } from "./polling.js";
 import type { Wait } from "./wait.js";
 
 /** How soon a waiter marks again, if the row shows no mark: its own failed, or was lost with the row. */
@@ -17,19 +18,12 @@ export interface KeptOut {
   readonly since: number;
   /** When it has marked the row last; -Infinity where it has not. */
   markedAt: number;
-  /** How long its last pause was meant to be, in ms; undefined before the first. */
-  pausedMs?: number;
+  /** Its pauses, where they go on growing from one wait to the next. */
+  polling?: Polling;
 }
 
 export function keptOutFrom({ clock }: Session): KeptOut {
   return { since: clock.atLeast(), markedAt: Number.NEGATIVE_INFINITY };
-}
-
-/** How a row is watched. */
-interface Watching {
-  readonly keptOut: KeptOut;
-  /** Asked before each look: whether to go on. */
-  readonly goOn?: () => boolean;
 }
 
 /** Looks at the row until it looks free, and marks it once others have kept it for `handOverMs`, whoever they are. */
@@ -37,31 +31,31 @@ export async function watch(
   session: Session,
   { target, row: first }: InTheWay,
   wait: Wait,
-  { keptOut, goOn = () => true }: Watching,
-): Promise<void> {
-  const { clock, random, sightings, store } = session;
+  keptOut: KeptOut,
+): Promise<undefined> {
+  const { sightings, store } = session;
   const { at, settings } = target;
-  const { minMs, maxMs } = settings.poll;
-  let interval = minMs;
-  let row = first;
-  // The table has just refused it, or has shown it to be free by now: mostly the next claim takes it.
-  if (looksFree(session, target, row)) return await wait.pacing.again();
-  while (!looksFree(session, target, row) && goOn()) {
+  if (looksFree(session, target, first)) {
+    // The table has just refused it, or has shown it to be free by now: mostly the next claim takes it.
+    await wait.pacing.again();
+    return undefined;
+  }
+  const polling = new Polling(session, settings.poll);
+  for (let row = first; !looksFree(session, target, row); ) {
     wait.throwIfEnough();
     wait.saw(row);
     session.contended().waitsFor(row);
     // Not for what a refusal has shown: a section that ends by the next look needs no hint.
     if (row !== first) await mark(session, target, { row, keptOut, wait });
-    const jittered = interval * (0.75 + random() / 2);
-    await clock.sleep(Math.min(jittered, Math.max(1, untilFree(session, target, row))), wait.enough);
-    wait.pacing.paused();
+    await polling.pause(wait, untilFree(session, target, row));
     const next = await wait.ask((signal) => store.read(at, { consistent: false }, signal));
     sightings.note(at, next);
-    if (next === undefined) return;
+    if (next === undefined) return undefined;
     // A new holder may release soon.
-    interval = next.uuid === row.uuid ? Math.min(maxMs, interval * 1.5) : minMs;
+    if (next.uuid !== row.uuid) polling.set();
     row = next;
   }
+  return undefined;
 }
 
 /** Whether a row says that others wait for it. A hint: without bounds it counts as current. */

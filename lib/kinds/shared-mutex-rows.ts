@@ -1,0 +1,102 @@
+import { READERS, SHARED_MUTEX_QUEUE, WRITER_SORT } from "../protocol/addresses.js";
+import type { Row } from "../protocol/row.js";
+import { isTransient } from "../session/retry.js";
+import type { Session } from "../session/session.js";
+import type { InTheWay } from "../taking/claim.js";
+import { isDead, knownNow, pagesOf, removeAsSeen } from "../taking/rows.js";
+import type { Wait } from "../taking/wait.js";
+import { type QueueRules, type Resource, targetOf } from "./kind.js";
+
+/** How many readers a writer looks at: one that is there is enough to wait for. */
+const READERS_LIMIT = 8;
+
+/** The first places: those of the shared side go in together, and of 16 a look costs no more than of one. */
+const LOOK_LIMIT = 16;
+
+/** What the queue of both sides has in common: places of either wait for the writer's row. */
+export const WRITER_GATE: Pick<QueueRules, "keys" | "gate" | "lookLimit" | "gateRows" | "together"> = {
+  keys: SHARED_MUTEX_QUEUE,
+  gate: { first: WRITER_SORT, last: WRITER_SORT },
+  lookLimit: () => LOOK_LIMIT,
+  gateRows: (_resource, rows) => rows,
+  together: (_resource, places) => {
+    const first = places.findIndex(({ data }) => data?.side !== "shared");
+    return Math.max(1, first === -1 ? places.length : first);
+  },
+};
+
+/** The row of a writer, if there is one who may have the lock, or be waiting for the readers to leave. */
+export async function lookForWriter(
+  session: Session,
+  resource: Resource,
+  wait: Wait,
+): Promise<InTheWay | undefined> {
+  return (await readWriter(session, resource, wait, { isConsistent: false })).writer;
+}
+
+/** Whether a reader, whose flag is there, has seen that no writer is: the row of one that is dead is removed. */
+export async function untilNoWriter(session: Session, resource: Resource, wait: Wait): Promise<InTheWay | undefined> {
+  for (;;) {
+    const { writer, row } = await readWriter(session, resource, wait, { isConsistent: true });
+    if (writer !== undefined || row?.uuid === undefined) return writer;
+    wait.throwIfEnough();
+    // Where it was applied, no writer was there at that moment, as if a read had shown none.
+    if (await remove(session, row, resource.settings.ttlMs, wait)) return undefined;
+    wait.throwIfEnough();
+    await wait.pacing.again();
+  }
+}
+
+/** The row under the key of the writer, and that of a writer who may have the lock. */
+async function readWriter(
+  session: Session,
+  resource: Resource,
+  wait: Wait,
+  { isConsistent: consistent }: { readonly isConsistent: boolean },
+): Promise<{ readonly row: Row | undefined; readonly writer: InTheWay | undefined }> {
+  const target = targetOf(resource);
+  const { known, row } = await wait.ask(async (signal) => {
+    const before = knownNow(session, resource.settings.takeover);
+    return { known: before, row: await session.store.read(target.at, { consistent }, signal) };
+  });
+  session.sightings.note(target.at, row);
+  if (row === undefined || isDead(session, row, known)) return { row, writer: undefined };
+  wait.saw(row);
+  return { row, writer: { target, row } };
+}
+
+/** What a writer that has put its flag finds of the readers. */
+export type Readers =
+  /** None is left. */
+  | { readonly kind: "gone" }
+  /** Dead ones were there, and are removed. Only another look tells whether nobody is left. */
+  | { readonly kind: "removed" }
+  | { readonly kind: "there"; readonly row: Row };
+
+/**
+ * Looks for readers, consistent, and removes those that are dead: judged by what was known before the look left, and on the
+ * condition that the row is still exactly as it was seen.
+ */
+export async function lookForReaders(session: Session, { name, settings }: Resource, wait: Wait): Promise<Readers> {
+  const { takeover } = settings;
+  const range = { name, ...READERS, limit: READERS_LIMIT, consistent: true, takeover };
+  let found = false;
+  for await (const { page } of pagesOf(session, wait.ask, range)) {
+    found ||= page.rows.length > 0;
+    const alive = page.rows.find((row) => !isDead(session, row, page));
+    if (alive !== undefined) return { kind: "there", row: alive };
+    await Promise.all(page.rows.map((row) => remove(session, row, settings.ttlMs, wait)));
+  }
+  return { kind: found ? "removed" : "gone" };
+}
+
+/** @returns whether the row is gone, for certain. @throws the store's error, if it does not pass. */
+async function remove(session: Session, row: Row, ttlMs: number, { enough }: Wait): Promise<boolean> {
+  try {
+    return (await removeAsSeen(session, row, { ttlMs, enough })).kind === "applied";
+  } catch (error) {
+    // The next look finds what is left.
+    if (isTransient(error) || enough.aborted) return false;
+    throw error;
+  }
+}

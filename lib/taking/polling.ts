@@ -1,0 +1,38 @@
+import type { MutexSettings } from "../options/mutex.js";
+import type { Session } from "../session/session.js";
+import type { Wait } from "./wait.js";
+
+/** By how much each pause is longer than the one before. */
+const GROWTH = 1.5;
+
+/** A pause of so many ms, a quarter more or less: callers that began together do not look together for ever. */
+export const jittered = ({ random }: Pick<Session, "random">, ms: number): number => ms * (0.75 + random() / 2);
+
+/** The pauses between the looks of a call that waits: jittered, from `poll.minMs` growing to `poll.maxMs`. */
+export class Polling {
+  readonly #session: Session;
+  readonly #poll: MutexSettings["poll"];
+  #nextMs: number;
+
+  constructor(session: Session, poll: MutexSettings["poll"]) {
+    this.#session = session;
+    this.#poll = poll;
+    this.#nextMs = poll.minMs;
+  }
+
+  /**
+   * Waits until the next look.
+   * @param dueInMs when a look would show something new for certain: it is not later than that. @throws what ended the wait.
+   */
+  async pause(wait: Wait, dueInMs: number): Promise<void> {
+    const ms = Math.min(jittered(this.#session, this.#nextMs), Math.max(1, dueInMs));
+    this.#nextMs = Math.min(this.#poll.maxMs, this.#nextMs * GROWTH);
+    await this.#session.clock.sleep(ms, wait.enough);
+    wait.pacing.paused();
+  }
+
+  /** The next pause, and with it those that follow, is to be so long. Default: as the first. */
+  set(ms: number = this.#poll.minMs): void {
+    this.#nextMs = ms;
+  }
+}
