@@ -22,6 +22,7 @@ export const LAYERS = [
   "lock-set.ts",
   "operations/",
   "queues/",
+  "kinds/",
   "holding/",
   "taking/",
   "lockable.ts",

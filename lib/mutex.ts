@@ -24,7 +24,6 @@ import { resumed } from "./resumed.js";
 import { checkFunction, SectionCalls } from "./section-calls.js";
 import type { Session } from "./session/session.js";
 import type { Target } from "./taking/acquisition.js";
-import { MUTEX } from "./taking/one-row.js";
 
 /**
  * A named mutex. Making one sends nothing. Several with the same name, in one process or many, exclude one another.
@@ -42,7 +41,7 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
     this.name = name;
     this.#session = sections.session;
     this.#target = { at: lockAt(name), settings };
-    const resource = { ...this.#target, name, kind: MUTEX, permits: 1 };
+    const resource = { ...this.#target, name, kind: sections.kinds.mutex, permits: 1 };
     this.#calls = new SectionCalls<Held>(sections, resource, tryLockOptions);
   }
 

@@ -1,5 +1,6 @@
 import { LockConfigError } from "./errors.js";
 import type { HeldLock } from "./holding/handle.js";
+import type { Resource } from "./kinds/kind.js";
 import { copyOf, type LockData } from "./lock-info.js";
 import type { TryRun } from "./lockable.js";
 import { type LockOptions, lockOptions, type TryLockOptions, type TryOptions } from "./options/calls.js";
@@ -7,7 +8,6 @@ import { NONE } from "./options/check.js";
 import type { OptionsCheck } from "./options/options-check.js";
 import type { SectionRequest, Sections } from "./queues/sections.js";
 import type { Session } from "./session/session.js";
-import type { Resource } from "./taking/kind.js";
 import type { Once } from "./taking/known-time.js";
 import { Wait } from "./taking/wait.js";
 

@@ -1,4 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
+
+import type { Resource } from "./kinds/kind.js";
 import type { Permit } from "./lock.js";
 import type { SemaphoreState } from "./lock-info.js";
 import type { Lockable, TryRun } from "./lockable.js";
@@ -13,8 +15,6 @@ import type { Sections } from "./queues/sections.js";
 import { resumed } from "./resumed.js";
 import { SectionCalls } from "./section-calls.js";
 import type { Session } from "./session/session.js";
-import type { Resource } from "./taking/kind.js";
-import { SEMAPHORE } from "./taking/permits.js";
 
 /**
  * A named semaphore: at most so many hold a permit at once. Making one sends nothing. Each permit is a lock of its own, with
@@ -33,7 +33,7 @@ export class Semaphore implements Lockable<Permit> {
     this.name = name;
     this.permits = permits;
     this.#session = sections.session;
-    this.#resource = { name, kind: SEMAPHORE, at: permitAt(name, 0), settings, permits };
+    this.#resource = { name, kind: sections.kinds.semaphore, at: permitAt(name, 0), settings, permits };
     this.#calls = new SectionCalls<Permit>(sections, this.#resource, tryOptions);
   }
 

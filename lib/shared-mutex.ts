@@ -1,4 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
+
+import type { Resource } from "./kinds/kind.js";
 import type { Lock } from "./lock.js";
 import type { SharedMutexState } from "./lock-info.js";
 import type { Lockable } from "./lockable.js";
@@ -11,9 +13,6 @@ import { READERS, writerAt } from "./protocol/addresses.js";
 import type { Sections } from "./queues/sections.js";
 import { SectionCalls } from "./section-calls.js";
 import type { Session } from "./session/session.js";
-import type { LockKind, Resource } from "./taking/kind.js";
-import { EXCLUSIVE } from "./taking/one-row.js";
-import { SHARED } from "./taking/readers.js";
 
 /**
  * A named shared mutex: many hold its shared side at once, or one its exclusive side. Making one sends nothing. Both sides are
@@ -38,12 +37,13 @@ export class SharedMutex {
 
   /** @internal Made by `LockTable.sharedMutex()`. */
   constructor(sections: Sections, name: string, settings: MutexSettings) {
-    const resource = (kind: LockKind): Resource => ({ name, kind, at: writerAt(name), settings, permits: 1 });
+    const { exclusive, shared } = sections.kinds;
+    const resource: Resource = { name, kind: exclusive, at: writerAt(name), settings, permits: 1 };
     this.name = name;
     this.#session = sections.session;
-    this.#resource = resource(EXCLUSIVE);
-    this.shared = new Side(sections, resource(SHARED));
-    this.exclusive = new Side(sections, resource(EXCLUSIVE));
+    this.#resource = resource;
+    this.shared = new Side(sections, { ...resource, kind: shared, permits: Number.POSITIVE_INFINITY });
+    this.exclusive = new Side(sections, resource);
   }
 
   /**

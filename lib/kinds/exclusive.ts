@@ -8,6 +8,9 @@ import { type KeptOut, untilFree, watch } from "../taking/watch.js";
 import { type Kind, OwnLease, type QueueRules, type Resource, type ResourceClaim, targetOf } from "./kind.js";
 import { lookForReaders, WRITER_GATE } from "./shared-mutex-rows.js";
 
+/** A writer that waits: its lease is renewed, and its loss is noticed when it is next looked at. */
+const WAITING_WRITER: Section = { abort: () => undefined };
+
 /** What came of waiting for the readers. */
 type ReadersLeft =
   | { readonly kind: "gone" }
@@ -26,7 +29,7 @@ type ReadersLeft =
  */
 export class ExclusiveSide implements Kind {
   readonly id = "exclusive";
-  readonly isOneRow = false;
+  readonly rowDecides = false;
   readonly isJoined = false;
   readonly queue: QueueRules;
   readonly #session: Session;
@@ -54,6 +57,7 @@ export class ExclusiveSide implements Kind {
       }
       switch (left.kind) {
         case "gone":
+          own.lease.endSection(WAITING_WRITER);
           return { kind: "granted", granted: own };
         case "there":
           return { kind: "held", inTheWay: [{ target: { at: left.row, settings: resource.settings }, row: left.row }] };
@@ -109,6 +113,3 @@ export class ExclusiveSide implements Kind {
     }
   }
 }
-
-/** A writer that waits: its lease is renewed, and its loss is noticed when it is next looked at. */
-export const WAITING_WRITER: Section = { abort: () => undefined };

@@ -39,8 +39,8 @@ export interface ResourceClaim {
   readonly ahead?: number | undefined;
   /** Whether the call goes on waiting where the lock is held. */
   readonly waits: boolean;
-  /** Whether the caller's section could run on a lease that another caller took. */
-  readonly fits: (own: OwnLease) => boolean;
+  /** The lease of this process that the caller's section could join, if there is one. */
+  readonly open: () => OwnLease | undefined;
 }
 
 /** A lease of this process and what its callers know of it, from the take until no section can begin on it any more. */
@@ -51,8 +51,10 @@ export class OwnLease {
   lookedAt: number;
   /** The section that has just ended on it, while it goes on to the next. */
   before: HeldLock | undefined;
-  /** Whether no section begins on it any more. */
-  hasLeft = false;
+  /** Whether no further section joins it: a writer was seen. */
+  isClosed = false;
+  /** Whether this process has no use for it any more. */
+  isReturned = false;
 
   constructor(session: Session, resource: Resource, acquisition: Acquisition) {
     this.lease = new Lease(session, acquisition);
@@ -69,7 +71,7 @@ export interface Kind {
    * Whether one row decides who has the lock. If so, a lease that lapsed and was renewed excluded everybody all along, and
    * another process may go on with its row. If not, others may have acted on what they saw of a lapsed row.
    */
-  readonly isOneRow: boolean;
+  readonly rowDecides: boolean;
   /** Whether several sections of a process run on one lease at the same time. Else it goes from one to the next. */
   readonly isJoined: boolean;
   /** Takes a lease, or joins one. @throws the store's error; what ended the wait. */
@@ -78,13 +80,8 @@ export interface Kind {
    * Waits until another claim may succeed.
    * @returns what it has seen of the gate, if that may save the next claim a look. @throws what ended the wait.
    */
-  watch(
-    resource: Resource,
-    inTheWay: RowsInTheWay,
-    wait: Wait,
-    keptOut: KeptOut,
-  ): Promise<readonly Row[] | undefined>;
-  /** No section begins on this lease any more. @param isFree whether its row was released, and may still be free. */
+  watch(resource: Resource, inTheWay: RowsInTheWay, wait: Wait, keptOut: KeptOut): Promise<readonly Row[] | undefined>;
+  /** This process has no use for the lease any more. @param isFree whether its row was released, and may still be free. */
   left?(own: OwnLease, isFree: boolean): void;
 }
 

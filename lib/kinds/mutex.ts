@@ -11,7 +11,7 @@ const LOOK_LIMIT = 3;
 /** A mutex: one row, and who has it has the lock. */
 export class MutexKind implements Kind {
   readonly id = "mutex";
-  readonly isOneRow = true;
+  readonly rowDecides = true;
   readonly isJoined = false;
   readonly queue: QueueRules;
   readonly #session: Session;
@@ -29,8 +29,8 @@ export class MutexKind implements Kind {
     };
   }
 
-  async claim({ resource, wait, ...options }: ResourceClaim): Promise<Claimed<OwnLease>> {
-    const claimed = await claim(this.#session, targetOf(resource), wait, options);
+  async claim({ resource, wait, data, once, until }: ResourceClaim): Promise<Claimed<OwnLease>> {
+    const claimed = await claim(this.#session, targetOf(resource), wait, { data, once, until });
     if (claimed.kind !== "granted") return claimed;
     return { kind: "granted", granted: new OwnLease(this.#session, resource, claimed.granted) };
   }

@@ -26,11 +26,7 @@ export const WRITER_GATE: Pick<QueueRules, "keys" | "gate" | "lookLimit" | "gate
 };
 
 /** The row of a writer, if there is one who may have the lock, or be waiting for the readers to leave. */
-export async function lookForWriter(
-  session: Session,
-  resource: Resource,
-  wait: Wait,
-): Promise<InTheWay | undefined> {
+export async function lookForWriter(session: Session, resource: Resource, wait: Wait): Promise<InTheWay | undefined> {
   return (await readWriter(session, resource, wait, { isConsistent: false })).writer;
 }
 

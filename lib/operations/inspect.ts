@@ -1,3 +1,4 @@
+import type { Resource } from "../kinds/kind.js";
 import type { LockInfo, LockState, SemaphoreState, SharedMutexState, WaiterInfo } from "../lock-info.js";
 import {
   MUTEX_QUEUE,
@@ -18,7 +19,6 @@ import { infoOf, type Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
 import type { RangeQuery } from "../store.js";
 import type { Target } from "../taking/acquisition.js";
-import type { Resource } from "../taking/kind.js";
 import { PAGE_ROWS, restOf } from "../taking/rows.js";
 import type { Bounds } from "../time/clock.js";
 import { adminRequest } from "./admin-request.js";

@@ -1,11 +1,10 @@
-import type { Lease } from "../holding/lease.js";
+import { keyOf, type OwnLease, type Resource, type ResourceClaim } from "../kinds/kind.js";
 import type { Row } from "../protocol/row.js";
 import { onAbort } from "../session/abort-listening.js";
 import { attemptMs, sendOnce } from "../session/requests.js";
 import { isTransient, LONGEST_PAUSE_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { type Claimed, isDone } from "../taking/claim.js";
-import type { Resource, ResourceClaim } from "../taking/kind.js";
 import { type Once, tickNow } from "../taking/known-time.js";
 import type { Wait } from "../taking/wait.js";
 import { keptOutFrom, mark, untilFree } from "../taking/watch.js";
@@ -40,14 +39,14 @@ export interface QueueRequest {
 /** A call that leads the line of its process, and what it does with what it gets. */
 export interface LeadingRequest extends QueueRequest {
   /** @returns whether the lock was delivered; if not, it has been given back. @throws what ended the wait. */
-  readonly handOut: (lease: Lease) => Promise<boolean>;
+  readonly handOut: (own: OwnLease) => Promise<boolean>;
 }
 
 /** A claim on what a look has just shown. */
 export type QueueClaim = Required<Pick<ResourceClaim, "until" | "seen" | "ahead">>;
 
 /** One try of a section. */
-export type SectionTry = Claimed<Lease> | { readonly kind: "held" | "done" };
+export type SectionTry = Claimed<OwnLease> | { readonly kind: "held" | "done" };
 
 /**
  * Takes locks in turn: first come, first served, among all hosts.
@@ -153,11 +152,11 @@ export class FairQueue {
    * Whether the lease at the front, whose section has ended, goes on to the next caller of this process: where it is that
    * one's turn. A request only if no look has told so in the last `handOverMs`: those who mark the row have no place.
    */
-  async mayPass(lease: Lease, resource: Resource): Promise<boolean> {
-    const party = this.party(resource);
-    const isRecent = this.#session.clock.atMost() - party.lookedAt < lease.settings.handOverMs;
+  async mayPass(own: OwnLease): Promise<boolean> {
+    const party = this.party(own.resource);
+    const isRecent = this.#session.clock.atMost() - party.lookedAt < own.lease.settings.handOverMs;
     if (party.isTurn ? isRecent : party.turn.othersWait) return party.isTurn;
-    await this.#lookAgain(party, resource, lease);
+    await this.#lookAgain(party, own);
     return party.isTurn;
   }
 
@@ -174,8 +173,8 @@ export class FairQueue {
     try {
       for (let { unserved } = party; unserved !== undefined; { unserved } = party) {
         const { line } = party;
-        const [lease] = line.leases;
-        if (line.isLed || lease === undefined) {
+        const [own] = line.leases;
+        if (line.isLed || own === undefined) {
           // The one at the front takes the lock, or a place for all.
           if (party.places.first === undefined) return;
           await this.#drawFor(party);
@@ -186,8 +185,8 @@ export class FairQueue {
           await this.#session.clock.sleep(Math.ceil(gatherMs), this.#session.closing);
           continue;
         }
-        if (!party.turn.othersWait) await this.#lookAgain(party, resource, lease);
-        if (party.unserved === unserved && line.leases.has(lease)) await this.#drawFor(party);
+        if (!party.turn.othersWait) await this.#lookAgain(party, own);
+        if (party.unserved === unserved && line.leases.has(own)) await this.#drawFor(party);
       }
     } finally {
       // At once: who asks from here on is attended to anew.
@@ -208,13 +207,14 @@ export class FairQueue {
   }
 
   /** Looks while this process has the lock: whose turn it is after this. One that fails tells nothing. */
-  async #lookAgain(party: Party, { settings }: Resource, lease: Lease): Promise<void> {
-    const { at, uuid } = lease.row;
+  async #lookAgain(party: Party, own: OwnLease): Promise<void> {
+    const { settings } = own.resource;
+    const { at, uuid } = own.lease.row;
     const asked = { kind: "read", attemptMs: attemptMs(settings.ttlMs) } as const;
     const look = await party
       .look((request) => sendOnce(this.#session, asked, request), { isConsistent: true })
       .catch(() => undefined);
-    if (look === undefined || !party.line.leases.has(lease)) return;
+    if (look === undefined || !party.line.leases.has(own)) return;
     const { turn } = look;
     const row = look.gate.find(({ sort }) => sort === at.sort);
     if (row?.uuid !== uuid) return;
@@ -244,7 +244,7 @@ export class FairQueue {
       return { kind: row !== undefined && isDone(row, tick) ? "done" : "held" };
     }
     // Only the claim can tell whether a tick is done.
-    if (once === undefined && resource.kind.room(this.#session, resource, gate) === 0) return { kind: "held" };
+    if (once === undefined && resource.kind.queue.room(resource, gate) === 0) return { kind: "held" };
     const until = (): number => Math.min(sentAt + LOOK_LASTS_MS, wait.until());
     return await this.#claim(request, { until, seen: gate, ahead: 0 });
   }
@@ -273,7 +273,7 @@ export class FairQueue {
       [recent, isConsistent] = [undefined, false];
       wait.throwIfEnough();
       const { gate } = look;
-      const room = resource.kind.room(session, resource, gate);
+      const room = resource.kind.queue.room(resource, gate);
       const ahead = party.ahead(look, place.ticket);
       if (ahead > 0 && ahead >= room) {
         const row = newest(gate);
@@ -330,8 +330,6 @@ export class FairQueue {
     }
   }
 }
-
-const keyOf = ({ kind, name }: Resource): string => `${kind.id}/${name}`;
 
 /** The row that was taken last: if its holder never ends, neither do the others. */
 function newest(gate: readonly Row[]): Row | undefined {

@@ -73,6 +73,11 @@ export class LocalLine<Lease extends object> {
     return this.#leader === undefined && this.#leases.size + this.#waiters.size + this.#beside === 0;
   }
 
+  /** Whether somebody else than this caller waits. */
+  isAwaited(who: Caller): boolean {
+    return this.#waiters.size > 0 || (this.#leader !== undefined && this.#leader.who !== who);
+  }
+
   /** The number of the first that has no lock yet, the one that leads included. */
   get first(): number | undefined {
     return this.#first?.number;

@@ -1,8 +1,7 @@
-import type { Lease } from "../holding/lease.js";
+import type { OwnLease, Resource } from "../kinds/kind.js";
 import { ticketOf } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
-import type { Resource } from "../taking/kind.js";
 import type { Ask } from "../taking/rows.js";
 import { Wait } from "../taking/wait.js";
 import { LocalLine, type Waiter } from "./local-line.js";
@@ -43,7 +42,7 @@ const NOT_YET: Turn = { upTo: 0, othersWait: false };
  * - A consistent look that shows no place of others serves all who asked before it left.
  */
 export class Party {
-  readonly line: LocalLine<Lease>;
+  readonly line: LocalLine<OwnLease>;
   readonly places: OwnPlaces;
   readonly pace: Pace;
   /** What the last look has shown that counts for the lease at the front. */
@@ -67,7 +66,7 @@ export class Party {
   constructor(session: Session, resource: Resource, pace: Pace, placeLost: () => void) {
     this.#session = session;
     this.#resource = resource;
-    this.line = new LocalLine<Lease>(resource.kind.capacity?.(resource) ?? 1);
+    this.line = new LocalLine<OwnLease>(resource.permits);
     this.places = new OwnPlaces(session);
     this.pace = pace;
     this.#placeLost = placeLost;
@@ -83,7 +82,7 @@ export class Party {
       asked = this.line.asked;
     });
     // Of those that have room together, one may be asleep while those behind it enter: the last of them tells the pace.
-    const front = look.places[this.#resource.kind.together(this.#resource, look.places) - 1];
+    const front = look.places[this.#resource.kind.queue.together(this.#resource, look.places) - 1];
     this.pace.saw(look.gate, front && ticketOf(front.sort), (from, to) => this.#turnsBetween(from, to));
     this.#front = front && ticketOf(front.sort);
     this.seen = { ...look, turn: this.#turnOf(look, asked) };
@@ -114,7 +113,7 @@ export class Party {
   ahead({ places }: QueueLook, ticket: bigint): number {
     const { kind } = this.#resource;
     const before = places.filter((place) => isBefore(place, ticket) && this.places.on(place.uuid) === undefined);
-    return before.reduce((sum, place) => sum + kind.weight(place), 0);
+    return before.reduce((sum, place) => sum + kind.queue.weight(place), 0);
   }
 
   /**
@@ -123,7 +122,8 @@ export class Party {
    */
   pause({ places }: QueueLook, ticket: bigint, ahead: number): number {
     const { permits, settings, kind } = this.#resource;
-    const turns = kind.side === undefined ? ticket - (this.#front ?? ticket) : turnsBefore(places, ticket, kind.side);
+    const turns =
+      kind.queue.side === undefined ? ticket - (this.#front ?? ticket) : turnsBefore(places, ticket, kind.queue.side);
     const behindMs = this.pace.behind(turns, settings.poll);
     if (ahead >= permits) return behindMs;
     return Math.min(behindMs, this.pace.next(settings.poll) * Math.max(1, (ahead + 1) / NEXT_TOGETHER));
@@ -145,12 +145,12 @@ export class Party {
   }
 
   /** The first behind the front that neither a place serves, nor the turn of the lease that is there. */
-  get unserved(): Waiter<Lease> | undefined {
+  get unserved(): Waiter<OwnLease> | undefined {
     const [lease] = this.line.leases;
     // Behind one that cannot go on with the lease, the lease is given back.
     let goesOn = !this.line.isLed && lease !== undefined;
     for (const waiter of this.line.waiters) {
-      goesOn &&= waiter.number <= this.turn.upTo && waiter.fits(lease as Lease);
+      goesOn &&= waiter.number <= this.turn.upTo && waiter.fits(lease as OwnLease);
       if (!goesOn && waiter.number > this.places.serve) return waiter;
     }
     return undefined;
@@ -193,7 +193,7 @@ export class Party {
 
   /** How many turns there were from one ticket to another, by the look before. */
   #turnsBetween(from: bigint, to: bigint): number {
-    const { side } = this.#resource.kind;
+    const { side } = this.#resource.kind.queue;
     if (side === undefined) return Number(to - from);
     const passed = (this.seen?.places ?? []).filter((place) => !isBefore(place, from) && isBefore(place, to));
     return Math.max(1, turnsIn(passed));

@@ -1,13 +1,13 @@
 import { publish } from "../diagnostics.js";
 import { LockLostError, LockStoreError } from "../errors.js";
 import { Lease, type LeaseEvents } from "../holding/lease.js";
+import type { Resource } from "../kinds/kind.js";
 import type { MutexSettings } from "../options/mutex.js";
 import { type Address, placeAt } from "../protocol/addresses.js";
 import { attemptMs } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { Acquisition } from "../taking/acquisition.js";
 import { claim } from "../taking/claim.js";
-import type { Resource } from "../taking/kind.js";
 import { learnTime } from "../taking/known-time.js";
 import type { Wait } from "../taking/wait.js";
 import { boundsOf } from "../time/clock.js";
@@ -90,6 +90,7 @@ export async function takePlace(
   sharedBy: () => number,
 ): Promise<Place> {
   const { name, kind } = resource;
+  const { keys, side } = kind.queue;
   const settings = placeSettings(resource.settings);
   let sections: number | undefined;
   const left = (): void => {
@@ -99,13 +100,13 @@ export async function takePlace(
     wait.throwIfEnough();
     const ticket = await drawTicket(session, resource, wait, left);
     wait.throwIfEnough();
-    const data = kind.side === undefined ? { sections } : { sections, side: kind.side };
-    const result = await claim(session, { at: placeAt(name, ticket, kind.queue), settings }, wait, { data });
+    const data = side === undefined ? { sections } : { sections, side };
+    const result = await claim(session, { at: placeAt(name, ticket, keys), settings }, wait, { data });
     if (result.kind === "granted") return new Place(session, result.granted, ticket);
   }
   throw new LockStoreError(
     `Lock ${JSON.stringify(name)}: its counter gives numbers that others have already; somebody has set back the ` +
-      `item ${JSON.stringify(kind.queue.counter)} of this lock: delete it, and it will start again behind them`,
+      `item ${JSON.stringify(keys.counter)} of this lock: delete it, and it will start again behind them`,
   );
 }
 
@@ -113,7 +114,7 @@ export async function takePlace(
 async function drawTicket(session: Session, resource: Resource, wait: Wait, left: () => void): Promise<bigint> {
   const { clock, store } = session;
   const { name, kind, settings } = resource;
-  const counter: Address = { name, sort: kind.queue.counter };
+  const counter: Address = { name, sort: kind.queue.keys.counter };
   const persistence = { kind: "take", attemptMs: attemptMs(settings.ttlMs), until: wait.until } as const;
   for (;;) {
     await learnTime(session, resource.at, wait);

@@ -1,7 +1,8 @@
+import type { Resource } from "../kinds/kind.js";
 import { placesOf } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
-import type { Resource } from "../taking/kind.js";
+
 import { type Ask, isDead, type KnownPage, pagesOf } from "../taking/rows.js";
 import { untilFree } from "../taking/watch.js";
 import { Sweeper } from "./sweeper.js";
@@ -47,16 +48,16 @@ export class QueueView {
     left: () => void = () => undefined,
   ): Promise<QueueLook> {
     const { name, kind, settings } = this.#resource;
-    const range = { first: kind.gate.first, last: placesOf(kind.queue).last, limit: kind.lookLimit(this.#resource) };
+    const { gate: gateRange, keys } = kind.queue;
+    const range = { first: gateRange.first, last: placesOf(keys).last, limit: kind.queue.lookLimit(this.#resource) };
     const query = { name, ...range, consistent: isConsistent, takeover: settings.takeover };
     const gate: Row[] = [];
     const places: Row[] = [];
     let sentAt = 0;
     for await (const { page, isLast } of pagesOf(this.#session, ask, query, left)) {
       sentAt ||= page.sentAt;
-      const shown = page.rows.filter(({ sort }) => sort <= kind.gate.last);
-      kind.sees?.(this.#session, this.#resource, shown);
-      gate.push(...shown.filter((row) => kind.isGate?.(this.#resource, row) ?? true));
+      const shown = page.rows.filter(({ sort }) => sort <= gateRange.last);
+      gate.push(...kind.queue.gateRows(this.#resource, shown));
       places.push(...this.#alive(page));
       this.#noteGone(gate);
       if (isLast) break;
@@ -72,15 +73,15 @@ export class QueueView {
 
   /** Whether those behind the places that were seen have to wait in any case. */
   #isEnough(gate: readonly Row[], places: readonly Row[], isOwn: (place: Row) => boolean): boolean {
-    const { kind } = this.#resource;
+    const { queue } = this.#resource.kind;
     if (places.some(isOwn)) return true;
-    const ahead = places.reduce((sum, place) => sum + kind.weight(place), 0);
-    return ahead > 0 && ahead >= kind.room(this.#session, this.#resource, gate);
+    const ahead = places.reduce((sum, place) => sum + queue.weight(place), 0);
+    return ahead > 0 && ahead >= queue.room(this.#resource, gate);
   }
 
   /** The places of a page whose leases run; the others are removed. */
   #alive(page: KnownPage): readonly Row[] {
-    const { first } = placesOf(this.#resource.kind.queue);
+    const { first } = placesOf(this.#resource.kind.queue.keys);
     const places = page.rows.filter(({ sort }) => sort >= first);
     const dead = new Set(places.filter((place) => isDead(this.#session, place, page)));
     this.#sweeper.add(dead);
@@ -89,8 +90,8 @@ export class QueueView {
 
   /** A lock that is one row and has none is free, whatever was seen of it before. */
   #noteGone(gate: readonly Row[]): void {
-    const { kind } = this.#resource;
-    const at = this.#resource.at;
-    if (kind.gate.first === kind.gate.last && gate.length === 0) this.#session.sightings.note(at, undefined);
+    const { at, kind } = this.#resource;
+    const { first, last } = kind.queue.gate;
+    if (first === last && gate.length === 0) this.#session.sightings.note(at, undefined);
   }
 }

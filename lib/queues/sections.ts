@@ -1,12 +1,16 @@
 import { HeldLock } from "../holding/handle.js";
-import { Lease, type Section } from "../holding/lease.js";
+import type { Lease, Section } from "../holding/lease.js";
+import { ExclusiveSide } from "../kinds/exclusive.js";
+import { keyOf, type OwnLease, type Resource, type ResourceClaim } from "../kinds/kind.js";
+import { MutexKind } from "../kinds/mutex.js";
+import { SemaphoreKind } from "../kinds/semaphore.js";
+import { SharedSide } from "../kinds/shared.js";
 import type { LockData, LockInfo } from "../lock-info.js";
-import { permitOf, SHARED_MUTEX_QUEUE } from "../protocol/addresses.js";
+import { permitOf } from "../protocol/addresses.js";
 import { displayTime } from "../protocol/lease-time.js";
 import type { OthersTurn } from "../session/contention.js";
 import type { Session } from "../session/session.js";
 import { type Claimed, tryClaim } from "../taking/claim.js";
-import type { Resource, ResourceClaim } from "../taking/kind.js";
 import type { Once } from "../taking/known-time.js";
 import { tooSlow } from "../taking/too-slow.js";
 import { Wait } from "../taking/wait.js";
@@ -14,8 +18,6 @@ import { keptOutFrom } from "../taking/watch.js";
 import { boundsOf } from "../time/clock.js";
 import { FairQueue } from "./fair-queue.js";
 import { LocalLine, type Taker } from "./local-line.js";
-import { type ReadersLeft, readersLeave, WAITING_WRITER } from "./readers-leave.js";
-import { SharedLeases } from "./shared-leases.js";
 import { look, standBack } from "./stand-back.js";
 
 /** What a section asks of its lock. */
@@ -38,22 +40,8 @@ interface Call {
   readonly deliver: Deliver;
 }
 
-/** What is known of the lock that is claimed. */
-type ClaimHow = Pick<ResourceClaim, "seen" | "ahead" | "until">;
-
-interface Waiting {
-  /** Whether a writer waits for the readers to leave. */
-  readonly waits: boolean;
-}
-
-/** Of how many locks it is remembered which row this process has released last. */
-const MOST_GUESSES = 1_000;
-
-/** Where one caller of a process asks at a time, no other has a row or asks for it. */
-const NOBODY: Set<string> = new Set();
-
-/** A try takes nothing that others leave: it has its answer at once. */
-const TAKES_NOTHING: Taker<Lease> = { fits: () => false, take: () => false };
+/** What is known of the lock that is claimed, and whether its caller goes on waiting. */
+type ClaimHow = Pick<ResourceClaim, "seen" | "ahead" | "until" | "waits">;
 
 /**
  * Gives the sections of this process their locks: through the local line of the lock, either with a lease that the
@@ -66,23 +54,23 @@ const TAKES_NOTHING: Taker<Lease> = { fits: () => false, take: () => false };
  */
 export class Sections {
   readonly session: Session;
-  readonly #lines = new Map<string, LocalLine<Lease>>();
-  readonly #sharedLeases: SharedLeases;
-  /** What a lease was taken for. */
-  readonly #resources = new WeakMap<Lease, Resource>();
-  /** The section that has just left a lease which goes on to the next. */
-  readonly #passing = new WeakMap<Lease, HeldLock>();
-  /** When a lease that is passed on was last looked at for a mark, on `atLeast`. */
-  readonly #lookedAt = new WeakMap<Lease, number>();
-  /** The rows that callers of this process have, or ask for, by lock. */
-  readonly #busy = new Map<string, { readonly rows: Set<string>; claims: number }>();
-  /** The row that was released last, by lock. */
-  readonly #guesses = new Map<string, string>();
+  readonly kinds: {
+    readonly mutex: MutexKind;
+    readonly semaphore: SemaphoreKind;
+    readonly exclusive: ExclusiveSide;
+    readonly shared: SharedSide;
+  };
+  readonly #lines = new Map<string, LocalLine<OwnLease>>();
   readonly #fairQueue: FairQueue;
 
   constructor(session: Session) {
     this.session = session;
-    this.#sharedLeases = new SharedLeases(session);
+    this.kinds = {
+      mutex: new MutexKind(session),
+      semaphore: new SemaphoreKind(session),
+      exclusive: new ExclusiveSide(session),
+      shared: new SharedSide(session),
+    };
     this.#fairQueue = new FairQueue(session);
   }
 
@@ -90,13 +78,12 @@ export class Sections {
   async serve(request: SectionRequest, wait: Wait, deliver: Deliver): Promise<void> {
     const { resource } = request;
     const call: Call = { request, wait, deliver };
-    const taker: Taker<Lease> = {
-      fits: (lease) => this.#fits(lease, request),
-      take: (lease) => this.#goOn(lease, call),
+    const taker: Taker<OwnLease> = {
+      fits: (own) => fits(own, request),
+      take: (own) => this.#begin(own, call),
     };
     if (!this.#line(resource).isEmpty) this.#sawLocally(resource, wait);
     try {
-      // Those that ask one at a time stand in line at once, in the order of their calls.
       if (this.#mayClaimAtOnce(resource) && (await this.#claimAtOnce(call, taker))) return;
       const line = this.#line(resource);
       if (line.tryTurn(wait, taker)) return await this.#lead(call);
@@ -116,11 +103,15 @@ export class Sections {
     const call: Call = { request, wait, deliver };
     // A try cannot wait until others have had their turn. A tick comes but once, and so keeps nobody out.
     if (once === undefined && this.#othersTurnOf(resource) !== undefined) return "held";
-    if (!this.#mayTry(resource, wait)) {
+    const line = this.#line(resource);
+    // It overtakes nobody of its own process, unless they share the lock.
+    const isBehind = line.first !== undefined || line.isFull;
+    if (isBehind && (resource.settings.fair || !resource.kind.isJoined)) {
       this.#sawLocally(resource, wait);
       return "held";
     }
-    const claim = (how: ClaimHow = {}) => this.#tryClaim(call, { ...how, waits: false });
+    const claim = (how: Omit<ClaimHow, "waits"> = {}) => this.#tryClaim(call, { ...how, waits: false });
+    line.enter();
     try {
       for (;;) {
         const { fair } = resource.settings;
@@ -132,32 +123,22 @@ export class Sections {
         if (isTooLate) throw tooSlow(resource.name, resource.settings);
       }
     } finally {
-      this.#line(resource).leave(wait);
+      line.exit();
       this.#tidy(resource);
     }
   }
 
-  /** Where several may have the lock, a try goes beside callers of this process that do not have to wait. */
-  #mayTry(resource: Resource, wait: Wait): boolean {
-    const { kind, settings } = resource;
-    const line = this.#line(resource);
-    // Nobody is overtaken in a fair line, not even by who would leave enough for those before.
-    if (kind.id === "shared") return !settings.fair || !line.isLed;
-    if (kind.isParallel) return !line.isFull && !line.isLed;
-    return line.tryTurn(wait, TAKES_NOTHING);
-  }
-
-  /** Where callers may ask in parallel, and nobody has to wait. */
+  /** Whether a caller need not stand in line: nobody has to wait, and no other can begin on what it takes. */
   #mayClaimAtOnce(resource: Resource): boolean {
-    if (!resource.kind.isParallel || resource.settings.fair) return false;
+    if (resource.kind.isJoined || resource.settings.fair) return false;
     const line = this.#line(resource);
     return line.first === undefined && !line.isFull && this.#othersTurnOf(resource) === undefined;
   }
 
   /** Asks without standing in line, and leads where that was in vain. @returns false if another of this process leads. */
-  async #claimAtOnce(call: Call, taker: Taker<Lease>): Promise<boolean> {
+  async #claimAtOnce(call: Call, taker: Taker<OwnLease>): Promise<boolean> {
     const line = this.#line(call.request.resource);
-    let result: Claimed<Lease> | undefined;
+    let result: Claimed<OwnLease> | undefined;
     let isDelivered = false;
     line.enter();
     try {
@@ -185,26 +166,26 @@ export class Sections {
    * @param refused what a claim has come to just before.
    * @throws the store's error if it is not transient, or if the table never answered; what ended the wait.
    */
-  async #lead(call: Call, refused?: Claimed<Lease>): Promise<void> {
+  async #lead(call: Call, refused?: Claimed<OwnLease>): Promise<void> {
     const { request, wait } = call;
     const { resource } = request;
     await this.#standBack(resource, wait);
     if (resource.settings.fair) {
-      const claim = (how: ClaimHow) => this.#tryClaim(call, { ...how, waits: true });
-      const handOut = (lease: Lease) => this.#handOut(lease, call);
+      const claim = (how: Omit<ClaimHow, "waits">) => this.#tryClaim(call, { ...how, waits: true });
+      const handOut = (own: OwnLease) => this.#handOut(own, call);
       return await this.#fairQueue.lead({ resource, wait, claim, handOut });
     }
     const line = this.#line(resource);
-    for (let result = refused, how: ClaimHow = {}; ; result = undefined) {
-      result ??= await this.#claim(call, { ...how, waits: true });
-      how = {};
+    for (let result = refused, how: ClaimHow = { waits: true }; ; result = undefined) {
+      result ??= await this.#claim(call, how);
+      how = { waits: true };
       if (result.kind === "granted") {
         if (await this.#handOut(result.granted, call)) return;
         wait.throwIfEnough();
         continue;
       }
       line.keptOut ??= keptOutFrom(this.session);
-      how = { seen: await resource.kind.watch(this.session, resource, result.inTheWay, wait, line.keptOut) };
+      how = { waits: true, seen: await resource.kind.watch(resource, result.inTheWay, wait, line.keptOut) };
       await this.#standBack(resource, wait);
     }
   }
@@ -219,116 +200,71 @@ export class Sections {
   }
 
   /** Claims once more where a refusal itself shows that the lock is free. */
-  async #tryClaim(call: Call, how: ClaimHow & Waiting): Promise<Claimed<Lease>> {
+  async #tryClaim(call: Call, how: ClaimHow): Promise<Claimed<OwnLease>> {
     return await tryClaim(this.session, call.wait, () => this.#claim(call, how));
   }
 
-  /** Takes a lease, or joins one. */
-  async #claim({ request, wait }: Call, { waits, ...how }: ClaimHow & Waiting): Promise<Claimed<Lease>> {
+  async #claim({ request, wait }: Call, how: ClaimHow): Promise<Claimed<OwnLease>> {
     const { resource, data, once } = request;
-    const { kind } = resource;
-    if (kind.id === "shared") {
-      const hasLooked = how.seen !== undefined;
-      const fits = (lease: Lease): boolean => this.#fits(lease, request);
-      const joined = await this.#sharedLeases.join(resource, wait, fits, { hasLooked });
-      if (joined !== undefined) return joined;
-    }
-    const key = keyOf(resource);
-    const claim = (busy: Set<string>) =>
-      kind.claim(this.session, resource, wait, { ...how, data, once, busy, guess: this.#guesses.get(key) });
-    const claimed = await (kind.isParallel ? this.#beside(key, claim) : claim(NOBODY));
-    if (claimed.kind !== "granted") return claimed;
-    const lease = new Lease(this.session, claimed.granted);
-    this.#resources.set(lease, resource);
-    return kind.id === "exclusive"
-      ? await this.#withoutReaders(lease, wait, waits)
-      : { kind: "granted", granted: lease };
+    const open = (): OwnLease | undefined =>
+      [...this.#line(resource).leases].findLast((own) => own.lease.stands && fits(own, request));
+    return await resource.kind.claim({ ...how, resource, wait, data, once, open });
   }
 
-  /** The lease once no reader is left. It is given back at once if the wait ends first, or does not wait for them. */
-  async #withoutReaders(lease: Lease, wait: Wait, waits: boolean): Promise<Claimed<Lease>> {
-    const resource = this.#resourceOf(lease);
-    let left: ReadersLeft | undefined;
-    try {
-      left = await readersLeave(this.session, resource, lease, wait, { waits });
-    } finally {
-      if (left === undefined || left.kind === "there") this.#giveBack(lease);
-    }
-    if (left.kind !== "there") return { kind: "granted", granted: lease };
-    const { row } = left;
-    return { kind: "held", inTheWay: [{ target: { at: row, settings: resource.settings }, row }] };
-  }
-
-  /** Delivers a lock that was taken, if it stands and the caller still waits; else gives it back. @throws what ended the wait. */
-  async #handOut(lease: Lease, call: Call): Promise<boolean> {
+  /**
+   * Delivers a lock that was taken or joined, if it stands. What its caller does not want any more goes to those who wait
+   * behind it. @returns whether it was delivered; if not, it has been given back. @throws what ended the wait.
+   */
+  async #handOut(own: OwnLease, call: Call): Promise<boolean> {
+    const { lease, resource } = own;
     const { request, wait } = call;
-    const { resource } = request;
-    if (lease.hasServed) return this.#joins(lease, call);
-    // Nobody else may be let in while a lease lapses, and where readers and writers look at one another, somebody might be.
-    const isSecured = await lease.secure(wait, { mayLapse: resource.kind.queue !== SHARED_MUTEX_QUEUE });
     const line = this.#line(resource);
-    // A caller that was served meanwhile leaves what it has taken to those behind it.
-    const isWanted =
-      !wait.isOver || (resource.kind.isParallel && line.first !== undefined && line.leader?.who !== wait);
-    if (isSecured && isWanted) {
+    if (lease.hasServed) {
+      wait.throwIfEnough();
+      if (lease.stands) line.settle(wait, own);
+      return this.#begin(own, call) && this.#share(own);
+    }
+    if ((await lease.secure(wait, { mayLapse: resource.kind.rowDecides })) && (!wait.isOver || line.isAwaited(wait))) {
       this.session.contention?.begins(lease.row.at, lease.takenAt);
-      line.settle(wait, lease);
+      line.settle(wait, own);
       // After a loss, the next section of this process may ask the table at once: a lost lease excludes nobody.
-      lease.keep(() => this.#leave(lease));
+      lease.keep(() => this.#leave(own, false));
       lease.holdAtLeast(request.holdAtLeastMs);
-      if (this.#deliver(lease, lease.row.acquired, call, lease.row.tick)) {
-        if (resource.kind.id === "shared" && this.#fits(lease, request)) this.#sharedLeases.add(resource, lease);
-        this.#share(lease, resource);
-        return true;
-      }
+      if (this.#deliver(own, lease.row.acquired, call, lease.row.tick)) return this.#share(own);
       // Nothing has run on it.
       lease.holdAtLeast(0);
-      this.session.detach(this.#end(lease));
+      this.session.detach(this.#end(own));
     } else {
-      this.#giveBack(lease);
+      this.#close(own, false);
+      this.session.detach(lease.giveBack());
     }
     wait.throwIfEnough();
-    // A writer may have lost what it has held for long, waiting for the readers: then there is nothing wrong with the table.
-    const hadNoTime = lease.row.guard === undefined && (lease.lost === undefined || lease.lost.reason === "expired");
-    if (resource.kind.id !== "exclusive" || hadNoTime) wait.leaseWasOver(resource);
+    wait.leaseWasOver(resource);
     await wait.pacing.again();
     return false;
   }
 
-  /** Begins one more section on a lease that others run on. */
-  #joins(lease: Lease, call: Call): boolean {
-    call.wait.throwIfEnough();
-    if (!lease.stands) return false;
-    const { resource } = call.request;
-    this.#line(resource).settle(call.wait, lease);
-    if (!this.#deliver(lease, displayTime(boundsOf(this.session.clock)), call)) return false;
-    this.#share(lease, resource);
+  /** Begins one more section on a lease that others run on, or the next one on a lease that the section before has left. */
+  #begin(own: OwnLease, call: Call): boolean {
+    return own.lease.stands && this.#deliver(own, displayTime(boundsOf(this.session.clock)), call);
+  }
+
+  /** Where sections share a lease, all who asked while it was on its way in begin on it at once: it goes with the last of them. */
+  #share(own: OwnLease): true {
+    while (own.resource.kind.isJoined && this.#pass(own)) void 0;
     return true;
   }
 
-  /**
-   * A reader's row has come in, or was joined, and no writer was seen: all who have asked meanwhile begin on it as well, at
-   * once, because it goes with the last section on it.
-   */
-  #share(lease: Lease, resource: Resource): void {
-    while (resource.kind.id === "shared" && this.#pass(lease, resource)) void 0;
-  }
-
-  /** Begins the next section on a lease that the section before has left. */
-  #goOn(lease: Lease, call: Call): boolean {
-    return lease.stands && this.#deliver(lease, displayTime(boundsOf(this.session.clock)), call);
-  }
-
-  #deliver(lease: Lease, acquired: number, { request, wait, deliver }: Call, tick?: number): boolean {
+  #deliver(own: OwnLease, acquired: number, { request, wait, deliver }: Call, tick?: number): boolean {
+    const { lease } = own;
     const { resource } = request;
-    const end = (ended: Lease, section: Section) => this.#end(ended, section);
-    const isAlone = resource.kind.queue !== SHARED_MUTEX_QUEUE;
-    const lock = new HeldLock({ session: this.session, lease, acquired, tick, end, mayHandOff: isAlone });
-    lease.endSection(WAITING_WRITER);
+    const end = (_ended: Lease, section: Section) => this.#end(own, section);
+    const { rowDecides: mayHandOff } = resource.kind;
+    const lock = new HeldLock({ session: this.session, lease, acquired, tick, end, mayHandOff });
     if (deliver(lock)) {
       // The section before tells of its end before this one tells of its beginning.
-      this.#passing.get(lease)?.passedOn();
-      this.#passing.delete(lease);
+      own.before?.passedOn();
+      own.before = undefined;
       lock.delivered(wait);
     } else {
       lease.endSection(lock);
@@ -341,33 +277,34 @@ export class Sections {
     return lock.isDelivered;
   }
 
-  /** A section is over: its lease goes to the next of this process, or back to the table. */
-  async #end(lease: Lease, section?: Section): Promise<void> {
+  /** A section is over, or has not begun: its lease goes to the next of this process, or back to the table. */
+  async #end(own: OwnLease, section?: Section): Promise<void> {
+    const { lease, resource } = own;
     const { settings, stands } = lease;
-    const resource = this.#resourceOf(lease);
-    if (section !== undefined && resource.kind.id === "shared" && !lease.endSection(section)) {
+    if (section !== undefined && !lease.endSection(section)) {
       if (lease.lost !== undefined) throw lease.lost;
       return;
     }
-    const { at } = lease.row;
-    const line = this.#line(resource);
     let isForced = false;
     // Where the lock is fair, the queue says whose turn it is.
     const isOver = (): boolean => !settings.fair && (isForced || this.#isTurnOver(lease));
-    // A caller of the shared side that still waits did not fit, or its process has seen a writer.
-    if (stands && resource.kind.id !== "shared" && line.canPass(lease)) {
-      if (section !== undefined) lease.endSection(section);
-      if (!settings.fair) isForced = await this.#look(lease);
-      const mayPass = settings.fair ? await this.#fairQueue.mayPass(lease, resource) : !isOver();
-      if (mayPass && (await lease.renewForNext()) && this.#pass(lease, resource, section)) return;
+    // A caller that could join a section's lease has done so. One that still waits did not fit, or its process has seen a writer.
+    const mayPass = !resource.kind.isJoined || section === undefined;
+    if (stands && mayPass && this.#line(resource).canPass(own)) {
+      if (!settings.fair) isForced = await this.#look(own);
+      const isTurn = settings.fair ? await this.#fairQueue.mayPass(own) : !isOver();
+      if (isTurn && (await lease.renewForNext())) {
+        if (section instanceof HeldLock) own.before = section;
+        if (this.#pass(own)) return;
+      }
     }
+    let isFree = false;
     try {
       await lease.release();
-      // One that was handed off, or stays taken for a while, is a bad guess.
-      if (resource.kind.isParallel && stands && !lease.hasMinimumHold) this.#noteGuess(keyOf(resource), at.sort);
+      isFree = stands && !lease.hasMinimumHold;
     } finally {
-      if (stands && isOver()) this.session.contended().giveTurn(at, settings.poll.maxMs);
-      this.#leave(lease);
+      if (stands && isOver()) this.session.contended().giveTurn(lease.row.at, settings.poll.maxMs);
+      this.#leave(own, isFree);
     }
   }
 
@@ -375,13 +312,12 @@ export class Sections {
    * One look for marks every `handOverMs`: half a read unit, and nothing where no lease is passed on.
    * @returns whether our uuid was taken off the row by force: whoever did that wants it, too.
    */
-  async #look(lease: Lease): Promise<boolean> {
-    const { clock } = this.session;
-    const { row, settings, takenAt } = lease;
-    const now = clock.atLeast();
-    if (now - (this.#lookedAt.get(lease) ?? takenAt) < settings.handOverMs) return false;
-    if (this.#isTurnOver(lease)) return false;
-    this.#lookedAt.set(lease, now);
+  async #look(own: OwnLease): Promise<boolean> {
+    const { row, settings } = own.lease;
+    const now = this.session.clock.atLeast();
+    if (now - own.lookedAt < settings.handOverMs) return false;
+    if (this.#isTurnOver(own.lease)) return false;
+    own.lookedAt = now;
     const seen = await look(this.session, row);
     if (seen.row?.wanted !== undefined) this.session.contended().sees(seen.row);
     return seen.row !== undefined && seen.row.uuid === undefined;
@@ -391,43 +327,37 @@ export class Sections {
     return this.session.contention?.isTurnOver(row.at, settings.handOverMs) ?? false;
   }
 
-  #pass(lease: Lease, resource: Resource, before?: Section): boolean {
+  /** Passes the lease to the first who waits, where it is that one's turn. @returns whether a section has begun on it. */
+  #pass(own: OwnLease): boolean {
+    const { lease, resource } = own;
     const isTurn = (): boolean => !resource.settings.fair || this.#fairQueue.party(resource).isTurn;
-    if (!isTurn()) return false;
-    if (before instanceof HeldLock) this.#passing.set(lease, before);
-    return lease.stands && this.#line(resource).pass(lease, isTurn);
+    return lease.stands && this.#line(resource).pass(own, isTurn);
   }
 
-  /** The lease serves no section of this process any more. */
-  #leave(lease: Lease): void {
-    const resource = this.#resourceOf(lease);
-    const { sort } = lease.row.at;
-    const line = this.#line(resource);
-    if (resource.kind.id === "shared") this.#sharedLeases.leave(lease);
-    // One that was lost has left before, and another of this process may have its row since.
-    if (line.leases.has(lease)) this.#busy.get(keyOf(resource))?.rows.delete(sort);
-    line.leave(lease);
-    this.#tidy(resource);
+  /** No section of this process begins on the lease any more: another may ask the table. */
+  #leave(own: OwnLease, isFree: boolean): void {
+    this.#close(own, isFree);
+    this.#line(own.resource).leave(own);
+    this.#tidy(own.resource);
   }
 
-  /** Nobody has begun on it, and nobody will. */
-  #giveBack(lease: Lease): void {
-    this.#sharedLeases.leave(lease);
-    this.#busy.get(keyOf(this.#resourceOf(lease)))?.rows.delete(lease.row.at.sort);
-    this.session.detach(lease.giveBack());
+  /** Once: another of this process may have its row since. */
+  #close(own: OwnLease, isFree: boolean): void {
+    if (own.isReturned) return;
+    own.isReturned = true;
+    own.resource.kind.left?.(own, isFree);
   }
 
   /** Fair sections stand in another line than those of the same lock that are not. */
-  #line(resource: Resource): LocalLine<Lease> {
-    const { kind, settings } = resource;
+  #line(resource: Resource): LocalLine<OwnLease> {
+    const { permits, settings } = resource;
     const key = keyOf(resource);
-    const capacity = kind.capacity?.(resource) ?? 1;
     const line = settings.fair
       ? this.#fairQueue.party(resource).line
-      : (this.#lines.get(key) ?? new LocalLine<Lease>(capacity));
+      : (this.#lines.get(key) ?? new LocalLine<OwnLease>(permits));
     if (!settings.fair) this.#lines.set(key, line);
     // Where callers know of different numbers of permits, the largest counts.
-    line.capacity = Math.max(line.capacity, capacity);
+    line.capacity = Math.max(line.capacity, permits);
     return line;
   }
 
@@ -436,31 +366,6 @@ export class Sections {
     const key = keyOf(resource);
     if (resource.settings.fair) this.#fairQueue.tidy(resource);
     else if (this.#lines.get(key)?.isEmpty) this.#lines.delete(key);
-    const busy = this.#busy.get(key);
-    if (busy?.claims === 0 && busy.rows.size === 0) this.#busy.delete(key);
-  }
-
-  /** Claims beside other callers of this process, with the rows that they have, or ask for. */
-  async #beside<T>(key: string, claim: (busy: Set<string>) => Promise<T>): Promise<T> {
-    const busy = this.#busy.get(key) ?? { rows: new Set(), claims: 0 };
-    this.#busy.set(key, busy);
-    busy.claims += 1;
-    try {
-      return await claim(busy.rows);
-    } finally {
-      busy.claims -= 1;
-    }
-  }
-
-  #noteGuess(key: string, sort: string): void {
-    this.#guesses.delete(key);
-    this.#guesses.set(key, sort);
-    const [oldest = ""] = this.#guesses.keys();
-    if (this.#guesses.size > MOST_GUESSES) this.#guesses.delete(oldest);
-  }
-
-  #resourceOf(lease: Lease): Resource {
-    return this.#resources.get(lease) as Resource;
   }
 
   #sawLocally(resource: Resource, wait: Wait): void {
@@ -468,28 +373,26 @@ export class Sections {
   }
 
   /** Who has the lock, as the line knows it: by the lease that it has taken last, or by the row that the leader has seen. */
-  #holderIn({ leader, leases }: LocalLine<Lease>, asking: Wait): LockInfo | undefined {
-    const lease = [...leases].at(-1);
-    if (lease === undefined)
-      return leader?.who instanceof Wait && leader.who !== asking ? leader.who.holder : undefined;
-    return lease.row.info;
-  }
-
-  /**
-   * Whether a section may run on a lease that another took: it would keep it in the same way, with no data of its own,
-   * and neither the section before nor this one holds the lock for longer than it runs.
-   */
-  #fits(lease: Lease, { resource, data, holdAtLeastMs }: SectionRequest): boolean {
-    const { settings, kind, permits } = resource;
-    if (data !== undefined || lease.row.mayHaveData || holdAtLeastMs > 0 || lease.hasMinimumHold) return false;
-    if ((permitOf(lease.row.at.sort) ?? 0) >= permits) return false;
-    // One that joins others would lose the lock with the first of them.
-    if (kind.id === "shared" && settings.maxHoldMs !== Number.POSITIVE_INFINITY) return false;
-    return KEPT_BY.every((option) => settings[option] === lease.settings[option]);
+  #holderIn({ leader, leases }: LocalLine<OwnLease>, asking: Wait): LockInfo | undefined {
+    const own = [...leases].at(-1);
+    if (own !== undefined) return own.lease.row.info;
+    return leader?.who instanceof Wait && leader.who !== asking ? leader.who.holder : undefined;
   }
 }
 
-const keyOf = ({ kind, name }: Resource): string => `${kind.id}/${name}`;
+/**
+ * Whether a section may run on a lease that another took: it would keep it in the same way, with no data of its own,
+ * and neither the section before nor this one holds the lock for longer than it runs.
+ */
+function fits({ lease, isClosed }: OwnLease, { resource, data, holdAtLeastMs }: SectionRequest): boolean {
+  const { settings, kind, permits } = resource;
+  if (isClosed) return false;
+  if (data !== undefined || lease.row.mayHaveData || holdAtLeastMs > 0 || lease.hasMinimumHold) return false;
+  if ((permitOf(lease.row.at.sort) ?? 0) >= permits) return false;
+  // One that joins others would lose the lock with the first of them.
+  if (kind.isJoined && settings.maxHoldMs !== Number.POSITIVE_INFINITY) return false;
+  return KEPT_BY.every((option) => settings[option] === lease.settings[option]);
+}
 
 /** What a lease is kept by. */
 const KEPT_BY = [
