@@ -108,7 +108,7 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: "a lock is delivered to a caller that has gone",
     patches: [
-      { file: "lib/queues/sections.js", find: /const isWanted = .*;/g, replace: "const isWanted = true;" },
+      { file: "lib/queues/sections.js", find: /\(!wait\.isOver \|\| line\.isAwaited\(wait\)\)/g, replace: "true" },
       { file: WAIT, find: /if \(ended\)\s+return false;/g, replace: "" },
     ],
   },

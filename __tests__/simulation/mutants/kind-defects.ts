@@ -2,16 +2,16 @@ import type { Defect, Patch } from "./defects.js";
 
 const ACQUISITION = "lib/taking/acquisition.js";
 const LEASE = "lib/holding/lease.js";
-const PERMITS = "lib/taking/permits.js";
-const READERS = "lib/taking/readers.js";
-const READERS_LEAVE = "lib/queues/readers-leave.js";
+const EXCLUSIVE = "lib/kinds/exclusive.js";
+const SEMAPHORE = "lib/kinds/semaphore.js";
+const SHARED = "lib/kinds/shared.js";
+const FLAGS = "lib/kinds/shared-mutex-rows.js";
 const RESUME = "lib/taking/resume.js";
 const RULES = "lib/protocol/rules.js";
 const SECTIONS = "lib/queues/sections.js";
-const SHARED_LEASES = "lib/queues/shared-leases.js";
 
 const LOOKS_FOR_WRITER = /await untilNoWriter\(session, resource, wait\)/g;
-const MAY_LAPSE = /mayLapse: resource\.kind\.queue !== SHARED_MUTEX_QUEUE/g;
+const MAY_LAPSE = /mayLapse: resource\.kind\.rowDecides/g;
 
 /** A row is looked at, and renewed before the reply comes. */
 const JUDGED_BY_REPLY: Patch = {
@@ -30,7 +30,7 @@ const REMOVED_BY_UUID: Patch = {
     ': { kind: "vacate", at: { name, sort }, uuid: seenUuid, leaves: { kind: "free" }, remembers: "nothing" };',
 };
 
-/** Defects of semaphores, shared mutexes and hand-offs. What each breaks is said in lib/taking/ and lib/queues/. */
+/** Defects of semaphores, shared mutexes and hand-offs. What each breaks is said in lib/kinds/ and lib/taking/. */
 export const KIND_DEFECTS: readonly Defect[] = [
   {
     name: "a permit is taken whatever its row says",
@@ -44,28 +44,28 @@ export const KIND_DEFECTS: readonly Defect[] = [
   },
   {
     name: "a caller takes a permit beyond its number",
-    patches: [{ file: PERMITS, find: /Array\.from\(\{ length: end \}/g, replace: "Array.from({ length: end + 1 }" }],
+    patches: [{ file: SEMAPHORE, find: /Array\.from\(\{ length: end \}/g, replace: "Array.from({ length: end + 1 }" }],
   },
   {
     name: "a reader is let in while a writer has its row",
-    patches: [{ file: READERS, find: LOOKS_FOR_WRITER, replace: "undefined" }],
+    patches: [{ file: SHARED, find: LOOKS_FOR_WRITER, replace: "undefined" }],
   },
   {
     name: "a reader looks for a writer before its own row is there",
     patches: [
       {
-        file: READERS,
+        file: SHARED,
         find: /const claimed = await claim\(session, target, wait, \{ data, until \}\);/g,
-        replace: "const early = await lookForWriter(session, resource, wait, { isConsistent: true });\n$&",
+        replace: "const early = await lookForWriter(session, resource, wait);\n$&",
       },
-      { file: READERS, find: /const writer = await untilNoWriter\(.*\);/g, replace: "const writer = early;" },
+      { file: SHARED, find: /const writer = await untilNoWriter\(.*\);/g, replace: "const writer = early;" },
     ],
   },
   {
     name: "a reader looks for a writer by a read that may be stale",
     patches: [
       {
-        file: READERS,
+        file: FLAGS,
         find: /readWriter\(session, resource, wait, \{ isConsistent: true \}\)/g,
         replace: "readWriter(session, resource, wait, { isConsistent: false })",
       },
@@ -75,7 +75,7 @@ export const KIND_DEFECTS: readonly Defect[] = [
     name: "a reader judges a writer by what is known when the reply comes",
     patches: [
       {
-        file: READERS,
+        file: FLAGS,
         find: /return \{ known: before, row: (await session\.store\.read\(.*\)) \};/g,
         replace:
           "const row = $1; return { known: { ...before, ...knownNow(session, resource.settings.takeover) }, row };",
@@ -86,7 +86,7 @@ export const KIND_DEFECTS: readonly Defect[] = [
     name: "a writer takes a reader for dead by the latest time it may be",
     patches: [
       {
-        file: READERS,
+        file: FLAGS,
         find: /!isDead\(session, row, page\)/g,
         replace: "!isDead(session, row, { ...page, earliest: session.clock.wall()?.latest ?? 1 })",
       },
@@ -96,7 +96,7 @@ export const KIND_DEFECTS: readonly Defect[] = [
     name: "a writer looks for readers by a query that may be stale",
     patches: [
       {
-        file: READERS,
+        file: FLAGS,
         find: /limit: READERS_LIMIT, consistent: true/g,
         replace: "limit: READERS_LIMIT, consistent: false",
       },
@@ -106,7 +106,7 @@ export const KIND_DEFECTS: readonly Defect[] = [
     name: "a writer does not look for readers",
     patches: [
       {
-        file: READERS_LEAVE,
+        file: EXCLUSIVE,
         find: /const readers = await lookForReaders\(session, resource, wait\);/g,
         replace: 'const readers = { kind: "gone" };',
       },
@@ -120,15 +120,15 @@ export const KIND_DEFECTS: readonly Defect[] = [
     name: "a renewal mends the lapse of a writer that waits",
     patches: [
       { file: SECTIONS, find: MAY_LAPSE, replace: "mayLapse: true" },
-      { file: READERS_LEAVE, find: /lease\.watch\(WAITING_WRITER\);/g, replace: "" },
-      { file: READERS_LEAVE, find: /if \(!lease\.held\)/g, replace: "if (false)", matches: 2 },
+      { file: EXCLUSIVE, find: /lease\.watch\(WAITING_WRITER\);/g, replace: "" },
+      { file: EXCLUSIVE, find: /if \(!lease\.held\)/g, replace: "if (false)", matches: 2 },
     ],
   },
   {
     name: "dead readers are let be, and a renewal mends their lapse",
     patches: [
-      { file: READERS, find: /found \? "removed" : "gone"/g, replace: '"gone"' },
-      { file: READERS, find: /await Promise\.all\(page\.rows\.map\(\(row\) => remove\(.*\)\)\);/g, replace: "" },
+      { file: FLAGS, find: /found \? "removed" : "gone"/g, replace: '"gone"' },
+      { file: FLAGS, find: /await Promise\.all\(page\.rows\.map\(\(row\) => remove\(.*\)\)\);/g, replace: "" },
       { file: SECTIONS, find: MAY_LAPSE, replace: "mayLapse: true" },
     ],
   },
@@ -136,19 +136,19 @@ export const KIND_DEFECTS: readonly Defect[] = [
     name: "a writer that gives up keeps its row",
     patches: [
       {
-        file: SECTIONS,
-        find: /if \(left === undefined \|\| left\.kind === "there"\)/g,
-        replace: 'if (left !== undefined && left.kind === "there")',
+        file: EXCLUSIVE,
+        find: /if \(left\?\.kind !== "gone"\)/g,
+        replace: 'if (left !== undefined && left.kind !== "gone")',
       },
     ],
   },
   {
     name: "sections join others without a look for a writer",
-    patches: [{ file: SHARED_LEASES, find: /now - shared\.lookedAt >= settings\.handOverMs/g, replace: "false" }],
+    patches: [{ file: SHARED, find: /now - own\.lookedAt < own\.resource\.settings\.handOverMs/g, replace: "true" }],
   },
   {
     name: "sections join others although a writer was seen",
-    patches: [{ file: SHARED_LEASES, find: /if \(writer !== undefined\)/g, replace: "if (false)" }],
+    patches: [{ file: SHARED, find: /own\.isClosed = true;/g, replace: "return undefined;" }],
   },
   {
     name: "the first section that ends takes the row from those that share it",

@@ -83,7 +83,7 @@ export const QUEUE_DEFECTS: readonly Defect[] = [
     patches: [
       {
         file: FAIR,
-        find: /await this\.#lookAgain\(party, resource, lease\);\s+return party\.isTurn;/g,
+        find: /await this\.#lookAgain\(party, own\);\s+return party\.isTurn;/g,
         replace: "return true;",
       },
       { file: SECTIONS, find: /this\.#fairQueue\.party\(resource\)\.isTurn/g, replace: "true" },
