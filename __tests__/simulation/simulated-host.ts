@@ -40,7 +40,7 @@ export interface Surroundings {
   readonly epoch: number;
   readonly seed: number;
   readonly calmAt: number;
-  readonly tell: (what: string) => void;
+  readonly tell: (what: () => string) => void;
   readonly fail: (error: unknown) => void;
   readonly gaveUp: (uuid: string) => boolean;
   readonly isAlive: (owner: string) => boolean;
@@ -206,7 +206,7 @@ export class SimulatedHost {
 
   #suffer(mishap: Mishap): void {
     const { scheduler, calmAt, coverage, tell } = this.#world;
-    tell(`${"ABCDEFGH"[this.#index]} ${JSON.stringify(mishap)}`);
+    tell(() => `${"ABCDEFGH"[this.#index]} ${JSON.stringify(mishap)}`);
     coverage.count(`mishaps: ${mishap.kind}`);
     const left = Math.max(0, calmAt - scheduler.now);
     switch (mishap.kind) {

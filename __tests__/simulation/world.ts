@@ -45,16 +45,23 @@ const TRACE_LINES = 200;
 export interface Run {
   readonly coverage: Coverage;
   readonly steps: number;
-  /** Of everything that happened: equal for equal schedules. */
-  readonly digest: number;
+  /** Everything that happened, line by line, equal for equal schedules; empty unless it was asked for. */
+  readonly trace: readonly string[];
 }
 
-/** Plays one schedule from beginning to end. @throws {@link Violation} */
+/**
+ * Plays one schedule from beginning to end. Without `trace`, errors tell no stack: most of them are faults of the network
+ * that the library gets over, and a run makes hundreds.
+ *
+ * @throws {@link Violation}
+ */
 export async function simulate(
   schedule: Schedule,
   protocol: Protocol,
   options: { trace?: boolean } = {},
 ): Promise<Run> {
+  const { stackTraceLimit } = Error;
+  if (!options.trace) Error.stackTraceLimit = 0;
   const world = new World(schedule, protocol, options.trace ?? false);
   const endDiagnostics = countDiagnostics(world.coverage, (name, message) => world.told(name, message));
   try {
@@ -64,8 +71,9 @@ export async function simulate(
     throw error;
   } finally {
     endDiagnostics();
+    Error.stackTraceLimit = stackTraceLimit;
   }
-  return { coverage: world.coverage, steps: world.scheduler.steps, digest: world.digest };
+  return { coverage: world.coverage, steps: world.scheduler.steps, trace: world.trace };
 }
 
 interface Want {
@@ -79,7 +87,6 @@ class World {
   readonly coverage = new Coverage();
   readonly scheduler = new Scheduler();
   readonly trace: string[] = [];
-  digest = 0;
   readonly #releasesGivenUp = new Set<string>();
   /** The claims that a set's claim came with. */
   readonly #companions = new Map<string, readonly string[]>();
@@ -167,17 +174,8 @@ class World {
 
   /** Something on a diagnostics channel. */
   told(name: string, message: object): void {
-    // The numbers of calls are those of the process that plays, and differ each time.
-    const {
-      cause,
-      call: _,
-      ...rest
-    } = message as {
-      readonly cause?: unknown;
-      readonly call?: number;
-      readonly uuid?: string;
-    };
-    const wrong = this.#events.wrong(name, rest);
+    const section = message as { readonly uuid?: string };
+    const wrong = this.#events.wrong(name, section);
     if (wrong !== undefined) this.#judge.blame(new Violation("each section tells of its beginning and its end", wrong));
     const wrongCall = this.#calls.wrong(name, message);
     if (wrongCall !== undefined) this.#judge.blame(new Violation("each call tells once what came of it", wrongCall));
@@ -185,8 +183,12 @@ class World {
       const { uuid, reason } = message as { readonly uuid: string; readonly reason: string };
       this.#judge.told(uuid, reason);
     }
-    if (name === "dynamutex:release-failed" && rest.uuid !== undefined) this.#givenUp(rest.uuid);
-    this.#tell(`${name} ${textOf(rest)}${cause === undefined ? "" : ` ${cause}`}`);
+    if (name === "dynamutex:release-failed" && section.uuid !== undefined) this.#givenUp(section.uuid);
+    this.#tell(() => {
+      // The numbers of calls are those of the process that plays, and differ each time.
+      const { cause, call: _, ...rest } = message as { readonly cause?: unknown; readonly call?: number };
+      return `${name} ${textOf(rest)}${cause === undefined ? "" : ` ${cause}`}`;
+    });
   }
 
   /** Where a set was not handed out, its first claim speaks for all of them. */
@@ -388,17 +390,12 @@ class World {
 
   #arrived(arrival: Arrival): void {
     countArrival(this.coverage, arrival);
-    const { message, answer, rows, duplicate, answered } = arrival;
+    const { message } = arrival;
     if (message.kind === "writeAll") {
       const uuids = message.takes.map(({ uuid }) => uuid);
       for (const uuid of uuids) this.#companions.set(uuid, uuids);
     }
-    const left =
-      answer?.kind === "query"
-        ? answer.page.rows.map(({ sort, uuid, expires }) => `${sort} ${uuid} ${expires}`).join(", ")
-        : rows.map(({ after }) => `${after?.uuid} ${after?.expires}`).join(", ");
-    const how = duplicate ? " (copy)" : answered ? "" : " (unanswered)";
-    this.#tell(`${arrival.sender.owner}: ${textOf(message)} -> ${kindOf(answer)}${how}: ${left}`);
+    this.#tell(() => lineOf(arrival));
     this.#judge.arrived(arrival);
     if (message.kind === "write" && isForced(message.write)) this.#mend(arrival);
   }
@@ -415,11 +412,8 @@ class World {
     this.coverage.count("rows put right by hand");
   }
 
-  #tell(what: string): void {
-    const line = `${this.scheduler.now.toFixed(3)} ${what}`;
-    for (let index = 0; index < line.length; index += 1)
-      this.digest = (Math.imul(this.digest, 31) + line.charCodeAt(index)) | 0;
-    if (this.#tracing) this.trace.push(shortUuids(line));
+  #tell(what: () => string): void {
+    if (this.#tracing) this.trace.push(shortUuids(`${this.scheduler.now.toFixed(3)} ${what()}`));
   }
 }
 
@@ -445,6 +439,16 @@ function probeOf(of: Kind, name: string): Step {
     careless: false,
     throws: false,
   };
+}
+
+/** An arrival, as the trace shows it. */
+function lineOf({ sender, message, answer, rows, duplicate, answered }: Arrival): string {
+  const left =
+    answer?.kind === "query"
+      ? answer.page.rows.map(({ sort, uuid, expires }) => `${sort} ${uuid} ${expires}`)
+      : rows.map(({ after }) => `${after?.uuid} ${after?.expires}`);
+  const how = duplicate ? " (copy)" : answered ? "" : " (unanswered)";
+  return `${sender.owner}: ${textOf(message)} -> ${kindOf(answer)}${how}: ${left.join(", ")}`;
 }
 
 function kindOf(answer: Answer | undefined): string {

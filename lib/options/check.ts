@@ -127,11 +127,13 @@ export const duration = (least: number): z.ZodMiniType<number> =>
   );
 
 /** The same, or Infinity. */
-export const durationOrForever = (least: number): z.ZodMiniType<number> =>
-  z.custom<number>(
-    (value) => value === Number.POSITIVE_INFINITY || z.safeParse(duration(least), value).success,
+export const durationOrForever = (least: number): z.ZodMiniType<number> => {
+  const finite = duration(least);
+  return z.custom<number>(
+    (value) => value === Number.POSITIVE_INFINITY || z.safeParse(finite, value).success,
     `must be Infinity or a whole number of milliseconds from ${least} to ${MAX_TIMER_MS}`,
   );
+};
 
 export const flag = (): z.ZodMiniType<boolean | undefined> => z.optional(z.boolean("must be true or false"));
 

@@ -149,7 +149,7 @@ export class Scheduler {
   /** How long the latest answers took, in ms, in order of arrival; at least so long, where an attempt had none. */
   readonly #latencies: number[] = [];
   /** The same, the shortest first. */
-  #sorted: readonly number[] = [];
+  #sorted = new Float64Array();
   /** When the first request left that came after the last answer, on `atMost`. */
   #silentSince: number | undefined;
   #answers = 0;
@@ -306,7 +306,7 @@ export class Scheduler {
   #took(latencyMs: number): void {
     this.#latencies.push(latencyMs);
     if (this.#latencies.length > REMEMBERED) this.#latencies.shift();
-    this.#sorted = this.#latencies.toSorted((one, other) => one - other);
+    this.#sorted = Float64Array.from(this.#latencies).sort();
   }
 
   #failed(leftAt: number, error: unknown): void {

@@ -4,7 +4,7 @@ import { actionOf } from "../dynamodb/compile.js";
 import { marshalledData } from "../dynamodb/data.js";
 import { admitItems, documentGuard } from "../dynamodb/guards.js";
 import { LockStoreError } from "../errors.js";
-import type { LockData } from "../lock-info.js";
+import { copyOf, type LockData } from "../lock-info.js";
 import { type TableLayout, tableLayout } from "../options/table.js";
 import { type Address, kindOf } from "../protocol/addresses.js";
 import { type Applied, apply } from "../protocol/apply.js";
@@ -299,5 +299,5 @@ function rowIn(at: Address, item: Attributes | undefined): Row | undefined {
 
 /** Cut off from its sender, as what goes through a network is. */
 function detached(write: Write): Write {
-  return "data" in write && write.data !== undefined ? { ...write, data: structuredClone(write.data) } : write;
+  return "data" in write && write.data !== undefined ? { ...write, data: copyOf(write.data) } : write;
 }
