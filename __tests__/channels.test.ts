@@ -1,9 +1,11 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { describe, expect, test } from "@jest/globals";
 import type { Diagnostics, LockTable } from "../lib/index.js";
+import type { LateListenerConfig } from "./hosts/late-listener.js";
 import { hear } from "./support/diagnostics.js";
 import { eventually, watch } from "./support/eventually.js";
 import { error, hang, throttle } from "./support/fault-proxy.js";
+import { startHost } from "./support/host-process.js";
 import { ManualTime } from "./support/manual-time.js";
 import { MemoryHost } from "./support/memory-host.js";
 import { rowOf, useScene } from "./support/scene.js";
@@ -368,4 +370,13 @@ test.each(["aborts its signal", "closes its table"])("a subscriber to `asked` th
   const watched = watch(host.mutex("x").lock({ signal: stopping.signal }));
   await time.advance(60_000);
   expect([isAsked, watched.settled, host.sent.length]).toEqual([true, true, 0]);
+});
+
+test("no channel goes deaf where it is subscribed to after events and a garbage collection (nodejs/node#59910)", async () => {
+  const channels = Object.keys(TELLING) as (keyof Diagnostics)[];
+  await using host = startHost(new URL("./hosts/late-listener.js", import.meta.url), {
+    config: { channels } satisfies LateListenerConfig,
+    flags: ["--expose-gc"],
+  });
+  expect(await host.message(({ kind }) => kind === "deaf")).toEqual({ kind: "deaf", channels: [] });
 });

@@ -201,17 +201,35 @@ export type RequestOperation =
   | ("take" | "take-all" | "renew" | "reissue" | "transfer" | "release" | "remove" | "mark" | "draw" | "check")
   | ("read" | "query" | "scan" | "transact");
 
-/** The channels of every lock. Callers check `hasSubscribers` before they build a message. */
-export const ASKED: Channel = channel("dynamutex:asked");
-export const ACQUIRED: Channel = channel("dynamutex:acquired");
-export const FAILED: Channel = channel("dynamutex:failed");
-export const LOST: Channel = channel("dynamutex:lost");
-export const MISSED: Channel = channel("dynamutex:missed");
-export const RELEASED: Channel = channel("dynamutex:released");
-export const RENEWED: Channel = channel("dynamutex:renewed");
-export const REQUEST: Channel = channel("dynamutex:request");
+/**
+ * The channels. They are held here for as long as the library is loaded: Node forgets a channel that nobody holds, and one that
+ * was collected a moment ago takes its successor with it, whose subscribers then hear nothing (nodejs/node#59910).
+ */
+const CHANNELS: { readonly [Name in keyof Diagnostics]: Channel } = {
+  "dynamutex:asked": channel("dynamutex:asked"),
+  "dynamutex:acquired": channel("dynamutex:acquired"),
+  "dynamutex:renewed": channel("dynamutex:renewed"),
+  "dynamutex:renewal-failed": channel("dynamutex:renewal-failed"),
+  "dynamutex:lost": channel("dynamutex:lost"),
+  "dynamutex:released": channel("dynamutex:released"),
+  "dynamutex:missed": channel("dynamutex:missed"),
+  "dynamutex:failed": channel("dynamutex:failed"),
+  "dynamutex:stuck": channel("dynamutex:stuck"),
+  "dynamutex:forced": channel("dynamutex:forced"),
+  "dynamutex:release-failed": channel("dynamutex:release-failed"),
+  "dynamutex:request": channel("dynamutex:request"),
+  "dynamutex:wait-failed": channel("dynamutex:wait-failed"),
+  "dynamutex:ticket-lost": channel("dynamutex:ticket-lost"),
+  "dynamutex:permits-differ": channel("dynamutex:permits-differ"),
+  "dynamutex:election": channel("dynamutex:election"),
+  "dynamutex:clock": channel("dynamutex:clock"),
+};
+
+/** Whether anybody listens: messages that cost something to build are built for them alone. */
+export function isHeard(name: keyof Diagnostics): boolean {
+  return CHANNELS[name].hasSubscribers;
+}
 
 export function publish<Name extends keyof Diagnostics>(name: Name, message: Diagnostics[Name]): void {
-  const target = channel(name);
-  if (target.hasSubscribers) target.publish(message);
+  CHANNELS[name].publish(message);
 }

@@ -1,4 +1,4 @@
-import { ASKED, type Diagnostics, FAILED, MISSED, publish } from "../diagnostics.js";
+import { type Diagnostics, isHeard, publish } from "../diagnostics.js";
 import { LockTimeoutError } from "../errors.js";
 import type { LockInfo } from "../lock-info.js";
 import type { MutexSettings } from "../options/mutex.js";
@@ -262,7 +262,7 @@ export class Wait {
         reject(error);
       };
       // Now, in the caller's own asynchronous context: nothing was awaited before. A subscriber may end the call.
-      if (ASKED.hasSubscribers) this.#tellAsked();
+      if (isHeard("dynamutex:asked")) this.#tellAsked();
       if (!ended) this.#session.detach(work(deliver).catch(failed));
     });
   }
@@ -281,7 +281,7 @@ export class Wait {
   missed(because: Diagnostics["dynamutex:missed"]["because"]): void {
     if (this.isOver) return;
     this.#isMissed = true;
-    if (!MISSED.hasSubscribers) return;
+    if (!isHeard("dynamutex:missed")) return;
     const { name = "", call, holder, waitedMs } = this;
     publish("dynamutex:missed", { name, call, because, holder, waitedMs });
   }
@@ -292,7 +292,7 @@ export class Wait {
   }
 
   #tellFailed(because: Diagnostics["dynamutex:failed"]["because"], cause: unknown): void {
-    if (!FAILED.hasSubscribers || this.#asksFor === 0 || this.#isMissed) return;
+    if (!isHeard("dynamutex:failed") || this.#asksFor === 0 || this.#isMissed) return;
     const { name = "", call, waitedMs } = this;
     publish("dynamutex:failed", { name, call, because, cause, waitedMs });
   }
