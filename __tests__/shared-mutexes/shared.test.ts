@@ -48,6 +48,25 @@ describe("readers", () => {
     expect(one.told()).toEqual(["vacate reader"]);
   });
 
+  test.each([false, true])(
+    "2 000 short ones of one process, fair: %s, begin together on the row that is on its way in",
+    async (fair) => {
+      const { one } = hosts();
+      const { shared } = one.sharedMutex(NAME, { fair });
+      let most = 0;
+      let running = 0;
+      const read = async (): Promise<void> => {
+        most = Math.max(most, ++running);
+        await Promise.resolve();
+        running -= 1;
+      };
+      await Promise.all(Array.from({ length: 2_000 }, () => shared.run(read)));
+      const looks = fair ? ["consistent query writer"] : [];
+      expect(one.told()).toEqual([...looks, "take reader", "consistent read writer", "vacate reader"]);
+      expect(most).toBe(2_000);
+    },
+  );
+
   test("whoever joins sends nothing within handOverMs of the last look, and then one eventually consistent read", async () => {
     const { time, one } = hosts();
     const { shared } = one.sharedMutex(NAME, { handOverMs: 500 });

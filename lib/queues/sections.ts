@@ -278,6 +278,7 @@ export class Sections {
       lease.holdAtLeast(request.holdAtLeastMs);
       if (this.#deliver(lease, lease.row.acquired, call, lease.row.tick)) {
         if (resource.kind.id === "shared" && this.#fits(lease, request)) this.#sharedLeases.add(resource, lease);
+        this.#share(lease, resource);
         return true;
       }
       // Nothing has run on it.
@@ -298,8 +299,19 @@ export class Sections {
   #joins(lease: Lease, call: Call): boolean {
     call.wait.throwIfEnough();
     if (!lease.stands) return false;
-    this.#line(call.request.resource).settle(call.wait, lease);
-    return this.#deliver(lease, displayTime(boundsOf(this.session.clock)), call);
+    const { resource } = call.request;
+    this.#line(resource).settle(call.wait, lease);
+    if (!this.#deliver(lease, displayTime(boundsOf(this.session.clock)), call)) return false;
+    this.#share(lease, resource);
+    return true;
+  }
+
+  /**
+   * A reader's row has come in, or was joined, and no writer was seen: all who have asked meanwhile begin on it as well, at
+   * once, because it goes with the last section on it.
+   */
+  #share(lease: Lease, resource: Resource): void {
+    while (resource.kind.id === "shared" && this.#pass(lease, resource)) void 0;
   }
 
   /** Begins the next section on a lease that the section before has left. */
@@ -342,7 +354,7 @@ export class Sections {
     let isForced = false;
     // Where the lock is fair, the queue says whose turn it is.
     const isOver = (): boolean => !settings.fair && (isForced || this.#isTurnOver(lease));
-    // Those who share a row have joined it; who waits has seen a writer.
+    // A caller of the shared side that still waits did not fit, or its process has seen a writer.
     if (stands && resource.kind.id !== "shared" && line.canPass(lease)) {
       if (section !== undefined) lease.endSection(section);
       if (!settings.fair) isForced = await this.#look(lease);
@@ -379,7 +391,7 @@ export class Sections {
     return this.session.contention?.isTurnOver(row.at, settings.handOverMs) ?? false;
   }
 
-  #pass(lease: Lease, resource: Resource, before: Section | undefined): boolean {
+  #pass(lease: Lease, resource: Resource, before?: Section): boolean {
     const isTurn = (): boolean => !resource.settings.fair || this.#fairQueue.party(resource).isTurn;
     if (!isTurn()) return false;
     if (before instanceof HeldLock) this.#passing.set(lease, before);
