@@ -25,7 +25,7 @@ test("who waits behind a lease that ends as it is passed on leads from then on",
   lease.stands = false;
   expect(line.pass(lease)).toBe(false);
   await turn();
-  expect([watched.settled, [...line.waiters].length]).toEqual([false, 1]);
+  expect([watched.settled, line.countAfter(0)]).toEqual([false, 1]);
   line.leave(lease);
   await waiting;
   expect(line.isLed).toBe(true);

@@ -1,6 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { stopwatches } from "../lib/time/clock.js";
+import { watch } from "./support/eventually.js";
+import { ManualTime } from "./support/manual-time.js";
+import { MemoryHost } from "./support/memory-host.js";
 
 /** A host's two clocks, moved by hand. */
 function host() {
@@ -78,4 +81,21 @@ describe("the stopwatches", () => {
       }),
     );
   });
+});
+
+it("trap 16: a wall clock that is set forward adds nothing to how long a call says that it has waited", async () => {
+  const time = new ManualTime();
+  const holder = new MemoryHost(time, { owner: "holder" });
+  const host = new MemoryHost(time, { table: holder.table });
+  await using _lock = await holder.mutex("x").lock();
+  const error = host
+    .mutex("x")
+    .lock({ waitMs: 1_500 })
+    .catch((reason: unknown) => reason);
+  const ended = watch(error);
+  await time.advance(500);
+  Object.assign(host.session.clock, { atMost: () => time.elapsed + 60_000 });
+  await time.advance(1_000);
+  expect(ended.settled).toBe(true);
+  expect(await error).toMatchObject({ code: "LOCK_TIMEOUT", waitedMs: 1_500 });
 });

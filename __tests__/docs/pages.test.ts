@@ -1,4 +1,4 @@
-import { existsSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { DeleteTableCommand, type DynamoDBClient } from "@aws-sdk/client-dynamodb";
@@ -238,3 +238,8 @@ function anchorsOf(page: Page): readonly string[] {
       .replaceAll(" ", "-"),
   );
 }
+
+test("README keeps the two commands that try the project from a clone", () => {
+  const readme = readFileSync("README.md", "utf8").split("\n");
+  expect(readme).toEqual(expect.arrayContaining(["npm ci && npm run demo", "npm ci && npm test"]));
+});

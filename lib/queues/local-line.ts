@@ -24,6 +24,12 @@ export interface Waiter<Lease extends object> extends Taker<Lease> {
   readonly who: Caller;
 }
 
+/** A waiter behind the one that leads. */
+interface Standing<Lease extends object> extends Waiter<Lease> {
+  /** It leads from now on. */
+  readonly lead: () => void;
+}
+
 /**
  * The callers of one process for one lock, first come, first served. The first of them leads: it takes a row from the table,
  * for itself. The others wait behind it without a request. A lease whose section has ended goes to the first who can go on
@@ -34,7 +40,8 @@ export class LocalLine<Lease extends object> {
   keptOut: KeptOut | undefined;
   /** How many leases its callers may have at once. */
   capacity: number;
-  readonly #waiters = new Map<Waiter<Lease>, () => void>();
+  /** In the order of their numbers. */
+  readonly #waiters: Standing<Lease>[] = [];
   readonly #leases = new Set<Lease>();
   #leader: Waiter<Lease> | undefined;
   /** How many ask beside the line. */
@@ -70,12 +77,12 @@ export class LocalLine<Lease extends object> {
   }
 
   get isEmpty(): boolean {
-    return this.#leader === undefined && this.#leases.size + this.#waiters.size + this.#beside === 0;
+    return this.#leader === undefined && this.#leases.size + this.#waiters.length + this.#beside === 0;
   }
 
   /** Whether somebody else than this caller waits. */
   isAwaited(who: Caller): boolean {
-    return this.#waiters.size > 0 || (this.#leader !== undefined && this.#leader.who !== who);
+    return this.#waiters.length > 0 || (this.#leader !== undefined && this.#leader.who !== who);
   }
 
   /** The number of the first that has no lock yet, the one that leads included. */
@@ -83,9 +90,14 @@ export class LocalLine<Lease extends object> {
     return this.#first?.number;
   }
 
-  /** Those behind the one that leads, in order. */
-  get waiters(): Iterable<Waiter<Lease>> {
-    return this.#waiters.keys();
+  /** The first behind the one that leads whose number is greater than this. */
+  firstAfter(number: number): Waiter<Lease> | undefined {
+    return this.#waiters[this.#indexAfter(number)];
+  }
+
+  /** How many of those behind the one that leads have a number greater than this. */
+  countAfter(number: number): number {
+    return this.#waiters.length - this.#indexAfter(number);
   }
 
   /** Leads, if nobody else does or has to wait. */
@@ -105,16 +117,17 @@ export class LocalLine<Lease extends object> {
       const mayExit = who.stay();
       const giveUp = (): void => {
         mayExit();
-        this.#waiters.delete(waiter);
+        this.#remove(waiter);
         reject(enough.reason);
       };
-      const waiter: Waiter<Lease> = { ...taker, number: ++this.#asked, who };
-      enough.addEventListener("abort", giveUp, { once: true });
-      this.#waiters.set(waiter, () => {
+      const lead = (): void => {
         mayExit();
         enough.removeEventListener("abort", giveUp);
         resolve();
-      });
+      };
+      const waiter: Standing<Lease> = { ...taker, number: ++this.#asked, who, lead };
+      enough.addEventListener("abort", giveUp, { once: true });
+      this.#waiters.push(waiter);
     });
   }
 
@@ -165,7 +178,7 @@ export class LocalLine<Lease extends object> {
         if (leads) this.#leader = first;
         return false;
       }
-      this.#waiters.delete(first);
+      this.#remove(first);
       this.#advance();
       if (isTaken) return true;
     }
@@ -181,17 +194,29 @@ export class LocalLine<Lease extends object> {
 
   #advance(): void {
     if (this.#leader !== undefined || this.isFull) return;
-    for (const [waiter, lead] of this.#waiters) {
-      this.#waiters.delete(waiter);
-      this.#leader = waiter;
-      lead();
-      return;
+    const next = this.#waiters.shift();
+    this.#leader = next;
+    next?.lead();
+  }
+
+  /** Does nothing for one that is not behind the one that leads. */
+  #remove({ number }: Waiter<Lease>): void {
+    const index = this.#indexAfter(number - 1);
+    if (this.#waiters[index]?.number === number) this.#waiters.splice(index, 1);
+  }
+
+  /** Where those with a greater number begin. */
+  #indexAfter(number: number): number {
+    let [low, high] = [0, this.#waiters.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#waiters[middle] as Waiter<Lease>).number > number) high = middle;
+      else low = middle + 1;
     }
+    return low;
   }
 
   get #first(): Waiter<Lease> | undefined {
-    if (this.#leader !== undefined) return this.#leader;
-    for (const waiter of this.#waiters.keys()) return waiter;
-    return undefined;
+    return this.#leader ?? this.#waiters[0];
   }
 }

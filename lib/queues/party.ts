@@ -59,6 +59,8 @@ export class Party {
   readonly #placeLost: () => void;
   /** The last of those that have room together, as seen. */
   #front: bigint | undefined;
+  /** Up to which number its callers were found to fit a lease. */
+  #fitting: { readonly lease: OwnLease | undefined; readonly upTo: number } = { lease: undefined, upTo: 0 };
   #drawing: Promise<void> | undefined;
   /** Aborts when nobody waits any more for what is being drawn. */
   #nobodyWaits: AbortController | undefined;
@@ -147,13 +149,23 @@ export class Party {
   /** The first behind the front that neither a place serves, nor the turn of the lease that is there. */
   get unserved(): Waiter<OwnLease> | undefined {
     const [lease] = this.line.leases;
-    // Behind one that cannot go on with the lease, the lease is given back.
-    let goesOn = !this.line.isLed && lease !== undefined;
-    for (const waiter of this.line.waiters) {
-      goesOn &&= waiter.number <= this.turn.upTo && waiter.fits(lease as OwnLease);
-      if (!goesOn && waiter.number > this.places.serve) return waiter;
-    }
-    return undefined;
+    const goesOnTo = this.line.isLed || lease === undefined ? 0 : this.#goesOnTo(lease);
+    return this.line.firstAfter(Math.max(this.places.serve, goesOnTo));
+  }
+
+  /**
+   * Up to which number callers can go on with this lease, one after the other, in its turn: behind one that cannot, the lease
+   * is given back. What was found before holds for as long as the first of them can, so each caller is looked at once.
+   */
+  #goesOnTo(lease: OwnLease): number {
+    const { line, turn } = this;
+    const isKnown = this.#fitting.lease === lease && line.firstAfter(0)?.fits(lease) === true;
+    let upTo = isKnown ? this.#fitting.upTo : 0;
+    const next = (): Waiter<OwnLease> | undefined => line.firstAfter(upTo);
+    for (let one = next(); one !== undefined && one.number <= turn.upTo && one.fits(lease); one = next())
+      upTo = one.number;
+    this.#fitting = { lease, upTo };
+    return Math.min(upTo, turn.upTo);
   }
 
   /** Gives up what nobody waits for any more. @returns whether nobody is left. */
@@ -200,9 +212,8 @@ export class Party {
   }
 
   #waitingAfter(number: number): number {
-    let count = this.line.isLed && (this.line.first ?? 0) > number ? 1 : 0;
-    for (const waiter of this.line.waiters) if (waiter.number > number) count += 1;
-    return count;
+    const leads = this.line.isLed && (this.line.first ?? 0) > number;
+    return this.line.countAfter(number) + (leads ? 1 : 0);
   }
 
   #turnOf({ places, isWhole }: QueueLook, asked: number): Turn {

@@ -53,6 +53,7 @@ export class Wait {
   readonly refusedClaims: Set<string | undefined> = new Set();
   readonly #session: Session;
   readonly #startedAt: number;
+  readonly #startedAtLeast: number;
   /** How many answers of the table were there when it began. */
   readonly #answersBefore: number;
   #enough: AbortController | undefined;
@@ -85,6 +86,7 @@ export class Wait {
     this.#asksFor = asksFor;
     if (!patient) this.#endStuckWatch = nothing;
     this.#startedAt = session.clock.atMost();
+    this.#startedAtLeast = session.clock.atLeast();
     this.#answersBefore = session.scheduler.answers;
   }
 
@@ -107,8 +109,9 @@ export class Wait {
     return this.#stopped !== undefined;
   }
 
+  /** How long this call has waited, on the stopwatch that does not run ahead: a clock that is set forward adds nothing. */
   get waitedMs(): number {
-    return this.#session.clock.atMost() - this.#startedAt;
+    return this.#session.clock.atLeast() - this.#startedAtLeast;
   }
 
   /** How long this call would go on waiting. */
