@@ -26,6 +26,7 @@ export type Invariant =
   | "no more than there are permits"
   | "readers and writers keep apart"
   | "a hand-off lasts"
+  | "a forged token lets nobody in"
   | "tokens grow from lock to lock"
   | "a tick runs once"
   | "a hold lasts"
