@@ -322,7 +322,7 @@ test.each(["expired", "unchanged"] as const)(
   },
 );
 
-test("a leader whose take was so slow that its lease was over in between is shown all the same, once it leads", async () => {
+test("trap 45: a leader whose take was so slow that its lease was over in between is shown all the same, once it leads", async () => {
   const { time, observer, a, mutexOf } = setUp();
   const { owners, seen } = follow(mutexOf(observer).observe());
   await turn();

@@ -363,7 +363,7 @@ describe("a lock that is handed off", () => {
     ["max-hold", { ttlMs: 10_000, maxHoldMs: 2_000 }, false],
     ["expired", { ttlMs: 1_000, autoRenew: false }, false],
   ])(
-    "that was lost ends its section all the same, tells of it, and leaves no row: %s",
+    "trap 46: that was lost ends its section all the same, tells of it, and leaves no row: %s",
     async (reason, options, isGone) => {
       const released = hear("dynamutex:released");
       const { time, one, other } = hosts();

@@ -36,7 +36,7 @@ function forgedWith(uuid: string, sort = "lock"): readonly string[] {
 }
 
 describe("a uuid that everybody can see opens nothing", () => {
-  test("neither of a lock that is held", async () => {
+  test("trap 43: neither that of a lock that is held", async () => {
     const { one, other } = hosts();
     const lock = await one.mutex(NAME).lock();
     const uuid = (await other.mutex(NAME).inspect())?.uuid ?? "";
@@ -131,7 +131,7 @@ describe("a token of something else lets nobody in", () => {
 });
 
 describe("what goes along is on the row, and no token can say otherwise", () => {
-  test("the hold, which the row keeps while it is resumed", async () => {
+  test("trap 44: the hold, which the row keeps while it is resumed", async () => {
     const { time, one, other, third } = hosts();
     const lock = await one.mutex(NAME).lock({ holdAtLeastMs: 20_000 });
     const resumed = await other.mutex(NAME).resume(await lock.handOff({ withinMs: MINUTE }));
