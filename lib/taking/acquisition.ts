@@ -113,6 +113,11 @@ export class Acquisition {
     return this.#uuid;
   }
 
+  /** Under which it may be on the row: a reissue without an answer may have been applied. */
+  get uuids(): readonly string[] {
+    return this.#uncertainUuid === undefined ? [this.#uuid] : [this.#uuid, this.#uncertainUuid];
+  }
+
   /** The fencing token that goes with the uuid, on a fenced mutex. */
   get fence(): bigint | undefined {
     return this.#fence;
