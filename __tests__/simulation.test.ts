@@ -93,6 +93,10 @@ const EXPECTED = [
   "tokens of no use: expired",
   "tokens of no use: stolen",
   "tokens of no use: deleted",
+  "attacks: seen",
+  "attacks: foreign",
+  "attacks: edited",
+  "attacks: old",
 ];
 
 describe("the protocol on virtual time", () => {

@@ -68,7 +68,9 @@ export class LockTimeoutError extends LockError {
   readonly waitedMs: number;
 
   constructor(lockName: string, waitedMs: number, holder: LockInfo | undefined, options?: ErrorOptions) {
-    const by = holder === undefined ? "" : `; last seen held by ${holder.owner} until ${holder.expires.toISOString()}`;
+    const how = holder?.handedOff ? "handed off" : "held";
+    const by =
+      holder === undefined ? "" : `; last seen ${how} by ${holder.owner} until ${holder.expires.toISOString()}`;
     super("LOCK_TIMEOUT", `Lock ${show(lockName)} was not free within ${Math.round(waitedMs)} ms${by}`, options);
     this.lockName = lockName;
     this.waitedMs = waitedMs;

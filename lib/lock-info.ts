@@ -28,7 +28,9 @@ export interface LockInfo {
    * the lock: parked, unlocked by force, or free.
    */
   readonly uuid: string | undefined;
-  /** Who holds it; without a `uuid`, who held it last. */
+  /** Whether it is handed off: nobody holds it, and it stays taken until `expires` for whoever has the token. */
+  readonly handedOff: boolean;
+  /** Who holds it; without a `uuid`, and where it is handed off, who held it last. */
   readonly owner: string;
   /** When the lock was taken, on the table's clock as estimated by its holder. */
   readonly acquired: Date;

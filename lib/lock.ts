@@ -108,7 +108,8 @@ export interface TransferableLock extends Lock {
    * The section is over when the call begins: `held` is false, and `unlock()` does nothing. If the call rejects, the lock is
    * released, or ends at the latest after `withinMs`.
    *
-   * The token is of use to nobody who may not write to the table. Whoever may can take the lock with it, once.
+   * The token is a secret: whoever has it can go on with the lock, once. What others see of the lock, its uuid included, is of no
+   * use for that.
    *
    * @param options.withinMs for how long the lock waits to be resumed, in ms.
    * @throws {@link LockLostError} if the lock is lost; {@link LockError} with the code `LOCK_RELEASED` after `unlock()`.

@@ -6,7 +6,7 @@ import type { Address } from "./protocol/addresses.js";
 import type { Session } from "./session/session.js";
 import { giveBack } from "./taking/abandoned-claims.js";
 import type { Target } from "./taking/acquisition.js";
-import { leftOf, restOf, resume } from "./taking/resume.js";
+import { handedOff, leftOf, restOf, resume } from "./taking/resume.js";
 import { tooSlow } from "./taking/too-slow.js";
 import { Wait } from "./taking/wait.js";
 
@@ -25,10 +25,11 @@ export async function resumed(
 ): Promise<HeldLock> {
   const { signal } = resumeOptions(options);
   session.assertOpen();
-  const { at, ...handed } = parseToken(token, session.table, isOurs);
+  const { at, uuid } = parseToken(token, session.table, isOurs);
   signal?.throwIfAborted();
   const wait = new Wait(session, at.name, { patient: false, asksFor: 1 });
   const work = async (deliver: (lock: HeldLock) => boolean): Promise<void> => {
+    const handed = await handedOff(session, at, uuid, wait);
     const acquisition = await resume(session, targetOf(at), handed, wait);
     const lease = new Lease(session, acquisition);
     if (!wait.isOver && (await lease.secure(wait)) && !wait.isOver) {

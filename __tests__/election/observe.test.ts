@@ -5,7 +5,7 @@ import { hear } from "../support/diagnostics.js";
 import { turn, watch } from "../support/eventually.js";
 import { createGate } from "../support/fault-proxy/gate.js";
 import { ManualTime } from "../support/manual-time.js";
-import { MemoryHost } from "../support/memory-host.js";
+import { isTake, MemoryHost } from "../support/memory-host.js";
 
 const NAME = "leader";
 const OPTIONS = { ttlMs: 10_000 };
@@ -321,3 +321,22 @@ test.each(["expired", "unchanged"] as const)(
     expect([lock.held, owners()]).toEqual([true, ["a"]]);
   },
 );
+
+test("trap 45: a leader whose take was so slow that its lease was over in between is shown all the same, once it leads", async () => {
+  const { time, observer, a, mutexOf } = setUp();
+  const { owners, seen } = follow(mutexOf(observer).observe());
+  await turn();
+  const { clock } = a.session;
+  const [answered, arrives] = [clock.sleep(8_500), clock.sleep(11_500)];
+  a.hold = (message) => (isTake(message) ? answered : undefined);
+  // What renews it before it is handed out arrives when its first stamp is over.
+  a.fate = (message) => (message.kind === "write" && !isTake(message) && time.elapsed < 11_500 ? arrives : "answered");
+  const leading = mutexOf(a).lock();
+  const leads = watch(leading);
+  await time.advanceUntil(() => leads.settled);
+  expect(time.elapsed).toBeGreaterThan(11_000);
+  const lock = await leading;
+  await time.advance(60_000);
+  expect([lock.held, owners()]).toEqual([true, [null, "a", null, "a"]]);
+  expect(seen.at(-1)?.uuid).toBe(lock.uuid);
+});

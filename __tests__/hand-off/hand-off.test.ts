@@ -5,11 +5,13 @@ import {
   findLockLost,
   LockConfigError,
   LockLostError,
+  type MutexOptions,
   type Permit,
   systemClock,
   type TransferableLock,
 } from "../../lib/index.js";
 import type { Message } from "../../lib/testing/message.js";
+import { hear } from "../support/diagnostics.js";
 import { turn, watch } from "../support/eventually.js";
 import { deferred } from "../support/fault-proxy/deferred.js";
 import { ManualTime } from "../support/manual-time.js";
@@ -71,12 +73,12 @@ describe("a lock that is handed off", () => {
     await expect(lock.handOff({ withinMs: MINUTE })).rejects.toMatchObject({ code: "LOCK_RELEASED" });
   });
 
-  test("is renewed first where it never was, and else handed off by one write; resumed by one", async () => {
+  test("is renewed first where it never was, and else handed off by one write; resumed by a look and one", async () => {
     const { time, one, other } = hosts();
     const token = await (await one.mutex(NAME).lock()).handOff({ withinMs: MINUTE });
     expect(one.told()).toEqual(["take lock", "renew lock", "transfer lock"]);
     const resumed = await other.mutex(NAME).resume(token);
-    expect(other.told()).toEqual(["transfer lock"]);
+    expect(other.told()).toEqual(["consistent read lock", "transfer lock"]);
     await time.advance(15_000);
     expect(other.told()).toEqual(["renew lock"]);
     await resumed.handOff({ withinMs: MINUTE });
@@ -356,6 +358,28 @@ describe("a lock that is handed off", () => {
     expect(findLockLost(lock.signal.reason)?.reason).toBe("deleted");
   });
 
+  test.each<readonly [string, MutexOptions, boolean]>([
+    ["deleted", { ttlMs: 1_000 }, true],
+    ["max-hold", { ttlMs: 10_000, maxHoldMs: 2_000 }, false],
+    ["expired", { ttlMs: 1_000, autoRenew: false }, false],
+  ])(
+    "trap 46: that was lost ends its section all the same, tells of it, and leaves no row: %s",
+    async (reason, options, isGone) => {
+      const released = hear("dynamutex:released");
+      const { time, one, other } = hosts();
+      const lock = await one.mutex(NAME, options).lock();
+      if (isGone) one.table.plant({ name: NAME, sort: "lock" }, undefined);
+      await time.advanceUntil(() => lock.signal.aborted);
+      expect([findLockLost(lock.signal.reason)?.reason, released.length]).toEqual([reason, 0]);
+      await expect(lock.handOff({ withinMs: MINUTE })).rejects.toBe(lock.signal.reason);
+      expect(released).toMatchObject([{ name: NAME, uuid: lock.uuid }]);
+      expect(one.row(NAME)).toBeUndefined();
+      expect(await other.mutex(NAME).tryLock()).not.toBeNull();
+      await expect(lock.unlock()).rejects.toBe(lock.signal.reason);
+      expect(released).toHaveLength(1);
+    },
+  );
+
   test("cannot be handed off where that finds the loss, and signal tells of it", async () => {
     const { one } = hosts();
     const lock = await one.mutex(NAME).lock();
@@ -492,7 +516,7 @@ describe("a token", () => {
     ["that is none", (host) => host.mutex(NAME).resume("order-42")],
     ["that is empty", (host) => host.mutex(NAME).resume("")],
     ["that is no string", (host) => host.mutex(NAME).resume(undefined as never)],
-    ["that only looks like one", (host) => host.mutex(NAME).resume(`dynamutex-1.${btoa('{"at":null}')}`)],
+    ["that only looks like one", (host) => host.mutex(NAME).resume(`dynamutex-2.${btoa('["locks",null]')}`)],
   ])("%s is refused, nothing is sent, and the lock is left alone", async (_, resume) => {
     const { other, token } = await handedOff();
     await expect(resume(other, token)).rejects.toMatchObject({ code: "LOCK_CONFIG", option: "token" });
@@ -764,7 +788,7 @@ test("a hand-off waits for a renewal that is in flight", async () => {
 describe("on DynamoDB", () => {
   const scene = useScene();
 
-  test("a hand-off is two updates, and a resume one: 3 write units, between the take and the release", async () => {
+  test("a hand-off is two updates, and a resume a read and an update, between the take and the release", async () => {
     const one = scene.host({ tag: "one", owner: "one", clock: systemClock() });
     const other = scene.host({ tag: "other", owner: "other", clock: systemClock() });
     const lock = await one.mutex(scene.name).lock({ data: { step: 1 } });
@@ -778,10 +802,11 @@ describe("on DynamoDB", () => {
       "one PutItem",
       "one UpdateItem",
       "one UpdateItem",
+      "other GetItem",
       "other UpdateItem",
       "other DeleteItem",
     ]);
-    expect(scene.proxy.units()).toEqual({ read: 0, write: 5 });
+    expect(scene.proxy.units()).toEqual({ read: 1, write: 5 });
   });
 
   test("a token says which table it is for", async () => {

@@ -24,6 +24,13 @@ export const HAND_OFF_SWITCHES: readonly Switch[] = [
     off: { resumedAs: (token) => token },
   },
   {
+    name: "a token is the uuid that everybody sees",
+    stage: "watched hand-offs",
+    more: { forges: true },
+    breaks: "an ended uuid stays ended",
+    off: { opens: (secret) => secret },
+  },
+  {
     name: "a hand-off and who resumes it leave `ttlMs` as it was",
     stage: "watched hand-offs",
     breaks: "an ended uuid stays ended",

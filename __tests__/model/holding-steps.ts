@@ -83,7 +83,7 @@ function handsOff(model: Model, state: State, who: Who, lease: Lease, steps: Ste
   if (handedOff >= limits.handOffs || lease.expires <= lease.firstStamp) return;
   const { uuid: from, firstStamp: after } = lease;
   const { fenced, withinMs } = limits;
-  const uuids = { from, uuid: `${from}?` };
+  const uuids = { from, uuid: rules.opens(`${from}?`) };
   const at = addressOf(host.side, from);
   for (const width of limits.widths) {
     const expires = rules.stamp(boundsAt(state.time, width), withinMs);

@@ -30,6 +30,8 @@ export interface Limits {
   readonly reissues: number;
   readonly handOffs: number;
   readonly resumes: number;
+  /** Whether somebody tries to resume by the uuid that a row shows. */
+  readonly forges: boolean;
   /** For how long a lease that is handed off waits for whoever resumes it. */
   readonly withinMs: number;
   /** Of all claimants together. */
@@ -69,6 +71,7 @@ export const NONE = {
   reissues: 0,
   handOffs: 0,
   resumes: 0,
+  forges: false,
   withinMs: TICK_MS,
   crashes: 0,
   suspends: 0,

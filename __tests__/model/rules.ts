@@ -33,6 +33,8 @@ export interface Rules {
   readonly guardsAfterRenewal: boolean;
   /** Whether a lease changes its uuid between a section with a guard and the next. */
   readonly reissuesAfterGuard: boolean;
+  /** The uuid that a token opens whose secret this is. Who has seen a uuid may try it as a secret. */
+  readonly opens: (secret: string) => string;
   /** The uuid that a lease that was handed off goes on with. */
   readonly resumedAs: (token: string, fresh: string) => string;
   /** When a side of a shared mutex may be shown the flags of the other. */
@@ -72,6 +74,7 @@ export const RULES: Rules = {
   countsUnanswered: false,
   guardsAfterRenewal: true,
   reissuesAfterGuard: true,
+  opens: (secret) => `#${secret}`,
   resumedAs: (_, fresh) => fresh,
   looks: () => "after its flag is answered",
   isConsistent: () => true,

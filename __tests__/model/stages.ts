@@ -118,7 +118,7 @@ export const LARGE: Readonly<Record<Stage, Limits>> = {
   guards: { ...SMALL.guards, ticks: 1 },
   "fenced guards": { ...SMALL["fenced guards"], renewals: [1, 1], reissues: 1 },
   "hand-offs": { ...SMALL["hand-offs"], ticks: 1 },
-  "watched hand-offs": { ...SMALL["watched hand-offs"], lateCopies: 1, withinMs: 3 * TICK_MS },
+  "watched hand-offs": { ...SMALL["watched hand-offs"], forges: true, lateCopies: 1, withinMs: 3 * TICK_MS },
   "readers and a writer": {
     ...SMALL["readers and a writer"],
     hosts: [SLOW_READER, SLOW_WRITER, [reader(2, SLOW), writer(3, FAST)]],

@@ -42,13 +42,14 @@ function takes({ rules, limits, ...model }: Model, state: State, who: Who, steps
   }
 }
 
-/** Goes on with a lease that was handed off, by its token: whoever has it, and however often it is delivered. */
+/** Goes on with a lease that was handed off, by its token: whoever has it, however often it is delivered, and forged or not. */
 function resumes(model: Model, state: State, who: Who, steps: Step[]): void {
   const { rules, limits } = model;
   const claimant = claimantOf(state, who);
   const { host, resumed } = claimant;
   if (resumed >= limits.resumes) return;
-  for (const token of state.tokens) {
+  const forged = limits.forges ? Object.values(state.rows).map(({ uuid }) => rules.opens(String(uuid))) : [];
+  for (const token of [...state.tokens, ...forged]) {
     for (const width of limits.widths) {
       const transfer: Transfer = {
         kind: "transfer",

@@ -1,7 +1,8 @@
-import { LockError, LockLostError, LockStoreError } from "../../lib/errors.js";
+import { LockConfigError, LockError, LockLostError, LockStoreError } from "../../lib/errors.js";
+import type { Forgery } from "./forged-tokens.js";
 import { type Holding, Violation } from "./invariants.js";
 import type { Step } from "./schedule.js";
-import { checkLoss, type HandedOn, hold, release, type Stage, section, show } from "./section.js";
+import { checkLoss, type ForgedToken, type HandedOn, hold, release, type Stage, section, show } from "./section.js";
 
 /** Hands a lock off at the end of its section, and sends the token to whom the step says. */
 export async function handOff(stage: Stage, step: Step, holding: Holding): Promise<void> {
@@ -72,5 +73,28 @@ export async function goOn(stage: Stage, { token, handed, step, asking, fencing 
     }
   } finally {
     cancel();
+  }
+}
+
+/** Somebody tries to go on with a lock who has no token for it. */
+export async function attack(stage: Stage, how: Forgery, { token, asking, fencing }: ForgedToken): Promise<void> {
+  const { coverage } = stage;
+  const wasCalm = stage.calm();
+  const error = await stage
+    .lockable(asking, fencing)
+    .resume?.(token, {})
+    .then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+  if (error === undefined) throw new Violation("a forged token lets nobody in", `${how}: ${token}`);
+  if (error instanceof LockLostError || (error instanceof LockConfigError && error.option === "token")) {
+    coverage.count(`attacks: ${how}`);
+  } else if (error instanceof LockError && error.code === "LOCK_CLOSED" && stage.drainEnds() !== undefined) {
+    coverage.count("attacks that a close ended");
+  } else if (error instanceof LockStoreError && !wasCalm) {
+    coverage.count("attacks that the store failed");
+  } else {
+    throw new Violation("a call ends as documented", `resume threw ${show(error)}`);
   }
 }

@@ -26,6 +26,7 @@ export type Invariant =
   | "no more than there are permits"
   | "readers and writers keep apart"
   | "a hand-off lasts"
+  | "a forged token lets nobody in"
   | "tokens grow from lock to lock"
   | "a tick runs once"
   | "a hold lasts"
@@ -472,7 +473,11 @@ export class Judge {
     if (message.kind !== "write") return;
     const { write } = message;
     if ("uuid" in write) this.#shown.delete(write.uuid);
-    if ("from" in write) this.#rows.set(write.uuid, { at: write.at, process });
+    if ("from" in write) {
+      // A lease that lapsed before it was handed out goes on under a new uuid.
+      this.#shown.delete(write.from);
+      this.#rows.set(write.uuid, { at: write.at, process });
+    }
     if (write.kind === "renew" || "from" in write) this.#stamped(write.kind, write);
     if (write.kind === "transfer") this.#ends(write.from);
     // Whoever unlocks by force ends nothing of its own.

@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import type { Forgery } from "./forged-tokens.js";
 import type { Kind } from "./locks.js";
 import type { MachinePlan } from "./machine.js";
 import type { NetworkPlan, Outage, WrongDates } from "./network.js";
@@ -7,6 +8,11 @@ import type { NetworkPlan, Outage, WrongDates } from "./network.js";
 export interface Delivery {
   readonly host: number;
   readonly afterMs: number;
+}
+
+/** Somebody without a token tries to go on with a lock that was handed off, whoever has it by then. */
+export interface Attack extends Delivery {
+  readonly how: Forgery;
 }
 
 /** One use of a lock. */
@@ -25,6 +31,7 @@ export interface Step {
   /** For how long a lock that is handed off waits to be resumed, and who gets its token. */
   readonly withinMs: number;
   readonly deliveries: readonly Delivery[];
+  readonly attacks: readonly Attack[];
   /** Which of the locks. */
   readonly name: number;
   /** Which locks a set takes, in the order in which it asks for them. */
@@ -127,6 +134,11 @@ export const SHORT_PAUSE_MS = 1_500;
 /** So long that a clock which learns from replies knows the time no longer. */
 const silence = fc.integer({ min: 2_000_000, max: 3_600_000 });
 
+const delivery = {
+  host: fc.nat(3),
+  afterMs: fc.oneof(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 0, max: 6_000 })),
+};
+
 const step: fc.Arbitrary<Step> = fc.record({
   kind: fc.oneof(
     { weight: 5, arbitrary: fc.constant("lock" as const) },
@@ -139,13 +151,10 @@ const step: fc.Arbitrary<Step> = fc.record({
   side: fc.constantFrom("shared" as const, "shared" as const, "exclusive" as const),
   beside: fc.constantFrom(0, 0, 1, 2),
   withinMs: fc.oneof(fc.integer({ min: 100, max: 1_500 }), fc.integer({ min: 100, max: 8_000 })),
-  deliveries: fc.array(
-    fc.record({
-      host: fc.nat(3),
-      afterMs: fc.oneof(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 0, max: 6_000 })),
-    }),
-    { maxLength: 3 },
-  ),
+  deliveries: fc.array(fc.record(delivery), { maxLength: 3 }),
+  attacks: fc.array(fc.record({ ...delivery, how: fc.constantFrom<Forgery>("seen", "foreign", "edited", "old") }), {
+    maxLength: 3,
+  }),
   name: fc.constantFrom(0, 0, 0, 1, FAIR, FAIR),
   set: fc.shuffledSubarray([0, 1, FAIR], { minLength: 2 }),
   times: fc.oneof({ weight: 4, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.integer({ min: 2, max: 8 }) }),

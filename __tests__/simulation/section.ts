@@ -55,6 +55,9 @@ export interface HandedOn {
   readonly fencing: boolean;
 }
 
+/** A token that is none, and the lock that it is for. */
+export type ForgedToken = Pick<HandedOn, "token" | "asking" | "fencing">;
+
 /** What a section was asked for with. */
 export type Asked = Pick<Holding, "asking" | "handOverMs" | "askedAt">;
 

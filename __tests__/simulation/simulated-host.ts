@@ -3,7 +3,8 @@ import { seededRandom } from "../support/seeded-random.js";
 import { clockOf } from "./clocks.js";
 import { type Closing, checkClose, startClose } from "./close-judge.js";
 import type { Coverage } from "./coverage.js";
-import { goOn } from "./hand-off-program.js";
+import type { Forgery } from "./forged-tokens.js";
+import { attack, goOn } from "./hand-off-program.js";
 import { type Judge, Violation } from "./invariants.js";
 import { type Asking, askingFor, uuidOf } from "./locks.js";
 import { Machine, type Process } from "./machine.js";
@@ -20,7 +21,7 @@ import {
   type Step,
 } from "./schedule.js";
 import type { Scheduler } from "./scheduler.js";
-import type { HandedOn, Stage } from "./section.js";
+import type { ForgedToken, HandedOn, Stage } from "./section.js";
 import { watchSlots } from "./slot-judge.js";
 
 /** How long a request that the faults swallowed may still be waited for. */
@@ -192,12 +193,21 @@ export class SimulatedHost {
 
   /** A queue delivers a token to whichever process runs here. @returns undefined where none does. */
   resume(handed: HandedOn): Promise<void> | undefined {
+    return this.#deliver((stage) => goOn(stage, handed));
+  }
+
+  /** The same with a token that is none. */
+  attack(how: Forgery, forged: ForgedToken): Promise<void> | undefined {
+    return this.#deliver((stage) => attack(stage, how, forged));
+  }
+
+  #deliver(use: (stage: Stage) => Promise<void>): Promise<void> | undefined {
     const life = this.#life;
     if (life === undefined || life.closing !== undefined) return undefined;
     return new Promise((resolve) => {
       life.process.onCrash(resolve);
       life.process.deliver(() => {
-        goOn(this.#stage(life), handed)
+        use(this.#stage(life))
           .catch((error: unknown) => this.#world.fail(error))
           .finally(resolve);
       });

@@ -15,6 +15,7 @@ const step: Step = {
   beside: 0,
   withinMs: 1_000,
   deliveries: [],
+  attacks: [],
   name: 0,
   set: [],
   times: 1,

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { kindOf as kindOfRow, ticketOf } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
 import { MemoryTable } from "../../lib/testing/memory-store.js";
@@ -5,13 +6,14 @@ import type { Answer } from "../../lib/testing/message.js";
 import { CallJudge } from "./call-judge.js";
 import { Coverage } from "./coverage.js";
 import { EventJudge } from "./event-judge.js";
+import { editedOf, foreignOf, forgedOf, rowOfToken } from "./forged-tokens.js";
 import { Judge, Violation } from "./invariants.js";
 import { type Asking, type Kind, lockOf, lockOfQueue, shortUuids, uuidStart } from "./locks.js";
 import { isForced } from "./message.js";
 import { type Arrival, Network } from "./network.js";
 import { countArrival, countDiagnostics } from "./observers.js";
 import type { Protocol } from "./protocol.js";
-import { MANY_SLOTS, type Schedule, type Step } from "./schedule.js";
+import { type Attack, type Delivery, MANY_SLOTS, type Schedule, type Step } from "./schedule.js";
 import { Scheduler } from "./scheduler.js";
 import type { HandedOn } from "./section.js";
 import { checkIdle, HUNG_MS, type Life, SimulatedHost, type Surroundings } from "./simulated-host.js";
@@ -106,6 +108,8 @@ class World {
   #failure: { readonly error: unknown } | undefined;
   /** How many tokens are on their way, or being used. */
   #tokens = 0;
+  /** All that there ever were, in order. */
+  readonly #handed: HandedOn[] = [];
 
   constructor(schedule: Schedule, protocol: Protocol, tracing: boolean) {
     this.#schedule = schedule;
@@ -214,18 +218,52 @@ class World {
     return this.#tokens === 0 && this.#hosts.every(({ done }) => done);
   }
 
-  /** A queue delivers the token as its step says. */
+  /** A queue delivers the token as its step says, and others try without it. */
   #handOn(handed: HandedOn): void {
-    for (const { host, afterMs } of handed.step.deliveries) {
-      this.#tokens += 1;
-      const arrived = (): void => {
-        this.#tokens -= 1;
-      };
-      this.scheduler.wakeAt(this.scheduler.now + afterMs, () => {
-        const resumption = this.#hosts[host % this.#hosts.length]?.resume(handed);
-        if (resumption === undefined) arrived();
-        else void resumption.then(arrived);
-      });
+    this.#handed.push(handed);
+    const { deliveries, attacks } = handed.step;
+    for (const delivery of deliveries) this.#deliver(delivery, (host) => host?.resume(handed));
+    for (const attack of attacks) this.#deliver(attack, (host) => this.#attack(host, handed, attack));
+  }
+
+  #deliver({ host, afterMs }: Delivery, use: (host: SimulatedHost | undefined) => Promise<void> | undefined): void {
+    this.#tokens += 1;
+    const arrived = (): void => {
+      this.#tokens -= 1;
+    };
+    this.scheduler.wakeAt(this.scheduler.now + afterMs, () => {
+      const used = use(this.#hosts[host % this.#hosts.length]);
+      if (used === undefined) arrived();
+      else void used.then(arrived);
+    });
+  }
+
+  #attack(host: SimulatedHost | undefined, handed: HandedOn, { how, afterMs }: Attack): Promise<void> | undefined {
+    const { token, asking, fencing } = handed;
+    const at = rowOfToken(token);
+    const others = this.#handed.filter((other) => other !== handed);
+    const isSame = (other: HandedOn): boolean => isDeepStrictEqual(rowOfToken(other.token), at);
+    const attack = (forged: string) => host?.attack(how, { token: forged, asking, fencing });
+    switch (how) {
+      case "seen": {
+        const uuid = this.#table.row(at)?.uuid;
+        return uuid === undefined ? undefined : attack(forgedOf(token, uuid));
+      }
+      case "foreign": {
+        const other = others.findLast((one) => !isSame(one));
+        return other && attack(foreignOf(token, other.token));
+      }
+      case "edited":
+        return attack(editedOf(token, afterMs));
+      case "old": {
+        // It is whole: the judge of its hand-off knows whether it may still count.
+        const before = this.#handed.slice(0, this.#handed.indexOf(handed)).findLast(isSame);
+        if (before === undefined) return undefined;
+        this.coverage.count("attacks: old");
+        return host?.resume(before);
+      }
+      default:
+        return how satisfies never;
     }
   }
 
@@ -425,6 +463,7 @@ function probeOf(of: Kind, name: string): Step {
     beside: 0,
     withinMs: 0,
     deliveries: [],
+    attacks: [],
     name: Number(name.slice(-1)),
     set: [],
     times: 1,

@@ -8,7 +8,13 @@ import type { Take } from "../../lib/protocol/writes.js";
 export const EARLIEST = 1_000_000;
 
 /** What a fresh row does not have. */
-export const NOTHING_ELSE = { wanted: undefined, fence: undefined, tick: undefined, permits: undefined };
+export const NOTHING_ELSE = {
+  wanted: undefined,
+  fence: undefined,
+  tick: undefined,
+  permits: undefined,
+  handOff: undefined,
+};
 
 /** A row whose lease runs. */
 export function rowWith(differences: Partial<Row>): Row {
@@ -49,7 +55,7 @@ export function takeWith(differences: Partial<Take>): Take {
 
 /** The row that a take leaves where there was none, and it draws no token. */
 export function rowOf({ at, uuid, expires, ttlMs, owner, acquired, data, tick, permits }: Take): Row {
-  return { ...at, uuid, expires, ttlMs, owner, acquired, data, wanted: undefined, fence: undefined, tick, permits };
+  return { ...at, uuid, expires, ttlMs, owner, acquired, data, ...NOTHING_ELSE, tick, permits };
 }
 
 /** Whether somebody who respects so much may replace what remembers this. */

@@ -9,6 +9,7 @@ export function whyNot(name: string, because: "held" | "done", row: LockInfo | u
   }
   if (row === undefined) return `${lock} is held`;
   const until = row.expires.toISOString();
+  if (row.handedOff) return `${lock} was handed off by ${row.owner}, and may be resumed until ${until}`;
   if (row.uuid === undefined) return `${lock} has no holder and stays taken until ${until}`;
   return `${lock} is held by ${row.owner}, whose lease runs until ${until} unless it is renewed`;
 }

@@ -31,7 +31,7 @@ function lockText(lock: LockView): string {
   const { name, kind, state, uuid, owner, acquired, expires, tick, data } = lock;
   const lines = [
     `${printable(name)}: ${kind}, ${state}`,
-    `  owner    ${printable(owner)}${uuid === undefined ? ", the last one" : ""}`,
+    `  owner    ${printable(owner)}${uuid === undefined || state === "handed-off" ? ", the last one" : ""}`,
     ...(uuid === undefined ? [] : [`  uuid     ${uuid}`]),
     `  since    ${acquired.toISOString()}`,
     `  expires  ${expires.toISOString()}, ${leftOf(lock)}`,

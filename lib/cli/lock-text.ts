@@ -6,7 +6,13 @@ type Paint = (style: Style, text: string) => string;
 
 const HEADINGS = ["NAME", "KIND", "STATE", "LEFT", "WAITING", "OWNER", "SINCE"] as const;
 
-const STATE_STYLES = { held: undefined, expired: "red", blocked: "yellow", free: "dim" } as const;
+const STATE_STYLES = {
+  held: undefined,
+  "handed-off": "yellow",
+  expired: "red",
+  blocked: "yellow",
+  free: "dim",
+} as const;
 
 /**
  * Locks as lines of a table, the first of which has the headings.

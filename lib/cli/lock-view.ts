@@ -1,11 +1,12 @@
 import type { Bounds, LockInfo } from "../index.js";
 
 /**
- * What a row says of its lock at this moment. `held`: somebody has it. `expired`: its holder's lease is over, and anybody
+ * What a row says of its lock at this moment. `held`: somebody has it. `handed-off`: nobody has it, and whoever has the token
+ * of the hand-off may go on with it. `expired`: its holder's lease is over, and anybody
  * may take it. `blocked`: nobody has it, and nobody may take it yet: parked by `--at-least`, or unlocked by force. `free`: its
  * row is kept for what it remembers.
  */
-type LockViewState = "held" | "expired" | "blocked" | "free";
+type LockViewState = "held" | "handed-off" | "expired" | "blocked" | "free";
 
 /** One lock as `ls` and `inspect` show it, and as `--json` prints it. */
 export interface LockView {
@@ -34,14 +35,15 @@ export function viewOf(lock: LockInfo, bounds: Bounds | undefined, waiting?: num
   return { name, kind, state, uuid, owner, acquired, expires, leftMs, ttlMs, tick, data, waiting };
 }
 
-function stateOf({ uuid, expires }: LockInfo, bounds: Bounds | undefined): LockViewState {
+function stateOf({ uuid, handedOff, expires }: LockInfo, bounds: Bounds | undefined): LockViewState {
   const isOver = expires.getTime() < (bounds?.earliest ?? 1);
   if (uuid === undefined) return isOver ? "free" : "blocked";
-  return isOver ? "expired" : "held";
+  if (isOver) return "expired";
+  return handedOff ? "handed-off" : "held";
 }
 
 /** Whether nobody else can take it. */
-export const isTaken = ({ state }: LockView): boolean => state === "held" || state === "blocked";
+export const isTaken = ({ state }: LockView): boolean => state !== "expired" && state !== "free";
 
 /** By name, then kind, then owner, then age: how old the locks of two hosts are is only known within the bounds of their clocks. */
 export function inOrder(views: readonly LockView[]): LockView[] {

@@ -47,11 +47,11 @@ function theOne(name: string, holders: readonly LockView[]): LockView | undefine
   throw new Failure(`${printable(name)} has ${holders.length} holders: choose one with --uuid: ${each}`);
 }
 
-function questionOf({ name, owner, expires }: LockView, now: boolean): string {
+function questionOf({ name, owner, expires, state }: LockView, now: boolean): string {
   const whose = `End the lock ${printable(name)} of ${printable(owner)}`;
   return now
     ? `${whose} now? If it still runs, another may run beside it.`
-    : `${whose}? It stays taken until its lease ends: that is at ${expires.toISOString()} now, and it may be renewed.`;
+    : `${whose}? It stays taken until its lease ends: that is at ${expires.toISOString()} now, and it may be ${state === "handed-off" ? "resumed" : "renewed"}.`;
 }
 
 function lockableOf(locks: LockTable, { name, kind }: LockView): Pick<ReturnType<LockTable["mutex"]>, "forceUnlock"> {

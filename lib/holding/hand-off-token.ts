@@ -1,51 +1,42 @@
+import { createHash } from "node:crypto";
 import { LockConfigError } from "../errors.js";
 import type { Address } from "../protocol/addresses.js";
-import type { Memory } from "../protocol/row.js";
 import type { TableId } from "../session/session.js";
-import type { HandedOff } from "./lease.js";
 
-/** What a token says: the row, and the uuid that is on it. */
-export interface HandOffToken extends TableId {
-  readonly at: Address;
-  readonly uuid: string;
-  /** Until when it counts, in epoch ms on the table's clock. */
-  readonly expires: number;
-  readonly remembers: Memory;
-  readonly tick: number | undefined;
-  /** Until when the lock stays taken at least, on the table's clock; undefined for no longer than its section runs. */
-  readonly heldUntil: number | undefined;
-  /** For how long that was at first, in ms. */
-  readonly heldForMs: number | undefined;
-}
+const PREFIX = "dynamutex-2.";
 
-const PREFIX = "dynamutex-1.";
+/** More than the longest key needs, each character of which may be escaped. */
+const MOST_CHARACTERS = 32_768;
 
 /**
- * A string of letters, digits, `-`, `_` and `.`: fit for a message, a header and a log.
- *
- * @param tick what the section was for, and not what the lease was taken for: a section before may have passed it on.
+ * The uuid on a row that is handed off. Everybody who reads the table sees it, and it opens nothing: the secret that gives it
+ * is in the token alone.
  */
-export function tokenOf({ tableName, keyPrefix }: TableId, { row, hold }: HandedOff, tick: number | undefined): string {
-  const { at, uuid, expires, remembers } = row;
-  const token: HandOffToken = {
-    tableName: plainName(tableName),
-    keyPrefix,
-    at: { name: at.name, sort: at.sort },
-    uuid,
-    expires,
-    remembers,
-    tick,
-    heldUntil: hold?.expires,
-    heldForMs: hold && Math.ceil(hold.ms),
-  };
-  return PREFIX + Buffer.from(JSON.stringify(token)).toString("base64url");
+export function uuidOf(secret: string): string {
+  return createHash("sha256").update(secret).digest("hex");
 }
 
-/** @throws {@link LockConfigError} for a string that is no token, and for one of another table or lock. */
-export function parseToken(token: string, table: TableId, isOurs: (at: Address) => boolean): HandOffToken {
-  const parsed = decoded(token);
-  const { at, tableName, keyPrefix } = parsed;
-  const where = `a token for ${JSON.stringify(at.name)} in table ${tableName}`;
+/**
+ * A string of letters, digits, `-`, `_` and `.`: fit for a message and a header. It says which row it is for, and opens it;
+ * whatever else there is to know is on the row.
+ */
+export function tokenOf({ tableName, keyPrefix }: TableId, { name, sort }: Address, secret: string): string {
+  const parts = [plainName(tableName), keyPrefix, name, sort, secret];
+  return PREFIX + Buffer.from(JSON.stringify(parts)).toString("base64url");
+}
+
+/**
+ * The row that a token is for, and the uuid that is on it.
+ *
+ * @throws {@link LockConfigError} for a string that is no token, and for one of another table or lock.
+ */
+export function parseToken(
+  token: string,
+  table: TableId,
+  isOurs: (at: Address) => boolean,
+): { readonly at: Address; readonly uuid: string } {
+  const [tableName, keyPrefix, name, sort, secret] = decoded(token);
+  const where = `a token for ${JSON.stringify(name)} in table ${tableName}`;
   if (tableName !== plainName(table.tableName)) {
     throw new LockConfigError("token", where, `must be of this table, which is ${plainName(table.tableName)}`);
   }
@@ -56,33 +47,31 @@ export function parseToken(token: string, table: TableId, isOurs: (at: Address) 
       `must have the key prefix of this table, ${JSON.stringify(table.keyPrefix)}`,
     );
   }
+  const at = { name, sort };
   if (!isOurs(at))
     throw new LockConfigError("token", where, "must be of this lock: resume it on the one that it names");
-  return parsed;
+  return { at, uuid: uuidOf(secret) };
 }
 
-function decoded(token: string): HandOffToken {
-  if (typeof token === "string" && token.startsWith(PREFIX)) {
+type Parts = readonly [tableName: string, keyPrefix: string, name: string, sort: string, secret: string];
+
+function decoded(token: string): Parts {
+  if (typeof token === "string" && token.startsWith(PREFIX) && token.length <= MOST_CHARACTERS) {
     try {
-      const parsed: unknown = JSON.parse(Buffer.from(token.slice(PREFIX.length), "base64url").toString());
-      if (isToken(parsed)) return parsed;
+      const parts: unknown = JSON.parse(Buffer.from(token.slice(PREFIX.length), "base64url").toString());
+      if (Array.isArray(parts) && parts.length === 5 && parts.every((part) => typeof part === "string")) {
+        return parts as unknown as Parts;
+      }
     } catch {
       // Not one of ours.
     }
   }
-  throw new LockConfigError("token", token, "must be a token that handOff() has returned, whole and unchanged");
+  throw new LockConfigError("token", shown(token), "must be a token that handOff() has returned, whole and unchanged");
 }
 
-function isToken(value: unknown): value is HandOffToken {
-  const token = (value ?? {}) as Record<string, unknown>;
-  const at = (token.at ?? {}) as Record<string, unknown>;
-  const strings = [token.tableName, token.keyPrefix, token.uuid, token.remembers, at.name, at.sort];
-  const numbers = [token.tick ?? 0, token.heldUntil ?? 0, token.heldForMs ?? 0, token.expires];
-  return (
-    strings.every((part) => typeof part === "string") &&
-    numbers.every((part) => Number.isSafeInteger(part)) &&
-    ["nothing", "fence", "tick"].includes(token.remembers as string)
-  );
+/** An error ends up in logs, and a token that was spoiled on its way is as good as whole to whoever can mend it. */
+function shown(token: unknown): unknown {
+  return typeof token === "string" && token.startsWith("dynamutex-") ? `${token.slice(0, PREFIX.length)}…` : token;
 }
 
 /** A table may be given by its ARN, by one host and not by another. */

@@ -208,15 +208,16 @@ export class HeldLock implements TransferableLock {
       const remedy = "must be an exclusive lock of a row of its own: those of a shared mutex cannot be handed off";
       throw new LockConfigError("handOff()", this.name, remedy);
     }
-    this.#throwIfNotHeld();
-    // From here on the section is over, whatever comes of it.
-    const handed = this.#lease.handOff(withinMs);
+    if (this.#over !== undefined) this.#throwIfNotHeld();
+    // From here on the section is over, whatever comes of it, and also where the lock was lost before.
+    const handed = this.#lease.handOff(withinMs, this.tick);
     handed.catch(() => undefined); // it is heard below, after the release
+    const { lost } = this.#lease;
     const done = this.#release();
-    this.#over = { done, lost: undefined };
+    this.#over = { done, lost };
     // A loss is told to the signal before it is thrown.
     await done.catch(() => undefined);
-    return tokenOf(this.#session.table, await handed, this.tick);
+    return tokenOf(this.#session.table, this.#lease.row.at, await handed);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

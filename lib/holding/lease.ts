@@ -11,6 +11,7 @@ import { giveBack, untilGivenBack } from "../taking/abandoned-claims.js";
 import type { Acquisition, Stamping, Trying } from "../taking/acquisition.js";
 import type { Wait } from "../taking/wait.js";
 import { boundsOf } from "../time/clock.js";
+import { uuidOf } from "./hand-off-token.js";
 
 /** What one renewal came to. After `unknown` the old deadline still bounds us. */
 export type Renewal =
@@ -58,12 +59,6 @@ type State =
 
 /** What has run under the present uuid: nothing ever, nothing since a reissue, a section, a section with a guard. */
 type Usage = "unused" | "reissued" | "used" | "guarded";
-
-/** A row that somebody else may go on with, and for how long it stays taken at least. */
-export interface HandedOff {
-  readonly row: Acquisition;
-  readonly hold: MinimumHold | undefined;
-}
 
 /** From how many leases of one process on their renewals are spread. */
 const MANY = 16;
@@ -173,7 +168,8 @@ export class Lease {
    *
    * @param wait of the call that it is for: the renewal is tried for no longer.
    * @param mayLapse whether it may have been over for a moment. A row that is still ours has let nobody else take it, but who
-   * only looks at it may have acted on that.
+   * only looks at it may have acted on that. So it goes on under a new uuid: one whose lease was over has nobody behind it,
+   * ever.
    */
   async secure(
     wait: Pick<Wait, "enough" | "until">,
@@ -184,14 +180,20 @@ export class Lease {
       if (this.row.isHalfGone) await this.renew();
       return this.held;
     }
-    if (!this.stands && !mayLapse) return false;
-    if (!this.row.isHalfGone && this.stands) return true;
     const { ttlMs, safetyMarginMs } = this.settings;
     const { clock } = this.#session;
-    const until = mayLapse ? clock.atMost() + ttlMs - safetyMarginMs : this.#leaseEnds;
-    const stamping = await this.row.renew({ until: () => Math.min(until, wait.until()), enough: wait.enough });
-    // An answer may be heard before the timer that bounds its request: the process was suspended.
-    return stamping.kind !== "refused" && this.stands && (mayLapse || clock.atMost() < until);
+    const tryingUntil = (end: number): Trying => ({ until: () => Math.min(end, wait.until()), enough: wait.enough });
+    if (this.stands) {
+      if (!this.row.isHalfGone) return true;
+      const ends = this.#leaseEnds;
+      const stamping = await this.row.renew(tryingUntil(ends));
+      if (stamping.kind === "refused") return false;
+      // An answer may be heard before the timer that bounds its request: the process was suspended.
+      if (clock.atMost() < ends) return true;
+    }
+    if (!mayLapse) return false;
+    const stamping = await this.row.reissue(tryingUntil(clock.atMost() + ttlMs - safetyMarginMs));
+    return stamping.kind === "stamped" && this.stands;
   }
 
   /** From here on a closing table waits for the lease. */
@@ -300,17 +302,18 @@ export class Lease {
   }
 
   /**
-   * Gives the row to whoever goes on with the uuid that this returns, for so long. No section relies on it any more, whatever
-   * comes of it: where there is no answer, the row is released under either uuid.
+   * Gives the row to whoever has the secret that this returns, for so long. No section relies on it any more, whatever comes of
+   * it: where there is no answer, the row is released under either uuid.
    *
+   * @param tick of the section that ends.
    * @throws {@link LockLostError} if it had been lost before. @throws the store's error.
    */
-  handOff(withinMs: number): Promise<HandedOff> {
+  handOff(withinMs: number, tick: number | undefined): Promise<string> {
     const { lost } = this;
     if (lost !== undefined) return Promise.reject(lost);
     this.#stopTimers();
     this.#state = { kind: "idle" };
-    const handed = this.#handOff(withinMs);
+    const handed = this.#handOff(withinMs, tick);
     const done = handed.then(nothing, (error: unknown) => {
       if (error instanceof LockLostError) throw error;
     });
@@ -416,20 +419,26 @@ export class Lease {
     }
   }
 
-  #handOff(withinMs: number): Promise<HandedOff> {
+  #handOff(withinMs: number, tick: number | undefined): Promise<string> {
     return this.#last(async () => {
-      const { clock } = this.#session;
+      const { clock, uuid } = this.#session;
       const hold = this.#minimumHold;
+      const secret = uuid();
+      const handOff = {
+        uuid: uuidOf(secret),
+        ...(tick !== undefined && { tick }),
+        ...(hold && { heldUntil: hold.expires, heldForMs: Math.ceil(hold.ms) }),
+      };
       // It stays taken for as long as it was to be, also where nobody goes on with it.
       const heldMs = hold === undefined ? 0 : Math.ceil(hold.ms - (clock.atLeast() - hold.startedAt));
       const giveUpAt = Math.min(clock.atMost() + this.settings.releaseWithinMs, this.#leaseEnds);
       const trying: Trying = { until: () => giveUpAt };
       // Only what was renewed under its uuid is handed on: a late copy of its take cannot bring that back.
       let stamping: Stamping = this.row.guard === undefined ? await this.row.renew(trying) : { kind: "stamped" };
-      if (stamping.kind === "stamped") stamping = await this.row.transfer(Math.max(withinMs, heldMs), trying);
+      if (stamping.kind === "stamped") stamping = await this.row.transfer(handOff, Math.max(withinMs, heldMs), trying);
       switch (stamping.kind) {
         case "stamped":
-          return { row: this.row, hold };
+          return secret;
         case "refused":
           throw this.#lose(this.#hasRunOut ? "expired" : stamping.reason);
         case "unanswered": {

@@ -70,7 +70,7 @@ export interface TableLayout {
 }
 
 /** The attributes of a lock's row: no key may have one of these names. */
-const ROW_ATTRIBUTES = "format uuid expires ttlMs owner acquired data wanted fence tick permits n".split(" ");
+const ROW_ATTRIBUTES = "format uuid expires ttlMs owner acquired data wanted fence tick permits handOff n".split(" ");
 
 /** DynamoDB's limit for a partition key. */
 const MAX_NAME_BYTES = 2_048;

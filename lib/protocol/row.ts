@@ -1,5 +1,6 @@
 import type { LockData, LockInfo } from "../lock-info.js";
 import { type Address, kindOf } from "./addresses.js";
+import { type HandOff, handOffIn } from "./hand-off.js";
 
 /** The version of the row's layout that this library reads and writes. */
 export const FORMAT = 1;
@@ -20,6 +21,8 @@ export interface Row extends Address {
   readonly tick: number | undefined;
   /** How many permits the semaphore has, as the holder of this one knows it. */
   readonly permits: number | undefined;
+  /** What the last hand-off has left; it counts only as long as it names the uuid that it is asked for. */
+  readonly handOff: HandOff | undefined;
 }
 
 /**
@@ -49,7 +52,10 @@ export function parseRow({ name, sort }: Address, attributes: Attributes): Parse
   // A fencing token may exceed 2^53, so it is kept exact.
   if (fence !== undefined && !isToken(fence)) return { problem: "its fence must be a whole number, 0 or more" };
   const token = fence === undefined ? undefined : BigInt(fence);
-  return { row: { name, sort, uuid, expires, ttlMs, owner, acquired, data, wanted, fence: token, tick, permits } };
+  const handOff = handOffIn(attributes.handOff);
+  return {
+    row: { name, sort, uuid, expires, ttlMs, owner, acquired, data, wanted, fence: token, tick, permits, handOff },
+  };
 }
 
 const isInteger = (value: unknown): value is number => Number.isSafeInteger(value);
@@ -73,8 +79,10 @@ const KINDS = {
 } as const;
 
 /** What a row says about its lock, for people. */
-export function infoOf(row: Omit<Row, "wanted" | "fence" | "permits">): LockInfo {
+export function infoOf(row: Omit<Row, "wanted" | "fence" | "permits" | "handOff"> & Partial<Row>): LockInfo {
   const kind = KINDS[kindOf(row.sort) ?? "lock"];
-  const { name, uuid, owner, acquired, expires, ttlMs, data, tick } = row;
-  return { name, kind, uuid, owner, acquired: new Date(acquired), expires: new Date(expires), ttlMs, data, tick };
+  const { name, uuid, owner, ttlMs, data, tick } = row;
+  const [acquired, expires] = [new Date(row.acquired), new Date(row.expires)];
+  const handedOff = uuid !== undefined && row.handOff?.uuid === uuid;
+  return { name, kind, uuid, handedOff, owner, acquired, expires, ttlMs, data, tick };
 }

@@ -185,9 +185,9 @@ export function leftBy(write: Write): Effect {
       return { ...update({ uuid, expires }, [], remembers), count: fenced ? { attribute: "fence" } : undefined };
     }
     case "transfer": {
-      const { uuid, expires, ttlMs, owner, fenced, remembers } = write;
+      const { uuid, expires, ttlMs, owner, fenced, remembers, handOff } = write;
       const count = fenced ? { attribute: "fence" } : undefined;
-      return { ...update({ uuid, expires, ttlMs, owner }, [], remembers), count };
+      return { ...update({ uuid, expires, ttlMs, owner, handOff }, [], remembers), count };
     }
     case "vacate":
       return vacates(write);

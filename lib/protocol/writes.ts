@@ -1,5 +1,6 @@
 import type { LockData } from "../lock-info.js";
 import type { Address } from "./addresses.js";
+import type { HandOff } from "./hand-off.js";
 import type { Knowledge } from "./may-take.js";
 import type { Attributes, Memory } from "./row.js";
 
@@ -71,6 +72,8 @@ export interface Transfer {
   /** Whether it draws the next fencing token: refused where the row has none. */
   readonly fenced: boolean;
   readonly remembers: Memory;
+  /** What it leaves for whoever resumes the row; undefined for that one, and the row keeps what is there. */
+  readonly handOff?: HandOff | undefined;
 }
 
 /** How a row is left when its uuid is removed. */

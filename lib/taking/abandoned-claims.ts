@@ -26,7 +26,7 @@ const free: Leaving = () => ({ kind: "free" });
  * @param leaving default: free, because nothing has run on it.
  */
 export async function giveBack(session: Session, acquisition: Acquisition, leaving: Leaving = free): Promise<void> {
-  if (leaving().kind === "free") session.sightings.abandon(acquisition.uuid);
+  if (leaving().kind === "free") for (const uuid of acquisition.uuids) session.sightings.abandon(uuid);
   await acquisition.release(untilGivenBack(session, acquisition), leaving());
 }
 

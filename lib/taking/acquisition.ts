@@ -3,6 +3,7 @@ import { LockStoreError, type LossReason } from "../errors.js";
 import type { LockData, LockInfo } from "../lock-info.js";
 import type { MutexSettings } from "../options/mutex.js";
 import type { Address } from "../protocol/addresses.js";
+import type { HandOff } from "../protocol/hand-off.js";
 import { leaseEnd, stamp } from "../protocol/lease-time.js";
 import { infoOf, type Memory, type Row } from "../protocol/row.js";
 import { isStillHeldBy, wasApplied } from "../protocol/was-applied.js";
@@ -112,6 +113,11 @@ export class Acquisition {
     return this.#uuid;
   }
 
+  /** Under which it may be on the row: a reissue without an answer may have been applied. */
+  get uuids(): readonly string[] {
+    return this.#uncertainUuid === undefined ? [this.#uuid] : [this.#uuid, this.#uncertainUuid];
+  }
+
   /** The fencing token that goes with the uuid, on a fenced mutex. */
   get fence(): bigint | undefined {
     return this.#fence;
@@ -189,17 +195,30 @@ export class Acquisition {
   }
 
   /**
-   * Gives the row a new uuid, for whoever is told of it, and a lease of that length. As with a reissue, nobody is told where
-   * there was no answer.
+   * Gives the row the uuid of a hand-off, and a lease of that length. As with a reissue, nobody is told where there was no
+   * answer.
    */
-  async transfer(ttlMs: number, trying: Trying): Promise<Stamping> {
-    const [from, uuid] = [this.#uuid, this.#session.uuid()];
+  async transfer(handOff: HandOff, ttlMs: number, trying: Trying): Promise<Stamping> {
+    const { uuid } = handOff;
+    const from = this.#uuid;
     const { at, remembers } = this;
     const after = this.#firstStamp;
     const { owner } = this.#session;
     const stamping = await this.#stamp<Transfer>(
       trying,
-      (expires) => ({ kind: "transfer", at, from, after, uuid, expires, ttlMs, owner, fenced: false, remembers }),
+      (expires) => ({
+        kind: "transfer",
+        at,
+        from,
+        after,
+        uuid,
+        expires,
+        ttlMs,
+        owner,
+        fenced: false,
+        remembers,
+        handOff,
+      }),
       (bounds) => stamp(bounds, ttlMs),
     );
     if (stamping.kind === "unanswered") this.#uncertainUuid = uuid;

@@ -1,6 +1,9 @@
 import { LockConfigError, LockLostError } from "../errors.js";
+import type { Address } from "../protocol/addresses.js";
+import type { HandOff } from "../protocol/hand-off.js";
 import { holdUntil, leftAfter, type MinimumHold, stamp } from "../protocol/lease-time.js";
 import type { Memory, Row } from "../protocol/row.js";
+import { memoryOf } from "../protocol/rules.js";
 import { isStillHeldBy, wasApplied } from "../protocol/was-applied.js";
 import type { Left, Take, Transfer } from "../protocol/writes.js";
 import { attemptMs } from "../session/requests.js";
@@ -12,15 +15,10 @@ import { Acquisition, type Taken, type Target } from "./acquisition.js";
 import { learnTime } from "./known-time.js";
 import type { Wait } from "./wait.js";
 
-/** A row that was handed off, as its token says. */
-export interface Handed {
-  readonly uuid: string;
+/** A row that is handed off, as it was read: none of that changes while the uuid is on it. */
+export interface Handed extends HandOff {
   readonly expires: number;
   readonly remembers: Memory;
-  readonly tick: number | undefined;
-  /** Until when the lock stays taken at least, and for how long that was at first; undefined for no longer than its section runs. */
-  readonly heldUntil: number | undefined;
-  readonly heldForMs: number | undefined;
 }
 
 /** A transfer that has left. */
@@ -31,8 +29,22 @@ interface Sent {
 }
 
 /**
+ * Reads the row that a token is for. All that there is to know of the hand-off is there, so nobody can edit it.
+ *
+ * @param uuid that the token opens.
+ * @throws {@link LockLostError} if the row has another.
+ */
+export async function handedOff(session: Session, at: Address, uuid: string, wait: Wait): Promise<Handed> {
+  const read = (signal: AbortSignal) => session.store.read(at, { consistent: true }, signal);
+  const row = (await learnTime(session, at, wait)) ?? (await wait.ask(read));
+  if (row?.uuid !== uuid) throw lost(at, uuid, row === undefined ? "deleted" : "stolen");
+  const { expires, handOff } = row;
+  return { ...(handOff?.uuid === uuid ? handOff : { uuid }), expires, remembers: memoryOf(row) };
+}
+
+/**
  * Goes on with a row that was handed off: one write, which gives it a uuid of this process. Of two that resume one wins,
- * because the write names the uuid of the token, and replaces it.
+ * because the write names the uuid of the hand-off, and replaces it.
  *
  * @throws {@link LockLostError} if somebody was first, or the time of the token is over. @throws the store's error, and then
  * gives back what may have been taken.
@@ -47,7 +59,7 @@ export async function resume(session: Session, target: Target, handed: Handed, w
   for (;;) {
     wait.throwIfEnough();
     await learnTime(session, at, wait);
-    if (boundsOf(clock).earliest > handed.expires) throw lost(target, handed, "expired");
+    if (boundsOf(clock).earliest > handed.expires) throw lost(at, handed.uuid, "expired");
     const persistence = { kind: "take", attemptMs: attemptMs(settings.ttlMs), until: giveUpAt } as const;
     let outcome: WriteOutcome | undefined;
     try {
@@ -127,7 +139,7 @@ function refused(target: Target, handed: Handed, row: Row | undefined): Error {
     const remedy = "must be as it was on the mutex that handed the lock off: its row has no fencing token";
     return new LockConfigError("fencing", target.settings.fencing, remedy);
   }
-  return lost(target, handed, row === undefined ? "deleted" : "stolen");
+  return lost(target.at, handed.uuid, row === undefined ? "deleted" : "stolen");
 }
 
 const BECAUSE = {
@@ -136,6 +148,6 @@ const BECAUSE = {
   deleted: "its token was used before, or its time was over, and it is free by now",
 } as const;
 
-function lost({ at }: Target, { uuid }: Handed, reason: keyof typeof BECAUSE): LockLostError {
-  return new LockLostError(at.name, uuid, reason, { because: BECAUSE[reason] });
+function lost({ name }: Address, uuid: string, reason: keyof typeof BECAUSE): LockLostError {
+  return new LockLostError(name, uuid, reason, { because: BECAUSE[reason] });
 }

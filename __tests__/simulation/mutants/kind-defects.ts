@@ -6,6 +6,7 @@ const EXCLUSIVE = "lib/kinds/exclusive.js";
 const SEMAPHORE = "lib/kinds/semaphore.js";
 const SHARED = "lib/kinds/shared.js";
 const FLAGS = "lib/kinds/shared-mutex-rows.js";
+const TOKEN = "lib/holding/hand-off-token.js";
 const RESUME = "lib/taking/resume.js";
 const RULES = "lib/protocol/rules.js";
 const SECTIONS = "lib/queues/sections.js";
@@ -167,10 +168,12 @@ export const KIND_DEFECTS: readonly Defect[] = [
     ],
   },
   {
+    name: "a token is the uuid that everybody sees",
+    patches: [{ file: TOKEN, find: /return createHash\(.*\);/g, replace: "return secret;" }],
+  },
+  {
     name: "a lock that is handed off keeps the length of its lease",
-    patches: [
-      { file: RULES, find: /update\(\{ uuid, expires, ttlMs, owner \}/g, replace: "update({ uuid, expires, owner }" },
-    ],
+    patches: [{ file: RULES, find: /(update\(\{ uuid, expires), ttlMs(, owner, handOff \})/g, replace: "$1$2" }],
   },
   {
     name: "a late copy of the take is handed off once more",
@@ -184,8 +187,8 @@ export const KIND_DEFECTS: readonly Defect[] = [
     patches: [
       {
         file: ACQUISITION,
-        find: /(async transfer\(ttlMs, trying\) \{\s+const \[from, uuid\] = )\[this\.#uuid, this\.#session\.uuid\(\)\]/g,
-        replace: "$1[this.#uuid, this.#uuid]",
+        find: /const \{ uuid \} = handOff;/g,
+        replace: "const uuid = this.#uuid;",
       },
     ],
   },
