@@ -116,16 +116,8 @@ export const QUEUE_DEFECTS: readonly Defect[] = [
   {
     name: "the callers of a process are served in another order",
     patches: [
-      {
-        file: LINE,
-        find: /for \(const \[waiter, lead\] of this\.#waiters\)/g,
-        replace: "for (const [waiter, lead] of [...this.#waiters].reverse())",
-      },
-      {
-        file: LINE,
-        find: /for \(const waiter of this\.#waiters\.keys\(\)\)/g,
-        replace: "for (const waiter of [...this.#waiters.keys()].reverse())",
-      },
+      { file: LINE, find: /this\.#waiters\.shift\(\)/g, replace: "this.#waiters.pop()" },
+      { file: LINE, find: /this\.#leader \?\? this\.#waiters\[0\]/g, replace: "this.#leader ?? this.#waiters.at(-1)" },
     ],
   },
 ];
