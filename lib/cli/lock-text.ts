@@ -6,7 +6,7 @@ type Paint = (style: Style, text: string) => string;
 
 const HEADINGS = ["NAME", "KIND", "STATE", "LEFT", "WAITING", "OWNER", "SINCE"] as const;
 
-const STATE_STYLES = { held: undefined, expired: "red", blocked: "yellow", free: "dim" } as const;
+const STATE_STYLES = { held: undefined, expired: "red", blocked: "yellow", free: "dim", bad: "red" } as const;
 
 /**
  * Locks as lines of a table, the first of which has the headings.
@@ -37,7 +37,7 @@ export function linesOf(
 
 function cellsOf(view: LockView): string[] {
   const { kind, state, owner, acquired, waiting } = view;
-  const since = acquired.toISOString().replace(/\.\d+Z$/, "Z");
+  const since = state === "bad" ? "-" : acquired.toISOString().replace(/\.\d+Z$/, "Z");
   return [printable(view.name), kind, state, leftOf(view), waiting ? String(waiting) : "-", printable(owner), since];
 }
 
