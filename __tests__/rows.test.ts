@@ -103,8 +103,8 @@ async function listed(locks: LockTable): Promise<LockInfo[]> {
   return found;
 }
 
-describe(`trap 40: with seed ${SEED}`, () => {
-  test("parsing never throws, and what it gives can be shown", () => {
+describe(`with seed ${SEED}`, () => {
+  test("trap 43: parsing never throws, and what it gives can be shown", () => {
     let rows = 0;
     for (const item of items) {
       const row = parsedRow(item);
@@ -118,7 +118,7 @@ describe(`trap 40: with seed ${SEED}`, () => {
     expect(ITEMS - rows).toBeGreaterThan(ITEMS / 10);
   });
 
-  test("a take that would be let through meets a row that parses, whatever the types are", () => {
+  test("trap 25: a take that would be let through meets a row that parses, whatever the types are", () => {
     const overwritten = items.filter(
       (item) => parsedRow(item) === undefined && TAKES.some((take) => apply(item, take).kind === "applied"),
     );
@@ -131,7 +131,7 @@ describe(`trap 40: with seed ${SEED}`, () => {
     expect({ count: refused.length, first: refused[0] }).toEqual({ count: 0, first: undefined });
   });
 
-  test("whatever is in the table, all of it is shown, and what does not parse is left as it is", async () => {
+  test("trap 43: whatever is in the table, all of it is shown, and what does not parse is left as it is", async () => {
     let bad = 0;
     for (let from = 0; from < ITEMS; from += AT_ONCE) {
       const table = new TestTable({ time: "manual" });
@@ -154,7 +154,7 @@ describe(`trap 40: with seed ${SEED}`, () => {
     expect(bad).toBeGreaterThan(ITEMS / 10);
   });
 
-  test("on the engine as well", async () => {
+  test("trap 25: on the engine as well, what does not parse is left as it is", async () => {
     const client = testClient();
     const tableName = await createTestTable();
     const onEngine = tableLayout({ tableName });
