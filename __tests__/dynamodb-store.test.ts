@@ -213,18 +213,23 @@ describe("the requests of a store", () => {
   });
 });
 
-test("what a take replaced is told where it is a row, and never keeps the take from being told", async () => {
-  const { sort: _, name, ...row } = rowWith({ expires: EARLIEST - 1 });
+test("what a transfer replaced is told where it is a row, and never keeps the transfer from being told", async () => {
+  const { sort: _, name, ...row } = rowWith({ uuid: "mine", expires: 99 });
   const client = clientThrough(async ({ send }) => void (await send()));
   const store = storeOn(client);
-  // A mark of another type is not compared, because every take removes it.
+  // A write that names the uuid of a row compares no mark. A take does, and would be refused.
   const Item = { ...marshall(row, { removeUndefinedValues: true }), format: { N: "1" }, wanted: { S: "soon" } };
   await client.send(
     new PutItemCommand({ TableName: layout.tableName, Item: { name: { S: name }, sort: { S: "lock" }, ...Item } }),
   );
-  const take = takeWith({ at: lockAt(name) });
-  expect(await store.write(take, forever)).toEqual({ kind: "applied", replaced: undefined, drawn: undefined });
-  expect(await store.read(take.at, { consistent: true }, forever)).toEqual(rowOf(take));
+  const at = lockAt(name);
+  await expect(store.write(takeWith({ at }), forever)).rejects.toThrow("its wanted must be a number");
+  expect(await store.write(transferOf(at), forever)).toEqual({
+    kind: "applied",
+    replaced: undefined,
+    drawn: undefined,
+  });
+  await expect(store.read(at, { consistent: true }, forever)).rejects.toThrow('"uuid":{"S":"fresh"}');
 });
 
 test("the first take detects an endpoint that accepts every write", async () => {

@@ -704,6 +704,16 @@ describe.each(allSubjects(client))("a store %s", (where, subjectOf) => {
       expect((await read(taking.at))?.data).toEqual(data);
     });
 
+    test("a number that DynamoDB has in one form comes back in that form, whatever it was", async () => {
+      const data = { five: 5n, zero: -0, deep: [{ zero: -0 }, 7n], numbers: new Set([5n]) };
+      const taking = takeWith({ data });
+      await write(taking);
+      const stored = { five: 5, zero: 0, deep: [{ zero: 0 }, 7], numbers: new Set([5]) };
+      expect((await read(taking.at))?.data).toEqual(stored);
+      await write(renewalOf(taking.at, taking.uuid, taking.expires + 1, { data: { again: -0 } }));
+      expect((await read(taking.at))?.data).toEqual({ again: 0 });
+    });
+
     test.each(UNSTORABLE)("%s is refused by its path, and nothing is written", async (_case, data, path) => {
       const row = await plant({ uuid: "mine", expires: 99 });
       const refused = { name: "LockConfigError", code: "LOCK_CONFIG", option: path };

@@ -42,6 +42,11 @@ export interface LockInfo {
   readonly data: LockData | undefined;
   /** The last tick granted, with `once` or `everyMs`. With the latter, the beginning of a period in epoch ms. */
   readonly tick: number | undefined;
+  /**
+   * What is wrong with the row, and how to remove it, where it is not one that this library writes: nobody takes the lock until
+   * it is removed. It then has no `uuid`, its dates are 1970-01-01T00:00Z, and nothing else of it counts.
+   */
+  readonly problem?: string;
 }
 
 /** A permit of a semaphore that somebody holds. */
@@ -90,4 +95,6 @@ export interface WaiterInfo {
   readonly since: Date;
   /** When it loses its place unless it renews it, on the table's clock. */
   readonly expires: Date;
+  /** As in {@link LockInfo}: the queue stands still until the row is removed. */
+  readonly problem?: string;
 }

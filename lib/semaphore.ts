@@ -148,7 +148,7 @@ export class Semaphore implements Lockable<Permit> {
    */
   async forceUnlock(uuid: string, options: ForceUnlockOptions = NONE): Promise<boolean> {
     const how = forceUnlockOptions(uuid, options);
-    const rows = await rowsIn(this.#session, this.name, PERMITS, { consistent: true });
+    const { rows } = await rowsIn(this.#session, this.name, PERMITS, { consistent: true });
     const held = rows.find((row) => row.uuid === uuid);
     if (held === undefined) return false;
     return await forceUnlock(this.#session, { name: held.name, sort: held.sort }, uuid, how);

@@ -78,7 +78,7 @@ export class SharedMutex {
   async forceUnlock(uuid: string, options: ForceUnlockOptions = NONE): Promise<boolean> {
     const how = forceUnlockOptions(uuid, options);
     if (await forceUnlock(this.#session, writerAt(this.name), uuid, how)) return true;
-    const readers = await rowsIn(this.#session, this.name, READERS, { consistent: true });
+    const { rows: readers } = await rowsIn(this.#session, this.name, READERS, { consistent: true });
     const held = readers.find((row) => row.uuid === uuid);
     if (held === undefined) return false;
     return await forceUnlock(this.#session, { name: held.name, sort: held.sort }, uuid, how);

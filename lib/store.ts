@@ -1,8 +1,47 @@
 import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
+import { LockStoreError } from "./errors.js";
 import type { LockData } from "./lock-info.js";
 import type { Address, SortRange } from "./protocol/addresses.js";
 import type { Row } from "./protocol/row.js";
 import type { Check, Take, Write } from "./protocol/writes.js";
+
+/** @internal An item under a key of ours that is none of our rows. It is never overwritten: the message says how to remove it. */
+export class BadRow extends LockStoreError {
+  readonly at: Address;
+  /** Whether it was a row of ours once, as far as can be seen. */
+  readonly isDamaged: boolean;
+  readonly owner: string;
+
+  constructor(
+    message: string,
+    { name, sort }: Address,
+    { isDamaged, owner = "" }: { readonly isDamaged: boolean; readonly owner: string | undefined },
+  ) {
+    super(message);
+    this.at = { name, sort };
+    this.isDamaged = isDamaged;
+    this.owner = owner;
+  }
+}
+
+/** @internal The rows that items show, and the items that show none; an item is left out where `parse` says so. */
+export function sorted<Item>(
+  items: readonly Item[],
+  parse: (item: Item) => Row | undefined,
+): { readonly rows: readonly Row[]; readonly bad: readonly BadRow[] } {
+  const rows: Row[] = [];
+  const bad: BadRow[] = [];
+  for (const item of items) {
+    try {
+      const row = parse(item);
+      if (row !== undefined) rows.push(row);
+    } catch (error) {
+      if (!(error instanceof BadRow)) throw error;
+      bad.push(error);
+    }
+  }
+  return { rows, bad };
+}
 
 /** @internal What a write came to. */
 export type WriteOutcome =
@@ -37,11 +76,15 @@ export interface RangeQuery extends SortRange {
   readonly after?: string | undefined;
   readonly limit: number;
   readonly consistent: boolean;
+  /** Whether the page shows what does not parse beside the rows. Otherwise the query throws it. */
+  readonly showsBad?: boolean;
 }
 
 /** @internal A page of a query, in its order. There may be no rows although more are to come. */
 export interface RangePage {
   readonly rows: readonly Row[];
+  /** What does not parse, where the query asks for it. */
+  readonly bad?: readonly BadRow[];
   /** The sort key that the next page starts behind; undefined where there is none. */
   readonly next: string | undefined;
 }
@@ -52,6 +95,8 @@ export type Cursor = Readonly<Record<string, unknown>>;
 /** @internal Some of a table's rows. There may be none although more are to come. */
 export interface RowPage {
   readonly rows: readonly Row[];
+  /** Rows that were damaged. Other items that are not ours are left out. */
+  readonly bad: readonly BadRow[];
   /** What the next page starts after; undefined where there is none. */
   readonly next: Cursor | undefined;
 }
@@ -107,9 +152,10 @@ export interface Store {
    */
   writeAll(takes: readonly Take[], signal: AbortSignal): Promise<WriteAllOutcome>;
 
+  /** @throws BadRow for an item that is none of our rows. */
   read(at: Address, options: { readonly consistent: boolean }, signal: AbortSignal): Promise<Row | undefined>;
 
-  /** Items that are none of our rows are left out. */
+  /** Items under other keys than ours are left out. @throws BadRow for others, unless they are asked for. */
   query(query: RangeQuery, signal: AbortSignal): Promise<RangePage>;
 
   /**

@@ -15,10 +15,20 @@ export interface TableProblem {
   /**
    * `missing`: the table does not exist. `status`: it cannot be used at present. `keys`: its key differs from the options.
    * `permission`: an action is refused. `ttl`: DynamoDB does not remove the rows of dead holders. `billing`: its capacity
-   * is limited. `replicas`: it is a global table. `permits`: hosts disagree on how many permits a semaphore has. `request`: it
-   * refuses a request for another reason.
+   * is limited. `replicas`: it is a global table. `permits`: hosts disagree on how many permits a semaphore has. `row`: an item
+   * under a permit's key is not one that this library writes. `request`: it refuses a request for another reason.
    */
-  readonly code: "missing" | "status" | "keys" | "permission" | "ttl" | "billing" | "replicas" | "permits" | "request";
+  readonly code:
+    | "missing"
+    | "status"
+    | "keys"
+    | "permission"
+    | "ttl"
+    | "billing"
+    | "replicas"
+    | "permits"
+    | "row"
+    | "request";
   /** `error`: locks do not work. `warning`: they work, and the message says what does not. */
   readonly severity: "error" | "warning";
   /** The problem, and what to do about it. For people: its wording may change in any version. */

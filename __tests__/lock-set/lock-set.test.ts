@@ -5,6 +5,7 @@ import { eventually, turn } from "../support/eventually.js";
 import {
   createGate,
   duplicate,
+  error,
   type Fault,
   hang,
   resetAfter,
@@ -327,6 +328,30 @@ describe("on a network that fails", () => {
     expect(await uuids(names)).toEqual(own(await taking));
     expect(scene.proxy.counts()).toEqual({ TransactWriteItems: 2, GetItem: 3 });
     await (await taking).unlock();
+  });
+
+  describe("on an engine that answers a transaction as it does a single write", () => {
+    const refusal = () => error("ConditionalCheckFailedException", "The conditional request failed");
+
+    test("a lock that is held is waited for, and named", async () => {
+      const { time, locks, names } = oneHost();
+      const holder = rowOf({ expires: time.now + 60_000, ttlMs: 60_000 });
+      await scene.put(holder, names[1]);
+      scene.proxy.on("TransactWriteItems", refusal());
+      const taking = locks.lockAll(names, { waitMs: 5_000 });
+      await sleptThrough(time, taking);
+      await expect(taking).rejects.toMatchObject({ code: "LOCK_TIMEOUT", holder: { uuid: holder.uuid } });
+      expect(await uuids(names)).toEqual([undefined, holder.uuid, undefined]);
+    });
+
+    test("rows that are gone by then are asked for again", async () => {
+      const { time, locks, names } = oneHost();
+      scene.proxy.on("TransactWriteItems", refusal());
+      const taking = locks.lockAll(names, { waitMs: 5_000 });
+      await sleptThrough(time, taking);
+      expect(await uuids(names)).toEqual(own(await taking));
+      await (await taking).unlock();
+    });
   });
 
   test.each([

@@ -21,14 +21,17 @@ export async function inspect(name: string, options: InspectOptions): Promise<nu
 
 function textOf(name: string, { locks, waiters }: Found): string {
   if (locks.length === 0) return `${printable(name)} is free\n`;
-  const queue = waiters.map(
-    ({ kind, owner, since }) => `  waits    ${printable(owner)}, for ${kind}, since ${since.toISOString()}\n`,
+  const queue = waiters.map(({ kind, owner, since, problem }) =>
+    problem === undefined
+      ? `  waits    ${printable(owner)}, for ${kind}, since ${since.toISOString()}\n`
+      : `  problem  ${printable(problem)}\n`,
   );
   return locks.map(lockText).join("") + queue.join("");
 }
 
 function lockText(lock: LockView): string {
-  const { name, kind, state, uuid, owner, acquired, expires, tick, data } = lock;
+  const { name, kind, state, uuid, owner, acquired, expires, tick, data, problem } = lock;
+  if (problem !== undefined) return `${printable(name)}: ${kind}, ${state}\n  problem  ${printable(problem)}\n`;
   const lines = [
     `${printable(name)}: ${kind}, ${state}`,
     `  owner    ${printable(owner)}${uuid === undefined || state === "handed-off" ? ", the last one" : ""}`,

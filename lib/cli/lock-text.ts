@@ -12,6 +12,7 @@ const STATE_STYLES = {
   expired: "red",
   blocked: "yellow",
   free: "dim",
+  bad: "red",
 } as const;
 
 /**
@@ -43,7 +44,7 @@ export function linesOf(
 
 function cellsOf(view: LockView): string[] {
   const { kind, state, owner, acquired, waiting } = view;
-  const since = acquired.toISOString().replace(/\.\d+Z$/, "Z");
+  const since = state === "bad" ? "-" : acquired.toISOString().replace(/\.\d+Z$/, "Z");
   return [printable(view.name), kind, state, leftOf(view), waiting ? String(waiting) : "-", printable(owner), since];
 }
 

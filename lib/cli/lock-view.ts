@@ -4,9 +4,9 @@ import type { Bounds, LockInfo } from "../index.js";
  * What a row says of its lock at this moment. `held`: somebody has it. `handed-off`: nobody has it, and whoever has the token
  * of the hand-off may go on with it. `expired`: its holder's lease is over, and anybody
  * may take it. `blocked`: nobody has it, and nobody may take it yet: parked by `--at-least`, or unlocked by force. `free`: its
- * row is kept for what it remembers.
+ * row is kept for what it remembers. `bad`: its row is not one that this library writes, and nobody takes it.
  */
-type LockViewState = "held" | "handed-off" | "expired" | "blocked" | "free";
+type LockViewState = "held" | "handed-off" | "expired" | "blocked" | "free" | "bad";
 
 /** One lock as `ls` and `inspect` show it, and as `--json` prints it. */
 export interface LockView {
@@ -24,18 +24,21 @@ export interface LockView {
   readonly data: LockInfo["data"];
   /** How many wait in the queue of this name, for a lock of this kind; undefined where they were not counted. */
   readonly waiting: number | undefined;
+  /** What is wrong with a bad row, and how to remove it. */
+  readonly problem: string | undefined;
 }
 
 /** @param bounds the table's time; undefined if nothing is known of it. */
 export function viewOf(lock: LockInfo, bounds: Bounds | undefined, waiting?: number): LockView {
-  const { name, kind, uuid, owner, acquired, expires, ttlMs, data, tick } = lock;
+  const { name, kind, uuid, owner, acquired, expires, ttlMs, data, tick, problem } = lock;
   const state = stateOf(lock, bounds);
   const now = bounds === undefined ? acquired.getTime() : (bounds.earliest + bounds.latest) / 2;
-  const leftMs = state === "free" ? undefined : Math.round(expires.getTime() - now);
-  return { name, kind, state, uuid, owner, acquired, expires, leftMs, ttlMs, tick, data, waiting };
+  const leftMs = state === "free" || state === "bad" ? undefined : Math.round(expires.getTime() - now);
+  return { name, kind, state, uuid, owner, acquired, expires, leftMs, ttlMs, tick, data, waiting, problem };
 }
 
-function stateOf({ uuid, handedOff, expires }: LockInfo, bounds: Bounds | undefined): LockViewState {
+function stateOf({ uuid, handedOff, expires, problem }: LockInfo, bounds: Bounds | undefined): LockViewState {
+  if (problem !== undefined) return "bad";
   const isOver = expires.getTime() < (bounds?.earliest ?? 1);
   if (uuid === undefined) return isOver ? "free" : "blocked";
   if (isOver) return "expired";

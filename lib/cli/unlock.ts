@@ -28,6 +28,8 @@ export async function unlock(name: string, options: UnlockOptions): Promise<numb
   const holders = locks.filter((lock) => lock.uuid !== undefined);
   const holder = uuid === undefined ? theOne(name, holders) : holders.find((lock) => lock.uuid === uuid);
   if (holder?.uuid === undefined) {
+    const problem = locks.find((lock) => lock.problem !== undefined)?.problem;
+    if (problem !== undefined) throw new Failure(problem);
     complain(uuid === undefined ? `nobody holds ${printable(name)}` : `${uuid} does not hold ${printable(name)}`);
     return EXIT.no;
   }

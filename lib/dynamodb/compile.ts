@@ -3,14 +3,14 @@ import { LockStoreError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import type { TableLayout } from "../options/table.js";
 import { type Address, LOCK_SORT } from "../protocol/addresses.js";
-import type { Condition } from "../protocol/conditions.js";
+import type { Condition, Operand } from "../protocol/conditions.js";
 import { type Asked, askedBy, leftBy } from "../protocol/rules.js";
 import type { Check, Count, Effect, Write } from "../protocol/writes.js";
 import { marshalledData } from "./data.js";
 import type { Item } from "./items.js";
 
 const COMPARISONS = { equal: "=", less: "<", greater: ">" } as const;
-const TYPES = { string: { S: "S" }, number: { S: "N" } } as const;
+const TYPES = { string: { S: "S" }, number: { S: "N" }, map: { S: "M" } } as const;
 const ONE: AttributeValue = { N: "1" };
 
 /** What every action of a transaction has, with nothing left out. */
@@ -72,6 +72,11 @@ export function storedValue(value: unknown): AttributeValue {
   return marshalledData(value as LockData);
 }
 
+/** A value that a condition compares with: a stamp that was seen may have a fraction, which nobody here wrote. */
+function comparedValue(value: Operand | undefined): AttributeValue {
+  return typeof value === "number" && Number.isFinite(value) ? { N: `${value}` } : storedValue(value);
+}
+
 /** A condition as an expression, which is the same for every write that asks for it: so it is made once. */
 interface Plan {
   readonly expression: string;
@@ -91,7 +96,7 @@ function conditionalOf(layout: TableLayout, at: Address, { condition, values }: 
   const names: Record<string, string> = {};
   for (const attribute of plan.attributes) names[`#${attribute}`] = nameIn(layout, attribute);
   const used: Item = { ...plan.literals };
-  for (const value of plan.named) used[`:if_${value}`] = storedValue(values[value]);
+  for (const value of plan.named) used[`:if_${value}`] = comparedValue(values[value]);
   return {
     TableName: layout.tableName,
     Key: keyOf(layout, at),
@@ -130,6 +135,12 @@ function planOf(condition: Condition): Plan {
         if (typeof to === "object") plan.named.add(to.value);
         const value = typeof to === "object" ? `:if_${to.value}` : literalOf(attribute, storedValue(to));
         return `${attributeOf(attribute)} ${COMPARISONS[kind]} ${value}`;
+      }
+      case "within": {
+        const { name, least, most } = part.range;
+        const from = literalOf(`least_${name}`, storedValue(least));
+        const to = literalOf(`most_${name}`, storedValue(most));
+        return `${attributeOf(part.attribute)} BETWEEN ${from} AND ${to}`;
       }
       case "all":
         return part.of.map((inner) => wordsOf(inner, "any")).join(" AND ");

@@ -1,5 +1,5 @@
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
-import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
+import { marshall } from "@aws-sdk/util-dynamodb";
 import { LockConfigError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import { isWellFormed, NOT_WELL_FORMED } from "../options/check.js";
@@ -27,14 +27,33 @@ export function marshalledData(data: LockData): AttributeValue {
   return { M: marshall(data, { allowImpreciseNumbers: true }) };
 }
 
-/** Integers beyond 2^53 become bigint. Other numbers become number, which may round them. */
-export function unmarshalledData(map: Record<string, AttributeValue>): LockData {
-  return unmarshall(map, { wrapNumbers: numberOf });
+/** The caller's attributes as they come back from the table. @throws {@link LockConfigError} as {@link marshalledData} does. */
+export function storedData(data: LockData): LockData {
+  return unmarshalledData(marshalledData(data).M ?? {});
 }
 
-/** A number of DynamoDB's as it is wherever JavaScript has a value for it. */
+/**
+ * Integers beyond 2^53 become bigint. Other numbers become number, which may round them. Whatever an attribute is called, it
+ * becomes a property of the object's own: `__proto__` too, which the SDK's unmarshaller would make its prototype.
+ */
+export function unmarshalledData(map: Record<string, AttributeValue>): LockData {
+  return Object.fromEntries(Object.entries(map).map(([name, value]) => [name, unmarshalled(value)]));
+}
+
+/** @param value undefined where the SDK gives no value. */
+function unmarshalled(value: AttributeValue = { NULL: true }): unknown {
+  const { S, N, BOOL, B, L, M, SS, NS, BS } = value;
+  if (N !== undefined) return numberOf(N);
+  if (L !== undefined) return L.map((member) => unmarshalled(member));
+  if (M !== undefined) return unmarshalledData(M);
+  if (NS !== undefined) return new Set(NS.map(numberOf));
+  const set: readonly (string | Uint8Array)[] | undefined = SS ?? BS;
+  return set === undefined ? (S ?? BOOL ?? B ?? null) : new Set(set);
+}
+
+/** A number of DynamoDB's as it is wherever JavaScript has a value for it. DynamoDB has one zero. */
 export function numberOf(text: string): number | bigint {
-  const value = Number(text);
+  const value = Number(text) + 0;
   return Number.isSafeInteger(value) || !/^-?\d+$/.test(text) ? value : BigInt(text);
 }
 

@@ -3,7 +3,7 @@ import { LockStoreError } from "../errors.js";
 import type { TableLayout } from "../options/table.js";
 import { kindOf, LOCK_SORT, PERMITS, READERS, WRITER_SORT } from "../protocol/addresses.js";
 import { FORMAT, type Row } from "../protocol/row.js";
-import type { Cursor, RangePage, RangeQuery, RowPage } from "../store.js";
+import { type Cursor, type RangePage, type RangeQuery, type RowPage, sorted } from "../store.js";
 import { keyOf, storedValue } from "./compile.js";
 import { addressOf, type Item, rowOf } from "./items.js";
 import type { Reply } from "./transport.js";
@@ -32,17 +32,14 @@ export function queryOf(layout: TableLayout, query: RangeQuery): QueryCommandInp
   };
 }
 
-/** @throws {@link LockStoreError} for an item under a key of ours that this library did not write. */
-export function rangePageOf(layout: TableLayout, reply: Reply): RangePage {
+/** @throws BadRow for an item under a key of ours that this library did not write, unless the query asks for them. */
+export function rangePageOf(layout: TableLayout, { showsBad = false }: RangeQuery, reply: Reply): RangePage {
   const { Items = [], LastEvaluatedKey } = reply ?? {};
-  return {
-    rows: Items.flatMap((item) => {
-      const address = addressOf(layout, item);
-      // What else an application keeps in between is none of ours.
-      return kindOf(address.sort) === undefined ? [] : [rowOf(layout, address, item)];
-    }),
-    next: LastEvaluatedKey && addressOf(layout, LastEvaluatedKey).sort,
-  };
+  const { rows, bad } = sorted(Items, (item) => ourRow(layout, item));
+  const [first] = bad;
+  if (first !== undefined && !showsBad) throw first;
+  const next = LastEvaluatedKey && addressOf(layout, LastEvaluatedKey).sort;
+  return showsBad ? { rows, bad, next } : { rows, next };
 }
 
 /** One page of a scan for locks' rows. The filter spares the network, not the read: every item that is passed is paid for. */
@@ -77,15 +74,13 @@ export function scanOf(layout: TableLayout, prefix: string, after: Cursor | unde
 
 export function rowPageOf(layout: TableLayout, reply: Reply): RowPage {
   const { Items = [], LastEvaluatedKey } = reply ?? {};
-  return { rows: Items.flatMap((item) => lockIn(layout, item)), next: LastEvaluatedKey };
+  const { rows, bad } = sorted(Items, (item) => ourRow(layout, item));
+  // What an application keeps in the same table may look like a lock's row from afar: then it is none of ours.
+  return { rows, bad: bad.filter(({ isDamaged }) => isDamaged), next: LastEvaluatedKey };
 }
 
-/** What an application keeps in the same table may look like a lock's row from afar: then it is none of ours. */
-function lockIn(layout: TableLayout, item: Item): Row[] {
-  try {
-    const address = addressOf(layout, item);
-    return kindOf(address.sort) === undefined ? [] : [rowOf(layout, address, item)];
-  } catch {
-    return [];
-  }
+/** The row of an item under a key of ours. What else an application keeps in between is none of ours. */
+function ourRow(layout: TableLayout, item: Item): Row | undefined {
+  const address = addressOf(layout, item);
+  return kindOf(address.sort) === undefined ? undefined : rowOf(layout, address, item);
 }

@@ -67,7 +67,8 @@ export class DynamoDbStore implements Store {
       const command = new TransactWriteItemsCommand({ TransactItems });
       this.#heard(await this.#transport.ask(command, signal, { kind: "take-all", at: takes[0]?.at }));
     } catch (error) {
-      const reasons = refusalsOf(error);
+      // An engine that does not tell the reasons: each row is read.
+      const reasons = isRefusal(error) ? takes.map(() => REFUSED) : refusalsOf(error);
       if (reasons === undefined) throw error;
       return await this.#allRefused(takes, reasons, signal);
     }
@@ -83,7 +84,7 @@ export class DynamoDbStore implements Store {
 
   async query(query: RangeQuery, signal: AbortSignal): Promise<RangePage> {
     const command = new QueryCommand(queryOf(this.#layout, query));
-    return rangePageOf(this.#layout, await this.#transport.ask(command, signal, { kind: "query", at: query }));
+    return rangePageOf(this.#layout, query, await this.#transport.ask(command, signal, { kind: "query", at: query }));
   }
 
   async scan(prefix: string, after: Cursor | undefined, signal: AbortSignal): Promise<RowPage> {
@@ -241,4 +242,5 @@ function isRowShown({ kind }: Write, isMarked: boolean): boolean {
   return kind === "take" || kind === "transfer" || (kind === "vacate" && isMarked);
 }
 
+const REFUSED: CancellationReason = { Code: "ConditionalCheckFailed" };
 const NO_COUNTER = "it does not count tickets";

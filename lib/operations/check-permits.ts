@@ -7,11 +7,15 @@ import { rowsIn } from "./inspect.js";
 /** Of how many semaphores the rows are looked at. */
 const MOST_LOOKED_AT = 100;
 
-/** The semaphores of this process of which another host knows another number of permits, by those who hold one. */
+/**
+ * The semaphores of this process of which another host knows another number of permits, by those who hold one; and the rows of
+ * these that are not rows of ours.
+ */
 export async function permitProblems(session: Session, { signal }: CheckOptions): Promise<TableProblem[]> {
   const problems: TableProblem[] = [];
   for (const [name, permits] of [...session.semaphores].slice(-MOST_LOOKED_AT)) {
-    const rows = await rowsIn(session, name, PERMITS, { consistent: false, signal });
+    const { rows, bad } = await rowsIn(session, name, PERMITS, { consistent: false, signal });
+    for (const { message } of bad) problems.push({ code: "row", severity: "warning", message });
     const other = rows.find((row) => row.permits !== undefined && row.permits !== permits);
     if (other === undefined) continue;
     const message =

@@ -1,6 +1,7 @@
 import type { Resource } from "../kinds/kind.js";
 import type { LockInfo, LockState, SemaphoreState, SharedMutexState, WaiterInfo } from "../lock-info.js";
 import {
+  type Address,
   MUTEX_QUEUE,
   PERMITS,
   permitOf,
@@ -17,7 +18,7 @@ import { earliestOf } from "../protocol/lease-time.js";
 import { mayTake } from "../protocol/may-take.js";
 import { infoOf, type Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
-import type { RangeQuery } from "../store.js";
+import { BadRow, type RangeQuery } from "../store.js";
 import type { Target } from "../taking/acquisition.js";
 import { PAGE_ROWS, restOf } from "../taking/rows.js";
 import type { Bounds } from "../time/clock.js";
@@ -25,37 +26,52 @@ import { adminRequest } from "./admin-request.js";
 
 /** Who has the lock, by one consistent read, and who waits in its queue; null if it is free. @throws the store's error. */
 export async function inspect(session: Session, { at, settings }: Target): Promise<LockState | null> {
-  const row = await adminRequest(session, (signal) => session.store.read(at, { consistent: true }, signal));
-  if (row === undefined || !isTaken(row, session.clock.wall())) return null;
-  return { ...infoOf(row), waiters: settings.fair ? await listWaiters(session, at.name, MUTEX_QUEUE) : [] };
+  const info = await read(session, at);
+  if (info === null) return null;
+  return { ...info, waiters: settings.fair ? await listWaiters(session, at.name, MUTEX_QUEUE) : [] };
 }
 
 /** Who has the permits, by a consistent query, and who waits for one. @throws the store's error. */
 export async function inspectSemaphore(session: Session, resource: Resource): Promise<SemaphoreState> {
   const { name, permits, settings } = resource;
-  const rows = await rowsIn(session, name, PERMITS, { consistent: true });
+  const { rows, bad } = await rowsIn(session, name, PERMITS, { consistent: true });
   const bounds = session.clock.wall();
-  const holders = rows
-    .filter((row) => isTaken(row, bounds))
-    .map((row) => ({ ...infoOf(row), permit: permitOf(row.sort) ?? 0 }));
+  const holders = [
+    ...rows.filter((row) => isTaken(row, bounds)).map((row) => ({ ...infoOf(row), permit: permitOf(row.sort) ?? 0 })),
+    ...bad.map((row) => ({ ...infoOfBad(row), permit: permitOf(row.at.sort) ?? 0 })),
+  ].sort((one, other) => one.permit - other.permit);
   return { permits, holders, waiters: settings.fair ? await listWaiters(session, name, SEMAPHORE_QUEUE) : [] };
 }
 
 /** Who has either side, by consistent reads, and who waits. @throws the store's error. */
 export async function inspectSharedMutex(session: Session, resource: Resource): Promise<SharedMutexState> {
   const { name, settings } = resource;
-  const readers = await rowsIn(session, name, READERS, { consistent: true });
-  const writer = await adminRequest(session, (signal) => session.store.read(writerAt(name), CONSISTENT, signal));
+  const { rows, bad } = await rowsIn(session, name, READERS, { consistent: true });
+  const exclusive = await read(session, writerAt(name));
   const bounds = session.clock.wall();
-  const infoIf = (row: Row | undefined): LockInfo | null => (row && isTaken(row, bounds) ? infoOf(row) : null);
   return {
-    exclusive: infoIf(writer),
-    shared: readers.flatMap((row) => infoIf(row) ?? []),
+    exclusive,
+    shared: [...rows.filter((row) => isTaken(row, bounds)).map(infoOf), ...bad.map(infoOfBad)],
     waiters: settings.fair ? await listWaiters(session, name, SHARED_MUTEX_QUEUE) : [],
   };
 }
 
-const CONSISTENT = { consistent: true } as const;
+/** The lock of one row, or that it is damaged; null if it is free. @throws the store's error. */
+async function read(session: Session, at: Address): Promise<LockInfo | null> {
+  try {
+    const row = await adminRequest(session, (signal) => session.store.read(at, { consistent: true }, signal));
+    return row !== undefined && isTaken(row, session.clock.wall()) ? infoOf(row) : null;
+  } catch (error) {
+    if (error instanceof BadRow && error.isDamaged) return infoOfBad(error);
+    throw error;
+  }
+}
+
+/** What can be said of a row that is not one of ours. */
+export function infoOfBad({ at, owner, message }: BadRow): LockInfo {
+  const unknown = { uuid: undefined, acquired: 0, expires: 0, ttlMs: 0, data: undefined, tick: undefined };
+  return { ...infoOf({ ...at, ...unknown, owner }), problem: message };
+}
 
 /**
  * Whether a lock is shown as taken: it has a holder, even one whose lease is over, or it stays taken without one for a
@@ -67,26 +83,34 @@ export function isTaken(row: Row, bounds: Bounds | undefined): boolean {
 
 /** All who wait for a lock and are alive as far as the clock knows, in order; eventually consistent. @throws the store's error. */
 export async function listWaiters(session: Session, name: string, queue: QueueKeys): Promise<WaiterInfo[]> {
-  const rows = await rowsIn(session, name, placesOf(queue), { consistent: false });
+  const { rows, bad } = await rowsIn(session, name, placesOf(queue), { consistent: false });
   const earliest = earliestOf(session.clock.wall());
-  return rows.filter((row) => !mayTake(row, { earliest })).map(waiterInfo);
+  const waiters = rows.filter((row) => !mayTake(row, { earliest })).map(waiterInfo);
+  const blocked = bad.map(({ at: { sort }, owner, message }) => {
+    const unknown = { uuid: "", sections: 0, side: undefined, since: new Date(0), expires: new Date(0) };
+    return { ...unknown, ticket: ticketOf(sort) ?? 0n, owner, problem: message };
+  });
+  return [...waiters, ...blocked].sort((one, other) => (one.ticket < other.ticket ? -1 : 1));
 }
 
-/** All rows of a range, page by page. @throws the store's error. */
+/** All rows of a range, page by page, and what does not parse. @throws the store's error. */
 export async function rowsIn(
   session: Session,
   name: string,
   range: SortRange,
   { consistent, signal: ends }: { readonly consistent: boolean; readonly signal?: AbortSignal | undefined },
-): Promise<Row[]> {
+): Promise<{ readonly rows: readonly Row[]; readonly bad: readonly BadRow[] }> {
   const rows: Row[] = [];
-  for (let rest: RangeQuery | undefined = { name, ...range, limit: PAGE_ROWS, consistent }; rest !== undefined; ) {
+  const bad: BadRow[] = [];
+  const first = { name, ...range, limit: PAGE_ROWS, consistent, showsBad: true };
+  for (let rest: RangeQuery | undefined = first; rest !== undefined; ) {
     const asked: RangeQuery = rest;
     const page = await adminRequest(session, (signal) => session.store.query(asked, signal), { signal: ends });
     rows.push(...page.rows);
+    bad.push(...(page.bad ?? []));
     rest = restOf(asked, page);
   }
-  return rows;
+  return { rows, bad };
 }
 
 function waiterInfo({ sort, uuid = "", owner, data, acquired, expires }: Row): WaiterInfo {

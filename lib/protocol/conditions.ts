@@ -1,4 +1,5 @@
-import type { Attributes } from "./row.js";
+/** An item's attributes as plain values, its key left out: strings, numbers, bigints where a number would be inexact. */
+export type Attributes = Readonly<Record<string, unknown>>;
 
 /** A value that a condition compares an attribute with. */
 export type Operand = string | number | bigint;
@@ -15,9 +16,20 @@ export type Condition =
   /** There is no item under the key. */
   | { readonly kind: "noItem" }
   | { readonly kind: "missing"; readonly attribute: string }
-  | { readonly kind: "type"; readonly attribute: string; readonly type: "string" | "number" }
+  | { readonly kind: "type"; readonly attribute: string; readonly type: PlainType }
   | { readonly kind: "equal" | "less" | "greater"; readonly attribute: string; readonly to: Operand | Named }
+  /** A number, both ends included. */
+  | { readonly kind: "within"; readonly attribute: string; readonly range: Range }
   | { readonly kind: "all" | "any"; readonly of: readonly Condition[] };
+
+type PlainType = "string" | "number" | "map";
+
+/** The numbers that an attribute may have. Its name tells the values of one range from those of another. */
+export interface Range {
+  readonly name: string;
+  readonly least: number | bigint;
+  readonly most: number | bigint;
+}
 
 /** A value that each write gives by itself: so conditions are constants, made once. */
 export interface Named {
@@ -29,6 +41,8 @@ export const NO_ITEM: Condition = { kind: "noItem" };
 export const missing = (attribute: string): Condition => ({ kind: "missing", attribute });
 export const isString = (attribute: string): Condition => ({ kind: "type", attribute, type: "string" });
 export const isNumber = (attribute: string): Condition => ({ kind: "type", attribute, type: "number" });
+export const isMap = (attribute: string): Condition => ({ kind: "type", attribute, type: "map" });
+export const within = (attribute: string, range: Range): Condition => ({ kind: "within", attribute, range });
 export const equal = (attribute: string, to: Operand | Named): Condition => ({ kind: "equal", attribute, to });
 export const less = (attribute: string, to: Operand | Named): Condition => ({ kind: "less", attribute, to });
 export const greater = (attribute: string, to: Operand | Named): Condition => ({ kind: "greater", attribute, to });
@@ -50,6 +64,11 @@ export function holds(condition: Condition, item: Attributes | undefined, values
       const { kind, attribute, to } = condition;
       return compares(kind, item?.[attribute], typeof to === "object" ? values[to.value] : to);
     }
+    case "within": {
+      const { attribute, range } = condition;
+      const value = item?.[attribute];
+      return typeOf(value) === "number" && (value as number) >= range.least && (value as number) <= range.most;
+    }
     case "all":
       return condition.of.every((part) => holds(part, item, values));
     case "any":
@@ -68,7 +87,9 @@ function compares(how: "equal" | "less" | "greater", value: unknown, to: Operand
   return !(operand < to) && !(operand > to);
 }
 
-function typeOf(value: unknown): "string" | "number" | undefined {
+function typeOf(value: unknown): PlainType | undefined {
   if (typeof value === "string") return "string";
-  return typeof value === "number" || typeof value === "bigint" ? "number" : undefined;
+  if (typeof value === "number" || typeof value === "bigint") return "number";
+  if (typeof value !== "object" || value === null) return undefined;
+  return Array.isArray(value) || value instanceof Set || value instanceof Uint8Array ? undefined : "map";
 }

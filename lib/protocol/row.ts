@@ -1,6 +1,21 @@
 import type { LockData, LockInfo } from "../lock-info.js";
 import { type Address, kindOf } from "./addresses.js";
+import {
+  type Attributes,
+  all,
+  any,
+  type Condition,
+  equal,
+  holds,
+  isMap,
+  isString,
+  missing,
+  type Range,
+  within,
+} from "./conditions.js";
 import { type HandOff, handOffIn } from "./hand-off.js";
+
+export type { Attributes } from "./conditions.js";
 
 /** The version of the row's layout that this library reads and writes. */
 export const FORMAT = 1;
@@ -31,43 +46,105 @@ export interface Row extends Address {
  */
 export type Memory = "nothing" | "fence" | "tick";
 
-/** An item's attributes as plain values, its key left out: strings, numbers, bigints where a number would be inexact. */
-export type Attributes = Readonly<Record<string, unknown>>;
+/** What an attribute has to be. */
+interface Kind {
+  readonly asks: (attribute: string) => Condition;
+  readonly text: string;
+}
 
-/** The row that an item shows, or what is wrong with the item: then this library did not write it. */
-export type Parsed = { readonly row: Row } | { readonly problem: string };
+const STRING: Kind = { asks: isString, text: "a string" };
+const MAP: Kind = { asks: isMap, text: "a map" };
+const numberIn = (range: Range): Kind => ({
+  asks: (attribute) => within(attribute, range),
+  text: `a number from ${range.least} to ${range.most}`,
+});
+/** Milliseconds since 1970, as far as a `Date` goes; or how long something takes. */
+const MOMENT = numberIn({ name: "moment", least: 0, most: 8.64e15 });
+const TICK = numberIn({ name: "tick", least: Number.MIN_SAFE_INTEGER, most: Number.MAX_SAFE_INTEGER });
+/** One more has 38 digits, which is as far as DynamoDB counts. */
+const COUNTED: Range = { name: "counted", least: 0, most: 10n ** 38n - 2n };
+
+/** What every row has. */
+const NEEDED: Readonly<Record<string, Kind>> = {
+  format: { asks: (attribute) => equal(attribute, FORMAT), text: `${FORMAT}` },
+  owner: STRING,
+  expires: MOMENT,
+  ttlMs: MOMENT,
+  acquired: MOMENT,
+};
+
+/** What a row may have. */
+const POSSIBLE: Readonly<Record<string, Kind>> = {
+  uuid: STRING,
+  data: MAP,
+  wanted: MOMENT,
+  tick: TICK,
+  permits: MOMENT,
+  fence: numberIn(COUNTED),
+};
+
+/**
+ * What each attribute of a row is. By these conditions rows are parsed, and a take asks for all of them: what does not parse is
+ * never overwritten. No condition can ask for a whole number, or look into a map: so a row may have fractions, and any map.
+ */
+const ATTRIBUTES: readonly { readonly condition: Condition; readonly problem: string }[] = [
+  ...Object.entries(NEEDED).map(([name, { asks, text }]) => ({
+    condition: asks(name),
+    problem: `its ${name} must be ${text}`,
+  })),
+  ...Object.entries(POSSIBLE).map(([name, { asks, text }]) => ({
+    condition: any(missing(name), asks(name)),
+    problem: `its ${name} must be ${text}`,
+  })),
+];
+
+/** An item that this library wrote, in the format that it reads: one that parses, and no other. */
+export const IS_OURS: Condition = all(...ATTRIBUTES.map(({ condition }) => condition));
+
+/** A number that the next place of a queue can be drawn from. */
+export const IS_COUNTED: Condition = within("n", COUNTED);
+
+/** The row that an item shows, or what is wrong with the item. */
+export type Parsed =
+  | { readonly row: Row }
+  | {
+      readonly problem: string;
+      /** Whether it has our format and another attribute of every row: a row of ours, damaged since, and no item of others. */
+      readonly isDamaged: boolean;
+    };
 
 export function parseRow({ name, sort }: Address, attributes: Attributes): Parsed {
-  const { format, uuid, expires, ttlMs, owner, acquired, data, wanted, fence, tick, permits } = attributes;
-  if (format !== FORMAT) return { problem: `its format must be ${FORMAT}` };
-  if (typeof owner !== "string") return { problem: "its owner must be a string" };
-  if (uuid !== undefined && typeof uuid !== "string") return { problem: "its uuid must be a string" };
-  if (!isInteger(expires)) return { problem: "its expires must be a whole number" };
-  if (!isInteger(ttlMs)) return { problem: "its ttlMs must be a whole number" };
-  if (!isInteger(acquired)) return { problem: "its acquired must be a whole number" };
-  if (data !== undefined && !isMap(data)) return { problem: "its data must be a map" };
-  if (wanted !== undefined && !isInteger(wanted)) return { problem: "its wanted must be a whole number" };
-  if (tick !== undefined && !isInteger(tick)) return { problem: "its tick must be a whole number" };
-  if (permits !== undefined && !isInteger(permits)) return { problem: "its permits must be a whole number" };
-  // A fencing token may exceed 2^53, so it is kept exact.
-  if (fence !== undefined && !isToken(fence)) return { problem: "its fence must be a whole number, 0 or more" };
-  const token = fence === undefined ? undefined : BigInt(fence);
-  const handOff = handOffIn(attributes.handOff);
-  return {
-    row: { name, sort, uuid, expires, ttlMs, owner, acquired, data, wanted, fence: token, tick, permits, handOff },
+  const wrong = ATTRIBUTES.find(({ condition }) => !holds(condition, attributes));
+  if (wrong !== undefined) {
+    const has = (attribute: string): boolean => attribute !== "format" && attributes[attribute] !== undefined;
+    return { problem: wrong.problem, isDamaged: attributes.format === FORMAT && Object.keys(NEEDED).some(has) };
+  }
+  // The conditions have seen to the types. A number may be a bigint, which a range says nothing about.
+  const { uuid, owner, data, fence, handOff, ...numbers } = attributes as unknown as Checked;
+  const numberOf = (value: number | undefined): number | undefined => (value === undefined ? undefined : Number(value));
+  const row: Row = {
+    ...{ name, sort, uuid, owner, data },
+    expires: Number(numbers.expires),
+    ttlMs: Number(numbers.ttlMs),
+    acquired: Number(numbers.acquired),
+    wanted: numberOf(numbers.wanted),
+    // It may exceed 2^53, so it is kept exact.
+    fence: fence === undefined ? undefined : wholeOf(fence),
+    tick: numberOf(numbers.tick),
+    permits: numberOf(numbers.permits),
+    handOff: handOffIn(handOff),
   };
+  return { row };
 }
 
-const isInteger = (value: unknown): value is number => Number.isSafeInteger(value);
+type Checked = Omit<Row, "name" | "sort" | "fence" | "handOff"> & {
+  readonly fence: number | bigint | undefined;
+  /** Unchecked: no condition looks into it. */
+  readonly handOff: unknown;
+};
 
-function isToken(value: unknown): value is number | bigint {
-  return (typeof value === "bigint" || isInteger(value)) && value >= 0;
-}
-
-function isMap(value: unknown): value is LockData {
-  if (typeof value !== "object" || value === null) return false;
-  return !Array.isArray(value) && !(value instanceof Set) && !(value instanceof Uint8Array);
-}
+/** A token with a fraction is not ours, and a take that draws from it finds out: until then it is one that was drawn. */
+const wholeOf = (token: number | bigint): bigint => (typeof token === "bigint" ? token : BigInt(Math.floor(token)));
 
 /** What a row of each kind is for people. */
 const KINDS = {

@@ -1,7 +1,7 @@
 import type { Condition, Values } from "./conditions.js";
 import { all, any, equal, greater, isNumber, isString, less, missing, NO_ITEM } from "./conditions.js";
 import { HAS_EXPIRED, IS_UNCHANGED_HOLD, IS_UNCHANGED_LEASE } from "./may-take.js";
-import { type Attributes, FORMAT, type Memory, type Row } from "./row.js";
+import { type Attributes, FORMAT, IS_COUNTED, IS_OURS, type Memory, type Row } from "./row.js";
 import type { Count, Effect, Take, Transfer, Vacate, Write } from "./writes.js";
 
 /** How long after its lease a row may stay before DynamoDB's TTL feature removes it. */
@@ -9,27 +9,13 @@ const PURGE_AFTER_MS = 7 * 24 * 60 * 60 * 1_000;
 
 const IS_OUR_FORMAT = equal("format", FORMAT);
 
-/** An item that this library wrote, in the format that it reads: what a take may replace must be one that would parse. */
-const IS_OURS = all(
-  IS_OUR_FORMAT,
-  isString("owner"),
-  isNumber("ttlMs"),
-  isNumber("acquired"),
-  any(missing("uuid"), isString("uuid")),
-);
-
 const REMEMBERS_NOTHING = all(missing("fence"), missing("tick"));
 
-const isNumberIfAny = (attribute: string): Condition => any(missing(attribute), isNumber(attribute));
-
-/**
- * What a take may meet, by what it respects: a put replaces everything, and a purge date ends a tick. What stays on the row
- * must be a number: with another type it would not parse, and a token could not be counted up.
- */
-const REMEMBERS_NO_MORE_THAN: Readonly<Record<Memory, Condition>> = {
-  nothing: REMEMBERS_NOTHING,
-  fence: all(missing("tick"), isNumberIfAny("fence")),
-  tick: all(isNumberIfAny("tick"), isNumberIfAny("fence")),
+/** What a take may meet, by what it respects: a put replaces everything, and a purge date ends a tick. */
+const REMEMBERS_NO_MORE_THAN: Readonly<Record<Memory, readonly Condition[]>> = {
+  nothing: [REMEMBERS_NOTHING],
+  fence: [missing("tick")],
+  tick: [],
 };
 
 /** Neither this tick nor a later one was granted. The write that asks for it writes the tick, so a late copy is refused. */
@@ -39,10 +25,10 @@ const IS_LATER_TICK = any(missing("tick"), less("tick", { value: "tick" }));
 const takesOver = (isOver: Condition): Readonly<Record<Memory | "newTick", Condition>> => {
   const where = (...more: readonly Condition[]): Condition => any(NO_ITEM, all(IS_OURS, ...more, isOver));
   return {
-    nothing: where(REMEMBERS_NO_MORE_THAN.nothing),
-    fence: where(REMEMBERS_NO_MORE_THAN.fence),
-    tick: where(REMEMBERS_NO_MORE_THAN.tick),
-    newTick: where(REMEMBERS_NO_MORE_THAN.tick, IS_LATER_TICK),
+    nothing: where(...REMEMBERS_NO_MORE_THAN.nothing),
+    fence: where(...REMEMBERS_NO_MORE_THAN.fence),
+    tick: where(...REMEMBERS_NO_MORE_THAN.tick),
+    newTick: where(...REMEMBERS_NO_MORE_THAN.tick, IS_LATER_TICK),
   };
 };
 const TAKES_EXPIRED = takesOver(HAS_EXPIRED);
@@ -58,17 +44,17 @@ const IS_MINE_EARLIER_AND_FENCED = all(IS_MINE_AND_EARLIER, isNumber("fence"));
 
 const IS_MINE_TO_DELETE = all(IS_MINE, REMEMBERS_NOTHING);
 const IS_LEASE_AS_SEEN = all(
-  IS_OUR_FORMAT,
+  IS_OURS,
   equal("uuid", { value: "seenUuid" }),
   equal("expires", { value: "seenExpires" }),
   REMEMBERS_NOTHING,
 );
 const IS_HOLD_AS_SEEN = all(IS_OURS, missing("uuid"), equal("expires", { value: "seenExpires" }), REMEMBERS_NOTHING);
 
-const IS_SOMEBODYS = all(IS_OUR_FORMAT, isString("uuid"));
+const IS_SOMEBODYS = all(IS_OURS, isString("uuid"));
 
 /** No counter yet, or one that this library wrote. */
-const IS_COUNTER = any(NO_ITEM, all(IS_OUR_FORMAT, isNumber("n")));
+const IS_COUNTER = any(NO_ITEM, all(IS_OUR_FORMAT, IS_COUNTED));
 
 /**
  * Held by the writer of a transaction, who has renewed: its stamp is later than the first one of this uuid.

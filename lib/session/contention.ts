@@ -57,7 +57,8 @@ export class Contention {
   sees(row: Row | undefined): void {
     if (row?.wanted === undefined || !isContended(row)) return;
     const bounds = this.#clock.wall();
-    const wanted = bounds === undefined ? row.wanted : Math.min(row.wanted, Math.ceil(bounds.latest) + WANTED_FOR_MS);
+    const until = Math.ceil(row.wanted);
+    const wanted = bounds === undefined ? until : Math.min(until, Math.ceil(bounds.latest) + WANTED_FOR_MS);
     const runsMs = bounds === undefined ? WANTED_FOR_MS : wanted - bounds.earliest;
     if (runsMs <= 0) return;
     const believedUntil = this.#clock.atLeast() + Math.min(WANTED_FOR_MS, runsMs);

@@ -217,6 +217,8 @@ export class Wait {
    * Runs `work`, which hands over its result with `deliver`, until it does, fails, or one of the bounds is reached.
    * `deliver` returns false if the caller has had another answer. It checks and answers in one synchronous step, so a
    * lock is either handed out or released, never forgotten.
+   *
+   * What a timer, a signal or a close runs here throws nothing: where it fails, the call is settled with that.
    */
   run<T>(
     work: (deliver: (result: T) => boolean) => Promise<void>,
@@ -224,17 +226,21 @@ export class Wait {
   ): Promise<T> {
     this.#waitMs = waitMs;
     return new Promise((resolve, reject) => {
-      const stop = (reason: unknown, because?: "aborted" | "closed"): void => {
+      const stop = (reason: unknown, because?: "aborted" | "closed" | "error"): void => {
         if (this.#stopped !== undefined) return;
         end();
         this.#stopped = { reason };
+        reject(reason);
         if (because !== undefined) this.#tellFailed(because, reason);
         this.#enough?.abort(reason);
-        reject(reason);
       };
       const timeOut = (): void => {
-        this.missed("timeout");
-        stop(this.timeout());
+        try {
+          this.missed("timeout");
+          stop(this.timeout());
+        } catch (error) {
+          stop(error, "error");
+        }
       };
       const unregister = this.#session.waiting((reason) => stop(reason, "closed"));
       const { clock } = this.#session;

@@ -1,10 +1,10 @@
 import { inspect } from "node:util";
 import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { actionOf } from "../dynamodb/compile.js";
-import { marshalledData } from "../dynamodb/data.js";
+import { marshalledData, storedData } from "../dynamodb/data.js";
 import { admitItems, documentGuard } from "../dynamodb/guards.js";
 import { LockStoreError } from "../errors.js";
-import { copyOf, type LockData } from "../lock-info.js";
+import type { LockData } from "../lock-info.js";
 import { type TableLayout, tableLayout } from "../options/table.js";
 import { type Address, kindOf } from "../protocol/addresses.js";
 import { type Applied, apply } from "../protocol/apply.js";
@@ -12,17 +12,19 @@ import { type Attributes, parseRow, type Row } from "../protocol/row.js";
 import { drawnBy } from "../protocol/rules.js";
 import { vacateKept } from "../protocol/was-applied.js";
 import type { Check, Take, Write } from "../protocol/writes.js";
-import type {
-  Cursor,
-  DocumentGuard,
-  GuardedWrites,
-  RangePage,
-  RangeQuery,
-  RowPage,
-  Store,
-  TransactOutcome,
-  WriteAllOutcome,
-  WriteOutcome,
+import {
+  BadRow,
+  type Cursor,
+  type DocumentGuard,
+  type GuardedWrites,
+  type RangePage,
+  type RangeQuery,
+  type RowPage,
+  type Store,
+  sorted,
+  type TransactOutcome,
+  type WriteAllOutcome,
+  type WriteOutcome,
 } from "../store.js";
 import type { Answer, Message } from "./message.js";
 
@@ -133,8 +135,9 @@ export class MemoryTable {
       .filter(({ key }) => after === undefined || key > (after.key as string));
     const page = rest.slice(0, this.#pageItems);
     const locks = page.filter(({ at }) => isHolder(at) && at.name.startsWith(prefix));
-    const rows = locks.flatMap(({ at, item }) => rowIn(at, item) ?? []);
-    return { rows, next: rest.length > this.#pageItems ? { key: page.at(-1)?.key } : undefined };
+    const { rows, bad } = sorted(locks, ({ at, item }) => parsed(at, item));
+    const damaged = bad.filter(({ isDamaged }) => isDamaged);
+    return { rows, bad: damaged, next: rest.length > this.#pageItems ? { key: page.at(-1)?.key } : undefined };
   }
 
   get #items(): (readonly [Address, Attributes])[] {
@@ -160,7 +163,7 @@ export function answerFrom(
 /** A page of a query. As DynamoDB does, it says where it ends whenever it is full, even if nothing follows. */
 function pageOf(
   partition: Partition,
-  { name, first, last, after = "", limit }: RangeQuery,
+  { name, first, last, after = "", limit, showsBad = false }: RangeQuery,
   pageItems: number,
 ): RangePage {
   const inOrder = [...partition]
@@ -168,8 +171,11 @@ function pageOf(
     .sort(([one], [other]) => (one < other ? -1 : 1));
   const most = Math.min(limit, pageItems);
   const page = inOrder.slice(0, most);
-  const rows = page.filter(([sort]) => kindOf(sort) !== undefined).map(([sort, item]) => parsed({ name, sort }, item));
-  return { rows, next: page.length === most ? page.at(-1)?.[0] : undefined };
+  const ours = page.filter(([sort]) => kindOf(sort) !== undefined);
+  const { rows, bad } = sorted(ours, ([sort, item]) => parsed({ name, sort }, item));
+  const [worst] = bad;
+  if (worst !== undefined && !showsBad) throw worst;
+  return { rows, ...(showsBad ? { bad } : {}), next: page.length === most ? page.at(-1)?.[0] : undefined };
 }
 
 /** The port, over whatever carries its messages. */
@@ -289,7 +295,8 @@ function parsed(at: Address, item: Attributes | undefined): Row | undefined {
   if (item === undefined) return undefined;
   const result = parseRow(at, item);
   if ("row" in result) return result.row;
-  throw new LockStoreError(`not a lock: ${result.problem}: ${inspect(item)}`);
+  const owner = typeof item.owner === "string" ? item.owner : undefined;
+  throw new BadRow(`not a lock: ${result.problem}: ${inspect(item)}`, at, { isDamaged: result.isDamaged, owner });
 }
 
 function rowIn(at: Address, item: Attributes | undefined): Row | undefined {
@@ -297,7 +304,7 @@ function rowIn(at: Address, item: Attributes | undefined): Row | undefined {
   return result && "row" in result ? result.row : undefined;
 }
 
-/** Cut off from its sender, as what goes through a network is. */
+/** Cut off from its sender, as what goes through a network is, and with data as DynamoDB gives them back. */
 function detached(write: Write): Write {
-  return "data" in write && write.data !== undefined ? { ...write, data: copyOf(write.data) } : write;
+  return "data" in write && write.data !== undefined ? { ...write, data: storedData(write.data) } : write;
 }

@@ -75,7 +75,7 @@ export const PROTOCOL_DEFECTS: readonly Defect[] = [
   },
   {
     name: "a put replaces a row that remembers something",
-    patches: [{ file: RULES, find: /nothing: REMEMBERS_NOTHING/g, replace: "nothing: all()" }],
+    patches: [{ file: RULES, find: /nothing: \[REMEMBERS_NOTHING\]/g, replace: "nothing: []" }],
   },
   {
     name: "a row with a tick gets a purge date",
