@@ -1,6 +1,7 @@
 import { publish } from "../diagnostics.js";
 import { PERMITS, permitAt, permitOf, SEMAPHORE_QUEUE } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
+import { BoundedMap } from "../session/bounded-map.js";
 import type { Session } from "../session/session.js";
 import type { Target } from "../taking/acquisition.js";
 import { type Claimed, claim, type InTheWay, looksFree, type RowsInTheWay } from "../taking/claim.js";
@@ -39,7 +40,7 @@ export class SemaphoreKind implements Kind {
   /** The permits that callers of this process have, or ask for. */
   readonly #inUse = new Set<string>();
   /** The permit that was released last, by name: it may still be free. */
-  readonly #guesses = new Map<string, number>();
+  readonly #guesses = new BoundedMap<string, number>(MOST_GUESSES);
 
   constructor(session: Session) {
     this.#session = session;
@@ -126,11 +127,7 @@ export class SemaphoreKind implements Kind {
   left({ lease, resource }: OwnLease, isFree: boolean): void {
     const permit = permitOf(lease.row.at.sort) ?? 0;
     this.#inUse.delete(useOf(resource, permit));
-    if (!isFree) return;
-    this.#guesses.delete(resource.name);
-    this.#guesses.set(resource.name, permit);
-    const [oldest = ""] = this.#guesses.keys();
-    if (this.#guesses.size > MOST_GUESSES) this.#guesses.delete(oldest);
+    if (isFree) this.#guesses.set(resource.name, permit);
   }
 
   async #take(

@@ -2,13 +2,13 @@ import { isDeepStrictEqual } from "node:util";
 import { publish } from "../diagnostics.js";
 import type { LockInfo } from "../lock-info.js";
 import type { ObserveOptions } from "../options/calls.js";
-import { earliestOf } from "../protocol/lease-time.js";
-import { mayTake } from "../protocol/may-take.js";
 import { infoOf, type Row } from "../protocol/row.js";
 import { follow } from "../session/abort-listening.js";
 import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { Target } from "../taking/acquisition.js";
+import { jittered } from "../taking/polling.js";
+import { isDead, type Known, knownNow } from "../taking/rows.js";
 import { adminRequest } from "./admin-request.js";
 
 const POLL_MS = 1_000;
@@ -71,12 +71,6 @@ function endOf(...signals: readonly (AbortSignal | undefined)[]): End {
   return { signal: end.signal, stop: follow(signals, (reason) => end.abort(reason)) };
 }
 
-/** The earliest time that the table's clock may have shown as a look left, and the stopwatch then. */
-interface Known {
-  readonly earliest: number;
-  readonly atLeast: number;
-}
-
 /**
  * Looks who holds a lock. Each look begins after the one before has ended and is consistent, so none shows an earlier state than
  * the one before.
@@ -88,8 +82,6 @@ class Holders {
   #shown: LockInfo | null | undefined;
   /** When the next look is due, on `atLeast`. */
   #dueAt = Number.NEGATIVE_INFINITY;
-  /** The lease that was read last, and since when it has not changed, on `atLeast`. */
-  #seen: { readonly uuid: string | undefined; readonly expires: number; readonly since: number } | undefined;
   /** The last uuid whose lease was found to be over: a renewal that arrives late does not bring its holder back. */
   #over: string | undefined;
 
@@ -101,12 +93,12 @@ class Holders {
 
   /** Waits for another holder than the last, or for the first. @throws the reason of `end`; the store's error. */
   async next(end: AbortSignal): Promise<LockInfo | null> {
-    const { clock, random } = this.#session;
+    const { clock } = this.#session;
     for (;;) {
       const pauseMs = this.#dueAt - clock.atLeast();
       if (pauseMs > 0) await clock.sleep(pauseMs, end);
       const holder = await this.#look(end);
-      this.#dueAt = clock.atLeast() + this.#pollMs * (0.75 + random() / 2);
+      this.#dueAt = clock.atLeast() + jittered(this.#session, this.#pollMs);
       if (holder === undefined || (this.#shown !== undefined && isSame(this.#shown, holder))) continue;
       this.#shown = holder;
       return holder;
@@ -118,11 +110,11 @@ class Holders {
     const own = this.#own();
     if (own !== undefined) return own;
     const session = this.#session;
-    const { at } = this.#target;
+    const { at, settings } = this.#target;
     try {
       const ask = async (signal: AbortSignal) => {
         // What is known when the reply arrives says nothing of the row in it, which may have been renewed since (trap 39).
-        const known = this.#known();
+        const known = knownNow(session, settings.takeover);
         return { known, row: await session.store.read(at, { consistent: true }, signal) };
       };
       const { row, known } = await adminRequest(session, ask, { signal: end });
@@ -143,27 +135,12 @@ class Holders {
     return undefined;
   }
 
-  /** What is known of the time as a look leaves. */
-  #known(): Known {
-    const { clock } = this.#session;
-    const bounds = this.#target.settings.takeover === "expired" ? clock.wall() : undefined;
-    return { earliest: earliestOf(bounds), atLeast: clock.atLeast() };
-  }
-
   #judge(row: Row | undefined, known: Known): LockInfo | null {
+    this.#session.sightings.note(this.#target.at, row);
     if (row?.uuid === undefined || row.uuid === this.#over) return null;
-    if (!this.#session.sightings.isAbandoned(row) && !this.#isOver(row, known)) return infoOf(row);
+    if (!isDead(this.#session, row, known)) return infoOf(row);
     this.#over = row.uuid;
     return null;
-  }
-
-  /** By the same rules by which it may be taken over. The row was so at some moment after `known`, and before now. */
-  #isOver({ uuid, expires, ttlMs }: Row, { earliest, atLeast }: Known): boolean {
-    if (this.#seen?.uuid !== uuid || this.#seen?.expires !== expires) {
-      this.#seen = { uuid, expires, since: this.#session.clock.atLeast() };
-    }
-    const unchanged = atLeast - this.#seen.since >= ttlMs ? { uuid, expires } : undefined;
-    return mayTake({ uuid, expires }, { earliest, unchanged });
   }
 }
 

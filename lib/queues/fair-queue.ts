@@ -1,6 +1,7 @@
 import { keyOf, type OwnLease, type Resource, type ResourceClaim } from "../kinds/kind.js";
 import type { Row } from "../protocol/row.js";
 import { onAbort } from "../session/abort-listening.js";
+import { BoundedMap } from "../session/bounded-map.js";
 import { attemptMs, sendOnce } from "../session/requests.js";
 import { isTransient, LONGEST_PAUSE_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
@@ -60,7 +61,7 @@ export type SectionTry = Claimed<OwnLease> | { readonly kind: "held" | "done" };
 export class FairQueue {
   readonly #session: Session;
   readonly #parties = new Map<string, Party>();
-  readonly #paces = new Map<string, Pace>();
+  readonly #paces = new BoundedMap<string, Pace>(MOST_PACES);
 
   constructor(session: Session) {
     this.#session = session;
@@ -83,10 +84,7 @@ export class FairQueue {
   /** How fast its queue has moved lately: it is remembered from one section of this process to the next. */
   #paceOf(key: string): Pace {
     const pace = this.#paces.get(key) ?? new Pace(this.#session);
-    this.#paces.delete(key);
     this.#paces.set(key, pace);
-    const [oldest = ""] = this.#paces.keys();
-    if (this.#paces.size > MOST_PACES) this.#paces.delete(oldest);
     return pace;
   }
 

@@ -1,4 +1,5 @@
 import type { Row } from "../protocol/row.js";
+import { BoundedMap } from "../session/bounded-map.js";
 import type { Session } from "../session/session.js";
 import { removeAsSeen } from "../taking/rows.js";
 
@@ -18,7 +19,7 @@ export class Sweeper {
   /** The rows that were seen and have not been dealt with, in order. */
   readonly #dead = new Set<Row>();
   /** Looks are repeated, removals are not. */
-  readonly #known = new Set<string>();
+  readonly #known = new BoundedMap<string, true>(MOST_KNOWN);
   #running = 0;
 
   constructor(session: Session, ttlMs: number) {
@@ -30,9 +31,7 @@ export class Sweeper {
     for (const waiter of dead) {
       const key = keyOf(waiter);
       if (!this.#known.has(key)) this.#dead.add(waiter);
-      this.#known.add(key);
-      const [oldest = ""] = this.#known;
-      if (this.#known.size > MOST_KNOWN) this.#known.delete(oldest);
+      this.#known.set(key, true);
     }
     // A look that was under way when the table closed may still show some. Nobody begins on them, so none would ever be over.
     while (!this.#session.closing.aborted && this.#running < AT_ONCE && this.#dead.size > this.#running) {

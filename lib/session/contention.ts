@@ -1,6 +1,7 @@
 import { type Address, kindOf } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import type { Clock } from "../time/clock.js";
+import { BoundedMap } from "./bounded-map.js";
 
 /** For how long a mark counts, whatever it says: the clock of its writer may be wrong, and its writer gone. */
 export const WANTED_FOR_MS = 60_000;
@@ -45,9 +46,9 @@ interface Contended {
  */
 export class Contention {
   readonly #clock: Clock;
-  readonly #contended = new Map<string, Contended>();
+  readonly #contended = new BoundedMap<string, Contended>(MOST_ROWS);
   /** By lock: the permits of a semaphore have one together. */
-  readonly #othersTurns = new Map<string, OthersTurn>();
+  readonly #othersTurns = new BoundedMap<string, OthersTurn>(MOST_ROWS);
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -65,7 +66,6 @@ export class Contention {
     const known = this.#of(row);
     if (known === undefined) {
       this.#contended.set(keyOf(row), { wanted, believedUntil, turnSince: undefined });
-      forgetOldest(this.#contended);
       return;
     }
     known.wanted = Math.max(known.wanted, wanted);
@@ -102,7 +102,6 @@ export class Contention {
     const now = this.#clock.atLeast();
     const lookAt = now + ALL_LOOKED_POLLS * longestPollMs;
     this.#othersTurns.set(lockOf(at), { at, lookAt, until: now + STAND_BACK_POLLS * longestPollMs });
-    forgetOldest(this.#othersTurns);
     const known = this.#of(at);
     if (known !== undefined) known.turnSince = undefined;
   }
@@ -141,9 +140,4 @@ const lockOf = ({ name, sort }: Address): string => `${kindOf(sort)}/${name}`;
 function isContended({ sort }: Address): boolean {
   const kind = kindOf(sort);
   return kind === "lock" || kind === "permit" || kind === "writer";
-}
-
-function forgetOldest(entries: Map<string, unknown>): void {
-  const [oldest = ""] = entries.keys();
-  if (entries.size > MOST_ROWS) entries.delete(oldest);
 }

@@ -6,6 +6,7 @@ import type { Address } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import type { Store } from "../store.js";
 import type { Clock } from "../time/clock.js";
+import { BoundedMap } from "./bounded-map.js";
 import { type Closeable, Closing } from "./closing.js";
 import { Contention } from "./contention.js";
 import { Scheduler } from "./requests.js";
@@ -47,14 +48,14 @@ export class Session {
   /** The leases that are held or being released. A close waits for them, and revokes those whose sections do not end. */
   readonly leases: Set<HeldLease> = new Set();
   /** The permits of the semaphores that this process uses: the largest number of each. */
-  readonly semaphores: Map<string, number> = new Map();
+  readonly semaphores: Map<string, number> = new BoundedMap(MOST_SEMAPHORES);
   /** Called when a lease has left {@link leases}. A closing table listens. */
   onLeaseLeft: (() => void) | undefined;
   /** The read that is in flight for the table's time. */
   readingTime: Promise<Row | undefined> | undefined;
   readonly #closed = new AbortController();
   #closing: Closing | undefined;
-  readonly #told = new Set<string>();
+  readonly #told = new BoundedMap<string, true>(MOST_SEMAPHORES);
   readonly #waits = new Set<(reason: unknown) => void>();
   readonly #background = new Set<Promise<unknown>>();
   #longestReleaseMs = 0;
@@ -112,19 +113,13 @@ export class Session {
   /** Whether something is told for the first time. */
   isNews(what: string): boolean {
     if (this.#told.has(what)) return false;
-    this.#told.add(what);
-    const [oldest = ""] = this.#told;
-    if (this.#told.size > MOST_SEMAPHORES) this.#told.delete(oldest);
+    this.#told.set(what, true);
     return true;
   }
 
   /** Notes with how many permits this process uses a semaphore. */
   usesSemaphore(name: string, permits: number): void {
-    const before = this.semaphores.get(name) ?? 0;
-    this.semaphores.delete(name);
-    this.semaphores.set(name, Math.max(before, permits));
-    const [oldest = ""] = this.semaphores.keys();
-    if (this.semaphores.size > MOST_SEMAPHORES) this.semaphores.delete(oldest);
+    this.semaphores.set(name, Math.max(this.semaphores.get(name) ?? 0, permits));
   }
 
   /** A lock may be taken that is released for so long: a close has as much time after its drain. */

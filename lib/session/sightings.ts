@@ -4,6 +4,7 @@ import { type Knowledge, mayTake, type Sighting } from "../protocol/may-take.js"
 import type { Memory, Row } from "../protocol/row.js";
 import { memoryOf } from "../protocol/rules.js";
 import type { Clock } from "../time/clock.js";
+import { BoundedMap } from "./bounded-map.js";
 
 /** Beyond this many rows the oldest are forgotten: that delays their takeover and costs nothing else. */
 const MOST_ROWS = 10_000;
@@ -27,9 +28,9 @@ interface Seen extends Sighting {
  */
 export class Sightings {
   readonly #clock: Clock;
-  readonly #seen = new Map<string, Seen>();
+  readonly #seen = new BoundedMap<string, Seen>(MOST_ROWS);
   /** The uuids of claims that were given up, the oldest first. */
-  readonly #abandoned = new Set<string>();
+  readonly #abandoned = new BoundedMap<string, true>(MOST_ABANDONED);
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -46,10 +47,7 @@ export class Sightings {
     const seen: Seen = { uuid, expires, ttlMs, memory: memoryOf(row), since: this.#clock.atLeast() };
     const before = this.#seen.get(key);
     if (before !== undefined && isSame(before, seen)) return;
-    this.#seen.delete(key);
     this.#seen.set(key, seen);
-    const [oldest = ""] = this.#seen.keys();
-    if (this.#seen.size > MOST_ROWS) this.#seen.delete(oldest);
   }
 
   /**
@@ -58,9 +56,7 @@ export class Sightings {
    * it is still exactly as it was seen.
    */
   abandon(uuid: string): void {
-    this.#abandoned.add(uuid);
-    const [oldest = ""] = this.#abandoned;
-    if (this.#abandoned.size > MOST_ABANDONED) this.#abandoned.delete(oldest);
+    this.#abandoned.set(uuid, true);
   }
 
   /** Whether a row is that of a claim which this process has given up. */
