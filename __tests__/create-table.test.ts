@@ -13,6 +13,7 @@ import { createTable } from "../lib/dynamodb/admin/create-table.js";
 import { LockStoreError } from "../lib/errors.js";
 import { type CreateOptions, type KeyOptions, type TableLayout, tableLayout } from "../lib/options/table.js";
 import { type Clock, systemClock } from "../lib/time/clock.js";
+import { requestsOn } from "./support/requests-on.js";
 import { testClient } from "./support/table.js";
 import { tableInput, WITHOUT_SORT } from "./support/table-input.js";
 
@@ -32,7 +33,7 @@ function layoutOf(keys: KeyOptions = {}): TableLayout {
 }
 
 function create(layout: TableLayout, options: CreateOptions = {}): Promise<void> {
-  return createTable(client, layout, options, systemClock());
+  return createTable(client, layout, options, requestsOn(systemClock()));
 }
 
 async function failureOf(promise: Promise<unknown>): Promise<LockStoreError> {
@@ -86,8 +87,8 @@ describe("creating", () => {
       },
       { step: "initialize" },
     );
-    await createTable(listening, layoutOf(), { tags: { team: "billing" } }, systemClock());
-    await createTable(listening, layoutOf(), {}, systemClock());
+    await createTable(listening, layoutOf(), { tags: { team: "billing" } }, requestsOn(systemClock()));
+    await createTable(listening, layoutOf(), {}, requestsOn(systemClock()));
     expect(asked).toEqual([[{ Key: "team", Value: "billing" }], undefined]);
   });
 
@@ -223,7 +224,7 @@ describe("waiting for a table", () => {
 
   const run = (script: Record<string, readonly unknown[]>, options: CreateOptions = {}) => {
     const { client: fake, sent } = scripted(script);
-    return { done: createTable(fake, layout, options, patientClock()), sent };
+    return { done: createTable(fake, layout, options, requestsOn(patientClock())), sent };
   };
 
   test("goes from nothing through creation to its TTL", async () => {
@@ -334,7 +335,7 @@ describe("a caller who has had enough", () => {
   test("beforehand: nothing is sent", async () => {
     const { client: fake, sent } = scripted({});
     const reason = new Error("enough");
-    const done = createTable(fake, layoutOf(), { signal: AbortSignal.abort(reason) }, systemClock());
+    const done = createTable(fake, layoutOf(), { signal: AbortSignal.abort(reason) }, requestsOn(systemClock()));
     await expect(done).rejects.toBe(reason);
     expect(sent).toEqual([]);
   });
@@ -348,7 +349,12 @@ describe("a caller who has had enough", () => {
         abortSignal.addEventListener("abort", () => reject(new Error("aborted")));
         controller.abort(reason);
       });
-    const done = createTable(Object.assign(fake, { send }), layoutOf(), { signal: controller.signal }, systemClock());
+    const done = createTable(
+      Object.assign(fake, { send }),
+      layoutOf(),
+      { signal: controller.signal },
+      requestsOn(systemClock()),
+    );
     await expect(done).rejects.toBe(reason);
   });
 
@@ -363,6 +369,6 @@ describe("a caller who has had enough", () => {
         signal?.throwIfAborted();
       },
     };
-    await expect(createTable(fake, layoutOf(), { signal: controller.signal }, clock)).rejects.toBe(reason);
+    await expect(createTable(fake, layoutOf(), { signal: controller.signal }, requestsOn(clock))).rejects.toBe(reason);
   });
 });

@@ -1,9 +1,11 @@
 import { describe, expect, test } from "@jest/globals";
+import { LockStoreError } from "../lib/errors.js";
 import type { Lock } from "../lib/index.js";
 import { Mutex } from "../lib/mutex.js";
 import { mutexSettings } from "../lib/options/mutex.js";
 import { Sections } from "../lib/queues/sections.js";
 import { Session } from "../lib/session/session.js";
+import type { Store } from "../lib/store.js";
 import { type Service, slowTable } from "./load/slow-table.js";
 import { ManualTime } from "./support/manual-time.js";
 import { seededRandom } from "./support/seeded-random.js";
@@ -17,11 +19,19 @@ function near(perSecond: (elapsedS: number) => number): Service {
 }
 
 /** A process, and what it keeps. */
-function scene(service: Service, ttlMs: number) {
+function scene(service: Service, ttlMs: number, isThrottled: (name: string) => boolean = () => false) {
   const time = new ManualTime();
   const { store, served } = slowTable(time, service);
+  const write = store.write.bind(store);
+  const throttling: Store["write"] = async (asked, signal) => {
+    if (!isThrottled(asked.at.name)) return await write(asked, signal);
+    throw new LockStoreError("ThrottlingException", { transient: true, throttled: true });
+  };
   const clock = time.clock({ maxSkewMs: 500 });
-  const session = new Session({ store, clock, owner: "host", random: seededRandom(1) });
+  const throttled = new Proxy(store, {
+    get: (table, member: keyof Store) => (member === "write" ? throttling : table[member]),
+  });
+  const session = new Session({ store: throttled, clock, owner: "host", random: seededRandom(1) });
   const sections = new Sections(session);
   const settings = mutexSettings({ ttlMs });
   const counts = { taken: 0, lost: 0, served: 0, failed: 0 };
@@ -66,7 +76,7 @@ function scene(service: Service, ttlMs: number) {
     for (let second = 0; second < mostS && !until(); second += 1) await time.advance(1_000);
   }
 
-  return { time, session, counts, served, keep, burst, pass };
+  return { time, counts, served, keep, burst, pass };
 }
 
 describe("3 000 calls at once of a process that holds 50 locks of 5 s are served, and none of the 50 is lost", () => {
@@ -111,11 +121,38 @@ describe("500 locks of 3 s, taken 32 at a time by a new process", () => {
 });
 
 test("700 locks of 6 s are kept on a table that is 300 ms away", async () => {
-  const { session, counts, keep, pass } = scene({ serviceMs: () => 1, distanceMs: 300 }, 6_000);
+  const { counts, keep, pass } = scene({ serviceMs: () => 1, distanceMs: 300 }, 6_000);
   void keep(700, 700);
   await pass(30, () => counts.taken === 700);
   await pass(12);
   expect(counts).toMatchObject({ taken: 700, lost: 0 });
-  // 2 x 700 x 300 ms / 3 s.
-  expect(session.scheduler.width).toBeGreaterThanOrEqual(140);
+});
+
+test("200 locks of 10 s are kept on a table that hangs for 3.5 s again and again", async () => {
+  const hangs = (elapsedMs: number): number => {
+    const sinceMs = elapsedMs % 15_000;
+    return sinceMs > 10_000 && sinceMs < 13_500 ? 13_500 - sinceMs : 2;
+  };
+  const { counts, keep, pass } = scene({ serviceMs: hangs, distanceMs: 4 }, 10_000);
+  void keep(200, 32);
+  await pass(10, () => counts.taken === 200);
+  await pass(90);
+  expect(counts).toMatchObject({ taken: 200, lost: 0 });
+});
+
+test("a key that throttles half of its requests for 15 s keeps its own lock, and costs 50 others none", async () => {
+  const random = seededRandom(2);
+  let isHot = false;
+  const { time, counts, keep, pass } = scene(
+    near(() => 300),
+    5_000,
+    (name) => isHot && name === "kept-0" && random() < 0.5,
+  );
+  void keep(51, 51);
+  await pass(10, () => counts.taken === 51);
+  isHot = true;
+  await time.advance(15_000);
+  isHot = false;
+  await pass(6);
+  expect(counts).toMatchObject({ taken: 51, lost: 0 });
 });

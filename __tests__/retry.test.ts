@@ -66,7 +66,7 @@ function scene({ random = () => 0.5 }: { readonly random?: () => number } = {}) 
   /** Makes answers take so long at present. */
   async function answersTake(ms: number): Promise<void> {
     for (let count = 0; count < 64; count += 1) {
-      const answer = scheduler.run({ kind: "read", deadline: 0 }, () => clock.sleep(ms));
+      const answer = sendOnce(session, { kind: "read", attemptMs: ms + 1 }, () => clock.sleep(ms));
       await time.advance(ms);
       await answer;
     }
@@ -204,11 +204,30 @@ describe("the time of an attempt", () => {
     expect(attempts.slice(1, 4).map(({ endedAfter }) => endedAfter)).toEqual([2_000, 3_000, 3_000]);
   });
 
-  test("is three times that of the first, where nothing is known but that the first had no answer", async () => {
+  test("doubles where nothing is known as well: that the first had no answer tells nothing of how long answers take", async () => {
     const { time, attempts, send, ended } = scene();
     ended(send(["hangs"], { until: () => 60_000 }));
     await time.advance(15_000);
-    expect(attempts.slice(0, 4).map(({ endedAfter }) => endedAfter)).toEqual([1_000, 3_000, 3_000, 3_000]);
+    expect(attempts.slice(0, 4).map(({ endedAfter }) => endedAfter)).toEqual([1_000, 2_000, 3_000, 3_000]);
+  });
+
+  test("is half of what is left, for a renewal: there is time for another", async () => {
+    const { time, attempts, send, ended } = scene();
+    ended(send(["hangs"], { kind: "renewal", until: () => 1_000 }));
+    await time.advance(900);
+    // The pause of 50 ms in between.
+    expect(attempts.slice(0, 2)).toEqual([
+      { at: 0, endedAfter: 500 },
+      { at: 550, endedAfter: 225 },
+    ]);
+  });
+
+  test("is three times as long as slow answers take, for a renewal as well: half of too little is for nothing", async () => {
+    const { time, attempts, send, ended, answersTake } = scene();
+    await answersTake(300);
+    ended(send(["hangs"], { kind: "renewal", until: endAfter(time.clock(), 1_500) }));
+    await time.advance(1_500);
+    expect(attempts[0]?.endedAfter).toBe(900);
   });
 
   test.each([

@@ -76,7 +76,7 @@ export async function lockAll(
         session.detach(lease.giveBack());
       }
       wait.throwIfEnough();
-      wait.leaseWasOver({ name: targets[0].at.name, settings });
+      wait.failures.leaseWasOver({ name: targets[0].at.name, settings });
     }
   };
   return await wait.run(work, { signal, waitMs: waitMs > 0 ? waitMs : Number.POSITIVE_INFINITY });

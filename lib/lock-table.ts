@@ -24,8 +24,8 @@ export class LockTable extends TableLocks {
       const client = options.client ?? defaultClient();
       return {
         store: new DynamoDbStore({ client, layout, clock }),
-        create: (how) => createTable(client, layout, how, clock),
-        check: (how) => checkTable(client, layout, how, clock),
+        create: (how, requests) => createTable(client, layout, how, requests),
+        check: (how, requests) => checkTable(client, layout, how, requests),
       };
     });
   }

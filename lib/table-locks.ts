@@ -17,6 +17,7 @@ import type { CreateOptions, LockTableOptions, TableLayout } from "./options/tab
 import { checkFits, checkHasSort, checkName, createOptions, tableLayout, tableOptions } from "./options/table.js";
 import { Sections } from "./queues/sections.js";
 import { Semaphore } from "./semaphore.js";
+import type { Requests } from "./session/requests.js";
 import { Session } from "./session/session.js";
 import { SharedMutex } from "./shared-mutex.js";
 import type { Store } from "./store.js";
@@ -27,8 +28,8 @@ import { tableClock } from "./time/table-clock.js";
 /** @internal What keeps the rows of a table: DynamoDB, or a map in memory. */
 export interface Backend {
   readonly store: Store;
-  create(options: CreateOptions): Promise<void>;
-  check(options: CheckOptions): Promise<TableReport>;
+  create(options: CreateOptions, requests: Requests): Promise<void>;
+  check(options: CheckOptions, requests: Requests): Promise<TableReport>;
 }
 
 /** The locks of one table: what {@link LockTable} is on DynamoDB, and a host of a `TestTable` in memory. */
@@ -143,7 +144,7 @@ export class TableLocks implements AsyncDisposable {
    */
   async create(options: CreateOptions = {}): Promise<void> {
     this.session.assertOpen();
-    await this.#backend.create(createOptions(options));
+    await this.#backend.create(createOptions(options), this.session);
   }
 
   /**
@@ -163,7 +164,7 @@ export class TableLocks implements AsyncDisposable {
    */
   async check(options: CheckOptions = {}): Promise<TableReport> {
     this.session.assertOpen();
-    const report = await this.#backend.check(checkOptions(options));
+    const report = await this.#backend.check(checkOptions(options), this.session);
     if (!report.usable || report.permissions.Query !== "allowed") return report;
     return { ...report, problems: [...report.problems, ...(await permitProblems(this.session, options))] };
   }

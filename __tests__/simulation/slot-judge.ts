@@ -1,10 +1,5 @@
-import type { RequestKind, ScheduledRequest } from "../../lib/session/backlog.js";
+import type { ScheduledRequest } from "../../lib/session/backlog.js";
 import type { Scheduler } from "../../lib/session/requests.js";
-
-/** Of so many requests that leave one after the other, each kind that waits has at least one, however late its deadline. */
-const SHARED_AMONG = 8;
-
-const KINDS: readonly RequestKind[] = ["renewal", "release", "take", "read"];
 
 /** What a judge of slots has to tell. */
 export interface SlotEvents {
@@ -14,30 +9,30 @@ export interface SlotEvents {
 }
 
 /**
- * Gives a process few slots for its requests, as throttling does, and watches in which order they leave: none before a
- * renewal, but for the least share of its kind.
+ * Gives a process few slots for its requests, as throttling and late answers do, and watches in which order they leave: the
+ * renewals first whose leases end first, and no take before a release.
  */
 export function watchSlots(scheduler: Scheduler, slots: number, { count, unjust }: SlotEvents): void {
   const { run } = scheduler;
   const waiting = new Set<ScheduledRequest>();
-  /** By kind, how many others have left since one of it did, while one of it waited. */
-  const passedOver: Record<RequestKind, number> = { renewal: 0, release: 0, take: 0, read: 0 };
-  const isWaiting = (kind: RequestKind): boolean => [...waiting].some((other) => other.kind === kind);
+  const mustGoBefore = (request: ScheduledRequest): ScheduledRequest | undefined =>
+    [...waiting].find(({ kind, deadline, enough }) => {
+      if (enough?.aborted) return false;
+      return request.kind === "renewal"
+        ? kind === "renewal" && deadline < request.deadline
+        : kind === "release" && request.kind !== "release";
+    });
   const leaves = (request: ScheduledRequest): void => {
-    const { kind, deadline } = request;
     if (!waiting.delete(request)) return;
-    const isOwed = passedOver[kind] > SHARED_AMONG - KINDS.length;
-    const before = [...waiting].find((it) => it.kind === "renewal" && !it.enough?.aborted);
-    if (kind !== "renewal" && before !== undefined && !isOwed) {
-      unjust(`a ${kind} with ${deadline - before.deadline} ms more has left before a renewal`);
-    }
-    for (const other of KINDS) passedOver[other] = other !== kind && isWaiting(other) ? passedOver[other] + 1 : 0;
+    const before = mustGoBefore(request);
+    if (before !== undefined) unjust(`a ${request.kind} has left before a ${before.kind} that waited`);
   };
-  Object.defineProperty(scheduler, "width", {
-    get: () => Math.min(slots, Reflect.get(Object.getPrototypeOf(scheduler), "width", scheduler) as number),
-  });
+  for (const width of ["width", "renewalWidth"]) {
+    Object.defineProperty(scheduler, width, {
+      get: () => Math.min(slots, Reflect.get(Object.getPrototypeOf(scheduler), width, scheduler) as number),
+    });
+  }
   scheduler.run = async (request, send) => {
-    if (!isWaiting(request.kind)) passedOver[request.kind] = 0;
     waiting.add(request);
     let isQueued = false;
     try {

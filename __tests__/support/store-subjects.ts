@@ -17,6 +17,7 @@ import type { Store } from "../../lib/store.js";
 import { TestTable } from "../../lib/testing/index.js";
 import { MemoryStore, MemoryTable } from "../../lib/testing/memory-store.js";
 import { systemClock } from "../../lib/time/clock.js";
+import { requestsOn } from "./requests-on.js";
 
 /** A store, and a way past it to the items. */
 export interface Subject {
@@ -77,7 +78,7 @@ export async function tableSubject(
 ): Promise<Subject> {
   const layout = tableLayout({ tableName: `test-${randomUUID()}`, ...options });
   const { tableName: TableName, ttl } = layout;
-  await createTable(client, layout, {}, systemClock());
+  await createTable(client, layout, {}, requestsOn(systemClock()));
   return {
     store: new DynamoDbStore({ client, layout, clock: systemClock() }),
     plant: async (at, item) => {

@@ -89,7 +89,6 @@ export class Lease {
   #isKept = false;
   #isGivenBack = false;
   #onLost: () => void = nothing;
-  #endRenewals: () => void = nothing;
   #minimumHold: MinimumHold | undefined;
   /** The write of the row that is under way: one at a time. */
   #writing: { readonly done: Promise<Renewal>; readonly enough: AbortController } | undefined;
@@ -201,8 +200,6 @@ export class Lease {
     this.#isKept = true;
     this.#onLost = onLost;
     this.#session.leases.add(this);
-    if (!this.settings.autoRenew || this.#endRenewals !== nothing) return;
-    this.#endRenewals = this.#session.scheduler.expectRenewals(this.settings.renewEveryMs);
   }
 
   /**
@@ -414,7 +411,6 @@ export class Lease {
       }
       return await work();
     } finally {
-      this.#endRenewals();
       this.#leave();
     }
   }

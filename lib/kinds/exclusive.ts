@@ -63,7 +63,7 @@ export class ExclusiveSide implements Kind {
           return { kind: "held", inTheWay: [{ target: { at: left.row, settings: resource.settings }, row: left.row }] };
         case "lost":
           // One that was renewed is lost for another reason than a slow table.
-          if (own.lease.row.guard === undefined) wait.leaseWasOver(resource);
+          if (own.lease.row.guard === undefined) wait.failures.leaseWasOver(resource);
           await wait.pacing.again();
           break;
         default:
@@ -103,7 +103,7 @@ export class ExclusiveSide implements Kind {
           await wait.pacing.again();
           break;
         case "there":
-          wait.saw(readers.row);
+          wait.blocker.saw(readers.row);
           if (!waits) return readers;
           await polling.pause(wait, untilFree(session, { ...resource, at: readers.row }, readers.row));
           break;

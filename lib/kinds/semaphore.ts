@@ -73,7 +73,7 @@ export class SemaphoreKind implements Kind {
       const [{ row }] = result.inTheWay;
       // Others have waited for long: nothing else is free for longer than its holder takes to ask again. A try makes sure.
       if (wait.isPatient && outlastsPause(resource, wait) && isMarked(row, session.clock.wall())) {
-        wait.saw(row);
+        wait.blocker.saw(row);
         return result;
       }
     }
@@ -90,7 +90,7 @@ export class SemaphoreKind implements Kind {
         wait.throwIfEnough();
       }
       if (inTheWay !== undefined) {
-        wait.saw(inTheWay.row);
+        wait.blocker.saw(inTheWay.row);
         return { kind: "held", inTheWay: [inTheWay] };
       }
       // Other callers of this process ask for all that is free.
@@ -106,7 +106,7 @@ export class SemaphoreKind implements Kind {
     // It grows over claims that came too late as well: where permits go from hand to hand, a look often shows one that is
     // gone. Where others have waited for long, a caller that comes later looks no more often than they do.
     keptOut.polling ??= new Polling(session, settings.poll);
-    wait.saw(first.row);
+    wait.blocker.saw(first.row);
     // A permit that looked free was not: its holder asks again and again, and has to learn that others wait.
     await contend(session, resource, [first.row], wait, keptOut);
     // A refused guess shows one permit alone: others may be free, and its mark nobody's any more.
@@ -119,7 +119,7 @@ export class SemaphoreKind implements Kind {
       wait.throwIfEnough();
       const inTheWay = newestOf(resource, rows);
       if (inTheWay === undefined || freePermits(session, resource, rows).length > 0) return rows;
-      wait.saw(inTheWay.row);
+      wait.blocker.saw(inTheWay.row);
       await contend(session, resource, rows, wait, keptOut);
     }
   }

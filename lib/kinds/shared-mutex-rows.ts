@@ -57,7 +57,7 @@ async function readWriter(
   });
   session.sightings.note(target.at, row);
   if (row === undefined || isDead(session, row, known)) return { row, writer: undefined };
-  wait.saw(row);
+  wait.blocker.saw(row);
   return { row, writer: { target, row } };
 }
 

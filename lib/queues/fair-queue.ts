@@ -116,7 +116,7 @@ export class FairQueue {
       if (own !== undefined) {
         if (await this.#enter(party, own, request)) return;
         // It ended before it was renewed once: so may the next.
-        if (own.place.wasTooShort) wait.leaseWasOver(resource);
+        if (own.place.wasTooShort) wait.failures.leaseWasOver(resource);
         await wait.pacing.again();
         continue;
       }
@@ -235,7 +235,7 @@ export class FairQueue {
     const { gate, turn, sentAt } = isKnown ? known : await party.look(wait.ask, { isConsistent: true });
     wait.throwIfEnough();
     const row = newest(gate);
-    if (row !== undefined) wait.saw(row);
+    if (row !== undefined) wait.blocker.saw(row);
     party.turn = turn;
     if (turn.othersWait) {
       const tick = once && (await tickNow(this.#session, resource.at, once, wait));
@@ -275,7 +275,7 @@ export class FairQueue {
       const ahead = party.ahead(look, place.ticket);
       if (ahead > 0 && ahead >= room) {
         const row = newest(gate);
-        if (row !== undefined) wait.saw(row);
+        if (row !== undefined) wait.blocker.saw(row);
         party.line.keptOut = undefined;
         await pause(Math.min(party.pause(look, place.ticket, ahead), party.untilDead(look, place.ticket)));
         continue;
@@ -311,7 +311,7 @@ export class FairQueue {
     for (const row of gate) session.contended().waitsFor(row);
     const row = newest(gate);
     if (row === undefined) return;
-    wait.saw(row);
+    wait.blocker.saw(row);
     party.line.keptOut ??= keptOutFrom(session);
     await mark(session, { ...resource, at: row }, { row, keptOut: party.line.keptOut, wait });
   }

@@ -239,7 +239,7 @@ export class Sections {
       this.session.detach(lease.giveBack());
     }
     wait.throwIfEnough();
-    wait.leaseWasOver(resource);
+    wait.failures.leaseWasOver(resource);
     await wait.pacing.again();
     return false;
   }
@@ -369,7 +369,7 @@ export class Sections {
   }
 
   #sawLocally(resource: Resource, wait: Wait): void {
-    wait.sawLocally(() => this.#holderIn(this.#line(resource), wait));
+    wait.blocker.sawLocally(() => this.#holderIn(this.#line(resource), wait));
   }
 
   /** Who has the lock, as the line knows it: by the lease that it has taken last, or by the row that the leader has seen. */

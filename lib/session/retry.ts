@@ -26,7 +26,7 @@ export interface Copies {
  */
 export interface Tried {
   /** When the first of them was to leave, on `atLeast`. */
-  since: number | undefined;
+  readonly since: number;
   /** How many attempts have left. */
   sent: number;
   /** What the last of these failed of. */
@@ -35,7 +35,6 @@ export interface Tried {
 
 /** How long a request may go on being tried. Moments are on the `atMost` stopwatch. */
 export interface Persistence {
-  /** Its share among the requests of this process. */
   readonly kind: RequestKind;
   /** Until when an answer is of use, which decides who is sent first. Default: `until`. */
   readonly deadline?: (() => number) | undefined;
@@ -51,7 +50,7 @@ export interface Persistence {
   readonly enough?: AbortSignal | undefined;
   /** Whether a failure is worth another attempt. Default: transient store errors only. */
   readonly worthRetrying?: ((error: unknown) => boolean) | undefined;
-  readonly onFailure?: ((error: unknown) => void) | undefined;
+  readonly onFailure?: ((error: unknown, tried: Tried) => void) | undefined;
   /** Counted in as the copies leave and are answered, also by an answer that comes after the time of its attempt. */
   readonly copies?: Copies | undefined;
   /** What was tried before it for the same purpose. Default: nothing. */
@@ -76,12 +75,6 @@ export function endAfter(clock: Clock, ms: number): () => number {
   return () => clock.atMost() + end - clock.atLeast();
 }
 
-/**
- * Thrown by a request in place of being sent, and by one that was not sent itself, because another's answer counts for it:
- * no failure, and nothing that tells how long answers take. It is not tried again.
- */
-export class NotAsked extends Error {}
-
 /** Whether a failure may pass by itself. */
 export function isTransient(error: unknown): boolean {
   return error instanceof LockStoreError && error.transient;
@@ -101,14 +94,13 @@ export async function retry<T>(
 ): Promise<T> {
   const { enough, worthRetrying = isTransient, onFailure } = persistence;
   const { tried } = attempts;
-  if (firstError instanceof NotAsked) tried.sent -= 1;
-  if (firstError instanceof NotAsked || (attempts.sent === 0 && enough?.aborted)) throw firstError;
+  if (attempts.sent === 0 && enough?.aborted) throw firstError;
   // An attempt that did not leave hides no failure of one that did.
   let failure = attempts.sent === 0 ? (tried.failure ?? firstError) : firstError;
   let { sent } = attempts;
   const failed = (): void => {
     if (sent > 0) tried.failure = failure;
-    onFailure?.(failure);
+    onFailure?.(failure, tried);
   };
   if (failure === firstError) failed();
   const attempt = async (number: number): Promise<T> => {
@@ -123,11 +115,6 @@ export async function retry<T>(
     retries: Number.POSITIVE_INFINITY,
     minTimeout: 0,
     shouldRetry: async ({ error: { cause: error }, attemptNumber }) => {
-      if (error instanceof NotAsked) {
-        tried.sent -= 1;
-        failure = error;
-        return false;
-      }
       if (attempts.sent > sent) {
         ({ sent } = attempts);
         failure = error;

@@ -256,9 +256,8 @@ export class Acquisition {
   ): Promise<Stamping> {
     const { clock, store } = this.#session;
     const { ttlMs } = this.settings;
-    const deadline = (): number => this.#end;
     const copies: Copies = { sent: 0, unanswered: 0 };
-    const persistence = { ...trying, kind: "renewal", deadline, attemptMs: attemptMs(ttlMs), copies } as const;
+    const persistence = { ...trying, kind: "renewal", attemptMs: attemptMs(ttlMs), copies } as const;
     let sent: { readonly write: Kind; readonly at: number } | undefined;
     let outcome: WriteOutcome;
     try {

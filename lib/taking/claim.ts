@@ -84,7 +84,7 @@ export async function claimAll(
       const row = await learnTime(session, first.at, wait);
       // Whether a tick is done, only the write tells for certain.
       if (once === undefined && row !== undefined && !looksFree(session, first, row)) {
-        wait.saw(row);
+        wait.blocker.saw(row);
         return { kind: "held", inTheWay: [{ target: first, row }] };
       }
     }
@@ -94,7 +94,7 @@ export async function claimAll(
     try {
       answer = await sending.send(wait, until);
     } catch (error) {
-      if (tick !== undefined) wait.doubtfulTicks.set(tick, error);
+      if (tick !== undefined) wait.failures.doubtfulTicks.set(tick, error);
       failure = error;
       // A copy may have been applied: the client's own retries count.
       const isDoubtful = error instanceof LockStoreError && (error.transient || error.retried);
@@ -112,10 +112,10 @@ export async function claimAll(
     const granted = sending.granted(answer);
     if (granted !== undefined) return { kind: "granted", granted };
     const inTheWay = sending.refused(answer);
-    if (tick !== undefined) for (const uuid of sending.uuids) wait.refusedClaims.add(uuid);
+    if (tick !== undefined) for (const uuid of sending.uuids) wait.failures.refusedClaims.add(uuid);
     for (const { target, row } of inTheWay) {
       session.sightings.note(target.at, row);
-      wait.saw(row);
+      wait.blocker.saw(row);
     }
     const done = inTheWay.find(({ row }) => isDone(row, tick));
     if (done === undefined) {
@@ -126,9 +126,9 @@ export async function claimAll(
       continue;
     }
     // It may have been an earlier claim of this very call that took the tick, and nothing has run.
-    if (wait.doubtfulTicks.has(done.row.tick)) throw wait.doubtfulTicks.get(done.row.tick);
+    if (wait.failures.doubtfulTicks.has(done.row.tick)) throw wait.failures.doubtfulTicks.get(done.row.tick);
     // A late copy of a claim of this call that was refused before.
-    if (wait.refusedClaims.has(done.row.uuid)) throw tickWasted(done);
+    if (wait.failures.refusedClaims.has(done.row.uuid)) throw tickWasted(done);
     return { kind: "done", inTheWay };
   }
 }

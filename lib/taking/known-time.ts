@@ -1,7 +1,6 @@
 import { LockStoreError } from "../errors.js";
 import type { Address } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
-import { NotAsked } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { type Bounds, boundsOf, isTimeKnown } from "../time/clock.js";
 import type { Wait } from "./wait.js";
@@ -28,28 +27,24 @@ export async function learnTime(session: Session, at: Address, wait: Wait): Prom
   const { clock, store, sightings } = session;
   for (let reads = 0; !isTimeKnown(clock); ) {
     let own: Promise<Row | undefined> | undefined;
-    const read = async (signal: AbortSignal): Promise<Row | undefined> => {
-      // Calls that wait for the time share one read, those included whose turn comes after its reply.
-      if (isTimeKnown(clock)) throw new NotAsked();
-      if (session.readingTime !== undefined) {
-        await session.readingTime;
-        throw new NotAsked();
-      }
+    const read = (signal: AbortSignal): Promise<Row | undefined> => {
       const reading = store.read(at, { consistent: true }, signal);
-      own = reading;
-      session.readingTime = reading;
       const end = (): void => {
         if (session.readingTime === reading) session.readingTime = undefined;
       };
+      own = reading;
+      session.readingTime = reading;
       // A client that ignores the signal may never answer: after the attempt nobody waits for its read any more.
       signal.addEventListener("abort", end, { once: true });
-      return await reading.finally(end);
+      return reading.finally(end);
     };
-    const row = await wait.ask(read).catch((error: unknown) => {
-      if (!(error instanceof NotAsked)) throw error;
+    // Calls that wait for the time share one read, those included whose turn comes after its reply.
+    const shared = async (): Promise<undefined> => {
       own = undefined;
-      return undefined;
-    });
+      await session.readingTime;
+    };
+    const isShared = (): boolean => isTimeKnown(clock) || session.readingTime !== undefined;
+    const row = await wait.ask(read, () => (isShared() ? shared() : undefined));
     wait.throwIfEnough();
     if (own === undefined) {
       // Another call's reply counts for this one. If it told nothing, this one reads for itself.

@@ -13,8 +13,8 @@ export const PAGE_ROWS = 100;
 /** How long the removal of a dead row is tried. */
 const REMOVE_WITHIN_MS = 10_000;
 
-/** Asks the table one question, within the bounds of whoever looks. */
-export type Ask = <T>(request: Request<T>) => Promise<T>;
+/** Asks the table one question, within the bounds of whoever looks. `instead` is as {@link persist} has it. */
+export type Ask = <T>(request: Request<T>, instead?: () => Promise<T> | undefined) => Promise<T>;
 
 /** What was known when a request left: what its reply shows may be no newer than that. */
 export interface Known {

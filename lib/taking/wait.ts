@@ -1,29 +1,23 @@
 import { type Diagnostics, isHeard, publish } from "../diagnostics.js";
 import { LockTimeoutError } from "../errors.js";
 import type { LockInfo } from "../lock-info.js";
-import type { MutexSettings } from "../options/mutex.js";
-import { infoOf, type Row } from "../protocol/row.js";
 import { onAbort } from "../session/abort-listening.js";
 import { Pacing } from "../session/pacing.js";
-import { persist, type Request, untried } from "../session/requests.js";
-import { isTransient, LONGEST_ATTEMPT_MS, NotAsked, type Persistence, type Tried } from "../session/retry.js";
+import { persist, type Request } from "../session/requests.js";
+import { LONGEST_ATTEMPT_MS, type Persistence } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { isTimeKnown } from "../time/clock.js";
 import type { Target } from "./acquisition.js";
+import { Blocker } from "./blocker.js";
+import { CallFailures } from "./call-failures.js";
 import type { Ask } from "./rows.js";
-import { watchForStuck } from "./stuck.js";
 import { tooSlow } from "./too-slow.js";
 
 /** How long a call waits for a first sign of life from the table, however long it would wait for the lock. */
 const FIRST_ANSWER_MS = 10_000;
 
-/** How many leases of one call may be over before they are handed out. One or two may be by chance: a host was suspended. */
-const MOST_OVER = 3;
-
 /** What ends what is under way for a call that has its lock. */
 const SERVED: Error = new Error("The call has its lock");
-
-const nothing = (): void => undefined;
 
 /** The number of the last call: global, because the channels are, which all copies of this library in a process share. */
 const LAST_CALL = Symbol.for("dynamutex.lastCall");
@@ -47,16 +41,11 @@ export class Wait {
   readonly name: string | undefined;
   /** The number of the call, on the channels. */
   readonly call: number;
-  /** The ticks that a claim of this call without an answer may have taken, and what that claim failed of. */
-  readonly doubtfulTicks: Map<number | undefined, unknown> = new Map();
-  /** The uuids of its claims for a tick that were refused: a late copy of one may take the tick all the same. */
-  readonly refusedClaims: Set<string | undefined> = new Set();
   readonly #session: Session;
   readonly #startedAt: number;
   readonly #startedAtLeast: number;
   /** How many answers of the table were there when it began. */
   readonly #answersBefore: number;
-  #enough: AbortController | undefined;
   #stopped: { readonly reason: unknown } | undefined;
   /** Whether it waits for the lock, and waits out outages once the table has answered. */
   readonly isPatient: boolean;
@@ -64,14 +53,10 @@ export class Wait {
   readonly #asksFor: number;
   #isMissed = false;
   #waitMs = Number.POSITIVE_INFINITY;
-  #inTheWay: Row | undefined;
-  #localHolder: (() => LockInfo | undefined) | undefined;
-  #lastFailure: unknown;
-  /** Since the table last answered this call. */
-  #tried: Tried = untried();
-  /** Ends the watch for a section that does not end. There is none before somebody is in the way, in a try, or at the end. */
-  #endStuckWatch: (() => void) | undefined;
-  #leasesOver = 0;
+  // Made when first asked for: a lock that is free is taken without.
+  #enough: AbortController | undefined;
+  #blocker: Blocker | undefined;
+  #failures: CallFailures | undefined;
   #pacing: Pacing | undefined;
 
   constructor(
@@ -84,7 +69,6 @@ export class Wait {
     this.call = nextCall();
     this.isPatient = patient;
     this.#asksFor = asksFor;
-    if (!patient) this.#endStuckWatch = nothing;
     this.#startedAt = session.clock.atMost();
     this.#startedAtLeast = session.clock.atLeast();
     this.#answersBefore = session.scheduler.answers;
@@ -92,7 +76,6 @@ export class Wait {
 
   /** Aborts when the caller has had its answer: nothing more is sent for this call. */
   get enough(): AbortSignal {
-    // Made when first asked for: a lock that is free is taken without.
     this.#enough ??= new AbortController();
     if (this.#stopped !== undefined) this.#enough.abort(this.#stopped.reason);
     return this.#enough.signal;
@@ -102,6 +85,18 @@ export class Wait {
   get pacing(): Pacing {
     this.#pacing ??= new Pacing(this.#session, this);
     return this.#pacing;
+  }
+
+  /** Who is in its way. */
+  get blocker(): Blocker {
+    this.#blocker ??= new Blocker(this.#session, this.call, { isWatched: this.isPatient && !this.isOver });
+    return this.#blocker;
+  }
+
+  /** What it has tried in vain. */
+  get failures(): CallFailures {
+    this.#failures ??= new CallFailures();
+    return this.#failures;
   }
 
   /** Whether the caller has had its answer. */
@@ -144,73 +139,55 @@ export class Wait {
    * not even the quickest answer to anything would have come in time. @throws {@link LockStoreError} then.
    */
   claimWasUnanswered({ at, settings }: Target, leaseMs: number, cause: unknown): void {
-    const { distanceMs = 0 } = this.#session.scheduler;
-    if (this.waitedMs >= FIRST_ANSWER_MS && distanceMs >= leaseMs) throw tooSlow(at.name, settings, cause);
+    const { quickMs = 0 } = this.#session.scheduler;
+    if (this.waitedMs >= FIRST_ANSWER_MS && quickMs >= leaseMs) throw tooSlow(at.name, settings, cause);
   }
 
-  /** Notes a lease that was over before it could be handed out. @throws {@link LockStoreError} if that is so again and again. */
-  leaseWasOver({ name, settings }: { readonly name: string; readonly settings: MutexSettings }): void {
-    this.#leasesOver += 1;
-    if (this.#leasesOver >= MOST_OVER) throw tooSlow(name, settings);
-  }
-
-  /** Notes the row that is in the way. A claim that this process has given up is nobody's, so it is not named. */
-  saw(row: Row): void {
-    if (!this.#session.sightings.isAbandoned(row)) this.#inTheWay = row;
-    this.#watchForStuck();
-  }
-
-  /** Notes that a section of this process is in the way; `holder` is called for its details when they are needed. */
-  sawLocally(holder: () => LockInfo | undefined): void {
-    this.#localHolder = holder;
-    this.#watchForStuck();
-  }
-
-  /** Sends a request until it is answered, within the bounds of this call and of `persistence`. */
-  async persist<T>(persistence: Asked, request: Request<T>): Promise<T> {
+  /**
+   * Sends a request until it is answered, within the bounds of this call and of `persistence`.
+   * @param instead as {@link persist} has it.
+   */
+  async persist<T>(persistence: Asked, request: Request<T>, instead?: () => Promise<T> | undefined): Promise<T> {
     const wait = this;
     const deadline = this.#session.clock.atMost() + FIRST_ANSWER_MS;
-    const answer = await persist(
-      this.#session,
-      {
-        ...persistence,
-        tried: this.#tried,
-        deadline: () => deadline,
-        get enough() {
-          return wait.enough;
-        },
-        onFailure: (cause) => this.#failed(cause),
+    const bounds: Persistence = {
+      ...persistence,
+      tried: this.#failures?.sinceAnswer,
+      deadline: () => deadline,
+      get enough() {
+        return wait.enough;
       },
-      request,
-    ).catch((error: unknown) => {
-      // What had no time to leave hides no failure before it, also where the table has answered something since.
-      throw this.#tried.sent === 0 && isTransient(error) ? (this.#lastFailure ?? error) : error;
-    });
-    this.#tried = untried();
-    return answer;
+      onFailure: (cause, tried) => {
+        this.failures.failed(cause, tried);
+        if (this.name !== undefined) publish("dynamutex:wait-failed", { name: this.name, cause });
+      },
+    };
+    try {
+      const answer = await persist(this.#session, bounds, request, instead);
+      this.#failures?.answered();
+      return answer;
+    } catch (error) {
+      throw this.failures.reasonFor(error);
+    }
   }
 
   /** Asks the table one question, within the bounds of this call. */
-  readonly ask: Ask = (question) =>
-    this.persist({ kind: "read", attemptMs: LONGEST_ATTEMPT_MS, until: this.until }, question);
+  readonly ask: Ask = (question, instead) =>
+    this.persist({ kind: "read", attemptMs: LONGEST_ATTEMPT_MS, until: this.until }, question, instead);
 
   /**
    * The same for a write that depends on the time: its first copy leaves only while the time is known.
    * @returns undefined if the time has to be learned first: the process was suspended, or idle.
    */
-  async persistAtKnownTime<T>(persistence: Asked, write: Request<T>): Promise<T | undefined> {
+  persistAtKnownTime<T>(persistence: Asked, write: Request<T>): Promise<T | undefined> {
     let left = false;
-    try {
-      return await this.persist(persistence, (signal) => {
-        // A further copy says what the first one said.
-        if (!left && !isTimeKnown(this.#session.clock)) throw new NotAsked();
-        left = true;
-        return write(signal);
-      });
-    } catch (error) {
-      if (error instanceof NotAsked) return undefined;
-      throw error;
-    }
+    const send: Request<T | undefined> = (signal) => {
+      left = true;
+      return write(signal);
+    };
+    // A further copy says what the first one said.
+    const learnFirst = () => (left || isTimeKnown(this.#session.clock) ? undefined : Promise.resolve(undefined));
+    return this.persist(persistence, send, learnFirst);
   }
 
   /**
@@ -251,8 +228,7 @@ export class Wait {
         unregister();
         cancelTimer?.();
         stopListening?.();
-        this.#endStuckWatch?.();
-        this.#endStuckWatch = nothing;
+        this.#blocker?.end();
       };
       const stopListening = signal && onAbort(signal, () => stop(signal.reason, "aborted"));
       const deliver = (result: T): boolean => {
@@ -278,11 +254,12 @@ export class Wait {
 
   /** Who is in the way, as last seen. */
   get holder(): LockInfo | undefined {
-    return this.#inTheWay === undefined ? this.#localHolder?.() : infoOf(this.#inTheWay);
+    return this.#blocker?.holder;
   }
 
   timeout(): LockTimeoutError {
-    const options = this.#lastFailure === undefined ? undefined : { cause: this.#lastFailure };
+    const cause = this.#failures?.last;
+    const options = cause === undefined ? undefined : { cause };
     return new LockTimeoutError(this.name ?? "", this.waitedMs, this.holder, options);
   }
 
@@ -304,16 +281,5 @@ export class Wait {
     if (!isHeard("dynamutex:failed") || this.#asksFor === 0 || this.#isMissed) return;
     const { name = "", call, waitedMs } = this;
     publish("dynamutex:failed", { name, call, because, cause, waitedMs });
-  }
-
-  #watchForStuck(): void {
-    // A set waits for the lock that was last seen in the way.
-    this.#endStuckWatch ??= watchForStuck(this.#session, this.call, () => this.holder?.uuid);
-  }
-
-  #failed(cause: unknown): void {
-    if (this.#tried.sent > 0) this.#lastFailure = cause;
-    else this.#lastFailure ??= cause;
-    if (this.name !== undefined) publish("dynamutex:wait-failed", { name: this.name, cause });
   }
 }

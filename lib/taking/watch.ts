@@ -43,7 +43,7 @@ export async function watch(
   const polling = new Polling(session, settings.poll);
   for (let row = first; !looksFree(session, target, row); ) {
     wait.throwIfEnough();
-    wait.saw(row);
+    wait.blocker.saw(row);
     session.contended().waitsFor(row);
     // Not for what a refusal has shown: a section that ends by the next look needs no hint.
     if (row !== first) await mark(session, target, { row, keptOut, wait });

@@ -1,8 +1,7 @@
 import type { TableLayout } from "../options/table.js";
 import { follow } from "../session/abort-listening.js";
-import { persist, Scheduler } from "../session/requests.js";
+import { persist, type Requests } from "../session/requests.js";
 import type { TableAction, TableReport } from "../table-report.js";
-import type { Clock } from "../time/clock.js";
 import type { TestStore } from "./test-store.js";
 
 /** The bounds of DynamoDB's requests about a table as a whole. */
@@ -33,13 +32,12 @@ export interface AdminCall {
  */
 export async function reached(
   store: TestStore,
-  clock: Clock,
+  requests: Requests,
   action: string,
   { signal, timeoutMs = FIRST_ANSWER_MS }: AdminCall,
 ): Promise<void> {
   signal?.throwIfAborted();
-  const end = clock.atMost() + Math.min(timeoutMs, FIRST_ANSWER_MS);
-  const requests = { clock, scheduler: new Scheduler(clock), random: Math.random };
+  const end = requests.clock.atMost() + Math.min(timeoutMs, FIRST_ANSWER_MS);
   const persistence = { kind: "read", until: () => end, attemptMs: ATTEMPT_MS, enough: signal } as const;
   try {
     await persist(requests, persistence, async (ends) => {

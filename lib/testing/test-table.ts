@@ -119,9 +119,9 @@ export class TestTable {
       const store = new TestStore(this.memory, { layout, clock, condition, applyWrites });
       return {
         store,
-        create: (how) => reached(store, clock, "CreateTable", how),
-        check: async (how) => {
-          await reached(store, clock, "DescribeTable", how);
+        create: (how, requests) => reached(store, requests, "CreateTable", how),
+        check: async (how, requests) => {
+          await reached(store, requests, "DescribeTable", how);
           return report(layout);
         },
       };

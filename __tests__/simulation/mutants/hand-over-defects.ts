@@ -49,7 +49,7 @@ export const HAND_OVER_DEFECTS: readonly Defect[] = [
     patches: [{ file: LEASE, find: /\bbegin\(section\) \{/g, replace: "$& section = this.firstSection ??= section;" }],
   },
   {
-    name: "a take is sent before a due renewal",
-    patches: [{ file: BACKLOG, find: /\|\| compare\(one, other\)/g, replace: "|| one.order - other.order" }],
+    name: "a renewal leaves before one whose lease ends first",
+    patches: [{ file: BACKLOG, find: /\? one\.deadline < other\.deadline :/g, replace: "? false :" }],
   },
 ];

@@ -2,8 +2,8 @@ import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../../errors.js";
 import type { CheckOptions } from "../../options/calls.js";
 import type { TableLayout } from "../../options/table.js";
+import type { Requests } from "../../session/requests.js";
 import type { TableAction, TableReport } from "../../table-report.js";
-import type { Clock } from "../../time/clock.js";
 import { ControlPlane } from "./control-plane.js";
 import { actionProblem, factsOf, missingProblem, tableProblems, ttlProblems } from "./findings.js";
 import { type Probe, probe, probeItems } from "./probes.js";
@@ -23,10 +23,10 @@ export async function checkTable(
   client: DynamoDBClient,
   layout: TableLayout,
   { signal, timeoutMs = DEFAULT_TIMEOUT_MS }: CheckOptions,
-  clock: Clock,
+  requests: Requests,
 ): Promise<TableReport> {
   const { tableName } = layout;
-  const plane = new ControlPlane({ client, tableName, clock, signal, timeoutMs });
+  const plane = new ControlPlane({ client, tableName, requests, signal, timeoutMs });
   const table = await probe(plane.describeTable());
   const [ttl, items] =
     table.kind === "missing" ? [table, []] : await Promise.all([probe(plane.describeTtl()), probeItems(plane, layout)]);

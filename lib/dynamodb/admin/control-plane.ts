@@ -2,8 +2,7 @@ import type { DynamoDBClient, TableDescription, TimeToLiveDescription } from "@a
 import { DescribeTableCommand, DescribeTimeToLiveCommand } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../../errors.js";
 import { follow } from "../../session/abort-listening.js";
-import { persist, type Requests, Scheduler } from "../../session/requests.js";
-import type { Clock } from "../../time/clock.js";
+import { persist, type Requests } from "../../session/requests.js";
 import { storeFailure } from "../failures.js";
 
 const ATTEMPT_MS = 5_000;
@@ -16,7 +15,8 @@ const LEAST_LOOK_MS = 50;
 interface ControlPlaneOptions {
   readonly client: DynamoDBClient;
   readonly tableName: string;
-  readonly clock: Clock;
+  /** They share the lanes of the process with those of its locks. */
+  readonly requests: Requests;
   readonly signal: AbortSignal | undefined;
   /** The time for all requests and pauses together. */
   readonly timeoutMs: number;
@@ -28,25 +28,22 @@ export type Send<Reply> = (client: DynamoDBClient, options: { readonly abortSign
 /** Sends requests about a table as a whole. Each has a timeout, all have one together, and until then they are retried. */
 export class ControlPlane {
   readonly #options: ControlPlaneOptions;
-  readonly #requests: Requests;
   readonly #startedAt: number;
   #answered = false;
 
   constructor(options: ControlPlaneOptions) {
-    const { clock } = options;
     this.#options = options;
-    this.#requests = { clock, scheduler: new Scheduler(clock), random: Math.random };
-    this.#startedAt = clock.atMost();
+    this.#startedAt = options.requests.clock.atMost();
   }
 
   /** @param action its name in IAM. @throws {@link LockStoreError}, or the reason of the caller's signal. */
   async ask<Reply>(action: string, send: Send<Reply>): Promise<Reply> {
-    const { signal, timeoutMs } = this.#options;
+    const { requests, signal, timeoutMs } = this.#options;
     signal?.throwIfAborted();
     const until = () => this.#startedAt + Math.min(timeoutMs, this.#answered ? Infinity : FIRST_ANSWER_MS);
     const persistence = { kind: "read", until, attemptMs: ATTEMPT_MS, enough: signal } as const;
     try {
-      return await persist(this.#requests, persistence, (ends) => this.#attempt(action, ends, send));
+      return await persist(requests, persistence, (ends) => this.#attempt(action, ends, send));
     } catch (error) {
       signal?.throwIfAborted();
       throw error;
@@ -66,7 +63,8 @@ export class ControlPlane {
 
   /** Waits before the table is described again. @throws {@link LockStoreError} when the time is over. */
   async pause(because: string): Promise<void> {
-    const { clock, signal, tableName, timeoutMs } = this.#options;
+    const { requests, signal, tableName, timeoutMs } = this.#options;
+    const { clock } = requests;
     const leftMs = Math.max(0, this.#startedAt + timeoutMs - clock.atMost());
     if (leftMs >= PAUSE_MS + LEAST_LOOK_MS) return await clock.sleep(PAUSE_MS, signal);
     await clock.sleep(leftMs, signal);

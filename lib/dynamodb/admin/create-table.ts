@@ -2,7 +2,7 @@ import type { DynamoDBClient, TableDescription } from "@aws-sdk/client-dynamodb"
 import { CreateTableCommand, UpdateTimeToLiveCommand } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../../errors.js";
 import type { CreateOptions, TableLayout } from "../../options/table.js";
-import type { Clock } from "../../time/clock.js";
+import type { Requests } from "../../session/requests.js";
 import { fittingKeys, keyMismatch } from "../failures.js";
 import { ControlPlane, isCausedBy } from "./control-plane.js";
 
@@ -22,9 +22,9 @@ export async function createTable(
   client: DynamoDBClient,
   layout: TableLayout,
   { signal, timeoutMs = DEFAULT_TIMEOUT_MS, tags }: CreateOptions,
-  clock: Clock,
+  requests: Requests,
 ): Promise<void> {
-  const plane = new ControlPlane({ client, tableName: layout.tableName, clock, signal, timeoutMs });
+  const plane = new ControlPlane({ client, tableName: layout.tableName, requests, signal, timeoutMs });
   const table = await activeTable(plane, layout, tags);
   const mismatch = keyMismatch(table, layout);
   if (mismatch !== undefined) {

@@ -1,0 +1,49 @@
+import type { LockInfo } from "../lock-info.js";
+import { infoOf, type Row } from "../protocol/row.js";
+import type { Session } from "../session/session.js";
+import { watchForStuck } from "./stuck.js";
+
+/** Who is in the way of one call, as last seen: for its error, its channels, and the warning of a section that does not end. */
+export class Blocker {
+  readonly #session: Session;
+  readonly #call: number;
+  #row: Row | undefined;
+  #localHolder: (() => LockInfo | undefined) | undefined;
+  /** Ends the watch for a section that does not end. */
+  #endStuckWatch: (() => void) | undefined;
+  /** Whether that watch may begin: a call that waits, and has not ended. */
+  #isWatched: boolean;
+
+  constructor(session: Session, call: number, { isWatched }: { readonly isWatched: boolean }) {
+    this.#session = session;
+    this.#call = call;
+    this.#isWatched = isWatched;
+  }
+
+  get holder(): LockInfo | undefined {
+    return this.#row === undefined ? this.#localHolder?.() : infoOf(this.#row);
+  }
+
+  /** Notes the row that is in the way. A claim that this process has given up is nobody's, so it is not named. */
+  saw(row: Row): void {
+    if (!this.#session.sightings.isAbandoned(row)) this.#row = row;
+    this.#watchForStuck();
+  }
+
+  /** Notes that a section of this process is in the way; `holder` is called for its details when they are needed. */
+  sawLocally(holder: () => LockInfo | undefined): void {
+    this.#localHolder = holder;
+    this.#watchForStuck();
+  }
+
+  /** The call has ended. */
+  end(): void {
+    this.#isWatched = false;
+    this.#endStuckWatch?.();
+  }
+
+  #watchForStuck(): void {
+    // A set waits for the lock that was last seen in the way.
+    if (this.#isWatched) this.#endStuckWatch ??= watchForStuck(this.#session, this.#call, () => this.holder?.uuid);
+  }
+}
