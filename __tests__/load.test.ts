@@ -128,6 +128,18 @@ test("700 locks of 6 s are kept on a table that is 300 ms away", async () => {
   expect(counts).toMatchObject({ taken: 700, lost: 0 });
 });
 
+test("200 locks of 10 s are kept on a table that hangs for 3.5 s again and again", async () => {
+  const hangs = (elapsedMs: number): number => {
+    const sinceMs = elapsedMs % 15_000;
+    return sinceMs > 10_000 && sinceMs < 13_500 ? 13_500 - sinceMs : 2;
+  };
+  const { counts, keep, pass } = scene({ serviceMs: hangs, distanceMs: 4 }, 10_000);
+  void keep(200, 32);
+  await pass(10, () => counts.taken === 200);
+  await pass(60);
+  expect(counts).toMatchObject({ taken: 200, lost: 0 });
+});
+
 test("a key that throttles half of its requests for 15 s keeps its own lock, and costs 50 others none", async () => {
   const random = seededRandom(2);
   let isHot = false;

@@ -211,14 +211,14 @@ describe("the time of an attempt", () => {
     expect(attempts.slice(0, 4).map(({ endedAfter }) => endedAfter)).toEqual([1_000, 3_000, 3_000, 3_000]);
   });
 
-  test("is half of what is left, for a renewal: there is time for another", async () => {
+  test("is half of what is left, for the first of a renewal: there is time for another, which has the rest", async () => {
     const { time, attempts, send, ended } = scene();
     ended(send(["hangs"], { kind: "renewal", until: () => 1_000 }));
-    await time.advance(900);
+    await time.advance(1_000);
     // The pause of 50 ms in between.
     expect(attempts.slice(0, 2)).toEqual([
       { at: 0, endedAfter: 500 },
-      { at: 550, endedAfter: 225 },
+      { at: 550, endedAfter: 450 },
     ]);
   });
 
