@@ -139,7 +139,7 @@ test("a row with fractions is one of ours: watched, marked and taken over", asyn
 test("trap 47: a call whose timer meets something that throws is settled with that", async () => {
   const time = new ManualTime();
   const wait = new Wait(new MemoryHost(time).session, "x", { patient: true });
-  wait.sawLocally(() => {
+  wait.blocker.sawLocally(() => {
     throw new RangeError("Invalid time value");
   });
   const waiting = wait.run(() => new Promise(() => undefined), { waitMs: 1_000 });
