@@ -29,19 +29,11 @@ interface Waiting {
 export class Backlog {
   readonly #clock: Clock;
   readonly #queue: Waiting[] = [];
+  /** In the order in which they leave. */
+  readonly waiting: readonly Pick<ScheduledRequest, "kind" | "deadline">[] = this.#queue;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-  }
-
-  /** How many wait. */
-  get size(): number {
-    return this.#queue.length;
-  }
-
-  /** The one that leaves next; undefined if none waits. */
-  get first(): Pick<ScheduledRequest, "kind" | "deadline"> | undefined {
-    return this.#queue[0];
   }
 
   /**

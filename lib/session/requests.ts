@@ -253,7 +253,7 @@ export class Scheduler {
     if (request.enough?.aborted) return Promise.reject(request.enough.reason);
     const { kind } = request;
     const lane = kind === "renewal" ? "renewals" : "others";
-    if (this.#backlogs[lane].size === 0 && this.#hasSlot(kind)) return this.#send(lane, send);
+    if (this.#backlogs[lane].waiting.length === 0 && this.#hasSlot(kind)) return this.#send(lane, send);
     const { renewals, others } = this.#underWay;
     const answer = this.#backlogs[lane].add(
       request,
@@ -301,7 +301,7 @@ export class Scheduler {
 
   /** Whether a renewal waits that has only just time enough for a slow answer. */
   get #isUrgent(): boolean {
-    const { first } = this.#backlogs.renewals;
+    const [first] = this.#backlogs.renewals.waiting;
     const urgentMs = URGENT_TIMES * (this.slowMs ?? 0);
     return first !== undefined && first.deadline - this.#clock.atMost() < urgentMs;
   }
@@ -326,7 +326,7 @@ export class Scheduler {
 
   #dispatch(): void {
     for (const backlog of [this.#backlogs.renewals, this.#backlogs.others]) {
-      while (backlog.first !== undefined && this.#hasSlot(backlog.first.kind)) backlog.leaveNext();
+      while (backlog.waiting[0] !== undefined && this.#hasSlot(backlog.waiting[0].kind)) backlog.leaveNext();
     }
   }
 
