@@ -18,7 +18,6 @@ export const LAYERS = [
   "shared-mutex.ts",
   "election.ts",
   "section-calls.ts",
-  "resumed.ts",
   "lock-set.ts",
   "operations/",
   "queues/",

@@ -3,6 +3,7 @@ import { mutexSettings } from "../lib/options/mutex.js";
 import { lockAt } from "../lib/protocol/addresses.js";
 import { Session } from "../lib/session/session.js";
 import { removeWhenItArrives } from "../lib/taking/abandoned-claims.js";
+import { Acquisition } from "../lib/taking/acquisition.js";
 import { MemoryStore, MemoryTable } from "../lib/testing/memory-store.js";
 import type { Clock } from "../lib/time/clock.js";
 import { watch } from "./support/eventually.js";
@@ -28,8 +29,9 @@ function startLooking({ expiresInMs = 60_000, arrivesAt = Number.POSITIVE_INFINI
   })(table);
   const session = new Session({ store, clock, owner: "host" });
   const target = { at: AT, settings: mutexSettings({ ttlMs: TTL_MS }) };
-  const taken = { take, sentAt: clock.atMost(), remembers: "nothing" } as const;
-  const found = removeWhenItArrives(session, target, taken);
+  const { uuid, expires, acquired } = take;
+  const taken = { uuid, expires, acquired, sentAt: clock.atMost(), remembers: "nothing" } as const;
+  const found = removeWhenItArrives(session, new Acquisition(session, target, taken));
   session.detach(found);
   return { time, table, session, looking, found, watched: watch(found) };
 }

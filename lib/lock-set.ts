@@ -63,7 +63,7 @@ export async function lockAll(
       if (leases !== undefined && !wait.isOver) {
         for (const lease of leases) {
           lease.keep();
-          lease.holdAtLeast(holdAtLeastMs);
+          lease.exit.holdAtLeast(holdAtLeastMs);
         }
         const set = new HeldLockSet(session, leases);
         if (deliver(set)) {
@@ -72,8 +72,8 @@ export async function lockAll(
         }
       }
       for (const lease of leases ?? []) {
-        lease.holdAtLeast(0);
-        session.detach(lease.giveBack());
+        lease.exit.holdAtLeast(0);
+        session.detach(lease.exit.giveBack());
       }
       wait.throwIfEnough();
       wait.failures.leaseWasOver({ name: targets[0].at.name, settings });
@@ -116,7 +116,7 @@ async function secured(
   wait: Wait,
 ): Promise<readonly Lease[] | undefined> {
   const leases = acquisitions.map((acquisition) => new Lease(session, acquisition));
-  const stand = await Promise.all(leases.map((lease) => lease.secure(wait)));
+  const stand = await Promise.all(leases.map((lease) => lease.renewals.secure(wait)));
   if (stand.every((stands) => stands)) return leases;
   for (const acquisition of acquisitions) session.detach(giveBack(session, acquisition));
   return undefined;
@@ -131,7 +131,7 @@ class HeldLockSet implements LockSet {
 
   constructor(session: Session, leases: readonly Lease[]) {
     this.#signal = new LossSignal(() => this.#lookForLoss());
-    const end = (ended: Lease) => ended.release();
+    const end = (ended: Lease) => ended.exit.release();
     const locks = leases.map(
       (lease) => new HeldLock({ session, lease, acquired: lease.row.acquired, end, mayHandOff: true }),
     );

@@ -1,6 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import { Election } from "./election.js";
+import { resume } from "./holding/resume.js";
 import type { TransferableLock } from "./lock.js";
 import { copyOf, type LockInfo, type LockState } from "./lock-info.js";
 import type { Lockable, TryRun } from "./lockable.js";
@@ -20,7 +21,6 @@ import { NONE } from "./options/check.js";
 import type { MutexSettings } from "./options/mutex.js";
 import { type Address, lockAt } from "./protocol/addresses.js";
 import type { Sections } from "./queues/sections.js";
-import { resumed } from "./resumed.js";
 import { checkFunction, SectionCalls } from "./section-calls.js";
 import type { Session } from "./session/session.js";
 import type { Target } from "./taking/acquisition.js";
@@ -199,7 +199,7 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
    */
   async resume(token: string, options: ResumeOptions = NONE): Promise<Held> {
     const isOurs = ({ name, sort }: Address): boolean => name === this.name && sort === this.#target.at.sort;
-    return (await resumed(this.#session, token, options, isOurs, () => this.#target)) as TransferableLock as Held;
+    return (await resume(this.#session, token, options, isOurs, () => this.#target)) as TransferableLock as Held;
   }
 
   /**

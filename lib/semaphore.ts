@@ -1,5 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
+import { resume } from "./holding/resume.js";
 import type { Resource } from "./kinds/kind.js";
 import type { Permit } from "./lock.js";
 import type { SemaphoreState } from "./lock-info.js";
@@ -12,7 +13,6 @@ import { NONE } from "./options/check.js";
 import type { SemaphoreSettings } from "./options/semaphore.js";
 import { type Address, PERMITS, permitAt, permitOf } from "./protocol/addresses.js";
 import type { Sections } from "./queues/sections.js";
-import { resumed } from "./resumed.js";
 import { SectionCalls } from "./section-calls.js";
 import type { Session } from "./session/session.js";
 
@@ -112,7 +112,7 @@ export class Semaphore implements Lockable<Permit> {
   async resume(token: string, options: ResumeOptions = NONE): Promise<Permit> {
     const { settings, permits } = this.#resource;
     const isOurs = ({ name, sort }: Address): boolean => name === this.name && permitOf(sort) !== undefined;
-    const lock = await resumed(this.#session, token, options, isOurs, (at) => ({ at, settings, permits }));
+    const lock = await resume(this.#session, token, options, isOurs, (at) => ({ at, settings, permits }));
     return lock as unknown as Permit;
   }
 

@@ -13,8 +13,9 @@ import { attemptMs, persist } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { DocumentGuard } from "../store.js";
 import { tokenOf } from "./hand-off-token.js";
-import type { Lease, Renewal, Section } from "./lease.js";
+import type { Lease, Section } from "./lease.js";
 import { LossSignal } from "./loss-signal.js";
+import type { Renewal } from "./renewals.js";
 
 /** How long a transaction is tried if the caller does not say. */
 const TRANSACT_WITHIN_MS = 10_000;
@@ -72,7 +73,7 @@ export class HeldLock implements TransferableLock {
     this.#mayHandOff = section.mayHandOff;
     const { at, permits } = section.lease.row;
     if (permits !== undefined) this.permit = permitOf(at.sort) ?? 0;
-    this.#isPassedOn = section.lease.hasServed;
+    this.#isPassedOn = section.lease.renewals.haveServed;
     this.#beganAt = section.lease.begin(this);
   }
 
@@ -146,7 +147,7 @@ export class HeldLock implements TransferableLock {
 
   async extend(): Promise<void> {
     this.#throwIfNotHeld();
-    throwUnlessRenewed(await this.#lease.renew());
+    throwUnlessRenewed(await this.#lease.renewals.renew());
   }
 
   get data(): LockData | undefined {
@@ -159,23 +160,23 @@ export class HeldLock implements TransferableLock {
     const copy = copyOf(data);
     this.#throwIfNotHeld();
     // One write at a time, in the order of the calls. The section may end meanwhile.
-    for (let { writing } = this.#lease; writing !== undefined; writing = this.#lease.writing) {
+    for (let { writing } = this.#lease.renewals; writing !== undefined; writing = this.#lease.renewals.writing) {
       await writing;
       this.#throwIfNotHeld();
     }
-    throwUnlessRenewed(await this.#lease.renew(copy));
+    throwUnlessRenewed(await this.#lease.renewals.renew(copy));
     this.#data = copy;
   }
 
   unlock(): Promise<void> {
     if (this.#over === undefined) {
       const lost = this.lost;
-      this.#over = { done: this.#release(), lost };
+      this.#over = { done: this.#endSection(), lost };
     }
     return this.#over.done;
   }
 
-  async #release(): Promise<void> {
+  async #endSection(): Promise<void> {
     this.#endedAt = this.#session.clock.atLeast();
     try {
       await this.#end(this.#lease, this);
@@ -210,10 +211,10 @@ export class HeldLock implements TransferableLock {
     }
     if (this.#over !== undefined) this.#throwIfNotHeld();
     // From here on the section is over, whatever comes of it, and also where the lock was lost before.
-    const handed = this.#lease.handOff(withinMs, this.tick);
-    handed.catch(() => undefined); // it is heard below, after the release
+    const handed = this.#lease.exit.handOff(withinMs, this.tick);
+    handed.catch(() => undefined); // it is heard below, after the section's end
     const { lost } = this.#lease;
-    const done = this.#release();
+    const done = this.#endSection();
     this.#over = { done, lost };
     // A loss is told to the signal before it is thrown.
     await done.catch(() => undefined);
@@ -267,7 +268,7 @@ export class HeldLock implements TransferableLock {
   async #guard(): Promise<Check> {
     this.#throwIfNotHeld();
     try {
-      return await this.#lease.guard();
+      return await this.#lease.renewals.guard();
     } finally {
       // The section may have ended meanwhile: then the guard is not its own.
       this.#throwIfNotHeld();

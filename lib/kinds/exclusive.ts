@@ -53,7 +53,7 @@ export class ExclusiveSide implements Kind {
       try {
         left = await this.#readersLeave(own, wait, { waits });
       } finally {
-        if (left?.kind !== "gone") this.#session.detach(own.lease.giveBack());
+        if (left?.kind !== "gone") this.#session.detach(own.lease.exit.giveBack());
       }
       switch (left.kind) {
         case "gone":

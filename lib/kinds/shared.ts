@@ -48,7 +48,7 @@ export class SharedSide implements Kind {
       const writer = await this.#writerBehind(own, wait);
       if (writer !== undefined) return { kind: "held", inTheWay: [writer] };
       // It may have been renewed long ago, where it does not renew itself.
-      if (own.lease.row.isHalfGone && own.lease.stands) await own.lease.renew();
+      if (own.lease.row.isHalfGone && own.lease.stands) await own.lease.renewals.renew();
       if (own.lease.stands && !own.lease.row.isHalfGone && !own.isClosed) return { kind: "granted", granted: own };
     }
     if (!this.#session.sightings.mayBeFree(resource.at, resource.settings.takeover)) {

@@ -1,6 +1,7 @@
 import { publish } from "../diagnostics.js";
 import { LockLostError, LockStoreError } from "../errors.js";
-import { Lease, type LeaseEvents } from "../holding/lease.js";
+import { Lease } from "../holding/lease.js";
+import type { LeaseEvents } from "../holding/renewals.js";
 import type { Resource } from "../kinds/kind.js";
 import type { MutexSettings } from "../options/mutex.js";
 import { type Address, placeAt } from "../protocol/addresses.js";
@@ -71,7 +72,7 @@ export class Place {
 
   /** Gives the place up. Never rejects: a row that cannot be removed ends by itself. */
   async leave(): Promise<void> {
-    await this.#lease.giveBack().catch(() => undefined);
+    await this.#lease.exit.giveBack().catch(() => undefined);
   }
 }
 

@@ -219,24 +219,27 @@ export class Sections {
     const { lease, resource } = own;
     const { request, wait } = call;
     const line = this.#line(resource);
-    if (lease.hasServed) {
+    if (lease.renewals.haveServed) {
       wait.throwIfEnough();
       if (lease.stands) line.settle(wait, own);
       return this.#begin(own, call) && this.#share(own);
     }
-    if ((await lease.secure(wait, { mayLapse: resource.kind.rowDecides })) && (!wait.isOver || line.isAwaited(wait))) {
+    if (
+      (await lease.renewals.secure(wait, { mayLapse: resource.kind.rowDecides })) &&
+      (!wait.isOver || line.isAwaited(wait))
+    ) {
       this.session.contention?.begins(lease.row.at, lease.takenAt);
       line.settle(wait, own);
       // After a loss, the next section of this process may ask the table at once: a lost lease excludes nobody.
       lease.keep(() => this.#leave(own, false));
-      lease.holdAtLeast(request.holdAtLeastMs);
+      lease.exit.holdAtLeast(request.holdAtLeastMs);
       if (this.#deliver(own, lease.row.acquired, call, lease.row.tick)) return this.#share(own);
       // Nothing has run on it.
-      lease.holdAtLeast(0);
+      lease.exit.holdAtLeast(0);
       this.session.detach(this.#end(own));
     } else {
       this.#close(own, false);
-      this.session.detach(lease.giveBack());
+      this.session.detach(lease.exit.giveBack());
     }
     wait.throwIfEnough();
     wait.failures.leaseWasOver(resource);
@@ -293,15 +296,15 @@ export class Sections {
     if (stands && mayPass && this.#line(resource).canPass(own)) {
       if (!settings.fair) isForced = await this.#look(own);
       const isTurn = settings.fair ? await this.#fairQueue.mayPass(own) : !isOver();
-      if (isTurn && (await lease.renewForNext())) {
+      if (isTurn && (await lease.renewals.renewForNext())) {
         if (section instanceof HeldLock) own.before = section;
         if (this.#pass(own)) return;
       }
     }
     let isFree = false;
     try {
-      await lease.release();
-      isFree = stands && !lease.hasMinimumHold;
+      await lease.exit.release();
+      isFree = stands && !lease.exit.hasMinimumHold;
     } finally {
       if (stands && isOver()) this.session.contended().giveTurn(lease.row.at, settings.poll.maxMs);
       this.#leave(own, isFree);
@@ -387,7 +390,7 @@ export class Sections {
 function fits({ lease, isClosed }: OwnLease, { resource, data, holdAtLeastMs }: SectionRequest): boolean {
   const { settings, kind, permits } = resource;
   if (isClosed) return false;
-  if (data !== undefined || lease.row.mayHaveData || holdAtLeastMs > 0 || lease.hasMinimumHold) return false;
+  if (data !== undefined || lease.row.mayHaveData || holdAtLeastMs > 0 || lease.exit.hasMinimumHold) return false;
   if ((permitOf(lease.row.at.sort) ?? 0) >= permits) return false;
   // One that joins others would lose the lock with the first of them.
   if (kind.isJoined && settings.maxHoldMs !== Number.POSITIVE_INFINITY) return false;

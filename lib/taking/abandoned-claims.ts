@@ -1,12 +1,12 @@
 import { publish } from "../diagnostics.js";
 import { earliestOf } from "../protocol/lease-time.js";
 import { mayTake } from "../protocol/may-take.js";
-import { wasApplied } from "../protocol/was-applied.js";
+import { isStillHeldBy } from "../protocol/was-applied.js";
 import type { Left } from "../protocol/writes.js";
 import { attemptMs, persist } from "../session/requests.js";
 import { endAfter } from "../session/retry.js";
 import type { Session } from "../session/session.js";
-import { Acquisition, type Taken, type Target } from "./acquisition.js";
+import type { Acquisition } from "./acquisition.js";
 
 /** How often a claim whose arrival is uncertain is looked for. */
 const LOOK_EVERY_MS = 400;
@@ -19,14 +19,18 @@ export type Leaving = () => Left;
 
 const free: Leaving = () => ({ kind: "free" });
 
+/** Nobody relies on a row from here on: it excludes nobody in this process, unless it stays taken. */
+export function abandon({ sightings }: Session, { uuids }: Acquisition, leaving: Leaving = free): void {
+  if (leaving().kind === "free") for (const uuid of uuids) sightings.abandon(uuid);
+}
+
 /**
- * Releases a row that was taken and is not handed out: in the background. Meanwhile it excludes nobody in this process, unless
- * it stays taken.
+ * Releases a row that was taken and is not handed out: in the background.
  *
  * @param leaving default: free, because nothing has run on it.
  */
 export async function giveBack(session: Session, acquisition: Acquisition, leaving: Leaving = free): Promise<void> {
-  if (leaving().kind === "free") for (const uuid of acquisition.uuids) session.sightings.abandon(uuid);
+  abandon(session, acquisition, leaving);
   await acquisition.release(untilGivenBack(session, acquisition), leaving());
 }
 
@@ -39,29 +43,31 @@ export function untilGivenBack(session: Session, { end }: Acquisition): () => nu
 }
 
 /**
- * Looks for an abandoned claim that may still arrive, and releases it once it has. Ends when it was found, when it would
+ * Abandons a claim that may still arrive, looks for it, and releases it once it has. Ends when it was found, when it would
  * be over on arrival, after {@link LOOK_FOR_MS}, or when a close has no time left. It reads the row, because a refused
  * delete would prove nothing. Runs in the background: the caller has had its answer. @returns whether the claim has arrived, as far as is known.
  */
 export async function removeWhenItArrives(
   session: Session,
-  target: Target,
-  taken: Taken,
+  acquisition: Acquisition,
   leaving: Leaving = free,
 ): Promise<boolean> {
-  const { clock } = session;
-  const { at, settings } = target;
-  const { uuid } = taken.take;
+  abandon(session, acquisition, leaving);
+  const { clock, store } = session;
+  const { at, uuid, end, settings } = acquisition;
   const lookUntil = endAfter(clock, LOOK_FOR_MS);
-  const longestMs = LOOK_FOR_MS + LOOK_EVERY_MS + attemptMs(settings.ttlMs);
-  const leaseMs = taken.sentAt + settings.ttlMs - clock.atMost();
-  const until = session.untilClosed(Math.max(longestMs, leaseMs));
+  const ms = attemptMs(settings.ttlMs);
+  const until = session.untilClosed(Math.max(LOOK_FOR_MS + LOOK_EVERY_MS + ms, end - clock.atMost()));
+  // After any failure, as a release: credentials may be refreshed.
+  const persistence = { kind: "read", until, attemptMs: ms, worthRetrying: () => true } as const;
   try {
     for (;;) {
-      if (await removeIfThere(session, new Acquisition(session, target, taken), taken, { until, leaving })) return true;
+      const row = await persist(session, persistence, (signal) => store.read(at, { consistent: true }, signal));
+      const isThere = isStillHeldBy(uuid, row);
+      if (isThere && (await acquisition.release(until, leaving())).kind === "released") return true;
       // Whoever takes over by watching waits for a whole ttl, however long a row has been over.
       const bounds = settings.takeover === "expired" ? clock.wall() : undefined;
-      const isHarmless = mayTake(taken.take, { earliest: earliestOf(bounds) });
+      const isHarmless = mayTake(acquisition, { earliest: earliestOf(bounds) });
       // A closing table goes on looking, for as long as there is time for another look.
       const now = clock.atMost();
       if (now >= lookUntil() || isHarmless || now + LOOK_EVERY_MS >= until()) return false;
@@ -71,20 +77,4 @@ export async function removeWhenItArrives(
     publish("dynamutex:release-failed", { name: at.name, uuid, cause });
     return false;
   }
-}
-
-/** @returns whether the row was ours and is gone. */
-async function removeIfThere(
-  session: Session,
-  acquisition: Acquisition,
-  { take }: Taken,
-  { until, leaving }: { readonly until: () => number; readonly leaving: Leaving },
-): Promise<boolean> {
-  const { at, settings } = acquisition;
-  // After any failure, as a release: credentials may be refreshed.
-  const ms = attemptMs(settings.ttlMs);
-  const persistence = { kind: "read", until, attemptMs: ms, worthRetrying: () => true } as const;
-  const row = await persist(session, persistence, (signal) => session.store.read(at, { consistent: true }, signal));
-  if (wasApplied(take, row) === "no") return false;
-  return (await acquisition.release(until, leaving())).kind === "released";
 }

@@ -1,5 +1,5 @@
 import { publish } from "../diagnostics.js";
-import { LockStoreError, type LossReason } from "../errors.js";
+import { LockLostError, LockStoreError, type LossReason } from "../errors.js";
 import type { LockData, LockInfo } from "../lock-info.js";
 import type { MutexSettings } from "../options/mutex.js";
 import type { Address } from "../protocol/addresses.js";
@@ -7,7 +7,7 @@ import type { HandOff } from "../protocol/hand-off.js";
 import { leaseEnd, stamp } from "../protocol/lease-time.js";
 import { infoOf, type Memory, type Row } from "../protocol/row.js";
 import { isStillHeldBy, wasApplied } from "../protocol/was-applied.js";
-import type { Check, Left, Reissue, Renew, Take, Transfer, Vacate } from "../protocol/writes.js";
+import type { Check, Left, Reissue, Renew, Transfer, Vacate } from "../protocol/writes.js";
 import { attemptMs, persist } from "../session/requests.js";
 import { type Copies, isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
@@ -47,14 +47,21 @@ export interface Trying {
 /** The rule by which a row was taken from a holder that did not release it. */
 export type Takeover = "expired" | "unchanged";
 
-/** A take that was sent, and what is known of the row that it made. */
+/** What is known of a row that a write of ours has made our own, or may have made so. */
 export interface Taken {
-  readonly take: Take;
-  /** When the first copy of it left, on `atMost`. */
+  readonly uuid: string;
+  readonly expires: number;
+  /** When the first copy of that write left, on `atMost`. */
   readonly sentAt: number;
+  /** Since when the lock is taken, on the table's clock, for people. */
+  readonly acquired: number;
+  readonly data?: LockData | undefined;
+  readonly tick?: number | undefined;
   readonly remembers: Memory;
   readonly fence?: bigint | undefined;
   readonly takeover?: Takeover | undefined;
+  /** The `expires` by which alone that write has named a row without a holder, if it has. */
+  readonly namedHold?: number | undefined;
 }
 
 /**
@@ -71,7 +78,7 @@ export class Acquisition {
   readonly permits: number | undefined;
   readonly remembers: Memory;
   readonly #session: Session;
-  readonly #take: Take;
+  readonly #namedHold: number | undefined;
   #uuid: string;
   #fence: bigint | undefined;
   /** A uuid that a reissue without an answer may have put on the row. */
@@ -90,22 +97,21 @@ export class Acquisition {
   #mayHaveData: boolean;
 
   constructor(session: Session, { at, settings, permits }: Target, taken: Taken) {
-    const { take, sentAt, remembers, fence, takeover } = taken;
     this.at = at;
     this.settings = settings;
     this.permits = permits;
-    this.acquired = take.acquired;
-    this.tick = take.tick;
-    this.takeover = takeover;
-    this.#data = take.data;
-    this.#mayHaveData = take.data !== undefined;
+    this.acquired = taken.acquired;
+    this.tick = taken.tick;
+    this.takeover = taken.takeover;
+    this.remembers = taken.remembers;
     this.#session = session;
-    this.#take = take;
-    this.remembers = remembers;
-    this.#uuid = take.uuid;
-    this.#fence = fence;
-    [this.#firstStamp, this.#expires, this.#lastStamp] = [take.expires, take.expires, take.expires];
-    this.#sentAt = sentAt;
+    this.#data = taken.data;
+    this.#mayHaveData = taken.data !== undefined;
+    this.#namedHold = taken.namedHold;
+    this.#uuid = taken.uuid;
+    this.#fence = taken.fence;
+    [this.#firstStamp, this.#expires, this.#lastStamp] = [taken.expires, taken.expires, taken.expires];
+    this.#sentAt = taken.sentAt;
     this.#end = this.#endNow();
   }
 
@@ -239,6 +245,10 @@ export class Acquisition {
     return other.kind === "refused" ? { kind: "released" } : other;
   }
 
+  loss(reason: LossReason, cause?: unknown): LockLostError {
+    return new LockLostError(this.at.name, this.#uuid, reason, cause === undefined ? undefined : { cause });
+  }
+
   /** Why the lease was lost, by the row that refused, or by there being none. */
   reasonOf(row: Row | undefined): LossReason {
     if (row === undefined) return "deleted";
@@ -309,8 +319,8 @@ export class Acquisition {
   }
 
   async #vacate(uuid: string, until: () => number, leaves: Left): Promise<Release> {
-    const left = this.#unlikeWatched(leaves);
-    const write: Vacate = { kind: "vacate", at: this.at, uuid, leaves: left, remembers: this.remembers };
+    const { at, remembers } = this;
+    const write: Vacate = { kind: "vacate", at, uuid, leaves: this.#unlikeNamed(leaves), remembers };
     const copies: Copies = { sent: 0, unanswered: 0 };
     const ms = attemptMs(this.settings.ttlMs);
     const persistence = { kind: "release", until, attemptMs: ms, copies, worthRetrying: () => true } as const;
@@ -333,14 +343,10 @@ export class Acquisition {
     return { kind: "released" };
   }
 
-  /**
-   * If our take named a row without a holder, it named it by its `expires` alone. A late copy of it must not find a hold
-   * of ours at that value, so the hold ends a millisecond later.
-   */
-  #unlikeWatched(leaves: Left): Left {
-    const { unchanged } = this.#take.knowledge;
-    if (leaves.kind !== "held" || unchanged === undefined || unchanged.uuid !== undefined) return leaves;
-    return unchanged.expires === leaves.expires ? { ...leaves, expires: leaves.expires + 1 } : leaves;
+  /** A late copy of a take must not find a hold of ours at the `expires` by which it names one: ours ends a millisecond later. */
+  #unlikeNamed(leaves: Left): Left {
+    if (leaves.kind !== "held" || leaves.expires !== this.#namedHold) return leaves;
+    return { ...leaves, expires: leaves.expires + 1 };
   }
 
   #releaseFailed(uuid: string, cause: unknown): void {

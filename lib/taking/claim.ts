@@ -11,7 +11,7 @@ import { type Copies, isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { boundsOf, isTimeKnown } from "../time/clock.js";
 import { giveBack, removeWhenItArrives } from "./abandoned-claims.js";
-import { Acquisition, type Taken, type Takeover, type Target } from "./acquisition.js";
+import { Acquisition, type Takeover, type Target } from "./acquisition.js";
 import { learnTime, type Once, tickNow } from "./known-time.js";
 import type { Wait } from "./wait.js";
 
@@ -271,7 +271,7 @@ class Sending {
     for (const { take } of parts) this.#session.sightings.abandon(take.uuid);
     let rest: Promise<unknown> | undefined;
     const look = async (part: Part): Promise<void> => {
-      if (!(await removeWhenItArrives(this.#session, part.target, this.#taken(part)))) return;
+      if (!(await removeWhenItArrives(this.#session, this.#acquisition(part)))) return;
       rest ??= Promise.all(parts.slice(2).map((other) => giveBack(this.#session, this.#acquisition(other))));
       await rest;
     };
@@ -324,13 +324,14 @@ class Sending {
     return wasApplied(take, row) !== "no";
   }
 
-  #acquisition(part: Part, found: Found = {}): Acquisition {
-    return new Acquisition(this.#session, part.target, this.#taken(part, found));
-  }
-
-  #taken({ take, target }: Part, { remembered = take.remembers, fence, takeover }: Found = {}): Taken {
-    const remembers = memoryAfter({ ...take, remembers: remembered });
-    return { take, sentAt: this.#sentAt, remembers, fence: target.settings.fencing ? fence : undefined, takeover };
+  #acquisition({ take, target }: Part, { remembered = take.remembers, fence, takeover }: Found = {}): Acquisition {
+    const { uuid, expires, acquired, data, tick, knowledge } = take;
+    return new Acquisition(this.#session, target, {
+      ...{ uuid, expires, sentAt: this.#sentAt, acquired, data, tick, takeover },
+      remembers: memoryAfter({ ...take, remembers: remembered }),
+      fence: target.settings.fencing ? fence : undefined,
+      namedHold: knowledge.unchanged?.uuid === undefined ? knowledge.unchanged?.expires : undefined,
+    });
   }
 
   /** The rule by which a take took its row from a holder that was gone. */

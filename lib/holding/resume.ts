@@ -1,22 +1,27 @@
 import { LockConfigError, LockLostError } from "../errors.js";
+import { type ResumeOptions, resumeOptions } from "../options/calls.js";
 import type { Address } from "../protocol/addresses.js";
 import type { HandOff } from "../protocol/hand-off.js";
 import { holdUntil, leftAfter, type MinimumHold, stamp } from "../protocol/lease-time.js";
 import type { Memory, Row } from "../protocol/row.js";
 import { memoryOf } from "../protocol/rules.js";
 import { isStillHeldBy, wasApplied } from "../protocol/was-applied.js";
-import type { Left, Take, Transfer } from "../protocol/writes.js";
+import type { Left, Transfer } from "../protocol/writes.js";
 import { attemptMs } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { WriteOutcome } from "../store.js";
+import { giveBack, removeWhenItArrives } from "../taking/abandoned-claims.js";
+import { Acquisition, type Target } from "../taking/acquisition.js";
+import { learnTime } from "../taking/known-time.js";
+import { tooSlow } from "../taking/too-slow.js";
+import { Wait } from "../taking/wait.js";
 import { boundsOf } from "../time/clock.js";
-import { removeWhenItArrives } from "./abandoned-claims.js";
-import { Acquisition, type Taken, type Target } from "./acquisition.js";
-import { learnTime } from "./known-time.js";
-import type { Wait } from "./wait.js";
+import { parseToken } from "./hand-off-token.js";
+import { HeldLock } from "./handle.js";
+import { Lease } from "./lease.js";
 
 /** A row that is handed off, as it was read: none of that changes while the uuid is on it. */
-export interface Handed extends HandOff {
+interface Handed extends HandOff {
   readonly expires: number;
   readonly remembers: Memory;
 }
@@ -29,12 +34,51 @@ interface Sent {
 }
 
 /**
+ * A lock that was handed off, for a section of this process.
+ *
+ * @param isOurs whether a row is one of this lock.
+ * @param targetOf how its lease is kept from here on.
+ * @throws {@link LockLostError} if somebody was first, or the time of the token is over. @throws the store's error.
+ */
+export async function resume(
+  session: Session,
+  token: string,
+  options: ResumeOptions,
+  isOurs: (at: Address) => boolean,
+  targetOf: (at: Address) => Target,
+): Promise<HeldLock> {
+  const { signal } = resumeOptions(options);
+  session.assertOpen();
+  const { at, uuid } = parseToken(token, session.table, isOurs);
+  signal?.throwIfAborted();
+  const wait = new Wait(session, at.name, { patient: false, asksFor: 1 });
+  const work = async (deliver: (lock: HeldLock) => boolean): Promise<void> => {
+    const handed = await handedOff(session, at, uuid, wait);
+    const acquisition = await acquire(session, targetOf(at), handed, wait);
+    const lease = new Lease(session, acquisition);
+    if (!wait.isOver && (await lease.renewals.secure(wait)) && !wait.isOver) {
+      lease.keep();
+      lease.exit.holdOn(restOf(session, handed));
+      const end = (ended: Lease) => ended.exit.release();
+      const { acquired, tick } = acquisition;
+      const lock = new HeldLock({ session, lease, acquired, tick, end, mayHandOff: true });
+      if (deliver(lock)) return lock.delivered(wait);
+      session.detach(lease.exit.release());
+    } else {
+      session.detach(giveBack(session, acquisition, () => leftOf(session, handed)));
+    }
+    wait.throwIfEnough();
+    throw tooSlow(at.name, acquisition.settings);
+  };
+  return await wait.run(work, { signal, waitMs: Number.POSITIVE_INFINITY });
+}
+
+/**
  * Reads the row that a token is for. All that there is to know of the hand-off is there, so nobody can edit it.
  *
  * @param uuid that the token opens.
- * @throws {@link LockLostError} if the row has another.
  */
-export async function handedOff(session: Session, at: Address, uuid: string, wait: Wait): Promise<Handed> {
+async function handedOff(session: Session, at: Address, uuid: string, wait: Wait): Promise<Handed> {
   const read = (signal: AbortSignal) => session.store.read(at, { consistent: true }, signal);
   const row = (await learnTime(session, at, wait)) ?? (await wait.ask(read));
   if (row?.uuid !== uuid) throw lost(at, uuid, row === undefined ? "deleted" : "stolen");
@@ -43,13 +87,10 @@ export async function handedOff(session: Session, at: Address, uuid: string, wai
 }
 
 /**
- * Goes on with a row that was handed off: one write, which gives it a uuid of this process. Of two that resume one wins,
- * because the write names the uuid of the hand-off, and replaces it.
- *
- * @throws {@link LockLostError} if somebody was first, or the time of the token is over. @throws the store's error, and then
- * gives back what may have been taken.
+ * Goes on with the row: one write, which gives it a uuid of this process. Of two that resume one wins, because the write names
+ * the uuid of the hand-off, and replaces it. Where it fails, what may have been taken is given back.
  */
-export async function resume(session: Session, target: Target, handed: Handed, wait: Wait): Promise<Acquisition> {
+async function acquire(session: Session, target: Target, handed: Handed, wait: Wait): Promise<Acquisition> {
   const { clock, store } = session;
   const { at, settings } = target;
   session.mayRelease(settings.releaseWithinMs);
@@ -68,7 +109,11 @@ export async function resume(session: Session, target: Target, handed: Handed, w
         return store.write(sent.write, signal);
       });
     } catch (error) {
-      if (sent !== undefined) giveUp(session, target, handed, sent);
+      // Nobody relies on what a copy without an answer has taken, or may still take.
+      if (sent !== undefined) {
+        const maybe = acquired(session, target, handed, sent);
+        session.detach(removeWhenItArrives(session, maybe, () => leftOf(session, handed)));
+      }
       throw error;
     }
     if (outcome === undefined || sent === undefined) {
@@ -78,10 +123,7 @@ export async function resume(session: Session, target: Target, handed: Handed, w
     const row = outcome.kind === "applied" ? outcome.replaced : outcome.row;
     if (outcome.kind === "refused" && wasApplied(sent.write, row) !== "yes") throw refused(target, handed, row);
     const fence = outcome.kind === "applied" ? outcome.drawn : row?.fence;
-    return new Acquisition(session, target, {
-      ...takenBy(sent, handed, row),
-      fence: settings.fencing ? fence : undefined,
-    });
+    return acquired(session, target, handed, sent, { ...row, fence });
   }
 }
 
@@ -91,46 +133,28 @@ function transferTo({ clock, owner, uuid }: Session, { at, settings }: Target, h
   return { kind: "transfer", at, from: handed.uuid, uuid: uuid(), expires, ttlMs, owner, fenced, remembers };
 }
 
-/** What was taken, as if by a take: since when, and with which data, the row says. */
-function takenBy({ write, at: sentAt }: Sent, { remembers, tick }: Handed, row: Row | undefined): Taken {
-  const { at, uuid, expires, ttlMs, owner } = write;
-  const [acquired, data] = [row?.acquired ?? expires - ttlMs, row?.data];
-  const take: Take = {
-    kind: "take",
-    at,
-    uuid,
-    expires,
-    ttlMs,
-    owner,
-    acquired,
-    data,
-    tick,
-    remembers,
-    knowledge: NOTHING,
-  };
-  return { take, sentAt, remembers };
+/** @param row says since when the lock is taken, and with which data. */
+function acquired(
+  session: Session,
+  target: Target,
+  { remembers, tick }: Handed,
+  { write: { uuid, expires, ttlMs, fenced }, at: sentAt }: Sent,
+  { acquired: since = expires - ttlMs, data, fence: drawn }: Partial<Row> = {},
+): Acquisition {
+  const fence = fenced ? drawn : undefined;
+  return new Acquisition(session, target, { uuid, expires, sentAt, acquired: since, data, tick, remembers, fence });
 }
 
-const NOTHING = { earliest: 1 } as const;
-
 /** What is left of the hold that began where the row was handed off; undefined if there was none. */
-export function restOf({ clock }: Session, { heldUntil: expires, heldForMs: ms }: Handed): MinimumHold | undefined {
+function restOf({ clock }: Session, { heldUntil: expires, heldForMs: ms }: Handed): MinimumHold | undefined {
   if (expires === undefined || ms === undefined) return undefined;
   return holdUntil({ expires, ms }, clock.atLeast(), boundsOf(clock));
 }
 
 /** How whoever does not go on leaves the row: a section has run on it, so its hold lasts. */
-export function leftOf(session: Session, handed: Handed): Left {
+function leftOf(session: Session, handed: Handed): Left {
   const hold = restOf(session, handed);
   return hold === undefined ? { kind: "free" } : leftAfter(hold, session.clock.atLeast(), session.clock.wall());
-}
-
-/** Nobody relies on what a copy without an answer has taken, or may still take. */
-function giveUp(session: Session, target: Target, handed: Handed, sent: Sent): void {
-  const taken = takenBy(sent, handed, undefined);
-  const leaving = () => leftOf(session, handed);
-  if (leaving().kind === "free") session.sightings.abandon(taken.take.uuid);
-  session.detach(removeWhenItArrives(session, target, taken, leaving));
 }
 
 function refused(target: Target, handed: Handed, row: Row | undefined): Error {

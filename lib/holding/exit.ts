@@ -1,0 +1,151 @@
+import { LockLostError } from "../errors.js";
+import { leftAfter, type MinimumHold, minimumHold } from "../protocol/lease-time.js";
+import type { Left } from "../protocol/writes.js";
+import type { Session } from "../session/session.js";
+import { abandon, untilGivenBack } from "../taking/abandoned-claims.js";
+import type { Stamping, Trying } from "../taking/acquisition.js";
+import { boundsOf } from "../time/clock.js";
+import { uuidOf } from "./hand-off-token.js";
+import type { Renewals } from "./renewals.js";
+import type { Term } from "./term.js";
+
+/** The ways out of a lease: it is released, given back, or handed off. It is left once. */
+export class Exit {
+  readonly #session: Session;
+  readonly #lease: Term;
+  readonly #renewals: Renewals;
+  /** For how long the row stays taken, however soon it is left. */
+  #hold: MinimumHold | undefined;
+  #left: Promise<void> | undefined;
+
+  constructor(session: Session, lease: Term, renewals: Renewals) {
+    this.#session = session;
+    this.#lease = lease;
+    this.#renewals = renewals;
+  }
+
+  /** Whether the row stays taken after its release: such a lease serves one section. */
+  get hasMinimumHold(): boolean {
+    return this.#hold !== undefined;
+  }
+
+  /** From now on the lock stays taken for so long, however soon the lease is released; 0 for no longer than that. */
+  holdAtLeast(ms: number): void {
+    const { clock } = this.#session;
+    this.#hold = ms > 0 ? minimumHold(ms, clock.atLeast(), boundsOf(clock)) : undefined;
+  }
+
+  /** The lock stays taken for as long as this hold lasts, which began elsewhere. */
+  holdOn(hold: MinimumHold | undefined): void {
+    this.#hold = hold;
+  }
+
+  /** Every call gets the same answer. @throws {@link LockLostError} if it had been lost before. */
+  release(): Promise<void> {
+    return this.#left ?? this.#leave(() => this.#release(() => this.#releaseUntil()));
+  }
+
+  /** Nobody has begun on it, and nobody will: meanwhile it excludes nobody in this process. */
+  giveBack(): Promise<void> {
+    const { row } = this.#lease;
+    abandon(this.#session, row);
+    return this.#left ?? this.#leave(() => this.#release(() => untilGivenBack(this.#session, row)));
+  }
+
+  /**
+   * Gives the row to whoever has the secret that this returns, for so long. No section relies on it any more, whatever comes of
+   * it: where there is no answer, the row is released under either uuid.
+   *
+   * @param tick of the section that ends.
+   * @throws {@link LockLostError} if it had been lost before. @throws the store's error.
+   */
+  handOff(withinMs: number, tick: number | undefined): Promise<string> {
+    const { lost } = this.#lease;
+    return lost === undefined ? this.#leave(() => this.#handOff(withinMs, tick)) : Promise.reject(lost);
+  }
+
+  /** @param how what is done with the row. */
+  #leave<Result>(how: () => Promise<Result>): Promise<Result> {
+    this.#lease.leave();
+    const leaving = this.#last(how);
+    // To whom it is left is told why that got no answer. To all others the lease is over.
+    this.#left = leaving.then(
+      () => undefined,
+      (error: unknown) => {
+        if (error instanceof LockLostError) throw error;
+      },
+    );
+    // The callers handle a rejection. This keeps it from counting as unhandled before they do.
+    this.#left.catch(() => undefined);
+    return leaving;
+  }
+
+  /** The last that is done with the row. A close waits for it. */
+  async #last<Result>(how: () => Promise<Result>): Promise<Result> {
+    try {
+      if (this.#renewals.writing !== undefined) await this.#renewals.settle();
+      return await how();
+    } finally {
+      this.#lease.forget();
+    }
+  }
+
+  /** Removes the uuid from the row, if it may still be there. On a lost lease this comes when its section has ended. */
+  async #release(until: () => (() => number) | undefined): Promise<void> {
+    const { row, lost } = this.#lease;
+    if (lost === undefined) {
+      const release = await row.release(until(), this.#leaves());
+      if (release.kind === "refused" && !this.#lease.hasRunOut) throw this.#lease.end(row.reasonOf(release.row));
+      return;
+    }
+    // A revoked lease lasts for as long as it was renewed last: it would be in everybody's way.
+    if (lost.reason === "closed") await row.release(until(), this.#leaves());
+    if (lost.reason === "expired" || lost.reason === "max-hold") await row.release(undefined, this.#leaves());
+    throw lost;
+  }
+
+  async #handOff(withinMs: number, tick: number | undefined): Promise<string> {
+    const { clock, uuid } = this.#session;
+    const { row, ends } = this.#lease;
+    const hold = this.#hold;
+    const secret = uuid();
+    const handOff = {
+      uuid: uuidOf(secret),
+      ...(tick !== undefined && { tick }),
+      ...(hold && { heldUntil: hold.expires, heldForMs: Math.ceil(hold.ms) }),
+    };
+    // It stays taken for as long as it was to be, also where nobody goes on with it.
+    const heldMs = hold === undefined ? 0 : Math.ceil(hold.ms - (clock.atLeast() - hold.startedAt));
+    const giveUpAt = Math.min(clock.atMost() + row.settings.releaseWithinMs, ends);
+    const trying: Trying = { until: () => giveUpAt };
+    // Only what was renewed under its uuid is handed on: a late copy of its take cannot bring that back.
+    let stamping: Stamping = row.guard === undefined ? await row.renew(trying) : { kind: "stamped" };
+    if (stamping.kind === "stamped") stamping = await row.transfer(handOff, Math.max(withinMs, heldMs), trying);
+    switch (stamping.kind) {
+      case "stamped":
+        return secret;
+      case "refused":
+        throw this.#lease.end(this.#lease.hasRunOut ? "expired" : stamping.reason);
+      case "unanswered": {
+        const { cause } = stamping;
+        await row.release(this.#releaseUntil(), this.#leaves());
+        throw this.#lease.hasRunOut ? this.#lease.end("expired", cause) : cause;
+      }
+      default:
+        return stamping satisfies never;
+    }
+  }
+
+  /** Until when a release is tried; undefined, for one attempt, if the lease is over. */
+  #releaseUntil(): (() => number) | undefined {
+    const { hasRunOut, row } = this.#lease;
+    if (hasRunOut) return undefined;
+    const giveUpAt = Math.min(this.#session.clock.atMost() + row.settings.releaseWithinMs, row.end);
+    return () => giveUpAt;
+  }
+
+  #leaves(): Left | undefined {
+    const { clock } = this.#session;
+    return this.#hold && leftAfter(this.#hold, clock.atLeast(), clock.wall());
+  }
+}

@@ -1,0 +1,229 @@
+import type { LockLostError } from "../errors.js";
+import type { LockData } from "../lock-info.js";
+import type { Check } from "../protocol/writes.js";
+import { RENEW_AGAIN_MS } from "../session/retry.js";
+import type { Session } from "../session/session.js";
+import type { Acquisition, Stamping, Trying } from "../taking/acquisition.js";
+import type { Wait } from "../taking/wait.js";
+import type { Term } from "./term.js";
+
+/** What one renewal came to. After `unknown` the old deadline still bounds us. */
+export type Renewal =
+  | { readonly kind: "renewed" }
+  | { readonly kind: "lost"; readonly error: LockLostError }
+  | { readonly kind: "unknown"; readonly cause: unknown };
+
+/** What a lock's lease and a place's differ in: their diagnostics channels, and what a close does to them. */
+export interface LeaseEvents {
+  /** Whether a caller's section runs on it, which a closing table revokes. A place it releases. */
+  readonly hasSection: boolean;
+  renewed(row: Acquisition, remainingMs: number): void;
+  renewalFailed(row: Acquisition, cause: unknown): void;
+}
+
+/** What has run under the present uuid: nothing ever, nothing since a reissue, a section, a section with a guard. */
+type Usage = "unused" | "reissued" | "used" | "guarded";
+
+/** From how many leases of one process on their renewals are spread. */
+const MANY = 16;
+
+const nothing = (): void => undefined;
+
+/**
+ * The renewals of one lease, by a timer and on demand. One write of the row is in flight at a time.
+ *
+ * 1. Every `renewEveryMs`, counted from when the last renewal was sent (sooner where the lease is shorter than `ttlMs`),
+ *    a renewal stamps a later `expires`.
+ * 2. A reply moves the end of the lease. No reply leaves it where it was.
+ * 3. A refusal shows that the row is not ours: the lease is lost.
+ */
+export class Renewals {
+  readonly #session: Session;
+  readonly #lease: Term;
+  readonly #events: LeaseEvents;
+  #usage: Usage = "unused";
+  #cancelTimer: () => void = nothing;
+  #writing: { readonly done: Promise<Renewal>; readonly enough: AbortController } | undefined;
+
+  constructor(session: Session, lease: Term, events: LeaseEvents) {
+    this.#session = session;
+    this.#lease = lease;
+    this.#events = events;
+  }
+
+  /** The write of the row that is in flight. */
+  get writing(): Promise<unknown> | undefined {
+    return this.#writing?.done;
+  }
+
+  /** Whether a section has begun on the lease. */
+  get haveServed(): boolean {
+    return this.#usage !== "unused";
+  }
+
+  /** Sets the timer. @param share of the time until the next one is due: for its first section, see {@link spread}. */
+  start(share = 1): void {
+    this.#arm(this.#dueIn() * share);
+  }
+
+  /** Spreads the renewals of many locks that were taken at once: the first renewal of each comes early by chance. */
+  spread(): number {
+    return this.haveServed || this.#session.leases.size < MANY ? 1 : 0.5 + this.#session.random() / 2;
+  }
+
+  /** A section begins on the lease. */
+  serve(): void {
+    this.#usage = "used";
+    if (!this.#lease.row.settings.autoRenew) this.stop();
+  }
+
+  stop(): void {
+    this.#cancelTimer();
+  }
+
+  /** No further attempt, and the one in flight is awaited: a renewal and what comes after it never overlap. */
+  async settle(): Promise<void> {
+    this.#writing?.enough.abort();
+    await this.#writing?.done;
+  }
+
+  /** The lease is lost: what is in flight is not tried again. */
+  giveUp(): void {
+    this.stop();
+    this.#writing?.enough.abort();
+  }
+
+  /**
+   * Renews now, with other data, if given, or joins the renewal that is in flight. A caller with data waits for that one
+   * first, because joining it would lose the data.
+   */
+  async renew(data?: LockData): Promise<Renewal> {
+    const { lost, row } = this.#lease;
+    if (lost !== undefined) return { kind: "lost", error: lost };
+    return await (this.#writing?.done ?? this.#write((trying) => row.renew(trying, data)));
+  }
+
+  /**
+   * Renews the lease before a section relies on it, if the take was slow: half of it is gone. @returns whether it stands.
+   *
+   * @param wait of the call that it is for: the renewal is tried for no longer.
+   * @param mayLapse whether it may have been over for a moment. A row that is still ours has let nobody else take it, but who
+   * only looks at it may have acted on that. So it goes on under a new uuid: one whose lease was over has nobody behind it,
+   * ever.
+   */
+  async secure(
+    wait: Pick<Wait, "enough" | "until">,
+    { mayLapse }: { readonly mayLapse: boolean } = { mayLapse: true },
+  ): Promise<boolean> {
+    const { row, reliedSince, ends } = this.#lease;
+    // A writer that has waited is renewed, and its loss noticed.
+    if (reliedSince !== undefined) {
+      if (row.isHalfGone) await this.renew();
+      return this.#lease.held;
+    }
+    const { clock } = this.#session;
+    const tryingUntil = (end: number): Trying => ({ until: () => Math.min(end, wait.until()), enough: wait.enough });
+    if (this.#lease.stands) {
+      if (!row.isHalfGone) return true;
+      const stamping = await row.renew(tryingUntil(ends));
+      if (stamping.kind === "refused") return false;
+      // An answer may be heard before the timer that bounds its request: the process was suspended.
+      if (clock.atMost() < ends) return true;
+    }
+    if (!mayLapse) return false;
+    const { ttlMs, safetyMarginMs } = row.settings;
+    const stamping = await row.reissue(tryingUntil(clock.atMost() + ttlMs - safetyMarginMs));
+    return stamping.kind === "stamped" && this.#lease.stands;
+  }
+
+  /**
+   * Prepares the lease for the next section: by a new uuid if two sections must not share one, by a renewal if half of
+   * the lease is gone, and without a request otherwise. @returns whether the lease may be passed on.
+   */
+  async renewForNext(): Promise<boolean> {
+    const { row } = this.#lease;
+    const mustReissue = this.#usage === "guarded" || (this.#usage === "used" && row.settings.fencing);
+    if (!mustReissue && !row.isHalfGone) return this.#lease.stands;
+    // No other begins meanwhile: the timer is off, and the section's own calls are over.
+    await this.settle();
+    if (!this.#lease.stands) return false;
+    const giveUpAt = Math.min(this.#session.clock.atMost() + row.settings.releaseWithinMs, this.#lease.ends);
+    const send = (trying: Trying) => (mustReissue ? row.reissue(trying) : row.renew(trying));
+    const renewal = await this.#write(send, () => giveUpAt);
+    if (mustReissue && renewal.kind === "renewed") this.#usage = "reissued";
+    return renewal.kind === "renewed" && this.#lease.stands;
+  }
+
+  /**
+   * The condition that ties the section's own writes to the lease. Late copies of them must not pass under the next
+   * section, so the lease changes its uuid between the two. @throws what a renewal before it came to.
+   */
+  async guard(): Promise<Check> {
+    this.#usage = "guarded";
+    for (;;) {
+      const { guard } = this.#lease.row;
+      if (guard !== undefined) return guard;
+      const renewal = await this.renew();
+      if (renewal.kind === "lost") throw renewal.error;
+      if (renewal.kind === "unknown") throw renewal.cause;
+    }
+  }
+
+  /** Sends a write of the row. One is in flight at a time; other callers wait for it. */
+  async #write(send: (trying: Trying) => Promise<Stamping>, until = () => this.#lease.deadline): Promise<Renewal> {
+    const enough = new AbortController();
+    const { ends } = this.#lease;
+    const onFailure = (cause: unknown): void => this.#events.renewalFailed(this.#lease.row, cause);
+    const done = this.#judged(send({ until, enough: enough.signal, onFailure }), ends).finally(() => {
+      this.#writing = undefined;
+    });
+    this.#writing = { done, enough };
+    return await done;
+  }
+
+  /** @param ends when the lease ended as it was when the write left. */
+  async #judged(sent: Promise<Stamping>, ends: number): Promise<Renewal> {
+    const stamping = await sent;
+    const lease = this.#lease;
+    // The deadline may have passed while the request was in flight: then no reply brings the lease back. No timer may have
+    // rung since, where the process was suspended; and the reply, which is there before, has moved the deadline.
+    const isOver = this.#session.clock.atMost() >= ends;
+    if (isOver && lease.reliedSince !== undefined) lease.end("expired", lease.row.lastFailure);
+    const { lost } = lease;
+    if (lost !== undefined) return { kind: "lost", error: lost };
+    switch (stamping.kind) {
+      case "stamped":
+        if (isOver) return { kind: "unknown", cause: lease.row.loss("expired") };
+        lease.watchDeadline();
+        this.#events.renewed(lease.row, lease.deadline - this.#session.clock.atMost());
+        return { kind: "renewed" };
+      case "refused":
+        return { kind: "lost", error: lease.hasRunOut ? lease.row.loss("expired") : lease.end(stamping.reason) };
+      case "unanswered":
+        return { kind: "unknown", cause: stamping.cause };
+      default:
+        return stamping satisfies never;
+    }
+  }
+
+  /** In ms. Counted from the lease's end: a lease may be shorter than `ttlMs`. */
+  #dueIn(): number {
+    const { end, settings } = this.#lease.row;
+    return Math.max(0, end - (settings.ttlMs - settings.renewEveryMs) - this.#session.clock.atMost());
+  }
+
+  #arm(ms: number): void {
+    this.#cancelTimer();
+    this.#cancelTimer = this.#session.clock.alarm(ms, () => void this.#renewOnTime());
+  }
+
+  /** Never rejects. A release waits for it. */
+  async #renewOnTime(): Promise<void> {
+    const { row } = this.#lease;
+    const { end } = row;
+    const renewal = await this.renew();
+    if (renewal.kind === "lost" || !this.#lease.held || (this.haveServed && !row.settings.autoRenew)) return;
+    const isLonger = renewal.kind === "renewed" && row.end > end;
+    this.#arm(Math.max(isLonger ? 0 : RENEW_AGAIN_MS, this.#dueIn()));
+  }
+}

@@ -1,0 +1,29 @@
+import type { LockLostError, LossReason } from "../errors.js";
+import type { Acquisition } from "../taking/acquisition.js";
+
+/** The end of a lease, as its renewals and its ways out see it. */
+export interface Term {
+  readonly row: Acquisition;
+  /** The loss, if any. */
+  readonly lost: LockLostError | undefined;
+  /** Whether a section relies on it, and it has not been lost. */
+  readonly held: boolean;
+  /** Since when the last of the sections that rely on it runs, on `atLeast`; undefined if none does. */
+  readonly reliedSince: number | undefined;
+  /** Until when it may be relied on without another renewal, on `atMost`. */
+  readonly deadline: number;
+  /** Until when the row is ours, less the margin that covers clocks which run at different rates. */
+  readonly ends: number;
+  /** Whether a section may begin on it. */
+  readonly stands: boolean;
+  /** Whether it ended while no section relied on it: that is no loss, whoever holds the row since. */
+  readonly hasRunOut: boolean;
+  /** Sets the alarm for the deadline, which a renewal has moved. */
+  watchDeadline(): void;
+  /** It is lost, once and for ever. @returns the loss that was found first. */
+  end(reason: LossReason, cause?: unknown): LockLostError;
+  /** It is being left: from here on no section relies on it, and what happens to the row is no loss. */
+  leave(): void;
+  /** A close waits for it no longer. */
+  forget(): void;
+}
