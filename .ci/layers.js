@@ -18,7 +18,7 @@ export const LAYERS = [
   "shared-mutex.ts",
   "election.ts",
   "section-calls.ts",
-  "lock-set.ts",
+  "sets/",
   "operations/",
   "queues/",
   "kinds/",

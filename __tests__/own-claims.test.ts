@@ -1,13 +1,14 @@
 import { expect, test } from "@jest/globals";
 import { LockStoreError } from "../lib/errors.js";
 import type { Lock } from "../lib/lock.js";
-import { type LockSet, lockAll } from "../lib/lock-set.js";
 import { Mutex } from "../lib/mutex.js";
 import type { LockOptions } from "../lib/options/calls.js";
 import { type MutexOptions, mutexSettings } from "../lib/options/mutex.js";
 import { lockAt } from "../lib/protocol/addresses.js";
 import { Sections } from "../lib/queues/sections.js";
 import { Session } from "../lib/session/session.js";
+import { lockAll } from "../lib/sets/lock-all.js";
+import type { LockSet } from "../lib/sets/lock-set.js";
 import { hear } from "./support/diagnostics.js";
 import { turn, watch } from "./support/eventually.js";
 import { lossyStore } from "./support/lossy-store.js";

@@ -25,7 +25,6 @@ export type {
   SharedMutexState,
   WaiterInfo,
 } from "./lock-info.js";
-export type { LockSet } from "./lock-set.js";
 export { LockTable } from "./lock-table.js";
 export type { Lockable, TryRun } from "./lockable.js";
 export { Mutex } from "./mutex.js";
@@ -49,6 +48,7 @@ export type { SemaphoreOptions } from "./options/semaphore.js";
 export type { SharedMutexOptions } from "./options/shared-mutex.js";
 export type { CreateOptions, KeyOptions, LockTableOptions } from "./options/table.js";
 export { Semaphore } from "./semaphore.js";
+export type { LockSet } from "./sets/lock-set.js";
 export { SharedMutex } from "./shared-mutex.js";
 export type { DocumentGuard } from "./store.js";
 export type { TableLocks } from "./table-locks.js";

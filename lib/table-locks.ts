@@ -2,7 +2,6 @@
 import { hostname } from "node:os";
 import type { FencedLock } from "./lock.js";
 import type { LockInfo } from "./lock-info.js";
-import { type LockSet, lockAll } from "./lock-set.js";
 import { Mutex } from "./mutex.js";
 import { permitProblems } from "./operations/check-permits.js";
 import { listLocks } from "./operations/list.js";
@@ -19,6 +18,8 @@ import { Sections } from "./queues/sections.js";
 import { Semaphore } from "./semaphore.js";
 import type { Requests } from "./session/requests.js";
 import { Session } from "./session/session.js";
+import { lockAll } from "./sets/lock-all.js";
+import type { LockSet } from "./sets/lock-set.js";
 import { SharedMutex } from "./shared-mutex.js";
 import type { Store } from "./store.js";
 import type { TableReport } from "./table-report.js";

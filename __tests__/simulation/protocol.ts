@@ -1,6 +1,5 @@
 import type { Lock } from "../../lib/lock.js";
 import type { LockInfo } from "../../lib/lock-info.js";
-import { lockAll } from "../../lib/lock-set.js";
 import { Mutex } from "../../lib/mutex.js";
 import type { LockOptions, TryLockOptions } from "../../lib/options/calls.js";
 import { type MutexOptions, mutexSettings } from "../../lib/options/mutex.js";
@@ -10,6 +9,7 @@ import { Sections } from "../../lib/queues/sections.js";
 import { Semaphore } from "../../lib/semaphore.js";
 import type { Scheduler } from "../../lib/session/requests.js";
 import { Session } from "../../lib/session/session.js";
+import { lockAll } from "../../lib/sets/lock-all.js";
 import { SharedMutex } from "../../lib/shared-mutex.js";
 import type { Store } from "../../lib/store.js";
 import type { Clock } from "../../lib/time/clock.js";

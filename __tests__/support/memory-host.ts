@@ -1,4 +1,3 @@
-import { type LockSet, lockAll } from "../../lib/lock-set.js";
 import { Mutex } from "../../lib/mutex.js";
 import { type MutexOptions, mutexSettings } from "../../lib/options/mutex.js";
 import { type SemaphoreOptions, semaphoreSettings } from "../../lib/options/semaphore.js";
@@ -8,6 +7,8 @@ import type { Row } from "../../lib/protocol/row.js";
 import { Sections } from "../../lib/queues/sections.js";
 import { Semaphore } from "../../lib/semaphore.js";
 import { Session, type TableId } from "../../lib/session/session.js";
+import { lockAll } from "../../lib/sets/lock-all.js";
+import type { LockSet } from "../../lib/sets/lock-set.js";
 import { SharedMutex } from "../../lib/shared-mutex.js";
 import { aborted, MemoryTable, MessageStore } from "../../lib/testing/memory-store.js";
 import type { Answer, Message } from "../../lib/testing/message.js";

@@ -2,7 +2,7 @@ import { READERS, SHARED_MUTEX_QUEUE, WRITER_SORT } from "../protocol/addresses.
 import type { Row } from "../protocol/row.js";
 import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
-import type { InTheWay } from "../taking/claim.js";
+import type { InTheWay } from "../taking/row-take.js";
 import { isDead, knownNow, pagesOf, removeAsSeen } from "../taking/rows.js";
 import type { Wait } from "../taking/wait.js";
 import { type QueueRules, type Resource, targetOf } from "./kind.js";

@@ -1,7 +1,8 @@
 import { readerAt } from "../protocol/addresses.js";
 import type { Session } from "../session/session.js";
 import { giveBack } from "../taking/abandoned-claims.js";
-import { type Claimed, claim, type InTheWay, looksFreeIn, type RowsInTheWay } from "../taking/claim.js";
+import { type Claimed, claim, looksFreeIn, type RowsInTheWay } from "../taking/claim.js";
+import type { InTheWay } from "../taking/row-take.js";
 import type { Wait } from "../taking/wait.js";
 import { type KeptOut, watch } from "../taking/watch.js";
 import { type Kind, OwnLease, type QueueRules, type Resource, type ResourceClaim, targetOf } from "./kind.js";

@@ -1,0 +1,146 @@
+import { Lease } from "../holding/lease.js";
+import { copyOf, type LockData } from "../lock-info.js";
+import type { LockOptions } from "../options/calls.js";
+import type { MutexSettings } from "../options/mutex.js";
+import { lockAt } from "../protocol/addresses.js";
+import type { Session } from "../session/session.js";
+import type { WriteAllOutcome } from "../store.js";
+import { abandon, giveBack, removeWhenItArrives } from "../taking/abandoned-claims.js";
+import type { Acquisition, Target } from "../taking/acquisition.js";
+import { type Attempt, claimBy, tryClaim } from "../taking/claim.js";
+import { type InTheWay, RowTake } from "../taking/row-take.js";
+import { Wait } from "../taking/wait.js";
+import { keptOutFrom, watch } from "../taking/watch.js";
+import { HeldLockSet, type LockSet } from "./lock-set.js";
+
+/** @internal Takes all of these locks. */
+export async function lockAll(
+  session: Session,
+  names: readonly string[],
+  settings: MutexSettings,
+  options: LockOptions,
+): Promise<LockSet> {
+  const { signal, holdAtLeastMs = 0, waitMs = settings.waitMs } = options;
+  signal?.throwIfAborted();
+  session.assertOpen();
+  session.store.admit(options.data);
+  const data = options.data && copyOf(options.data);
+  const targets = names.map((name) => ({ at: lockAt(name), settings })) as [Target, ...Target[]];
+  const wait = new Wait(session, names.join(", "), { patient: waitMs > 0, asksFor: names.length });
+  const work = async (deliver: (set: LockSet) => boolean): Promise<void> => {
+    for (;;) {
+      const acquisitions = await acquireAll(session, targets, data, wait, { waits: waitMs > 0 });
+      const leases = await secured(session, acquisitions, wait);
+      if (leases !== undefined && !wait.isOver) {
+        for (const lease of leases) {
+          lease.keep();
+          lease.exit.holdAtLeast(holdAtLeastMs);
+        }
+        const set = new HeldLockSet(session, leases);
+        if (deliver(set)) {
+          for (const lock of set.locks.values()) lock.delivered(wait);
+          return;
+        }
+      }
+      for (const lease of leases ?? []) {
+        lease.exit.holdAtLeast(0);
+        session.detach(lease.exit.giveBack());
+      }
+      wait.throwIfEnough();
+      wait.failures.leaseWasOver({ name: targets[0].at.name, settings });
+    }
+  };
+  return await wait.run(work, { signal, waitMs: waitMs > 0 ? waitMs : Number.POSITIVE_INFINITY });
+}
+
+/**
+ * Takes all of these locks by one transaction, all or none.
+ *
+ * 1. Try to take them. A refusal shows the rows that are in the way, so nothing needs to be read.
+ * 2. Watch these rows, one after the other, each until it looks free: one read a poll, however many the locks are.
+ * 3. Go on with 1. Nothing is held meanwhile, so no two sets wait for one another.
+ */
+async function acquireAll(
+  session: Session,
+  targets: readonly [Target, ...Target[]],
+  data: LockData | undefined,
+  wait: Wait,
+  { waits }: { readonly waits: boolean },
+): Promise<readonly Acquisition[]> {
+  const send = () => claimBy(session, targets[0], wait, {}, () => new SetTake(session, targets, data));
+  const keptOut = keptOutFrom(session);
+  for (;;) {
+    const result = await (waits ? send() : tryClaim(session, wait, send));
+    if (result.kind === "granted") return result.granted;
+    if (!waits) {
+      wait.missed("held");
+      throw wait.timeout();
+    }
+    for (const inTheWay of result.inTheWay) await watch(session, inTheWay, wait, { ...keptOut });
+  }
+}
+
+/** Renews leases that were slow to be taken. @returns undefined, and gives everything back, if one does not stand. */
+async function secured(
+  session: Session,
+  acquisitions: readonly Acquisition[],
+  wait: Wait,
+): Promise<readonly Lease[] | undefined> {
+  const leases = acquisitions.map((acquisition) => new Lease(session, acquisition));
+  const stand = await Promise.all(leases.map((lease) => lease.renewals.secure(wait)));
+  if (stand.every((stands) => stands)) return leases;
+  for (const acquisition of acquisitions) session.detach(giveBack(session, acquisition));
+  return undefined;
+}
+
+/** The takes of several rows, which go together: one transaction. */
+class SetTake implements Attempt<WriteAllOutcome, readonly Acquisition[]> {
+  readonly #session: Session;
+  readonly #takes: readonly RowTake[];
+
+  constructor(session: Session, targets: readonly Target[], data: LockData | undefined) {
+    this.#session = session;
+    this.#takes = targets.map((target) => new RowTake(session, target, { data }));
+  }
+
+  get uuids(): readonly string[] {
+    return this.#takes.flatMap(({ uuids }) => uuids);
+  }
+
+  get sentAt(): number {
+    return Math.min(...this.#takes.map(({ sentAt }) => sentAt));
+  }
+
+  send(signal: AbortSignal): Promise<WriteAllOutcome> {
+    const writes = this.#takes.map(({ write }) => write);
+    return this.#session.store.writeAll(writes, signal);
+  }
+
+  granted(outcome: WriteAllOutcome): readonly Acquisition[] | undefined {
+    // A transaction does not tell what it replaced.
+    if (outcome.kind === "applied") return this.#takes.map((take) => take.taken(undefined, {}));
+    const { rows } = outcome;
+    if (!this.#takes.every((take, index) => take.isOwn(rows[index]))) return undefined;
+    return this.#takes.map((take, index) => take.taken(rows[index], { fence: rows[index]?.fence }));
+  }
+
+  refused(outcome: WriteAllOutcome): readonly InTheWay[] {
+    const rows = outcome.kind === "refused" ? outcome.rows : [];
+    return this.#takes.flatMap((take, index) => take.refusedBy(rows[index]));
+  }
+
+  /** Two rows are looked at: one may have been ended by force. */
+  abandon(): void {
+    if (this.sentAt === Number.POSITIVE_INFINITY) return;
+    const session = this.#session;
+    const acquisitions = this.#takes.map((take) => take.acquisition());
+    for (const acquisition of acquisitions) abandon(session, acquisition);
+    let rest: Promise<unknown> | undefined;
+    const look = async (acquisition: Acquisition): Promise<void> => {
+      if (!(await removeWhenItArrives(session, acquisition))) return;
+      rest ??= Promise.all(acquisitions.slice(2).map((other) => giveBack(session, other)));
+      await rest;
+    };
+    for (const acquisition of acquisitions.slice(0, 2)) session.detach(look(acquisition));
+  }
+}

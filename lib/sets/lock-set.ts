@@ -1,0 +1,113 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+import { LockLostError } from "../errors.js";
+import { HeldLock } from "../holding/handle.js";
+import type { Lease } from "../holding/lease.js";
+import { LossSignal } from "../holding/loss-signal.js";
+import type { TransferableLock } from "../lock.js";
+import type { Session } from "../session/session.js";
+
+/** Several locks that were taken at once. Losing one of them is losing the set. */
+export interface LockSet extends AsyncDisposable {
+  /** In the order in which they were asked for. */
+  readonly names: readonly string[];
+  /** A handle for each name. One may be unlocked alone; the others stay. */
+  readonly locks: ReadonlyMap<string, TransferableLock>;
+  /** Aborts when the first of the locks is lost, with its {@link LockLostError} as the reason. */
+  readonly signal: AbortSignal;
+  /** Whether all of them are held at this moment. */
+  readonly held: boolean;
+  /** How long all of them are certainly held if no renewal gets through any more, in ms. */
+  readonly remainingMs: number;
+  /**
+   * Checks that all of them are held.
+   * @param minRemainingMs the least that `remainingMs` has to be, in ms. Default 0.
+   * @throws {@link LockLostError} if one of them is lost, or `remainingMs` is less.
+   */
+  assertHeld(minRemainingMs?: number): void;
+  /** Renews all of them now. @throws as `Lock.extend()` does, after all of them have been tried. */
+  extend(): Promise<void>;
+  /**
+   * Releases every lock, also if one of the releases fails. Further calls get the same answer.
+   * @throws {@link LockLostError} if one of them had been lost, the same error as `signal.reason`.
+   */
+  unlock(): Promise<void>;
+}
+
+/** @internal */
+export class HeldLockSet implements LockSet {
+  readonly names: readonly string[];
+  readonly locks: ReadonlyMap<string, HeldLock>;
+  readonly #signal: LossSignal;
+  #lost: LockLostError | undefined;
+  #over: Promise<void> | undefined;
+
+  constructor(session: Session, leases: readonly Lease[]) {
+    this.#signal = new LossSignal(() => this.#lookForLoss());
+    const end = (ended: Lease) => ended.exit.release();
+    const locks = leases.map(
+      (lease) => new HeldLock({ session, lease, acquired: lease.row.acquired, end, mayHandOff: true }),
+    );
+    this.names = locks.map(({ name }) => name);
+    this.locks = new Map(locks.map((lock) => [lock.name, lock]));
+    for (const lock of locks) lock.signal.addEventListener("abort", () => this.#aborted(lock), { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#signal.signal;
+  }
+
+  get held(): boolean {
+    return this.#all.every((lock) => lock.held);
+  }
+
+  get remainingMs(): number {
+    return Math.min(...this.#all.map((lock) => lock.remainingMs));
+  }
+
+  assertHeld(minRemainingMs = 0): void {
+    this.#lookForLoss();
+    if (this.#lost !== undefined) throw this.#lost;
+    for (const lock of this.#all) lock.assertHeld(minRemainingMs);
+  }
+
+  async extend(): Promise<void> {
+    await settled(this.#all.map((lock) => lock.extend()));
+  }
+
+  unlock(): Promise<void> {
+    this.#over ??= this.#unlock();
+    return this.#over;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.unlock();
+  }
+
+  async #unlock(): Promise<void> {
+    this.#lookForLoss();
+    await settled(this.#all.map((lock) => lock.unlock())).catch((error: unknown) => {
+      // Of several losses the one that was found first, as `signal` says.
+      throw this.#lost ?? error;
+    });
+  }
+
+  get #all(): readonly HeldLock[] {
+    return [...this.locks.values()];
+  }
+
+  /** Reading a lock's signal checks its deadline. */
+  #lookForLoss(): void {
+    for (const lock of this.#all) if (lock.signal.aborted) this.#aborted(lock);
+  }
+
+  #aborted({ signal }: HeldLock): void {
+    const reason: unknown = signal.reason;
+    if (reason instanceof LockLostError) this.#lost ??= reason;
+    this.#signal.abort(reason);
+  }
+}
+
+/** Waits for all of them, and throws what the first of those that failed has thrown. */
+async function settled(all: readonly Promise<unknown>[]): Promise<void> {
+  for (const outcome of await Promise.allSettled(all)) if (outcome.status === "rejected") throw outcome.reason;
+}

@@ -1,0 +1,142 @@
+import { displayTime, stamp } from "../protocol/lease-time.js";
+import { mayTake } from "../protocol/may-take.js";
+import type { Memory, Row } from "../protocol/row.js";
+import { memoryAfter, memoryOf } from "../protocol/rules.js";
+import { wasApplied } from "../protocol/was-applied.js";
+import type { Take } from "../protocol/writes.js";
+import type { Session } from "../session/session.js";
+import type { WriteOutcome } from "../store.js";
+import { boundsOf } from "../time/clock.js";
+import { giveBack, removeWhenItArrives } from "./abandoned-claims.js";
+import { Acquisition, type Takeover, type Target } from "./acquisition.js";
+
+/** What the answer to a take tells of its row. */
+interface Found {
+  /** What the row remembered before. Default: what the take respects, which is the most. */
+  readonly remembered?: Memory | undefined;
+  readonly fence?: bigint | undefined;
+  readonly takeover?: Takeover | undefined;
+}
+
+/** The row that refuses a claim: `held` by somebody else, or `done`, because its tick was already granted. */
+export interface InTheWay {
+  readonly target: Target;
+  readonly row: Row;
+}
+
+/** The take of one row. */
+export class RowTake {
+  readonly #session: Session;
+  readonly #target: Target;
+  readonly #purpose: Pick<Take, "data" | "tick">;
+  #sentAt = Number.POSITIVE_INFINITY;
+  #take: Take | undefined;
+
+  constructor(session: Session, target: Target, purpose: Pick<Take, "data" | "tick">) {
+    this.#session = session;
+    this.#target = target;
+    this.#purpose = purpose;
+    session.mayRelease(target.settings.releaseWithinMs);
+  }
+
+  get sentAt(): number {
+    return this.#sentAt;
+  }
+
+  get uuids(): readonly string[] {
+    return [this.write.uuid];
+  }
+
+  /** What each of its copies says: chosen as the first one leaves. */
+  get write(): Take {
+    if (this.#take === undefined) {
+      // Read the stopwatch before the first copy leaves: a watcher may count the ttl from there.
+      this.#sentAt = this.#session.clock.atMost();
+      this.#take = this.#newTake();
+    }
+    return this.#take;
+  }
+
+  send(signal: AbortSignal): Promise<WriteOutcome> {
+    return this.#session.store.write(this.write, signal);
+  }
+
+  granted(outcome: WriteOutcome): Acquisition | undefined {
+    if (outcome.kind === "refused") {
+      const { row } = outcome;
+      return this.isOwn(row) ? this.taken(row, { remembered: memoryOf(row), fence: row?.fence }) : undefined;
+    }
+    const { replaced, drawn: fence } = outcome;
+    return this.taken(replaced, { remembered: memoryOf(replaced), fence, takeover: this.#takeoverOf(replaced) });
+  }
+
+  refused(outcome: WriteOutcome): readonly InTheWay[] {
+    return outcome.kind === "refused" ? this.refusedBy(outcome.row) : [];
+  }
+
+  abandon(): void {
+    if (this.#take !== undefined) this.#session.detach(removeWhenItArrives(this.#session, this.acquisition()));
+  }
+
+  isOwn(row: Row | undefined): boolean {
+    return wasApplied(this.write, row) !== "no";
+  }
+
+  /** It was applied. @param row that it replaced, or has made of that, as far as is known. */
+  taken(row: Row | undefined, found: Found): Acquisition {
+    if (row?.wanted !== undefined) this.#session.contended().sees(row);
+    this.#session.sightings.note(this.#target.at, undefined);
+    return this.acquisition(found);
+  }
+
+  refusedBy(row: Row | undefined): readonly InTheWay[] {
+    // Also of a refused claim the network may deliver a copy later: nobody relies on what that leaves.
+    this.#session.sightings.abandon(this.write.uuid);
+    if (row === undefined) return [];
+    if (!this.isOwn(row)) return [{ target: this.#target, row }];
+    // An earlier copy was applied, and one of its rows was ended by force since: what is left of it is abandoned.
+    this.#session.detach(giveBack(this.#session, this.acquisition()));
+    return [];
+  }
+
+  /** The row as it is, or may be, where a copy was applied. */
+  acquisition({ remembered = this.write.remembers, fence, takeover }: Found = {}): Acquisition {
+    const { uuid, expires, acquired, data, tick, knowledge } = this.write;
+    return new Acquisition(this.#session, this.#target, {
+      ...{ uuid, expires, sentAt: this.#sentAt, acquired, data, tick, takeover },
+      remembers: memoryAfter({ ...this.write, remembers: remembered }),
+      fence: this.#target.settings.fencing ? fence : undefined,
+      namedHold: knowledge.unchanged?.uuid === undefined ? knowledge.unchanged?.expires : undefined,
+    });
+  }
+
+  /** A fresh uuid and a lease that begins now. */
+  #newTake(): Take {
+    const { at, settings, permits } = this.#target;
+    const { clock, owner, sightings, contention } = this.#session;
+    const { ttlMs, fencing, takeover } = settings;
+    const bounds = boundsOf(clock);
+    return {
+      ...this.#purpose,
+      kind: "take",
+      at,
+      uuid: this.#session.uuid(),
+      expires: stamp(bounds, ttlMs),
+      ttlMs,
+      owner,
+      acquired: displayTime(bounds),
+      wanted: contention?.markOf(at),
+      permits,
+      knowledge: sightings.knowledge(at, takeover),
+      remembers: sightings.memory(at),
+      // Should the row be deleted, the next first token is later than every one before it: time has gone on.
+      fenceSeed: fencing ? Math.ceil(bounds.latest) : undefined,
+    };
+  }
+
+  /** The rule by which it took its row from a holder that was gone. */
+  #takeoverOf(replaced: Row | undefined): Takeover | undefined {
+    if (replaced?.uuid === undefined || this.#session.sightings.isAbandoned(replaced)) return undefined;
+    return mayTake(replaced, { earliest: this.write.knowledge.earliest }) ? "expired" : "unchanged";
+  }
+}
