@@ -1,4 +1,4 @@
-import type { Check, Reissue, Renew, Transfer } from "../../lib/protocol/writes.js";
+import type { Check, Renew, Transfer } from "../../lib/protocol/writes.js";
 import { relies } from "./deadline.js";
 import { withMessage } from "./messages.js";
 import { beginsSection } from "./section.js";
@@ -69,7 +69,7 @@ function passesOn(model: Model, state: State, who: Who, lease: Lease, steps: Ste
     const uuids = { from: lease.uuid, uuid: `${lease.uuid}'` };
     const { fenced } = limits;
     const at = addressOf(host.side, lease.uuid);
-    const reissue: Reissue = { kind: "reissue", at, ...uuids, expires, fenced, remembers: memoryIn(limits) };
+    const reissue: Transfer = { kind: "reissue", at, ...uuids, expires, fenced, remembers: memoryIn(limits) };
     const idle = { ...lease, lastStamp: expires, section: 0, guarded: false };
     steps.push(sends(model, state, who, reissue, { ...claimant, reissued: reissued + 1, lease: idle }));
   }

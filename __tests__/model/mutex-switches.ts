@@ -1,5 +1,5 @@
 import { wasApplied } from "../../lib/protocol/was-applied.js";
-import type { Check, Reissue, Renew, Take, Vacate } from "../../lib/protocol/writes.js";
+import type { Check, Renew, Take, Transfer, Vacate } from "../../lib/protocol/writes.js";
 import { applies, type Switch, uuidOn } from "./switch.js";
 import { atLeastAt, atMostAt } from "./time.js";
 
@@ -185,6 +185,6 @@ export const MUTEX_SWITCHES: readonly Switch[] = [
     stage: "guards",
     more: { ticks: 0, takes: [2, 1] },
     breaks: "an ended uuid stays ended",
-    off: applies<Reissue>("reissue", (write, row) => ({ write: { ...write, from: uuidOn(row, write.from) } })),
+    off: applies<Transfer>("reissue", (write, row) => ({ write: { ...write, from: uuidOn(row, write.from) } })),
   },
 ];

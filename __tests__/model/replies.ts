@@ -1,4 +1,4 @@
-import type { Reissue, Renew, Take, Transfer, Vacate } from "../../lib/protocol/writes.js";
+import type { Renew, Take, Transfer, Vacate } from "../../lib/protocol/writes.js";
 import { lost, overdue, stands } from "./deadline.js";
 import { beginsSection } from "./section.js";
 import {
@@ -101,7 +101,7 @@ class Hearing {
     else this.#hears("lost", { ...this.#claimant, lease: undefined });
   }
 
-  reissue(write: Reissue): void {
+  reissue(write: Transfer): void {
     const { lease } = this.#claimant;
     if (lease === undefined) return;
     const { uuid, expires, fenced } = write;

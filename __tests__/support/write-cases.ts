@@ -1,6 +1,6 @@
 import type { Address } from "../../lib/protocol/addresses.js";
 import type { Memory, Row } from "../../lib/protocol/row.js";
-import type { Left, Reissue, Remove, Renew, Transfer, Vacate, Want } from "../../lib/protocol/writes.js";
+import type { Left, Remove, Renew, Transfer, Vacate, Want } from "../../lib/protocol/writes.js";
 import type { WriteOutcome } from "../../lib/store.js";
 
 export const APPLIED: WriteOutcome = { kind: "applied", replaced: undefined, drawn: undefined };
@@ -20,7 +20,7 @@ export function renewalOf(at: Address, uuid: string, expires: number, difference
   return { kind: "renew", at, uuid, expires, remembers: "nothing", ...differences };
 }
 
-export function reissueOf(at: Address, differences: Partial<Reissue> = {}): Reissue {
+export function reissueOf(at: Address, differences: Partial<Transfer> = {}): Transfer {
   const fresh = { from: "mine", uuid: "fresh", expires: 100 };
   return { kind: "reissue", at, ...fresh, fenced: false, remembers: "nothing", ...differences };
 }

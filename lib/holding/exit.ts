@@ -11,11 +11,11 @@ import type { Term } from "./term.js";
 
 /** The ways out of a lease: it is released, given back, or handed off. It is left once. */
 export class Exit {
+  /** For how long the row stays taken after its release, if it does: such a lease serves one section. */
+  hold: MinimumHold | undefined;
   readonly #session: Session;
   readonly #lease: Term;
   readonly #renewals: Renewals;
-  /** For how long the row stays taken, however soon it is left. */
-  #hold: MinimumHold | undefined;
   #left: Promise<void> | undefined;
 
   constructor(session: Session, lease: Term, renewals: Renewals) {
@@ -24,20 +24,10 @@ export class Exit {
     this.#renewals = renewals;
   }
 
-  /** Whether the row stays taken after its release: such a lease serves one section. */
-  get hasMinimumHold(): boolean {
-    return this.#hold !== undefined;
-  }
-
   /** From now on the lock stays taken for so long, however soon the lease is released; 0 for no longer than that. */
   holdAtLeast(ms: number): void {
     const { clock } = this.#session;
-    this.#hold = ms > 0 ? minimumHold(ms, clock.atLeast(), boundsOf(clock)) : undefined;
-  }
-
-  /** The lock stays taken for as long as this hold lasts, which began elsewhere. */
-  holdOn(hold: MinimumHold | undefined): void {
-    this.#hold = hold;
+    this.hold = ms > 0 ? minimumHold(ms, clock.atLeast(), boundsOf(clock)) : undefined;
   }
 
   /** Every call gets the same answer. @throws {@link LockLostError} if it had been lost before. */
@@ -45,10 +35,10 @@ export class Exit {
     return this.#left ?? this.#leave(() => this.#release(() => this.#releaseUntil()));
   }
 
-  /** Nobody has begun on it, and nobody will: meanwhile it excludes nobody in this process. */
+  /** Nobody has begun on it, and nobody will: meanwhile it excludes nobody in this process, unless it stays taken. */
   giveBack(): Promise<void> {
     const { row } = this.#lease;
-    abandon(this.#session, row);
+    abandon(this.#session, row, () => this.#leaves());
     return this.#left ?? this.#leave(() => this.#release(() => untilGivenBack(this.#session, row)));
   }
 
@@ -107,7 +97,7 @@ export class Exit {
   async #handOff(withinMs: number, tick: number | undefined): Promise<string> {
     const { clock, uuid } = this.#session;
     const { row, ends } = this.#lease;
-    const hold = this.#hold;
+    const { hold } = this;
     const secret = uuid();
     const handOff = {
       uuid: uuidOf(secret),
@@ -144,8 +134,8 @@ export class Exit {
     return () => giveUpAt;
   }
 
-  #leaves(): Left | undefined {
+  #leaves(): Left {
     const { clock } = this.#session;
-    return this.#hold && leftAfter(this.#hold, clock.atLeast(), clock.wall());
+    return this.hold === undefined ? { kind: "free" } : leftAfter(this.hold, clock.atLeast(), clock.wall());
   }
 }

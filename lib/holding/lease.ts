@@ -159,7 +159,7 @@ export class Lease implements Term, HeldLease {
     if (this.#state.kind === "over" && this.#state.error !== undefined) return this.#state.error;
     const error = this.row.loss(reason, cause);
     this.#settle({ kind: "over", error });
-    this.renewals.giveUp();
+    void this.renewals.settle();
     // A close waits for no section that lost its lock before: nobody may be there to end it.
     if (kind === "relied" && reason !== "closed") this.forget();
     if (kind === "relied") for (const section of this.#sections) section.abort(error);

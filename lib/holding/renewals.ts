@@ -81,16 +81,10 @@ export class Renewals {
     this.#cancelTimer();
   }
 
-  /** No further attempt, and the one in flight is awaited: a renewal and what comes after it never overlap. */
+  /** Ends the write that is in flight: no further attempt. @returns when it is over, so that no other overlaps with it. */
   async settle(): Promise<void> {
     this.#writing?.enough.abort();
     await this.#writing?.done;
-  }
-
-  /** The lease is lost: what is in flight is not tried again. */
-  giveUp(): void {
-    this.stop();
-    this.#writing?.enough.abort();
   }
 
   /**

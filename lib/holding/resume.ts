@@ -10,8 +10,8 @@ import type { Left, Transfer } from "../protocol/writes.js";
 import { attemptMs } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { WriteOutcome } from "../store.js";
-import { giveBack, removeWhenItArrives } from "../taking/abandoned-claims.js";
-import { Acquisition, type Target } from "../taking/acquisition.js";
+import { removeWhenItArrives } from "../taking/abandoned-claims.js";
+import { Acquisition, type Taken, type Target } from "../taking/acquisition.js";
 import { learnTime } from "../taking/known-time.js";
 import { tooSlow } from "../taking/too-slow.js";
 import { Wait } from "../taking/wait.js";
@@ -26,11 +26,10 @@ interface Handed extends HandOff {
   readonly remembers: Memory;
 }
 
-/** A transfer that has left. */
+/** A transfer that has left, and what it takes, as far as that is known without its answer. */
 interface Sent {
   readonly write: Transfer;
-  /** When the first copy left, on `atMost`. */
-  readonly at: number;
+  readonly taken: Taken;
 }
 
 /**
@@ -54,21 +53,19 @@ export async function resume(
   const wait = new Wait(session, at.name, { patient: false, asksFor: 1 });
   const work = async (deliver: (lock: HeldLock) => boolean): Promise<void> => {
     const handed = await handedOff(session, at, uuid, wait);
-    const acquisition = await acquire(session, targetOf(at), handed, wait);
-    const lease = new Lease(session, acquisition);
+    const target = targetOf(at);
+    const lease = new Lease(session, await acquire(session, target, handed, wait));
+    lease.exit.hold = restOf(session, handed);
     if (!wait.isOver && (await lease.renewals.secure(wait)) && !wait.isOver) {
       lease.keep();
-      lease.exit.holdOn(restOf(session, handed));
       const end = (ended: Lease) => ended.exit.release();
-      const { acquired, tick } = acquisition;
+      const { acquired, tick } = lease.row;
       const lock = new HeldLock({ session, lease, acquired, tick, end, mayHandOff: true });
       if (deliver(lock)) return lock.delivered(wait);
-      session.detach(lease.exit.release());
-    } else {
-      session.detach(giveBack(session, acquisition, () => leftOf(session, handed)));
     }
+    session.detach(lease.exit.giveBack());
     wait.throwIfEnough();
-    throw tooSlow(at.name, acquisition.settings);
+    throw tooSlow(at.name, target.settings);
   };
   return await wait.run(work, { signal, waitMs: Number.POSITIVE_INFINITY });
 }
@@ -96,7 +93,7 @@ async function acquire(session: Session, target: Target, handed: Handed, wait: W
   session.mayRelease(settings.releaseWithinMs);
   let sent: Sent | undefined;
   const giveUpAt = (): number =>
-    Math.min(wait.until(), (sent?.at ?? clock.atMost()) + settings.ttlMs - settings.safetyMarginMs);
+    Math.min(wait.until(), (sent?.taken.sentAt ?? clock.atMost()) + settings.ttlMs - settings.safetyMarginMs);
   for (;;) {
     wait.throwIfEnough();
     await learnTime(session, at, wait);
@@ -105,13 +102,13 @@ async function acquire(session: Session, target: Target, handed: Handed, wait: W
     let outcome: WriteOutcome | undefined;
     try {
       outcome = await wait.persistAtKnownTime(persistence, (signal) => {
-        sent ??= { write: transferTo(session, target, handed), at: clock.atMost() };
+        sent ??= transferTo(session, target, handed);
         return store.write(sent.write, signal);
       });
     } catch (error) {
       // Nobody relies on what a copy without an answer has taken, or may still take.
       if (sent !== undefined) {
-        const maybe = acquired(session, target, handed, sent);
+        const maybe = new Acquisition(session, target, sent.taken);
         session.detach(removeWhenItArrives(session, maybe, () => leftOf(session, handed)));
       }
       throw error;
@@ -122,27 +119,23 @@ async function acquire(session: Session, target: Target, handed: Handed, wait: W
     }
     const row = outcome.kind === "applied" ? outcome.replaced : outcome.row;
     if (outcome.kind === "refused" && wasApplied(sent.write, row) !== "yes") throw refused(target, handed, row);
-    const fence = outcome.kind === "applied" ? outcome.drawn : row?.fence;
-    return acquired(session, target, handed, sent, { ...row, fence });
+    // Since when it is taken, and with which data, the row says.
+    const { acquired, data } = row ?? sent.taken;
+    const drawn = outcome.kind === "applied" ? outcome.drawn : row?.fence;
+    const fence = settings.fencing ? drawn : undefined;
+    return new Acquisition(session, target, { ...sent.taken, acquired, data, fence });
   }
 }
 
-function transferTo({ clock, owner, uuid }: Session, { at, settings }: Target, handed: Handed): Transfer {
+function transferTo(session: Session, { at, settings }: Target, handed: Handed): Sent {
+  const { clock, owner } = session;
   const { ttlMs, fencing: fenced } = settings;
-  const [expires, { remembers }] = [stamp(boundsOf(clock), ttlMs), handed];
-  return { kind: "transfer", at, from: handed.uuid, uuid: uuid(), expires, ttlMs, owner, fenced, remembers };
-}
-
-/** @param row says since when the lock is taken, and with which data. */
-function acquired(
-  session: Session,
-  target: Target,
-  { remembers, tick }: Handed,
-  { write: { uuid, expires, ttlMs, fenced }, at: sentAt }: Sent,
-  { acquired: since = expires - ttlMs, data, fence: drawn }: Partial<Row> = {},
-): Acquisition {
-  const fence = fenced ? drawn : undefined;
-  return new Acquisition(session, target, { uuid, expires, sentAt, acquired: since, data, tick, remembers, fence });
+  const { uuid: from, remembers, tick } = handed;
+  const [uuid, sentAt, expires] = [session.uuid(), clock.atMost(), stamp(boundsOf(clock), ttlMs)];
+  return {
+    write: { kind: "transfer", at, from, uuid, expires, ttlMs, owner, fenced, remembers },
+    taken: { uuid, expires, sentAt, acquired: expires - ttlMs, tick, remembers },
+  };
 }
 
 /** What is left of the hold that began where the row was handed off; undefined if there was none. */

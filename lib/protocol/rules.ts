@@ -113,10 +113,7 @@ export function askedBy(write: Write): Asked {
       return askedByTake(write);
     case "renew":
       return { condition: IS_MINE_AND_EARLIER, values: { uuid: write.uuid, expires: write.expires } };
-    case "reissue": {
-      const condition = write.fenced ? IS_MINE_EARLIER_AND_FENCED : IS_MINE_AND_EARLIER;
-      return { condition, values: { uuid: write.from, expires: write.expires } };
-    }
+    case "reissue":
     case "transfer":
       return askedByTransfer(write);
     case "vacate":
@@ -152,7 +149,9 @@ function askedByTake(write: Take): Asked {
   };
 }
 
-function askedByTransfer({ from: uuid, after, fenced }: Transfer): Asked {
+function askedByTransfer({ kind, from: uuid, after, expires, fenced }: Transfer): Asked {
+  if (kind === "reissue")
+    return { condition: fenced ? IS_MINE_EARLIER_AND_FENCED : IS_MINE_AND_EARLIER, values: { uuid, expires } };
   if (after === undefined) return { condition: fenced ? IS_MINE_AND_FENCED : IS_MINE, values: { uuid } };
   return { condition: fenced ? IS_STILL_HELD_AND_FENCED : IS_STILL_HELD, values: { uuid, after } };
 }
@@ -166,10 +165,7 @@ export function leftBy(write: Write): Effect {
       const { expires, data, remembers } = write;
       return update({ expires, data }, [], remembers);
     }
-    case "reissue": {
-      const { uuid, expires, fenced, remembers } = write;
-      return { ...update({ uuid, expires }, [], remembers), count: fenced ? { attribute: "fence" } : undefined };
-    }
+    case "reissue":
     case "transfer": {
       const { uuid, expires, ttlMs, owner, fenced, remembers, handOff } = write;
       const count = fenced ? { attribute: "fence" } : undefined;

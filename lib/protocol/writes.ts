@@ -40,39 +40,31 @@ export interface Renew {
   readonly remembers: Memory;
 }
 
-/** Gives the row a new uuid, and a later `expires`: writes that name the old uuid are refused from then on. */
-export interface Reissue {
-  readonly kind: "reissue";
-  readonly at: Address;
-  readonly from: string;
-  readonly uuid: string;
-  readonly expires: number;
-  /** Whether it draws the next fencing token: refused where the row has none. */
-  readonly fenced: boolean;
-  readonly remembers: Memory;
-}
-
 /**
- * Hands a row to another holder: a new uuid, on a lease of another length. It is the one write beside the take that may set
- * an `expires` that is not later, and so with a `ttlMs` of its own, or those who watch the row would be early.
+ * Gives a row another uuid: writes that name the old one are refused from then on.
+ *
+ * `reissue`: for the next section of its process, with a later `expires`.
+ * `transfer`: to another holder, on a lease of another length. It is the one write beside the take that may set an `expires`
+ * that is not later, and so with a `ttlMs` of its own, or those who watch the row would be early.
  */
 export interface Transfer {
-  readonly kind: "transfer";
+  readonly kind: "reissue" | "transfer";
   readonly at: Address;
   readonly from: string;
   /**
    * `expires` is later: a late copy of the write that brought the uuid cannot bring it back to be handed on once more.
-   * Undefined for one who has nothing but the uuid.
+   * Undefined for a reissue, and for one who has nothing but the uuid.
    */
   readonly after?: number | undefined;
   readonly uuid: string;
   readonly expires: number;
-  readonly ttlMs: number;
-  readonly owner: string;
+  /** Undefined, as `owner`, where the holder stays the same. */
+  readonly ttlMs?: number | undefined;
+  readonly owner?: string | undefined;
   /** Whether it draws the next fencing token: refused where the row has none. */
   readonly fenced: boolean;
   readonly remembers: Memory;
-  /** What it leaves for whoever resumes the row; undefined for that one, and the row keeps what is there. */
+  /** What it leaves for whoever resumes the row; undefined for all others, and the row keeps what is there. */
   readonly handOff?: HandOff | undefined;
 }
 
@@ -131,7 +123,7 @@ export interface Check {
 }
 
 /** All writes of rows that the library sends. */
-export type Write = Take | Renew | Reissue | Transfer | Vacate | Remove | Want | Draw | Check;
+export type Write = Take | Renew | Transfer | Vacate | Remove | Want | Draw | Check;
 
 /** An attribute that becomes one more than it was, or than `seed` where it is missing. Without a seed, it is there. */
 export interface Count {

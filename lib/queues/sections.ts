@@ -304,7 +304,7 @@ export class Sections {
     let isFree = false;
     try {
       await lease.exit.release();
-      isFree = stands && !lease.exit.hasMinimumHold;
+      isFree = stands && lease.exit.hold === undefined;
     } finally {
       if (stands && isOver()) this.session.contended().giveTurn(lease.row.at, settings.poll.maxMs);
       this.#leave(own, isFree);
@@ -390,7 +390,7 @@ export class Sections {
 function fits({ lease, isClosed }: OwnLease, { resource, data, holdAtLeastMs }: SectionRequest): boolean {
   const { settings, kind, permits } = resource;
   if (isClosed) return false;
-  if (data !== undefined || lease.row.mayHaveData || holdAtLeastMs > 0 || lease.exit.hasMinimumHold) return false;
+  if (data !== undefined || lease.row.mayHaveData || holdAtLeastMs > 0 || lease.exit.hold !== undefined) return false;
   if ((permitOf(lease.row.at.sort) ?? 0) >= permits) return false;
   // One that joins others would lose the lock with the first of them.
   if (kind.isJoined && settings.maxHoldMs !== Number.POSITIVE_INFINITY) return false;

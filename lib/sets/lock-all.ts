@@ -13,7 +13,13 @@ import { Wait } from "../taking/wait.js";
 import { keptOutFrom, watch } from "../taking/watch.js";
 import { HeldLockSet, type LockSet } from "./lock-set.js";
 
-/** @internal Takes all of these locks. */
+/**
+ * @internal Takes all of these locks by one transaction, all or none.
+ *
+ * 1. Try to take them. A refusal shows the rows that are in the way, so nothing needs to be read.
+ * 2. Watch these rows, one after the other, each until it looks free: one read a poll, however many the locks are.
+ * 3. Go on with 1. Nothing is held meanwhile, so no two sets wait for one another.
+ */
 export async function lockAll(
   session: Session,
   names: readonly string[],
@@ -26,12 +32,23 @@ export async function lockAll(
   session.store.admit(options.data);
   const data = options.data && copyOf(options.data);
   const targets = names.map((name) => ({ at: lockAt(name), settings })) as [Target, ...Target[]];
-  const wait = new Wait(session, names.join(", "), { patient: waitMs > 0, asksFor: names.length });
+  const waits = waitMs > 0;
+  const wait = new Wait(session, names.join(", "), { patient: waits, asksFor: names.length });
+  const send = () => claimBy(session, targets[0], wait, {}, () => new SetTake(session, targets, data));
   const work = async (deliver: (set: LockSet) => boolean): Promise<void> => {
-    for (;;) {
-      const acquisitions = await acquireAll(session, targets, data, wait, { waits: waitMs > 0 });
-      const leases = await secured(session, acquisitions, wait);
-      if (leases !== undefined && !wait.isOver) {
+    for (let keptOut = keptOutFrom(session); ; ) {
+      const claimed = await (waits ? send() : tryClaim(session, wait, send));
+      if (claimed.kind !== "granted") {
+        if (!waits) {
+          wait.missed("held");
+          throw wait.timeout();
+        }
+        for (const inTheWay of claimed.inTheWay) await watch(session, inTheWay, wait, { ...keptOut });
+        continue;
+      }
+      const leases = claimed.granted.map((acquisition) => new Lease(session, acquisition));
+      const stand = await Promise.all(leases.map(({ renewals }) => renewals.secure(wait)));
+      if (stand.every((stands) => stands) && !wait.isOver) {
         for (const lease of leases) {
           lease.keep();
           lease.exit.holdAtLeast(holdAtLeastMs);
@@ -42,55 +59,16 @@ export async function lockAll(
           return;
         }
       }
-      for (const lease of leases ?? []) {
-        lease.exit.holdAtLeast(0);
-        session.detach(lease.exit.giveBack());
+      for (const { exit } of leases) {
+        exit.holdAtLeast(0);
+        session.detach(exit.giveBack());
       }
       wait.throwIfEnough();
       wait.failures.leaseWasOver({ name: targets[0].at.name, settings });
+      keptOut = keptOutFrom(session);
     }
   };
-  return await wait.run(work, { signal, waitMs: waitMs > 0 ? waitMs : Number.POSITIVE_INFINITY });
-}
-
-/**
- * Takes all of these locks by one transaction, all or none.
- *
- * 1. Try to take them. A refusal shows the rows that are in the way, so nothing needs to be read.
- * 2. Watch these rows, one after the other, each until it looks free: one read a poll, however many the locks are.
- * 3. Go on with 1. Nothing is held meanwhile, so no two sets wait for one another.
- */
-async function acquireAll(
-  session: Session,
-  targets: readonly [Target, ...Target[]],
-  data: LockData | undefined,
-  wait: Wait,
-  { waits }: { readonly waits: boolean },
-): Promise<readonly Acquisition[]> {
-  const send = () => claimBy(session, targets[0], wait, {}, () => new SetTake(session, targets, data));
-  const keptOut = keptOutFrom(session);
-  for (;;) {
-    const result = await (waits ? send() : tryClaim(session, wait, send));
-    if (result.kind === "granted") return result.granted;
-    if (!waits) {
-      wait.missed("held");
-      throw wait.timeout();
-    }
-    for (const inTheWay of result.inTheWay) await watch(session, inTheWay, wait, { ...keptOut });
-  }
-}
-
-/** Renews leases that were slow to be taken. @returns undefined, and gives everything back, if one does not stand. */
-async function secured(
-  session: Session,
-  acquisitions: readonly Acquisition[],
-  wait: Wait,
-): Promise<readonly Lease[] | undefined> {
-  const leases = acquisitions.map((acquisition) => new Lease(session, acquisition));
-  const stand = await Promise.all(leases.map((lease) => lease.renewals.secure(wait)));
-  if (stand.every((stands) => stands)) return leases;
-  for (const acquisition of acquisitions) session.detach(giveBack(session, acquisition));
-  return undefined;
+  return await wait.run(work, { signal, waitMs: waits ? waitMs : Number.POSITIVE_INFINITY });
 }
 
 /** The takes of several rows, which go together: one transaction. */

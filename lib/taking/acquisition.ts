@@ -7,12 +7,12 @@ import type { HandOff } from "../protocol/hand-off.js";
 import { leaseEnd, stamp } from "../protocol/lease-time.js";
 import { infoOf, type Memory, type Row } from "../protocol/row.js";
 import { isStillHeldBy, wasApplied } from "../protocol/was-applied.js";
-import type { Check, Left, Reissue, Renew, Transfer, Vacate } from "../protocol/writes.js";
+import type { Check, Left, Renew, Transfer, Vacate } from "../protocol/writes.js";
 import { attemptMs, persist } from "../session/requests.js";
 import { type Copies, isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { WriteOutcome } from "../store.js";
-import { type Bounds, boundsOf } from "../time/clock.js";
+import { boundsOf } from "../time/clock.js";
 
 /** Which row to take, and how its lease is kept. */
 export interface Target {
@@ -179,7 +179,7 @@ export class Acquisition {
     // Retry after any failure until the deadline: credentials may be refreshed, a table may come back.
     const always = { ...trying, onFailure, worthRetrying: () => true };
     this.#mayHaveData ||= data !== undefined;
-    const stamping = await this.#stamp<Renew>(always, (expires) => {
+    const stamping = await this.#stamp(always, (expires) => {
       return { kind: "renew", at: this.at, uuid: this.#uuid, expires, data, remembers: this.remembers };
     });
     if (stamping.kind === "stamped" && data !== undefined) this.#data = data;
@@ -190,45 +190,17 @@ export class Acquisition {
    * Gives the row a new uuid and, on a fenced mutex, the next token, for a section that must share neither with the
    * one before. Like a renewal, it stamps a later `expires`.
    */
-  async reissue(trying: Trying): Promise<Stamping> {
-    const [from, uuid] = [this.#uuid, this.#session.uuid()];
+  reissue(trying: Trying): Promise<Stamping> {
     const { fencing: fenced } = this.settings;
-    const stamping = await this.#stamp<Reissue>(trying, (expires) => {
-      return { kind: "reissue", at: this.at, from, uuid, expires, fenced, remembers: this.remembers };
-    });
-    if (stamping.kind === "unanswered") this.#uncertainUuid = uuid;
-    return stamping;
+    return this.#transfer({ kind: "reissue", uuid: this.#session.uuid(), fenced }, trying);
   }
 
-  /**
-   * Gives the row the uuid of a hand-off, and a lease of that length. As with a reissue, nobody is told where there was no
-   * answer.
-   */
-  async transfer(handOff: HandOff, ttlMs: number, trying: Trying): Promise<Stamping> {
+  /** Gives the row the uuid of a hand-off, and a lease of that length. */
+  transfer(handOff: HandOff, ttlMs: number, trying: Trying): Promise<Stamping> {
     const { uuid } = handOff;
-    const from = this.#uuid;
-    const { at, remembers } = this;
-    const after = this.#firstStamp;
     const { owner } = this.#session;
-    const stamping = await this.#stamp<Transfer>(
-      trying,
-      (expires) => ({
-        kind: "transfer",
-        at,
-        from,
-        after,
-        uuid,
-        expires,
-        ttlMs,
-        owner,
-        fenced: false,
-        remembers,
-        handOff,
-      }),
-      (bounds) => stamp(bounds, ttlMs),
-    );
-    if (stamping.kind === "unanswered") this.#uncertainUuid = uuid;
-    return stamping;
+    const after = this.#firstStamp;
+    return this.#transfer({ kind: "transfer", uuid, after, ttlMs, owner, fenced: false, handOff }, trying);
   }
 
   /**
@@ -258,22 +230,36 @@ export class Acquisition {
     return row.acquired === this.acquired && row.owner === this.#session.owner ? "forced" : "stolen";
   }
 
-  /** Sends a write that stamps a later `expires`. The stamp is chosen, and the stopwatch read, as the first copy leaves. */
-  async #stamp<Kind extends Renew | Reissue | Transfer>(
+  /** Where there was no answer, the row may have either uuid: nobody is told. */
+  async #transfer(use: Omit<Transfer, "at" | "from" | "expires" | "remembers">, trying: Trying): Promise<Stamping> {
+    const { at, remembers } = this;
+    const from = this.#uuid;
+    const make = (expires: number): Transfer => ({ ...use, at, from, expires, remembers });
+    const stamping = await this.#stamp(trying, make, use.ttlMs);
+    if (stamping.kind === "unanswered") this.#uncertainUuid = use.uuid;
+    return stamping;
+  }
+
+  /**
+   * Sends a write that stamps a later `expires`; or any, for a lease of a length of its own. The stamp is chosen, and the
+   * stopwatch read, as the first copy leaves.
+   */
+  async #stamp(
     trying: Trying & { readonly worthRetrying?: () => boolean },
-    make: (expires: number) => Kind,
-    expiresAt = (bounds: Bounds): number => stamp(bounds, this.settings.ttlMs, this.#lastStamp),
+    make: (expires: number) => Renew | Transfer,
+    ownMs?: number,
   ): Promise<Stamping> {
     const { clock, store } = this.#session;
     const { ttlMs } = this.settings;
     const copies: Copies = { sent: 0, unanswered: 0 };
     const persistence = { ...trying, kind: "renewal", attemptMs: attemptMs(ttlMs), copies } as const;
-    let sent: { readonly write: Kind; readonly at: number } | undefined;
+    let sent: { readonly write: Renew | Transfer; readonly at: number } | undefined;
     let outcome: WriteOutcome;
     try {
       outcome = await persist(this.#session, persistence, (signal) => {
         if (sent === undefined) {
-          const expires = expiresAt(boundsOf(clock));
+          const [length, last] = ownMs === undefined ? [ttlMs, this.#lastStamp] : [ownMs, 0];
+          const expires = stamp(boundsOf(clock), length, last);
           this.#lastStamp = expires;
           // Read the stopwatch before the first copy leaves: a watcher may count the ttl from there.
           sent = { write: make(expires), at: clock.atMost() };
@@ -287,7 +273,7 @@ export class Acquisition {
   }
 
   #judge(
-    sent: { readonly write: Renew | Reissue | Transfer; readonly at: number },
+    sent: { readonly write: Renew | Transfer; readonly at: number },
     outcome: WriteOutcome,
     copies: Copies,
   ): Stamping {

@@ -8,15 +8,10 @@ import type { Session } from "../session/session.js";
 import type { WriteOutcome } from "../store.js";
 import { boundsOf } from "../time/clock.js";
 import { giveBack, removeWhenItArrives } from "./abandoned-claims.js";
-import { Acquisition, type Takeover, type Target } from "./acquisition.js";
+import { Acquisition, type Taken, type Takeover, type Target } from "./acquisition.js";
 
-/** What the answer to a take tells of its row. */
-interface Found {
-  /** What the row remembered before. Default: what the take respects, which is the most. */
-  readonly remembered?: Memory | undefined;
-  readonly fence?: bigint | undefined;
-  readonly takeover?: Takeover | undefined;
-}
+/** What the answer to a take tells of its row: what that remembered before, among others. */
+type Found = Partial<Pick<Taken, "fence" | "takeover"> & { readonly remembered: Memory }>;
 
 /** The row that refuses a claim: `held` by somebody else, or `done`, because its tick was already granted. */
 export interface InTheWay {
@@ -26,10 +21,11 @@ export interface InTheWay {
 
 /** The take of one row. */
 export class RowTake {
+  /** When its first copy left, on `atMost`; Infinity before that. */
+  sentAt: number = Number.POSITIVE_INFINITY;
   readonly #session: Session;
   readonly #target: Target;
   readonly #purpose: Pick<Take, "data" | "tick">;
-  #sentAt = Number.POSITIVE_INFINITY;
   #take: Take | undefined;
 
   constructor(session: Session, target: Target, purpose: Pick<Take, "data" | "tick">) {
@@ -37,10 +33,6 @@ export class RowTake {
     this.#target = target;
     this.#purpose = purpose;
     session.mayRelease(target.settings.releaseWithinMs);
-  }
-
-  get sentAt(): number {
-    return this.#sentAt;
   }
 
   get uuids(): readonly string[] {
@@ -51,7 +43,7 @@ export class RowTake {
   get write(): Take {
     if (this.#take === undefined) {
       // Read the stopwatch before the first copy leaves: a watcher may count the ttl from there.
-      this.#sentAt = this.#session.clock.atMost();
+      this.sentAt = this.#session.clock.atMost();
       this.#take = this.#newTake();
     }
     return this.#take;
@@ -99,11 +91,11 @@ export class RowTake {
     return [];
   }
 
-  /** The row as it is, or may be, where a copy was applied. */
+  /** The row as it is, or may be, where a copy was applied. What the take respects is the most that it may remember. */
   acquisition({ remembered = this.write.remembers, fence, takeover }: Found = {}): Acquisition {
     const { uuid, expires, acquired, data, tick, knowledge } = this.write;
     return new Acquisition(this.#session, this.#target, {
-      ...{ uuid, expires, sentAt: this.#sentAt, acquired, data, tick, takeover },
+      ...{ uuid, expires, sentAt: this.sentAt, acquired, data, tick, takeover },
       remembers: memoryAfter({ ...this.write, remembers: remembered }),
       fence: this.#target.settings.fencing ? fence : undefined,
       namedHold: knowledge.unchanged?.uuid === undefined ? knowledge.unchanged?.expires : undefined,
