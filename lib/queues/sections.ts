@@ -224,10 +224,8 @@ export class Sections {
       if (lease.stands) line.settle(wait, own);
       return this.#begin(own, call) && this.#share(own);
     }
-    if (
-      (await lease.renewals.secure(wait, { mayLapse: resource.kind.rowDecides })) &&
-      (!wait.isOver || line.isAwaited(wait))
-    ) {
+    const isSecure = await lease.renewals.secure(wait, { mayLapse: resource.kind.rowDecides });
+    if (isSecure && (!wait.isOver || line.isAwaited(wait))) {
       this.session.contention?.begins(lease.row.at, lease.takenAt);
       line.settle(wait, own);
       // After a loss, the next section of this process may ask the table at once: a lost lease excludes nobody.

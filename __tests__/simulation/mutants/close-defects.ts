@@ -7,7 +7,7 @@ const LEASE = "lib/holding/lease.js";
 export const CLOSE_DEFECTS: readonly Defect[] = [
   {
     name: "the row of a revoked section is deleted at once",
-    patches: [{ file: LEASE, find: /return this\.#lose\("closed"\);/g, replace: "{ void this.row.release(); $& }" }],
+    patches: [{ file: LEASE, find: /return this\.end\("closed"\);/g, replace: "{ void this.row.release(); $& }" }],
   },
   {
     name: "the drain ignores the sections that run",

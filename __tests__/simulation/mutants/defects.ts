@@ -15,6 +15,8 @@ export interface Defect {
 
 const ACQUISITION = "lib/taking/acquisition.js";
 const CLAIM = "lib/taking/claim.js";
+const RENEWALS = "lib/holding/renewals.js";
+const ROW_TAKE = "lib/taking/row-take.js";
 const CLOCK = "lib/time/clock.js";
 const LEASE = "lib/holding/lease.js";
 const ROWS = "lib/taking/rows.js";
@@ -95,7 +97,7 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: "a claim in flight is forgotten when its caller gives up",
-    patches: [{ file: CLAIM, find: /if \(isDoubtful \|\| sending\.copies\.sent > 1\)/g, replace: "if (false)" }],
+    patches: [{ file: CLAIM, find: /if \(isDoubtful \|\| copies\.sent > 1\)/g, replace: "if (false)" }],
   },
   {
     name: "a call counts its own earlier claim as another's",
@@ -103,7 +105,7 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: "one refused copy counts as proof that no other is in flight",
-    patches: [{ file: CLAIM, find: /if \(this\.#mayStillArrive\(answer\)\)/g, replace: "if (false)" }],
+    patches: [{ file: CLAIM, find: /if \(copies\.unanswered > 0 \|\| outcome\.retried\)/g, replace: "if (false)" }],
   },
   {
     name: "a lock is delivered to a caller that has gone",
@@ -114,10 +116,10 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: "a holder does not learn what the row remembers",
-    patches: [{ file: CLAIM, find: /\? memoryOf\(row\)/g, replace: '? "nothing"' }],
+    patches: [{ file: ROW_TAKE, find: /memoryOf\((row|replaced)\)/g, replace: '"nothing"', matches: 2 }],
   },
   {
     name: "a passed lease keeps its token",
-    patches: [{ file: LEASE, find: / \|\| \(this\.#usage === "used" && this\.settings\.fencing\)/g, replace: "" }],
+    patches: [{ file: RENEWALS, find: / \|\| \(this\.#usage === "used" && row\.settings\.fencing\)/g, replace: "" }],
   },
 ];

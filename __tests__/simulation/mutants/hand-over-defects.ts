@@ -2,8 +2,9 @@ import type { Defect } from "./defects.js";
 
 const ACQUISITION = "lib/taking/acquisition.js";
 const BACKLOG = "lib/session/backlog.js";
-const CLAIM = "lib/taking/claim.js";
+const ROW_TAKE = "lib/taking/row-take.js";
 const LEASE = "lib/holding/lease.js";
+const RENEWALS = "lib/holding/renewals.js";
 const SECTIONS = "lib/queues/sections.js";
 const CONTENTION = "lib/session/contention.js";
 const WATCH = "lib/taking/watch.js";
@@ -24,7 +25,7 @@ export const HAND_OVER_DEFECTS: readonly Defect[] = [
   },
   {
     name: "a take forgets that others wait",
-    patches: [{ file: CLAIM, find: /contention\?\.markOf\(at\)/g, replace: "undefined" }],
+    patches: [{ file: ROW_TAKE, find: /contention\?\.markOf\(at\)/g, replace: "undefined" }],
   },
   {
     name: "nobody looks for marks where a lease cannot be passed on",
@@ -42,7 +43,7 @@ export const HAND_OVER_DEFECTS: readonly Defect[] = [
   },
   {
     name: "a passed lease does not change the uuid after a guard",
-    patches: [{ file: LEASE, find: /this\.#usage === "guarded" \|\| /g, replace: "" }],
+    patches: [{ file: RENEWALS, find: /this\.#usage === "guarded" \|\| /g, replace: "" }],
   },
   {
     name: "the loss of a passed lease is told to the section before",

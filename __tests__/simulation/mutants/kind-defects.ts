@@ -1,13 +1,13 @@
 import type { Defect, Patch } from "./defects.js";
 
 const ACQUISITION = "lib/taking/acquisition.js";
-const LEASE = "lib/holding/lease.js";
+const EXIT = "lib/holding/exit.js";
 const EXCLUSIVE = "lib/kinds/exclusive.js";
 const SEMAPHORE = "lib/kinds/semaphore.js";
 const SHARED = "lib/kinds/shared.js";
 const FLAGS = "lib/kinds/shared-mutex-rows.js";
 const TOKEN = "lib/holding/hand-off-token.js";
-const RESUME = "lib/taking/resume.js";
+const RESUME = "lib/holding/resume.js";
 const RULES = "lib/protocol/rules.js";
 const SECTIONS = "lib/queues/sections.js";
 
@@ -179,7 +179,7 @@ export const KIND_DEFECTS: readonly Defect[] = [
     name: "a late copy of the take is handed off once more",
     patches: [
       { file: RULES, find: /if \(after === undefined\)/g, replace: "if (true)" },
-      { file: LEASE, find: /this\.row\.guard === undefined \? await this\.row\.renew\(trying\) : /g, replace: "" },
+      { file: EXIT, find: /row\.guard === undefined \? await row\.renew\(trying\) : /g, replace: "" },
     ],
   },
   {

@@ -109,7 +109,7 @@ export const PROTOCOL_DEFECTS: readonly Defect[] = [
   {
     name: "a reissue draws no token",
     patches: [
-      { file: RULES, find: /fenced \? \{ attribute: "fence" \} : undefined/g, replace: "undefined", matches: 2 },
+      { file: RULES, find: /fenced \? \{ attribute: "fence" \} : undefined/g, replace: "undefined" },
       { file: ACQUISITION, find: /if \(write\.fenced\)/g, replace: "if (false)" },
     ],
   },

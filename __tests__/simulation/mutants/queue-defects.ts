@@ -14,9 +14,11 @@ export const QUEUE_DEFECTS: readonly Defect[] = [
     name: "whoever is in front of the queue enters without the put",
     patches: [
       {
-        file: "lib/taking/claim.js",
-        find: /const \[only\] = this\.#parts;/g,
-        replace: '$& if (only?.target.settings.fair && only.target.at.sort === "lock") return { kind: "applied" };',
+        file: "lib/taking/row-take.js",
+        find: /\bsend\(signal\) \{/g,
+        replace:
+          "$& const { at, settings } = this.#target;\n" +
+          'if (settings.fair && at.sort === "lock" && this.write) return Promise.resolve({ kind: "applied" });',
       },
     ],
   },

@@ -1,7 +1,8 @@
 import type { Defect } from "./defects.js";
 
-const CLAIM = "lib/taking/claim.js";
-const LOCK_SET = "lib/lock-set.js";
+const LOCK_ALL = "lib/sets/lock-all.js";
+const LOCK_SET = "lib/sets/lock-set.js";
+const ROW_TAKE = "lib/taking/row-take.js";
 /** What a transaction is here: DynamoDB applies all of its writes or none. */
 const TABLE = "lib/testing/memory-store.js";
 
@@ -24,19 +25,16 @@ export const SET_DEFECTS: readonly Defect[] = [
   {
     name: "a set whose caller has gone gives back its first lock alone",
     patches: [
-      { file: LOCK_SET, find: /of leases \?\? \[\]/g, replace: "of (leases ?? []).slice(0, 1)" },
-      { file: CLAIM, find: /parts\.slice\(0, 2\)/g, replace: "parts.slice(0, 1)" },
-      { file: CLAIM, find: /parts\.slice\(2\)/g, replace: "[]" },
+      { file: LOCK_ALL, find: /const \{ exit \} of leases\b/g, replace: "$&.slice(0, 1)" },
+      { file: LOCK_ALL, find: /acquisitions\.slice\(0, 2\)/g, replace: "acquisitions.slice(0, 1)" },
+      { file: LOCK_ALL, find: /acquisitions\.slice\(2\)/g, replace: "[]" },
     ],
   },
   {
     name: "an own set on the rows is not recognised",
     patches: [
-      {
-        file: CLAIM,
-        find: /#isOwn\(take, row\) \{/g,
-        replace: "$& if (this.#parts.length > 1) return false;",
-      },
+      { file: LOCK_ALL, find: /new RowTake\(.*?\)/g, replace: "Object.assign($&, { isOfSet: true })" },
+      { file: ROW_TAKE, find: /\bisOwn\(row\) \{/g, replace: "$& if (this.isOfSet) return false;" },
     ],
   },
   {
