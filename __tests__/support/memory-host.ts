@@ -122,6 +122,8 @@ export function inWords(message: Message): string {
       return `${message.write.kind} ${sortInWords(message.write.at.sort)}`;
     case "writeAll":
       return `take ${message.takes.map(({ at }) => at.name).join(", ")}`;
+    case "renewAll":
+      return `renew ${message.renewals.map(({ at }) => at.name).join(", ")}`;
     case "transact":
       return `transact on ${sortInWords(message.writes.guard.at.sort)}`;
     case "read":

@@ -258,7 +258,9 @@ export class Acquisition {
     const { ttlMs } = this.settings;
     const deadline = (): number => this.#end;
     const copies: Copies = { sent: 0, unanswered: 0 };
-    const persistence = { ...trying, kind: "renewal", deadline, attemptMs: attemptMs(ttlMs), copies } as const;
+    const { agenda } = this.#session;
+    const sleep = (ms: number, signal?: AbortSignal): Promise<void> => agenda.sleep(ms, signal);
+    const persistence = { ...trying, kind: "renewal", deadline, attemptMs: attemptMs(ttlMs), copies, sleep } as const;
     let sent: { readonly write: Kind; readonly at: number } | undefined;
     let outcome: WriteOutcome;
     try {
@@ -295,6 +297,9 @@ export class Acquisition {
         const cause = new LockStoreError(`The row of ${this.at.name} carries a stamp that its holder never sent`);
         return { kind: "unanswered", cause };
       }
+    }
+    if (write.kind === "renew" && outcome.kind === "applied" && outcome.replaced !== undefined) {
+      this.#session.contended().sees(outcome.replaced);
     }
     if (write.kind !== "renew") {
       this.#firstStamp = write.expires;
