@@ -38,8 +38,17 @@ export class MemoryHost {
       owner = "host",
       table = new MemoryTable(),
       tableId = { tableName: "locks", keyPrefix: "" },
+      random = () => 0.5,
+      togetherFrom,
       ...how
-    }: { readonly owner?: string; readonly table?: MemoryTable; readonly tableId?: TableId } & ManualClockOptions = {},
+    }: {
+      readonly owner?: string;
+      readonly table?: MemoryTable;
+      readonly tableId?: TableId;
+      readonly random?: () => number;
+      /** From how many leases on it sends renewals together. */
+      readonly togetherFrom?: number;
+    } & ManualClockOptions = {},
   ) {
     this.table = table;
     const store = new HostStore(
@@ -49,7 +58,8 @@ export class MemoryHost {
         this.closed += 1;
       },
     );
-    this.session = new Session({ store, clock: time.clock(how), owner, table: tableId, random: () => 0.5 });
+    const together = togetherFrom === undefined ? {} : { togetherFrom };
+    this.session = new Session({ store, clock: time.clock(how), owner, table: tableId, random, ...together });
     this.#sections = new Sections(this.session);
   }
 
