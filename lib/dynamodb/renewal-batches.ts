@@ -24,6 +24,9 @@ const SLOW_MS = 250;
 /** With each answer the quickest one counts for more ms by this factor, so that a table far away is not slow for ever. */
 const FORGETTING = 1.05;
 
+/** What got no answer in a batch goes again in batches that are smaller by this factor: after two of them, each is alone. */
+const AGAIN_SHARE = 4;
+
 /** How renewals are sent. */
 export interface RenewalSender {
   one(renewal: Renew, signal: AbortSignal): Promise<WriteOutcome>;
@@ -50,13 +53,16 @@ interface Member {
  *
  * 1. What is asked for until the next microtask is one turn. A batch has no row twice, which DynamoDB would refuse whole.
  * 2. Each member gives up by itself when its time is over. The request is aborted when all of them have.
- * 3. How many go together doubles after a quick answer, and halves after a slow one or none, from one on.
+ * 3. How many go together doubles after a quick answer, and halves after a slow one or none, from one on. What got no answer
+ *    goes again with a quarter of them.
  * 4. Where batches cannot be used, renewals go one by one from then on, those of a batch that was refused for it included.
  */
 export class RenewalBatches {
   readonly #sender: RenewalSender;
   /** The bytes of the rows that are known to be large, by key. */
   readonly #large = new Map<string, number>();
+  /** With how many a renewal goes that got no answer in a batch: what holds up one of its rows must not hold up the others for long. */
+  readonly #mostAgain = new WeakMap<Renew, number>();
   #turn: Member[] = [];
   #most = 1;
   #quickestMs = 0;
@@ -88,7 +94,7 @@ export class RenewalBatches {
     this.#turn = [];
     const batches: Member[][] = [];
     let keys = new Set<string>();
-    let bytes = 0;
+    let [bytes, most] = [0, 0];
     for (const member of turn) {
       if (member.signal.aborted) {
         member.fail(member.signal.reason);
@@ -96,15 +102,19 @@ export class RenewalBatches {
       }
       const key = keyOf(member.renewal.at);
       const size = this.#large.get(key) ?? 0;
+      const mostWithIt = Math.min(this.#most, this.#mostAgain.get(member.renewal) ?? MOST);
       const last = batches.at(-1);
-      if (last === undefined || last.length >= this.#most || keys.has(key) || bytes + size > MOST_BYTES) {
+      const fits = last !== undefined && last.length < Math.min(most, mostWithIt) && bytes + size <= MOST_BYTES;
+      if (fits && !keys.has(key)) {
+        last.push(member);
+        keys.add(key);
+        bytes += size;
+        most = Math.min(most, mostWithIt);
+      } else {
         batches.push([member]);
-        [keys, bytes] = [new Set([key]), size];
-        continue;
+        keys = new Set([key]);
+        [bytes, most] = [size, mostWithIt];
       }
-      last.push(member);
-      keys.add(key);
-      bytes += size;
     }
     for (const batch of batches) void this.#send(batch);
   }
@@ -131,6 +141,8 @@ export class RenewalBatches {
       for (const [index, member] of batch.entries()) this.#settle(member, outcomes[index]);
     } catch (error) {
       this.#took(batch.length, undefined);
+      const mostAgain = Math.max(1, Math.floor(batch.length / AGAIN_SHARE));
+      for (const { renewal } of batch) this.#mostAgain.set(renewal, mostAgain);
       for (const member of batch) this.#settle(member, error);
     } finally {
       request.end();
