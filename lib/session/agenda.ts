@@ -20,7 +20,7 @@ export class Agenda {
   readonly #slots = new Map<number, { readonly rings: Set<() => void>; readonly cancel: () => void }>();
 
   /** @param from how many leases it takes. */
-  constructor(clock: Clock, leases: { readonly size: number }, from = TOGETHER) {
+  constructor(clock: Clock, leases: { readonly size: number }, from: number = TOGETHER) {
     this.#clock = clock;
     this.#leases = leases;
     this.#from = from;
@@ -31,7 +31,7 @@ export class Agenda {
    *
    * @param gridMs the moments are multiples of this, or closer together where that would shorten `ms` by more than half.
    */
-  alarm(ms: number, ring: () => void, gridMs = Number.POSITIVE_INFINITY): () => void {
+  alarm(ms: number, ring: () => void, gridMs: number = Number.POSITIVE_INFINITY): () => void {
     if (this.#leases.size < this.#from) return this.#clock.alarm(ms, ring);
     const moment = roundedDown(this.#clock.atMost(), ms, gridMs);
     const slot = this.#slots.get(moment) ?? this.#open(moment);
