@@ -229,6 +229,7 @@ const CHANNELS: { readonly [Name in keyof Diagnostics]: Channel } = {
   "dynamutex:acquired": channel("dynamutex:acquired"),
   "dynamutex:renewed": channel("dynamutex:renewed"),
   "dynamutex:renewal-failed": channel("dynamutex:renewal-failed"),
+  "dynamutex:one-by-one": channel("dynamutex:one-by-one"),
   "dynamutex:lost": channel("dynamutex:lost"),
   "dynamutex:released": channel("dynamutex:released"),
   "dynamutex:missed": channel("dynamutex:missed"),

@@ -70,6 +70,11 @@ function conditionOf(
       const value = typeof to === "object" ? values[to.value] : to;
       return `${wordOf(attribute)} ${COMPARISONS[kind]} ${parameter(storedValue(value))}`;
     }
+    case "within": {
+      const { attribute, range } = condition;
+      const [least, most] = [range.least, range.most].map((bound) => parameter(storedValue(bound)));
+      return `${wordOf(attribute)} BETWEEN ${least} AND ${most}`;
+    }
     case "all":
       return `(${condition.of.map(inside).join(" AND ")})`;
     case "any":
