@@ -7,11 +7,12 @@ import { painter, print } from "./output.js";
 export async function check(options: TableArguments): Promise<number> {
   const { locks } = openTable(options);
   await using _ = locks;
-  const { tableName, usable, problems, table } = await locks.check();
+  const { tableName, usable, problems, table, batches } = await locks.check();
   const paint = painter();
   const lines = problems.map(({ severity, message }) =>
     paint(severity === "error" ? "red" : "yellow", `${severity}: ${inOurWords(message)}`),
   );
+  if (usable && batches?.advice !== undefined) lines.push(`advice: ${inOurWords(batches.advice)}`);
   const what =
     table === undefined ? "" : `, ${table.billing}, ${table.sort === undefined ? "no sort key" : "with a sort key"}`;
   print([...lines, `table ${tableName}: ${usable ? `usable${what}` : "locks do not work on it"}`, ""].join("\n"));

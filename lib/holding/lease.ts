@@ -63,6 +63,9 @@ type Usage = "unused" | "reissued" | "used" | "guarded";
 /** From how many leases of one process on their renewals are spread. */
 const MANY = 16;
 
+/** Where renewals leave together, they are due at so many moments of `renewEveryMs`: once on them, they stay there. */
+const SLOTS = 8;
+
 const nothing = (): void => undefined;
 
 /**
@@ -525,7 +528,8 @@ export class Lease {
     const state = this.#state;
     if (state.kind !== "relied") return;
     state.cancelRenewal();
-    state.cancelRenewal = this.#session.clock.alarm(ms, () => void this.#renewOnTime());
+    const gridMs = this.settings.renewEveryMs / SLOTS;
+    state.cancelRenewal = this.#session.agenda.alarm(ms, () => void this.#renewOnTime(), gridMs);
   }
 
   /** Never rejects. A release waits for it. */
