@@ -1,6 +1,6 @@
 import { Failure } from "./failure.js";
 import { layoutOf, openTable, type TableArguments } from "./open-table.js";
-import { print } from "./output.js";
+import { print, printable } from "./output.js";
 import { type TableDefinition, TEMPLATES, type TemplateName } from "./templates.js";
 
 export interface CreateTableOptions extends TableArguments {
@@ -16,7 +16,7 @@ export async function createTable(options: CreateTableOptions): Promise<number> 
     return 0;
   }
   await locks.create();
-  print(`table ${locks.tableName} is ready\n`);
+  print(`table ${printable(locks.tableName)} is ready\n`);
   return 0;
 }
 

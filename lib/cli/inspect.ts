@@ -1,10 +1,10 @@
 import { EXIT } from "./exit-codes.js";
 import { type Found, findLocks } from "./find-locks.js";
 import { toJson } from "./json.js";
-import { leftOf, printable } from "./lock-text.js";
+import { leftOf } from "./lock-text.js";
 import { isTaken, type LockView } from "./lock-view.js";
 import { openTable, type TableArguments } from "./open-table.js";
-import { print } from "./output.js";
+import { print, printable } from "./output.js";
 
 export interface InspectOptions extends TableArguments {
   readonly json?: boolean;
@@ -35,7 +35,7 @@ function lockText(lock: LockView): string {
   const lines = [
     `${printable(name)}: ${kind}, ${state}`,
     `  owner    ${printable(owner)}${uuid === undefined || state === "handed-off" ? ", the last one" : ""}`,
-    ...(uuid === undefined ? [] : [`  uuid     ${uuid}`]),
+    ...(uuid === undefined ? [] : [`  uuid     ${printable(uuid)}`]),
     `  since    ${acquired.toISOString()}`,
     `  expires  ${expires.toISOString()}, ${leftOf(lock)}`,
     ...(tick === undefined ? [] : [`  tick     ${tick}`]),

@@ -1,6 +1,6 @@
 import { showDuration } from "./durations.js";
 import type { LockView } from "./lock-view.js";
-import type { Style } from "./output.js";
+import { printable, type Style } from "./output.js";
 
 type Paint = (style: Style, text: string) => string;
 
@@ -52,9 +52,4 @@ function cellsOf(view: LockView): string[] {
 export function leftOf({ leftMs }: Pick<LockView, "leftMs">): string {
   if (leftMs === undefined) return "-";
   return leftMs < 0 ? `${showDuration(-leftMs)} ago` : showDuration(leftMs);
-}
-
-/** A name may hold anything: what would move the cursor is shown as an escape. */
-export function printable(text: string): string {
-  return text.replace(/\p{Cc}/gu, (character) => JSON.stringify(character).slice(1, -1));
 }

@@ -4,7 +4,7 @@ import { arrayToJson } from "./json.js";
 import { linesOf } from "./lock-text.js";
 import { inOrder, type LockView, viewOf } from "./lock-view.js";
 import { type OpenTable, openTable, type TableArguments } from "./open-table.js";
-import { painter, print } from "./output.js";
+import { painter, print, printable } from "./output.js";
 import { inPlace } from "./screen.js";
 import { countWaiters } from "./waiters.js";
 
@@ -55,6 +55,6 @@ const showText: Show = (views, { watch }) => {
 
 const showInPlace: Show = (views, { table }) => {
   const [rows, columns] = [process.stdout.rows || 24, process.stdout.columns || 80]; // a terminal may not know: 0
-  const title = `${views.length} locks in table ${table}, every ${WATCH_MS / 1_000} s, until Ctrl-C`;
+  const title = `${views.length} locks in table ${printable(table ?? "")}, every ${WATCH_MS / 1_000} s, until Ctrl-C`;
   print(inPlace([title.slice(0, columns), "", ...linesOf(views, painter(), columns)], rows));
 };

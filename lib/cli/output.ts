@@ -25,7 +25,19 @@ export function mention(line: string): void {
 }
 
 function lineOf(line: string): Buffer {
-  return Buffer.from(`dynamutex: ${line.replace(/\s*\n\s*/g, " ")}\n`);
+  return Buffer.from(`dynamutex: ${printable(line.replace(/\s*\n\s*/g, " "))}\n`);
+}
+
+/**
+ * Text of others, such as a name or an owner, for a terminal: control characters, with which it could move the cursor and
+ * draw over what was shown, are shown as escapes.
+ */
+export function printable(text: string): string {
+  return text.replace(/\p{Cc}/gu, (character) => {
+    const escaped = JSON.stringify(character).slice(1, -1);
+    // JSON leaves DEL and C1 as they are.
+    return escaped === character ? `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}` : escaped;
+  });
 }
 
 /** Writes to stdout. A reader that has had enough, such as `head`, ends the command without a word. */

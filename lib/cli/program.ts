@@ -2,14 +2,15 @@ import { Argument, Command, Option } from "commander";
 import { runCommand } from "./run-command.js";
 import { type Ended, examples, tableCommand } from "./table-command.js";
 
-/** All commands. What they do is loaded when one is used: help and completion need none of it. */
-export function programWith(ended: Ended): Command {
+/** All commands. `command` is what `run` runs. What they do is loaded when one is used: help and completion need none of it. */
+export function programWith(ended: Ended, command?: readonly string[]): Command {
   const program = new Command("dynamutex")
     .description("Locks on DynamoDB, for whatever can be started from a prompt")
     .option("-V, --version", "show the version")
     .addHelpText("after", HELP)
-    .helpCommand(false);
-  program.addCommand(runCommand(ended));
+    .helpCommand(false)
+    .enablePositionalOptions();
+  program.addCommand(runCommand(ended, command));
 
   program.addCommand(
     tableCommand("ls")

@@ -1,14 +1,14 @@
 import type { Command } from "commander";
+import { Failure } from "./failure.js";
 import { duration, tick, wholeNumber } from "./option-values.js";
 import { type Ended, examples, tableCommand } from "./table-command.js";
 
-/** `run`. */
-export function runCommand(ended: Ended): Command {
-  return tableCommand("run")
+/** `run`, of the command that stands behind `--`; undefined without a `--`. */
+export function runCommand(ended: Ended, command: readonly string[] | undefined): Command {
+  const run = tableCommand("run")
     .description("run a command while holding a lock")
     .usage("[options] NAME -- COMMAND ARGS…")
     .argument("<name>", "the lock's name")
-    .argument("<command...>", "what to run, without a shell")
     .option("--wait <duration>", "how long to wait for the lock; without this, for as long as it takes", duration)
     .option("--no-wait", "do not wait")
     .option(
@@ -24,8 +24,17 @@ export function runCommand(ended: Ended): Command {
     .option("--busy-code <n>", "the exit code if it did not run; 0 says nothing (default: 75)", wholeNumber(0, 255))
     .option("--kill-after <duration>", "after a loss, from TERM to KILL (default: a 15th of --ttl)", duration)
     .addHelpText("after", HELP)
-    .action(async (name, command, options) => ended(await (await import("./commands.js")).run(name, command, options)));
+    .action(async (name, options) => {
+      if (command?.[0] === undefined) throw new Failure(command === undefined ? NO_SEPARATOR : NO_COMMAND);
+      ended(await (await import("./commands.js")).run(name, command, options));
+    });
+  // A name in a variable may be `--help`: to show that and end with 0 would look as if the command had run.
+  return command === undefined ? run : run.helpOption(false);
 }
+
+const NO_SEPARATOR = "there is no command: put -- before the command that is run: dynamutex run NAME -- COMMAND";
+
+const NO_COMMAND = "there is no command behind --: give the one to run";
 
 const HELP = `
 Exit codes: the command's own; 128 + n if signal n ended it; 75 if the lock was busy, or its tick granted before;

@@ -15,7 +15,6 @@ import { openTable } from "./open-table.js";
 import { complain, mention } from "./output.js";
 import { planRun, type RunOptions, type RunPlan } from "./run-plan.js";
 import { endsWaiting, type ForwardedSignal, onSignals } from "./signals.js";
-import { hasTerminal, reachedTheGroup } from "./terminal.js";
 
 type HeldLock = FencedLock | Permit;
 
@@ -56,7 +55,6 @@ class HeldRun {
   /** Whether the loss of the lock was reported. */
   wasTold = false;
   #child: Child | undefined;
-  readonly #hadTerminal = hasTerminal();
   readonly #command: readonly string[];
   readonly #given: { readonly env: NodeJS.ProcessEnv; readonly clock: Clock; readonly killAfterMs: number };
 
@@ -71,7 +69,7 @@ class HeldRun {
   /** Passes a signal on. @returns false if it ends the waiting. */
   heard(signal: ForwardedSignal): boolean {
     if (this.#child !== undefined) {
-      if (!reachedTheGroup(signal, this.#hadTerminal)) this.#child.signal(signal);
+      this.#child.forward(signal);
       return true;
     }
     if (!endsWaiting(signal)) return true;
@@ -85,7 +83,8 @@ class HeldRun {
     lock.assertHeld();
     const { env, clock, killAfterMs } = this.#given;
     const [command = "", ...args] = this.#command;
-    const child = new Child({ command, args, env: { ...env, ...variablesOf(lock) }, clock });
+    const mark = `DYNAMUTEX_UUID=${lock.uuid}`;
+    const child = new Child({ command, args, env: { ...env, ...variablesOf(lock) }, mark, clock });
     this.#child = child;
     const end = (): void => {
       this.wasTold = true;

@@ -4,10 +4,9 @@ import { showDuration } from "./durations.js";
 import { EXIT } from "./exit-codes.js";
 import { Failure } from "./failure.js";
 import { findLocks } from "./find-locks.js";
-import { printable } from "./lock-text.js";
 import type { LockView } from "./lock-view.js";
 import { openTable, type TableArguments } from "./open-table.js";
-import { complain, print } from "./output.js";
+import { complain, print, printable } from "./output.js";
 
 export interface UnlockOptions extends TableArguments {
   readonly uuid?: string;
@@ -30,12 +29,12 @@ export async function unlock(name: string, options: UnlockOptions): Promise<numb
   if (holder?.uuid === undefined) {
     const problem = locks.find((lock) => lock.problem !== undefined)?.problem;
     if (problem !== undefined) throw new Failure(problem);
-    complain(uuid === undefined ? `nobody holds ${printable(name)}` : `${uuid} does not hold ${printable(name)}`);
+    complain(uuid === undefined ? `nobody holds ${name}` : `${uuid} does not hold ${name}`);
     return EXIT.no;
   }
   if (!yes) await confirm(questionOf(holder, now));
   if (!(await lockableOf(table.locks, holder).forceUnlock(holder.uuid, { now }))) {
-    complain(`${holder.uuid} did not hold ${printable(name)} any more`);
+    complain(`${holder.uuid} did not hold ${name} any more`);
     return EXIT.no;
   }
   print(`unlocked ${printable(name)}: ${now ? "free now" : `free in ${showDuration(holder.ttlMs)} at the latest`}\n`);
@@ -45,8 +44,8 @@ export async function unlock(name: string, options: UnlockOptions): Promise<numb
 /** @throws {@link Failure} if there are several. */
 function theOne(name: string, holders: readonly LockView[]): LockView | undefined {
   if (holders.length <= 1) return holders[0];
-  const each = holders.map(({ uuid, owner }) => `${uuid} (${printable(owner)})`).join(", ");
-  throw new Failure(`${printable(name)} has ${holders.length} holders: choose one with --uuid: ${each}`);
+  const each = holders.map(({ uuid, owner }) => `${uuid} (${owner})`).join(", ");
+  throw new Failure(`${name} has ${holders.length} holders: choose one with --uuid: ${each}`);
 }
 
 function questionOf({ name, owner, expires, state }: LockView, now: boolean): string {
