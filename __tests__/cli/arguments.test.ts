@@ -1,11 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
-import { parseDuration, showDuration } from "../../lib/cli/durations.js";
-import { arrayToJson, toJson } from "../../lib/cli/json.js";
-import { linesOf } from "../../lib/cli/lock-text.js";
+import { inPlace, linesOf } from "../../lib/cli/lock-text.js";
 import { viewOf } from "../../lib/cli/lock-view.js";
-import { planRun, type RunOptions } from "../../lib/cli/run-plan.js";
-import { inPlace } from "../../lib/cli/screen.js";
-import { parseTick } from "../../lib/cli/ticks.js";
+import { parseDuration, parseTick, planRun, type RunOptions, showDuration } from "../../lib/cli/options.js";
+import { arrayToJson, toJson } from "../../lib/cli/output.js";
 import type { LockInfo } from "../../lib/index.js";
 
 test.each([

@@ -1,7 +1,6 @@
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
 import { basename, delimiter, join } from "node:path";
-import { EXIT } from "./exit-codes.js";
-import { Failure } from "./failure.js";
+import { EXIT, Failure } from "./failure.js";
 
 /** What the kernel reads of a script to find its interpreter. */
 const FIRST_LINE_BYTES = 256;

@@ -2,19 +2,14 @@
 import { readFileSync } from "node:fs";
 import { inspect } from "node:util";
 import { type Command, CommanderError } from "commander";
-import { complaintOf } from "./complaint.js";
-import { EXIT } from "./exit-codes.js";
-import { Failure } from "./failure.js";
+import { complaintOf, EXIT, Failure } from "./failure.js";
 import { complain, print, printable } from "./output.js";
 import { programWith } from "./program.js";
 
-/** Runs a command line. @returns the exit code. */
-async function main(argv: readonly string[]): Promise<number> {
-  let exitCode: number = EXIT.done;
+/** Runs a command line, and sets the exit code. */
+async function main(argv: readonly string[]): Promise<void> {
   const [own, command] = argv[0] === "run" ? atSeparator(argv) : [argv];
-  const program = programWith((code) => {
-    exitCode = code;
-  }, command);
+  const program = programWith(command);
   for (const each of [program, ...program.commands]) quiet(each);
   program.on("option:version", () => {
     print(`${JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")).version}\n`);
@@ -22,12 +17,14 @@ async function main(argv: readonly string[]): Promise<number> {
   });
   try {
     await program.parseAsync(own, { from: "user" });
-    return exitCode;
   } catch (error) {
-    if (error instanceof CommanderError) return usage(error, remedyFor(error, argv[0], command));
+    if (error instanceof CommanderError) {
+      process.exitCode = usage(error, remedyFor(error, argv[0], command));
+      return;
+    }
     if (process.env.DEBUG && error instanceof Error) console.error(inspect(error).replace(/[^\n]+/g, printable));
     complain(complaintOf(error));
-    return error instanceof Failure ? error.exitCode : EXIT.failed;
+    process.exitCode = error instanceof Failure ? error.exitCode : EXIT.failed;
   }
 }
 
@@ -58,4 +55,4 @@ function usage({ exitCode, code, message }: CommanderError, remedy: string): num
   return EXIT.failed;
 }
 
-process.exitCode = await main(process.argv.slice(2));
+await main(process.argv.slice(2));
