@@ -20,6 +20,7 @@ const TELLING: { readonly [Name in keyof Diagnostics]: (message: Diagnostics[Nam
   "dynamutex:acquired": ({ call }) => [call],
   "dynamutex:renewed": () => [],
   "dynamutex:renewal-failed": () => [],
+  "dynamutex:one-by-one": () => [],
   "dynamutex:lost": ({ call, reason }) => [call, reason],
   "dynamutex:released": ({ call }) => [call],
   "dynamutex:missed": ({ call, because }) => [call, because],

@@ -111,6 +111,9 @@ describe(`with seed ${SEED}, a defect of the compiler is found`, () => {
     ["a mark is not removed", inUpdate(/(, #wanted(?! =)|#wanted, )/, "")],
     ["a token begins again from the seed", inUpdate("if_not_exists(#fence, :seed)", ":seed")],
     ["the reply shows no item", (expressions) => delete expressions.ReturnValues],
+    ["a statement does not compare the stamp", inStatement(/ AND "expires" < \?/, ' AND "expires" > ?')],
+    ["a statement leaves the purge date of a row with a tick", inStatement(' REMOVE "ttl"', "")],
+    ["a statement shows no item", inStatement("RETURNING ALL OLD *", "")],
   ])("%s", async (_defect, spoil) => {
     let found: object | undefined;
     for (let from = 0; from < PAIRS.length && found === undefined; from += CHUNK) {
@@ -200,6 +203,13 @@ function inUpdate(what: string | RegExp, by: string): (expressions: Expressions)
     if (expressions.UpdateExpression === undefined) return;
     expressions.UpdateExpression = expressions.UpdateExpression.replace(what, by);
     prune(expressions);
+  };
+}
+
+/** Spoils renewals in batches alone. */
+function inStatement(what: string | RegExp, by: string): (expressions: Expressions) => void {
+  return (expressions) => {
+    if (expressions.Statement !== undefined) expressions.Statement = expressions.Statement.replace(what, by);
   };
 }
 

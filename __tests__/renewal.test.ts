@@ -3,6 +3,7 @@ import { describe, expect, test } from "@jest/globals";
 import { type Clock, type Lock, LockLostError, systemClock } from "../lib/index.js";
 import { hear } from "./support/diagnostics.js";
 import { eventually, turn, watch } from "./support/eventually.js";
+import { withBody } from "./support/fault-proxy/reply.js";
 import {
   error,
   type Fault,
@@ -240,6 +241,7 @@ describe("many locks", () => {
       const stuckNames = new Set(names.slice(0, stuckCount));
       const others = locks.slice(stuckCount);
       scene.proxy.on({ operation: "UpdateItem", where: ({ body }) => stuckNames.has(nameIn(body)) }, hang(), FOREVER);
+      scene.proxy.on("BatchExecuteStatement", unanswered(stuckNames), FOREVER);
 
       const ends = TTL_MS * 1.5;
       let least = Number.POSITIVE_INFINITY;
@@ -257,14 +259,37 @@ describe("many locks", () => {
       expect(losses.map(({ name }) => name).sort()).toEqual([...stuckNames].sort());
       expect(losses.every(({ reason }) => reason === "expired")).toBe(true);
       // Renewals of many are spread: the first comes early, by half of its time at most.
-      const renewals = scene.proxy.count({
-        operation: "UpdateItem",
-        where: ({ body }) => !stuckNames.has(nameIn(body)),
+      const renewed = scene.proxy.select({}).flatMap(({ operation, body }) => {
+        return operation === "UpdateItem" ? [nameIn(body)] : namesIn(body);
       });
+      const renewals = renewed.filter((name) => !stuckNames.has(name)).length;
       expect(renewals / others.length).toBeGreaterThanOrEqual(2);
       expect(renewals / others.length).toBeLessThanOrEqual(4);
     },
   );
+
+  /** As a batch is answered that DynamoDB has no answer to some statements of. */
+  function unanswered(names: ReadonlySet<string>): Fault {
+    const failed = { Error: { Code: "InternalServerError", Message: "no answer" } };
+    return {
+      kind: "unanswered",
+      apply: async (exchange) => {
+        const reply = await exchange.forward();
+        const responses = reply.body.Responses as readonly object[];
+        const named = namesIn(exchange.request.body);
+        const Responses = responses.map((response, index) => (names.has(named[index] ?? "") ? failed : response));
+        await exchange.answer(withBody(reply, { ...reply.body, Responses }));
+      },
+    };
+  }
+
+  /** The locks that a batch is about. */
+  function namesIn(body: { readonly [part: string]: unknown }): string[] {
+    const statements = (body.Statements ?? []) as readonly {
+      readonly Parameters: readonly { readonly S?: string }[];
+    }[];
+    return statements.map(({ Parameters }) => Parameters.find(({ S }) => S?.startsWith("lock-"))?.S ?? "");
+  }
 
   function nameIn(body: { readonly Key?: { readonly name?: { readonly S?: string } } }): string {
     return body.Key?.name?.S ?? "";

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { BatchWriteItemCommand } from "@aws-sdk/client-dynamodb";
 import { describe, expect, test } from "@jest/globals";
-import { arrayToJson } from "../lib/cli/json.js";
 import { linesOf } from "../lib/cli/lock-text.js";
 import { viewOf } from "../lib/cli/lock-view.js";
+import { arrayToJson } from "../lib/cli/output.js";
 import { actionOf } from "../lib/dynamodb/compile.js";
 import { attributesOf, type Item } from "../lib/dynamodb/items.js";
 import { LockError, type LockInfo, LockTable, LockTimeoutError, type WaiterInfo } from "../lib/index.js";

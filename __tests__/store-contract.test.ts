@@ -313,7 +313,8 @@ describe.each(allSubjects(client))("a store %s", (where, subjectOf) => {
     ])("%s", async (_case, differences, kind) => {
       const row = await plant({ uuid: "mine", data: { a: 1 }, wanted: 5, ...differences });
       const outcome = await write(renewalOf(row, "mine", 100, { remembers: "tick" }));
-      expect(outcome).toEqual(kind === "applied" ? APPLIED : refusedBy(row));
+      // Its mark comes along.
+      expect(outcome).toEqual(kind === "applied" ? { ...APPLIED, replaced: row } : refusedBy(row));
       expect(await read(row)).toEqual(kind === "applied" ? { ...row, expires: 100 } : row);
     });
 

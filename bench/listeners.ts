@@ -13,6 +13,7 @@ const CHANNELS: Readonly<Record<keyof Diagnostics, true>> = {
   "dynamutex:failed": true,
   "dynamutex:renewed": true,
   "dynamutex:renewal-failed": true,
+  "dynamutex:one-by-one": true,
   "dynamutex:lost": true,
   "dynamutex:released": true,
   "dynamutex:request": true,

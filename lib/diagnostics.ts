@@ -44,6 +44,12 @@ export interface Diagnostics {
   readonly "dynamutex:renewed": { readonly name: string; readonly uuid: string; readonly remainingMs: number };
   /** A renewal failed. It is retried while the lease lasts. */
   readonly "dynamutex:renewal-failed": { readonly name: string; readonly uuid: string; readonly cause: unknown };
+  /**
+   * Renewals cannot go together, and go one by one from now on: these credentials lack the permission
+   * `dynamodb:PartiQLUpdate`, or the engine or the client has no `BatchExecuteStatement`. Published at most once a `LockTable`.
+   * Nothing is wrong: a process that holds many locks needs more requests.
+   */
+  readonly "dynamutex:one-by-one": { readonly cause: unknown };
   /** A section has lost its lock. It may still run: `released` says when it has ended. */
   readonly "dynamutex:lost": {
     readonly name: string;
@@ -122,7 +128,7 @@ export interface Diagnostics {
    */
   readonly "dynamutex:request": {
     readonly operation: RequestOperation;
-    /** Of the lock; of a set that is taken the first; undefined for a scan. */
+    /** Of the lock; of a set that is taken, or of leases that are renewed together, the first; undefined for a scan. */
     readonly name: string | undefined;
     /** How long it took, in ms. */
     readonly ms: number;
@@ -193,12 +199,25 @@ export interface Diagnostics {
 
 /**
  * What a request to the table is for. `take`: a lock's row, a permit, a reader's row, or a place in a queue. `take-all`: the
- * rows of a set. `renew`: a lease. `reissue`: a lease's new uuid between two sections. `transfer`: a hand-off, at either end.
+ * rows of a set. `renew`: a lease. `renew-all`: several leases, each with an outcome of its own, which this does not tell: the
+ * request is `ok` if the table has answered it. `reissue`: a lease's new uuid between two sections. `transfer`: a hand-off, at either end.
  * `release`: also by force. `remove`: what a dead waiter or reader has left. `mark`: a row that another host holds as wanted.
  * `draw`: the number of a place in a queue. `check`: a guard by itself. `transact`: the caller's `transactWrite()`.
  */
 export type RequestOperation =
-  | ("take" | "take-all" | "renew" | "reissue" | "transfer" | "release" | "remove" | "mark" | "draw" | "check")
+  | (
+      | "take"
+      | "take-all"
+      | "renew"
+      | "renew-all"
+      | "reissue"
+      | "transfer"
+      | "release"
+      | "remove"
+      | "mark"
+      | "draw"
+      | "check"
+    )
   | ("read" | "query" | "scan" | "transact");
 
 /**
@@ -210,6 +229,7 @@ const CHANNELS: { readonly [Name in keyof Diagnostics]: Channel } = {
   "dynamutex:acquired": channel("dynamutex:acquired"),
   "dynamutex:renewed": channel("dynamutex:renewed"),
   "dynamutex:renewal-failed": channel("dynamutex:renewal-failed"),
+  "dynamutex:one-by-one": channel("dynamutex:one-by-one"),
   "dynamutex:lost": channel("dynamutex:lost"),
   "dynamutex:released": channel("dynamutex:released"),
   "dynamutex:missed": channel("dynamutex:missed"),

@@ -52,6 +52,6 @@ export type { LockSet } from "./sets/lock-set.js";
 export { SharedMutex } from "./shared-mutex.js";
 export type { DocumentGuard } from "./store.js";
 export type { TableLocks } from "./table-locks.js";
-export type { TableAction, TableFacts, TableProblem, TableReport } from "./table-report.js";
+export type { BatchReport, TableAction, TableFacts, TableProblem, TableReport } from "./table-report.js";
 export { type Bounds, type Clock, systemClock } from "./time/clock.js";
 export { type TableClockOptions, tableClock } from "./time/table-clock.js";

@@ -48,8 +48,8 @@ export type WriteOutcome =
   | {
       readonly kind: "applied";
       /**
-       * The row as a take or a transfer found it, or a release if it carried a mark; undefined where there was none, and for
-       * other writes.
+       * The row as a take or a transfer found it, or a release or a renewal if it carried a mark; undefined where there was
+       * none, and for other writes.
        */
       readonly replaced: Row | undefined;
       /** What the write has drawn: a fencing token, or the ticket of a place. */

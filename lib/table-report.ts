@@ -50,6 +50,13 @@ export interface TableFacts {
   readonly consistency: "eventual" | "strong" | undefined;
 }
 
+/** Whether the leases of many locks can be renewed together. Nothing is wrong where they cannot be. */
+export interface BatchReport {
+  readonly usable: boolean;
+  /** Where they cannot be: what that costs, and what to do about it. For people: its wording may change in any version. */
+  readonly advice: string | undefined;
+}
+
 /** The result of `check()`. */
 export interface TableReport {
   readonly tableName: string;
@@ -61,6 +68,8 @@ export interface TableReport {
   readonly table: TableFacts | undefined;
   /** The state of DynamoDB's TTL feature and the attribute it reads; undefined if the credentials may not describe it. */
   readonly ttl: { readonly status: string; readonly attribute: string | undefined } | undefined;
+  /** Whether renewals can go together, up to 25 in a request. Undefined if the table does not exist. */
+  readonly batches: BatchReport | undefined;
   /**
    * What these credentials may do. `unknown`: the request was refused for another reason than a permission. Without a
    * sort key in the options there is no `Query`.

@@ -1,11 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
-import { parseDuration, showDuration } from "../../lib/cli/durations.js";
-import { arrayToJson } from "../../lib/cli/json.js";
-import { linesOf } from "../../lib/cli/lock-text.js";
+import { inPlace, linesOf } from "../../lib/cli/lock-text.js";
 import { viewOf } from "../../lib/cli/lock-view.js";
-import { planRun, type RunOptions } from "../../lib/cli/run-plan.js";
-import { inPlace } from "../../lib/cli/screen.js";
-import { parseTick } from "../../lib/cli/ticks.js";
+import { parseDuration, parseTick, planRun, type RunOptions, showDuration } from "../../lib/cli/options.js";
+import { arrayToJson, toJson } from "../../lib/cli/output.js";
 import type { LockInfo } from "../../lib/index.js";
 
 test.each([
@@ -49,6 +46,10 @@ test.each([
   ["2026-05-04T10:00:30.5+02:00", Date.UTC(2026, 4, 4, 8, 0, 30, 500)],
   ["2026-05-04T10:00", undefined],
   ["2026-13-04", undefined],
+  ["2026-02-30", undefined],
+  ["2026-04-31T10:00+02:00", undefined],
+  ["2026-05-04T24:00Z", undefined],
+  ["2024-02-29", Date.UTC(2024, 1, 29)],
   ["v1.2.3", undefined],
   ["1e3", undefined],
   ["9007199254740993", undefined],
@@ -115,9 +116,10 @@ test.each([
 });
 
 test("what would move the cursor is shown as an escape, and nothing is wider than the terminal", () => {
-  const lines = linesOf([viewOf({ ...LOCK, name: "a\u001b[2J\n" }, at(21_000), 3)], (_, text) => text, 40);
+  const name = "a\u001b[2J\n\u007f\u009b";
+  const lines = linesOf([viewOf({ ...LOCK, name }, at(21_000), 3)], (_, text) => text, 40);
   expect(lines).toHaveLength(2);
-  expect(lines[1]).toMatch(/^a\\u001b\[2J\\n {2}mutex {2}held /);
+  expect(lines[1]).toMatch(/^a\\u001b\[2J\\n\\u007f\\u009b {2}mutex {2}held/);
   expect(Math.max(...lines.map(({ length }) => length))).toBe(40);
 });
 
@@ -129,6 +131,7 @@ test("what does not fit on the screen is left out, and said to be", () => {
 
 test("whatever DynamoDB stores has a form in JSON, a line for each lock", () => {
   expect(arrayToJson([])).toBe("[]");
+  expect(toJson({ text: "\u001b[2J\u007f\u009b31m" })).toBe('{"text":"\\u001b[2J\\u007f\\u009b31m"}');
   const data = { big: 2n ** 60n, set: new Set([1]), bytes: new Uint8Array([1, 2]), at: new Date(0) };
   expect(arrayToJson([data, {}])).toBe(
     '[\n{"big":"1152921504606846976","set":[1],"bytes":"AQI=","at":"1970-01-01T00:00:00.000Z"},\n{}\n]',

@@ -52,6 +52,31 @@ describe("inspect", () => {
   });
 });
 
+test("no command lets control characters of a row or of an argument through, not even in JSON or with DEBUG", async () => {
+  const bad = "\u001b[2J\u0007\u007f\u009b31m";
+  const name = `${scene.name}${bad}`;
+  await scene.put(rowOf({ owner: bad, uuid: bad, data: { [bad]: bad } }), name);
+  const lines: readonly (readonly string[])[] = [
+    ["ls"],
+    ["ls", "--json"],
+    ["inspect", name],
+    ["inspect", "--json", name],
+    ["inspect", `${name}free`],
+    ["run", "--no-wait", name, "--", "true"],
+    ["run", "--wait", "1ms", name, "--", "true"],
+    ["run", "--once", bad, name, "--", "true"],
+    ["run", name, "--", bad],
+    ["unlock", name, "--uuid", `${bad}?`, "--yes"],
+    ["unlock", name, "--force", "--yes", bad],
+    ["unlock", name, "--force", "--yes"],
+  ];
+  for (const line of lines) {
+    const { stdout, stderr } = await cli.run(line, { env: { DYNAMUTEX_TABLE: scene.tableName, DEBUG: "1" } });
+    const through = `${stdout}${stderr}`.match(/[^\P{Cc}\n]/gu);
+    expect({ line, through, isSilent: `${stdout}${stderr}` === "" }).toEqual({ line, through: null, isSilent: false });
+  }
+});
+
 describe("unlock", () => {
   test("without a terminal it needs --yes; it ends the acquisition that is named, and no other", async () => {
     await scene.put(rowOf());

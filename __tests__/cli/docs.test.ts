@@ -39,7 +39,7 @@ test.each(["cli.md", "cron.md", "../README.md", "../examples/command-line/deploy
     const text = readFileSync(join(process.cwd(), "docs", page), "utf8").replace(/\[(dynamutex, .*)\]/g, (_, list) =>
       list.replaceAll(",", ""),
     );
-    const { commands } = programWith(() => undefined);
+    const { commands } = programWith();
     const unknown = [...text.matchAll(/\bdynamutex ([a-z][a-z-]*) (.*)/g)].flatMap(([line, name, rest = ""]) => {
       const command = commands.find((each) => each.name() === name);
       if (command === undefined) return [];

@@ -1,5 +1,5 @@
 import { execFile, spawn } from "node:child_process";
-import { chmod, mkdir, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -57,6 +57,15 @@ export class InstalledCli {
     await rm(this.#folder, { recursive: true, force: true });
   }
 
+  /** Writes an executable file into the folder that the command is started in. */
+  async put(file: string, text: string): Promise<void> {
+    await writeFile(join(this.#folder, file), text, { mode: 0o755 });
+  }
+
+  async removeFile(file: string): Promise<void> {
+    await rm(join(this.#folder, file));
+  }
+
   /** Starts it with pipes for its streams. */
   start(args: readonly string[], options: StartOptions = {}): Running {
     return this.#spawn("dynamutex", args, options);
@@ -88,6 +97,7 @@ export class InstalledCli {
     const { region, credentials } = testClientConfig();
     const child = spawn(command, args, {
       cwd: this.#folder,
+      detached: true, // from the terminal that the tests may run in
       env: {
         ...process.env,
         PATH: [this.bin, dirname(process.execPath), process.env.PATH].join(delimiter),

@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, test } from "@jest/globals";
+import { beforeAll, describe, expect, test } from "@jest/globals";
 import { processState } from "../support/host-process.js";
 import { rowOf, useScene } from "../support/scene.js";
 import { createTestTable } from "../support/table.js";
@@ -67,6 +67,30 @@ describe("the command under the lock", () => {
     expect(await holder()).toBeUndefined();
   });
 
+  test("what it has started is sent each signal as well, and the lock is held until that has ended too", async () => {
+    const running = start(scene.name, "--", "sh", "-c", `${SECTION.join(" ")} SIGUSR2; true`);
+    await running.says(/began/);
+    running.kill("SIGTERM"); // ends the shell
+    await running.says(/got SIGTERM/);
+    const renewed = scene.proxy.next({ operation: "UpdateItem" });
+    await renewed;
+    expect(await holder()).toBeDefined();
+    running.kill("SIGUSR2");
+    const { code, stdout } = await running.ended;
+    expect({ code, stdout }).toEqual({ code: 143, stdout: expect.stringMatching(/got SIGUSR2\n$/) });
+    expect(await holder()).toBeUndefined();
+  });
+
+  test("what it leaves behind when it ends by itself does not keep the lock", async () => {
+    await using running = start(scene.name, "--", "sh", "-c", `${SECTION.join(" ")} & read line`);
+    const [, pid] = await running.says(/began (\d+)/);
+    running.type("go on\n");
+    expect(await running.exited).toBe(0);
+    expect(await holder()).toBeUndefined();
+    expect(processState(Number(pid))).not.toBe("gone");
+    process.kill(Number(pid), "SIGKILL");
+  });
+
   test("goes on without a lock if this one is killed; the lock is free when the lease ends", async () => {
     await using running = start("--ttl", "2s", scene.name, "--", ...SECTION);
     const [, pid] = await running.says(/began (\d+)/);
@@ -91,6 +115,34 @@ describe("a lock that is lost", () => {
     expect(stderr).toMatch(
       /^dynamutex: Lock "lock-\d+" was lost: its row was deleted by somebody else; .* is told to end\n$/,
     );
+  });
+
+  test("trap 42: ends what the command has started as well, and waits for it", async () => {
+    const running = start("--ttl", "2s", scene.name, "--", "sh", "-c", `${SECTION.join(" ")} SIGTERM; true`);
+    const [, pid] = await running.says(/began (\d+)/);
+    await scene.remove();
+    const code = await running.exited;
+    expect({ code, state: processState(Number(pid)) }).toEqual({ code: 124, state: "gone" });
+    expect((await running.ended).stdout).toMatch(/got SIGTERM\n$/);
+  });
+
+  test("trap 42: kills what the command has started if that ignores TERM", async () => {
+    const line = ["--ttl", "2s", "--kill-after", "50ms", scene.name, "--", "sh", "-c", `${SECTION.join(" ")}; true`];
+    const running = start(...line);
+    const [, pid] = await running.says(/began (\d+)/);
+    await scene.remove();
+    const code = await running.exited;
+    expect({ code, state: processState(Number(pid)) }).toEqual({ code: 124, state: "gone" });
+  });
+
+  test("is told by 124 as soon as the command is gone, though a daemon of its own holds the pipes", async () => {
+    const line = `setsid ${SECTION.join(" ")} & wait`;
+    await using running = start("--ttl", "2s", scene.name, "--", "sh", "-c", line);
+    const [, pid] = await running.says(/began (\d+)/);
+    await scene.remove();
+    expect(await running.exited).toBe(124);
+    expect(processState(Number(pid))).not.toBe("gone");
+    process.kill(Number(pid), "SIGKILL");
   });
 
   test("ends the command although nobody reads what is said of it: stderr is a full pipe", async () => {
@@ -181,12 +233,53 @@ describe("a lock that is not to be had", () => {
 });
 
 describe("what cannot work", () => {
+  beforeAll(async () => {
+    await cli.put("no-interpreter", "#!/no/such/interpreter -x\n");
+    await cli.put("carriage-return", "#!/bin/sh\r\ntrue\r\n");
+    await cli.put("no-program", "#!/usr/bin/env -S no-such-program --flag\n");
+    await cli.put("forbidden", "#! /etc/passwd\n");
+    await cli.put("works", "#!/usr/bin/env -S NAME=1 sh\nexit 3\n");
+  });
+
+  test("a script by way of env is none of these", async () => {
+    expect(await run(scene.name, "--", "./works")).toMatchObject({ code: 3, stderr: "" });
+  });
+
   test.each<[string, readonly string[], number, RegExp]>([
     ["no such command", ["--once", "1", "NAME", "--", "no-such-command"], 127, /no-such-command was not found: /],
     ["a folder", ["NAME", "--", "/"], 126, /\/ cannot be executed: it is a folder/],
     ["a text as a tick", ["--once", "v1.2", "NAME", "--", "true"], 125, /a date with its zone.*part of NAME/],
     ["a lease that is too short", ["--ttl", "1ms", "NAME", "--", "true"], 125, /: --ttl: must be at least 100 ms/],
+    ["a tick that is no date", ["--once", "2026-02-30", "NAME", "--", "true"], 125, /a date with its zone/],
     ["no --", ["NAME", "ls", "-l"], 125, /put -- before the command/],
+    ["no -- and no options", ["NAME", "echo", "ran"], 125, /put -- before the command/],
+    ["a name that is an option", ["--fair", "--", "echo", "ran"], 125, /missing .*'name': .* one NAME before --/],
+    ["a name that takes a value", ["--wait", "--", "echo", "ran"], 125, /argument missing: .* one NAME before --/],
+    [
+      "a name that is unknown",
+      ["--what", "--", "echo", "ran"],
+      125,
+      /unknown option '--what'.*: .* one NAME before --/,
+    ],
+    ["a name that asks for help", ["--help", "--", "echo", "ran"], 125, /option '--help': .* one NAME before --/],
+    ["a name that asks for a version", ["-V", "--", "echo", "ran"], 125, /option '-V': .* one NAME before --/],
+    ["two names", ["NAME", "x", "--", "echo", "ran"], 125, /too many arguments.*: .* one NAME before --/],
+    ["no name", ["--", "echo", "ran"], 125, /missing .*'name': .* one NAME before --/],
+    ["no command", ["NAME", "--"], 125, /no command behind --/],
+    [
+      "a script without its interpreter",
+      ["--once", "1", "NAME", "--", "./no-interpreter"],
+      127,
+      /\/no\/such.* not found/,
+    ],
+    [
+      "a script of Windows",
+      ["NAME", "--", "./carriage-return"],
+      127,
+      /\/bin\/sh\\r was not found: .* ends its lines with \\r/,
+    ],
+    ["a script for a missing program", ["NAME", "--", "./no-program"], 127, /no-such-program was not found/],
+    ["a script of a forbidden one", ["NAME", "--", "./forbidden"], 126, /cannot be executed/],
   ])("%s is refused in one line, and nothing is asked of the table", async (_, args, code, complaint) => {
     const ended = await run(...args.map((arg) => (arg === "NAME" ? scene.name : arg)));
     expect(ended).toMatchObject({ code, stdout: "" });
@@ -195,17 +288,17 @@ describe("what cannot work", () => {
     expect(scene.proxy.count()).toBe(0);
   });
 
-  test("a script without its interpreter: 127, and the lock is released", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "dynamutex-script-"));
-    try {
-      await writeFile(join(folder, "script"), "#!/no/such/interpreter\n", { mode: 0o755 });
-      const { code, stderr } = await run(scene.name, "--", join(folder, "script"));
-      // The kernel says of a missing interpreter what it says of a missing file.
-      expect({ code, stderr }).toEqual({ code: 127, stderr: expect.stringMatching(/could not be started: .*ENOENT/) });
-      expect(await holder()).toBeUndefined();
-    } finally {
-      await rm(folder, { recursive: true, force: true });
-    }
+  test("a command that goes away while the lock is waited for: 127, and the lock is released", async () => {
+    await scene.put(rowOf());
+    await cli.put("goes-away", "#!/bin/sh\n");
+    const looks = scene.proxy.next({ operation: "GetItem" });
+    const running = start(scene.name, "--", "./goes-away");
+    await looks;
+    await cli.removeFile("goes-away");
+    await scene.remove();
+    const { code, stderr } = await running.ended;
+    expect({ code, stderr }).toEqual({ code: 127, stderr: expect.stringMatching(/could not be started: .*ENOENT/) });
+    expect(await holder()).toBeUndefined();
   });
 
   test("a table that is not there: 125 with the remedy, and a stack with DEBUG only", async () => {

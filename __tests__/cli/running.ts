@@ -14,6 +14,8 @@ export class Running implements AsyncDisposable {
   stderr = "";
   /** Resolves when it has ended and all that it wrote was read. */
   readonly ended: Promise<Ended>;
+  /** Resolves to its exit code when it has ended, whoever still holds its pipes. */
+  readonly exited: Promise<number | null>;
   readonly #child: ChildProcessWithoutNullStreams;
   readonly #listeners = new Set<() => void>();
   #isOver = false;
@@ -23,6 +25,7 @@ export class Running implements AsyncDisposable {
     child.stdin.on("error", () => undefined); // it may end before it has read all
     child.stdout.setEncoding("utf8").on("data", (text: string) => this.#add("stdout", text));
     child.stderr.setEncoding("utf8").on("data", (text: string) => this.#add("stderr", text));
+    this.exited = new Promise((resolve) => child.once("exit", (code) => resolve(code)));
     this.ended = new Promise((resolve) => {
       child.once("close", (code, signal) => {
         this.#isOver = true;

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
+import { processState } from "../support/host-process.js";
 import { rowOf, useScene } from "../support/scene.js";
 import { SECTION, useInstalledCli } from "./installed-cli.js";
 
@@ -36,6 +37,22 @@ describe("run in a terminal", () => {
     const [, pid] = await running.says(/began \d+ under (\d+)/);
     process.kill(Number(pid), "SIGINT");
     await running.says(/ended with 7/);
+  });
+
+  test("trap 42: a lost lock ends what the command has started, and nothing else in the process group", async () => {
+    const job = `${SECTION.join(" ")} & exec dynamutex run --ttl 2s ${scene.name} -- sh -c "${section("SIGTERM")}; true"`;
+    await using running = terminal(`exec sh -c '${job}'`);
+    await running.says(/began (?:.|\s)* under (?:.|\s)*began/);
+    const states = [...running.stdout.matchAll(/began (\d+)/g)].map(([, pid]) => Number(pid));
+    while ((await scene.row()) === undefined);
+    await scene.remove();
+    await running.says(/is told to end/);
+    await running.says(/got SIGTERM/);
+    while (states.every((pid) => processState(pid) !== "gone"));
+    const alive = states.filter((pid) => processState(pid) !== "gone");
+    expect(alive).toHaveLength(1);
+    expect(running.stdout.match(/got \w+/g)).toEqual(["got SIGTERM"]);
+    for (const pid of alive) process.kill(pid, "SIGKILL");
   });
 
   test("Ctrl-C ends the waiting with 130", async () => {

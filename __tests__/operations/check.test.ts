@@ -9,7 +9,7 @@ import {
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { type KeyOptions, LockStoreError, type TableReport } from "../../lib/index.js";
 import { watch } from "../support/eventually.js";
-import { error, hang, rewriteReply, throttle, withBody } from "../support/fault-proxy.js";
+import { error, type Fault, hang, rewriteReply, throttle, withBody } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
 import { useScene } from "../support/scene.js";
 import { testClient } from "../support/table.js";
@@ -82,6 +82,7 @@ describe("check() of a right table", () => {
         consistency: undefined,
       },
       ttl: { status: "ENABLED", attribute: "purge" },
+      batches: { usable: true, advice: undefined },
       permissions: {
         DescribeTable: "allowed",
         DescribeTimeToLive: "allowed",
@@ -268,6 +269,29 @@ describe("trap 18: check() of a global table", () => {
     expect(said(report)).toEqual(["warning replicas"]);
     expect(report).toMatchObject({ usable: true, permissions: { ConditionCheckItem: "unknown" } });
     expect(report.problems[0]?.message).toMatch(/no transactions.*no TTL/);
+  });
+});
+
+describe("check() where batches cannot be used", () => {
+  test.each<readonly [string, () => Fault, string]>([
+    ["for want of a permission", denied, "lack the permission dynamodb:PartiQLUpdate"],
+    ["because the engine has none", () => error("UnknownOperationException", "unsupported"), "unsupported"],
+    [
+      "for want of a permission on some rows",
+      () =>
+        rewriteReply((reply) => {
+          const failed = { Error: { Code: "AccessDenied", Message: "not on this row" } };
+          return withBody(reply, { ...reply.body, Responses: [failed] });
+        }),
+      "not on this row",
+    ],
+  ])("%s: advises, and has no problem", async (_case, fault, because) => {
+    const tableName = await rightTable();
+    scene.proxy.on("BatchExecuteStatement", fault(), FOREVER);
+    const report = await scene.host({ tableName }).check();
+    expect(report).toMatchObject({ usable: true, problems: [], batches: { usable: false } });
+    expect(report.batches?.advice).toContain("dynamodb:PartiQLUpdate");
+    expect(report.batches?.advice).toContain(because);
   });
 });
 

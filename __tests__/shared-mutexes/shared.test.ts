@@ -67,6 +67,34 @@ describe("readers", () => {
     },
   );
 
+  test.each([false, true])(
+    "fair: %s: a caller that gives up while its row is on its way in leaves it to those who wait, who keep it",
+    async (fair) => {
+      const { one } = hosts();
+      const { shared } = one.sharedMutex(NAME, { fair });
+      const [gone, asked, arrives] = [new AbortController(), deferred<void>(), deferred<void>()];
+      // The consistent read that lets a reader in: a look of a fair queue is a query.
+      one.hold = (message) => {
+        if (message.kind !== "read") return undefined;
+        asked.resolve();
+        return arrives.promise;
+      };
+      const first = shared.lock({ signal: gone.signal });
+      const others = [shared.lock(), shared.lock()];
+      await asked.promise;
+      gone.abort(new Error("gone"));
+      await expect(first).rejects.toThrow("gone");
+      one.hold = () => undefined;
+      arrives.resolve();
+      const locks = await Promise.all(others);
+      await turn();
+      expect(locks.map(({ held }) => held)).toEqual([true, true]);
+      expect(one.readers(NAME)).toHaveLength(1);
+      for (const lock of locks) await lock.unlock();
+      expect(one.told().filter((message) => /take|vacate/.test(message))).toEqual(["take reader", "vacate reader"]);
+    },
+  );
+
   test("whoever joins sends nothing within handOverMs of the last look, and then one eventually consistent read", async () => {
     const { time, one } = hosts();
     const { shared } = one.sharedMutex(NAME, { handOverMs: 500 });

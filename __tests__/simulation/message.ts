@@ -9,6 +9,8 @@ export function addressesOf(message: Message): readonly Address[] {
       return [message.write.at];
     case "writeAll":
       return message.takes.map(({ at }) => at);
+    case "renewAll":
+      return message.renewals.map(({ at }) => at);
     case "read":
       return [message.at];
     case "query":

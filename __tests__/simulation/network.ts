@@ -1,6 +1,7 @@
 import { LockStoreError } from "../../lib/errors.js";
 import type { Address } from "../../lib/protocol/addresses.js";
 import type { Attributes, Row } from "../../lib/protocol/row.js";
+import type { WriteOutcome } from "../../lib/store.js";
 import { aborted, answerFrom, type MemoryTable, MessageStore, type Partition } from "../../lib/testing/memory-store.js";
 import type { Answer, Message } from "../../lib/testing/message.js";
 import type { Clock } from "../../lib/time/clock.js";
@@ -61,6 +62,8 @@ export interface Sender {
   readonly owner: string;
   readonly process: Process;
   readonly clock: Pick<Clock, "listen" | "wall">;
+  /** Until when it may send batches, on virtual time. */
+  readonly batchesUntil?: number;
 }
 
 /** When a copy of a request left. */
@@ -141,7 +144,10 @@ export class Network {
   /** What a process uses as its store. */
   client(owner: string, process: Process, clock: Sender["clock"]): MessageStore {
     let requests = 0;
-    const sender = { owner, process, clock };
+    const draw = seededRandom(this.#options.seed, "batches", owner);
+    // Few may send no batches, and most of those from some moment on.
+    const batchesUntil = draw() < 0.1 ? draw() * this.#options.calmAt : Number.POSITIVE_INFINITY;
+    const sender = { owner, process, clock, batchesUntil };
     return new NetworkStore(this.#table, (message, signal) => {
       requests += 1;
       const random = seededRandom(this.#options.seed, "network", owner, requests);
@@ -169,12 +175,12 @@ export class Network {
       }
       signal.addEventListener("abort", onAbort, { once: true });
       const attempt = (number: number): void => {
-        if (number === 1) this.#events.sent(sender, message);
+        if (number === 1) for (const part of partsOf(message)) this.#events.sent(sender, part);
         this.#send(request, (reply) => {
           if (!open) return;
           if ("answer" in reply) {
             close();
-            this.#events.heard(sender, message, reply.answer);
+            this.#hear(sender, message, reply.answer);
             resolve(number > 1 ? retried(reply.answer) : reply.answer);
           } else if (reply.again && this.#plan.clientRetries && number < CLIENT_ATTEMPTS) {
             this.#events.count("requests that the client sent again");
@@ -183,10 +189,10 @@ export class Network {
             });
           } else {
             close();
-            if (reply.error.answered) this.#events.turnedDown(message);
-            const { message: text, transient, answered, throttled } = reply.error;
-            const again = number > 1;
-            reject(again ? new LockStoreError(text, { transient, answered, throttled, retried: true }) : reply.error);
+            if (reply.error.answered) for (const part of partsOf(message)) this.#events.turnedDown(part);
+            const { message: text, transient, answered, throttled, cause } = reply.error;
+            const options = { transient, answered, throttled, cause, retried: true };
+            reject(number > 1 ? new LockStoreError(text, options) : reply.error);
           }
         });
       };
@@ -237,8 +243,15 @@ export class Network {
     // The copy comes after what it is a copy of: one that overtook it would be the original.
     const repeat = (): void => {
       if (fate.again >= plan.duplicates) return;
-      this.#arrive(sender, message, this.#arrivalAfter(lateMs), { duplicate: true, answered: false, stale });
+      for (const part of partsOf(message)) {
+        this.#arrive(sender, part, this.#arrivalAfter(lateMs), { duplicate: true, answered: false, stale });
+      }
     };
+    if (message.kind === "renewAll" && this.#scheduler.now >= (sender.batchesUntil ?? Infinity)) {
+      this.#events.count("batches without the permission");
+      this.#scheduler.at(at, () => back(backMs, { error: notPermitted(), again: false }, this.#shown(whose)));
+      return;
+    }
     const isLost = fate.reply < plan.replyLoss;
     if (outage?.how === "error" || fate.throttled < plan.throttling) {
       this.#events.count(outage === undefined ? "requests throttled" : "requests failed by an outage");
@@ -249,12 +262,72 @@ export class Network {
       });
       return;
     }
-    this.#arrive(sender, message, at, { duplicate: false, answered: !isLost, stale }, (reply) => {
+    const answered = (reply: Reply): void => {
       if (isLost) vanish(backMs);
       else back(backMs, reply, this.#shown(whose));
       repeat();
-    });
+    };
+    if (message.kind === "renewAll") this.#arriveAll(sender, message, at, { plan, random, isLost }, answered);
+    else this.#arrive(sender, message, at, { duplicate: false, answered: !isLost, stale }, answered);
     if (isLost) this.#events.count("replies lost");
+  }
+
+  /** Who has sent several writes in one request hears of each. */
+  #hear(sender: Sender, message: Message, answer: Answer): void {
+    if (answer.kind !== "renewAll") {
+      this.#events.heard(sender, message, answer);
+      return;
+    }
+    for (const [index, part] of partsOf(message).entries()) {
+      const outcome = answer.outcomes[index];
+      if (part.kind !== "write" || outcome === undefined) continue;
+      if (!(outcome instanceof LockStoreError)) this.#events.heard(sender, part, { ...part, outcome });
+      else if (outcome.answered) this.#events.turnedDown(part);
+    }
+  }
+
+  /** A batch: each of its statements is throttled, lost, applied without an answer or repeated by itself. */
+  #arriveAll(
+    sender: Sender,
+    message: Extract<Message, { kind: "renewAll" }>,
+    at: number,
+    { plan, random, isLost }: { readonly plan: Faults; readonly random: Random; readonly isLost: boolean },
+    reply: (reply: Reply) => void,
+  ): void {
+    this.#events.count(`batches of ${message.renewals.length > 4 ? "5 or more" : message.renewals.length}`);
+    const outcomes: (WriteOutcome | LockStoreError)[] = [];
+    let open = message.renewals.length;
+    const parts = partsOf(message);
+    const keys = new Set(message.renewals.map(({ at: { name, sort } }) => `${sort}/${name}`));
+    if (keys.size < parts.length) {
+      this.#scheduler.at(at, () => reply({ error: new LockStoreError("a row is there twice"), again: false }));
+      return;
+    }
+    for (const [index, part] of parts.entries()) {
+      const fate = { throttled: random() * 100, lost: random() * 100, reply: random() * 100, again: random() * 100 };
+      const [isUnanswered, lateMs] = [fate.reply < plan.replyLoss, random() * plan.lateMs];
+      const settle = (outcome: WriteOutcome | LockStoreError): void => {
+        outcomes[index] = outcome;
+        open -= 1;
+        if (open === 0) reply({ answer: { ...message, outcomes } });
+      };
+      if (fate.throttled < plan.throttling || fate.lost < plan.requestLoss) {
+        const throttled = fate.throttled < plan.throttling;
+        this.#events.count(throttled ? "statements throttled" : "statements lost");
+        const options = { transient: true, throttled, answered: throttled };
+        this.#scheduler.at(at, () => settle(new LockStoreError("one statement failed", options)));
+        continue;
+      }
+      if (isUnanswered) this.#events.count("statements applied without an answer");
+      const copy = { duplicate: false, answered: !isLost && !isUnanswered, stale: 0 };
+      this.#arrive(sender, part, at, copy, (one) => {
+        if ("error" in one) settle(one.error);
+        else if (isUnanswered) settle(new LockStoreError("no answer", { transient: true, answered: false }));
+        else if (one.answer.kind === "write") settle(one.answer.outcome);
+        if (fate.again >= plan.duplicates) return;
+        this.#arrive(sender, part, this.#arrivalAfter(lateMs), { duplicate: true, answered: false, stale: 0 });
+      });
+    }
   }
 
   #arrive(
@@ -321,7 +394,7 @@ export class Network {
     return answerFrom(() => change.was, message);
   }
 
-  #now(): Omit<NetworkPlan, "outages" | "clientRetries"> {
+  #now(): Faults {
     return this.#scheduler.now < this.#options.calmAt ? this.#plan : CALM;
   }
 
@@ -384,13 +457,40 @@ function isConsistent(message: Message): boolean {
   return message.kind !== "query" || message.query.consistent;
 }
 
+/** What may happen to a message at some moment. */
+type Faults = Omit<NetworkPlan, "outages" | "clientRetries">;
+
+const parts = new WeakMap<Message, readonly Message[]>();
+
+/** The writes of a batch as messages of their own, the same ones each time; every other message is its only part. */
+function partsOf(message: Message): readonly Message[] {
+  if (message.kind !== "renewAll") return [message];
+  const known = parts.get(message) ?? message.renewals.map((write) => ({ kind: "write", write }) as const);
+  parts.set(message, known);
+  return known;
+}
+
+/** As DynamoDB says that a permission is missing. */
+function notPermitted(): LockStoreError {
+  return new LockStoreError("no permission", {
+    cause: Object.assign(new Error("no"), { name: "AccessDeniedException" }),
+  });
+}
+
 /** What the store says of a refusal that came to a copy which the client itself has sent again. */
 function retried(answer: Answer): Answer {
+  if (answer.kind === "renewAll") {
+    return { ...answer, outcomes: answer.outcomes.map((outcome) => retriedOutcome(outcome)) };
+  }
   if (answer.kind !== "write" || answer.outcome.kind !== "refused") return answer;
   return { ...answer, outcome: { ...answer.outcome, retried: true } };
 }
 
-const CALM: Omit<NetworkPlan, "outages" | "clientRetries"> = {
+function retriedOutcome(outcome: WriteOutcome | LockStoreError): WriteOutcome | LockStoreError {
+  return "kind" in outcome && outcome.kind === "refused" ? { ...outcome, retried: true } : outcome;
+}
+
+const CALM: Faults = {
   delayMs: CALM_DELAY_MS,
   slow: 0,
   slowMs: 0,

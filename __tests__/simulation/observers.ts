@@ -40,7 +40,7 @@ export function countArrival(coverage: Coverage, { message, answer, rows, answer
   const changed = rows.some(({ hasChanged }) => hasChanged);
   if (changed && duplicate) coverage.count(`late duplicates applied: ${what}`);
   if (changed && !answered && !duplicate) coverage.count(`ambiguous writes: ${what}`);
-  if (answer === undefined || answer.kind === "read" || answer.kind === "query") return;
+  if (answer === undefined || !("outcome" in answer)) return;
   if (answer.kind === "write" && answer.write.kind === "take" && kindOf(answer.write.at.sort) === "lock") {
     countTake(coverage, answer.write, rows[0], answered);
   } else {

@@ -77,6 +77,8 @@ export interface Surroundings {
   readonly owner: string;
   readonly random: () => number;
   readonly uuid: () => string;
+  /** From how many leases on the process sends renewals together. */
+  readonly togetherFrom: number;
   /** Called with what sends the requests of the process, before it sends any. */
   readonly watch: (scheduler: Scheduler) => void;
 }

@@ -118,6 +118,7 @@ export class SimulatedHost {
       clock,
       owner,
       random: seededRandom(seed, "protocol", owner),
+      togetherFrom: seededRandom(seed, "together", owner)() < 0.6 ? 1 : 8,
       uuid: () => {
         uuids += 1;
         return uuidOf(owner, uuids);

@@ -39,8 +39,17 @@ export class MemoryHost {
       owner = "host",
       table = new MemoryTable(),
       tableId = { tableName: "locks", keyPrefix: "" },
+      random = () => 0.5,
+      togetherFrom,
       ...how
-    }: { readonly owner?: string; readonly table?: MemoryTable; readonly tableId?: TableId } & ManualClockOptions = {},
+    }: {
+      readonly owner?: string;
+      readonly table?: MemoryTable;
+      readonly tableId?: TableId;
+      readonly random?: () => number;
+      /** From how many leases on it sends renewals together. */
+      readonly togetherFrom?: number;
+    } & ManualClockOptions = {},
   ) {
     this.table = table;
     const store = new HostStore(
@@ -50,7 +59,8 @@ export class MemoryHost {
         this.closed += 1;
       },
     );
-    this.session = new Session({ store, clock: time.clock(how), owner, table: tableId, random: () => 0.5 });
+    const together = togetherFrom === undefined ? {} : { togetherFrom };
+    this.session = new Session({ store, clock: time.clock(how), owner, table: tableId, random, ...together });
     this.#sections = new Sections(this.session);
   }
 
@@ -123,6 +133,8 @@ export function inWords(message: Message): string {
       return `${message.write.kind} ${sortInWords(message.write.at.sort)}`;
     case "writeAll":
       return `take ${message.takes.map(({ at }) => at.name).join(", ")}`;
+    case "renewAll":
+      return `renew ${message.renewals.map(({ at }) => at.name).join(", ")}`;
     case "transact":
       return `transact on ${sortInWords(message.writes.guard.at.sort)}`;
     case "read":

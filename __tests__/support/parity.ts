@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import {
   type AttributeValue,
+  BatchExecuteStatementCommand,
   BatchGetItemCommand,
   BatchWriteItemCommand,
   DeleteItemCommand,
@@ -11,12 +12,13 @@ import {
 } from "@aws-sdk/client-dynamodb";
 import { actionOf, keyOf, nameIn } from "../../lib/dynamodb/compile.js";
 import { attributesOf, type Item } from "../../lib/dynamodb/items.js";
+import { statedBy, statementOf } from "../../lib/dynamodb/statements.js";
 import { commandOf } from "../../lib/dynamodb/store.js";
 import type { TableLayout } from "../../lib/options/table.js";
 import type { apply } from "../../lib/protocol/apply.js";
 import type { Attributes } from "../../lib/protocol/row.js";
 import { countOf, drawnBy } from "../../lib/protocol/rules.js";
-import type { Write } from "../../lib/protocol/writes.js";
+import type { Renew, Write } from "../../lib/protocol/writes.js";
 import type { Pair } from "./generated-writes.js";
 
 /** What DynamoDB did with a request. */
@@ -32,6 +34,8 @@ export interface EngineResult {
 /** The part of a request that a defect may spoil. */
 export interface Expressions {
   ConditionExpression?: string | undefined;
+  /** Of a renewal in a batch, which has no other. */
+  Statement?: string | undefined;
   UpdateExpression?: string | undefined;
   ExpressionAttributeNames?: Record<string, string> | undefined;
   ExpressionAttributeValues?: Record<string, AttributeValue> | undefined;
@@ -39,7 +43,7 @@ export interface Expressions {
 }
 
 /** The writes whose reply shows the whole item that was there before. */
-const SHOW_ALL: ReadonlySet<Write["kind"]> = new Set(["take", "transfer", "vacate"]);
+const SHOW_ALL: ReadonlySet<Write["kind"]> = new Set(["take", "transfer", "vacate", "renew"]);
 
 const AT_ONCE = 16;
 const MOST_PUTS = 25;
@@ -54,7 +58,12 @@ export async function engineResults(
 ): Promise<readonly EngineResult[]> {
   await inBatches(pairs, MOST_PUTS, (batch) => plant(client, layout, batch));
   const replies = await inBatches(pairs, 1, async (batch, index) =>
-    Promise.all(batch.map(({ write }) => send(client, layout, write, index % 4 === 0, spoil))),
+    Promise.all(
+      batch.map(({ write }) => {
+        if (write.kind === "renew" && index % 2 === 1) return state(client, layout, write, spoil);
+        return send(client, layout, write, index % 4 === 0, spoil);
+      }),
+    ),
   );
   const items = new Map<string, Item>();
   await inBatches(pairs, MOST_GETS, async (batch) => {
@@ -152,6 +161,24 @@ async function send(
     }
     throw error;
   }
+}
+
+/** A renewal as one statement of a batch. */
+async function state(
+  client: DynamoDBClient,
+  layout: TableLayout,
+  renewal: Renew,
+  spoil: (expressions: Expressions) => void,
+): Promise<Omit<EngineResult, "after">> {
+  const statement = statementOf(layout, renewal);
+  const expressions: Expressions = { Statement: statement.Statement };
+  spoil(expressions);
+  const Statements = [{ ...statement, Statement: expressions.Statement }];
+  const { Responses } = await client.send(new BatchExecuteStatementCommand({ Statements }));
+  const stated = statedBy(Responses?.[0], layout.tableName);
+  if (stated.kind === "failed" && stated.error.transient) throw stated.error;
+  if (stated.kind === "failed") return { kind: "invalid", shown: undefined, transacted: false };
+  return { kind: stated.kind, shown: stated.item, transacted: false };
 }
 
 async function attributesShown(

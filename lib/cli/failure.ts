@@ -1,4 +1,22 @@
-import { EXIT } from "./exit-codes.js";
+import { constants } from "node:os";
+import type { LockConfigError } from "../index.js";
+
+/** What the command ends with, where the command under the lock has not ended by itself. `env` and `timeout` use the same. */
+export const EXIT = {
+  done: 0,
+  /** The answer is no: free, not usable, not unlocked. */
+  no: 1,
+  /** EX_TEMPFAIL: somebody else has the lock, or the tick was granted before. */
+  busy: 75,
+  lost: 124,
+  /** Of this command itself: wrong arguments, a table that cannot be used. */
+  failed: 125,
+  cannotExecute: 126,
+  notFound: 127,
+} as const;
+
+/** How a shell shows the end of a process by a signal. */
+export const exitCodeOf = (signal: NodeJS.Signals): number => 128 + constants.signals[signal];
 
 /** A failure that one line explains: what is wrong, and what to do. */
 export class Failure extends Error {
@@ -9,4 +27,29 @@ export class Failure extends Error {
     super(message, options);
     this.exitCode = exitCode;
   }
+}
+
+/** What the library's options are called here. */
+const FLAGS: Readonly<Record<string, string>> = {
+  ttlMs: "--ttl",
+  waitMs: "--wait",
+  holdAtLeastMs: "--at-least",
+  everyMs: "--every",
+  once: "--once",
+  permits: "--permits",
+  fair: "--fair",
+  uuid: "--uuid",
+  name: "NAME",
+  tableName: "--table",
+  keyPrefix: "--key-prefix",
+  keys: "--keys",
+};
+
+/** One line that says what went wrong and what to do. */
+export function complaintOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { option } = error as Partial<LockConfigError>;
+  const flag = option === undefined ? undefined : FLAGS[option.split(".")[0] ?? ""];
+  // The message of an option that cannot work begins with its name.
+  return (flag === undefined ? error.message : flag + error.message.slice(option?.length)) || error.name;
 }

@@ -1,22 +1,53 @@
-import { accessSync, constants, statSync } from "node:fs";
-import { delimiter, join } from "node:path";
-import { EXIT } from "./exit-codes.js";
-import { Failure } from "./failure.js";
+import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
+import { basename, delimiter, join } from "node:path";
+import { EXIT, Failure } from "./failure.js";
+
+/** What the kernel reads of a script to find its interpreter. */
+const FIRST_LINE_BYTES = 256;
+
+/** How many scripts the kernel follows whose interpreter is a script again. */
+const MOST_INTERPRETERS = 4;
 
 /**
- * Checks that there is such a command before a lock is taken for it: a tick must not be used up by a spelling mistake.
+ * Checks that a command can be executed before a lock is taken for it: a tick must not be used up by a spelling mistake.
+ * For a script, that includes the interpreter in its first line, and what `#!/usr/bin/env` looks for.
  *
  * @throws {@link Failure} with the exit code 126 or 127.
  */
-export function findCommand(command: string, path: string = process.env.PATH ?? ""): void {
+export function findCommand(command: string): void {
   if (process.platform === "win32") return; // the system looks in more places, by rules of its own
-  const files = command.includes("/") ? [command] : path.split(delimiter).map((folder) => join(folder || ".", command));
-  const found = files.map(judge);
-  if (found.includes("executable")) return;
-  if (found.includes("forbidden")) {
+  const remedy = command.includes("/") ? "correct its path" : "give its path, or correct PATH";
+  let file = located(command, remedy);
+  for (let depth = 0; depth < MOST_INTERPRETERS; depth++) {
+    const [, interpreter, argument = ""] = /^#![ \t]*([^ \t\n]+)[ \t]*(.*)/.exec(beginningOf(file)) ?? [];
+    if (interpreter === undefined) return;
+    const fix = interpreter.endsWith("\r")
+      ? `${file} ends its lines with \r, as on Windows: save it with the line ends of Unix`
+      : `it is the interpreter of ${file}: install it, or correct the first line of the script`;
+    const program = basename(interpreter) === "env" ? soughtByEnv(argument) : undefined;
+    // The kernel does not look for an interpreter in PATH.
+    file = located(interpreter.includes("/") ? interpreter : `./${interpreter}`, fix);
+    if (program !== undefined) file = located(program, fix);
+  }
+}
+
+/** The program that `env` executes; undefined if its options say more than that. */
+function soughtByEnv(argument: string): string | undefined {
+  const split = /^-S[ \t]*(.*)/.exec(argument)?.[1]?.split(/[ \t]+/);
+  const program = split === undefined ? argument : split.find((word) => !word.includes("="));
+  return program === undefined || /^-|^$|[\\"'$]/.test(program) ? undefined : program;
+}
+
+/** @returns the file that is executed. */
+function located(command: string, remedy: string): string {
+  const folders = (process.env.PATH ?? "").split(delimiter);
+  const files = command.includes("/") ? [command] : folders.map((folder) => join(folder || ".", command));
+  const found = files.map((file) => ({ file, state: judge(file) }));
+  const executable = found.find(({ state }) => state === "executable");
+  if (executable !== undefined) return executable.file;
+  if (found.some(({ state }) => state === "forbidden")) {
     throw new Failure(`${command} cannot be executed: it is a folder, or chmod +x is missing`, EXIT.cannotExecute);
   }
-  const remedy = command.includes("/") ? "correct its path" : "give its path, or correct PATH";
   throw new Failure(`${command} was not found: ${remedy}`, EXIT.notFound);
 }
 
@@ -31,5 +62,20 @@ function judge(file: string): "executable" | "forbidden" | "missing" {
     return "executable";
   } catch {
     return "forbidden";
+  }
+}
+
+/** Nothing if it cannot be read: a program may be executed all the same. */
+function beginningOf(file: string): string {
+  const buffer = Buffer.alloc(FIRST_LINE_BYTES);
+  try {
+    const descriptor = openSync(file, "r");
+    try {
+      return buffer.toString("utf8", 0, readSync(descriptor, buffer));
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch {
+    return "";
   }
 }

@@ -1,10 +1,8 @@
-import { EXIT } from "./exit-codes.js";
-import { type Found, findLocks } from "./find-locks.js";
-import { toJson } from "./json.js";
-import { leftOf, printable } from "./lock-text.js";
-import { isTaken, type LockView } from "./lock-view.js";
-import { openTable, type TableArguments } from "./open-table.js";
-import { print } from "./output.js";
+import { EXIT } from "./failure.js";
+import { leftOf } from "./lock-text.js";
+import { type Found, findLocks, isTaken, type LockView } from "./lock-view.js";
+import { onTable, type TableArguments } from "./open-table.js";
+import { print, printable, toJson } from "./output.js";
 
 export interface InspectOptions extends TableArguments {
   readonly json?: boolean;
@@ -12,9 +10,7 @@ export interface InspectOptions extends TableArguments {
 
 /** Shows who holds a lock. @returns 0 if somebody does, or nobody else can take it yet; 1 if it is free. */
 export async function inspect(name: string, options: InspectOptions): Promise<number> {
-  const table = openTable(options);
-  await using _ = table.locks;
-  const found = await findLocks(table, name);
+  const found = await onTable(options, (table) => findLocks(table, name));
   print(options.json ? `${toJson({ name, ...found })}\n` : textOf(name, found));
   return found.locks.some(isTaken) ? EXIT.done : EXIT.no;
 }
@@ -35,7 +31,7 @@ function lockText(lock: LockView): string {
   const lines = [
     `${printable(name)}: ${kind}, ${state}`,
     `  owner    ${printable(owner)}${uuid === undefined || state === "handed-off" ? ", the last one" : ""}`,
-    ...(uuid === undefined ? [] : [`  uuid     ${uuid}`]),
+    ...(uuid === undefined ? [] : [`  uuid     ${printable(uuid)}`]),
     `  since    ${acquired.toISOString()}`,
     `  expires  ${expires.toISOString()}, ${leftOf(lock)}`,
     ...(tick === undefined ? [] : [`  tick     ${tick}`]),

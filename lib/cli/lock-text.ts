@@ -1,6 +1,6 @@
-import { showDuration } from "./durations.js";
 import type { LockView } from "./lock-view.js";
-import type { Style } from "./output.js";
+import { showDuration } from "./options.js";
+import { printable, type Style } from "./output.js";
 
 type Paint = (style: Style, text: string) => string;
 
@@ -54,7 +54,17 @@ export function leftOf({ leftMs }: Pick<LockView, "leftMs">): string {
   return leftMs < 0 ? `${showDuration(-leftMs)} ago` : showDuration(leftMs);
 }
 
-/** A name may hold anything: what would move the cursor is shown as an escape. */
-export function printable(text: string): string {
-  return text.replace(/\p{Cc}/gu, (character) => JSON.stringify(character).slice(1, -1));
+const HOME = "\u001b[H";
+const CLEAR_LINE = "\u001b[K";
+const CLEAR_BELOW = "\u001b[J";
+
+/**
+ * What draws these lines over those that were drawn before, from the upper left corner: nothing is cleared that is drawn
+ * again, so nothing flickers. What does not fit is left out, and said to be.
+ */
+export function inPlace(lines: readonly string[], rows: number): string {
+  const room = rows - 1; // for the line that the cursor is left on
+  const rest = lines.length - room + 1;
+  const shown = lines.length <= room ? lines : [...lines.slice(0, room - 1), `… and ${rest} more: use --prefix`];
+  return `${HOME}${shown.map((line) => `${line}${CLEAR_LINE}\n`).join("")}${CLEAR_BELOW}`;
 }

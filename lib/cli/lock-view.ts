@@ -1,4 +1,5 @@
-import type { Bounds, LockInfo } from "../index.js";
+import type { Bounds, LockInfo, LockTable, WaiterInfo } from "../index.js";
+import type { OpenTable } from "./open-table.js";
 
 /**
  * What a row says of its lock at this moment. `held`: somebody has it. `handed-off`: nobody has it, and whoever has the token
@@ -57,3 +58,65 @@ export function inOrder(views: readonly LockView[]): LockView[] {
     .sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
     .map(({ view }) => view);
 }
+
+/** One place in a queue, as `inspect` shows it. */
+export interface WaiterView extends Omit<WaiterInfo, "ticket"> {
+  readonly kind: LockInfo["kind"];
+}
+
+export interface Found {
+  readonly locks: readonly LockView[];
+  readonly waiters: readonly WaiterView[];
+}
+
+/** Everything that is taken under a name: a mutex, permits of a semaphore, either side of a shared mutex. They may all be there. */
+export async function findLocks({ locks, clock, names }: OpenTable, name: string): Promise<Found> {
+  const fair = names.sort !== undefined;
+  const mutex = await locks.mutex(name, { fair }).inspect();
+  const found: { readonly lock: LockInfo; readonly waiting: number }[] = [];
+  const waiters: WaiterView[] = [];
+  const add = (taken: readonly LockInfo[], queue: readonly WaiterInfo[], kind: LockInfo["kind"]): void => {
+    const waiting = sectionsIn(queue);
+    found.push(...taken.map((lock) => ({ lock, waiting })));
+    waiters.push(...queue.map(({ ticket: _, ...waiter }) => ({ ...waiter, kind: waiter.side ?? kind })));
+  };
+  if (mutex !== null) add([mutex], mutex.waiters, "mutex");
+  if (fair) {
+    // How many permits there are does not matter to who holds one.
+    const [semaphore, shared] = await Promise.all([
+      locks.semaphore(name, { permits: 1, fair }).inspect(),
+      locks.sharedMutex(name, { fair }).inspect(),
+    ]);
+    add(semaphore.holders, semaphore.waiters, "semaphore");
+    add([...(shared.exclusive === null ? [] : [shared.exclusive]), ...shared.shared], shared.waiters, "exclusive");
+  }
+  const bounds = clock.wall();
+  return { locks: inOrder(found.map(({ lock, waiting }) => viewOf(lock, bounds, waiting))), waiters };
+}
+
+/** How many queues are read at once. */
+const AT_ONCE = 16;
+
+/**
+ * How many wait for each of these locks: those who wait for fair locks, because others have no rows. Each queue is read once.
+ */
+export async function countWaiters(locks: LockTable, listed: readonly LockInfo[]): Promise<Map<LockInfo, number>> {
+  // Both sides of a shared mutex have one queue.
+  const queueOf = ({ kind, name }: LockInfo): string => `${kind === "shared" ? "exclusive" : kind} ${name}`;
+  const queues = [...new Map(listed.map((lock) => [queueOf(lock), lock]))];
+  const counts = new Map<string, number>();
+  for (let first = 0; first < queues.length; first += AT_ONCE) {
+    const some = queues.slice(first, first + AT_ONCE);
+    await Promise.all(some.map(async ([queue, lock]) => counts.set(queue, sectionsIn(await waitersFor(locks, lock)))));
+  }
+  return new Map(listed.map((lock) => [lock, counts.get(queueOf(lock)) ?? 0]));
+}
+
+async function waitersFor(locks: LockTable, { name, kind }: LockInfo): Promise<readonly WaiterInfo[]> {
+  if (kind === "mutex") return (await locks.mutex(name, { fair: true }).inspect())?.waiters ?? [];
+  // How many permits there are does not matter to who waits for one.
+  if (kind === "semaphore") return (await locks.semaphore(name, { permits: 1, fair: true }).inspect()).waiters;
+  return (await locks.sharedMutex(name, { fair: true }).inspect()).waiters;
+}
+
+const sectionsIn = (queue: readonly WaiterInfo[]): number => queue.reduce((sum, { sections }) => sum + sections, 0);

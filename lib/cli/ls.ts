@@ -1,12 +1,9 @@
 import { isatty } from "node:tty";
 import type { LockInfo } from "../index.js";
-import { arrayToJson } from "./json.js";
-import { linesOf } from "./lock-text.js";
-import { inOrder, type LockView, viewOf } from "./lock-view.js";
-import { type OpenTable, openTable, type TableArguments } from "./open-table.js";
-import { painter, print } from "./output.js";
-import { inPlace } from "./screen.js";
-import { countWaiters } from "./waiters.js";
+import { inPlace, linesOf } from "./lock-text.js";
+import { countWaiters, inOrder, type LockView, viewOf } from "./lock-view.js";
+import { type OpenTable, onTable, type TableArguments } from "./open-table.js";
+import { arrayToJson, painter, print, printable } from "./output.js";
 
 export interface LsOptions extends TableArguments {
   readonly prefix?: string;
@@ -20,26 +17,21 @@ const WATCH_MS = 2_000;
 
 /** Lists locks, once or for ever. */
 export async function ls(options: LsOptions): Promise<number> {
-  const table = openTable(options);
-  await using _ = table.locks;
   const show = options.json ? showJson : options.watch && isatty(1) ? showInPlace : showText;
-  if (!options.watch) {
+  return await onTable(options, async (table) => {
     show(await look(table, options), options);
+    while (options.watch) {
+      await table.clock.sleep(WATCH_MS);
+      show(await look(table, options), options);
+    }
     return 0;
-  }
-  for (;;) {
-    show(await look(table, options), options);
-    await table.clock.sleep(WATCH_MS);
-  }
+  });
 }
 
-async function look(
-  { locks, clock, hasSortKey }: OpenTable,
-  { prefix, kept }: LsOptions,
-): Promise<readonly LockView[]> {
+async function look({ locks, clock, names }: OpenTable, { prefix, kept }: LsOptions): Promise<readonly LockView[]> {
   const listed: LockInfo[] = [];
   for await (const lock of locks.list({ prefix, kept })) listed.push(lock);
-  const waiting = hasSortKey ? await countWaiters(locks, listed) : undefined;
+  const waiting = names.sort !== undefined ? await countWaiters(locks, listed) : undefined;
   const bounds = clock.wall();
   return inOrder(listed.map((lock) => viewOf(lock, bounds, waiting?.get(lock))));
 }
@@ -55,6 +47,6 @@ const showText: Show = (views, { watch }) => {
 
 const showInPlace: Show = (views, { table }) => {
   const [rows, columns] = [process.stdout.rows || 24, process.stdout.columns || 80]; // a terminal may not know: 0
-  const title = `${views.length} locks in table ${table}, every ${WATCH_MS / 1_000} s, until Ctrl-C`;
+  const title = `${views.length} locks in table ${printable(table ?? "")}, every ${WATCH_MS / 1_000} s, until Ctrl-C`;
   print(inPlace([title.slice(0, columns), "", ...linesOf(views, painter(), columns)], rows));
 };

@@ -1,31 +1,30 @@
 #!/usr/bin/env node
 import { readFileSync } from "node:fs";
+import { inspect } from "node:util";
 import { type Command, CommanderError } from "commander";
-import { complaintOf } from "./complaint.js";
-import { EXIT } from "./exit-codes.js";
-import { Failure } from "./failure.js";
-import { complain, print } from "./output.js";
+import { complaintOf, EXIT, Failure } from "./failure.js";
+import { complain, print, printable } from "./output.js";
 import { programWith } from "./program.js";
 
-/** Runs a command line. @returns the exit code. */
-async function main(argv: readonly string[]): Promise<number> {
-  let exitCode: number = EXIT.done;
-  const program = programWith((code) => {
-    exitCode = code;
-  });
-  for (const command of [program, ...program.commands]) quiet(command);
+/** Runs a command line, and sets the exit code. */
+async function main(argv: readonly string[]): Promise<void> {
+  const [own, command] = argv[0] === "run" ? atSeparator(argv) : [argv];
+  const program = programWith(command);
+  for (const each of [program, ...program.commands]) quiet(each);
   program.on("option:version", () => {
     print(`${JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")).version}\n`);
     throw new CommanderError(EXIT.done, "version", "");
   });
   try {
-    await program.parseAsync(argv, { from: "user" });
-    return exitCode;
+    await program.parseAsync(own, { from: "user" });
   } catch (error) {
-    if (error instanceof CommanderError) return usage(error, argv[0]);
-    if (process.env.DEBUG && error instanceof Error) console.error(error);
+    if (error instanceof CommanderError) {
+      process.exitCode = usage(error, remedyFor(error, argv[0], command));
+      return;
+    }
+    if (process.env.DEBUG && error instanceof Error) console.error(inspect(error).replace(/[^\n]+/g, printable));
     complain(complaintOf(error));
-    return error instanceof Failure ? error.exitCode : EXIT.failed;
+    process.exitCode = error instanceof Failure ? error.exitCode : EXIT.failed;
   }
 }
 
@@ -34,13 +33,26 @@ function quiet(command: Command): void {
   command.exitOverride().configureOutput({ writeOut: print, outputError: () => undefined });
 }
 
-function usage({ exitCode, code, message }: CommanderError, command: string | undefined): number {
+/** The command that `run` runs is behind the first `--`: the parser does not see it, whatever stands before it. */
+function atSeparator(argv: readonly string[]): readonly [readonly string[], (readonly string[])?] {
+  const at = argv.indexOf("--");
+  return at < 0 ? [argv] : [argv.slice(0, at), argv.slice(at + 1)];
+}
+
+/** What to do about arguments of `run` that do not come to one name and a command. */
+function remedyFor({ code }: CommanderError, name: string | undefined, command: readonly string[] | undefined): string {
+  const isOfOperands = /\.(missingArgument|excessArguments|unknownOption|optionMissingArgument)$/.test(code);
+  if (name !== "run" || !isOfOperands) return "";
+  return command === undefined
+    ? "; put -- before the command that is run"
+    : ": give exactly one NAME before --, in quotes if it is a variable, and none that begins with -";
+}
+
+function usage({ exitCode, code, message }: CommanderError, remedy: string): number {
   if (exitCode === EXIT.done) return EXIT.done;
   if (code === "commander.help") return EXIT.failed; // no command: the help was shown
-  const dashes =
-    command === "run" && code === "commander.unknownOption" ? "; put -- before the command that is run" : "";
-  complain(`${message.replace(/^error: /, "")}${dashes}`);
+  complain(`${message.replace(/^error: /, "")}${remedy}`);
   return EXIT.failed;
 }
 
-process.exitCode = await main(process.argv.slice(2));
+await main(process.argv.slice(2));

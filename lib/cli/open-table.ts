@@ -1,5 +1,13 @@
-import { type Clock, LockTable, type LockTableOptions, tableClock } from "../index.js";
-import { Failure } from "./failure.js";
+import {
+  type Clock,
+  LockStoreError,
+  LockTable,
+  type LockTableOptions,
+  type TableProblem,
+  type TableReport,
+  tableClock,
+} from "../index.js";
+import { EXIT, Failure } from "./failure.js";
 
 /** Where the locks are, as the options of every command say. */
 export interface TableArguments {
@@ -12,24 +20,43 @@ export interface TableArguments {
   readonly endpointUrl?: string;
 }
 
+/** The names of a table and of its attributes, as the options say or by default. */
+export interface TableNames {
+  readonly tableName: string;
+  readonly partition: string;
+  readonly sort: string | undefined;
+  readonly ttl: string;
+}
+
 export interface OpenTable {
   readonly locks: LockTable;
   readonly clock: Clock;
-  readonly hasSortKey: boolean;
+  readonly names: TableNames;
+}
+
+/** Does something with a table, and closes it. @throws as {@link openTable} and {@link explained} do. */
+export async function onTable<Result>(
+  given: TableArguments,
+  act: (table: OpenTable) => Promise<Result>,
+): Promise<Result> {
+  const table = openTable(given);
+  await using _ = table.locks;
+  try {
+    return await act(table);
+  } catch (error) {
+    throw await explained(error, table);
+  }
 }
 
 /** @throws {@link Failure} without a table's name; a `LockConfigError` for options that cannot work. */
-export function openTable(given: TableArguments): OpenTable {
-  useEnvironment(given);
-  const options = layoutOf(given);
+export function openTable({ table: tableName, keyPrefix, keys: given, ...others }: TableArguments): OpenTable {
+  useEnvironment(others);
+  if (!tableName) throw new Failure("no table is named: give --table NAME, or set DYNAMUTEX_TABLE");
+  const keys = given ? keysOf(given) : undefined;
   const clock = tableClock();
-  return { locks: new LockTable({ ...options, clock }), clock, hasSortKey: options.keys?.sort !== null };
-}
-
-/** The options that say where rows are. @throws {@link Failure} without a table's name. */
-export function layoutOf({ table, keyPrefix, keys }: TableArguments): LockTableOptions {
-  if (!table) throw new Failure("no table is named: give --table NAME, or set DYNAMUTEX_TABLE");
-  return { tableName: table, keyPrefix, ...(keys && { keys: keysOf(keys) }) };
+  const locks = new LockTable({ tableName, keyPrefix, ...(keys && { keys }), clock });
+  const { partition = "name", sort = "sort", ttl = "purge" } = keys ?? {};
+  return { locks, clock, names: { tableName, partition, sort: sort ?? undefined, ttl } };
 }
 
 function keysOf(text: string): NonNullable<LockTableOptions["keys"]> {
@@ -51,4 +78,39 @@ function useEnvironment({ region, profile, endpointUrl }: TableArguments): void 
   if (endpointUrl !== undefined) env.AWS_ENDPOINT_URL_DYNAMODB = endpointUrl;
   // It concerns who installs Node, and cron would mail it with every run.
   env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= "true";
+}
+
+/** The same error, or what it comes from: if the table refused a request for good, `check()` tells what is wrong with it. */
+export async function explained(error: unknown, { locks, names }: OpenTable): Promise<unknown> {
+  if (!(error instanceof LockStoreError) || !mayBeTheTable(error)) return error;
+  const report = await locks.check().catch(() => undefined);
+  const problem = report?.problems.find(({ code }) => code === "missing" || code === "keys");
+  if (report === undefined || problem === undefined) return error;
+  return new Failure(wordsOf(problem, report, names), EXIT.failed, { cause: error });
+}
+
+function mayBeTheTable({ transient, cause }: LockStoreError): boolean {
+  const name = cause instanceof Error ? cause.name : undefined;
+  return !transient && (name === undefined || /^(ResourceNotFound|Validation)Exception$/.test(name));
+}
+
+/** What is wrong with a table and what to do: of some problems, the library says it to a program and not to a prompt. */
+export function wordsOf({ code, message }: TableProblem, { table }: TableReport, names: TableNames): string {
+  const { tableName } = names;
+  if (code === "missing") {
+    return `table ${tableName} does not exist: \`dynamutex create-table\` creates it, or correct --table or --region`;
+  }
+  if (code !== "keys" || table?.partition === undefined) return message;
+  const { partition, sort } = table;
+  const differences = [
+    ...(partition === names.partition ? [] : [`partition key ${partition}, and --keys says ${names.partition}`]),
+    ...(sort === names.sort
+      ? []
+      : [`${sort === undefined ? "no sort key" : `sort key ${sort}`}, and --keys says ${names.sort ?? "none"}`]),
+  ];
+  const keys = [partition, sort ?? "", names.ttl === "purge" ? "" : names.ttl].join(",").replace(/,+$/, "");
+  // Where the names are the same, a type is wrong.
+  return differences.length === 0
+    ? message
+    : `table ${tableName} does not fit: it has ${differences.join("; it has ")}; give --keys ${keys}`;
 }

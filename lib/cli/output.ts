@@ -25,7 +25,19 @@ export function mention(line: string): void {
 }
 
 function lineOf(line: string): Buffer {
-  return Buffer.from(`dynamutex: ${line.replace(/\s*\n\s*/g, " ")}\n`);
+  return Buffer.from(`dynamutex: ${printable(line.replace(/\s*\n\s*/g, " "))}\n`);
+}
+
+/**
+ * Text of others, such as a name or an owner, for a terminal: control characters, with which it could move the cursor and
+ * draw over what was shown, are shown as escapes.
+ */
+export function printable(text: string): string {
+  return text.replace(/\p{Cc}/gu, (character) => {
+    const escaped = JSON.stringify(character).slice(1, -1);
+    // JSON leaves DEL and C1 as they are.
+    return escaped === character ? `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}` : escaped;
+  });
 }
 
 /** Writes to stdout. A reader that has had enough, such as `head`, ends the command without a word. */
@@ -47,4 +59,19 @@ export type Style = keyof typeof STYLES;
 export function painter(): (style: Style, text: string) => string {
   if (!isatty(1) || process.env.NO_COLOR || process.env.TERM === "dumb") return (_, text) => text;
   return (style, text) => `\u001b[${STYLES[style]}m${text}\u001b[0m`;
+}
+
+/** An array with a line for each of its members, for `grep` and `jq` alike. */
+export const arrayToJson = (members: readonly unknown[]): string =>
+  members.length === 0 ? "[]" : `[\n${members.map(toJson).join(",\n")}\n]`;
+
+/** A value as one line of JSON, without control characters. Dates are ISO; what DynamoDB can store and JSON cannot becomes a string or an array. */
+export function toJson(value: unknown): string {
+  const json = JSON.stringify(value, (_, member: unknown) => {
+    if (typeof member === "bigint") return member.toString();
+    if (member instanceof Set) return [...member];
+    if (member instanceof Uint8Array) return Buffer.from(member).toString("base64");
+    return member;
+  });
+  return printable(json);
 }

@@ -1,15 +1,23 @@
 import { Argument, Command, Option } from "commander";
-import { runCommand } from "./run-command.js";
-import { type Ended, examples, tableCommand } from "./table-command.js";
+import type { Shell } from "./completion.js";
+import { Failure } from "./failure.js";
+import { duration, tick, wholeNumber } from "./options.js";
+import { print } from "./output.js";
 
-/** All commands. What they do is loaded when one is used: help and completion need none of it. */
-export function programWith(ended: Ended): Command {
+/**
+ * All commands. What they do is loaded when one is used, and with it the library and the AWS SDK: help and completion need
+ * neither. Each sets the exit code.
+ *
+ * @param command what `run` runs: the words behind `--`; undefined without a `--`.
+ */
+export function programWith(command?: readonly string[]): Command {
   const program = new Command("dynamutex")
     .description("Locks on DynamoDB, for whatever can be started from a prompt")
     .option("-V, --version", "show the version")
-    .addHelpText("after", HELP)
-    .helpCommand(false);
-  program.addCommand(runCommand(ended));
+    .addHelpText("after", PROGRAM_HELP)
+    .helpCommand(false)
+    .enablePositionalOptions();
+  program.addCommand(runCommand(command));
 
   program.addCommand(
     tableCommand("ls")
@@ -19,7 +27,7 @@ export function programWith(ended: Ended): Command {
       .option("--watch", "look again every 2 s, and redraw in place; each look reads the whole table")
       .option("--json", "JSON: an array with a line for each lock")
       .addHelpText("after", examples("dynamutex ls --prefix customer#", "dynamutex ls --json | jq -r '.[].name'"))
-      .action(async (options) => ended(await (await import("./commands.js")).ls(options))),
+      .action(exits(async (options) => (await import("./ls.js")).ls(options))),
   );
 
   program.addCommand(
@@ -31,7 +39,7 @@ export function programWith(ended: Ended): Command {
         "after",
         examples("dynamutex inspect nightly-report", "until ! dynamutex inspect deploy >/dev/null; do sleep 5; done"),
       )
-      .action(async (name, options) => ended(await (await import("./commands.js")).inspect(name, options))),
+      .action(exits(async (name, options) => (await import("./inspect.js")).inspect(name, options))),
   );
 
   program.addCommand(
@@ -46,7 +54,7 @@ export function programWith(ended: Ended): Command {
         "after",
         examples("dynamutex unlock deploy --uuid 5f0c9a7e-…", "dynamutex unlock deploy --force --yes"),
       )
-      .action(async (name, options) => ended(await (await import("./commands.js")).unlock(name, options))),
+      .action(exits(async (name, options) => (await import("./unlock.js")).unlock(name, options))),
   );
 
   program.addCommand(
@@ -66,14 +74,14 @@ export function programWith(ended: Ended): Command {
           "dynamutex create-table --table locks --print terraform > locks.tf",
         ),
       )
-      .action(async (options) => ended(await (await import("./commands.js")).createTable(options))),
+      .action(exits(async (options) => (await import("./table.js")).createTable(options))),
   );
 
   program.addCommand(
     tableCommand("check")
       .description("check whether locks work on the table with these credentials: exit code 0 if they do, 1 if not")
       .addHelpText("after", examples("dynamutex check --table locks"))
-      .action(async (options) => ended(await (await import("./commands.js")).check(options))),
+      .action(exits(async (options) => (await import("./table.js")).check(options))),
   );
 
   program.addCommand(
@@ -84,12 +92,84 @@ export function programWith(ended: Ended): Command {
         "after",
         examples('eval "$(dynamutex completion bash)"', "dynamutex completion zsh > ~/.zfunc/_dynamutex"),
       )
-      .action(async (shell) => ended((await import("./completion.js")).completion(shell, program))),
+      .action(async (shell: Shell) => print((await import("./completion.js")).completionFor(shell, program.commands))),
   );
   return program;
 }
 
-const HELP = `
+function runCommand(command: readonly string[] | undefined): Command {
+  const run = tableCommand("run")
+    .description("run a command while holding a lock")
+    .usage("[options] NAME -- COMMAND ARGS…")
+    .argument("<name>", "the lock's name")
+    .option("--wait <duration>", "how long to wait for the lock; without this, for as long as it takes", duration)
+    .option("--no-wait", "do not wait")
+    .option(
+      "--ttl <duration>",
+      "the length of a lease: how long the lock survives this process (default: 30s)",
+      duration,
+    )
+    .option("--fair", "wait in a queue: everybody who uses --fair gets the lock in the order of asking")
+    .option("--at-least <duration>", "the lock stays taken for so long, even if the command ends sooner", duration)
+    .option("--once <tick>", "at most once for this tick: a number or a date", tick)
+    .option("--every <duration>", "at most once in each period of this length, by the table's clock", duration)
+    .option("--permits <n>", "let so many run at once", wholeNumber(1, 1_000))
+    .option("--busy-code <n>", "the exit code if it did not run; 0 says nothing (default: 75)", wholeNumber(0, 255))
+    .option("--kill-after <duration>", "after a loss, from TERM to KILL (default: a 15th of --ttl)", duration)
+    .addHelpText("after", RUN_HELP)
+    .action(
+      exits(async (name, options) => {
+        if (command?.[0] === undefined) throw new Failure(command === undefined ? NO_SEPARATOR : NO_COMMAND);
+        return (await import("./run.js")).run(name, command, options);
+      }),
+    );
+  // A name in a variable may be `--help`: to show that and end with 0 would look as if the command had run.
+  return command === undefined ? run : run.helpOption(false);
+}
+
+/** What a command does, whose result is the exit code. */
+function exits<Given extends readonly unknown[]>(act: (...given: Given) => Promise<number>) {
+  return async (...given: Given): Promise<void> => {
+    process.exitCode = await act(...given);
+  };
+}
+
+/** A command on a table, with the options that say which. */
+function tableCommand(name: string): Command {
+  return new Command(name)
+    .addOption(new Option("--table <name>", "the table's name or ARN").env("DYNAMUTEX_TABLE"))
+    .addOption(
+      new Option("--key-prefix <text>", "what stands before every name in the table").env("DYNAMUTEX_KEY_PREFIX"),
+    )
+    .addOption(new Option("--keys <names>", "PARTITION[,SORT[,TTL]], if not name,sort,purge").env("DYNAMUTEX_KEYS"))
+    .option("--region <region>", "as for the AWS CLI")
+    .option("--profile <name>", "as for the AWS CLI")
+    .option("--endpoint-url <url>", "as for the AWS CLI");
+}
+
+/** Shown under the help of a command. */
+function examples(...lines: readonly string[]): string {
+  return `\nExamples:\n${lines.map((line) => `  $ ${line}\n`).join("")}`;
+}
+
+const NO_SEPARATOR = "there is no command: put -- before the command that is run: dynamutex run NAME -- COMMAND";
+
+const NO_COMMAND = "there is no command behind --: give the one to run";
+
+const RUN_HELP = `
+Exit codes: the command's own; 128 + n if signal n ended it; 75 if the lock was busy, or its tick granted before;
+124 if the lock was lost; 125 if dynamutex failed; 126 if the command cannot be executed, 127 if there is none.
+
+The command gets DYNAMUTEX_NAME, DYNAMUTEX_UUID and DYNAMUTEX_FENCING_TOKEN in its environment, with --permits
+DYNAMUTEX_PERMIT in the place of the token, and with --every or --once DYNAMUTEX_TICK.
+${examples(
+  "dynamutex run deploy -- ./deploy.sh production",
+  "dynamutex run --wait 5m --ttl 2m migrate -- npm run migrate",
+  "dynamutex run --every 1h --busy-code 0 send-invoices -- ./send-invoices.sh",
+  "dynamutex run --permits 4 crm-api -- ./sync.sh",
+)}`;
+
+const PROGRAM_HELP = `
 Examples:
   $ export DYNAMUTEX_TABLE=locks
   $ dynamutex create-table

@@ -2,20 +2,18 @@ import {
   type Clock,
   type FencedLock,
   findLockLost,
+  type LockInfo,
   type LockTable,
   LockTimeoutError,
   type Permit,
   type TryRun,
 } from "../index.js";
-import { whyNot } from "./busy.js";
-import { Child } from "./child.js";
-import { EXIT, exitCodeOf } from "./exit-codes.js";
+import { Child, endsWaiting, type ForwardedSignal, onSignals } from "./child.js";
+import { EXIT, exitCodeOf } from "./failure.js";
 import { findCommand } from "./find-command.js";
-import { openTable } from "./open-table.js";
+import { explained, openTable } from "./open-table.js";
+import { planRun, type RunOptions, type RunPlan } from "./options.js";
 import { complain, mention } from "./output.js";
-import { planRun, type RunOptions, type RunPlan } from "./run-plan.js";
-import { endsWaiting, type ForwardedSignal, onSignals } from "./signals.js";
-import { hasTerminal, reachedTheGroup } from "./terminal.js";
 
 type HeldLock = FencedLock | Permit;
 
@@ -27,7 +25,8 @@ export async function run(name: string, command: readonly string[], options: Run
   const plan = planRun(options);
   findCommand(command[0] ?? "");
   const env = { ...process.env }; // before what is put there for the SDK
-  const { locks, clock } = openTable(options);
+  const table = openTable(options);
+  const { locks, clock } = table;
   const held = new HeldRun(command, { env, clock, killAfterMs: plan.killAfterMs });
   const stopListening = onSignals((signal) => {
     // A call that waits is refused then, and what it has sent is taken back.
@@ -40,7 +39,7 @@ export async function run(name: string, command: readonly string[], options: Run
     if (held.endedBy !== undefined) return exitCodeOf(held.endedBy);
     if (error instanceof LockTimeoutError) return busy(error.message, options);
     const lost = findLockLost(error);
-    if (lost === undefined) throw error;
+    if (lost === undefined) throw await explained(error, table);
     if (!held.wasTold) complain(`${lost.message}; ${command[0]} had ended by then`);
     return EXIT.lost;
   } finally {
@@ -56,7 +55,6 @@ class HeldRun {
   /** Whether the loss of the lock was reported. */
   wasTold = false;
   #child: Child | undefined;
-  readonly #hadTerminal = hasTerminal();
   readonly #command: readonly string[];
   readonly #given: { readonly env: NodeJS.ProcessEnv; readonly clock: Clock; readonly killAfterMs: number };
 
@@ -71,7 +69,7 @@ class HeldRun {
   /** Passes a signal on. @returns false if it ends the waiting. */
   heard(signal: ForwardedSignal): boolean {
     if (this.#child !== undefined) {
-      if (!reachedTheGroup(signal, this.#hadTerminal)) this.#child.signal(signal);
+      this.#child.forward(signal);
       return true;
     }
     if (!endsWaiting(signal)) return true;
@@ -85,7 +83,8 @@ class HeldRun {
     lock.assertHeld();
     const { env, clock, killAfterMs } = this.#given;
     const [command = "", ...args] = this.#command;
-    const child = new Child({ command, args, env: { ...env, ...variablesOf(lock) }, clock });
+    const mark = `DYNAMUTEX_UUID=${lock.uuid}`;
+    const child = new Child({ command, args, env: { ...env, ...variablesOf(lock) }, mark, clock });
     this.#child = child;
     const end = (): void => {
       this.wasTold = true;
@@ -125,6 +124,20 @@ async function underLock(
   const mutex = locks.mutex(name, { ...settings, fencing: true });
   if (waitMs === undefined) return await mutex.tryRun(section, { holdAtLeastMs, once, everyMs });
   return { ran: true, value: await mutex.run(section, { waitMs, holdAtLeastMs }) };
+}
+
+/** Why the command was not run, in one line. */
+function whyNot(name: string, because: "held" | "done", row: LockInfo | undefined): string {
+  const lock = `Lock ${JSON.stringify(name)}`;
+  if (because === "done") {
+    const last = row?.tick === undefined ? "" : `: the last one granted is ${row.tick}, to ${row.owner}`;
+    return `${lock} was already granted for this tick${last}`;
+  }
+  if (row === undefined) return `${lock} is held`;
+  const until = row.expires.toISOString();
+  if (row.handedOff) return `${lock} was handed off by ${row.owner}, and may be resumed until ${until}`;
+  if (row.uuid === undefined) return `${lock} has no holder and stays taken until ${until}`;
+  return `${lock} is held by ${row.owner}, whose lease runs until ${until} unless it is renewed`;
 }
 
 /** With the exit code 0 it is no matter: cron would mail the line. */

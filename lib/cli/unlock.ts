@@ -1,13 +1,11 @@
+import { createInterface } from "node:readline/promises";
+import { isatty } from "node:tty";
 import type { LockTable } from "../index.js";
-import { confirm } from "./confirm.js";
-import { showDuration } from "./durations.js";
-import { EXIT } from "./exit-codes.js";
-import { Failure } from "./failure.js";
-import { findLocks } from "./find-locks.js";
-import { printable } from "./lock-text.js";
-import type { LockView } from "./lock-view.js";
-import { openTable, type TableArguments } from "./open-table.js";
-import { complain, print } from "./output.js";
+import { EXIT, Failure } from "./failure.js";
+import { findLocks, type LockView } from "./lock-view.js";
+import { type OpenTable, onTable, type TableArguments } from "./open-table.js";
+import { showDuration } from "./options.js";
+import { complain, print, printable } from "./output.js";
 
 export interface UnlockOptions extends TableArguments {
   readonly uuid?: string;
@@ -18,24 +16,26 @@ export interface UnlockOptions extends TableArguments {
 
 /** Ends an acquisition by force. @returns 0 if it held the lock until now, 1 if it did not. */
 export async function unlock(name: string, options: UnlockOptions): Promise<number> {
-  const { uuid, force, now = false, yes } = options;
+  const { uuid, force } = options;
   if ((uuid === undefined) === (force !== true)) {
     throw new Failure("give either --uuid U, as `dynamutex inspect` shows it, or --force for whoever holds it");
   }
-  const table = openTable(options);
-  await using _ = table.locks;
+  return await onTable(options, (table) => unlockOn(table, name, options));
+}
+
+async function unlockOn(table: OpenTable, name: string, { uuid, now = false, yes }: UnlockOptions): Promise<number> {
   const { locks } = await findLocks(table, name);
   const holders = locks.filter((lock) => lock.uuid !== undefined);
   const holder = uuid === undefined ? theOne(name, holders) : holders.find((lock) => lock.uuid === uuid);
   if (holder?.uuid === undefined) {
     const problem = locks.find((lock) => lock.problem !== undefined)?.problem;
     if (problem !== undefined) throw new Failure(problem);
-    complain(uuid === undefined ? `nobody holds ${printable(name)}` : `${uuid} does not hold ${printable(name)}`);
+    complain(uuid === undefined ? `nobody holds ${name}` : `${uuid} does not hold ${name}`);
     return EXIT.no;
   }
   if (!yes) await confirm(questionOf(holder, now));
   if (!(await lockableOf(table.locks, holder).forceUnlock(holder.uuid, { now }))) {
-    complain(`${holder.uuid} did not hold ${printable(name)} any more`);
+    complain(`${holder.uuid} did not hold ${name} any more`);
     return EXIT.no;
   }
   print(`unlocked ${printable(name)}: ${now ? "free now" : `free in ${showDuration(holder.ttlMs)} at the latest`}\n`);
@@ -45,8 +45,8 @@ export async function unlock(name: string, options: UnlockOptions): Promise<numb
 /** @throws {@link Failure} if there are several. */
 function theOne(name: string, holders: readonly LockView[]): LockView | undefined {
   if (holders.length <= 1) return holders[0];
-  const each = holders.map(({ uuid, owner }) => `${uuid} (${printable(owner)})`).join(", ");
-  throw new Failure(`${printable(name)} has ${holders.length} holders: choose one with --uuid: ${each}`);
+  const each = holders.map(({ uuid, owner }) => `${uuid} (${owner})`).join(", ");
+  throw new Failure(`${name} has ${holders.length} holders: choose one with --uuid: ${each}`);
 }
 
 function questionOf({ name, owner, expires, state }: LockView, now: boolean): string {
@@ -59,4 +59,17 @@ function questionOf({ name, owner, expires, state }: LockView, now: boolean): st
 function lockableOf(locks: LockTable, { name, kind }: LockView): Pick<ReturnType<LockTable["mutex"]>, "forceUnlock"> {
   if (kind === "mutex") return locks.mutex(name);
   return kind === "semaphore" ? locks.semaphore(name, { permits: 1 }) : locks.sharedMutex(name);
+}
+
+/** Asks on the terminal. @throws {@link Failure} if there is nobody to ask, or the answer is not yes. */
+async function confirm(question: string): Promise<void> {
+  if (!isatty(0)) throw new Failure("there is no terminal to ask on: give --yes if you are certain");
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    const ended = new Promise<string>((resolve) => terminal.once("close", () => resolve("")));
+    const answer = await Promise.race([terminal.question(`${question} [y/N] `), ended]);
+    if (!/^y(es)?$/i.test(answer.trim())) throw new Failure("nothing was unlocked");
+  } finally {
+    terminal.close();
+  }
 }

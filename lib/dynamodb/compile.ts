@@ -9,8 +9,8 @@ import type { Check, Count, Effect, Write } from "../protocol/writes.js";
 import { marshalledData } from "./data.js";
 import type { Item } from "./items.js";
 
-const COMPARISONS = { equal: "=", less: "<", greater: ">" } as const;
-const TYPES = { string: { S: "S" }, number: { S: "N" }, map: { S: "M" } } as const;
+export const COMPARISONS = { equal: "=", less: "<", greater: ">" } as const;
+export const TYPES = { string: { S: "S" }, number: { S: "N" }, map: { S: "M" } } as const;
 const ONE: AttributeValue = { N: "1" };
 
 /** What every action of a transaction has, with nothing left out. */

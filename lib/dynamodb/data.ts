@@ -27,6 +27,9 @@ export function marshalledData(data: LockData): AttributeValue {
   return { M: marshall(data, { allowImpreciseNumbers: true }) };
 }
 
+/** The size of data that can be stored, by DynamoDB's rules. */
+export const bytesOf = (data: LockData): number => sizeOf(data, "data", new Set());
+
 /** The caller's attributes as they come back from the table. @throws {@link LockConfigError} as {@link marshalledData} does. */
 export function storedData(data: LockData): LockData {
   return unmarshalledData(marshalledData(data).M ?? {});

@@ -95,6 +95,36 @@ export function storeFailure(error: unknown, asked: Asked): LockStoreError {
   });
 }
 
+/**
+ * What one statement of a batch failed of. A code that says for certain that the statement was not applied is an answer;
+ * every other, and none, is not: the statement may have been applied.
+ */
+export function statementFailure(
+  {
+    Code: name = "",
+    Message: message = "",
+  }: { readonly Code?: string | undefined; readonly Message?: string | undefined },
+  tableName: string,
+): LockStoreError {
+  const kind = kindOf(name);
+  if (!isThrottlingName(name) && kind !== "TransactionConflict" && kind !== "Validation" && !(kind in REMEDIES)) {
+    const what = name === "" ? "the reply leaves it out" : `${name}: ${message}`;
+    const options = { transient: true, answered: false };
+    return new LockStoreError(`No answer to one statement of a batch on table ${tableName}: ${what}`, options);
+  }
+  const error = Object.assign(new Error(message), { name, $fault: "client" });
+  return storeFailure(error, { action: "PartiQLUpdate", tableName });
+}
+
+/**
+ * Whether a batch, or one statement of it, failed because batches cannot be used here: the permission is missing, or the
+ * engine or the caller's client has none. What would fail in a request of its own as well says nothing about batches.
+ */
+export function lacksBatches({ transient, cause }: LockStoreError): boolean {
+  const kind = kindOf(failureOf(cause).name);
+  return !transient && (kind === "AccessDenied" || !(kind in REMEDIES || kind in SAME_REMEDY));
+}
+
 /** Whether a condition was not fulfilled, which is an outcome rather than a failure. */
 export function isRefusal(error: unknown): error is ConditionalCheckFailedException {
   return (error as Partial<Error> | undefined)?.name === "ConditionalCheckFailedException";

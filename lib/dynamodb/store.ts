@@ -1,5 +1,6 @@
 import type { CancellationReason, DynamoDBClient, ReturnValue, TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import {
+  BatchExecuteStatementCommand,
   DeleteItemCommand,
   GetItemCommand,
   PutItemCommand,
@@ -15,7 +16,7 @@ import type { Address } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import { countOf, drawnBy } from "../protocol/rules.js";
 import { isStillHeldBy, vacateKept } from "../protocol/was-applied.js";
-import type { Check, Take, Write } from "../protocol/writes.js";
+import type { Check, Renew, Take, Write } from "../protocol/writes.js";
 import type {
   Cursor,
   DocumentGuard,
@@ -30,11 +31,13 @@ import type {
 } from "../store.js";
 import type { Clock } from "../time/clock.js";
 import { actionOf, keyOf } from "./compile.js";
-import { marshalledData } from "./data.js";
+import { bytesOf, marshalledData } from "./data.js";
 import { isConflict, isRefusal, isRefusedItem, refusalsOf } from "./failures.js";
 import { admitItems, documentGuard, refusalOfGuard } from "./guards.js";
 import { attributesOf, foreign, type Item, rowOf } from "./items.js";
 import { queryOf, rangePageOf, rowPageOf, scanOf } from "./pages.js";
+import { RenewalBatches } from "./renewal-batches.js";
+import { statedBy, statementOf } from "./statements.js";
 import { isOwnClient, type Reply, Transport } from "./transport.js";
 
 /** The port on a DynamoDB table: one request for each operation, and a second where a refusal does not tell enough. */
@@ -42,6 +45,7 @@ export class DynamoDbStore implements Store {
   readonly #client: DynamoDBClient;
   readonly #layout: TableLayout;
   readonly #transport: Transport;
+  readonly #renewals: RenewalBatches;
   /** Whether the endpoint has shown that it is a table. */
   #proven = false;
 
@@ -49,6 +53,11 @@ export class DynamoDbStore implements Store {
     this.#client = parts.client;
     this.#layout = parts.layout;
     this.#transport = new Transport(parts.client, parts.layout, parts.clock);
+    this.#renewals = new RenewalBatches({
+      one: (renewal, signal) => this.#write(renewal, signal),
+      all: (renewals, signal) => this.#renewAll(renewals, signal),
+      now: () => parts.clock.atLeast(),
+    });
   }
 
   admit(data: LockData | undefined): void {
@@ -56,6 +65,9 @@ export class DynamoDbStore implements Store {
   }
 
   async write(write: Write, signal: AbortSignal): Promise<WriteOutcome> {
+    if (write.kind === "renew" && write.data === undefined) return await this.#renewals.write(write, signal);
+    if (write.kind === "vacate") this.#renewals.note(write.at, 0);
+    if ("data" in write && write.data !== undefined) this.#renewals.note(write.at, bytesOf(write.data));
     const outcome = await this.#write(write, signal);
     const again = outcome.kind === "refused" ? vacateKept(write, outcome.row) : undefined;
     return again === undefined ? outcome : await this.#write(again, signal);
@@ -137,9 +149,32 @@ export class DynamoDbStore implements Store {
     this.#heard(reply);
     if (write.kind === "take" && !this.#proven) await this.#prove(write.at, signal);
     const before = reply?.Attributes;
-    const isShown = isRowShown(write, before?.wanted !== undefined);
-    const replaced = isShown ? this.#replaced(write.at, before) : undefined;
-    return { kind: "applied", replaced, drawn: this.#drawn(write, before) };
+    return { kind: "applied", replaced: this.#shown(write, before), drawn: this.#drawn(write, before) };
+  }
+
+  /** Sends renewals in one request. What came of each, judged by its own statement alone. */
+  async #renewAll(
+    renewals: readonly Renew[],
+    signal: AbortSignal,
+  ): Promise<readonly (WriteOutcome | LockStoreError)[]> {
+    const { tableName } = this.#layout;
+    const command = new BatchExecuteStatementCommand({
+      Statements: renewals.map((renewal) => statementOf(this.#layout, renewal)),
+    });
+    const reply = await this.#transport.ask(command, signal, { kind: "renew-all", at: renewals[0]?.at });
+    // A table answers each statement, if only to say that it failed.
+    const { Responses: responses, $metadata } = reply ?? {};
+    if (responses === undefined) throw new LockStoreError(`The client of table ${tableName} answers no batches`);
+    this.#heard(reply);
+    const retried = ($metadata?.attempts ?? 1) > 1;
+    const outcomes = renewals.map(async (renewal, index): Promise<WriteOutcome> => {
+      const stated = statedBy(responses[index], tableName);
+      if (stated.kind === "failed") throw stated.error;
+      if (stated.kind === "applied")
+        return { kind: "applied", replaced: this.#shown(renewal, stated.item), drawn: undefined };
+      return { kind: "refused", row: await this.#refusingOne(renewal, stated.item, signal), retried };
+    });
+    return await Promise.all(outcomes.map((outcome) => outcome.catch((error: LockStoreError) => error)));
   }
 
   /** @throws {@link LockStoreError} for a take or a draw where there is no item any more: none of them refuses it. */
@@ -187,10 +222,11 @@ export class DynamoDbStore implements Store {
     return (await this.#transport.ask(command, signal, { kind: "read", at }))?.Item;
   }
 
-  /** What a take, a transfer or a marked release found. It is told and no more: the write stands, whatever it was. */
-  #replaced(at: Address, item: Item | undefined): Row | undefined {
+  /** What a take, a transfer, or the write of a marked row found. It is told and no more: the write stands, whatever it was. */
+  #shown(write: Write, item: Item | undefined): Row | undefined {
+    if (item === undefined || !isRowShown(write, item.wanted !== undefined)) return undefined;
     try {
-      return item && rowOf(this.#layout, at, item);
+      return rowOf(this.#layout, write.at, item);
     } catch {
       return undefined;
     }
@@ -231,15 +267,15 @@ export function commandOf(layout: TableLayout, write: Write): PutItemCommand | U
   return new UpdateItemCommand({ TableName: layout.tableName, Key: keyOf(layout, write.at), ...ConditionCheck });
 }
 
-/** What the reply shows, at no cost: of a take, a transfer or a release the row as it was, and of what else counts what it changed. */
+/** What the reply shows, at no cost: the row as it was, and of what else counts what it changed. */
 function returnedBy(write: Write): ReturnValue | undefined {
-  if (write.kind === "take" || write.kind === "transfer" || write.kind === "vacate") return "ALL_OLD";
+  if (isRowShown(write, true)) return "ALL_OLD";
   return countOf(write) === undefined ? undefined : "UPDATED_OLD";
 }
 
-/** A release tells what it has removed only where others have marked it. */
+/** A release and a renewal tell what they have found only where others have marked it. */
 function isRowShown({ kind }: Write, isMarked: boolean): boolean {
-  return kind === "take" || kind === "transfer" || (kind === "vacate" && isMarked);
+  return kind === "take" || kind === "transfer" || ((kind === "vacate" || kind === "renew") && isMarked);
 }
 
 const REFUSED: CancellationReason = { Code: "ConditionalCheckFailed" };

@@ -1,4 +1,6 @@
 import {
+  BatchExecuteStatementCommand,
+  type BatchExecuteStatementCommandOutput,
   DeleteItemCommand,
   DescribeTableCommand,
   DynamoDBClient,
@@ -27,13 +29,15 @@ export type ItemCommand =
   | DeleteItemCommand
   | ScanCommand
   | QueryCommand
-  | TransactWriteItemsCommand;
+  | TransactWriteItemsCommand
+  | BatchExecuteStatementCommand;
 
 /** What the store reads of a reply. The client of somebody's test may leave out anything. */
 export type Reply =
   | (Partial<Pick<GetItemCommandOutput, "Item" | "$metadata">> &
       Pick<PutItemCommandOutput, "Attributes"> &
-      Pick<ScanCommandOutput, "Items" | "LastEvaluatedKey"> & {
+      Pick<ScanCommandOutput, "Items" | "LastEvaluatedKey"> &
+      Pick<BatchExecuteStatementCommandOutput, "Responses"> & {
         readonly ConsumedCapacity?:
           | PutItemCommandOutput["ConsumedCapacity"]
           | TransactWriteItemsCommandOutput["ConsumedCapacity"];
@@ -209,6 +213,7 @@ function actionOf(command: ItemCommand): string {
   if (command instanceof UpdateItemCommand) return "UpdateItem";
   if (command instanceof QueryCommand) return "Query";
   if (command instanceof ScanCommand) return "Scan";
+  if (command instanceof BatchExecuteStatementCommand) return "PartiQLUpdate";
   // A transaction asks for the permissions of what it does.
   if (command instanceof TransactWriteItemsCommand) return "PutItem";
   return command instanceof DeleteItemCommand ? "DeleteItem" : "GetItem";

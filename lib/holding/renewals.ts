@@ -27,6 +27,9 @@ type Usage = "unused" | "reissued" | "used" | "guarded";
 /** From how many leases of one process on their renewals are spread. */
 const MANY = 16;
 
+/** Where renewals leave together, they are due at so many moments of `renewEveryMs`: once on them, they stay there. */
+const SLOTS = 8;
+
 const nothing = (): void => undefined;
 
 /**
@@ -208,7 +211,8 @@ export class Renewals {
 
   #arm(ms: number): void {
     this.#cancelTimer();
-    this.#cancelTimer = this.#session.clock.alarm(ms, () => void this.#renewOnTime());
+    const gridMs = this.#lease.row.settings.renewEveryMs / SLOTS;
+    this.#cancelTimer = this.#session.agenda.alarm(ms, () => void this.#renewOnTime(), gridMs);
   }
 
   /** Never rejects. A release waits for it. */

@@ -8,9 +8,8 @@ import {
   type Tracer,
 } from "@opentelemetry/api";
 import type { Diagnostics } from "../index.js";
-import type { Instruments } from "./instruments.js";
-import type { Labels } from "./labels.js";
-import type { Listening } from "./listening.js";
+import type { Listening } from "./events.js";
+import type { Instruments, Labels } from "./instruments.js";
 
 /** A call that has asked, until it has all of its locks or ends without. */
 interface Call {

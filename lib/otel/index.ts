@@ -8,13 +8,10 @@
 import { type MeterProvider, metrics, type TracerProvider, trace } from "@opentelemetry/api";
 import { LockConfigError } from "../errors.js";
 import { Calls } from "./calls.js";
-import { instrumentsOf } from "./instruments.js";
-import { type LockNames, labelling } from "./labels.js";
-import { Listening } from "./listening.js";
-import { countRequests, countWarnings } from "./requests.js";
-import { startAtZero } from "./zeros.js";
+import { countRequests, countWarnings, Listening, startAtZero } from "./events.js";
+import { instrumentsOf, type LockNames, labelling } from "./instruments.js";
 
-export type { LockNames } from "./labels.js";
+export type { LockNames } from "./instruments.js";
 
 /** What {@link instrumentLocks} takes. */
 export interface InstrumentOptions {

@@ -222,7 +222,9 @@ export class Sections {
     if (lease.renewals.haveServed) {
       wait.throwIfEnough();
       if (lease.stands) line.settle(wait, own);
-      return this.#begin(own, call) && this.#share(own);
+      if (!this.#begin(own, call)) return false;
+      this.#share(own);
+      return true;
     }
     const isSecure = await lease.renewals.secure(wait, { mayLapse: resource.kind.rowDecides });
     if (isSecure && (!wait.isOver || line.isAwaited(wait))) {
@@ -231,7 +233,10 @@ export class Sections {
       // After a loss, the next section of this process may ask the table at once: a lost lease excludes nobody.
       lease.keep(() => this.#leave(own, false));
       lease.exit.holdAtLeast(request.holdAtLeastMs);
-      if (this.#deliver(own, lease.row.acquired, call, lease.row.tick)) return this.#share(own);
+      if (this.#deliver(own, lease.row.acquired, call, lease.row.tick)) {
+        this.#share(own);
+        return true;
+      }
       // Nothing has run on it.
       lease.exit.holdAtLeast(0);
       this.session.detach(this.#end(own));
@@ -250,10 +255,14 @@ export class Sections {
     return own.lease.stands && this.#deliver(own, displayTime(boundsOf(this.session.clock)), call);
   }
 
-  /** Where sections share a lease, all who asked while it was on its way in begin on it at once: it goes with the last of them. */
-  #share(own: OwnLease): true {
-    while (own.resource.kind.isJoined && this.#pass(own)) void 0;
-    return true;
+  /**
+   * Where sections share a lease, all who asked while it was on its way in begin on it at once: it goes with the last of them.
+   * @returns whether one has.
+   */
+  #share(own: OwnLease): boolean {
+    let hasBegun = false;
+    while (own.resource.kind.isJoined && this.#pass(own)) hasBegun = true;
+    return hasBegun;
   }
 
   #deliver(own: OwnLease, acquired: number, { request, wait, deliver }: Call, tick?: number): boolean {
@@ -289,9 +298,10 @@ export class Sections {
     let isForced = false;
     // Where the lock is fair, the queue says whose turn it is.
     const isOver = (): boolean => !settings.fair && (isForced || this.#isTurnOver(lease));
-    // A caller that could join a section's lease has done so. One that still waits did not fit, or its process has seen a writer.
-    const mayPass = !resource.kind.isJoined || section === undefined;
-    if (stands && mayPass && this.#line(resource).canPass(own)) {
+    // At once: while something is awaited, a further caller could join a lease that is about to be released. After a section,
+    // a caller that still waits did not fit, or its process has seen a writer.
+    if (section === undefined && this.#share(own)) return;
+    if (stands && !resource.kind.isJoined && this.#line(resource).canPass(own)) {
       if (!settings.fair) isForced = await this.#look(own);
       const isTurn = settings.fair ? await this.#fairQueue.mayPass(own) : !isOver();
       if (isTurn && (await lease.renewals.renewForNext())) {

@@ -51,6 +51,8 @@ export interface Persistence {
   /** Whether a failure is worth another attempt. Default: transient store errors only. */
   readonly worthRetrying?: ((error: unknown) => boolean) | undefined;
   readonly onFailure?: ((error: unknown, tried: Tried) => void) | undefined;
+  /** The pause before another attempt, which may end sooner than it says, together with others. Default: the clock's. */
+  readonly sleep?: ((ms: number, signal?: AbortSignal) => Promise<void>) | undefined;
   /** Counted in as the copies leave and are answered, also by an answer that comes after the time of its attempt. */
   readonly copies?: Copies | undefined;
   /** What was tried before it for the same purpose. Default: nothing. */
@@ -132,7 +134,11 @@ export async function retry<T>(
 class FailedAttempt extends Error {}
 
 /** Waits between two attempts. @returns whether there is time for another. */
-async function pause(clock: Clock, ms: number, { until, enough }: Persistence): Promise<boolean> {
+async function pause(clock: Clock, ms: number, { until, enough, sleep }: Persistence): Promise<boolean> {
+  if (sleep !== undefined && ms < until() - clock.atMost()) {
+    await sleep(ms, enough).catch(() => undefined);
+    return until() > clock.atMost() && enough?.aborted !== true;
+  }
   const resumeAt = clock.atMost() + ms;
   for (;;) {
     const now = clock.atMost();

@@ -6,6 +6,7 @@ import type { Address } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import type { Store } from "../store.js";
 import type { Clock } from "../time/clock.js";
+import { Agenda } from "./agenda.js";
 import { BoundedMap } from "./bounded-map.js";
 import { type Closeable, Closing } from "./closing.js";
 import { Contention } from "./contention.js";
@@ -45,6 +46,7 @@ export class Session {
   /** The turns of this process where others wait; undefined before somebody did: a lock that nobody else wants costs nothing. */
   contention: Contention | undefined;
   readonly scheduler: Scheduler;
+  readonly agenda: Agenda;
   /** The leases that are held or being released. A close waits for them, and revokes those whose sections do not end. */
   readonly leases: Set<HeldLease> = new Set();
   /** The permits of the semaphores that this process uses: the largest number of each. */
@@ -67,6 +69,8 @@ export class Session {
     readonly table?: TableId;
     readonly random?: () => number;
     readonly uuid?: () => string;
+    /** From how many leases on renewals leave together. */
+    readonly togetherFrom?: number;
   }) {
     this.store = parts.store;
     this.clock = parts.clock;
@@ -78,6 +82,7 @@ export class Session {
     this.uuid = parts.uuid ?? (() => randomUUID({ disableEntropyCache: true }));
     this.sightings = new Sightings(parts.clock);
     this.scheduler = new Scheduler(parts.clock);
+    this.agenda = new Agenda(parts.clock, this.leases, parts.togetherFrom);
     // Any number of background tasks listens for the close: Node would warn of a leak from 11 on.
     setMaxListeners(0, this.#closed.signal);
   }

@@ -252,7 +252,9 @@ export class Acquisition {
     const { clock, store } = this.#session;
     const { ttlMs } = this.settings;
     const copies: Copies = { sent: 0, unanswered: 0 };
-    const persistence = { ...trying, kind: "renewal", attemptMs: attemptMs(ttlMs), copies } as const;
+    const { agenda } = this.#session;
+    const sleep = (ms: number, signal?: AbortSignal): Promise<void> => agenda.sleep(ms, signal);
+    const persistence = { ...trying, kind: "renewal", attemptMs: attemptMs(ttlMs), copies, sleep } as const;
     let sent: { readonly write: Renew | Transfer; readonly at: number } | undefined;
     let outcome: WriteOutcome;
     try {
@@ -291,6 +293,8 @@ export class Acquisition {
         return { kind: "unanswered", cause };
       }
     }
+    if (outcome.kind === "applied" && outcome.replaced?.wanted !== undefined)
+      this.#session.contended().sees(outcome.replaced);
     if (write.kind !== "renew") {
       this.#firstStamp = write.expires;
       this.#uuid = write.uuid;

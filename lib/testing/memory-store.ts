@@ -3,6 +3,7 @@ import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { actionOf } from "../dynamodb/compile.js";
 import { marshalledData, storedData } from "../dynamodb/data.js";
 import { admitItems, documentGuard } from "../dynamodb/guards.js";
+import { RenewalBatches } from "../dynamodb/renewal-batches.js";
 import { LockStoreError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import { type TableLayout, tableLayout } from "../options/table.js";
@@ -11,7 +12,7 @@ import { type Applied, apply } from "../protocol/apply.js";
 import { type Attributes, parseRow, type Row } from "../protocol/row.js";
 import { drawnBy } from "../protocol/rules.js";
 import { vacateKept } from "../protocol/was-applied.js";
-import type { Check, Take, Write } from "../protocol/writes.js";
+import type { Check, Renew, Take, Write } from "../protocol/writes.js";
 import {
   BadRow,
   type Cursor,
@@ -117,6 +118,12 @@ export class MemoryTable {
         return { ...message, outcome: outcomeOf(message.write, this.apply(message.write)) };
       case "writeAll":
         return { ...message, outcome: outcomeOfAll(message.takes, this.applyAll(message.takes)) };
+      case "renewAll": {
+        const keys = new Set(message.renewals.map(({ at }) => `${at.sort}/${at.name}`));
+        // As DynamoDB does, which applies none of them.
+        if (keys.size < message.renewals.length) throw new LockStoreError("a batch has a row twice");
+        return { ...message, outcomes: message.renewals.map((renewal) => this.#renewed(renewal)) };
+      }
       case "transact":
         return { ...message, outcome: transacted(message.writes.guard, this.commit(message.writes)) };
       case "read":
@@ -138,6 +145,15 @@ export class MemoryTable {
     const { rows, bad } = sorted(locks, ({ at, item }) => parsed(at, item));
     const damaged = bad.filter(({ isDamaged }) => isDamaged);
     return { rows, bad: damaged, next: rest.length > this.#pageItems ? { key: page.at(-1)?.key } : undefined };
+  }
+
+  #renewed(renewal: Renew): WriteOutcome | LockStoreError {
+    try {
+      return outcomeOf(renewal, this.apply(renewal));
+    } catch (error) {
+      if (error instanceof LockStoreError) return error;
+      throw error;
+    }
   }
 
   get #items(): (readonly [Address, Attributes])[] {
@@ -182,6 +198,12 @@ function pageOf(
 export abstract class MessageStore implements Store {
   readonly #table: MemoryTable;
   readonly #layout: TableLayout;
+  readonly #renewals = new RenewalBatches({
+    one: async (write, signal) => (await this.#ask({ kind: "write", write }, signal)).outcome,
+    all: async (renewals, signal) => (await this.#ask({ kind: "renewAll", renewals }, signal)).outcomes,
+    // No answer is slow.
+    now: () => 0,
+  });
 
   constructor(table: MemoryTable, layout: TableLayout = LAYOUT) {
     this.#table = table;
@@ -195,6 +217,7 @@ export abstract class MessageStore implements Store {
   }
 
   async write(write: Write, signal: AbortSignal): Promise<WriteOutcome> {
+    if (write.kind === "renew" && write.data === undefined) return await this.#renewals.write(write, signal);
     if ("data" in write) this.admit(write.data);
     const { outcome } = await this.#ask({ kind: "write", write }, signal);
     const again = outcome.kind === "refused" ? vacateKept(write, outcome.row) : undefined;
@@ -270,7 +293,8 @@ function outcomeOf(write: Write, applied: Applied): WriteOutcome {
   if (applied.kind === "refused") return { kind: "refused", row: parsed(write.at, applied.by), retried: false };
   const isMarked = applied.before?.wanted !== undefined;
   const isTaken = write.kind === "take" || write.kind === "transfer";
-  const replaced = isTaken || (write.kind === "vacate" && isMarked) ? parsed(write.at, applied.before) : undefined;
+  const isOfHolder = write.kind === "vacate" || write.kind === "renew";
+  const replaced = isTaken || (isOfHolder && isMarked) ? parsed(write.at, applied.before) : undefined;
   return { kind: "applied", replaced, drawn: drawnBy(write, applied.before) };
 }
 

@@ -1,12 +1,14 @@
+import type { LockStoreError } from "../errors.js";
 import type { Address } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
-import type { Take, Write } from "../protocol/writes.js";
+import type { Renew, Take, Write } from "../protocol/writes.js";
 import type { GuardedWrites, RangePage, RangeQuery, TransactOutcome, WriteAllOutcome, WriteOutcome } from "../store.js";
 
 /** What a process asks of the table: plain data, which a network can hold back, repeat and reorder. */
 export type Message =
   | { readonly kind: "write"; readonly write: Write }
   | { readonly kind: "writeAll"; readonly takes: readonly Take[] }
+  | { readonly kind: "renewAll"; readonly renewals: readonly Renew[] }
   | { readonly kind: "read"; readonly at: Address; readonly consistent: boolean }
   | { readonly kind: "query"; readonly query: RangeQuery }
   | { readonly kind: "transact"; readonly writes: GuardedWrites };
@@ -14,6 +16,8 @@ export type Message =
 interface Outcomes {
   readonly write: { readonly outcome: WriteOutcome };
   readonly writeAll: { readonly outcome: WriteAllOutcome };
+  /** What came of each. */
+  readonly renewAll: { readonly outcomes: readonly (WriteOutcome | LockStoreError)[] };
   readonly read: { readonly row: Row | undefined };
   readonly query: { readonly page: RangePage };
   readonly transact: { readonly outcome: TransactOutcome };

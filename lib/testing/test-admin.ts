@@ -60,6 +60,7 @@ export function report({ tableName, partition, sort, ttl }: TableLayout): TableR
     problems: [],
     table: { status: "ACTIVE", partition, sort, billing: "on-demand", replicas: [], consistency: undefined },
     ttl: { status: "ENABLED", attribute: ttl },
+    batches: { usable: true, advice: undefined },
     permissions: Object.fromEntries(actions.map((action) => [action, "allowed"])),
   };
 }

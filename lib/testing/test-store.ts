@@ -109,6 +109,8 @@ function actionOf(message: Message): string {
     }
     case "writeAll":
       return "PutItem";
+    case "renewAll":
+      return "PartiQLUpdate";
     case "read":
       return "GetItem";
     case "query":

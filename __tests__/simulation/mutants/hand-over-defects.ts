@@ -30,7 +30,12 @@ export const HAND_OVER_DEFECTS: readonly Defect[] = [
   {
     name: "nobody looks for marks where a lease cannot be passed on",
     patches: [
-      { file: ACQUISITION, find: /this\.#session\.contended\(\)\.sees\(outcome\.replaced\)/g, replace: "void 0" },
+      {
+        file: ACQUISITION,
+        find: /this\.#session\.contended\(\)\.sees\(outcome\.replaced\)/g,
+        replace: "void 0",
+        matches: 2,
+      },
     ],
   },
   {

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Origin, originNow } from "../report.js";
+import { BATCH_DEFECTS } from "./batch-defects.js";
 import { CLOSE_DEFECTS } from "./close-defects.js";
 import { DEFECTS, type Defect } from "./defects.js";
 import { HAND_OVER_DEFECTS } from "./hand-over-defects.js";
@@ -37,6 +38,7 @@ async function main(): Promise<void> {
     ...HAND_OVER_DEFECTS,
     ...CLOSE_DEFECTS,
     ...KIND_DEFECTS,
+    ...BATCH_DEFECTS,
   ];
   const defects = all.filter(({ name }) => only === undefined || name.includes(only));
   const findings = new Map<Defect, Finding>();

@@ -33,6 +33,8 @@ export function addUnits(one: Units, other: Units): Units {
 export function unitsOf(operation: string, body: WireRequest, reply: Reply): Units {
   if (reply.status !== 200) return refusalUnits(operation, body, reply);
   if (body.TransactItems !== undefined) return transactionUnits(operation, body);
+  // DynamoDB Local does not tell; DynamoDB bills each statement like the same request by itself, a refused one too.
+  if (Array.isArray(body.Statements)) return { read: 0, write: body.Statements.length };
   const capacity = reply.body.ConsumedCapacity;
   if (capacity === undefined) return NONE;
   const tables: readonly WireCapacity[] = Array.isArray(capacity) ? capacity : [capacity as WireCapacity];

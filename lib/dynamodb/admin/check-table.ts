@@ -6,7 +6,7 @@ import type { Requests } from "../../session/requests.js";
 import type { TableAction, TableReport } from "../../table-report.js";
 import { ControlPlane } from "./control-plane.js";
 import { actionProblem, factsOf, missingProblem, tableProblems, ttlProblems } from "./findings.js";
-import { type Probe, probe, probeItems } from "./probes.js";
+import { type Probe, probe, probeBatches, probeItems } from "./probes.js";
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 
@@ -14,7 +14,7 @@ const DEFAULT_TIMEOUT_MS = 30_000;
  * Finds out whether locks work on a table, without changing anything:
  *
  * 1. Describes the table, which may be refused.
- * 2. If it exists: describes its TTL, and tries each action on items with a request whose condition never holds.
+ * 2. If it exists: describes its TTL, and tries each action on items, and a batch, with a request whose condition never holds.
  * 3. Reports the problems, and what to do about each.
  *
  * @throws {@link LockStoreError} if the table cannot be reached, or DynamoDB does not know the credentials.
@@ -28,12 +28,21 @@ export async function checkTable(
   const { tableName } = layout;
   const plane = new ControlPlane({ client, tableName, requests, signal, timeoutMs });
   const table = await probe(plane.describeTable());
-  const [ttl, items] =
-    table.kind === "missing" ? [table, []] : await Promise.all([probe(plane.describeTtl()), probeItems(plane, layout)]);
+  const probes = () =>
+    Promise.all([probe(plane.describeTtl()), probeItems(plane, layout), probeBatches(plane, layout)] as const);
+  const [ttl, items, batches] = table.kind === "missing" ? ([table, [], undefined] as const) : await probes();
   const answers: (readonly [TableAction, Probe])[] = [["DescribeTable", table], ["DescribeTimeToLive", ttl], ...items];
   if (answers.some(([, { kind }]) => kind === "missing")) {
     const problems = [missingProblem(layout)];
-    return { tableName, usable: false, problems, table: undefined, ttl: undefined, permissions: {} };
+    return {
+      tableName,
+      usable: false,
+      problems,
+      table: undefined,
+      ttl: undefined,
+      batches: undefined,
+      permissions: {},
+    };
   }
   const description = foundBy(table);
   if (table.kind === "allowed" && description === undefined) {
@@ -61,6 +70,7 @@ export async function checkTable(
     problems: [...errors, ...warnings],
     table: facts,
     ttl: ttl.kind === "allowed" ? { status, attribute } : undefined,
+    batches,
     permissions: Object.fromEntries(answers.map(([action, { kind }]) => [action, kind])),
   };
 }

@@ -1,4 +1,5 @@
 import {
+  BatchExecuteStatementCommand,
   DeleteItemCommand,
   GetItemCommand,
   PutItemCommand,
@@ -7,10 +8,12 @@ import {
   TransactWriteItemsCommand,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
+import { LockStoreError } from "../../errors.js";
 import type { TableLayout } from "../../options/table.js";
 import { lockAt } from "../../protocol/addresses.js";
-import type { TableAction } from "../../table-report.js";
+import type { BatchReport, TableAction } from "../../table-report.js";
 import { keyOf } from "../compile.js";
+import { statedBy, statementOf } from "../statements.js";
 import type { ItemCommand } from "../transport.js";
 import { type ControlPlane, isCausedBy } from "./control-plane.js";
 
@@ -59,6 +62,27 @@ export async function probeItems(plane: ControlPlane, layout: TableLayout): Prom
       return [action, await probe(sent)] as const;
     }),
   );
+}
+
+/** Tries a batch of one renewal, which nothing fulfils. A batch is never needed, so nothing that it fails of is a problem. */
+export async function probeBatches(plane: ControlPlane, layout: TableLayout): Promise<BatchReport> {
+  const uuid = PROBED_NAME;
+  const renewal = { kind: "renew", at: lockAt(PROBED_NAME), uuid, expires: 1, remembers: "nothing" } as const;
+  const command = new BatchExecuteStatementCommand({ Statements: [statementOf(layout, renewal)] });
+  let cause: LockStoreError;
+  try {
+    const reply = await plane.ask("PartiQLUpdate", (client, options) => client.send(command, options));
+    const stated = statedBy(reply.Responses?.[0], layout.tableName);
+    if (stated.kind !== "failed") return { usable: true, advice: undefined };
+    cause = stated.error;
+  } catch (error) {
+    if (!(error instanceof LockStoreError)) throw error;
+    cause = error;
+  }
+  const advice =
+    `Locks of table ${layout.tableName} are renewed one by one: with the permission dynamodb:PartiQLUpdate, a process that ` +
+    `holds eight or more renews up to 25 in a request, at the same price (${cause.message})`;
+  return { usable: false, advice };
 }
 
 /** @throws {@link LockStoreError} if the failure tells nothing about the table: no answer, or unknown credentials. */

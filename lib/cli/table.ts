@@ -1,21 +1,54 @@
-/** A table as its definition names it. */
-export interface TableDefinition {
-  readonly tableName: string;
-  readonly partition: string;
-  readonly sort: string | undefined;
-  readonly ttl: string;
+import { EXIT, Failure } from "./failure.js";
+import { onTable, type TableArguments, type TableNames, wordsOf } from "./open-table.js";
+import { painter, print, printable } from "./output.js";
+
+/** Checks whether locks work on a table. @returns 0 if they do, 1 if not. */
+export async function check(options: TableArguments): Promise<number> {
+  return await onTable(options, async ({ locks, names }) => {
+    const report = await locks.check();
+    const { tableName, usable, problems, table, batches } = report;
+    const paint = painter();
+    const lines = problems.map((problem) => {
+      const line = printable(`${problem.severity}: ${wordsOf(problem, report, names)}`);
+      return paint(problem.severity === "error" ? "red" : "yellow", line);
+    });
+    if (usable && batches?.advice !== undefined) lines.push(printable(`advice: ${batches.advice}`));
+    const what =
+      table === undefined ? "" : `, ${table.billing}, ${table.sort === undefined ? "no sort key" : "with a sort key"}`;
+    const verdict = usable ? `usable${what}` : "locks do not work on it";
+    print([...lines, `table ${printable(tableName)}: ${verdict}`, ""].join("\n"));
+    return usable ? EXIT.done : EXIT.no;
+  });
 }
 
-export type TemplateName = "cloudformation" | "terraform" | "cdk";
+type TemplateName = "cloudformation" | "terraform" | "cdk";
+
+export interface CreateTableOptions extends TableArguments {
+  readonly print?: TemplateName;
+}
+
+/** Creates the table, or prints what creates it. */
+export async function createTable({ print: format, ...options }: CreateTableOptions): Promise<number> {
+  return await onTable(options, async ({ locks, names }) => {
+    if (format === undefined) {
+      await locks.create();
+      print(`table ${printable(names.tableName)} is ready\n`);
+      return EXIT.done;
+    }
+    if (names.tableName.startsWith("arn:")) {
+      throw new Failure(
+        "--table is an ARN, and a template needs the table's name: give the part behind the last slash",
+      );
+    }
+    print(TEMPLATES[format](names));
+    return EXIT.done;
+  });
+}
 
 /** What creates the table, for each tool. */
-export const TEMPLATES: Readonly<Record<TemplateName, (definition: TableDefinition) => string>> = {
-  cloudformation,
-  terraform,
-  cdk,
-};
+const TEMPLATES: Readonly<Record<TemplateName, (names: TableNames) => string>> = { cloudformation, terraform, cdk };
 
-function cloudformation({ tableName, partition, sort, ttl }: TableDefinition): string {
+function cloudformation({ tableName, partition, sort, ttl }: TableNames): string {
   const keys = keysOf(partition, sort);
   return [
     "Resources:",
@@ -33,7 +66,7 @@ function cloudformation({ tableName, partition, sort, ttl }: TableDefinition): s
   ].join("\n");
 }
 
-function terraform({ tableName, partition, sort, ttl }: TableDefinition): string {
+function terraform({ tableName, partition, sort, ttl }: TableNames): string {
   return [
     'resource "aws_dynamodb_table" "locks" {',
     `  name         = ${quoted(tableName)}`,
@@ -57,7 +90,7 @@ function terraform({ tableName, partition, sort, ttl }: TableDefinition): string
   ].join("\n");
 }
 
-function cdk({ tableName, partition, sort, ttl }: TableDefinition): string {
+function cdk({ tableName, partition, sort, ttl }: TableNames): string {
   const attribute = (key: string): string => `{ name: ${JSON.stringify(key)}, type: dynamodb.AttributeType.STRING }`;
   return [
     'import * as dynamodb from "aws-cdk-lib/aws-dynamodb";',

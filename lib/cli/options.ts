@@ -1,0 +1,132 @@
+import { InvalidArgumentError } from "commander";
+import { Failure } from "./failure.js";
+import type { TableArguments } from "./open-table.js";
+
+const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/y;
+
+/** Milliseconds of `30s`, `1h30m`, `500ms` or `0`; undefined for what is no duration, or is finer than 1 ms. */
+export function parseDuration(text: string): number | undefined {
+  if (text === "0") return 0;
+  let sum = 0;
+  PART.lastIndex = 0;
+  for (let at = 0; at < text.length; at = PART.lastIndex) {
+    const [, amount, unit] = PART.exec(text) ?? [];
+    if (amount === undefined || unit === undefined) return undefined;
+    sum += Number(amount) * UNITS[unit as keyof typeof UNITS];
+  }
+  return text !== "" && Number.isSafeInteger(sum) ? sum : undefined;
+}
+
+/** The same for people, in its two largest units: `2h5m`. Less than a second shows as such. */
+export function showDuration(ms: number): string {
+  if (ms < 1_000) return `${Math.max(0, Math.floor(ms))}ms`;
+  let rest = Math.floor(ms / 1_000) * 1_000;
+  const parts: string[] = [];
+  for (const unit of ["d", "h", "m", "s"] as const) {
+    const count = Math.floor(rest / UNITS[unit]);
+    rest -= count * UNITS[unit];
+    if (count > 0) parts.push(`${count}${unit}`);
+    else if (parts.length > 0) break;
+    if (parts.length === 2) break;
+  }
+  return parts.join("");
+}
+
+/** A date with a zone, or none at all: then it is midnight UTC, on every host the same. */
+const DATE = /^(\d{4}-\d\d-\d\d)(T([01]\d|2[0-3]):\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/;
+
+/** The tick that `--once` names: a whole number as it is, a date as its epoch milliseconds; undefined for anything else. */
+export function parseTick(text: string): number | undefined {
+  const tick = /^-?\d+$/.test(text) ? Number(text) : epochOf(text);
+  return Number.isSafeInteger(tick) ? tick : undefined;
+}
+
+function epochOf(text: string): number {
+  const [, day] = DATE.exec(text) ?? [];
+  // `Date` takes 30 February for 2 March.
+  const exists = day !== undefined && new Date(day).toJSON()?.startsWith(day);
+  return exists ? Date.parse(text) : Number.NaN;
+}
+
+/** @throws what the parser of arguments makes one line of. */
+export function duration(text: string): number {
+  const ms = parseDuration(text);
+  if (ms === undefined)
+    throw new InvalidArgumentError("Give a number and a unit of ms, s, m, h or d: 500ms, 30s, 1h30m.");
+  return ms;
+}
+
+export function tick(text: string): number {
+  const key = parseTick(text);
+  if (key !== undefined) return key;
+  throw new InvalidArgumentError(
+    "Give a whole number or a date with its zone, such as 2026-05-04T10:00Z: ticks have an order. A text that is done once " +
+      "can be a part of NAME.",
+  );
+}
+
+export function wholeNumber(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= least && value <= most) return value;
+    throw new InvalidArgumentError(`Give a whole number from ${least} to ${most}.`);
+  };
+}
+
+/** The options of `run` as they were given. Durations are milliseconds. */
+export interface RunOptions extends TableArguments {
+  /** How long to wait; false: not at all; true or undefined: as long as it takes. */
+  readonly wait?: number | boolean;
+  readonly ttl?: number;
+  readonly fair?: boolean;
+  readonly atLeast?: number;
+  readonly once?: number;
+  readonly every?: number;
+  readonly permits?: number;
+  readonly busyCode?: number;
+  readonly killAfter?: number;
+}
+
+/** What they come to. */
+export interface RunPlan {
+  /** Undefined: the lock is tried once. */
+  readonly waitMs: number | undefined;
+  readonly ttlMs: number;
+  readonly safetyMarginMs: number;
+  readonly killAfterMs: number;
+}
+
+const DEFAULT_TTL_MS = 30_000;
+
+/** @throws {@link Failure} for options that do not go together. */
+export function planRun(options: RunOptions): RunPlan {
+  const { wait, once, every, permits, ttl: ttlMs = DEFAULT_TTL_MS } = options;
+  const tick = every !== undefined ? "--every" : once !== undefined ? "--once" : undefined;
+  if (every !== undefined && once !== undefined) {
+    throw new Failure("--every and --once both say what a tick is: leave one of them out");
+  }
+  if (tick !== undefined && typeof wait === "number" && wait > 0) {
+    throw new Failure(
+      `${tick} does not wait, because a tick that another host has is not granted again: leave --wait out`,
+    );
+  }
+  if (tick !== undefined && permits !== undefined) {
+    throw new Failure(`${tick} is for one run at a time: leave --permits out, or use --at-least with it`);
+  }
+  const safetyMarginMs = Math.ceil(ttlMs / 10);
+  const { killAfter: killAfterMs = Math.floor((safetyMarginMs * 2) / 3) } = options;
+  if (killAfterMs >= safetyMarginMs) throw tooLong(killAfterMs, safetyMarginMs);
+  const isTried = tick !== undefined || wait === false || wait === 0;
+  const waitMs = typeof wait === "number" ? wait : Number.POSITIVE_INFINITY;
+  return { waitMs: isTried ? undefined : waitMs, ttlMs, safetyMarginMs, killAfterMs };
+}
+
+function tooLong(killAfterMs: number, safetyMarginMs: number): Failure {
+  const [asked, margin, ttl] = [killAfterMs, safetyMarginMs, (killAfterMs + 1) * 10].map(showDuration);
+  return new Failure(
+    `--kill-after ${asked} must be less than the safety margin of ${margin}, a tenth of --ttl: the command has to be gone ` +
+      `before another host may get the lock. Make it shorter, or give a --ttl of more than ${ttl}`,
+  );
+}

@@ -1,0 +1,86 @@
+import type { Clock } from "../time/clock.js";
+import { onAbort } from "./abort-listening.js";
+
+/** From how many leases of one process on their renewals leave together. */
+const TOGETHER = 8;
+
+/** A moment counts as one of the grid if it comes this little before it: alarms ring early, and stopwatches differ, by less. */
+const NEARLY_MS = 5;
+
+/**
+ * What the leases of one process do at certain moments: renew, and try again. Where there are many leases, moments are
+ * rounded down to a grid, and everything that is due at one of them begins in one synchronous turn. So the renewals of that
+ * turn can be sent in one request.
+ */
+export class Agenda {
+  readonly #clock: Clock;
+  readonly #leases: { readonly size: number };
+  readonly #from: number;
+  /** What is due at a moment on `atMost`, and what cancels the alarm for it. */
+  readonly #slots = new Map<number, { readonly rings: Set<() => void>; readonly cancel: () => void }>();
+
+  /** @param from how many leases it takes. */
+  constructor(clock: Clock, leases: { readonly size: number }, from: number = TOGETHER) {
+    this.#clock = clock;
+    this.#leases = leases;
+    this.#from = from;
+  }
+
+  /**
+   * Calls `ring` once, after `ms` or at most half of it sooner. The returned function cancels it.
+   *
+   * @param gridMs the moments are multiples of this, or closer together where that would shorten `ms` by more than half.
+   */
+  alarm(ms: number, ring: () => void, gridMs: number = Number.POSITIVE_INFINITY): () => void {
+    if (this.#leases.size < this.#from) return this.#clock.alarm(ms, ring);
+    const moment = roundedDown(this.#clock.atMost(), ms, gridMs);
+    const slot = this.#slots.get(moment) ?? this.#open(moment);
+    // A function of its own, in case one is added twice.
+    const own = (): void => ring();
+    slot.rings.add(own);
+    return () => {
+      if (!slot.rings.delete(own) || slot.rings.size > 0 || this.#slots.get(moment) !== slot) return;
+      this.#slots.delete(moment);
+      slot.cancel();
+    };
+  }
+
+  /** Waits as long as {@link alarm} does. @throws the reason of `signal`, if it aborts first. */
+  async sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    // Where nothing is due together, the wait keeps the process alive, as it does elsewhere.
+    if (this.#leases.size < this.#from) return await this.#clock.sleep(ms, signal);
+    signal?.throwIfAborted();
+    const leave = this.#clock.stay?.();
+    let stop: (() => void) | undefined;
+    await new Promise<void>((resolve, reject) => {
+      const cancel = this.alarm(ms, resolve);
+      stop =
+        signal &&
+        onAbort(signal, () => {
+          cancel();
+          reject(signal.reason);
+        });
+    }).finally(() => {
+      stop?.();
+      leave?.();
+    });
+  }
+
+  #open(moment: number): { readonly rings: Set<() => void>; readonly cancel: () => void } {
+    const rings = new Set<() => void>();
+    const cancel = this.#clock.alarm(moment - this.#clock.atMost(), () => {
+      this.#slots.delete(moment);
+      for (const ring of rings) ring();
+    });
+    const slot = { rings, cancel };
+    this.#slots.set(moment, slot);
+    return slot;
+  }
+}
+
+/** Grids of powers of two lie in one another: so pauses that are about as long end at the same moments. */
+function roundedDown(now: number, ms: number, gridMs: number): number {
+  const stepMs = Math.min(gridMs, 2 ** Math.floor(Math.log2(ms / 2)));
+  if (stepMs < 1) return now + ms;
+  return Math.max(now, Math.floor((now + ms + Math.min(NEARLY_MS, stepMs / 4)) / stepMs) * stepMs);
+}
