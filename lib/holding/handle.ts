@@ -15,7 +15,6 @@ import type { DocumentGuard } from "../store.js";
 import { tokenOf } from "./hand-off-token.js";
 import type { Lease, Section } from "./lease.js";
 import { LossSignal } from "./loss-signal.js";
-import type { Renewal } from "./renewals.js";
 
 /** How long a transaction is tried if the caller does not say. */
 const TRANSACT_WITHIN_MS = 10_000;
@@ -147,7 +146,7 @@ export class HeldLock implements TransferableLock {
 
   async extend(): Promise<void> {
     this.#throwIfNotHeld();
-    throwUnlessRenewed(await this.#lease.renewals.renew());
+    await this.#lease.renewals.extend();
   }
 
   get data(): LockData | undefined {
@@ -164,7 +163,7 @@ export class HeldLock implements TransferableLock {
       await writing;
       this.#throwIfNotHeld();
     }
-    throwUnlessRenewed(await this.#lease.renewals.renew(copy));
+    await this.#lease.renewals.extend(copy);
     this.#data = copy;
   }
 
@@ -291,18 +290,5 @@ export class HeldLock implements TransferableLock {
     if (this.held) return;
     const name = JSON.stringify(this.name);
     throw new LockError("LOCK_RELEASED", `Lock ${name} has been unlocked: take it again before you rely on it`);
-  }
-}
-
-function throwUnlessRenewed(renewal: Renewal): void {
-  switch (renewal.kind) {
-    case "renewed":
-      return;
-    case "lost":
-      throw renewal.error;
-    case "unknown":
-      throw renewal.cause;
-    default:
-      renewal satisfies never;
   }
 }

@@ -120,17 +120,27 @@ export class Lease implements Term, HeldLease {
   begin(section: Section): number {
     const { clock } = this.#session;
     const joins = this.renewals.haveServed && this.#sections.size > 0;
-    const relied = this.#relyOn(section, this.renewals.spread());
+    this.watch(section, this.renewals.spread());
     this.renewals.serve();
-    relied.since = clock.atLeast();
-    if (!joins) relied.maxHoldEnds = clock.atMost() + this.settings.maxHoldMs;
+    const since = clock.atLeast();
+    if (this.#state.kind !== "relied") return since;
+    this.#state.since = since;
+    if (!joins) this.#state.maxHoldEnds = clock.atMost() + this.settings.maxHoldMs;
     this.watchDeadline();
-    return relied.since;
+    return since;
   }
 
-  /** Renews it, whatever its sections want, and tells of its loss, before the first of them begins. */
-  watch(section: Section): void {
-    this.#relyOn(section, 1);
+  /**
+   * Renews it, whatever its sections want, and tells of its loss, before the first of them begins.
+   * @param share of the time until the first renewal is due after which it comes.
+   */
+  watch(section: Section, share = 1): void {
+    this.#sections.add(section);
+    if (this.#state.kind === "relied") return;
+    const since = this.#session.clock.atLeast();
+    this.#state = { kind: "relied", since, maxHoldEnds: Number.POSITIVE_INFINITY, cancelDeadline: nothing };
+    this.watchDeadline();
+    this.renewals.start(share);
   }
 
   /**
@@ -194,25 +204,6 @@ export class Lease implements Term, HeldLease {
     return undefined;
   }
 
-  /** @param share of the time until the first renewal is due after which it comes. */
-  #relyOn(section: Section, share: number): Extract<State, { kind: "relied" }> {
-    this.#sections.add(section);
-    if (this.#state.kind === "relied") return this.#state;
-    const since = this.#session.clock.atLeast();
-    const relied: State = { kind: "relied", since, maxHoldEnds: Number.POSITIVE_INFINITY, cancelDeadline: nothing };
-    this.#state = relied;
-    this.watchDeadline();
-    this.renewals.start(share);
-    return relied;
-  }
-
-  /** No section relies on it any more. */
-  #settle(state: State): void {
-    if (this.#state.kind === "relied") this.#state.cancelDeadline();
-    this.renewals.stop();
-    this.#state = state;
-  }
-
   watchDeadline(): void {
     const state = this.#state;
     if (state.kind !== "relied") return;
@@ -222,5 +213,12 @@ export class Lease implements Term, HeldLease {
       // A timer may ring early by a fraction of a millisecond, and must not end the watch.
       if (this.held) this.watchDeadline();
     });
+  }
+
+  /** No section relies on it any more. */
+  #settle(state: State): void {
+    if (this.#state.kind === "relied") this.#state.cancelDeadline();
+    this.renewals.stop();
+    this.#state = state;
   }
 }

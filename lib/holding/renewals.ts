@@ -100,6 +100,13 @@ export class Renewals {
     return await (this.#writing?.done ?? this.#write((trying) => row.renew(trying, data)));
   }
 
+  /** The same for a caller that has to know. @throws what the renewal came to, if the row was not renewed. */
+  async extend(data?: LockData): Promise<void> {
+    const renewal = await this.renew(data);
+    if (renewal.kind === "lost") throw renewal.error;
+    if (renewal.kind === "unknown") throw renewal.cause;
+  }
+
   /**
    * Renews the lease before a section relies on it, if the take was slow: half of it is gone. @returns whether it stands.
    *
@@ -160,9 +167,7 @@ export class Renewals {
     for (;;) {
       const { guard } = this.#lease.row;
       if (guard !== undefined) return guard;
-      const renewal = await this.renew();
-      if (renewal.kind === "lost") throw renewal.error;
-      if (renewal.kind === "unknown") throw renewal.cause;
+      await this.extend();
     }
   }
 

@@ -26,12 +26,6 @@ interface Handed extends HandOff {
   readonly remembers: Memory;
 }
 
-/** A transfer that has left, and what it takes, as far as that is known without its answer. */
-interface Sent {
-  readonly write: Transfer;
-  readonly taken: Taken;
-}
-
 /**
  * A lock that was handed off, for a section of this process.
  *
@@ -91,7 +85,7 @@ async function acquire(session: Session, target: Target, handed: Handed, wait: W
   const { clock, store } = session;
   const { at, settings } = target;
   session.mayRelease(settings.releaseWithinMs);
-  let sent: Sent | undefined;
+  let sent: ReturnType<typeof transferTo> | undefined;
   const giveUpAt = (): number =>
     Math.min(wait.until(), (sent?.taken.sentAt ?? clock.atMost()) + settings.ttlMs - settings.safetyMarginMs);
   for (;;) {
@@ -127,15 +121,15 @@ async function acquire(session: Session, target: Target, handed: Handed, wait: W
   }
 }
 
-function transferTo(session: Session, { at, settings }: Target, handed: Handed): Sent {
+/** The transfer, as its first copy leaves, and what it takes, as far as that is known without its answer. */
+function transferTo(session: Session, { at, settings }: Target, handed: Handed) {
   const { clock, owner } = session;
   const { ttlMs, fencing: fenced } = settings;
   const { uuid: from, remembers, tick } = handed;
   const [uuid, sentAt, expires] = [session.uuid(), clock.atMost(), stamp(boundsOf(clock), ttlMs)];
-  return {
-    write: { kind: "transfer", at, from, uuid, expires, ttlMs, owner, fenced, remembers },
-    taken: { uuid, expires, sentAt, acquired: expires - ttlMs, tick, remembers },
-  };
+  const write: Transfer = { kind: "transfer", at, from, uuid, expires, ttlMs, owner, fenced, remembers };
+  const taken: Taken = { uuid, expires, sentAt, acquired: expires - ttlMs, tick, remembers };
+  return { write, taken };
 }
 
 /** What is left of the hold that began where the row was handed off; undefined if there was none. */
