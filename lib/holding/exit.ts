@@ -58,7 +58,7 @@ export class Exit {
   #leave<Result>(how: () => Promise<Result>): Promise<Result> {
     this.#lease.leave();
     const leaving = this.#last(how);
-    // To whom it is left is told why that got no answer. To all others the lease is over.
+    // Only the caller that leaves it hears that the store failed. For all others the lease is over.
     this.#left = leaving.then(
       () => undefined,
       (error: unknown) => {
