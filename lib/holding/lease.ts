@@ -1,4 +1,4 @@
-import { isHeard, publish } from "../diagnostics.js";
+import { CHANNELS, publish } from "../diagnostics.js";
 import { LockLostError, type LossReason } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import type { MutexSettings } from "../options/mutex.js";
@@ -35,7 +35,8 @@ export interface LeaseEvents {
 const LOCK_EVENTS: LeaseEvents = {
   hasSection: true,
   renewed: ({ at, uuid }, remainingMs) => {
-    if (isHeard("dynamutex:renewed")) publish("dynamutex:renewed", { name: at.name, uuid, remainingMs });
+    if (CHANNELS["dynamutex:renewed"].hasSubscribers)
+      publish("dynamutex:renewed", { name: at.name, uuid, remainingMs });
   },
   renewalFailed: ({ at, uuid }, cause) => publish("dynamutex:renewal-failed", { name: at.name, uuid, cause }),
 };
