@@ -1,6 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "@jest/globals";
-import { type Clock, type Lock, LockLostError, systemClock } from "../lib/index.js";
+import { type Clock, type Lock, LockLostError } from "../lib/index.js";
 import { hear } from "./support/diagnostics.js";
 import { eventually, turn, watch } from "./support/eventually.js";
 import { withBody } from "./support/fault-proxy/reply.js";
@@ -51,39 +50,11 @@ describe("renewing", () => {
     expect(time.timers).toBe(0);
   });
 
-  test("the same on the host's own clock", async () => {
-    const ttlMs = 3_000;
-    const lock = await scene.host({ clock: systemClock() }).mutex(scene.name, { ttlMs }).lock();
-    await sleep(3 * ttlMs);
-    expect(lock.held).toBe(true);
-    expect(await scene.row()).toMatchObject({ uuid: lock.uuid });
-    const stamps = scene.proxy
-      .select({ operation: "UpdateItem" })
-      .map(({ body }) => body.ExpressionAttributeValues?.[":expires"]?.N);
-    await lock.unlock();
-    // Five; a slow machine makes it fewer, and no machine more than the six that fit, each asked for once or more often.
-    expect(new Set(stamps).size).toBeGreaterThanOrEqual(4);
-    expect(new Set(stamps).size).toBeLessThanOrEqual(6);
-  });
-
   test("trap 7: a renewal moves the attribute for DynamoDB's TTL feature as well, in seconds", async () => {
     const time = new ManualTime();
     const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
     await renewAfter(time, TTL_MS / 2, lock);
     expect(await scene.row()).toMatchObject({ purge: lock.expires.getTime() / 1_000 + 7 * 24 * 60 * 60 });
-    await lock.unlock();
-  });
-
-  test("renewEveryMs says how often", async () => {
-    const time = new ManualTime();
-    const mutex = scene.host({ clock: time.clock() }).mutex(scene.name, { renewEveryMs: 4_000 });
-    const lock = await mutex.lock();
-    for (let count = 1; count <= 5; count += 1) {
-      await time.advance(3_999);
-      expect(scene.proxy.count("UpdateItem")).toBe(count - 1);
-      await renewAfter(time, 1, lock);
-    }
-    expect(scene.proxy.count("UpdateItem")).toBe(5);
     await lock.unlock();
   });
 
@@ -333,13 +304,6 @@ describe("renewing by hand", () => {
     expect(lock.held).toBe(false);
     await expect(lock.extend()).rejects.toBe(lock.signal.reason);
     expect(scene.proxy.counts()).toEqual({ PutItem: 1, UpdateItem: 1 });
-  });
-
-  test("several extend() at once are one request", async () => {
-    const lock = await scene.host().mutex(scene.name).lock();
-    await Promise.all([lock.extend(), lock.extend(), lock.extend()]);
-    expect(scene.proxy.counts()).toEqual({ GetItem: 1, PutItem: 1, UpdateItem: 1 });
-    await lock.unlock();
   });
 });
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { LockTimeoutError, systemClock } from "../lib/index.js";
 import { hear } from "./support/diagnostics.js";
-import { stripAllOld } from "./support/fault-proxy.js";
 import { rowOf, useScene } from "./support/scene.js";
 
 const scene = useScene();
@@ -33,15 +32,6 @@ describe("a lock that nobody else wants", () => {
       expect(lock.held).toBe(true);
     }
     expect(scene.proxy.counts()).toEqual({ GetItem: 1, PutItem: 5, DeleteItem: 5 });
-  });
-
-  test("tryLock, run, tryRun and waitMs 0 are two requests as well", async () => {
-    const mutex = scene.host({ clock: systemClock() }).mutex(scene.name);
-    await (await mutex.tryLock())?.unlock();
-    expect(await mutex.run(() => "done")).toBe("done");
-    expect(await mutex.tryRun(async () => "done")).toEqual({ ran: true, value: "done" });
-    await (await mutex.lock({ waitMs: 0 })).unlock();
-    expect(scene.proxy.counts()).toEqual({ PutItem: 4, DeleteItem: 4 });
   });
 
   test("the row says who holds it, since when, until when, and what the caller adds", async () => {
@@ -111,15 +101,6 @@ describe("a lock that somebody holds", () => {
     expect(scene.proxy.counts()).toEqual(requests);
   });
 
-  test("await using of a tryLock that got nothing is fine", async () => {
-    await scene.put(rowOf());
-    {
-      await using lock = await scene.host().mutex(scene.name).tryLock();
-      expect(lock).toBeNull();
-    }
-    expect(scene.proxy.counts()).toEqual({ GetItem: 1 });
-  });
-
   test("tryRun runs nothing and shows the row that is in the way", async () => {
     const row = rowOf({ data: { job: "report" } });
     await scene.put(row);
@@ -152,23 +133,6 @@ describe("a lock that somebody holds", () => {
     await expect(attempt).rejects.toBeInstanceOf(LockTimeoutError);
     await expect(attempt).rejects.toMatchObject({ lockName: scene.name, holder: { owner: "elsewhere#1" } });
     expect(scene.proxy.counts()).toEqual({ GetItem: 1 });
-  });
-
-  test("an engine that does not show the row which refused costs one read more", async () => {
-    await scene.put(rowOf());
-    scene.proxy.on("PutItem", stripAllOld());
-    expect(await scene.host({ clock: systemClock() }).mutex(scene.name).tryLock()).toBeNull();
-    expect(scene.proxy.counts()).toEqual({ PutItem: 1, GetItem: 1 });
-    expect(scene.proxy.select("GetItem")[0]?.body.ConsistentRead).toBe(true);
-  });
-
-  test("a row whose lease is over is taken by one PutItem", async () => {
-    await scene.put(rowOf({ expires: Date.now() - 10_000 }));
-    // A clock that learns the time from the table would read the row first.
-    const lock = await scene.host({ clock: systemClock() }).mutex(scene.name).tryLock();
-    expect(await scene.row()).toMatchObject({ uuid: lock?.uuid });
-    expect(scene.proxy.counts()).toEqual({ PutItem: 1 });
-    await lock?.unlock();
   });
 });
 

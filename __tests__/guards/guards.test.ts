@@ -12,7 +12,6 @@ import {
   resetAfter,
   resetBefore,
   status500,
-  stripAllOld,
   throttle,
   transactionConflict,
 } from "../support/fault-proxy.js";
@@ -214,16 +213,6 @@ describe("a section that made no guard", () => {
 });
 
 describe("the renewal before a first guard", () => {
-  test("that gets no answer before the lease ends is a loss", async () => {
-    const time = new ManualTime();
-    const lock = await mutex(time).lock();
-    scene.proxy.on("UpdateItem", throttle(), { times: 1_000 });
-    const guarding = failure(lock.guard());
-    expect(await afterSleeps(time, guarding)).toMatchObject({ name: "LockLostError", reason: "expired" });
-    expect(await balance()).toBeUndefined();
-    await failure(lock.unlock());
-  });
-
   test("that finds another holder is a loss", async () => {
     const lock = await mutex(new ManualTime()).lock();
     await scene.put(rowOf());
@@ -267,14 +256,6 @@ describe("transactWrite", () => {
     expect([await balance(), await balance("b")]).toEqual([1, 1]);
     expect(scene.proxy.counts()).toEqual({ [TRANSACT]: 1 });
     expect(scene.proxy.requests[0]?.body.ClientRequestToken).toMatch(/^[\w-]{1,36}$/);
-    await lock.unlock();
-  });
-
-  test("every one has a token of its own", async () => {
-    await lock.transactWrite([addOne()]);
-    await lock.transactWrite([addOne()]);
-    expect(new Set(scene.proxy.requests.map(({ body }) => body.ClientRequestToken)).size).toBe(2);
-    expect(await balance()).toBe(2);
     await lock.unlock();
   });
 
@@ -322,14 +303,6 @@ describe("transactWrite", () => {
     await lock.unlock();
   });
 
-  test("nor does it try for longer than the lease lasts", async () => {
-    scene.proxy.on(() => true, throttle(), { times: 10_000 });
-    const failed = await afterSleeps(time, failure(lock.transactWrite([addOne()], { withinMs: 540_000 })));
-    expect(failed).toBe(lock.signal.reason);
-    expect(failed).toMatchObject({ reason: "expired" });
-    expect(time.elapsed).toBe(TTL_MS * 0.9);
-  });
-
   test("a request that hangs is given up, and the answer of its first copy is found by its token", async () => {
     scene.proxy.on(TRANSACT, hangAfter());
     const writing = lock.transactWrite([addOne()]);
@@ -358,21 +331,6 @@ describe("transactWrite", () => {
     expect(await failure(lock.unlock())).toBe(refused);
   });
 
-  test("an engine that does not show the row costs one read more", async () => {
-    await scene.put(rowOf());
-    scene.proxy.on(TRANSACT, stripAllOld());
-    expect(await failure(lock.transactWrite([addOne()]))).toMatchObject({ reason: "stolen" });
-    expect(scene.proxy.counts()).toEqual({ [TRANSACT]: 1, GetItem: 1 });
-  });
-
-  test("past the lease nothing is sent", async () => {
-    scene.proxy.partition();
-    await time.advance(TTL_MS);
-    scene.proxy.reset();
-    expect(await failure(lock.transactWrite([addOne()]))).toMatchObject({ reason: "expired" });
-    expect(scene.proxy.counts()).toEqual({});
-  });
-
   test("late, under the next holder, is refused by the table", async () => {
     const hold = scene.proxy.hold(TRANSACT);
     const writing = failure(lock.transactWrite([addOne()]));
@@ -395,14 +353,6 @@ describe("transactWrite", () => {
     });
     expect([lock.held, await balance(), scene.proxy.count(TRANSACT)]).toEqual([true, undefined, 1]);
     await lock.unlock();
-  });
-
-  test("where the guard fails as well, that is what counts", async () => {
-    await scene.put(rowOf());
-    expect(await failure(lock.transactWrite([impossible()]))).toMatchObject({
-      name: "LockLostError",
-      reason: "stolen",
-    });
   });
 
   test("what DynamoDB refuses for another reason is the caller's own error too", async () => {
@@ -495,16 +445,6 @@ describe("what cannot be sent is refused beforehand", () => {
     const refused = await failure(lock.transactWrite(items() as TransactWriteItem[]));
     expect(refused).toMatchObject({ name: "LockConfigError", option });
     expect(scene.proxy.counts()).toEqual({});
-    await lock.unlock();
-  });
-
-  test("99 items, and the rows of other locks, are fine", async () => {
-    const lock = await mutex().lock();
-    await lock.transactWrite([
-      ...Array.from({ length: 98 }, (_, index) => addOne(`${index}`)),
-      { Delete: { TableName: table(), Key: { name: { S: `${scene.name}x` }, sort: { S: "lock" } } } },
-    ]);
-    expect(await balance("97")).toBe(1);
     await lock.unlock();
   });
 

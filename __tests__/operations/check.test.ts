@@ -184,32 +184,6 @@ describe("check() of a table that does not fit", () => {
     expect(report.problems[0]?.message).toContain(message);
   });
 
-  test("with other names, which the suggested keys fit, the TTL's included", async () => {
-    const KeySchema = [
-      { AttributeName: "pk", KeyType: "HASH" as const },
-      { AttributeName: "sk", KeyType: "RANGE" as const },
-    ];
-    const AttributeDefinitions = ["pk", "sk"].map((AttributeName) => ({ AttributeName, AttributeType: "S" as const }));
-    const tableName = await tableByHand({ KeySchema, AttributeDefinitions }, "ends");
-    const report = await scene.host({ tableName, keys: { ttl: "ends" } }).check();
-    expect(report.problems[0]?.message).toContain(
-      'set keys: { partition: "pk", sort: "sk", ttl: "ends" } on every host',
-    );
-    const keys = { partition: "pk", sort: "sk", ttl: "ends" };
-    expect(said(await scene.host({ tableName, keys }).check())).toEqual([]);
-    await expect(scene.host({ tableName }).create()).rejects.toThrow(
-      'set keys: { partition: "pk", sort: "sk" } on every',
-    );
-  });
-
-  test("with a sort key that the options deny", async () => {
-    const tableName = await tableByHand({}, "purge");
-    const report = await scene.host({ tableName, keys: { sort: null } }).check();
-    expect(said(report)).toEqual(["error keys"]);
-    expect(report.problems[0]?.message).toContain("its sort key is sort (S), and the option keys.sort says null");
-    expect(report.problems[0]?.message).toContain("leave the option keys out on every host");
-  });
-
   test("with the TTL on the wrong attribute: a warning that names both", async () => {
     const report = await scene.host({ tableName: await tableByHand({}, "expires") }).check();
     expect(said(report)).toEqual(["warning ttl"]);
@@ -351,13 +325,6 @@ describe("check() of a table that cannot be reached", () => {
     // Nobody has ever answered.
     expect(time.elapsed).toBeGreaterThanOrEqual(10_000);
     expect(time.elapsed).toBeLessThan(11_000);
-  });
-
-  test("throttling is waited out", async () => {
-    const tableName = await rightTable();
-    scene.proxy.on("DescribeTable", throttle());
-    scene.proxy.on("PutItem", throttle(), { times: 2 });
-    expect((await scene.host({ tableName }).check()).problems).toEqual([]);
   });
 
   test("credentials that nobody knows are an error, not a problem of the table", async () => {
