@@ -197,6 +197,14 @@ describe("a call that ends without the lock tells why", () => {
     await own.unlock();
   });
 
+  test("where a tick is done", async () => {
+    const heard = missed();
+    const mutex = host(new ManualTime(), "me").mutex(scene.name);
+    await mutex.tryRun(() => undefined, { once: 7 });
+    await mutex.tryRun(() => undefined, { once: 7 });
+    expect(whyOf(heard)).toEqual([["done", 0, "me"]]);
+  });
+
   test.each([false, true])("where its time is over, fair: %s", async (fair) => {
     const heard = missed();
     const time = new ManualTime();

@@ -58,6 +58,19 @@ describe("renewing", () => {
     await lock.unlock();
   });
 
+  test("renewEveryMs says how often", async () => {
+    const time = new ManualTime();
+    const mutex = scene.host({ clock: time.clock() }).mutex(scene.name, { renewEveryMs: 4_000 });
+    const lock = await mutex.lock();
+    for (let count = 1; count <= 5; count += 1) {
+      await time.advance(3_999);
+      expect(scene.proxy.count("UpdateItem")).toBe(count - 1);
+      await renewAfter(time, 1, lock);
+    }
+    expect(scene.proxy.count("UpdateItem")).toBe(5);
+    await lock.unlock();
+  });
+
   test("renewals are counted from when the last one was sent, however long its answer took", async () => {
     const time = new ManualTime();
     const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();

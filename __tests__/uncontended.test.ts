@@ -34,6 +34,15 @@ describe("a lock that nobody else wants", () => {
     expect(scene.proxy.counts()).toEqual({ GetItem: 1, PutItem: 5, DeleteItem: 5 });
   });
 
+  test("tryLock, run, tryRun and waitMs 0 are two requests as well", async () => {
+    const mutex = scene.host({ clock: systemClock() }).mutex(scene.name);
+    await (await mutex.tryLock())?.unlock();
+    expect(await mutex.run(() => "done")).toBe("done");
+    expect(await mutex.tryRun(async () => "done")).toEqual({ ran: true, value: "done" });
+    await (await mutex.lock({ waitMs: 0 })).unlock();
+    expect(scene.proxy.counts()).toEqual({ PutItem: 4, DeleteItem: 4 });
+  });
+
   test("the row says who holds it, since when, until when, and what the caller adds", async () => {
     const before = Date.now();
     const locks = scene.host({ owner: "host-7#42", ttlMs: 20_000, clock: systemClock() });

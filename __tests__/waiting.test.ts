@@ -177,6 +177,18 @@ describe("waitMs", () => {
     expect(scene.proxy.count()).toBe(count);
     expect(await scene.row()).toMatchObject(row);
   });
+
+  test("a mutex's own waitMs holds unless the call has another", async () => {
+    const time = new ManualTime();
+    await scene.put(heldFor(time, 60_000));
+    const mutex = () => scene.host({ clock: time.clock() }).mutex(scene.name, { waitMs: 10 });
+    const short = watch((await startWaiting(mutex(), time)).locking);
+    const long = watch((await startWaiting(mutex(), time, { waitMs: 20 })).locking);
+    await time.advance(10);
+    expect([short.settled, long.settled]).toEqual([true, false]);
+    await time.advance(10);
+    expect(long.settled).toBe(true);
+  });
 });
 
 describe("trap 17: an aborted wait leaves nothing behind", () => {

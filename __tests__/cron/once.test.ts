@@ -145,6 +145,15 @@ describe("a job that runs once for each tick", () => {
     expect(await fair.tryRun(job, { once: 7 })).toMatchObject({ ran: false, because: "done" });
     expect(await fair.tryRun(job, { once: 8 })).toEqual(RAN);
   });
+
+  test("both at once: held for a while, and done for the tick", async () => {
+    const { time, mutex, other } = twoHosts();
+    expect(await mutex.tryRun(job, { once: 7, holdAtLeastMs: 5_000 })).toEqual(RAN);
+    expect(await other.tryRun(job, { once: 7 })).toMatchObject({ because: "done" });
+    expect(await other.tryRun(job, { once: 8 })).toMatchObject({ because: "held", row: { uuid: undefined } });
+    await time.advance(5_001);
+    expect(await other.tryRun(job, { once: 8 })).toEqual(RAN);
+  });
 });
 
 describe("what a tick costs", () => {

@@ -65,6 +65,15 @@ describe("an observer", () => {
     expect(observer.told().length).toBe(100);
   });
 
+  test("polls once a second if nothing else is said: 60 reads a minute", async () => {
+    const { time, observer, mutexOf } = setUp();
+    follow(mutexOf(observer).observe());
+    await turn();
+    observer.told();
+    await time.advance(60_000);
+    expect(observer.told()).toEqual(Array(60).fill("consistent read lock"));
+  });
+
   test("sees a holder of its own process without a request, and its end by the next poll", async () => {
     const { time, observer, mutexOf } = setUp();
     const lock = await mutexOf(observer).lock({ data: { port: 1 } });
