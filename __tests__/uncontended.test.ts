@@ -131,6 +131,7 @@ describe("a lock that somebody holds", () => {
         expires: new Date(row.expires as number),
         ttlMs: 30_000,
         data: { job: "report" },
+        handedOff: false,
       },
     });
     expect(scene.proxy.counts()).toEqual({ GetItem: 1 });
