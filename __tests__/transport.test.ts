@@ -246,32 +246,6 @@ describe("middleware of the caller's", () => {
     );
     await expect(transport.send(getItem(), fresh())).rejects.toThrow("the caller's");
   });
-
-  it("may answer by itself: the clock hears that it tells no time", async () => {
-    const client = clientOn(() => undefined);
-    const { listen, log } = listener();
-    const output = { $metadata: {}, Item: Key };
-    client.middlewareStack.add(() => async () => ({ output, response: undefined }), { step: "initialize" });
-    await expect(transportOn(client, listen).send(getItem(), fresh())).resolves.toBe(output);
-    expect(log).toEqual(["sent", undefined]);
-  });
-
-  it("may send a request twice: each copy has the signal, and is heard", async () => {
-    const seen: unknown[] = [];
-    const { listen, log } = listener();
-    const signal = fresh();
-    const client = clientOn((abortSignal) => {
-      seen.push(abortSignal);
-      return response(200, "{}", TABLE);
-    });
-    client.middlewareStack.add((next) => (args) => Promise.race([next({ ...args }), next({ ...args })]), {
-      step: "initialize",
-    });
-    await transportOn(client, listen).send(getItem(), signal);
-    while (log.length < 4) await new Promise(setImmediate);
-    expect(which(seen, [signal])).toEqual([0, 0]);
-    expect(log.filter((entry) => entry === DATE)).toHaveLength(2);
-  });
 });
 
 it("trap 31: takes what a mock answers, and tells the clock that it shows no time", async () => {

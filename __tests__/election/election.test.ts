@@ -320,22 +320,6 @@ describe("an error of `lead`", () => {
     await election.resign();
   });
 
-  test("gives another candidate its turn, and the lock is released before", async () => {
-    const { time, mutex, others, told } = setUp();
-    const next = new Lead();
-    const work = gate();
-    const election = mutex.elect(work.passed);
-    await turn();
-    const theirs = others.elect(next.lead);
-    await time.advance(2_000);
-    work.fail(new Error("broken"));
-    await time.advance(30_000);
-    expect([next.running, election.isLeader]).toEqual([1, false]);
-    expect(told().at(-1)).toBe("campaigning");
-    await Promise.all([election.resign(), theirs.resign()]);
-  });
-
-  const byName = Object.assign(new Error("The operation was aborted"), { name: "AbortError" });
   test.each<readonly [string, (lock: Lock) => unknown, boolean]>([
     ["the reason of the signal", ({ signal }) => signal.reason, true],
     ["an AbortError", () => byName, true],
@@ -356,6 +340,8 @@ describe("an error of `lead`", () => {
     const stopped = events.find(({ event }) => event === "stopped");
     expect([stopped?.cause === undefined, warnings.length]).toEqual(obeys ? [true, 0] : [expect.any(Boolean), 1]);
   });
+
+  const byName = Object.assign(new Error("The operation was aborted"), { name: "AbortError" });
 });
 
 const errorIn = (act: () => void): unknown => {

@@ -16,7 +16,6 @@ import {
   transactionConflict,
 } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
-import { isReissue } from "../support/reissue.js";
 import { type Attributes, rowOf, useScene } from "../support/scene.js";
 import { testClient } from "../support/table.js";
 
@@ -331,20 +330,6 @@ describe("transactWrite", () => {
     expect(await failure(lock.unlock())).toBe(refused);
   });
 
-  test("late, under the next holder, is refused by the table", async () => {
-    const hold = scene.proxy.hold(TRANSACT);
-    const writing = failure(lock.transactWrite([addOne()]));
-    await hold.arrived;
-    // By all it knows it holds the lock still; the table knows better.
-    await scene.remove();
-    const next = await mutex(time, { tag: "next" }).lock();
-    hold.release();
-    expect(await writing).toMatchObject({ name: "LockLostError", reason: "stolen" });
-    expect(await balance()).toBeUndefined();
-    expect(next.held).toBe(true);
-    await next.unlock();
-  });
-
   test("another condition that fails is the caller's own error, unchanged, with the reasons in the caller's order", async () => {
     const refused = await failure(lock.transactWrite([addOne(), impossible(), addOne("b")]));
     expect(refused).toMatchObject({
@@ -353,21 +338,6 @@ describe("transactWrite", () => {
     });
     expect([lock.held, await balance(), scene.proxy.count(TRANSACT)]).toEqual([true, undefined, 1]);
     await lock.unlock();
-  });
-
-  test("what DynamoDB refuses for another reason is the caller's own error too", async () => {
-    const wrong = { Update: { ...addOne().Update, UpdateExpression: "nonsense" } } as TransactWriteItem;
-    expect(await failure(lock.transactWrite([wrong]))).toMatchObject({ name: "ValidationException" });
-    const elsewhere = { Update: { ...addOne().Update, TableName: "no-such-table" } } as TransactWriteItem;
-    expect(await failure(lock.transactWrite([elsewhere]))).toMatchObject({ name: "ResourceNotFoundException" });
-    expect(lock.held).toBe(true);
-    await lock.unlock();
-  });
-
-  test("no items at all: it asks the table whether the lock is held", async () => {
-    await lock.transactWrite([]);
-    await scene.remove();
-    expect(await failure(lock.transactWrite([]))).toMatchObject({ reason: "deleted" });
   });
 
   test("transactWrite rejects with LOCK_RELEASED if the section ends first", async () => {
@@ -402,20 +372,6 @@ describe("trap 20: a transaction and a write of the lock's own at once", () => {
     await afterSleeps(time, lock.unlock());
     expect(scene.proxy.counts()).toEqual({ PutItem: 3, UpdateItem: 6, [TRANSACT]: 3, DeleteItem: 3 });
     expect([losses, await balance(), await scene.row()]).toEqual([[], 1, undefined]);
-  });
-
-  test("nor on the write that passes a lease on", async () => {
-    const time = new ManualTime();
-    const shared = mutex(time);
-    const first = await shared.lock();
-    const waiting = shared.lock();
-    await turn();
-    await first.guard();
-    scene.proxy.on(isReissue, transactionConflict());
-    await afterSleeps(time, first.unlock());
-    const second = await waiting;
-    expect([second.held, scene.proxy.count(isReissue)]).toEqual([true, 2]);
-    await second.unlock();
   });
 });
 

@@ -199,18 +199,6 @@ describe("check() of a table that does not fit", () => {
     expect(report.problems[0]?.message).toContain("switch it on for the attribute purge");
   });
 
-  test("with a provisioned capacity", async () => {
-    const provisioned = {
-      BillingMode: "PROVISIONED" as const,
-      ProvisionedThroughput: { ReadCapacityUnits: 5, WriteCapacityUnits: 7 },
-    };
-    const report = await scene.host({ tableName: await tableByHand(provisioned, "purge") }).check();
-    expect(said(report)).toEqual(["warning billing"]);
-    expect(report).toMatchObject({ usable: true, table: { billing: "provisioned" } });
-    expect(report.problems[0]?.message).toContain("5 read and 7 write units");
-    expect(report.problems[0]?.message).toContain("on-demand");
-  });
-
   test.each([
     ["CREATING", "`await locks.create()` waits"],
     ["DELETING", "choose another"],
@@ -294,14 +282,6 @@ describe("check() with permissions that are missing", () => {
     expect(problem?.message).toContain("user/ada is not authorized");
   });
 
-  test("all of them at once: everything is told, errors first", async () => {
-    const tableName = await rightTable();
-    scene.proxy.on(() => true, denied(), FOREVER);
-    const report = await scene.host({ tableName }).check();
-    expect(said(report)).toEqual([...Array(4).fill("error permission"), ...Array(5).fill("warning permission")]);
-    expect(report).toMatchObject({ table: undefined, ttl: undefined });
-  });
-
   test("where the table may not be described, a missing table and a key that does not fit show all the same", async () => {
     scene.proxy.on("DescribeTable", denied(), FOREVER);
     scene.proxy.on("DescribeTimeToLive", denied(), FOREVER);
@@ -330,16 +310,6 @@ describe("check() of a table that cannot be reached", () => {
   test("credentials that nobody knows are an error, not a problem of the table", async () => {
     scene.proxy.on(() => true, error("UnrecognizedClientException", "The security token is invalid"), FOREVER);
     await expect(scene.host().check()).rejects.toThrow(/check the access key/);
-  });
-
-  test("a signal ends it", async () => {
-    scene.proxy.on(() => true, hang(), FOREVER);
-    const controller = new AbortController();
-    const checking = scene.host().check({ signal: controller.signal });
-    const expected = expect(checking).rejects.toThrow("never mind");
-    await scene.proxy.until((requests) => requests.length === 1);
-    controller.abort(new Error("never mind"));
-    await expected;
   });
 
   test("options that cannot work are refused, and so is a closed table", async () => {

@@ -171,30 +171,6 @@ describe("forceUnlock() in the holder's own process", () => {
     expect([next.held, next.uuid === lock.uuid]).toEqual([true, false]);
     await next.unlock();
   });
-
-  test("ends the section that runs by then: sections that pass a lease on share its uuid", async () => {
-    const mutex = own(new ManualTime());
-    const first = await mutex.lock();
-    const waiting = mutex.lock();
-    await first.unlock();
-    const second = await waiting;
-    expect(second.uuid).toBe(first.uuid);
-    expect(await mutex.forceUnlock(first.uuid)).toBe(true);
-    expect([first.signal.aborted, second.signal.aborted]).toEqual([false, true]);
-    await expect(second.unlock()).rejects.toMatchObject({ reason: "forced" });
-  });
-
-  test("ends no section but the one that is named, where each has a uuid of its own", async () => {
-    const mutex = own(new ManualTime(), { fencing: true });
-    const first = await mutex.lock();
-    const waiting = mutex.lock();
-    await first.unlock();
-    const second = await waiting;
-    expect(second.uuid).not.toBe(first.uuid);
-    expect(await mutex.forceUnlock(first.uuid)).toBe(false);
-    expect(second.held).toBe(true);
-    await second.unlock();
-  });
 });
 
 describe("forceUnlock() during a renewal in flight", () => {

@@ -1,6 +1,5 @@
 import { expect, test } from "@jest/globals";
 import type { Permit } from "../../lib/index.js";
-import { watch } from "../support/eventually.js";
 import { ManualTime } from "../support/manual-time.js";
 import { inWords, MemoryHost } from "../support/memory-host.js";
 
@@ -95,49 +94,11 @@ test("a place counts for as many permits as it has sections: those behind do not
   expect(got[2]?.owner).toBe("b");
 });
 
-test("whoever has room enters beside those before it that are slow", async () => {
-  const { time, hosts } = hostsOf("holder", "slow", "quick");
-  const [holder, slow, quick] = hosts as [MemoryHost, MemoryHost, MemoryHost];
-  const options = { permits: 2, fair: true, ttlMs: 60_000 };
-  const held = await Promise.all([1, 2].map(() => holder.semaphore(NAME, options).lock()));
-  const waiting = [slow, quick].map((host) => host.semaphore(NAME, options).lock());
-  await untilStanding(time, slow);
-  await untilStanding(time, quick);
-  slow.fate = () => "lost";
-  await Promise.all(held.map((permit) => permit.unlock()));
-  const [slowly, quickly] = waiting.map(watch);
-  await time.advanceUntil(() => quickly?.settled === true);
-  expect(slowly?.settled).toBe(false);
-  slow.fate = () => "answered";
-  await time.advanceUntil(() => slowly?.settled === true);
-  const permits = (await Promise.all(waiting)).map(({ permit }) => permit);
-  expect(permits.toSorted()).toEqual([0, 1]);
-});
-
 test("a fair semaphore that nobody waits for costs one query more than another", async () => {
   const host = new MemoryHost(new ManualTime());
   const permit = await host.semaphore(NAME, { permits: 2, fair: true }).lock();
   await permit.unlock();
   expect(host.told()).toEqual(["consistent query semaphore#0000", "take semaphore#0000", "vacate semaphore#0000"]);
-});
-
-test("tryLock gets none beside a call of its process that waits, were it for its first answer, and sends nothing", async () => {
-  const time = new ManualTime();
-  const host = new MemoryHost(time);
-  host.fate = () => time.clock().sleep(5);
-  const semaphore = host.semaphore(NAME, { permits: 2, fair: true });
-  const waiting = semaphore.lock();
-  expect(await semaphore.tryLock()).toBeNull();
-  const served = watch(waiting);
-  await time.advanceUntil(() => served.settled);
-  await using _permit = await waiting;
-  expect(host.told().map((request) => request.replace(/ semaphore#.*/, ""))).toEqual(["consistent query", "take"]);
-  // Beside one that is held, it gets the other.
-  const trying = semaphore.tryLock();
-  const tried = watch(trying);
-  await time.advanceUntil(() => tried.settled);
-  expect((await trying)?.held).toBe(true);
-  host.fate = () => "answered";
 });
 
 test("a permit is not passed on within its process while others wait before", async () => {

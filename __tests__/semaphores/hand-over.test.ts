@@ -2,7 +2,7 @@ import { expect, test } from "@jest/globals";
 import { turn, watch } from "../support/eventually.js";
 import { deferred } from "../support/fault-proxy/deferred.js";
 import { ManualTime } from "../support/manual-time.js";
-import { isRelease, isTake, MemoryHost } from "../support/memory-host.js";
+import { isTake, MemoryHost } from "../support/memory-host.js";
 
 const NAME = "api";
 
@@ -74,42 +74,6 @@ test("who was served is not served again: what it has asked for meanwhile goes t
   const next = await second;
   expect(next.permit).toBe(elsewhere.permit);
   expect([served.held, next.held]).toEqual([true, true]);
-});
-
-test("what was asked for on behalf of a caller that was served is given back where nobody else waits", async () => {
-  const { time, one, other } = twoHosts();
-  const elsewhere = await other.semaphore(NAME, { permits: 2 }).lock();
-  const semaphore = one.semaphore(NAME, { permits: 2, poll: { minMs: 50, maxMs: 50 } });
-  const own = await semaphore.lock();
-  const waiting = semaphore.lock();
-  await time.advance(10);
-  const answered = deferred<void>();
-  one.fate = (message) => (isTake(message) ? answered.promise : "answered");
-  const before = one.sent.filter(isTake).length;
-  await elsewhere.unlock();
-  await time.advanceUntil(() => one.sent.filter(isTake).length > before);
-  await own.unlock();
-  const served = await waiting;
-  expect(served.permit).toBe(own.permit);
-  answered.resolve();
-  await time.advanceUntil(() => one.sent.some(isRelease));
-  expect(one.permit(NAME, elsewhere.permit)).toBeUndefined();
-  expect(served.held).toBe(true);
-  await served.unlock();
-  expect(one.table.rows).toEqual([]);
-});
-
-test("a section that asks for data of its own takes a permit afresh", async () => {
-  const { time, one } = twoHosts();
-  const semaphore = one.semaphore(NAME, { permits: 1 });
-  const first = await semaphore.lock();
-  const waiting = semaphore.lock({ data: { job: 2 } });
-  const watched = watch(waiting);
-  await first.unlock();
-  await time.advanceUntil(() => watched.settled);
-  const second = await waiting;
-  expect(second.uuid).not.toBe(first.uuid);
-  expect(one.permit(NAME, 0)).toMatchObject({ uuid: second.uuid, data: { job: 2 } });
 });
 
 test("a permit with holdAtLeastMs stays taken for that long, and the others are free", async () => {

@@ -21,22 +21,6 @@ test("a permit whose row was deleted is lost, and no other", async () => {
   await kept.unlock();
 });
 
-test("the next in line takes a permit afresh where that of its process was lost, and does not wait for its section", async () => {
-  const time = new ManualTime();
-  const host = new MemoryHost(time);
-  const semaphore = host.semaphore(NAME, { permits: 1, ttlMs: 1_000 });
-  const first = await semaphore.lock();
-  const waiting = semaphore.lock();
-  const watched = watch(waiting);
-  host.table.plant(permitAt(NAME, 0), undefined);
-  await time.advanceUntil(() => watched.settled);
-  const second = await waiting;
-  expect(second.uuid).not.toBe(first.uuid);
-  expect([first.held, second.held]).toEqual([false, true]);
-  await expect(first.unlock()).rejects.toMatchObject({ reason: "deleted" });
-  expect(second.held).toBe(true);
-});
-
 test("the end of a section that has lost its permit leaves the permit to whoever of its process has it since", async () => {
   const time = new ManualTime();
   const host = new MemoryHost(time);
@@ -73,19 +57,6 @@ test("transactWrite applies writes while the permit is held, and none under the 
   await expect(permit.transactWrite([PUT])).rejects.toMatchObject({ code: "LOCK_LOST", reason: "stolen" });
   expect(host.table.committed).toHaveLength(1);
   expect(permit.signal.aborted).toBe(true);
-});
-
-test("sections that hand a permit over after a guard do not share its uuid", async () => {
-  const host = new MemoryHost(new ManualTime());
-  const semaphore = host.semaphore(NAME, { permits: 1 });
-  const first = await semaphore.lock();
-  const waiting = semaphore.lock();
-  await first.guard();
-  host.told();
-  await first.unlock();
-  const second = await waiting;
-  expect(host.told()).toEqual(["reissue semaphore#0000"]);
-  expect(second.uuid).not.toBe(first.uuid);
 });
 
 test("a close revokes the sections that do not end, each with its own loss", async () => {
