@@ -71,7 +71,7 @@ describe("trap 31: a client that answers every request with {}", () => {
   });
 
   test("gets no request without a pause from fair mutexes either, whose places it never shows", async () => {
-    const held = marshall({ name: "fair", sort: "lock", ...rowOf({ expires: Number.MAX_SAFE_INTEGER }) });
+    const held = marshall({ name: "fair", sort: "lock", ...rowOf({ expires: Date.UTC(2099, 0) }) });
     const { locks, sent, mostAtOnce, pass } = world((operation) => (operation === "Query" ? { Items: [held] } : {}));
     const locking = watch(locks.mutex("fair", { fair: true }).lock());
     await pass(20_000);

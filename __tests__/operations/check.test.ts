@@ -9,7 +9,7 @@ import {
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { type KeyOptions, LockStoreError, type TableReport } from "../../lib/index.js";
 import { watch } from "../support/eventually.js";
-import { error, type Fault, hang, rewriteReply, throttle, withBody } from "../support/fault-proxy.js";
+import { error, type Fault, hang, rewriteReply, withBody } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
 import { useScene } from "../support/scene.js";
 import { testClient } from "../support/table.js";
