@@ -1,11 +1,14 @@
 /**
- * Jest runs what the shipping compiler emitted: `npm test` compiles lib, __tests__ and examples into .jest first.
+ * Jest runs what the shipping compiler emitted: `npm test` compiles lib, __tests__ and examples into .jest first. The tests
+ * that take their time are in `*.full.test.ts`: see jest.full.config.js.
  *
  * @type {import("jest").Config}
  */
 export default {
   roots: ["<rootDir>/.jest/__tests__"],
   testMatch: ["**/*.test.js"],
+  testPathIgnorePatterns: ["\\.full\\.test\\.js$"],
+  reporters: ["default", "<rootDir>/.ci/progress.js"],
   testEnvironment: "node",
   transform: {},
   // Examples import the package by its name.

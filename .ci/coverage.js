@@ -1,5 +1,5 @@
 /**
- * What the tests run of lib/, the command's own processes included: `npm run coverage`. It prints the totals and every
+ * What the full suite runs of lib/, the command's own processes included: `npm run coverage`. It prints the totals and every
  * uncovered line of the folders that a lock depends on, and exits with 1 below the bounds, or where such a line is not
  * accounted for in .ci/uncovered.json, or a line there is covered or gone.
  *
@@ -25,7 +25,13 @@ const REASONS = join(".ci", "uncovered.json");
 const patterns = process.argv.slice(2);
 const processes = mkdtempSync(join(tmpdir(), "dynamutex-coverage-"));
 try {
-  const jest = ["--experimental-vm-modules", "node_modules/jest/bin/jest.js", "--coverage"];
+  const jest = [
+    "--experimental-vm-modules",
+    "node_modules/jest/bin/jest.js",
+    "-c",
+    "jest.full.config.js",
+    "--coverage",
+  ];
   const { status } = spawnSync(process.execPath, [...jest, "--coverageReporters=json", ...patterns], {
     env: { ...process.env, CLI_COVERAGE: processes },
     stdio: "inherit",

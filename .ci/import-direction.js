@@ -7,29 +7,34 @@ import { join, posix, resolve, sep } from "node:path";
 import ts from "typescript-5.9"; // the last major version of the compiler that is also a library
 import { IMPORTS_ONLY, LAYERS, ONLY_IMPORTED_BY, PACKAGES, TIME } from "./layers.js";
 
-const lib = resolve(process.argv[2] ?? join(import.meta.dirname, "..", "lib"));
-const files = readdirSync(lib, { recursive: true, encoding: "utf8" })
-  .map((file) => file.split(sep).join("/"))
-  .filter((file) => /\.[cm]?tsx?$/.test(file))
-  .sort();
-
-const problems = [];
-const graph = new Map();
-for (const file of files) {
-  if (layerOf(file) === undefined) {
-    problems.push(
-      `lib/${file}: not in the list of layers: add it to LAYERS in .ci/layers.js, above all that it imports`,
-    );
-  }
-  graph.set(file, check(file));
+if (process.argv[1] === import.meta.filename) {
+  const { files, problems } = checkImports(resolve(process.argv[2] ?? join(import.meta.dirname, "..", "lib")));
+  for (const problem of problems) console.error(problem);
+  console.log(`import direction: ${files.length} files, ${problems.length} problems`);
+  process.exitCode = problems.length === 0 ? 0 : 1;
 }
-problems.push(...circles(graph));
-for (const problem of problems) console.error(problem);
-console.log(`import direction: ${files.length} files, ${problems.length} problems`);
-process.exitCode = problems.length === 0 ? 0 : 1;
 
-/** Checks one file. @returns the files in lib/ that it imports. */
-function check(file) {
+/** @returns the files in this folder, and what is wrong with what they import. */
+export function checkImports(lib) {
+  const files = readdirSync(lib, { recursive: true, encoding: "utf8" })
+    .map((file) => file.split(sep).join("/"))
+    .filter((file) => /\.[cm]?tsx?$/.test(file))
+    .sort();
+  const problems = [];
+  const graph = new Map();
+  for (const file of files) {
+    if (layerOf(file) === undefined) {
+      problems.push(
+        `lib/${file}: not in the list of layers: add it to LAYERS in .ci/layers.js, above all that it imports`,
+      );
+    }
+    graph.set(file, check(lib, file, files, problems));
+  }
+  return { files, problems: [...problems, ...circles(graph)] };
+}
+
+/** Checks one file, and adds what is wrong to the problems. @returns the files in lib/ that it imports. */
+function check(lib, file, files, problems) {
   const source = ts.createSourceFile(file, readFileSync(join(lib, file), "utf8"), ts.ScriptTarget.Latest, true);
   const imported = [];
   const complain = (node, text) => {
@@ -39,7 +44,7 @@ function check(file) {
   const visit = (node) => {
     const found = importOf(node);
     if (found?.specifier.startsWith(".")) {
-      const target = targetOf(file, found.specifier);
+      const target = targetOf(file, found.specifier, files);
       if (target === undefined) {
         complain(node, `"${found.specifier}" is not a file in lib/`);
       } else {
@@ -121,7 +126,7 @@ function importOf(node) {
   return undefined;
 }
 
-function targetOf(file, specifier) {
+function targetOf(file, specifier, files) {
   const path = posix.normalize(posix.join(posix.dirname(file), specifier)).replace(/\.([cm]?)js$/, ".$1ts");
   return files.includes(path) ? path : undefined;
 }

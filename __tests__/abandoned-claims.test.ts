@@ -36,15 +36,6 @@ function startLooking({ expiresInMs = 60_000, arrivesAt = Number.POSITIVE_INFINI
   return { time, table, session, looking, found, watched: watch(found) };
 }
 
-test("a claim that arrives is found by the next look and removed, and no look follows", async () => {
-  const { time, table, looking, found, watched } = startLooking({ arrivesAt: 4 });
-  await time.sleepUntil(() => watched.settled);
-  expect(await found).toBe(true);
-  expect(table.item(AT)).toBeUndefined();
-  expect(looking.count).toBe(4);
-  expect(time.sleeps).toEqual([400, 400, 400]);
-});
-
 test.each([0, 3_600_000])(
   "a claim that does not arrive is looked for for 10 s, though the wall clock goes on by %d ms",
   async (setForwardByMs) => {
@@ -58,24 +49,3 @@ test.each([0, 3_600_000])(
     expect(looking.count).toBe(10_000 / 400 + 1);
   },
 );
-
-test("a claim that would be over on its arrival is not looked for any more", async () => {
-  const { time, looking, found, watched } = startLooking({ expiresInMs: 1_000 });
-  await time.sleepUntil(() => watched.settled);
-  expect(await found).toBe(false);
-  expect(looking.count).toBe(4);
-});
-
-test("a table that closes goes on looking, but no longer than its close takes, and leaves no timer", async () => {
-  const { time, session, looking, found } = startLooking();
-  await time.sleepUntil(() => looking.count === 2);
-  session.mayRelease(1_000);
-  const closing = session.close(500);
-  const closed = watch(closing);
-  await time.sleepUntil(() => closed.settled);
-  expect(await found).toBe(false);
-  // At 0, 400 and so on until 1 600: the next look would come too late, for the close ends at 1 900.
-  expect(looking.count).toBe(5);
-  expect(time.elapsed).toBeLessThanOrEqual(1_900);
-  expect(time.timers).toBe(0);
-});

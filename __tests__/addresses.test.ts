@@ -8,7 +8,6 @@ import {
   permitAt,
   permitOf,
   placeAt,
-  placeSort,
   placesOf,
   type QueueKeys,
   READERS,
@@ -63,29 +62,6 @@ describe("the keys of rows", () => {
     expect(new Set(inOrder).size).toBe(inOrder.length);
   });
 
-  test("of permits sort as their numbers do, and are in their range, those of another host's number too", () => {
-    const sorts = [0, 1, 9, 10, 99, 100, 999, 9_999].map((permit) => permitAt("a", permit).sort);
-    expect([...sorts].sort()).toEqual(sorts);
-    for (const sort of sorts) expect(isIn(PERMITS, sort)).toBe(true);
-    expect(sorts.map(permitOf)).toEqual([0, 1, 9, 10, 99, 100, 999, 9_999]);
-  });
-
-  test.each(QUEUES)("of the places of %s sort as their tickets do, and are in their range", (_kind, queue) => {
-    const tickets = [0n, 3n, 10n, 99n, 1_763_000_000_000n, 10n ** 37n, LAST_TICKET];
-    const sorts = tickets.map((ticket) => placeAt("a", ticket, queue).sort);
-    expect([...sorts].sort()).toEqual(sorts);
-    expect(sorts.map(ticketOf)).toEqual(tickets);
-    expect({ first: sorts[0], last: sorts.at(-1) }).toEqual(placesOf(queue));
-  });
-
-  test.each(QUEUES)(
-    "before the first and after the last ticket of %s are those of the first and the last",
-    (_, queue) => {
-      expect(placeSort(-1n, queue)).toBe(placesOf(queue).first);
-      expect(placeSort(LAST_TICKET + 1n, queue)).toBe(placesOf(queue).last);
-    },
-  );
-
   test.each(QUEUES)("of the places of %s are in no range of another kind", (_kind, queue) => {
     const others = QUEUES.flatMap(([, other]) => (other === queue ? [] : [placesOf(other)]));
     for (const sort of sortsOf(queue)) {
@@ -108,18 +84,6 @@ describe("the kind of a row", () => {
 
   test.each(FOREIGN_SORTS)("is none for %p, which is no permit and no place either", (sort) => {
     expect([kindOf(sort), permitOf(sort), ticketOf(sort)]).toEqual([undefined, undefined, undefined]);
-  });
-
-  test("is none for a counter, and for the ends of a range that are no rows", () => {
-    for (const [, { counter, prefix }] of QUEUES)
-      expect([kindOf(counter), kindOf(prefix)]).toEqual([undefined, undefined]);
-    expect([kindOf(READERS.first), kindOf(READERS.last)]).toEqual([undefined, undefined]);
-  });
-
-  test("of a permit is not a place's, and the other way round", () => {
-    expect(ticketOf(PERMITS.first)).toBeUndefined();
-    for (const sort of [LOCK_SORT, WRITER_SORT, placeSort(7n), placeSort(7n, SEMAPHORE_QUEUE)])
-      expect(permitOf(sort)).toBeUndefined();
   });
 });
 

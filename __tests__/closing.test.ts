@@ -1,7 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { LockLostError } from "../lib/errors.js";
 import type { Lock } from "../lib/lock.js";
-import { hear } from "./support/diagnostics.js";
 import { turn, watch } from "./support/eventually.js";
 import { createGate } from "./support/fault-proxy/gate.js";
 import { ManualTime } from "./support/manual-time.js";
@@ -236,17 +235,6 @@ describe("what runs when the drain is over", () => {
     expect(await closing).toMatchObject({ errors: [REVOKED, REVOKED] });
     expect(time.elapsed).toBe(1_000);
   });
-
-  test("is told on the channel of losses", async () => {
-    const losses = hear("dynamutex:lost");
-    const { host } = setUp();
-    const lock = await host.mutex("a").lock();
-    const closing = errorOf(host.session.close(0));
-    await turn();
-    expect(losses).toEqual([expect.objectContaining({ name: "a", uuid: lock.uuid, reason: "closed" })]);
-    await errorOf(lock.unlock());
-    await closing;
-  });
 });
 
 describe("one bound for the whole", () => {
@@ -339,21 +327,6 @@ describe("a lock that is being taken", () => {
     // Looks that began before the table answered again had their attempts, of 3 s at most, to fail in.
     expect(time.elapsed).toBeLessThanOrEqual(14_500);
     expect(host.row("a")).toBeUndefined();
-  });
-
-  test("trap 34: a claim that was abandoned before is looked for until it arrives", async () => {
-    const { time, host } = setUp();
-    const network = createGate();
-    host.fate = (message) => (isTake(message) ? network.released : "answered");
-    const locking = errorOf(host.mutex("a", { ttlMs: 60_000, waitMs: 1_000 }).lock());
-    await time.advance(3_500);
-    expect(await locking).toMatchObject({ code: "LOCK_TIMEOUT" });
-    const closing = host.session.close();
-    await time.advance(5_000);
-    network.release();
-    await time.advance(400);
-    await closing;
-    expect([host.row("a"), time.elapsed, time.timers]).toEqual([undefined, 8_900, 0]);
   });
 
   test("a claim that never arrives is not looked for after the close", async () => {

@@ -244,43 +244,6 @@ describe("waiting for a table", () => {
     ]);
   });
 
-  test("that somebody else is creating, and that does not show yet", async () => {
-    const { done } = run({
-      DescribeTable: [NOT_FOUND, NOT_FOUND, inState("ACTIVE")],
-      CreateTable: [refusal("ResourceInUseException")],
-      DescribeTimeToLive: [ttl("ENABLING", "purge")],
-    });
-    await done;
-  });
-
-  test("that is being deleted creates it when it is gone", async () => {
-    const { done, sent } = run({
-      DescribeTable: [inState("DELETING"), inState("DELETING"), NOT_FOUND, inState("ACTIVE")],
-      DescribeTimeToLive: [ttl("ENABLED", "purge")],
-    });
-    await done;
-    expect(sent.filter((action) => action === "CreateTable")).toHaveLength(1);
-  });
-
-  test("whose TTL somebody else switches on at the same moment", async () => {
-    const { done } = run({
-      DescribeTable: [inState("ACTIVE")],
-      DescribeTimeToLive: [ttl("DISABLED"), ttl("ENABLING", "purge")],
-      UpdateTimeToLive: [refusal("ValidationException")],
-    });
-    await done;
-  });
-
-  test("whose TTL cannot be switched while the table is being changed", async () => {
-    const { done, sent } = run({
-      DescribeTable: [inState("UPDATING")],
-      DescribeTimeToLive: [ttl("DISABLED")],
-      UpdateTimeToLive: [refusal("ResourceInUseException"), refusal("ResourceInUseException"), {}],
-    });
-    await done;
-    expect(sent.filter((action) => action === "UpdateTimeToLive")).toHaveLength(3);
-  });
-
   test("whose TTL DynamoDB refuses to switch says why, and does not go on for ever", async () => {
     const { done, sent } = run({
       DescribeTable: [inState("ACTIVE")],
@@ -289,11 +252,6 @@ describe("waiting for a table", () => {
     });
     expect(await failureOf(done)).toMatchObject({ cause: { name: "ValidationException" } });
     expect(sent.filter((action) => action === "UpdateTimeToLive")).toHaveLength(1);
-  });
-
-  test("whose TTL is on its way out says so", async () => {
-    const { done } = run({ DescribeTable: [inState("ACTIVE")], DescribeTimeToLive: [ttl("DISABLING", "purge")] });
-    expect((await failureOf(done)).message).toContain("is being switched off, which takes up to an hour");
   });
 
   test("that never becomes active ends when its time does", async () => {

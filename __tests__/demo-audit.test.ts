@@ -67,25 +67,6 @@ describe("the audit of the demo", () => {
     ]);
   });
 
-  it("catches a takeover while the frozen host's lease still runs", () => {
-    const early = GOOD.map((event) => (event.host === "c" ? { ...event, at: event.at - 1_000 } : event));
-    expect(failures([...early].sort(inOrder))).toEqual([expect.stringMatching(/^b and c were .* at once/)]);
-  });
-
-  it("catches two hosts that run the same tick side by side", () => {
-    expect(failures(but(() => false, ...section("c", 4_500, { kind: "finished" })))).toEqual([
-      "b and c were in the section at once, for 700 ms",
-    ]);
-  });
-
-  it("catches a section inside of another", () => {
-    const short = [
-      line(4_300, "c", { kind: "began", tick: 4_000, remainingMs: 2_200 }),
-      line(4_310, "c", { kind: "finished" }),
-    ];
-    expect(failures(but(() => false, ...short))).toEqual(["b and c were in the section at once, for 10 ms"]);
-  });
-
   it("catches a job that moved on too late after the kill, or never", () => {
     const late = GOOD.map((event) => (event.host === "a" ? { ...event, at: event.at - 2_000 } : event));
     expect(failures(late)).toEqual(["b went on 4.8 s after a was killed, later than 4.5 s, a lease and two ticks"]);
@@ -105,15 +86,5 @@ describe("the audit of the demo", () => {
       "no host was killed while it ran the job",
       "no host was frozen and woken",
     ]);
-  });
-
-  it("lets a host that loses its lock for want of the processor log it late", () => {
-    const starved = [
-      line(20_000, "a", { kind: "began", tick: 20_000, remainingMs: 2_200 } as const),
-      line(22_600, "b", { kind: "began", tick: 22_000, remainingMs: 2_200 } as const),
-      line(22_700, "a", { kind: "lost", reason: "expired" } as const),
-      line(23_000, "b", { kind: "finished" } as const),
-    ];
-    expect(failures(but(() => false, ...starved))).toEqual([]);
   });
 });

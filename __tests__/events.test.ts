@@ -4,7 +4,6 @@ import { hear } from "./support/diagnostics.js";
 import { eventually, turn, watch } from "./support/eventually.js";
 import { hang } from "./support/fault-proxy.js";
 import { ManualTime } from "./support/manual-time.js";
-import { isRenewal } from "./support/queue.js";
 import { rowOf, useScene } from "./support/scene.js";
 import { timedOut } from "./support/settled.js";
 
@@ -65,22 +64,6 @@ describe("the events of a section", () => {
       { name: scene.name, uuid: first.uuid, call: calls[0], heldMs: 400 },
       { name: scene.name, uuid: second.uuid, call: calls[1], heldMs: 250 },
     ]);
-  });
-
-  test("of fenced sections, which share no uuid, say that the lease was passed on as well", async () => {
-    const acquired = hear("dynamutex:acquired");
-    const events = hearSections();
-    const mutex = host(new ManualTime()).mutex(scene.name, { fencing: true });
-    const first = await mutex.lock();
-    const waiting = mutex.lock();
-    await first.unlock();
-    const second = await waiting;
-    await second.unlock();
-    expect(acquired).toMatchObject([
-      { uuid: first.uuid, passedOn: false },
-      { uuid: second.uuid, passedOn: true },
-    ]);
-    expect(events).toEqual(["acquired", "released", "acquired", "released"]);
   });
 
   test("name the rule by which the lock was taken over", async () => {
@@ -156,39 +139,6 @@ describe("the events of a section", () => {
       names.map((name) => [name, set.locks.get(name)?.uuid]),
     );
     expect(events).toEqual(["acquired", "acquired", "released", "released"]);
-  });
-
-  test("do not come for a place in the queue of a fair mutex", async () => {
-    const acquired = hear("dynamutex:acquired");
-    const renewed = hear("dynamutex:renewed");
-    const events = hearSections();
-    const time = new ManualTime();
-    const options = { fair: true, renewEveryMs: 25_000 };
-    const first = await host(time, "holder").mutex(scene.name, options).lock();
-    const locking = host(time).mutex(scene.name, options).lock();
-    const waiting = watch(locking);
-    await scene.play(time, () => scene.proxy.count((it) => isRenewal(it) && it.status === 200) === 1, 250);
-    expect([events, renewed]).toEqual([["acquired"], []]);
-    await first.unlock();
-    await scene.play(time, () => waiting.settled);
-    await (await locking).unlock();
-    expect(events).toEqual(["acquired", "released", "acquired", "released"]);
-    expect(acquired.map(({ passedOn }) => passedOn)).toEqual([false, false]);
-  });
-
-  test("of fair sections of one process say that the lease was passed on where nobody else waits", async () => {
-    const acquired = hear("dynamutex:acquired");
-    const events = hearSections();
-    const mutex = host(new ManualTime()).mutex(scene.name, { fair: true });
-    const first = await mutex.lock();
-    const waiting = mutex.lock();
-    await first.unlock();
-    await (await waiting).unlock();
-    expect(acquired).toMatchObject([
-      { uuid: first.uuid, passedOn: false },
-      { uuid: first.uuid, passedOn: true },
-    ]);
-    expect(events).toEqual(["acquired", "released", "acquired", "released"]);
   });
 
   test("tell of the end also where the release got no answer", async () => {

@@ -304,20 +304,6 @@ describe("a network that fails", () => {
     expect(failure).toMatchObject({ transient: true, answered: false, cause: { code: "ECONNRESET" } });
   });
 
-  test("a host that has run out of something", async () => {
-    const client = testClient();
-    client.send = () => Promise.reject(Object.assign(new Error("open files"), { code: "EMFILE", errno: -24 }));
-    const failure = await failureOf(storeOn(client).read(lockAt("any"), CONSISTENT, forever));
-    expect(failure).toMatchObject({ transient: true, answered: false });
-  });
-
-  test("whatever the SDK could not look into, because it came from another realm", async () => {
-    const client = testClient();
-    client.send = () => Promise.reject(new Error("AWS SDK error wrapper for TimeoutError: connect ECONNREFUSED"));
-    const failure = await failureOf(storeOn(client).read(lockAt("any"), CONSISTENT, forever));
-    expect(failure).toMatchObject({ transient: true, answered: false });
-  });
-
   test("a connection that is cut in the middle of an answer", async () => {
     const head = 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"Item"';
     const endpoint = await listening(createServer((socket) => socket.once("data", () => socket.end(head))));

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { findLockLost, type Lock, LockLostError, LockTimeoutError } from "../lib/index.js";
+import { findLockLost, LockLostError } from "../lib/index.js";
 import type { LockOptions } from "../lib/options/calls.js";
 import type { MutexOptions } from "../lib/options/mutex.js";
 import { eventually, turn, watch } from "./support/eventually.js";
@@ -27,16 +27,6 @@ describe("the sections of one process", () => {
     );
     expect(most).toBe(1);
     expect(scene.proxy.counts()).toEqual({ GetItem: 1, PutItem: 1, DeleteItem: 1 });
-  });
-
-  test("get the lock in the order in which they asked", async () => {
-    const mutex = scene.host().mutex(scene.name);
-    const order: number[] = [];
-    const first = await mutex.lock();
-    const others = [1, 2, 3, 4].map((number) => mutex.run(() => order.push(number)));
-    await first.unlock();
-    await Promise.all(others);
-    expect(order).toEqual([1, 2, 3, 4]);
   });
 
   test("have a lock each: what one unlocked is not held, and says so, while the next holds", async () => {
@@ -85,22 +75,6 @@ describe("the sections of one process", () => {
     await expect(first.unlock()).rejects.toMatchObject({ reason: "deleted" });
     expect(second.held).toBe(true);
     await second.unlock();
-  });
-
-  test("who gives up waiting is passed over", async () => {
-    const mutex = scene.host().mutex(scene.name);
-    const first = await mutex.lock();
-    const controller = new AbortController();
-    const gone = mutex.lock({ signal: controller.signal });
-    const impatient = mutex.lock({ waitMs: 1 });
-    const waiting = mutex.lock();
-    controller.abort(new Error("enough"));
-    await expect(gone).rejects.toThrow("enough");
-    await expect(impatient).rejects.toThrow(LockTimeoutError);
-    await first.unlock();
-    await using third = await waiting;
-    expect(third.held).toBe(true);
-    expect(scene.proxy.counts()).toEqual({ GetItem: 1, PutItem: 1 });
   });
 
   test("an abort in the same turn as the hand-over loses no lock", async () => {
@@ -325,21 +299,6 @@ describe("the lock between processes", () => {
     // Nobody has come.
     await scene.play(time, () => second.settled);
     expect(time.elapsed).toBeLessThan(950);
-  });
-
-  test("a process alone on a lock never pauses: it looks once every handOverMs and goes on", async () => {
-    const time = new ManualTime();
-    const mutex = scene.host({ clock: time.clock(), ttlMs: 10_000, handOverMs: 500 }).mutex(scene.name);
-    let lock: Lock = await mutex.lock();
-    for (let section = 0; section < 20; section += 1) {
-      const waiting = mutex.lock();
-      await time.advance(100);
-      await lock.unlock();
-      lock = await waiting;
-    }
-    // 20 hand-overs over two seconds: a look at each half second.
-    expect(scene.proxy.counts()).toEqual({ PutItem: 1, GetItem: 4 });
-    await lock.unlock();
   });
 
   test("a mark that arrives under the next holder counts for that one, and takes nothing from it", async () => {

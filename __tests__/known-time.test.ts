@@ -66,15 +66,6 @@ describe("trap 23: a new process writes nothing before it knows the table's time
     },
   );
 
-  test("from the second lock on it knows the time, and reads nothing", async () => {
-    const { host } = world();
-    const mutex = host(-HOUR_MS);
-    await (await mutex.lock()).unlock();
-    scene.proxy.reset();
-    await (await mutex.lock()).unlock();
-    expect(operations()).toEqual(["PutItem", "DeleteItem"]);
-  });
-
   test("it does not take what is held, whatever its own clock says, and sends no write", async () => {
     const { host } = world();
     const lock = await host(0).lock();
@@ -206,24 +197,6 @@ describe("trap 23: a new process writes nothing before it knows the table's time
     await locks.close();
   });
 
-  test("a fencing token waits for it, and is seeded by the table's time", async () => {
-    const { time, host } = world();
-    const lock = await host(HOUR_MS, "host", { fencing: true }).lock();
-    expect(operations()).toEqual(["GetItem", "UpdateItem"]);
-    const { fence } = (await scene.row()) as { fence: number };
-    expect(fence).toBeGreaterThan(time.now);
-    expect(fence).toBeLessThanOrEqual(time.now + DOUBT_MS + 1);
-    await lock.unlock();
-  });
-
-  test("a tick waits for it", async () => {
-    const { host } = world();
-    const mutex = host(HOUR_MS);
-    expect(await mutex.tryRun(({ tick }) => tick, { once: 7 })).toEqual({ ran: true, value: 7 });
-    expect(operations()).toEqual(["GetItem", "UpdateItem", "UpdateItem"]);
-    await expectNoPurge();
-  });
-
   test("a period waits for it, and is the table's", async () => {
     const { time, host } = world();
     const mutex = host(HOUR_MS);
@@ -285,18 +258,6 @@ describe("trap 24: what was known of the time is no longer", () => {
       await lock.unlock();
     },
   );
-
-  test("a process that was idle for a few minutes knows the time well enough", async () => {
-    const { time, host } = world();
-    const mutex = host(HOUR_MS);
-    await (await mutex.lock()).unlock();
-    scene.proxy.reset();
-    await time.advance(5 * 60_000);
-    const lock = await mutex.lock();
-    expect(operations()).toEqual(["PutItem"]);
-    await expectGoodStamp(time);
-    await lock.unlock();
-  });
 
   test("a take that was suspended while it waited to leave does not leave before the time is known again", async () => {
     const { time, hostThatKnows } = world();

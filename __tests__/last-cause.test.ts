@@ -42,7 +42,7 @@ function refusing(ttlMs: number): { readonly time: ManualTime; readonly mutex: M
 
 test("trap 35: a table that refuses connections is told as that, however little time is left for the last claim", async () => {
   const told = new Set<string>();
-  for (let ttlMs = 100; ttlMs < 1_200; ttlMs += 61) {
+  for (const ttlMs of [100, 283, 466, 1_137]) {
     for (const call of [(mutex: Mutex) => mutex.tryLock(), (mutex: Mutex) => mutex.lock()]) {
       const { time, mutex } = refusing(ttlMs);
       told.add((await failureOf(time, call(mutex))).message);

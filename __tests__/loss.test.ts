@@ -10,7 +10,6 @@ import {
 } from "../lib/index.js";
 import { hear } from "./support/diagnostics.js";
 import { eventually, turn, watch } from "./support/eventually.js";
-import { resetAfter } from "./support/fault-proxy.js";
 import { ManualTime } from "./support/manual-time.js";
 import { rowOf, useScene } from "./support/scene.js";
 import { sleptThrough } from "./support/settled.js";
@@ -122,34 +121,6 @@ describe("a table that cannot be reached", () => {
     },
   );
 
-  test("the row stays until the section has ended, and is then deleted", async () => {
-    const time = new ManualTime();
-    const { lock, told } = await hold(time);
-    scene.proxy.partition("holder", "hang");
-    await time.passUntil(() => told.at !== undefined);
-    scene.proxy.heal("holder");
-    scene.proxy.reset();
-    await time.advance(10_000);
-    expect(await scene.row()).toMatchObject({ uuid: lock.uuid });
-    expect(scene.proxy.requests).toEqual([]);
-    await expect(lock.unlock()).rejects.toBe(lock.signal.reason);
-    expect(await scene.row()).toBeUndefined();
-    expect(scene.proxy.counts()).toEqual({ DeleteItem: 1 });
-  });
-
-  test("a section that ends after somebody else has taken over leaves that one's row alone", async () => {
-    const time = new ManualTime();
-    const { lock, told } = await hold(time);
-    scene.proxy.partition("holder", "hang");
-    await time.passUntil(() => told.at !== undefined);
-    scene.proxy.heal("holder");
-    await time.advance(TTL_MS);
-    const next = await scene.host({ clock: time.clock() }).mutex(scene.name).tryLock();
-    await expect(lock.unlock()).rejects.toMatchObject({ reason: "expired" });
-    expect(await scene.row()).toMatchObject({ uuid: next?.uuid });
-    await next?.unlock();
-  });
-
   test("a section that ends while the table is still out of reach hears of the loss, and soon", async () => {
     const failures = hear("dynamutex:release-failed");
     const time = new ManualTime();
@@ -206,18 +177,6 @@ describe("trap 11: the lease is counted from the request, not from the reply", (
     scene.proxy.partition("holder");
     await time.passUntil(() => told.at !== undefined);
     expect(told.at).toBe(TTL_MS / 2 + LEASE_MS);
-  });
-
-  test("of a renewal's first copy, when a later one is answered", async () => {
-    const time = new ManualTime();
-    const { lock } = await hold(time);
-    const before = lock.expires.getTime();
-    scene.proxy.on("UpdateItem", resetAfter(), { times: 4 });
-    await time.advance(TTL_MS / 2);
-    await time.sleepUntil(() => lock.expires.getTime() > before);
-    expect(time.elapsed).toBeGreaterThan(TTL_MS / 2);
-    expect(lock.remainingMs).toBe(TTL_MS / 2 + LEASE_MS - time.elapsed);
-    await lock.unlock();
   });
 
   test("also when the clock was set back while the reply was on its way: a watcher needs no clock", async () => {
@@ -295,14 +254,6 @@ describe("trap 16: an event loop that was blocked beyond the deadline", () => {
     expect(signal).toBe(lock.signal);
     await expect(lock.unlock()).rejects.toBe(signal.reason);
     expect(events).toHaveLength(1);
-  });
-
-  test("a signal that nobody had asked for before knows as well", async () => {
-    const lock = await scene.host({ clock: systemClock() }).mutex(scene.name, TTL).lock();
-    block(300);
-    const { signal } = lock;
-    expect([signal.aborted, lock.held]).toEqual([true, false]);
-    await expect(lock.unlock()).rejects.toBe(signal.reason);
   });
 
   test("its timer tells those who only listen, as soon as the loop turns", async () => {

@@ -17,7 +17,7 @@ import type { RangePage, RangeQuery } from "../lib/store.js";
 import { itemOf, rowOf, rowWith, takeWith } from "./support/store-cases.js";
 import { type Subject, sortedSubjects, tableSubject } from "./support/store-subjects.js";
 import { testClient } from "./support/table.js";
-import { APPLIED, FREE, GONE, refusedBy, removalOf, vacateOf } from "./support/write-cases.js";
+import { APPLIED, FREE, removalOf, vacateOf } from "./support/write-cases.js";
 
 const client = testClient();
 
@@ -113,23 +113,6 @@ describe.each(sortedSubjects(client))("the places of a store %s", (_, subjectOf)
       expect(await placesAt(taking.at.name)).toEqual([rowOf(taking)]);
     });
 
-    test("a second copy is refused by the row that the first one wrote, renewed or not", async () => {
-      const taking = lineUp();
-      const { at, uuid } = taking;
-      await write(taking);
-      expect(await write(taking)).toEqual(refusedBy(rowOf(taking)));
-      await write({ kind: "renew", at, uuid, expires: 3_000, remembers: "nothing" });
-      const renewed = { ...rowOf(taking), expires: 3_000 };
-      expect(await write(taking)).toEqual(refusedBy(renewed));
-      expect(await placesAt(at.name)).toEqual([renewed]);
-    });
-
-    test("a place that somebody has is never overwritten", async () => {
-      const theirs = await plant();
-      expect(await write(lineUp({ at: theirs }))).toEqual(refusedBy(theirs));
-      expect(await placesAt(theirs.name)).toEqual([theirs]);
-    });
-
     test("an item of somebody else's is shown and left alone", async () => {
       const taking = lineUp();
       const { at, uuid } = taking;
@@ -148,51 +131,6 @@ describe.each(sortedSubjects(client))("the places of a store %s", (_, subjectOf)
         expect(error).toMatchObject({ transient: false, message: expect.stringContaining("their own") });
       }
       expect(await subject.item(at)).toEqual({ mark: "their own" });
-    });
-  });
-
-  describe("renewing", () => {
-    test.each<readonly [string, Partial<Row>, boolean]>([
-      ["an earlier stamp is moved forward", { expires: 99 }, true],
-      ["the very stamp is refused, so that a copy shows", { expires: 100 }, false],
-      ["a later stamp is never moved back", { expires: 101 }, false],
-      ["another waiter's row is left alone", { uuid: "another", expires: 99 }, false],
-    ])("%s", async (_case, differences, isApplied) => {
-      const row = await plant({ uuid: "mine", ...differences });
-      const outcome = await write({ kind: "renew", at: row, uuid: "mine", expires: 100, remembers: "nothing" });
-      expect(outcome).toEqual(isApplied ? APPLIED : refusedBy(row));
-      expect(await placesAt(row.name)).toEqual([isApplied ? { ...row, expires: 100 } : row]);
-    });
-
-    test("no row is made where there is none", async () => {
-      const { at, uuid } = lineUp();
-      expect(await write({ kind: "renew", at, uuid, expires: 100, remembers: "nothing" })).toEqual(GONE);
-      expect(await placesAt(at.name)).toEqual([]);
-    });
-  });
-
-  describe("removing", () => {
-    test("a waiter's own row goes, whatever its stamp; a copy of the removal finds nothing", async () => {
-      const row = await plant({ uuid: "mine" });
-      expect(await write(vacateOf(row, "mine", FREE))).toEqual(APPLIED);
-      expect(await write(vacateOf(row, "mine", FREE))).toEqual(GONE);
-      expect(await placesAt(row.name)).toEqual([]);
-    });
-
-    test("another's row stays", async () => {
-      const row = await plant();
-      expect(await write(vacateOf(row, "mine", FREE))).toEqual(refusedBy(row));
-      expect(await placesAt(row.name)).toEqual([row]);
-    });
-
-    test.each<readonly [string, Partial<Row>, boolean]>([
-      ["exactly as it was seen goes", {}, true],
-      ["renewed in between stays", { expires: 101 }, false],
-      ["of another waiter stays", { uuid: "another" }, false],
-    ])("a dead waiter's row that is %s", async (_case, differences, isApplied) => {
-      const row = await plant({ uuid: "theirs", expires: 100, ...differences });
-      expect(await write(removalOf(row, "theirs", 100))).toEqual(isApplied ? APPLIED : refusedBy(row));
-      expect(await placesAt(row.name)).toEqual(isApplied ? [] : [row]);
     });
   });
 

@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { LockStoreError } from "../lib/errors.js";
 import { type Address, lockAt } from "../lib/protocol/addresses.js";
 import type { Row } from "../lib/protocol/row.js";
 import { purgeAt } from "../lib/protocol/rules.js";
@@ -132,15 +131,6 @@ describe.each(allSubjects(client))("transfers in a store %s", (_, subjectOf) => 
         expect(await read(row)).toEqual(row);
       }
     });
-
-    test.each([["in a text"], [true], [{ a: 1 }]])("one that is no number is never counted up: %p", async (fence) => {
-      const row = rowWith({ uuid: "mine" });
-      const item = { ...itemOf(row), fence };
-      await subject.plant(row, item);
-      for (const after of [undefined, 1])
-        await expect(write(transferOf(row, { after, fenced: true }))).rejects.toThrow(LockStoreError);
-      expect(await subject.item(row)).toEqual(item);
-    });
   });
 
   describe("more than once", () => {
@@ -152,29 +142,6 @@ describe.each(allSubjects(client))("transfers in a store %s", (_, subjectOf) => 
       expect(await write(transfer)).toEqual(refusedBy(handedOn));
       expect(wasApplied(transfer, handedOn)).toBe("yes");
       expect(await read(row)).toEqual(handedOn);
-    });
-
-    test("one that never came is not taken for applied, whoever has the row", async () => {
-      for (const uuid of ["mine", "another", undefined]) {
-        const row = await plant({ uuid, expires: 99 });
-        const transfer = transferOf(row, { after: 99 });
-        expect(await write(transfer)).toEqual(refusedBy(row));
-        const never = { earlierCopyUnanswered: false };
-        expect(wasApplied(transfer, row, never)).toBe("no");
-        // With an earlier copy without an answer it may have been applied, unless its old uuid is still there.
-        expect(wasApplied(transfer, row)).toBe(row?.uuid === transfer.from ? "no" : "maybe");
-      }
-      expect(wasApplied(transferOf(lockAt(randomUUID())), undefined)).toBe("maybe");
-    });
-
-    test("a late copy leaves the next one and the one after that alone", async () => {
-      const row = await plant({ expires: 99 });
-      const first = transferOf(row);
-      await write(first);
-      await write(transferOf(row, { from: "fresh", uuid: "second" }));
-      expect(await write(first)).toMatchObject({ kind: "refused", row: { uuid: "second" } });
-      await write(vacateOf(row, "second", FREE));
-      expect(await write(first)).toEqual(GONE);
     });
   });
 
@@ -193,7 +160,7 @@ describe.each(allSubjects(client))("transfers in a store %s", (_, subjectOf) => 
     ];
     for (const value of old) expect(await write(value)).toEqual(refusedBy(handedOn));
     expect(await read(row)).toEqual(handedOn);
-    expect(await write(renewalOf(row, "fresh", 101))).toEqual(APPLIED);
+    expect(await write(renewalOf(row, "fresh", 101))).toMatchObject({ kind: "applied" });
     expect(await write({ kind: "check", at: row, uuid: "fresh", after: 100, fence: 7n })).toEqual(APPLIED);
   });
 

@@ -123,48 +123,10 @@ describe.each(allSubjects(client))("a store %s", (where, subjectOf) => {
       }
     });
 
-    test("every further one is one more than the last, whatever the seed", async () => {
-      for (const fenceSeed of [1, EARLIEST * 2]) {
-        const row = await plant({ uuid: undefined, expires: 0, fence: 2n ** 80n });
-        const taking = take({ at: lockAt(row.name), fenceSeed, data: { a: 1 } });
-        const fence = 2n ** 80n + 1n;
-        expect(await write(taking)).toEqual({ kind: "applied", replaced: row, drawn: fence });
-        expect(await read(row)).toEqual({ ...rowOf(taking), fence });
-      }
-    });
-
-    test("the row of a plain holder that is gone gets a first one", async () => {
-      const row = await plant({ expires: EARLIEST - 1 });
-      expect(await write(take({ at: row, remembers: "nothing" }))).toMatchObject({ kind: "applied", drawn: 7_001n });
-    });
-
-    test("the row of a holder that was watched is taken the same way", async () => {
-      const row = await plant({ expires: EARLIEST + 1, fence: 5n });
-      const knowledge = { earliest: EARLIEST, unchanged: { uuid: "theirs", expires: EARLIEST + 1 } };
-      for (const data of [undefined, { a: 1 }]) {
-        const outcome = await write(take({ at: row, data, knowledge }));
-        expect(outcome.kind).toBe(data === undefined ? "applied" : "refused");
-      }
-      expect(await read(row)).toMatchObject({ fence: 6n });
-    });
-
     test("a second copy draws no token, and the row that refuses it shows the first copy's", async () => {
       const taking = take({});
       await write(taking);
       expect(await write(taking)).toEqual(refusedBy({ ...rowOf(taking), fence: 7_001n }));
-    });
-
-    test("a take that is refused draws none", async () => {
-      const row = await plant({ fence: 5n });
-      await write(take({ at: row }));
-      expect(await read(row)).toEqual(row);
-    });
-
-    test("a take of a plain mutex leaves the token in place", async () => {
-      const row = await plant({ uuid: undefined, expires: 0, fence: 5n });
-      const taking = take({ at: row, fenceSeed: undefined });
-      expect(await write(taking)).toEqual({ ...APPLIED, replaced: row });
-      expect(await read(row)).toMatchObject({ uuid: taking.uuid, fence: 5n });
     });
 
     test.each([["in a text"], [true], [{ a: 1 }]])(
@@ -219,12 +181,6 @@ describe.each(allSubjects(client))("a store %s", (where, subjectOf) => {
       expect(await store().writeAll(takes, forever)).toEqual({ kind: "refused", rows: takes.map(rowOf) });
     });
 
-    test("a hundred are no more than one", async () => {
-      const takes = Array.from({ length: 100 }, () => takeWith({}));
-      expect(await store().writeAll(takes, forever)).toEqual({ kind: "applied" });
-      for (const taking of takes.slice(98)) expect(await read(taking.at)).toEqual(rowOf(taking));
-    });
-
     test("an item of somebody else's is shown, and nothing is written", async () => {
       const at = lockAt(randomUUID());
       await subject.plant(at, { mark: "their own" });
@@ -255,13 +211,6 @@ describe.each(allSubjects(client))("a store %s", (where, subjectOf) => {
       expect(await read(row)).toEqual({ ...rowOf(taking), fence: 7n });
     });
 
-    test("a lock without a row is granted, and its release leaves the tick", async () => {
-      const taking = take({ tick: -5, knowledge: { earliest: 1 } });
-      expect(await write(taking)).toEqual(APPLIED);
-      await write(vacateOf(taking.at, taking.uuid, FREE, { remembers: "tick" }));
-      expect(await read(taking.at)).toMatchObject({ uuid: undefined, expires: 0, tick: -5 });
-    });
-
     test("a late copy is refused by the tick that the first one left, also long after the release", async () => {
       const taking = take({});
       await write(taking);
@@ -271,15 +220,6 @@ describe.each(allSubjects(client))("a store %s", (where, subjectOf) => {
       await write(next);
       await write(vacateOf(next.at, next.uuid, FREE, { remembers: "tick" }));
       expect(await write(taking)).toMatchObject({ kind: "refused", row: { tick: 43 } });
-    });
-
-    test("plain use of the same name leaves the tick", async () => {
-      const row = await plant({ uuid: undefined, expires: 0, tick: 4 });
-      const taking = take({ at: row, tick: undefined });
-      await write(taking);
-      await write(renewalOf(row, taking.uuid, taking.expires + 1, { remembers: "tick" }));
-      await write(vacateOf(row, taking.uuid, FREE, { remembers: "tick" }));
-      expect(await read(row)).toMatchObject({ uuid: undefined, tick: 4 });
     });
 
     test("a row with a tick has no purge date, from its first take on; any other has one, moved by each stamp", async () => {
@@ -346,12 +286,6 @@ describe.each(allSubjects(client))("a store %s", (where, subjectOf) => {
         const fresh = { uuid: "fresh", expires: 100, fence: fenced ? 42n : 41n };
         expect(await read(row)).toEqual(kind === "applied" ? { ...row, ...fresh } : row);
       }
-    });
-
-    test("no token is drawn where the row has none", async () => {
-      const row = await plant({ uuid: "mine", expires: 99 });
-      expect(await write(reissueOf(row, { fenced: true }))).toEqual(refusedBy(row));
-      expect(await read(row)).toEqual(row);
     });
 
     test("a second copy is refused by the row that the first one wrote", async () => {
@@ -568,20 +502,6 @@ describe.each(allSubjects(client))("a store %s", (where, subjectOf) => {
         expect(await read(row)).toEqual({ ...row, wanted: 900 });
       }
     });
-
-    test("leaves a row without a holder alone", async () => {
-      for (const expires of [0, EARLIEST + 1]) {
-        const row = await plant({ uuid: undefined, expires });
-        expect(await write(wantOf(row, 900))).toEqual(refusedBy(row));
-        expect(await read(row)).toEqual(row);
-      }
-    });
-
-    test("makes no row where there is none", async () => {
-      const at = lockAt(randomUUID());
-      expect(await write(wantOf(at, 900))).toEqual(GONE);
-      expect(await read(at)).toBeUndefined();
-    });
   });
 
   describe("the number of permits", () => {
@@ -593,12 +513,6 @@ describe.each(allSubjects(client))("a store %s", (where, subjectOf) => {
           expect(await read(taking.at)).toEqual({ ...rowOf(taking), permits: 3 });
         }
       }
-    });
-
-    test("is in a row that refuses", async () => {
-      const row = await plant({ permits: 3 });
-      expect(await write(takeWith({ at: row, permits: 2 }))).toEqual(refusedBy(row));
-      expect(await read(row)).toEqual(row);
     });
 
     test("stays whatever the holder does, and on a row that is kept", async () => {

@@ -80,32 +80,6 @@ describe("a call that waits behind one section of its own process", () => {
     await (await last).unlock();
   });
 
-  test("says so in a fair queue, too", async () => {
-    const stuck = hear("dynamutex:stuck");
-    const time = new ManualTime();
-    const mutex = host(time).mutex(scene.name, { fair: true });
-    const lock = await mutex.lock();
-    const inner = mutex.lock();
-    inner.catch(() => undefined);
-    await scene.play(time, () => stuck.length > 0, 1_000);
-    expect(stuck).toMatchObject([{ name: scene.name, uuid: lock.uuid }]);
-    expect(stuck[0]?.waitedMs).toBeGreaterThanOrEqual(MINUTE_MS);
-    expect(time.elapsed).toBeLessThanOrEqual(MINUTE_MS + 2_000);
-    expect(warnings).toHaveLength(1);
-  });
-
-  test("says so where a set waits for a lock of its own process, with the name of that lock", async () => {
-    const stuck = hear("dynamutex:stuck");
-    const time = new ManualTime();
-    const locks = host(time);
-    const name = `${scene.name}-y`;
-    const lock = await locks.mutex(name).lock();
-    const inner = locks.lockAll([`${scene.name}-x`, name]);
-    inner.catch(() => undefined);
-    await scene.play(time, () => stuck.length > 0, 1_000);
-    expect(stuck).toMatchObject([{ name, uuid: lock.uuid }]);
-  });
-
   test("says nothing while another host holds the lock", async () => {
     const stuck = hear("dynamutex:stuck");
     const time = new ManualTime();
@@ -134,18 +108,6 @@ describe("a call that waits behind one section of its own process", () => {
     await second.unlock();
     await (await last).unlock();
     expect(stuck).toEqual([]);
-  });
-
-  test("is only published, and no warning, on a clock that a test turns by hand", async () => {
-    const stuck = hear("dynamutex:stuck");
-    const time = new ManualTime();
-    const mutex = scene.host({ clock: time.clock(), ...LONG }).mutex(scene.name);
-    const lock = await mutex.lock();
-    const inner = mutex.lock();
-    await time.advance(2 * MINUTE_MS);
-    expect([stuck.length, warnings]).toEqual([1, []]);
-    await lock.unlock();
-    await (await inner).unlock();
   });
 });
 

@@ -202,14 +202,6 @@ describe.each<readonly [string, (network: Network) => DynamoDBClient]>([
     expect(client.config.requestHandler).toBe(requestHandler);
   });
 
-  it("serves two tables, each with a clock of its own", async () => {
-    const client = make(() => response(200, "{}", TABLE));
-    const heard: string[] = [];
-    const transports = ["one", "other"].map((name) => transportOn(client, () => () => heard.push(name)));
-    for (const transport of [...transports, ...transports]) await transport.send(getItem(), fresh());
-    expect(heard).toEqual(["one", "other", "one", "other"]);
-  });
-
   it.each<readonly [string, object, readonly unknown[]]>([
     ["a reply of the table", response(200, "{}", TABLE), ["sent", DATE]],
     ["an error of the table", response(400, '{"__type":"x#ResourceNotFoundException"}', TABLE), ["sent", DATE]],
@@ -235,60 +227,11 @@ describe.each<readonly [string, (network: Network) => DynamoDBClient]>([
   });
 });
 
-it("sorts the middleware of the library's own client once for a kind of request", async () => {
-  const client = defaultClientOn(() => undefined);
-  let sorted = 0;
-  client.middlewareStack.add(
-    (next) => {
-      sorted += 1;
-      return next;
-    },
-    { step: "initialize" },
-  );
-  const transport = transportOn(client);
-  for (let request = 0; request < 3; request++) {
-    await expect(transport.send(getItem(), fresh())).rejects.toThrow("ECONNRESET");
-  }
-  expect(sorted).toBe(1);
-});
-
 /** A client that somebody has wrapped: the commands go on, the options do not. */
 function withoutOptions(client: DynamoDBClient): DynamoDBClient {
   const send = (command: GetItemCommand) => client.send(command);
   return { send, config: client.config } as unknown as DynamoDBClient;
 }
-
-describe("a client that caches its middleware, in a wrapper that leaves the options out", () => {
-  it("lets each clock hear its own requests, and none the caller's", async () => {
-    const client = clientOn(() => response(200, "{}", TABLE), { cacheMiddleware: true });
-    const heard: string[] = [];
-    const transports = ["one", "other"].map((name) =>
-      transportOn(withoutOptions(client), () => () => heard.push(name)),
-    );
-    for (const transport of [...transports, ...transports]) await transport.send(getItem(), fresh());
-    await client.send(getItem());
-    expect(heard).toEqual(["one", "other", "one", "other"]);
-  });
-
-  it("lets a signal end its own request only", async () => {
-    let sent = 0;
-    const client = clientOn(
-      () => {
-        sent += 1;
-        return response(200, "{}", TABLE);
-      },
-      { cacheMiddleware: true },
-    );
-    const transport = transportOn(withoutOptions(client));
-    const first = new AbortController();
-    await transport.send(getItem(), first.signal);
-    first.abort();
-    await transport.send(getItem(), fresh());
-    await client.send(getItem());
-    await expect(transport.send(getItem(), first.signal)).rejects.toThrow("aborted");
-    expect(sent).toBe(3);
-  });
-});
 
 describe("middleware of the caller's", () => {
   it("is heeded on a client as the SDK makes it, also if it is added after the first request", async () => {
@@ -302,91 +245,6 @@ describe("middleware of the caller's", () => {
       { step: "initialize" },
     );
     await expect(transport.send(getItem(), fresh())).rejects.toThrow("the caller's");
-  });
-
-  it("may answer by itself: the clock hears that it tells no time", async () => {
-    const client = clientOn(() => undefined);
-    const { listen, log } = listener();
-    const output = { $metadata: {}, Item: Key };
-    client.middlewareStack.add(() => async () => ({ output, response: undefined }), { step: "initialize" });
-    await expect(transportOn(client, listen).send(getItem(), fresh())).resolves.toBe(output);
-    expect(log).toEqual(["sent", undefined]);
-  });
-
-  it("may send a request twice: each copy has the signal, and is heard", async () => {
-    const seen: unknown[] = [];
-    const { listen, log } = listener();
-    const signal = fresh();
-    const client = clientOn((abortSignal) => {
-      seen.push(abortSignal);
-      return response(200, "{}", TABLE);
-    });
-    client.middlewareStack.add((next) => (args) => Promise.race([next({ ...args }), next({ ...args })]), {
-      step: "initialize",
-    });
-    await transportOn(client, listen).send(getItem(), signal);
-    while (log.length < 4) await new Promise(setImmediate);
-    expect(which(seen, [signal])).toEqual([0, 0]);
-    expect(log.filter((entry) => entry === DATE)).toHaveLength(2);
-  });
-
-  it("may send other input than it was given", async () => {
-    const { listen, log } = listener();
-    const client = clientOn(() => response(200, "{}", TABLE));
-    client.middlewareStack.add(
-      (next) =>
-        ({ input }) =>
-          next({ input: { ...input, TableName: "prefixed-locks" } }),
-      {
-        step: "initialize",
-      },
-    );
-    await transportOn(client, listen).send(getItem(), fresh());
-    expect(log).toEqual(["sent", DATE]);
-  });
-
-  it("may leave attempts behind, which keep their request's signal", async () => {
-    const attempts: { readonly signal: AbortSignal | undefined; readonly fail: () => void }[] = [];
-    const network: Network = (signal) =>
-      new Promise<void>((resolve) => {
-        attempts.push({ signal, fail: resolve });
-      });
-    const client = clientOn(network, { cacheMiddleware: true, maxAttempts: 3 });
-    const impatient = new AbortController();
-    const givenUp = new Promise<never>((_resolve, reject) => {
-      impatient.signal.addEventListener("abort", () => reject(impatient.signal.reason));
-    });
-    client.middlewareStack.add((next) => (args) => Promise.race([next(args), givenUp]), { step: "initialize" });
-    let ended = 0;
-    client.middlewareStack.add(
-      (next) => (args) =>
-        next(args).finally(() => {
-          ended += 1;
-        }),
-      { step: "build" },
-    );
-    const transport = transportOn(client);
-    const [first, second, third] = [new AbortController(), new AbortController(), new AbortController()];
-
-    const sent = transport.send(getItem(), first.signal);
-    while (attempts.length < 1) await new Promise(setImmediate);
-    impatient.abort(new Error("the caller has waited enough"));
-    await expect(sent).rejects.toThrow("the caller has waited enough");
-    first.abort();
-    // These are given up before they have come to their attempts.
-    for (const { signal } of [second, third]) {
-      await expect(transport.send(getItem(), signal)).rejects.toThrow("waited enough");
-    }
-    while (attempts.length < 3) await new Promise(setImmediate);
-    attempts[0]?.fail();
-    while (ended < 1) await new Promise(setImmediate);
-
-    const signals = attempts.map(({ signal }) => signal);
-    expect(which(signals, [first.signal, second.signal, third.signal])).toEqual([0, 1, 2]);
-    for (const controller of [second, third]) controller.abort();
-    for (const { fail } of attempts.slice(1)) fail();
-    while (ended < 3) await new Promise(setImmediate);
-    expect(attempts).toHaveLength(3);
   });
 });
 

@@ -1,10 +1,9 @@
 import { describe, expect, jest, test } from "@jest/globals";
-import { type Lock, LockLostError, type LockTable } from "../lib/index.js";
+import { type Lock, LockLostError } from "../lib/index.js";
 import { hear } from "./support/diagnostics.js";
 import { eventually, turn, watch } from "./support/eventually.js";
-import { error, hang, resetBefore, status500, throttle } from "./support/fault-proxy.js";
+import { error, hang, resetBefore, status500 } from "./support/fault-proxy.js";
 import { ManualTime } from "./support/manual-time.js";
-import { untilStanding } from "./support/queue.js";
 import { rowOf, useScene } from "./support/scene.js";
 import { sleptThrough } from "./support/settled.js";
 
@@ -100,21 +99,6 @@ describe("trap 4: a release while a renewal is in flight", () => {
     expect(time.timers).toBe(0);
   });
 
-  test("waits for its reply, too", async () => {
-    const time = new ManualTime();
-    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
-    const hold = scene.proxy.hold("UpdateItem", { at: "reply" });
-    await time.advance(TTL_MS / 2);
-    await hold.arrived;
-    const unlocking = lock.unlock();
-    await turn();
-    await scene.row();
-    expect(scene.proxy.count("DeleteItem")).toBe(0);
-    hold.release();
-    await unlocking;
-    expect(await scene.row()).toBeUndefined();
-  });
-
   test("one that fails is not tried again, and the release goes on", async () => {
     const time = new ManualTime();
     const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
@@ -165,25 +149,6 @@ describe("trap 4: a release while a renewal is in flight", () => {
     expect(time.timers).toBe(0);
   });
 
-  test("one that shows another's row after the lease has run out is no loss: the section had ended in time", async () => {
-    const losses = hear("dynamutex:lost");
-    const time = new ManualTime();
-    let suspendedMs = 0;
-    const clock = { ...time.clock(), atMost: () => time.elapsed + suspendedMs };
-    const lock = await scene.host({ clock }).mutex(scene.name).lock();
-    const hold = scene.proxy.hold("UpdateItem");
-    await time.advance(TTL_MS / 2);
-    await hold.arrived;
-    const unlocking = lock.unlock();
-    suspendedMs = TTL_MS;
-    await scene.put(rowOf());
-    hold.release();
-    await unlocking;
-    expect(losses).toEqual([]);
-    expect(lock.signal.aborted).toBe(false);
-    expect(await scene.row()).toMatchObject({ uuid: "somebody-else" });
-  });
-
   test("a renewal in flight that finds another's row makes unlock() reject", async () => {
     const time = new ManualTime();
     const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
@@ -224,17 +189,6 @@ describe("a release that the network prevents", () => {
     expect(next?.held).toBe(true);
   });
 
-  test("is tried again as long as there is time", async () => {
-    const time = new ManualTime();
-    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
-    scene.proxy.on("DeleteItem", resetBefore(), { times: 3 });
-    const unlocking = watch(lock.unlock());
-    await time.sleepUntil(() => unlocking.settled);
-    expect(scene.proxy.count("DeleteItem")).toBe(4);
-    expect(time.elapsed).toBeLessThan(5_000);
-    expect(await scene.row()).toBeUndefined();
-  });
-
   test("is never tried for longer than the lease has left", async () => {
     const time = new ManualTime();
     const mutex = scene.host({ clock: time.clock() }).mutex(scene.name, { autoRenew: false, releaseWithinMs: 20_000 });
@@ -267,38 +221,6 @@ describe("a release that the network prevents", () => {
 });
 
 describe("close", () => {
-  test("ends in time where the place of a waiter cannot be removed, however long its lease", async () => {
-    const time = new ManualTime();
-    await scene.put(rowOf({ expires: time.now + 86_400_000 }));
-    const locks = scene.host({ clock: time.clock(), ttlMs: 3_600_000, releaseWithinMs: 2_000 });
-    const waiting = locks.mutex(scene.name, { fair: true }).lock();
-    waiting.catch(() => undefined);
-    await untilStanding(scene, "", time);
-    await expectCloseWithin(time, locks, 2_000, () => undefined);
-  });
-
-  test("ends in time where a lock that came too late cannot be removed, however long its lease", async () => {
-    const time = new ManualTime();
-    const locks = scene.host({ clock: time.clock(), ttlMs: 3_600_000, releaseWithinMs: 2_000 });
-    const hold = scene.proxy.hold("PutItem", { at: "reply" });
-    const waiting = locks.mutex(scene.name).lock();
-    waiting.catch(() => undefined);
-    await hold.arrived;
-    await expectCloseWithin(time, locks, 2_000, () => hold.release());
-  });
-
-  async function expectCloseWithin(time: ManualTime, locks: LockTable, ms: number, meanwhile: () => void) {
-    scene.proxy.on("DeleteItem", throttle(), FOREVER);
-    const startedAt = time.elapsed;
-    const removing = scene.proxy.next("DeleteItem");
-    const closing = locks.close({ drainMs: 0 });
-    meanwhile();
-    await removing;
-    await sleptThrough(time, closing);
-    await closing;
-    expect(time.elapsed - startedAt).toBeLessThanOrEqual(ms);
-  }
-
   test("trap 5: with 50 locks of which some fail, all sections hear of it, and the others are released", async () => {
     const failures = hear("dynamutex:release-failed");
     const time = new ManualTime();
@@ -329,49 +251,6 @@ describe("close", () => {
     expect(held.some((lock) => lock.held)).toBe(false);
   });
 
-  test("ends those who wait, and afterwards nothing can be locked", async () => {
-    await scene.put(rowOf());
-    const locks = scene.host();
-    const mutex = locks.mutex(scene.name);
-    const looking = scene.proxy.next("GetItem");
-    const waiting = mutex.lock();
-    waiting.catch(() => undefined);
-    await looking;
-    await locks.close();
-    await expect(waiting).rejects.toMatchObject({ code: "LOCK_CLOSED" });
-    scene.proxy.reset();
-    const calls = [() => mutex.lock(), () => mutex.tryLock(), () => mutex.run(() => 1), () => mutex.tryRun(() => 1)];
-    for (const call of calls) await expect(call()).rejects.toMatchObject({ code: "LOCK_CLOSED" });
-    await expect(locks.create()).rejects.toMatchObject({ code: "LOCK_CLOSED" });
-    expect(scene.proxy.requests).toEqual([]);
-    expect(await scene.row()).toMatchObject({ uuid: "somebody-else" });
-  });
-
-  test("revokes the sections that run on, and deletes the rows of those that end", async () => {
-    const locks = scene.host();
-    const lock = await locks.mutex(scene.name).lock();
-    const { signal } = lock;
-    const telling = new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
-    const closing = locks.close({ drainMs: 0 });
-    const closed = expect(closing).rejects.toMatchObject({ errors: [{ reason: "closed" }] });
-    await telling;
-    expect([lock.held, signal.reason.code, signal.reason.reason]).toEqual([false, "LOCK_LOST", "closed"]);
-    expect(await scene.row()).toMatchObject({ uuid: lock.uuid });
-    await expect(lock.unlock()).rejects.toBe(signal.reason);
-    await closed;
-    expect(await scene.row()).toBeUndefined();
-  });
-
-  test("twice is once, and disposing of the table is the same", async () => {
-    const locks = scene.host();
-    const lock = await locks.mutex(scene.name).lock();
-    const closing = Promise.all([locks.close(), locks.close(), locks[Symbol.asyncDispose]()]);
-    await lock.unlock();
-    await closing;
-    expect(lock.held).toBe(false);
-    expect(scene.proxy.counts()).toEqual({ GetItem: 1, PutItem: 1, DeleteItem: 1 });
-  });
-
   test.each([
     { drainMs: -1 },
     { drainMs: 0.5 },
@@ -383,19 +262,6 @@ describe("close", () => {
     const option = Object.keys(options)[0];
     await expect(locks.close(options as object)).rejects.toMatchObject({ code: "LOCK_CONFIG", option });
     await (await locks.mutex(scene.name).lock()).unlock();
-  });
-
-  test("leaves a caller's own client open, and no timer", async () => {
-    const time = new ManualTime();
-    const client = scene.client();
-    const locks = scene.host({ client, clock: time.clock() });
-    const lock = await locks.mutex(scene.name).lock();
-    const closing = locks.close();
-    await lock.unlock();
-    await closing;
-    expect(time.timers).toBe(0);
-    const others = scene.host({ client });
-    await (await others.mutex(scene.name).lock()).unlock();
   });
 
   function isFor(name: string) {

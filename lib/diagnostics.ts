@@ -224,7 +224,7 @@ export type RequestOperation =
  * The channels. They are held here for as long as the library is loaded: Node forgets a channel that nobody holds, and one that
  * was collected a moment ago takes its successor with it, whose subscribers then hear nothing (nodejs/node#59910).
  */
-const CHANNELS: { readonly [Name in keyof Diagnostics]: Channel } = {
+export const CHANNELS: { readonly [Name in keyof Diagnostics]: Channel } = {
   "dynamutex:asked": channel("dynamutex:asked"),
   "dynamutex:acquired": channel("dynamutex:acquired"),
   "dynamutex:renewed": channel("dynamutex:renewed"),
@@ -244,11 +244,6 @@ const CHANNELS: { readonly [Name in keyof Diagnostics]: Channel } = {
   "dynamutex:election": channel("dynamutex:election"),
   "dynamutex:clock": channel("dynamutex:clock"),
 };
-
-/** Whether anybody listens: messages that cost something to build are built for them alone. */
-export function isHeard(name: keyof Diagnostics): boolean {
-  return CHANNELS[name].hasSubscribers;
-}
 
 export function publish<Name extends keyof Diagnostics>(name: Name, message: Diagnostics[Name]): void {
   CHANNELS[name].publish(message);

@@ -41,7 +41,7 @@ async function release(folder) {
   }
   nextVersion(readJson(folder, "package.json").version, asked);
   unreleased(readFileSync(join(folder, "CHANGELOG.md"), "utf8"));
-  execFileSync(join(folder, ".ci", "run"), { cwd: folder, stdio: "inherit" });
+  execFileSync(join(folder, ".ci", "run"), ["--release"], { cwd: folder, stdio: "inherit" });
 
   const before = git(folder, "rev-parse", "HEAD");
   const version = commitAndTag(folder);

@@ -105,6 +105,7 @@ export class InstalledCli {
         AWS_REGION: region,
         AWS_ACCESS_KEY_ID: credentials.accessKeyId,
         AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+        AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: undefined,
         NODE_OPTIONS: undefined,
         NODE_V8_COVERAGE: process.env.CLI_COVERAGE,
         NO_COLOR: undefined,

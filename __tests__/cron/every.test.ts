@@ -41,28 +41,9 @@ describe("a job that runs once in each period of the table's clock", () => {
     expect(await askElsewhere()).toMatchObject(DONE);
     expect(await ask()).toMatchObject({ ran: false, because: "held" });
   });
-
-  test("the length of the period may change from one program to the next", async () => {
-    const { time, ask, begin } = oneHost();
-    await time.advance(10 * MINUTE);
-    expect(await ask(MINUTE)).toEqual({ ran: true, value: begin + 10 * MINUTE });
-    expect(await ask(HOUR)).toMatchObject(DONE);
-    await time.advance(50 * MINUTE);
-    expect(await ask(HOUR)).toEqual({ ran: true, value: begin + HOUR });
-    expect(await ask(MINUTE)).toMatchObject(DONE);
-    await time.advance(MINUTE);
-    expect(await ask(MINUTE)).toEqual({ ran: true, value: begin + HOUR + MINUTE });
-  });
 });
 
 describe("a clock that is not certain", () => {
-  test("asks at once where all its doubt lies within one period", async () => {
-    const { time, ask, begin } = oneHost({ maxSkewMs: 300, aheadMs: 250 });
-    await time.advance(MINUTE / 2);
-    expect(await ask()).toEqual({ ran: true, value: begin });
-    expect(time.sleeps).toEqual([]);
-  });
-
   test.each([
     ["just after the beginning of a period", MINUTE + 100, 200],
     ["just before it", MINUTE - 100, 400],
@@ -106,17 +87,6 @@ describe("a clock that is not certain", () => {
     await sleptThrough(time, asking);
     expect(await asking).toEqual({ ran: true, value: begin + HOUR });
     expect(time.sleeps).toEqual([5_000]);
-  });
-
-  test("closing the table ends the waiting", async () => {
-    const { time, locks, ask } = oneHost({ maxSkewMs: 300 });
-    await time.advance(MINUTE);
-    const asking = ask();
-    asking.catch(() => undefined);
-    await time.nextSleep();
-    await locks.close();
-    await expect(asking).rejects.toMatchObject({ code: "LOCK_CLOSED" });
-    expect(await scene.row()).toBeUndefined();
   });
 
   test("a clock that still knows nothing once the table has answered is an error, and nothing is written", async () => {

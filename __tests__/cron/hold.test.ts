@@ -1,8 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import type { LockTable } from "../../lib/index.js";
 import { hear } from "../support/diagnostics.js";
-import { turn } from "../support/eventually.js";
-import { duplicate, hang, resetAfter, resetBefore } from "../support/fault-proxy.js";
+import { duplicate, hang, resetAfter } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
 import { rowOf, useScene } from "../support/scene.js";
 import { sleptThrough, timedOut } from "../support/settled.js";
@@ -11,7 +10,6 @@ const scene = useScene();
 
 const TTL_MS = 30_000;
 const HOLD_MS = 10_000;
-const WEEK = 7 * 24 * 60 * 60;
 
 /** Two hosts whose clocks are an hour apart and know it, on one time that the test moves. */
 function twoHosts(options: { readonly takeover?: "expired" | "unchanged" } = {}) {
@@ -32,13 +30,6 @@ describe("a lock that is held for a while at least", () => {
     expect(row).toMatchObject({ expires: startedAt + HOLD_MS, ttlMs: HOLD_MS - 1_000 });
     expect(row).not.toHaveProperty("uuid");
     expect([lock.held, lock.signal.aborted]).toEqual([false, false]);
-  });
-
-  test("a parked row is in epoch seconds to be purged a week after its hold", async () => {
-    const { mutex } = twoHosts();
-    await (await mutex.lock({ holdAtLeastMs: HOLD_MS })).unlock();
-    const { purge, expires } = (await scene.row()) as { purge: number; expires: number };
-    expect(Math.abs(purge - (expires / 1_000 + WEEK))).toBeLessThanOrEqual(1);
   });
 
   test.each(["lock", "tryLock", "run", "tryRun"] as const)(
@@ -132,31 +123,6 @@ describe("a lock that is held for a while at least", () => {
     await (await other.tryLock())?.unlock();
   });
 
-  test("closing the table parks it as well", async () => {
-    const time = new ManualTime();
-    const locks = scene.host({ clock: time.clock() });
-    const lock = await locks.mutex(scene.name).lock({ holdAtLeastMs: HOLD_MS });
-    const closing = locks.close({ drainMs: 0 });
-    const closed = expect(closing).rejects.toThrow("revoked");
-    await turn();
-    await expect(lock.unlock()).rejects.toMatchObject({ reason: "closed" });
-    await closed;
-    expect(await scene.row()).toMatchObject({ expires: time.now + HOLD_MS });
-  });
-
-  test("its data stays to be seen until the next holder comes", async () => {
-    const { mutex, other } = twoHosts();
-    await (await mutex.lock({ holdAtLeastMs: HOLD_MS, data: { job: "report" } })).unlock();
-    const turn = await other.tryRun(() => "again");
-    expect(turn).toMatchObject({ ran: false, row: { data: { job: "report" }, uuid: undefined } });
-  });
-
-  test("0 is no hold", async () => {
-    const { mutex } = twoHosts();
-    await (await mutex.lock({ holdAtLeastMs: 0 })).unlock();
-    expect(scene.proxy.counts()).toEqual({ PutItem: 1, DeleteItem: 1 });
-  });
-
   test.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31, "1000", null])(
     "%p is refused before anything is sent",
     async (holdAtLeastMs) => {
@@ -184,17 +150,6 @@ describe("in one process", () => {
     expect((await second).uuid).not.toBe(first.uuid);
     await (await second).unlock();
   });
-
-  test("nor is a lease without one passed on to a section with one", async () => {
-    const { time, mutex } = twoHosts();
-    const first = await mutex.lock();
-    const second = mutex.lock({ holdAtLeastMs: HOLD_MS });
-    await first.unlock();
-    const lock = await second;
-    expect(lock.uuid).not.toBe(first.uuid);
-    await lock.unlock();
-    expect(await scene.row()).toMatchObject({ expires: time.now + HOLD_MS });
-  });
 });
 
 describe("without a clock to trust", () => {
@@ -221,19 +176,6 @@ describe("without a clock to trust", () => {
       await (await other.tryLock())?.unlock();
       expect(await scene.row()).toBeUndefined();
     }
-  });
-
-  test("a row that was parked anew in between is watched anew", async () => {
-    const { time, other } = twoHosts({ takeover: "unchanged" });
-    const { uuid: _, ...parked } = rowOf({ expires: time.now, ttlMs: 500 });
-    await scene.put(parked);
-    expect(await other.tryLock()).toBeNull();
-    await time.advance(400);
-    await scene.put({ ...parked, expires: time.now });
-    await time.advance(100);
-    expect(await other.tryLock()).toBeNull();
-    await time.advance(500);
-    await (await other.tryLock())?.unlock();
   });
 
   test("trap 32: where a clock is trusted as well, a stamp that lies too late keeps no parked row from those who watch", async () => {
@@ -275,30 +217,6 @@ describe("on a network that fails", () => {
     expect(await scene.row()).toMatchObject({ expires: lock.acquired.getTime() + HOLD_MS });
     expect(scene.proxy.counts()).toEqual({ PutItem: 1, UpdateItem: 2 });
     expect(released).toHaveLength(1);
-  });
-
-  test("a parking that did not get there is sent again", async () => {
-    const { time, mutex } = twoHosts();
-    const lock = await mutex.lock({ holdAtLeastMs: HOLD_MS });
-    const lost = scene.proxy.on("UpdateItem", resetBefore());
-    const unlocking = lock.unlock();
-    await lost.done;
-    await sleptThrough(time, unlocking);
-    expect(await scene.row()).toMatchObject({ expires: lock.acquired.getTime() + HOLD_MS });
-  });
-
-  test("a late copy of a parking changes nothing for the next holder", async () => {
-    const { time, mutex, other } = twoHosts();
-    const copy = duplicate();
-    scene.proxy.on("UpdateItem", copy);
-    await (await mutex.lock({ holdAtLeastMs: HOLD_MS })).unlock();
-    await time.advance(HOLD_MS + 1);
-    const next = await other.tryLock();
-    const before = await scene.row();
-    expect((await copy.deliver()).status).toBe(400);
-    expect(await scene.row()).toEqual(before);
-    await next?.unlock();
-    expect((await copy.deliver().catch(() => undefined))?.status).toBeUndefined();
   });
 
   test("late copies of the put and of a renewal leave the parked row as it is", async () => {

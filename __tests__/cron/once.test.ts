@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import type { TryLockOptions } from "../../lib/index.js";
 import { eventually } from "../support/eventually.js";
-import { duplicate, type RecordedRequest, resetAfter, resetBefore } from "../support/fault-proxy.js";
+import { type RecordedRequest, resetAfter, resetBefore } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
 import { rowOf, useScene } from "../support/scene.js";
 import { sleptThrough } from "../support/settled.js";
@@ -123,14 +123,6 @@ describe("a job that runs once for each tick", () => {
     expect(await other.tryRun(job, { once: 8 })).toEqual(RAN);
   });
 
-  test("a plain lock that was released the moment before a tick takes its row as any other", async () => {
-    const { mutex, other } = twoHosts();
-    await (await mutex.lock()).unlock();
-    await scene.put({ ...rowOf({ expires: 0 }), fence: 41 });
-    expect(await other.tryRun(job, { once: 7 })).toEqual(RAN);
-    expect(await scene.row()).toMatchObject({ fence: 41, tick: 7 });
-  });
-
   test("a process that saw the row before it had a tick learns of it", async () => {
     const { mutex, other } = twoHosts();
     const { uuid: _, ...free } = rowOf({ expires: 0, fence: 41 });
@@ -144,19 +136,6 @@ describe("a job that runs once for each tick", () => {
     await (await other.lock()).unlock();
     expect(await scene.row()).toMatchObject({ fence: 41, tick: 9 });
     await expect(lock.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
-  });
-
-  test("a fenced mutex has a token and a tick", async () => {
-    const { time } = twoHosts();
-    const fenced = scene.host({ clock: time.clock() }).mutex(scene.name, { fencing: true });
-    const tokens: bigint[] = [];
-    for (const once of [7, 8, 8]) {
-      await fenced.tryRun(({ fencingToken, tick }) => tokens.push(fencingToken) && expect(tick).toBe(once), { once });
-    }
-    expect(tokens).toHaveLength(2);
-    expect(tokens[1]).toBe((tokens[0] ?? 0n) + 1n);
-    expect(await scene.row()).toMatchObject({ tick: 8, expires: 0, fence: Number(tokens[1]) });
-    expect(await scene.row()).not.toHaveProperty("purge");
   });
 
   test("a fair mutex runs a tick once as well, and leaves it to those who are ahead in its queue", async () => {
@@ -175,17 +154,6 @@ describe("a job that runs once for each tick", () => {
     await time.advance(5_001);
     expect(await other.tryRun(job, { once: 8 })).toEqual(RAN);
   });
-
-  test("one that waits for its turn in the same process goes on with the lease, and has no tick", async () => {
-    const { mutex } = twoHosts();
-    const first = await mutex.tryLock({ once: 7 });
-    const second = mutex.lock();
-    await first?.unlock();
-    const lock = await second;
-    expect([lock.uuid, lock.tick]).toEqual([first?.uuid, undefined]);
-    await lock.unlock();
-    expect(await scene.row()).toMatchObject({ expires: 0, tick: 7 });
-  });
 });
 
 describe("what a tick costs", () => {
@@ -199,14 +167,6 @@ describe("what a tick costs", () => {
     expect(scene.proxy.counts()).toEqual({ UpdateItem: 1 });
     expect(scene.proxy.units()).toEqual({ read: 0, write: 1 });
   });
-
-  test("a process that does not know the table's time reads the row first, once", async () => {
-    const mutex = scene.host().mutex(scene.name);
-    expect(await mutex.tryRun(job, { once: 7 })).toEqual(RAN);
-    expect(scene.proxy.requests.map(({ operation }) => operation)).toEqual(["GetItem", "UpdateItem", "UpdateItem"]);
-    expect(await mutex.tryRun(job, { once: 8 })).toEqual(RAN);
-    expect(scene.proxy.counts()).toEqual({ GetItem: 1, UpdateItem: 4 });
-  });
 });
 
 describe("on a network that fails", () => {
@@ -218,16 +178,6 @@ describe("on a network that fails", () => {
     await sleptThrough(time, running);
     expect(await running).toEqual({ ran: true, value: 7 });
     expect(await mutex.tryRun(job, { once: 7 })).toMatchObject({ because: "done" });
-  });
-
-  test("a copy of a take that arrives after the release is refused by its own tick", async () => {
-    const { mutex } = twoHosts();
-    const copy = duplicate();
-    scene.proxy.on("UpdateItem", copy);
-    await mutex.tryRun(job, { once: 7 });
-    const before = await scene.row();
-    expect((await copy.deliver()).status).toBe(400);
-    expect(await scene.row()).toEqual(before);
   });
 
   test("where nobody can know whether the tick was taken for this call, it fails and does not say done", async () => {

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import type { Election } from "../../lib/election.js";
 import { LockConfigError } from "../../lib/errors.js";
-import type { FencedLock, Lock } from "../../lib/lock.js";
-import type { Mutex } from "../../lib/mutex.js";
+import type { Lock } from "../../lib/lock.js";
 import { hear } from "../support/diagnostics.js";
 import { turn, watch } from "../support/eventually.js";
 import { ManualTime } from "../support/manual-time.js";
@@ -123,16 +122,6 @@ describe("a candidate", () => {
     await own.resign();
   });
 
-  test("leads a fenced mutex with a fenced lock", async () => {
-    const { time, host } = setUp();
-    const tokens: bigint[] = [];
-    const mutex = host.mutex(NAME, { fencing: true }) as Mutex<FencedLock>;
-    for (let term = 0; term < 2; term += 1) await mutex.elect((lock) => tokens.push(lock.fencingToken)).done;
-    const [first = 0n] = tokens;
-    expect(tokens).toEqual([first, first + 1n]);
-    expect(time.timers).toBe(0);
-  });
-
   test.each([
     ["lead", undefined, {}],
     ["nap", () => undefined, { nap: 1 }],
@@ -145,12 +134,6 @@ describe("a candidate", () => {
     expect(elect).toThrow(LockConfigError);
     expect(elect).toThrow(expect.objectContaining({ option }));
     expect([host.sent, told()]).toEqual([[], []]);
-  });
-
-  test("of a table that is closed is refused at once", async () => {
-    const { host, mutex } = setUp();
-    await host.session.close();
-    expect(() => mutex.elect(() => undefined)).toThrow(expect.objectContaining(CLOSED));
   });
 });
 
@@ -229,26 +212,6 @@ describe("the end of a candidacy", () => {
     await time.advance(1_000);
     expect([resigning.settled, next.running]).toEqual([true, 1]);
     await theirs.resign();
-  });
-
-  test("comes with `await using`", async () => {
-    const { host, mutex } = setUp();
-    const lead = new Lead();
-    {
-      await using _election = mutex.elect(lead.lead);
-      await turn();
-      expect(lead.running).toBe(1);
-    }
-    expect([lead.running, host.row(NAME)]).toEqual([0, undefined]);
-  });
-
-  test("leaves no listener on the signal", async () => {
-    const { mutex } = setUp();
-    const { signal } = new AbortController();
-    const [add, remove] = [jest.spyOn(signal, "addEventListener"), jest.spyOn(signal, "removeEventListener")];
-    await mutex.elect(() => undefined, { signal }).done;
-    expect(remove.mock.calls.length).toBe(add.mock.calls.length);
-    expect(add.mock.calls.length).toBeGreaterThan(0);
   });
 });
 
@@ -357,32 +320,6 @@ describe("an error of `lead`", () => {
     await election.resign();
   });
 
-  test("gives another candidate its turn, and the lock is released before", async () => {
-    const { time, mutex, others, told } = setUp();
-    const next = new Lead();
-    const work = gate();
-    const election = mutex.elect(work.passed);
-    await turn();
-    const theirs = others.elect(next.lead);
-    await time.advance(2_000);
-    work.fail(new Error("broken"));
-    await time.advance(30_000);
-    expect([next.running, election.isLeader]).toEqual([1, false]);
-    expect(told().at(-1)).toBe("campaigning");
-    await Promise.all([election.resign(), theirs.resign()]);
-  });
-
-  test("thrown synchronously is no other", async () => {
-    const { mutex, events } = setUp();
-    const election = mutex.elect(() => {
-      throw new TypeError("at once");
-    });
-    await turn();
-    expect(events.at(-1)).toMatchObject({ event: "stopped", cause: expect.objectContaining({ message: "at once" }) });
-    await election.resign();
-  });
-
-  const byName = Object.assign(new Error("The operation was aborted"), { name: "AbortError" });
   test.each<readonly [string, (lock: Lock) => unknown, boolean]>([
     ["the reason of the signal", ({ signal }) => signal.reason, true],
     ["an AbortError", () => byName, true],
@@ -404,13 +341,7 @@ describe("an error of `lead`", () => {
     expect([stopped?.cause === undefined, warnings.length]).toEqual(obeys ? [true, 0] : [expect.any(Boolean), 1]);
   });
 
-  test("that looks like an abort, and nobody has aborted, is an error", async () => {
-    const { mutex, events } = setUp();
-    const election = mutex.elect(() => Promise.reject(byName));
-    await turn();
-    expect([events.at(-1)?.cause, warnings.length]).toEqual([byName, 1]);
-    await election.resign();
-  });
+  const byName = Object.assign(new Error("The operation was aborted"), { name: "AbortError" });
 });
 
 const errorIn = (act: () => void): unknown => {
@@ -435,22 +366,6 @@ describe("a campaign that fails", () => {
     host.fate = () => "answered";
     await time.advance(1_000);
     expect([lead.running, told()]).toEqual([1, ["campaigning", "failed", "campaigning", "leading"]]);
-    await election.resign();
-  });
-
-  test("because the table cannot be used is no different: a candidate does not give up", async () => {
-    const { time, host, mutex, events } = setUp();
-    host.table.plant({ name: NAME, sort: "lock" }, { no: "lock" });
-    const lead = new Lead();
-    const election = mutex.elect(lead.lead);
-    await time.advance(10_000);
-    const failed = events.filter(({ event }) => event === "failed");
-    expect(failed.map(({ pauseMs }) => pauseMs)).toEqual(PAUSES_MS.slice(0, failed.length));
-    expect(failed.length).toBeGreaterThan(2);
-    expect(warnings.length).toBe(failed.length);
-    host.table.plant({ name: NAME, sort: "lock" }, undefined);
-    await time.advance(12_000);
-    expect(lead.running).toBe(1);
     await election.resign();
   });
 });
@@ -512,16 +427,6 @@ describe("the close of the table", () => {
     await expect(election.done).rejects.toMatchObject(CLOSED);
     expect(host.row(NAME)).toBeUndefined();
   });
-
-  test("after `resign()` finds nothing to do, and `done` has resolved", async () => {
-    const { time, host, mutex } = setUp();
-    const election = mutex.elect(new Lead().lead);
-    await turn();
-    await election.resign();
-    await host.session.close();
-    await election.done;
-    expect([time.elapsed, host.closed]).toEqual([0, 1]);
-  });
 });
 
 describe("what it costs in ten minutes", () => {
@@ -540,18 +445,6 @@ describe("what it costs in ten minutes", () => {
     await time.advance(600_000);
     const counts = [leader, candidate].map((host) => count(host.told()));
     expect(counts).toEqual([{ "renew lock": renewals }, { "read lock": polls, "want lock": 10 }]);
-    await Promise.all(elections.map((election) => election.resign()));
-  });
-
-  test("two candidates mark the row no oftener than one", async () => {
-    const { time, host, other } = setUp();
-    const third = new MemoryHost(time, { owner: "third", table: host.table });
-    const elections = [host, other, third].map((candidate) => candidate.mutex(NAME).elect(new Lead().lead));
-    await time.advance(60_000);
-    for (const candidate of [other, third]) candidate.told();
-    await time.advance(600_000);
-    const [one = {}, two = {}] = [other, third].map((candidate) => count(candidate.told()));
-    expect((one["want lock"] ?? 0) + (two["want lock"] ?? 0)).toBe(10);
     await Promise.all(elections.map((election) => election.resign()));
   });
 });

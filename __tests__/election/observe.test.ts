@@ -104,26 +104,6 @@ describe("an observer", () => {
     expect(seen.map((holder) => holder?.data)).toEqual([{ url: "http://old" }, { url: "http://new" }]);
   });
 
-  test("sees one that takes the lock again as a change", async () => {
-    const { time, observer, a, mutexOf } = setUp();
-    const lock = await mutexOf(a).lock();
-    const { seen } = follow(mutexOf(observer).observe());
-    await time.advance(100);
-    await lock.unlock();
-    const again = await mutexOf(a).lock();
-    await time.advance(1_000);
-    expect(seen.map((holder) => holder?.uuid)).toEqual([lock.uuid, again.uuid]);
-  });
-
-  test("misses who holds for less than a poll", async () => {
-    const { time, observer, a, b, mutexOf } = setUp();
-    const { owners } = follow(mutexOf(observer).observe());
-    await turn();
-    for (const host of [a, b]) await (await mutexOf(host).lock()).unlock();
-    await time.advance(3_000);
-    expect(owners()).toEqual([null]);
-  });
-
   test("looks while somebody waits for the next alone, and shows the present holder then", async () => {
     const { time, observer, a, b, mutexOf } = setUp();
     const iterator = mutexOf(observer).observe();
@@ -163,16 +143,6 @@ describe("a holder that has died", () => {
       expect(owners()).toEqual(["a", null]);
     },
   );
-
-  test("by force, or parked, leaves nobody", async () => {
-    const { time, observer, a, mutexOf } = setUp();
-    const lock = await mutexOf(a).lock({ holdAtLeastMs: 60_000 });
-    const { owners } = follow(mutexOf(observer).observe());
-    await time.advance(1_000);
-    await mutexOf(observer).forceUnlock(lock.uuid);
-    await time.advance(1_000);
-    expect(owners()).toEqual(["a", null]);
-  });
 });
 
 describe("the end of an observation", () => {
@@ -224,16 +194,6 @@ describe("the end of an observation", () => {
     },
   );
 
-  test("by a `break`", async () => {
-    const { time, observer, mutexOf } = setUp();
-    for await (const holder of mutexOf(observer).observe()) {
-      expect(holder).toBeNull();
-      break;
-    }
-    await time.advance(10_000);
-    expect([observer.sent.length, time.timers]).toEqual([1, 0]);
-  });
-
   test("by the close of the table, which it does not hold up", async () => {
     const { time, observer, mutexOf } = setUp();
     const { ended } = follow(mutexOf(observer).observe());
@@ -270,15 +230,6 @@ describe("a table that does not answer as it should", () => {
     observer.fate = () => "answered";
     await time.advance(5_000);
     expect(owners()).toEqual([null, "a"]);
-  });
-
-  test("with a lock, but with something else, ends it", async () => {
-    const { time, observer, mutexOf } = setUp();
-    const { ended } = follow(mutexOf(observer).observe());
-    await turn();
-    observer.table.plant({ name: NAME, sort: "lock" }, { no: "lock" });
-    await time.advance(1_000);
-    await expect(ended).rejects.toMatchObject({ code: "LOCK_STORE", transient: false });
   });
 });
 

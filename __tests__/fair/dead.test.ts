@@ -67,17 +67,6 @@ describe("a waiter that has died", () => {
     },
   );
 
-  test("among others who have died: their leases run out side by side", async () => {
-    const world = new World();
-    world.plantDead(1n, 3_000);
-    world.plantDead(2n, 9_000);
-    world.plantDead(3n, 6_000);
-    const waited = await world.waited(world.fair("a").lock());
-    expect(waited).toBeGreaterThanOrEqual(9_000);
-    expect(waited).toBeLessThanOrEqual(9_000 + LONGEST_POLL_MS);
-    expect(placesIn(world.table, NAME)).toEqual([]);
-  });
-
   test("and whose row has no holder is removed, each of several with the same stamp", async () => {
     const world = new World();
     const row = { format: 1, owner: "dead", expires: world.time.now - 1, ttlMs: 1_000, acquired: world.time.now };
@@ -92,14 +81,6 @@ describe("a waiter that has died", () => {
     const world = new World();
     world.plantDead(1n, 5_000, world.time.now + 3_600_000);
     const waited = await world.waited(world.fair("a").lock());
-    expect(waited).toBeGreaterThanOrEqual(5_000);
-    expect(waited).toBeLessThanOrEqual(5_000 + LONGEST_POLL_MS);
-  });
-
-  test("is skipped by that rule alone where no clock is trusted", async () => {
-    const world = new World();
-    world.plantDead(1n, 5_000, world.time.now - 3_600_000);
-    const waited = await world.waited(world.fair("a", { takeover: "unchanged" }, { maxSkewMs: 600_000 }).lock());
     expect(waited).toBeGreaterThanOrEqual(5_000);
     expect(waited).toBeLessThanOrEqual(5_000 + LONGEST_POLL_MS);
   });

@@ -41,7 +41,3 @@ test("all places are listed in order, page after page, with owner, sections and 
       })),
   );
 });
-
-test("an unused name has no waiters", async () => {
-  expect(await listWaiters(hostOn(new MemoryTable(), new ManualTime()), "name", MUTEX_QUEUE)).toEqual([]);
-});

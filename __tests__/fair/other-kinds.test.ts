@@ -1,5 +1,4 @@
 import { describe, expect, test } from "@jest/globals";
-import type { Lock, Lockable } from "../../lib/index.js";
 import { listWaiters } from "../../lib/operations/inspect.js";
 import {
   type Address,
@@ -59,37 +58,6 @@ describe("the queue of a mutex, among the rows of other kinds of locks", () => {
     await lock?.unlock();
     await time.advance(100);
     expect(sortsOf(host)).toEqual(others);
-  });
-
-  test("has no place for the waiters of a fair semaphore or a fair shared mutex, nor they for its own", async () => {
-    const time = new ManualTime();
-    const holder = new MemoryHost(time, { owner: "holder" });
-    const waiter = new MemoryHost(time, { owner: "waiter", table: holder.table });
-    const other = new MemoryHost(time, { owner: "other", table: holder.table });
-    const kinds = (host: MemoryHost): readonly Lockable<Lock>[] => {
-      const fair = { fair: true, ttlMs: 600_000 };
-      return [
-        host.mutex(NAME, fair),
-        host.semaphore(NAME, { ...fair, permits: 1 }),
-        host.sharedMutex(NAME, fair).exclusive,
-      ];
-    };
-    for (const [index, kind] of kinds(holder).entries()) {
-      const held = await kind.lock();
-      const waiting = kinds(waiter)[index]?.lock();
-      await time.advance(1_000);
-      // The others of that name are free, and their locks are had at once.
-      for (const [free, lockable] of kinds(other).entries()) {
-        const lock = await lockable.tryLock();
-        expect([index, free, lock === null]).toEqual([index, free, free === index]);
-        await lock?.unlock();
-      }
-      await held.unlock();
-      await time.advance(1_000);
-      await (await waiting)?.unlock();
-    }
-    await time.advance(1_000);
-    expect(holder.table.rows).toEqual([]);
   });
 
   test("lets its waiters in by their own tickets", async () => {

@@ -134,19 +134,6 @@ describe("callers of a process whose own section has the lock", () => {
     expect(a.sent).toHaveLength(2);
     expect([a.sent.filter(isConsistentLook).length, a.sent.filter(isReleaseOfLock).length]).toEqual([1, 1]);
   });
-
-  test("are refused without a request where they do not wait", async () => {
-    const world = new World();
-    const a = world.host("a");
-    const mutex = a.mutex(NAME, { fair: true });
-    const lock = await mutex.lock();
-    a.sent.length = 0;
-    expect(await mutex.tryLock()).toBeNull();
-    expect(await mutex.tryRun(() => 1)).toMatchObject({ ran: false, because: "held", row: { uuid: lock.uuid } });
-    await expect(mutex.lock({ waitMs: 0 })).rejects.toMatchObject({ code: "LOCK_TIMEOUT", holder: { owner: "a" } });
-    expect(a.sent).toEqual([]);
-    await lock.unlock();
-  });
 });
 
 describe("places of one process", () => {
@@ -421,28 +408,6 @@ describe("callers that give up", () => {
     expect(world.order).toEqual(["a2", "c1"]);
     world.expectNothingLeft();
   });
-
-  test("all of them while their ticket is drawn: no place is written", async () => {
-    const world = new World();
-    const [a, b] = [world.host("a"), world.host("b")];
-    const lock = await b.mutex(NAME, { fair: true }).lock();
-    const controller = new AbortController();
-    const { signal } = controller;
-    const gate = createGate();
-    a.fate = (message) => (isDraw(message) ? gate.released : "answered");
-    const callers = ["a1", "a2"].map((caller) => world.ask(a, caller, { signal }));
-    await world.pass(20);
-    expect(a.sent.filter(isDraw)).toHaveLength(1);
-    controller.abort(new Error("enough"));
-    for (const { locking } of callers) await expect(locking).rejects.toThrow("enough");
-    gate.release();
-    await world.pass(200);
-    expect(world.places).toEqual([]);
-    // It was never written.
-    expect(a.sent.flatMap(takesOf)).toEqual([]);
-    await lock.unlock();
-    world.expectNothingLeft();
-  });
 });
 
 describe("beside those who have no place: a busy process", () => {
@@ -481,29 +446,6 @@ describe("beside those who have no place: a busy process", () => {
     expect(b.sent.some((message) => message.kind === "write" && message.write.kind === "want")).toBe(true);
     await (await locking).unlock();
     await sections.stop();
-    world.expectNothingLeft();
-  });
-
-  test("lets it in also in the midst of the callers of one place", async () => {
-    const world = new World();
-    const [a, b] = [world.host("a"), world.host("b")];
-    const lock = await b.mutex(NAME, { fair: true }).lock();
-    const mutex = { handOverMs: HAND_OVER_MS, poll: POLL };
-    // Two seconds of sections.
-    for (let caller = 0; caller < 200; caller += 1) world.ask(a, `a${caller}`, {}, mutex);
-    await world.pass(200);
-    expect(world.places).toEqual([["a", 200]]);
-    await lock.unlock();
-    await world.pass(100);
-    const plain = b.mutex(NAME, mutex).lock();
-    const watched = watch(plain);
-    await world.pass(HAND_OVER_MS + 800);
-    expect(watched.settled).toBe(true);
-    const { length } = world.order;
-    expect(length).toBeLessThan(200);
-    await (await plain).unlock();
-    await world.allServed();
-    expect(world.order).toEqual(Array.from({ length: 200 }, (_, index) => `a${index}`));
     world.expectNothingLeft();
   });
 });

@@ -3,7 +3,7 @@ import type { FencedLock, Mutex } from "../../lib/index.js";
 import { tableClockOn } from "../../lib/time/table-clock.js";
 import { hear } from "../support/diagnostics.js";
 import { eventually, turn } from "../support/eventually.js";
-import { dateHeader, duplicate, hang, hangAfter, resetAfter, transactionConflict } from "../support/fault-proxy.js";
+import { duplicate, hang, hangAfter, resetAfter, transactionConflict } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
 import { isReissue } from "../support/reissue.js";
 import { rowOf, useScene } from "../support/scene.js";
@@ -106,27 +106,6 @@ describe("what a fenced lock costs", () => {
     await tokenOf(mutex);
     expect(scene.proxy.counts()).toEqual({ GetItem: 2, UpdateItem: 6 });
   });
-
-  test("it writes nothing where that read shows a holder", async () => {
-    await scene.put(rowOf());
-    expect(await fenced().tryLock()).toBeNull();
-    expect(scene.proxy.counts()).toEqual({ GetItem: 1 });
-  });
-
-  test("replies without a date still give a token", async () => {
-    scene.proxy.on(
-      () => true,
-      dateHeader(() => undefined),
-      { times: 10 },
-    );
-    expect(await tokenOf(fenced())).toBeGreaterThan(BigInt(Date.now() - 10_000));
-  });
-
-  test("a row that stays carries the attribute for DynamoDB's TTL feature, a week after its last lease", async () => {
-    const time = new ManualTime();
-    await tokenOf(fenced(time));
-    expect((await scene.row())?.purge).toBe(Math.ceil((time.now + TTL_MS) / 1_000) + 604_800);
-  });
 });
 
 describe("tokens grow by the order of holding", () => {
@@ -162,17 +141,6 @@ describe("tokens grow by the order of holding", () => {
     }
     expect(await fenceInRow()).toBe(token);
     expect(await tokenOf(fenced(time))).toBe(token + 1n);
-  });
-
-  test("a plain lock that was taken first is followed by a first token", async () => {
-    const time = new ManualTime();
-    const plain = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
-    const waiting = fenced(time).lock();
-    await time.nextSleep();
-    await plain.unlock();
-    const lock = await afterSleeps(time, waiting);
-    expect(lock.fencingToken).toBeGreaterThan(BigInt(time.now - 1_000));
-    await lock.unlock();
   });
 
   test("trap 10: after the row was deleted, because time has gone on further than any run of acquisitions", async () => {
@@ -251,17 +219,6 @@ describe("sections of one process", () => {
     expect(scene.proxy.counts()).toEqual({ UpdateItem: 4 });
     expect(scene.proxy.count(isReissue)).toBe(2);
     expect(await fenceInRow()).toBe(first + 2n);
-  });
-
-  test("the token and the uuid of a section stay its own when it is over", async () => {
-    const { first, second } = await twoSections(new ManualTime());
-    const [{ uuid }, token] = [first, first.fencingToken];
-    await first.unlock();
-    const next = await second;
-    expect([first.uuid, first.fencingToken, first.held]).toEqual([uuid, token, false]);
-    expect([next.fencingToken, next.held]).toEqual([token + 1n, true]);
-    expect(await scene.row()).toMatchObject({ uuid: next.uuid, expires: next.expires.getTime() });
-    await next.unlock();
   });
 
   test("a late copy of the write that passed the lease on changes nothing", async () => {
@@ -356,22 +313,5 @@ describe("sections of one process", () => {
     const next = await afterSleeps(time, second);
     expect(next.fencingToken).toBe(8n);
     await next.unlock();
-  });
-
-  test("closing the table while the lease is passed on releases it", async () => {
-    const locks = scene.host();
-    const mutex = locks.mutex(scene.name, FENCED);
-    const first = await mutex.lock();
-    const second = mutex.lock();
-    await turn();
-    const hold = scene.proxy.hold(isReissue);
-    const unlocking = first.unlock();
-    await hold.arrived;
-    const closing = locks.close();
-    hold.release();
-    await expect(second).rejects.toMatchObject({ code: "LOCK_CLOSED" });
-    await Promise.all([closing, unlocking]);
-    expect(await scene.row()).toMatchObject({ expires: 0 });
-    expect(await scene.row()).not.toHaveProperty("uuid");
   });
 });

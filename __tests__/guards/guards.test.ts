@@ -12,12 +12,10 @@ import {
   resetAfter,
   resetBefore,
   status500,
-  stripAllOld,
   throttle,
   transactionConflict,
 } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
-import { isReissue } from "../support/reissue.js";
 import { type Attributes, rowOf, useScene } from "../support/scene.js";
 import { testClient } from "../support/table.js";
 
@@ -214,16 +212,6 @@ describe("a section that made no guard", () => {
 });
 
 describe("the renewal before a first guard", () => {
-  test("that gets no answer before the lease ends is a loss", async () => {
-    const time = new ManualTime();
-    const lock = await mutex(time).lock();
-    scene.proxy.on("UpdateItem", throttle(), { times: 1_000 });
-    const guarding = failure(lock.guard());
-    expect(await afterSleeps(time, guarding)).toMatchObject({ name: "LockLostError", reason: "expired" });
-    expect(await balance()).toBeUndefined();
-    await failure(lock.unlock());
-  });
-
   test("that finds another holder is a loss", async () => {
     const lock = await mutex(new ManualTime()).lock();
     await scene.put(rowOf());
@@ -267,14 +255,6 @@ describe("transactWrite", () => {
     expect([await balance(), await balance("b")]).toEqual([1, 1]);
     expect(scene.proxy.counts()).toEqual({ [TRANSACT]: 1 });
     expect(scene.proxy.requests[0]?.body.ClientRequestToken).toMatch(/^[\w-]{1,36}$/);
-    await lock.unlock();
-  });
-
-  test("every one has a token of its own", async () => {
-    await lock.transactWrite([addOne()]);
-    await lock.transactWrite([addOne()]);
-    expect(new Set(scene.proxy.requests.map(({ body }) => body.ClientRequestToken)).size).toBe(2);
-    expect(await balance()).toBe(2);
     await lock.unlock();
   });
 
@@ -322,14 +302,6 @@ describe("transactWrite", () => {
     await lock.unlock();
   });
 
-  test("nor does it try for longer than the lease lasts", async () => {
-    scene.proxy.on(() => true, throttle(), { times: 10_000 });
-    const failed = await afterSleeps(time, failure(lock.transactWrite([addOne()], { withinMs: 540_000 })));
-    expect(failed).toBe(lock.signal.reason);
-    expect(failed).toMatchObject({ reason: "expired" });
-    expect(time.elapsed).toBe(TTL_MS * 0.9);
-  });
-
   test("a request that hangs is given up, and the answer of its first copy is found by its token", async () => {
     scene.proxy.on(TRANSACT, hangAfter());
     const writing = lock.transactWrite([addOne()]);
@@ -358,35 +330,6 @@ describe("transactWrite", () => {
     expect(await failure(lock.unlock())).toBe(refused);
   });
 
-  test("an engine that does not show the row costs one read more", async () => {
-    await scene.put(rowOf());
-    scene.proxy.on(TRANSACT, stripAllOld());
-    expect(await failure(lock.transactWrite([addOne()]))).toMatchObject({ reason: "stolen" });
-    expect(scene.proxy.counts()).toEqual({ [TRANSACT]: 1, GetItem: 1 });
-  });
-
-  test("past the lease nothing is sent", async () => {
-    scene.proxy.partition();
-    await time.advance(TTL_MS);
-    scene.proxy.reset();
-    expect(await failure(lock.transactWrite([addOne()]))).toMatchObject({ reason: "expired" });
-    expect(scene.proxy.counts()).toEqual({});
-  });
-
-  test("late, under the next holder, is refused by the table", async () => {
-    const hold = scene.proxy.hold(TRANSACT);
-    const writing = failure(lock.transactWrite([addOne()]));
-    await hold.arrived;
-    // By all it knows it holds the lock still; the table knows better.
-    await scene.remove();
-    const next = await mutex(time, { tag: "next" }).lock();
-    hold.release();
-    expect(await writing).toMatchObject({ name: "LockLostError", reason: "stolen" });
-    expect(await balance()).toBeUndefined();
-    expect(next.held).toBe(true);
-    await next.unlock();
-  });
-
   test("another condition that fails is the caller's own error, unchanged, with the reasons in the caller's order", async () => {
     const refused = await failure(lock.transactWrite([addOne(), impossible(), addOne("b")]));
     expect(refused).toMatchObject({
@@ -395,29 +338,6 @@ describe("transactWrite", () => {
     });
     expect([lock.held, await balance(), scene.proxy.count(TRANSACT)]).toEqual([true, undefined, 1]);
     await lock.unlock();
-  });
-
-  test("where the guard fails as well, that is what counts", async () => {
-    await scene.put(rowOf());
-    expect(await failure(lock.transactWrite([impossible()]))).toMatchObject({
-      name: "LockLostError",
-      reason: "stolen",
-    });
-  });
-
-  test("what DynamoDB refuses for another reason is the caller's own error too", async () => {
-    const wrong = { Update: { ...addOne().Update, UpdateExpression: "nonsense" } } as TransactWriteItem;
-    expect(await failure(lock.transactWrite([wrong]))).toMatchObject({ name: "ValidationException" });
-    const elsewhere = { Update: { ...addOne().Update, TableName: "no-such-table" } } as TransactWriteItem;
-    expect(await failure(lock.transactWrite([elsewhere]))).toMatchObject({ name: "ResourceNotFoundException" });
-    expect(lock.held).toBe(true);
-    await lock.unlock();
-  });
-
-  test("no items at all: it asks the table whether the lock is held", async () => {
-    await lock.transactWrite([]);
-    await scene.remove();
-    expect(await failure(lock.transactWrite([]))).toMatchObject({ reason: "deleted" });
   });
 
   test("transactWrite rejects with LOCK_RELEASED if the section ends first", async () => {
@@ -453,20 +373,6 @@ describe("trap 20: a transaction and a write of the lock's own at once", () => {
     expect(scene.proxy.counts()).toEqual({ PutItem: 3, UpdateItem: 6, [TRANSACT]: 3, DeleteItem: 3 });
     expect([losses, await balance(), await scene.row()]).toEqual([[], 1, undefined]);
   });
-
-  test("nor on the write that passes a lease on", async () => {
-    const time = new ManualTime();
-    const shared = mutex(time);
-    const first = await shared.lock();
-    const waiting = shared.lock();
-    await turn();
-    await first.guard();
-    scene.proxy.on(isReissue, transactionConflict());
-    await afterSleeps(time, first.unlock());
-    const second = await waiting;
-    expect([second.held, scene.proxy.count(isReissue)]).toEqual([true, 2]);
-    await second.unlock();
-  });
 });
 
 describe("what cannot be sent is refused beforehand", () => {
@@ -495,16 +401,6 @@ describe("what cannot be sent is refused beforehand", () => {
     const refused = await failure(lock.transactWrite(items() as TransactWriteItem[]));
     expect(refused).toMatchObject({ name: "LockConfigError", option });
     expect(scene.proxy.counts()).toEqual({});
-    await lock.unlock();
-  });
-
-  test("99 items, and the rows of other locks, are fine", async () => {
-    const lock = await mutex().lock();
-    await lock.transactWrite([
-      ...Array.from({ length: 98 }, (_, index) => addOne(`${index}`)),
-      { Delete: { TableName: table(), Key: { name: { S: `${scene.name}x` }, sort: { S: "lock" } } } },
-    ]);
-    expect(await balance("97")).toBe(1);
     await lock.unlock();
   });
 

@@ -11,7 +11,6 @@ import {
   resetAfter,
   resetBefore,
   status500,
-  stripAllOld,
   throttle,
   transactionConflict,
 } from "../support/fault-proxy.js";
@@ -64,7 +63,9 @@ describe("several locks that nobody else wants", () => {
       await eventually(() => scene.proxy.count("UpdateItem") === 3);
       await eventually(() => set.remainingMs > TTL_MS / 2);
       await set.extend();
-      expect(scene.proxy.count("UpdateItem")).toBe(6);
+      // Those that are due together may travel together: what each costs tells how many there were.
+      const isRenewal = (operation: string): boolean => /^(UpdateItem|BatchExecuteStatement)$/.test(operation);
+      expect(scene.proxy.units({ operation: isRenewal }).write).toBe(6);
     }
     expect(await rows(names)).toEqual([undefined, undefined, undefined]);
   });
@@ -135,21 +136,6 @@ describe("several locks of which one is held", () => {
     await set.unlock();
   });
 
-  test("two that are held are waited for one after the other", async () => {
-    const { time, locks, names } = oneHost();
-    const { locks: others } = oneHost("b", time);
-    const [first, last] = [await others.mutex(names[0]).lock(), await others.mutex(names[2]).lock()];
-    const taking = locks.lockAll(names);
-    await time.sleepUntil(() => scene.proxy.count({ client: "a", operation: "GetItem" }) === 3);
-    await first.unlock();
-    await time.sleepUntil(() => scene.proxy.count({ client: "a", operation: "GetItem" }) === 10);
-    expect(await uuids(names)).toEqual([undefined, undefined, last.uuid]);
-    await last.unlock();
-    await sleptThrough(time, taking);
-    expect(await uuids(names)).toEqual(own(await taking));
-    await (await taking).unlock();
-  });
-
   test("a holder that died is succeeded when its lease is over", async () => {
     const { time, locks, names } = oneHost();
     await scene.put(rowOf({ expires: time.now + TTL_MS, ttlMs: TTL_MS }), names[2]);
@@ -212,20 +198,6 @@ describe("losing one of several locks", () => {
     expect(await rows(names)).toEqual([undefined, undefined, undefined]);
   });
 
-  test("is noticed by a look at the clock, before any timer had its turn", async () => {
-    const time = new ManualTime();
-    let blockedFor = 0;
-    const clock = time.clock();
-    const late = { ...clock, atMost: () => clock.atMost() + blockedFor };
-    const locks = scene.host({ clock: late, ttlMs: TTL_MS });
-    const set = await locks.lockAll([`${scene.name}-x`, `${scene.name}-y`]);
-    const { signal } = set;
-    blockedFor = TTL_MS;
-    expect(signal.aborted).toBe(true);
-    expect(signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
-    await expect(set.unlock()).rejects.toBe(signal.reason);
-  });
-
   test("trap 5: a release that fails does not keep the others from theirs", async () => {
     const { time, locks, names } = oneHost();
     const failed = hear("dynamutex:release-failed");
@@ -242,39 +214,9 @@ describe("losing one of several locks", () => {
     expect(failed.map(({ name }) => name)).toEqual([names[0]]);
     expect(await uuids(names)).toEqual([set.locks.get(names[0])?.uuid, undefined, undefined]);
   });
-
-  test("closing the table revokes all of them, and their rows go when the set is given back", async () => {
-    const { locks, names } = oneHost();
-    const set = await locks.lockAll(names);
-    const closing = locks.close({ drainMs: 0 });
-    const closed = expect(closing).rejects.toThrow("3 locks were revoked");
-    await turn();
-    expect([set.held, set.signal.aborted]).toEqual([false, true]);
-    expect(set.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "closed" });
-    expect(await uuids(names)).toEqual(own(set));
-    await expect(set.unlock()).rejects.toBe(set.signal.reason);
-    await closed;
-    expect(await rows(names)).toEqual([undefined, undefined, undefined]);
-  });
 });
 
 describe("on a network that fails", () => {
-  test("of two losses that only the release finds, it rejects with the one that it found first, as the signal does", async () => {
-    const { locks, names } = oneHost();
-    const operator = oneHost("operator").locks;
-    const set = await locks.lockAll(names);
-    const { signal } = set;
-    for (const { name, uuid } of [...set.locks.values()].slice(0, 2)) await operator.mutex(name).forceUnlock(uuid);
-    const first = scene.proxy.hold((it) => isDelete(it) && JSON.stringify(it.body.Key).includes(names[0]));
-    const unlocking = set.unlock().catch((error: unknown) => error);
-    await first.arrived;
-    await eventually(() => signal.aborted);
-    first.release();
-    const error = await unlocking;
-    expect(error).toMatchObject({ code: "LOCK_LOST", reason: "forced", uuid: own(set)[1] });
-    expect(error).toBe(signal.reason);
-  });
-
   test("if one lock was unlocked by force after a lost reply, the others are released", async () => {
     const { time, locks, names } = oneHost();
     const operator = oneHost("operator").locks;
@@ -316,18 +258,6 @@ describe("on a network that fails", () => {
     expect(scene.proxy.counts()).toEqual({ TransactWriteItems: 2 });
     await set.unlock();
     expect(await rows(names)).toEqual([undefined, undefined, undefined]);
-  });
-
-  test("the same on an engine that shows no row with a refusal", async () => {
-    const { time, locks, names } = oneHost();
-    const lost = scene.proxy.on("TransactWriteItems", resetAfter());
-    scene.proxy.on("TransactWriteItems", stripAllOld());
-    const taking = locks.lockAll(names);
-    await lost.done;
-    await sleptThrough(time, taking);
-    expect(await uuids(names)).toEqual(own(await taking));
-    expect(scene.proxy.counts()).toEqual({ TransactWriteItems: 2, GetItem: 3 });
-    await (await taking).unlock();
   });
 
   describe("on an engine that answers a transaction as it does a single write", () => {

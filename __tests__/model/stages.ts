@@ -28,7 +28,7 @@ const SLOW_WRITER = [reader(2, FAST), writer(2, SLOW)] as const;
 /** What the other stages have looked at is left out. */
 const SHARED = { ...NONE, polls: [], hearsReleases: false } as const;
 
-/** The part of a mutex in `npm test`: a few seconds. */
+/** The part of a mutex in the tests: a few seconds. */
 const SMALL_MUTEX = {
   leases: { ...NONE, ticks: 3, hosts: [DRIFTING] },
   restarts: { ...NONE, ticks: 0, hosts: [DRIFTING], takes: [2, 1], crashes: 1, lateCopies: 1 },

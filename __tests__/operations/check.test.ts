@@ -9,7 +9,7 @@ import {
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { type KeyOptions, LockStoreError, type TableReport } from "../../lib/index.js";
 import { watch } from "../support/eventually.js";
-import { error, type Fault, hang, rewriteReply, throttle, withBody } from "../support/fault-proxy.js";
+import { error, type Fault, hang, rewriteReply, withBody } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
 import { useScene } from "../support/scene.js";
 import { testClient } from "../support/table.js";
@@ -184,32 +184,6 @@ describe("check() of a table that does not fit", () => {
     expect(report.problems[0]?.message).toContain(message);
   });
 
-  test("with other names, which the suggested keys fit, the TTL's included", async () => {
-    const KeySchema = [
-      { AttributeName: "pk", KeyType: "HASH" as const },
-      { AttributeName: "sk", KeyType: "RANGE" as const },
-    ];
-    const AttributeDefinitions = ["pk", "sk"].map((AttributeName) => ({ AttributeName, AttributeType: "S" as const }));
-    const tableName = await tableByHand({ KeySchema, AttributeDefinitions }, "ends");
-    const report = await scene.host({ tableName, keys: { ttl: "ends" } }).check();
-    expect(report.problems[0]?.message).toContain(
-      'set keys: { partition: "pk", sort: "sk", ttl: "ends" } on every host',
-    );
-    const keys = { partition: "pk", sort: "sk", ttl: "ends" };
-    expect(said(await scene.host({ tableName, keys }).check())).toEqual([]);
-    await expect(scene.host({ tableName }).create()).rejects.toThrow(
-      'set keys: { partition: "pk", sort: "sk" } on every',
-    );
-  });
-
-  test("with a sort key that the options deny", async () => {
-    const tableName = await tableByHand({}, "purge");
-    const report = await scene.host({ tableName, keys: { sort: null } }).check();
-    expect(said(report)).toEqual(["error keys"]);
-    expect(report.problems[0]?.message).toContain("its sort key is sort (S), and the option keys.sort says null");
-    expect(report.problems[0]?.message).toContain("leave the option keys out on every host");
-  });
-
   test("with the TTL on the wrong attribute: a warning that names both", async () => {
     const report = await scene.host({ tableName: await tableByHand({}, "expires") }).check();
     expect(said(report)).toEqual(["warning ttl"]);
@@ -223,18 +197,6 @@ describe("check() of a table that does not fit", () => {
     expect(said(report)).toEqual(["warning ttl"]);
     expect(report).toMatchObject({ usable: true, ttl: { status: "DISABLED" } });
     expect(report.problems[0]?.message).toContain("switch it on for the attribute purge");
-  });
-
-  test("with a provisioned capacity", async () => {
-    const provisioned = {
-      BillingMode: "PROVISIONED" as const,
-      ProvisionedThroughput: { ReadCapacityUnits: 5, WriteCapacityUnits: 7 },
-    };
-    const report = await scene.host({ tableName: await tableByHand(provisioned, "purge") }).check();
-    expect(said(report)).toEqual(["warning billing"]);
-    expect(report).toMatchObject({ usable: true, table: { billing: "provisioned" } });
-    expect(report.problems[0]?.message).toContain("5 read and 7 write units");
-    expect(report.problems[0]?.message).toContain("on-demand");
   });
 
   test.each([
@@ -320,14 +282,6 @@ describe("check() with permissions that are missing", () => {
     expect(problem?.message).toContain("user/ada is not authorized");
   });
 
-  test("all of them at once: everything is told, errors first", async () => {
-    const tableName = await rightTable();
-    scene.proxy.on(() => true, denied(), FOREVER);
-    const report = await scene.host({ tableName }).check();
-    expect(said(report)).toEqual([...Array(4).fill("error permission"), ...Array(5).fill("warning permission")]);
-    expect(report).toMatchObject({ table: undefined, ttl: undefined });
-  });
-
   test("where the table may not be described, a missing table and a key that does not fit show all the same", async () => {
     scene.proxy.on("DescribeTable", denied(), FOREVER);
     scene.proxy.on("DescribeTimeToLive", denied(), FOREVER);
@@ -353,26 +307,9 @@ describe("check() of a table that cannot be reached", () => {
     expect(time.elapsed).toBeLessThan(11_000);
   });
 
-  test("throttling is waited out", async () => {
-    const tableName = await rightTable();
-    scene.proxy.on("DescribeTable", throttle());
-    scene.proxy.on("PutItem", throttle(), { times: 2 });
-    expect((await scene.host({ tableName }).check()).problems).toEqual([]);
-  });
-
   test("credentials that nobody knows are an error, not a problem of the table", async () => {
     scene.proxy.on(() => true, error("UnrecognizedClientException", "The security token is invalid"), FOREVER);
     await expect(scene.host().check()).rejects.toThrow(/check the access key/);
-  });
-
-  test("a signal ends it", async () => {
-    scene.proxy.on(() => true, hang(), FOREVER);
-    const controller = new AbortController();
-    const checking = scene.host().check({ signal: controller.signal });
-    const expected = expect(checking).rejects.toThrow("never mind");
-    await scene.proxy.until((requests) => requests.length === 1);
-    controller.abort(new Error("never mind"));
-    await expected;
   });
 
   test("options that cannot work are refused, and so is a closed table", async () => {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "@jest/globals";
 import { type Lock, LockConfigError, LockLostError } from "../../lib/index.js";
-import { eventually, watch } from "../support/eventually.js";
-import { duplicate, hangAfter, type RecordedRequest, resetAfter, throttle } from "../support/fault-proxy.js";
+import { watch } from "../support/eventually.js";
+import { hangAfter, type RecordedRequest, resetAfter, throttle } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
-import { rowOf, useScene } from "../support/scene.js";
+import { useScene } from "../support/scene.js";
 import { UNSTORABLE } from "../support/store-cases.js";
 
 const scene = useScene();
@@ -69,17 +69,6 @@ describe("lock.data", () => {
     await lock.unlock();
   });
 
-  test("renewals leave it in place", async () => {
-    const time = new ManualTime();
-    const lock = await held(time);
-    await lock.replaceData({ done: 1 });
-    const before = lock.expires.getTime();
-    await time.advance(TTL_MS / 2);
-    await eventually(() => lock.expires.getTime() > before);
-    expect(await scene.row()).toMatchObject({ data: { done: 1 } });
-    await lock.unlock();
-  });
-
   test("what the caller does to its object afterwards changes nothing", async () => {
     const time = new ManualTime();
     const lock = await held(time);
@@ -130,13 +119,6 @@ describe("replaceData() beside other writes of its row", () => {
     await lock.unlock();
   });
 
-  test("extend() joins it: it is a renewal", async () => {
-    const lock = await scene.host().mutex(scene.name).lock();
-    await Promise.all([lock.replaceData({ done: 1 }), lock.extend()]);
-    expect(scene.proxy.counts()).toEqual({ GetItem: 1, PutItem: 1, UpdateItem: 1 });
-    await lock.unlock();
-  });
-
   test("several at once are written one after the other, as they were asked for", async () => {
     const lock = await scene.host().mutex(scene.name).lock();
     const seen: unknown[] = [];
@@ -179,22 +161,6 @@ describe("replaceData() beside other writes of its row", () => {
     expect((await scene.row())?.data).toBeUndefined();
     await second.unlock();
   });
-
-  test("nor is one whose row may have it soon", async () => {
-    const mutex = scene.host().mutex(scene.name);
-    const first = await mutex.lock();
-    const next = mutex.lock();
-    const hold = scene.proxy.hold("UpdateItem");
-    const replacing = first.replaceData({ done: 1 });
-    await hold.arrived;
-    const unlocking = first.unlock();
-    hold.release();
-    await Promise.all([replacing, unlocking]);
-    const second = await next;
-    expect(second.uuid).not.toBe(first.uuid);
-    expect((await scene.row())?.data).toBeUndefined();
-    await second.unlock();
-  });
 });
 
 describe("replaceData() on a bad network", () => {
@@ -208,29 +174,6 @@ describe("replaceData() on a bad network", () => {
     expect([lock.data, lock.held]).toEqual([{ done: 1 }, true]);
     expect(await scene.row()).toMatchObject({ data: { done: 1 }, expires: lock.expires.getTime() });
     await lock.unlock();
-  });
-
-  test("a late copy does not bring older data back", async () => {
-    const lock = await scene.host().mutex(scene.name).lock();
-    const late = duplicate();
-    scene.proxy.on("UpdateItem", late);
-    await lock.replaceData({ done: 1 });
-    await lock.replaceData({ done: 2 });
-    expect((await late.deliver()).status).toBe(400);
-    expect(await scene.row()).toMatchObject({ data: { done: 2 } });
-    await lock.unlock();
-  });
-
-  test("on a lock that is found lost it says how, and touches nobody's row", async () => {
-    const lock = await scene.host().mutex(scene.name).lock();
-    await scene.put(rowOf({ uuid: "thief" }));
-    const before = await scene.row();
-    const error = await lock.replaceData({ done: 1 }).catch((thrown: unknown) => thrown);
-    expect(error).toBe(lock.signal.reason);
-    expect(error).toMatchObject({ reason: "stolen" });
-    expect(await scene.row()).toEqual(before);
-    await expect(lock.replaceData({ done: 2 })).rejects.toBe(error);
-    expect(scene.proxy.count("UpdateItem")).toBe(1);
   });
 
   test("a table that does not answer ends it with the lease, and not later", async () => {

@@ -9,7 +9,6 @@ import { rowOf, useScene } from "../support/scene.js";
 const scene = useScene();
 
 const TTL_MS = 30_000;
-const LEASE_MS = 27_000;
 const POLL = { poll: { minMs: 250, maxMs: 250 } };
 
 const renewals = { client: "holder", operation: "UpdateItem" };
@@ -50,13 +49,6 @@ describe("forceUnlock()", () => {
     expect(await scene.row()).toEqual(row);
   });
 
-  test("a holder that ends its section before learns of it then", async () => {
-    const time = new ManualTime();
-    const lock = await held(time);
-    await operator(time).forceUnlock(lock.uuid);
-    await expect(lock.unlock()).rejects.toMatchObject({ reason: "forced" });
-  });
-
   test("nobody enters before the old lease ends, though its holder is told in the middle of it; then somebody does", async () => {
     const time = new ManualTime();
     const lock = await held(time);
@@ -89,20 +81,6 @@ describe("forceUnlock()", () => {
     await (await locking).unlock();
   });
 
-  test("with takeover unchanged and now, it is taken at once", async () => {
-    const time = new ManualTime();
-    const lock = await held(time);
-    await operator(time).forceUnlock(lock.uuid, { now: true });
-    const contender = scene
-      .host({ clock: time.clock(), tag: "contender" })
-      .mutex(scene.name, { takeover: "unchanged" });
-    await (await contender.tryLock())?.unlock();
-    expect(scene.proxy.select({ client: "contender" }).map(({ operation }) => operation)).toEqual([
-      "PutItem",
-      "DeleteItem",
-    ]);
-  });
-
   test("with now, the lock is free at once, before the old holder learns of it", async () => {
     const forced = hear("dynamutex:forced");
     const time = new ManualTime();
@@ -115,13 +93,6 @@ describe("forceUnlock()", () => {
     expect(next?.held).toBe(true);
     await next?.unlock();
     expect(forced).toEqual([{ name: scene.name, uuid: lock.uuid, now: true }]);
-  });
-
-  test("with now, the old holder learns that it was forced if nobody has entered yet", async () => {
-    const time = new ManualTime();
-    const lock = await held(time);
-    await operator(time).forceUnlock(lock.uuid, { now: true });
-    await expect(lock.extend()).rejects.toMatchObject({ reason: "forced" });
   });
 
   test("with now, what a row remembers stays", async () => {
@@ -200,48 +171,9 @@ describe("forceUnlock() in the holder's own process", () => {
     expect([next.held, next.uuid === lock.uuid]).toEqual([true, false]);
     await next.unlock();
   });
-
-  test("ends the section that runs by then: sections that pass a lease on share its uuid", async () => {
-    const mutex = own(new ManualTime());
-    const first = await mutex.lock();
-    const waiting = mutex.lock();
-    await first.unlock();
-    const second = await waiting;
-    expect(second.uuid).toBe(first.uuid);
-    expect(await mutex.forceUnlock(first.uuid)).toBe(true);
-    expect([first.signal.aborted, second.signal.aborted]).toEqual([false, true]);
-    await expect(second.unlock()).rejects.toMatchObject({ reason: "forced" });
-  });
-
-  test("ends no section but the one that is named, where each has a uuid of its own", async () => {
-    const mutex = own(new ManualTime(), { fencing: true });
-    const first = await mutex.lock();
-    const waiting = mutex.lock();
-    await first.unlock();
-    const second = await waiting;
-    expect(second.uuid).not.toBe(first.uuid);
-    expect(await mutex.forceUnlock(first.uuid)).toBe(false);
-    expect(second.held).toBe(true);
-    await second.unlock();
-  });
 });
 
 describe("forceUnlock() during a renewal in flight", () => {
-  test("which arrives first: the lease that it made is waited out", async () => {
-    const time = new ManualTime();
-    const lock = await held(time);
-    const hold = scene.proxy.hold(renewals, { at: "reply" });
-    await time.advance(TTL_MS / 2);
-    await hold.arrived;
-    expect(await operator(time).forceUnlock(lock.uuid)).toBe(true);
-    hold.release();
-    await eventually(() => lock.remainingMs === LEASE_MS);
-    expect(await scene.row()).toMatchObject({ expires: time.now + TTL_MS });
-    await time.advance(TTL_MS / 2);
-    await eventually(() => lock.signal.aborted);
-    expect(lock.signal.reason).toMatchObject({ reason: "forced" });
-  });
-
   test("which arrives later: it is refused, and its holder hears that the lock was forced", async () => {
     const time = new ManualTime();
     const lock = await held(time);
@@ -270,14 +202,6 @@ describe("forceUnlock() during a renewal in flight", () => {
     hold.release();
     await eventually(() => lock.signal.aborted);
     expect(lock.signal.reason).toMatchObject({ reason: "forced" });
-  });
-
-  test("a row without a uuid that another holder has left is stolen, not forced", async () => {
-    const time = new ManualTime();
-    const lock = await held(time);
-    const { uuid: _, ...left } = rowOf({ expires: 0, fence: 4, acquired: time.now + 1 });
-    await scene.put(left);
-    await expect(lock.extend()).rejects.toMatchObject({ reason: "stolen" });
   });
 });
 
@@ -309,13 +233,6 @@ describe("a forceUnlock() on a bad network", () => {
     },
   );
 
-  test.each([false, true])("by the SDK's own second attempt is recognised, with now: %s", async (now) => {
-    await scene.put(rowOf());
-    scene.proxy.on("UpdateItem", resetAfter());
-    const mutex = scene.host({ sdk: { maxAttempts: 3 } }).mutex(scene.name);
-    expect(await mutex.forceUnlock("somebody-else", { now })).toBe(true);
-  });
-
   test.each([false, true])("a late copy does not touch the next holder, with now: %s", async (now) => {
     await scene.put(rowOf({ expires: Date.now() - 60_000 }));
     const late = duplicate();
@@ -327,20 +244,5 @@ describe("a forceUnlock() on a bad network", () => {
     expect((await late.deliver()).status).toBe(400);
     expect(await scene.row()).toEqual(row);
     expect(lock.held).toBe(true);
-  });
-
-  test("late copies of what the old holder sent do not bring it back", async () => {
-    const time = new ManualTime();
-    const taking = duplicate();
-    scene.proxy.on({ client: "holder", operation: "PutItem" }, taking);
-    const lock = await held(time);
-    const renewing = duplicate();
-    scene.proxy.on(renewals, renewing);
-    await lock.extend();
-    await operator(time).forceUnlock(lock.uuid);
-    const row = await scene.row();
-    expect((await renewing.deliver()).status).toBe(400);
-    expect((await taking.deliver()).status).toBe(400);
-    expect(await scene.row()).toEqual(row);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { LockConfigError, LockError, LockStoreError } from "../../lib/index.js";
 import { watch } from "../support/eventually.js";
-import { hang, resetBefore, throttle } from "../support/fault-proxy.js";
+import { hang } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
 import { rowOf, useScene } from "../support/scene.js";
 
@@ -69,17 +69,6 @@ describe("inspect()", () => {
     expect(await mutex.inspect()).toBeNull();
   });
 
-  test("shows renewals, and the holder's own process asks the table as well", async () => {
-    const time = new ManualTime();
-    const mutex = scene.host({ clock: time.clock() }).mutex(scene.name);
-    const lock = await mutex.lock();
-    const before = await mutex.inspect();
-    await time.advance(1_000);
-    await lock.extend();
-    expect((await mutex.inspect())?.expires.getTime()).toBe((before?.expires.getTime() ?? 0) + 1_000);
-    await lock.unlock();
-  });
-
   test("shows a holder that has died, until somebody takes the lock", async () => {
     const mutex = scene.host().mutex(scene.name);
     await scene.put(rowOf({ uuid: "dead", owner: "elsewhere#1", expires: Date.now() - 60_000 }));
@@ -97,21 +86,6 @@ describe("inspect()", () => {
     expect(await mutex.inspect()).toBeNull();
   });
 
-  test("a parked lock has no uuid; inspect() returns null once the hold is over", async () => {
-    const time = new ManualTime();
-    const mutex = scene.host({ clock: time.clock() }).mutex(scene.name);
-    await mutex.tryRun(() => undefined, { holdAtLeastMs: 5_000 });
-    expect(await mutex.inspect()).toMatchObject({ uuid: undefined, expires: new Date(time.now + 5_000) });
-    await time.advance(5_001);
-    expect(await mutex.inspect()).toBeNull();
-  });
-
-  test("inspect() returns null for a kept, free row", async () => {
-    const { uuid: _, ...free } = rowOf({ expires: 0, fence: 7 });
-    await scene.put(free);
-    expect(await scene.host().mutex(scene.name).inspect()).toBeNull();
-  });
-
   test("somebody else's item is shown in an error", async () => {
     await scene.put({ customer: "Ada" });
     const error = await scene
@@ -121,14 +95,6 @@ describe("inspect()", () => {
       .catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(LockStoreError);
     expect(String(error)).toContain("Ada");
-  });
-
-  test("throttling and a reset are waited out", async () => {
-    await scene.put(rowOf());
-    scene.proxy.on("GetItem", throttle());
-    scene.proxy.on("GetItem", resetBefore());
-    expect(await scene.host().mutex(scene.name).inspect()).toMatchObject({ uuid: "somebody-else" });
-    expect(scene.proxy.count("GetItem")).toBe(3);
   });
 
   test("a table that does not answer fails after 10 s, and not before", async () => {

@@ -1,7 +1,5 @@
 import { expect, test } from "@jest/globals";
 import type { Permit } from "../../lib/index.js";
-import { MemoryTable } from "../../lib/testing/memory-store.js";
-import { watch } from "../support/eventually.js";
 import { ManualTime } from "../support/manual-time.js";
 import { inWords, MemoryHost } from "../support/memory-host.js";
 
@@ -96,79 +94,11 @@ test("a place counts for as many permits as it has sections: those behind do not
   expect(got[2]?.owner).toBe("b");
 });
 
-test("whoever has room enters beside those before it that are slow", async () => {
-  const { time, hosts } = hostsOf("holder", "slow", "quick");
-  const [holder, slow, quick] = hosts as [MemoryHost, MemoryHost, MemoryHost];
-  const options = { permits: 2, fair: true, ttlMs: 60_000 };
-  const held = await Promise.all([1, 2].map(() => holder.semaphore(NAME, options).lock()));
-  const waiting = [slow, quick].map((host) => host.semaphore(NAME, options).lock());
-  await untilStanding(time, slow);
-  await untilStanding(time, quick);
-  slow.fate = () => "lost";
-  await Promise.all(held.map((permit) => permit.unlock()));
-  const [slowly, quickly] = waiting.map(watch);
-  await time.advanceUntil(() => quickly?.settled === true);
-  expect(slowly?.settled).toBe(false);
-  slow.fate = () => "answered";
-  await time.advanceUntil(() => slowly?.settled === true);
-  const permits = (await Promise.all(waiting)).map(({ permit }) => permit);
-  expect(permits.toSorted()).toEqual([0, 1]);
-});
-
-test("tryLock takes nothing that is free for those in the queue", async () => {
-  const { time, hosts } = hostsOf("holder", "waiter", "other");
-  const [holder, waiter, other] = hosts as [MemoryHost, MemoryHost, MemoryHost];
-  const options = { permits: 1, fair: true, ttlMs: 60_000 };
-  const held = await holder.semaphore(NAME, options).lock();
-  void waiter.semaphore(NAME, options).lock();
-  await untilStanding(time, waiter);
-  waiter.fate = () => "lost";
-  await held.unlock();
-  expect(await other.semaphore(NAME, options).tryLock()).toBeNull();
-});
-
 test("a fair semaphore that nobody waits for costs one query more than another", async () => {
   const host = new MemoryHost(new ManualTime());
   const permit = await host.semaphore(NAME, { permits: 2, fair: true }).lock();
   await permit.unlock();
   expect(host.told()).toEqual(["consistent query semaphore#0000", "take semaphore#0000", "vacate semaphore#0000"]);
-});
-
-test("callers of one process that asked before a look that shows nobody else go by it", async () => {
-  const time = new ManualTime();
-  // A look takes one page.
-  const host = new MemoryHost(time, { table: new MemoryTable({ pageItems: 100 }) });
-  host.fate = () => time.clock().sleep(5);
-  const semaphore = host.semaphore(NAME, { permits: 50, fair: true, ttlMs: 60_000 });
-  const calls = Array.from({ length: 20 }, () => semaphore.lock());
-  const all = watch(Promise.all(calls));
-  await time.advanceUntil(() => all.settled);
-  const told = host.told();
-  expect(told.filter((request) => request.startsWith("take"))).toHaveLength(20);
-  expect(told.filter((request) => request.includes("query"))).toHaveLength(1);
-  // Who asks after it looks for itself: others may have come.
-  const later = watch(semaphore.lock());
-  await time.advanceUntil(() => later.settled);
-  expect(host.told().filter((request) => request.includes("query"))).toHaveLength(1);
-});
-
-test("tryLock gets none beside a call of its process that waits, were it for its first answer, and sends nothing", async () => {
-  const time = new ManualTime();
-  const host = new MemoryHost(time);
-  host.fate = () => time.clock().sleep(5);
-  const semaphore = host.semaphore(NAME, { permits: 2, fair: true });
-  const waiting = semaphore.lock();
-  expect(await semaphore.tryLock()).toBeNull();
-  const served = watch(waiting);
-  await time.advanceUntil(() => served.settled);
-  await using _permit = await waiting;
-  expect(host.told().map((request) => request.replace(/ semaphore#.*/, ""))).toEqual(["consistent query", "take"]);
-  // Beside one that is held, it gets the other.
-  const trying = semaphore.tryLock();
-  const tried = watch(trying);
-  await time.advanceUntil(() => tried.settled);
-  expect((await trying)?.held).toBe(true);
-  host.fate = () => "answered";
 });
 
 test("a permit is not passed on within its process while others wait before", async () => {
@@ -195,32 +125,4 @@ test("a permit is not passed on within its process while others wait before", as
   await order[1]?.unlock();
   await time.advance(1_000);
   expect(one.table.rows).toEqual([]);
-});
-
-test("a permit is passed on within its process where nobody else waits", async () => {
-  const host = new MemoryHost(new ManualTime());
-  const semaphore = host.semaphore(NAME, { permits: 1, fair: true });
-  const first = await semaphore.lock();
-  const waiting = semaphore.lock();
-  await first.unlock();
-  expect((await waiting).uuid).toBe(first.uuid);
-});
-
-test("the place of a waiter that died is removed, and those behind it go on", async () => {
-  const { time, hosts } = hostsOf("holder", "dead", "next");
-  const [holder, dead, next] = hosts as [MemoryHost, MemoryHost, MemoryHost];
-  const options = { permits: 1, fair: true };
-  const held = await holder.semaphore(NAME, { ...options, ttlMs: 60_000 }).lock();
-  void dead
-    .semaphore(NAME, { ...options, ttlMs: 1_000 })
-    .lock()
-    .catch(() => undefined);
-  await untilStanding(time, dead);
-  dead.fate = () => "lost";
-  const waiting = next.semaphore(NAME, options).lock();
-  const watched = watch(waiting);
-  await untilStanding(time, next);
-  await held.unlock();
-  await time.advanceUntil(() => watched.settled);
-  expect((await waiting).owner).toBe("next");
 });

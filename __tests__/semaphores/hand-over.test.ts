@@ -2,7 +2,7 @@ import { expect, test } from "@jest/globals";
 import { turn, watch } from "../support/eventually.js";
 import { deferred } from "../support/fault-proxy/deferred.js";
 import { ManualTime } from "../support/manual-time.js";
-import { isRelease, isTake, MemoryHost } from "../support/memory-host.js";
+import { isTake, MemoryHost } from "../support/memory-host.js";
 
 const NAME = "api";
 
@@ -55,23 +55,6 @@ test("whichever permit is free first goes to whoever asked first", async () => {
   expect(order).toEqual([1, 2, 3]);
 });
 
-test("a permit of the own process reaches the first in line while it watches those of others", async () => {
-  const { time, one, other } = twoHosts();
-  await using _elsewhere = await other.semaphore(NAME, { permits: 2 }).lock();
-  const semaphore = one.semaphore(NAME, { permits: 2 });
-  const own = await semaphore.lock();
-  const [first, second] = [semaphore.lock(), semaphore.lock()];
-  const behind = watch(second);
-  await time.advance(100);
-  await own.unlock();
-  const permit = await first;
-  expect(permit.uuid).toBe(own.uuid);
-  await turn();
-  expect(behind.settled).toBe(false);
-  await permit.unlock();
-  expect((await second).uuid).toBe(own.uuid);
-});
-
 test("who was served is not served again: what it has asked for meanwhile goes to the next of its process", async () => {
   const { time, one, other } = twoHosts();
   const elsewhere = await other.semaphore(NAME, { permits: 2 }).lock();
@@ -93,59 +76,6 @@ test("who was served is not served again: what it has asked for meanwhile goes t
   expect([served.held, next.held]).toEqual([true, true]);
 });
 
-test("what was asked for on behalf of a caller that was served is given back where nobody else waits", async () => {
-  const { time, one, other } = twoHosts();
-  const elsewhere = await other.semaphore(NAME, { permits: 2 }).lock();
-  const semaphore = one.semaphore(NAME, { permits: 2, poll: { minMs: 50, maxMs: 50 } });
-  const own = await semaphore.lock();
-  const waiting = semaphore.lock();
-  await time.advance(10);
-  const answered = deferred<void>();
-  one.fate = (message) => (isTake(message) ? answered.promise : "answered");
-  const before = one.sent.filter(isTake).length;
-  await elsewhere.unlock();
-  await time.advanceUntil(() => one.sent.filter(isTake).length > before);
-  await own.unlock();
-  const served = await waiting;
-  expect(served.permit).toBe(own.permit);
-  answered.resolve();
-  await time.advanceUntil(() => one.sent.some(isRelease));
-  expect(one.permit(NAME, elsewhere.permit)).toBeUndefined();
-  expect(served.held).toBe(true);
-  await served.unlock();
-  expect(one.table.rows).toEqual([]);
-});
-
-test("of two tries at once for one permit, the one that gets it passes it on to those who wait for it", async () => {
-  const { time, one } = twoHosts();
-  const semaphore = one.semaphore(NAME, { permits: 1, ttlMs: 60_000 });
-  await (await semaphore.lock()).unlock();
-  const tries = await Promise.all([semaphore.tryLock(), semaphore.tryLock()]);
-  const [held, ...others] = tries.filter((permit) => permit !== null);
-  expect([held?.held, others]).toEqual([true, []]);
-  one.told();
-  const waiting = semaphore.lock();
-  const watched = watch(waiting);
-  await time.advance(10_000);
-  expect([watched.settled, one.told()]).toEqual([false, []]);
-  await held?.unlock();
-  expect((await waiting).uuid).toBe(held?.uuid);
-  expect(one.told()).toEqual(["read semaphore#0000"]);
-});
-
-test("a section that asks for data of its own takes a permit afresh", async () => {
-  const { time, one } = twoHosts();
-  const semaphore = one.semaphore(NAME, { permits: 1 });
-  const first = await semaphore.lock();
-  const waiting = semaphore.lock({ data: { job: 2 } });
-  const watched = watch(waiting);
-  await first.unlock();
-  await time.advanceUntil(() => watched.settled);
-  const second = await waiting;
-  expect(second.uuid).not.toBe(first.uuid);
-  expect(one.permit(NAME, 0)).toMatchObject({ uuid: second.uuid, data: { job: 2 } });
-});
-
 test("a permit with holdAtLeastMs stays taken for that long, and the others are free", async () => {
   const { time, one, other } = twoHosts();
   const held = await one.semaphore(NAME, { permits: 2 }).lock({ holdAtLeastMs: 5_000 });
@@ -158,19 +88,6 @@ test("a permit with holdAtLeastMs stays taken for that long, and the others are 
   await time.advance(5_001);
   await using second = await asking.tryLock();
   expect(second?.permit).toBe(held.permit);
-});
-
-test("who gives up waiting is passed over", async () => {
-  const { one } = twoHosts();
-  const semaphore = one.semaphore(NAME, { permits: 1 });
-  const first = await semaphore.lock();
-  const controller = new AbortController();
-  const gone = semaphore.lock({ signal: controller.signal });
-  const waiting = semaphore.lock();
-  controller.abort(new Error("enough"));
-  await expect(gone).rejects.toThrow("enough");
-  await first.unlock();
-  expect((await waiting).uuid).toBe(first.uuid);
 });
 
 test("a process that passes permits on lets another host in after handOverMs, and keeps its other permits meanwhile", async () => {

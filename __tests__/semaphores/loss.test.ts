@@ -8,30 +8,6 @@ import { MemoryHost } from "../support/memory-host.js";
 const NAME = "api";
 const PUT = { Put: { TableName: "orders", Item: { id: { S: "1" } } } };
 
-test("a permit is renewed like any lock, and each by itself", async () => {
-  const time = new ManualTime();
-  const host = new MemoryHost(time);
-  const semaphore = host.semaphore(NAME, { permits: 2, ttlMs: 1_000 });
-  const [one, other] = [await semaphore.lock(), await semaphore.lock()];
-  await time.advance(10_000);
-  expect([one.held, other.held]).toEqual([true, true]);
-  await one.unlock();
-  host.told();
-  await time.advance(500);
-  expect(host.told()).toEqual([`renew semaphore#000${other.permit}`]);
-});
-
-test("extend() renews a permit that does not renew itself", async () => {
-  const time = new ManualTime();
-  const semaphore = new MemoryHost(time).semaphore(NAME, { permits: 2, ttlMs: 1_000, autoRenew: false });
-  const [extended, not] = [await semaphore.lock(), await semaphore.lock()];
-  await time.advance(500);
-  await extended.extend();
-  await time.advance(500);
-  expect([extended.held, not.held]).toEqual([true, false]);
-  expect(extended.remainingMs).toBe(400);
-});
-
 test("a permit whose row was deleted is lost, and no other", async () => {
   const time = new ManualTime();
   const host = new MemoryHost(time);
@@ -43,34 +19,6 @@ test("a permit whose row was deleted is lost, and no other", async () => {
   expect([lost.held, kept.held]).toEqual([false, true]);
   await expect(lost.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "deleted" });
   await kept.unlock();
-});
-
-test("a permit that cannot be renewed is lost at its deadline", async () => {
-  const time = new ManualTime();
-  const host = new MemoryHost(time);
-  const permit = await host.semaphore(NAME, { permits: 2, ttlMs: 1_000 }).lock();
-  host.fate = () => "lost";
-  await time.advance(899);
-  expect(permit.held).toBe(true);
-  await time.advance(1);
-  expect(permit.held).toBe(false);
-  expect(() => permit.assertHeld()).toThrow(expect.objectContaining({ reason: "expired" }));
-});
-
-test("the next in line takes a permit afresh where that of its process was lost, and does not wait for its section", async () => {
-  const time = new ManualTime();
-  const host = new MemoryHost(time);
-  const semaphore = host.semaphore(NAME, { permits: 1, ttlMs: 1_000 });
-  const first = await semaphore.lock();
-  const waiting = semaphore.lock();
-  const watched = watch(waiting);
-  host.table.plant(permitAt(NAME, 0), undefined);
-  await time.advanceUntil(() => watched.settled);
-  const second = await waiting;
-  expect(second.uuid).not.toBe(first.uuid);
-  expect([first.held, second.held]).toEqual([false, true]);
-  await expect(first.unlock()).rejects.toMatchObject({ reason: "deleted" });
-  expect(second.held).toBe(true);
 });
 
 test("the end of a section that has lost its permit leaves the permit to whoever of its process has it since", async () => {
@@ -111,19 +59,6 @@ test("transactWrite applies writes while the permit is held, and none under the 
   expect(permit.signal.aborted).toBe(true);
 });
 
-test("sections that hand a permit over after a guard do not share its uuid", async () => {
-  const host = new MemoryHost(new ManualTime());
-  const semaphore = host.semaphore(NAME, { permits: 1 });
-  const first = await semaphore.lock();
-  const waiting = semaphore.lock();
-  await first.guard();
-  host.told();
-  await first.unlock();
-  const second = await waiting;
-  expect(host.told()).toEqual(["reissue semaphore#0000"]);
-  expect(second.uuid).not.toBe(first.uuid);
-});
-
 test("a close revokes the sections that do not end, each with its own loss", async () => {
   const time = new ManualTime();
   const host = new MemoryHost(time);
@@ -139,18 +74,4 @@ test("a close revokes the sections that do not end, each with its own loss", asy
   await time.advanceUntil(() => watched.settled);
   expect((await closing) as AggregateError).toMatchObject({ errors: [{ reason: "closed" }, { reason: "closed" }] });
   expect(host.table.rows).toEqual([]);
-});
-
-test("maxHoldMs counts for each section of a permit", async () => {
-  const time = new ManualTime();
-  const semaphore = new MemoryHost(time).semaphore(NAME, { permits: 1, maxHoldMs: 1_000, ttlMs: 10_000 });
-  const first = await semaphore.lock();
-  const waiting = semaphore.lock();
-  await time.advance(900);
-  await first.unlock();
-  const second = await waiting;
-  await time.advance(999);
-  expect(second.held).toBe(true);
-  await time.advance(1);
-  expect(findLockLost(second.signal.reason)?.reason).toBe("max-hold");
 });

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { findLockLost, LockConfigError, LockTable, type SemaphoreOptions, systemClock } from "../../lib/index.js";
 import { listLocks } from "../../lib/operations/list.js";
-import { permitAt } from "../../lib/protocol/addresses.js";
 import { MemoryTable } from "../../lib/testing/memory-store.js";
 import { hear } from "../support/diagnostics.js";
 import { watch } from "../support/eventually.js";
@@ -28,11 +27,6 @@ describe("inspect", () => {
       { name: NAME, kind: "semaphore", permit: second.permit, owner: "other", uuid: second.uuid },
     ].sort((one, other) => one.permit - other.permit);
     expect(state).toMatchObject({ permits: 3, holders, waiters: [] });
-  });
-
-  test("shows nobody where all permits are free", async () => {
-    const { one } = twoHosts();
-    expect(await one.semaphore(NAME, { permits: 3 }).inspect()).toEqual({ permits: 3, holders: [], waiters: [] });
   });
 
   test("shows a dead holder until its permit is taken again", async () => {
@@ -81,15 +75,6 @@ describe("forceUnlock", () => {
     expect(one.told()).toEqual(["consistent query semaphore#0000"]);
     await expect(semaphore.forceUnlock("")).rejects.toMatchObject({ code: "LOCK_CONFIG", option: "uuid" });
   });
-
-  test("leaves the other permits alone, those of the same process included", async () => {
-    const { one } = twoHosts();
-    const semaphore = one.semaphore(NAME, { permits: 2 });
-    const [forced, kept] = [await semaphore.lock(), await semaphore.lock()];
-    expect(await semaphore.forceUnlock(forced.uuid)).toBe(true);
-    expect([forced.held, kept.held]).toEqual([false, true]);
-    expect(findLockLost(forced.signal.reason)?.reason).toBe("forced");
-  });
 });
 
 describe("hosts that know of different numbers of permits", () => {
@@ -104,14 +89,6 @@ describe("hosts that know of different numbers of permits", () => {
     await held[0]?.unlock();
     await using again = await two.tryLock();
     expect(again?.permit).toBe(held[0]?.permit);
-  });
-
-  test("inspect() of the one with fewer shows those that only the other knows of", async () => {
-    const { one, other } = twoHosts();
-    const three = other.semaphore(NAME, { permits: 3 });
-    for (let count = 0; count < 3; count += 1) await three.lock();
-    const { permits, holders } = await one.semaphore(NAME, { permits: 1 }).inspect();
-    expect([permits, holders.map(({ permit }) => permit)]).toEqual([1, [0, 1, 2]]);
   });
 
   test("a waiter of the one with fewer waits for its own, and not for those beyond", async () => {
@@ -171,19 +148,6 @@ describe("hosts that know of different numbers of permits", () => {
     }
     expect(told).toEqual([{ name: NAME, permits: 2, others: 3, owner: "other" }]);
   });
-
-  test("callers of one process with different numbers get along", async () => {
-    const host = new MemoryHost(new ManualTime());
-    const [one, three] = [host.semaphore(NAME, { permits: 1 }), host.semaphore(NAME, { permits: 3 })];
-    const held = [await three.lock(), await three.lock(), await three.lock()];
-    const waiting = one.lock();
-    const watched = watch(waiting);
-    // One that the caller with fewer may not have.
-    await held.find(({ permit }) => permit === 2)?.unlock();
-    expect(watched.settled).toBe(false);
-    await held.find(({ permit }) => permit === 0)?.unlock();
-    expect((await waiting).permit).toBe(0);
-  });
 });
 
 test("list() shows the permits, with their kind, among the locks of other kinds", async () => {
@@ -201,14 +165,6 @@ test("list() shows the permits, with their kind, among the locks of other kinds"
     { name: "d", kind: "exclusive" },
   ]);
   expect(infos[1]?.uuid).toBe(permit.uuid);
-});
-
-test("list() shows no permit that is free", async () => {
-  const { one } = twoHosts();
-  const held = await one.semaphore(NAME, { permits: 2 }).lock();
-  await held.unlock();
-  for await (const info of listLocks(one.session, {})) throw new Error(info.name);
-  expect(one.table.item(permitAt(NAME, 0))).toBeUndefined();
 });
 
 describe("options", () => {
@@ -232,10 +188,6 @@ describe("options", () => {
     expect(make(options)).toThrow(/^permits: /);
   });
 
-  test.each([1, 1_000])("permits may be %i", (permits) => {
-    expect(make({ permits })().permits).toBe(permits);
-  });
-
   test("fencing is refused, and what to use instead is said", () => {
     expect(make({ permits: 2, fencing: true })).toThrow(/^fencing: is an option of a mutex.* use a guard/);
   });
@@ -246,10 +198,6 @@ describe("options", () => {
     await expect(semaphore.tryLock(options as object)).rejects.toMatchObject({ code: "LOCK_CONFIG", option });
     await expect(semaphore.tryRun(() => 1, options as object)).rejects.toThrow(/is an option of a mutex/);
     await expect(semaphore.lock(options as object)).rejects.toMatchObject({ code: "LOCK_CONFIG", option });
-  });
-
-  test("an option that does not exist is refused", () => {
-    expect(make({ permits: 2, permit: 3 })).toThrow(expect.objectContaining({ option: "permit" }));
   });
 
   test("options of the table are those of its semaphores, unless they say otherwise", () => {
@@ -288,13 +236,6 @@ describe("on DynamoDB", () => {
     await permit.unlock();
     expect(scene.proxy.counts()).toEqual({ PutItem: 1, DeleteItem: 1 });
     expect(scene.proxy.units()).toEqual({ read: 0, write: 2 });
-  });
-
-  test("the first cycle of a process begins with the read that tells the time, and every further one is two requests", async () => {
-    const semaphore = scene.host().semaphore(scene.name, { permits: 4 });
-    for (let round = 0; round < 3; round += 1) await semaphore.run(({ held }) => expect(held).toBe(true));
-    expect(scene.proxy.counts()).toEqual({ GetItem: 1, PutItem: 3, DeleteItem: 3 });
-    expect(scene.proxy.units()).toEqual({ read: 1, write: 6 });
   });
 
   test("a guess that is refused costs a write unit and a consistent query of one unit", async () => {

@@ -1,10 +1,9 @@
 import { expect, test } from "@jest/globals";
 import type { Permit } from "../../lib/index.js";
 import { lockAt, permitAt } from "../../lib/protocol/addresses.js";
-import { turn, watch } from "../support/eventually.js";
-import { deferred } from "../support/fault-proxy/deferred.js";
+import { watch } from "../support/eventually.js";
 import { ManualTime } from "../support/manual-time.js";
-import { isTake, MemoryHost } from "../support/memory-host.js";
+import { MemoryHost } from "../support/memory-host.js";
 
 const NAME = "api";
 
@@ -56,18 +55,6 @@ test("a process asks first for the permit that it has released last", async () =
   expect(host.told()).toEqual([`take semaphore#000${other.permit}`]);
 });
 
-test("a permit that its process has just handed off is not its first guess", async () => {
-  const host = new MemoryHost(new ManualTime());
-  const semaphore = host.semaphore(NAME, { permits: 2 });
-  const first = await semaphore.lock();
-  const second = await semaphore.lock();
-  await first.unlock();
-  await second.handOff({ withinMs: 60_000 });
-  host.told();
-  await using _next = await semaphore.lock();
-  expect(host.told()).toEqual([`take semaphore#000${first.permit}`]);
-});
-
 test("a first guess that is refused costs one query, which shows the permits that are free", async () => {
   const time = new ManualTime();
   const one = new MemoryHost(time, { owner: "one" });
@@ -88,25 +75,6 @@ test("calls of one process take permits at the same time, and none is refused by
   const permits = await Promise.all([1, 2, 3, 4].map(() => semaphore.lock()));
   expect(numbersOf(permits)).toEqual([0, 1, 2, 3]);
   expect(host.told().toSorted()).toEqual([0, 1, 2, 3].map((permit) => `take semaphore#000${permit}`));
-});
-
-test("a call that asks while all permits are being taken by its own process gets one when one is free", async () => {
-  const time = new ManualTime();
-  const host = new MemoryHost(time);
-  const semaphore = host.semaphore(NAME, { permits: 2 });
-  const arrived = deferred<void>();
-  host.fate = (message) => (isTake(message) ? arrived.promise : "answered");
-  const calls = [1, 2, 3].map(() => semaphore.lock());
-  await turn();
-  arrived.resolve();
-  const [one, other] = await Promise.all(calls.slice(0, 2));
-  const third = watch(calls[2] as Promise<Permit>);
-  await time.advance(5_000);
-  expect(third.settled).toBe(false);
-  await one?.unlock();
-  await time.advanceUntil(() => third.settled);
-  expect((await calls[2])?.permit).toBe(one?.permit);
-  expect(other?.held).toBe(true);
 });
 
 test("of a burst of calls, those for which its own process asks for all permits wait without a request", async () => {
@@ -143,15 +111,6 @@ test("while a process has all permits, its callers wait without a request", asyn
   expect(host.told()).toEqual([]);
   expect(waiting.map(({ settled }) => settled)).toEqual([false, false, false]);
   for (const permit of held) expect(permit.held).toBe(true);
-});
-
-test("tryLock takes a permit beside others of its own process", async () => {
-  const host = new MemoryHost(new ManualTime());
-  const semaphore = host.semaphore(NAME, { permits: 2 });
-  await using held = await semaphore.lock();
-  await using permit = await semaphore.tryLock();
-  expect(permit?.permit).not.toBe(held.permit);
-  expect(host.told()).toEqual([`take semaphore#000${held.permit}`, `take semaphore#000${permit?.permit}`]);
 });
 
 test("tryLock gives null where its own process holds all permits, without a request", async () => {
@@ -207,14 +166,6 @@ test("a permit that was seen unchanged for its whole lease is taken over, whatev
   expect(permit.held).toBe(true);
 });
 
-test("a semaphore may have one permit", async () => {
-  const host = new MemoryHost(new ManualTime());
-  const semaphore = host.semaphore(NAME, { permits: 1 });
-  await using permit = await semaphore.lock();
-  expect(permit.permit).toBe(0);
-  expect(await semaphore.tryLock()).toBeNull();
-});
-
 test("a semaphore may have a thousand permits, and a host finds the one among them that is free", async () => {
   const time = new ManualTime();
   const one = new MemoryHost(time, { owner: "one" });
@@ -241,13 +192,4 @@ test("a mutex, a semaphore and a shared mutex of one name have nothing to do wit
   expect(reader.held).toBe(true);
   const sorts = [...host.table.partition(NAME).keys()].map((sort) => sort.replace(/#.*-.*/, "#"));
   expect(sorts.toSorted()).toEqual([lockAt(NAME).sort, permitAt(NAME, 0).sort, "reader#"].toSorted());
-});
-
-test("one permit is no mutex's lock: fair or not, its sections have permit 0", async () => {
-  const host = new MemoryHost(new ManualTime());
-  for (const fair of [false, true]) {
-    await using permit = await host.semaphore(NAME, { permits: 1, fair }).lock();
-    expect(permit.permit).toBe(0);
-    expect(host.row(NAME)).toBeUndefined();
-  }
 });

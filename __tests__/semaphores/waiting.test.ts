@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import { LockTimeoutError } from "../../lib/index.js";
 import { permitAt } from "../../lib/protocol/addresses.js";
-import { eventually, turn, watch } from "../support/eventually.js";
+import { turn, watch } from "../support/eventually.js";
 import { deferred } from "../support/fault-proxy/deferred.js";
 import { ManualTime } from "../support/manual-time.js";
 import { isTake, MemoryHost } from "../support/memory-host.js";
@@ -70,13 +70,6 @@ test("waitMs ends the wait, and its error names a holder", async () => {
   expect(uuids).toContain((error as LockTimeoutError).holder?.uuid);
 });
 
-test("waitMs: 0 does not wait", async () => {
-  const { one, other } = twoHosts();
-  await using _held = await one.semaphore(NAME, { permits: 1 }).lock();
-  const waiting = other.semaphore(NAME, { permits: 1 }).lock({ waitMs: 0 });
-  await expect(waiting).rejects.toMatchObject({ code: "LOCK_TIMEOUT", holder: { owner: "one" } });
-});
-
 test("a signal ends the wait with its reason, and nothing more is sent for it", async () => {
   const { time, one, other } = twoHosts();
   await using _held = await one.semaphore(NAME, { permits: 1, ttlMs: 60_000 }).lock();
@@ -103,32 +96,6 @@ test("a permit that arrives after its caller has gone is given back", async () =
   await time.advanceUntil(() => one.sent.length > 1 && one.table.rows.length === 0);
 });
 
-test("a close ends the waits at once, those in line included", async () => {
-  const { time, one, other } = twoHosts();
-  const held = await one.semaphore(NAME, { permits: 1 }).lock();
-  const semaphore = other.semaphore(NAME, { permits: 1 });
-  const waiting = Promise.allSettled([semaphore.lock(), semaphore.lock()]);
-  await time.advance(100);
-  const closing = other.session.close(0);
-  expect(await waiting).toMatchObject(Array(2).fill({ status: "rejected", reason: { code: "LOCK_CLOSED" } }));
-  const closed = watch(closing);
-  await time.advanceUntil(() => closed.settled);
-  await closing;
-  expect(held.held).toBe(true);
-});
-
-test("run() gives the section its permit, and releases it also where the section throws", async () => {
-  const { one } = twoHosts();
-  const semaphore = one.semaphore(NAME, { permits: 3 });
-  expect([0, 1, 2]).toContain(await semaphore.run(({ permit }) => permit));
-  await expect(
-    semaphore.run(() => {
-      throw new Error("broken");
-    }),
-  ).rejects.toThrow("broken");
-  expect(one.table.rows).toEqual([]);
-});
-
 test("the row of a permit carries the data of its section, and how many permits there are", async () => {
   const { one } = twoHosts();
   await using permit = await one.semaphore(NAME, { permits: 7 }).lock({ data: { order: 42 } });
@@ -137,22 +104,6 @@ test("the row of a permit carries the data of its section, and how many permits 
   await permit.replaceData({ order: 43 });
   expect(permit.data).toEqual({ order: 43 });
   expect(one.permit(NAME, permit.permit)?.data).toEqual({ order: 43 });
-});
-
-test("who waits where the table is silent for a while gets a permit when it answers again", async () => {
-  const { time, one, other } = twoHosts();
-  const held = await one.semaphore(NAME, { permits: 1, ttlMs: 60_000 }).lock();
-  const waiting = other.semaphore(NAME, { permits: 1 }).lock();
-  const watched = watch(waiting);
-  await time.advance(500);
-  other.fate = () => "lost";
-  await time.advance(20_000);
-  expect(watched.settled).toBe(false);
-  other.fate = () => "answered";
-  await held.unlock();
-  await time.advanceUntil(() => watched.settled);
-  expect((await waiting).held).toBe(true);
-  await eventually(() => true);
 });
 
 test("a mark that nobody stands behind any more does not end a short wait while permits are free", async () => {

@@ -68,19 +68,6 @@ describe("a writer", () => {
     expect(new Set(other.told())).toEqual(new Set(["consistent query reader"]));
   });
 
-  test("that waits is renewed", async () => {
-    const { time, one, other } = hosts();
-    const reader = await one.sharedMutex(NAME).shared.lock();
-    const writing = other.sharedMutex(NAME, { ttlMs: 1_000 }).exclusive.lock();
-    const watched = watch(writing);
-    await time.advance(100);
-    const { uuid } = other.writer(NAME) ?? {};
-    await time.advance(10_000);
-    await reader.unlock();
-    await time.advanceUntil(() => watched.settled);
-    expect((await writing).uuid).toBe(uuid);
-  });
-
   test.each<readonly [string, Partial<Row>]>([
     ["its lease is over", { expires: 1 }],
     ["it was unlocked by force, and its lease is over", { expires: 1, uuid: undefined }],
@@ -106,15 +93,6 @@ describe("a writer", () => {
     expect(watched.settled).toBe(false);
     await time.advanceUntil(() => watched.settled, { withinMs: 500 });
     expect(one.readers(NAME)).toEqual([]);
-  });
-
-  test("by the stopwatch waits for a lease that its clock says is over", async () => {
-    const { time, one } = hosts();
-    plantReader(one, { expires: 1 });
-    const writing = watch(one.sharedMutex(NAME, { takeover: "unchanged" }).exclusive.lock());
-    await time.advance(900);
-    expect(writing.settled).toBe(false);
-    expect(one.readers(NAME)).toHaveLength(1);
   });
 
   test("leaves a reader alone that was renewed after it was seen, and waits for it", async () => {
@@ -215,21 +193,6 @@ describe("a writer", () => {
     await writing;
     await turn();
     expect(other.session.leases.size).toBe(0);
-  });
-
-  test("on a table whose answers take longer than a lease gives up after a few requests, and says why", async () => {
-    const { time, one } = hosts();
-    one.fate = () => time.clock().sleep(600);
-    const writing = one.sharedMutex(NAME, { ttlMs: 1_000 }).exclusive.lock();
-    const failure = writing.catch((error: unknown) => error);
-    const watched = watch(failure);
-    await time.advanceUntil(() => watched.settled, { stepMs: 100 });
-    const message = `Lock "${NAME}": the table's answers take longer than a lease of 1000 ms lasts; raise ttlMs`;
-    expect(await failure).toMatchObject({ code: "LOCK_STORE", message });
-    expect(one.sent.length).toBeLessThan(20);
-    await time.advance(5_000);
-    expect(one.table.rows).toEqual([]);
-    expect(one.session.leases.size).toBe(0);
   });
 
   test("tryLock gives null where readers are, and leaves no row of a writer", async () => {
@@ -383,26 +346,6 @@ describe("a writer that is suspended while its renewal is under way, past the en
     expect(watched.settled).toBe(false);
     await reader.unlock();
     await time.advanceUntil(() => watched.settled);
-  });
-
-  test("does not pass its lock on within its process", async () => {
-    const scene = hosts();
-    const { time, one } = scene;
-    const arrives = deferred<void>();
-    one.fate = (message) => (isWrite("renew")(message) ? arrives.promise : "answered");
-    const { exclusive } = one.sharedMutex(NAME, { ttlMs: 1_000, autoRenew: false, handOverMs: 1_000 });
-    const writer = await exclusive.lock();
-    const next = watch(exclusive.lock());
-    await time.advance(600);
-    const ending = writer.unlock();
-    await turn();
-    await using reader = await overslept(scene);
-    arrives.resolve();
-    await ending;
-    await turn();
-    expect([next.settled, reader.held]).toEqual([false, true]);
-    await reader.unlock();
-    await time.advanceUntil(() => next.settled);
   });
 
   test("does not get in on a row that it renewed before its section began", async () => {
@@ -562,11 +505,6 @@ describe("either side", () => {
     await time.advance(100);
     const state = await one.sharedMutex(NAME).inspect();
     expect(state).toMatchObject({ exclusive: { owner: "other" }, shared: [{ uuid: reader.uuid }], waiters: [] });
-  });
-
-  test("inspect() shows nobody where both sides are free", async () => {
-    const { one } = hosts();
-    expect(await one.sharedMutex(NAME).inspect()).toEqual({ exclusive: null, shared: [], waiters: [] });
   });
 });
 

@@ -79,14 +79,6 @@ function world(plan: Partial<NetworkPlan> = {}, { calmAt = 10_000, seed = 1 } = 
 }
 
 describe("the simulated network", () => {
-  it("carries a request and its reply, which bears the table's date in whole seconds", async () => {
-    const { table, store, dates, settled, run } = world();
-    await run(1_700);
-    expect(await settled(store.write(take, patient()))).toMatchObject({ kind: "applied" });
-    expect(table.row(at)?.uuid).toBe("u");
-    expect(dates).toEqual(["Fri, 20 Nov 2026 12:00:01 GMT"]);
-  });
-
   it("shows a wrong date to a process that has heard the right one, and for a while to all", async () => {
     const spell = { atMs: 3_000, forMs: 1_000, share: 100 };
     const { store, dates, run, settled } = world({ wrongDates: { aheadMs: 60_000, share: 0, spell } });
@@ -99,23 +91,6 @@ describe("the simulated network", () => {
       "Fri, 20 Nov 2026 12:01:03 GMT",
       "Fri, 20 Nov 2026 12:00:04 GMT",
     ]);
-  });
-
-  it("loses replies to requests that were applied", async () => {
-    const { table, dates, store, settled } = world({ replyLoss: 100 });
-    await settled(store.write(take, patient()));
-    expect(table.row(at)?.uuid).toBe("u");
-    expect(dates).toEqual([]);
-  });
-
-  it("delivers a second copy late", async () => {
-    const { table, arrivals, store, settled } = world({ duplicates: 100, lateMs: 5_000 });
-    await settled(store.write(take, patient()));
-    expect(arrivals.map(({ duplicate, rows }) => [duplicate, rows[0]?.hasChanged])).toEqual([
-      [false, true],
-      [true, false],
-    ]);
-    expect(table.rows).toHaveLength(1);
   });
 
   it("answers an abort at once, and applies the request all the same", async () => {

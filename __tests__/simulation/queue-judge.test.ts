@@ -99,14 +99,6 @@ describe("the judge of the fair queue", () => {
     expect(a.claim()).toBe("nobody enters without a place");
   });
 
-  it("lets a claim go on whose look preceded the place of another", () => {
-    const { start } = world();
-    const [a, b] = [start("A"), start("B")];
-    a.look();
-    b.stand(7n);
-    expect([a.claim(), a.serve(0)]).toEqual([undefined, undefined]);
-  });
-
   it("sees a waiter overtaken by a later ticket, whichever row was written first", async () => {
     const { start, wait, now } = world();
     const [a, b] = [start("A"), start("B")];
@@ -117,26 +109,6 @@ describe("the judge of the fair queue", () => {
     a.look();
     expect([a.claim(), a.serve(0)]).toEqual([undefined, "A-lock of ticket 9 overtook B-place-7 of ticket 7"]);
     expect(now()).toBe(20);
-  });
-
-  it("does not hold it against a claim that an earlier ticket comes after its look", () => {
-    const { start } = world();
-    const [a, b] = [start("A"), start("B")];
-    a.stand(9n);
-    a.look();
-    b.stand(7n);
-    expect([a.claim(), a.serve(0)]).toEqual([undefined, undefined]);
-  });
-
-  it("believes a look only where it has looked", () => {
-    const { start } = world();
-    const [a, b] = [start("A"), start("B")];
-    b.stand(7n);
-    a.stand(5n);
-    a.look(1);
-    a.remove(5n);
-    a.stand(9n);
-    expect([a.claim(), a.serve(0)]).toEqual([undefined, "A-lock of ticket 9 overtook B-place-7 of ticket 7"]);
   });
 
   it("sees a section served before somebody who waited when it asked", async () => {

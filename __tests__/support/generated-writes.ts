@@ -38,7 +38,7 @@ const ODD: readonly AttributeValue[] = [
   { N: "8640000000000001" },
   { N: "9007199254740992" },
   { N: `${10n ** 38n - 1n}` },
-  { N: "1e125" },
+  { N: `1${"0".repeat(125)}` },
   { BOOL: true },
   { NULL: true },
   { L: [{ N: "1" }] },

@@ -8,6 +8,8 @@ let engine: DynamoDbLocal | undefined;
 
 /** One DynamoDB Local for the whole run. A DYNAMODB_ENDPOINT that is set already is used as it is. */
 async function globalSetup(): Promise<void> {
+  // The SDK tells every process on Node 20 that it should be a newer one.
+  process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = "true";
   if (process.env.DYNAMODB_ENDPOINT) return;
   try {
     engine = await startDynamoDbLocal();

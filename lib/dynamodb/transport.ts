@@ -15,7 +15,7 @@ import {
   type TransactWriteItemsCommandOutput,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
-import { isHeard } from "../diagnostics.js";
+import { CHANNELS } from "../diagnostics.js";
 import type { LockStoreError } from "../errors.js";
 import type { TableLayout } from "../options/table.js";
 import type { Clock } from "../time/clock.js";
@@ -145,7 +145,7 @@ export class Transport {
   async send(itemCommand: ItemCommand, signal: AbortSignal, purpose?: Purpose): Promise<Reply> {
     const context: RequestContext = { signal, listen: this.#listen, isTold: false, attempts: 0 };
     const command = itemCommand as GetItemCommand;
-    const isMetered = purpose !== undefined && isHeard("dynamutex:request");
+    const isMetered = purpose !== undefined && CHANNELS["dynamutex:request"].hasSubscribers;
     const reply = await (isMetered ? this.#sendHeard(command, context, purpose) : this.#send(command, context));
     // Only a success shows that replies tell nothing: an error may be somebody else's.
     if (!context.isTold) (context.heard ?? this.#listen?.())?.(undefined);

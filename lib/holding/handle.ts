@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
-import { isHeard, publish } from "../diagnostics.js";
+import { CHANNELS, publish } from "../diagnostics.js";
 import { LockConfigError, LockError, LockLostError } from "../errors.js";
 import type { TransferableLock } from "../lock.js";
 import { copyOf, type LockData } from "../lock-info.js";
@@ -81,7 +81,7 @@ export class HeldLock implements TransferableLock {
     this.#stage = "delivered";
     const { call } = wait;
     this.#call = call;
-    if (!isHeard("dynamutex:acquired")) return;
+    if (!CHANNELS["dynamutex:acquired"].hasSubscribers) return;
     const { name, uuid, owner } = this;
     const passedOn = this.#isPassedOn;
     const takeover = passedOn ? undefined : this.#lease.row.takeover;
@@ -117,7 +117,7 @@ export class HeldLock implements TransferableLock {
     // Once: a release throws the loss that the section was told of before.
     if (this.#stage !== "delivered" || !(reason instanceof LockLostError)) return;
     this.#stage = "lost";
-    if (!isHeard("dynamutex:lost")) return;
+    if (!CHANNELS["dynamutex:lost"].hasSubscribers) return;
     const { name, uuid } = this;
     publish("dynamutex:lost", { name, uuid, call: this.#call, reason: reason.reason, cause: reason.cause });
   }
@@ -197,7 +197,7 @@ export class HeldLock implements TransferableLock {
   #published(): void {
     if (this.#stage === "new" || this.#stage === "over") return;
     this.#stage = "over";
-    if (!isHeard("dynamutex:released")) return;
+    if (!CHANNELS["dynamutex:released"].hasSubscribers) return;
     const heldMs = this.#endedAt - this.#beganAt;
     publish("dynamutex:released", { name: this.name, uuid: this.uuid, call: this.#call, heldMs });
   }
@@ -240,7 +240,12 @@ export class HeldLock implements TransferableLock {
     // Copied now: DynamoDB refuses a further copy that differs from the first, and the outcome would stay unknown.
     const copy = copyOf(items);
     // All copies have one token, so DynamoDB applies them once, and repeats a reply that was lost.
-    const writes = { items: copy, guard: await this.#guard(), token: uuid(), isMetered: isHeard("dynamutex:request") };
+    const writes = {
+      items: copy,
+      guard: await this.#guard(),
+      token: uuid(),
+      isMetered: CHANNELS["dynamutex:request"].hasSubscribers,
+    };
     const giveUpAt = clock.atMost() + withinMs;
     // Nothing is sent after the section or the lease has ended.
     const until = (): number => Math.min(giveUpAt, clock.atMost() + this.remainingMs);

@@ -1,4 +1,4 @@
-import { isHeard, publish } from "../diagnostics.js";
+import { CHANNELS, publish } from "../diagnostics.js";
 import type { LockLostError, LossReason } from "../errors.js";
 import type { MutexSettings } from "../options/mutex.js";
 import type { Row } from "../protocol/row.js";
@@ -16,7 +16,8 @@ export interface Section {
 const LOCK_EVENTS: LeaseEvents = {
   hasSection: true,
   renewed: ({ at, uuid }, remainingMs) => {
-    if (isHeard("dynamutex:renewed")) publish("dynamutex:renewed", { name: at.name, uuid, remainingMs });
+    if (CHANNELS["dynamutex:renewed"].hasSubscribers)
+      publish("dynamutex:renewed", { name: at.name, uuid, remainingMs });
   },
   renewalFailed: ({ at, uuid }, cause) => publish("dynamutex:renewal-failed", { name: at.name, uuid, cause }),
 };

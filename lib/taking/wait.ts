@@ -1,4 +1,4 @@
-import { type Diagnostics, isHeard, publish } from "../diagnostics.js";
+import { CHANNELS, type Diagnostics, publish } from "../diagnostics.js";
 import { LockTimeoutError } from "../errors.js";
 import type { LockInfo } from "../lock-info.js";
 import { onAbort } from "../session/abort-listening.js";
@@ -247,7 +247,7 @@ export class Wait {
         reject(error);
       };
       // Now, in the caller's own asynchronous context: nothing was awaited before. A subscriber may end the call.
-      if (isHeard("dynamutex:asked")) this.#tellAsked();
+      if (CHANNELS["dynamutex:asked"].hasSubscribers) this.#tellAsked();
       if (!ended) this.#session.detach(work(deliver).catch(failed));
     });
   }
@@ -267,7 +267,7 @@ export class Wait {
   missed(because: Diagnostics["dynamutex:missed"]["because"]): void {
     if (this.isOver) return;
     this.#isMissed = true;
-    if (!isHeard("dynamutex:missed")) return;
+    if (!CHANNELS["dynamutex:missed"].hasSubscribers) return;
     const { name = "", call, holder, waitedMs } = this;
     publish("dynamutex:missed", { name, call, because, holder, waitedMs });
   }
@@ -278,7 +278,7 @@ export class Wait {
   }
 
   #tellFailed(because: Diagnostics["dynamutex:failed"]["because"], cause: unknown): void {
-    if (!isHeard("dynamutex:failed") || this.#asksFor === 0 || this.#isMissed) return;
+    if (!CHANNELS["dynamutex:failed"].hasSubscribers || this.#asksFor === 0 || this.#isMissed) return;
     const { name = "", call, waitedMs } = this;
     publish("dynamutex:failed", { name, call, because, cause, waitedMs });
   }

@@ -94,7 +94,7 @@ Would the tests notice a defect? Each of these defects is built into the compile
 same schedules, so what is found below is found because of the defect. A defect of a rule in \`lib/protocol/\` is one of the
 table in memory and of the requests alike: \`lib/dynamodb/\` compiles the same rules.
 
-${date}, commit ${commit}, seed ${seed}, at most ${runs} schedules for each: as many as \`npm test\` plays.
+${date}, commit ${commit}, seed ${seed}, at most ${runs} schedules for each: as many as \`npm run test:full\` plays.
 
 | defect | the invariant that it broke | schedules needed |
 |---|---|---|

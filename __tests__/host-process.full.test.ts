@@ -8,30 +8,11 @@ function startEcho(config: EchoConfig, env: Record<string, string> = {}): Host {
   return startHost(new URL("./hosts/echo.js", import.meta.url), { config, env });
 }
 
-test("messages arrive in order, with what the host was given", async () => {
-  await using host = startEcho({ say: ["one", "two"], ending: "return" }, { GREETING: "hello" });
-  expect(await host.exit).toEqual({ code: 0, signal: null });
-  expect(host.messages).toEqual([
-    { kind: "said", text: "one", greeting: "hello" },
-    { kind: "said", text: "two", greeting: "hello" },
-  ]);
-  expect((await host.message(({ text }) => text === "two")).text).toBe("two");
-});
-
 test("a message that no longer can come fails with what the host wrote to stderr", async () => {
   await using host = startEcho({ say: ["one"], ending: "throw" });
   await expect(host.message(({ text }) => text === "two")).rejects.toThrow("the host has failed");
   expect((await host.exit).code).toBe(1);
   await expect(host.next()).rejects.toThrow("exited (1)");
-});
-
-test("a host whose event loop is blocked can be killed", async () => {
-  await using host = startEcho({ say: ["one"], ending: "block" });
-  await host.message(({ text }) => text === "one");
-  expect(host.running).toBe(true);
-  expect(host.kill("SIGKILL")).toBe(true);
-  expect(await host.exit).toEqual({ code: null, signal: "SIGKILL" });
-  expect(host.kill("SIGKILL")).toBe(false);
 });
 
 test("a suspended host does nothing until it is resumed", async () => {
@@ -47,17 +28,6 @@ test("a suspended host does nothing until it is resumed", async () => {
   await host.message(({ at }) => BigInt(String(at)) > resumed);
   const ticks = host.messages.map(({ at }) => BigInt(String(at)));
   expect(ticks.filter((at) => at > suspended && at < resumed)).toEqual([]);
-});
-
-test("leaving the block ends the host, suspended or not", async () => {
-  let ended: Host;
-  {
-    await using host = startEcho({ say: [], ending: "tick" });
-    await host.message(({ count }) => count === 1);
-    await host.suspend();
-    ended = host;
-  }
-  expect(await ended.exit).toEqual({ code: null, signal: "SIGKILL" });
 });
 
 test.each<ParentConfig>([

@@ -8,17 +8,18 @@ import type { CounterConfig, CounterMessage } from "./hosts/counter.js";
 
 const client = testClient();
 const TURNS = 50;
+const HOUR = 60 * 60 * 1_000;
 
-test("4 processes x 50 increments end at 200, one of them killed in the middle of a turn, which is redone", async () => {
+test("4 processes x 50 increments end at 200, with clocks that are hours apart, one of them killed in the middle of a turn, which is redone", async () => {
   const tableName = await createTestTable();
-  const start = (config: Pick<CounterConfig, "turns" | "stayIn">): Host<CounterMessage> =>
+  const start = (config: Pick<CounterConfig, "turns" | "stayIn" | "wrongByMs">): Host<CounterMessage> =>
     startLockHost<CounterMessage>(new URL("./hosts/counter.js", import.meta.url), {
       endpoint: testEndpoint(),
       config: { tableName, mutex: { ttlMs: 5_000, poll: { minMs: 5, maxMs: 20 } }, ...config } satisfies CounterConfig,
     });
   await using victim = start({ turns: TURNS, stayIn: 10 });
-  await using one = start({ turns: TURNS });
-  await using two = start({ turns: TURNS });
+  await using one = start({ turns: TURNS, wrongByMs: HOUR });
+  await using two = start({ turns: TURNS, wrongByMs: -HOUR });
   await using three = start({ turns: TURNS });
 
   const half = await victim.message(({ kind }) => kind === "staying");

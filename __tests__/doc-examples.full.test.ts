@@ -29,7 +29,6 @@ test("every example in the doc comments of what is public compiles", async () =>
       await folder.write(name, `${IMPORTS}export async function example() {\n${code}\n}\n`);
     }
   }
-  process.stdout.write(`doc comments: ${names.length} examples compiled\n`);
   expect(names.length).toBeGreaterThan(29);
   expect(await folder.compile([...PRELUDE, ...names], { target: "es2022" })).toBe("");
 });
