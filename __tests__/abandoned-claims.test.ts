@@ -4,10 +4,11 @@ import { lockAt } from "../lib/protocol/addresses.js";
 import { Session } from "../lib/session/session.js";
 import { removeWhenItArrives } from "../lib/taking/abandoned-claims.js";
 import { Acquisition } from "../lib/taking/acquisition.js";
-import { MemoryStore, MemoryTable } from "../lib/testing/memory-store.js";
+import { MemoryTable } from "../lib/testing/memory-table.js";
 import type { Clock } from "../lib/time/clock.js";
 import { watch } from "./support/eventually.js";
 import { ManualTime } from "./support/manual-time.js";
+import { MemoryStore } from "./support/message-store.js";
 import { takeWith } from "./support/store-cases.js";
 
 const TTL_MS = 3_000;

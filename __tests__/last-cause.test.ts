@@ -4,10 +4,11 @@ import { Mutex } from "../lib/mutex.js";
 import { mutexSettings } from "../lib/options/mutex.js";
 import { Sections } from "../lib/queues/sections.js";
 import { Session } from "../lib/session/session.js";
-import { MemoryStore, MemoryTable } from "../lib/testing/memory-store.js";
+import { MemoryTable } from "../lib/testing/memory-table.js";
 import { watch } from "./support/eventually.js";
 import { hang, resetBefore } from "./support/fault-proxy.js";
 import { ManualTime } from "./support/manual-time.js";
+import { MemoryStore } from "./support/message-store.js";
 import { useScene } from "./support/scene.js";
 
 // A short lease is asked for again and again, by claims of which the last one may have next to no time left.

@@ -19,7 +19,7 @@ import {
 } from "../lib/protocol/addresses.js";
 import type { Row } from "../lib/protocol/row.js";
 import type { Write } from "../lib/protocol/writes.js";
-import type { Cursor, RangePage, RangeQuery } from "../lib/store.js";
+import type { Cursor, Page, RangeQuery } from "../lib/store.js";
 import { FOREIGN_SORTS, itemOf, rowWith } from "./support/store-cases.js";
 import { type Subject, sortedSubjects } from "./support/store-subjects.js";
 import { testClient } from "./support/table.js";
@@ -80,7 +80,7 @@ describe.each(sortedSubjects(client))("the ranges of a store %s", (_, subjectOf)
     await subject.plant(row, itemOf(row));
     return row;
   };
-  const query = (differences: Partial<RangeQuery>): Promise<RangePage> => {
+  const query = (differences: Partial<RangeQuery>): Promise<Page<string>> => {
     const all = { first: "a", last: "z", limit: 100, consistent: true };
     return subject.store.query({ name, ...all, ...differences }, forever);
   };
@@ -159,7 +159,7 @@ describe.each(sortedSubjects(client))("the ranges of a store %s", (_, subjectOf)
     const handedOn = { ...row, uuid: "fresh", expires: 100, ttlMs: 7_000, owner: "host#3" };
     expect((await query({ name: row.name })).rows).toEqual([handedOn]);
     expect(await write(removalOf(row, "fresh", 100))).toEqual(APPLIED);
-    expect(await query({ name: row.name })).toEqual({ rows: [], next: undefined });
+    expect(await query({ name: row.name })).toEqual({ rows: [], bad: [], next: undefined });
   });
 
   test("those that somebody may hold are listed, and no places", async () => {

@@ -76,29 +76,18 @@ export interface RangeQuery extends SortRange {
   readonly after?: string | undefined;
   readonly limit: number;
   readonly consistent: boolean;
-  /** Whether the page shows what does not parse beside the rows. Otherwise the query throws it. */
-  readonly showsBad?: boolean;
-}
-
-/** @internal A page of a query, in its order. There may be no rows although more are to come. */
-export interface RangePage {
-  readonly rows: readonly Row[];
-  /** What does not parse, where the query asks for it. */
-  readonly bad?: readonly BadRow[];
-  /** The sort key that the next page starts behind; undefined where there is none. */
-  readonly next: string | undefined;
 }
 
 /** @internal Where a page of a scan ends: the store's own, opaque to everybody else. */
 export type Cursor = Readonly<Record<string, unknown>>;
 
 /** @internal Some of a table's rows. There may be none although more are to come. */
-export interface RowPage {
+export interface Page<Next> {
   readonly rows: readonly Row[];
-  /** Rows that were damaged. Other items that are not ours are left out. */
+  /** Items under keys of ours that are none of our rows. */
   readonly bad: readonly BadRow[];
-  /** What the next page starts after; undefined where there is none. */
-  readonly next: Cursor | undefined;
+  /** What the next page starts after, such as a sort key; undefined where there is none. */
+  readonly next: Next | undefined;
 }
 
 /** A guard for a DocumentClient's `TransactWriteCommand`: plain values in the place of DynamoDB's. */
@@ -155,14 +144,14 @@ export interface Store {
   /** @throws BadRow for an item that is none of our rows. */
   read(at: Address, options: { readonly consistent: boolean }, signal: AbortSignal): Promise<Row | undefined>;
 
-  /** Items under other keys than ours are left out. @throws BadRow for others, unless they are asked for. */
-  query(query: RangeQuery, signal: AbortSignal): Promise<RangePage>;
+  /** Rows in the order of their sort keys. Items under other keys than ours are left out. */
+  query(query: RangeQuery, signal: AbortSignal): Promise<Page<string>>;
 
   /**
    * Some rows of locks whose names begin with `prefix`, eventually consistent and in no order: those that are kept but
-   * free as well. Items that are not locks' own rows are left out.
+   * free as well. Of items that are not locks' own rows, those are shown that were damaged.
    */
-  scan(prefix: string, after: Cursor | undefined, signal: AbortSignal): Promise<RowPage>;
+  scan(prefix: string, after: Cursor | undefined, signal: AbortSignal): Promise<Page<Cursor>>;
 
   /** The guard as an item for a transaction of the caller's own. Sends nothing. */
   guard(guard: Check): TransactWriteItem;

@@ -6,9 +6,10 @@ import type { Row } from "../../lib/protocol/row.js";
 import { Sections } from "../../lib/queues/sections.js";
 import { Sweeper } from "../../lib/queues/sweeper.js";
 import { Session } from "../../lib/session/session.js";
-import { MemoryStore, MemoryTable } from "../../lib/testing/memory-store.js";
+import { MemoryTable } from "../../lib/testing/memory-table.js";
 import { watch } from "../support/eventually.js";
 import { type ManualClockOptions, ManualTime } from "../support/manual-time.js";
+import { MemoryStore } from "../support/message-store.js";
 import { placesIn } from "../support/places.js";
 
 const NAME = "name";

@@ -2,8 +2,9 @@ import { expect, test } from "@jest/globals";
 import { listWaiters } from "../../lib/operations/inspect.js";
 import { MUTEX_QUEUE, placeAt } from "../../lib/protocol/addresses.js";
 import { Session } from "../../lib/session/session.js";
-import { MemoryStore, MemoryTable } from "../../lib/testing/memory-store.js";
+import { MemoryTable } from "../../lib/testing/memory-table.js";
 import { ManualTime } from "../support/manual-time.js";
+import { MemoryStore } from "../support/message-store.js";
 
 /** A host on a table in memory, with a time that a test moves by hand. */
 function hostOn(table: MemoryTable, time: ManualTime): Session {

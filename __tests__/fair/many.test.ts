@@ -1,11 +1,11 @@
 import { expect, test } from "@jest/globals";
 import { MUTEX_QUEUE, ticketOf } from "../../lib/protocol/addresses.js";
-import { MemoryTable } from "../../lib/testing/memory-store.js";
-import type { Message } from "../../lib/testing/message.js";
+import { MemoryTable } from "../../lib/testing/memory-table.js";
 import { takesOf } from "../simulation/message.js";
 import { turn, watch } from "../support/eventually.js";
 import { ManualTime } from "../support/manual-time.js";
 import { MemoryHost } from "../support/memory-host.js";
+import type { Message } from "../support/message.js";
 import { placesIn } from "../support/places.js";
 
 const NAME = "popular";

@@ -5,12 +5,13 @@ import { type MutexOptions, mutexSettings } from "../../lib/options/mutex.js";
 import { LOCK_SORT, lockAt } from "../../lib/protocol/addresses.js";
 import { Sections } from "../../lib/queues/sections.js";
 import { Session } from "../../lib/session/session.js";
-import { MemoryStore, MemoryTable } from "../../lib/testing/memory-store.js";
-import type { Answer, Message } from "../../lib/testing/message.js";
+import { MemoryTable } from "../../lib/testing/memory-table.js";
 import type { Clock } from "../../lib/time/clock.js";
 import { takesOf } from "../simulation/message.js";
 import { watch } from "../support/eventually.js";
 import { ManualTime } from "../support/manual-time.js";
+import type { Answer, Message } from "../support/message.js";
+import { MemoryStore } from "../support/message-store.js";
 import { placesIn } from "../support/places.js";
 import { seededRandom } from "../support/seeded-random.js";
 

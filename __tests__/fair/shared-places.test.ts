@@ -3,13 +3,13 @@ import type { Lock } from "../../lib/lock.js";
 import type { LockOptions } from "../../lib/options/calls.js";
 import type { MutexOptions } from "../../lib/options/mutex.js";
 import { LOCK_SORT, MUTEX_QUEUE } from "../../lib/protocol/addresses.js";
-import { MemoryTable } from "../../lib/testing/memory-store.js";
-import type { Message } from "../../lib/testing/message.js";
+import { MemoryTable } from "../../lib/testing/memory-table.js";
 import { takesOf } from "../simulation/message.js";
 import { watch } from "../support/eventually.js";
 import { createGate } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
 import { MemoryHost } from "../support/memory-host.js";
+import type { Message } from "../support/message.js";
 import { placesIn } from "../support/places.js";
 
 const NAME = "popular";

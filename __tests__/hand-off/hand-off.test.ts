@@ -10,12 +10,13 @@ import {
   systemClock,
   type TransferableLock,
 } from "../../lib/index.js";
-import type { Message } from "../../lib/testing/message.js";
 import { hear } from "../support/diagnostics.js";
 import { turn, watch } from "../support/eventually.js";
 import { deferred } from "../support/fault-proxy/deferred.js";
 import { ManualTime } from "../support/manual-time.js";
 import { MemoryHost } from "../support/memory-host.js";
+import type { Message } from "../support/message.js";
+import { answerOf } from "../support/message-store.js";
 import { useScene } from "../support/scene.js";
 
 const NAME = "order-42";
@@ -325,8 +326,8 @@ describe("a lock that is handed off", () => {
     const writes = { items: [], token: "late" };
     const { uuid, after } = { uuid: lock.uuid, after: 0 };
     const at = { name: NAME, sort: "lock" };
-    const late = one.table.commit({ ...writes, guard: { kind: "check", at, uuid, after, fence: undefined } });
-    expect(late.kind).toBe("refused");
+    const late = one.table.transact({ ...writes, guard: { kind: "check", at, uuid, after, fence: undefined } });
+    expect(late.kind).toBe("unguarded");
     expect(guard.ConditionCheck).toBeDefined();
     await resumed.transactWrite([{ Put: { TableName: "orders", Item: { id: { S: "1" } } } }]);
     expect(one.table.committed).toHaveLength(1);
@@ -656,8 +657,8 @@ describe("on a network that loses replies", () => {
     const token = await lock.handOff({ withinMs: MINUTE });
     const transfer = one.sent.find(isTransfer) as Message;
     await (await other.mutex(NAME).resume(token)).unlock();
-    one.table.answer(take as Message);
-    one.table.answer(transfer);
+    answerOf(one.table, take as Message);
+    answerOf(one.table, transfer);
     // The copy of the take is there, under its first stamp, and the copy of the transfer has asked for a later one.
     expect(one.row(NAME)?.uuid).toBe(lock.uuid);
     await expect(other.mutex(NAME).resume(token)).rejects.toBeInstanceOf(LockLostError);

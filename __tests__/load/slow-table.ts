@@ -1,6 +1,7 @@
 import type { Store } from "../../lib/store.js";
-import { MemoryStore, MemoryTable } from "../../lib/testing/memory-store.js";
+import { MemoryTable } from "../../lib/testing/memory-table.js";
 import type { ManualTime } from "../support/manual-time.js";
+import { MemoryStore } from "../support/message-store.js";
 
 /** How a table serves requests: one after another, each for so long, at some distance. */
 export interface Service {

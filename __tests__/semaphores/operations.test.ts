@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { findLockLost, LockConfigError, LockTable, type SemaphoreOptions, systemClock } from "../../lib/index.js";
 import { listLocks } from "../../lib/operations/list.js";
-import { MemoryTable } from "../../lib/testing/memory-store.js";
+import { MemoryTable } from "../../lib/testing/memory-table.js";
 import { hear } from "../support/diagnostics.js";
 import { watch } from "../support/eventually.js";
 import { ManualTime } from "../support/manual-time.js";

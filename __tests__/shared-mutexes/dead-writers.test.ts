@@ -2,11 +2,11 @@ import { describe, expect, test } from "@jest/globals";
 import { LockStoreError } from "../../lib/index.js";
 import { READERS, writerAt } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
-import type { Message } from "../../lib/testing/message.js";
 import { turn, watch } from "../support/eventually.js";
 import { deferred } from "../support/fault-proxy/deferred.js";
 import { ManualTime } from "../support/manual-time.js";
 import { MemoryHost } from "../support/memory-host.js";
+import type { Message } from "../support/message.js";
 
 const NAME = "catalogue";
 const PUT = { Put: { TableName: "orders", Item: { id: { S: "1" } } } };

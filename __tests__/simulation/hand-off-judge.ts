@@ -1,6 +1,6 @@
 import type { LockLostError } from "../../lib/errors.js";
 import type { Transfer } from "../../lib/protocol/writes.js";
-import type { Message } from "../../lib/testing/message.js";
+import type { Message } from "../support/message.js";
 import type { Holding } from "./invariants.js";
 import type { Asking } from "./locks.js";
 import { transferOf } from "./message.js";

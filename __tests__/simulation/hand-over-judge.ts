@@ -1,6 +1,6 @@
 import { LOCK_SORT } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
-import type { Answer, Message } from "../../lib/testing/message.js";
+import type { Answer, Message } from "../support/message.js";
 import type { Coverage } from "./coverage.js";
 import type { Process } from "./machine.js";
 import { isForced } from "./message.js";

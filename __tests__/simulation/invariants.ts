@@ -1,7 +1,7 @@
 import { type Address, lockAt, permitOf, writerAt } from "../../lib/protocol/addresses.js";
 import type { Attributes, Row } from "../../lib/protocol/row.js";
-import type { MemoryTable } from "../../lib/testing/memory-store.js";
-import type { Answer, Message } from "../../lib/testing/message.js";
+import type { MemoryTable } from "../../lib/testing/memory-table.js";
+import type { Answer, Message } from "../support/message.js";
 import type { Coverage } from "./coverage.js";
 import { GuardJudge } from "./guard-judge.js";
 import { type Handed, HandOffJudge } from "./hand-off-judge.js";

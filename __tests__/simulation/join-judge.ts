@@ -1,6 +1,6 @@
 import { WRITER_SORT } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
-import type { Answer } from "../../lib/testing/message.js";
+import type { Answer } from "../support/message.js";
 import type { Coverage } from "./coverage.js";
 import type { Holding } from "./invariants.js";
 import type { Process } from "./machine.js";

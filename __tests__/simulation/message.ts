@@ -1,6 +1,6 @@
 import type { Address } from "../../lib/protocol/addresses.js";
 import type { Take, Transfer, Write } from "../../lib/protocol/writes.js";
-import type { Message } from "../../lib/testing/message.js";
+import type { Message } from "../support/message.js";
 
 /** The rows that a message is about; none for a query. */
 export function addressesOf(message: Message): readonly Address[] {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import { lockAt } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
 import type { Take, Vacate } from "../../lib/protocol/writes.js";
-import { MemoryTable } from "../../lib/testing/memory-store.js";
+import { MemoryTable } from "../../lib/testing/memory-table.js";
 import { Machine } from "./machine.js";
 import { type Arrival, Network, type NetworkPlan } from "./network.js";
 import { Scheduler } from "./scheduler.js";

@@ -2,9 +2,10 @@ import { LockStoreError } from "../../lib/errors.js";
 import type { Address } from "../../lib/protocol/addresses.js";
 import type { Attributes, Row } from "../../lib/protocol/row.js";
 import type { WriteOutcome } from "../../lib/store.js";
-import { aborted, answerFrom, type MemoryTable, MessageStore, type Partition } from "../../lib/testing/memory-store.js";
-import type { Answer, Message } from "../../lib/testing/message.js";
+import { MemoryTable, type Partition } from "../../lib/testing/memory-table.js";
 import type { Clock } from "../../lib/time/clock.js";
+import type { Answer, Message } from "../support/message.js";
+import { aborted, answerOf, MessageStore } from "../support/message-store.js";
 import { type Random, seededRandom } from "../support/seeded-random.js";
 import type { Process } from "./machine.js";
 import { addressesOf } from "./message.js";
@@ -365,7 +366,7 @@ export class Network {
     try {
       const isRead = message.kind === "read" || message.kind === "query";
       const answer = isRead && stale > 0 ? this.#asOf(message, this.#scheduler.now - stale) : undefined;
-      return { answer: answer ?? this.#table.answer(message) };
+      return { answer: answer ?? answerOf(this.#table, message) };
     } catch (error) {
       if (!(error instanceof LockStoreError)) throw error;
       return { error, again: false };
@@ -391,7 +392,9 @@ export class Network {
     const change = this.#past.get(name)?.find(({ at }) => at > time);
     if (change === undefined) return undefined;
     this.#events.count("stale reads");
-    return answerFrom(() => change.was, message);
+    const past = new MemoryTable();
+    for (const [sort, item] of change.was) past.plant({ name, sort }, item);
+    return answerOf(past, message);
   }
 
   #now(): Faults {

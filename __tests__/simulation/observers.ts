@@ -2,7 +2,7 @@ import { channel } from "node:diagnostics_channel";
 import type { Diagnostics } from "../../lib/diagnostics.js";
 import { kindOf, ticketOf } from "../../lib/protocol/addresses.js";
 import type { Take, Write } from "../../lib/protocol/writes.js";
-import type { Message } from "../../lib/testing/message.js";
+import type { Message } from "../support/message.js";
 import type { Coverage } from "./coverage.js";
 import { isForced } from "./message.js";
 import type { Arrival, Change } from "./network.js";

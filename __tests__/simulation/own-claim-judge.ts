@@ -1,5 +1,5 @@
 import { LOCK_SORT } from "../../lib/protocol/addresses.js";
-import type { Answer, Message } from "../../lib/testing/message.js";
+import type { Answer, Message } from "../support/message.js";
 import type { Process } from "./machine.js";
 import { takesOf } from "./message.js";
 

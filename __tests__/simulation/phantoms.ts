@@ -1,6 +1,6 @@
 import { type Address, READERS, WRITER_SORT } from "../../lib/protocol/addresses.js";
 import type { Take } from "../../lib/protocol/writes.js";
-import type { Answer, Message } from "../../lib/testing/message.js";
+import type { Answer, Message } from "../support/message.js";
 import { lockOf, rowKey } from "./locks.js";
 import type { Process } from "./machine.js";
 import { isForced, takesOf } from "./message.js";

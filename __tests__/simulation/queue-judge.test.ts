@@ -1,8 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
 import { LOCK_SORT, lockAt, MUTEX_QUEUE, placeAt, placesOf } from "../../lib/protocol/addresses.js";
 import type { Take, Write } from "../../lib/protocol/writes.js";
-import { MemoryTable } from "../../lib/testing/memory-store.js";
-import type { Message } from "../../lib/testing/message.js";
+import { MemoryTable } from "../../lib/testing/memory-table.js";
+import type { Message } from "../support/message.js";
+import { answerOf } from "../support/message-store.js";
 import { Coverage } from "./coverage.js";
 import { Machine } from "./machine.js";
 import type { Sender } from "./network.js";
@@ -33,7 +34,7 @@ function world() {
       if (trespass !== undefined) return trespass.invariant;
       const at = message.kind === "write" ? message.write.at : lockAt(FAIR_NAME);
       const before = { row: table.row(at), item: table.item(at) };
-      const answer = table.answer(message);
+      const answer = answerOf(table, message);
       const item = table.item(at);
       const change = { at, before: before.row, after: table.row(at), item, hasChanged: item !== before.item };
       const lost = judge.arrived({ sender, message, answer, rows: [change], answered: true, duplicate: false });

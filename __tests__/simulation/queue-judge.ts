@@ -12,9 +12,9 @@ import {
   ticketOf,
 } from "../../lib/protocol/addresses.js";
 import type { Take } from "../../lib/protocol/writes.js";
-import type { RangePage, RangeQuery } from "../../lib/store.js";
-import type { MemoryTable } from "../../lib/testing/memory-store.js";
-import type { Answer, Message } from "../../lib/testing/message.js";
+import type { Page, RangeQuery } from "../../lib/store.js";
+import type { MemoryTable } from "../../lib/testing/memory-table.js";
+import type { Answer, Message } from "../support/message.js";
 import type { Coverage } from "./coverage.js";
 import { lockOf } from "./locks.js";
 import type { Process } from "./machine.js";
@@ -337,7 +337,7 @@ export class QueueJudge {
 }
 
 /** Which sort keys a page has looked at. */
-function rangeOf({ first, last, after }: RangeQuery, { next }: RangePage): Range {
+function rangeOf({ first, last, after }: RangeQuery, { next }: Page<string>): Range {
   return { first, last: next ?? last, after };
 }
 

@@ -1,4 +1,4 @@
-import type { Message } from "../../lib/testing/message.js";
+import type { Message } from "../support/message.js";
 import type { Coverage } from "./coverage.js";
 import { takesOf } from "./message.js";
 import type { Departure, Sender } from "./network.js";

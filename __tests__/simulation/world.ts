@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { kindOf as kindOfRow, ticketOf } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
-import { MemoryTable } from "../../lib/testing/memory-store.js";
-import type { Answer } from "../../lib/testing/message.js";
+import { MemoryTable } from "../../lib/testing/memory-table.js";
+import type { Answer } from "../support/message.js";
 import { CallJudge } from "./call-judge.js";
 import { Coverage } from "./coverage.js";
 import { EventJudge } from "./event-judge.js";

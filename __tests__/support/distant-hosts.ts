@@ -6,11 +6,12 @@ import { Sections } from "../../lib/queues/sections.js";
 import { Semaphore } from "../../lib/semaphore.js";
 import { Session } from "../../lib/session/session.js";
 import { SharedMutex } from "../../lib/shared-mutex.js";
-import { MemoryStore, MemoryTable } from "../../lib/testing/memory-store.js";
-import type { Answer, Message } from "../../lib/testing/message.js";
+import { MemoryTable } from "../../lib/testing/memory-table.js";
 import type { Clock } from "../../lib/time/clock.js";
 import { watch } from "./eventually.js";
 import { ManualTime } from "./manual-time.js";
+import type { Answer, Message } from "./message.js";
+import { MemoryStore } from "./message-store.js";
 import { seededRandom } from "./seeded-random.js";
 
 /** How long a message takes to the table, and an answer back, where a test says nothing else. */

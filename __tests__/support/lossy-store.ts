@@ -1,7 +1,8 @@
 import type { Take, Write } from "../../lib/protocol/writes.js";
-import { aborted, MemoryStore, MemoryTable } from "../../lib/testing/memory-store.js";
-import type { Answer, Message } from "../../lib/testing/message.js";
+import { MemoryTable } from "../../lib/testing/memory-table.js";
 import { takesOf } from "../simulation/message.js";
+import type { Answer, Message } from "./message.js";
+import { aborted, MemoryStore } from "./message-store.js";
 
 /**
  * What becomes of a request: `before`: it never arrives. True: it is applied, and the reply is lost, unless somebody else's

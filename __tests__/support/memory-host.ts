@@ -10,9 +10,10 @@ import { Session, type TableId } from "../../lib/session/session.js";
 import { lockAll } from "../../lib/sets/lock-all.js";
 import type { LockSet } from "../../lib/sets/lock-set.js";
 import { SharedMutex } from "../../lib/shared-mutex.js";
-import { aborted, MemoryTable, MessageStore } from "../../lib/testing/memory-store.js";
-import type { Answer, Message } from "../../lib/testing/message.js";
+import { MemoryTable } from "../../lib/testing/memory-table.js";
 import type { ManualClockOptions, ManualTime } from "./manual-time.js";
+import type { Answer, Message } from "./message.js";
+import { aborted, answerOf, MessageStore } from "./message-store.js";
 
 /**
  * What becomes of a request: it is answered at once, or after something else; it is lost; it is applied and its reply is
@@ -107,18 +108,18 @@ export class MemoryHost {
   async #send(message: Message, signal: AbortSignal): Promise<Answer> {
     this.sent.push(message);
     const fate = this.fate(message);
-    if (fate === "reply lost") this.table.answer(message);
+    if (fate === "reply lost") answerOf(this.table, message);
     const givenUp = new Promise<never>((_, reject) => {
       signal.addEventListener("abort", () => reject(aborted(signal)), { once: true });
     });
     if (fate === "lost" || fate === "reply lost") return await givenUp;
     if (fate === "answered") {
-      const [answer, arrives] = [this.table.answer(message), this.hold(message)];
+      const [answer, arrives] = [answerOf(this.table, message), this.hold(message)];
       if (arrives !== undefined) await Promise.race([arrives, givenUp]);
       return answer;
     }
     // It arrives, whether its sender still waits for it or not.
-    const answer = fate.then(() => this.table.answer(message));
+    const answer = fate.then(() => answerOf(this.table, message));
     return await Promise.race([answer, givenUp]);
   }
 }

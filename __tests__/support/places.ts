@@ -1,6 +1,6 @@
 import { ticketOf } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
-import type { MemoryTable } from "../../lib/testing/memory-store.js";
+import type { MemoryTable } from "../../lib/testing/memory-table.js";
 
 /** The rows of those who wait for a lock, in the order of their tickets. */
 export function placesIn(table: MemoryTable, name: string): readonly Row[] {

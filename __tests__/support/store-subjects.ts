@@ -15,8 +15,9 @@ import { type Address, LOCK_SORT } from "../../lib/protocol/addresses.js";
 import type { Attributes } from "../../lib/protocol/row.js";
 import type { Store } from "../../lib/store.js";
 import { TestTable } from "../../lib/testing/index.js";
-import { MemoryStore, MemoryTable } from "../../lib/testing/memory-store.js";
+import { MemoryTable } from "../../lib/testing/memory-table.js";
 import { systemClock } from "../../lib/time/clock.js";
+import { MemoryStore } from "./message-store.js";
 import { requestsOn } from "./requests-on.js";
 
 /** A store, and a way past it to the items. */

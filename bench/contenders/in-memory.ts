@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { MemoryStore } from "../../__tests__/support/message-store.js";
 import { Mutex } from "../../lib/mutex.js";
 import { mutexSettings } from "../../lib/options/mutex.js";
 import { Sections } from "../../lib/queues/sections.js";
 import { Session } from "../../lib/session/session.js";
 import type { Store } from "../../lib/store.js";
-import { MemoryStore, MemoryTable } from "../../lib/testing/memory-store.js";
+import { MemoryTable } from "../../lib/testing/memory-table.js";
 import { systemClock } from "../../lib/time/clock.js";
 import type { Locker, LockerOptions } from "./locker.js";
 

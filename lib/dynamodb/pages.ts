@@ -3,7 +3,7 @@ import { LockStoreError } from "../errors.js";
 import type { TableLayout } from "../options/table.js";
 import { kindOf, LOCK_SORT, PERMITS, READERS, WRITER_SORT } from "../protocol/addresses.js";
 import { FORMAT, type Row } from "../protocol/row.js";
-import { type Cursor, type RangePage, type RangeQuery, type RowPage, sorted } from "../store.js";
+import { type Cursor, type Page, type RangeQuery, sorted } from "../store.js";
 import { keyOf, storedValue } from "./compile.js";
 import { addressOf, type Item, rowOf } from "./items.js";
 import type { Reply } from "./transport.js";
@@ -32,14 +32,10 @@ export function queryOf(layout: TableLayout, query: RangeQuery): QueryCommandInp
   };
 }
 
-/** @throws BadRow for an item under a key of ours that this library did not write, unless the query asks for them. */
-export function rangePageOf(layout: TableLayout, { showsBad = false }: RangeQuery, reply: Reply): RangePage {
+export function rangePageOf(layout: TableLayout, reply: Reply): Page<string> {
   const { Items = [], LastEvaluatedKey } = reply ?? {};
-  const { rows, bad } = sorted(Items, (item) => ourRow(layout, item));
-  const [first] = bad;
-  if (first !== undefined && !showsBad) throw first;
   const next = LastEvaluatedKey && addressOf(layout, LastEvaluatedKey).sort;
-  return showsBad ? { rows, bad, next } : { rows, next };
+  return { ...sorted(Items, (item) => ourRow(layout, item)), next };
 }
 
 /** One page of a scan for locks' rows. The filter spares the network, not the read: every item that is passed is paid for. */
@@ -72,7 +68,7 @@ export function scanOf(layout: TableLayout, prefix: string, after: Cursor | unde
   };
 }
 
-export function rowPageOf(layout: TableLayout, reply: Reply): RowPage {
+export function scanPageOf(layout: TableLayout, reply: Reply): Page<Cursor> {
   const { Items = [], LastEvaluatedKey } = reply ?? {};
   const { rows, bad } = sorted(Items, (item) => ourRow(layout, item));
   // What an application keeps in the same table may look like a lock's row from afar: then it is none of ours.

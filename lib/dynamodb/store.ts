@@ -1,4 +1,4 @@
-import type { CancellationReason, DynamoDBClient, ReturnValue, TransactWriteItem } from "@aws-sdk/client-dynamodb";
+import type { CancellationReason, DynamoDBClient, ReturnValue } from "@aws-sdk/client-dynamodb";
 import {
   BatchExecuteStatementCommand,
   DeleteItemCommand,
@@ -10,20 +10,17 @@ import {
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../errors.js";
-import type { LockData } from "../lock-info.js";
 import type { TableLayout } from "../options/table.js";
 import type { Address } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import { countOf, drawnBy } from "../protocol/rules.js";
-import { isStillHeldBy, vacateKept } from "../protocol/was-applied.js";
-import type { Check, Renew, Take, Write } from "../protocol/writes.js";
+import { isStillHeldBy } from "../protocol/was-applied.js";
+import type { Renew, Take, Write } from "../protocol/writes.js";
 import type {
   Cursor,
-  DocumentGuard,
   GuardedWrites,
-  RangePage,
+  Page,
   RangeQuery,
-  RowPage,
   Store,
   TransactOutcome,
   WriteAllOutcome,
@@ -31,50 +28,29 @@ import type {
 } from "../store.js";
 import type { Clock } from "../time/clock.js";
 import { actionOf, keyOf } from "./compile.js";
-import { bytesOf, marshalledData } from "./data.js";
 import { isConflict, isRefusal, isRefusedItem, refusalsOf } from "./failures.js";
-import { admitItems, documentGuard, refusalOfGuard } from "./guards.js";
+import { refusalOfGuard } from "./guards.js";
 import { attributesOf, foreign, type Item, rowOf } from "./items.js";
-import { queryOf, rangePageOf, rowPageOf, scanOf } from "./pages.js";
-import { RenewalBatches } from "./renewal-batches.js";
+import { queryOf, rangePageOf, scanOf, scanPageOf } from "./pages.js";
+import { RowStore } from "./row-store.js";
 import { statedBy, statementOf } from "./statements.js";
 import { isOwnClient, type Reply, Transport } from "./transport.js";
 
 /** The port on a DynamoDB table: one request for each operation, and a second where a refusal does not tell enough. */
-export class DynamoDbStore implements Store {
+export class DynamoDbStore extends RowStore implements Store {
   readonly #client: DynamoDBClient;
-  readonly #layout: TableLayout;
   readonly #transport: Transport;
-  readonly #renewals: RenewalBatches;
   /** Whether the endpoint has shown that it is a table. */
   #proven = false;
 
   constructor(parts: { readonly client: DynamoDBClient; readonly layout: TableLayout; readonly clock: Clock }) {
+    super(parts.layout, () => parts.clock.atLeast());
     this.#client = parts.client;
-    this.#layout = parts.layout;
     this.#transport = new Transport(parts.client, parts.layout, parts.clock);
-    this.#renewals = new RenewalBatches({
-      one: (renewal, signal) => this.#write(renewal, signal),
-      all: (renewals, signal) => this.#renewAll(renewals, signal),
-      now: () => parts.clock.atLeast(),
-    });
-  }
-
-  admit(data: LockData | undefined): void {
-    if (data !== undefined) marshalledData(data);
-  }
-
-  async write(write: Write, signal: AbortSignal): Promise<WriteOutcome> {
-    if (write.kind === "renew" && write.data === undefined) return await this.#renewals.write(write, signal);
-    if (write.kind === "vacate") this.#renewals.note(write.at, 0);
-    if ("data" in write && write.data !== undefined) this.#renewals.note(write.at, bytesOf(write.data));
-    const outcome = await this.#write(write, signal);
-    const again = outcome.kind === "refused" ? vacateKept(write, outcome.row) : undefined;
-    return again === undefined ? outcome : await this.#write(again, signal);
   }
 
   async writeAll(takes: readonly Take[], signal: AbortSignal): Promise<WriteAllOutcome> {
-    const TransactItems = takes.map((take) => actionOf(this.#layout, take));
+    const TransactItems = takes.map((take) => actionOf(this.layout, take));
     try {
       const command = new TransactWriteItemsCommand({ TransactItems });
       this.#heard(await this.#transport.ask(command, signal, { kind: "take-all", at: takes[0]?.at }));
@@ -91,29 +67,17 @@ export class DynamoDbStore implements Store {
 
   async read(at: Address, options: { readonly consistent: boolean }, signal: AbortSignal): Promise<Row | undefined> {
     const item = await this.#get(at, options.consistent, signal);
-    return item && rowOf(this.#layout, at, item);
+    return item && rowOf(this.layout, at, item);
   }
 
-  async query(query: RangeQuery, signal: AbortSignal): Promise<RangePage> {
-    const command = new QueryCommand(queryOf(this.#layout, query));
-    return rangePageOf(this.#layout, query, await this.#transport.ask(command, signal, { kind: "query", at: query }));
+  async query(query: RangeQuery, signal: AbortSignal): Promise<Page<string>> {
+    const command = new QueryCommand(queryOf(this.layout, query));
+    return rangePageOf(this.layout, await this.#transport.ask(command, signal, { kind: "query", at: query }));
   }
 
-  async scan(prefix: string, after: Cursor | undefined, signal: AbortSignal): Promise<RowPage> {
-    const command = new ScanCommand(scanOf(this.#layout, prefix, after));
-    return rowPageOf(this.#layout, await this.#transport.ask(command, signal, { kind: "scan" }));
-  }
-
-  guard(guard: Check): TransactWriteItem {
-    return actionOf(this.#layout, guard);
-  }
-
-  documentGuard(guard: Check): DocumentGuard {
-    return documentGuard(this.#layout, guard);
-  }
-
-  admitItems(at: Address, items: readonly TransactWriteItem[]): void {
-    admitItems(this.#layout, at, items);
+  async scan(prefix: string, after: Cursor | undefined, signal: AbortSignal): Promise<Page<Cursor>> {
+    const command = new ScanCommand(scanOf(this.layout, prefix, after));
+    return scanPageOf(this.layout, await this.#transport.ask(command, signal, { kind: "scan" }));
   }
 
   async transact({ items, guard, token, isMetered }: GuardedWrites, signal: AbortSignal): Promise<TransactOutcome> {
@@ -125,7 +89,7 @@ export class DynamoDbStore implements Store {
       await this.#transport.send(command, signal, { kind: "transact", at: guard.at });
       return { kind: "committed" };
     } catch (error) {
-      const refusal = refusalOfGuard(error, items.length, this.#layout.tableName);
+      const refusal = refusalOfGuard(error, items.length, this.layout.tableName);
       if (refusal === undefined) return { kind: "refused", error };
       return { kind: "unguarded", row: await this.#refusing(guard.at, refusal.Item, signal) };
     }
@@ -136,11 +100,10 @@ export class DynamoDbStore implements Store {
     if (isOwnClient(this.#client)) this.#client.destroy();
   }
 
-  /** Sends a write once. Its refusal is an outcome, not an error. */
-  async #write(write: Write, signal: AbortSignal): Promise<WriteOutcome> {
+  protected override async writeOne(write: Write, signal: AbortSignal): Promise<WriteOutcome> {
     let reply: Reply;
     try {
-      reply = await this.#transport.ask(commandOf(this.#layout, write), signal, write);
+      reply = await this.#transport.ask(commandOf(this.layout, write), signal, write);
     } catch (error) {
       if (!isRefusal(error)) throw error;
       const retried = (error.$metadata?.attempts ?? 1) > 1;
@@ -152,14 +115,13 @@ export class DynamoDbStore implements Store {
     return { kind: "applied", replaced: this.#shown(write, before), drawn: this.#drawn(write, before) };
   }
 
-  /** Sends renewals in one request. What came of each, judged by its own statement alone. */
-  async #renewAll(
+  protected override async renewAll(
     renewals: readonly Renew[],
     signal: AbortSignal,
   ): Promise<readonly (WriteOutcome | LockStoreError)[]> {
-    const { tableName } = this.#layout;
+    const { tableName } = this.layout;
     const command = new BatchExecuteStatementCommand({
-      Statements: renewals.map((renewal) => statementOf(this.#layout, renewal)),
+      Statements: renewals.map((renewal) => statementOf(this.layout, renewal)),
     });
     const reply = await this.#transport.ask(command, signal, { kind: "renew-all", at: renewals[0]?.at });
     // A table answers each statement, if only to say that it failed.
@@ -185,8 +147,8 @@ export class DynamoDbStore implements Store {
       throw new LockStoreError(message, { transient: true });
     }
     // A counter is no row, and one of ours refuses no draw.
-    if (kind === "draw") throw foreign(this.#layout, item ?? {}, NO_COUNTER);
-    return item && rowOf(this.#layout, at, item);
+    if (kind === "draw") throw foreign(this.layout, item ?? {}, NO_COUNTER);
+    return item && rowOf(this.layout, at, item);
   }
 
   /** Which rows refused takes that go together. */
@@ -213,12 +175,12 @@ export class DynamoDbStore implements Store {
   /** The row that refused, as the refusal shows it. An engine that shows none is asked. */
   async #refusing(at: Address, shown: Item | undefined, signal: AbortSignal): Promise<Row | undefined> {
     const item = shown ?? (await this.#get(at, true, signal));
-    return item && rowOf(this.#layout, at, item);
+    return item && rowOf(this.layout, at, item);
   }
 
   async #get(at: Address, consistent: boolean, signal: AbortSignal): Promise<Item | undefined> {
-    const { tableName: TableName } = this.#layout;
-    const command = new GetItemCommand({ TableName, Key: keyOf(this.#layout, at), ConsistentRead: consistent });
+    const { tableName: TableName } = this.layout;
+    const command = new GetItemCommand({ TableName, Key: keyOf(this.layout, at), ConsistentRead: consistent });
     return (await this.#transport.ask(command, signal, { kind: "read", at }))?.Item;
   }
 
@@ -226,7 +188,7 @@ export class DynamoDbStore implements Store {
   #shown(write: Write, item: Item | undefined): Row | undefined {
     if (item === undefined || !isRowShown(write, item.wanted !== undefined)) return undefined;
     try {
-      return rowOf(this.#layout, write.at, item);
+      return rowOf(this.layout, write.at, item);
     } catch {
       return undefined;
     }
@@ -235,9 +197,9 @@ export class DynamoDbStore implements Store {
   /** What a write has drawn, if it draws. @throws {@link LockStoreError} if it counted up somebody else's number. */
   #drawn(write: Write, before: Item | undefined): bigint | undefined {
     if (countOf(write) === undefined) return undefined;
-    const drawn = drawnBy(write, before && attributesOf(this.#layout, before));
+    const drawn = drawnBy(write, before && attributesOf(this.layout, before));
     if (drawn !== undefined) return drawn;
-    throw foreign(this.#layout, before ?? {}, write.kind === "draw" ? NO_COUNTER : "its fence must be a whole number");
+    throw foreign(this.layout, before ?? {}, write.kind === "draw" ? NO_COUNTER : "its fence must be a whole number");
   }
 
   /** A request id is what a table gives. */
@@ -249,7 +211,7 @@ export class DynamoDbStore implements Store {
   async #prove(at: Address, signal: AbortSignal): Promise<void> {
     if ((await this.#get(at, true, signal)) === undefined) {
       throw new LockStoreError(
-        `The endpoint of table ${this.#layout.tableName} says that it wrote a row and does not show it: check that it is DynamoDB`,
+        `The endpoint of table ${this.layout.tableName} says that it wrote a row and does not show it: check that it is DynamoDB`,
         { answered: false },
       );
     }

@@ -102,12 +102,12 @@ export async function rowsIn(
 ): Promise<{ readonly rows: readonly Row[]; readonly bad: readonly BadRow[] }> {
   const rows: Row[] = [];
   const bad: BadRow[] = [];
-  const first = { name, ...range, limit: PAGE_ROWS, consistent, showsBad: true };
+  const first = { name, ...range, limit: PAGE_ROWS, consistent };
   for (let rest: RangeQuery | undefined = first; rest !== undefined; ) {
     const asked: RangeQuery = rest;
     const page = await adminRequest(session, (signal) => session.store.query(asked, signal), { signal: ends });
     rows.push(...page.rows);
-    bad.push(...(page.bad ?? []));
+    bad.push(...page.bad);
     rest = restOf(asked, page);
   }
   return { rows, bad };

@@ -5,7 +5,7 @@ import type { Row } from "../protocol/row.js";
 import { attemptMs, persist, type Request } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { Takeover } from "../session/sightings.js";
-import type { RangePage, RangeQuery, WriteOutcome } from "../store.js";
+import type { Page, RangeQuery, WriteOutcome } from "../store.js";
 
 /** How many rows are read at once where there are many: less than 40 KB. */
 export const PAGE_ROWS = 100;
@@ -50,9 +50,12 @@ export function removeAsSeen(
 }
 
 /** A page of rows, with what was known when it was asked for. */
-export type KnownPage = RangePage & Known;
+export type KnownPage = Page<string> & Known;
 
-/** Rows of one name, a page at a time: each page as small as it may be, the further ones large. */
+/**
+ * Rows of one name, a page at a time: each page as small as it may be, the further ones large.
+ * @throws BadRow for an item under one of these keys that is none of our rows.
+ */
 export async function* pagesOf(
   session: Session,
   ask: Ask,
@@ -67,6 +70,8 @@ export async function* pagesOf(
       const known = knownNow(session, takeover);
       return { ...(await session.store.query(query, signal)), ...known };
     });
+    const [bad] = page.bad;
+    if (bad !== undefined) throw bad;
     rest = restOf(query, page);
     for (const row of page.rows) session.sightings.note(row, row);
     yield { page, isLast: rest === undefined };
@@ -76,7 +81,7 @@ export async function* pagesOf(
 /** What is left of a range after a page of it: less with every page, or nothing, whatever the page says. */
 export function restOf<Part extends SortRange & Pick<RangeQuery, "after">>(
   range: Part,
-  { next }: RangePage,
+  { next }: Page<string>,
 ): (Part & { readonly limit: number }) | undefined {
   if (next === undefined || next < (range.after ?? range.first) || next === range.after) return undefined;
   return next < range.last ? { ...range, after: next, limit: PAGE_ROWS } : undefined;

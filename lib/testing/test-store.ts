@@ -1,13 +1,24 @@
-import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { storeFailure } from "../dynamodb/failures.js";
+import { RowStore } from "../dynamodb/row-store.js";
+import { LockStoreError } from "../errors.js";
 import type { TableLayout } from "../options/table.js";
+import type { Address } from "../protocol/addresses.js";
+import type { Row } from "../protocol/row.js";
 import { leftBy } from "../protocol/rules.js";
+import type { Renew, Take, Write } from "../protocol/writes.js";
 import { onAbort } from "../session/abort-listening.js";
-import type { Cursor, GuardedWrites, RowPage } from "../store.js";
+import type {
+  Cursor,
+  GuardedWrites,
+  Page,
+  RangeQuery,
+  Store,
+  TransactOutcome,
+  WriteAllOutcome,
+  WriteOutcome,
+} from "../store.js";
 import type { Clock } from "../time/clock.js";
-import type { ApplyWrites } from "./apply-writes.js";
-import { aborted, type MemoryTable, MessageStore } from "./memory-store.js";
-import type { Answer, Message } from "./message.js";
+import type { ApplyWrites, MemoryTable } from "./memory-table.js";
 
 /** What becomes of a host's requests: each is answered, none is, or each fails with an error. */
 export type Condition =
@@ -15,46 +26,39 @@ export type Condition =
   | { readonly kind: "silent" }
   | { readonly kind: "fails"; readonly error: unknown };
 
-/** What a caller's own writes were refused with. */
-interface Refusal {
-  readonly error: unknown;
-}
-
 /** The way from one host to a table in memory. */
-export class TestStore extends MessageStore {
+export class TestStore extends RowStore implements Store {
+  condition: Condition;
   readonly #table: MemoryTable;
-  readonly #layout: TableLayout;
   readonly #clock: Clock;
-  readonly #condition: () => Condition;
   readonly #applyWrites: ApplyWrites;
-  /** What became of the callers' writes, by their tokens: DynamoDB applies them once as well. */
-  readonly #applied = new Map<string, Refusal | undefined>();
 
   constructor(
     table: MemoryTable,
     how: {
       readonly layout: TableLayout;
       readonly clock: Clock;
-      readonly condition: () => Condition;
+      readonly condition: Condition;
       readonly applyWrites: ApplyWrites;
     },
   ) {
-    super(table, how.layout);
+    // No answer is slow.
+    super(how.layout, () => 0);
     this.#table = table;
-    this.#layout = how.layout;
     this.#clock = how.clock;
-    this.#condition = how.condition;
     this.#applyWrites = how.applyWrites;
+    this.condition = how.condition;
   }
 
   /**
    * A request without an answer never arrives: it is not applied, now or later.
+   *
+   * @param action as IAM calls it, for the errors that say so.
    * @throws {@link LockStoreError} once `signal` aborts, while the table is silent; at once while it fails.
    */
   async reach(action: string, signal: AbortSignal): Promise<void> {
     if (signal.aborted) throw aborted(signal);
-    const condition = this.#condition();
-    switch (condition.kind) {
+    switch (this.condition.kind) {
       case "answers":
         return;
       case "silent": {
@@ -65,59 +69,55 @@ export class TestStore extends MessageStore {
         }).finally(leave);
       }
       case "fails":
-        throw storeFailure(condition.error, { action, tableName: this.#layout.tableName });
+        throw storeFailure(this.condition.error, { action, tableName: this.layout.tableName });
       default:
-        condition satisfies never;
+        this.condition satisfies never;
     }
   }
 
-  override async scan(prefix: string, after: Cursor | undefined, signal: AbortSignal): Promise<RowPage> {
+  protected override async writeOne(write: Write, signal: AbortSignal): Promise<WriteOutcome> {
+    const { kind } = leftBy(write);
+    await this.reach(kind === "put" ? "PutItem" : kind === "delete" ? "DeleteItem" : "UpdateItem", signal);
+    return this.#table.write(write);
+  }
+
+  protected override async renewAll(
+    renewals: readonly Renew[],
+    signal: AbortSignal,
+  ): Promise<readonly (WriteOutcome | LockStoreError)[]> {
+    await this.reach("PartiQLUpdate", signal);
+    return this.#table.renewAll(renewals);
+  }
+
+  async writeAll(takes: readonly Take[], signal: AbortSignal): Promise<WriteAllOutcome> {
+    await this.reach("PutItem", signal);
+    return this.#table.writeAll(takes);
+  }
+
+  async read(at: Address, _options: { readonly consistent: boolean }, signal: AbortSignal): Promise<Row | undefined> {
+    await this.reach("GetItem", signal);
+    return this.#table.read(at);
+  }
+
+  async query(query: RangeQuery, signal: AbortSignal): Promise<Page<string>> {
+    await this.reach("Query", signal);
+    return this.#table.query(query);
+  }
+
+  async scan(prefix: string, after: Cursor | undefined, signal: AbortSignal): Promise<Page<Cursor>> {
     await this.reach("Scan", signal);
-    return await super.scan(prefix, after, signal);
+    return this.#table.scan(prefix, after);
   }
 
-  protected override async send(message: Message, signal: AbortSignal): Promise<Answer> {
-    await this.reach(actionOf(message), signal);
-    if (message.kind !== "transact") return this.#table.answer(message);
-    const answer = this.#table.answer(message);
-    if (answer.kind !== "transact" || answer.outcome.kind !== "committed") return answer;
-    const refusal = this.#apply(message.writes);
-    return refusal === undefined ? answer : { ...message, outcome: { kind: "refused", error: refusal.error } };
+  async transact(writes: GuardedWrites, signal: AbortSignal): Promise<TransactOutcome> {
+    await this.reach("TransactWriteItems", signal);
+    return this.#table.transact(writes, this.#applyWrites);
   }
 
-  #apply({ items, token }: GuardedWrites): Refusal | undefined {
-    if (!this.#applied.has(token)) this.#applied.set(token, this.#applyOnce(items));
-    return this.#applied.get(token);
-  }
-
-  #applyOnce(items: readonly TransactWriteItem[]): Refusal | undefined {
-    try {
-      this.#applyWrites(items);
-      return undefined;
-    } catch (error) {
-      return { error };
-    }
-  }
+  close(): void {}
 }
 
-/** The operation as IAM calls it, for the errors that say so. */
-function actionOf(message: Message): string {
-  switch (message.kind) {
-    case "write": {
-      const { kind } = leftBy(message.write);
-      return kind === "put" ? "PutItem" : kind === "delete" ? "DeleteItem" : "UpdateItem";
-    }
-    case "writeAll":
-      return "PutItem";
-    case "renewAll":
-      return "PartiQLUpdate";
-    case "read":
-      return "GetItem";
-    case "query":
-      return "Query";
-    case "transact":
-      return "TransactWriteItems";
-    default:
-      return message satisfies never;
-  }
+/** What a request came to whose sender has given it up. */
+function aborted(signal: AbortSignal): LockStoreError {
+  return new LockStoreError("aborted", { transient: true, answered: false, cause: signal.reason });
 }

@@ -14,8 +14,7 @@ import { next } from "../protocol/rules.js";
 import type { Check } from "../protocol/writes.js";
 import type { DocumentGuard } from "../store.js";
 import { TableLocks } from "../table-locks.js";
-import type { ApplyWrites } from "./apply-writes.js";
-import { isHolder, MemoryTable } from "./memory-store.js";
+import { type ApplyWrites, isHolder, MemoryTable } from "./memory-table.js";
 import { reached, report } from "./test-admin.js";
 import { TableTime, type TestClock, type TestTime } from "./test-clock.js";
 import { type Condition, TestStore } from "./test-store.js";
@@ -45,12 +44,6 @@ export interface TestHostOptions extends Omit<MutexOptions, "fencing"> {
   readonly owner?: string | undefined;
 }
 
-/** A host, as the table sees it. */
-interface Host {
-  readonly locks: TableLocks;
-  condition: Condition;
-}
-
 const ANSWERS: Condition = { kind: "answers" };
 
 /** How many items a page looks at: enough that a test sees one page, as with DynamoDB. */
@@ -78,8 +71,7 @@ export class TestTable {
   readonly #onTransactWrite: ApplyWrites | undefined;
   /** @internal */
   readonly memory: MemoryTable = new MemoryTable({ pageItems: PAGE_ITEMS });
-  readonly #hosts = new Map<LockTable, Host>();
-  readonly #transactions: (readonly TransactWriteItem[])[] = [];
+  readonly #hosts = new Map<LockTable, TestStore>();
   /** That of hosts to come. */
   #condition = ANSWERS;
 
@@ -113,21 +105,21 @@ export class TestTable {
     refuse(options, NOT_OF_A_HOST);
     const owner = options.owner ?? `host-${this.#hosts.size + 1}`;
     const { clock } = this.#time;
-    const locks = new TableLocks({ ...this.#options, ...options, owner, clock }, (layout) => {
-      const condition = (): Condition => host.condition;
-      const applyWrites: ApplyWrites = (items) => this.#applyWrites(items);
-      const store = new TestStore(this.memory, { layout, clock, condition, applyWrites });
-      return {
-        store,
-        create: (how, requests) => reached(store, requests, "CreateTable", how),
-        check: async (how, requests) => {
-          await reached(store, requests, "DescribeTable", how);
-          return report(layout);
-        },
-      };
+    const store = new TestStore(this.memory, {
+      layout: this.#layout,
+      clock,
+      condition: this.#condition,
+      applyWrites: (items) => this.#applyWrites(items),
     });
-    const host: Host = { locks, condition: this.#condition };
-    this.#hosts.set(locks, host);
+    const locks = new TableLocks({ ...this.#options, ...options, owner, clock }, (layout) => ({
+      store,
+      create: (how, requests) => reached(store, requests, "CreateTable", how),
+      check: async (how, requests) => {
+        await reached(store, requests, "DescribeTable", how);
+        return report(layout);
+      },
+    }));
+    this.#hosts.set(locks, store);
     return locks;
   }
 
@@ -156,8 +148,8 @@ export class TestTable {
     }
     for (const row of rows) this.#changeRow(row, reason);
     const uuids = new Set(rows.map(({ uuid }) => uuid));
-    for (const { locks } of this.#hosts.values()) {
-      for (const lease of locks.session.leases) if (uuids.has(lease.row.uuid)) lease.lose(reason);
+    for (const { session } of this.#hosts.keys()) {
+      for (const lease of session.leases) if (uuids.has(lease.row.uuid)) lease.lose(reason);
     }
   }
 
@@ -204,7 +196,7 @@ export class TestTable {
 
   /** The items of every `transactWrite()` that was applied, in order. */
   get transactions(): readonly (readonly TransactWriteItem[])[] {
-    return [...this.#transactions];
+    return this.memory.committed.map(({ items }) => items);
   }
 
   /**
@@ -228,12 +220,12 @@ export class TestTable {
   #become(condition: Condition, host: LockTable | undefined): void {
     if (host === undefined) {
       this.#condition = condition;
-      for (const each of this.#hosts.values()) each.condition = condition;
+      for (const store of this.#hosts.values()) store.condition = condition;
       return;
     }
-    const one = this.#hosts.get(host);
-    if (one === undefined) throw new LockConfigError("host", host, "must be what host() of this table returned");
-    one.condition = condition;
+    const store = this.#hosts.get(host);
+    if (store === undefined) throw new LockConfigError("host", host, "must be what host() of this table returned");
+    store.condition = condition;
   }
 
   #applyWrites(items: readonly TransactWriteItem[]): void {
@@ -246,7 +238,6 @@ export class TestTable {
         "must be synchronous: a transaction is one instant",
       );
     }
-    this.#transactions.push(items);
   }
 
   #changeRow(row: Row, reason: LossReason): void {

@@ -4,7 +4,7 @@ const LOCK_ALL = "lib/sets/lock-all.js";
 const LOCK_SET = "lib/sets/lock-set.js";
 const ROW_TAKE = "lib/taking/row-take.js";
 /** What a transaction is here: DynamoDB applies all of its writes or none. */
-const TABLE = "lib/testing/memory-store.js";
+const TABLE = "lib/testing/memory-table.js";
 
 /** Defects of `lockAll`. What each breaks is a sentence of docs/several-locks.md. */
 export const SET_DEFECTS: readonly Defect[] = [

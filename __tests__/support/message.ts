@@ -1,8 +1,15 @@
-import type { LockStoreError } from "../errors.js";
-import type { Address } from "../protocol/addresses.js";
-import type { Row } from "../protocol/row.js";
-import type { Renew, Take, Write } from "../protocol/writes.js";
-import type { GuardedWrites, RangePage, RangeQuery, TransactOutcome, WriteAllOutcome, WriteOutcome } from "../store.js";
+import type { LockStoreError } from "../../lib/errors.js";
+import type { Address } from "../../lib/protocol/addresses.js";
+import type { Row } from "../../lib/protocol/row.js";
+import type { Renew, Take, Write } from "../../lib/protocol/writes.js";
+import type {
+  GuardedWrites,
+  Page,
+  RangeQuery,
+  TransactOutcome,
+  WriteAllOutcome,
+  WriteOutcome,
+} from "../../lib/store.js";
 
 /** What a process asks of the table: plain data, which a network can hold back, repeat and reorder. */
 export type Message =
@@ -19,7 +26,7 @@ interface Outcomes {
   /** What came of each. */
   readonly renewAll: { readonly outcomes: readonly (WriteOutcome | LockStoreError)[] };
   readonly read: { readonly row: Row | undefined };
-  readonly query: { readonly page: RangePage };
+  readonly query: { readonly page: Page<string> };
   readonly transact: { readonly outcome: TransactOutcome };
 }
 

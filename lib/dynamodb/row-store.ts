@@ -1,0 +1,62 @@
+import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
+import type { LockStoreError } from "../errors.js";
+import type { LockData } from "../lock-info.js";
+import type { TableLayout } from "../options/table.js";
+import type { Address } from "../protocol/addresses.js";
+import { vacateKept } from "../protocol/was-applied.js";
+import type { Check, Renew, Write } from "../protocol/writes.js";
+import type { DocumentGuard, WriteOutcome } from "../store.js";
+import { actionOf } from "./compile.js";
+import { bytesOf, marshalledData } from "./data.js";
+import { admitItems, documentGuard } from "./guards.js";
+import { RenewalBatches } from "./renewal-batches.js";
+
+/** What every store does in the same way, on DynamoDB and in memory: guards, data, and how single writes are sent. */
+export abstract class RowStore {
+  readonly layout: TableLayout;
+  readonly #renewals: RenewalBatches;
+
+  /** @param now a stopwatch, in ms. */
+  constructor(layout: TableLayout, now: () => number) {
+    this.layout = layout;
+    this.#renewals = new RenewalBatches({
+      one: (renewal, signal) => this.writeOne(renewal, signal),
+      all: (renewals, signal) => this.renewAll(renewals, signal),
+      now,
+    });
+  }
+
+  /** Sends a write once. Its refusal is an outcome, not an error. */
+  protected abstract writeOne(write: Write, signal: AbortSignal): Promise<WriteOutcome>;
+
+  /** Sends renewals in one request. Each has an outcome, or an error, of its own. */
+  protected abstract renewAll(
+    renewals: readonly Renew[],
+    signal: AbortSignal,
+  ): Promise<readonly (WriteOutcome | LockStoreError)[]>;
+
+  async write(write: Write, signal: AbortSignal): Promise<WriteOutcome> {
+    if (write.kind === "renew" && write.data === undefined) return await this.#renewals.write(write, signal);
+    if (write.kind === "vacate") this.#renewals.note(write.at, 0);
+    if ("data" in write && write.data !== undefined) this.#renewals.note(write.at, bytesOf(write.data));
+    const outcome = await this.writeOne(write, signal);
+    const again = outcome.kind === "refused" ? vacateKept(write, outcome.row) : undefined;
+    return again === undefined ? outcome : await this.writeOne(again, signal);
+  }
+
+  admit(data: LockData | undefined): void {
+    if (data !== undefined) marshalledData(data);
+  }
+
+  guard(guard: Check): TransactWriteItem {
+    return actionOf(this.layout, guard);
+  }
+
+  documentGuard(guard: Check): DocumentGuard {
+    return documentGuard(this.layout, guard);
+  }
+
+  admitItems(at: Address, items: readonly TransactWriteItem[]): void {
+    admitItems(this.layout, at, items);
+  }
+}
