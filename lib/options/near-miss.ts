@@ -49,8 +49,6 @@ function isSecret(name: string): boolean {
 
 /** The name that somebody meant: equal but for case, underscores or a unit, or a typo away. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
-  const exact = known.find((option) => plain(option) === plain(name));
-  if (exact !== undefined) return exact;
   const distances = known.map((option) => [typosBetween(plain(name), plain(option)), option] as const);
   const [closest] = distances.sort(([a], [b]) => a - b);
   if (closest === undefined) return undefined;

@@ -26,7 +26,7 @@ export async function checkTable(
   requests: Requests,
 ): Promise<TableReport> {
   const { tableName } = layout;
-  const plane = new ControlPlane({ client, tableName, requests, signal, timeoutMs });
+  const plane = new ControlPlane(client, layout, requests, { signal, timeoutMs });
   const table = await probe(plane.describeTable());
   const probes = () =>
     Promise.all([probe(plane.describeTtl()), probeItems(plane, layout), probeBatches(plane, layout)] as const);

@@ -1,92 +1,35 @@
 import type { DynamoDBClient, TableDescription, TimeToLiveDescription } from "@aws-sdk/client-dynamodb";
 import { DescribeTableCommand, DescribeTimeToLiveCommand } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../../errors.js";
-import { follow } from "../../session/abort-listening.js";
-import { persist, type Requests } from "../../session/requests.js";
-import { storeFailure } from "../failures.js";
+import type { TableLayout } from "../../options/table.js";
+import type { Requests } from "../../session/requests.js";
+import { AdminRequests } from "./admin-requests.js";
 
-const ATTEMPT_MS = 5_000;
-/** An endpoint that has not answered once by then counts as unreachable, however long the caller would wait. */
-const FIRST_ANSWER_MS = 10_000;
-const PAUSE_MS = 500;
-/** With less time than this left, another description could only fail, and its failure would hide what was seen. */
-const LEAST_LOOK_MS = 50;
-
-interface ControlPlaneOptions {
+/** What `create()` and `check()` ask DynamoDB of a table as a whole. */
+export class ControlPlane extends AdminRequests {
   readonly client: DynamoDBClient;
-  readonly tableName: string;
-  /** They share the lanes of the process with those of its locks. */
-  readonly requests: Requests;
-  readonly signal: AbortSignal | undefined;
-  /** The time for all requests and pauses together. */
-  readonly timeoutMs: number;
-}
+  readonly #tableName: string;
 
-/** Sends one command with these options. */
-export type Send<Reply> = (client: DynamoDBClient, options: { readonly abortSignal: AbortSignal }) => Promise<Reply>;
-
-/** Sends requests about a table as a whole. Each has a timeout, all have one together, and until then they are retried. */
-export class ControlPlane {
-  readonly #options: ControlPlaneOptions;
-  readonly #startedAt: number;
-  #answered = false;
-
-  constructor(options: ControlPlaneOptions) {
-    this.#options = options;
-    this.#startedAt = options.requests.clock.atMost();
-  }
-
-  /** @param action its name in IAM. @throws {@link LockStoreError}, or the reason of the caller's signal. */
-  async ask<Reply>(action: string, send: Send<Reply>): Promise<Reply> {
-    const { requests, signal, timeoutMs } = this.#options;
-    signal?.throwIfAborted();
-    const until = () => this.#startedAt + Math.min(timeoutMs, this.#answered ? Infinity : FIRST_ANSWER_MS);
-    const persistence = { kind: "read", until, attemptMs: ATTEMPT_MS, enough: signal } as const;
-    try {
-      return await persist(requests, persistence, (ends) => this.#attempt(action, ends, send));
-    } catch (error) {
-      signal?.throwIfAborted();
-      throw error;
-    }
+  constructor(
+    client: DynamoDBClient,
+    { tableName }: TableLayout,
+    requests: Requests,
+    bounds: { readonly signal: AbortSignal | undefined; readonly timeoutMs: number },
+  ) {
+    super({ tableName, requests, ...bounds });
+    this.client = client;
+    this.#tableName = tableName;
   }
 
   async describeTable(): Promise<TableDescription | undefined> {
-    const command = new DescribeTableCommand({ TableName: this.#options.tableName });
-    return (await this.ask("DescribeTable", (client, options) => client.send(command, options))).Table;
+    const command = new DescribeTableCommand({ TableName: this.#tableName });
+    return (await this.ask("DescribeTable", (abortSignal) => this.client.send(command, { abortSignal }))).Table;
   }
 
   async describeTtl(): Promise<TimeToLiveDescription | undefined> {
-    const command = new DescribeTimeToLiveCommand({ TableName: this.#options.tableName });
-    const reply = await this.ask("DescribeTimeToLive", (client, options) => client.send(command, options));
+    const command = new DescribeTimeToLiveCommand({ TableName: this.#tableName });
+    const reply = await this.ask("DescribeTimeToLive", (abortSignal) => this.client.send(command, { abortSignal }));
     return reply.TimeToLiveDescription;
-  }
-
-  /** Waits before the table is described again. @throws {@link LockStoreError} when the time is over. */
-  async pause(because: string): Promise<void> {
-    const { requests, signal, tableName, timeoutMs } = this.#options;
-    const { clock } = requests;
-    const leftMs = Math.max(0, this.#startedAt + timeoutMs - clock.atMost());
-    if (leftMs >= PAUSE_MS + LEAST_LOOK_MS) return await clock.sleep(PAUSE_MS, signal);
-    await clock.sleep(leftMs, signal);
-    const message = `Table ${tableName} is not ready after ${timeoutMs} ms: ${because}`;
-    throw new LockStoreError(message, { transient: true });
-  }
-
-  async #attempt<Reply>(action: string, ends: AbortSignal, send: Send<Reply>): Promise<Reply> {
-    const { client, signal, tableName } = this.#options;
-    const either = new AbortController();
-    const stopFollowing = follow([ends, signal], (reason) => either.abort(reason));
-    try {
-      const reply = await send(client, { abortSignal: either.signal });
-      this.#answered = true;
-      return reply;
-    } catch (error) {
-      const failure = storeFailure(error, { action, tableName });
-      this.#answered ||= failure.answered;
-      throw failure;
-    } finally {
-      stopFollowing();
-    }
   }
 }
 

@@ -24,7 +24,7 @@ export async function createTable(
   { signal, timeoutMs = DEFAULT_TIMEOUT_MS, tags }: CreateOptions,
   requests: Requests,
 ): Promise<void> {
-  const plane = new ControlPlane({ client, tableName: layout.tableName, requests, signal, timeoutMs });
+  const plane = new ControlPlane(client, layout, requests, { signal, timeoutMs });
   const table = await activeTable(plane, layout, tags);
   const mismatch = keyMismatch(table, layout);
   if (mismatch !== undefined) {
@@ -73,7 +73,7 @@ async function create(plane: ControlPlane, layout: TableLayout, tags: CreateOpti
     ...(tags && { Tags: Object.entries(tags).map(([Key, Value]) => ({ Key, Value })) }),
   });
   try {
-    await plane.ask("CreateTable", (client, options) => client.send(command, options));
+    await plane.ask("CreateTable", (abortSignal) => plane.client.send(command, { abortSignal }));
   } catch (error) {
     // Another process has created it, or an attempt of ours whose reply was lost.
     if (!isCausedBy(error, "ResourceInUseException")) throw error;
@@ -88,7 +88,7 @@ async function enableTtl(plane: ControlPlane, layout: TableLayout): Promise<void
   while (!(await isTtlEnabled(plane, layout))) {
     if (refusal !== undefined) throw refusal;
     try {
-      await plane.ask("UpdateTimeToLive", (client, options) => client.send(command, options));
+      await plane.ask("UpdateTimeToLive", (abortSignal) => plane.client.send(command, { abortSignal }));
       return;
     } catch (error) {
       // DynamoDB also refuses to enable a TTL that another process has just enabled: the next description shows it.

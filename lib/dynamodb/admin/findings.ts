@@ -18,6 +18,8 @@ const NEEDED: Readonly<Record<TableAction, { readonly severity: TableProblem["se
     ConditionCheckItem: { severity: "warning", without: "guard() and transactWrite() do not work" },
   };
 
+export const ACTIONS = Object.keys(NEEDED) as readonly TableAction[];
+
 /** What the replicas of a global table mean for locks. */
 const CONSISTENCY = {
   eventual:

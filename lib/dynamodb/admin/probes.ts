@@ -58,7 +58,7 @@ export async function probeItems(plane: ControlPlane, layout: TableLayout): Prom
   return await Promise.all(
     commands.map(async ([action, command]) => {
       // One member of the union, because no overload of `send` takes all of them.
-      const sent = plane.ask(action, (client, options) => client.send(command as GetItemCommand, options));
+      const sent = plane.ask(action, (abortSignal) => plane.client.send(command as GetItemCommand, { abortSignal }));
       return [action, await probe(sent)] as const;
     }),
   );
@@ -71,7 +71,7 @@ export async function probeBatches(plane: ControlPlane, layout: TableLayout): Pr
   const command = new BatchExecuteStatementCommand({ Statements: [statementOf(layout, renewal)] });
   let cause: LockStoreError;
   try {
-    const reply = await plane.ask("PartiQLUpdate", (client, options) => client.send(command, options));
+    const reply = await plane.ask("PartiQLUpdate", (abortSignal) => plane.client.send(command, { abortSignal }));
     const stated = statedBy(reply.Responses?.[0], layout.tableName);
     if (stated.kind !== "failed") return { usable: true, advice: undefined };
     cause = stated.error;
