@@ -5,8 +5,8 @@ import type { Resource } from "./kinds/kind.js";
 import type { Permit } from "./lock.js";
 import type { SemaphoreState } from "./lock-info.js";
 import type { Lockable, TryRun } from "./lockable.js";
-import { forceUnlock } from "./operations/force-unlock.js";
-import { inspectSemaphore, rowsIn } from "./operations/inspect.js";
+import { forceUnlockIn } from "./operations/force-unlock.js";
+import { inspectSemaphore } from "./operations/inspect.js";
 import type { ForceUnlockOptions, LockOptions, ResumeOptions, TryOptions } from "./options/calls.js";
 import { forceUnlockOptions, tryOptions } from "./options/calls.js";
 import { NONE } from "./options/check.js";
@@ -147,10 +147,6 @@ export class Semaphore implements Lockable<Permit> {
    * }
    */
   async forceUnlock(uuid: string, options: ForceUnlockOptions = NONE): Promise<boolean> {
-    const how = forceUnlockOptions(uuid, options);
-    const { rows } = await rowsIn(this.#session, this.name, PERMITS, { consistent: true });
-    const held = rows.find((row) => row.uuid === uuid);
-    if (held === undefined) return false;
-    return await forceUnlock(this.#session, { name: held.name, sort: held.sort }, uuid, how);
+    return await forceUnlockIn(this.#session, this.name, PERMITS, uuid, forceUnlockOptions(uuid, options));
   }
 }

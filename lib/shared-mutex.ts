@@ -4,8 +4,8 @@ import type { Resource } from "./kinds/kind.js";
 import type { Lock } from "./lock.js";
 import type { SharedMutexState } from "./lock-info.js";
 import type { Lockable } from "./lockable.js";
-import { forceUnlock } from "./operations/force-unlock.js";
-import { inspectSharedMutex, rowsIn } from "./operations/inspect.js";
+import { forceUnlock, forceUnlockIn } from "./operations/force-unlock.js";
+import { inspectSharedMutex } from "./operations/inspect.js";
 import { type ForceUnlockOptions, forceUnlockOptions, tryOptions } from "./options/calls.js";
 import { NONE } from "./options/check.js";
 import type { MutexSettings } from "./options/mutex.js";
@@ -78,10 +78,7 @@ export class SharedMutex {
   async forceUnlock(uuid: string, options: ForceUnlockOptions = NONE): Promise<boolean> {
     const how = forceUnlockOptions(uuid, options);
     if (await forceUnlock(this.#session, writerAt(this.name), uuid, how)) return true;
-    const { rows: readers } = await rowsIn(this.#session, this.name, READERS, { consistent: true });
-    const held = readers.find((row) => row.uuid === uuid);
-    if (held === undefined) return false;
-    return await forceUnlock(this.#session, { name: held.name, sort: held.sort }, uuid, how);
+    return await forceUnlockIn(this.#session, this.name, READERS, uuid, how);
   }
 }
 

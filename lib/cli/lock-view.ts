@@ -53,10 +53,7 @@ export const isTaken = ({ state }: LockView): boolean => state !== "expired" && 
 export function inOrder(views: readonly LockView[]): LockView[] {
   const by = ({ name, kind, owner, acquired }: LockView): string =>
     [name, kind, owner, acquired.toISOString()].join("\0");
-  return views
-    .map((view) => ({ view, key: by(view) }))
-    .sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
-    .map(({ view }) => view);
+  return views.toSorted((one, other) => (by(one) < by(other) ? -1 : by(one) > by(other) ? 1 : 0));
 }
 
 /** One place in a queue, as `inspect` shows it. */

@@ -9,7 +9,7 @@ import type { Check, Count, Effect, Write } from "../protocol/writes.js";
 import { marshalledData } from "./data.js";
 import type { Item } from "./items.js";
 
-export const COMPARISONS = { equal: "=", less: "<", greater: ">" } as const;
+const COMPARISONS = { equal: "=", less: "<", greater: ">" } as const;
 export const TYPES = { string: { S: "S" }, number: { S: "N" }, map: { S: "M" } } as const;
 const ONE: AttributeValue = { N: "1" };
 
@@ -109,48 +109,71 @@ function conditionalOf(layout: TableLayout, at: Address, { condition, values }: 
 
 function planOf(condition: Condition): Plan {
   const plan = { attributes: new Set<string>(), literals: {} as Item, named: new Set<string>() };
-  const attributeOf = (attribute: string): string => {
-    plan.attributes.add(attribute);
-    return `#${attribute}`;
-  };
   const literalOf = (name: string, value: AttributeValue): string => {
     plan.literals[`:${name}`] = value;
     return `:${name}`;
   };
-  const wordsOf = (part: Condition, inBrackets: "all" | "any"): string =>
-    part.kind === inBrackets ? `(${expressionOf(part)})` : expressionOf(part);
-  const expressionOf = (part: Condition): string => {
-    switch (part.kind) {
-      case "noItem":
-        // Every item has its partition key, whoever wrote it.
-        return `attribute_not_exists(${attributeOf("name")})`;
-      case "missing":
-        return `attribute_not_exists(${attributeOf(part.attribute)})`;
-      case "type":
-        return `attribute_type(${attributeOf(part.attribute)}, ${literalOf(part.type, TYPES[part.type])})`;
-      case "equal":
-      case "less":
-      case "greater": {
-        const { kind, attribute, to } = part;
-        if (typeof to === "object") plan.named.add(to.value);
-        const value = typeof to === "object" ? `:if_${to.value}` : literalOf(attribute, storedValue(to));
-        return `${attributeOf(attribute)} ${COMPARISONS[kind]} ${value}`;
-      }
-      case "within": {
-        const { name, least, most } = part.range;
-        const from = literalOf(`least_${name}`, storedValue(least));
-        const to = literalOf(`most_${name}`, storedValue(most));
-        return `${attributeOf(part.attribute)} BETWEEN ${from} AND ${to}`;
-      }
-      case "all":
-        return part.of.map((inner) => wordsOf(inner, "any")).join(" AND ");
-      case "any":
-        return part.of.map((inner) => wordsOf(inner, "all")).join(" OR ");
-      default:
-        return part satisfies never;
-    }
+  const expression = conditionIn(condition, {
+    wordOf: (attribute) => {
+      plan.attributes.add(attribute);
+      return `#${attribute}`;
+    },
+    isMissing: (word) => `attribute_not_exists(${word})`,
+    hasType: (word, type) => `attribute_type(${word}, ${literalOf(type, TYPES[type])})`,
+    literal: (name, value) => literalOf(name, storedValue(value)),
+    named: (value) => {
+      plan.named.add(value);
+      return `:if_${value}`;
+    },
+  });
+  return { ...plan, expression };
+}
+
+/** How one of DynamoDB's languages, expressions and PartiQL, puts what differs between the two. */
+interface Language {
+  wordOf(attribute: string): string;
+  isMissing(word: string): string;
+  hasType(word: string, type: keyof typeof TYPES): string;
+  /** @param name tells the literals of one condition apart. */
+  literal(name: string, value: Operand): string;
+  /** A value that each write gives by itself. */
+  named(value: string): string;
+}
+
+/** A condition in one of DynamoDB's languages. */
+export function conditionIn(condition: Condition, language: Language): string {
+  const { wordOf, isMissing, hasType, literal, named } = language;
+  const inside = (part: Condition): string => {
+    const text = conditionIn(part, language);
+    return part.kind === "all" || part.kind === "any" ? `(${text})` : text;
   };
-  return { ...plan, expression: expressionOf(condition) };
+  switch (condition.kind) {
+    case "noItem":
+      // Every item has its partition key, whoever wrote it.
+      return isMissing(wordOf("name"));
+    case "missing":
+      return isMissing(wordOf(condition.attribute));
+    case "type":
+      return hasType(wordOf(condition.attribute), condition.type);
+    case "equal":
+    case "less":
+    case "greater": {
+      const { kind, attribute, to } = condition;
+      const value = typeof to === "object" ? named(to.value) : literal(attribute, to);
+      return `${wordOf(attribute)} ${COMPARISONS[kind]} ${value}`;
+    }
+    case "within": {
+      const { name, least, most } = condition.range;
+      const [from, to] = [literal(`least_${name}`, least), literal(`most_${name}`, most)];
+      return `${wordOf(condition.attribute)} BETWEEN ${from} AND ${to}`;
+    }
+    case "all":
+      return condition.of.map(inside).join(" AND ");
+    case "any":
+      return condition.of.map(inside).join(" OR ");
+    default:
+      return condition satisfies never;
+  }
 }
 
 /** Adds what the update names and sets to the names and values of its condition. */

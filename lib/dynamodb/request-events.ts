@@ -12,26 +12,21 @@ export interface Purpose {
   readonly at?: { readonly name: string } | undefined;
 }
 
-/** Tells of a request that the table has answered with success. */
-export function tellOk(purpose: Purpose, sent: Sent, consumed: Consumed): void {
+/** Tells of a request that the table has answered with success, or that has thrown: `error` is as the SDK has thrown it. */
+export function tell(
+  { kind, at }: Purpose,
+  { ms, attempts }: Sent,
+  came: { readonly consumed: Consumed } | { readonly error: unknown },
+): void {
+  const outcome = "error" in came ? outcomeOf(came.error) : "ok";
   publish("dynamutex:request", {
-    ...commonOf(purpose, sent),
-    outcome: "ok",
-    cause: undefined,
-    ...unitsOf(purpose, consumed),
-  });
-}
-
-/** Tells of a request that has thrown. @param error as the SDK has thrown it. */
-export function tellNotOk(purpose: Purpose, sent: Sent, error: unknown): void {
-  const outcome = outcomeOf(error);
-  const cause = outcome === "refused" ? undefined : error;
-  publish("dynamutex:request", {
-    ...commonOf(purpose, sent),
+    operation: operationOf(kind),
+    name: at?.name,
+    ms,
+    attempts,
     outcome,
-    cause,
-    readUnits: undefined,
-    writeUnits: undefined,
+    cause: "error" in came && outcome !== "refused" ? came.error : undefined,
+    ...unitsOf(kind, "error" in came ? undefined : came.consumed),
   });
 }
 
@@ -42,13 +37,6 @@ interface Sent {
 
 /** One for each table, where the request is a transaction. */
 type Consumed = ConsumedCapacity | readonly ConsumedCapacity[] | undefined;
-
-function commonOf(
-  { kind, at }: Purpose,
-  { ms, attempts }: Sent,
-): Pick<Message, "operation" | "name" | "ms" | "attempts"> {
-  return { operation: operationOf(kind), name: at?.name, ms, attempts };
-}
 
 /** The words of callers for the writes that have others inside. */
 function operationOf(kind: Purpose["kind"]): RequestOperation {
@@ -63,7 +51,7 @@ function outcomeOf(error: unknown): Message["outcome"] {
   return answered ? "failed" : "unanswered";
 }
 
-function unitsOf({ kind }: Purpose, consumed: Consumed): Pick<Message, "readUnits" | "writeUnits"> {
+function unitsOf(kind: Purpose["kind"], consumed: Consumed): Pick<Message, "readUnits" | "writeUnits"> {
   if (consumed === undefined) return { readUnits: undefined, writeUnits: undefined };
   const reads = kind === "read" || kind === "query" || kind === "scan";
   let [readUnits, writeUnits] = [0, 0];

@@ -1,10 +1,9 @@
 import type { AttributeValue, BatchStatementRequest, BatchStatementResponse } from "@aws-sdk/client-dynamodb";
 import type { LockStoreError } from "../errors.js";
 import type { TableLayout } from "../options/table.js";
-import type { Condition, Values } from "../protocol/conditions.js";
 import { askedBy, leftBy } from "../protocol/rules.js";
 import type { Renew } from "../protocol/writes.js";
-import { COMPARISONS, keyOf, nameIn, storedValue, TYPES } from "./compile.js";
+import { conditionIn, keyOf, nameIn, storedValue, TYPES } from "./compile.js";
 import { statementFailure } from "./failures.js";
 import type { Item } from "./items.js";
 
@@ -29,7 +28,14 @@ export function statementOf(layout: TableLayout, renewal: Renew): BatchStatement
   const remove = effect.remove.map((attribute) => `REMOVE ${wordOf(attribute)}`);
   const key = Object.entries(keyOf(layout, renewal.at)).map(([name, value]) => `${quoted(name)} = ${parameter(value)}`);
   const { condition, values } = askedBy(renewal);
-  const where = [...key, conditionOf(condition, values, wordOf, parameter)].join(" AND ");
+  const held = conditionIn(condition, {
+    wordOf,
+    isMissing: (word) => `${word} IS MISSING`,
+    hasType: (word, type) => `attribute_type(${word}, '${TYPES[type].S}')`,
+    literal: (_name, value) => parameter(storedValue(value)),
+    named: (value) => parameter(storedValue(values[value])),
+  });
+  const where = [...key, `(${held})`].join(" AND ");
   return {
     Statement: `UPDATE ${quoted(layout.tableName)} ${[...set, ...remove].join(" ")} WHERE ${where} RETURNING ALL OLD *`,
     Parameters: parameters,
@@ -48,38 +54,3 @@ export function statedBy(response: BatchStatementResponse | undefined, tableName
 
 /** Names are quoted always: some of ours, and any of an application's, may be reserved words. */
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
-
-function conditionOf(
-  condition: Condition,
-  values: Values,
-  wordOf: (attribute: string) => string,
-  parameter: (value: AttributeValue) => string,
-): string {
-  const inside = (part: Condition): string => conditionOf(part, values, wordOf, parameter);
-  switch (condition.kind) {
-    case "noItem":
-      return `${wordOf("name")} IS MISSING`;
-    case "missing":
-      return `${wordOf(condition.attribute)} IS MISSING`;
-    case "type":
-      return `attribute_type(${wordOf(condition.attribute)}, '${TYPES[condition.type].S}')`;
-    case "equal":
-    case "less":
-    case "greater": {
-      const { kind, attribute, to } = condition;
-      const value = typeof to === "object" ? values[to.value] : to;
-      return `${wordOf(attribute)} ${COMPARISONS[kind]} ${parameter(storedValue(value))}`;
-    }
-    case "within": {
-      const { attribute, range } = condition;
-      const [least, most] = [range.least, range.most].map((bound) => parameter(storedValue(bound)));
-      return `${wordOf(attribute)} BETWEEN ${least} AND ${most}`;
-    }
-    case "all":
-      return `(${condition.of.map(inside).join(" AND ")})`;
-    case "any":
-      return `(${condition.of.map(inside).join(" OR ")})`;
-    default:
-      return condition satisfies never;
-  }
-}

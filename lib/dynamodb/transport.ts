@@ -20,7 +20,7 @@ import type { LockStoreError } from "../errors.js";
 import type { TableLayout } from "../options/table.js";
 import type { Clock } from "../time/clock.js";
 import { isAboutTheKey, isRefusal, keyMismatch, refusalsOf, storeFailure } from "./failures.js";
-import { type Purpose, tellNotOk, tellOk } from "./request-events.js";
+import { type Purpose, tell } from "./request-events.js";
 
 export type ItemCommand =
   | GetItemCommand
@@ -163,10 +163,10 @@ export class Transport {
     try {
       reply = await this.#send(command, context);
     } catch (error) {
-      tellNotOk(purpose, sent(), error);
+      tell(purpose, sent(), { error });
       throw error;
     }
-    tellOk(purpose, sent(), reply?.ConsumedCapacity ?? undefined);
+    tell(purpose, sent(), { consumed: reply?.ConsumedCapacity ?? undefined });
     return reply;
   }
 

@@ -1,10 +1,11 @@
 import { publish } from "../diagnostics.js";
-import type { Address } from "../protocol/addresses.js";
+import type { Address, SortRange } from "../protocol/addresses.js";
 import { wasApplied } from "../protocol/was-applied.js";
 import type { Vacate } from "../protocol/writes.js";
 import type { Copies } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { adminRequest } from "./admin-request.js";
+import { rowsIn } from "./inspect.js";
 
 /**
  * Removes a holder's uuid from its row. Requests that the holder has in flight name that uuid and are refused, and so is a
@@ -32,4 +33,17 @@ export async function forceUnlock(
   // calls that wait behind it.
   for (const lease of session.leases) if (lease.row.uuid === uuid) lease.lose("forced");
   return true;
+}
+
+/** The same for whichever row of a range has this uuid. */
+export async function forceUnlockIn(
+  session: Session,
+  name: string,
+  range: SortRange,
+  uuid: string,
+  how: { readonly now: boolean },
+): Promise<boolean> {
+  const { rows } = await rowsIn(session, name, range, { consistent: true });
+  const held = rows.find((row) => row.uuid === uuid);
+  return held !== undefined && (await forceUnlock(session, { name, sort: held.sort }, uuid, how));
 }

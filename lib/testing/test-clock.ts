@@ -1,6 +1,6 @@
 import { MessageChannel } from "node:worker_threads";
 import { LockConfigError } from "../errors.js";
-import { type Clock, hostTime, MAX_TIMER_MS, timers } from "../time/clock.js";
+import { type Clock, hostTime, MAX_TIMER_MS, sleepUntilRung, timers } from "../time/clock.js";
 
 /** The time of a table in memory: the same for all of its hosts. */
 export interface TestClock {
@@ -61,7 +61,7 @@ export class TableTime implements TestClock {
       atLeast: () => this.#read(),
       atMost: () => this.#read(),
       alarm: (ms, ring) => this.#set(ms, ring, { isAwaited: false }),
-      sleep: (ms, signal) => this.#sleep(ms, signal),
+      sleep: (ms, signal) => sleepUntilRung((wake) => this.#set(ms, wake, { isAwaited: true }), signal),
       ...(this.#isReal && timers.stay && { stay: timers.stay }),
     };
   }
@@ -133,22 +133,6 @@ export class TableTime implements TestClock {
     const stopped = new AbortController();
     timers.sleep(ms, stopped.signal).then(() => this.#ring(alarm), nothing);
     alarm.stop = () => stopped.abort();
-  }
-
-  async #sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
-    signal?.throwIfAborted();
-    await new Promise<void>((resolve, reject) => {
-      const stop = (): void => {
-        cancel();
-        reject(signal?.reason);
-      };
-      const wake = (): void => {
-        signal?.removeEventListener("abort", stop);
-        resolve();
-      };
-      const cancel = this.#set(ms, wake, { isAwaited: true });
-      signal?.addEventListener("abort", stop, { once: true });
-    });
   }
 }
 

@@ -143,22 +143,29 @@ export function stopwatches(time: HostTime = hostTime): Pick<Clock, "atLeast" | 
 
 const timerMs = (ms: number): number => Math.min(Math.max(ms, 0), MAX_TIMER_MS);
 
+/** @param set calls `wake` when the time has come, unless what it returns is called before. */
+export async function sleepUntilRung(set: (wake: () => void) => () => void, signal?: AbortSignal): Promise<void> {
+  signal?.throwIfAborted();
+  await new Promise<void>((resolve, reject) => {
+    const cancel = set(() => {
+      signal?.removeEventListener("abort", stop);
+      resolve();
+    });
+    const stop = (): void => {
+      cancel();
+      reject(signal?.reason);
+    };
+    signal?.addEventListener("abort", stop, { once: true });
+  });
+}
+
 /** Node's timers, in the form of {@link Clock}. */
 export const timers: Pick<Clock, "sleep" | "alarm" | "stay"> = {
-  sleep: async (ms, signal) => {
-    signal?.throwIfAborted();
-    await new Promise<void>((resolve, reject) => {
-      const stop = (): void => {
-        clearTimeout(timer);
-        reject(signal?.reason);
-      };
-      const timer = setTimeout(() => {
-        signal?.removeEventListener("abort", stop);
-        resolve();
-      }, timerMs(ms));
-      signal?.addEventListener("abort", stop, { once: true });
-    });
-  },
+  sleep: (ms, signal) =>
+    sleepUntilRung((wake) => {
+      const timer = setTimeout(wake, timerMs(ms));
+      return () => clearTimeout(timer);
+    }, signal),
   alarm: (ms, ring) => {
     const timer = setTimeout(ring, timerMs(ms));
     timer.unref();
