@@ -13,14 +13,14 @@ function lineWithLease() {
   const line = new LocalLine<object>(1);
   const lease = { stands: true };
   const first = caller();
-  expect(line.tryTurn(first, takerOf(lease))).toBe(true);
+  expect(line.tryLead(first, takerOf(lease))).toBe(true);
   line.settle(first, lease);
   return { line, lease };
 }
 
 test("who waits behind a lease that ends as it is passed on leads from then on", async () => {
   const { line, lease } = lineWithLease();
-  const waiting = line.turn(caller(), takerOf(lease));
+  const waiting = line.waitToLead(caller(), takerOf(lease));
   const watched = watch(waiting);
   lease.stands = false;
   expect(line.pass(lease)).toBe(false);
@@ -35,9 +35,9 @@ test("who leads while a lease of its process ends as it is passed on still leads
   const line = new LocalLine<object>(2);
   const lease = { stands: true };
   const [first, second] = [caller(), caller()];
-  expect(line.tryTurn(first, takerOf(lease))).toBe(true);
+  expect(line.tryLead(first, takerOf(lease))).toBe(true);
   line.settle(first, lease);
-  expect(line.tryTurn(second, takerOf(lease))).toBe(true);
+  expect(line.tryLead(second, takerOf(lease))).toBe(true);
   lease.stands = false;
   expect(line.pass(lease)).toBe(false);
   expect(line.leader?.who).toBe(second);
@@ -52,7 +52,7 @@ test("a lease is not passed on to the next where it is not its turn, although th
   const [first, second] = [{ ...caller(), enough: gone.signal }, caller()];
   const took: object[] = [];
   const takerFor = (who: object) => ({ fits: () => true, take: () => who !== first && took.push(who) > 0 });
-  const turns = [line.turn(first, takerFor(first)), line.turn(second, takerFor(second))];
+  const turns = [line.waitToLead(first, takerFor(first)), line.waitToLead(second, takerFor(second))];
   for (const waiting of turns) waiting.catch(() => undefined);
   const upTo = line.first ?? 0;
   // Answered in the same moment, by its timeout say: it still stands in line.
@@ -68,7 +68,7 @@ test("who asks beside the line counts among its leases until it has one or waits
   const line = new LocalLine<object>(1);
   line.enter();
   expect([line.isFull, line.isEmpty]).toEqual([true, false]);
-  expect(line.tryTurn(caller(), takerOf({ stands: true }))).toBe(false);
+  expect(line.tryLead(caller(), takerOf({ stands: true }))).toBe(false);
   line.exit();
   expect([line.isFull, line.isEmpty]).toEqual([false, true]);
 });
@@ -77,7 +77,7 @@ test("who asked beside the line in vain leads before those who have come meanwhi
   const line = new LocalLine<object>(1);
   const [first, second] = [caller(), caller()];
   line.enter();
-  const waiting = watch(line.turn(second, takerOf({ stands: true })));
+  const waiting = watch(line.waitToLead(second, takerOf({ stands: true })));
   expect(line.exitToLead(first, takerOf({ stands: true }))).toBe(true);
   await turn();
   expect([line.leader?.who === first, waiting.settled]).toEqual([true, false]);
@@ -89,7 +89,7 @@ test("who asked beside the line in vain leads before those who have come meanwhi
 test("the next in line leads when who asked beside it gives up", async () => {
   const line = new LocalLine<object>(1);
   line.enter();
-  const waiting = line.turn(caller(), takerOf({ stands: true }));
+  const waiting = line.waitToLead(caller(), takerOf({ stands: true }));
   line.exit();
   await waiting;
   expect(line.isLed).toBe(true);

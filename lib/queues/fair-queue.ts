@@ -9,9 +9,9 @@ import { type Claimed, isDone } from "../taking/claim.js";
 import { type Once, tickNow } from "../taking/known-time.js";
 import type { Wait } from "../taking/wait.js";
 import { keptOutFrom, mark, untilFree } from "../taking/watch.js";
+import { LocalWaiters, NOBODY_WAITS } from "./local-waiters.js";
 import type { SharedPlace } from "./own-places.js";
 import { Pace } from "./pace.js";
-import { NOBODY_WAITS, Party } from "./party.js";
 
 /** No copy of a claim leaves later than this after the look that it relies on, or it might overtake those who came since. */
 const LOOK_LASTS_MS = 3_000;
@@ -53,14 +53,14 @@ export type SectionTry = Claimed<OwnLease> | { readonly kind: "held" | "done" };
  * Takes locks in turn: first come, first served, among all hosts.
  *
  * Order comes from the queue, and exclusion from the lock's own rows alone: they are taken by the ordinary claim. Places are in
- * the order of their tickets, which is the order of drawing. The callers of one process share places: see {@link Party}.
+ * the order of their tickets, which is the order of drawing. The callers of one process share places: see {@link LocalWaiters}.
  * Whoever has a place enters on one consistent query that shows its own row, and that there is room for it after all who are
  * alive before it: a waiter whose row is there is overtaken only by a claim whose look preceded that row. A row that is
  * written late still has the place of its ticket; it missed only those who entered meanwhile.
  */
 export class FairQueue {
   readonly #session: Session;
-  readonly #parties = new Map<string, Party>();
+  readonly #local = new Map<string, LocalWaiters>();
   readonly #paces = new BoundedMap<string, Pace>(MOST_PACES);
 
   constructor(session: Session) {
@@ -68,17 +68,18 @@ export class FairQueue {
   }
 
   /** The callers of this process that want this lock. */
-  party(resource: Resource): Party {
+  waiters(resource: Resource): LocalWaiters {
     const key = keyOf(resource);
-    const known = this.#parties.get(key);
+    const known = this.#local.get(key);
     if (known !== undefined) return known;
-    const party = new Party(this.#session, resource, this.#paceOf(key), () => {
-      // Those behind the front may need another: not at once, because whoever asks for its loss may be about to see to that.
-      const attend = (): void => (this.#parties.get(key) === party ? this.attend(resource) : undefined);
+    const waiters = new LocalWaiters(this.#session, resource, this.#paceOf(key), () => {
+      // The callers behind the front may need another place. That waits for the next microtask: the caller that reads the
+      // loss may be about to draw one itself.
+      const attend = (): void => (this.#local.get(key) === waiters ? this.attend(resource) : undefined);
       this.#session.detach(Promise.resolve().then(attend));
     });
-    this.#parties.set(key, party);
-    return party;
+    this.#local.set(key, waiters);
+    return waiters;
   }
 
   /** How fast its queue has moved lately: it is remembered from one section of this process to the next. */
@@ -88,10 +89,10 @@ export class FairQueue {
     return pace;
   }
 
-  /** Somebody has entered, or has gone: gives up what nobody waits for, and forgets a party that is empty. */
+  /** Somebody has entered, or has gone: gives up what nobody waits for, and forgets those of a lock that nobody wants any more. */
   tidy(resource: Resource): void {
     const key = keyOf(resource);
-    if (this.#parties.get(key)?.tidy()) this.#parties.delete(key);
+    if (this.#local.get(key)?.tidy()) this.#local.delete(key);
   }
 
   /**
@@ -105,31 +106,31 @@ export class FairQueue {
    */
   async lead(request: LeadingRequest): Promise<void> {
     const { resource, wait, handOut } = request;
-    const party = this.party(resource);
-    // A lease of this process may have been there since: what was seen of the rows tells nothing.
-    if (party.seen !== undefined && party.line.capacity === 1) party.seen = { ...party.seen, gate: [] };
-    // The look at the end of this process's own sections may have shown that others wait.
-    let mayBeFree = !party.turn.othersWait;
+    const waiters = this.waiters(resource);
+    // This process may have held the lock since that look, so the rows that it showed are stale.
+    if (waiters.seen !== undefined && waiters.line.capacity === 1) waiters.seen = { ...waiters.seen, gate: [] };
+    // The look after this process's last section may have shown that other hosts wait.
+    let mayBeFree = !waiters.turn.othersWait;
     for (;;) {
       wait.throwIfEnough();
-      const own = party.places.first;
+      const own = waiters.places.first;
       if (own !== undefined) {
-        if (await this.#enter(party, own, request)) return;
+        if (await this.#enter(waiters, own, request)) return;
         // It ended before it was renewed once: so may the next.
         if (own.place.wasTooShort) wait.failures.leaseWasOver(resource);
         await wait.pacing.again();
         continue;
       }
-      const result = mayBeFree ? await this.#takeWithoutPlace(party, request) : undefined;
+      const result = mayBeFree ? await this.#takeWithoutPlace(waiters, request) : undefined;
       mayBeFree = false;
       if (result?.kind === "granted") {
         if (await handOut(result.granted)) return;
         continue;
       }
       wait.throwIfEnough();
-      // Those whose sections have just ended may ask again at once: they share the place.
-      if (party.turn.upTo > 0) await this.#session.clock.sleep(0, wait.enough);
-      await before(wait, party.draw());
+      // Callers whose sections have just ended may ask again at once. This lets them share the place.
+      if (waiters.turn.upTo > 0) await this.#session.clock.sleep(0, wait.enough);
+      await before(wait, waiters.draw());
       this.attend(resource);
     }
   }
@@ -138,8 +139,8 @@ export class FairQueue {
   async tryAcquire(request: QueueRequest): Promise<SectionTry> {
     const { wait } = request;
     for (;;) {
-      const party = this.party(request.resource);
-      const result = await this.#takeWithoutPlace(party, request);
+      const waiters = this.waiters(request.resource);
+      const result = await this.#takeWithoutPlace(waiters, request);
       if (result !== undefined) return result;
       wait.throwIfEnough();
       await wait.pacing.again();
@@ -151,31 +152,31 @@ export class FairQueue {
    * one's turn. A request only if no look has told so in the last `handOverMs`: those who mark the row have no place.
    */
   async mayPass(own: OwnLease): Promise<boolean> {
-    const party = this.party(own.resource);
-    const isRecent = this.#session.clock.atMost() - party.lookedAt < own.lease.settings.handOverMs;
-    if (party.isTurn ? isRecent : party.turn.othersWait) return party.isTurn;
-    await this.#lookAgain(party, own);
-    return party.isTurn;
+    const waiters = this.waiters(own.resource);
+    const isRecent = this.#session.clock.atMost() - waiters.lookedAt < own.lease.settings.handOverMs;
+    if (waiters.isTurn ? isRecent : waiters.turn.othersWait) return waiters.isTurn;
+    await this.#lookAgain(waiters, own);
+    return waiters.isTurn;
   }
 
   /** Sees to it that callers behind the front get a place soon, where they may need one. */
   attend(resource: Resource): void {
-    const party = this.party(resource);
-    if (party.isAttended || party.unserved === undefined) return;
-    party.isAttended = true;
-    this.#session.detach(this.#attendTo(party, resource));
+    const waiters = this.waiters(resource);
+    if (waiters.isAttended || waiters.unserved === undefined) return;
+    waiters.isAttended = true;
+    this.#session.detach(this.#attendTo(waiters, resource));
   }
 
-  /** Who leads finds out for itself what has failed. */
-  async #attendTo(party: Party, resource: Resource): Promise<void> {
+  /** An error here is not reported: the caller that leads meets it in its own requests. */
+  async #attendTo(waiters: LocalWaiters, resource: Resource): Promise<void> {
     try {
-      for (let { unserved } = party; unserved !== undefined; { unserved } = party) {
-        const { line } = party;
+      for (let { unserved } = waiters; unserved !== undefined; { unserved } = waiters) {
+        const { line } = waiters;
         const [own] = line.leases;
         if (line.isLed || own === undefined) {
           // The one at the front takes the lock, or a place for all.
-          if (party.places.first === undefined) return;
-          await this.#drawFor(party);
+          if (waiters.places.first === undefined) return;
+          await this.#drawFor(waiters);
           continue;
         }
         const gatherMs = GATHER_MS - unserved.who.waitedMs;
@@ -183,60 +184,60 @@ export class FairQueue {
           await this.#session.clock.sleep(Math.ceil(gatherMs), this.#session.closing);
           continue;
         }
-        if (!party.turn.othersWait) await this.#lookAgain(party, own);
-        if (party.unserved === unserved && line.leases.has(own)) await this.#drawFor(party);
+        if (!waiters.turn.othersWait) await this.#lookAgain(waiters, own);
+        if (waiters.unserved === unserved && line.leases.has(own)) await this.#drawFor(waiters);
       }
     } finally {
-      // At once: who asks from here on is attended to anew.
-      party.isAttended = false;
+      // Before anything else: a caller that asks from here on starts this again.
+      waiters.isAttended = false;
       this.tidy(resource);
     }
   }
 
-  /** A failure that passes is waited out: those behind the front ask the table for nothing themselves. */
-  async #drawFor(party: Party): Promise<void> {
+  /** Waits after a transient failure, and returns for another try: the callers behind the front send no requests themselves. */
+  async #drawFor(waiters: LocalWaiters): Promise<void> {
     try {
-      await party.draw();
+      await waiters.draw();
     } catch (error) {
-      if (error === NOBODY_WAITS || party.unserved === undefined) return;
+      if (error === NOBODY_WAITS || waiters.unserved === undefined) return;
       if (!isTransient(error)) throw error;
       await this.#session.clock.sleep(LONGEST_PAUSE_MS, this.#session.closing);
     }
   }
 
-  /** Looks while this process has the lock: whose turn it is after this. One that fails tells nothing. */
-  async #lookAgain(party: Party, own: OwnLease): Promise<void> {
+  /** Looks, while this process has the lock, whose turn comes next. A failed look changes nothing. */
+  async #lookAgain(waiters: LocalWaiters, own: OwnLease): Promise<void> {
     const { settings } = own.resource;
     const { at, uuid } = own.lease.row;
     const asked = { kind: "read", attemptMs: attemptMs(settings.ttlMs) } as const;
-    const look = await party
+    const look = await waiters
       .look((request) => sendOnce(this.#session, asked, request), { isConsistent: true })
       .catch(() => undefined);
-    if (look === undefined || !party.line.leases.has(own)) return;
+    if (look === undefined || !waiters.line.leases.has(own)) return;
     const { turn } = look;
     const row = look.gate.find(({ sort }) => sort === at.sort);
     if (row?.uuid !== uuid) return;
-    // Whose turn it was on this lease, still has it.
-    party.turn = { ...turn, upTo: Math.max(party.turn.upTo, turn.upTo) };
-    // A mutex that is not fair, or a set, has no place in the queue.
+    // A caller that was entitled to this lease before stays entitled.
+    waiters.turn = { ...turn, upTo: Math.max(waiters.turn.upTo, turn.upTo) };
+    // Callers without a place, of a mutex that is not fair or of a set, show only by their mark on the row.
     if (turn.othersWait || row.wanted === undefined) return;
     const contention = this.#session.contended();
     contention.sees(row);
     if (!contention.isTurnOver(at, settings.handOverMs)) return;
-    party.turn = { upTo: 0, othersWait: false };
+    waiters.turn = { upTo: 0, othersWait: false };
     contention.giveTurn(at, settings.poll.maxMs);
   }
 
   /** Takes the lock without a place, if nobody waits and it looks free. @returns undefined if no answer came in time. */
-  async #takeWithoutPlace(party: Party, request: QueueRequest): Promise<SectionTry | undefined> {
+  async #takeWithoutPlace(waiters: LocalWaiters, request: QueueRequest): Promise<SectionTry | undefined> {
     const { resource, once, wait } = request;
-    const known = party.knownTurnOf(wait);
+    const known = waiters.knownTurnOf(wait);
     const isKnown = known !== undefined && this.#session.clock.atMost() - known.sentAt < KNOWN_LASTS_MS;
-    const { gate, turn, sentAt } = isKnown ? known : await party.look(wait.ask, { isConsistent: true });
+    const { gate, turn, sentAt } = isKnown ? known : await waiters.look(wait.ask, { isConsistent: true });
     wait.throwIfEnough();
     const row = newest(gate);
     if (row !== undefined) wait.blocker.saw(row);
-    party.turn = turn;
+    waiters.turn = turn;
     if (turn.othersWait) {
       const tick = once && (await tickNow(this.#session, resource.at, once, wait));
       return { kind: row !== undefined && isDone(row, tick) ? "done" : "held" };
@@ -251,7 +252,7 @@ export class FairQueue {
    * Waits until there is room for the own place after those before it, and takes the lock.
    * @returns whether it was delivered; false if the place was lost.
    */
-  async #enter(party: Party, own: SharedPlace, request: LeadingRequest): Promise<boolean> {
+  async #enter(waiters: LocalWaiters, own: SharedPlace, request: LeadingRequest): Promise<boolean> {
     const { resource, wait, handOut } = request;
     const { poll } = resource.settings;
     const session = this.#session;
@@ -262,22 +263,22 @@ export class FairQueue {
       wait.pacing.paused();
     };
     // What was seen just before the place was taken says how far it is to the front.
-    const { seen } = party;
+    const { seen } = waiters;
     const isRecent = seen !== undefined && clock.atMost() - seen.sentAt < SEEN_LASTS_MS;
     let recent = isRecent ? { ...seen, isConsistent: false } : undefined;
     for (let isConsistent = false; place.lost === undefined; ) {
       wait.throwIfEnough();
-      const look = recent ?? (await party.look(wait.ask, { isConsistent }));
+      const look = recent ?? (await waiters.look(wait.ask, { isConsistent }));
       [recent, isConsistent] = [undefined, false];
       wait.throwIfEnough();
       const { gate } = look;
       const room = resource.kind.queue.room(resource, gate);
-      const ahead = party.ahead(look, place.ticket);
+      const ahead = waiters.ahead(look, place.ticket);
       if (ahead > 0 && ahead >= room) {
         const row = newest(gate);
         if (row !== undefined) wait.blocker.saw(row);
-        party.line.keptOut = undefined;
-        await pause(Math.min(party.pause(look, place.ticket, ahead), party.untilDead(look, place.ticket)));
+        waiters.line.keptOut = undefined;
+        await pause(Math.min(waiters.pause(look, place.ticket, ahead), waiters.untilDead(look, place.ticket)));
         continue;
       }
       if (look.isConsistent && !look.places.some(({ uuid }) => uuid === place.uuid)) {
@@ -285,10 +286,10 @@ export class FairQueue {
         return false;
       }
       if (room === 0) {
-        const ms = party.pace.next(poll);
-        await this.#isKeptOut(party, request, gate);
+        const ms = waiters.pace.next(poll);
+        await this.#isKeptOut(waiters, request, gate);
         await pause(Math.min(ms, ...gate.map((row) => untilFree(session, { ...resource, at: row }, row))));
-        // What it shows may be relied on: a hand-over needs no other.
+        // If the next look is soon, it is consistent: a claim may then follow it directly.
         isConsistent = ms < poll.maxMs / 2;
         continue;
       }
@@ -296,7 +297,7 @@ export class FairQueue {
         isConsistent = true;
         continue;
       }
-      party.turn = look.turn;
+      waiters.turn = look.turn;
       const until = (): number => Math.min(look.sentAt + LOOK_LASTS_MS, place.until(), wait.until());
       const result = await this.#claim(request, { until, seen: gate, ahead });
       if (result?.kind === "granted" && (await handOut(result.granted))) return true;
@@ -305,15 +306,15 @@ export class FairQueue {
     return false;
   }
 
-  /** It is this process's turn, and others have all there is: they are told after a while, as by those who have no place. */
-  async #isKeptOut(party: Party, { resource, wait }: QueueRequest, gate: readonly Row[]): Promise<void> {
+  /** It is this process's turn, and other hosts hold all of the lock's rows. After a while it marks one, as waiters without a place do. */
+  async #isKeptOut(waiters: LocalWaiters, { resource, wait }: QueueRequest, gate: readonly Row[]): Promise<void> {
     const session = this.#session;
     for (const row of gate) session.contended().waitsFor(row);
     const row = newest(gate);
     if (row === undefined) return;
     wait.blocker.saw(row);
-    party.line.keptOut ??= keptOutFrom(session);
-    await mark(session, { ...resource, at: row }, { row, keptOut: party.line.keptOut, wait });
+    waiters.line.keptOut ??= keptOutFrom(session);
+    await mark(session, { ...resource, at: row }, { row, keptOut: waiters.line.keptOut, wait });
   }
 
   /** The ordinary claim. @returns undefined if no answer came while its look was valid. */

@@ -1,6 +1,6 @@
 import type { KeptOut } from "../taking/watch.js";
 
-/** A call that waits for its turn. */
+/** A call that waits for a lock. */
 export interface Caller {
   /** Aborts when it has its lock, or waits no longer. */
   readonly enough: AbortSignal;
@@ -46,7 +46,7 @@ export class LocalLine<Lease extends object> {
   #leader: Waiter<Lease> | undefined;
   /** How many ask beside the line. */
   #beside = 0;
-  #asked = 0;
+  #lastNumber = 0;
 
   constructor(capacity: number) {
     this.capacity = capacity;
@@ -58,8 +58,8 @@ export class LocalLine<Lease extends object> {
   }
 
   /** The number of the caller that asked last; 0 where none has. */
-  get asked(): number {
-    return this.#asked;
+  get lastNumber(): number {
+    return this.#lastNumber;
   }
 
   /** The caller that leads. */
@@ -100,19 +100,20 @@ export class LocalLine<Lease extends object> {
     return this.#waiters.length - this.#indexAfter(number);
   }
 
-  /** Leads, if nobody else does or has to wait. */
-  tryTurn(who: Caller, taker: Taker<Lease>): boolean {
+  /** Becomes the leader, if there is none and nobody waits. */
+  tryLead(who: Caller, taker: Taker<Lease>): boolean {
     if (this.#first !== undefined || this.isFull) return false;
-    this.#leader = { ...taker, number: ++this.#asked, who };
+    this.#leader = { ...taker, number: ++this.#lastNumber, who };
     return true;
   }
 
   /** Waits until it leads, and keeps the process alive meanwhile. @throws the reason of `enough`, also where it is served. */
-  async turn(who: Caller, taker: Taker<Lease>): Promise<void> {
+  async waitToLead(who: Caller, taker: Taker<Lease>): Promise<void> {
     const { enough } = who;
-    // One that has asked without standing in line may have been answered meanwhile: it would hear of nothing here.
+    // A caller that claimed without standing in line may have been answered meanwhile. Its abort event has already fired,
+    // so the listener below would never run.
     enough.throwIfAborted();
-    if (this.tryTurn(who, taker)) return;
+    if (this.tryLead(who, taker)) return;
     await new Promise<void>((resolve, reject) => {
       const mayExit = who.stay();
       const giveUp = (): void => {
@@ -125,7 +126,7 @@ export class LocalLine<Lease extends object> {
         enough.removeEventListener("abort", giveUp);
         resolve();
       };
-      const waiter: Standing<Lease> = { ...taker, number: ++this.#asked, who, lead };
+      const waiter: Standing<Lease> = { ...taker, number: ++this.#lastNumber, who, lead };
       enough.addEventListener("abort", giveUp, { once: true });
       this.#waiters.push(waiter);
     });
@@ -142,11 +143,11 @@ export class LocalLine<Lease extends object> {
     this.#advance();
   }
 
-  /** It has to wait: it leads, before those who have come meanwhile, if nobody does. */
+  /** The caller did not get its lease. It becomes the leader, ahead of callers that came meanwhile, if there is none. */
   exitToLead(who: Caller, taker: Taker<Lease>): boolean {
     this.#beside -= 1;
     if (this.#leader !== undefined || this.isFull) return false;
-    this.#leader = { ...taker, number: ++this.#asked, who };
+    this.#leader = { ...taker, number: ++this.#lastNumber, who };
     return true;
   }
 
@@ -174,7 +175,7 @@ export class LocalLine<Lease extends object> {
       if (leads) this.#leader = undefined;
       const isTaken = first.take(lease);
       if (!isTaken && !first.who.enough.aborted) {
-        // The lease has just ended: who waits goes on waiting.
+        // The lease has just ended: the first goes on waiting.
         if (leads) this.#leader = first;
         return false;
       }

@@ -86,8 +86,8 @@ export class Sections {
     try {
       if (this.#mayClaimAtOnce(resource) && (await this.#claimAtOnce(call, taker))) return;
       const line = this.#line(resource);
-      if (line.tryTurn(wait, taker)) return await this.#lead(call);
-      const turn = line.turn(wait, taker);
+      if (line.tryLead(wait, taker)) return await this.#lead(call);
+      const turn = line.waitToLead(wait, taker);
       if (resource.settings.fair) this.#fairQueue.attend(resource);
       await turn;
       await this.#lead(call);
@@ -341,7 +341,7 @@ export class Sections {
   /** Passes the lease to the first who waits, where it is that one's turn. @returns whether a section has begun on it. */
   #pass(own: OwnLease): boolean {
     const { lease, resource } = own;
-    const isTurn = (): boolean => !resource.settings.fair || this.#fairQueue.party(resource).isTurn;
+    const isTurn = (): boolean => !resource.settings.fair || this.#fairQueue.waiters(resource).isTurn;
     return lease.stands && this.#line(resource).pass(own, isTurn);
   }
 
@@ -364,7 +364,7 @@ export class Sections {
     const { permits, settings } = resource;
     const key = keyOf(resource);
     const line = settings.fair
-      ? this.#fairQueue.party(resource).line
+      ? this.#fairQueue.waiters(resource).line
       : (this.#lines.get(key) ?? new LocalLine<OwnLease>(permits));
     if (!settings.fair) this.#lines.set(key, line);
     // Where callers know of different numbers of permits, the largest counts.

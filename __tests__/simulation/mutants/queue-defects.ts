@@ -2,7 +2,7 @@ import type { Defect } from "./defects.js";
 
 const FAIR = "lib/queues/fair-queue.js";
 const LINE = "lib/queues/local-line.js";
-const PARTY = "lib/queues/party.js";
+const LOCAL_WAITERS = "lib/queues/local-waiters.js";
 const PLACE = "lib/queues/place.js";
 const PLACES = "lib/queues/own-places.js";
 const SECTIONS = "lib/queues/sections.js";
@@ -60,35 +60,37 @@ export const QUEUE_DEFECTS: readonly Defect[] = [
   },
   {
     name: "a place serves those who asked after its draw",
-    patches: [{ file: PARTY, find: /upTo = own\.last;/g, replace: "upTo = asked;" }],
+    patches: [{ file: LOCAL_WAITERS, find: /upTo = own\.last;/g, replace: "upTo = asked;" }],
   },
   {
     name: "a place serves all who have asked by the time that its row is there",
     patches: [
       {
-        file: PARTY,
+        file: LOCAL_WAITERS,
         find: /this\.places\.add\(\{ place, last \}\)/g,
-        replace: "this.places.add({ place, last: this.line.asked })",
+        replace: "this.places.add({ place, last: this.line.lastNumber })",
       },
     ],
   },
   {
     name: "the lease goes on to an own place behind another host's",
-    patches: [{ file: PARTY, find: /return \{ upTo, othersWait: true \};/g, replace: "continue;" }],
+    patches: [{ file: LOCAL_WAITERS, find: /return \{ upTo, othersWait: true \};/g, replace: "continue;" }],
   },
   {
     name: "a look serves those who ask while it is under way",
-    patches: [{ file: PARTY, find: /isWhole \? asked : upTo/g, replace: "isWhole ? this.line.asked : upTo" }],
+    patches: [
+      { file: LOCAL_WAITERS, find: /isWhole \? asked : upTo/g, replace: "isWhole ? this.line.lastNumber : upTo" },
+    ],
   },
   {
     name: "the lease goes on without a look",
     patches: [
       {
         file: FAIR,
-        find: /await this\.#lookAgain\(party, own\);\s+return party\.isTurn;/g,
+        find: /await this\.#lookAgain\(waiters, own\);\s+return waiters\.isTurn;/g,
         replace: "return true;",
       },
-      { file: SECTIONS, find: /this\.#fairQueue\.party\(resource\)\.isTurn/g, replace: "true" },
+      { file: SECTIONS, find: /this\.#fairQueue\.waiters\(resource\)\.isTurn/g, replace: "true" },
     ],
   },
   {

@@ -18,7 +18,7 @@ export interface Turn {
   readonly othersWait: boolean;
 }
 
-/** A look at the queue, and what it means for those who asked before it left. */
+/** A look at the queue, and what it means for the callers that asked before it left. */
 export interface TurnLook extends QueueLook {
   readonly turn: Turn;
 }
@@ -29,7 +29,7 @@ const NEXT_TOGETHER = 4;
 /** How far apart waiters look for a place whose lease ends. */
 const APART_MS = 50;
 
-/** What ends a draw whose callers have all gone. */
+/** The reason with which a draw is aborted when all of its callers have gone. */
 export const NOBODY_WAITS: Error = new Error("Nobody waits any more");
 
 const NOT_YET: Turn = { upTo: 0, othersWait: false };
@@ -41,17 +41,17 @@ const NOT_YET: Turn = { upTo: 0, othersWait: false };
  * - A place in the queue serves all who asked before its ticket was drawn.
  * - A consistent look that shows no place of others serves all who asked before it left.
  */
-export class Party {
+export class LocalWaiters {
   readonly line: LocalLine<OwnLease>;
   readonly places: OwnPlaces;
   readonly pace: Pace;
-  /** What the last look has shown that counts for the lease at the front. */
+  /** Which callers may go on with the lease at the front, by the last look that was made for it. */
   turn: Turn = NOT_YET;
   /** What the last look has shown. */
   seen: TurnLook | undefined;
   /** When it has looked last, on `atMost`, whatever came of it. */
   lookedAt: number = Number.NEGATIVE_INFINITY;
-  /** Whether somebody sees to it that those behind the front get a place. */
+  /** Whether the fair queue is drawing a place for the callers behind the front, or is about to. */
   isAttended = false;
   readonly #session: Session;
   readonly #resource: Resource;
@@ -81,7 +81,7 @@ export class Party {
     this.lookedAt = this.#session.clock.atMost();
     const isOwn = ({ uuid }: Row): boolean => this.places.on(uuid) !== undefined;
     const look = await this.#view.look(ask, isConsistent, isOwn, () => {
-      asked = this.line.asked;
+      asked = this.line.lastNumber;
     });
     // Of those that have room together, one may be asleep while those behind it enter: the last of them tells the pace.
     const front = look.places[this.#resource.kind.queue.together(this.#resource, look.places) - 1];
@@ -111,7 +111,7 @@ export class Party {
     return leader?.who === wait && leader.number <= seen.turn.upTo ? seen : undefined;
   }
 
-  /** How much room those before this place need, as far as a look has shown them. Those of this process share what they get. */
+  /** How much room the places before this one need, of those that a look has shown. Places of this process do not count. */
   ahead({ places }: QueueLook, ticket: bigint): number {
     const { kind } = this.#resource;
     const before = places.filter((place) => isBefore(place, ticket) && this.places.on(place.uuid) === undefined);
@@ -131,7 +131,7 @@ export class Party {
     return Math.min(behindMs, this.pace.next(settings.poll) * Math.max(1, (ahead + 1) / NEXT_TOGETHER));
   }
 
-  /** Takes a place for all who ask before its draw leaves. Whoever comes meanwhile waits for the same. @throws the store's error. */
+  /** Takes a place for all callers that ask before its draw leaves. A call in between joins the one under way. @throws the store's error. */
   draw(): Promise<void> {
     if (this.#drawing !== undefined) return this.#drawing;
     const drawing = this.#draw().finally(() => {
@@ -146,7 +146,7 @@ export class Party {
     return (this.line.first ?? Number.POSITIVE_INFINITY) <= this.turn.upTo;
   }
 
-  /** The first behind the front that neither a place serves, nor the turn of the lease that is there. */
+  /** The first caller behind the front that has no place, and that the present lease will not be passed on to. */
   get unserved(): Waiter<OwnLease> | undefined {
     const [lease] = this.line.leases;
     const goesOnTo = this.line.isLed || lease === undefined ? 0 : this.#goesOnTo(lease);
@@ -187,7 +187,7 @@ export class Party {
       async (deliver) => {
         let last = 0;
         const place = await takePlace(this.#session, this.#resource, wait, () => {
-          last = this.line.asked;
+          last = this.line.lastNumber;
           return this.#waitingAfter(this.places.serve);
         });
         if (deliver()) {
@@ -199,7 +199,7 @@ export class Party {
       },
       { signal, waitMs: Number.POSITIVE_INFINITY },
     );
-    // Those who share it may have gone meanwhile.
+    // The callers that share it may have gone meanwhile.
     this.tidy();
   }
 
