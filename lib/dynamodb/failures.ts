@@ -1,11 +1,9 @@
 import type {
   CancellationReason,
   ConditionalCheckFailedException,
-  TableDescription,
   TransactionCanceledException,
 } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../errors.js";
-import { type TableLayout, tableLayout } from "../options/table.js";
 
 /** What a request asked for. It goes into the error message. */
 export interface Asked {
@@ -158,50 +156,6 @@ export function isPassingCancellation(reasons: readonly { readonly Code?: string
 export function isAboutTheKey(error: unknown): boolean {
   const { name, message } = failureOf(error);
   return name === "ValidationException" && /\bkeys?\b/i.test(message);
-}
-
-/** Says how a table's key differs from the options, for an error message; undefined if it does not. */
-export function keyMismatch(table: TableDescription, layout: TableLayout): string | undefined {
-  const differences = (["partition", "sort"] as const).flatMap((part) => partDiffers(part, layout[part], table) ?? []);
-  return differences.length === 0 ? undefined : `table ${layout.tableName} does not fit: ${differences.join("; ")}`;
-}
-
-/** What to do so that the options fit a table's own key; undefined if its key cannot be one of locks. */
-export function fittingKeys(
-  { KeySchema, AttributeDefinitions }: TableDescription,
-  { tableName, ttl }: TableLayout,
-): string | undefined {
-  const nameOf = (type: string) => KeySchema?.find(({ KeyType }) => KeyType === type)?.AttributeName;
-  const isString = (name: string) =>
-    AttributeDefinitions?.some(({ AttributeName, AttributeType }) => AttributeName === name && AttributeType === "S");
-  const [partition, sort] = [nameOf("HASH"), nameOf("RANGE")];
-  if (partition === undefined || !isString(partition) || (sort !== undefined && !isString(sort))) return undefined;
-  const keys = { partition, sort: sort ?? null, ttl };
-  try {
-    tableLayout({ tableName, keys });
-  } catch {
-    return undefined; // It is the name of one of the row's own attributes.
-  }
-  const defaults = tableLayout({ tableName });
-  const parts = (["partition", "sort", "ttl"] as const).filter((part) => keys[part] !== defaults[part]);
-  if (parts.length === 0) return "leave the option keys out on every host";
-  return `set keys: { ${parts.map((part) => `${part}: ${JSON.stringify(keys[part])}`).join(", ")} } on every host`;
-}
-
-function partDiffers(
-  part: "partition" | "sort",
-  wanted: string | undefined,
-  { KeySchema, AttributeDefinitions }: TableDescription,
-): string | undefined {
-  const keyType = part === "partition" ? "HASH" : "RANGE";
-  const name = KeySchema?.find((element) => element.KeyType === keyType)?.AttributeName;
-  const type = AttributeDefinitions?.find(({ AttributeName }) => AttributeName === name)?.AttributeType;
-  if (name !== wanted) {
-    const has = name === undefined ? `it has no ${part} key` : `its ${part} key is ${name} (${type})`;
-    return `${has}, and the option keys.${part} says ${wanted === undefined ? "null, which is none" : wanted}`;
-  }
-  if (name === undefined || type === "S") return undefined;
-  return `its ${part} key ${name} is of type ${type}, and locks need S, a string`;
 }
 
 /** The name less its ending: an error may come as `X`, `XError` or `XException`. */

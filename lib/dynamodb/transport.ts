@@ -19,8 +19,9 @@ import { CHANNELS } from "../diagnostics.js";
 import type { LockStoreError } from "../errors.js";
 import type { TableLayout } from "../options/table.js";
 import type { Clock } from "../time/clock.js";
-import { isAboutTheKey, isRefusal, keyMismatch, refusalsOf, storeFailure } from "./failures.js";
+import { isAboutTheKey, isRefusal, refusalsOf, storeFailure } from "./failures.js";
 import { type Purpose, tell } from "./request-events.js";
+import { keyMismatch } from "./table-keys.js";
 
 export type ItemCommand =
   | GetItemCommand

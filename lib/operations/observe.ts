@@ -27,7 +27,7 @@ export function observe(
 ): AsyncIterableIterator<LockInfo | null> {
   const returned = new AbortController();
   const holders = new Holders(session, target, pollMs);
-  const iterator = changes(holders, () => endOf(returned.signal, session.closing, signal));
+  const iterator = changes(holders, [returned.signal, session.closing, signal]);
   return {
     next: () => iterator.next(),
     return: () => {
@@ -40,10 +40,14 @@ export function observe(
   };
 }
 
-/** @param begin listens for what ends the observation, while somebody waits for a change. */
-async function* changes(holders: Holders, begin: () => End): AsyncGenerator<LockInfo | null, undefined, undefined> {
+/** @param signals end the observation. It listens to them only while somebody waits for a change. */
+async function* changes(
+  holders: Holders,
+  signals: readonly (AbortSignal | undefined)[],
+): AsyncGenerator<LockInfo | null, undefined, undefined> {
   for (;;) {
-    const end = begin();
+    const end = new AbortController();
+    const stop = follow(signals, (reason) => end.abort(reason));
     let holder: LockInfo | null;
     try {
       end.signal.throwIfAborted();
@@ -53,22 +57,10 @@ async function* changes(holders: Holders, begin: () => End): AsyncGenerator<Lock
       if (error === RETURNED) return undefined;
       throw error;
     } finally {
-      end.stop();
+      stop();
     }
     yield holder;
   }
-}
-
-interface End {
-  readonly signal: AbortSignal;
-  /** Removes the listeners. */
-  stop(): void;
-}
-
-/** Aborts with the first of these that does. */
-function endOf(...signals: readonly (AbortSignal | undefined)[]): End {
-  const end = new AbortController();
-  return { signal: end.signal, stop: follow(signals, (reason) => end.abort(reason)) };
 }
 
 /**

@@ -13,9 +13,6 @@ const CLIENT_OPTIONS: Readonly<Record<string, string | undefined>> = {
   logger: undefined,
 };
 
-/** Those that hold a secret: their values never get into an error. */
-const SECRETS = new Set(["credentials", "accessKeyId", "secretAccessKey", "sessionToken"]);
-
 /** How the client itself spells what it takes under another name. */
 const SPELT: Readonly<Record<string, string>> = {
   endpointUrl: "endpoint",
@@ -31,10 +28,13 @@ export function clientOptionNear(name: string): string | undefined {
 
 /** What to do about an option that belongs to the AWS SDK's client. */
 export function elsewhere(option: string): string {
-  const spelt = SPELT[option] ?? option;
   const variable = CLIENT_OPTIONS[option];
   const inEnvironment = variable === undefined ? "" : `set ${variable} in the environment, or `;
-  return `is not an option here, but one of the AWS SDK's client: ${inEnvironment}pass client: new DynamoDBClient({ ${spelt}: … })`;
+  return `is not an option here, but one of the AWS SDK's client: ${inEnvironment}pass client: new DynamoDBClient({ ${spelt(option)}: … })`;
+}
+
+function spelt(option: string): string {
+  return SPELT[option] ?? option;
 }
 
 /** The value of a refused option for the error, which somebody logs: what is or has a secret is left out. */
@@ -44,7 +44,7 @@ export function withoutSecrets(option: string, value: unknown): unknown {
 }
 
 function isSecret(name: string): boolean {
-  return SECRETS.has(clientOptionNear(name) ?? "");
+  return spelt(clientOptionNear(name) ?? "") === "credentials";
 }
 
 /** The name that somebody meant: equal but for case, underscores or a unit, or a typo away. */

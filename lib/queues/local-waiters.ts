@@ -4,6 +4,7 @@ import type { Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
 import type { Ask } from "../taking/rows.js";
 import { Wait } from "../taking/wait.js";
+import { untilFree } from "../taking/watch.js";
 import { LocalLine, type Waiter } from "./local-line.js";
 import { OwnPlaces } from "./own-places.js";
 import type { Pace } from "./pace.js";
@@ -97,7 +98,8 @@ export class LocalWaiters {
    */
   untilDead({ places: [first] }: QueueLook, ticket: bigint): number {
     if (first === undefined) return Number.POSITIVE_INFINITY;
-    return this.#view.untilDead(first) + APART_MS * Number(ticket - (ticketOf(first.sort) ?? ticket) - 1n);
+    const untilDeadMs = untilFree(this.#session, { ...this.#resource, at: first }, first);
+    return untilDeadMs + APART_MS * Number(ticket - (ticketOf(first.sort) ?? ticket) - 1n);
   }
 
   /**

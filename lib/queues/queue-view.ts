@@ -2,9 +2,7 @@ import type { Resource } from "../kinds/kind.js";
 import { placesOf } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
-
 import { type Ask, isDead, type KnownPage, pagesOf } from "../taking/rows.js";
-import { untilFree } from "../taking/watch.js";
 import { Sweeper } from "./sweeper.js";
 
 /** What a look at a queue has shown. */
@@ -41,12 +39,7 @@ export class QueueView {
    * @param isOwn whether a place is one of this process.
    * @param left is called as it leaves.
    */
-  async look(
-    ask: Ask,
-    isConsistent: boolean,
-    isOwn: (place: Row) => boolean,
-    left: () => void = () => undefined,
-  ): Promise<QueueLook> {
+  async look(ask: Ask, isConsistent: boolean, isOwn: (place: Row) => boolean, left: () => void): Promise<QueueLook> {
     const { name, kind, settings } = this.#resource;
     const { gate: gateRange, keys } = kind.queue;
     const range = { first: gateRange.first, last: placesOf(keys).last, limit: kind.queue.lookLimit(this.#resource) };
@@ -64,11 +57,6 @@ export class QueueView {
       if (this.#isEnough(gate, places, isOwn)) return { gate, places, isWhole: false, isConsistent, sentAt };
     }
     return { gate, places, isWhole: true, isConsistent, sentAt };
-  }
-
-  /** Milliseconds until this place, which has been seen, is nobody's if nothing is done to its row. */
-  untilDead(place: Row): number {
-    return untilFree(this.#session, { at: place, settings: this.#resource.settings }, place);
   }
 
   /** Whether those behind the places that were seen have to wait in any case. */

@@ -180,11 +180,6 @@ export class MemoryTable {
   }
 }
 
-/** What a request came to whose sender has given it up. */
-export function aborted(signal: AbortSignal): LockStoreError {
-  return new LockStoreError("aborted", { transient: true, answered: false, cause: signal.reason });
-}
-
 function outcomeOf(write: Write, applied: Applied): WriteOutcome {
   if (applied.kind === "refused") return { kind: "refused", row: parsed(write.at, applied.by), retried: false };
   const isMarked = applied.before?.wanted !== undefined;

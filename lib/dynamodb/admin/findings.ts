@@ -1,7 +1,7 @@
 import type { TableDescription, TimeToLiveDescription } from "@aws-sdk/client-dynamodb";
 import type { TableLayout } from "../../options/table.js";
 import type { TableAction, TableFacts, TableProblem } from "../../table-report.js";
-import { fittingKeys, keyMismatch } from "../failures.js";
+import { fittingKeys, keyIn, keyMismatch } from "../table-keys.js";
 import type { Probe } from "./probes.js";
 
 /** What does not work without an action. It is an error if locks do not work at all then. */
@@ -37,13 +37,12 @@ const STATUS: Readonly<Record<string, string>> = {
 };
 
 export function factsOf(table: TableDescription): TableFacts {
-  const key = (type: string) => table.KeySchema?.find(({ KeyType }) => KeyType === type)?.AttributeName;
   const replicas = (table.Replicas ?? []).flatMap(({ RegionName }) => RegionName ?? []);
   const isStrong = table.MultiRegionConsistency === "STRONG";
   return {
     status: table.TableStatus ?? "unknown",
-    partition: key("HASH"),
-    sort: key("RANGE"),
+    partition: keyIn(table, "partition")?.name,
+    sort: keyIn(table, "sort")?.name,
     // DynamoDB leaves the summary out on a table that was provisioned from the start.
     billing: table.BillingModeSummary?.BillingMode === "PAY_PER_REQUEST" ? "on-demand" : "provisioned",
     replicas,

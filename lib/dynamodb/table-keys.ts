@@ -1,0 +1,47 @@
+import type { TableDescription } from "@aws-sdk/client-dynamodb";
+import { type TableLayout, tableLayout } from "../options/table.js";
+
+type Part = "partition" | "sort";
+
+/** One part of a table's key; undefined where the table has none. */
+export function keyIn(
+  { KeySchema, AttributeDefinitions }: TableDescription,
+  part: Part,
+): { readonly name: string; readonly type: string | undefined } | undefined {
+  const keyType = part === "partition" ? "HASH" : "RANGE";
+  const name = KeySchema?.find((element) => element.KeyType === keyType)?.AttributeName;
+  const type = AttributeDefinitions?.find(({ AttributeName }) => AttributeName === name)?.AttributeType;
+  return name === undefined ? undefined : { name, type };
+}
+
+/** Says how a table's key differs from the options, for an error message; undefined if it does not. */
+export function keyMismatch(table: TableDescription, layout: TableLayout): string | undefined {
+  const differences = (["partition", "sort"] as const).flatMap((part) => partDiffers(part, layout[part], table) ?? []);
+  return differences.length === 0 ? undefined : `table ${layout.tableName} does not fit: ${differences.join("; ")}`;
+}
+
+function partDiffers(part: Part, wanted: string | undefined, table: TableDescription): string | undefined {
+  const key = keyIn(table, part);
+  if (key?.name !== wanted) {
+    const has = key === undefined ? `it has no ${part} key` : `its ${part} key is ${key.name} (${key.type})`;
+    return `${has}, and the option keys.${part} says ${wanted ?? "null, which is none"}`;
+  }
+  if (key === undefined || key.type === "S") return undefined;
+  return `its ${part} key ${key.name} is of type ${key.type}, and locks need S, a string`;
+}
+
+/** What to do so that the options fit a table's own key; undefined if its key cannot be one of locks. */
+export function fittingKeys(table: TableDescription, { tableName, ttl }: TableLayout): string | undefined {
+  const [partition, sort] = [keyIn(table, "partition"), keyIn(table, "sort")];
+  if (partition?.type !== "S" || (sort !== undefined && sort.type !== "S")) return undefined;
+  const keys = { partition: partition.name, sort: sort?.name ?? null, ttl };
+  try {
+    tableLayout({ tableName, keys });
+  } catch {
+    return undefined; // It is the name of one of the row's own attributes.
+  }
+  const defaults = tableLayout({ tableName });
+  const parts = (["partition", "sort", "ttl"] as const).filter((part) => keys[part] !== defaults[part]);
+  if (parts.length === 0) return "leave the option keys out on every host";
+  return `set keys: { ${parts.map((part) => `${part}: ${JSON.stringify(keys[part])}`).join(", ")} } on every host`;
+}
