@@ -145,7 +145,8 @@ export function conditionIn(condition: Condition, language: Language): string {
   const { wordOf, isMissing, hasType, literal, named } = language;
   const inside = (part: Condition): string => {
     const text = conditionIn(part, language);
-    return part.kind === "all" || part.kind === "any" ? `(${text})` : text;
+    // DynamoDB refuses brackets round brackets.
+    return (part.kind === "all" || part.kind === "any") && part.kind !== condition.kind ? `(${text})` : text;
   };
   switch (condition.kind) {
     case "noItem":
