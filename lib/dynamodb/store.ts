@@ -55,7 +55,7 @@ export class DynamoDbStore implements Store {
     this.#transport = new Transport(parts.client, parts.layout, parts.clock);
     this.#renewals = new RenewalBatches({
       one: (renewal, signal) => this.#write(renewal, signal),
-      all: (renewals, signal) => this.#renewAll(renewals, signal),
+      all: (renewals, signal, signals) => this.#renewAll(renewals, signal, signals),
       now: () => parts.clock.atLeast(),
     });
   }
@@ -156,7 +156,8 @@ export class DynamoDbStore implements Store {
   async #renewAll(
     renewals: readonly Renew[],
     signal: AbortSignal,
-  ): Promise<readonly (WriteOutcome | LockStoreError)[]> {
+    signals: readonly AbortSignal[],
+  ): Promise<readonly (WriteOutcome | Promise<WriteOutcome> | LockStoreError)[]> {
     const { tableName } = this.#layout;
     const command = new BatchExecuteStatementCommand({
       Statements: renewals.map((renewal) => statementOf(this.#layout, renewal)),
@@ -167,14 +168,14 @@ export class DynamoDbStore implements Store {
     if (responses === undefined) throw new LockStoreError(`The client of table ${tableName} answers no batches`);
     this.#heard(reply);
     const retried = ($metadata?.attempts ?? 1) > 1;
-    const outcomes = renewals.map(async (renewal, index): Promise<WriteOutcome> => {
+    return renewals.map((renewal, index) => {
       const stated = statedBy(responses[index], tableName);
-      if (stated.kind === "failed") throw stated.error;
+      if (stated.kind === "failed") return stated.error;
       if (stated.kind === "applied")
         return { kind: "applied", replaced: this.#shown(renewal, stated.item), drawn: undefined };
-      return { kind: "refused", row: await this.#refusingOne(renewal, stated.item, signal), retried };
+      const row = this.#refusingOne(renewal, stated.item, signals[index] ?? signal);
+      return row.then((refusedBy): WriteOutcome => ({ kind: "refused", row: refusedBy, retried }));
     });
-    return await Promise.all(outcomes.map((outcome) => outcome.catch((error: LockStoreError) => error)));
   }
 
   /** @throws {@link LockStoreError} for a take or a draw where there is no item any more: none of them refuses it. */
