@@ -122,6 +122,33 @@ describe("the renewals of ten locks", () => {
     expect(await scene.row(nameOf(2))).toMatchObject({ uuid: "somebody-else" });
   });
 
+  test("nobody waits for the look at a row that is gone, which one of the ten needs", async () => {
+    const { time, locks } = await holdTen();
+    const others = locks.filter((_, index) => index !== 7);
+    await scene.remove(nameOf(7));
+    scene.proxy.on("GetItem", hang());
+    const before = expiresOf(others);
+    await time.advance(PERIOD_MS);
+    await eventually(() => expiresOf(others).every((expires, index) => expires > (before[index] as number)));
+    expect(scene.proxy.counts()[BATCH]).toBe(1);
+    await eventually(() => scene.proxy.counts().GetItem === 1);
+    await Promise.all(others.map((lock) => lock.unlock()));
+  });
+
+  test("an item that is no lock any more ends the renewals of one, and the others go on together", async () => {
+    const told = hear("dynamutex:one-by-one");
+    const { time, locks } = await holdTen();
+    const others = locks.filter((_, index) => index !== 7);
+    await scene.put({ ...rowOf(), expires: "damaged" }, nameOf(7));
+    await renewAll(time, others);
+    scene.proxy.reset();
+    await renewAll(time, others);
+    expect(scene.proxy.counts()[BATCH]).toBe(1);
+    expect(told).toEqual([]);
+    await scene.remove(nameOf(7));
+    await Promise.allSettled(locks.map((lock) => lock.unlock()));
+  });
+
   test("a batch whose reply is lost is sent again together, with the same stamps, and each recognises its own", async () => {
     const { time, locks } = await holdTen();
     scene.proxy.on(BATCH, resetAfter());

@@ -118,12 +118,18 @@ describe("a token of something else lets nobody in", () => {
     expect(other.told()).toEqual([]);
   });
 
-  test("one that is refused does not show its secret", async () => {
+  test.each<readonly [string, (token: string) => unknown]>([
+    ["that lacks its end", (token) => token.slice(0, -2)],
+    ["that lacks its beginning", (token) => token.slice(1)],
+    ["with a space before it", (token) => ` ${token}`],
+    ["in quotes", (token) => JSON.stringify(token)],
+    ["in an object", (token) => ({ token })],
+  ])("one %s is refused, and does not show its secret", async (_, spoil) => {
     const { one, other } = hosts();
     const token = await (await one.mutex(NAME).lock()).handOff({ withinMs: MINUTE });
     const error = await other
       .mutex(NAME)
-      .resume(token.slice(0, -2))
+      .resume(spoil(token) as string)
       .catch((cause: unknown) => cause);
     expect(error).toMatchObject(isNoToken);
     expect(`${error}${JSON.stringify(error)}`).not.toContain(token.slice(20, 40));

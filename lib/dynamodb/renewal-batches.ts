@@ -33,9 +33,14 @@ export interface RenewalSender {
   one(renewal: Renew, signal: AbortSignal): Promise<WriteOutcome>;
   /**
    * In one request, each of another row. What came of each, in their order: one that failed is an outcome here as well.
+   * @param signals for what one of them needs beyond the request: nobody else waits for that.
    * @throws {@link LockStoreError} for all of them.
    */
-  all(renewals: readonly Renew[], signal: AbortSignal): Promise<readonly (WriteOutcome | LockStoreError)[]>;
+  all(
+    renewals: readonly Renew[],
+    signal: AbortSignal,
+    signals: readonly AbortSignal[],
+  ): Promise<readonly (WriteOutcome | Promise<WriteOutcome> | LockStoreError)[]>;
   /** A stopwatch, in ms. */
   now(): number;
 }
@@ -131,11 +136,13 @@ export class RenewalBatches {
       );
       return;
     }
-    const request = abortedWithAll(batch.map(({ signal }) => signal));
+    const signals = batch.map(({ signal }) => signal);
+    const request = abortedWithAll(signals);
     try {
       const outcomes = await this.#sender.all(
         batch.map(({ renewal }) => renewal),
         request.signal,
+        signals,
       );
       this.#took(batch.length, this.#sender.now() - leftAt);
       for (const [index, member] of batch.entries()) this.#settle(member, outcomes[index]);
@@ -150,7 +157,7 @@ export class RenewalBatches {
   }
 
   #settle(member: Member, outcome: unknown): void {
-    if (!(outcome instanceof Error)) member.settle(outcome as WriteOutcome);
+    if (!(outcome instanceof Error)) member.settle(outcome as WriteOutcome | Promise<WriteOutcome>);
     else if (!(outcome instanceof LockStoreError && lacksBatches(outcome))) member.fail(outcome);
     else {
       if (this.#isUsable) publish("dynamutex:one-by-one", { cause: outcome });

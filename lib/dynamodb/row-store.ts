@@ -21,7 +21,7 @@ export abstract class RowStore {
     this.layout = layout;
     this.#renewals = new RenewalBatches({
       one: (renewal, signal) => this.writeOne(renewal, signal),
-      all: (renewals, signal) => this.renewAll(renewals, signal),
+      all: (renewals, signal, signals) => this.renewAll(renewals, signal, signals),
       now,
     });
   }
@@ -29,11 +29,12 @@ export abstract class RowStore {
   /** Sends a write once. Its refusal is an outcome, not an error. */
   protected abstract writeOne(write: Write, signal: AbortSignal): Promise<WriteOutcome>;
 
-  /** Sends renewals in one request. Each has an outcome, or an error, of its own. */
+  /** Sends renewals in one request. Each has an outcome, or an error, and a signal of its own. */
   protected abstract renewAll(
     renewals: readonly Renew[],
     signal: AbortSignal,
-  ): Promise<readonly (WriteOutcome | LockStoreError)[]>;
+    signals: readonly AbortSignal[],
+  ): Promise<readonly (WriteOutcome | Promise<WriteOutcome> | LockStoreError)[]>;
 
   async write(write: Write, signal: AbortSignal): Promise<WriteOutcome> {
     if (write.kind === "renew" && write.data === undefined) return await this.#renewals.write(write, signal);

@@ -118,7 +118,8 @@ export class DynamoDbStore extends RowStore implements Store {
   protected override async renewAll(
     renewals: readonly Renew[],
     signal: AbortSignal,
-  ): Promise<readonly (WriteOutcome | LockStoreError)[]> {
+    signals: readonly AbortSignal[],
+  ): Promise<readonly (WriteOutcome | Promise<WriteOutcome> | LockStoreError)[]> {
     const { tableName } = this.layout;
     const command = new BatchExecuteStatementCommand({
       Statements: renewals.map((renewal) => statementOf(this.layout, renewal)),
@@ -129,14 +130,14 @@ export class DynamoDbStore extends RowStore implements Store {
     if (responses === undefined) throw new LockStoreError(`The client of table ${tableName} answers no batches`);
     this.#heard(reply);
     const retried = ($metadata?.attempts ?? 1) > 1;
-    const outcomes = renewals.map(async (renewal, index): Promise<WriteOutcome> => {
+    return renewals.map((renewal, index) => {
       const stated = statedBy(responses[index], tableName);
-      if (stated.kind === "failed") throw stated.error;
+      if (stated.kind === "failed") return stated.error;
       if (stated.kind === "applied")
         return { kind: "applied", replaced: this.#shown(renewal, stated.item), drawn: undefined };
-      return { kind: "refused", row: await this.#refusingOne(renewal, stated.item, signal), retried };
+      const row = this.#refusingOne(renewal, stated.item, signals[index] ?? signal);
+      return row.then((refusedBy): WriteOutcome => ({ kind: "refused", row: refusedBy, retried }));
     });
-    return await Promise.all(outcomes.map((outcome) => outcome.catch((error: LockStoreError) => error)));
   }
 
   /** @throws {@link LockStoreError} for a take or a draw where there is no item any more: none of them refuses it. */

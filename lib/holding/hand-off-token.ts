@@ -70,8 +70,8 @@ function decoded(token: string): Parts {
 }
 
 /** An error ends up in logs, and a token that was spoiled on its way is as good as whole to whoever can mend it. */
-function shown(token: unknown): unknown {
-  return typeof token === "string" && token.startsWith("dynamutex-") ? `${token.slice(0, PREFIX.length)}…` : token;
+function shown(token: unknown): string {
+  return typeof token === "string" ? `${token.slice(0, PREFIX.length)}…` : typeof token;
 }
 
 /** A table may be given by its ARN, by one host and not by another. */

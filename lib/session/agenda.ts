@@ -16,7 +16,7 @@ export class Agenda {
   readonly #clock: Clock;
   readonly #leases: { readonly size: number };
   readonly #from: number;
-  /** What is due at a moment on `atMost`, and what cancels the alarm for it. */
+  /** What is due at a moment, and what cancels the alarm for it. */
   readonly #slots = new Map<number, { readonly rings: Set<() => void>; readonly cancel: () => void }>();
 
   /** @param from how many leases it takes. */
@@ -33,7 +33,7 @@ export class Agenda {
    */
   alarm(ms: number, ring: () => void, gridMs: number = Number.POSITIVE_INFINITY): () => void {
     if (this.#leases.size < this.#from) return this.#clock.alarm(ms, ring);
-    const moment = roundedDown(this.#clock.atMost(), ms, gridMs);
+    const moment = roundedDown(this.#clock.atLeast(), ms, gridMs);
     const slot = this.#slots.get(moment) ?? this.#open(moment);
     // A function of its own, in case one is added twice.
     const own = (): void => ring();
@@ -68,7 +68,7 @@ export class Agenda {
 
   #open(moment: number): { readonly rings: Set<() => void>; readonly cancel: () => void } {
     const rings = new Set<() => void>();
-    const cancel = this.#clock.alarm(moment - this.#clock.atMost(), () => {
+    const cancel = this.#clock.alarm(moment - this.#clock.atLeast(), () => {
       this.#slots.delete(moment);
       for (const ring of rings) ring();
     });
