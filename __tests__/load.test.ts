@@ -115,6 +115,14 @@ describe("500 locks of 3 s, taken 32 at a time by a new process", () => {
     expect(counts).toMatchObject({ taken: 500, lost: 0 });
   });
 
+  test("without batches, on a table that serves 220 requests a second, are taken slowly, and those that are taken are kept", async () => {
+    const { counts, keep, pass } = scene({ ...near(() => 220), hasBatches: false }, 3_000);
+    void keep(500, 32);
+    await pass(60, () => counts.taken === 500);
+    expect(counts.lost).toBe(0);
+    expect(counts.taken).toBeGreaterThan(300);
+  });
+
   test("on a table that cannot keep so many, wait rather than cost others their leases", async () => {
     const { counts, served, keep, pass } = scene(
       near(() => 80),
