@@ -1,12 +1,11 @@
 import { describe, expect, test } from "@jest/globals";
-import { LockStoreError } from "../lib/errors.js";
 import type { Lock } from "../lib/index.js";
 import { Mutex } from "../lib/mutex.js";
 import { mutexSettings } from "../lib/options/mutex.js";
 import { Sections } from "../lib/queues/sections.js";
 import { Session } from "../lib/session/session.js";
-import type { Store } from "../lib/store.js";
 import { type Service, slowTable } from "./load/slow-table.js";
+import { hear } from "./support/diagnostics.js";
 import { ManualTime } from "./support/manual-time.js";
 import { seededRandom } from "./support/seeded-random.js";
 
@@ -18,20 +17,24 @@ function near(perSecond: (elapsedS: number) => number): Service {
   return { serviceMs: (elapsedMs) => 1_000 / perSecond(elapsedMs / 1_000), distanceMs: 4 };
 }
 
+/** Stands still for so long in each period, from so many ms of it on. @returns when it goes on. */
+function pausing(periodMs: number, pauseMs: number, fromMs: number): (elapsedMs: number) => number {
+  return (elapsedMs) => {
+    const sinceMs = (elapsedMs + periodMs - fromMs) % periodMs;
+    return sinceMs < pauseMs ? elapsedMs + pauseMs - sinceMs : elapsedMs;
+  };
+}
+
 /** A process, and what it keeps. */
-function scene(service: Service, ttlMs: number, isThrottled: (name: string) => boolean = () => false) {
+function scene(service: Service, ttlMs: number) {
   const time = new ManualTime();
   const { store, served } = slowTable(time, service);
-  const write = store.write.bind(store);
-  const throttling: Store["write"] = async (asked, signal) => {
-    if (!isThrottled(asked.at.name)) return await write(asked, signal);
-    throw new LockStoreError("ThrottlingException", { transient: true, throttled: true });
-  };
-  const clock = time.clock({ maxSkewMs: 500 });
-  const throttled = new Proxy(store, {
-    get: (table, member: keyof Store) => (member === "write" ? throttling : table[member]),
+  const session = new Session({
+    store,
+    clock: time.clock({ maxSkewMs: 500 }),
+    owner: "host",
+    random: seededRandom(1),
   });
-  const session = new Session({ store: throttled, clock, owner: "host", random: seededRandom(1) });
   const sections = new Sections(session);
   const settings = mutexSettings({ ttlMs });
   const counts = { taken: 0, lost: 0, served: 0, failed: 0 };
@@ -85,11 +88,13 @@ describe("3 000 calls at once of a process that holds 50 locks of 5 s are served
       near(() => 200),
       5_000,
     );
+    const unreleased = hear("dynamutex:release-failed");
     void keep(50, 50);
     await pass(10, () => counts.taken === 50);
     burst(3_000, names);
     await pass(120, () => counts.served === 3_000);
     expect(counts).toEqual({ taken: 50, lost: 0, served: 3_000, failed: 0 });
+    expect(unreleased).toEqual([]);
   });
 });
 
@@ -98,13 +103,24 @@ describe("500 locks of 3 s, taken 32 at a time by a new process", () => {
     // Each of them has to be renewed once in 2.7 s at the least.
     ["on a table that serves 220 requests a second", near(() => 220)],
     ["on a table that is slow in its first ten seconds", near((s) => Math.min(300, 20 + 28 * s))],
-    ["on a table that stands still for 0.7 s again and again", near((s) => ((s + 2) % 3 < 0.7 ? 10 : 500))],
+    [
+      "on a table that stands still for 0.7 s again and again",
+      { ...near(() => 500), goesOnAt: pausing(3_000, 700, 1_000) },
+    ],
   ])("%s, are kept", async (_, service) => {
     const { counts, keep, pass } = scene(service, 3_000);
     void keep(500, 32);
     await pass(60, () => counts.taken === 500);
     await pass(6);
     expect(counts).toMatchObject({ taken: 500, lost: 0 });
+  });
+
+  test("without batches, on a table that serves 220 requests a second, are taken slowly, and those that are taken are kept", async () => {
+    const { counts, keep, pass } = scene({ ...near(() => 220), hasBatches: false }, 3_000);
+    void keep(500, 32);
+    await pass(60, () => counts.taken === 500);
+    expect(counts.lost).toBe(0);
+    expect(counts.taken).toBeGreaterThan(300);
   });
 
   test("on a table that cannot keep so many, wait rather than cost others their leases", async () => {
@@ -129,11 +145,7 @@ test("700 locks of 6 s are kept on a table that is 300 ms away", async () => {
 });
 
 test("200 locks of 10 s are kept on a table that hangs for 3.5 s again and again", async () => {
-  const hangs = (elapsedMs: number): number => {
-    const sinceMs = elapsedMs % 15_000;
-    return sinceMs > 10_000 && sinceMs < 13_500 ? 13_500 - sinceMs : 2;
-  };
-  const { counts, keep, pass } = scene({ serviceMs: hangs, distanceMs: 4 }, 10_000);
+  const { counts, keep, pass } = scene({ ...near(() => 500), goesOnAt: pausing(15_000, 3_500, 10_000) }, 10_000);
   void keep(200, 32);
   await pass(10, () => counts.taken === 200);
   await pass(60);
@@ -143,11 +155,8 @@ test("200 locks of 10 s are kept on a table that hangs for 3.5 s again and again
 test("a key that throttles half of its requests for 15 s keeps its own lock, and costs 50 others none", async () => {
   const random = seededRandom(2);
   let isHot = false;
-  const { time, counts, keep, pass } = scene(
-    near(() => 300),
-    5_000,
-    (name) => isHot && name === "kept-0" && random() < 0.5,
-  );
+  const isThrottled = (name: string): boolean => isHot && name === "kept-0" && random() < 0.5;
+  const { time, counts, keep, pass } = scene({ ...near(() => 300), isThrottled }, 5_000);
   void keep(51, 51);
   await pass(10, () => counts.taken === 51);
   isHot = true;

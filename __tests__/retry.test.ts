@@ -1,7 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
 import { LockStoreError } from "../lib/errors.js";
-import { persist, type Requests, Scheduler, sendOnce } from "../lib/session/requests.js";
+import { persist, type Requests, sendOnce } from "../lib/session/requests.js";
 import { type Copies, endAfter, type Persistence } from "../lib/session/retry.js";
+import { Scheduler } from "../lib/session/scheduler.js";
 import { turn } from "./support/eventually.js";
 import { ManualTime } from "./support/manual-time.js";
 
@@ -190,42 +191,24 @@ describe("a request that fails", () => {
 });
 
 describe("the time of an attempt", () => {
-  test("doubles with each, and is counted from when it leaves", async () => {
+  test("is three times that of the one before, up to 3 s, and is counted from when it leaves", async () => {
     const { time, attempts, send, ended, fill, answersTake } = scene();
     await answersTake(5);
     const free = fill();
     const begunAt = time.elapsed;
-    ended(send(["hangs"], { until: () => 60_000 }));
+    ended(send(["hangs"], { until: () => 60_000, attemptMs: 250 }));
     await time.advance(200);
     expect(attempts).toEqual([]);
     await free();
     await time.advance(15_000);
-    expect(attempts[0]).toMatchObject({ at: begunAt + 200, endedAfter: ATTEMPT_MS });
-    expect(attempts.slice(1, 4).map(({ endedAfter }) => endedAfter)).toEqual([2_000, 3_000, 3_000]);
+    expect(attempts[0]).toMatchObject({ at: begunAt + 200, endedAfter: 250 });
+    expect(attempts.slice(1, 4).map(({ endedAfter }) => endedAfter)).toEqual([750, 2_250, 3_000]);
   });
 
-  test("is three times that of the first, where nothing is known but that the first had no answer", async () => {
-    const { time, attempts, send, ended } = scene();
-    ended(send(["hangs"], { until: () => 60_000 }));
-    await time.advance(15_000);
-    expect(attempts.slice(0, 4).map(({ endedAfter }) => endedAfter)).toEqual([1_000, 3_000, 3_000, 3_000]);
-  });
-
-  test("is half of what is left, for the first of a renewal: there is time for another, which has the rest", async () => {
-    const { time, attempts, send, ended } = scene();
-    ended(send(["hangs"], { kind: "renewal", until: () => 1_000 }));
-    await time.advance(1_000);
-    // The pause of 50 ms in between.
-    expect(attempts.slice(0, 2)).toEqual([
-      { at: 0, endedAfter: 500 },
-      { at: 550, endedAfter: 450 },
-    ]);
-  });
-
-  test("is three times as long as slow answers take, for a renewal as well: half of too little is for nothing", async () => {
+  test("is three times as long as slow answers take, for a renewal as well", async () => {
     const { time, attempts, send, ended, answersTake } = scene();
     await answersTake(300);
-    ended(send(["hangs"], { kind: "renewal", until: endAfter(time.clock(), 1_500) }));
+    ended(send(["hangs"], { kind: "renewal", attemptMs: 500, until: endAfter(time.clock(), 1_500) }));
     await time.advance(1_500);
     expect(attempts[0]?.endedAfter).toBe(900);
   });

@@ -24,24 +24,28 @@ interface Waiting {
 
 /**
  * The requests that wait for a slot: releases first, the earliest deadline first among them and among the rest, and of equal
- * ones the one that came first.
+ * ones the one that came first. Without releases first, 1 651 of 3 000 releases are not sent in time in a burst of as many
+ * takes, on a table that serves 200 requests a second (`load.test.ts`).
  */
 export class Backlog {
   readonly #clock: Clock;
-  readonly #queue: Waiting[] = [];
+  readonly #underWay: () => number;
   /** In the order in which they leave. */
-  readonly waiting: readonly Pick<ScheduledRequest, "kind" | "deadline">[] = this.#queue;
+  readonly #queue: Waiting[] = [];
 
-  constructor(clock: Clock) {
+  /** @param underWay how many requests have left and are not answered, for the message of one that gets no slot. */
+  constructor(clock: Clock, underWay: () => number) {
     this.#clock = clock;
+    this.#underWay = underWay;
   }
 
-  /**
-   * Calls `send` when it is the request's turn.
-   *
-   * @param underWay how many requests have left and are not answered, for the message of one that gets no slot.
-   */
-  add<T>(request: ScheduledRequest, send: () => Promise<T>, underWay: () => number): Promise<T> {
+  /** What the request does that leaves next; undefined if none waits. */
+  get next(): RequestKind | undefined {
+    return this.#queue[0]?.kind;
+  }
+
+  /** Calls `send` when it is the request's turn. */
+  add<T>(request: ScheduledRequest, send: () => Promise<T>): Promise<T> {
     const { kind, deadline, enough, until } = request;
     const queuedAt = this.#clock.atLeast();
     return new Promise<T>((resolve, reject) => {
@@ -58,7 +62,7 @@ export class Backlog {
       };
       const giveUpAt = (end: () => number): void => {
         const leftMs = end() - this.#clock.atMost();
-        const why = `${underWay()} requests of this process were under way, and others went first`;
+        const why = `${this.#underWay()} requests of this process were under way, and others went first`;
         if (leftMs <= 0) giveUp(notSent(this.#clock.atLeast() - queuedAt, why));
         else if (leftMs < Number.POSITIVE_INFINITY) cancelUntil = this.#clock.alarm(leftMs, () => giveUpAt(end));
       };

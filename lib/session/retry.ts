@@ -134,19 +134,11 @@ export async function retry<T>(
 class FailedAttempt extends Error {}
 
 /** Waits between two attempts. @returns whether there is time for another. */
-async function pause(clock: Clock, ms: number, { until, enough, sleep }: Persistence): Promise<boolean> {
-  if (sleep !== undefined && ms < until() - clock.atMost()) {
-    await sleep(ms, enough).catch(() => undefined);
-    return until() > clock.atMost() && enough?.aborted !== true;
-  }
-  const resumeAt = clock.atMost() + ms;
-  for (;;) {
-    const now = clock.atMost();
-    const leftMs = until() - now;
-    if (leftMs <= 0 || enough?.aborted) return false;
-    if (now >= resumeAt) return true;
-    await clock.sleep(Math.min(resumeAt - now, leftMs), enough).catch(() => undefined);
-  }
+async function pause(clock: Clock, ms: number, persistence: Persistence): Promise<boolean> {
+  const { until, enough, sleep = (pauseMs, signal) => clock.sleep(pauseMs, signal) } = persistence;
+  const leftMs = until() - clock.atMost();
+  if (leftMs > 0) await sleep(Math.min(ms, leftMs), enough).catch(() => undefined);
+  return until() > clock.atMost() && enough?.aborted !== true;
 }
 
 /** What lies behind a failure. A timeout is no cause: the failure before it is. */
