@@ -1,8 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { LockStoreError } from "../lib/errors.js";
 import type { ScheduledRequest } from "../lib/session/backlog.js";
-import { type Requests, sendOnce } from "../lib/session/requests.js";
-import { Scheduler } from "../lib/session/scheduler.js";
+import { type Requests, Scheduler, sendOnce } from "../lib/session/requests.js";
 import { turn } from "./support/eventually.js";
 import { ManualTime } from "./support/manual-time.js";
 import { seededRandom } from "./support/seeded-random.js";

@@ -7,7 +7,7 @@ import { type SemaphoreOptions, semaphoreSettings } from "../../lib/options/sema
 import { type SharedMutexOptions, sharedMutexSettings } from "../../lib/options/shared-mutex.js";
 import { Sections } from "../../lib/queues/sections.js";
 import { Semaphore } from "../../lib/semaphore.js";
-import type { Scheduler } from "../../lib/session/scheduler.js";
+import type { Scheduler } from "../../lib/session/requests.js";
 import { Session } from "../../lib/session/session.js";
 import { lockAll } from "../../lib/sets/lock-all.js";
 import { SharedMutex } from "../../lib/shared-mutex.js";

@@ -1,5 +1,5 @@
 import type { ScheduledRequest } from "../../lib/session/backlog.js";
-import type { Scheduler } from "../../lib/session/scheduler.js";
+import type { Scheduler } from "../../lib/session/requests.js";
 
 /** What a judge of slots has to tell. */
 export interface SlotEvents {

@@ -1,5 +1,4 @@
-import type { Requests } from "../../lib/session/requests.js";
-import { Scheduler } from "../../lib/session/scheduler.js";
+import { type Requests, Scheduler } from "../../lib/session/requests.js";
 import type { Clock } from "../../lib/time/clock.js";
 
 /** What a session shares among its requests, for what is tested without one. */

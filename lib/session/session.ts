@@ -10,8 +10,8 @@ import { Agenda } from "./agenda.js";
 import { BoundedMap } from "./bounded-map.js";
 import { type Closeable, Closing } from "./closing.js";
 import { Contention } from "./contention.js";
+import { Scheduler } from "./requests.js";
 import { endAfter } from "./retry.js";
-import { Scheduler } from "./scheduler.js";
 import { Sightings } from "./sightings.js";
 
 /** Of how many semaphores a process remembers how many permits they have. */

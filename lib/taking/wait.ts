@@ -1,4 +1,4 @@
-import { publish } from "../diagnostics.js";
+import { CHANNELS, type Diagnostics, publish } from "../diagnostics.js";
 import { LockTimeoutError } from "../errors.js";
 import type { LockInfo } from "../lock-info.js";
 import { onAbort } from "../session/abort-listening.js";
@@ -10,7 +10,6 @@ import { isTimeKnown } from "../time/clock.js";
 import type { Target } from "./acquisition.js";
 import { Blocker } from "./blocker.js";
 import { CallFailures } from "./call-failures.js";
-import { CallReports, type Failed, type Missed } from "./call-reports.js";
 import type { Ask } from "./rows.js";
 import { tooSlow } from "./too-slow.js";
 
@@ -19,6 +18,16 @@ const FIRST_ANSWER_MS = 10_000;
 
 /** What ends what is under way for a call that has its lock. */
 const SERVED: Error = new Error("The call has its lock");
+
+/** The number of the last call: global, because the channels are, which all copies of this library in a process share. */
+const LAST_CALL = Symbol.for("dynamutex.lastCall");
+const numbering = globalThis as { [LAST_CALL]?: number };
+
+function nextCall(): number {
+  const call = (numbering[LAST_CALL] ?? 0) + 1;
+  numbering[LAST_CALL] = call;
+  return call;
+}
 
 /** What a wait does not decide itself of how long a request is tried. */
 type Asked = Pick<Persistence, "kind" | "attemptMs" | "until" | "copies">;
@@ -30,7 +39,8 @@ type Asked = Pick<Persistence, "kind" | "attemptMs" | "until" | "copies">;
 export class Wait {
   /** Of the lock; undefined for an administrative request. */
   readonly name: string | undefined;
-  readonly #reports: CallReports;
+  /** The number of the call, on the channels. */
+  readonly call: number;
   readonly #session: Session;
   readonly #startedAt: number;
   readonly #startedAtLeast: number;
@@ -39,6 +49,9 @@ export class Wait {
   #stopped: { readonly reason: unknown } | undefined;
   /** Whether it waits for the lock, and waits out outages once the table has answered. */
   readonly isPatient: boolean;
+  /** How many locks its caller asks for; 0 for a wait of the library's own, of which the channels do not tell. */
+  readonly #asksFor: number;
+  #isMissed = false;
   #waitMs = Number.POSITIVE_INFINITY;
   // Made when first asked for: a lock that is free is taken without.
   #enough: AbortController | undefined;
@@ -46,7 +59,6 @@ export class Wait {
   #failures: CallFailures | undefined;
   #pacing: Pacing | undefined;
 
-  /** @param asksFor how many locks its caller asks for; 0 for a wait of the library's own, of which the channels do not tell. */
   constructor(
     session: Session,
     name: string | undefined,
@@ -54,16 +66,12 @@ export class Wait {
   ) {
     this.#session = session;
     this.name = name;
-    this.#reports = new CallReports(this, asksFor);
+    this.call = nextCall();
     this.isPatient = patient;
+    this.#asksFor = asksFor;
     this.#startedAt = session.clock.atMost();
     this.#startedAtLeast = session.clock.atLeast();
     this.#answersBefore = session.scheduler.answers;
-  }
-
-  /** The number of the call, on the channels. */
-  get call(): number {
-    return this.#reports.call;
   }
 
   /** Aborts when the caller has had its answer: nothing more is sent for this call. */
@@ -195,12 +203,12 @@ export class Wait {
   ): Promise<T> {
     this.#waitMs = waitMs;
     return new Promise((resolve, reject) => {
-      const stop = (reason: unknown, because?: Failed): void => {
+      const stop = (reason: unknown, because?: "aborted" | "closed" | "error"): void => {
         if (this.#stopped !== undefined) return;
         end();
         this.#stopped = { reason };
         reject(reason);
-        if (because !== undefined) this.#reports.failed(because, reason);
+        if (because !== undefined) this.#tellFailed(because, reason);
         this.#enough?.abort(reason);
       };
       const timeOut = (): void => {
@@ -234,12 +242,12 @@ export class Wait {
       const failed = (error: unknown): void => {
         if (!ended) {
           end();
-          this.#reports.failed("error", error);
+          this.#tellFailed("error", error);
         }
         reject(error);
       };
       // Now, in the caller's own asynchronous context: nothing was awaited before. A subscriber may end the call.
-      this.#reports.asked();
+      if (CHANNELS["dynamutex:asked"].hasSubscribers) this.#tellAsked();
       if (!ended) this.#session.detach(work(deliver).catch(failed));
     });
   }
@@ -255,8 +263,23 @@ export class Wait {
     return new LockTimeoutError(this.name ?? "", this.waitedMs, this.holder, options);
   }
 
-  /** The call ends without the lock. */
-  missed(because: Missed): void {
-    if (!this.isOver) this.#reports.missed(because);
+  /** Publishes that the call ends without the lock. */
+  missed(because: Diagnostics["dynamutex:missed"]["because"]): void {
+    if (this.isOver) return;
+    this.#isMissed = true;
+    if (!CHANNELS["dynamutex:missed"].hasSubscribers) return;
+    const { name = "", call, holder, waitedMs } = this;
+    publish("dynamutex:missed", { name, call, because, holder, waitedMs });
+  }
+
+  #tellAsked(): void {
+    const { name = "", call } = this;
+    if (this.#asksFor > 0) publish("dynamutex:asked", { name, call, locks: this.#asksFor });
+  }
+
+  #tellFailed(because: Diagnostics["dynamutex:failed"]["because"], cause: unknown): void {
+    if (!CHANNELS["dynamutex:failed"].hasSubscribers || this.#asksFor === 0 || this.#isMissed) return;
+    const { name = "", call, waitedMs } = this;
+    publish("dynamutex:failed", { name, call, because, cause, waitedMs });
   }
 }
