@@ -13,7 +13,9 @@ import { tableInput } from "./support/table-input.js";
 
 /** The same pairs for every change; PARITY_SEED and PARITY_PAIRS play others, and more. */
 const SEED = Number(process.env.PARITY_SEED ?? 1);
-const PAIRS = Array.from({ length: Number(process.env.PARITY_PAIRS ?? 1_500) }, (_, index) => generatedPair(SEED, index));
+const PAIRS = Array.from({ length: Number(process.env.PARITY_PAIRS ?? 1_500) }, (_, index) =>
+  generatedPair(SEED, index),
+);
 const CHUNK = 200;
 
 const client = testClient({ maxAttempts: 3 });

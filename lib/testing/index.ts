@@ -4,6 +4,6 @@
  * @packageDocumentation
  */
 
-export type { ApplyWrites } from "./memory-table.js";
+export type { ApplyWrites } from "./apply-writes.js";
 export type { TestClock, TestTime } from "./test-clock.js";
 export { type TestHostOptions, TestTable, type TestTableOptions } from "./test-table.js";

@@ -18,12 +18,7 @@ import {
   type WriteAllOutcome,
   type WriteOutcome,
 } from "../store.js";
-
-/**
- * What is done with a caller's own writes once their guard has held. What it throws is DynamoDB's refusal of them. It is
- * synchronous, because a transaction is one instant: nobody may take the lock between the guard and the writes.
- */
-export type ApplyWrites = (items: readonly TransactWriteItem[]) => void;
+import type { ApplyWrites } from "./apply-writes.js";
 
 /** Whether a row is a lock's own: places in a queue are nobody's lock. */
 export function isHolder({ sort }: Address): boolean {

@@ -18,7 +18,8 @@ import type {
   WriteOutcome,
 } from "../store.js";
 import type { Clock } from "../time/clock.js";
-import type { ApplyWrites, MemoryTable } from "./memory-table.js";
+import type { ApplyWrites } from "./apply-writes.js";
+import type { MemoryTable } from "./memory-table.js";
 
 /** What becomes of a host's requests: each is answered, none is, or each fails with an error. */
 export type Condition =
