@@ -302,9 +302,10 @@ export class Sections {
     // a caller that still waits did not fit, or its process has seen a writer.
     if (section === undefined && this.#share(own)) return;
     if (stands && !resource.kind.isJoined && this.#line(resource).canPass(own)) {
-      if (!settings.fair) isForced = await this.#look(own);
-      const isTurn = settings.fair ? await this.#fairQueue.mayPass(own) : !isOver();
-      if (isTurn && (await lease.renewals.renewForNext())) {
+      // A lease that no section began on goes on at once, or back: the table is asked for nothing first.
+      if (section !== undefined && !settings.fair) isForced = await this.#look(own);
+      const mayPass = section !== undefined && settings.fair ? await this.#fairQueue.mayPass(own) : !isOver();
+      if (mayPass && (await lease.renewals.renewForNext())) {
         if (section instanceof HeldLock) own.before = section;
         if (this.#pass(own)) return;
       }
