@@ -7,11 +7,11 @@ import { type Copies, causeOf, LONGEST_ATTEMPT_MS, noAnswer, type Persistence, r
 const MOST_WIDTH = 48;
 const LEAST_WIDTH = 4;
 
-/** How many renewals are under way at once, for the same: more would only wait for one another's connections. */
+/** How many renewals are under way at once at the most, and at the least. More would only wait for one another's connections. */
 const MOST_RENEWALS = 512;
 const LEAST_RENEWALS = 48;
 
-/** Of that width, the share that renewals always leave to others. */
+/** Of the width of the other lane, the share that renewals always leave to it. */
 const OTHERS_SHARE = 1 / 4;
 
 /** How many of the latest answers count: enough for a percentile, few enough to follow a table that slows down. */
@@ -175,7 +175,7 @@ class Lane {
 /**
  * The two lanes in which all requests of one process to one table travel.
  *
- * 1. Renewals leave at once: each lease has one write under way, which bounds them.
+ * 1. Renewals leave at once, as long as the table answers them in time: each lease has one write under way.
  * 2. Everything else has as many slots as the width less the renewals under way, and at least a quarter of the width. It
  *    leaves at once where there is a free slot, and waits in a {@link Backlog} otherwise.
  * 3. Throttling halves the width, successes restore it step by step. Where the table is out of reach, nothing makes it

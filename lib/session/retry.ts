@@ -41,8 +41,8 @@ export interface Persistence {
   /** No attempt starts after this, and none outlasts it. Failures that pass by themselves are thrown only then. */
   readonly until: () => number;
   /**
-   * The longest that the first attempt may take, unless answers are slow at present. Each further one may take twice as
-   * long as the one before it, up to {@link LONGEST_ATTEMPT_MS}: where the table is far away and leases are short, an
+   * The longest that the first attempt may take, unless answers are slow at present. Each further one may take three times
+   * as long as the one before it, up to {@link LONGEST_ATTEMPT_MS}: where the table is far away and leases are short, an
    * answer comes late and not never.
    */
   readonly attemptMs: number;
