@@ -12,7 +12,7 @@ import { hear } from "../support/diagnostics.js";
 import { eventually, turn } from "../support/eventually.js";
 import { duplicate, type RecordedRequest, resetAfter } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
-import { isDraw, isEnqueue, isRemoval, isRenewal, isTake, QueueRows, untilStanding } from "../support/queue.js";
+import { isDraw, isEnqueue, isRemoval, isRenewal, isTake, QueueRows, sortIn, untilStanding } from "../support/queue.js";
 import { rowOf, useScene } from "../support/scene.js";
 
 const tables: { readonly locks: LockTable; readonly manual: boolean }[] = [];
@@ -515,9 +515,11 @@ describe("a ticket that is lost", () => {
     // What is sent gets its answer before time goes on: no attempt is given up, and sent again.
     await scene.play(time, () => scene.proxy.count((it) => isTake(it) && it.status === 200) === 1, 10);
     expect(losses).toMatchObject([{ reason: "expired" }]);
+    // A put that is slow to be answered is sent again: what counts is how many places it asked for, and when it first asked.
     const enqueued = scene.proxy.select(isEnqueue);
-    expect(enqueued).toHaveLength(2);
-    expect(enqueued[1]?.seq).toBeLessThan(scene.proxy.select(isTake)[0]?.seq as number);
+    const lost = sortIn(enqueued[0] as RecordedRequest);
+    expect(new Set(enqueued.map(sortIn)).size).toBe(2);
+    expect(enqueued.find((it) => sortIn(it) !== lost)?.seq).toBeLessThan(scene.proxy.select(isTake)[0]?.seq as number);
   });
 });
 

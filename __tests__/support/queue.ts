@@ -88,7 +88,7 @@ export class QueueRows {
 }
 
 /** The sort key that a request is about. */
-function sortIn({ body }: RecordedRequest): string {
+export function sortIn({ body }: RecordedRequest): string {
   return body.Item?.sort?.S ?? body.Key?.sort?.S ?? "";
 }
 
