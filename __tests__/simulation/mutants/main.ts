@@ -1,7 +1,7 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Origin, originNow } from "../report.js";
+import { type Origin, originNow, withReport } from "../report.js";
 import { BATCH_DEFECTS } from "./batch-defects.js";
 import { CLOSE_DEFECTS } from "./close-defects.js";
 import { DEFECTS, type Defect } from "./defects.js";
@@ -54,7 +54,10 @@ async function main(): Promise<void> {
   const wrong = defects.filter((defect) => !isAsExpected(defect, findings.get(defect)));
   console.log(`${defects.length - wrong.length} of ${defects.length} as expected`);
   const [file] = process.argv.slice(2);
-  if (file !== undefined) await writeFile(file, table(defects, findings, { seed, runs }, originNow()));
+  if (file !== undefined) {
+    const report = table(defects, findings, { seed, runs }, originNow());
+    await writeFile(file, withReport(await readFile(file, "utf8"), report));
+  }
   if (wrong.length > 0) process.exitCode = 1;
 }
 
@@ -87,19 +90,11 @@ function table(
     const found = finding?.invariant ?? (defect === NO_DEFECT ? "nothing" : "**not found**");
     return `| ${defect.name} | ${found} | ${finding?.runs} |`;
   });
-  return `# What the simulation finds
-
-Would the tests notice a defect? Each of these defects is built into the compiled library, one at a time, and [the simulation](simulation.md) runs on it:
-\`npm run mutants -- docs/simulation-defects.md\` writes this page. The first line is the library without a defect, on the
-same schedules, so what is found below is found because of the defect. A defect of a rule in \`lib/protocol/\` is one of the
-table in memory and of the requests alike: \`lib/dynamodb/\` compiles the same rules.
-
-${date}, commit ${commit}, seed ${seed}, at most ${runs} schedules for each: as many as \`npm run test:full\` plays.
+  return `${date}, commit ${commit}, seed ${seed}, at most ${runs} schedules for each.
 
 | defect | the invariant that it broke | schedules needed |
 |---|---|---|
-${rows.join("\n")}
-`;
+${rows.join("\n")}`;
 }
 
 main().catch((error: unknown) => {
