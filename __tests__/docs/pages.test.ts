@@ -58,8 +58,8 @@ describe("the index", () => {
 });
 
 describe("the README", () => {
-  it("has at most 1 500 words", () => {
-    expect(README.text.split(/\s+/).filter((word) => word !== "").length).toBeLessThanOrEqual(1_500);
+  it("has at most 1 300 words", () => {
+    expect(README.text.split(/\s+/).filter((word) => word !== "").length).toBeLessThanOrEqual(1_300);
   });
 
   it("names every code of an error that errors.md names, which are all", async () => {
@@ -114,7 +114,6 @@ describe("permissions", () => {
       await useMutex(locks, tableName, client);
       expect(actions()).toEqual(permissions("take, wait for, renew and release locks"));
       expect(actions()).toEqual([...policyOf("docs/table.md").Action].sort());
-      for (const action of actions()) expect(README.text).toContain(`\`${action}\``);
     } finally {
       await client.send(new DeleteTableCommand({ TableName: tableName }));
     }
