@@ -21,10 +21,13 @@ import {
   JEST_TEST,
   MTS,
   NODE_TEST,
+  RUNTIME,
   TWO_COPIES,
   VITEST_TEST,
 } from "./programs.js";
 import { run } from "./projects.js";
+
+const PLATFORM = `${process.platform}-${process.arch}`;
 
 const manifest = (type) => JSON.stringify({ name: "project", private: true, type });
 
@@ -36,6 +39,21 @@ const PLAIN = [
   cell("every entry point, by import and by require(): one copy", "module", { "main.js": ENTRY_POINTS }, ["main.js"]),
   cell("both builds in one process: their errors are each other's", "module", { "main.js": TWO_COPIES }, ["main.js"]),
 ];
+
+/** Other runtimes than Node, each as the package that has its binary for this machine, and how it runs a program. */
+export const RUNTIMES = [
+  { name: "Bun", package: `@oven/bun-${PLATFORM}`, binary: "bin/bun", words: [] },
+  {
+    name: "Deno",
+    package: `@deno/${PLATFORM}${process.platform === "linux" ? "-glibc" : ""}`,
+    binary: "deno",
+    words: ["run", "-A"],
+  },
+];
+const OTHERS = RUNTIMES.map((runtime) => ({
+  ...cell(runtime.name, "module", { "main.js": RUNTIME }, ["main.js"]),
+  runtime,
+}));
 
 const jest = (...flags) => [...flags, "../node_modules/jest/bin/jest.js", "--colors=false", "--ci"];
 
@@ -185,7 +203,7 @@ function requireInEsm() {
 
 /** With the newest versions of the dependencies that the package allows, and with the lowest. */
 export const CELLS = {
-  newest: [...PLAIN, ...TEST_RUNNERS, ...TESTING, ...BUNDLES, ONE_BUNDLE, ...TYPESCRIPT, ...MIXED],
+  newest: [...PLAIN, ...OTHERS, ...TEST_RUNNERS, ...TESTING, ...BUNDLES, ONE_BUNDLE, ...TYPESCRIPT, ...MIXED],
   lowest: [...PLAIN.slice(0, 2), TEST_RUNNERS[0], TYPESCRIPT.find(({ name }) => /5\.9, module nodenext/.test(name))],
 };
 

@@ -10,7 +10,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { startDynamoDbLocal } from "../../.jest/examples/support/dynamodb-local.js";
-import { CELLS } from "./cells.js";
+import { CELLS, RUNTIMES } from "./cells.js";
 import { PRINTED } from "./programs.js";
 import { install, lowest, pack, readJson, run, versionIn, write } from "./projects.js";
 import { sizes } from "./sizes.js";
@@ -39,7 +39,13 @@ try {
   const newest = Object.keys(dependencies).map((name) => `${name}@latest`);
   const peers = Object.entries(peerDependencies);
   const sets = {
-    newest: [VITEST, ...tools, ...newest, ...peers.map(([name, range]) => `${name}@${range}`)],
+    newest: [
+      VITEST,
+      ...RUNTIMES.map((runtime) => `${runtime.package}@latest`),
+      ...tools,
+      ...newest,
+      ...peers.map(([name, range]) => `${name}@${range}`),
+    ],
     lowest: [...tools, ...oldest, ...peers.map(([name, range]) => `${name}@${lowest(range)}`)],
   };
   const nodes = await Promise.all(NODES.map(nodeOf));
@@ -66,27 +72,39 @@ console.log(`matrix: ${passed} passed, ${failed} failed, in ${Math.round((perfor
 process.exitCode = failed === 0 && passed + (pattern === "sizes" ? 1 : 0) > 0 ? 0 : 1;
 
 /** Builds a cell's project and runs it on each Node, with a line for each. */
-async function runCell(root, { name, files, args, build, byExitCode }, index, nodes) {
+async function runCell(root, { name, files, args, build, byExitCode, runtime }, index, nodes) {
   const project = join(root, `project-${index}`);
   let unbuilt;
   await write(project, files);
   await build?.(project).catch((error) => {
     unbuilt = error;
   });
-  for (const { major, path } of nodes) {
+  const runners = runtime === undefined ? nodes.map(nodeRunner) : [await runnerOf(root, runtime)];
+  for (const { label, path, words } of runners) {
     const start = performance.now();
     try {
       if (unbuilt !== undefined) throw unbuilt;
-      const env = environment(`matrix-${process.pid}-${++tables}`);
-      const told = (await run(path, args, { cwd: project, env })).trim();
+      const command = [path, ...words, join(root, "node_modules", "dynamutex", "dist", "cli", "main.js")];
+      const env = { ...environment(`matrix-${process.pid}-${++tables}`), COMMAND: JSON.stringify(command) };
+      const told = (await run(path, [...words, ...args], { cwd: project, env })).trim();
       if (!byExitCode && told !== PRINTED) throw new Error(`printed ${JSON.stringify(told)}`);
       passed += 1;
-      console.log(`ok    Node ${major}  ${name}  (${Math.round(performance.now() - start)} ms)`);
+      console.log(`ok    ${label}  ${name}  (${Math.round(performance.now() - start)} ms)`);
     } catch (error) {
       failed += 1;
-      console.log(`FAIL  Node ${major}  ${name}\n${error.message.replace(/^/gm, "        ")}`);
+      console.log(`FAIL  ${label}  ${name}\n${error.message.replace(/^/gm, "        ")}`);
     }
   }
+}
+
+function nodeRunner({ major, path }) {
+  return { label: `Node ${major}`, path, words: [] };
+}
+
+/** Another runtime, as it was installed beside the package. */
+async function runnerOf(root, { name, package: binaries, binary, words }) {
+  const label = `${name} ${await versionIn(root, binaries)}`;
+  return { label, path: join(root, "node_modules", binaries, binary), words };
 }
 
 function environment(tableName) {

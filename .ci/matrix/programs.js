@@ -100,6 +100,28 @@ contend(process.env.TABLE_NAME).then(
 
 export const ESM = `import { LockTable, LockTimeoutError } from "dynamutex";\n${CONTEND}${MAIN}`;
 
+/** What another runtime has to do as Node does: contend, be told of a loss and publish it, and run the command. */
+export const RUNTIME = `import { execFileSync } from "node:child_process";
+import { subscribe } from "node:diagnostics_channel";
+import { findLockLost, LockTable, LockTimeoutError } from "dynamutex";
+${CONTEND}
+const told = await contend(process.env.TABLE_NAME);
+const losses = [];
+subscribe("dynamutex:lost", ({ reason }) => losses.push(reason));
+const locks = new LockTable({ tableName: process.env.TABLE_NAME });
+const lock = await locks.mutex("forced").lock();
+await locks.mutex("forced").forceUnlock(lock.uuid);
+const error = await lock.unlock().catch((thrown) => thrown);
+if (!lock.signal.aborted || findLockLost(error)?.reason !== "forced") throw new Error("the loss was not told: " + error);
+if (losses.join() !== "forced") throw new Error("the channel told " + losses.join());
+await locks.close();
+const [program, ...words] = JSON.parse(process.env.COMMAND);
+const run = [...words, "run", "--table", process.env.TABLE_NAME, "echoing", "--", "echo", "ran"];
+const echoed = execFileSync(program, run, { encoding: "utf8" });
+if (echoed.trim() !== "ran") throw new Error("the command printed " + echoed);
+console.log(told);
+`;
+
 export const COMMONJS = `const { LockTable, LockTimeoutError } = require("dynamutex");\n${CONTEND}${MAIN}`;
 
 /** In one process, loaded in every way that Node has: it must be one copy. */
