@@ -43,7 +43,10 @@ const PRINTED: Readonly<Record<string, readonly (string | RegExp)[]>> = {
     "endpoint: is not an option here, but one of the AWS SDK's client: set AWS_ENDPOINT_URL_DYNAMODB in the environment, or " +
       'pass client: new DynamoDBClient({ endpoint: … }) (got "http://127.0.0.1:8000")',
   ],
-  "docs/semaphores.md": [/^at most [1-4] at once$/, "rebuilt under index\nrebuilt under builds\nrebuilt under catalogue"],
+  "docs/semaphores.md": [
+    /^at most [1-4] at once$/,
+    "rebuilt under index\nrebuilt under builds\nrebuilt under catalogue",
+  ],
   "docs/several-locks.md": ["70 and 30"],
   "docs/testing.md": ["ok", "host-1", "a,b stolen", "ok", "2 26000", "paid 1"],
   "docs/shared-mutexes.md": ["first, first, second"],
