@@ -5,13 +5,14 @@ import { startEngine } from "./engine.js";
 import { LOCK_GROUPS } from "./lock-groups.js";
 import { runChaos } from "./run.js";
 
-const HELP = `npm run chaos -- [--minutes 5] [--seed N] [--defect ${DEFECTS.join("|")}] \
+const HELP = `npm run chaos -- [--minutes 5] [--seed N] [--history FILE] [--defect ${DEFECTS.join("|")}] \
   [--only ${LOCK_GROUPS.map(({ tag }) => tag).join("|")}]...`;
 
 const { values } = parseArgs({
   options: {
     minutes: { type: "string" },
     seed: { type: "string" },
+    history: { type: "string" },
     defect: { type: "string" },
     only: { type: "string", multiple: true },
   },
@@ -40,6 +41,7 @@ async function main(broken: Defect | undefined): Promise<number> {
     engine,
     defect: broken,
     groups,
+    file: values.history,
     onProgress: ({ seconds, sectionsDone, takeovers, lossesTold, requestFaults }) =>
       console.log(
         `${seconds} s: ${total(sectionsDone)} sections done, ${total(takeovers)} takeovers, ${total(lossesTold)} losses told, ` +

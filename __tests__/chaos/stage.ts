@@ -3,16 +3,15 @@ import { DynamoDBClient, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { LockTable } from "../../lib/index.js";
 import { testClientConfig } from "../support/endpoint.js";
 import { type FaultProxy, startFaultProxy } from "../support/fault-proxy.js";
-import { violationsIn } from "./checker.js";
 import type { Defect } from "./defects.js";
 import type { Engine } from "./engine.js";
 import { LOCK_GROUPS, type LockGroup, type LogName, logsOf } from "./lock-groups.js";
 import { Register } from "./register.js";
 import { crashes, leave, obtainAll } from "./settle.js";
 import { SidesRegister } from "./sides-register.js";
-import { sideViolationsIn } from "./sides-rules.js";
 import { Slot } from "./slot.js";
-import { historyOf, wronglyRefused } from "./told.js";
+import { eventsOf, type HistoryEvent, wronglyRefused } from "./told.js";
+import { violationsIn } from "./violations.js";
 import { messagesOf, type WorkerMessage } from "./worker-messages.js";
 
 export interface StageOptions {
@@ -22,6 +21,8 @@ export interface StageOptions {
   readonly defect?: Defect | undefined;
   /** Default: all that there are. */
   readonly groups?: readonly LockGroup[] | undefined;
+  /** Where the history is written; default: nowhere that stays. */
+  readonly file?: string | undefined;
 }
 
 /** A new table, a proxy before it, and hosts behind that. */
@@ -32,10 +33,12 @@ export class Stage implements AsyncDisposable {
   readonly #groups: readonly LockGroup[];
   readonly #client: DynamoDBClient;
   readonly #locks: LockTable;
+  readonly #file: string | undefined;
 
   /** Use {@link setStage}. */
   constructor(options: StageOptions, client: DynamoDBClient, locks: LockTable, proxy: FaultProxy) {
-    const { engine, hostsPerGroup, seed, defect, groups = LOCK_GROUPS } = options;
+    const { engine, hostsPerGroup, seed, defect, groups = LOCK_GROUPS, file } = options;
+    this.#file = file;
     this.#groups = groups;
     this.engine = engine;
     this.proxy = proxy;
@@ -59,11 +62,12 @@ export class Stage implements AsyncDisposable {
   async judge(): Promise<string[]> {
     const troubles = [...(await leave(this.slots)), ...(await crashes(this.slots))];
     troubles.push(...(await obtainAll(this.#locks, this.#groups)), ...wronglyRefused(messagesOf(this.slots)));
+    const events: HistoryEvent[] = [];
     for (const group of this.#groups) {
       const messages = messagesOf(this.slots.filter((slot) => slot.group === group));
-      for (const log of logsOf(group)) troubles.push(...(await this.#violationsOf(log, messages)));
+      for (const log of logsOf(group)) events.push(...(await this.#eventsOf(log, messages)));
     }
-    return troubles;
+    return [...troubles, ...(await violationsIn(events, this.#file))];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -73,14 +77,12 @@ export class Stage implements AsyncDisposable {
     this.#client.destroy();
   }
 
-  async #violationsOf({ name, isOfSides }: LogName, messages: readonly WorkerMessage[]): Promise<string[]> {
+  async #eventsOf({ name, isOfSides }: LogName, messages: readonly WorkerMessage[]): Promise<HistoryEvent[]> {
     const [client, { tableName }] = [this.#client, this.#locks];
     const lines = await (isOfSides
       ? SidesRegister.lines(client, tableName, name)
       : new Register(client, tableName, name).lines());
-    const history = historyOf(name, lines, messages);
-    const violations = isOfSides ? sideViolationsIn(history) : violationsIn(history);
-    return violations.map(({ kind, detail }) => `${name}: ${kind}: ${detail}`);
+    return eventsOf(name, lines, messages);
   }
 }
 

@@ -1,24 +1,31 @@
-import type { History } from "./history.js";
 import type { Line } from "./register.js";
 import { ofKind, type WorkerMessage } from "./worker-messages.js";
 
-/** What hosts have told of one lock, beside what is in its log. */
-export function historyOf(name: string, lines: readonly Line[], messages: readonly WorkerMessage[]): History {
-  const isHere = ({ log }: { readonly log: string }): boolean => log === name;
-  const concerns = ({ names }: { readonly names: readonly string[] }): boolean => names.includes(name);
-  return {
-    lines,
-    beliefs: ofKind(messages, "left").flatMap(({ section, names, belief }) =>
-      belief === undefined || !names.includes(name) ? [] : [{ section, ...belief }],
-    ),
-    acknowledged: ofKind(messages, "acknowledged").filter(isHere),
-    handedOff: ofKind(messages, "handed off").filter(concerns),
-    resumptions: [...ofKind(messages, "resuming"), ...ofKind(messages, "resumed")].filter(concerns),
-    looks: ofKind(messages, "looked")
+/** One event of the history that a run leaves, as docs/chaos.md describes it: the checker has no more than these. */
+export type HistoryEvent = { readonly log: string; readonly event: string } & Readonly<Record<string, unknown>>;
+
+/** What happened around one lock: its log, and what hosts have told of it. */
+export function eventsOf(log: string, lines: readonly Line[], messages: readonly WorkerMessage[]): HistoryEvent[] {
+  const isHere = (message: { readonly log: string }): boolean => message.log === log;
+  const concerns = ({ names }: { readonly names: readonly string[] }): boolean => names.includes(log);
+  const tries = [...ofKind(messages, "resuming"), ...ofKind(messages, "resumed")].filter(concerns);
+  const left = ofKind(messages, "left").filter(concerns);
+  const late = ofKind(messages, "sent late").filter((sent) => isHere(sent) && sent.isReleased);
+  return [
+    ...lines.map(({ version: place, token, ...line }) => ({ event: "line", place, token: token?.toString(), ...line })),
+    ...left.flatMap(({ section, belief }) => (belief === undefined ? [] : [{ event: "believed", section, ...belief }])),
+    ...ofKind(messages, "acknowledged")
       .filter(isHere)
-      .map(({ section, token, version }) => ({ section, token: BigInt(token), version })),
-    sentAfterRelease: ofKind(messages, "sent late").filter((sent) => isHere(sent) && sent.isReleased),
-  };
+      .map(({ section, step, version: place }) => ({ event: "acknowledged", section, step, place })),
+    ...ofKind(messages, "looked")
+      .filter(isHere)
+      .map(({ section, token, version: place }) => ({ event: "looked", section, token, place })),
+    ...late.map(({ section, step }) => ({ event: "sent after release", section, step })),
+    ...ofKind(messages, "handed off")
+      .filter(concerns)
+      .map(({ by: section, from, until }) => ({ event: "handed off", section, from, until })),
+    ...tries.map(({ of, at, section }) => ({ event: "tried token", of, at, section })),
+  ].map((event) => ({ log, ...event }));
 }
 
 /** A guard refuses only what has lost the lock. */

@@ -1,6 +1,5 @@
 import type { Defect } from "./defects.js";
 import type { GuardedOutcome } from "./guarded-log.js";
-import type { Resumption } from "./history.js";
 import type { LockGroup } from "./lock-groups.js";
 
 /** What a worker is given. */
@@ -15,6 +14,16 @@ export interface WorkerConfig {
   /** The address of the engine itself, for the log. */
   readonly directEndpoint: string;
   readonly defect?: Defect | undefined;
+}
+
+/** Somebody has tried to go on with a token. */
+interface Resumption {
+  /** The token, by the section that it is from. */
+  readonly of: string;
+  /** Before the try, on the machine's stopwatch. */
+  readonly at: number;
+  /** The section that goes on, if it does. */
+  readonly section: string | undefined;
 }
 
 /** What a worker reports. A log has the name of its lock. */
