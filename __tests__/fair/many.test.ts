@@ -62,8 +62,7 @@ test("500 callers that ask while their process runs take a look every now and th
     );
     if (caller % 2 === 1) await time.advance(1);
   }
-  const served = watch(Promise.all(all));
-  await time.advanceUntil(() => served.settled, { stepMs: 2 });
+  await time.settle(Promise.all(all), { stepMs: 2 });
   expect(order).toEqual(Array.from({ length: CALLERS }, (_, caller) => caller));
   const { query = 0, ...others } = kindsOf(host.sent);
   expect(others).toEqual({ take: 1, vacate: 1 });

@@ -424,8 +424,7 @@ describe("beside those who have no place: a busy process", () => {
     return {
       stop: async () => {
         isOver = true;
-        const ending = watch(Promise.all(loops));
-        await world.time.advanceUntil(() => ending.settled);
+        await world.time.settle(Promise.all(loops));
         await Promise.all(loops);
       },
     };

@@ -535,8 +535,7 @@ describe("on a network that loses replies", () => {
     let lost = 0;
     one.fate = (message) => (isTransfer(message) && ++lost === 1 ? "reply lost" : "answered");
     const handing = lock.handOff({ withinMs: MINUTE });
-    const watched = watch(handing);
-    await time.advanceUntil(() => watched.settled);
+    await time.settle(handing);
     expect(lost).toBe(2);
     await using resumed = await other.mutex(NAME).resume(await handing);
     expect(resumed.held).toBe(true);
@@ -551,8 +550,7 @@ describe("on a network that loses replies", () => {
     let lost = 0;
     other.fate = (message) => (isTransfer(message) && ++lost === 1 ? "reply lost" : "answered");
     const resuming = other.mutex(NAME, fenced).resume(token);
-    const watched = watch(resuming);
-    await time.advanceUntil(() => watched.settled);
+    await time.settle(resuming);
     await using resumed = await resuming;
     expect(lost).toBe(2);
     expect(resumed).toMatchObject({
@@ -570,8 +568,7 @@ describe("on a network that loses replies", () => {
       const lock = await one.mutex(NAME, { ttlMs: MINUTE, releaseWithinMs: 5_000 }).lock();
       one.fate = (message) => (isTransfer(message) ? fate : "answered");
       const handing = lock.handOff({ withinMs: 3_600_000 }).catch((error: unknown) => error);
-      const watched = watch(handing);
-      await time.advanceUntil(() => watched.settled);
+      await time.settle(handing);
       expect(await handing).toMatchObject({ code: "LOCK_STORE", transient: true });
       expect(time.elapsed).toBeLessThanOrEqual(10_000);
       expect(one.row(NAME)).toBeUndefined();
@@ -590,8 +587,7 @@ describe("on a network that loses replies", () => {
       await lock.extend();
       one.fate = () => fate;
       const handing = lock.handOff({ withinMs: 30_000 }).catch((error: unknown) => error);
-      const watched = watch(handing);
-      await time.advanceUntil(() => watched.settled);
+      await time.settle(handing);
       expect(await handing).toMatchObject({ code: "LOCK_STORE" });
       expect(time.elapsed).toBeLessThanOrEqual(6_000);
       await time.advance(30_001);
@@ -608,8 +604,7 @@ describe("on a network that loses replies", () => {
       .mutex(NAME)
       .resume(token)
       .catch((error: unknown) => error);
-    const watched = watch(resuming);
-    await time.advanceUntil(() => watched.settled);
+    await time.settle(resuming);
     expect(await resuming).toMatchObject({ code: "LOCK_STORE" });
     expect(time.elapsed).toBeLessThanOrEqual(10_000);
     await time.advanceUntil(() => other.row(NAME) === undefined);
@@ -625,8 +620,7 @@ describe("on a network that loses replies", () => {
       .mutex(NAME)
       .resume(token)
       .catch((error: unknown) => error);
-    const watched = watch(resuming);
-    await time.advanceUntil(() => watched.settled);
+    await time.settle(resuming);
     expect(await resuming).toMatchObject({ code: "LOCK_STORE" });
     await using resumed = await third.mutex(NAME).resume(token);
     await time.advance(20_000);
@@ -642,8 +636,7 @@ describe("on a network that loses replies", () => {
       .mutex(NAME)
       .resume(token)
       .catch((error: unknown) => error);
-    const watched = watch(resuming);
-    await time.advanceUntil(() => watched.settled);
+    await time.settle(resuming);
     expect(await resuming).toMatchObject({ code: "LOCK_STORE" });
     expect(other.row(NAME)?.owner).toBe("one");
     await time.advanceUntil(() => other.row(NAME)?.owner === "other");
@@ -747,8 +740,7 @@ test("a hand-off waits for a renewal that is in flight", async () => {
     message.kind === "write" && message.write.kind === "renew" && ++renewals === 1 ? answered : "answered";
   await time.advance(500);
   const handing = lock.handOff({ withinMs: MINUTE });
-  const watched = watch(handing);
-  await time.advanceUntil(() => watched.settled);
+  await time.settle(handing);
   expect(one.told()).toEqual(["take lock", "renew lock", "transfer lock"]);
   await using resumed = await other.mutex(NAME).resume(await handing);
   expect(resumed.held).toBe(true);

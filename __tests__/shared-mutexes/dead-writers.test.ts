@@ -72,8 +72,7 @@ describe("a reader that finds a dead writer", () => {
     plantWriter(one, { expires: 1 });
     one.fate = (message) => (isRemoval(message) && one.sent.filter(isRemoval).length === 1 ? "reply lost" : "answered");
     const reading = one.sharedMutex(NAME).shared.lock();
-    const watched = watch(reading);
-    await time.advanceUntil(() => watched.settled);
+    await time.settle(reading);
     await using reader = await reading;
     expect(reader.held).toBe(true);
     expect(one.told()).toEqual([
@@ -110,8 +109,7 @@ describe("a reader that finds a dead writer", () => {
       .sharedMutex(NAME)
       .shared.lock()
       .catch((error: unknown) => error);
-    const watched = watch(reading);
-    await time.advanceUntil(() => watched.settled);
+    await time.settle(reading);
     expect(await reading).toBe(denied);
     await turn();
     expect(one.readers(NAME)).toEqual([]);
@@ -126,8 +124,7 @@ test("a writer behind a dead reader that it may not remove rejects, and leaves n
   one.fate = (message) => (isRemoval(message) ? Promise.reject(denied) : "answered");
   const writing = one.sharedMutex(NAME).exclusive.lock({ waitMs: 60_000 });
   const failure = writing.catch((error: unknown) => error);
-  const watched = watch(failure);
-  await time.advanceUntil(() => watched.settled);
+  await time.settle(failure);
   expect(await failure).toBe(denied);
   expect(one.sent.filter(isRemoval)).toHaveLength(1);
   await turn();

@@ -255,12 +255,10 @@ describe("a writer", () => {
     });
     await time.advance(100);
     const reading = other.sharedMutex(NAME, options).shared.lock();
-    const watched = watch(reading);
-    await time.advanceUntil(() => watched.settled, { withinMs: 2_000 });
+    await time.settle(reading, { withinMs: 2_000 });
     await (await reading).unlock();
     enough = true;
-    const ended = watch(Promise.all(loops));
-    await time.advanceUntil(() => ended.settled);
+    await time.settle(Promise.all(loops));
   });
 
   test("is not starved by readers that come and go on several hosts", async () => {
@@ -276,12 +274,10 @@ describe("a writer", () => {
     });
     await time.advance(500);
     const writing = other.sharedMutex(NAME, options).exclusive.lock();
-    const watched = watch(writing);
-    await time.advanceUntil(() => watched.settled, { withinMs: 2_000 });
+    await time.settle(writing, { withinMs: 2_000 });
     await (await writing).unlock();
     enough = true;
-    const ended = watch(Promise.all(loops));
-    await time.advanceUntil(() => ended.settled);
+    await time.settle(Promise.all(loops));
     expect(one.table.rows).toEqual([]);
   });
 });
@@ -403,8 +399,7 @@ describe("either side", () => {
         }
       });
     });
-    const done = watch(Promise.all(work));
-    await time.advanceUntil(() => done.settled);
+    await time.settle(Promise.all(work));
     await Promise.all(work);
     expect(sections).toBe(90);
     expect(one.table.rows).toEqual([]);

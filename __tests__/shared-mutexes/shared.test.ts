@@ -132,8 +132,7 @@ describe("readers", () => {
     await time.advanceUntil(() => writer.settled);
     expect(reading.settled).toBe(false);
     await (await writing).unlock();
-    const both = watch(Promise.all(readers));
-    await time.advanceUntil(() => both.settled);
+    await time.settle(Promise.all(readers));
     expect(new Set((await Promise.all(readers)).map(({ uuid }) => uuid)).size).toBe(1);
   });
 
@@ -189,8 +188,7 @@ describe("readers", () => {
     });
     await time.advance(200);
     const writing = other.sharedMutex(NAME).exclusive.lock();
-    const watched = watch(writing);
-    await time.advanceUntil(() => watched.settled, { withinMs: 5_000 });
+    await time.settle(writing, { withinMs: 5_000 });
     enough = true;
     const unlocked = watch((await writing).unlock());
     const ended = watch(Promise.all(loops));
