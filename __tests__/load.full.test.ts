@@ -1,19 +1,8 @@
 import { expect, test } from "@jest/globals";
-import { near, pausing, virtualProcess } from "./load/virtual-process.js";
-import { hear } from "./support/diagnostics.js";
+import { expectBurstServed, near, pausing, virtualProcess } from "./load/virtual-process.js";
 
 test("3 000 calls at once for as many names, of a process that holds 50 locks of 5 s, are served, and none of the 50 is lost", async () => {
-  const { counts, keep, burst, pass } = virtualProcess(
-    near(() => 200),
-    5_000,
-  );
-  const unreleased = hear("dynamutex:release-failed");
-  void keep(50, 50);
-  await pass(10, () => counts.taken === 50);
-  burst(3_000, 3_000);
-  await pass(120, () => counts.served === 3_000);
-  expect(counts).toEqual({ taken: 50, lost: 0, served: 3_000, failed: 0 });
-  expect(unreleased).toEqual([]);
+  await expectBurstServed(3_000);
 });
 
 test("500 locks of 3 s, taken 32 at a time without batches, on a table that serves 220 requests a second, are taken slowly, and those that are taken are kept", async () => {

@@ -1,21 +1,10 @@
 import { describe, expect, test } from "@jest/globals";
 import type { Service } from "./load/slow-table.js";
-import { near, pausing, virtualProcess } from "./load/virtual-process.js";
-import { hear } from "./support/diagnostics.js";
+import { expectBurstServed, near, pausing, virtualProcess } from "./load/virtual-process.js";
 import { seededRandom } from "./support/seeded-random.js";
 
 test("3 000 calls at once for 30 names, of a process that holds 50 locks of 5 s, are served, and none of the 50 is lost", async () => {
-  const { counts, keep, burst, pass } = virtualProcess(
-    near(() => 200),
-    5_000,
-  );
-  const unreleased = hear("dynamutex:release-failed");
-  void keep(50, 50);
-  await pass(10, () => counts.taken === 50);
-  burst(3_000, 30);
-  await pass(120, () => counts.served === 3_000);
-  expect(counts).toEqual({ taken: 50, lost: 0, served: 3_000, failed: 0 });
-  expect(unreleased).toEqual([]);
+  await expectBurstServed(30);
 });
 
 describe("500 locks of 3 s, taken 32 at a time by a new process", () => {

@@ -4,18 +4,11 @@ import type { Row } from "../../lib/protocol/row.js";
 import { turn, watch } from "../support/eventually.js";
 import { deferred } from "../support/fault-proxy/deferred.js";
 import { ManualTime } from "../support/manual-time.js";
-import { MemoryHost } from "../support/memory-host.js";
+import { hosts, MemoryHost } from "../support/memory-host.js";
 import type { Message } from "../support/message.js";
 
 const NAME = "catalogue";
 const PUT = { Put: { TableName: "orders", Item: { id: { S: "1" } } } };
-
-function hosts() {
-  const time = new ManualTime();
-  const one = new MemoryHost(time, { owner: "one" });
-  const of = (owner: string): MemoryHost => new MemoryHost(time, { owner, table: one.table });
-  return { time, one, other: of("other"), third: of("third") };
-}
 
 const isWrite = (kind: string) => (message: Message) => message.kind === "write" && message.write.kind === kind;
 

@@ -3,18 +3,10 @@ import { findLockLost, type Lock, LockLostError, type LockOptions, systemClock }
 import { writerAt } from "../../lib/protocol/addresses.js";
 import { turn, watch } from "../support/eventually.js";
 import { deferred } from "../support/fault-proxy/deferred.js";
-import { ManualTime } from "../support/manual-time.js";
-import { MemoryHost } from "../support/memory-host.js";
+import { hosts, MemoryHost } from "../support/memory-host.js";
 import { useScene } from "../support/scene.js";
 
 const NAME = "catalogue";
-
-function hosts() {
-  const time = new ManualTime();
-  const one = new MemoryHost(time, { owner: "one" });
-  const of = (owner: string): MemoryHost => new MemoryHost(time, { owner, table: one.table });
-  return { time, one, other: of("other"), third: of("third") };
-}
 
 describe("readers", () => {
   test("a shared cycle is a put, a consistent read of the writer, and a delete", async () => {

@@ -96,6 +96,13 @@ export class ManualTime {
     await this.advanceUntil(() => watched.settled, options);
   }
 
+  /** What the work comes to, or the error that it fails with, as time passes: where nothing takes real time. */
+  async outcome(work: Promise<unknown>): Promise<unknown> {
+    const outcome = work.catch((error: unknown) => error);
+    await this.settle(outcome);
+    return await outcome;
+  }
+
   /** Goes from timer to timer until the condition holds: where the network is silent, so that only time can change anything. */
   async passUntil(condition: () => boolean): Promise<void> {
     await this.#goOn(condition, () => this.#next());
