@@ -1,5 +1,8 @@
 import short from "./jest.config.js";
 
+// Some tests do more then: see __tests__/support/full.ts.
+process.env.DYNAMUTEX_TESTS = "full";
+
 /**
  * `npm run test:full`: the tests of `npm test`, and those that take their time, in `*.full.test.ts`.
  *

@@ -21,10 +21,22 @@ function host(ttlMs: number) {
   return { time, mutex: scene.host({ clock: time.clock() }).mutex(scene.name, { ttlMs }) };
 }
 
-async function failureOf(time: ManualTime, call: Promise<unknown>): Promise<Error> {
+async function failureOf(time: ManualTime, ask: () => Promise<unknown>): Promise<Error> {
+  const call = ask();
   const watched = watch(call);
   await time.passUntil(() => watched.settled);
   return (await call.catch((error: unknown) => error)) as Error;
+}
+
+/** Breaks the connection under the first put of a call, and hangs from then on; the call has heard of the break. */
+async function broken(ask: () => Promise<unknown>): Promise<() => Promise<unknown>> {
+  const reset = scene.proxy.on("PutItem", resetBefore());
+  scene.proxy.on("PutItem", hang(), FOREVER);
+  const call = ask();
+  call.catch(() => undefined);
+  await reset.done;
+  await scene.quiet();
+  return () => call;
 }
 
 /** A table that nobody listens at: each attempt hears so after a few ms. */
@@ -46,7 +58,7 @@ test("trap 35: a table that refuses connections is told as that, however little 
   for (const ttlMs of [100, 283, 466, 1_137]) {
     for (const call of [(mutex: Mutex) => mutex.tryLock(), (mutex: Mutex) => mutex.lock()]) {
       const { time, mutex } = refusing(ttlMs);
-      told.add((await failureOf(time, call(mutex))).message);
+      told.add((await failureOf(time, () => call(mutex))).message);
       expect(time.elapsed).toBeLessThanOrEqual(10_000);
     }
   }
@@ -55,12 +67,7 @@ test("trap 35: a table that refuses connections is told as that, however little 
 
 test("trap 35: a table that breaks connections, and then hangs, is told with the break as the cause and the whole time", async () => {
   const { time, mutex } = host(1_000);
-  const broken = scene.proxy.on("PutItem", resetBefore());
-  scene.proxy.on("PutItem", hang(), FOREVER);
-  const call = mutex.tryLock();
-  call.catch(() => undefined);
-  await broken.done;
-  const failure = await failureOf(time, call);
+  const failure = await failureOf(time, await broken(() => mutex.tryLock()));
   // The claims of one lease follow one another: the break was in the first of them.
   expect(failure.message).toMatch(
     /^No answer from the table in \d\d attempts within (9\d\d\d|10000) ms; the last failure before that: /,
@@ -71,7 +78,7 @@ test("trap 35: a table that breaks connections, and then hangs, is told with the
 test("trap 35: a table that only hangs is told with the whole time, and what to check", async () => {
   const { time, mutex } = host(1_000);
   scene.proxy.partition(undefined, "hang");
-  const failure = await failureOf(time, mutex.tryLock());
+  const failure = await failureOf(time, () => mutex.tryLock());
   expect(failure.message).toMatch(
     /^No answer from the table in \d\d attempts within (9\d\d\d|10000) ms: check its region/,
   );
@@ -79,9 +86,7 @@ test("trap 35: a table that only hangs is told with the whole time, and what to 
 
 test("trap 35: a wait that times out has the last failure that was no timeout at the end of its causes", async () => {
   const { time, mutex } = host(1_000);
-  scene.proxy.on("PutItem", resetBefore());
-  scene.proxy.on("PutItem", hang(), FOREVER);
-  const failure = (await failureOf(time, mutex.lock({ waitMs: 3_000 }))) as LockTimeoutError;
+  const failure = (await failureOf(time, await broken(() => mutex.lock({ waitMs: 3_000 })))) as LockTimeoutError;
   expect(failure).toMatchObject({
     code: "LOCK_TIMEOUT",
     cause: { message: expect.stringContaining("No answer"), cause: { code: "LOCK_STORE" } },

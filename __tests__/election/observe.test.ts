@@ -283,8 +283,7 @@ test("trap 45: a leader whose take was so slow that its lease was over in betwee
   // What renews it before it is handed out arrives when its first stamp is over.
   a.fate = (message) => (message.kind === "write" && !isTake(message) && time.elapsed < 11_500 ? arrives : "answered");
   const leading = mutexOf(a).lock();
-  const leads = watch(leading);
-  await time.advanceUntil(() => leads.settled);
+  await time.settle(leading);
   expect(time.elapsed).toBeGreaterThan(11_000);
   const lock = await leading;
   await time.advance(60_000);

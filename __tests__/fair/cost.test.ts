@@ -77,7 +77,7 @@ describe("a queue that stands still", () => {
   }
 
   test("costs each waiter the less the more there are, and then little more than the renewals of the places", async () => {
-    const [one, five, fifty, most] = [await costOf(1), await costOf(5), await costOf(50), await costOf(200)];
+    const [one, five, fifty, most] = [await costOf(1), await costOf(5), await costOf(50), await costOf(100)];
     // Only the next in line looks often, and nobody needs consistent reads by now.
     expect(one.looks).toBeLessThan(3);
     expect(one.read).toBeCloseTo(one.looks / 2, 5);

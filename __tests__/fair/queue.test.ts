@@ -67,14 +67,6 @@ const isPoll =
     operation === "Query" &&
     scene.proxy.count((it) => it.client === client && isEnqueue(it) && it.status === 200) > 0;
 
-/** Lets time pass, a little at a time, until it is so. */
-async function keepOn(time: ManualTime, condition: () => boolean): Promise<void> {
-  await eventually(() => {
-    void time.advance(10);
-    return condition();
-  });
-}
-
 /** How many of each operation a host has sent. */
 function countsOf(client: string): Record<string, number> {
   const counts: Record<string, number> = {};
@@ -230,7 +222,7 @@ describe("replies that are lost", () => {
     const lost = scene.proxy.on(isRenewal, resetAfter());
     await time.advance(TTL_MS / 2);
     await lost.done;
-    await keepOn(time, () => scene.proxy.count((it) => isRenewal(it) && it.status !== undefined) >= 3);
+    await scene.play(time, () => scene.proxy.count((it) => isRenewal(it) && it.status !== undefined) >= 3, 10);
     expect(losses).toEqual([]);
     expect(scene.proxy.count(isEnqueue)).toBe(1);
   });
@@ -479,7 +471,7 @@ describe("a ticket that is lost", () => {
     await time.advance(TTL_MS / 2);
     await eventually(() => losses.length > 0);
     expect(losses).toMatchObject([{ uuid: own?.uuid, ticket: BigInt(own?.sort.slice(6) ?? 0), reason: "deleted" }]);
-    await keepOn(time, () => scene.proxy.count((it) => isEnqueue(it) && it.status === 200) === 2);
+    await scene.play(time, () => scene.proxy.count((it) => isEnqueue(it) && it.status === 200) === 2, 10);
     expect(await rows.owners()).toEqual(["owner 1", "a"]);
   });
 
@@ -490,12 +482,12 @@ describe("a ticket that is lost", () => {
     await lineUp("a", { ttlMs: TTL_MS }, time);
     const [, own] = await rows.waiters();
     scene.proxy.partition("a", "reset");
-    await keepOn(time, () => losses.length > 0);
+    await scene.play(time, () => losses.length > 0, 10);
     expect(losses).toMatchObject([{ uuid: own?.uuid, reason: "expired" }]);
     // For others it lasts a little longer: they would never skip whoever still believes in its ticket.
     expect(time.now).toBeLessThan(own?.expires as number);
     scene.proxy.heal("a");
-    await keepOn(time, () => scene.proxy.count((it) => isEnqueue(it) && it.status === 200) === 2);
+    await scene.play(time, () => scene.proxy.count((it) => isEnqueue(it) && it.status === 200) === 2, 10);
     const [, last] = (await rows.waiters()).filter(({ uuid }) => uuid !== own?.uuid);
     expect(last).toMatchObject({ owner: "a" });
   });

@@ -72,9 +72,17 @@ class World {
     await this.time.advance(0);
   }
 
+  /** Gives the lock up: who has asked is served in this order, and nothing stays. */
+  async expectServed(lock: Lock, order: readonly string[]): Promise<void> {
+    await lock.unlock();
+    await this.allServed();
+    expect(this.order).toEqual(order);
+    this.expectNothingLeft();
+  }
+
   /** Who has places, in their order, and how many callers shared each when it was taken. */
-  get places(): readonly (readonly [string, unknown])[] {
-    return placesIn(this.table, NAME).map(({ owner, data }) => [owner, data?.sections]);
+  get places(): readonly string[] {
+    return placesIn(this.table, NAME).map(({ owner, data }) => `${owner} ${data?.sections}`);
   }
 
   /** What is left of the name: nothing but the counter. */
@@ -83,10 +91,14 @@ class World {
   }
 }
 
+function processes() {
+  const world = new World();
+  return { world, a: world.host("a"), b: world.host("b"), c: world.host("c") };
+}
+
 describe("callers of a process whose own section has the lock", () => {
   test("who asked before another host had a place go before it, on the same lease; those who asked later go after it", async () => {
-    const world = new World();
-    const [a, b] = [world.host("a"), world.host("b")];
+    const { world, a, b } = processes();
     const lock = await a.mutex(NAME, { fair: true }).lock();
     await world.lineUp(a, ["a1", "a2"]);
     // A look has shown that nobody else waits: they need no place.
@@ -94,37 +106,26 @@ describe("callers of a process whose own section has the lock", () => {
     await world.lineUp(b, ["b1"]);
     await world.lineUp(a, ["a3", "a4"]);
     // All who wait then share it, although two of them go before.
-    expect(world.places).toEqual([
-      ["b", 1],
-      ["a", 4],
-    ]);
-    await lock.unlock();
-    await world.allServed();
-    expect(world.order).toEqual(["a1", "a2", "b1", "a3", "a4"]);
+    expect(world.places).toEqual(["b 1", "a 4"]);
+    await world.expectServed(lock, ["a1", "a2", "b1", "a3", "a4"]);
     // One for its first three sections, and one for those that came after the other host.
     expect(a.sent.filter(isTakeOfLock)).toHaveLength(2);
     expect(a.sent.filter(isDraw)).toHaveLength(1);
-    world.expectNothingLeft();
   });
 
   test("leave it to another host that came first, although they wait and the lease could be passed on", async () => {
-    const world = new World();
-    const [a, b] = [world.host("a"), world.host("b")];
+    const { world, a, b } = processes();
     const lock = await a.mutex(NAME, { fair: true }).lock();
     await world.lineUp(b, ["b1"]);
     // They ask in the last moment: nothing is known of the queue, and they have no place yet.
     world.ask(a, "a1");
     world.ask(a, "a2");
-    await lock.unlock();
-    await world.allServed();
-    expect(world.order).toEqual(["b1", "a1", "a2"]);
+    await world.expectServed(lock, ["b1", "a1", "a2"]);
     expect(a.sent.filter(isDraw)).toHaveLength(1);
-    world.expectNothingLeft();
   });
 
   test("need no request of their own where the last look still tells that it is their turn, and one look where it does not", async () => {
-    const world = new World();
-    const a = world.host("a");
+    const { world, a } = processes();
     const lock = await a.mutex(NAME, { fair: true }).lock();
     a.sent.length = 0;
     for (let caller = 1; caller <= 20; caller += 1) world.ask(a, `a${caller}`);
@@ -140,12 +141,11 @@ describe("places of one process", () => {
   test.each([2, 3, 4, 5])(
     "that follow one another, %i of them, are served on one lease: it is passed on, with one look at most",
     async (count) => {
-      const world = new World();
-      const [a, b] = [world.host("a"), world.host("b")];
+      const { world, a, b } = processes();
       const lock = await b.mutex(NAME, { fair: true }).lock();
       const callers = Array.from({ length: count }, (_, index) => [`a${index}`, `a${index}'`]);
       for (const pair of callers) await world.lineUp(a, pair);
-      expect(world.places).toEqual(callers.map(() => ["a", 2]));
+      expect(world.places).toEqual(callers.map(() => "a 2"));
       await lock.unlock();
       await world.pass(1);
       const before = a.sent.length;
@@ -160,21 +160,13 @@ describe("places of one process", () => {
   );
 
   test("between which another host stands, are served before and after it", async () => {
-    const world = new World();
-    const [a, b, c] = [world.host("a"), world.host("b"), world.host("c")];
+    const { world, a, b, c } = processes();
     const lock = await c.mutex(NAME, { fair: true }).lock();
     await world.lineUp(a, ["a1", "a2"]);
     await world.lineUp(b, ["b1"]);
     await world.lineUp(a, ["a3"]);
-    expect(world.places).toEqual([
-      ["a", 2],
-      ["b", 1],
-      ["a", 1],
-    ]);
-    await lock.unlock();
-    await world.allServed();
-    expect(world.order).toEqual(["a1", "a2", "b1", "a3"]);
-    world.expectNothingLeft();
+    expect(world.places).toEqual(["a 2", "b 1", "a 1"]);
+    await world.expectServed(lock, ["a1", "a2", "b1", "a3"]);
   });
 });
 
@@ -186,8 +178,7 @@ describe("callers that cannot go on with the lease of the one before", () => {
   ];
 
   test.each(OTHERS)("%s, take the lock again in their turn, on the place that they share", async (_, call, mutex) => {
-    const world = new World();
-    const [a, b, c] = [world.host("a"), world.host("b"), world.host("c")];
+    const { world, a, b, c } = processes();
     const lock = await b.mutex(NAME, { fair: true }).lock();
     world.ask(a, "a1");
     world.ask(a, "a2", call, mutex);
@@ -195,42 +186,31 @@ describe("callers that cannot go on with the lease of the one before", () => {
     world.ask(a, "a4");
     await world.pass(200);
     await world.lineUp(c, ["c1"]);
-    expect(world.places).toEqual([
-      ["a", 4],
-      ["c", 1],
-    ]);
-    await lock.unlock();
-    await world.allServed();
-    expect(world.order).toEqual(["a1", "a2", "a3", "a4", "c1"]);
+    expect(world.places).toEqual(["a 4", "c 1"]);
+    await world.expectServed(lock, ["a1", "a2", "a3", "a4", "c1"]);
     expect(a.sent.filter(isDraw)).toHaveLength(1);
     expect(a.sent.filter(isTakeOfLock).length).toBeGreaterThanOrEqual(3);
-    world.expectNothingLeft();
   });
 
   test.each(OTHERS)(
     "%s, get a place behind a section of their own process: the lock is given back before them",
     async (...parts) => {
       const [, call, mutex] = parts;
-      const world = new World();
-      const [a, c] = [world.host("a"), world.host("c")];
+      const { world, a, c } = processes();
       const lock = await a.mutex(NAME, { fair: true }).lock();
       world.ask(a, "a1");
       world.ask(a, "a2", call, mutex);
       await world.pass(200);
       await world.lineUp(c, ["c1"]);
-      expect(world.places.map(([owner]) => owner)).toEqual(["a", "c"]);
-      await lock.unlock();
-      await world.allServed();
-      expect(world.order).toEqual(["a1", "a2", "c1"]);
-      world.expectNothingLeft();
+      expect(world.places).toEqual(["a 2", "c 1"]);
+      await world.expectServed(lock, ["a1", "a2", "c1"]);
     },
   );
 });
 
 describe("a place that is lost", () => {
   test("its callers share the next place of their process, at its head, in the order of asking", async () => {
-    const world = new World();
-    const [a, b, c] = [world.host("a"), world.host("b"), world.host("c")];
+    const { world, a, b, c } = processes();
     const lock = await b.mutex(NAME, { fair: true }).lock();
     await world.lineUp(a, ["a1", "a2"]);
     await world.lineUp(c, ["c1"]);
@@ -238,12 +218,9 @@ describe("a place that is lost", () => {
     const [first] = placesIn(world.table, NAME);
     expect(first).toMatchObject({ owner: "a", data: { sections: 2 } });
     world.table.plant({ name: NAME, sort: first?.sort as string }, undefined);
-    await lock.unlock();
-    await world.allServed();
-    expect(world.order).toEqual(["c1", "a1", "a2", "a3", "a4"]);
+    await world.expectServed(lock, ["c1", "a1", "a2", "a3", "a4"]);
     // Nobody draws again.
     expect(a.sent.filter(isDraw)).toHaveLength(2);
-    world.expectNothingLeft();
   });
 
   test("that is not the first of its process is replaced before its turn comes", async () => {
@@ -259,37 +236,25 @@ describe("a place that is lost", () => {
     world.table.plant(second as { name: string; sort: string }, undefined);
     await world.pass(ttlMs);
     await world.lineUp(b, ["b1"]);
-    expect(world.places).toEqual([
-      ["a", 1],
-      ["a", 1],
-      ["b", 1],
-    ]);
-    await lock.unlock();
-    await world.allServed();
-    expect(world.order).toEqual(["a1", "a2", "b1"]);
-    world.expectNothingLeft();
+    expect(world.places).toEqual(["a 1", "a 1", "b 1"]);
+    await world.expectServed(lock, ["a1", "a2", "b1"]);
   });
 
   test("its callers draw one ticket together where their process has no other", async () => {
-    const world = new World();
-    const [a, b, c] = [world.host("a"), world.host("b"), world.host("c")];
+    const { world, a, b, c } = processes();
     const lock = await b.mutex(NAME, { fair: true }).lock();
     await world.lineUp(a, ["a1", "a2"]);
     await world.lineUp(c, ["c1"]);
     const [first] = placesIn(world.table, NAME);
     world.table.plant({ name: NAME, sort: first?.sort as string }, undefined);
-    await lock.unlock();
-    await world.allServed();
-    expect(world.order).toEqual(["c1", "a1", "a2"]);
+    await world.expectServed(lock, ["c1", "a1", "a2"]);
     expect(a.sent.filter(isDraw)).toHaveLength(2);
-    world.expectNothingLeft();
   });
 });
 
 describe("callers that give up", () => {
   test("the next one, while the lease is prepared for it: it does not go to one who asked after another host came", async () => {
-    const world = new World();
-    const [a, b] = [world.host("a"), world.host("b")];
+    const { world, a, b } = processes();
     const gate = createGate();
     let reissues = 0;
     a.fate = (message) => {
@@ -312,8 +277,7 @@ describe("callers that give up", () => {
   });
 
   test.each([55, 60, 65, 70, 75, 80])("after %d ms, and ask again at once, get a place", async (waitMs) => {
-    const world = new World();
-    const [a, b, c] = [world.host("a"), world.host("b"), world.host("c")];
+    const { world, a, b, c } = processes();
     const lock = await a.mutex(NAME, { fair: true }).lock();
     await world.lineUp(b, ["b1"]);
     const asked = a.mutex(NAME, { fair: true }).lock({ waitMs });
@@ -321,28 +285,20 @@ describe("callers that give up", () => {
     await world.pass(waitMs + 200);
     await again;
     await world.lineUp(c, ["c1"]);
-    expect(world.places).toEqual([
-      ["b", 1],
-      ["a", 1],
-      ["c", 1],
-    ]);
-    await lock.unlock();
-    await world.allServed();
-    expect(world.order).toEqual(["b1", "a2", "c1"]);
-    world.expectNothingLeft();
+    expect(world.places).toEqual(["b 1", "a 1", "c 1"]);
+    await world.expectServed(lock, ["b1", "a2", "c1"]);
   });
 
   test("leave their place to those who share it, and the last of them removes it", async () => {
-    const world = new World();
-    const [a, b] = [world.host("a"), world.host("b")];
+    const { world, a, b } = processes();
     const lock = await b.mutex(NAME, { fair: true }).lock();
     const signals = [1, 2, 3].map(() => new AbortController());
     const callers = signals.map(({ signal }, index) => world.ask(a, `a${index}`, { signal }));
     await world.pass(200);
-    expect(world.places).toEqual([["a", 3]]);
+    expect(world.places).toEqual(["a 3"]);
     // The one that leads, and the last.
     for (const index of [0, 2, 1]) {
-      expect(world.places).toEqual([["a", 3]]);
+      expect(world.places).toEqual(["a 3"]);
       signals[index]?.abort(new Error("enough"));
       await expect(callers[index]?.locking).rejects.toThrow("enough");
       await world.pass(50);
@@ -354,8 +310,7 @@ describe("callers that give up", () => {
   });
 
   test("all of them while their claim is on its way: what it takes is given back, and goes to the next host", async () => {
-    const world = new World();
-    const [a, b, c] = [world.host("a"), world.host("b"), world.host("c")];
+    const { world, a, b, c } = processes();
     const lock = await b.mutex(NAME, { fair: true }).lock();
     const controller = new AbortController();
     const { signal } = controller;
@@ -376,15 +331,14 @@ describe("callers that give up", () => {
     gate.release();
     await world.pass(5);
     expect(a.sent.filter(isReleaseOfLock)).toHaveLength(1);
-    expect(world.places).toEqual([["c", 1]]);
+    expect(world.places).toEqual(["c 1"]);
     await world.allServed(1_000);
     expect(world.order).toEqual(["c1"]);
     world.expectNothingLeft();
   });
 
   test("the one that leads while its claim is on its way: those who share its place are served without a pause", async () => {
-    const world = new World();
-    const [a, b, c] = [world.host("a"), world.host("b"), world.host("c")];
+    const { world, a, b, c } = processes();
     const lock = await b.mutex(NAME, { fair: true }).lock();
     const controller = new AbortController();
     const gone = world.ask(a, "a1", { signal: controller.signal });
@@ -424,8 +378,7 @@ describe("beside those who have no place: a busy process", () => {
     return {
       stop: async () => {
         isOver = true;
-        const ending = watch(Promise.all(loops));
-        await world.time.advanceUntil(() => ending.settled);
+        await world.time.settle(Promise.all(loops));
         await Promise.all(loops);
       },
     };
@@ -435,8 +388,7 @@ describe("beside those who have no place: a busy process", () => {
     ["plain mutex", (host) => host.mutex(NAME, { handOverMs: HAND_OVER_MS, poll: POLL }).lock()],
     ["set", (host) => host.lockAll([NAME, "other"], { handOverMs: HAND_OVER_MS, poll: POLL })],
   ])("lets a %s in that marks the row", async (_, lock) => {
-    const world = new World();
-    const [a, b] = [world.host("a"), world.host("b")];
+    const { world, a, b } = processes();
     const sections = busy(world, a);
     await world.pass(1_000);
     const locking = lock(b);

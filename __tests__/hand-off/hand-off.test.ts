@@ -13,21 +13,13 @@ import {
 import { hear } from "../support/diagnostics.js";
 import { turn, watch } from "../support/eventually.js";
 import { deferred } from "../support/fault-proxy/deferred.js";
-import { ManualTime } from "../support/manual-time.js";
-import { MemoryHost } from "../support/memory-host.js";
+import { hosts, MemoryHost } from "../support/memory-host.js";
 import type { Message } from "../support/message.js";
 import { answerOf } from "../support/message-store.js";
 import { useScene } from "../support/scene.js";
 
 const NAME = "order-42";
 const MINUTE = 60_000;
-
-function hosts() {
-  const time = new ManualTime();
-  const one = new MemoryHost(time, { owner: "one" });
-  const of = (owner: string): MemoryHost => new MemoryHost(time, { owner, table: one.table });
-  return { time, one, other: of("other"), third: of("third") };
-}
 
 const isTransfer = (message: Message): boolean => message.kind === "write" && message.write.kind === "transfer";
 const isVacate = (message: Message): boolean => message.kind === "write" && message.write.kind === "vacate";
@@ -535,8 +527,7 @@ describe("on a network that loses replies", () => {
     let lost = 0;
     one.fate = (message) => (isTransfer(message) && ++lost === 1 ? "reply lost" : "answered");
     const handing = lock.handOff({ withinMs: MINUTE });
-    const watched = watch(handing);
-    await time.advanceUntil(() => watched.settled);
+    await time.settle(handing);
     expect(lost).toBe(2);
     await using resumed = await other.mutex(NAME).resume(await handing);
     expect(resumed.held).toBe(true);
@@ -551,8 +542,7 @@ describe("on a network that loses replies", () => {
     let lost = 0;
     other.fate = (message) => (isTransfer(message) && ++lost === 1 ? "reply lost" : "answered");
     const resuming = other.mutex(NAME, fenced).resume(token);
-    const watched = watch(resuming);
-    await time.advanceUntil(() => watched.settled);
+    await time.settle(resuming);
     await using resumed = await resuming;
     expect(lost).toBe(2);
     expect(resumed).toMatchObject({
@@ -569,10 +559,10 @@ describe("on a network that loses replies", () => {
       const { time, one, other } = hosts();
       const lock = await one.mutex(NAME, { ttlMs: MINUTE, releaseWithinMs: 5_000 }).lock();
       one.fate = (message) => (isTransfer(message) ? fate : "answered");
-      const handing = lock.handOff({ withinMs: 3_600_000 }).catch((error: unknown) => error);
-      const watched = watch(handing);
-      await time.advanceUntil(() => watched.settled);
-      expect(await handing).toMatchObject({ code: "LOCK_STORE", transient: true });
+      expect(await time.outcome(lock.handOff({ withinMs: 3_600_000 }))).toMatchObject({
+        code: "LOCK_STORE",
+        transient: true,
+      });
       expect(time.elapsed).toBeLessThanOrEqual(10_000);
       expect(one.row(NAME)).toBeUndefined();
       expect(one.sent.filter(isVacate).length).toBe(2);
@@ -589,10 +579,7 @@ describe("on a network that loses replies", () => {
       const lock = await one.mutex(NAME, { ttlMs: 10_000, releaseWithinMs: 2_000 }).lock();
       await lock.extend();
       one.fate = () => fate;
-      const handing = lock.handOff({ withinMs: 30_000 }).catch((error: unknown) => error);
-      const watched = watch(handing);
-      await time.advanceUntil(() => watched.settled);
-      expect(await handing).toMatchObject({ code: "LOCK_STORE" });
+      expect(await time.outcome(lock.handOff({ withinMs: 30_000 }))).toMatchObject({ code: "LOCK_STORE" });
       expect(time.elapsed).toBeLessThanOrEqual(6_000);
       await time.advance(30_001);
       await using next = await other.mutex(NAME).tryLock();
@@ -604,13 +591,7 @@ describe("on a network that loses replies", () => {
     const { time, one, other, third } = hosts();
     const token = await (await one.mutex(NAME).lock()).handOff({ withinMs: MINUTE });
     other.fate = (message) => (isTransfer(message) ? "reply lost" : "answered");
-    const resuming = other
-      .mutex(NAME)
-      .resume(token)
-      .catch((error: unknown) => error);
-    const watched = watch(resuming);
-    await time.advanceUntil(() => watched.settled);
-    expect(await resuming).toMatchObject({ code: "LOCK_STORE" });
+    expect(await time.outcome(other.mutex(NAME).resume(token))).toMatchObject({ code: "LOCK_STORE" });
     expect(time.elapsed).toBeLessThanOrEqual(10_000);
     await time.advanceUntil(() => other.row(NAME) === undefined);
     await using next = await third.mutex(NAME).tryLock();
@@ -621,13 +602,7 @@ describe("on a network that loses replies", () => {
     const { time, one, other, third } = hosts();
     const token = await (await one.mutex(NAME).lock()).handOff({ withinMs: MINUTE });
     other.fate = (message) => (isTransfer(message) ? "lost" : "answered");
-    const resuming = other
-      .mutex(NAME)
-      .resume(token)
-      .catch((error: unknown) => error);
-    const watched = watch(resuming);
-    await time.advanceUntil(() => watched.settled);
-    expect(await resuming).toMatchObject({ code: "LOCK_STORE" });
+    expect(await time.outcome(other.mutex(NAME).resume(token))).toMatchObject({ code: "LOCK_STORE" });
     await using resumed = await third.mutex(NAME).resume(token);
     await time.advance(20_000);
     expect(resumed.held).toBe(true);
@@ -638,13 +613,7 @@ describe("on a network that loses replies", () => {
     const token = await (await one.mutex(NAME).lock()).handOff({ withinMs: MINUTE });
     const late = time.clock().sleep(12_150);
     other.fate = (message) => (isTransfer(message) ? late : "answered");
-    const resuming = other
-      .mutex(NAME)
-      .resume(token)
-      .catch((error: unknown) => error);
-    const watched = watch(resuming);
-    await time.advanceUntil(() => watched.settled);
-    expect(await resuming).toMatchObject({ code: "LOCK_STORE" });
+    expect(await time.outcome(other.mutex(NAME).resume(token))).toMatchObject({ code: "LOCK_STORE" });
     expect(other.row(NAME)?.owner).toBe("one");
     await time.advanceUntil(() => other.row(NAME)?.owner === "other");
     await time.advanceUntil(() => other.row(NAME) === undefined, { withinMs: 2_000 });
@@ -747,8 +716,7 @@ test("a hand-off waits for a renewal that is in flight", async () => {
     message.kind === "write" && message.write.kind === "renew" && ++renewals === 1 ? answered : "answered";
   await time.advance(500);
   const handing = lock.handOff({ withinMs: MINUTE });
-  const watched = watch(handing);
-  await time.advanceUntil(() => watched.settled);
+  await time.settle(handing);
   expect(one.told()).toEqual(["take lock", "renew lock", "transfer lock"]);
   await using resumed = await other.mutex(NAME).resume(await handing);
   expect(resumed.held).toBe(true);

@@ -2,19 +2,11 @@ import { describe, expect, test } from "@jest/globals";
 import { type LockInfo, LockTimeoutError } from "../../lib/index.js";
 import { permitAt } from "../../lib/protocol/addresses.js";
 import { turn, watch } from "../support/eventually.js";
-import { ManualTime } from "../support/manual-time.js";
-import { isRelease, MemoryHost } from "../support/memory-host.js";
+import { hosts, isRelease, type MemoryHost } from "../support/memory-host.js";
 import { decodedToken, encodedToken } from "../support/tokens.js";
 
 const NAME = "order-42";
 const MINUTE = 60_000;
-
-function hosts() {
-  const time = new ManualTime();
-  const one = new MemoryHost(time, { owner: "one" });
-  const of = (owner: string): MemoryHost => new MemoryHost(time, { owner, table: one.table });
-  return { time, one, other: of("other"), third: of("third") };
-}
 
 const isLost = { code: "LOCK_LOST" };
 const isNoToken = { code: "LOCK_CONFIG", option: "token" };

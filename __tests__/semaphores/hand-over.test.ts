@@ -121,6 +121,5 @@ test("a process that passes permits on lets another host in after handOverMs, an
   expect(fewest).toBeGreaterThanOrEqual(1);
   await served.unlock();
   enough = true;
-  const ended = watch(Promise.all(loops));
-  await time.advanceUntil(() => ended.settled);
+  await time.settle(Promise.all(loops));
 });

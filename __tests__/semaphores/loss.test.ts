@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import { findLockLost } from "../../lib/index.js";
 import { permitAt } from "../../lib/protocol/addresses.js";
-import { turn, watch } from "../support/eventually.js";
+import { turn } from "../support/eventually.js";
 import { ManualTime } from "../support/manual-time.js";
 import { MemoryHost } from "../support/memory-host.js";
 
@@ -70,8 +70,7 @@ test("a close revokes the sections that do not end, each with its own loss", asy
   // Their rows stay until they end.
   expect(host.table.rows).toHaveLength(2);
   for (const permit of held) await expect(permit.unlock()).rejects.toMatchObject({ reason: "closed" });
-  const watched = watch(closing);
-  await time.advanceUntil(() => watched.settled);
+  await time.settle(closing);
   expect((await closing) as AggregateError).toMatchObject({ errors: [{ reason: "closed" }, { reason: "closed" }] });
   expect(host.table.rows).toEqual([]);
 });

@@ -92,8 +92,7 @@ test("of a burst of calls, those for which its own process asks for all permits 
   expect(host.told().toSorted()).toEqual([0, 1, 2].map((permit) => `take semaphore#000${permit}`));
   expect(order.toSorted()).toEqual([0, 1, 2]);
   for (const call of calls) {
-    const released = watch((await call).unlock());
-    await time.advanceUntil(() => released.settled);
+    await time.settle((await call).unlock());
   }
   expect(order.slice(3)).toEqual(Array.from({ length: 17 }, (_, index) => index + 3));
   expect(host.told().filter((request) => request.startsWith("take"))).toEqual([]);

@@ -4,18 +4,11 @@ import { READERS, writerAt } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
 import { turn, watch } from "../support/eventually.js";
 import { deferred } from "../support/fault-proxy/deferred.js";
-import { ManualTime } from "../support/manual-time.js";
-import { MemoryHost } from "../support/memory-host.js";
+import { hosts, type MemoryHost } from "../support/memory-host.js";
 import type { Message } from "../support/message.js";
 
 const NAME = "catalogue";
 const PUT = { Put: { TableName: "orders", Item: { id: { S: "1" } } } };
-
-function hosts() {
-  const time = new ManualTime();
-  const one = new MemoryHost(time, { owner: "one" });
-  return { time, one, other: new MemoryHost(time, { owner: "other", table: one.table }) };
-}
 
 /** The row of a writer, as its process left it. */
 function plantWriter({ table }: MemoryHost, row: Partial<Row>): void {
@@ -72,8 +65,7 @@ describe("a reader that finds a dead writer", () => {
     plantWriter(one, { expires: 1 });
     one.fate = (message) => (isRemoval(message) && one.sent.filter(isRemoval).length === 1 ? "reply lost" : "answered");
     const reading = one.sharedMutex(NAME).shared.lock();
-    const watched = watch(reading);
-    await time.advanceUntil(() => watched.settled);
+    await time.settle(reading);
     await using reader = await reading;
     expect(reader.held).toBe(true);
     expect(one.told()).toEqual([
@@ -106,13 +98,7 @@ describe("a reader that finds a dead writer", () => {
     plantWriter(one, { expires: 1 });
     const denied = new LockStoreError("AccessDenied");
     one.fate = (message) => (isRemoval(message) ? Promise.reject(denied) : "answered");
-    const reading = one
-      .sharedMutex(NAME)
-      .shared.lock()
-      .catch((error: unknown) => error);
-    const watched = watch(reading);
-    await time.advanceUntil(() => watched.settled);
-    expect(await reading).toBe(denied);
+    expect(await time.outcome(one.sharedMutex(NAME).shared.lock())).toBe(denied);
     await turn();
     expect(one.readers(NAME)).toEqual([]);
   });
@@ -125,10 +111,7 @@ test("a writer behind a dead reader that it may not remove rejects, and leaves n
   const denied = new LockStoreError("AccessDenied");
   one.fate = (message) => (isRemoval(message) ? Promise.reject(denied) : "answered");
   const writing = one.sharedMutex(NAME).exclusive.lock({ waitMs: 60_000 });
-  const failure = writing.catch((error: unknown) => error);
-  const watched = watch(failure);
-  await time.advanceUntil(() => watched.settled);
-  expect(await failure).toBe(denied);
+  expect(await time.outcome(writing)).toBe(denied);
   expect(one.sent.filter(isRemoval)).toHaveLength(1);
   await turn();
   expect(one.writer(NAME)).toBeUndefined();

@@ -4,18 +4,11 @@ import type { Row } from "../../lib/protocol/row.js";
 import { turn, watch } from "../support/eventually.js";
 import { deferred } from "../support/fault-proxy/deferred.js";
 import { ManualTime } from "../support/manual-time.js";
-import { MemoryHost } from "../support/memory-host.js";
+import { hosts, MemoryHost } from "../support/memory-host.js";
 import type { Message } from "../support/message.js";
 
 const NAME = "catalogue";
 const PUT = { Put: { TableName: "orders", Item: { id: { S: "1" } } } };
-
-function hosts() {
-  const time = new ManualTime();
-  const one = new MemoryHost(time, { owner: "one" });
-  const of = (owner: string): MemoryHost => new MemoryHost(time, { owner, table: one.table });
-  return { time, one, other: of("other"), third: of("third") };
-}
 
 const isWrite = (kind: string) => (message: Message) => message.kind === "write" && message.write.kind === kind;
 
@@ -255,12 +248,10 @@ describe("a writer", () => {
     });
     await time.advance(100);
     const reading = other.sharedMutex(NAME, options).shared.lock();
-    const watched = watch(reading);
-    await time.advanceUntil(() => watched.settled, { withinMs: 2_000 });
+    await time.settle(reading, { withinMs: 2_000 });
     await (await reading).unlock();
     enough = true;
-    const ended = watch(Promise.all(loops));
-    await time.advanceUntil(() => ended.settled);
+    await time.settle(Promise.all(loops));
   });
 
   test("is not starved by readers that come and go on several hosts", async () => {
@@ -276,12 +267,10 @@ describe("a writer", () => {
     });
     await time.advance(500);
     const writing = other.sharedMutex(NAME, options).exclusive.lock();
-    const watched = watch(writing);
-    await time.advanceUntil(() => watched.settled, { withinMs: 2_000 });
+    await time.settle(writing, { withinMs: 2_000 });
     await (await writing).unlock();
     enough = true;
-    const ended = watch(Promise.all(loops));
-    await time.advanceUntil(() => ended.settled);
+    await time.settle(Promise.all(loops));
     expect(one.table.rows).toEqual([]);
   });
 });
@@ -403,8 +392,7 @@ describe("either side", () => {
         }
       });
     });
-    const done = watch(Promise.all(work));
-    await time.advanceUntil(() => done.settled);
+    await time.settle(Promise.all(work));
     await Promise.all(work);
     expect(sections).toBe(90);
     expect(one.table.rows).toEqual([]);

@@ -3,18 +3,10 @@ import { findLockLost, type Lock, LockLostError, type LockOptions, systemClock }
 import { writerAt } from "../../lib/protocol/addresses.js";
 import { turn, watch } from "../support/eventually.js";
 import { deferred } from "../support/fault-proxy/deferred.js";
-import { ManualTime } from "../support/manual-time.js";
-import { MemoryHost } from "../support/memory-host.js";
+import { hosts, MemoryHost } from "../support/memory-host.js";
 import { useScene } from "../support/scene.js";
 
 const NAME = "catalogue";
-
-function hosts() {
-  const time = new ManualTime();
-  const one = new MemoryHost(time, { owner: "one" });
-  const of = (owner: string): MemoryHost => new MemoryHost(time, { owner, table: one.table });
-  return { time, one, other: of("other"), third: of("third") };
-}
 
 describe("readers", () => {
   test("a shared cycle is a put, a consistent read of the writer, and a delete", async () => {
@@ -132,8 +124,7 @@ describe("readers", () => {
     await time.advanceUntil(() => writer.settled);
     expect(reading.settled).toBe(false);
     await (await writing).unlock();
-    const both = watch(Promise.all(readers));
-    await time.advanceUntil(() => both.settled);
+    await time.settle(Promise.all(readers));
     expect(new Set((await Promise.all(readers)).map(({ uuid }) => uuid)).size).toBe(1);
   });
 
@@ -189,8 +180,7 @@ describe("readers", () => {
     });
     await time.advance(200);
     const writing = other.sharedMutex(NAME).exclusive.lock();
-    const watched = watch(writing);
-    await time.advanceUntil(() => watched.settled, { withinMs: 5_000 });
+    await time.settle(writing, { withinMs: 5_000 });
     enough = true;
     const unlocked = watch((await writing).unlock());
     const ended = watch(Promise.all(loops));

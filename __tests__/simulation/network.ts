@@ -493,7 +493,7 @@ function retriedOutcome(outcome: WriteOutcome | LockStoreError): WriteOutcome | 
   return "kind" in outcome && outcome.kind === "refused" ? { ...outcome, retried: true } : outcome;
 }
 
-const CALM: Faults = {
+export const CALM: Faults = {
   delayMs: CALM_DELAY_MS,
   slow: 0,
   slowMs: 0,

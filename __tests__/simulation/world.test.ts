@@ -4,32 +4,12 @@ import { lockAt } from "../../lib/protocol/addresses.js";
 import type { Take } from "../../lib/protocol/writes.js";
 import { explore, parseStart } from "./explore.js";
 import { Violation } from "./invariants.js";
+import { CALM } from "./network.js";
 import { dynamutex, type Protocol, type SimLock, type SimMutex, type Surroundings } from "./protocol.js";
 import { MANY_SLOTS, type Schedule, type Step, schedules } from "./schedule.js";
-import { simulate } from "./world.js";
+import { probeOf, simulate } from "./world.js";
 
-const step: Step = {
-  kind: "lock",
-  of: "mutex",
-  side: "shared",
-  beside: 0,
-  withinMs: 1_000,
-  deliveries: [],
-  attacks: [],
-  name: 0,
-  set: [],
-  times: 1,
-  pauseMs: 10,
-  holdMs: 200,
-  holdAtLeastMs: 0,
-  withData: false,
-  tick: 0,
-  waitMs: Number.POSITIVE_INFINITY,
-  abortAfterMs: undefined,
-  guarded: false,
-  careless: false,
-  throws: false,
-};
+const step: Step = { ...probeOf("mutex", "name-0"), withinMs: 1_000, pauseMs: 10, holdMs: 200 };
 
 const host = {
   machine: { aheadMs: 0, monotonicPpm: 0, wallPpm: 0 },
@@ -54,20 +34,7 @@ const quiet: Schedule = {
   permits: 1,
   hurry: 1,
   hosts: [host, host],
-  network: {
-    delayMs: 5,
-    slow: 0,
-    slowMs: 0,
-    requestLoss: 0,
-    replyLoss: 0,
-    duplicates: 0,
-    lateMs: 0,
-    throttling: 0,
-    stale: 0,
-    clientRetries: false,
-    outages: [],
-    wrongDates: undefined,
-  },
+  network: { ...CALM, delayMs: 5, clientRetries: false, outages: [] },
 };
 
 const LATER = new Date(Date.UTC(2100, 0));

@@ -455,7 +455,8 @@ class World {
   }
 }
 
-function probeOf(of: Kind, name: string): Step {
+/** One short section, and nothing that goes wrong. */
+export function probeOf(of: Kind, name: string): Step {
   return {
     kind: "lock",
     of,

@@ -10,6 +10,8 @@ export interface Pair {
   /** What is there beforehand, less the key, in a table with the default names. */
   readonly planted: Item | undefined;
   readonly write: Write;
+  /** How the write is sent: each kind of write in each way that it has. */
+  readonly as: "request" | "transaction" | "statement";
 }
 
 /** Stamps, ticks and tokens from here are few and close together, so that comparisons often just hold or just fail. */
@@ -56,7 +58,9 @@ export function generatedPair(seed: number, index: number): Pair {
   const sort = isCounter ? MUTEX_QUEUE.counter : draw.oneOf([LOCK_SORT, placeSort(BigInt(index)), PERMITS.first]);
   const at = { name: `${seed}-${index}`, sort };
   const planted = isCounter ? counter(draw) : row(draw);
-  return { at, planted, write: seen(draw, planted, writeOf(draw, kind, at)) };
+  const alone = index % 4 === 0 ? "transaction" : "request";
+  const as = kind === "renew" && index % 2 === 1 ? "statement" : alone;
+  return { at, planted, write: seen(draw, planted, writeOf(draw, kind, at)), as };
 }
 
 class Draw {

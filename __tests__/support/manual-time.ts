@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/time/clock.js";
 import { tableClockOn } from "../../lib/time/table-clock.js";
-import { eventually, startPatience, turn } from "./eventually.js";
+import { eventually, startPatience, turn, watch } from "./eventually.js";
 
 interface Timer {
   readonly dueAt: number;
@@ -88,6 +88,19 @@ export class ManualTime {
     for (const end = this.#elapsed + withinMs; !condition(); await this.advance(stepMs)) {
       if (this.#elapsed >= end) throw new Error(`within ${withinMs} ms it never came true that ${condition}`);
     }
+  }
+
+  /** Lets time pass, step by step, until the work is done or has failed: where nothing takes real time. */
+  async settle(work: Promise<unknown>, options: { stepMs?: number; withinMs?: number } = {}): Promise<void> {
+    const watched = watch(work);
+    await this.advanceUntil(() => watched.settled, options);
+  }
+
+  /** What the work comes to, or the error that it fails with, as time passes: where nothing takes real time. */
+  async outcome(work: Promise<unknown>): Promise<unknown> {
+    const outcome = work.catch((error: unknown) => error);
+    await this.settle(outcome);
+    return await outcome;
   }
 
   /** Goes from timer to timer until the condition holds: where the network is silent, so that only time can change anything. */

@@ -11,7 +11,7 @@ import { lockAll } from "../../lib/sets/lock-all.js";
 import type { LockSet } from "../../lib/sets/lock-set.js";
 import { SharedMutex } from "../../lib/shared-mutex.js";
 import { MemoryTable } from "../../lib/testing/memory-table.js";
-import type { ManualClockOptions, ManualTime } from "./manual-time.js";
+import { type ManualClockOptions, ManualTime } from "./manual-time.js";
 import type { Answer, Message } from "./message.js";
 import { aborted, answerOf, MessageStore } from "./message-store.js";
 
@@ -122,6 +122,14 @@ export class MemoryHost {
     const answer = fate.then(() => answerOf(this.table, message));
     return await Promise.race([answer, givenUp]);
   }
+}
+
+/** Three processes on one table. */
+export function hosts() {
+  const time = new ManualTime();
+  const one = new MemoryHost(time, { owner: "one" });
+  const of = (owner: string): MemoryHost => new MemoryHost(time, { owner, table: one.table });
+  return { time, one, other: of("other"), third: of("third") };
 }
 
 export const isTake = (message: Message): boolean => message.kind === "write" && message.write.kind === "take";

@@ -7,6 +7,7 @@ import {
   DeleteItemCommand,
   type DynamoDBClient,
   PutItemCommand,
+  type TransactWriteItem,
   TransactWriteItemsCommand,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
@@ -57,11 +58,11 @@ export async function engineResults(
   spoil: (expressions: Expressions) => void = () => {},
 ): Promise<readonly EngineResult[]> {
   await inBatches(pairs, MOST_PUTS, (batch) => plant(client, layout, batch));
-  const replies = await inBatches(pairs, 1, async (batch, index) =>
+  const replies = await inBatches(pairs, 1, (batch) =>
     Promise.all(
-      batch.map(({ write }) => {
-        if (write.kind === "renew" && index % 2 === 1) return state(client, layout, write, spoil);
-        return send(client, layout, write, index % 4 === 0, spoil);
+      batch.map(({ write, as }) => {
+        if (as === "statement") return state(client, layout, write as Renew, spoil);
+        return send(client, layout, write, as === "transaction", spoil);
       }),
     ),
   );
@@ -74,6 +75,22 @@ export async function engineResults(
     const at = pairs[index]?.at ?? { name: "", sort: "" };
     return { ...reply, after: items.get(keyText(layout, keyOf(layout, at))) };
   });
+}
+
+/** Whether a defect changes what is sent for a pair. */
+export function isSpoiled(layout: TableLayout, pair: Pair, spoil: (expressions: Expressions) => void): boolean {
+  const spoiled = sentFor(layout, pair);
+  spoil(spoiled);
+  return !isDeepStrictEqual(spoiled, sentFor(layout, pair));
+}
+
+function sentFor(layout: TableLayout, { write, as }: Pair): Expressions {
+  if (as === "statement") return { Statement: statementOf(layout, write as Renew).Statement };
+  return as === "transaction" ? expressionsIn(actionOf(layout, write)) : commandOf(layout, write).input;
+}
+
+function expressionsIn({ Put, Update, Delete, ConditionCheck }: TransactWriteItem): Expressions {
+  return Put ?? Update ?? Delete ?? ConditionCheck ?? {};
 }
 
 /** How what the engine did differs from what the table in memory does; undefined if it does not. */
@@ -145,7 +162,7 @@ async function send(
   try {
     if (transacted) {
       const action = actionOf(layout, write);
-      spoil(action.Put ?? action.Update ?? action.Delete ?? action.ConditionCheck ?? {});
+      spoil(expressionsIn(action));
       await client.send(new TransactWriteItemsCommand({ TransactItems: [action] }));
       return { kind: "applied", shown: undefined, transacted };
     }

@@ -1,5 +1,4 @@
 import { expect, test } from "@jest/globals";
-import { watch } from "../support/eventually.js";
 import { ManualTime } from "../support/manual-time.js";
 import { MemoryHost } from "../support/memory-host.js";
 
@@ -10,8 +9,7 @@ async function cpuOfEach(callers: number): Promise<number> {
     const time = new ManualTime();
     const mutex = new MemoryHost(time).mutex("popular", { fair: true });
     const before = process.cpuUsage();
-    const all = watch(Promise.all(Array.from({ length: callers }, () => mutex.run(() => undefined))));
-    await time.advanceUntil(() => all.settled);
+    await time.settle(Promise.all(Array.from({ length: callers }, () => mutex.run(() => undefined))));
     const { user, system } = process.cpuUsage(before);
     least = Math.min(least, (user + system) / callers);
   }
