@@ -1,4 +1,4 @@
-import { keyOf, type OwnLease, type Resource, type ResourceClaim } from "../kinds/kind.js";
+import { keyOf, newest, type OwnLease, type Resource, type ResourceClaim } from "../kinds/kind.js";
 import type { Row } from "../protocol/row.js";
 import { onAbort } from "../session/abort-listening.js";
 import { BoundedMap } from "../session/bounded-map.js";
@@ -328,11 +328,6 @@ export class FairQueue {
       return undefined;
     }
   }
-}
-
-/** The row that was taken last: if its holder never ends, neither do the others. */
-function newest(gate: readonly Row[]): Row | undefined {
-  return gate.toSorted((one, other) => other.acquired - one.acquired)[0];
 }
 
 /** Waits for what others of this process wait for as well. @throws what ended this wait. */

@@ -241,11 +241,12 @@ export class Sections {
       lease.exit.holdAtLeast(0);
       this.session.detach(this.#end(own));
     } else {
-      this.#close(own, false);
+      resource.kind.left(own, false);
       this.session.detach(lease.exit.giveBack());
     }
     wait.throwIfEnough();
-    wait.failures.leaseWasOver(resource);
+    // One that was renewed is lost for another reason than a slow table.
+    if (lease.row.guard === undefined) wait.failures.leaseWasOver(resource);
     await wait.pacing.again();
     return false;
   }
@@ -348,16 +349,9 @@ export class Sections {
 
   /** No section of this process begins on the lease any more: another may ask the table. */
   #leave(own: OwnLease, isFree: boolean): void {
-    this.#close(own, isFree);
+    own.resource.kind.left(own, isFree);
     this.#line(own.resource).leave(own);
     this.#tidy(own.resource);
-  }
-
-  /** Once: another of this process may have its row since. */
-  #close(own: OwnLease, isFree: boolean): void {
-    if (own.isReturned) return;
-    own.isReturned = true;
-    own.resource.kind.left?.(own, isFree);
   }
 
   /** Fair sections stand in another line than those of the same lock that are not. */
