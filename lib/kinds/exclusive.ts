@@ -40,7 +40,7 @@ export class ExclusiveSide extends Kind {
    * @returns a reader, if the call does not wait. Nothing, too, where the lease is lost: then no section begins on it.
    * @throws what ended the wait.
    */
-  async #readerInTheWay({ lease, resource }: OwnLease, { wait, waits }: ResourceClaim): Promise<InTheWay | undefined> {
+  async #readerInTheWay({ lease, resource }: OwnLease, { wait }: ResourceClaim): Promise<InTheWay | undefined> {
     const polling = new Polling(this.session, resource.settings.poll);
     lease.keep();
     lease.watch(WAITING_WRITER);
@@ -51,7 +51,7 @@ export class ExclusiveSide extends Kind {
       if (alive !== undefined) {
         const target = { ...resource, at: alive };
         wait.blocker.saw(alive);
-        if (!waits) return { target, row: alive };
+        if (!wait.isPatient) return { target, row: alive };
         await polling.pause(wait, untilFree(this.session, target, alive));
       } else if (found) {
         await wait.pacing.again();

@@ -37,8 +37,6 @@ export interface ResourceClaim {
   readonly seen?: readonly Row[] | undefined;
   /** How many others are ahead, and have as much of the room that was seen. Default 0. */
   readonly ahead?: number | undefined;
-  /** Whether the call goes on waiting where the lock is held. */
-  readonly waits: boolean;
   /** The lease of this process that the caller's section could join, if there is one. */
   readonly open: () => OwnLease | undefined;
 }

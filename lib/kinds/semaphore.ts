@@ -3,6 +3,7 @@ import { PERMITS, permitAt, permitOf, SEMAPHORE_QUEUE } from "../protocol/addres
 import type { Row } from "../protocol/row.js";
 import { BoundedMap } from "../session/bounded-map.js";
 import type { Session } from "../session/session.js";
+import type { RangeQuery } from "../store.js";
 import type { Target } from "../taking/acquisition.js";
 import { type Claimed, looksFree, type RowsInTheWay } from "../taking/claim.js";
 import { Polling } from "../taking/polling.js";
@@ -65,13 +66,10 @@ export class SemaphoreKind extends Kind {
       wait.throwIfEnough();
       const [{ row }] = result.inTheWay;
       // Others have waited for long: nothing else is free for longer than its holder takes to ask again. A try makes sure.
-      if (wait.isPatient && outlastsPause(resource, wait) && isMarked(row, session.clock.wall())) {
-        wait.blocker.saw(row);
-        return result;
-      }
+      if (wait.isPatient && outlastsPause(resource, wait) && isMarked(row, session.clock.wall())) return result;
     }
     for (let rows = seen; ; rows = undefined) {
-      rows ??= await lookAtPermits(session, resource, wait, { isConsistent: true });
+      rows ??= await this.#look(resource, wait, { consistent: true });
       const free = freePermits(session, resource, rows).filter((permit) => !this.#isInUse(resource, permit));
       // A caller that stands behind others in the queue leaves them the first of the free permits.
       const inOrder = ahead === undefined ? fromAnywhere(free, session.random) : free.slice(ahead);
@@ -106,19 +104,19 @@ export class SemaphoreKind extends Kind {
     keptOut.polling ??= new Polling(session, settings.poll);
     wait.blocker.saw(first.row);
     // A permit that looked free was not: its holder asks again and again, and has to learn that others wait.
-    await contend(session, resource, [first.row], wait, keptOut);
+    await this.#contend(resource, [first.row], wait, keptOut);
     // A refused guess shows one permit alone: others may be free, and its mark nobody's any more.
     for (let rows: readonly Row[] = [first.row], hasLooked = false; ; hasLooked = true) {
       const isCrowded = outlastsPause(resource, wait) && rows.some((row) => isMarked(row, session.clock.wall()));
       if (isCrowded) keptOut.polling.set(hasLooked ? maxMs : Math.min(maxMs, FIRST_CROWDED_PAUSES * minMs));
       const freeIn = Math.min(...rows.map((row) => untilFree(session, { at: row, settings }, row)));
       await keptOut.polling.pause(wait, freeIn);
-      rows = await lookAtPermits(session, resource, wait, { isConsistent: false });
+      rows = await this.#look(resource, wait, { consistent: false });
       wait.throwIfEnough();
       const inTheWay = newestOf(resource, rows);
       if (inTheWay === undefined || freePermits(session, resource, rows).length > 0) return rows;
       wait.blocker.saw(inTheWay.row);
-      await contend(session, resource, rows, wait, keptOut);
+      await this.#contend(resource, rows, wait, keptOut);
     }
   }
 
@@ -155,6 +153,30 @@ export class SemaphoreKind extends Kind {
     return fromAnywhere(numbersTo(permits), this.session.random).find(mayBeFree);
   }
 
+  /** Learns of the marks on permits that are in the way, and marks one of those that have none. */
+  async #contend(resource: Resource, rows: readonly Row[], wait: Wait, keptOut: KeptOut): Promise<void> {
+    const { session } = this;
+    for (const row of rows) session.contended().waitsFor(row);
+    const unmarked = rows.filter((held) => held.uuid !== undefined && !isMarked(held, session.clock.wall()));
+    const [row] = fromAnywhere(unmarked, session.random);
+    if (row !== undefined) await mark(session, { ...resource, at: row }, { row, keptOut, wait });
+  }
+
+  /** The rows of the permits that this caller knows of. */
+  async #look(resource: Resource, wait: Wait, { consistent }: Pick<RangeQuery, "consistent">): Promise<readonly Row[]> {
+    const { session } = this;
+    const { name, settings, permits } = resource;
+    const range = { name, ...PERMITS, limit: permits + MORE_ROWS, consistent, takeover: settings.takeover };
+    const rows: Row[] = [];
+    for await (const { page } of pagesOf(session, wait.ask, range)) rows.push(...page.rows);
+    const own = ownRows(session, resource, rows);
+    const there = new Set(own.map(({ sort }) => permitOf(sort)));
+    // A permit without a row is free, whatever was seen of it before.
+    for (const permit of numbersTo(permits))
+      if (!there.has(permit)) session.sightings.note(permitAt(name, permit), undefined);
+    return own;
+  }
+
   #isInUse(resource: Resource, permit: number): boolean {
     return this.#inUse.has(useOf(resource, permit));
   }
@@ -170,40 +192,6 @@ function weightOf({ data }: Row): number {
 /** Whether a call still looks at least once after the longest pause: one that does not would end without a look. */
 function outlastsPause({ settings }: Resource, { remainingMs }: Wait): boolean {
   return remainingMs > 2 * settings.poll.maxMs;
-}
-
-/** Learns of the marks on permits that are in the way, and marks one of those that have none. */
-async function contend(
-  session: Session,
-  resource: Resource,
-  rows: readonly Row[],
-  wait: Wait,
-  keptOut: KeptOut,
-): Promise<void> {
-  for (const row of rows) session.contended().waitsFor(row);
-  const unmarked = rows.filter((held) => held.uuid !== undefined && !isMarked(held, session.clock.wall()));
-  const [row] = fromAnywhere(unmarked, session.random);
-  if (row !== undefined) await mark(session, targetOf(resource, permitOf(row.sort) ?? 0), { row, keptOut, wait });
-}
-
-/** The rows of the permits that this caller knows of. */
-async function lookAtPermits(
-  session: Session,
-  resource: Resource,
-  wait: Wait,
-  { isConsistent }: { readonly isConsistent: boolean },
-): Promise<readonly Row[]> {
-  const { name, settings, permits } = resource;
-  const range = { name, ...PERMITS, limit: permits + MORE_ROWS, consistent: isConsistent };
-  const rows: Row[] = [];
-  for await (const { page } of pagesOf(session, wait.ask, { ...range, takeover: settings.takeover }))
-    rows.push(...page.rows);
-  const own = ownRows(session, resource, rows);
-  const there = new Set(own.map(({ sort }) => permitOf(sort)));
-  // A permit without a row is free, whatever was seen of it before.
-  for (const permit of numbersTo(permits))
-    if (!there.has(permit)) session.sightings.note(permitAt(name, permit), undefined);
-  return own;
 }
 
 /** The permits that a claim made now would take, in order. */
