@@ -49,7 +49,7 @@ export class OwnLease {
   lookedAt: number;
   /** The section that has just ended on it, while it goes on to the next. */
   before: HeldLock | undefined;
-  /** Whether no further section joins it: a writer was seen. */
+  /** Whether no further section begins on it: a writer was seen, or its row without our uuid. */
   isClosed = false;
 
   constructor(session: Session, resource: Resource, acquisition: Acquisition) {

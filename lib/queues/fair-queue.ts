@@ -178,7 +178,11 @@ export class FairQueue {
     if (look === undefined || !line.leases.has(own)) return;
     const { turn } = look;
     const row = look.gate.find(({ sort }) => sort === at.sort);
-    if (row?.uuid !== uuid) return;
+    if (row?.uuid !== uuid) {
+      // It was unlocked by force, say. Should its uuid have just changed, the next caller takes the row from the table.
+      own.isClosed = true;
+      return;
+    }
     // A caller that was entitled to this lease before stays entitled.
     line.turn = { ...turn, upTo: Math.max(line.turn.upTo, turn.upTo) };
     // Callers without a place, of a mutex that is not fair or of a set, show only by their mark on the row.

@@ -270,7 +270,7 @@ export class Sections {
   async #passOn(own: OwnLease, section: Section | undefined): Promise<boolean> {
     const line = this.#line(own.resource);
     if (own.resource.kind.isJoined || !line.canPass(own)) return false;
-    if (!(await this.#mayPass(own, section))) return false;
+    if (!(await this.#mayPass(own, section)) || own.isClosed) return false;
     if (!(await own.lease.renewals.renewForNext())) return false;
     if (section instanceof HeldLock) own.before = section;
     return line.pass(own);
