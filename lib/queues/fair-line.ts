@@ -24,6 +24,9 @@ export interface TurnLook extends QueueLook {
   readonly turn: Turn;
 }
 
+/** For how long further callers that asked before a look go by it, where there is room for several. */
+const KNOWN_LASTS_MS = 1_000;
+
 /** So many of those who are next in line together look as often as one would: more share that many looks. */
 const NEXT_TOGETHER = 4;
 
@@ -97,6 +100,7 @@ export class FairLine extends LocalLine<OwnLease> {
   knownTurnOf(wait: Wait): TurnLook | undefined {
     const { leader, capacity, seen } = this;
     if (capacity === 1 || seen === undefined || !seen.isConsistent || seen.turn.othersWait) return undefined;
+    if (this.#session.clock.atMost() - seen.sentAt >= KNOWN_LASTS_MS) return undefined;
     return leader?.caller.wait === wait && leader.number <= seen.turn.upTo ? seen : undefined;
   }
 

@@ -17,9 +17,6 @@ import type { Place } from "./place.js";
 /** No copy of a claim leaves later than this after the look that it relies on, or it might overtake those who came since. */
 const LOOK_LASTS_MS = 3_000;
 
-/** For how long further callers that asked before a look go by it, where there is room for several. */
-const KNOWN_LASTS_MS = 1_000;
-
 /** For how long, while sections of this process run, those who ask are gathered before a place is taken for them. */
 const GATHER_MS = 50;
 
@@ -197,9 +194,8 @@ export class FairQueue {
   /** Takes the lock without a place, if nobody waits and it looks free. @returns undefined if no answer came in time. */
   async #takeWithoutPlace(line: FairLine, call: Call): Promise<Tried | undefined> {
     const { resource, once, wait } = call;
-    const known = line.knownTurnOf(wait);
-    const isKnown = known !== undefined && this.#session.clock.atMost() - known.sentAt < KNOWN_LASTS_MS;
-    const { gate, turn, sentAt } = isKnown ? known : await line.look(wait.ask, { isConsistent: true });
+    const look = line.knownTurnOf(wait) ?? (await line.look(wait.ask, { isConsistent: true }));
+    const { gate, turn, sentAt } = look;
     wait.throwIfEnough();
     const row = newest(gate);
     if (row !== undefined) wait.blocker.saw(row);

@@ -2,7 +2,7 @@ import type { Resource } from "../kinds/kind.js";
 import { placesOf } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
-import { type Ask, isDead, type KnownPage, pagesOf } from "../taking/rows.js";
+import { type Ask, isDead, pagesOf } from "../taking/rows.js";
 import { Sweeper } from "./sweeper.js";
 
 /** What a look at a queue has shown. */
@@ -50,9 +50,11 @@ export class QueueView {
     let sentAt = 0;
     for await (const { page, isLast } of pagesOf(this.#session, ask, query, left)) {
       sentAt ||= page.sentAt;
-      const [shown, queued] = [page.rows.filter(isGate), page.rows.filter((row) => !isGate(row))];
-      gate.push(...kind.queue.gateRows(this.#resource, shown));
-      places.push(...this.#alive(queued, page));
+      gate.push(...kind.queue.gateRows(this.#resource, page.rows.filter(isGate)));
+      const queued = page.rows.filter((row) => !isGate(row));
+      const dead = new Set(queued.filter((place) => isDead(this.#session, place, page)));
+      this.#sweeper.add(dead);
+      places.push(...queued.filter((place) => !dead.has(place)));
       // The first row is not there, so it is free, whatever was seen of it before.
       if (gate.length === 0) this.#session.sightings.note(at, undefined);
       if (isLast) break;
@@ -67,12 +69,5 @@ export class QueueView {
     if (places.some(isOwn)) return true;
     const ahead = places.reduce((sum, place) => sum + queue.weight(place), 0);
     return ahead > 0 && ahead >= queue.room(this.#resource, gate);
-  }
-
-  /** The places of a page whose leases run; the others are removed. */
-  #alive(places: readonly Row[], page: KnownPage): readonly Row[] {
-    const dead = new Set(places.filter((place) => isDead(this.#session, place, page)));
-    this.#sweeper.add(dead);
-    return places.filter((place) => !dead.has(place));
   }
 }
