@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import type { Lock } from "../../lib/lock.js";
 import type { LockOptions } from "../../lib/options/calls.js";
 import type { MutexOptions } from "../../lib/options/mutex.js";
-import { LOCK_SORT, MUTEX_QUEUE } from "../../lib/protocol/addresses.js";
+import { LOCK_SORT, lockAt, MUTEX_QUEUE } from "../../lib/protocol/addresses.js";
 import { MemoryTable } from "../../lib/testing/memory-table.js";
 import { takesOf } from "../simulation/message.js";
 import { watch } from "../support/eventually.js";
@@ -400,4 +400,20 @@ describe("beside those who have no place: a busy process", () => {
     await sections.stop();
     world.expectNothingLeft();
   });
+});
+
+test("a lease whose row was unlocked by force is not passed on: the next caller takes the row itself", async () => {
+  const world = new World();
+  const host = world.host("a");
+  const mutex = host.mutex(NAME, { fair: true });
+  const [first, second] = [mutex.lock(), mutex.lock()];
+  await world.pass(1_000);
+  const lock = await first;
+  world.table.plant(lockAt(NAME), undefined);
+  const unlocked = expect(lock.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+  await world.pass(1_000);
+  await unlocked;
+  const next = await second;
+  expect(next.uuid).not.toBe(lock.uuid);
+  expect(world.table.row(lockAt(NAME))?.uuid).toBe(next.uuid);
 });

@@ -2,14 +2,14 @@ import type { HeldLock } from "../holding/handle.js";
 import { Lease } from "../holding/lease.js";
 import type { LockData } from "../lock-info.js";
 import type { MutexSettings } from "../options/mutex.js";
-import type { Address, QueueKeys, SortRange } from "../protocol/addresses.js";
+import type { Address, QueueKeys } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
 import type { Acquisition, Target } from "../taking/acquisition.js";
-import type { Claimed, RowsInTheWay } from "../taking/claim.js";
+import { type Claimed, claim, type RowsInTheWay } from "../taking/claim.js";
 import type { Once } from "../taking/known-time.js";
 import type { Wait } from "../taking/wait.js";
-import type { KeptOut } from "../taking/watch.js";
+import { type KeptOut, watch } from "../taking/watch.js";
 
 /** What callers ask for: a lock of some kind, by its name. */
 export interface Resource {
@@ -37,8 +37,6 @@ export interface ResourceClaim {
   readonly seen?: readonly Row[] | undefined;
   /** How many others are ahead, and have as much of the room that was seen. Default 0. */
   readonly ahead?: number | undefined;
-  /** Whether the call goes on waiting where the lock is held. */
-  readonly waits: boolean;
   /** The lease of this process that the caller's section could join, if there is one. */
   readonly open: () => OwnLease | undefined;
 }
@@ -51,10 +49,8 @@ export class OwnLease {
   lookedAt: number;
   /** The section that has just ended on it, while it goes on to the next. */
   before: HeldLock | undefined;
-  /** Whether no further section joins it: a writer was seen. */
+  /** Whether no further section begins on it: a writer was seen, or its row without our uuid. */
   isClosed = false;
-  /** Whether this process has no use for it any more. */
-  isReturned = false;
 
   constructor(session: Session, resource: Resource, acquisition: Acquisition) {
     this.lease = new Lease(session, acquisition);
@@ -63,36 +59,63 @@ export class OwnLease {
   }
 }
 
-/** How the locks of one kind are taken. All of them are leases on rows. */
-export interface Kind {
-  readonly id: string;
-  readonly queue: QueueRules;
+/**
+ * How the locks of one kind are taken. All of them are leases on rows. What is here is how it goes where a lock is one row; a kind
+ * overrides what is different with it.
+ */
+export abstract class Kind {
+  abstract readonly id: string;
+  abstract readonly queue: QueueRules;
   /**
    * Whether one row decides who has the lock. If so, a lease that lapsed and was renewed excluded everybody all along, and
    * another process may go on with its row. If not, others may have acted on what they saw of a lapsed row.
    */
-  readonly rowDecides: boolean;
+  readonly rowDecides: boolean = true;
   /** Whether several sections of a process run on one lease at the same time. Else it goes from one to the next. */
-  readonly isJoined: boolean;
+  readonly isJoined: boolean = false;
+  readonly session: Session;
+
+  constructor(session: Session) {
+    this.session = session;
+  }
+
   /** Takes a lease, or joins one. @throws the store's error; what ended the wait. */
-  claim(claim: ResourceClaim): Promise<Claimed<OwnLease>>;
+  claim(claimed: ResourceClaim): Promise<Claimed<OwnLease>> {
+    return takeRow(this.session, claimed);
+  }
+
   /**
    * Waits until another claim may succeed.
    * @returns what it has seen of the gate, if that may save the next claim a look. @throws what ended the wait.
    */
-  watch(resource: Resource, inTheWay: RowsInTheWay, wait: Wait, keptOut: KeptOut): Promise<readonly Row[] | undefined>;
+  watch(_resource: Resource, [first]: RowsInTheWay, wait: Wait, keptOut: KeptOut): Promise<readonly Row[] | undefined> {
+    return watch(this.session, first, wait, keptOut);
+  }
+
   /** This process has no use for the lease any more. @param isFree whether its row was released, and may still be free. */
-  left?(own: OwnLease, isFree: boolean): void;
+  left(_own: OwnLease, _isFree: boolean): void {
+    // One row has nothing to keep count of.
+  }
+}
+
+/** Takes one row of a lock. Default: the one that stands for it. */
+export async function takeRow(
+  session: Session,
+  claimed: ResourceClaim,
+  target: Target = targetOf(claimed.resource),
+): Promise<Claimed<OwnLease>> {
+  const { resource, wait, data, once, until } = claimed;
+  const result = await claim(session, target, wait, { data, once, until });
+  if (result.kind !== "granted") return result;
+  return { kind: "granted", granted: new OwnLease(session, resource, result.granted) };
 }
 
 /** What the fair queue of a kind weighs. */
 export interface QueueRules {
   readonly keys: QueueKeys;
-  /** The rows that say whether somebody may enter: right before the places of the queue. */
-  readonly gate: SortRange;
   /** What a place says of itself, for others to weigh it, and for people to see. */
   readonly side?: "exclusive" | "shared";
-  /** How many items a look at the gate and the first places reads at once. */
+  /** How many items a look at the gate and the first places reads at once: the gate is the lock's own rows, right before them. */
   lookLimit(resource: Resource): number;
   /** The rows of the gate that count for this caller, of those that a look has shown. */
   gateRows(resource: Resource, rows: readonly Row[]): readonly Row[];
@@ -106,3 +129,8 @@ export interface QueueRules {
 
 /** The row that stands for a lock. */
 export const targetOf = ({ at, settings }: Resource): Target => ({ at, settings });
+
+/** The row that was taken last: if its holder never ends, neither do the others. */
+export function newest(rows: readonly Row[]): Row | undefined {
+  return rows.toSorted((one, other) => other.acquired - one.acquired)[0];
+}

@@ -3,14 +3,15 @@ import { PERMITS, permitAt, permitOf, SEMAPHORE_QUEUE } from "../protocol/addres
 import type { Row } from "../protocol/row.js";
 import { BoundedMap } from "../session/bounded-map.js";
 import type { Session } from "../session/session.js";
+import type { RangeQuery } from "../store.js";
 import type { Target } from "../taking/acquisition.js";
-import { type Claimed, claim, looksFree, type RowsInTheWay } from "../taking/claim.js";
+import { type Claimed, looksFree, type RowsInTheWay } from "../taking/claim.js";
 import { Polling } from "../taking/polling.js";
 import type { InTheWay } from "../taking/row-take.js";
 import { pagesOf } from "../taking/rows.js";
 import type { Wait } from "../taking/wait.js";
 import { isMarked, type KeptOut, mark, untilFree } from "../taking/watch.js";
-import { type Kind, OwnLease, type QueueRules, type Resource, type ResourceClaim } from "./kind.js";
+import { Kind, newest, type OwnLease, type QueueRules, type Resource, type ResourceClaim, takeRow } from "./kind.js";
 
 /** Of the permits that a look shows to be free, so many are tried before it counts as outdated. */
 const MOST_TRIES = 3;
@@ -32,40 +33,32 @@ const MOST_GUESSES = 1_000;
  *    long as permits are free.
  * 2. Else one query shows which are free. One of these, drawn by chance, is taken by the ordinary claim.
  */
-export class SemaphoreKind implements Kind {
+export class SemaphoreKind extends Kind {
   readonly id = "semaphore";
-  readonly rowDecides = true;
-  readonly isJoined = false;
-  readonly queue: QueueRules;
-  readonly #session: Session;
-  /** The permits that callers of this process have, or ask for. */
-  readonly #inUse = new Set<string>();
+  readonly queue: QueueRules = {
+    keys: SEMAPHORE_QUEUE,
+    lookLimit: ({ permits }) => permits + MORE_ROWS,
+    gateRows: (resource, rows) => ownRows(this.session, resource, rows),
+    room: (resource, rows) => freePermits(this.session, resource, rows).length,
+    weight: weightOf,
+    together: ({ permits }, places) => {
+      let needed = 0;
+      const first = places.findIndex((place) => {
+        needed += weightOf(place);
+        return needed > permits;
+      });
+      return Math.max(1, first === -1 ? places.length : first);
+    },
+  };
+  /** The permits that callers of this process have, or ask for: those have no lease yet. */
+  readonly #inUse = new Map<string, OwnLease | undefined>();
   /** The permit that was released last, by name: it may still be free. */
   readonly #guesses = new BoundedMap<string, number>(MOST_GUESSES);
 
-  constructor(session: Session) {
-    this.#session = session;
-    this.queue = {
-      keys: SEMAPHORE_QUEUE,
-      gate: PERMITS,
-      lookLimit: ({ permits }) => permits + MORE_ROWS,
-      gateRows: (resource, rows) => ownRows(session, resource, rows),
-      room: (resource, rows) => freePermits(session, resource, rows).length,
-      weight: weightOf,
-      together: ({ permits }, places) => {
-        let needed = 0;
-        const first = places.findIndex((place) => {
-          needed += weightOf(place);
-          return needed > permits;
-        });
-        return Math.max(1, first === -1 ? places.length : first);
-      },
-    };
-  }
-
-  async claim({ resource, wait, data, until, seen, ahead }: ResourceClaim): Promise<Claimed<OwnLease>> {
-    const session = this.#session;
-    const send = (permit: number) => this.#take(resource, permit, wait, { data, until });
+  override async claim(claimed: ResourceClaim): Promise<Claimed<OwnLease>> {
+    const { session } = this;
+    const { resource, wait, seen, ahead } = claimed;
+    const send = (permit: number) => this.#take(claimed, permit);
     const guessed = seen === undefined ? this.#guess(resource) : undefined;
     if (guessed !== undefined) {
       const result = await send(guessed);
@@ -73,16 +66,13 @@ export class SemaphoreKind implements Kind {
       wait.throwIfEnough();
       const [{ row }] = result.inTheWay;
       // Others have waited for long: nothing else is free for longer than its holder takes to ask again. A try makes sure.
-      if (wait.isPatient && outlastsPause(resource, wait) && isMarked(row, session.clock.wall())) {
-        wait.blocker.saw(row);
-        return result;
-      }
+      if (wait.isPatient && outlastsPause(resource, wait) && isMarked(row, session.clock.wall())) return result;
     }
     for (let rows = seen; ; rows = undefined) {
-      rows ??= await lookAtPermits(session, resource, wait, { isConsistent: true });
+      rows ??= await this.#look(resource, wait, { consistent: true });
       const free = freePermits(session, resource, rows).filter((permit) => !this.#isInUse(resource, permit));
       // A caller that stands behind others in the queue leaves them the first of the free permits.
-      const inOrder = ahead === undefined ? shuffled(free, session.random) : free.slice(ahead);
+      const inOrder = ahead === undefined ? fromAnywhere(free, session.random) : free.slice(ahead);
       let inTheWay = newestOf(resource, rows);
       for (const permit of inOrder.slice(0, MOST_TRIES)) {
         const result = await send(permit);
@@ -100,8 +90,13 @@ export class SemaphoreKind implements Kind {
   }
 
   /** Looks at the permits until one of them looks free. @returns what it has seen last. */
-  async watch(resource: Resource, [first]: RowsInTheWay, wait: Wait, keptOut: KeptOut): Promise<readonly Row[]> {
-    const session = this.#session;
+  override async watch(
+    resource: Resource,
+    [first]: RowsInTheWay,
+    wait: Wait,
+    keptOut: KeptOut,
+  ): Promise<readonly Row[]> {
+    const { session } = this;
     const { settings } = resource;
     const { minMs, maxMs } = settings.poll;
     // It grows over claims that came too late as well: where permits go from hand to hand, a look often shows one that is
@@ -109,44 +104,40 @@ export class SemaphoreKind implements Kind {
     keptOut.polling ??= new Polling(session, settings.poll);
     wait.blocker.saw(first.row);
     // A permit that looked free was not: its holder asks again and again, and has to learn that others wait.
-    await contend(session, resource, [first.row], wait, keptOut);
+    await this.#contend(resource, [first.row], wait, keptOut);
     // A refused guess shows one permit alone: others may be free, and its mark nobody's any more.
     for (let rows: readonly Row[] = [first.row], hasLooked = false; ; hasLooked = true) {
       const isCrowded = outlastsPause(resource, wait) && rows.some((row) => isMarked(row, session.clock.wall()));
       if (isCrowded) keptOut.polling.set(hasLooked ? maxMs : Math.min(maxMs, FIRST_CROWDED_PAUSES * minMs));
       const freeIn = Math.min(...rows.map((row) => untilFree(session, { at: row, settings }, row)));
       await keptOut.polling.pause(wait, freeIn);
-      rows = await lookAtPermits(session, resource, wait, { isConsistent: false });
+      rows = await this.#look(resource, wait, { consistent: false });
       wait.throwIfEnough();
       const inTheWay = newestOf(resource, rows);
       if (inTheWay === undefined || freePermits(session, resource, rows).length > 0) return rows;
       wait.blocker.saw(inTheWay.row);
-      await contend(session, resource, rows, wait, keptOut);
+      await this.#contend(resource, rows, wait, keptOut);
     }
   }
 
-  left({ lease, resource }: OwnLease, isFree: boolean): void {
-    const permit = permitOf(lease.row.at.sort) ?? 0;
-    this.#inUse.delete(useOf(resource, permit));
-    if (isFree) this.#guesses.set(resource.name, permit);
+  override left(own: OwnLease, isFree: boolean): void {
+    const permit = permitOf(own.lease.row.at.sort) ?? 0;
+    const use = useOf(own.resource, permit);
+    // Told twice of one lease: another of this process may have its row since.
+    if (this.#inUse.get(use) !== own) return;
+    this.#inUse.delete(use);
+    if (isFree) this.#guesses.set(own.resource.name, permit);
   }
 
-  async #take(
-    resource: Resource,
-    permit: number,
-    wait: Wait,
-    options: Pick<ResourceClaim, "data" | "until">,
-  ): Promise<Claimed<OwnLease>> {
-    const use = useOf(resource, permit);
-    this.#inUse.add(use);
-    let own: OwnLease | undefined;
+  async #take(claimed: ResourceClaim, permit: number): Promise<Claimed<OwnLease>> {
+    const use = useOf(claimed.resource, permit);
+    this.#inUse.set(use, undefined);
     try {
-      const result = await claim(this.#session, targetOf(resource, permit), wait, options);
-      if (result.kind !== "granted") return result;
-      own = new OwnLease(this.#session, resource, result.granted);
-      return { kind: "granted", granted: own };
+      const result = await takeRow(this.session, claimed, targetOf(claimed.resource, permit));
+      if (result.kind === "granted") this.#inUse.set(use, result.granted);
+      return result;
     } finally {
-      if (own === undefined) this.#inUse.delete(use);
+      if (this.#inUse.get(use) === undefined) this.#inUse.delete(use);
     }
   }
 
@@ -155,14 +146,35 @@ export class SemaphoreKind implements Kind {
     const { name, permits } = resource;
     const mayBeFree = (permit: number): boolean => {
       const { at, settings } = targetOf(resource, permit);
-      return !this.#isInUse(resource, permit) && this.#session.sightings.mayBeFree(at, settings.takeover);
+      return !this.#isInUse(resource, permit) && this.session.sightings.mayBeFree(at, settings.takeover);
     };
     const last = this.#guesses.get(name);
     if (last !== undefined && last < permits && mayBeFree(last)) return last;
-    const start = Math.floor(this.#session.random() * permits);
-    return numbersTo(permits)
-      .map((tried) => (start + tried) % permits)
-      .find(mayBeFree);
+    return fromAnywhere(numbersTo(permits), this.session.random).find(mayBeFree);
+  }
+
+  /** Learns of the marks on permits that are in the way, and marks one of those that have none. */
+  async #contend(resource: Resource, rows: readonly Row[], wait: Wait, keptOut: KeptOut): Promise<void> {
+    const { session } = this;
+    for (const row of rows) session.contended().waitsFor(row);
+    const unmarked = rows.filter((held) => held.uuid !== undefined && !isMarked(held, session.clock.wall()));
+    const [row] = fromAnywhere(unmarked, session.random);
+    if (row !== undefined) await mark(session, { ...resource, at: row }, { row, keptOut, wait });
+  }
+
+  /** The rows of the permits that this caller knows of. */
+  async #look(resource: Resource, wait: Wait, { consistent }: Pick<RangeQuery, "consistent">): Promise<readonly Row[]> {
+    const { session } = this;
+    const { name, settings, permits } = resource;
+    const range = { name, ...PERMITS, limit: permits + MORE_ROWS, consistent, takeover: settings.takeover };
+    const rows: Row[] = [];
+    for await (const { page } of pagesOf(session, wait.ask, range)) rows.push(...page.rows);
+    const own = ownRows(session, resource, rows);
+    const there = new Set(own.map(({ sort }) => permitOf(sort)));
+    // A permit without a row is free, whatever was seen of it before.
+    for (const permit of numbersTo(permits))
+      if (!there.has(permit)) session.sightings.note(permitAt(name, permit), undefined);
+    return own;
   }
 
   #isInUse(resource: Resource, permit: number): boolean {
@@ -182,56 +194,11 @@ function outlastsPause({ settings }: Resource, { remainingMs }: Wait): boolean {
   return remainingMs > 2 * settings.poll.maxMs;
 }
 
-/** Learns of the marks on permits that are in the way, and marks one of those that have none. */
-async function contend(
-  session: Session,
-  resource: Resource,
-  rows: readonly Row[],
-  wait: Wait,
-  keptOut: KeptOut,
-): Promise<void> {
-  for (const row of rows) session.contended().waitsFor(row);
-  const [row] = shuffled(
-    rows.filter((held) => held.uuid !== undefined && !isMarked(held, session.clock.wall())),
-    session.random,
-  );
-  if (row !== undefined) await mark(session, targetOf(resource, permitOf(row.sort) ?? 0), { row, keptOut, wait });
-}
-
-/** The rows of the permits that this caller knows of. */
-async function lookAtPermits(
-  session: Session,
-  resource: Resource,
-  wait: Wait,
-  { isConsistent }: { readonly isConsistent: boolean },
-): Promise<readonly Row[]> {
-  const { name, settings, permits } = resource;
-  const range = { name, ...PERMITS, limit: permits + MORE_ROWS, consistent: isConsistent };
-  const rows: Row[] = [];
-  for await (const { page } of pagesOf(session, wait.ask, { ...range, takeover: settings.takeover }))
-    rows.push(...page.rows);
-  const own = ownRows(session, resource, rows);
-  noteGone(session, resource, own);
-  return own;
-}
-
-/** A permit without a row is free, whatever was seen of it before. */
-function noteGone({ sightings }: Session, { name, permits }: Resource, rows: readonly Row[]): void {
-  const there = new Set(rows.map(({ sort }) => sort));
-  for (let permit = 0; permit < permits; permit += 1) {
-    const at = permitAt(name, permit);
-    if (!there.has(at.sort)) sightings.note(at, undefined);
-  }
-}
-
 /** The permits that a claim made now would take, in order. */
-function freePermits(session: Session, resource: Resource, rows: readonly Row[]): number[] {
-  const bySort = new Map(rows.map((row) => [row.sort, row]));
-  return numbersTo(resource.permits).filter((permit) => {
-    const target = targetOf(resource, permit);
-    const row = bySort.get(target.at.sort);
-    return row === undefined || looksFree(session, target, row);
-  });
+function freePermits(session: Session, { settings, permits }: Resource, rows: readonly Row[]): number[] {
+  const held = rows.filter((row) => !looksFree(session, { at: row, settings }, row));
+  const taken = new Set(held.map(({ sort }) => permitOf(sort)));
+  return numbersTo(permits).filter((permit) => !taken.has(permit));
 }
 
 /** The permits that this caller knows of. Says once if a holder knows of another number of them. */
@@ -242,9 +209,8 @@ function ownRows(session: Session, { name, permits }: Resource, rows: readonly R
   return rows.filter(({ sort }) => (permitOf(sort) ?? permits) < permits);
 }
 
-/** The permit that was taken last, of those that are held: if its holder never ends, neither do those before. */
 function newestOf(resource: Resource, rows: readonly Row[]): InTheWay | undefined {
-  const [row] = [...rows].sort((one, other) => other.acquired - one.acquired);
+  const row = newest(rows);
   return row && { target: targetOf(resource, permitOf(row.sort) ?? 0), row };
 }
 
@@ -254,11 +220,8 @@ function targetOf({ name, settings, permits }: Resource, permit: number): Target
 
 const numbersTo = (end: number): number[] => Array.from({ length: end }, (_, index) => index);
 
-function shuffled<Value>(values: readonly Value[], random: () => number): Value[] {
-  const rest = [...values];
-  for (let last = rest.length - 1; last > 0; last -= 1) {
-    const chosen = Math.floor(random() * (last + 1));
-    [rest[last], rest[chosen]] = [rest[chosen] as Value, rest[last] as Value];
-  }
-  return rest;
+/** All of them, from one on that is drawn by chance. */
+function fromAnywhere<Value>(values: readonly Value[], random: () => number): Value[] {
+  const start = Math.floor(random() * values.length);
+  return [...values.slice(start), ...values.slice(0, start)];
 }

@@ -1,11 +1,12 @@
-import { READERS, SHARED_MUTEX_QUEUE, WRITER_SORT } from "../protocol/addresses.js";
+import { READERS, SHARED_MUTEX_QUEUE } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
+import type { Claimed } from "../taking/claim.js";
 import type { InTheWay } from "../taking/row-take.js";
 import { isDead, knownNow, pagesOf, removeAsSeen } from "../taking/rows.js";
 import type { Wait } from "../taking/wait.js";
-import { type QueueRules, type Resource, targetOf } from "./kind.js";
+import { type OwnLease, type QueueRules, type Resource, targetOf } from "./kind.js";
 
 /** How many readers a writer looks at: one that is there is enough to wait for. */
 const READERS_LIMIT = 8;
@@ -14,9 +15,8 @@ const READERS_LIMIT = 8;
 const LOOK_LIMIT = 16;
 
 /** What the queue of both sides has in common: places of either wait for the writer's row. */
-export const WRITER_GATE: Pick<QueueRules, "keys" | "gate" | "lookLimit" | "gateRows" | "together"> = {
+export const WRITER_GATE: Pick<QueueRules, "keys" | "lookLimit" | "gateRows" | "together"> = {
   keys: SHARED_MUTEX_QUEUE,
-  gate: { first: WRITER_SORT, last: WRITER_SORT },
   lookLimit: () => LOOK_LIMIT,
   gateRows: (_resource, rows) => rows,
   together: (_resource, places) => {
@@ -61,13 +61,11 @@ async function readWriter(
   return { row, writer: { target, row } };
 }
 
-/** What a writer that has put its flag finds of the readers. */
-export type Readers =
-  /** None is left. */
-  | { readonly kind: "gone" }
-  /** Dead ones were there, and are removed. Only another look tells whether nobody is left. */
-  | { readonly kind: "removed" }
-  | { readonly kind: "there"; readonly row: Row };
+/** What a writer that has put its flag finds of the readers. Those that were found dead are removed: it has to look again. */
+export interface Readers {
+  readonly found: boolean;
+  readonly alive?: Row;
+}
 
 /**
  * Looks for readers, consistent, and removes those that are dead: judged by what was known before the look left, and on the
@@ -80,10 +78,26 @@ export async function lookForReaders(session: Session, { name, settings }: Resou
   for await (const { page } of pagesOf(session, wait.ask, range)) {
     found ||= page.rows.length > 0;
     const alive = page.rows.find((row) => !isDead(session, row, page));
-    if (alive !== undefined) return { kind: "there", row: alive };
+    if (alive !== undefined) return { found, alive };
     await Promise.all(page.rows.map((row) => remove(session, row, settings.ttlMs, wait)));
   }
-  return { kind: found ? "removed" : "gone" };
+  return { found };
+}
+
+/** A row that was just taken, unless a look at the other side's shows that it is in the way: then the row is given back. */
+export async function grantedUnless(
+  session: Session,
+  own: OwnLease,
+  look: (own: OwnLease) => Promise<InTheWay | undefined>,
+): Promise<Claimed<OwnLease>> {
+  let isGranted = false;
+  try {
+    const inTheWay = await look(own);
+    isGranted = inTheWay === undefined;
+    return inTheWay === undefined ? { kind: "granted", granted: own } : { kind: "held", inTheWay: [inTheWay] };
+  } finally {
+    if (!isGranted) session.detach(own.lease.exit.giveBack());
+  }
 }
 
 /** @returns whether the row is gone, for certain. @throws the store's error, if it does not pass. */

@@ -1,23 +1,21 @@
-import { keyOf, type OwnLease, type Resource, type ResourceClaim } from "../kinds/kind.js";
+import { keyOf, newest, type OwnLease, type Resource } from "../kinds/kind.js";
 import type { Row } from "../protocol/row.js";
 import { onAbort } from "../session/abort-listening.js";
 import { BoundedMap } from "../session/bounded-map.js";
 import { attemptMs, sendOnce } from "../session/requests.js";
 import { isTransient, LONGEST_PAUSE_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
-import { type Claimed, isDone } from "../taking/claim.js";
-import { type Once, tickNow } from "../taking/known-time.js";
+import { type Claimed, isDone, tryClaim } from "../taking/claim.js";
+import { tickNow } from "../taking/known-time.js";
 import type { Wait } from "../taking/wait.js";
 import { keptOutFrom, mark, untilFree } from "../taking/watch.js";
-import { LocalWaiters, NOBODY_WAITS } from "./local-waiters.js";
-import type { SharedPlace } from "./own-places.js";
+import type { Call, ClaimHow } from "./call.js";
+import { FairLine, NOBODY_WAITS } from "./fair-line.js";
 import { Pace } from "./pace.js";
+import type { Place } from "./place.js";
 
 /** No copy of a claim leaves later than this after the look that it relies on, or it might overtake those who came since. */
 const LOOK_LASTS_MS = 3_000;
-
-/** For how long further callers that asked before a look go by it, where there is room for several. */
-const KNOWN_LASTS_MS = 1_000;
 
 /** For how long, while sections of this process run, those who ask are gathered before a place is taken for them. */
 const GATHER_MS = 50;
@@ -28,71 +26,37 @@ const SEEN_LASTS_MS = 1_000;
 /** Of how many names the pace is remembered. */
 const MOST_PACES = 1_000;
 
-/** What one call asks of the queue. */
-export interface QueueRequest {
-  readonly resource: Resource;
-  readonly once?: Once | undefined;
-  readonly wait: Wait;
-  /** Takes a lease, if there is room after so many others. */
-  readonly claim: (claim: QueueClaim) => Promise<SectionTry>;
-}
-
-/** A call that leads the line of its process, and what it does with what it gets. */
-export interface LeadingRequest extends QueueRequest {
-  /** @returns whether the lock was delivered; if not, it has been given back. @throws what ended the wait. */
-  readonly handOut: (own: OwnLease) => Promise<boolean>;
-}
-
-/** A claim on what a look has just shown. */
-export type QueueClaim = Required<Pick<ResourceClaim, "until" | "seen" | "ahead">>;
-
-/** One try of a section. */
-export type SectionTry = Claimed<OwnLease> | { readonly kind: "held" | "done" };
+/** What one try of a call comes to: a claim, or none because others are ahead. */
+type Tried = Claimed<OwnLease> | { readonly kind: "held" | "done" };
 
 /**
  * Takes locks in turn: first come, first served, among all hosts.
  *
  * Order comes from the queue, and exclusion from the lock's own rows alone: they are taken by the ordinary claim. Places are in
- * the order of their tickets, which is the order of drawing. The callers of one process share places: see {@link LocalWaiters}.
+ * the order of their tickets, which is the order of drawing. The callers of one process share places: see {@link FairLine}.
  * Whoever has a place enters on one consistent query that shows its own row, and that there is room for it after all who are
  * alive before it: a waiter whose row is there is overtaken only by a claim whose look preceded that row. A row that is
  * written late still has the place of its ticket; it missed only those who entered meanwhile.
  */
 export class FairQueue {
   readonly #session: Session;
-  readonly #local = new Map<string, LocalWaiters>();
   readonly #paces = new BoundedMap<string, Pace>(MOST_PACES);
 
   constructor(session: Session) {
     this.#session = session;
   }
 
-  /** The callers of this process that want this lock. */
-  waiters(resource: Resource): LocalWaiters {
+  /** For the callers of this process that want this lock. How fast its queue has moved lately is remembered longer than the line. */
+  newLine(resource: Resource): FairLine {
     const key = keyOf(resource);
-    const known = this.#local.get(key);
-    if (known !== undefined) return known;
-    const waiters = new LocalWaiters(this.#session, resource, this.#paceOf(key), () => {
-      // The callers behind the front may need another place. That waits for the next microtask: the caller that reads the
-      // loss may be about to draw one itself.
-      const attend = (): void => (this.#local.get(key) === waiters ? this.attend(resource) : undefined);
-      this.#session.detach(Promise.resolve().then(attend));
-    });
-    this.#local.set(key, waiters);
-    return waiters;
-  }
-
-  /** How fast its queue has moved lately: it is remembered from one section of this process to the next. */
-  #paceOf(key: string): Pace {
     const pace = this.#paces.get(key) ?? new Pace(this.#session);
     this.#paces.set(key, pace);
-    return pace;
-  }
-
-  /** Somebody has entered, or has gone: gives up what nobody waits for, and forgets those of a lock that nobody wants any more. */
-  tidy(resource: Resource): void {
-    const key = keyOf(resource);
-    if (this.#local.get(key)?.tidy()) this.#local.delete(key);
+    const line = new FairLine(this.#session, resource, pace, () => {
+      // The callers behind the front may need another place. That waits for the next microtask: the caller that reads the
+      // loss may be about to draw one itself.
+      this.#session.detach(Promise.resolve().then(() => this.attend(line)));
+    });
+    return line;
   }
 
   /**
@@ -104,43 +68,41 @@ export class FairQueue {
    *
    * @throws the store's error if it is not transient, or if the table never answered; what ended the wait.
    */
-  async lead(request: LeadingRequest): Promise<void> {
-    const { resource, wait, handOut } = request;
-    const waiters = this.waiters(resource);
+  async lead(line: FairLine, call: Call): Promise<void> {
+    const { resource, wait } = call;
     // This process may have held the lock since that look, so the rows that it showed are stale.
-    if (waiters.seen !== undefined && waiters.line.capacity === 1) waiters.seen = { ...waiters.seen, gate: [] };
+    if (line.seen !== undefined && line.capacity === 1) line.seen = { ...line.seen, gate: [] };
     // The look after this process's last section may have shown that other hosts wait.
-    let mayBeFree = !waiters.turn.othersWait;
+    let mayBeFree = !line.turn.othersWait;
     for (;;) {
       wait.throwIfEnough();
-      const own = waiters.places.first;
+      const own = line.places.first;
       if (own !== undefined) {
-        if (await this.#enter(waiters, own, request)) return;
+        if (await this.#enter(line, own, call)) return;
         // It ended before it was renewed once: so may the next.
-        if (own.place.wasTooShort) wait.failures.leaseWasOver(resource);
+        if (own.wasTooShort) wait.failures.leaseWasOver(resource);
         await wait.pacing.again();
         continue;
       }
-      const result = mayBeFree ? await this.#takeWithoutPlace(waiters, request) : undefined;
+      const result = mayBeFree ? await this.#takeWithoutPlace(line, call) : undefined;
       mayBeFree = false;
       if (result?.kind === "granted") {
-        if (await handOut(result.granted)) return;
+        if (await call.handOut(result.granted)) return;
         continue;
       }
       wait.throwIfEnough();
       // Callers whose sections have just ended may ask again at once. This lets them share the place.
-      if (waiters.turn.upTo > 0) await this.#session.clock.sleep(0, wait.enough);
-      await before(wait, waiters.draw());
-      this.attend(resource);
+      if (line.turn.upTo > 0) await this.#session.clock.sleep(0, wait.enough);
+      await before(wait, line.draw());
+      this.attend(line);
     }
   }
 
   /** One try: nothing if anybody is ahead, and then no ticket is drawn. */
-  async tryAcquire(request: QueueRequest): Promise<SectionTry> {
-    const { wait } = request;
+  async tryAcquire(line: FairLine, call: Call): Promise<Tried> {
+    const { wait } = call;
     for (;;) {
-      const waiters = this.waiters(request.resource);
-      const result = await this.#takeWithoutPlace(waiters, request);
+      const result = await this.#takeWithoutPlace(line, call);
       if (result !== undefined) return result;
       wait.throwIfEnough();
       await wait.pacing.again();
@@ -151,93 +113,93 @@ export class FairQueue {
    * Whether the lease at the front, whose section has ended, goes on to the next caller of this process: where it is that
    * one's turn. A request only if no look has told so in the last `handOverMs`: those who mark the row have no place.
    */
-  async mayPass(own: OwnLease): Promise<boolean> {
-    const waiters = this.waiters(own.resource);
-    const isRecent = this.#session.clock.atMost() - waiters.lookedAt < own.lease.settings.handOverMs;
-    if (waiters.isTurn ? isRecent : waiters.turn.othersWait) return waiters.isTurn;
-    await this.#lookAgain(waiters, own);
-    return waiters.isTurn;
+  async mayPass(line: FairLine, own: OwnLease): Promise<boolean> {
+    const isRecent = this.#session.clock.atMost() - line.lookedAt < own.lease.settings.handOverMs;
+    if (line.isTurn ? isRecent : line.turn.othersWait) return line.isTurn;
+    await this.#lookAgain(line, own);
+    return line.isTurn;
   }
 
   /** Sees to it that callers behind the front get a place soon, where they may need one. */
-  attend(resource: Resource): void {
-    const waiters = this.waiters(resource);
-    if (waiters.isAttended || waiters.unserved === undefined) return;
-    waiters.isAttended = true;
-    this.#session.detach(this.#attendTo(waiters, resource));
+  attend(line: FairLine): void {
+    if (line.isAttended || line.unserved === undefined) return;
+    line.isAttended = true;
+    this.#session.detach(this.#attendTo(line));
   }
 
   /** An error here is not reported: the caller that leads meets it in its own requests. */
-  async #attendTo(waiters: LocalWaiters, resource: Resource): Promise<void> {
+  async #attendTo(line: FairLine): Promise<void> {
     try {
-      for (let { unserved } = waiters; unserved !== undefined; { unserved } = waiters) {
-        const { line } = waiters;
+      for (let { unserved } = line; unserved !== undefined; { unserved } = line) {
         const [own] = line.leases;
-        if (line.isLed || own === undefined) {
+        if (line.leader !== undefined || own === undefined) {
           // The one at the front takes the lock, or a place for all.
-          if (waiters.places.first === undefined) return;
-          await this.#drawFor(waiters);
+          if (line.places.first === undefined) return;
+          await this.#drawFor(line);
           continue;
         }
-        const gatherMs = GATHER_MS - unserved.who.waitedMs;
+        const gatherMs = GATHER_MS - unserved.caller.wait.waitedMs;
         if (gatherMs > 0) {
           await this.#session.clock.sleep(Math.ceil(gatherMs), this.#session.closing);
           continue;
         }
-        if (!waiters.turn.othersWait) await this.#lookAgain(waiters, own);
-        if (waiters.unserved === unserved && line.leases.has(own)) await this.#drawFor(waiters);
+        if (!line.turn.othersWait) await this.#lookAgain(line, own);
+        if (line.unserved === unserved && line.leases.has(own)) await this.#drawFor(line);
       }
     } finally {
       // Before anything else: a caller that asks from here on starts this again.
-      waiters.isAttended = false;
-      this.tidy(resource);
+      line.isAttended = false;
+      line.tidy();
     }
   }
 
   /** Waits after a transient failure, and returns for another try: the callers behind the front send no requests themselves. */
-  async #drawFor(waiters: LocalWaiters): Promise<void> {
+  async #drawFor(line: FairLine): Promise<void> {
     try {
-      await waiters.draw();
+      await line.draw();
     } catch (error) {
-      if (error === NOBODY_WAITS || waiters.unserved === undefined) return;
+      if (error === NOBODY_WAITS || line.unserved === undefined) return;
       if (!isTransient(error)) throw error;
       await this.#session.clock.sleep(LONGEST_PAUSE_MS, this.#session.closing);
     }
   }
 
   /** Looks, while this process has the lock, whose turn comes next. A failed look changes nothing. */
-  async #lookAgain(waiters: LocalWaiters, own: OwnLease): Promise<void> {
+  async #lookAgain(line: FairLine, own: OwnLease): Promise<void> {
     const { settings } = own.resource;
     const { at, uuid } = own.lease.row;
     const asked = { kind: "read", attemptMs: attemptMs(settings.ttlMs) } as const;
-    const look = await waiters
+    const look = await line
       .look((request) => sendOnce(this.#session, asked, request), { isConsistent: true })
       .catch(() => undefined);
-    if (look === undefined || !waiters.line.leases.has(own)) return;
+    if (look === undefined || !line.leases.has(own)) return;
     const { turn } = look;
     const row = look.gate.find(({ sort }) => sort === at.sort);
-    if (row?.uuid !== uuid) return;
+    if (row?.uuid !== uuid) {
+      // It was unlocked by force, say. Should its uuid have just changed, the next caller takes the row from the table.
+      own.isClosed = true;
+      return;
+    }
     // A caller that was entitled to this lease before stays entitled.
-    waiters.turn = { ...turn, upTo: Math.max(waiters.turn.upTo, turn.upTo) };
+    line.turn = { ...turn, upTo: Math.max(line.turn.upTo, turn.upTo) };
     // Callers without a place, of a mutex that is not fair or of a set, show only by their mark on the row.
     if (turn.othersWait || row.wanted === undefined) return;
     const contention = this.#session.contended();
     contention.sees(row);
     if (!contention.isTurnOver(at, settings.handOverMs)) return;
-    waiters.turn = { upTo: 0, othersWait: false };
+    line.turn = { upTo: 0, othersWait: false };
     contention.giveTurn(at, settings.poll.maxMs);
   }
 
   /** Takes the lock without a place, if nobody waits and it looks free. @returns undefined if no answer came in time. */
-  async #takeWithoutPlace(waiters: LocalWaiters, request: QueueRequest): Promise<SectionTry | undefined> {
-    const { resource, once, wait } = request;
-    const known = waiters.knownTurnOf(wait);
-    const isKnown = known !== undefined && this.#session.clock.atMost() - known.sentAt < KNOWN_LASTS_MS;
-    const { gate, turn, sentAt } = isKnown ? known : await waiters.look(wait.ask, { isConsistent: true });
+  async #takeWithoutPlace(line: FairLine, call: Call): Promise<Tried | undefined> {
+    const { resource, once, wait } = call;
+    const look = line.knownTurnOf(wait) ?? (await line.look(wait.ask, { isConsistent: true }));
+    const { gate, turn, sentAt } = look;
     wait.throwIfEnough();
     const row = newest(gate);
     if (row !== undefined) wait.blocker.saw(row);
-    waiters.turn = turn;
+    line.turn = turn;
     if (turn.othersWait) {
       const tick = once && (await tickNow(this.#session, resource.at, once, wait));
       return { kind: row !== undefined && isDone(row, tick) ? "done" : "held" };
@@ -245,40 +207,39 @@ export class FairQueue {
     // Only the claim can tell whether a tick is done.
     if (once === undefined && resource.kind.queue.room(resource, gate) === 0) return { kind: "held" };
     const until = (): number => Math.min(sentAt + LOOK_LASTS_MS, wait.until());
-    return await this.#claim(request, { until, seen: gate, ahead: 0 });
+    return await this.#claim(call, { until, seen: gate, ahead: 0 });
   }
 
   /**
    * Waits until there is room for the own place after those before it, and takes the lock.
    * @returns whether it was delivered; false if the place was lost.
    */
-  async #enter(waiters: LocalWaiters, own: SharedPlace, request: LeadingRequest): Promise<boolean> {
-    const { resource, wait, handOut } = request;
+  async #enter(line: FairLine, place: Place, call: Call): Promise<boolean> {
+    const { resource, wait } = call;
     const { poll } = resource.settings;
     const session = this.#session;
     const { clock } = session;
-    const { place } = own;
     const pause = async (ms: number): Promise<void> => {
       await clock.sleep(Math.max(1, ms), wait.enough);
       wait.pacing.paused();
     };
     // What was seen just before the place was taken says how far it is to the front.
-    const { seen } = waiters;
+    const { seen } = line;
     const isRecent = seen !== undefined && clock.atMost() - seen.sentAt < SEEN_LASTS_MS;
     let recent = isRecent ? { ...seen, isConsistent: false } : undefined;
     for (let isConsistent = false; place.lost === undefined; ) {
       wait.throwIfEnough();
-      const look = recent ?? (await waiters.look(wait.ask, { isConsistent }));
+      const look = recent ?? (await line.look(wait.ask, { isConsistent }));
       [recent, isConsistent] = [undefined, false];
       wait.throwIfEnough();
       const { gate } = look;
       const room = resource.kind.queue.room(resource, gate);
-      const ahead = waiters.ahead(look, place.ticket);
+      const ahead = line.ahead(look, place.ticket);
       if (ahead > 0 && ahead >= room) {
         const row = newest(gate);
         if (row !== undefined) wait.blocker.saw(row);
-        waiters.line.keptOut = undefined;
-        await pause(Math.min(waiters.pause(look, place.ticket, ahead), waiters.untilDead(look, place.ticket)));
+        line.keptOut = undefined;
+        await pause(line.pause(look, place.ticket, ahead));
         continue;
       }
       if (look.isConsistent && !look.places.some(({ uuid }) => uuid === place.uuid)) {
@@ -286,8 +247,8 @@ export class FairQueue {
         return false;
       }
       if (room === 0) {
-        const ms = waiters.pace.next(poll);
-        await this.#isKeptOut(waiters, request, gate);
+        const ms = line.pace.next(poll);
+        await this.#isKeptOut(line, call, gate);
         await pause(Math.min(ms, ...gate.map((row) => untilFree(session, { ...resource, at: row }, row))));
         // If the next look is soon, it is consistent: a claim may then follow it directly.
         isConsistent = ms < poll.maxMs / 2;
@@ -297,30 +258,30 @@ export class FairQueue {
         isConsistent = true;
         continue;
       }
-      waiters.turn = look.turn;
+      line.turn = look.turn;
       const until = (): number => Math.min(look.sentAt + LOOK_LASTS_MS, place.until(), wait.until());
-      const result = await this.#claim(request, { until, seen: gate, ahead });
-      if (result?.kind === "granted" && (await handOut(result.granted))) return true;
+      const result = await this.#claim(call, { until, seen: gate, ahead });
+      if (result?.kind === "granted" && (await call.handOut(result.granted))) return true;
       await wait.pacing.again();
     }
     return false;
   }
 
-  /** It is this process's turn, and other hosts hold all of the lock's rows. After a while it marks one, as waiters without a place do. */
-  async #isKeptOut(waiters: LocalWaiters, { resource, wait }: QueueRequest, gate: readonly Row[]): Promise<void> {
+  /** It is this process's turn, and other hosts hold all of the lock's rows. After a while it marks one, as line without a place do. */
+  async #isKeptOut(line: FairLine, { resource, wait }: Call, gate: readonly Row[]): Promise<void> {
     const session = this.#session;
     for (const row of gate) session.contended().waitsFor(row);
     const row = newest(gate);
     if (row === undefined) return;
     wait.blocker.saw(row);
-    waiters.line.keptOut ??= keptOutFrom(session);
-    await mark(session, { ...resource, at: row }, { row, keptOut: waiters.line.keptOut, wait });
+    line.keptOut ??= keptOutFrom(session);
+    await mark(session, { ...resource, at: row }, { row, keptOut: line.keptOut, wait });
   }
 
   /** The ordinary claim. @returns undefined if no answer came while its look was valid. */
-  async #claim({ once, wait, claim }: QueueRequest, queueClaim: QueueClaim): Promise<SectionTry | undefined> {
+  async #claim({ once, wait, claim }: Call, how: ClaimHow): Promise<Tried | undefined> {
     try {
-      return await claim(queueClaim);
+      return await tryClaim(this.#session, wait, () => claim(how));
     } catch (error) {
       wait.throwIfEnough();
       // A claim for a tick is not repeated: the next could find the tick granted to this one, for which nothing runs.
@@ -328,11 +289,6 @@ export class FairQueue {
       return undefined;
     }
   }
-}
-
-/** The row that was taken last: if its holder never ends, neither do the others. */
-function newest(gate: readonly Row[]): Row | undefined {
-  return gate.toSorted((one, other) => other.acquired - one.acquired)[0];
 }
 
 /** Waits for what others of this process wait for as well. @throws what ended this wait. */

@@ -1,33 +1,22 @@
+import type { Wait } from "../taking/wait.js";
 import type { KeptOut } from "../taking/watch.js";
 
-/** A call that waits for a lock. */
-export interface Caller {
-  /** Aborts when it has its lock, or waits no longer. */
-  readonly enough: AbortSignal;
-  readonly waitedMs: number;
-  /** Keeps the process alive, until the returned function is called. */
-  stay(): () => void;
-}
-
-/** What a caller does with a lease that a section before it has left. */
-export interface Taker<Lease extends object> {
+/** A call that waits for a lock, and what it does with a lease that a section before it has left. */
+export interface Caller<Lease extends object> {
+  readonly wait: Pick<Wait, "enough" | "holder" | "stay" | "waitedMs">;
   /** Whether it can go on with the lease as it is. */
-  readonly fits: (lease: Lease) => boolean;
+  fits(lease: Lease): boolean;
   /** Begins its section on the lease. @returns false if it waits no longer, or the lease was lost. */
-  readonly take: (lease: Lease) => boolean;
+  take(lease: Lease): boolean;
 }
 
 /** A caller that stands in line. */
-export interface Waiter<Lease extends object> extends Taker<Lease> {
+export interface Waiter<Lease extends object> {
   /** Its number: callers are numbered in the order of asking. */
   readonly number: number;
-  readonly who: Caller;
-}
-
-/** A waiter behind the one that leads. */
-interface Standing<Lease extends object> extends Waiter<Lease> {
-  /** It leads from now on. */
-  readonly lead: () => void;
+  readonly caller: Caller<Lease>;
+  /** It leads from now on: for one that is behind the one that leads. */
+  readonly lead?: () => void;
 }
 
 /**
@@ -41,7 +30,7 @@ export class LocalLine<Lease extends object> {
   /** How many leases its callers may have at once. */
   capacity: number;
   /** In the order of their numbers. */
-  readonly #waiters: Standing<Lease>[] = [];
+  readonly #waiters: Waiter<Lease>[] = [];
   readonly #leases = new Set<Lease>();
   #leader: Waiter<Lease> | undefined;
   /** How many ask beside the line. */
@@ -67,10 +56,6 @@ export class LocalLine<Lease extends object> {
     return this.#leader;
   }
 
-  get isLed(): boolean {
-    return this.#leader !== undefined;
-  }
-
   /** Whether as many leases are out as there may be, or are asked for. */
   get isFull(): boolean {
     return this.#leases.size + this.#beside >= this.capacity;
@@ -80,9 +65,19 @@ export class LocalLine<Lease extends object> {
     return this.#leader === undefined && this.#leases.size + this.#waiters.length + this.#beside === 0;
   }
 
+  /** Whether it is the turn of the first who waits to go on with a lease of this process. */
+  get isTurn(): boolean {
+    return true;
+  }
+
+  /** Gives up what nobody waits for any more. @returns whether nobody is left. */
+  tidy(): boolean {
+    return this.isEmpty;
+  }
+
   /** Whether somebody else than this caller waits. */
-  isAwaited(who: Caller): boolean {
-    return this.#waiters.length > 0 || (this.#leader !== undefined && this.#leader.who !== who);
+  isAwaited(caller: Caller<Lease>): boolean {
+    return this.#waiters.length > 0 || (this.#leader !== undefined && this.#leader.caller !== caller);
   }
 
   /** The number of the first that has no lock yet, the one that leads included. */
@@ -100,22 +95,16 @@ export class LocalLine<Lease extends object> {
     return this.#waiters.length - this.#indexAfter(number);
   }
 
-  /** Becomes the leader, if there is none and nobody waits. */
-  tryLead(who: Caller, taker: Taker<Lease>): boolean {
-    if (this.#first !== undefined || this.isFull) return false;
-    this.#leader = { ...taker, number: ++this.#lastNumber, who };
-    return true;
-  }
-
   /** Waits until it leads, and keeps the process alive meanwhile. @throws the reason of `enough`, also where it is served. */
-  async waitToLead(who: Caller, taker: Taker<Lease>): Promise<void> {
-    const { enough } = who;
+  async waitToLead(caller: Caller<Lease>): Promise<void> {
+    const { wait } = caller;
+    const { enough } = wait;
     // A caller that claimed without standing in line may have been answered meanwhile. Its abort event has already fired,
     // so the listener below would never run.
     enough.throwIfAborted();
-    if (this.tryLead(who, taker)) return;
+    if (this.#waiters.length === 0 && this.#tryLead(caller)) return;
     await new Promise<void>((resolve, reject) => {
-      const mayExit = who.stay();
+      const mayExit = wait.stay();
       const giveUp = (): void => {
         mayExit();
         this.#remove(waiter);
@@ -126,7 +115,7 @@ export class LocalLine<Lease extends object> {
         enough.removeEventListener("abort", giveUp);
         resolve();
       };
-      const waiter: Standing<Lease> = { ...taker, number: ++this.#lastNumber, who, lead };
+      const waiter = { number: ++this.#lastNumber, caller, lead };
       enough.addEventListener("abort", giveUp, { once: true });
       this.#waiters.push(waiter);
     });
@@ -144,37 +133,33 @@ export class LocalLine<Lease extends object> {
   }
 
   /** The caller did not get its lease. It becomes the leader, ahead of callers that came meanwhile, if there is none. */
-  exitToLead(who: Caller, taker: Taker<Lease>): boolean {
+  exitToLead(caller: Caller<Lease>): boolean {
     this.#beside -= 1;
-    if (this.#leader !== undefined || this.isFull) return false;
-    this.#leader = { ...taker, number: ++this.#lastNumber, who };
-    return true;
+    return this.#tryLead(caller);
   }
 
   /** A caller has taken a lease from the table. If it leads, the next does from here on. */
-  settle(who: Caller, lease: Lease): void {
+  settle(caller: Caller<Lease>, lease: Lease): void {
     this.#leases.add(lease);
     this.keptOut = undefined;
-    if (this.#leader?.who === who) this.#leader = undefined;
+    if (this.#leader?.caller === caller) this.#leader = undefined;
     this.#advance();
   }
 
   /** Whether the first who waits could go on with this lease. */
   canPass(lease: Lease): boolean {
-    return this.#leases.has(lease) && (this.#first?.fits(lease) ?? false);
+    return this.#leases.has(lease) && (this.#first?.caller.fits(lease) ?? false);
   }
 
-  /**
-   * Passes the lease to the first who waits. @returns whether a section has begun on it.
-   * @param isTurn asked before each: where the first waits no longer, it may not be the turn of the one behind it.
-   */
-  pass(lease: Lease, isTurn: () => boolean = () => true): boolean {
-    while (isTurn() && this.canPass(lease)) {
+  /** Passes the lease to the first who waits, where it is that one's turn. @returns whether a section has begun on it. */
+  pass(lease: Lease): boolean {
+    // Asked before each: where the first waits no longer, it may not be the turn of the one behind it.
+    while (this.isTurn && this.canPass(lease)) {
       const first = this.#first as Waiter<Lease>;
       const leads = first === this.#leader;
       if (leads) this.#leader = undefined;
-      const isTaken = first.take(lease);
-      if (!isTaken && !first.who.enough.aborted) {
+      const isTaken = first.caller.take(lease);
+      if (!isTaken && !first.caller.wait.enough.aborted) {
         // The lease has just ended: the first goes on waiting.
         if (leads) this.#leader = first;
         return false;
@@ -188,16 +173,21 @@ export class LocalLine<Lease extends object> {
 
   /** A caller that leads waits no longer, or a lease is not there any more. Does nothing for others. */
   leave(who: object): void {
-    if (this.#leader?.who === who) this.#leader = undefined;
+    if (this.#leader?.caller === who) this.#leader = undefined;
     this.#leases.delete(who as Lease);
     this.#advance();
   }
 
+  #tryLead(caller: Caller<Lease>): boolean {
+    if (this.#leader !== undefined || this.isFull) return false;
+    this.#leader = { number: ++this.#lastNumber, caller };
+    return true;
+  }
+
   #advance(): void {
     if (this.#leader !== undefined || this.isFull) return;
-    const next = this.#waiters.shift();
-    this.#leader = next;
-    next?.lead();
+    this.#leader = this.#waiters.shift();
+    this.#leader?.lead?.();
   }
 
   /** Does nothing for one that is not behind the one that leads. */

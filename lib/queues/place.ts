@@ -13,37 +13,43 @@ import { learnTime } from "../taking/known-time.js";
 import type { Wait } from "../taking/wait.js";
 import { boundsOf } from "../time/clock.js";
 
+/** Who shares a place. */
+interface Sharing {
+  readonly sections: number;
+  readonly last: number;
+}
+
 /** How many drawn tickets may have a row already. More than that means that somebody has set the counter back. */
 const MOST_TAKEN = 5;
 
-/** @param renewed is called for each of its renewals. */
-const placeEvents = (renewed: () => void): LeaseEvents => ({
+const PLACE_EVENTS: LeaseEvents = {
   hasSection: false,
-  renewed,
+  renewed: () => undefined,
   renewalFailed: ({ at: { name } }, cause) => publish("dynamutex:wait-failed", { name, cause }),
-});
+};
 
-/** A place of this process in the queue: a lease on a row. It counts as lost here before anybody else may skip it. */
+/**
+ * A place of this process in the queue: a lease on a row. It serves all who asked before the draw of its ticket left, and have
+ * not entered yet. It counts as lost here before anybody else may skip it.
+ */
 export class Place {
-  readonly at: Address;
   readonly ticket: bigint;
   readonly uuid: string;
+  /** The number of the last caller that shares it. */
+  readonly last: number;
   /** Told of a loss. */
   onLost: () => void = () => undefined;
+  readonly #session: Session;
   readonly #lease: Lease;
-  #wasRenewed = false;
 
-  constructor(session: Session, acquisition: Acquisition, ticket: bigint) {
-    const events = placeEvents(() => {
-      this.#wasRenewed = true;
-    });
-    const lease = new Lease(session, acquisition, events);
-    this.at = lease.row.at;
+  constructor(session: Session, acquisition: Acquisition, ticket: bigint, last: number) {
     this.ticket = ticket;
-    this.uuid = lease.row.uuid;
-    this.#lease = lease;
-    lease.keep();
-    lease.begin({ abort: (reason) => this.#tell(reason) });
+    this.uuid = acquisition.uuid;
+    this.last = last;
+    this.#session = session;
+    this.#lease = new Lease(session, acquisition, PLACE_EVENTS);
+    this.#lease.keep();
+    this.#lease.begin({ abort: (reason) => this.#tell(reason) });
   }
 
   /** Until when the place is valid without another renewal, on `atMost`. */
@@ -53,15 +59,15 @@ export class Place {
     return this.#lease.lost;
   }
 
-  /** Whether it has ended although it was to be renewed in time. */
+  /** Whether it has ended before it was renewed once. */
   get wasTooShort(): boolean {
-    return !this.#wasRenewed && this.lost?.reason === "expired";
+    return this.lost?.reason === "expired" && this.#lease.row.guard === undefined;
   }
 
   #tell(why: unknown): void {
     if (!(why instanceof LockLostError)) return;
     const reason = why.reason === "expired" ? why.reason : "deleted";
-    publish("dynamutex:ticket-lost", { name: this.at.name, ticket: this.ticket, uuid: this.uuid, reason });
+    publish("dynamutex:ticket-lost", { name: this.#lease.row.at.name, ticket: this.ticket, uuid: this.uuid, reason });
     this.onLost();
   }
 
@@ -70,17 +76,17 @@ export class Place {
     this.#lease.lose("deleted");
   }
 
-  /** Gives the place up. Never rejects: a row that cannot be removed ends by itself. */
-  async leave(): Promise<void> {
-    await this.#lease.exit.giveBack().catch(() => undefined);
+  /** Gives the place up, in the background: a row that cannot be removed ends by itself. */
+  leave(): void {
+    this.#session.detach(this.#lease.exit.giveBack());
   }
 }
 
 /**
  * Draws a ticket and takes the place that it numbers.
  *
- * @param sharedBy is called as the first copy of the draw leaves: how many sections of this process share the place. Its row
- * says so, for people to see.
+ * @param sharing is called as the first copy of the draw leaves: how many sections of this process share the place, which its
+ * row says for people to see, and the number of the last of them.
  * @throws the store's error; what ended the wait. Then no row is left: what a request in flight may still write is
  * removed in the background.
  */
@@ -88,22 +94,23 @@ export async function takePlace(
   session: Session,
   resource: Resource,
   wait: Wait,
-  sharedBy: () => number,
+  sharing: () => Sharing,
 ): Promise<Place> {
   const { name, kind } = resource;
   const { keys, side } = kind.queue;
   const settings = placeSettings(resource.settings);
-  let sections: number | undefined;
+  let shared: Sharing | undefined;
   const left = (): void => {
-    sections ??= sharedBy();
+    shared ??= sharing();
   };
   for (let taken = 0; taken < MOST_TAKEN; taken += 1) {
     wait.throwIfEnough();
     const ticket = await drawTicket(session, resource, wait, left);
     wait.throwIfEnough();
+    const { sections, last } = shared ?? sharing();
     const data = side === undefined ? { sections } : { sections, side };
     const result = await claim(session, { at: placeAt(name, ticket, keys), settings }, wait, { data });
-    if (result.kind === "granted") return new Place(session, result.granted, ticket);
+    if (result.kind === "granted") return new Place(session, result.granted, ticket, last);
   }
   throw new LockStoreError(
     `Lock ${JSON.stringify(name)}: its counter gives numbers that others have already; somebody has set back the ` +

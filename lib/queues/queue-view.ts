@@ -2,7 +2,7 @@ import type { Resource } from "../kinds/kind.js";
 import { placesOf } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
-import { type Ask, isDead, type KnownPage, pagesOf } from "../taking/rows.js";
+import { type Ask, isDead, pagesOf } from "../taking/rows.js";
 import { Sweeper } from "./sweeper.js";
 
 /** What a look at a queue has shown. */
@@ -40,19 +40,23 @@ export class QueueView {
    * @param left is called as it leaves.
    */
   async look(ask: Ask, isConsistent: boolean, isOwn: (place: Row) => boolean, left: () => void): Promise<QueueLook> {
-    const { name, kind, settings } = this.#resource;
-    const { gate: gateRange, keys } = kind.queue;
-    const range = { first: gateRange.first, last: placesOf(keys).last, limit: kind.queue.lookLimit(this.#resource) };
+    const { name, at, kind, settings } = this.#resource;
+    const placeRange = placesOf(kind.queue.keys);
+    const range = { first: at.sort, last: placeRange.last, limit: kind.queue.lookLimit(this.#resource) };
     const query = { name, ...range, consistent: isConsistent, takeover: settings.takeover };
+    const isGate = ({ sort }: Row): boolean => sort < placeRange.first;
     const gate: Row[] = [];
     const places: Row[] = [];
     let sentAt = 0;
     for await (const { page, isLast } of pagesOf(this.#session, ask, query, left)) {
       sentAt ||= page.sentAt;
-      const shown = page.rows.filter(({ sort }) => sort <= gateRange.last);
-      gate.push(...kind.queue.gateRows(this.#resource, shown));
-      places.push(...this.#alive(page));
-      this.#noteGone(gate);
+      gate.push(...kind.queue.gateRows(this.#resource, page.rows.filter(isGate)));
+      const queued = page.rows.filter((row) => !isGate(row));
+      const dead = new Set(queued.filter((place) => isDead(this.#session, place, page)));
+      this.#sweeper.add(dead);
+      places.push(...queued.filter((place) => !dead.has(place)));
+      // The first row is not there, so it is free, whatever was seen of it before.
+      if (gate.length === 0) this.#session.sightings.note(at, undefined);
       if (isLast) break;
       if (this.#isEnough(gate, places, isOwn)) return { gate, places, isWhole: false, isConsistent, sentAt };
     }
@@ -65,21 +69,5 @@ export class QueueView {
     if (places.some(isOwn)) return true;
     const ahead = places.reduce((sum, place) => sum + queue.weight(place), 0);
     return ahead > 0 && ahead >= queue.room(this.#resource, gate);
-  }
-
-  /** The places of a page whose leases run; the others are removed. */
-  #alive(page: KnownPage): readonly Row[] {
-    const { first } = placesOf(this.#resource.kind.queue.keys);
-    const places = page.rows.filter(({ sort }) => sort >= first);
-    const dead = new Set(places.filter((place) => isDead(this.#session, place, page)));
-    this.#sweeper.add(dead);
-    return places.filter((place) => !dead.has(place));
-  }
-
-  /** A lock that is one row and has none is free, whatever was seen of it before. */
-  #noteGone(gate: readonly Row[]): void {
-    const { at, kind } = this.#resource;
-    const { first, last } = kind.queue.gate;
-    if (first === last && gate.length === 0) this.#session.sightings.note(at, undefined);
   }
 }

@@ -1,67 +1,42 @@
 import { HeldLock } from "../holding/handle.js";
 import type { Lease, Section } from "../holding/lease.js";
 import { ExclusiveSide } from "../kinds/exclusive.js";
-import { keyOf, type OwnLease, type Resource, type ResourceClaim } from "../kinds/kind.js";
+import { type Kind, keyOf, type OwnLease, type Resource } from "../kinds/kind.js";
 import { MutexKind } from "../kinds/mutex.js";
 import { SemaphoreKind } from "../kinds/semaphore.js";
 import { SharedSide } from "../kinds/shared.js";
-import type { LockData, LockInfo } from "../lock-info.js";
-import { permitOf } from "../protocol/addresses.js";
 import { displayTime } from "../protocol/lease-time.js";
-import type { OthersTurn } from "../session/contention.js";
 import type { Session } from "../session/session.js";
 import { type Claimed, tryClaim } from "../taking/claim.js";
-import type { Once } from "../taking/known-time.js";
 import { tooSlow } from "../taking/too-slow.js";
-import { Wait } from "../taking/wait.js";
+import type { Wait } from "../taking/wait.js";
 import { keptOutFrom } from "../taking/watch.js";
 import { boundsOf } from "../time/clock.js";
+import { type Call, type ClaimHow, fits, type SectionRequest } from "./call.js";
+import { FairLine } from "./fair-line.js";
 import { FairQueue } from "./fair-queue.js";
-import { LocalLine, type Taker } from "./local-line.js";
-import { look, standBack } from "./stand-back.js";
-
-/** What a section asks of its lock. */
-export interface SectionRequest {
-  readonly resource: Resource;
-  readonly data: LockData | undefined;
-  /** For how long the lock stays taken at least; 0 for no longer than the section runs. */
-  readonly holdAtLeastMs: number;
-  /** In a try alone: a section that waits runs when its turn has come, whatever ran before. */
-  readonly once?: Once | undefined;
-}
+import { LocalLine } from "./local-line.js";
+import { Turns } from "./turns.js";
 
 /** Gives the caller its lock; false if the caller has had another answer in between. */
 type Deliver = (lock: HeldLock) => boolean;
 
-/** A call, and what it does with what it gets. */
-interface Call {
-  readonly request: SectionRequest;
-  readonly wait: Wait;
+interface SectionCall extends Call {
   readonly deliver: Deliver;
+  readonly holdAtLeastMs: number;
 }
-
-/** What is known of the lock that is claimed, and whether its caller goes on waiting. */
-type ClaimHow = Pick<ResourceClaim, "seen" | "ahead" | "until" | "waits">;
 
 /**
  * Gives the sections of this process their locks: through the local line of the lock, either with a lease that the
  * section before passed on, which takes no request, or with one that is taken from the table. Where the lock is fair, the
- * {@link FairQueue} says when it is whose turn.
- *
- * Where it is not: so that other hosts get their turn, this process learns of their marks, whatever its sections ask for: each release shows
- * the row as it was, and a passed lease, which is not released, is looked at every `handOverMs`. After its turn (see
- * `session/contention.ts`) the lease is released, and this process stands back for a moment.
+ * {@link FairQueue} says when it is whose turn; where it is not, {@link Turns} lets other hosts in.
  */
 export class Sections {
   readonly session: Session;
-  readonly kinds: {
-    readonly mutex: MutexKind;
-    readonly semaphore: SemaphoreKind;
-    readonly exclusive: ExclusiveSide;
-    readonly shared: SharedSide;
-  };
+  readonly kinds: Readonly<Record<"mutex" | "semaphore" | "exclusive" | "shared", Kind>>;
   readonly #lines = new Map<string, LocalLine<OwnLease>>();
   readonly #fairQueue: FairQueue;
+  readonly #turns: Turns;
 
   constructor(session: Session) {
     this.session = session;
@@ -72,27 +47,23 @@ export class Sections {
       shared: new SharedSide(session),
     };
     this.#fairQueue = new FairQueue(session);
+    this.#turns = new Turns(session);
   }
 
   /** Waits for a lock and delivers it. @throws what ended the wait. */
   async serve(request: SectionRequest, wait: Wait, deliver: Deliver): Promise<void> {
     const { resource } = request;
-    const call: Call = { request, wait, deliver };
-    const taker: Taker<OwnLease> = {
-      fits: (own) => fits(own, request),
-      take: (own) => this.#begin(own, call),
-    };
+    const call = this.#callFor(request, wait, deliver);
     if (!this.#line(resource).isEmpty) this.#sawLocally(resource, wait);
     try {
-      if (this.#mayClaimAtOnce(resource) && (await this.#claimAtOnce(call, taker))) return;
+      if (this.#mayClaimAtOnce(resource) && (await this.#claimAtOnce(call))) return;
       const line = this.#line(resource);
-      if (line.tryLead(wait, taker)) return await this.#lead(call);
-      const turn = line.waitToLead(wait, taker);
-      if (resource.settings.fair) this.#fairQueue.attend(resource);
-      await turn;
+      const leads = line.waitToLead(call);
+      if (line instanceof FairLine) this.#fairQueue.attend(line);
+      await leads;
       await this.#lead(call);
     } finally {
-      this.#line(resource).leave(wait);
+      this.#line(resource).leave(call);
       this.#tidy(resource);
     }
   }
@@ -100,9 +71,9 @@ export class Sections {
   /** One try. @returns whether a lock was delivered; if not, why, and the wait knows who is in the way. */
   async tryServe(request: SectionRequest, wait: Wait, deliver: Deliver): Promise<"delivered" | "held" | "done"> {
     const { resource, once } = request;
-    const call: Call = { request, wait, deliver };
+    const call = this.#callFor(request, wait, deliver);
     // A try cannot wait until others have had their turn. A tick comes but once, and so keeps nobody out.
-    if (once === undefined && this.#othersTurnOf(resource) !== undefined) return "held";
+    if (once === undefined && this.#isOthersTurn(resource)) return "held";
     const line = this.#line(resource);
     // It overtakes nobody of its own process, unless they share the lock.
     const isBehind = line.first !== undefined || line.isFull;
@@ -110,14 +81,14 @@ export class Sections {
       this.#sawLocally(resource, wait);
       return "held";
     }
-    const claim = (how: Omit<ClaimHow, "waits"> = {}) => this.#tryClaim(call, { ...how, waits: false });
     line.enter();
     try {
       for (;;) {
-        const { fair } = resource.settings;
-        const result = await (fair ? this.#fairQueue.tryAcquire({ resource, once, wait, claim }) : claim());
+        const isFair = line instanceof FairLine;
+        const claim = () => tryClaim(this.session, wait, () => call.claim());
+        const result = await (isFair ? this.#fairQueue.tryAcquire(line, call) : claim());
         if (result.kind !== "granted") return result.kind;
-        if (await this.#handOut(result.granted, call)) return "delivered";
+        if (await call.handOut(result.granted)) return "delivered";
         // A tick is granted once. Asked for again it would be done, and nothing has run.
         const isTooLate = once !== undefined || this.session.clock.atMost() >= wait.until();
         if (isTooLate) throw tooSlow(resource.name, resource.settings);
@@ -128,32 +99,47 @@ export class Sections {
     }
   }
 
+  #callFor(request: SectionRequest, wait: Wait, deliver: Deliver): SectionCall {
+    const { resource, data, once } = request;
+    const fitting = (own: OwnLease): boolean => fits(own, request);
+    const open = (): OwnLease | undefined => [...this.#line(resource).leases].findLast(fitting);
+    const call: SectionCall = {
+      ...{ resource, once, wait, deliver, holdAtLeastMs: request.holdAtLeastMs },
+      fits: fitting,
+      take: (own) => own.lease.stands && this.#deliver(own, displayTime(boundsOf(this.session.clock)), call),
+      claim: (how) => resource.kind.claim({ ...how, resource, wait, data, once, open }),
+      handOut: (own) => this.#handOut(own, call),
+    };
+    return call;
+  }
+
   /** Whether a caller need not stand in line: nobody has to wait, and no other can begin on what it takes. */
   #mayClaimAtOnce(resource: Resource): boolean {
     if (resource.kind.isJoined || resource.settings.fair) return false;
     const line = this.#line(resource);
-    return line.first === undefined && !line.isFull && this.#othersTurnOf(resource) === undefined;
+    return line.first === undefined && !line.isFull && !this.#isOthersTurn(resource);
+  }
+
+  #isOthersTurn({ at }: Resource): boolean {
+    return this.session.contention?.othersTurnOf(at) !== undefined;
   }
 
   /** Asks without standing in line, and leads where that was in vain. @returns false if another of this process leads. */
-  async #claimAtOnce(call: Call, taker: Taker<OwnLease>): Promise<boolean> {
-    const line = this.#line(call.request.resource);
-    let result: Claimed<OwnLease> | undefined;
-    let isDelivered = false;
+  async #claimAtOnce(call: SectionCall): Promise<boolean> {
+    const line = this.#line(call.resource);
+    let refused: Claimed<OwnLease> | undefined;
+    let goesOn = false;
     line.enter();
     try {
-      result = await this.#claim(call, { waits: true });
-      if (result.kind === "granted") isDelivered = await this.#handOut(result.granted, call);
-    } catch (error) {
-      line.exit();
-      throw error;
+      const result = await call.claim();
+      if (result.kind !== "granted") refused = result;
+      else if (await call.handOut(result.granted)) return true;
+      goesOn = true;
+    } finally {
+      if (!goesOn) line.exit();
     }
-    if (isDelivered) {
-      line.exit();
-      return true;
-    }
-    if (!line.exitToLead(call.wait, taker)) return false;
-    await this.#lead(call, result.kind === "granted" ? undefined : result);
+    if (!line.exitToLead(call)) return false;
+    await this.#lead(call, refused);
     return true;
   }
 
@@ -166,73 +152,47 @@ export class Sections {
    * @param refused what a claim has come to just before.
    * @throws the store's error if it is not transient, or if the table never answered; what ended the wait.
    */
-  async #lead(call: Call, refused?: Claimed<OwnLease>): Promise<void> {
-    const { request, wait } = call;
-    const { resource } = request;
-    await this.#standBack(resource, wait);
-    if (resource.settings.fair) {
-      const claim = (how: Omit<ClaimHow, "waits">) => this.#tryClaim(call, { ...how, waits: true });
-      const handOut = (own: OwnLease) => this.#handOut(own, call);
-      return await this.#fairQueue.lead({ resource, wait, claim, handOut });
-    }
+  async #lead(call: SectionCall, refused?: Claimed<OwnLease>): Promise<void> {
+    const { resource, wait } = call;
+    await this.#turns.standBack(resource, wait);
     const line = this.#line(resource);
-    for (let result = refused, how: ClaimHow = { waits: true }; ; result = undefined) {
-      result ??= await this.#claim(call, how);
-      how = { waits: true };
+    if (line instanceof FairLine) return await this.#fairQueue.lead(line, call);
+    for (let result = refused, seen: ClaimHow["seen"]; ; result = undefined) {
+      result ??= await call.claim({ seen });
+      seen = undefined;
       if (result.kind === "granted") {
-        if (await this.#handOut(result.granted, call)) return;
+        if (await call.handOut(result.granted)) return;
         wait.throwIfEnough();
         continue;
       }
       line.keptOut ??= keptOutFrom(this.session);
-      how = { waits: true, seen: await resource.kind.watch(resource, result.inTheWay, wait, line.keptOut) };
-      await this.#standBack(resource, wait);
+      seen = await resource.kind.watch(resource, result.inTheWay, wait, line.keptOut);
+      await this.#turns.standBack(resource, wait);
     }
-  }
-
-  #othersTurnOf(resource: Resource): OthersTurn | undefined {
-    return this.session.contention?.othersTurnOf(resource.at);
-  }
-
-  async #standBack(resource: Resource, wait: Wait): Promise<void> {
-    const othersTurn = this.#othersTurnOf(resource);
-    if (othersTurn !== undefined) await standBack(this.session, resource.settings, wait, othersTurn);
-  }
-
-  /** Claims once more where a refusal itself shows that the lock is free. */
-  async #tryClaim(call: Call, how: ClaimHow): Promise<Claimed<OwnLease>> {
-    return await tryClaim(this.session, call.wait, () => this.#claim(call, how));
-  }
-
-  async #claim({ request, wait }: Call, how: ClaimHow): Promise<Claimed<OwnLease>> {
-    const { resource, data, once } = request;
-    const open = (): OwnLease | undefined =>
-      [...this.#line(resource).leases].findLast((own) => own.lease.stands && fits(own, request));
-    return await resource.kind.claim({ ...how, resource, wait, data, once, open });
   }
 
   /**
    * Delivers a lock that was taken or joined, if it stands. What its caller does not want any more goes to those who wait
    * behind it. @returns whether it was delivered; if not, it has been given back. @throws what ended the wait.
    */
-  async #handOut(own: OwnLease, call: Call): Promise<boolean> {
+  async #handOut(own: OwnLease, call: SectionCall): Promise<boolean> {
     const { lease, resource } = own;
-    const { request, wait } = call;
+    const { wait, holdAtLeastMs } = call;
     const line = this.#line(resource);
     if (lease.renewals.haveServed) {
       wait.throwIfEnough();
-      if (lease.stands) line.settle(wait, own);
-      if (!this.#begin(own, call)) return false;
+      if (lease.stands) line.settle(call, own);
+      if (!call.take(own)) return false;
       this.#share(own);
       return true;
     }
     const isSecure = await lease.renewals.secure(wait, { mayLapse: resource.kind.rowDecides });
-    if (isSecure && (!wait.isOver || line.isAwaited(wait))) {
+    if (isSecure && (!wait.isOver || line.isAwaited(call))) {
       this.session.contention?.begins(lease.row.at, lease.takenAt);
-      line.settle(wait, own);
+      line.settle(call, own);
       // After a loss, the next section of this process may ask the table at once: a lost lease excludes nobody.
       lease.keep(() => this.#leave(own, false));
-      lease.exit.holdAtLeast(request.holdAtLeastMs);
+      lease.exit.holdAtLeast(holdAtLeastMs);
       if (this.#deliver(own, lease.row.acquired, call, lease.row.tick)) {
         this.#share(own);
         return true;
@@ -241,18 +201,14 @@ export class Sections {
       lease.exit.holdAtLeast(0);
       this.session.detach(this.#end(own));
     } else {
-      this.#close(own, false);
+      resource.kind.left(own, false);
       this.session.detach(lease.exit.giveBack());
     }
     wait.throwIfEnough();
-    wait.failures.leaseWasOver(resource);
+    // One that was renewed is lost for another reason than a slow table.
+    if (lease.row.guard === undefined) wait.failures.leaseWasOver(resource);
     await wait.pacing.again();
     return false;
-  }
-
-  /** Begins one more section on a lease that others run on, or the next one on a lease that the section before has left. */
-  #begin(own: OwnLease, call: Call): boolean {
-    return own.lease.stands && this.#deliver(own, displayTime(boundsOf(this.session.clock)), call);
   }
 
   /**
@@ -261,13 +217,12 @@ export class Sections {
    */
   #share(own: OwnLease): boolean {
     let hasBegun = false;
-    while (own.resource.kind.isJoined && this.#pass(own)) hasBegun = true;
+    while (own.resource.kind.isJoined && this.#line(own.resource).pass(own)) hasBegun = true;
     return hasBegun;
   }
 
-  #deliver(own: OwnLease, acquired: number, { request, wait, deliver }: Call, tick?: number): boolean {
+  #deliver(own: OwnLease, acquired: number, { resource, wait, deliver }: SectionCall, tick?: number): boolean {
     const { lease } = own;
-    const { resource } = request;
     const end = (_ended: Lease, section: Section) => this.#end(own, section);
     const { rowDecides: mayHandOff } = resource.kind;
     const lock = new HeldLock({ session: this.session, lease, acquired, tick, end, mayHandOff });
@@ -279,95 +234,70 @@ export class Sections {
     } else {
       lease.endSection(lock);
     }
-    // A place may be needed no longer, or those behind it need one.
-    if (resource.settings.fair) {
-      this.#fairQueue.tidy(resource);
-      this.#fairQueue.attend(resource);
+    const line = this.#line(resource);
+    if (line instanceof FairLine) {
+      // A place may be needed no longer, or those behind it need one.
+      line.tidy();
+      this.#fairQueue.attend(line);
     }
     return lock.isDelivered;
   }
 
   /** A section is over, or has not begun: its lease goes to the next of this process, or back to the table. */
   async #end(own: OwnLease, section?: Section): Promise<void> {
-    const { lease, resource } = own;
-    const { settings, stands } = lease;
+    const { lease } = own;
+    const { stands } = lease;
     if (section !== undefined && !lease.endSection(section)) {
       if (lease.lost !== undefined) throw lease.lost;
       return;
     }
-    let isForced = false;
-    // Where the lock is fair, the queue says whose turn it is.
-    const isOver = (): boolean => !settings.fair && (isForced || this.#isTurnOver(lease));
     // At once: while something is awaited, a further caller could join a lease that is about to be released. After a section,
     // a caller that still waits did not fit, or its process has seen a writer.
     if (section === undefined && this.#share(own)) return;
-    if (stands && !resource.kind.isJoined && this.#line(resource).canPass(own)) {
-      // A lease that no section began on goes on at once, or back: the table is asked for nothing first.
-      if (section !== undefined && !settings.fair) isForced = await this.#look(own);
-      const mayPass = section !== undefined && settings.fair ? await this.#fairQueue.mayPass(own) : !isOver();
-      if (mayPass && (await lease.renewals.renewForNext())) {
-        if (section instanceof HeldLock) own.before = section;
-        if (this.#pass(own)) return;
-      }
-    }
+    if (await this.#passOn(own, section)) return;
     let isFree = false;
     try {
       await lease.exit.release();
       isFree = stands && lease.exit.hold === undefined;
     } finally {
-      if (stands && isOver()) this.session.contended().giveTurn(lease.row.at, settings.poll.maxMs);
+      // A lock that nobody else wants costs nothing.
+      if (stands && (own.isClosed || this.session.contention !== undefined)) this.#turns.end(own);
       this.#leave(own, isFree);
     }
   }
 
-  /**
-   * One look for marks every `handOverMs`: half a read unit, and nothing where no lease is passed on.
-   * @returns whether our uuid was taken off the row by force: whoever did that wants it, too.
-   */
-  async #look(own: OwnLease): Promise<boolean> {
-    const { row, settings } = own.lease;
-    const now = this.session.clock.atLeast();
-    if (now - own.lookedAt < settings.handOverMs) return false;
-    if (this.#isTurnOver(own.lease)) return false;
-    own.lookedAt = now;
-    const seen = await look(this.session, row);
-    if (seen.row?.wanted !== undefined) this.session.contended().sees(seen.row);
-    return seen.row !== undefined && seen.row.uuid === undefined;
+  /** Passes the lease to the next of this process, unless others go first. @returns whether a section has begun on it. */
+  async #passOn(own: OwnLease, section: Section | undefined): Promise<boolean> {
+    const line = this.#line(own.resource);
+    if (own.resource.kind.isJoined || !line.canPass(own)) return false;
+    if (!(await this.#mayPass(own, section)) || own.isClosed) return false;
+    if (!(await own.lease.renewals.renewForNext())) return false;
+    if (section instanceof HeldLock) own.before = section;
+    return line.pass(own);
   }
 
-  #isTurnOver({ row, settings }: Lease): boolean {
-    return this.session.contention?.isTurnOver(row.at, settings.handOverMs) ?? false;
-  }
-
-  /** Passes the lease to the first who waits, where it is that one's turn. @returns whether a section has begun on it. */
-  #pass(own: OwnLease): boolean {
-    const { lease, resource } = own;
-    const isTurn = (): boolean => !resource.settings.fair || this.#fairQueue.waiters(resource).isTurn;
-    return lease.stands && this.#line(resource).pass(own, isTurn);
+  /** A lease that no section began on goes on at once, or back: the table is asked for nothing first. */
+  async #mayPass(own: OwnLease, section: Section | undefined): Promise<boolean> {
+    if (section === undefined) return !this.#turns.isOver(own);
+    const line = this.#line(own.resource);
+    return await (line instanceof FairLine ? this.#fairQueue.mayPass(line, own) : this.#turns.mayPass(own));
   }
 
   /** No section of this process begins on the lease any more: another may ask the table. */
   #leave(own: OwnLease, isFree: boolean): void {
-    this.#close(own, isFree);
+    own.resource.kind.left(own, isFree);
     this.#line(own.resource).leave(own);
     this.#tidy(own.resource);
   }
 
-  /** Once: another of this process may have its row since. */
-  #close(own: OwnLease, isFree: boolean): void {
-    if (own.isReturned) return;
-    own.isReturned = true;
-    own.resource.kind.left?.(own, isFree);
-  }
-
-  /** Fair sections stand in another line than those of the same lock that are not. */
   #line(resource: Resource): LocalLine<OwnLease> {
     const { permits, settings } = resource;
-    const key = keyOf(resource);
-    const line = settings.fair
-      ? this.#fairQueue.waiters(resource).line
-      : (this.#lines.get(key) ?? new LocalLine<OwnLease>(permits));
-    if (!settings.fair) this.#lines.set(key, line);
+    const key = lineKeyOf(resource);
+    let line = this.#lines.get(key);
+    if (line === undefined) {
+      line = settings.fair ? this.#fairQueue.newLine(resource) : new LocalLine<OwnLease>(permits);
+      this.#lines.set(key, line);
+    }
     // Where callers know of different numbers of permits, the largest counts.
     line.capacity = Math.max(line.capacity, permits);
     return line;
@@ -375,39 +305,20 @@ export class Sections {
 
   /** Forgets a line that is empty. */
   #tidy(resource: Resource): void {
-    const key = keyOf(resource);
-    if (resource.settings.fair) this.#fairQueue.tidy(resource);
-    else if (this.#lines.get(key)?.isEmpty) this.#lines.delete(key);
-  }
-
-  #sawLocally(resource: Resource, wait: Wait): void {
-    wait.blocker.sawLocally(() => this.#holderIn(this.#line(resource), wait));
+    const key = lineKeyOf(resource);
+    if (this.#lines.get(key)?.tidy()) this.#lines.delete(key);
   }
 
   /** Who has the lock, as the line knows it: by the lease that it has taken last, or by the row that the leader has seen. */
-  #holderIn({ leader, leases }: LocalLine<OwnLease>, asking: Wait): LockInfo | undefined {
-    const own = [...leases].at(-1);
-    if (own !== undefined) return own.lease.row.info;
-    return leader?.who instanceof Wait && leader.who !== asking ? leader.who.holder : undefined;
+  #sawLocally(resource: Resource, wait: Wait): void {
+    wait.blocker.sawLocally(() => {
+      const { leader, leases } = this.#line(resource);
+      const own = [...leases].at(-1);
+      if (own !== undefined) return own.lease.row.info;
+      return leader?.caller.wait === wait ? undefined : leader?.caller.wait.holder;
+    });
   }
 }
 
-/**
- * Whether a section may run on a lease that another took: it would keep it in the same way, with no data of its own,
- * and neither the section before nor this one holds the lock for longer than it runs.
- */
-function fits({ lease, isClosed }: OwnLease, { resource, data, holdAtLeastMs }: SectionRequest): boolean {
-  const { settings, kind, permits } = resource;
-  if (isClosed) return false;
-  if (data !== undefined || lease.row.mayHaveData || holdAtLeastMs > 0 || lease.exit.hold !== undefined) return false;
-  if ((permitOf(lease.row.at.sort) ?? 0) >= permits) return false;
-  // One that joins others would lose the lock with the first of them.
-  if (kind.isJoined && settings.maxHoldMs !== Number.POSITIVE_INFINITY) return false;
-  return KEPT_BY.every((option) => settings[option] === lease.settings[option]);
-}
-
-/** What a lease is kept by. */
-const KEPT_BY = [
-  ...(["ttlMs", "renewEveryMs", "safetyMarginMs", "autoRenew", "maxHoldMs"] as const),
-  ...(["releaseWithinMs", "handOverMs", "fencing"] as const),
-];
+/** Fair sections stand in another line than those of the same lock that are not. */
+const lineKeyOf = (resource: Resource): string => `${resource.settings.fair ? "fair/" : ""}${keyOf(resource)}`;

@@ -45,14 +45,10 @@ export class Sweeper {
       // A closing table has no time for thousands of them.
       if (this.#session.closing.aborted) break;
       this.#dead.delete(waiter);
-      await this.#remove(waiter);
+      const removed = removeAsSeen(this.#session, waiter, { ttlMs: this.#ttlMs, enough: this.#session.closing });
+      await removed.catch(() => this.#known.delete(keyOf(waiter)));
     }
     this.#running -= 1;
-  }
-
-  async #remove(row: Row): Promise<void> {
-    const removed = removeAsSeen(this.#session, row, { ttlMs: this.#ttlMs, enough: this.#session.closing });
-    await removed.catch(() => this.#known.delete(keyOf(row)));
   }
 }
 

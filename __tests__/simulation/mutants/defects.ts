@@ -110,7 +110,7 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: "a lock is delivered to a caller that has gone",
     patches: [
-      { file: "lib/queues/sections.js", find: /\(!wait\.isOver \|\| line\.isAwaited\(wait\)\)/g, replace: "true" },
+      { file: "lib/queues/sections.js", find: /\(!wait\.isOver \|\| line\.isAwaited\(call\)\)/g, replace: "true" },
       { file: WAIT, find: /if \(ended\)\s+return false;/g, replace: "" },
     ],
   },

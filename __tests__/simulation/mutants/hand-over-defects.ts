@@ -5,11 +5,11 @@ const BACKLOG = "lib/session/backlog.js";
 const ROW_TAKE = "lib/taking/row-take.js";
 const LEASE = "lib/holding/lease.js";
 const RENEWALS = "lib/holding/renewals.js";
-const SECTIONS = "lib/queues/sections.js";
+const TURNS = "lib/queues/turns.js";
 const CONTENTION = "lib/session/contention.js";
 const WATCH = "lib/taking/watch.js";
 
-/** Defects of what the sections of one process share. What each breaks is said in lib/queues/sections.ts and lib/session/. */
+/** Defects of what the sections of one process share. What each breaks is said in lib/queues/ and lib/session/. */
 export const HAND_OVER_DEFECTS: readonly Defect[] = [
   {
     name: "a lease is passed on although others wait for ever",
@@ -17,7 +17,7 @@ export const HAND_OVER_DEFECTS: readonly Defect[] = [
   },
   {
     name: "a lease is passed on without a look whether others wait",
-    patches: [{ file: SECTIONS, find: / < settings\.handOverMs/g, replace: " < Infinity" }],
+    patches: [{ file: TURNS, find: / >= settings\.handOverMs/g, replace: " >= Infinity" }],
   },
   {
     name: "a process does not stand back for those who wait",

@@ -11,7 +11,7 @@ const RESUME = "lib/holding/resume.js";
 const RULES = "lib/protocol/rules.js";
 const SECTIONS = "lib/queues/sections.js";
 
-const LOOKS_FOR_WRITER = /await untilNoWriter\(session, resource, wait\)/g;
+const LOOKS_FOR_WRITER = /untilNoWriter\(session, resource, wait\)/g;
 const MAY_LAPSE = /mayLapse: resource\.kind\.rowDecides/g;
 
 /** A row is looked at, and renewed before the reply comes. */
@@ -49,17 +49,17 @@ export const KIND_DEFECTS: readonly Defect[] = [
   },
   {
     name: "a reader is let in while a writer has its row",
-    patches: [{ file: SHARED, find: LOOKS_FOR_WRITER, replace: "undefined" }],
+    patches: [{ file: SHARED, find: LOOKS_FOR_WRITER, replace: "Promise.resolve(undefined)" }],
   },
   {
     name: "a reader looks for a writer before its own row is there",
     patches: [
       {
         file: SHARED,
-        find: /const claimed = await claim\(session, target, wait, \{ data, until \}\);/g,
+        find: /const result = await takeRow\(session, claimed, .*\);/g,
         replace: "const early = await lookForWriter(session, resource, wait);\n$&",
       },
-      { file: SHARED, find: /const writer = await untilNoWriter\(.*\);/g, replace: "const writer = early;" },
+      { file: SHARED, find: LOOKS_FOR_WRITER, replace: "Promise.resolve(early)" },
     ],
   },
   {
@@ -108,8 +108,8 @@ export const KIND_DEFECTS: readonly Defect[] = [
     patches: [
       {
         file: EXCLUSIVE,
-        find: /const readers = await lookForReaders\(session, resource, wait\);/g,
-        replace: 'const readers = { kind: "gone" };',
+        find: /await lookForReaders\(this\.session, resource, wait\)/g,
+        replace: "{ found: false }",
       },
     ],
   },
@@ -122,13 +122,14 @@ export const KIND_DEFECTS: readonly Defect[] = [
     patches: [
       { file: SECTIONS, find: MAY_LAPSE, replace: "mayLapse: true" },
       { file: EXCLUSIVE, find: /lease\.watch\(WAITING_WRITER\);/g, replace: "" },
-      { file: EXCLUSIVE, find: /if \(!lease\.held\)/g, replace: "if (false)", matches: 2 },
+      { file: EXCLUSIVE, find: /while \(lease\.held\)/g, replace: "while (true)" },
+      { file: EXCLUSIVE, find: /if \(!lease\.held\)/g, replace: "if (false)" },
     ],
   },
   {
     name: "dead readers are let be, and a renewal mends their lapse",
     patches: [
-      { file: FLAGS, find: /found \? "removed" : "gone"/g, replace: '"gone"' },
+      { file: FLAGS, find: /return \{ found \};/g, replace: "return { found: false };" },
       { file: FLAGS, find: /await Promise\.all\(page\.rows\.map\(\(row\) => remove\(.*\)\)\);/g, replace: "" },
       { file: SECTIONS, find: MAY_LAPSE, replace: "mayLapse: true" },
     ],
@@ -137,9 +138,9 @@ export const KIND_DEFECTS: readonly Defect[] = [
     name: "a writer that gives up keeps its row",
     patches: [
       {
-        file: EXCLUSIVE,
-        find: /if \(left\?\.kind !== "gone"\)/g,
-        replace: 'if (left !== undefined && left.kind !== "gone")',
+        file: FLAGS,
+        find: /let isGranted = false;/g,
+        replace: "let isGranted = true;",
       },
     ],
   },

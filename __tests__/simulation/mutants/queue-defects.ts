@@ -2,10 +2,9 @@ import type { Defect } from "./defects.js";
 
 const FAIR = "lib/queues/fair-queue.js";
 const LINE = "lib/queues/local-line.js";
-const LOCAL_WAITERS = "lib/queues/local-waiters.js";
+const FAIR_LINE = "lib/queues/fair-line.js";
 const PLACE = "lib/queues/place.js";
 const PLACES = "lib/queues/own-places.js";
-const SECTIONS = "lib/queues/sections.js";
 const VIEW = "lib/queues/queue-view.js";
 
 /** Defects of the fair queue. What each breaks is a sentence of docs/fair-queue.md. */
@@ -60,37 +59,35 @@ export const QUEUE_DEFECTS: readonly Defect[] = [
   },
   {
     name: "a place serves those who asked after its draw",
-    patches: [{ file: LOCAL_WAITERS, find: /upTo = own\.last;/g, replace: "upTo = asked;" }],
+    patches: [{ file: FAIR_LINE, find: /upTo = own\.last;/g, replace: "upTo = asked;" }],
   },
   {
     name: "a place serves all who have asked by the time that its row is there",
     patches: [
       {
-        file: LOCAL_WAITERS,
-        find: /this\.places\.add\(\{ place, last \}\)/g,
-        replace: "this.places.add({ place, last: this.line.lastNumber })",
+        file: PLACE,
+        find: /new Place\(session, result\.granted, ticket, last\)/g,
+        replace: "new Place(session, result.granted, ticket, sharing().last)",
       },
     ],
   },
   {
     name: "the lease goes on to an own place behind another host's",
-    patches: [{ file: LOCAL_WAITERS, find: /return \{ upTo, othersWait: true \};/g, replace: "continue;" }],
+    patches: [{ file: FAIR_LINE, find: /return \{ upTo, othersWait: true \};/g, replace: "continue;" }],
   },
   {
     name: "a look serves those who ask while it is under way",
-    patches: [
-      { file: LOCAL_WAITERS, find: /isWhole \? asked : upTo/g, replace: "isWhole ? this.line.lastNumber : upTo" },
-    ],
+    patches: [{ file: FAIR_LINE, find: /isWhole \? asked : upTo/g, replace: "isWhole ? this.lastNumber : upTo" }],
   },
   {
     name: "the lease goes on without a look",
     patches: [
       {
         file: FAIR,
-        find: /await this\.#lookAgain\(waiters, own\);\s+return waiters\.isTurn;/g,
+        find: /await this\.#lookAgain\(line, own\);\s+return line\.isTurn;/g,
         replace: "return true;",
       },
-      { file: SECTIONS, find: /this\.#fairQueue\.waiters\(resource\)\.isTurn/g, replace: "true" },
+      { file: FAIR_LINE, find: /get isTurn\(\) \{/g, replace: "$& return true;" },
     ],
   },
   {

@@ -24,6 +24,9 @@ export interface TurnLook extends QueueLook {
   readonly turn: Turn;
 }
 
+/** For how long further callers that asked before a look go by it, where there is room for several. */
+const KNOWN_LASTS_MS = 1_000;
+
 /** So many of those who are next in line together look as often as one would: more share that many looks. */
 const NEXT_TOGETHER = 4;
 
@@ -42,9 +45,9 @@ const NOT_YET: Turn = { upTo: 0, othersWait: false };
  * - A place in the queue serves all who asked before its ticket was drawn.
  * - A consistent look that shows no place of others serves all who asked before it left.
  */
-export class LocalWaiters {
-  readonly line: LocalLine<OwnLease>;
-  readonly places: OwnPlaces;
+export class FairLine extends LocalLine<OwnLease> {
+  readonly resource: Resource;
+  readonly places: OwnPlaces = new OwnPlaces();
   readonly pace: Pace;
   /** Which callers may go on with the lease at the front, by the last look that was made for it. */
   turn: Turn = NOT_YET;
@@ -55,7 +58,6 @@ export class LocalWaiters {
   /** Whether the fair queue is drawing a place for the callers behind the front, or is about to. */
   isAttended = false;
   readonly #session: Session;
-  readonly #resource: Resource;
   readonly #view: QueueView;
   readonly #placeLost: () => void;
   /** The last of those that have room together, as seen. */
@@ -67,10 +69,9 @@ export class LocalWaiters {
   #nobodyWaits: AbortController | undefined;
 
   constructor(session: Session, resource: Resource, pace: Pace, placeLost: () => void) {
+    super(resource.permits);
     this.#session = session;
-    this.#resource = resource;
-    this.line = new LocalLine<OwnLease>(resource.permits);
-    this.places = new OwnPlaces(session);
+    this.resource = resource;
     this.pace = pace;
     this.#placeLost = placeLost;
     this.#view = new QueueView(session, resource);
@@ -82,10 +83,10 @@ export class LocalWaiters {
     this.lookedAt = this.#session.clock.atMost();
     const isOwn = ({ uuid }: Row): boolean => this.places.on(uuid) !== undefined;
     const look = await this.#view.look(ask, isConsistent, isOwn, () => {
-      asked = this.line.lastNumber;
+      asked = this.lastNumber;
     });
     // Of those that have room together, one may be asleep while those behind it enter: the last of them tells the pace.
-    const front = look.places[this.#resource.kind.queue.together(this.#resource, look.places) - 1];
+    const front = look.places[this.resource.kind.queue.together(this.resource, look.places) - 1];
     this.pace.saw(look.gate, front && ticketOf(front.sort), (from, to) => this.#turnsBetween(from, to));
     this.#front = front && ticketOf(front.sort);
     this.seen = { ...look, turn: this.#turnOf(look, asked) };
@@ -93,29 +94,19 @@ export class LocalWaiters {
   }
 
   /**
-   * Milliseconds until the first place is nobody's if nothing is done to its row. Of those who wait for that, each further
-   * place is given a little more, so that they do not look all at once.
-   */
-  untilDead({ places: [first] }: QueueLook, ticket: bigint): number {
-    if (first === undefined) return Number.POSITIVE_INFINITY;
-    const untilDeadMs = untilFree(this.#session, { ...this.#resource, at: first }, first);
-    return untilDeadMs + APART_MS * Number(ticket - (ticketOf(first.sort) ?? ticket) - 1n);
-  }
-
-  /**
    * What a look has shown already that counts for the caller that leads, where several may have the lock: it had asked before
    * that look left, and nobody else waited.
    */
   knownTurnOf(wait: Wait): TurnLook | undefined {
-    const { leader, capacity } = this.line;
-    const { seen } = this;
+    const { leader, capacity, seen } = this;
     if (capacity === 1 || seen === undefined || !seen.isConsistent || seen.turn.othersWait) return undefined;
-    return leader?.who === wait && leader.number <= seen.turn.upTo ? seen : undefined;
+    if (this.#session.clock.atMost() - seen.sentAt >= KNOWN_LASTS_MS) return undefined;
+    return leader?.caller.wait === wait && leader.number <= seen.turn.upTo ? seen : undefined;
   }
 
   /** How much room the places before this one need, of those that a look has shown. Places of this process do not count. */
   ahead({ places }: QueueLook, ticket: bigint): number {
-    const { kind } = this.#resource;
+    const { kind } = this.resource;
     const before = places.filter((place) => isBefore(place, ticket) && this.places.on(place.uuid) === undefined);
     return before.reduce((sum, place) => sum + kind.queue.weight(place), 0);
   }
@@ -125,12 +116,16 @@ export class LocalWaiters {
    * it may be the next in line together with those few.
    */
   pause({ places }: QueueLook, ticket: bigint, ahead: number): number {
-    const { permits, settings, kind } = this.#resource;
-    const turns =
-      kind.queue.side === undefined ? ticket - (this.#front ?? ticket) : turnsBefore(places, ticket, kind.queue.side);
-    const behindMs = this.pace.behind(turns, settings.poll);
-    if (ahead >= permits) return behindMs;
-    return Math.min(behindMs, this.pace.next(settings.poll) * Math.max(1, (ahead + 1) / NEXT_TOGETHER));
+    const { permits, settings, kind } = this.resource;
+    const [{ side }, [first]] = [kind.queue, places];
+    const turns = side === undefined ? ticket - (this.#front ?? ticket) : turnsBefore(places, ticket, side);
+    let ms = this.pace.behind(turns, settings.poll);
+    if (ahead < permits) ms = Math.min(ms, this.pace.next(settings.poll) * Math.max(1, (ahead + 1) / NEXT_TOGETHER));
+    if (first === undefined) return ms;
+    // Nothing may be done to the row of the first, until it is nobody's. Of those who wait for that, each further place is given
+    // a little more, so that they do not look all at once.
+    const apartMs = APART_MS * Number(ticket - (ticketOf(first.sort) ?? ticket) - 1n);
+    return Math.min(ms, untilFree(this.#session, { ...this.resource, at: first }, first) + apartMs);
   }
 
   /** Takes a place for all callers that ask before its draw leaves. A call in between joins the one under way. @throws the store's error. */
@@ -144,15 +139,15 @@ export class LocalWaiters {
   }
 
   /** Whether the lease at the front may go on to the first who waits. */
-  get isTurn(): boolean {
-    return (this.line.first ?? Number.POSITIVE_INFINITY) <= this.turn.upTo;
+  override get isTurn(): boolean {
+    return (this.first ?? Number.POSITIVE_INFINITY) <= this.turn.upTo;
   }
 
   /** The first caller behind the front that has no place, and that the present lease will not be passed on to. */
   get unserved(): Waiter<OwnLease> | undefined {
-    const [lease] = this.line.leases;
-    const goesOnTo = this.line.isLed || lease === undefined ? 0 : this.#goesOnTo(lease);
-    return this.line.firstAfter(Math.max(this.places.serve, goesOnTo));
+    const [lease] = this.leases;
+    const goesOnTo = this.leader !== undefined || lease === undefined ? 0 : this.#goesOnTo(lease);
+    return this.firstAfter(Math.max(this.places.serve, goesOnTo));
   }
 
   /**
@@ -160,19 +155,19 @@ export class LocalWaiters {
    * is given back. What was found before holds for as long as the first of them can, so each caller is looked at once.
    */
   #goesOnTo(lease: OwnLease): number {
-    const { line, turn } = this;
-    const isKnown = this.#fitting.lease === lease && line.firstAfter(0)?.fits(lease) === true;
+    const { turn } = this;
+    const isKnown = this.#fitting.lease === lease && this.firstAfter(0)?.caller.fits(lease) === true;
     let upTo = isKnown ? this.#fitting.upTo : 0;
-    const next = (): Waiter<OwnLease> | undefined => line.firstAfter(upTo);
-    for (let one = next(); one !== undefined && one.number <= turn.upTo && one.fits(lease); one = next())
+    const next = (): Waiter<OwnLease> | undefined => this.firstAfter(upTo);
+    for (let one = next(); one !== undefined && one.number <= turn.upTo && one.caller.fits(lease); one = next())
       upTo = one.number;
     this.#fitting = { lease, upTo };
     return Math.min(upTo, turn.upTo);
   }
 
   /** Gives up what nobody waits for any more. @returns whether nobody is left. */
-  tidy(): boolean {
-    const { first, isEmpty } = this.line;
+  override tidy(): boolean {
+    const { first, isEmpty } = this;
     this.places.leaveBefore(first);
     if (first === undefined && this.#drawing !== undefined) {
       this.#drawing = undefined;
@@ -182,22 +177,16 @@ export class LocalWaiters {
   }
 
   async #draw(): Promise<void> {
-    const wait = new Wait(this.#session, this.#resource.name, { patient: true });
+    const wait = new Wait(this.#session, this.resource.name, { patient: true });
     this.#nobodyWaits = new AbortController();
     const { signal } = this.#nobodyWaits;
     await wait.run<void>(
       async (deliver) => {
-        let last = 0;
-        const place = await takePlace(this.#session, this.#resource, wait, () => {
-          last = this.line.lastNumber;
-          return this.#waitingAfter(this.places.serve);
-        });
-        if (deliver()) {
-          place.onLost = this.#placeLost;
-          this.places.add({ place, last });
-        } else {
-          this.#session.detach(place.leave());
-        }
+        const sharing = () => ({ sections: this.#waitingAfter(this.places.serve), last: this.lastNumber });
+        const place = await takePlace(this.#session, this.resource, wait, sharing);
+        if (!deliver()) return place.leave();
+        place.onLost = this.#placeLost;
+        this.places.add(place);
       },
       { signal, waitMs: Number.POSITIVE_INFINITY },
     );
@@ -207,15 +196,15 @@ export class LocalWaiters {
 
   /** How many turns there were from one ticket to another, by the look before. */
   #turnsBetween(from: bigint, to: bigint): number {
-    const { side } = this.#resource.kind.queue;
+    const { side } = this.resource.kind.queue;
     if (side === undefined) return Number(to - from);
     const passed = (this.seen?.places ?? []).filter((place) => !isBefore(place, from) && isBefore(place, to));
     return Math.max(1, turnsIn(passed));
   }
 
   #waitingAfter(number: number): number {
-    const leads = this.line.isLed && (this.line.first ?? 0) > number;
-    return this.line.countAfter(number) + (leads ? 1 : 0);
+    const leads = this.leader !== undefined && (this.first ?? 0) > number;
+    return this.countAfter(number) + (leads ? 1 : 0);
   }
 
   #turnOf({ places, isWhole }: QueueLook, asked: number): Turn {

@@ -1,0 +1,51 @@
+import type { OwnLease, Resource, ResourceClaim } from "../kinds/kind.js";
+import type { LockData } from "../lock-info.js";
+import { permitOf } from "../protocol/addresses.js";
+import type { Claimed } from "../taking/claim.js";
+import type { Once } from "../taking/known-time.js";
+import type { Wait } from "../taking/wait.js";
+import type { Caller } from "./local-line.js";
+
+/** What a section asks of its lock. */
+export interface SectionRequest {
+  readonly resource: Resource;
+  readonly data: LockData | undefined;
+  /** For how long the lock stays taken at least; 0 for no longer than the section runs. */
+  readonly holdAtLeastMs: number;
+  /** In a try alone: a section that waits runs when its turn has come, whatever ran before. */
+  readonly once?: Once | undefined;
+}
+
+/** What is known of a lock that is claimed. */
+export type ClaimHow = Pick<ResourceClaim, "seen" | "ahead" | "until">;
+
+/** A call that wants a lock, and how it gets one. */
+export interface Call extends Caller<OwnLease> {
+  readonly resource: Resource;
+  readonly once: Once | undefined;
+  readonly wait: Wait;
+  /** Takes a lease, or joins one. @throws the store's error; what ended the wait. */
+  claim(how?: ClaimHow): Promise<Claimed<OwnLease>>;
+  /** @returns whether the lock was delivered; if not, it has been given back. @throws what ended the wait. */
+  handOut(own: OwnLease): Promise<boolean>;
+}
+
+/**
+ * Whether a section may run on a lease that another took: it would keep it in the same way, with no data of its own,
+ * and neither the section before nor this one holds the lock for longer than it runs.
+ */
+export function fits({ lease, isClosed }: OwnLease, { resource, data, holdAtLeastMs }: SectionRequest): boolean {
+  const { settings, kind, permits } = resource;
+  if (isClosed || !lease.stands) return false;
+  if (data !== undefined || lease.row.mayHaveData || holdAtLeastMs > 0 || lease.exit.hold !== undefined) return false;
+  if ((permitOf(lease.row.at.sort) ?? 0) >= permits) return false;
+  // One that joins others would lose the lock with the first of them.
+  if (kind.isJoined && settings.maxHoldMs !== Number.POSITIVE_INFINITY) return false;
+  return KEPT_BY.every((option) => settings[option] === lease.settings[option]);
+}
+
+/** What a lease is kept by. */
+const KEPT_BY = [
+  ...(["ttlMs", "renewEveryMs", "safetyMarginMs", "autoRenew", "maxHoldMs"] as const),
+  ...(["releaseWithinMs", "handOverMs", "fencing"] as const),
+];

@@ -1,0 +1,91 @@
+import type { OwnLease, Resource } from "../kinds/kind.js";
+import type { MutexSettings } from "../options/mutex.js";
+import type { Address } from "../protocol/addresses.js";
+import type { Row } from "../protocol/row.js";
+import { attemptMs, sendOnce } from "../session/requests.js";
+import type { Session } from "../session/session.js";
+import type { Wait } from "../taking/wait.js";
+
+interface Look {
+  readonly row: Row | undefined;
+}
+
+/**
+ * How a process shares a lock that is not fair with other hosts. It learns of their marks, whatever its sections ask for: each
+ * release shows the row as it was, and a passed lease, which is not released, is looked at every `handOverMs`. After its turn
+ * (see `session/contention.ts`) the lease is released, and this process stands back for a moment.
+ */
+export class Turns {
+  readonly #session: Session;
+
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
+  /**
+   * Leaves the lock to others until they have had their turn. Looks in between whether one of them has taken it.
+   * @throws what ended the wait.
+   */
+  async standBack(resource: Resource, { enough }: Wait): Promise<void> {
+    const { clock, owner } = this.#session;
+    const othersTurn = this.#session.contention?.othersTurnOf(resource.at);
+    if (othersTurn === undefined) return;
+    const { at, lookAt, until } = othersTurn;
+    const contention = this.#session.contended();
+    const lookInMs = lookAt - clock.atLeast();
+    if (lookInMs > 0) {
+      await clock.sleep(lookInMs, enough);
+      const look = await this.#look(at, resource.settings, enough);
+      const row = look?.row;
+      // What this process has left there itself has its owner, and no uuid.
+      if (row !== undefined && (row.uuid !== undefined || row.owner !== owner)) contention.waitsFor(row);
+      else if (look !== undefined) contention.nobodyCame(at);
+    }
+    const restMs = until - clock.atLeast();
+    if (restMs > 0) await clock.sleep(restMs, enough);
+  }
+
+  /**
+   * Whether a lease whose section has ended may go on to the next of this process. One look for marks every `handOverMs`: half
+   * a read unit, and nothing where no lease is passed on.
+   */
+  async mayPass(own: OwnLease): Promise<boolean> {
+    const { row, settings } = own.lease;
+    const now = this.#session.clock.atLeast();
+    if (now - own.lookedAt >= settings.handOverMs && !this.isOver(own)) {
+      own.lookedAt = now;
+      const seen = (await this.#look(row.at, settings))?.row;
+      if (seen?.wanted !== undefined) this.#session.contended().sees(seen);
+      // Somebody has taken our uuid off the row by force, and wants it.
+      if (seen !== undefined && seen.uuid === undefined) own.isClosed = true;
+    }
+    return !this.isOver(own);
+  }
+
+  /** Whether this process, which has the row, is to let others in. Where the lock is fair, the queue says whose turn it is. */
+  isOver({ lease, resource, isClosed }: OwnLease): boolean {
+    const { fair, handOverMs } = lease.settings;
+    if (fair || resource.kind.isJoined) return false;
+    return isClosed || (this.#session.contention?.isTurnOver(lease.row.at, handOverMs) ?? false);
+  }
+
+  /** The lease was released. */
+  end(own: OwnLease): void {
+    const { row, settings } = own.lease;
+    if (this.isOver(own)) this.#session.contended().giveTurn(row.at, settings.poll.maxMs);
+  }
+
+  /**
+   * The row as it is now, or nearly: half a read unit. @returns undefined where the look fails, which tells nothing: if the table
+   * is out of reach, other requests find out.
+   */
+  async #look(at: Address, { ttlMs }: MutexSettings, enough?: AbortSignal): Promise<Look | undefined> {
+    const { store } = this.#session;
+    const request = { kind: "read", attemptMs: attemptMs(ttlMs), enough } as const;
+    const look = sendOnce(this.#session, request, (signal) => store.read(at, { consistent: false }, signal));
+    return await look.then(
+      (row) => ({ row }),
+      () => undefined,
+    );
+  }
+}
