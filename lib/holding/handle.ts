@@ -81,7 +81,6 @@ export class HeldLock implements TransferableLock {
     this.#stage = "delivered";
     const { call } = wait;
     this.#call = call;
-    if (!CHANNELS["dynamutex:acquired"].hasSubscribers) return;
     const { name, uuid, owner } = this;
     const passedOn = this.#isPassedOn;
     const takeover = passedOn ? undefined : this.#lease.row.takeover;
@@ -117,7 +116,6 @@ export class HeldLock implements TransferableLock {
     // Once: a release throws the loss that the section was told of before.
     if (this.#stage !== "delivered" || !(reason instanceof LockLostError)) return;
     this.#stage = "lost";
-    if (!CHANNELS["dynamutex:lost"].hasSubscribers) return;
     const { name, uuid } = this;
     publish("dynamutex:lost", { name, uuid, call: this.#call, reason: reason.reason, cause: reason.cause });
   }
@@ -197,7 +195,6 @@ export class HeldLock implements TransferableLock {
   #published(): void {
     if (this.#stage === "new" || this.#stage === "over") return;
     this.#stage = "over";
-    if (!CHANNELS["dynamutex:released"].hasSubscribers) return;
     const heldMs = this.#endedAt - this.#beganAt;
     publish("dynamutex:released", { name: this.name, uuid: this.uuid, call: this.#call, heldMs });
   }

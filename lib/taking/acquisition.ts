@@ -9,7 +9,7 @@ import { infoOf, type Memory, type Row } from "../protocol/row.js";
 import { isStillHeldBy, wasApplied } from "../protocol/was-applied.js";
 import type { Check, Left, Renew, Transfer, Vacate } from "../protocol/writes.js";
 import { attemptMs, persist } from "../session/requests.js";
-import { type Copies, isTransient } from "../session/retry.js";
+import { Copies, isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { WriteOutcome } from "../store.js";
 import { boundsOf } from "../time/clock.js";
@@ -251,10 +251,10 @@ export class Acquisition {
   ): Promise<Stamping> {
     const { clock, store } = this.#session;
     const { ttlMs } = this.settings;
-    const copies: Copies = { sent: 0, unanswered: 0 };
+    const copies = new Copies();
     const { agenda } = this.#session;
     const sleep = (ms: number, signal?: AbortSignal): Promise<void> => agenda.sleep(ms, signal);
-    const persistence = { ...trying, kind: "renewal", attemptMs: attemptMs(ttlMs), copies, sleep } as const;
+    const persistence = { ...trying, kind: "renewal", attemptMs: attemptMs(ttlMs), sleep } as const;
     let sent: { readonly write: Renew | Transfer; readonly at: number } | undefined;
     let outcome: WriteOutcome;
     try {
@@ -266,7 +266,7 @@ export class Acquisition {
           // Read the stopwatch before the first copy leaves: a watcher may count the ttl from there.
           sent = { write: make(expires), at: clock.atMost() };
         }
-        return store.write(sent.write, signal);
+        return copies.count(store.write(sent.write, signal));
       });
     } catch (cause) {
       return { kind: "unanswered", cause };
@@ -311,12 +311,13 @@ export class Acquisition {
   async #vacate(uuid: string, until: () => number, leaves: Left): Promise<Release> {
     const { at, remembers } = this;
     const write: Vacate = { kind: "vacate", at, uuid, leaves: this.#unlikeNamed(leaves), remembers };
-    const copies: Copies = { sent: 0, unanswered: 0 };
+    const copies = new Copies();
+    const { store } = this.#session;
     const ms = attemptMs(this.settings.ttlMs);
-    const persistence = { kind: "release", until, attemptMs: ms, copies, worthRetrying: () => true } as const;
+    const persistence = { kind: "release", until, attemptMs: ms, worthRetrying: () => true } as const;
     let outcome: WriteOutcome;
     try {
-      outcome = await persist(this.#session, persistence, (signal) => this.#session.store.write(write, signal));
+      outcome = await persist(this.#session, persistence, (signal) => copies.count(store.write(write, signal)));
     } catch (cause) {
       this.#releaseFailed(uuid, cause);
       return { kind: "unanswered" };

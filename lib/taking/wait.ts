@@ -1,4 +1,4 @@
-import { CHANNELS, type Diagnostics, publish } from "../diagnostics.js";
+import { type Diagnostics, publish } from "../diagnostics.js";
 import { LockTimeoutError } from "../errors.js";
 import type { LockInfo } from "../lock-info.js";
 import { onAbort } from "../session/abort-listening.js";
@@ -30,7 +30,7 @@ function nextCall(): number {
 }
 
 /** What a wait does not decide itself of how long a request is tried. */
-type Asked = Pick<Persistence, "kind" | "attemptMs" | "until" | "copies">;
+type Asked = Pick<Persistence, "kind" | "attemptMs" | "until">;
 
 /**
  * The bounds of one call that wants a lock: its caller's signal, its timeout, the table's close. When one of them is
@@ -202,53 +202,42 @@ export class Wait {
     { signal, waitMs }: { readonly signal?: AbortSignal | undefined; readonly waitMs: number },
   ): Promise<T> {
     this.#waitMs = waitMs;
+    const { clock } = this.#session;
     return new Promise((resolve, reject) => {
-      const stop = (reason: unknown, because?: "aborted" | "closed" | "error"): void => {
-        if (this.#stopped !== undefined) return;
-        end();
+      /** Once, with whatever comes first. @returns whether this is it. */
+      const settle = (reason: unknown, answer: () => void): boolean => {
+        if (this.#stopped !== undefined) return false;
         this.#stopped = { reason };
-        reject(reason);
-        if (because !== undefined) this.#tellFailed(because, reason);
-        this.#enough?.abort(reason);
-      };
-      const timeOut = (): void => {
-        try {
-          this.missed("timeout");
-          stop(this.timeout());
-        } catch (error) {
-          stop(error, "error");
-        }
-      };
-      const unregister = this.#session.waiting((reason) => stop(reason, "closed"));
-      const { clock } = this.#session;
-      const cancelTimer = Number.isFinite(waitMs) ? clock.alarm(waitMs, timeOut) : undefined;
-      let ended = false;
-      const end = (): void => {
-        ended = true;
         unregister();
         cancelTimer?.();
         stopListening?.();
         this.#blocker?.end();
-      };
-      const stopListening = signal && onAbort(signal, () => stop(signal.reason, "aborted"));
-      const deliver = (result: T): boolean => {
-        if (ended) return false;
-        end();
-        this.#stopped = { reason: SERVED };
-        resolve(result);
-        this.#enough?.abort(SERVED);
+        answer();
+        this.#enough?.abort(reason);
         return true;
       };
-      const failed = (error: unknown): void => {
-        if (!ended) {
-          end();
-          this.#tellFailed("error", error);
-        }
-        reject(error);
+      const fail = (reason: unknown, because?: Diagnostics["dynamutex:failed"]["because"]): void => {
+        settle(reason, () => {
+          reject(reason);
+          if (because !== undefined) this.#tellFailed(because, reason);
+        });
       };
+      const timeOut = (): void => {
+        try {
+          this.missed("timeout");
+          fail(this.timeout());
+        } catch (error) {
+          fail(error, "error");
+        }
+      };
+      const unregister = this.#session.waiting((reason) => fail(reason, "closed"));
+      const cancelTimer = Number.isFinite(waitMs) ? clock.alarm(waitMs, timeOut) : undefined;
+      const stopListening = signal && onAbort(signal, () => fail(signal.reason, "aborted"));
+      const deliver = (result: T): boolean => settle(SERVED, () => resolve(result));
       // Now, in the caller's own asynchronous context: nothing was awaited before. A subscriber may end the call.
-      if (CHANNELS["dynamutex:asked"].hasSubscribers) this.#tellAsked();
-      if (!ended) this.#session.detach(work(deliver).catch(failed));
+      if (this.#asksFor > 0)
+        publish("dynamutex:asked", { name: this.name ?? "", call: this.call, locks: this.#asksFor });
+      if (!this.isOver) this.#session.detach(work(deliver).catch((error: unknown) => fail(error, "error")));
     });
   }
 
@@ -267,18 +256,12 @@ export class Wait {
   missed(because: Diagnostics["dynamutex:missed"]["because"]): void {
     if (this.isOver) return;
     this.#isMissed = true;
-    if (!CHANNELS["dynamutex:missed"].hasSubscribers) return;
     const { name = "", call, holder, waitedMs } = this;
     publish("dynamutex:missed", { name, call, because, holder, waitedMs });
   }
 
-  #tellAsked(): void {
-    const { name = "", call } = this;
-    if (this.#asksFor > 0) publish("dynamutex:asked", { name, call, locks: this.#asksFor });
-  }
-
   #tellFailed(because: Diagnostics["dynamutex:failed"]["because"], cause: unknown): void {
-    if (!CHANNELS["dynamutex:failed"].hasSubscribers || this.#asksFor === 0 || this.#isMissed) return;
+    if (this.#asksFor === 0 || this.#isMissed) return;
     const { name = "", call, waitedMs } = this;
     publish("dynamutex:failed", { name, call, because, cause, waitedMs });
   }
