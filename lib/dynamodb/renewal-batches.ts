@@ -10,13 +10,10 @@ import { lacksBatches } from "./failures.js";
 /** How many statements DynamoDB takes in one request. */
 const MOST = 25;
 
-/** A batch is about no more than so many bytes of rows, as far as their sizes are known: each row comes back whole. */
-const MOST_BYTES = 256 * 1_024;
+/** A row with more data than this goes alone: each row of a batch comes back whole. */
+const LARGE_BYTES = 10 * 1_024;
 
-/** Rows below this size fill no batch, whatever is in it. */
-const LARGE_BYTES = MOST_BYTES / MOST;
-
-/** Of how many large rows the sizes are remembered. */
+/** How many large rows are remembered. */
 const MOST_LARGE = 1_000;
 
 /** What got no answer in a batch goes again in batches that are smaller by this factor: after two of them, each is alone. */
@@ -57,8 +54,8 @@ interface Member {
  */
 export class RenewalBatches {
   readonly #sender: RenewalSender;
-  /** The bytes of the rows that are known to be large, by key. */
-  readonly #large = new BoundedMap<string, number>(MOST_LARGE);
+  /** The keys of the rows that are known to be large. */
+  readonly #large = new BoundedMap<string, true>(MOST_LARGE);
   /** With how many a renewal goes that got no answer in a batch: what holds up one of its rows must not hold up the others for long. */
   readonly #mostAgain = new WeakMap<Renew, number>();
   #turn: Member[] = [];
@@ -72,12 +69,12 @@ export class RenewalBatches {
   /** Learns how large the data on a row is; undefined where there is none any more. */
   note(at: Address, bytes = 0): void {
     const key = keyOf(at);
-    if (bytes > LARGE_BYTES) this.#large.set(key, bytes);
+    if (bytes > LARGE_BYTES) this.#large.set(key, true);
     else this.#large.delete(key);
   }
 
   write(renewal: Renew, signal: AbortSignal): Promise<WriteOutcome> {
-    if (!this.#isUsable) return this.#sender.one(renewal, signal);
+    if (!this.#isUsable || this.#large.has(keyOf(renewal.at))) return this.#sender.one(renewal, signal);
     return new Promise((settle, fail) => {
       // Not by queueMicrotask(), which fake timers of a test hold back.
       if (this.#turn.length === 0) void Promise.resolve().then(() => this.#leave());
@@ -90,14 +87,12 @@ export class RenewalBatches {
     this.#turn = [];
     let batch = new Batch();
     for (const member of turn) {
-      const { at } = member.renewal;
-      const bytes = this.#large.get(keyOf(at)) ?? 0;
       const most = this.#mostAgain.get(member.renewal) ?? this.#most;
       if (member.signal.aborted) member.fail(member.signal.reason);
-      else if (!batch.add(member, bytes, most)) {
+      else if (!batch.add(member, most)) {
         void this.#send(batch.members);
         batch = new Batch();
-        batch.add(member, bytes, most);
+        batch.add(member, most);
       }
     }
     void this.#send(batch.members);
@@ -152,18 +147,15 @@ export class RenewalBatches {
 class Batch {
   readonly members: Member[] = [];
   readonly #keys = new Set<string>();
-  #bytes = 0;
   #most = MOST;
 
   /** @param most with how many it may go. @returns false where it has to go in another one; never for the first. */
-  add(member: Member, bytes: number, most: number): boolean {
+  add(member: Member, most: number): boolean {
     const key = keyOf(member.renewal.at);
-    const isFull = this.members.length >= Math.min(this.#most, most) || this.#bytes + bytes > MOST_BYTES;
-    if (this.members.length > 0 && (isFull || this.#keys.has(key))) return false;
+    this.#most = Math.min(this.#most, most);
+    if (this.members.length >= this.#most || this.#keys.has(key)) return false;
     this.members.push(member);
     this.#keys.add(key);
-    this.#bytes += bytes;
-    this.#most = Math.min(this.#most, most);
     return true;
   }
 }

@@ -72,7 +72,7 @@ export class Lease implements Term, HeldLease {
     const state = this.#state;
     if (state.kind === "over") return state.error;
     if (state.kind === "relied" && this.#session.clock.atMost() >= this.deadline) {
-      return this.end(this.ends >= state.maxHoldEnds ? "max-hold" : "expired", this.row.lastFailure);
+      return this.end(this.ends >= state.maxHoldEnds ? "max-hold" : "expired", this.renewals.lastFailure);
     }
     return undefined;
   }

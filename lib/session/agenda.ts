@@ -45,12 +45,12 @@ export class Agenda {
   }
 
   /** Waits as long as {@link alarm} does. @throws the reason of `signal`, if it aborts first. */
-  async sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  readonly sleep: Clock["sleep"] = async (ms, signal) => {
     // Where nothing is due together, the wait keeps the process alive, as it does elsewhere.
     if (this.#leases.size < this.#from) return await this.#clock.sleep(ms, signal);
     const leave = this.#clock.stay?.();
     await sleepUntilRung((wake) => this.alarm(ms, wake), signal).finally(leave);
-  }
+  };
 
   #open(moment: number): { readonly rings: Set<() => void>; readonly cancel: () => void } {
     const rings = new Set<() => void>();

@@ -66,7 +66,7 @@ export interface Persistence {
   readonly worthRetrying?: ((error: unknown) => boolean) | undefined;
   readonly onFailure?: ((error: unknown, tried: Tried) => void) | undefined;
   /** The pause before another attempt, which may end sooner than it says, together with others. Default: the clock's. */
-  readonly sleep?: ((ms: number, signal?: AbortSignal) => Promise<void>) | undefined;
+  readonly sleep?: Clock["sleep"] | undefined;
   /** What was tried before it for the same purpose. Default: nothing. */
   readonly tried?: Tried | undefined;
 }
@@ -133,8 +133,9 @@ class FailedAttempt extends Error {}
 
 /** Waits between two attempts. @returns whether there is time for another. */
 async function pause(clock: Clock, ms: number, persistence: Persistence): Promise<boolean> {
-  const { until, enough, sleep = (pauseMs, signal) => clock.sleep(pauseMs, signal) } = persistence;
+  const { until, enough } = persistence;
   const leftMs = until() - clock.atMost();
+  const sleep = persistence.sleep ?? clock.sleep.bind(clock);
   if (leftMs > 0) await sleep(Math.min(ms, leftMs), enough).catch(() => undefined);
   return until() > clock.atMost() && enough?.aborted !== true;
 }

@@ -89,10 +89,7 @@ export class Acquisition {
   #expires: number;
   /** The latest stamp that was ever sent: the next one lies after it. */
   #lastStamp: number;
-  /** When the first copy of the write that made the current stamp left, on `atMost`. */
-  #sentAt: number;
   #end: number;
-  #lastFailure: unknown;
   #data: LockData | undefined;
   #mayHaveData: boolean;
 
@@ -111,8 +108,7 @@ export class Acquisition {
     this.#uuid = taken.uuid;
     this.#fence = taken.fence;
     [this.#firstStamp, this.#expires, this.#lastStamp] = [taken.expires, taken.expires, taken.expires];
-    this.#sentAt = taken.sentAt;
-    this.#end = this.#endNow();
+    this.#end = this.#endOf(taken);
   }
 
   get uuid(): string {
@@ -165,23 +161,13 @@ export class Acquisition {
     return this.#mayHaveData;
   }
 
-  /** Why the last renewal got no answer, if it got none. */
-  get lastFailure(): unknown {
-    return this.#lastFailure;
-  }
-
   /** Stamps a later `expires`, and replaces the data, if given. The caller sends one at a time. */
   async renew(trying: Trying, data?: LockData): Promise<Stamping> {
-    const onFailure = (cause: unknown): void => {
-      this.#lastFailure = cause;
-      trying.onFailure?.(cause);
-    };
-    // Retry after any failure until the deadline: credentials may be refreshed, a table may come back.
-    const always = { ...trying, onFailure, worthRetrying: () => true };
     this.#mayHaveData ||= data !== undefined;
-    const stamping = await this.#stamp(always, (expires) => {
-      return { kind: "renew", at: this.at, uuid: this.#uuid, expires, data, remembers: this.remembers };
-    });
+    const { at, uuid, remembers } = this;
+    // Retry after any failure until the deadline: credentials may be refreshed, a table may come back.
+    const always = { ...trying, worthRetrying: () => true };
+    const stamping = await this.#stamp(always, (expires) => ({ kind: "renew", at, uuid, expires, data, remembers }));
     if (stamping.kind === "stamped" && data !== undefined) this.#data = data;
     return stamping;
   }
@@ -207,7 +193,7 @@ export class Acquisition {
    * Removes the uuid from the row, if it is still ours. Retried after any failure until `until`. It never throws: a
    * failed release is reported on the diagnostics channel, and the lease ends by itself.
    */
-  async release(until: () => number = this.#attemptEnd(), leaves: Left = { kind: "free" }): Promise<Release> {
+  async release(until = this.#attemptEnd(), leaves: Left = { kind: "free" }): Promise<Release> {
     const released = await this.#vacate(this.#uuid, until, leaves);
     const uncertain = this.#uncertainUuid;
     if (uncertain === undefined) return released;
@@ -249,12 +235,10 @@ export class Acquisition {
     make: (expires: number) => Renew | Transfer,
     ownMs?: number,
   ): Promise<Stamping> {
-    const { clock, store } = this.#session;
+    const { agenda, clock, store } = this.#session;
     const { ttlMs } = this.settings;
     const copies = new Copies();
-    const { agenda } = this.#session;
-    const sleep = (ms: number, signal?: AbortSignal): Promise<void> => agenda.sleep(ms, signal);
-    const persistence = { ...trying, kind: "renewal", attemptMs: attemptMs(ttlMs), sleep } as const;
+    const persistence = { ...trying, kind: "renewal", attemptMs: attemptMs(ttlMs), sleep: agenda.sleep } as const;
     let sent: { readonly write: Renew | Transfer; readonly at: number } | undefined;
     let outcome: WriteOutcome;
     try {
@@ -300,11 +284,9 @@ export class Acquisition {
       this.#uuid = write.uuid;
       if (write.fenced) this.#fence = outcome.kind === "applied" ? outcome.drawn : outcome.row?.fence;
     }
-    this.#lastFailure = undefined;
     this.#expires = write.expires;
-    this.#sentAt = sent.at;
     // A later stamp ends nothing sooner, not even where the reply's `Date` contradicts what was known when the lease began.
-    this.#end = Math.max(this.#end, this.#endNow());
+    this.#end = Math.max(this.#end, this.#endOf({ expires: write.expires, sentAt: sent.at }));
     return { kind: "stamped" };
   }
 
@@ -353,10 +335,10 @@ export class Acquisition {
     return () => end;
   }
 
-  #endNow(): number {
+  /** @param sentAt when the first copy of the write that made the stamp left, on `atMost`. */
+  #endOf({ expires, sentAt }: Pick<Taken, "expires" | "sentAt">): number {
     const { clock } = this.#session;
-    const { ttlMs } = this.settings;
     const [bounds, atMost] = [clock.wall(), clock.atMost()];
-    return leaseEnd({ expires: this.#expires, ttlMs, sentAt: this.#sentAt, bounds, atMost });
+    return leaseEnd({ expires, ttlMs: this.settings.ttlMs, sentAt, bounds, atMost });
   }
 }
