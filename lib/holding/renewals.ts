@@ -202,7 +202,6 @@ export class Renewals {
     switch (stamping.kind) {
       case "stamped":
         if (isOver) return { kind: "unknown", cause: lease.row.loss("expired") };
-        lease.watchDeadline();
         this.#events.renewed(lease.row, lease.deadline - this.#session.clock.atMost());
         return { kind: "renewed" };
       case "refused":

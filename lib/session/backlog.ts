@@ -41,34 +41,27 @@ export class Backlog {
 
   /** Calls `send` when it is the request's turn. */
   add<T>(request: ScheduledRequest, send: () => Promise<T>): Promise<T> {
-    const { kind, deadline, enough, until } = request;
+    const { kind, deadline, enough, until = () => Number.POSITIVE_INFINITY } = request;
     const queuedAt = this.#clock.atLeast();
     return new Promise<T>((resolve, reject) => {
-      let cancelUntil: (() => void) | undefined;
-      const stopListening = enough && onAbort(enough, () => giveUp(enough.reason));
-      const stopWaiting = (): void => {
+      let cancelLook: (() => void) | undefined;
+      const end = (answer: () => void): void => {
         this.#queue.splice(this.#queue.indexOf(waiting), 1);
-        cancelUntil?.();
+        cancelLook?.();
         stopListening?.();
+        answer();
       };
-      const giveUp = (reason: unknown): void => {
-        stopWaiting();
-        reject(reason);
-      };
-      const giveUpAt = (end: () => number): void => {
-        const leftMs = end() - this.#clock.atMost();
+      const look = (): void => {
+        const leftMs = until() - this.#clock.atMost();
         const why = `${this.#underWay()} requests of this process were under way, and others went first`;
-        if (leftMs <= 0) giveUp(notSent(this.#clock.atLeast() - queuedAt, why));
-        else if (leftMs < Number.POSITIVE_INFINITY) cancelUntil = this.#clock.alarm(leftMs, () => giveUpAt(end));
+        if (leftMs <= 0) end(() => reject(notSent(this.#clock.atLeast() - queuedAt, why)));
+        else if (leftMs < Number.POSITIVE_INFINITY) cancelLook = this.#clock.alarm(leftMs, look);
       };
-      const leave = (): void => {
-        stopWaiting();
-        resolve(send());
-      };
-      const waiting: Waiting = { kind, deadline, leave };
+      const stopListening = enough && onAbort(enough, () => end(() => reject(enough.reason)));
+      const waiting: Waiting = { kind, deadline, leave: () => end(() => resolve(send())) };
       // Looked for from the end: most come with a later deadline than those that wait.
       this.#queue.splice(this.#queue.findLastIndex((other) => !isBefore(waiting, other)) + 1, 0, waiting);
-      if (until !== undefined) giveUpAt(until);
+      look();
     });
   }
 

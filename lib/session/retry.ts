@@ -4,8 +4,13 @@ import type { Clock } from "../time/clock.js";
 import { NotSent, type RequestKind } from "./backlog.js";
 
 /** The pauses between requests of one call double from the first to the longest. */
-export const FIRST_PAUSE_MS = 25;
+const FIRST_PAUSE_MS = 25;
 export const LONGEST_PAUSE_MS = 1_000;
+
+/** How long the pause of this number is, half as long more or less. The first has the number 1. */
+export function pauseMs({ random }: { readonly random: () => number }, number: number): number {
+  return (0.5 + random()) * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** number);
+}
 
 /** How soon a renewal that was not answered is tried anew. */
 export const RENEW_AGAIN_MS = 50;
@@ -92,7 +97,7 @@ export function isTransient(error: unknown): boolean {
  * @throws what the last attempt that left threw, of this request or of one before it; `firstError` if none has left.
  */
 export async function retry<T>(
-  { clock, random }: { readonly clock: Clock; readonly random: () => number },
+  session: { readonly clock: Clock; readonly random: () => number },
   persistence: Persistence & { readonly tried: Tried },
   send: () => Promise<T>,
   firstError: unknown,
@@ -120,8 +125,7 @@ export async function retry<T>(
         if (!isUnsent(error)) tried.failure = error;
         onFailure?.(error, tried);
       }
-      const longestMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attemptNumber);
-      return worthRetrying(failure) && (await pause(clock, (0.5 + random()) * longestMs, persistence));
+      return worthRetrying(failure) && (await pause(session.clock, pauseMs(session, attemptNumber), persistence));
     },
   }).catch(() => {
     throw failure;
