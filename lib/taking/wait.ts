@@ -23,12 +23,6 @@ const SERVED: Error = new Error("The call has its lock");
 const LAST_CALL = Symbol.for("dynamutex.lastCall");
 const numbering = globalThis as { [LAST_CALL]?: number };
 
-function nextCall(): number {
-  const call = (numbering[LAST_CALL] ?? 0) + 1;
-  numbering[LAST_CALL] = call;
-  return call;
-}
-
 /** What a wait does not decide itself of how long a request is tried. */
 type Asked = Pick<Persistence, "kind" | "attemptMs" | "until">;
 
@@ -46,15 +40,13 @@ export class Wait {
   readonly #startedAtLeast: number;
   /** How many answers of the table were there when it began. */
   readonly #answersBefore: number;
-  #stopped: { readonly reason: unknown } | undefined;
   /** Whether it waits for the lock, and waits out outages once the table has answered. */
   readonly isPatient: boolean;
   /** How many locks its caller asks for; 0 for a wait of the library's own, of which the channels do not tell. */
   readonly #asksFor: number;
   #isMissed = false;
   #waitMs = Number.POSITIVE_INFINITY;
-  // Made when first asked for: a lock that is free is taken without.
-  #enough: AbortController | undefined;
+  readonly #enough = new AbortController();
   #blocker: Blocker | undefined;
   #failures: CallFailures | undefined;
   #pacing: Pacing | undefined;
@@ -66,7 +58,8 @@ export class Wait {
   ) {
     this.#session = session;
     this.name = name;
-    this.call = nextCall();
+    this.call = (numbering[LAST_CALL] ?? 0) + 1;
+    numbering[LAST_CALL] = this.call;
     this.isPatient = patient;
     this.#asksFor = asksFor;
     this.#startedAt = session.clock.atMost();
@@ -76,8 +69,6 @@ export class Wait {
 
   /** Aborts when the caller has had its answer: nothing more is sent for this call. */
   get enough(): AbortSignal {
-    this.#enough ??= new AbortController();
-    if (this.#stopped !== undefined) this.#enough.abort(this.#stopped.reason);
     return this.#enough.signal;
   }
 
@@ -101,7 +92,7 @@ export class Wait {
 
   /** Whether the caller has had its answer. */
   get isOver(): boolean {
-    return this.#stopped !== undefined;
+    return this.enough.aborted;
   }
 
   /** How long this call has waited, on the stopwatch that does not run ahead: a clock that is set forward adds nothing. */
@@ -131,7 +122,7 @@ export class Wait {
   }
 
   throwIfEnough(): void {
-    if (this.#stopped !== undefined) throw this.#stopped.reason;
+    this.enough.throwIfAborted();
   }
 
   /**
@@ -148,15 +139,12 @@ export class Wait {
    * @param instead as {@link persist} has it.
    */
   async persist<T>(persistence: Asked, request: Request<T>, instead?: () => Promise<T> | undefined): Promise<T> {
-    const wait = this;
     const deadline = this.#session.clock.atMost() + FIRST_ANSWER_MS;
     const bounds: Persistence = {
       ...persistence,
       tried: this.#failures?.sinceAnswer,
       deadline: () => deadline,
-      get enough() {
-        return wait.enough;
-      },
+      enough: this.enough,
       onFailure: (cause, tried) => {
         this.failures.failed(cause, tried);
         if (this.name !== undefined) publish("dynamutex:wait-failed", { name: this.name, cause });
@@ -164,7 +152,7 @@ export class Wait {
     };
     try {
       const answer = await persist(this.#session, bounds, request, instead);
-      this.#failures?.answered();
+      if (this.#failures !== undefined) this.#failures.sinceAnswer = undefined;
       return answer;
     } catch (error) {
       throw this.failures.reasonFor(error);
@@ -206,14 +194,13 @@ export class Wait {
     return new Promise((resolve, reject) => {
       /** Once, with whatever comes first. @returns whether this is it. */
       const settle = (reason: unknown, answer: () => void): boolean => {
-        if (this.#stopped !== undefined) return false;
-        this.#stopped = { reason };
+        if (this.isOver) return false;
         unregister();
         cancelTimer?.();
         stopListening?.();
         this.#blocker?.end();
+        this.#enough.abort(reason);
         answer();
-        this.#enough?.abort(reason);
         return true;
       };
       const fail = (reason: unknown, because?: Diagnostics["dynamutex:failed"]["because"]): void => {
