@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { LockStoreError } from "../lib/errors.js";
-import { persist, type Requests, Scheduler, sendOnce } from "../lib/session/requests.js";
-import { Copies, endAfter, type Persistence } from "../lib/session/retry.js";
+import { Copies, persist, type Requests, Scheduler, sendOnce } from "../lib/session/requests.js";
+import { endAfter, type Persistence } from "../lib/session/retry.js";
 import { turn } from "./support/eventually.js";
 import { ManualTime } from "./support/manual-time.js";
 

@@ -135,6 +135,6 @@ export class Exit {
   }
 
   #leaves(): Left {
-    return leftNow(this.#session, this.hold);
+    return this.hold === undefined ? { kind: "free" } : leftNow(this.#session, this.hold);
   }
 }

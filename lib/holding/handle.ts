@@ -81,6 +81,7 @@ export class HeldLock implements TransferableLock {
     this.#stage = "delivered";
     const { call } = wait;
     this.#call = call;
+    if (!CHANNELS["dynamutex:acquired"].hasSubscribers) return;
     const { name, uuid, owner } = this;
     const passedOn = this.#isPassedOn;
     const takeover = passedOn ? undefined : this.#lease.row.takeover;
@@ -195,6 +196,7 @@ export class HeldLock implements TransferableLock {
   #published(): void {
     if (this.#stage === "new" || this.#stage === "over") return;
     this.#stage = "over";
+    if (!CHANNELS["dynamutex:released"].hasSubscribers) return;
     const heldMs = this.#endedAt - this.#beganAt;
     publish("dynamutex:released", { name: this.name, uuid: this.uuid, call: this.#call, heldMs });
   }

@@ -1,4 +1,4 @@
-import { publish } from "../diagnostics.js";
+import { CHANNELS, publish } from "../diagnostics.js";
 import type { LockLostError, LossReason } from "../errors.js";
 import type { MutexSettings } from "../options/mutex.js";
 import type { Row } from "../protocol/row.js";
@@ -15,7 +15,10 @@ export interface Section {
 
 const LOCK_EVENTS: LeaseEvents = {
   hasSection: true,
-  renewed: ({ at, uuid }, remainingMs) => publish("dynamutex:renewed", { name: at.name, uuid, remainingMs }),
+  renewed: ({ at, uuid }, remainingMs) => {
+    if (CHANNELS["dynamutex:renewed"].hasSubscribers)
+      publish("dynamutex:renewed", { name: at.name, uuid, remainingMs });
+  },
   renewalFailed: ({ at, uuid }, cause) => publish("dynamutex:renewal-failed", { name: at.name, uuid, cause }),
 };
 

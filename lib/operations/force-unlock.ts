@@ -2,7 +2,7 @@ import { publish } from "../diagnostics.js";
 import type { Address, SortRange } from "../protocol/addresses.js";
 import { wasApplied } from "../protocol/was-applied.js";
 import type { Vacate } from "../protocol/writes.js";
-import { Copies } from "../session/retry.js";
+import { Copies } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import { adminRequest } from "./admin-request.js";
 import { rowsIn } from "./inspect.js";

@@ -30,8 +30,9 @@ interface Waiting {
 export class Backlog {
   readonly #clock: Clock;
   readonly #underWay: () => number;
-  /** In the order in which they leave. */
   readonly #queue: Waiting[] = [];
+  /** In the order in which they leave. A property, so that a look at it costs no call. */
+  readonly waiting: readonly Pick<ScheduledRequest, "kind">[] = this.#queue;
 
   /** @param underWay how many requests have left and are not answered, for the message of one that gets no slot. */
   constructor(clock: Clock, underWay: () => number) {
@@ -63,11 +64,6 @@ export class Backlog {
       this.#queue.splice(this.#queue.findLastIndex((other) => !isBefore(waiting, other)) + 1, 0, waiting);
       look();
     });
-  }
-
-  /** What the first one does, if one waits. */
-  get first(): RequestKind | undefined {
-    return this.#queue[0]?.kind;
   }
 
   /** Lets the first one leave. */

@@ -37,6 +37,27 @@ export function attemptMs(ttlMs: number): number {
   return Math.min(LONGEST_ATTEMPT_MS, Math.max(50, ttlMs / 4));
 }
 
+/** The copies of one write. */
+export class Copies {
+  sent = 0;
+  /** How many of them got no answer: they may still be applied. */
+  unanswered = 0;
+
+  /** One has left. Its answer counts, however late. */
+  count<Outcome>(answer: Promise<Outcome>): Promise<Outcome> {
+    this.sent += 1;
+    this.unanswered += 1;
+    const answered = (): void => {
+      this.unanswered -= 1;
+    };
+    answer.then(answered, (error) => {
+      // What the client has repeated by itself got no answer the first time.
+      if (error instanceof LockStoreError && error.answered && !error.retried) answered();
+    });
+    return answer;
+  }
+}
+
 /** One request, with the signal that ends it. */
 export type Request<T> = (signal: AbortSignal) => Promise<T>;
 
@@ -195,8 +216,8 @@ export class Scheduler {
     const { kind, enough } = request;
     if (enough?.aborted) return Promise.reject(enough.reason);
     const lane = kind === "renewal" ? "renewals" : "others";
-    const { first } = this.#backlog;
-    const isFirst = first === undefined || (kind === "renewal" && first !== "renewal");
+    const [first] = this.#backlog.waiting;
+    const isFirst = first === undefined || (kind === "renewal" && first.kind !== "renewal");
     if (isFirst && this.#hasSlot(kind)) return this.#send(lane, send);
     return this.#backlog.add(request, () => this.#send(lane, send));
   }
@@ -249,8 +270,8 @@ export class Scheduler {
     const answer = new Promise<T>((resolve) => resolve(send()));
     const end = (): void => {
       this.#underWay[lane] -= 1;
-      for (let { first } = this.#backlog; first !== undefined && this.#hasSlot(first); { first } = this.#backlog)
-        this.#backlog.leaveNext();
+      const { waiting } = this.#backlog;
+      while (waiting[0] !== undefined && this.#hasSlot(waiting[0].kind)) this.#backlog.leaveNext();
     };
     answer.then(end, end);
     return answer;

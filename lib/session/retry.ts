@@ -18,27 +18,6 @@ export const RENEW_AGAIN_MS = 50;
 /** The longest timeout of an attempt at a lock's request: a later answer is not expected. */
 export const LONGEST_ATTEMPT_MS = 3_000;
 
-/** The copies of one write. */
-export class Copies {
-  sent = 0;
-  /** How many of them got no answer: they may still be applied. */
-  unanswered = 0;
-
-  /** One has left. Its answer counts, however late. */
-  count<Outcome>(answer: Promise<Outcome>): Promise<Outcome> {
-    this.sent += 1;
-    this.unanswered += 1;
-    const answered = (): void => {
-      this.unanswered -= 1;
-    };
-    answer.then(answered, (error) => {
-      // What the client has repeated by itself got no answer the first time.
-      if (error instanceof LockStoreError && error.answered && !error.retried) answered();
-    });
-    return answer;
-  }
-}
-
 /**
  * What was tried since the table last answered, so that an error can tell all of it. Requests that follow one another for
  * one purpose share it.

@@ -8,8 +8,8 @@ import { leaseEnd, stamp } from "../protocol/lease-time.js";
 import { infoOf, type Memory, type Row } from "../protocol/row.js";
 import { isStillHeldBy, wasApplied } from "../protocol/was-applied.js";
 import type { Check, Left, Renew, Transfer, Vacate } from "../protocol/writes.js";
-import { attemptMs, persist } from "../session/requests.js";
-import { Copies, isTransient } from "../session/retry.js";
+import { attemptMs, Copies, persist } from "../session/requests.js";
+import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { WriteOutcome } from "../store.js";
 import { boundsOf } from "../time/clock.js";
@@ -27,6 +27,12 @@ export type Stamping =
   | { readonly kind: "stamped" }
   | { readonly kind: "refused"; readonly reason: LossReason }
   | { readonly kind: "unanswered"; readonly cause: unknown };
+
+/** A write that stamps, and when its first copy left, on `atMost`. */
+interface Sent {
+  readonly write: Renew | Transfer;
+  readonly at: number;
+}
 
 /** What a release came to. After `unanswered` the row stays until its lease ends by itself. */
 export type Release =
@@ -239,7 +245,7 @@ export class Acquisition {
     const { ttlMs } = this.settings;
     const copies = new Copies();
     const persistence = { ...trying, kind: "renewal", attemptMs: attemptMs(ttlMs), sleep: agenda.sleep } as const;
-    let sent: { readonly write: Renew | Transfer; readonly at: number } | undefined;
+    let sent: Sent | undefined;
     let outcome: WriteOutcome;
     try {
       outcome = await persist(this.#session, persistence, (signal) => {
@@ -255,15 +261,10 @@ export class Acquisition {
     } catch (cause) {
       return { kind: "unanswered", cause };
     }
-    return this.#judge(sent as NonNullable<typeof sent>, outcome, copies);
+    return this.#judge(sent as Sent, outcome, copies);
   }
 
-  #judge(
-    sent: { readonly write: Renew | Transfer; readonly at: number },
-    outcome: WriteOutcome,
-    copies: Copies,
-  ): Stamping {
-    const { write } = sent;
+  #judge({ write, at: sentAt }: Sent, outcome: WriteOutcome, copies: Copies): Stamping {
     if (outcome.kind === "refused") {
       const { row } = outcome;
       const applied = wasApplied(write, row, { earlierCopyUnanswered: outcome.retried || copies.sent > 1 });
@@ -286,7 +287,7 @@ export class Acquisition {
     }
     this.#expires = write.expires;
     // A later stamp ends nothing sooner, not even where the reply's `Date` contradicts what was known when the lease began.
-    this.#end = Math.max(this.#end, this.#endOf({ expires: write.expires, sentAt: sent.at }));
+    this.#end = Math.max(this.#end, this.#endOf({ expires: write.expires, sentAt }));
     return { kind: "stamped" };
   }
 
@@ -304,16 +305,14 @@ export class Acquisition {
       this.#releaseFailed(uuid, cause);
       return { kind: "unanswered" };
     }
-    if (outcome.kind === "refused") {
-      // A copy that was throttled counts as well: the network may have delivered it twice.
-      const earlierCopyUnanswered = outcome.retried || copies.sent > 1;
-      if (wasApplied(write, outcome.row, { earlierCopyUnanswered }) === "no") {
-        return { kind: "refused", row: outcome.row };
-      }
-    } else if (outcome.replaced !== undefined) {
-      this.#session.contended().sees(outcome.replaced);
+    if (outcome.kind === "applied") {
+      if (outcome.replaced !== undefined) this.#session.contended().sees(outcome.replaced);
+      return { kind: "released" };
     }
-    return { kind: "released" };
+    const { row, retried } = outcome;
+    // A copy that was throttled counts as well: the network may have delivered it twice.
+    const applied = wasApplied(write, row, { earlierCopyUnanswered: retried || copies.sent > 1 });
+    return applied === "no" ? { kind: "refused", row } : { kind: "released" };
   }
 
   /** A late copy of a take must not find a hold of ours at the `expires` by which it names one: ours ends a millisecond later. */

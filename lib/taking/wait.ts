@@ -1,4 +1,4 @@
-import { type Diagnostics, publish } from "../diagnostics.js";
+import { CHANNELS, type Diagnostics, publish } from "../diagnostics.js";
 import { LockTimeoutError } from "../errors.js";
 import type { LockInfo } from "../lock-info.js";
 import { onAbort } from "../session/abort-listening.js";
@@ -222,8 +222,7 @@ export class Wait {
       const stopListening = signal && onAbort(signal, () => fail(signal.reason, "aborted"));
       const deliver = (result: T): boolean => settle(SERVED, () => resolve(result));
       // Now, in the caller's own asynchronous context: nothing was awaited before. A subscriber may end the call.
-      if (this.#asksFor > 0)
-        publish("dynamutex:asked", { name: this.name ?? "", call: this.call, locks: this.#asksFor });
+      if (CHANNELS["dynamutex:asked"].hasSubscribers) this.#tellAsked();
       if (!this.isOver) this.#session.detach(work(deliver).catch((error: unknown) => fail(error, "error")));
     });
   }
@@ -245,6 +244,11 @@ export class Wait {
     this.#isMissed = true;
     const { name = "", call, holder, waitedMs } = this;
     publish("dynamutex:missed", { name, call, because, holder, waitedMs });
+  }
+
+  #tellAsked(): void {
+    const { name = "", call } = this;
+    if (this.#asksFor > 0) publish("dynamutex:asked", { name, call, locks: this.#asksFor });
   }
 
   #tellFailed(because: Diagnostics["dynamutex:failed"]["because"], cause: unknown): void {
