@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import type { Lock, LockTable } from "../lib/index.js";
+import type { Clock, Lock, LockTable } from "../lib/index.js";
 import { hear } from "./support/diagnostics.js";
 import { eventually } from "./support/eventually.js";
 import { withBody } from "./support/fault-proxy/reply.js";
@@ -28,13 +28,16 @@ const nameOf = (index: number): string => `${scene.name}-${index}`;
 const expiresOf = (locks: readonly Lock[]): number[] => locks.map(({ expires }) => expires.getTime());
 
 /** Ten locks of one process, in a time that is on the grid of their renewals. */
-async function holdTen(options: { readonly periods?: number } = {}): Promise<{
+async function holdTen(
+  options: { readonly periods?: number; readonly clockOf?: (time: ManualTime) => Clock } = {},
+): Promise<{
   readonly time: ManualTime;
   readonly table: LockTable;
   readonly locks: readonly Lock[];
 }> {
   const time = new ManualTime();
-  const table = scene.host({ clock: time.clock(), ttlMs: TTL_MS });
+  const clock = options.clockOf?.(time) ?? time.clock();
+  const table = scene.host({ clock, ttlMs: TTL_MS });
   const locks = await Promise.all(Array.from({ length: COUNT }, (_, index) => table.mutex(nameOf(index)).lock()));
   // Those that were taken before there were eight are due a little later the first time.
   for (let count = 0; count < (options.periods ?? 6); count += 1) await renewAll(time, locks);
@@ -165,6 +168,27 @@ describe("the renewals of ten locks", () => {
       expect(await scene.row(nameOf(index))).toMatchObject({ uuid: lock.uuid, expires: lock.expires.getTime() });
     }
     expect(locks.every(({ held }) => held)).toBe(true);
+    await Promise.all(locks.map((lock) => lock.unlock()));
+  });
+
+  test("leases are counted from the first copy of a batch without an answer, because a watcher may count from there", async () => {
+    let latestBy = 0;
+    const clockOf = (time: ManualTime): Clock => {
+      const clock = time.clock();
+      return { ...clock, wall: () => ({ earliest: time.now, latest: time.now + latestBy }) };
+    };
+    const { time, locks } = await holdTen({ clockOf });
+    const endOf = ({ remainingMs }: Lock): number => time.elapsed + remainingMs;
+    const ends = locks.map(endOf);
+    const before = expiresOf(locks);
+    // The stamps of the first copy last longer than the leases: the time is known better when the second copy leaves.
+    latestBy = 5_000;
+    scene.proxy.on(BATCH, resetAfter());
+    await time.advance(PERIOD_MS);
+    await time.sleepUntil(() => true);
+    latestBy = 0;
+    await scene.play(time, () => expiresOf(locks).every((expires, index) => expires > (before[index] as number)));
+    expect(locks.map(endOf)).toEqual(ends.map((end) => end + PERIOD_MS));
     await Promise.all(locks.map((lock) => lock.unlock()));
   });
 

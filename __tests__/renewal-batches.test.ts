@@ -14,36 +14,24 @@ const forever = new AbortController().signal;
 const renewals = (count: number): Renew[] =>
   Array.from({ length: count }, (_, index) => renewalOf(lockAt(`lock-${index}`), `uuid-${index}`, 100 + index));
 
-/** A table that answers as it is told, after as long as it is told. */
+/** A table that answers as it is told. */
 class Table {
   /** The names of the rows of each request. */
   readonly sent: string[][] = [];
   readonly signals: AbortSignal[] = [];
-  takesMs = 0;
   answer: (renewals: readonly Renew[]) => Answer | Promise<Answer> = (all) => all.map(() => APPLIED);
   one: (renewal: Renew) => WriteOutcome = () => APPLIED;
-  #now = 0;
   readonly batches = new RenewalBatches({
     one: async (renewal) => {
       this.sent.push([renewal.at.name]);
-      await this.#pass();
       return this.one(renewal);
     },
     all: async (all, signal) => {
       this.sent.push(all.map(({ at }) => at.name));
       this.signals.push(signal);
-      await this.#pass();
       return await this.answer(all);
     },
-    now: () => this.#now,
   });
-
-  /** Requests that leave together take their time together. */
-  async #pass(): Promise<void> {
-    const answeredAt = this.#now + this.takesMs;
-    await turn();
-    this.#now = Math.max(this.#now, answeredAt);
-  }
 
   /** How many went together, request by request, of so many that leave in one turn. */
   async sizes(count: number): Promise<number[]> {
@@ -59,7 +47,7 @@ class Table {
 }
 
 describe("how many renewals go together", () => {
-  test("doubles from one with each quick answer, up to 25, and what is left of a turn goes in another request", async () => {
+  test("doubles from one with each answer, up to 25, and what is left of a turn goes in another request", async () => {
     const table = new Table();
     expect(await table.sizes(3)).toEqual([1, 1, 1]);
     expect(await table.sizes(5)).toEqual([2, 2, 1]);
@@ -69,45 +57,29 @@ describe("how many renewals go together", () => {
     expect(await table.sizes(60)).toEqual([25, 25, 10]);
   });
 
-  test("halves after a slow answer, as a cold engine gives it", async () => {
-    const table = new Table();
-    await table.warmUp();
-    table.takesMs = 1_000;
-    expect(await table.sizes(25)).toEqual([25]);
-    expect(await table.sizes(25)).toEqual([12, 12, 1]);
-    table.takesMs = 5;
-    expect(await table.sizes(6)).toEqual([1, 1, 1, 1, 1, 1]);
-  });
-
-  test("halves after no answer, and that of one turn counts once", async () => {
+  test("is a quarter of those that got no answer together, so that each is alone after two more attempts", async () => {
     const table = new Table();
     await table.warmUp();
     table.answer = () => {
       throw new LockStoreError("no answer", { transient: true, answered: false });
     };
-    const outcomes = renewals(50).map((renewal) =>
-      table.batches.write(renewal, forever).catch((error) => error.message),
-    );
-    expect(new Set(await Promise.all(outcomes))).toEqual(new Set(["no answer"]));
-    table.answer = (all) => all.map(() => APPLIED);
-    expect(await table.sizes(24)).toEqual([12, 12]);
+    const all = renewals(25);
+    for (const sizes of [[25], [6, 6, 6, 6, 1], Array(25).fill(1)]) {
+      const before = table.sent.length;
+      await Promise.allSettled(all.map((renewal) => table.batches.write(renewal, forever)));
+      expect(table.sent.slice(before).map(({ length }) => length)).toEqual(sizes);
+    }
+    table.answer = (asked) => asked.map(() => APPLIED);
+    expect(await table.sizes(24)).toEqual([24]);
   });
 
-  test("on a table far away it doubles as well: slow is what takes longer than it did", async () => {
-    const table = new Table();
-    table.takesMs = 400;
-    for (let count = 0; count < 60; count += 1) await table.sizes(1);
-    for (let count = 2; count <= 32; count *= 2) await table.sizes(count);
-    expect(await table.sizes(25)).toEqual([25]);
-  });
-
-  test("rows of more than 256 KB never go together, as far as their sizes are known", async () => {
+  test("rows of more than 10 KB go alone, as far as their sizes are known", async () => {
     const table = new Table();
     await table.warmUp();
-    for (const { at } of renewals(4)) table.batches.note(at, 100 * 1_024);
-    expect(await table.sizes(6)).toEqual([2, 4]);
+    for (const { at } of renewals(4)) table.batches.note(at, 11 * 1_024);
+    expect((await table.sizes(6)).sort()).toEqual([1, 1, 1, 1, 2]);
     table.batches.note(lockAt("lock-1"), 0);
-    expect(await table.sizes(6)).toEqual([3, 3]);
+    expect((await table.sizes(6)).sort()).toEqual([1, 1, 1, 3]);
   });
 });
 

@@ -54,7 +54,7 @@ function scene() {
       left.push(name);
       return new Promise((resolve, reject) => answers.set(name, { resolve, reject }));
     };
-    scheduler.run({ kind: "renewal", deadline }, () => scheduler.heard(send, { lateMs })).catch(() => undefined);
+    scheduler.run({ kind: "renewal", deadline }, () => scheduler.heard(send, lateMs)).catch(() => undefined);
   }
 
   /** Asks so many times; answers to none of them are awaited. */
@@ -257,7 +257,7 @@ describe("how many are under way", () => {
   });
 });
 
-describe("on a table that answers renewals late", () => {
+describe("on a table that answers a renewal late", () => {
   /** So many renewals, which end at these moments, and of which the first is answered late. */
   async function lateScene(count: number) {
     const { renew, time, succeed, ...rest } = scene();
@@ -268,51 +268,36 @@ describe("on a table that answers renewals late", () => {
     return { renew, time, succeed, ...rest };
   }
 
-  test("half as many renewals are under way, and the others wait, that of the lease first which ends first", async () => {
-    const { scheduler, left, renew, succeed } = await lateScene(200);
-    expect(scheduler.renewalWidth).toBe(100);
-    renew("second", 5_000, 100);
-    renew("first", 4_000, 100);
-    expect(left).toEqual([]);
-    for (let index = 1; index < 100; index += 1) await succeed(`renewal${index}`);
-    expect(left).toEqual([]);
-    await succeed("renewal100", "renewal101");
-    expect(left).toEqual(["first", "second"]);
-  });
-
-  test("other requests are half as many", async () => {
-    const { scheduler } = await lateScene(2);
+  test("other requests are half as many, and each answer in time lets more be under way", async () => {
+    const { scheduler, time, renew, succeed } = await lateScene(2);
     expect(scheduler.width).toBe(WIDTH / 2);
-  });
-
-  test("48 renewals are under way at least", async () => {
-    const { scheduler } = await lateScene(60);
-    expect(scheduler.renewalWidth).toBe(48);
-  });
-
-  test("those that left before say no more, and each that is in time lets more be under way", async () => {
-    const { scheduler, time, renew, succeed } = await lateScene(200);
-    await time.advance(10);
-    for (let index = 1; index < 120; index += 1) await succeed(`renewal${index}`);
-    expect(scheduler.renewalWidth).toBe(100);
-    for (let index = 200; index < 310; index += 1) {
+    await time.advance(1);
+    for (let index = 2; index < WIDTH; index += 1) {
       renew(`renewal${index}`, 9_000, 100);
       await succeed(`renewal${index}`);
     }
-    expect(scheduler.renewalWidth).toBe(101);
+    expect(scheduler.width).toBe(WIDTH / 2 + 1);
   });
 
-  test("nothing but releases leaves while a renewal waits", async () => {
-    const { left, ask, askMany, renew, succeed } = await lateScene(60);
-    askMany("early", 1);
-    expect(left).toEqual(["early0"]);
+  test("ten times the width of renewals are under way, and the others wait, that of the lease first which ends first", async () => {
+    const { left, renew, succeed } = await lateScene((10 * WIDTH) / 2 + 3);
+    renew("second", 5_000, 100);
+    renew("first", 4_000, 100);
+    expect(left).toEqual([]);
+    await succeed("renewal1", "renewal2");
+    expect(left).toEqual([]);
+    await succeed("renewal3", "renewal4");
+    expect(left).toEqual(["first", "second"]);
+  });
+
+  test("nothing else that waits leaves before a renewal that waits, and releases before the rest", async () => {
+    const { left, ask, askMany, renew, succeed } = await lateScene((10 * WIDTH) / 2 + 3);
     renew("waiting", 5_000, 100);
-    askMany("take", 1);
-    ask("read", { kind: "read" }).catch(() => undefined);
+    ask("read", { kind: "read", deadline: 1 }).catch(() => undefined);
     askMany("release", 1, { kind: "release" });
-    expect(left).toEqual(["early0", "release0"]);
-    for (let index = 1; index < 13; index += 1) await succeed(`renewal${index}`);
-    expect(left.slice(2)).toEqual(["waiting", "take0", "read"]);
+    expect(left).toEqual([]);
+    await succeed("renewal1", "renewal2", "renewal3");
+    expect(left).toEqual(["waiting", "release0", "read"]);
   });
 });
 

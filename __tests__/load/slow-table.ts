@@ -81,7 +81,6 @@ export function slowTable(time: ManualTime, service: Service): { store: Store; s
       });
       return Promise.race([serve(asked.length, () => renewAll(asked)), givenUp]);
     },
-    now: () => time.elapsed,
   });
 
   const store = new Proxy(near, {

@@ -44,8 +44,7 @@ export abstract class MessageStore extends RowStore implements Store {
   readonly #table: MemoryTable;
 
   constructor(table: MemoryTable) {
-    // No answer is slow.
-    super(LAYOUT, () => 0);
+    super(LAYOUT);
     this.#table = table;
   }
 

@@ -10,20 +10,11 @@ import { lacksBatches } from "./failures.js";
 /** How many statements DynamoDB takes in one request. */
 const MOST = 25;
 
-/** A batch is about no more than so many bytes of rows, as far as their sizes are known: each row comes back whole. */
-const MOST_BYTES = 256 * 1_024;
+/** A row with more data than this goes alone: each row of a batch comes back whole. */
+const LARGE_BYTES = 10 * 1_024;
 
-/** Rows below this size fill no batch, whatever is in it. */
-const LARGE_BYTES = MOST_BYTES / MOST;
-
-/** Of how many large rows the sizes are remembered. */
+/** How many large rows are remembered. */
 const MOST_LARGE = 1_000;
-
-/** An answer is slow that takes so much longer than the quickest of late. A cold engine takes a second for a full batch. */
-const SLOW_MS = 250;
-
-/** With each answer the quickest one counts for more ms by this factor, so that a table far away is not slow for ever. */
-const FORGETTING = 1.05;
 
 /** What got no answer in a batch goes again in batches that are smaller by this factor: after two of them, each is alone. */
 const AGAIN_SHARE = 4;
@@ -41,8 +32,6 @@ export interface RenewalSender {
     signal: AbortSignal,
     signals: readonly AbortSignal[],
   ): Promise<readonly (WriteOutcome | Promise<WriteOutcome> | LockStoreError)[]>;
-  /** A stopwatch, in ms. */
-  now(): number;
 }
 
 /** A renewal that waits for the others of its turn, or for the answer to its batch. */
@@ -59,19 +48,18 @@ interface Member {
  *
  * 1. What is asked for until the next microtask is one turn. A batch has no row twice, which DynamoDB would refuse whole.
  * 2. Each member gives up by itself when its time is over. The request is aborted when all of them have.
- * 3. How many go together doubles after a quick answer, and halves after a slow one or none, from one on. What got no answer
- *    goes again with a quarter of them.
+ * 3. How many go together doubles from one with each answer: a new engine takes a second for its first 25. What got no answer
+ *    goes again with a quarter of them, so that what holds up one row does not hold up the others for long.
  * 4. Where batches cannot be used, renewals go one by one from then on, those of a batch that was refused for it included.
  */
 export class RenewalBatches {
   readonly #sender: RenewalSender;
-  /** The bytes of the rows that are known to be large, by key. */
-  readonly #large = new BoundedMap<string, number>(MOST_LARGE);
+  /** The keys of the rows that are known to be large. */
+  readonly #large = new BoundedMap<string, true>(MOST_LARGE);
   /** With how many a renewal goes that got no answer in a batch: what holds up one of its rows must not hold up the others for long. */
   readonly #mostAgain = new WeakMap<Renew, number>();
   #turn: Member[] = [];
   #most = 1;
-  #quickestMs = 0;
   #isUsable = true;
 
   constructor(sender: RenewalSender) {
@@ -81,12 +69,12 @@ export class RenewalBatches {
   /** Learns how large the data on a row is; undefined where there is none any more. */
   note(at: Address, bytes = 0): void {
     const key = keyOf(at);
-    if (bytes > LARGE_BYTES) this.#large.set(key, bytes);
+    if (bytes > LARGE_BYTES) this.#large.set(key, true);
     else this.#large.delete(key);
   }
 
   write(renewal: Renew, signal: AbortSignal): Promise<WriteOutcome> {
-    if (!this.#isUsable) return this.#sender.one(renewal, signal);
+    if (!this.#isUsable || this.#large.has(keyOf(renewal.at))) return this.#sender.one(renewal, signal);
     return new Promise((settle, fail) => {
       // Not by queueMicrotask(), which fake timers of a test hold back.
       if (this.#turn.length === 0) void Promise.resolve().then(() => this.#leave());
@@ -97,63 +85,49 @@ export class RenewalBatches {
   #leave(): void {
     const turn = this.#turn;
     this.#turn = [];
-    const batches: Member[][] = [];
-    let keys = new Set<string>();
-    let [bytes, most] = [0, 0];
+    let batch = new Batch();
     for (const member of turn) {
-      if (member.signal.aborted) {
-        member.fail(member.signal.reason);
-        continue;
-      }
-      const key = keyOf(member.renewal.at);
-      const size = this.#large.get(key) ?? 0;
-      const mostWithIt = Math.min(this.#most, this.#mostAgain.get(member.renewal) ?? MOST);
-      const last = batches.at(-1);
-      const fits = last !== undefined && last.length < Math.min(most, mostWithIt) && bytes + size <= MOST_BYTES;
-      if (fits && !keys.has(key)) {
-        last.push(member);
-        keys.add(key);
-        bytes += size;
-        most = Math.min(most, mostWithIt);
-      } else {
-        batches.push([member]);
-        keys = new Set([key]);
-        [bytes, most] = [size, mostWithIt];
+      const most = this.#mostAgain.get(member.renewal) ?? this.#most;
+      if (member.signal.aborted) member.fail(member.signal.reason);
+      else if (!batch.add(member, most)) {
+        void this.#send(batch.members);
+        batch = new Batch();
+        batch.add(member, most);
       }
     }
-    for (const batch of batches) void this.#send(batch);
+    void this.#send(batch.members);
   }
 
   async #send(batch: readonly Member[]): Promise<void> {
-    const leftAt = this.#sender.now();
     const [only] = batch;
-    if (only !== undefined && batch.length === 1) {
+    if (only === undefined) return;
+    if (batch.length === 1) {
       const answer = this.#sender.one(only.renewal, only.signal);
       only.settle(answer);
-      await answer.then(
-        () => this.#took(1, this.#sender.now() - leftAt),
+      return await answer.then(
+        () => this.#answered(1),
         () => undefined,
       );
-      return;
     }
     const signals = batch.map(({ signal }) => signal);
     const request = abortedWithAll(signals);
     try {
-      const outcomes = await this.#sender.all(
-        batch.map(({ renewal }) => renewal),
-        request.signal,
-        signals,
-      );
-      this.#took(batch.length, this.#sender.now() - leftAt);
+      const renewals = batch.map(({ renewal }) => renewal);
+      const outcomes = await this.#sender.all(renewals, request.signal, signals);
+      this.#answered(batch.length);
       for (const [index, member] of batch.entries()) this.#settle(member, outcomes[index]);
     } catch (error) {
-      this.#took(batch.length, undefined);
       const mostAgain = Math.max(1, Math.floor(batch.length / AGAIN_SHARE));
       for (const { renewal } of batch) this.#mostAgain.set(renewal, mostAgain);
       for (const member of batch) this.#settle(member, error);
     } finally {
       request.end();
     }
+  }
+
+  /** So many in a request were answered: twice as many may go together. */
+  #answered(count: number): void {
+    this.#most = Math.min(MOST, Math.max(this.#most, 2 * count));
   }
 
   #settle(member: Member, outcome: unknown): void {
@@ -167,13 +141,22 @@ export class RenewalBatches {
       else member.settle(this.#sender.one(member.renewal, member.signal));
     }
   }
+}
 
-  /** So many in a request took so long, or were not answered. It says something about as many, and nothing about more. */
-  #took(count: number, ms: number | undefined): void {
-    if (ms !== undefined) this.#quickestMs = Math.min(ms, FORGETTING * this.#quickestMs + 1);
-    const isQuick = ms !== undefined && ms <= this.#quickestMs + SLOW_MS;
-    if (isQuick) this.#most = Math.min(MOST, Math.max(this.#most, 2 * count));
-    else this.#most = Math.min(this.#most, Math.max(1, Math.floor(count / 2)));
+/** The renewals of one request, as they are put together. */
+class Batch {
+  readonly members: Member[] = [];
+  readonly #keys = new Set<string>();
+  #most = MOST;
+
+  /** @param most with how many it may go. @returns false where it has to go in another one; never for the first. */
+  add(member: Member, most: number): boolean {
+    const key = keyOf(member.renewal.at);
+    this.#most = Math.min(this.#most, most);
+    if (this.members.length >= this.#most || this.#keys.has(key)) return false;
+    this.members.push(member);
+    this.#keys.add(key);
+    return true;
   }
 }
 

@@ -16,13 +16,11 @@ export abstract class RowStore {
   readonly layout: TableLayout;
   readonly #renewals: RenewalBatches;
 
-  /** @param now a stopwatch, in ms. */
-  constructor(layout: TableLayout, now: () => number) {
+  constructor(layout: TableLayout) {
     this.layout = layout;
     this.#renewals = new RenewalBatches({
       one: (renewal, signal) => this.writeOne(renewal, signal),
       all: (renewals, signal, signals) => this.renewAll(renewals, signal, signals),
-      now,
     });
   }
 

@@ -44,7 +44,7 @@ export class DynamoDbStore extends RowStore implements Store {
   #proven = false;
 
   constructor(parts: { readonly client: DynamoDBClient; readonly layout: TableLayout; readonly clock: Clock }) {
-    super(parts.layout, () => parts.clock.atLeast());
+    super(parts.layout);
     this.#client = parts.client;
     this.#transport = new Transport(parts.client, parts.layout, parts.clock);
   }

@@ -1,8 +1,8 @@
 import { LockLostError } from "../errors.js";
-import { leftAfter, type MinimumHold, minimumHold } from "../protocol/lease-time.js";
+import { type MinimumHold, minimumHold } from "../protocol/lease-time.js";
 import type { Left } from "../protocol/writes.js";
 import type { Session } from "../session/session.js";
-import { abandon, untilGivenBack } from "../taking/abandoned-claims.js";
+import { abandon, leftNow, untilGivenBack } from "../taking/abandoned-claims.js";
 import type { Stamping, Trying } from "../taking/acquisition.js";
 import { boundsOf } from "../time/clock.js";
 import { uuidOf } from "./hand-off-token.js";
@@ -38,7 +38,7 @@ export class Exit {
   /** Nobody has begun on it, and nobody will: meanwhile it excludes nobody in this process, unless it stays taken. */
   giveBack(): Promise<void> {
     const { row } = this.#lease;
-    abandon(this.#session, row, () => this.#leaves());
+    abandon(this.#session, row, this.hold);
     return this.#left ?? this.#leave(() => this.#release(() => untilGivenBack(this.#session, row)));
   }
 
@@ -135,7 +135,6 @@ export class Exit {
   }
 
   #leaves(): Left {
-    const { clock } = this.#session;
-    return this.hold === undefined ? { kind: "free" } : leftAfter(this.hold, clock.atLeast(), clock.wall());
+    return this.hold === undefined ? { kind: "free" } : leftNow(this.#session, this.hold);
   }
 }

@@ -117,7 +117,6 @@ export class HeldLock implements TransferableLock {
     // Once: a release throws the loss that the section was told of before.
     if (this.#stage !== "delivered" || !(reason instanceof LockLostError)) return;
     this.#stage = "lost";
-    if (!CHANNELS["dynamutex:lost"].hasSubscribers) return;
     const { name, uuid } = this;
     publish("dynamutex:lost", { name, uuid, call: this.#call, reason: reason.reason, cause: reason.cause });
   }

@@ -75,7 +75,7 @@ export class Lease implements Term, HeldLease {
     const state = this.#state;
     if (state.kind === "over") return state.error;
     if (state.kind === "relied" && this.#session.clock.atMost() >= this.deadline) {
-      return this.end(this.ends >= state.maxHoldEnds ? "max-hold" : "expired", this.row.lastFailure);
+      return this.end(this.ends >= state.maxHoldEnds ? "max-hold" : "expired", this.renewals.lastFailure);
     }
     return undefined;
   }
@@ -127,7 +127,7 @@ export class Lease implements Term, HeldLease {
     if (this.#state.kind !== "relied") return since;
     this.#state.since = since;
     if (!joins) this.#state.maxHoldEnds = clock.atMost() + this.settings.maxHoldMs;
-    this.watchDeadline();
+    this.#watchDeadline();
     return since;
   }
 
@@ -140,7 +140,7 @@ export class Lease implements Term, HeldLease {
     if (this.#state.kind === "relied") return;
     const since = this.#session.clock.atLeast();
     this.#state = { kind: "relied", since, maxHoldEnds: Number.POSITIVE_INFINITY, cancelDeadline: nothing };
-    this.watchDeadline();
+    this.#watchDeadline();
     this.renewals.start(share);
   }
 
@@ -205,14 +205,14 @@ export class Lease implements Term, HeldLease {
     return undefined;
   }
 
-  watchDeadline(): void {
+  /** Looks at the deadline that it has now. By then renewals have moved it, and the look is at the one after. */
+  #watchDeadline(): void {
     const state = this.#state;
     if (state.kind !== "relied") return;
     state.cancelDeadline();
     const ms = Math.max(0, this.deadline - this.#session.clock.atMost());
     state.cancelDeadline = this.#session.clock.alarm(Math.ceil(ms), () => {
-      // A timer may ring early by a fraction of a millisecond, and must not end the watch.
-      if (this.held) this.watchDeadline();
+      if (this.held) this.#watchDeadline();
     });
   }
 

@@ -44,6 +44,8 @@ export class Renewals {
   readonly #session: Session;
   readonly #lease: Term;
   readonly #events: LeaseEvents;
+  /** Why the last renewal got no answer, if it got none. */
+  lastFailure: unknown;
   #usage: Usage = "unused";
   #cancelTimer: () => void = nothing;
   #writing: { readonly done: Promise<Renewal>; readonly enough: AbortController } | undefined;
@@ -175,7 +177,10 @@ export class Renewals {
   async #write(send: (trying: Trying) => Promise<Stamping>, until = () => this.#lease.deadline): Promise<Renewal> {
     const enough = new AbortController();
     const { ends } = this.#lease;
-    const onFailure = (cause: unknown): void => this.#events.renewalFailed(this.#lease.row, cause);
+    const onFailure = (cause: unknown): void => {
+      this.lastFailure = cause;
+      this.#events.renewalFailed(this.#lease.row, cause);
+    };
     const done = this.#judged(send({ until, enough: enough.signal, onFailure }), ends).finally(() => {
       this.#writing = undefined;
     });
@@ -186,17 +191,17 @@ export class Renewals {
   /** @param ends when the lease ended as it was when the write left. */
   async #judged(sent: Promise<Stamping>, ends: number): Promise<Renewal> {
     const stamping = await sent;
+    if (stamping.kind === "stamped") this.lastFailure = undefined;
     const lease = this.#lease;
     // The deadline may have passed while the request was in flight: then no reply brings the lease back. No timer may have
     // rung since, where the process was suspended; and the reply, which is there before, has moved the deadline.
     const isOver = this.#session.clock.atMost() >= ends;
-    if (isOver && lease.reliedSince !== undefined) lease.end("expired", lease.row.lastFailure);
+    if (isOver && lease.reliedSince !== undefined) lease.end("expired", this.lastFailure);
     const { lost } = lease;
     if (lost !== undefined) return { kind: "lost", error: lost };
     switch (stamping.kind) {
       case "stamped":
         if (isOver) return { kind: "unknown", cause: lease.row.loss("expired") };
-        lease.watchDeadline();
         this.#events.renewed(lease.row, lease.deadline - this.#session.clock.atMost());
         return { kind: "renewed" };
       case "refused":

@@ -2,11 +2,11 @@ import { LockConfigError, LockLostError } from "../errors.js";
 import { type ResumeOptions, resumeOptions } from "../options/calls.js";
 import type { Address } from "../protocol/addresses.js";
 import type { HandOff } from "../protocol/hand-off.js";
-import { holdUntil, leftAfter, type MinimumHold, stamp } from "../protocol/lease-time.js";
+import { holdUntil, type MinimumHold, stamp } from "../protocol/lease-time.js";
 import type { Memory, Row } from "../protocol/row.js";
 import { memoryOf } from "../protocol/rules.js";
 import { isStillHeldBy, wasApplied } from "../protocol/was-applied.js";
-import type { Left, Transfer } from "../protocol/writes.js";
+import type { Transfer } from "../protocol/writes.js";
 import { attemptMs } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { WriteOutcome } from "../store.js";
@@ -103,7 +103,7 @@ async function acquire(session: Session, target: Target, handed: Handed, wait: W
       // Nobody relies on what a copy without an answer has taken, or may still take.
       if (sent !== undefined) {
         const maybe = new Acquisition(session, target, sent.taken);
-        session.detach(removeWhenItArrives(session, maybe, () => leftOf(session, handed)));
+        session.detach(removeWhenItArrives(session, maybe, restOf(session, handed)));
       }
       throw error;
     }
@@ -136,12 +136,6 @@ function transferTo(session: Session, { at, settings }: Target, handed: Handed) 
 function restOf({ clock }: Session, { heldUntil: expires, heldForMs: ms }: Handed): MinimumHold | undefined {
   if (expires === undefined || ms === undefined) return undefined;
   return holdUntil({ expires, ms }, clock.atLeast(), boundsOf(clock));
-}
-
-/** How whoever does not go on leaves the row: a section has run on it, so its hold lasts. */
-function leftOf(session: Session, handed: Handed): Left {
-  const hold = restOf(session, handed);
-  return hold === undefined ? { kind: "free" } : leftAfter(hold, session.clock.atLeast(), session.clock.wall());
 }
 
 function refused(target: Target, handed: Handed, row: Row | undefined): Error {

@@ -18,8 +18,6 @@ export interface Term {
   readonly stands: boolean;
   /** Whether it ended while no section relied on it: that is no loss, whoever holds the row since. */
   readonly hasRunOut: boolean;
-  /** Sets the alarm for the deadline, which a renewal has moved. */
-  watchDeadline(): void;
   /** It is lost, once and for ever. @returns the loss that was found first. */
   end(reason: LossReason, cause?: unknown): LockLostError;
   /** It is being left: from here on no section relies on it, and what happens to the row is no loss. */

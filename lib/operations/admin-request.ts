@@ -1,4 +1,4 @@
-import { type Copies, LONGEST_ATTEMPT_MS } from "../session/retry.js";
+import { LONGEST_ATTEMPT_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { Wait } from "../taking/wait.js";
 
@@ -11,12 +11,12 @@ import { Wait } from "../taking/wait.js";
 export async function adminRequest<T>(
   session: Session,
   request: (signal: AbortSignal) => Promise<T>,
-  { signal, copies }: { readonly signal?: AbortSignal | undefined; readonly copies?: Copies } = {},
+  { signal }: { readonly signal?: AbortSignal | undefined } = {},
 ): Promise<T> {
   session.assertOpen();
   signal?.throwIfAborted();
   const wait = new Wait(session, undefined, { patient: false });
-  const persistence = { kind: "read", attemptMs: LONGEST_ATTEMPT_MS, until: wait.until, copies } as const;
+  const persistence = { kind: "read", attemptMs: LONGEST_ATTEMPT_MS, until: wait.until } as const;
   const work = async (deliver: (result: T) => boolean): Promise<void> => {
     deliver(await wait.persist(persistence, request));
   };

@@ -2,7 +2,7 @@ import { publish } from "../diagnostics.js";
 import type { Address, SortRange } from "../protocol/addresses.js";
 import { wasApplied } from "../protocol/was-applied.js";
 import type { Vacate } from "../protocol/writes.js";
-import type { Copies } from "../session/retry.js";
+import { Copies } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import { adminRequest } from "./admin-request.js";
 import { rowsIn } from "./inspect.js";
@@ -19,10 +19,10 @@ export async function forceUnlock(
   uuid: string,
   { now }: { readonly now: boolean },
 ): Promise<boolean> {
-  const copies: Copies = { sent: 0, unanswered: 0 };
+  const copies = new Copies();
   const leaves = { kind: now ? "kept" : "untilExpires" } as const;
   const write: Vacate = { kind: "vacate", at, uuid, leaves, remembers: "nothing" };
-  const outcome = await adminRequest(session, (signal) => session.store.write(write, signal), { copies });
+  const outcome = await adminRequest(session, (signal) => copies.count(session.store.write(write, signal)));
   if (outcome.kind === "refused") {
     // A copy that was throttled counts as well: the network may have delivered it twice.
     const earlierCopyUnanswered = outcome.retried || copies.sent > 1;

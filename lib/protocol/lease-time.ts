@@ -73,7 +73,8 @@ export function holdUntil(
 }
 
 /** How a row is left on release: held while the minimum hold lasts, by the stopwatch and by the table's clock; else free. */
-export function leftAfter(hold: MinimumHold, atLeast: number, bounds: Bounds | undefined): Left {
+export function leftAfter(hold: MinimumHold | undefined, atLeast: number, bounds: Bounds | undefined): Left {
+  if (hold === undefined) return { kind: "free" };
   const left = hold.ms - (atLeast - hold.startedAt);
   if (left <= 0 || (bounds !== undefined && bounds.earliest > hold.expires)) return { kind: "free" };
   return { kind: "held", expires: hold.expires, ttlMs: Math.ceil(left) };

@@ -1,5 +1,4 @@
-import type { Clock } from "../time/clock.js";
-import { onAbort } from "./abort-listening.js";
+import { type Clock, sleepUntilRung } from "../time/clock.js";
 
 /** From how many leases of one process on their renewals leave together. */
 const TOGETHER = 8;
@@ -46,25 +45,12 @@ export class Agenda {
   }
 
   /** Waits as long as {@link alarm} does. @throws the reason of `signal`, if it aborts first. */
-  async sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  readonly sleep: Clock["sleep"] = async (ms, signal) => {
     // Where nothing is due together, the wait keeps the process alive, as it does elsewhere.
     if (this.#leases.size < this.#from) return await this.#clock.sleep(ms, signal);
-    signal?.throwIfAborted();
     const leave = this.#clock.stay?.();
-    let stop: (() => void) | undefined;
-    await new Promise<void>((resolve, reject) => {
-      const cancel = this.alarm(ms, resolve);
-      stop =
-        signal &&
-        onAbort(signal, () => {
-          cancel();
-          reject(signal.reason);
-        });
-    }).finally(() => {
-      stop?.();
-      leave?.();
-    });
-  }
+    await sleepUntilRung((wake) => this.alarm(ms, wake), signal).finally(leave);
+  };
 
   #open(moment: number): { readonly rings: Set<() => void>; readonly cancel: () => void } {
     const rings = new Set<() => void>();

@@ -23,8 +23,8 @@ interface Waiting {
 }
 
 /**
- * The requests that wait for a slot: releases first, the earliest deadline first among them and among the rest, and of equal
- * ones the one that came first. Without releases first, 1 651 of 3 000 releases are not sent in time in a burst of as many
+ * The requests that wait for a slot: renewals first, then releases, the earliest deadline first among them and among the rest,
+ * and of equal ones the one that came first. Without releases before the rest, 1 651 of 3 000 releases are not sent in time in a burst of as many
  * takes, on a table that serves 200 requests a second (`load.test.ts`).
  */
 export class Backlog {
@@ -42,34 +42,27 @@ export class Backlog {
 
   /** Calls `send` when it is the request's turn. */
   add<T>(request: ScheduledRequest, send: () => Promise<T>): Promise<T> {
-    const { kind, deadline, enough, until } = request;
+    const { kind, deadline, enough, until = () => Number.POSITIVE_INFINITY } = request;
     const queuedAt = this.#clock.atLeast();
     return new Promise<T>((resolve, reject) => {
-      let cancelUntil: (() => void) | undefined;
-      const stopListening = enough && onAbort(enough, () => giveUp(enough.reason));
-      const stopWaiting = (): void => {
+      let cancelLook: (() => void) | undefined;
+      const end = (answer: () => void): void => {
         this.#queue.splice(this.#queue.indexOf(waiting), 1);
-        cancelUntil?.();
+        cancelLook?.();
         stopListening?.();
+        answer();
       };
-      const giveUp = (reason: unknown): void => {
-        stopWaiting();
-        reject(reason);
-      };
-      const giveUpAt = (end: () => number): void => {
-        const leftMs = end() - this.#clock.atMost();
+      const look = (): void => {
+        const leftMs = until() - this.#clock.atMost();
         const why = `${this.#underWay()} requests of this process were under way, and others went first`;
-        if (leftMs <= 0) giveUp(notSent(this.#clock.atLeast() - queuedAt, why));
-        else if (leftMs < Number.POSITIVE_INFINITY) cancelUntil = this.#clock.alarm(leftMs, () => giveUpAt(end));
+        if (leftMs <= 0) end(() => reject(notSent(this.#clock.atLeast() - queuedAt, why)));
+        else if (leftMs < Number.POSITIVE_INFINITY) cancelLook = this.#clock.alarm(leftMs, look);
       };
-      const leave = (): void => {
-        stopWaiting();
-        resolve(send());
-      };
-      const waiting: Waiting = { kind, deadline, leave };
+      const stopListening = enough && onAbort(enough, () => end(() => reject(enough.reason)));
+      const waiting: Waiting = { kind, deadline, leave: () => end(() => resolve(send())) };
       // Looked for from the end: most come with a later deadline than those that wait.
       this.#queue.splice(this.#queue.findLastIndex((other) => !isBefore(waiting, other)) + 1, 0, waiting);
-      if (until !== undefined) giveUpAt(until);
+      look();
     });
   }
 
@@ -79,12 +72,18 @@ export class Backlog {
   }
 }
 
+/** Who leaves first. */
+const RANKS: Readonly<Record<RequestKind, number>> = { renewal: 0, release: 1, take: 2, read: 2 };
+
 function isBefore(one: Waiting, other: Waiting): boolean {
-  const isRelease = one.kind === "release";
-  return isRelease === (other.kind === "release") ? one.deadline < other.deadline : isRelease;
+  const [rank, otherRank] = [RANKS[one.kind], RANKS[other.kind]];
+  return rank === otherRank ? one.deadline < other.deadline : rank < otherRank;
 }
 
+/** It has not left, for want of a slot or of time. */
+export class NotSent extends LockStoreError {}
+
 /** The error of a request that has waited for so many ms and was not sent. */
-export function notSent(waitedMs: number, why: string): LockStoreError {
-  return new LockStoreError(`Not sent within ${Math.round(waitedMs)} ms: ${why}`, { transient: true, answered: false });
+export function notSent(waitedMs: number, why: string): NotSent {
+  return new NotSent(`Not sent within ${Math.round(waitedMs)} ms: ${why}`, { transient: true, answered: false });
 }

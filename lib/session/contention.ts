@@ -63,13 +63,10 @@ export class Contention {
     const runsMs = bounds === undefined ? WANTED_FOR_MS : wanted - bounds.earliest;
     if (runsMs <= 0) return;
     const believedUntil = this.#clock.atLeast() + Math.min(WANTED_FOR_MS, runsMs);
-    const known = this.#of(row);
-    if (known === undefined) {
-      this.#contended.set(keyOf(row), { wanted, believedUntil, turnSince: undefined });
-      return;
-    }
+    const known = this.#of(row) ?? { wanted, believedUntil, turnSince: undefined };
     known.wanted = Math.max(known.wanted, wanted);
     known.believedUntil = Math.max(known.believedUntil, believedUntil);
+    this.#contended.set(keyOf(row), known);
   }
 
   /** A row is in the way: where somebody holds it, it is not this process's turn. */

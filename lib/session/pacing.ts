@@ -1,5 +1,5 @@
-import type { Clock } from "../time/clock.js";
-import { FIRST_PAUSE_MS, LONGEST_PAUSE_MS } from "./retry.js";
+import type { Requests } from "./requests.js";
+import { pauseMs } from "./retry.js";
 
 /** How often a request of a call may follow another at once: what the second finds out is mostly news to the first. */
 const AT_ONCE = 2;
@@ -10,12 +10,12 @@ const AT_ONCE = 2;
  * repeated without a pause for ever, whatever the table answers.
  */
 export class Pacing {
-  readonly #parts: { readonly clock: Clock; readonly random: () => number };
+  readonly #session: Pick<Requests, "clock" | "random">;
   readonly #wait: { readonly enough: AbortSignal };
   #times = 0;
 
-  constructor(parts: { readonly clock: Clock; readonly random: () => number }, wait: { readonly enough: AbortSignal }) {
-    this.#parts = parts;
+  constructor(session: Pick<Requests, "clock" | "random">, wait: { readonly enough: AbortSignal }) {
+    this.#session = session;
     this.#wait = wait;
   }
 
@@ -23,8 +23,7 @@ export class Pacing {
   async again(): Promise<void> {
     this.#times += 1;
     if (this.#times <= AT_ONCE) return;
-    const longestMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (this.#times - AT_ONCE));
-    await this.#parts.clock.sleep((0.5 + this.#parts.random()) * longestMs, this.#wait.enough);
+    await this.#session.clock.sleep(pauseMs(this.#session, this.#times - AT_ONCE), this.#wait.enough);
   }
 
   /** Something else has made it pause. */

@@ -1,17 +1,16 @@
 import { LockStoreError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
 import { Backlog, notSent, type RequestKind, type ScheduledRequest } from "./backlog.js";
-import { type Copies, causeOf, LONGEST_ATTEMPT_MS, noAnswer, type Persistence, retry } from "./retry.js";
+import { causeOf, LONGEST_ATTEMPT_MS, noAnswer, type Persistence, retry, type Tried } from "./retry.js";
 
 /** How many requests are in flight at once while the table does not throttle, renewals included. */
 const MOST_WIDTH = 48;
 const LEAST_WIDTH = 4;
 
-/** How many renewals are under way at once at the most, and at the least. More would only wait for one another's connections. */
-const MOST_RENEWALS = 512;
-const LEAST_RENEWALS = 48;
+/** At the most so many times the width of renewals are under way at once: more would grow old in the queue of a slow engine. */
+const RENEWALS_TIMES = 10;
 
-/** Of the width of the other lane, the share that renewals always leave to it. */
+/** Of the width, the share that renewals always leave to the rest. */
 const OTHERS_SHARE = 1 / 4;
 
 /** How many of the latest answers count: enough for a percentile, few enough to follow a table that slows down. */
@@ -36,6 +35,27 @@ const LATE_SHARE = 1 / 4;
 /** How long the first attempt at a request of such a lease may take before it counts as unanswered. */
 export function attemptMs(ttlMs: number): number {
   return Math.min(LONGEST_ATTEMPT_MS, Math.max(50, ttlMs / 4));
+}
+
+/** The copies of one write. */
+export class Copies {
+  sent = 0;
+  /** How many of them got no answer: they may still be applied. */
+  unanswered = 0;
+
+  /** One has left. Its answer counts, however late. */
+  count<Outcome>(answer: Promise<Outcome>): Promise<Outcome> {
+    this.sent += 1;
+    this.unanswered += 1;
+    const answered = (): void => {
+      this.unanswered -= 1;
+    };
+    answer.then(answered, (error) => {
+      // What the client has repeated by itself got no answer the first time.
+      if (error instanceof LockStoreError && error.answered && !error.retried) answered();
+    });
+    return answer;
+  }
 }
 
 /** One request, with the signal that ends it. */
@@ -64,17 +84,17 @@ export function persist<T>(
   instead: () => Promise<T> | undefined = () => undefined,
 ): Promise<T> {
   const { clock, scheduler } = session;
-  const { kind, until, deadline = until, attemptMs: firstMs, enough, copies } = persistence;
-  const tried = persistence.tried ?? { since: clock.atLeast(), sent: 0, failure: undefined };
-  const attempts = { sent: 0, tried, send };
+  const { kind, until, deadline = until, attemptMs: firstMs, enough } = persistence;
+  const tried: Tried = persistence.tried ?? { since: clock.atLeast(), sent: 0, failure: undefined };
+  let sent = 0;
   const triedMs = (): number => clock.atLeast() - tried.since;
   const remainingMs = (): number => Math.max(0, until() - clock.atMost());
   const boundMs = (): number => {
-    const grownMs = Math.min(LONGEST_ATTEMPT_MS, firstMs * GROWTH ** (attempts.sent - 1));
+    const grownMs = Math.min(LONGEST_ATTEMPT_MS, firstMs * GROWTH ** (sent - 1));
     const patienceMs = Math.min(LONGEST_ATTEMPT_MS, PATIENCE_TIMES * (scheduler.slowMs ?? 0));
     return Math.min(Math.max(firstMs, grownMs, patienceMs), remainingMs());
   };
-  function send(): Promise<T> {
+  const send = (): Promise<T> => {
     let isAtOnce = tried.sent === 0;
     const answer = scheduler.run({ kind, deadline: deadline(), until, enough }, () => {
       // With less time, an attempt could only time out, and hide the cause of the one before it. The pauses go on until
@@ -83,16 +103,16 @@ export function persist<T>(
       const leftMs = remainingMs();
       if (leftMs === 0 || (!isAtOnce && leftMs < leastMs))
         throw notSent(triedMs(), "too little time was left for an answer");
-      attempts.sent += 1;
+      sent += 1;
       tried.sent += 1;
       const lateMs = kind === "renewal" ? leftMs * LATE_SHARE : undefined;
-      const copy = (signal: AbortSignal) => instead() ?? scheduler.heard(() => request(signal), { copies, lateMs });
+      const copy = (signal: AbortSignal) => instead() ?? scheduler.heard(() => request(signal), lateMs);
       return bounded(clock, copy, boundMs, () => noAnswer(triedMs(), tried.sent, causeOf(tried.failure)));
     });
     isAtOnce = false; // It waits behind others, if it has not left by now.
     return answer;
-  }
-  return send().catch((error: unknown) => retry(session, persistence, attempts, error));
+  };
+  return send().catch((error: unknown) => retry(session, { ...persistence, tried }, send, error));
 }
 
 /** Sends a request when its turn comes, and never retries it: for requests that may fail. */
@@ -126,71 +146,27 @@ function bounded<T>(clock: Clock, request: Request<T>, boundMs: () => number, la
   });
 }
 
-/** How a copy that leaves is counted. */
-interface Counting {
-  readonly copies?: Copies | undefined;
-  /** Of a renewal: with an answer after so many ms, it is late. */
-  readonly lateMs?: number | undefined;
-}
-
-/** One of the two lanes: what is under way in it, and what waits. */
-class Lane {
-  readonly backlog: Backlog;
-  readonly #least: number;
-  readonly #most: number;
-  #width: number;
-  /** When the width was last halved, on `atLeast`. */
-  #halvedAt = Number.NEGATIVE_INFINITY;
-  /** How many requests have left and have not ended. */
-  underWay = 0;
-
-  constructor(backlog: Backlog, least: number, most: number) {
-    this.backlog = backlog;
-    this.#least = least;
-    this.#most = most;
-    this.#width = most;
-  }
-
-  /** How many may be under way at once. */
-  get width(): number {
-    return Math.floor(this.#width);
-  }
-
-  /**
-   * @param leftAt what left before it was halved says nothing about how much the half is for the table.
-   * @param width of which the half is taken, if that is less than the present one.
-   */
-  narrow(leftAt: number, now: number, width: number = this.#width): void {
-    if (leftAt <= this.#halvedAt) return;
-    this.#width = Math.max(this.#least, Math.min(this.#width, width) / 2);
-    this.#halvedAt = now;
-  }
-
-  /** One more for each round of answers, as congestion control has it. */
-  widen(): void {
-    this.#width = Math.min(this.#most, this.#width + 1 / this.#width);
-  }
-}
-
 /**
  * The two lanes in which all requests of one process to one table travel.
  *
- * 1. Renewals leave at once, as long as the table answers them in time: each lease has one write under way.
+ * 1. Renewals leave at once, up to ten times the width: each lease has one write under way, and many leave in one request.
  * 2. Everything else has as many slots as the width less the renewals under way, and at least a quarter of the width. It
  *    leaves at once where there is a free slot, and waits in a {@link Backlog} otherwise.
  * 3. Throttling halves the width, successes restore it step by step. Where the table is out of reach, nothing makes it
  *    smaller: fewer requests at once would only lose leases.
  * 4. A renewal that is answered late halves the width as well: a process that can hardly keep what it holds takes less.
  *    Without, 287 leases of 3 s are lost in 20 s on a table that can keep some 250 of them (`load.test.ts`).
- * 5. It also halves how many renewals are under way, down to 48: on a slow engine batches shrink, and the renewals that then go
- *    one by one would grow old in the engine's own queue. Without, 406 and 466 of 500 leases of 3 s are lost on a new engine
- *    that shares two busy cores, and otherwise 7 to 208 (`npm run load -- --only many`).
- * 6. While a renewal waits, only releases leave beside renewals. Without, 18 of these leases are lost again.
+ * 5. Renewals beyond that wait for an answer, with their stamps yet to be chosen, and nothing else that waits leaves before
+ *    them. Without, 205 of 500 leases of 3 s are lost on a table that serves 220 requests a second and has no batches.
  */
 export class Scheduler {
   readonly #clock: Clock;
-  readonly #renewals: Lane;
-  readonly #others: Lane;
+  readonly #backlog: Backlog;
+  /** How many requests have left and have not ended. */
+  readonly #underWay = { renewals: 0, others: 0 };
+  #width = MOST_WIDTH;
+  /** When the width was last halved, on `atLeast`. */
+  #halvedAt = Number.NEGATIVE_INFINITY;
   /** How long the latest answers took, in ms, in order of arrival. */
   readonly #latencies: number[] = [];
   /** The same, the shortest first. */
@@ -201,9 +177,7 @@ export class Scheduler {
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    const backlog = (): Backlog => new Backlog(clock, () => this.#renewals.underWay + this.#others.underWay);
-    this.#renewals = new Lane(backlog(), LEAST_RENEWALS, MOST_RENEWALS);
-    this.#others = new Lane(backlog(), LEAST_WIDTH, MOST_WIDTH);
+    this.#backlog = new Backlog(clock, () => this.#underWay.renewals + this.#underWay.others);
   }
 
   /** The time within which all but one in twenty answers come at present; undefined before the first answer. */
@@ -228,12 +202,7 @@ export class Scheduler {
 
   /** How many requests may be in flight at once, as far as they are no renewals. */
   get width(): number {
-    return this.#others.width;
-  }
-
-  /** How many renewals may be in flight at once. */
-  get renewalWidth(): number {
-    return this.#renewals.width;
+    return Math.floor(this.#width);
   }
 
   /**
@@ -244,65 +213,65 @@ export class Scheduler {
    * before that; what `send` throws.
    */
   run<T>(request: ScheduledRequest, send: () => Promise<T>): Promise<T> {
-    if (request.enough?.aborted) return Promise.reject(request.enough.reason);
-    const lane = request.kind === "renewal" ? this.#renewals : this.#others;
-    // A release goes before those that wait.
-    const [first] = lane.backlog.waiting;
-    const isFirst = first === undefined || (request.kind === "release" && first.kind !== "release");
-    if (isFirst && this.#hasSlot(request.kind)) return this.#send(lane, send);
-    return lane.backlog.add(request, () => this.#send(lane, send));
+    const { kind, enough } = request;
+    if (enough?.aborted) return Promise.reject(enough.reason);
+    const lane = kind === "renewal" ? "renewals" : "others";
+    const [first] = this.#backlog.waiting;
+    const isFirst = first === undefined || (kind === "renewal" && first.kind !== "renewal");
+    if (isFirst && this.#hasSlot(kind)) return this.#send(lane, send);
+    return this.#backlog.add(request, () => this.#send(lane, send));
   }
 
-  /** Sends a copy, and hears its answer, however late: until then it counts as unanswered, and may still be applied. */
-  heard<T>(send: () => Promise<T>, { copies, lateMs }: Counting = {}): Promise<T> {
+  /**
+   * Sends a copy, and hears its answer, however late.
+   * @param lateMs of a renewal: with an answer after so many ms, it is late.
+   */
+  heard<T>(send: () => Promise<T>, lateMs = Number.POSITIVE_INFINITY): Promise<T> {
     const leftAt = this.#clock.atLeast();
-    if (copies !== undefined) {
-      copies.sent += 1;
-      copies.unanswered += 1;
-    }
     this.#silentSince ??= this.#clock.atMost();
-    const answered = (isSettled: boolean): void => {
+    const answered = (): void => {
       this.#silentSince = undefined;
       this.#answers += 1;
-      if (isSettled && copies !== undefined) copies.unanswered -= 1;
     };
     const answer = new Promise<T>((resolve) => resolve(send()));
     answer.then(
       () => {
-        answered(true);
-        const now = this.#clock.atLeast();
-        this.#took(now - leftAt);
-        const isLate = lateMs !== undefined && now - leftAt > lateMs;
-        if (isLate) this.#others.narrow(leftAt, now);
-        else this.#others.widen();
-        if (isLate) this.#renewals.narrow(leftAt, now, this.#renewals.underWay);
-        else if (lateMs !== undefined) this.#renewals.widen();
+        answered();
+        const tookMs = this.#clock.atLeast() - leftAt;
+        this.#took(tookMs);
+        if (tookMs > lateMs) this.#narrow(leftAt);
+        // One more for each round of answers, as congestion control has it.
+        else this.#width = Math.min(MOST_WIDTH, this.#width + 1 / this.#width);
       },
       (error) => {
         if (!(error instanceof LockStoreError)) return;
-        // What the client has repeated by itself got no answer the first time.
-        if (error.answered) answered(!error.retried);
-        if (error.throttled) this.#others.narrow(leftAt, this.#clock.atLeast());
+        if (error.answered) answered();
+        if (error.throttled) this.#narrow(leftAt);
       },
     );
     return answer;
   }
 
-  #hasSlot(kind: RequestKind): boolean {
-    const [renewals, others] = [this.#renewals, this.#others];
-    if (kind === "renewal") return renewals.underWay < this.renewalWidth;
-    if (kind !== "release" && renewals.backlog.waiting.length > 0) return false;
-    return others.underWay < Math.max(this.width * OTHERS_SHARE, this.width - renewals.underWay);
+  /** @param leftAt what left before it was halved says nothing about how much the half is for the table. */
+  #narrow(leftAt: number): void {
+    if (leftAt <= this.#halvedAt) return;
+    this.#width = Math.max(LEAST_WIDTH, this.#width / 2);
+    this.#halvedAt = this.#clock.atLeast();
   }
 
-  #send<T>(lane: Lane, send: () => Promise<T>): Promise<T> {
-    lane.underWay += 1;
+  #hasSlot(kind: RequestKind): boolean {
+    const { renewals, others } = this.#underWay;
+    if (kind === "renewal") return renewals < this.width * RENEWALS_TIMES;
+    return others < Math.max(this.width * OTHERS_SHARE, this.width - renewals);
+  }
+
+  #send<T>(lane: "renewals" | "others", send: () => Promise<T>): Promise<T> {
+    this.#underWay[lane] += 1;
     const answer = new Promise<T>((resolve) => resolve(send()));
     const end = (): void => {
-      lane.underWay -= 1;
-      for (const { backlog } of [this.#renewals, this.#others]) {
-        while (backlog.waiting[0] !== undefined && this.#hasSlot(backlog.waiting[0].kind)) backlog.leaveNext();
-      }
+      this.#underWay[lane] -= 1;
+      const { waiting } = this.#backlog;
+      while (waiting[0] !== undefined && this.#hasSlot(waiting[0].kind)) this.#backlog.leaveNext();
     };
     answer.then(end, end);
     return answer;

@@ -1,24 +1,22 @@
 import pRetry from "p-retry";
 import { LockStoreError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
-import type { RequestKind } from "./backlog.js";
+import { NotSent, type RequestKind } from "./backlog.js";
 
 /** The pauses between requests of one call double from the first to the longest. */
-export const FIRST_PAUSE_MS = 25;
+const FIRST_PAUSE_MS = 25;
 export const LONGEST_PAUSE_MS = 1_000;
+
+/** How long the pause of this number is, half as long more or less. The first has the number 1. */
+export function pauseMs({ random }: { readonly random: () => number }, number: number): number {
+  return (0.5 + random()) * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** number);
+}
 
 /** How soon a renewal that was not answered is tried anew. */
 export const RENEW_AGAIN_MS = 50;
 
 /** The longest timeout of an attempt at a lock's request: a later answer is not expected. */
 export const LONGEST_ATTEMPT_MS = 3_000;
-
-/** How many copies of a request were sent. */
-export interface Copies {
-  sent: number;
-  /** How many of them got no answer: they may still be applied. */
-  unanswered: number;
-}
 
 /**
  * What was tried since the table last answered, so that an error can tell all of it. Requests that follow one another for
@@ -52,20 +50,9 @@ export interface Persistence {
   readonly worthRetrying?: ((error: unknown) => boolean) | undefined;
   readonly onFailure?: ((error: unknown, tried: Tried) => void) | undefined;
   /** The pause before another attempt, which may end sooner than it says, together with others. Default: the clock's. */
-  readonly sleep?: ((ms: number, signal?: AbortSignal) => Promise<void>) | undefined;
-  /** Counted in as the copies leave and are answered, also by an answer that comes after the time of its attempt. */
-  readonly copies?: Copies | undefined;
+  readonly sleep?: Clock["sleep"] | undefined;
   /** What was tried before it for the same purpose. Default: nothing. */
   readonly tried?: Tried | undefined;
-}
-
-/** The attempts at one request, of which the first has failed. */
-export interface Attempts<T> {
-  /** How many have left. */
-  readonly sent: number;
-  readonly tried: Tried;
-  /** Sends another. */
-  send(): Promise<T>;
 }
 
 /**
@@ -89,26 +76,20 @@ export function isTransient(error: unknown): boolean {
  * @throws what the last attempt that left threw, of this request or of one before it; `firstError` if none has left.
  */
 export async function retry<T>(
-  { clock, random }: { readonly clock: Clock; readonly random: () => number },
-  persistence: Persistence,
-  attempts: Attempts<T>,
+  session: { readonly clock: Clock; readonly random: () => number },
+  persistence: Persistence & { readonly tried: Tried },
+  send: () => Promise<T>,
   firstError: unknown,
 ): Promise<T> {
-  const { enough, worthRetrying = isTransient, onFailure } = persistence;
-  const { tried } = attempts;
-  if (attempts.sent === 0 && enough?.aborted) throw firstError;
-  // An attempt that did not leave hides no failure of one that did.
-  let failure = attempts.sent === 0 ? (tried.failure ?? firstError) : firstError;
-  let { sent } = attempts;
-  const failed = (): void => {
-    if (sent > 0) tried.failure = failure;
-    onFailure?.(failure, tried);
-  };
-  if (failure === firstError) failed();
+  const { enough, worthRetrying = isTransient, onFailure, tried } = persistence;
+  const isUnsent = (error: unknown): boolean =>
+    error instanceof NotSent || (enough?.aborted === true && error === enough.reason);
+  if (enough?.aborted && isUnsent(firstError)) throw firstError;
+  let { failure } = tried;
   const attempt = async (number: number): Promise<T> => {
     try {
       if (number === 1) throw firstError;
-      return await attempts.send();
+      return await send();
     } catch (cause) {
       throw new FailedAttempt("An attempt failed", { cause });
     }
@@ -117,13 +98,13 @@ export async function retry<T>(
     retries: Number.POSITIVE_INFINITY,
     minTimeout: 0,
     shouldRetry: async ({ error: { cause: error }, attemptNumber }) => {
-      if (attempts.sent > sent) {
-        ({ sent } = attempts);
+      // An attempt that did not leave hides no failure of one that did.
+      if (!isUnsent(error) || failure === undefined) {
         failure = error;
-        failed();
+        if (!isUnsent(error)) tried.failure = error;
+        onFailure?.(error, tried);
       }
-      const longestMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attemptNumber);
-      return worthRetrying(failure) && (await pause(clock, (0.5 + random()) * longestMs, persistence));
+      return worthRetrying(failure) && (await pause(session.clock, pauseMs(session, attemptNumber), persistence));
     },
   }).catch(() => {
     throw failure;
@@ -135,8 +116,9 @@ class FailedAttempt extends Error {}
 
 /** Waits between two attempts. @returns whether there is time for another. */
 async function pause(clock: Clock, ms: number, persistence: Persistence): Promise<boolean> {
-  const { until, enough, sleep = (pauseMs, signal) => clock.sleep(pauseMs, signal) } = persistence;
+  const { until, enough } = persistence;
   const leftMs = until() - clock.atMost();
+  const sleep = persistence.sleep ?? clock.sleep.bind(clock);
   if (leftMs > 0) await sleep(Math.min(ms, leftMs), enough).catch(() => undefined);
   return until() > clock.atMost() && enough?.aborted !== true;
 }

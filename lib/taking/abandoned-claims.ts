@@ -1,5 +1,5 @@
 import { publish } from "../diagnostics.js";
-import { earliestOf } from "../protocol/lease-time.js";
+import { earliestOf, leftAfter, type MinimumHold } from "../protocol/lease-time.js";
 import { mayTake } from "../protocol/may-take.js";
 import { isStillHeldBy } from "../protocol/was-applied.js";
 import type { Left } from "../protocol/writes.js";
@@ -14,24 +14,20 @@ const LOOK_EVERY_MS = 400;
 /** How long it is looked for. What arrives later ends at its own stamp: no process treats it as held. */
 const LOOK_FOR_MS = 10_000;
 
-/** How a row is left by whoever gives it back, at the moment when that is sent. */
-export type Leaving = () => Left;
-
-const free: Leaving = () => ({ kind: "free" });
-
-/** Nobody relies on a row from here on: it excludes nobody in this process, unless it stays taken. */
-export function abandon({ sightings }: Session, { uuids }: Acquisition, leaving: Leaving = free): void {
-  if (leaving().kind === "free") for (const uuid of uuids) sightings.abandon(uuid);
+/** How a row is left now: taken for as long as its hold lasts, if it has one. */
+export function leftNow({ clock }: Session, hold: MinimumHold | undefined): Left {
+  return leftAfter(hold, clock.atLeast(), clock.wall());
 }
 
-/**
- * Releases a row that was taken and is not handed out: in the background.
- *
- * @param leaving default: free, because nothing has run on it.
- */
-export async function giveBack(session: Session, acquisition: Acquisition, leaving: Leaving = free): Promise<void> {
-  abandon(session, acquisition, leaving);
-  await acquisition.release(untilGivenBack(session, acquisition), leaving());
+/** Nobody relies on a row from here on: it excludes nobody in this process, unless it stays taken. */
+export function abandon(session: Session, { uuids }: Acquisition, hold?: MinimumHold): void {
+  if (leftNow(session, hold).kind === "free") for (const uuid of uuids) session.sightings.abandon(uuid);
+}
+
+/** Releases a row that was taken and is not handed out: in the background. Nothing has run on it, so it is free. */
+export async function giveBack(session: Session, acquisition: Acquisition): Promise<void> {
+  abandon(session, acquisition);
+  await acquisition.release(untilGivenBack(session, acquisition));
 }
 
 /**
@@ -50,9 +46,9 @@ export function untilGivenBack(session: Session, { end }: Acquisition): () => nu
 export async function removeWhenItArrives(
   session: Session,
   acquisition: Acquisition,
-  leaving: Leaving = free,
+  hold?: MinimumHold,
 ): Promise<boolean> {
-  abandon(session, acquisition, leaving);
+  abandon(session, acquisition, hold);
   const { clock, store } = session;
   const { at, uuid, end, settings } = acquisition;
   const lookUntil = endAfter(clock, LOOK_FOR_MS);
@@ -64,7 +60,7 @@ export async function removeWhenItArrives(
     for (;;) {
       const row = await persist(session, persistence, (signal) => store.read(at, { consistent: true }, signal));
       const isThere = isStillHeldBy(uuid, row);
-      if (isThere && (await acquisition.release(until, leaving())).kind === "released") return true;
+      if (isThere && (await acquisition.release(until, leftNow(session, hold))).kind === "released") return true;
       // Whoever takes over by watching waits for a whole ttl, however long a row has been over.
       const bounds = settings.takeover === "expired" ? clock.wall() : undefined;
       const isHarmless = mayTake(acquisition, { earliest: earliestOf(bounds) });

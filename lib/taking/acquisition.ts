@@ -8,8 +8,8 @@ import { leaseEnd, stamp } from "../protocol/lease-time.js";
 import { infoOf, type Memory, type Row } from "../protocol/row.js";
 import { isStillHeldBy, wasApplied } from "../protocol/was-applied.js";
 import type { Check, Left, Renew, Transfer, Vacate } from "../protocol/writes.js";
-import { attemptMs, persist } from "../session/requests.js";
-import { type Copies, isTransient } from "../session/retry.js";
+import { attemptMs, Copies, persist } from "../session/requests.js";
+import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { WriteOutcome } from "../store.js";
 import { boundsOf } from "../time/clock.js";
@@ -27,6 +27,12 @@ export type Stamping =
   | { readonly kind: "stamped" }
   | { readonly kind: "refused"; readonly reason: LossReason }
   | { readonly kind: "unanswered"; readonly cause: unknown };
+
+/** A write that stamps, and when its first copy left, on `atMost`. */
+interface Sent {
+  readonly write: Renew | Transfer;
+  readonly at: number;
+}
 
 /** What a release came to. After `unanswered` the row stays until its lease ends by itself. */
 export type Release =
@@ -89,10 +95,7 @@ export class Acquisition {
   #expires: number;
   /** The latest stamp that was ever sent: the next one lies after it. */
   #lastStamp: number;
-  /** When the first copy of the write that made the current stamp left, on `atMost`. */
-  #sentAt: number;
   #end: number;
-  #lastFailure: unknown;
   #data: LockData | undefined;
   #mayHaveData: boolean;
 
@@ -111,8 +114,7 @@ export class Acquisition {
     this.#uuid = taken.uuid;
     this.#fence = taken.fence;
     [this.#firstStamp, this.#expires, this.#lastStamp] = [taken.expires, taken.expires, taken.expires];
-    this.#sentAt = taken.sentAt;
-    this.#end = this.#endNow();
+    this.#end = this.#endOf(taken);
   }
 
   get uuid(): string {
@@ -165,23 +167,13 @@ export class Acquisition {
     return this.#mayHaveData;
   }
 
-  /** Why the last renewal got no answer, if it got none. */
-  get lastFailure(): unknown {
-    return this.#lastFailure;
-  }
-
   /** Stamps a later `expires`, and replaces the data, if given. The caller sends one at a time. */
   async renew(trying: Trying, data?: LockData): Promise<Stamping> {
-    const onFailure = (cause: unknown): void => {
-      this.#lastFailure = cause;
-      trying.onFailure?.(cause);
-    };
-    // Retry after any failure until the deadline: credentials may be refreshed, a table may come back.
-    const always = { ...trying, onFailure, worthRetrying: () => true };
     this.#mayHaveData ||= data !== undefined;
-    const stamping = await this.#stamp(always, (expires) => {
-      return { kind: "renew", at: this.at, uuid: this.#uuid, expires, data, remembers: this.remembers };
-    });
+    const { at, uuid, remembers } = this;
+    // Retry after any failure until the deadline: credentials may be refreshed, a table may come back.
+    const always = { ...trying, worthRetrying: () => true };
+    const stamping = await this.#stamp(always, (expires) => ({ kind: "renew", at, uuid, expires, data, remembers }));
     if (stamping.kind === "stamped" && data !== undefined) this.#data = data;
     return stamping;
   }
@@ -207,7 +199,7 @@ export class Acquisition {
    * Removes the uuid from the row, if it is still ours. Retried after any failure until `until`. It never throws: a
    * failed release is reported on the diagnostics channel, and the lease ends by itself.
    */
-  async release(until: () => number = this.#attemptEnd(), leaves: Left = { kind: "free" }): Promise<Release> {
+  async release(until = this.#attemptEnd(), leaves: Left = { kind: "free" }): Promise<Release> {
     const released = await this.#vacate(this.#uuid, until, leaves);
     const uncertain = this.#uncertainUuid;
     if (uncertain === undefined) return released;
@@ -249,13 +241,11 @@ export class Acquisition {
     make: (expires: number) => Renew | Transfer,
     ownMs?: number,
   ): Promise<Stamping> {
-    const { clock, store } = this.#session;
+    const { agenda, clock, store } = this.#session;
     const { ttlMs } = this.settings;
-    const copies: Copies = { sent: 0, unanswered: 0 };
-    const { agenda } = this.#session;
-    const sleep = (ms: number, signal?: AbortSignal): Promise<void> => agenda.sleep(ms, signal);
-    const persistence = { ...trying, kind: "renewal", attemptMs: attemptMs(ttlMs), copies, sleep } as const;
-    let sent: { readonly write: Renew | Transfer; readonly at: number } | undefined;
+    const copies = new Copies();
+    const persistence = { ...trying, kind: "renewal", attemptMs: attemptMs(ttlMs), sleep: agenda.sleep } as const;
+    let sent: Sent | undefined;
     let outcome: WriteOutcome;
     try {
       outcome = await persist(this.#session, persistence, (signal) => {
@@ -266,20 +256,15 @@ export class Acquisition {
           // Read the stopwatch before the first copy leaves: a watcher may count the ttl from there.
           sent = { write: make(expires), at: clock.atMost() };
         }
-        return store.write(sent.write, signal);
+        return copies.count(store.write(sent.write, signal));
       });
     } catch (cause) {
       return { kind: "unanswered", cause };
     }
-    return this.#judge(sent as NonNullable<typeof sent>, outcome, copies);
+    return this.#judge(sent as Sent, outcome, copies);
   }
 
-  #judge(
-    sent: { readonly write: Renew | Transfer; readonly at: number },
-    outcome: WriteOutcome,
-    copies: Copies,
-  ): Stamping {
-    const { write } = sent;
+  #judge({ write, at: sentAt }: Sent, outcome: WriteOutcome, copies: Copies): Stamping {
     if (outcome.kind === "refused") {
       const { row } = outcome;
       const applied = wasApplied(write, row, { earlierCopyUnanswered: outcome.retried || copies.sent > 1 });
@@ -300,37 +285,34 @@ export class Acquisition {
       this.#uuid = write.uuid;
       if (write.fenced) this.#fence = outcome.kind === "applied" ? outcome.drawn : outcome.row?.fence;
     }
-    this.#lastFailure = undefined;
     this.#expires = write.expires;
-    this.#sentAt = sent.at;
     // A later stamp ends nothing sooner, not even where the reply's `Date` contradicts what was known when the lease began.
-    this.#end = Math.max(this.#end, this.#endNow());
+    this.#end = Math.max(this.#end, this.#endOf({ expires: write.expires, sentAt }));
     return { kind: "stamped" };
   }
 
   async #vacate(uuid: string, until: () => number, leaves: Left): Promise<Release> {
     const { at, remembers } = this;
     const write: Vacate = { kind: "vacate", at, uuid, leaves: this.#unlikeNamed(leaves), remembers };
-    const copies: Copies = { sent: 0, unanswered: 0 };
+    const copies = new Copies();
+    const { store } = this.#session;
     const ms = attemptMs(this.settings.ttlMs);
-    const persistence = { kind: "release", until, attemptMs: ms, copies, worthRetrying: () => true } as const;
+    const persistence = { kind: "release", until, attemptMs: ms, worthRetrying: () => true } as const;
     let outcome: WriteOutcome;
     try {
-      outcome = await persist(this.#session, persistence, (signal) => this.#session.store.write(write, signal));
+      outcome = await persist(this.#session, persistence, (signal) => copies.count(store.write(write, signal)));
     } catch (cause) {
       this.#releaseFailed(uuid, cause);
       return { kind: "unanswered" };
     }
-    if (outcome.kind === "refused") {
-      // A copy that was throttled counts as well: the network may have delivered it twice.
-      const earlierCopyUnanswered = outcome.retried || copies.sent > 1;
-      if (wasApplied(write, outcome.row, { earlierCopyUnanswered }) === "no") {
-        return { kind: "refused", row: outcome.row };
-      }
-    } else if (outcome.replaced !== undefined) {
-      this.#session.contended().sees(outcome.replaced);
+    if (outcome.kind === "applied") {
+      if (outcome.replaced !== undefined) this.#session.contended().sees(outcome.replaced);
+      return { kind: "released" };
     }
-    return { kind: "released" };
+    const { row, retried } = outcome;
+    // A copy that was throttled counts as well: the network may have delivered it twice.
+    const applied = wasApplied(write, row, { earlierCopyUnanswered: retried || copies.sent > 1 });
+    return applied === "no" ? { kind: "refused", row } : { kind: "released" };
   }
 
   /** A late copy of a take must not find a hold of ours at the `expires` by which it names one: ours ends a millisecond later. */
@@ -352,10 +334,10 @@ export class Acquisition {
     return () => end;
   }
 
-  #endNow(): number {
+  /** @param sentAt when the first copy of the write that made the stamp left, on `atMost`. */
+  #endOf({ expires, sentAt }: Pick<Taken, "expires" | "sentAt">): number {
     const { clock } = this.#session;
-    const { ttlMs } = this.settings;
     const [bounds, atMost] = [clock.wall(), clock.atMost()];
-    return leaseEnd({ expires: this.#expires, ttlMs, sentAt: this.#sentAt, bounds, atMost });
+    return leaseEnd({ expires, ttlMs: this.settings.ttlMs, sentAt, bounds, atMost });
   }
 }

@@ -11,34 +11,22 @@ export class CallFailures {
   readonly doubtfulTicks: Map<number | undefined, unknown> = new Map();
   /** The uuids of its claims for a tick that were refused: a late copy of one may take the tick all the same. */
   readonly refusedClaims: Set<string | undefined> = new Set();
-  #sinceAnswer: Tried | undefined;
-  #last: unknown;
-  #leasesOver = 0;
-
   /** What its requests have tried since the table last answered one of them; undefined for nothing. */
-  get sinceAnswer(): Tried | undefined {
-    return this.#sinceAnswer;
-  }
-
+  sinceAnswer: Tried | undefined;
   /** What the last of its requests failed of; undefined if none has. */
-  get last(): unknown {
-    return this.#last;
-  }
+  last: unknown;
+  #leasesOver = 0;
 
   /** @param tried what was tried by then since the table last answered. */
   failed(cause: unknown, tried: Tried): void {
-    this.#sinceAnswer = tried;
-    if (tried.sent > 0) this.#last = cause;
-    else this.#last ??= cause;
-  }
-
-  answered(): void {
-    this.#sinceAnswer = undefined;
+    this.sinceAnswer = tried;
+    if (tried.sent > 0) this.last = cause;
+    else this.last ??= cause;
   }
 
   /** What had no time to leave hides no failure before it, also where the table has answered something since. */
   reasonFor(error: unknown): unknown {
-    return (this.#sinceAnswer?.sent ?? 0) === 0 && isTransient(error) ? (this.#last ?? error) : error;
+    return (this.sinceAnswer?.sent ?? 0) === 0 && isTransient(error) ? (this.last ?? error) : error;
   }
 
   /** Notes a lease that was over before it could be handed out. @throws {@link LockStoreError} if that is so again and again. */

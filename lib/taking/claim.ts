@@ -2,8 +2,8 @@ import { LockStoreError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import { mayTake } from "../protocol/may-take.js";
 import type { Row } from "../protocol/row.js";
-import { attemptMs } from "../session/requests.js";
-import { type Copies, isTransient } from "../session/retry.js";
+import { attemptMs, Copies } from "../session/requests.js";
+import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { isTimeKnown } from "../time/clock.js";
 import type { Acquisition, Target } from "./acquisition.js";
@@ -99,12 +99,12 @@ export async function claimBy<Outcome extends Answer, Granted>(
     }
     const tick = once && (await tickNow(session, first.at, once, wait));
     const attempt = attemptFor(tick);
-    const copies: Copies = { sent: 0, unanswered: 0 };
+    const copies = new Copies();
     const end = (): number => Math.min(attempt.sentAt + leaseMs, until());
-    const persistence = { kind: "take", attemptMs: attemptMs(ttlMs), until: end, copies } as const;
+    const persistence = { kind: "take", attemptMs: attemptMs(ttlMs), until: end } as const;
     let outcome: Outcome | undefined;
     try {
-      outcome = await wait.persistAtKnownTime(persistence, (signal) => attempt.send(signal));
+      outcome = await wait.persistAtKnownTime(persistence, (signal) => copies.count(attempt.send(signal)));
     } catch (error) {
       if (tick !== undefined) wait.failures.doubtfulTicks.set(tick, error);
       failure = error;

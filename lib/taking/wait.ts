@@ -23,14 +23,8 @@ const SERVED: Error = new Error("The call has its lock");
 const LAST_CALL = Symbol.for("dynamutex.lastCall");
 const numbering = globalThis as { [LAST_CALL]?: number };
 
-function nextCall(): number {
-  const call = (numbering[LAST_CALL] ?? 0) + 1;
-  numbering[LAST_CALL] = call;
-  return call;
-}
-
 /** What a wait does not decide itself of how long a request is tried. */
-type Asked = Pick<Persistence, "kind" | "attemptMs" | "until" | "copies">;
+type Asked = Pick<Persistence, "kind" | "attemptMs" | "until">;
 
 /**
  * The bounds of one call that wants a lock: its caller's signal, its timeout, the table's close. When one of them is
@@ -46,15 +40,13 @@ export class Wait {
   readonly #startedAtLeast: number;
   /** How many answers of the table were there when it began. */
   readonly #answersBefore: number;
-  #stopped: { readonly reason: unknown } | undefined;
   /** Whether it waits for the lock, and waits out outages once the table has answered. */
   readonly isPatient: boolean;
   /** How many locks its caller asks for; 0 for a wait of the library's own, of which the channels do not tell. */
   readonly #asksFor: number;
   #isMissed = false;
   #waitMs = Number.POSITIVE_INFINITY;
-  // Made when first asked for: a lock that is free is taken without.
-  #enough: AbortController | undefined;
+  readonly #enough = new AbortController();
   #blocker: Blocker | undefined;
   #failures: CallFailures | undefined;
   #pacing: Pacing | undefined;
@@ -66,7 +58,8 @@ export class Wait {
   ) {
     this.#session = session;
     this.name = name;
-    this.call = nextCall();
+    this.call = (numbering[LAST_CALL] ?? 0) + 1;
+    numbering[LAST_CALL] = this.call;
     this.isPatient = patient;
     this.#asksFor = asksFor;
     this.#startedAt = session.clock.atMost();
@@ -76,8 +69,6 @@ export class Wait {
 
   /** Aborts when the caller has had its answer: nothing more is sent for this call. */
   get enough(): AbortSignal {
-    this.#enough ??= new AbortController();
-    if (this.#stopped !== undefined) this.#enough.abort(this.#stopped.reason);
     return this.#enough.signal;
   }
 
@@ -101,7 +92,7 @@ export class Wait {
 
   /** Whether the caller has had its answer. */
   get isOver(): boolean {
-    return this.#stopped !== undefined;
+    return this.enough.aborted;
   }
 
   /** How long this call has waited, on the stopwatch that does not run ahead: a clock that is set forward adds nothing. */
@@ -131,7 +122,7 @@ export class Wait {
   }
 
   throwIfEnough(): void {
-    if (this.#stopped !== undefined) throw this.#stopped.reason;
+    this.enough.throwIfAborted();
   }
 
   /**
@@ -148,15 +139,12 @@ export class Wait {
    * @param instead as {@link persist} has it.
    */
   async persist<T>(persistence: Asked, request: Request<T>, instead?: () => Promise<T> | undefined): Promise<T> {
-    const wait = this;
     const deadline = this.#session.clock.atMost() + FIRST_ANSWER_MS;
     const bounds: Persistence = {
       ...persistence,
       tried: this.#failures?.sinceAnswer,
       deadline: () => deadline,
-      get enough() {
-        return wait.enough;
-      },
+      enough: this.enough,
       onFailure: (cause, tried) => {
         this.failures.failed(cause, tried);
         if (this.name !== undefined) publish("dynamutex:wait-failed", { name: this.name, cause });
@@ -164,7 +152,7 @@ export class Wait {
     };
     try {
       const answer = await persist(this.#session, bounds, request, instead);
-      this.#failures?.answered();
+      if (this.#failures !== undefined) this.#failures.sinceAnswer = undefined;
       return answer;
     } catch (error) {
       throw this.failures.reasonFor(error);
@@ -202,53 +190,40 @@ export class Wait {
     { signal, waitMs }: { readonly signal?: AbortSignal | undefined; readonly waitMs: number },
   ): Promise<T> {
     this.#waitMs = waitMs;
+    const { clock } = this.#session;
     return new Promise((resolve, reject) => {
-      const stop = (reason: unknown, because?: "aborted" | "closed" | "error"): void => {
-        if (this.#stopped !== undefined) return;
-        end();
-        this.#stopped = { reason };
-        reject(reason);
-        if (because !== undefined) this.#tellFailed(because, reason);
-        this.#enough?.abort(reason);
-      };
-      const timeOut = (): void => {
-        try {
-          this.missed("timeout");
-          stop(this.timeout());
-        } catch (error) {
-          stop(error, "error");
-        }
-      };
-      const unregister = this.#session.waiting((reason) => stop(reason, "closed"));
-      const { clock } = this.#session;
-      const cancelTimer = Number.isFinite(waitMs) ? clock.alarm(waitMs, timeOut) : undefined;
-      let ended = false;
-      const end = (): void => {
-        ended = true;
+      /** Once, with whatever comes first. @returns whether this is it. */
+      const settle = (reason: unknown, answer: () => void): boolean => {
+        if (this.isOver) return false;
         unregister();
         cancelTimer?.();
         stopListening?.();
         this.#blocker?.end();
-      };
-      const stopListening = signal && onAbort(signal, () => stop(signal.reason, "aborted"));
-      const deliver = (result: T): boolean => {
-        if (ended) return false;
-        end();
-        this.#stopped = { reason: SERVED };
-        resolve(result);
-        this.#enough?.abort(SERVED);
+        this.#enough.abort(reason);
+        answer();
         return true;
       };
-      const failed = (error: unknown): void => {
-        if (!ended) {
-          end();
-          this.#tellFailed("error", error);
-        }
-        reject(error);
+      const fail = (reason: unknown, because?: Diagnostics["dynamutex:failed"]["because"]): void => {
+        settle(reason, () => {
+          reject(reason);
+          if (because !== undefined) this.#tellFailed(because, reason);
+        });
       };
+      const timeOut = (): void => {
+        try {
+          this.missed("timeout");
+          fail(this.timeout());
+        } catch (error) {
+          fail(error, "error");
+        }
+      };
+      const unregister = this.#session.waiting((reason) => fail(reason, "closed"));
+      const cancelTimer = Number.isFinite(waitMs) ? clock.alarm(waitMs, timeOut) : undefined;
+      const stopListening = signal && onAbort(signal, () => fail(signal.reason, "aborted"));
+      const deliver = (result: T): boolean => settle(SERVED, () => resolve(result));
       // Now, in the caller's own asynchronous context: nothing was awaited before. A subscriber may end the call.
       if (CHANNELS["dynamutex:asked"].hasSubscribers) this.#tellAsked();
-      if (!ended) this.#session.detach(work(deliver).catch(failed));
+      if (!this.isOver) this.#session.detach(work(deliver).catch((error: unknown) => fail(error, "error")));
     });
   }
 
@@ -267,7 +242,6 @@ export class Wait {
   missed(because: Diagnostics["dynamutex:missed"]["because"]): void {
     if (this.isOver) return;
     this.#isMissed = true;
-    if (!CHANNELS["dynamutex:missed"].hasSubscribers) return;
     const { name = "", call, holder, waitedMs } = this;
     publish("dynamutex:missed", { name, call, because, holder, waitedMs });
   }
@@ -278,7 +252,7 @@ export class Wait {
   }
 
   #tellFailed(because: Diagnostics["dynamutex:failed"]["because"], cause: unknown): void {
-    if (!CHANNELS["dynamutex:failed"].hasSubscribers || this.#asksFor === 0 || this.#isMissed) return;
+    if (this.#asksFor === 0 || this.#isMissed) return;
     const { name = "", call, waitedMs } = this;
     publish("dynamutex:failed", { name, call, because, cause, waitedMs });
   }

@@ -44,7 +44,7 @@ export class TestStore extends RowStore implements Store {
     },
   ) {
     // No answer is slow.
-    super(how.layout, () => 0);
+    super(how.layout);
     this.#table = table;
     this.#clock = how.clock;
     this.#applyWrites = how.applyWrites;

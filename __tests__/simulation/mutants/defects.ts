@@ -111,7 +111,7 @@ export const DEFECTS: readonly Defect[] = [
     name: "a lock is delivered to a caller that has gone",
     patches: [
       { file: "lib/queues/sections.js", find: /\(!wait\.isOver \|\| line\.isAwaited\(call\)\)/g, replace: "true" },
-      { file: WAIT, find: /if \(ended\)\s+return false;/g, replace: "" },
+      { file: WAIT, find: /=> (settle\(SERVED, \(\) => resolve\(result\)\));/g, replace: "=> ($1, true);" },
     ],
   },
   {
