@@ -1,10 +1,11 @@
 import {
   BatchExecuteStatementCommand,
   type BatchExecuteStatementCommandOutput,
+  type ConsumedCapacity,
   DeleteItemCommand,
   DescribeTableCommand,
   DynamoDBClient,
-  type GetItemCommand,
+  GetItemCommand,
   type GetItemCommandOutput,
   PutItemCommand,
   type PutItemCommandOutput,
@@ -12,7 +13,6 @@ import {
   ScanCommand,
   type ScanCommandOutput,
   TransactWriteItemsCommand,
-  type TransactWriteItemsCommandOutput,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
 import { CHANNELS } from "../diagnostics.js";
@@ -23,26 +23,45 @@ import { isAboutTheKey, isRefusal, refusalsOf, storeFailure } from "./failures.j
 import { type Purpose, tell } from "./request-events.js";
 import { keyMismatch } from "./table-keys.js";
 
-export type ItemCommand =
-  | GetItemCommand
-  | PutItemCommand
-  | UpdateItemCommand
-  | DeleteItemCommand
-  | ScanCommand
-  | QueryCommand
-  | TransactWriteItemsCommand
-  | BatchExecuteStatementCommand;
+/** The commands of the requests about items. Each says its type, which a declaration cannot infer. */
+const COMMANDS = {
+  GetItem: GetItemCommand as typeof GetItemCommand,
+  PutItem: PutItemCommand as typeof PutItemCommand,
+  UpdateItem: UpdateItemCommand as typeof UpdateItemCommand,
+  DeleteItem: DeleteItemCommand as typeof DeleteItemCommand,
+  Query: QueryCommand as typeof QueryCommand,
+  Scan: ScanCommand as typeof ScanCommand,
+  TransactWriteItems: TransactWriteItemsCommand as typeof TransactWriteItemsCommand,
+  BatchExecuteStatement: BatchExecuteStatementCommand as typeof BatchExecuteStatementCommand,
+};
+
+/** A request about items: the operation, and its input. */
+export type ItemRequest = {
+  readonly [Operation in keyof typeof COMMANDS]: readonly [
+    Operation,
+    ConstructorParameters<(typeof COMMANDS)[Operation]>[0],
+  ];
+}[keyof typeof COMMANDS];
+
+/** The command of a request: as one of them, because no overload of the client's `send` takes them all. */
+export function commandOf([operation, input]: ItemRequest): GetItemCommand {
+  return new (COMMANDS[operation] as typeof GetItemCommand)(input as GetItemCommand["input"]);
+}
+
+/** The permissions that IAM asks for where it has no action of the operation's name. */
+const PERMISSIONS: Readonly<Record<string, string>> = {
+  TransactWriteItems: "PutItem",
+  BatchExecuteStatement: "PartiQLUpdate",
+};
 
 /** What the store reads of a reply. The client of somebody's test may leave out anything. */
 export type Reply =
-  | (Partial<Pick<GetItemCommandOutput, "Item" | "$metadata">> &
-      Pick<PutItemCommandOutput, "Attributes"> &
-      Pick<ScanCommandOutput, "Items" | "LastEvaluatedKey"> &
-      Pick<BatchExecuteStatementCommandOutput, "Responses"> & {
-        readonly ConsumedCapacity?:
-          | PutItemCommandOutput["ConsumedCapacity"]
-          | TransactWriteItemsCommandOutput["ConsumedCapacity"];
-      })
+  | (Partial<
+      Omit<
+        GetItemCommandOutput & PutItemCommandOutput & ScanCommandOutput & BatchExecuteStatementCommandOutput,
+        "ConsumedCapacity"
+      >
+    > & { readonly ConsumedCapacity?: ConsumedCapacity | ConsumedCapacity[] | undefined })
   | undefined;
 
 /** What belongs to a request of ours, and not to others that the same client sends. */
@@ -143,9 +162,9 @@ export class Transport {
   }
 
   /** @param purpose what the channel is told; nothing without. @throws the SDK's own error. */
-  async send(itemCommand: ItemCommand, signal: AbortSignal, purpose?: Purpose): Promise<Reply> {
+  async send(request: ItemRequest, signal: AbortSignal, purpose?: Purpose): Promise<Reply> {
     const context: RequestContext = { signal, listen: this.#listen, isTold: false, attempts: 0 };
-    const command = itemCommand as GetItemCommand;
+    const command = commandOf(request);
     const isMetered = purpose !== undefined && CHANNELS["dynamutex:request"].hasSubscribers;
     const reply = await (isMetered ? this.#sendHeard(command, context, purpose) : this.#send(command, context));
     // Only a success shows that replies tell nothing: an error may be somebody else's.
@@ -171,7 +190,6 @@ export class Transport {
     return reply;
   }
 
-  /** @param command any of them: as their union the type checker would look for an overload that takes them all. */
   #send(command: GetItemCommand, sent: RequestContext): Promise<Reply> {
     (command.input as { [CONTEXT]?: RequestContext })[CONTEXT] = sent;
     if (ownClients.has(this.#client)) return this.#client.send(command);
@@ -188,15 +206,15 @@ export class Transport {
   }
 
   /** @throws the refusal of a condition as it is, and a {@link LockStoreError} for everything else. */
-  ask(command: ItemCommand, signal: AbortSignal, purpose: Purpose): Promise<Reply> {
-    return this.send(command, signal, purpose).catch(async (error: unknown) => {
-      throw isRefusal(error) || refusalsOf(error) !== undefined ? error : await this.#failure(error, command, signal);
+  ask(request: ItemRequest, signal: AbortSignal, purpose: Purpose): Promise<Reply> {
+    return this.send(request, signal, purpose).catch(async (error: unknown) => {
+      throw isRefusal(error) || refusalsOf(error) !== undefined ? error : await this.#failure(error, request, signal);
     });
   }
 
-  async #failure(error: unknown, command: ItemCommand, signal: AbortSignal): Promise<LockStoreError> {
+  async #failure(error: unknown, [operation]: ItemRequest, signal: AbortSignal): Promise<LockStoreError> {
     const { tableName } = this.#layout;
-    const asked = { action: actionOf(command), tableName };
+    const asked = { action: PERMISSIONS[operation] ?? operation, tableName };
     if (isAboutTheKey(error)) {
       const { Table } = await this.#client
         .send(new DescribeTableCommand({ TableName: tableName }), { abortSignal: signal })
@@ -206,18 +224,6 @@ export class Transport {
     const region = await this.#client.config?.region?.().catch(() => undefined);
     return storeFailure(error, { ...asked, region });
   }
-}
-
-/** The operation as IAM calls it. */
-function actionOf(command: ItemCommand): string {
-  if (command instanceof PutItemCommand) return "PutItem";
-  if (command instanceof UpdateItemCommand) return "UpdateItem";
-  if (command instanceof QueryCommand) return "Query";
-  if (command instanceof ScanCommand) return "Scan";
-  if (command instanceof BatchExecuteStatementCommand) return "PartiQLUpdate";
-  // A transaction asks for the permissions of what it does.
-  if (command instanceof TransactWriteItemsCommand) return "PutItem";
-  return command instanceof DeleteItemCommand ? "DeleteItem" : "GetItem";
 }
 
 /** Makes one attempt, unless its time is over, and lets the clock hear of it and of the reply, errors included. */

@@ -10,7 +10,7 @@ const PAUSE_MS = 500;
 /** With less time than this left, another description could only fail, and its failure would hide what was seen. */
 const LEAST_LOOK_MS = 50;
 
-interface AdminRequestsOptions {
+export interface AdminRequestsOptions {
   readonly tableName: string;
   /** They share the lanes of the process with those of its locks. */
   readonly requests: Requests;
@@ -21,11 +21,13 @@ interface AdminRequestsOptions {
 
 /** Sends requests about a table as a whole. Each has a timeout, all have one together, and until then they are retried. */
 export class AdminRequests {
+  readonly tableName: string;
   readonly #options: AdminRequestsOptions;
   readonly #startedAt: number;
   #answered = false;
 
   constructor(options: AdminRequestsOptions) {
+    this.tableName = options.tableName;
     this.#options = options;
     this.#startedAt = options.requests.clock.atMost();
   }
@@ -46,12 +48,12 @@ export class AdminRequests {
 
   /** Waits before the table is described again. @throws {@link LockStoreError} when the time is over. */
   async pause(because: string): Promise<void> {
-    const { requests, signal, tableName, timeoutMs } = this.#options;
+    const { requests, signal, timeoutMs } = this.#options;
     const { clock } = requests;
     const leftMs = Math.max(0, this.#startedAt + timeoutMs - clock.atMost());
     if (leftMs >= PAUSE_MS + LEAST_LOOK_MS) return await clock.sleep(PAUSE_MS, signal);
     await clock.sleep(leftMs, signal);
-    const message = `Table ${tableName} is not ready after ${timeoutMs} ms: ${because}`;
+    const message = `Table ${this.tableName} is not ready after ${timeoutMs} ms: ${because}`;
     throw new LockStoreError(message, { transient: true });
   }
 
@@ -60,15 +62,14 @@ export class AdminRequests {
     ends: AbortSignal,
     send: (signal: AbortSignal) => Promise<Reply>,
   ): Promise<Reply> {
-    const { signal, tableName } = this.#options;
     const either = new AbortController();
-    const stopFollowing = follow([ends, signal], (reason) => either.abort(reason));
+    const stopFollowing = follow([ends, this.#options.signal], (reason) => either.abort(reason));
     try {
       const reply = await send(either.signal);
       this.#answered = true;
       return reply;
     } catch (error) {
-      const failure = storeFailure(error, { action, tableName });
+      const failure = storeFailure(error, { action, tableName: this.tableName });
       this.#answered ||= failure.answered;
       throw failure;
     } finally {
