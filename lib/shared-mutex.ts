@@ -42,8 +42,9 @@ export class SharedMutex {
     this.name = name;
     this.#session = sections.session;
     this.#resource = resource;
-    this.shared = new Side(sections, { ...resource, kind: shared, permits: Number.POSITIVE_INFINITY });
-    this.exclusive = new Side(sections, resource);
+    const readers = { ...resource, kind: shared, permits: Number.POSITIVE_INFINITY };
+    this.shared = new SectionCalls<Lock>(sections, readers, tryOptions);
+    this.exclusive = new SectionCalls<Lock>(sections, resource, tryOptions);
   }
 
   /**
@@ -78,11 +79,5 @@ export class SharedMutex {
   async forceUnlock(uuid: string, options: ForceUnlockOptions = NONE): Promise<boolean> {
     if (await forceUnlock(this.#session, writerAt(this.name), uuid, options)) return true;
     return await forceUnlockIn(this.#session, this.name, READERS, uuid, options);
-  }
-}
-
-class Side extends SectionCalls<Lock> implements Lockable {
-  constructor(sections: Sections, resource: Resource) {
-    super(sections, resource, tryOptions);
   }
 }
