@@ -121,10 +121,10 @@ export class Election<Held extends Lock = TransferableLock> implements AsyncDisp
     await this.#campaigns();
     stop();
     // Whoever leads and whoever waits are told the same.
-    const isClosed = session.closing.aborted && this.#end.signal.reason === session.closing.reason;
-    const cause = isClosed ? session.closing.reason : undefined;
-    this.#tell("over", { cause });
-    if (isClosed) throw cause;
+    const { reason } = session.closing;
+    const isClosed = reason !== undefined && this.#end.signal.reason === reason;
+    this.#tell("over", isClosed ? { cause: reason } : {});
+    if (isClosed) throw reason;
   }
 
   /** One campaign after the other. Never rejects: what could not get better was refused by `elect()`. */
@@ -193,10 +193,9 @@ export class Election<Held extends Lock = TransferableLock> implements AsyncDisp
     process.emitWarning(message, { type: "DynamutexWarning", ...detail });
   }
 
-  #tell(event: Told["event"], what: Partial<Pick<Told, "uuid" | "cause" | "pauseMs">> = {}): void {
+  #tell(event: Told["event"], { uuid, cause, pauseMs }: Partial<Told> = {}): void {
     const { owner } = this.#parts.session;
-    const unknown = { uuid: undefined, cause: undefined, pauseMs: undefined };
-    publish("dynamutex:election", { name: this.name, owner, event, ...unknown, ...what });
+    publish("dynamutex:election", { name: this.name, owner, event, uuid, cause, pauseMs });
   }
 }
 
