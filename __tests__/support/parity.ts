@@ -8,8 +8,8 @@ import {
   type TransactWriteItem,
   TransactWriteItemsCommand,
 } from "@aws-sdk/client-dynamodb";
-import { actionOf, keyOf, nameIn } from "../../lib/dynamodb/compile.js";
-import { attributesOf, type Item } from "../../lib/dynamodb/items.js";
+import { actionOf, type Item, keyOf, nameIn } from "../../lib/dynamodb/compile.js";
+import { attributesOf } from "../../lib/dynamodb/items.js";
 import { statedBy, statementOf } from "../../lib/dynamodb/statements.js";
 import { requestOf } from "../../lib/dynamodb/store.js";
 import { commandOf, type Reply } from "../../lib/dynamodb/transport.js";

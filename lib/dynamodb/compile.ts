@@ -7,7 +7,8 @@ import type { Condition, Operand } from "../protocol/conditions.js";
 import { type Asked, askedBy, leftBy } from "../protocol/rules.js";
 import type { Check, Count, Effect, Write } from "../protocol/writes.js";
 import { marshalledData } from "./data.js";
-import type { Item } from "./items.js";
+
+export type Item = Record<string, AttributeValue>;
 
 const COMPARISONS = { equal: "=", less: "<", greater: ">" } as const;
 export const TYPES = { string: { S: "S" }, number: { S: "N" }, map: { S: "M" } } as const;

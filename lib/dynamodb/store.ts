@@ -17,25 +17,22 @@ import type {
   WriteOutcome,
 } from "../store.js";
 import type { Clock } from "../time/clock.js";
-import { actionOf, keyOf } from "./compile.js";
+import { actionOf, type Item, keyOf } from "./compile.js";
 import { isConflict, isRefusal, isRefusedItem, refusalsOf } from "./failures.js";
 import { refusalOfGuard } from "./guards.js";
-import { attributesOf, foreign, type Item, rowOf } from "./items.js";
-import { queryOf, rangePageOf, scanOf, scanPageOf } from "./pages.js";
+import { attributesOf, foreign, queryOf, rangePageOf, rowOf, scanOf, scanPageOf } from "./items.js";
 import { RowStore } from "./row-store.js";
 import { statedBy, statementOf } from "./statements.js";
-import { type ItemRequest, isOwnClient, type Reply, Transport } from "./transport.js";
+import { type ItemRequest, type Reply, Transport } from "./transport.js";
 
 /** The port on a DynamoDB table: one request for each operation, and a second where a refusal does not tell enough. */
 export class DynamoDbStore extends RowStore implements Store {
-  readonly #client: DynamoDBClient;
   readonly #transport: Transport;
   /** Whether the endpoint has shown that it is a table. */
   #proven = false;
 
   constructor(parts: { readonly client: DynamoDBClient; readonly layout: TableLayout; readonly clock: Clock }) {
     super(parts.layout);
-    this.#client = parts.client;
     this.#transport = new Transport(parts.client, parts.layout, parts.clock);
   }
 
@@ -85,9 +82,8 @@ export class DynamoDbStore extends RowStore implements Store {
     }
   }
 
-  /** A caller's client stays open. */
   close(): void {
-    if (isOwnClient(this.#client)) this.#client.destroy();
+    this.#transport.close();
   }
 
   protected override async writeOne(write: Write, signal: AbortSignal): Promise<WriteOutcome> {

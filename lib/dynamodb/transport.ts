@@ -64,14 +64,16 @@ export type Reply =
     > & { readonly ConsumedCapacity?: ConsumedCapacity | ConsumedCapacity[] | undefined })
   | undefined;
 
+type Heard = ReturnType<NonNullable<Clock["listen"]>> | undefined;
+
 /** What belongs to a request of ours, and not to others that the same client sends. */
 interface RequestContext {
   /** No attempt leaves once it has aborted. */
   readonly signal: AbortSignal;
   /** Told of each attempt and of the `Date` of its reply. */
-  readonly listen: Clock["listen"];
+  readonly listen: () => Heard;
   /** What the clock waits for from the attempt that left last. */
-  heard?: ReturnType<NonNullable<Clock["listen"]>>;
+  heard?: Heard;
   /** Whether a reply has told the time. */
   isTold: boolean;
   /** How many attempts have left. */
@@ -90,11 +92,6 @@ const CONTEXT = Symbol("dynamutex");
 
 const ownClients = new WeakSet<DynamoDBClient>();
 
-/** Whether the library has made this client. */
-export function isOwnClient(client: DynamoDBClient): boolean {
-  return ownClients.has(client);
-}
-
 /**
  * A client from the environment: region, credentials and endpoint as the AWS SDK finds them.
  *
@@ -102,7 +99,8 @@ export function isOwnClient(client: DynamoDBClient): boolean {
  * that hangs ends: on its way to a connection, on its way to a reply, and in the middle of one.
  *
  * The SDK sorts a client's middleware anew for every request, unless the client has `cacheMiddleware` and the request no
- * options, such as an abort signal.
+ * options, such as an abort signal. So requests are sent to it without options, and the signal reaches the request handler by
+ * way of one middleware, installed once. Requests with options work on it as on any other client.
  */
 export function defaultClient({
   connectMs = 1_500,
@@ -120,24 +118,16 @@ export function defaultClient({
     httpAgent: agent,
     httpsAgent: agent,
   };
-  return asOwnClient(new DynamoDBClient({ maxAttempts: 1, cacheMiddleware: true, requestHandler }));
-}
-
-/**
- * Prepares a client of the library's own: requests are sent to it without options, so that the SDK uses the chain of
- * handlers that it keeps, and the signal reaches the request handler by way of one middleware, installed once. Requests
- * with options work on it as on any other client.
- */
-function asOwnClient(client: DynamoDBClient): DynamoDBClient {
+  const client = new DynamoDBClient({ maxAttempts: 1, cacheMiddleware: true, requestHandler });
   ownClients.add(client);
   client.middlewareStack.add(
     (next) => (args) => {
       const context = (args.input as { readonly [CONTEXT]?: RequestContext })[CONTEXT];
       if (context === undefined) return next(args);
-      const { requestHandler } = client.config;
-      const request = args.request as Parameters<typeof requestHandler.handle>[0];
+      const { requestHandler: handler } = client.config;
+      const request = args.request as Parameters<typeof handler.handle>[0];
       // In the place of `next`, which would call the same handler without the signal.
-      return attempt(context, () => requestHandler.handle(request, { abortSignal: context.signal }));
+      return attempt(context, () => handler.handle(request, { abortSignal: context.signal }));
     },
     NEXT_TO_THE_NETWORK,
   );
@@ -152,23 +142,22 @@ export class Transport {
   readonly #client: DynamoDBClient;
   readonly #layout: TableLayout;
   readonly #clock: Clock;
-  readonly #listen: Clock["listen"];
 
   constructor(client: DynamoDBClient, layout: TableLayout, clock: Clock) {
     this.#client = client;
     this.#layout = layout;
     this.#clock = clock;
-    this.#listen = clock.listen?.bind(clock);
   }
 
   /** @param purpose what the channel is told; nothing without. @throws the SDK's own error. */
   async send(request: ItemRequest, signal: AbortSignal, purpose?: Purpose): Promise<Reply> {
-    const context: RequestContext = { signal, listen: this.#listen, isTold: false, attempts: 0 };
+    const listen = (): Heard => this.#clock.listen?.();
+    const context: RequestContext = { signal, listen, isTold: false, attempts: 0 };
     const command = commandOf(request);
     const isMetered = purpose !== undefined && CHANNELS["dynamutex:request"].hasSubscribers;
     const reply = await (isMetered ? this.#sendHeard(command, context, purpose) : this.#send(command, context));
     // Only a success shows that replies tell nothing: an error may be somebody else's.
-    if (!context.isTold) (context.heard ?? this.#listen?.())?.(undefined);
+    if (!context.isTold) (context.heard ?? listen())?.(undefined);
     return reply;
   }
 
@@ -179,20 +168,17 @@ export class Transport {
     if (!("ClientRequestToken" in input)) input.ReturnConsumedCapacity = "TOTAL";
     const leftAt = this.#clock.atLeast();
     const sent = () => ({ ms: this.#clock.atLeast() - leftAt, attempts: context.attempts });
-    let reply: Reply;
-    try {
-      reply = await this.#send(command, context);
-    } catch (error) {
-      tell(purpose, sent(), { error });
+    const reply = await this.#send(command, context).catch((error: unknown) => {
+      tell(purpose, { ...sent(), error });
       throw error;
-    }
-    tell(purpose, sent(), { consumed: reply?.ConsumedCapacity ?? undefined });
+    });
+    tell(purpose, { ...sent(), consumed: reply?.ConsumedCapacity });
     return reply;
   }
 
-  #send(command: GetItemCommand, sent: RequestContext): Promise<Reply> {
+  async #send(command: GetItemCommand, sent: RequestContext): Promise<Reply> {
     (command.input as { [CONTEXT]?: RequestContext })[CONTEXT] = sent;
-    if (ownClients.has(this.#client)) return this.#client.send(command);
+    if (ownClients.has(this.#client)) return await this.#client.send(command);
     command.middlewareStack.add(
       (next) => (args) => {
         // Of the input and not of this command: a client whose `send` drops the options, and which has
@@ -202,7 +188,12 @@ export class Transport {
       },
       NEXT_TO_THE_NETWORK,
     );
-    return this.#client.send(command, { abortSignal: sent.signal });
+    return await this.#client.send(command, { abortSignal: sent.signal });
+  }
+
+  /** A caller's client stays open. */
+  close(): void {
+    if (ownClients.has(this.#client)) this.#client.destroy();
   }
 
   /** @throws the refusal of a condition as it is, and a {@link LockStoreError} for everything else. */
@@ -233,7 +224,7 @@ async function attempt<Result extends { readonly response: unknown }>(
 ): Promise<Result> {
   context.signal.throwIfAborted();
   context.attempts += 1;
-  const heard = context.listen?.();
+  const heard = context.listen();
   if (heard !== undefined) context.heard = heard;
   const result = await send();
   const { headers } = (result.response ?? {}) as { readonly headers?: Headers };

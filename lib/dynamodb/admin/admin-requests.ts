@@ -38,12 +38,25 @@ export class AdminRequests {
     signal?.throwIfAborted();
     const until = () => this.#startedAt + Math.min(timeoutMs, this.#answered ? Infinity : FIRST_ANSWER_MS);
     const persistence = { kind: "read", until, attemptMs: ATTEMPT_MS, enough: signal } as const;
-    try {
-      return await persist(requests, persistence, (ends) => this.#attempt(action, ends, send));
-    } catch (error) {
+    const attempt = async (ends: AbortSignal): Promise<Reply> => {
+      const either = new AbortController();
+      const stopFollowing = follow([ends, signal], (reason) => either.abort(reason));
+      try {
+        const reply = await send(either.signal);
+        this.#answered = true;
+        return reply;
+      } catch (error) {
+        const failure = storeFailure(error, { action, tableName: this.tableName });
+        this.#answered ||= failure.answered;
+        throw failure;
+      } finally {
+        stopFollowing();
+      }
+    };
+    return await persist(requests, persistence, attempt).catch((error: unknown) => {
       signal?.throwIfAborted();
       throw error;
-    }
+    });
   }
 
   /** Waits before the table is described again. @throws {@link LockStoreError} when the time is over. */
@@ -55,25 +68,5 @@ export class AdminRequests {
     await clock.sleep(leftMs, signal);
     const message = `Table ${this.tableName} is not ready after ${timeoutMs} ms: ${because}`;
     throw new LockStoreError(message, { transient: true });
-  }
-
-  async #attempt<Reply>(
-    action: string,
-    ends: AbortSignal,
-    send: (signal: AbortSignal) => Promise<Reply>,
-  ): Promise<Reply> {
-    const either = new AbortController();
-    const stopFollowing = follow([ends, this.#options.signal], (reason) => either.abort(reason));
-    try {
-      const reply = await send(either.signal);
-      this.#answered = true;
-      return reply;
-    } catch (error) {
-      const failure = storeFailure(error, { action, tableName: this.tableName });
-      this.#answered ||= failure.answered;
-      throw failure;
-    } finally {
-      stopFollowing();
-    }
   }
 }

@@ -43,21 +43,11 @@ async function activeTable(
       if (isCausedBy(error, "ResourceNotFoundException")) return undefined;
       throw error;
     });
-    if (table?.TableStatus === undefined) {
-      await create(plane, layout, tags);
-      continue;
-    }
-    switch (table.TableStatus) {
-      case "ACTIVE":
-      case "UPDATING":
-        return table;
-      case "CREATING":
-      case "DELETING":
-        await plane.pause(`it is ${table.TableStatus}`);
-        break;
-      default:
-        throw new LockStoreError(`Table ${layout.tableName} cannot be used: it is ${table.TableStatus}`);
-    }
+    const status = table?.TableStatus;
+    if (table === undefined || status === undefined) await create(plane, layout, tags);
+    else if (status === "ACTIVE" || status === "UPDATING") return table;
+    else if (status === "CREATING" || status === "DELETING") await plane.pause(`it is ${status}`);
+    else throw new LockStoreError(`Table ${layout.tableName} cannot be used: it is ${status}`);
   }
 }
 
