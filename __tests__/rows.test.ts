@@ -4,8 +4,8 @@ import { describe, expect, test } from "@jest/globals";
 import { linesOf } from "../lib/cli/lock-text.js";
 import { viewOf } from "../lib/cli/lock-view.js";
 import { arrayToJson } from "../lib/cli/output.js";
-import { actionOf } from "../lib/dynamodb/compile.js";
-import { attributesOf, type Item } from "../lib/dynamodb/items.js";
+import { actionOf, type Item } from "../lib/dynamodb/compile.js";
+import { attributesOf } from "../lib/dynamodb/items.js";
 import { LockError, type LockInfo, LockTable, LockTimeoutError, type WaiterInfo } from "../lib/index.js";
 import { tableLayout } from "../lib/options/table.js";
 import {

@@ -1,6 +1,6 @@
-import { DynamoDBClient, type DynamoDBClientConfig, GetItemCommand, PutItemCommand } from "@aws-sdk/client-dynamodb";
+import { DynamoDBClient, type DynamoDBClientConfig, type GetItemCommand } from "@aws-sdk/client-dynamodb";
 import { beforeAll, describe, expect, it } from "@jest/globals";
-import { defaultClient, Transport } from "../lib/dynamodb/transport.js";
+import { commandOf, defaultClient, type ItemRequest, Transport } from "../lib/dynamodb/transport.js";
 import { tableLayout } from "../lib/options/table.js";
 import { type Clock, systemClock } from "../lib/time/clock.js";
 
@@ -75,8 +75,8 @@ function which(seen: readonly unknown[], known: readonly AbortSignal[]): number[
 }
 
 /** Each with input of its own, as the store makes them. */
-function getItem(): GetItemCommand {
-  return new GetItemCommand({ TableName: "locks", Key });
+function getItem(): ItemRequest {
+  return ["GetItem", { TableName: "locks", Key }];
 }
 
 function fresh(): AbortSignal {
@@ -154,7 +154,7 @@ describe.each<readonly [string, (network: Network) => DynamoDBClient]>([
     const sent = [
       transport.send(getItem(), first.signal),
       transport.send(getItem(), second.signal),
-      transport.send(new PutItemCommand({ TableName: "locks", Item: Key }), third.signal),
+      transport.send(["PutItem", { TableName: "locks", Item: Key }], third.signal),
     ];
     const outcomes = Promise.allSettled(sent);
     while (seen.length < 3) await new Promise(setImmediate);
@@ -192,8 +192,8 @@ describe.each<readonly [string, (network: Network) => DynamoDBClient]>([
     const [before, { requestHandler }] = [client.middlewareStack.identify(), client.config];
     const [ours, theirs] = [fresh(), fresh()];
     await transportOn(client, listen).send(getItem(), ours);
-    await client.send(getItem());
-    await client.send(getItem(), { abortSignal: theirs });
+    await client.send(commandOf(getItem()));
+    await client.send(commandOf(getItem()), { abortSignal: theirs });
     await transportOn(client, listen).send(getItem(), ours);
     expect(which(seen, [ours, theirs])).toEqual([0, -1, 1, 0]);
     expect(seen[1]).toBeUndefined();

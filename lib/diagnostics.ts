@@ -220,30 +220,17 @@ export type RequestOperation =
     )
   | ("read" | "query" | "scan" | "transact");
 
+const NAMES =
+  "asked acquired renewed renewal-failed one-by-one lost released missed failed stuck forced release-failed request " +
+  "wait-failed ticket-lost permits-differ election clock";
+
 /**
  * The channels. They are held here for as long as the library is loaded: Node forgets a channel that nobody holds, and one that
  * was collected a moment ago takes its successor with it, whose subscribers then hear nothing (nodejs/node#59910).
  */
-export const CHANNELS: { readonly [Name in keyof Diagnostics]: Channel } = {
-  "dynamutex:asked": channel("dynamutex:asked"),
-  "dynamutex:acquired": channel("dynamutex:acquired"),
-  "dynamutex:renewed": channel("dynamutex:renewed"),
-  "dynamutex:renewal-failed": channel("dynamutex:renewal-failed"),
-  "dynamutex:one-by-one": channel("dynamutex:one-by-one"),
-  "dynamutex:lost": channel("dynamutex:lost"),
-  "dynamutex:released": channel("dynamutex:released"),
-  "dynamutex:missed": channel("dynamutex:missed"),
-  "dynamutex:failed": channel("dynamutex:failed"),
-  "dynamutex:stuck": channel("dynamutex:stuck"),
-  "dynamutex:forced": channel("dynamutex:forced"),
-  "dynamutex:release-failed": channel("dynamutex:release-failed"),
-  "dynamutex:request": channel("dynamutex:request"),
-  "dynamutex:wait-failed": channel("dynamutex:wait-failed"),
-  "dynamutex:ticket-lost": channel("dynamutex:ticket-lost"),
-  "dynamutex:permits-differ": channel("dynamutex:permits-differ"),
-  "dynamutex:election": channel("dynamutex:election"),
-  "dynamutex:clock": channel("dynamutex:clock"),
-};
+export const CHANNELS = Object.fromEntries(
+  NAMES.split(" ").map((name) => [`dynamutex:${name}`, channel(`dynamutex:${name}`)]),
+) as { readonly [Name in keyof Diagnostics]: Channel };
 
 export function publish<Name extends keyof Diagnostics>(name: Name, message: Diagnostics[Name]): void {
   CHANNELS[name].publish(message);

@@ -29,19 +29,19 @@ interface Parts<Held> {
   readonly signal: AbortSignal | undefined;
 }
 
-/** What one campaign, and the leadership that it may have come to, has ended with. */
+/** One campaign, and the leadership that it may have come to. */
 interface Term {
-  /** Of the lock; undefined if `lead` has not run. */
-  readonly uuid: string | undefined;
+  /** Undefined as long as `lead` has not begun. */
+  lock: Lock | undefined;
   /** How long `lead` ran, in ms. */
-  readonly ledMs: number;
+  ledMs: number;
   /**
    * `returned`: `lead` has, and the lock was held until then. `ended`: it was told to end, by a loss or by the end of the election.
    * `failed`: the campaign, or `lead`, by an error of its own.
    */
-  readonly outcome: "returned" | "ended" | "failed";
+  outcome: "returned" | "ended" | "failed";
   /** The loss, or the error. */
-  readonly cause: unknown;
+  cause: unknown;
 }
 
 /**
@@ -121,10 +121,10 @@ export class Election<Held extends Lock = TransferableLock> implements AsyncDisp
     await this.#campaigns();
     stop();
     // Whoever leads and whoever waits are told the same.
-    const isClosed = session.closing.aborted && this.#end.signal.reason === session.closing.reason;
-    const cause = isClosed ? session.closing.reason : undefined;
-    this.#tell("over", { cause });
-    if (isClosed) throw cause;
+    const { reason } = session.closing;
+    const isClosed = reason !== undefined && this.#end.signal.reason === reason;
+    this.#tell("over", isClosed ? { cause: reason } : {});
+    if (isClosed) throw reason;
   }
 
   /** One campaign after the other. Never rejects: what could not get better was refused by `elect()`. */
@@ -147,34 +147,41 @@ export class Election<Held extends Lock = TransferableLock> implements AsyncDisp
   async #term(): Promise<Term> {
     const { campaign, lead, session } = this.#parts;
     const ends = this.#end.signal;
-    const leadership: Leadership = { lock: undefined, ledMs: 0, thrown: undefined };
+    const term: Term = { lock: undefined, ledMs: 0, outcome: "ended", cause: undefined };
     const led = async (lock: Held): Promise<void> => {
       // The end may have come between the grant and this moment.
       if (ends.aborted) return;
       const since = session.clock.atLeast();
-      leadership.lock = lock;
+      term.lock = lock;
       this.#lock = lock;
       this.#tell("leading", { uuid: lock.uuid });
       try {
         await lead(lock);
       } catch (error) {
-        leadership.thrown = { error };
+        if (!isObedience(error, lock.signal)) Object.assign(term, { outcome: "failed", cause: error });
         throw error;
       } finally {
         this.#lock = undefined;
-        leadership.ledMs = session.clock.atLeast() - since;
+        term.ledMs = session.clock.atLeast() - since;
       }
     };
-    try {
-      await campaign(led, ends);
-      return termOf(leadership, undefined, ends);
-    } catch (error) {
-      return termOf(leadership, { error }, ends);
+    const rejected = await campaign(led, ends).then(
+      () => undefined,
+      (error: unknown) => ({ error }),
+    );
+    if (term.outcome === "failed") return term;
+    if (term.lock === undefined) {
+      return rejected === undefined || ends.aborted ? term : { ...term, outcome: "failed", cause: rejected.error };
     }
+    const { signal } = term.lock;
+    const hasReturned = rejected === undefined && !signal.aborted;
+    const cause = findLockLost(signal.aborted ? signal.reason : rejected?.error);
+    return { ...term, outcome: hasReturned ? "returned" : "ended", cause };
   }
 
   /** Tells how a term has ended. What the caller may not know of is a process warning: it would be silent otherwise. */
-  #ended({ uuid, outcome, cause }: Term, pauseMs: number | undefined): void {
+  #ended({ lock, outcome, cause }: Term, pauseMs: number | undefined): void {
+    const uuid = lock?.uuid;
     if (uuid !== undefined) this.#tell("stopped", { uuid, cause, pauseMs });
     else if (outcome === "failed") this.#tell("failed", { cause, pauseMs });
     if (outcome !== "failed") return;
@@ -186,42 +193,13 @@ export class Election<Held extends Lock = TransferableLock> implements AsyncDisp
     process.emitWarning(message, { type: "DynamutexWarning", ...detail });
   }
 
-  #tell(event: Told["event"], what: Partial<Pick<Told, "uuid" | "cause" | "pauseMs">> = {}): void {
+  #tell(event: Told["event"], { uuid, cause, pauseMs }: Partial<Told> = {}): void {
     const { owner } = this.#parts.session;
-    const unknown = { uuid: undefined, cause: undefined, pauseMs: undefined };
-    publish("dynamutex:election", { name: this.name, owner, event, ...unknown, ...what });
+    publish("dynamutex:election", { name: this.name, owner, event, uuid, cause, pauseMs });
   }
 }
 
 type Told = Diagnostics["dynamutex:election"];
-
-/** A leadership, as far as it has come. */
-interface Leadership {
-  /** Undefined as long as `lead` has not begun. */
-  lock: Lock | undefined;
-  ledMs: number;
-  /** What `lead` has thrown. */
-  thrown: { readonly error: unknown } | undefined;
-}
-
-/** @param rejected what the whole, from the campaign to the release, was rejected with. */
-function termOf(
-  { lock, ledMs, thrown }: Leadership,
-  rejected: { readonly error: unknown } | undefined,
-  ends: AbortSignal,
-): Term {
-  if (lock === undefined) {
-    const isEnd = rejected === undefined || ends.aborted;
-    return { uuid: undefined, ledMs, outcome: isEnd ? "ended" : "failed", cause: isEnd ? undefined : rejected.error };
-  }
-  const { uuid, signal } = lock;
-  if (thrown !== undefined && !isObedience(thrown.error, signal)) {
-    return { uuid, ledMs, outcome: "failed", cause: thrown.error };
-  }
-  const loss = findLockLost(signal.aborted ? signal.reason : rejected?.error);
-  const hasReturned = rejected === undefined && !signal.aborted;
-  return { uuid, ledMs, outcome: hasReturned ? "returned" : "ended", cause: loss };
-}
 
 /** Whether this is how somebody ends who was told to by this signal: with its reason, or as the platform does. */
 function isObedience(error: unknown, signal: AbortSignal): boolean {

@@ -2,6 +2,7 @@
 
 import { Election } from "./election.js";
 import { resume } from "./holding/resume.js";
+import type { Resource } from "./kinds/kind.js";
 import type { TransferableLock } from "./lock.js";
 import { copyOf, type LockInfo, type LockState } from "./lock-info.js";
 import type { Lockable, TryRun } from "./lockable.js";
@@ -16,14 +17,13 @@ import type {
   ResumeOptions,
   TryLockOptions,
 } from "./options/calls.js";
-import { electOptions, forceUnlockOptions, observeOptions, tryLockOptions } from "./options/calls.js";
+import { electOptions, observeOptions, tryLockOptions } from "./options/calls.js";
 import { NONE } from "./options/check.js";
 import type { MutexSettings } from "./options/mutex.js";
 import { type Address, lockAt } from "./protocol/addresses.js";
 import type { Sections } from "./queues/sections.js";
 import { checkFunction, SectionCalls } from "./section-calls.js";
 import type { Session } from "./session/session.js";
-import type { Target } from "./taking/acquisition.js";
 
 /**
  * A named mutex. Making one sends nothing. Several with the same name, in one process or many, exclude one another.
@@ -33,16 +33,15 @@ import type { Target } from "./taking/acquisition.js";
 export class Mutex<Held extends TransferableLock = TransferableLock> implements Lockable<Held> {
   readonly name: string;
   readonly #session: Session;
-  readonly #target: Target;
+  readonly #resource: Resource;
   readonly #calls: SectionCalls<Held>;
 
   /** @internal Made by `LockTable.mutex()`. */
   constructor(sections: Sections, name: string, settings: MutexSettings) {
     this.name = name;
     this.#session = sections.session;
-    this.#target = { at: lockAt(name), settings };
-    const resource = { ...this.#target, name, kind: sections.kinds.mutex, permits: 1 };
-    this.#calls = new SectionCalls<Held>(sections, resource, tryLockOptions);
+    this.#resource = { name, kind: sections.kinds.mutex, at: lockAt(name), settings, permits: 1 };
+    this.#calls = new SectionCalls<Held>(sections, this.#resource, tryLockOptions);
   }
 
   /**
@@ -177,7 +176,7 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
   observe(options: ObserveOptions = NONE): AsyncIterableIterator<LockInfo | null> {
     const how = observeOptions(options);
     this.#session.assertOpen();
-    return observe(this.#session, this.#target, how);
+    return observe(this.#session, this.#resource, how);
   }
 
   /**
@@ -198,8 +197,10 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
    * await ship(order, { signal: lock.signal });
    */
   async resume(token: string, options: ResumeOptions = NONE): Promise<Held> {
-    const isOurs = ({ name, sort }: Address): boolean => name === this.name && sort === this.#target.at.sort;
-    return (await resume(this.#session, token, options, isOurs, () => this.#target)) as TransferableLock as Held;
+    const { at, settings } = this.#resource;
+    const isOurs = ({ name, sort }: Address): boolean => name === this.name && sort === at.sort;
+    const lock: TransferableLock = await resume(this.#session, token, options, isOurs, () => ({ at, settings }));
+    return lock as Held;
   }
 
   /**
@@ -215,7 +216,7 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
    * if (holder !== null) console.log(`held by ${holder.owner} since ${holder.acquired.toISOString()}`);
    */
   async inspect(): Promise<LockState | null> {
-    return await inspect(this.#session, this.#target);
+    return await inspect(this.#session, this.#resource);
   }
 
   /**
@@ -239,6 +240,6 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
    * if (holder?.uuid !== undefined) await mutex.forceUnlock(holder.uuid);
    */
   async forceUnlock(uuid: string, options: ForceUnlockOptions = NONE): Promise<boolean> {
-    return await forceUnlock(this.#session, this.#target.at, uuid, forceUnlockOptions(uuid, options));
+    return await forceUnlock(this.#session, this.#resource.at, uuid, options);
   }
 }

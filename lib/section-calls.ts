@@ -1,9 +1,9 @@
 import { LockConfigError } from "./errors.js";
 import type { HeldLock } from "./holding/handle.js";
 import type { Resource } from "./kinds/kind.js";
-import { copyOf, type LockData } from "./lock-info.js";
+import { copyOf } from "./lock-info.js";
 import type { TryRun } from "./lockable.js";
-import { type LockOptions, lockOptions, type TryLockOptions, type TryOptions } from "./options/calls.js";
+import { type LockOptions, lockOptions, type TryLockOptions } from "./options/calls.js";
 import { NONE } from "./options/check.js";
 import type { OptionsCheck } from "./options/options-check.js";
 import type { SectionRequest } from "./queues/call.js";
@@ -32,9 +32,8 @@ export class SectionCalls<Held> {
   }
 
   async tryLock(options: TryLockOptions = NONE): Promise<Held | null> {
-    this.#checkTry(options);
-    const result = await this.#try(options, this.#begin(options));
-    return result.kind === "granted" ? as<Held>(result.lock) : null;
+    const tried = await this.#try(this.#checkTry(options));
+    return tried.kind === "granted" ? as<Held>(tried.lock) : null;
   }
 
   async run<T>(fn: (lock: Held) => T | Promise<T>, options: LockOptions = NONE): Promise<T> {
@@ -45,40 +44,29 @@ export class SectionCalls<Held> {
 
   async tryRun<T>(fn: (lock: Held) => T | Promise<T>, options: TryLockOptions = NONE): Promise<TryRun<T>> {
     checkFunction("fn", fn);
-    this.#checkTry(options);
-    const result = await this.#try(options, this.#begin(options));
-    if (result.kind !== "granted") return { ran: false, because: result.kind, row: result.wait.holder };
-    return { ran: true, value: await runUnder(result.lock, fn) };
+    const tried = await this.#try(this.#checkTry(options));
+    if (tried.kind !== "granted") return { ran: false, because: tried.kind, row: tried.wait.holder };
+    return { ran: true, value: await runUnder(tried.lock, fn) };
   }
 
   async #lock(options: LockOptions): Promise<HeldLock> {
-    const { signal, holdAtLeastMs = 0 } = options === NONE ? options : lockOptions(options);
     const { name, settings } = this.#resource;
-    const waitMs = options.waitMs ?? settings.waitMs;
+    const { signal, waitMs = settings.waitMs } = lockOptions(options);
     signal?.throwIfAborted();
-    const data = this.#begin(options);
     if (waitMs === 0) {
-      const result = await this.#try({ holdAtLeastMs }, data, signal);
-      if (result.kind !== "granted") throw result.wait.timeout();
-      return result.lock;
+      const tried = await this.#try(options);
+      if (tried.kind !== "granted") throw tried.wait.timeout();
+      return tried.lock;
     }
+    const request = this.#requestOf(options);
     const wait = new Wait(this.session, name, { patient: true, asksFor: 1 });
-    const request = { resource: this.#resource, data, holdAtLeastMs };
     return await wait.run<HeldLock>((deliver) => this.#sections.serve(request, wait, deliver), { signal, waitMs });
   }
 
-  /** Checks what can be checked before a request. @returns a copy of the data, which may be sent much later. */
-  #begin({ data }: TryOptions): LockData | undefined {
-    this.session.assertOpen();
-    this.session.store.admit(data);
-    return data && copyOf(data);
-  }
-
   /** Takes the lock if it is free. Requests without an answer are retried. */
-  async #try(options: TryLockOptions, data: LockData | undefined, signal?: AbortSignal): Promise<Tried> {
-    const { holdAtLeastMs = 0 } = options;
+  async #try(options: TryLockOptions & Pick<LockOptions, "signal">): Promise<Tried> {
+    const request = this.#requestOf(options);
     const wait = new Wait(this.session, this.#resource.name, { patient: false, asksFor: 1 });
-    const request: SectionRequest = { resource: this.#resource, data, holdAtLeastMs, once: onceOf(options) };
     return await wait.run<Tried>(
       async (deliver) => {
         const answer = await this.#sections.tryServe(request, wait, (lock) => deliver({ kind: "granted", lock }));
@@ -86,8 +74,15 @@ export class SectionCalls<Held> {
         wait.missed(answer);
         deliver({ kind: answer, wait });
       },
-      { signal, waitMs: Number.POSITIVE_INFINITY },
+      { signal: options.signal, waitMs: Number.POSITIVE_INFINITY },
     );
+  }
+
+  /** Checks what can be checked before a request, and copies the data, which may be sent much later. */
+  #requestOf({ data, holdAtLeastMs = 0, once, everyMs }: TryLockOptions): SectionRequest {
+    this.session.assertOpen();
+    this.session.store.admit(data);
+    return { resource: this.#resource, data: data && copyOf(data), holdAtLeastMs, once: tickOf(once, everyMs) };
   }
 }
 
@@ -95,7 +90,7 @@ type Tried =
   | { readonly kind: "granted"; readonly lock: HeldLock }
   | { readonly kind: "held" | "done"; readonly wait: Wait };
 
-function onceOf({ once, everyMs }: TryLockOptions): Once | undefined {
+function tickOf(once: Date | number | undefined, everyMs: number | undefined): Once | undefined {
   if (everyMs !== undefined) return { kind: "period", everyMs };
   // Adding 0 turns -0 into 0: a row cannot store -0.
   return once === undefined ? undefined : { kind: "tick", tick: Number(once) + 0 };

@@ -7,8 +7,13 @@ import type { SemaphoreState } from "./lock-info.js";
 import type { Lockable, TryRun } from "./lockable.js";
 import { forceUnlockIn } from "./operations/force-unlock.js";
 import { inspectSemaphore } from "./operations/inspect.js";
-import type { ForceUnlockOptions, LockOptions, ResumeOptions, TryOptions } from "./options/calls.js";
-import { forceUnlockOptions, tryOptions } from "./options/calls.js";
+import {
+  type ForceUnlockOptions,
+  type LockOptions,
+  type ResumeOptions,
+  type TryOptions,
+  tryOptions,
+} from "./options/calls.js";
 import { NONE } from "./options/check.js";
 import type { SemaphoreSettings } from "./options/semaphore.js";
 import { type Address, PERMITS, permitAt, permitOf } from "./protocol/addresses.js";
@@ -147,6 +152,6 @@ export class Semaphore implements Lockable<Permit> {
    * }
    */
   async forceUnlock(uuid: string, options: ForceUnlockOptions = NONE): Promise<boolean> {
-    return await forceUnlockIn(this.#session, this.name, PERMITS, uuid, forceUnlockOptions(uuid, options));
+    return await forceUnlockIn(this.#session, this.name, PERMITS, uuid, options);
   }
 }

@@ -6,7 +6,7 @@ import type { SharedMutexState } from "./lock-info.js";
 import type { Lockable } from "./lockable.js";
 import { forceUnlock, forceUnlockIn } from "./operations/force-unlock.js";
 import { inspectSharedMutex } from "./operations/inspect.js";
-import { type ForceUnlockOptions, forceUnlockOptions, tryOptions } from "./options/calls.js";
+import { type ForceUnlockOptions, tryOptions } from "./options/calls.js";
 import { NONE } from "./options/check.js";
 import type { MutexSettings } from "./options/mutex.js";
 import { READERS, writerAt } from "./protocol/addresses.js";
@@ -42,8 +42,9 @@ export class SharedMutex {
     this.name = name;
     this.#session = sections.session;
     this.#resource = resource;
-    this.shared = new Side(sections, { ...resource, kind: shared, permits: Number.POSITIVE_INFINITY });
-    this.exclusive = new Side(sections, resource);
+    const readers = { ...resource, kind: shared, permits: Number.POSITIVE_INFINITY };
+    this.shared = new SectionCalls<Lock>(sections, readers, tryOptions);
+    this.exclusive = new SectionCalls<Lock>(sections, resource, tryOptions);
   }
 
   /**
@@ -76,14 +77,7 @@ export class SharedMutex {
    * if (exclusive?.uuid !== undefined) await catalogue.forceUnlock(exclusive.uuid);
    */
   async forceUnlock(uuid: string, options: ForceUnlockOptions = NONE): Promise<boolean> {
-    const how = forceUnlockOptions(uuid, options);
-    if (await forceUnlock(this.#session, writerAt(this.name), uuid, how)) return true;
-    return await forceUnlockIn(this.#session, this.name, READERS, uuid, how);
-  }
-}
-
-class Side extends SectionCalls<Lock> implements Lockable {
-  constructor(sections: Sections, resource: Resource) {
-    super(sections, resource, tryOptions);
+    if (await forceUnlock(this.#session, writerAt(this.name), uuid, options)) return true;
+    return await forceUnlockIn(this.#session, this.name, READERS, uuid, options);
   }
 }

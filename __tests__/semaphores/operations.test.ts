@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { findLockLost, LockConfigError, LockTable, type SemaphoreOptions, systemClock } from "../../lib/index.js";
-import { listLocks } from "../../lib/operations/list.js";
+import { listLocks } from "../../lib/operations/inspect.js";
 import { MemoryTable } from "../../lib/testing/memory-table.js";
 import { hear } from "../support/diagnostics.js";
 import { watch } from "../support/eventually.js";

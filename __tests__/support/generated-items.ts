@@ -1,5 +1,5 @@
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
-import type { Item } from "../../lib/dynamodb/items.js";
+import type { Item } from "../../lib/dynamodb/compile.js";
 import { type Random, seededRandom } from "./seeded-random.js";
 
 /** Numbers around each bound that an attribute of a row has, and some that no clock, tick or counter shows. */

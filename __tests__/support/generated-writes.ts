@@ -1,5 +1,5 @@
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
-import type { Item } from "../../lib/dynamodb/items.js";
+import type { Item } from "../../lib/dynamodb/compile.js";
 import { type Address, LOCK_SORT, MUTEX_QUEUE, PERMITS, placeSort } from "../../lib/protocol/addresses.js";
 import type { Write } from "../../lib/protocol/writes.js";
 import { type Random, seededRandom } from "./seeded-random.js";

@@ -4,17 +4,15 @@ import {
   BatchExecuteStatementCommand,
   BatchGetItemCommand,
   BatchWriteItemCommand,
-  DeleteItemCommand,
   type DynamoDBClient,
-  PutItemCommand,
   type TransactWriteItem,
   TransactWriteItemsCommand,
-  UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
-import { actionOf, keyOf, nameIn } from "../../lib/dynamodb/compile.js";
-import { attributesOf, type Item } from "../../lib/dynamodb/items.js";
+import { actionOf, type Item, keyOf, nameIn } from "../../lib/dynamodb/compile.js";
+import { attributesOf } from "../../lib/dynamodb/items.js";
 import { statedBy, statementOf } from "../../lib/dynamodb/statements.js";
-import { commandOf } from "../../lib/dynamodb/store.js";
+import { requestOf } from "../../lib/dynamodb/store.js";
+import { commandOf, type Reply } from "../../lib/dynamodb/transport.js";
 import type { TableLayout } from "../../lib/options/table.js";
 import type { apply } from "../../lib/protocol/apply.js";
 import type { Attributes } from "../../lib/protocol/row.js";
@@ -86,7 +84,7 @@ export function isSpoiled(layout: TableLayout, pair: Pair, spoil: (expressions: 
 
 function sentFor(layout: TableLayout, { write, as }: Pair): Expressions {
   if (as === "statement") return { Statement: statementOf(layout, write as Renew).Statement };
-  return as === "transaction" ? expressionsIn(actionOf(layout, write)) : commandOf(layout, write).input;
+  return as === "transaction" ? expressionsIn(actionOf(layout, write)) : (requestOf(layout, write)[1] as Expressions);
 }
 
 function expressionsIn({ Put, Update, Delete, ConditionCheck }: TransactWriteItem): Expressions {
@@ -166,9 +164,10 @@ async function send(
       await client.send(new TransactWriteItemsCommand({ TransactItems: [action] }));
       return { kind: "applied", shown: undefined, transacted };
     }
-    const command = commandOf(layout, write);
+    const command = commandOf(requestOf(layout, write));
     spoil(command.input);
-    return { kind: "applied", shown: await attributesShown(client, command), transacted };
+    const reply: Reply = await client.send(command);
+    return { kind: "applied", shown: reply?.Attributes, transacted };
   } catch (error) {
     const { name, Item: item, CancellationReasons: [reason] = [] } = error as Refusal;
     if (name === "ConditionalCheckFailedException") return { kind: "refused", shown: item, transacted };
@@ -196,15 +195,6 @@ async function state(
   if (stated.kind === "failed" && stated.error.transient) throw stated.error;
   if (stated.kind === "failed") return { kind: "invalid", shown: undefined, transacted: false };
   return { kind: stated.kind, shown: stated.item, transacted: false };
-}
-
-async function attributesShown(
-  client: DynamoDBClient,
-  command: ReturnType<typeof commandOf>,
-): Promise<Item | undefined> {
-  if (command instanceof PutItemCommand) return (await client.send(command)).Attributes;
-  if (command instanceof UpdateItemCommand) return (await client.send(command)).Attributes;
-  return command instanceof DeleteItemCommand ? (await client.send(command)).Attributes : undefined;
 }
 
 interface Refusal {

@@ -1,4 +1,4 @@
-import type { AttributeValue, TransactWriteItem } from "@aws-sdk/client-dynamodb";
+import type { AttributeValue, ConditionCheck, TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import type { TableLayout } from "../options/table.js";
@@ -7,22 +7,18 @@ import type { Condition, Operand } from "../protocol/conditions.js";
 import { type Asked, askedBy, leftBy } from "../protocol/rules.js";
 import type { Check, Count, Effect, Write } from "../protocol/writes.js";
 import { marshalledData } from "./data.js";
-import type { Item } from "./items.js";
+
+export type Item = Record<string, AttributeValue>;
 
 const COMPARISONS = { equal: "=", less: "<", greater: ">" } as const;
 export const TYPES = { string: { S: "S" }, number: { S: "N" }, map: { S: "M" } } as const;
 const ONE: AttributeValue = { N: "1" };
 
 /** What every action of a transaction has, with nothing left out. */
-interface Conditional {
-  readonly TableName: string;
-  readonly Key: Item;
-  readonly ConditionExpression: string;
-  readonly ExpressionAttributeNames: Record<string, string>;
-  readonly ExpressionAttributeValues: Item;
+type Conditional = { readonly [Name in keyof ConditionCheck]-?: NonNullable<ConditionCheck[Name]> } & {
   /** The refusal shows the item that refused, so no read is needed to learn who holds. */
   readonly ReturnValuesOnConditionCheckFailure: "ALL_OLD";
-}
+};
 
 /** A write as an action of a transaction. */
 export function actionOf(layout: TableLayout, write: Write): TransactWriteItem {

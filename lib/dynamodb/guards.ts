@@ -4,10 +4,9 @@ import type { TableLayout } from "../options/table.js";
 import type { Address } from "../protocol/addresses.js";
 import type { Check } from "../protocol/writes.js";
 import type { DocumentGuard } from "../store.js";
-import { checkOf, keyOf } from "./compile.js";
+import { checkOf, type Item, keyOf } from "./compile.js";
 import { numberOf } from "./data.js";
 import { isCancellation, isPassingCancellation, isRefusedItem, storeFailure } from "./failures.js";
-import type { Item } from "./items.js";
 
 /** DynamoDB's limit for a transaction. */
 const MOST_ITEMS = 100;

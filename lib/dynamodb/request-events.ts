@@ -12,27 +12,27 @@ export interface Purpose {
   readonly at?: { readonly name: string } | undefined;
 }
 
-/** Tells of a request that the table has answered with success, or that has thrown: `error` is as the SDK has thrown it. */
-export function tell(
-  { kind, at }: Purpose,
-  { ms, attempts }: Sent,
-  came: { readonly consumed: Consumed } | { readonly error: unknown },
-): void {
-  const outcome = "error" in came ? outcomeOf(came.error) : "ok";
+/** What came of a request. */
+interface Came {
+  readonly ms: number;
+  readonly attempts: number;
+  /** As the SDK has thrown it; undefined where the table has answered with success. */
+  readonly error?: unknown;
+  readonly consumed?: Consumed;
+}
+
+/** Tells of a request that has ended. */
+export function tell({ kind, at }: Purpose, { ms, attempts, error, consumed }: Came): void {
+  const outcome = error === undefined ? "ok" : outcomeOf(error);
   publish("dynamutex:request", {
     operation: operationOf(kind),
     name: at?.name,
     ms,
     attempts,
     outcome,
-    cause: "error" in came && outcome !== "refused" ? came.error : undefined,
-    ...unitsOf(kind, "error" in came ? undefined : came.consumed),
+    cause: outcome === "refused" ? undefined : error,
+    ...unitsOf(kind, consumed),
   });
-}
-
-interface Sent {
-  readonly ms: number;
-  readonly attempts: number;
 }
 
 /** One for each table, where the request is a transaction. */

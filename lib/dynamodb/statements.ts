@@ -3,9 +3,8 @@ import type { LockStoreError } from "../errors.js";
 import type { TableLayout } from "../options/table.js";
 import { askedBy, leftBy } from "../protocol/rules.js";
 import type { Renew } from "../protocol/writes.js";
-import { conditionIn, keyOf, nameIn, storedValue, TYPES } from "./compile.js";
+import { conditionIn, type Item, keyOf, nameIn, storedValue, TYPES } from "./compile.js";
 import { statementFailure } from "./failures.js";
-import type { Item } from "./items.js";
 
 /** What the table says of one statement: applied, with the item as it was; refused by an item, or by there being none; neither. */
 export type Stated =

@@ -1,14 +1,4 @@
 import type { CancellationReason, DynamoDBClient, ReturnValue } from "@aws-sdk/client-dynamodb";
-import {
-  BatchExecuteStatementCommand,
-  DeleteItemCommand,
-  GetItemCommand,
-  PutItemCommand,
-  QueryCommand,
-  ScanCommand,
-  TransactWriteItemsCommand,
-  UpdateItemCommand,
-} from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../errors.js";
 import type { TableLayout } from "../options/table.js";
 import type { Address } from "../protocol/addresses.js";
@@ -27,33 +17,30 @@ import type {
   WriteOutcome,
 } from "../store.js";
 import type { Clock } from "../time/clock.js";
-import { actionOf, keyOf } from "./compile.js";
+import { actionOf, type Item, keyOf } from "./compile.js";
 import { isConflict, isRefusal, isRefusedItem, refusalsOf } from "./failures.js";
 import { refusalOfGuard } from "./guards.js";
-import { attributesOf, foreign, type Item, rowOf } from "./items.js";
-import { queryOf, rangePageOf, scanOf, scanPageOf } from "./pages.js";
+import { attributesOf, foreign, queryOf, rangePageOf, rowOf, scanOf, scanPageOf } from "./items.js";
 import { RowStore } from "./row-store.js";
 import { statedBy, statementOf } from "./statements.js";
-import { isOwnClient, type Reply, Transport } from "./transport.js";
+import { type ItemRequest, type Reply, Transport } from "./transport.js";
 
 /** The port on a DynamoDB table: one request for each operation, and a second where a refusal does not tell enough. */
 export class DynamoDbStore extends RowStore implements Store {
-  readonly #client: DynamoDBClient;
   readonly #transport: Transport;
   /** Whether the endpoint has shown that it is a table. */
   #proven = false;
 
   constructor(parts: { readonly client: DynamoDBClient; readonly layout: TableLayout; readonly clock: Clock }) {
     super(parts.layout);
-    this.#client = parts.client;
     this.#transport = new Transport(parts.client, parts.layout, parts.clock);
   }
 
   async writeAll(takes: readonly Take[], signal: AbortSignal): Promise<WriteAllOutcome> {
     const TransactItems = takes.map((take) => actionOf(this.layout, take));
     try {
-      const command = new TransactWriteItemsCommand({ TransactItems });
-      this.#heard(await this.#transport.ask(command, signal, { kind: "take-all", at: takes[0]?.at }));
+      const purpose = { kind: "take-all", at: takes[0]?.at } as const;
+      this.#heard(await this.#transport.ask(["TransactWriteItems", { TransactItems }], signal, purpose));
     } catch (error) {
       // An engine that does not tell the reasons: each row is read.
       const reasons = isRefusal(error) ? takes.map(() => REFUSED) : refusalsOf(error);
@@ -71,22 +58,22 @@ export class DynamoDbStore extends RowStore implements Store {
   }
 
   async query(query: RangeQuery, signal: AbortSignal): Promise<Page<string>> {
-    const command = new QueryCommand(queryOf(this.layout, query));
-    return rangePageOf(this.layout, await this.#transport.ask(command, signal, { kind: "query", at: query }));
+    const request = ["Query", queryOf(this.layout, query)] as const;
+    return rangePageOf(this.layout, await this.#transport.ask(request, signal, { kind: "query", at: query }));
   }
 
   async scan(prefix: string, after: Cursor | undefined, signal: AbortSignal): Promise<Page<Cursor>> {
-    const command = new ScanCommand(scanOf(this.layout, prefix, after));
-    return scanPageOf(this.layout, await this.#transport.ask(command, signal, { kind: "scan" }));
+    const request = ["Scan", scanOf(this.layout, prefix, after)] as const;
+    return scanPageOf(this.layout, await this.#transport.ask(request, signal, { kind: "scan" }));
   }
 
   async transact({ items, guard, token, isMetered }: GuardedWrites, signal: AbortSignal): Promise<TransactOutcome> {
     // The guard comes last: the reasons for a cancellation then stand in the order of the caller's items.
     const TransactItems = [...items, this.guard(guard)];
     const metered = isMetered ? ({ ReturnConsumedCapacity: "TOTAL" } as const) : undefined;
-    const command = new TransactWriteItemsCommand({ TransactItems, ClientRequestToken: token, ...metered });
+    const input = { TransactItems, ClientRequestToken: token, ...metered };
     try {
-      await this.#transport.send(command, signal, { kind: "transact", at: guard.at });
+      await this.#transport.send(["TransactWriteItems", input], signal, { kind: "transact", at: guard.at });
       return { kind: "committed" };
     } catch (error) {
       const refusal = refusalOfGuard(error, items.length, this.layout.tableName);
@@ -95,15 +82,14 @@ export class DynamoDbStore extends RowStore implements Store {
     }
   }
 
-  /** A caller's client stays open. */
   close(): void {
-    if (isOwnClient(this.#client)) this.#client.destroy();
+    this.#transport.close();
   }
 
   protected override async writeOne(write: Write, signal: AbortSignal): Promise<WriteOutcome> {
     let reply: Reply;
     try {
-      reply = await this.#transport.ask(commandOf(this.layout, write), signal, write);
+      reply = await this.#transport.ask(requestOf(this.layout, write), signal, write);
     } catch (error) {
       if (!isRefusal(error)) throw error;
       const retried = (error.$metadata?.attempts ?? 1) > 1;
@@ -121,10 +107,9 @@ export class DynamoDbStore extends RowStore implements Store {
     signals: readonly AbortSignal[],
   ): Promise<readonly (WriteOutcome | Promise<WriteOutcome> | LockStoreError)[]> {
     const { tableName } = this.layout;
-    const command = new BatchExecuteStatementCommand({
-      Statements: renewals.map((renewal) => statementOf(this.layout, renewal)),
-    });
-    const reply = await this.#transport.ask(command, signal, { kind: "renew-all", at: renewals[0]?.at });
+    const Statements = renewals.map((renewal) => statementOf(this.layout, renewal));
+    const purpose = { kind: "renew-all", at: renewals[0]?.at } as const;
+    const reply = await this.#transport.ask(["BatchExecuteStatement", { Statements }], signal, purpose);
     // A table answers each statement, if only to say that it failed.
     const { Responses: responses, $metadata } = reply ?? {};
     if (responses === undefined) throw new LockStoreError(`The client of table ${tableName} answers no batches`);
@@ -181,8 +166,8 @@ export class DynamoDbStore extends RowStore implements Store {
 
   async #get(at: Address, consistent: boolean, signal: AbortSignal): Promise<Item | undefined> {
     const { tableName: TableName } = this.layout;
-    const command = new GetItemCommand({ TableName, Key: keyOf(this.layout, at), ConsistentRead: consistent });
-    return (await this.#transport.ask(command, signal, { kind: "read", at }))?.Item;
+    const input = { TableName, Key: keyOf(this.layout, at), ConsistentRead: consistent };
+    return (await this.#transport.ask(["GetItem", input], signal, { kind: "read", at }))?.Item;
   }
 
   /** What a take, a transfer, or the write of a marked row found. It is told and no more: the write stands, whatever it was. */
@@ -221,13 +206,14 @@ export class DynamoDbStore extends RowStore implements Store {
 }
 
 /** A write as a request of its own. */
-export function commandOf(layout: TableLayout, write: Write): PutItemCommand | UpdateItemCommand | DeleteItemCommand {
+export function requestOf(layout: TableLayout, write: Write): ItemRequest {
   const { Put, Update, Delete, ConditionCheck } = actionOf(layout, write);
-  if (Put !== undefined) return new PutItemCommand({ ...Put, ReturnValues: returnedBy(write) });
-  if (Delete !== undefined) return new DeleteItemCommand({ ...Delete, ReturnValues: returnedBy(write) });
-  if (Update !== undefined) return new UpdateItemCommand({ ...Update, ReturnValues: returnedBy(write) });
+  const ReturnValues = returnedBy(write);
+  if (Put !== undefined) return ["PutItem", { ...Put, ReturnValues }];
+  if (Delete !== undefined) return ["DeleteItem", { ...Delete, ReturnValues }];
+  if (Update !== undefined) return ["UpdateItem", { ...Update, ReturnValues }];
   // A check by itself is an update that changes nothing.
-  return new UpdateItemCommand({ TableName: layout.tableName, Key: keyOf(layout, write.at), ...ConditionCheck });
+  return ["UpdateItem", { TableName: layout.tableName, Key: keyOf(layout, write.at), ...ConditionCheck }];
 }
 
 /** What the reply shows, at no cost: the row as it was, and of what else counts what it changed. */

@@ -30,18 +30,22 @@ function partDiffers(part: Part, wanted: string | undefined, table: TableDescrip
   return `its ${part} key ${key.name} is of type ${key.type}, and locks need S, a string`;
 }
 
-/** What to do so that the options fit a table's own key; undefined if its key cannot be one of locks. */
-export function fittingKeys(table: TableDescription, { tableName, ttl }: TableLayout): string | undefined {
+/**
+ * What to do so that the options fit a table's own key, as the first half of a choice: nothing if its key cannot be one of locks.
+ * @param limit what does not work then.
+ */
+export function keysRemedy(table: TableDescription, { tableName, ttl }: TableLayout, limit = ""): string {
   const [partition, sort] = [keyIn(table, "partition"), keyIn(table, "sort")];
-  if (partition?.type !== "S" || (sort !== undefined && sort.type !== "S")) return undefined;
+  if (partition?.type !== "S" || (sort !== undefined && sort.type !== "S")) return "";
   const keys = { partition: partition.name, sort: sort?.name ?? null, ttl };
   try {
     tableLayout({ tableName, keys });
   } catch {
-    return undefined; // It is the name of one of the row's own attributes.
+    return ""; // It is the name of one of the row's own attributes.
   }
   const defaults = tableLayout({ tableName });
   const parts = (["partition", "sort", "ttl"] as const).filter((part) => keys[part] !== defaults[part]);
-  if (parts.length === 0) return "leave the option keys out on every host";
-  return `set keys: { ${parts.map((part) => `${part}: ${JSON.stringify(keys[part])}`).join(", ")} } on every host`;
+  const given = parts.map((part) => `${part}: ${JSON.stringify(keys[part])}`);
+  const change = given.length === 0 ? "leave the option keys out" : `set keys: { ${given.join(", ")} }`;
+  return `${change} on every host${limit}, or `;
 }

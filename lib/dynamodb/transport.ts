@@ -1,10 +1,11 @@
 import {
   BatchExecuteStatementCommand,
   type BatchExecuteStatementCommandOutput,
+  type ConsumedCapacity,
   DeleteItemCommand,
   DescribeTableCommand,
   DynamoDBClient,
-  type GetItemCommand,
+  GetItemCommand,
   type GetItemCommandOutput,
   PutItemCommand,
   type PutItemCommandOutput,
@@ -12,7 +13,6 @@ import {
   ScanCommand,
   type ScanCommandOutput,
   TransactWriteItemsCommand,
-  type TransactWriteItemsCommandOutput,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
 import { CHANNELS } from "../diagnostics.js";
@@ -23,36 +23,57 @@ import { isAboutTheKey, isRefusal, refusalsOf, storeFailure } from "./failures.j
 import { type Purpose, tell } from "./request-events.js";
 import { keyMismatch } from "./table-keys.js";
 
-export type ItemCommand =
-  | GetItemCommand
-  | PutItemCommand
-  | UpdateItemCommand
-  | DeleteItemCommand
-  | ScanCommand
-  | QueryCommand
-  | TransactWriteItemsCommand
-  | BatchExecuteStatementCommand;
+/** The commands of the requests about items. Each says its type, which a declaration cannot infer. */
+const COMMANDS = {
+  GetItem: GetItemCommand as typeof GetItemCommand,
+  PutItem: PutItemCommand as typeof PutItemCommand,
+  UpdateItem: UpdateItemCommand as typeof UpdateItemCommand,
+  DeleteItem: DeleteItemCommand as typeof DeleteItemCommand,
+  Query: QueryCommand as typeof QueryCommand,
+  Scan: ScanCommand as typeof ScanCommand,
+  TransactWriteItems: TransactWriteItemsCommand as typeof TransactWriteItemsCommand,
+  BatchExecuteStatement: BatchExecuteStatementCommand as typeof BatchExecuteStatementCommand,
+};
+
+/** A request about items: the operation, and its input. */
+export type ItemRequest = {
+  readonly [Operation in keyof typeof COMMANDS]: readonly [
+    Operation,
+    ConstructorParameters<(typeof COMMANDS)[Operation]>[0],
+  ];
+}[keyof typeof COMMANDS];
+
+/** The command of a request: as one of them, because no overload of the client's `send` takes them all. */
+export function commandOf([operation, input]: ItemRequest): GetItemCommand {
+  return new (COMMANDS[operation] as typeof GetItemCommand)(input as GetItemCommand["input"]);
+}
+
+/** The permissions that IAM asks for where it has no action of the operation's name. */
+const PERMISSIONS: Readonly<Record<string, string>> = {
+  TransactWriteItems: "PutItem",
+  BatchExecuteStatement: "PartiQLUpdate",
+};
 
 /** What the store reads of a reply. The client of somebody's test may leave out anything. */
 export type Reply =
-  | (Partial<Pick<GetItemCommandOutput, "Item" | "$metadata">> &
-      Pick<PutItemCommandOutput, "Attributes"> &
-      Pick<ScanCommandOutput, "Items" | "LastEvaluatedKey"> &
-      Pick<BatchExecuteStatementCommandOutput, "Responses"> & {
-        readonly ConsumedCapacity?:
-          | PutItemCommandOutput["ConsumedCapacity"]
-          | TransactWriteItemsCommandOutput["ConsumedCapacity"];
-      })
+  | (Partial<
+      Omit<
+        GetItemCommandOutput & PutItemCommandOutput & ScanCommandOutput & BatchExecuteStatementCommandOutput,
+        "ConsumedCapacity"
+      >
+    > & { readonly ConsumedCapacity?: ConsumedCapacity | ConsumedCapacity[] | undefined })
   | undefined;
+
+type Heard = ReturnType<NonNullable<Clock["listen"]>> | undefined;
 
 /** What belongs to a request of ours, and not to others that the same client sends. */
 interface RequestContext {
   /** No attempt leaves once it has aborted. */
   readonly signal: AbortSignal;
   /** Told of each attempt and of the `Date` of its reply. */
-  readonly listen: Clock["listen"];
+  readonly listen: () => Heard;
   /** What the clock waits for from the attempt that left last. */
-  heard?: ReturnType<NonNullable<Clock["listen"]>>;
+  heard?: Heard;
   /** Whether a reply has told the time. */
   isTold: boolean;
   /** How many attempts have left. */
@@ -71,11 +92,6 @@ const CONTEXT = Symbol("dynamutex");
 
 const ownClients = new WeakSet<DynamoDBClient>();
 
-/** Whether the library has made this client. */
-export function isOwnClient(client: DynamoDBClient): boolean {
-  return ownClients.has(client);
-}
-
 /**
  * A client from the environment: region, credentials and endpoint as the AWS SDK finds them.
  *
@@ -83,7 +99,8 @@ export function isOwnClient(client: DynamoDBClient): boolean {
  * that hangs ends: on its way to a connection, on its way to a reply, and in the middle of one.
  *
  * The SDK sorts a client's middleware anew for every request, unless the client has `cacheMiddleware` and the request no
- * options, such as an abort signal.
+ * options, such as an abort signal. So requests are sent to it without options, and the signal reaches the request handler by
+ * way of one middleware, installed once. Requests with options work on it as on any other client.
  */
 export function defaultClient({
   connectMs = 1_500,
@@ -101,24 +118,16 @@ export function defaultClient({
     httpAgent: agent,
     httpsAgent: agent,
   };
-  return asOwnClient(new DynamoDBClient({ maxAttempts: 1, cacheMiddleware: true, requestHandler }));
-}
-
-/**
- * Prepares a client of the library's own: requests are sent to it without options, so that the SDK uses the chain of
- * handlers that it keeps, and the signal reaches the request handler by way of one middleware, installed once. Requests
- * with options work on it as on any other client.
- */
-function asOwnClient(client: DynamoDBClient): DynamoDBClient {
+  const client = new DynamoDBClient({ maxAttempts: 1, cacheMiddleware: true, requestHandler });
   ownClients.add(client);
   client.middlewareStack.add(
     (next) => (args) => {
       const context = (args.input as { readonly [CONTEXT]?: RequestContext })[CONTEXT];
       if (context === undefined) return next(args);
-      const { requestHandler } = client.config;
-      const request = args.request as Parameters<typeof requestHandler.handle>[0];
+      const { requestHandler: handler } = client.config;
+      const request = args.request as Parameters<typeof handler.handle>[0];
       // In the place of `next`, which would call the same handler without the signal.
-      return attempt(context, () => requestHandler.handle(request, { abortSignal: context.signal }));
+      return attempt(context, () => handler.handle(request, { abortSignal: context.signal }));
     },
     NEXT_TO_THE_NETWORK,
   );
@@ -133,23 +142,22 @@ export class Transport {
   readonly #client: DynamoDBClient;
   readonly #layout: TableLayout;
   readonly #clock: Clock;
-  readonly #listen: Clock["listen"];
 
   constructor(client: DynamoDBClient, layout: TableLayout, clock: Clock) {
     this.#client = client;
     this.#layout = layout;
     this.#clock = clock;
-    this.#listen = clock.listen?.bind(clock);
   }
 
   /** @param purpose what the channel is told; nothing without. @throws the SDK's own error. */
-  async send(itemCommand: ItemCommand, signal: AbortSignal, purpose?: Purpose): Promise<Reply> {
-    const context: RequestContext = { signal, listen: this.#listen, isTold: false, attempts: 0 };
-    const command = itemCommand as GetItemCommand;
+  async send(request: ItemRequest, signal: AbortSignal, purpose?: Purpose): Promise<Reply> {
+    const listen = (): Heard => this.#clock.listen?.();
+    const context: RequestContext = { signal, listen, isTold: false, attempts: 0 };
+    const command = commandOf(request);
     const isMetered = purpose !== undefined && CHANNELS["dynamutex:request"].hasSubscribers;
     const reply = await (isMetered ? this.#sendHeard(command, context, purpose) : this.#send(command, context));
     // Only a success shows that replies tell nothing: an error may be somebody else's.
-    if (!context.isTold) (context.heard ?? this.#listen?.())?.(undefined);
+    if (!context.isTold) (context.heard ?? listen())?.(undefined);
     return reply;
   }
 
@@ -160,21 +168,17 @@ export class Transport {
     if (!("ClientRequestToken" in input)) input.ReturnConsumedCapacity = "TOTAL";
     const leftAt = this.#clock.atLeast();
     const sent = () => ({ ms: this.#clock.atLeast() - leftAt, attempts: context.attempts });
-    let reply: Reply;
-    try {
-      reply = await this.#send(command, context);
-    } catch (error) {
-      tell(purpose, sent(), { error });
+    const reply = await this.#send(command, context).catch((error: unknown) => {
+      tell(purpose, { ...sent(), error });
       throw error;
-    }
-    tell(purpose, sent(), { consumed: reply?.ConsumedCapacity ?? undefined });
+    });
+    tell(purpose, { ...sent(), consumed: reply?.ConsumedCapacity });
     return reply;
   }
 
-  /** @param command any of them: as their union the type checker would look for an overload that takes them all. */
-  #send(command: GetItemCommand, sent: RequestContext): Promise<Reply> {
+  async #send(command: GetItemCommand, sent: RequestContext): Promise<Reply> {
     (command.input as { [CONTEXT]?: RequestContext })[CONTEXT] = sent;
-    if (ownClients.has(this.#client)) return this.#client.send(command);
+    if (ownClients.has(this.#client)) return await this.#client.send(command);
     command.middlewareStack.add(
       (next) => (args) => {
         // Of the input and not of this command: a client whose `send` drops the options, and which has
@@ -184,19 +188,24 @@ export class Transport {
       },
       NEXT_TO_THE_NETWORK,
     );
-    return this.#client.send(command, { abortSignal: sent.signal });
+    return await this.#client.send(command, { abortSignal: sent.signal });
+  }
+
+  /** A caller's client stays open. */
+  close(): void {
+    if (ownClients.has(this.#client)) this.#client.destroy();
   }
 
   /** @throws the refusal of a condition as it is, and a {@link LockStoreError} for everything else. */
-  ask(command: ItemCommand, signal: AbortSignal, purpose: Purpose): Promise<Reply> {
-    return this.send(command, signal, purpose).catch(async (error: unknown) => {
-      throw isRefusal(error) || refusalsOf(error) !== undefined ? error : await this.#failure(error, command, signal);
+  ask(request: ItemRequest, signal: AbortSignal, purpose: Purpose): Promise<Reply> {
+    return this.send(request, signal, purpose).catch(async (error: unknown) => {
+      throw isRefusal(error) || refusalsOf(error) !== undefined ? error : await this.#failure(error, request, signal);
     });
   }
 
-  async #failure(error: unknown, command: ItemCommand, signal: AbortSignal): Promise<LockStoreError> {
+  async #failure(error: unknown, [operation]: ItemRequest, signal: AbortSignal): Promise<LockStoreError> {
     const { tableName } = this.#layout;
-    const asked = { action: actionOf(command), tableName };
+    const asked = { action: PERMISSIONS[operation] ?? operation, tableName };
     if (isAboutTheKey(error)) {
       const { Table } = await this.#client
         .send(new DescribeTableCommand({ TableName: tableName }), { abortSignal: signal })
@@ -208,18 +217,6 @@ export class Transport {
   }
 }
 
-/** The operation as IAM calls it. */
-function actionOf(command: ItemCommand): string {
-  if (command instanceof PutItemCommand) return "PutItem";
-  if (command instanceof UpdateItemCommand) return "UpdateItem";
-  if (command instanceof QueryCommand) return "Query";
-  if (command instanceof ScanCommand) return "Scan";
-  if (command instanceof BatchExecuteStatementCommand) return "PartiQLUpdate";
-  // A transaction asks for the permissions of what it does.
-  if (command instanceof TransactWriteItemsCommand) return "PutItem";
-  return command instanceof DeleteItemCommand ? "DeleteItem" : "GetItem";
-}
-
 /** Makes one attempt, unless its time is over, and lets the clock hear of it and of the reply, errors included. */
 async function attempt<Result extends { readonly response: unknown }>(
   context: RequestContext,
@@ -227,7 +224,7 @@ async function attempt<Result extends { readonly response: unknown }>(
 ): Promise<Result> {
   context.signal.throwIfAborted();
   context.attempts += 1;
-  const heard = context.listen?.();
+  const heard = context.listen();
   if (heard !== undefined) context.heard = heard;
   const result = await send();
   const { headers } = (result.response ?? {}) as { readonly headers?: Headers };

@@ -1,59 +1,46 @@
 import type { Resource } from "../kinds/kind.js";
 import type { LockInfo, LockState, SemaphoreState, SharedMutexState, WaiterInfo } from "../lock-info.js";
-import {
-  type Address,
-  MUTEX_QUEUE,
-  PERMITS,
-  permitOf,
-  placesOf,
-  type QueueKeys,
-  READERS,
-  SEMAPHORE_QUEUE,
-  SHARED_MUTEX_QUEUE,
-  type SortRange,
-  ticketOf,
-  writerAt,
-} from "../protocol/addresses.js";
+import type { CheckOptions, ListOptions } from "../options/calls.js";
+import type { Address, QueueKeys, SortRange } from "../protocol/addresses.js";
+import { PERMITS, permitOf, placesOf, READERS, ticketOf } from "../protocol/addresses.js";
 import { earliestOf } from "../protocol/lease-time.js";
 import { mayTake } from "../protocol/may-take.js";
 import { infoOf, type Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
-import { BadRow, type RangeQuery } from "../store.js";
-import type { Target } from "../taking/acquisition.js";
+import { BadRow, type Cursor, type RangeQuery } from "../store.js";
+import type { TableProblem } from "../table-report.js";
 import { PAGE_ROWS, restOf } from "../taking/rows.js";
 import type { Bounds } from "../time/clock.js";
 import { adminRequest } from "./admin-request.js";
 
+/** Of how many semaphores `check()` looks at the rows. */
+const MOST_LOOKED_AT = 100;
+
 /** Who has the lock, by one consistent read, and who waits in its queue; null if it is free. @throws the store's error. */
-export async function inspect(session: Session, { at, settings }: Target): Promise<LockState | null> {
-  const info = await read(session, at);
-  if (info === null) return null;
-  return { ...info, waiters: settings.fair ? await listWaiters(session, at.name, MUTEX_QUEUE) : [] };
+export async function inspect(session: Session, resource: Resource): Promise<LockState | null> {
+  const info = await read(session, resource.at);
+  return info && { ...info, waiters: await waitersFor(session, resource) };
 }
 
 /** Who has the permits, by a consistent query, and who waits for one. @throws the store's error. */
 export async function inspectSemaphore(session: Session, resource: Resource): Promise<SemaphoreState> {
-  const { name, permits, settings } = resource;
+  const { name, permits } = resource;
   const { rows, bad } = await rowsIn(session, name, PERMITS, { consistent: true });
   const bounds = session.clock.wall();
   const holders = [
     ...rows.filter((row) => isTaken(row, bounds)).map((row) => ({ ...infoOf(row), permit: permitOf(row.sort) ?? 0 })),
     ...bad.map((row) => ({ ...infoOfBad(row), permit: permitOf(row.at.sort) ?? 0 })),
   ].sort((one, other) => one.permit - other.permit);
-  return { permits, holders, waiters: settings.fair ? await listWaiters(session, name, SEMAPHORE_QUEUE) : [] };
+  return { permits, holders, waiters: await waitersFor(session, resource) };
 }
 
 /** Who has either side, by consistent reads, and who waits. @throws the store's error. */
 export async function inspectSharedMutex(session: Session, resource: Resource): Promise<SharedMutexState> {
-  const { name, settings } = resource;
-  const { rows, bad } = await rowsIn(session, name, READERS, { consistent: true });
-  const exclusive = await read(session, writerAt(name));
+  const { rows, bad } = await rowsIn(session, resource.name, READERS, { consistent: true });
+  const exclusive = await read(session, resource.at);
   const bounds = session.clock.wall();
-  return {
-    exclusive,
-    shared: [...rows.filter((row) => isTaken(row, bounds)).map(infoOf), ...bad.map(infoOfBad)],
-    waiters: settings.fair ? await listWaiters(session, name, SHARED_MUTEX_QUEUE) : [],
-  };
+  const shared = [...rows.filter((row) => isTaken(row, bounds)).map(infoOf), ...bad.map(infoOfBad)];
+  return { exclusive, shared, waiters: await waitersFor(session, resource) };
 }
 
 /** The lock of one row, or that it is damaged; null if it is free. @throws the store's error. */
@@ -79,6 +66,10 @@ export function infoOfBad({ at, owner, message }: BadRow): LockInfo {
  */
 export function isTaken(row: Row, bounds: Bounds | undefined): boolean {
   return row.uuid !== undefined || !mayTake(row, { earliest: earliestOf(bounds) });
+}
+
+async function waitersFor(session: Session, { name, kind, settings }: Resource): Promise<WaiterInfo[]> {
+  return settings.fair ? await listWaiters(session, name, kind.queue.keys) : [];
 }
 
 /** All who wait for a lock and are alive as far as the clock knows, in order; eventually consistent. @throws the store's error. */
@@ -118,4 +109,45 @@ function waiterInfo({ sort, uuid = "", owner, data, acquired, expires }: Row): W
   const side = data?.side === "exclusive" || data?.side === "shared" ? data.side : undefined;
   const [since, until] = [new Date(acquired), new Date(expires)];
   return { ticket: ticketOf(sort) ?? 0n, uuid, owner, sections, side, since, expires: until };
+}
+
+/** The locks of a table, page by page: a page is read when the one before it has been used up. */
+export async function* listLocks(
+  session: Session,
+  { prefix = "", kept = false, signal }: ListOptions,
+): AsyncGenerator<LockInfo, void, undefined> {
+  let after: Cursor | undefined;
+  do {
+    const from = after;
+    const scan = (ends: AbortSignal) => session.store.scan(prefix, from, ends);
+    const { rows, bad, next } = await adminRequest(session, scan, { signal });
+    for (const row of rows) {
+      signal?.throwIfAborted();
+      if (kept || isTaken(row, session.clock.wall())) yield infoOf(row);
+    }
+    for (const row of bad) {
+      signal?.throwIfAborted();
+      yield infoOfBad(row);
+    }
+    after = next;
+  } while (after !== undefined);
+}
+
+/**
+ * The semaphores of this process of which another host knows another number of permits, by those who hold one; and the rows of
+ * these that are not rows of ours.
+ */
+export async function permitProblems(session: Session, { signal }: CheckOptions): Promise<TableProblem[]> {
+  const problems: TableProblem[] = [];
+  for (const [name, permits] of [...session.semaphores].slice(-MOST_LOOKED_AT)) {
+    const { rows, bad } = await rowsIn(session, name, PERMITS, { consistent: false, signal });
+    for (const { message } of bad) problems.push({ code: "row", severity: "warning", message });
+    const other = rows.find((row) => row.permits !== undefined && row.permits !== permits);
+    if (other === undefined) continue;
+    const message =
+      `Semaphore ${JSON.stringify(name)} has ${permits} permits here and ${other.permits} for ${other.owner}: each host uses as ` +
+      "many as it knows of, so the larger number counts; deploy one number everywhere";
+    problems.push({ code: "permits", severity: "warning", message });
+  }
+  return problems;
 }

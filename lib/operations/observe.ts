@@ -2,13 +2,13 @@ import { isDeepStrictEqual } from "node:util";
 import { publish } from "../diagnostics.js";
 import type { LockInfo } from "../lock-info.js";
 import type { ObserveOptions } from "../options/calls.js";
-import { infoOf, type Row } from "../protocol/row.js";
+import { infoOf } from "../protocol/row.js";
 import { follow } from "../session/abort-listening.js";
 import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { Target } from "../taking/acquisition.js";
 import { jittered } from "../taking/polling.js";
-import { isDead, type Known, knownNow } from "../taking/rows.js";
+import { isDead, knownNow } from "../taking/rows.js";
 import { adminRequest } from "./admin-request.js";
 
 const POLL_MS = 1_000;
@@ -26,8 +26,7 @@ export function observe(
   { signal, pollMs = POLL_MS }: ObserveOptions,
 ): AsyncIterableIterator<LockInfo | null> {
   const returned = new AbortController();
-  const holders = new Holders(session, target, pollMs);
-  const iterator = changes(holders, [returned.signal, session.closing, signal]);
+  const iterator = changes(session, target, pollMs, [returned.signal, session.closing, signal]);
   return {
     next: () => iterator.next(),
     return: () => {
@@ -42,16 +41,23 @@ export function observe(
 
 /** @param signals end the observation. It listens to them only while somebody waits for a change. */
 async function* changes(
-  holders: Holders,
+  session: Session,
+  target: Target,
+  pollMs: number,
   signals: readonly (AbortSignal | undefined)[],
 ): AsyncGenerator<LockInfo | null, undefined, undefined> {
-  for (;;) {
+  const { clock } = session;
+  const holderNow = watcherOf(session, target);
+  let shown: LockInfo | null | undefined;
+  for (let dueAt = Number.NEGATIVE_INFINITY; ; ) {
     const end = new AbortController();
     const stop = follow(signals, (reason) => end.abort(reason));
-    let holder: LockInfo | null;
+    let holder: LockInfo | null | undefined;
     try {
       end.signal.throwIfAborted();
-      holder = await holders.next(end.signal);
+      const pauseMs = dueAt - clock.atLeast();
+      if (pauseMs > 0) await clock.sleep(pauseMs, end.signal);
+      holder = await holderNow(end.signal, { isFirst: shown === undefined });
       end.signal.throwIfAborted();
     } catch (error) {
       if (error === RETURNED) return undefined;
@@ -59,81 +65,45 @@ async function* changes(
     } finally {
       stop();
     }
+    dueAt = clock.atLeast() + jittered(session, pollMs);
+    if (holder === undefined || (shown !== undefined && isSame(shown, holder))) continue;
+    shown = holder;
     yield holder;
   }
 }
 
 /**
- * Looks who holds a lock. Each look begins after the one before has ended and is consistent, so none shows an earlier state than
- * the one before.
+ * Looks who holds a lock; undefined where the table does not answer at present. Each look begins after the one before has
+ * ended and is consistent, so none shows an earlier state than the one before.
  */
-class Holders {
-  readonly #session: Session;
-  readonly #target: Target;
-  readonly #pollMs: number;
-  #shown: LockInfo | null | undefined;
-  /** When the next look is due, on `atLeast`. */
-  #dueAt = Number.NEGATIVE_INFINITY;
-  /** The last uuid whose lease was found to be over: a renewal that arrives late does not bring its holder back. */
-  #over: string | undefined;
-
-  constructor(session: Session, target: Target, pollMs: number) {
-    this.#session = session;
-    this.#target = target;
-    this.#pollMs = pollMs;
-  }
-
-  /** Waits for another holder than the last, or for the first. @throws the reason of `end`; the store's error. */
-  async next(end: AbortSignal): Promise<LockInfo | null> {
-    const { clock } = this.#session;
-    for (;;) {
-      const pauseMs = this.#dueAt - clock.atLeast();
-      if (pauseMs > 0) await clock.sleep(pauseMs, end);
-      const holder = await this.#look(end);
-      this.#dueAt = clock.atLeast() + jittered(this.#session, this.#pollMs);
-      if (holder === undefined || (this.#shown !== undefined && isSame(this.#shown, holder))) continue;
-      this.#shown = holder;
-      return holder;
-    }
-  }
-
-  /** @returns undefined where the table does not answer at present. */
-  async #look(end: AbortSignal): Promise<LockInfo | null | undefined> {
-    const own = this.#own();
-    if (own !== undefined) return own;
-    const session = this.#session;
-    const { at, settings } = this.#target;
+function watcherOf(
+  session: Session,
+  { at, settings }: Target,
+): (end: AbortSignal, look: { readonly isFirst: boolean }) => Promise<LockInfo | null | undefined> {
+  // The last uuid whose lease was found to be over: a renewal that arrives late does not bring its holder back.
+  let over: string | undefined;
+  return async (end, { isFirst }) => {
+    // The lease of this process, while a section relies on it: nobody else has the row.
+    const own = [...session.leases].find(({ row, held }) => held && row.at.name === at.name && row.at.sort === at.sort);
+    if (own !== undefined) return own.row.info;
+    const ask = async (signal: AbortSignal) => {
+      // What is known when the reply arrives says nothing of the row in it, which may have been renewed since (trap 39).
+      const known = knownNow(session, settings.takeover);
+      return { known, row: await session.store.read(at, { consistent: true }, signal) };
+    };
     try {
-      const ask = async (signal: AbortSignal) => {
-        // What is known when the reply arrives says nothing of the row in it, which may have been renewed since (trap 39).
-        const known = knownNow(session, settings.takeover);
-        return { known, row: await session.store.read(at, { consistent: true }, signal) };
-      };
       const { row, known } = await adminRequest(session, ask, { signal: end });
-      return this.#judge(row, known);
-    } catch (error) {
-      if (this.#shown === undefined || end.aborted || !isTransient(error)) throw error;
-      publish("dynamutex:wait-failed", { name: at.name, cause: error });
+      session.sightings.note(at, row);
+      if (row?.uuid === undefined || row.uuid === over) return null;
+      if (!isDead(session, row, known)) return infoOf(row);
+      over = row.uuid;
+      return null;
+    } catch (cause) {
+      if (isFirst || end.aborted || !isTransient(cause)) throw cause;
+      publish("dynamutex:wait-failed", { name: at.name, cause });
       return undefined;
     }
-  }
-
-  /** The lease of this process, while a section relies on it: nobody else has the row. */
-  #own(): LockInfo | undefined {
-    const { name, sort } = this.#target.at;
-    for (const { row, held } of this.#session.leases) {
-      if (held && row.at.name === name && row.at.sort === sort) return row.info;
-    }
-    return undefined;
-  }
-
-  #judge(row: Row | undefined, known: Known): LockInfo | null {
-    this.#session.sightings.note(this.#target.at, row);
-    if (row?.uuid === undefined || row.uuid === this.#over) return null;
-    if (!isDead(this.#session, row, known)) return infoOf(row);
-    this.#over = row.uuid;
-    return null;
-  }
+  };
 }
 
 /** Whether nothing has changed that an observer is told of: its lease goes on, with the same data. */

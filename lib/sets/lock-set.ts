@@ -1,5 +1,4 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import { LockLostError } from "../errors.js";
 import { HeldLock } from "../holding/handle.js";
 import type { Lease } from "../holding/lease.js";
 import { LossSignal } from "../holding/loss-signal.js";
@@ -38,18 +37,17 @@ export class HeldLockSet implements LockSet {
   readonly names: readonly string[];
   readonly locks: ReadonlyMap<string, HeldLock>;
   readonly #signal: LossSignal;
-  #lost: LockLostError | undefined;
   #over: Promise<void> | undefined;
 
   constructor(session: Session, leases: readonly Lease[]) {
-    this.#signal = new LossSignal(() => this.#lookForLoss());
+    this.#signal = new LossSignal(() => this.#look());
     const end = (ended: Lease) => ended.exit.release();
     const locks = leases.map(
       (lease) => new HeldLock({ session, lease, acquired: lease.row.acquired, end, mayHandOff: true }),
     );
     this.names = locks.map(({ name }) => name);
     this.locks = new Map(locks.map((lock) => [lock.name, lock]));
-    for (const lock of locks) lock.signal.addEventListener("abort", () => this.#aborted(lock), { once: true });
+    for (const lock of locks) lock.signal.addEventListener("abort", () => this.#look(), { once: true });
   }
 
   get signal(): AbortSignal {
@@ -65,8 +63,7 @@ export class HeldLockSet implements LockSet {
   }
 
   assertHeld(minRemainingMs = 0): void {
-    this.#lookForLoss();
-    if (this.#lost !== undefined) throw this.#lost;
+    this.signal.throwIfAborted();
     for (const lock of this.#all) lock.assertHeld(minRemainingMs);
   }
 
@@ -84,10 +81,11 @@ export class HeldLockSet implements LockSet {
   }
 
   async #unlock(): Promise<void> {
-    this.#lookForLoss();
+    this.#look();
     await settled(this.#all.map((lock) => lock.unlock())).catch((error: unknown) => {
-      // Of several losses the one that was found first, as `signal` says.
-      throw this.#lost ?? error;
+      // Of several losses the one that was found first.
+      this.signal.throwIfAborted();
+      throw error;
     });
   }
 
@@ -95,15 +93,9 @@ export class HeldLockSet implements LockSet {
     return [...this.locks.values()];
   }
 
-  /** Reading a lock's signal checks its deadline. */
-  #lookForLoss(): void {
-    for (const lock of this.#all) if (lock.signal.aborted) this.#aborted(lock);
-  }
-
-  #aborted({ signal }: HeldLock): void {
-    const reason: unknown = signal.reason;
-    if (reason instanceof LockLostError) this.#lost ??= reason;
-    this.#signal.abort(reason);
+  /** Reading a lock's signal checks its deadline. The first loss that is found is that of the set. */
+  #look(): void {
+    for (const { signal } of this.#all) if (signal.aborted) this.#signal.abort(signal.reason);
   }
 }
 

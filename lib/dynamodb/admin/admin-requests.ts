@@ -10,7 +10,7 @@ const PAUSE_MS = 500;
 /** With less time than this left, another description could only fail, and its failure would hide what was seen. */
 const LEAST_LOOK_MS = 50;
 
-interface AdminRequestsOptions {
+export interface AdminRequestsOptions {
   readonly tableName: string;
   /** They share the lanes of the process with those of its locks. */
   readonly requests: Requests;
@@ -21,11 +21,13 @@ interface AdminRequestsOptions {
 
 /** Sends requests about a table as a whole. Each has a timeout, all have one together, and until then they are retried. */
 export class AdminRequests {
+  readonly tableName: string;
   readonly #options: AdminRequestsOptions;
   readonly #startedAt: number;
   #answered = false;
 
   constructor(options: AdminRequestsOptions) {
+    this.tableName = options.tableName;
     this.#options = options;
     this.#startedAt = options.requests.clock.atMost();
   }
@@ -36,43 +38,35 @@ export class AdminRequests {
     signal?.throwIfAborted();
     const until = () => this.#startedAt + Math.min(timeoutMs, this.#answered ? Infinity : FIRST_ANSWER_MS);
     const persistence = { kind: "read", until, attemptMs: ATTEMPT_MS, enough: signal } as const;
-    try {
-      return await persist(requests, persistence, (ends) => this.#attempt(action, ends, send));
-    } catch (error) {
+    const attempt = async (ends: AbortSignal): Promise<Reply> => {
+      const either = new AbortController();
+      const stopFollowing = follow([ends, signal], (reason) => either.abort(reason));
+      try {
+        const reply = await send(either.signal);
+        this.#answered = true;
+        return reply;
+      } catch (error) {
+        const failure = storeFailure(error, { action, tableName: this.tableName });
+        this.#answered ||= failure.answered;
+        throw failure;
+      } finally {
+        stopFollowing();
+      }
+    };
+    return await persist(requests, persistence, attempt).catch((error: unknown) => {
       signal?.throwIfAborted();
       throw error;
-    }
+    });
   }
 
   /** Waits before the table is described again. @throws {@link LockStoreError} when the time is over. */
   async pause(because: string): Promise<void> {
-    const { requests, signal, tableName, timeoutMs } = this.#options;
+    const { requests, signal, timeoutMs } = this.#options;
     const { clock } = requests;
     const leftMs = Math.max(0, this.#startedAt + timeoutMs - clock.atMost());
     if (leftMs >= PAUSE_MS + LEAST_LOOK_MS) return await clock.sleep(PAUSE_MS, signal);
     await clock.sleep(leftMs, signal);
-    const message = `Table ${tableName} is not ready after ${timeoutMs} ms: ${because}`;
+    const message = `Table ${this.tableName} is not ready after ${timeoutMs} ms: ${because}`;
     throw new LockStoreError(message, { transient: true });
-  }
-
-  async #attempt<Reply>(
-    action: string,
-    ends: AbortSignal,
-    send: (signal: AbortSignal) => Promise<Reply>,
-  ): Promise<Reply> {
-    const { signal, tableName } = this.#options;
-    const either = new AbortController();
-    const stopFollowing = follow([ends, signal], (reason) => either.abort(reason));
-    try {
-      const reply = await send(either.signal);
-      this.#answered = true;
-      return reply;
-    } catch (error) {
-      const failure = storeFailure(error, { action, tableName });
-      this.#answered ||= failure.answered;
-      throw failure;
-    } finally {
-      stopFollowing();
-    }
   }
 }

@@ -5,7 +5,7 @@ import type { TableLayout } from "../../options/table.js";
 import type { Requests } from "../../session/requests.js";
 import type { TableAction, TableReport } from "../../table-report.js";
 import { ControlPlane } from "./control-plane.js";
-import { actionProblem, factsOf, missingProblem, tableProblems, ttlProblems } from "./findings.js";
+import { actionProblem, factsOf, missingReport, tableProblems, ttlProblems } from "./findings.js";
 import { type Probe, probe, probeBatches, probeItems } from "./probes.js";
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -26,24 +26,16 @@ export async function checkTable(
   requests: Requests,
 ): Promise<TableReport> {
   const { tableName } = layout;
-  const plane = new ControlPlane(client, layout, requests, { signal, timeoutMs });
+  const plane = new ControlPlane(client, { tableName: layout.tableName, requests, signal, timeoutMs });
   const table = await probe(plane.describeTable());
-  const probes = () =>
-    Promise.all([probe(plane.describeTtl()), probeItems(plane, layout), probeBatches(plane, layout)] as const);
-  const [ttl, items, batches] = table.kind === "missing" ? ([table, [], undefined] as const) : await probes();
+  if (table.kind === "missing") return missingReport(layout);
+  const [ttl, items, batches] = await Promise.all([
+    probe(plane.describeTtl()),
+    probeItems(plane, layout),
+    probeBatches(plane, layout),
+  ]);
   const answers: (readonly [TableAction, Probe])[] = [["DescribeTable", table], ["DescribeTimeToLive", ttl], ...items];
-  if (answers.some(([, { kind }]) => kind === "missing")) {
-    const problems = [missingProblem(layout)];
-    return {
-      tableName,
-      usable: false,
-      problems,
-      table: undefined,
-      ttl: undefined,
-      batches: undefined,
-      permissions: {},
-    };
-  }
+  if (answers.some(([, { kind }]) => kind === "missing")) return missingReport(layout);
   const description = foundBy(table);
   if (table.kind === "allowed" && description === undefined) {
     const message = `The endpoint does not describe table ${tableName}: check that it is DynamoDB`;
@@ -61,13 +53,12 @@ export async function checkTable(
     }
   }
   if (ttl.kind === "allowed") problems.push(...ttlProblems(ttl.found, layout, facts));
-  const errors = problems.filter(({ severity }) => severity === "error");
-  const warnings = problems.filter(({ severity }) => severity === "warning");
+  const usable = problems.every(({ severity }) => severity === "warning");
   const { TimeToLiveStatus: status = "DISABLED", AttributeName: attribute } = foundBy(ttl) ?? {};
   return {
     tableName,
-    usable: errors.length === 0,
-    problems: [...errors, ...warnings],
+    usable,
+    problems: problems.sort((one, other) => one.severity.localeCompare(other.severity)),
     table: facts,
     ttl: ttl.kind === "allowed" ? { status, attribute } : undefined,
     batches,

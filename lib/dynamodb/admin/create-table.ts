@@ -3,7 +3,7 @@ import { CreateTableCommand, UpdateTimeToLiveCommand } from "@aws-sdk/client-dyn
 import { LockStoreError } from "../../errors.js";
 import type { CreateOptions, TableLayout } from "../../options/table.js";
 import type { Requests } from "../../session/requests.js";
-import { fittingKeys, keyMismatch } from "../table-keys.js";
+import { keyMismatch, keysRemedy } from "../table-keys.js";
 import { ControlPlane, isCausedBy } from "./control-plane.js";
 
 const DEFAULT_TIMEOUT_MS = 120_000;
@@ -24,13 +24,11 @@ export async function createTable(
   { signal, timeoutMs = DEFAULT_TIMEOUT_MS, tags }: CreateOptions,
   requests: Requests,
 ): Promise<void> {
-  const plane = new ControlPlane(client, layout, requests, { signal, timeoutMs });
+  const plane = new ControlPlane(client, { tableName: layout.tableName, requests, signal, timeoutMs });
   const table = await activeTable(plane, layout, tags);
   const mismatch = keyMismatch(table, layout);
   if (mismatch !== undefined) {
-    const keys = fittingKeys(table, layout);
-    const remedy = keys === undefined ? "" : `${keys}, or `;
-    throw new LockStoreError(`${mismatch}. It was left as it is: ${remedy}choose another table`);
+    throw new LockStoreError(`${mismatch}. It was left as it is: ${keysRemedy(table, layout)}choose another table`);
   }
   await enableTtl(plane, layout);
 }
@@ -45,21 +43,11 @@ async function activeTable(
       if (isCausedBy(error, "ResourceNotFoundException")) return undefined;
       throw error;
     });
-    if (table?.TableStatus === undefined) {
-      await create(plane, layout, tags);
-      continue;
-    }
-    switch (table.TableStatus) {
-      case "ACTIVE":
-      case "UPDATING":
-        return table;
-      case "CREATING":
-      case "DELETING":
-        await plane.pause(`it is ${table.TableStatus}`);
-        break;
-      default:
-        throw new LockStoreError(`Table ${layout.tableName} cannot be used: it is ${table.TableStatus}`);
-    }
+    const status = table?.TableStatus;
+    if (table === undefined || status === undefined) await create(plane, layout, tags);
+    else if (status === "ACTIVE" || status === "UPDATING") return table;
+    else if (status === "CREATING" || status === "DELETING") await plane.pause(`it is ${status}`);
+    else throw new LockStoreError(`Table ${layout.tableName} cannot be used: it is ${status}`);
   }
 }
 

@@ -1,7 +1,7 @@
 import type { TableDescription, TimeToLiveDescription } from "@aws-sdk/client-dynamodb";
 import type { TableLayout } from "../../options/table.js";
-import type { TableAction, TableFacts, TableProblem } from "../../table-report.js";
-import { fittingKeys, keyIn, keyMismatch } from "../table-keys.js";
+import type { TableAction, TableFacts, TableProblem, TableReport } from "../../table-report.js";
+import { keyIn, keyMismatch, keysRemedy } from "../table-keys.js";
 import type { Probe } from "./probes.js";
 
 /** What does not work without an action. It is an error if locks do not work at all then. */
@@ -50,15 +50,18 @@ export function factsOf(table: TableDescription): TableFacts {
   };
 }
 
-export function missingProblem({ tableName }: TableLayout): TableProblem {
+/** What is said of a table that does not exist. */
+export function missingReport({ tableName }: TableLayout): TableReport {
   const remedy = "`await locks.create()` creates it; if it exists, check the region and the account of the credentials";
-  return error("missing", `Table ${tableName} does not exist: ${remedy}`);
+  const problems = [error("missing", `Table ${tableName} does not exist: ${remedy}`)];
+  const unknown = { table: undefined, ttl: undefined, batches: undefined, permissions: {} };
+  return { tableName, usable: false, problems, ...unknown };
 }
 
 /** The problems that a table's description shows. */
 export function tableProblems(table: TableDescription, layout: TableLayout): TableProblem[] {
   const { tableName } = layout;
-  const { status, billing, replicas, consistency } = factsOf(table);
+  const { status, sort, billing, replicas, consistency } = factsOf(table);
   const problems: TableProblem[] = [];
   if (status !== "ACTIVE" && status !== "UPDATING") {
     const why = STATUS[status] ?? `cannot be used: it is ${status}; see why in the DynamoDB console`;
@@ -66,7 +69,10 @@ export function tableProblems(table: TableDescription, layout: TableLayout): Tab
   }
   const mismatch = keyMismatch(table, layout);
   if (mismatch !== undefined) {
-    problems.push(error("keys", keysMessage(mismatch, table, layout)));
+    const limit = sort === undefined ? ", with which only mutexes that are not fair work" : "";
+    const remedy = keysRemedy(table, layout, limit);
+    const message = `${mismatch}. To mend it, ${remedy}use a table that \`await locks.create()\` makes`;
+    problems.push(error("keys", message.replace(/^t/, "T")));
   }
   if (billing === "provisioned") {
     const { ReadCapacityUnits: read, WriteCapacityUnits: write } = table.ProvisionedThroughput ?? {};
@@ -81,14 +87,6 @@ export function tableProblems(table: TableDescription, layout: TableLayout): Tab
     problems.push(warning("replicas", `${what}: ${CONSISTENCY[consistency]}`));
   }
   return problems;
-}
-
-function keysMessage(mismatch: string, table: TableDescription, layout: TableLayout): string {
-  const keys = fittingKeys(table, layout);
-  const limit = factsOf(table).sort === undefined ? ", with which only mutexes that are not fair work" : "";
-  const remedy = keys === undefined ? "" : `${keys}${limit}, or `;
-  const sentence = `${mismatch.charAt(0).toUpperCase()}${mismatch.slice(1)}`;
-  return `${sentence}. To mend it, ${remedy}use a table that \`await locks.create()\` makes`;
 }
 
 export function ttlProblems(

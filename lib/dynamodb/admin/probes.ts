@@ -1,20 +1,10 @@
-import {
-  BatchExecuteStatementCommand,
-  DeleteItemCommand,
-  GetItemCommand,
-  PutItemCommand,
-  QueryCommand,
-  ScanCommand,
-  TransactWriteItemsCommand,
-  UpdateItemCommand,
-} from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../../errors.js";
 import type { TableLayout } from "../../options/table.js";
 import { lockAt } from "../../protocol/addresses.js";
 import type { BatchReport, TableAction } from "../../table-report.js";
 import { keyOf } from "../compile.js";
 import { statedBy, statementOf } from "../statements.js";
-import type { ItemCommand } from "../transport.js";
+import { commandOf, type ItemRequest, type Reply } from "../transport.js";
 import { type ControlPlane, isCausedBy } from "./control-plane.js";
 
 /** How a table answered one request that changes nothing. */
@@ -39,26 +29,26 @@ export async function probeItems(plane: ControlPlane, layout: TableLayout): Prom
   const Key = keyOf(layout, lockAt(PROBED_NAME));
   const ExpressionAttributeNames = { "#name": partition };
   const never = { TableName, ConditionExpression: NEVER, ExpressionAttributeNames };
-  const query = new QueryCommand({
+  const query = {
     TableName,
     KeyConditionExpression: "#name = :name",
     ExpressionAttributeNames,
     ExpressionAttributeValues: { ":name": Key[partition] as { S: string } },
     Limit: 1,
-  });
-  const commands: readonly (readonly [TableAction, ItemCommand])[] = [
-    ["GetItem", new GetItemCommand({ TableName, Key })],
-    ["PutItem", new PutItemCommand({ ...never, Item: Key })],
-    ["UpdateItem", new UpdateItemCommand({ ...never, Key })],
-    ["DeleteItem", new DeleteItemCommand({ ...never, Key })],
-    ...(sort === undefined ? [] : [["Query", query] as const]),
-    ["Scan", new ScanCommand({ TableName, Limit: 1 })],
-    ["ConditionCheckItem", new TransactWriteItemsCommand({ TransactItems: [{ ConditionCheck: { ...never, Key } }] })],
+  };
+  const check = { ConditionCheck: { ...never, Key } };
+  const requests: readonly (readonly [TableAction, ItemRequest])[] = [
+    ["GetItem", ["GetItem", { TableName, Key }]],
+    ["PutItem", ["PutItem", { ...never, Item: Key }]],
+    ["UpdateItem", ["UpdateItem", { ...never, Key }]],
+    ["DeleteItem", ["DeleteItem", { ...never, Key }]],
+    ...(sort === undefined ? [] : [["Query", ["Query", query]] as const]),
+    ["Scan", ["Scan", { TableName, Limit: 1 }]],
+    ["ConditionCheckItem", ["TransactWriteItems", { TransactItems: [check] }]],
   ];
   return await Promise.all(
-    commands.map(async ([action, command]) => {
-      // One member of the union, because no overload of `send` takes all of them.
-      const sent = plane.ask(action, (abortSignal) => plane.client.send(command as GetItemCommand, { abortSignal }));
+    requests.map(async ([action, request]) => {
+      const sent = plane.ask(action, (abortSignal) => plane.client.send(commandOf(request), { abortSignal }));
       return [action, await probe(sent)] as const;
     }),
   );
@@ -68,11 +58,13 @@ export async function probeItems(plane: ControlPlane, layout: TableLayout): Prom
 export async function probeBatches(plane: ControlPlane, layout: TableLayout): Promise<BatchReport> {
   const uuid = PROBED_NAME;
   const renewal = { kind: "renew", at: lockAt(PROBED_NAME), uuid, expires: 1, remembers: "nothing" } as const;
-  const command = new BatchExecuteStatementCommand({ Statements: [statementOf(layout, renewal)] });
+  const request: ItemRequest = ["BatchExecuteStatement", { Statements: [statementOf(layout, renewal)] }];
   let cause: LockStoreError;
   try {
-    const reply = await plane.ask("PartiQLUpdate", (abortSignal) => plane.client.send(command, { abortSignal }));
-    const stated = statedBy(reply.Responses?.[0], layout.tableName);
+    const reply: Reply = await plane.ask("PartiQLUpdate", (abortSignal) =>
+      plane.client.send(commandOf(request), { abortSignal }),
+    );
+    const stated = statedBy(reply?.Responses?.[0], layout.tableName);
     if (stated.kind !== "failed") return { usable: true, advice: undefined };
     cause = stated.error;
   } catch (error) {
