@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from "node:fs";
 import { inspect } from "node:util";
-import { type Command, CommanderError } from "commander";
+import { CommanderError } from "commander";
 import { complaintOf, EXIT, Failure } from "./failure.js";
 import { complain, print, printable } from "./output.js";
 import { programWith } from "./program.js";
@@ -10,7 +10,6 @@ import { programWith } from "./program.js";
 async function main(argv: readonly string[]): Promise<void> {
   const [own, command] = argv[0] === "run" ? atSeparator(argv) : [argv];
   const program = programWith(command);
-  for (const each of [program, ...program.commands]) quiet(each);
   program.on("option:version", () => {
     print(`${JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")).version}\n`);
     throw new CommanderError(EXIT.done, "version", "");
@@ -26,11 +25,6 @@ async function main(argv: readonly string[]): Promise<void> {
     complain(complaintOf(error));
     process.exitCode = error instanceof Failure ? error.exitCode : EXIT.failed;
   }
-}
-
-/** Errors are thrown, and written here alone. */
-function quiet(command: Command): void {
-  command.exitOverride().configureOutput({ writeOut: print, outputError: () => undefined });
 }
 
 /** The command that `run` runs is behind the first `--`: the parser does not see it, whatever stands before it. */

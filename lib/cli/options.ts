@@ -21,17 +21,11 @@ export function parseDuration(text: string): number | undefined {
 
 /** The same for people, in its two largest units: `2h5m`. Less than a second shows as such. */
 export function showDuration(ms: number): string {
-  if (ms < 1_000) return `${Math.max(0, Math.floor(ms))}ms`;
-  let rest = Math.floor(ms / 1_000) * 1_000;
-  const parts: string[] = [];
-  for (const unit of ["d", "h", "m", "s"] as const) {
-    const count = Math.floor(rest / UNITS[unit]);
-    rest -= count * UNITS[unit];
-    if (count > 0) parts.push(`${count}${unit}`);
-    else if (parts.length > 0) break;
-    if (parts.length === 2) break;
-  }
-  return parts.join("");
+  if (ms < UNITS.s) return `${Math.max(0, Math.floor(ms))}ms`;
+  const whole = (unit: number, of = Number.POSITIVE_INFINITY) => Math.floor((ms % of) / unit);
+  const all = `${whole(UNITS.d)}d${whole(UNITS.h, UNITS.d)}h${whole(UNITS.m, UNITS.h)}m${whole(UNITS.s, UNITS.m)}s`;
+  // From the first that is not 0, with the next one if that is not 0 either.
+  return /[1-9]\d*[a-z](?:[1-9]\d*[a-z])?/.exec(all)?.[0] ?? all;
 }
 
 /** A date with a zone, or none at all: then it is midnight UTC, on every host the same. */
