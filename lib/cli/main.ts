@@ -3,8 +3,12 @@ import { readFileSync } from "node:fs";
 import { inspect } from "node:util";
 import { CommanderError } from "commander";
 import { complaintOf, EXIT, Failure } from "./failure.js";
-import { complain, print, printable } from "./output.js";
+import { complain, mention, print, printable } from "./output.js";
 import { programWith } from "./program.js";
+
+// What the library warns of is one line as well, without the number of the process.
+process.removeAllListeners("warning");
+process.on("warning", ({ message }) => mention(message));
 
 /** Runs a command line, and sets the exit code. */
 async function main(argv: readonly string[]): Promise<void> {
@@ -18,7 +22,9 @@ async function main(argv: readonly string[]): Promise<void> {
     await program.parseAsync(own, { from: "user" });
   } catch (error) {
     if (error instanceof CommanderError) {
-      process.exitCode = usage(error, remedyFor(error, argv[0], command));
+      process.exitCode = error.exitCode === EXIT.done ? EXIT.done : EXIT.failed;
+      // Without a command, the help was shown.
+      if (error.exitCode !== EXIT.done && error.code !== "commander.help") complain(lineOf(error, argv, command));
       return;
     }
     if (process.env.DEBUG && error instanceof Error) console.error(inspect(error).replace(/[^\n]+/g, printable));
@@ -33,20 +39,22 @@ function atSeparator(argv: readonly string[]): readonly [readonly string[], (rea
   return at < 0 ? [argv] : [argv.slice(0, at), argv.slice(at + 1)];
 }
 
-/** What to do about arguments of `run` that do not come to one name and a command. */
-function remedyFor({ code }: CommanderError, name: string | undefined, command: readonly string[] | undefined): string {
-  const isOfOperands = /\.(missingArgument|excessArguments|unknownOption|optionMissingArgument)$/.test(code);
-  if (name !== "run" || !isOfOperands) return "";
+/** One line on arguments that do not come to a command, one name and what `run` runs: what is wrong, and what to do. */
+function lineOf({ code, message }: CommanderError, argv: readonly string[], command?: readonly string[]): string {
+  const [first = ""] = argv;
+  const [said = "", guess] = message.replace(/^error: |\.$/g, "").split("\n");
+  // The parser would guess `unlock`.
+  if (code === "commander.unknownCommand" && /^(locks|list)$/.test(first)) return `${said} (Did you mean ls?)`;
+  if (code === "commander.unknownOption" && first.startsWith("-")) {
+    return `${said}: give the command first, and its options behind it: dynamutex COMMAND [options]`;
+  }
+  if (guess !== undefined) return `${said} ${guess}`;
+  if (code === "commander.unknownCommand") return `${said}: dynamutex --help lists them`;
+  if (!/\.(missingArgument|excessArguments|unknownOption|optionMissingArgument)$/.test(code)) return said;
+  if (first !== "run") return code === "commander.missingArgument" ? `${said}: dynamutex ${first} NAME` : said;
   return command === undefined
-    ? "; put -- before the command that is run"
-    : ": give exactly one NAME before --, in quotes if it is a variable, and none that begins with -";
-}
-
-function usage({ exitCode, code, message }: CommanderError, remedy: string): number {
-  if (exitCode === EXIT.done) return EXIT.done;
-  if (code === "commander.help") return EXIT.failed; // no command: the help was shown
-  complain(`${message.replace(/^error: /, "")}${remedy}`);
-  return EXIT.failed;
+    ? `${said}; put -- before the command that is run: dynamutex run NAME -- COMMAND`
+    : `${said}: give exactly one NAME before --, in quotes if it is a variable, and none that begins with -`;
 }
 
 await main(process.argv.slice(2));

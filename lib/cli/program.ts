@@ -1,7 +1,7 @@
 import { Argument, Command, Option } from "commander";
 import type { Shell } from "./completion.js";
 import { Failure } from "./failure.js";
-import { duration, tick, wholeNumber } from "./options.js";
+import { duration, tick, timer, wholeNumber } from "./options.js";
 import { print } from "./output.js";
 
 /**
@@ -15,7 +15,7 @@ export function programWith(command?: readonly string[]): Command {
     .description("Locks on DynamoDB, for whatever can be started from a prompt")
     .option("-V, --version", "show the version")
     .addHelpText("after", PROGRAM_HELP)
-    .helpCommand(false)
+    .helpCommand("help [command]", "show the options of a command")
     .enablePositionalOptions()
     // Errors are thrown, and written by whoever parses. The commands inherit this.
     .exitOverride()
@@ -31,7 +31,10 @@ export function programWith(command?: readonly string[]): Command {
     .option("--json", "JSON: an array with a line for each lock")
     .action(exits(async (options) => (await import("./ls.js")).ls(options)));
 
-  const inspect = ["dynamutex inspect nightly-report", "until ! dynamutex inspect deploy >/dev/null; do sleep 5; done"];
+  const inspect = [
+    "dynamutex inspect nightly-report",
+    "until dynamutex inspect deploy >/dev/null; [ $? -eq 1 ]; do sleep 5; done  # until it is free",
+  ];
   tableCommand(program, "inspect", inspect)
     .description("show who holds a lock and who waits: exit code 0 if it is held, 1 if it is free")
     .argument("<name>", "the lock's name")
@@ -76,20 +79,16 @@ function addRun(program: Command, command: readonly string[] | undefined): void 
     .description("run a command while holding a lock")
     .usage("[options] NAME -- COMMAND ARGS…")
     .argument("<name>", "the lock's name")
-    .option("--wait <duration>", "how long to wait for the lock; without this, for as long as it takes", duration)
+    .option("--wait <duration>", "how long to wait for the lock; without this, for as long as it takes", timer)
     .option("--no-wait", "do not wait")
-    .option(
-      "--ttl <duration>",
-      "the length of a lease: how long the lock survives this process (default: 30s)",
-      duration,
-    )
+    .option("--ttl <duration>", "the length of a lease: how long the lock survives this process (default: 30s)", timer)
     .option("--fair", "wait in a queue: everybody who uses --fair gets the lock in the order of asking")
-    .option("--at-least <duration>", "the lock stays taken for so long, even if the command ends sooner", duration)
+    .option("--at-least <duration>", "the lock stays taken for so long, even if the command ends sooner", timer)
     .option("--once <tick>", "at most once for this tick: a number or a date", tick)
     .option("--every <duration>", "at most once in each period of this length, by the table's clock", duration)
     .option("--permits <n>", "let so many run at once", wholeNumber(1, 1_000))
     .option("--busy-code <n>", "the exit code if it did not run; 0 says nothing (default: 75)", wholeNumber(0, 255))
-    .option("--kill-after <duration>", "after a loss, from TERM to KILL (default: a 15th of --ttl)", duration)
+    .option("--kill-after <duration>", "after a loss, from TERM to KILL (default: a 15th of --ttl)", timer)
     .addHelpText("after", RUN_HELP)
     .action(
       exits(async (name, options) => {

@@ -45,3 +45,10 @@ export function fittingKeys(table: TableDescription, { tableName, ttl }: TableLa
   if (parts.length === 0) return "leave the option keys out on every host";
   return `set keys: { ${parts.map((part) => `${part}: ${JSON.stringify(keys[part])}`).join(", ")} } on every host`;
 }
+
+/** How a table's key differs from the options, and what to do about it; undefined if it does not. */
+export function keyAdvice(table: TableDescription, layout: TableLayout): string | undefined {
+  const mismatch = keyMismatch(table, layout);
+  const keys = mismatch && fittingKeys(table, layout);
+  return keys === undefined ? mismatch : `${mismatch}; ${keys}`;
+}

@@ -5,7 +5,14 @@ import { LockConfigError, LockError, LockLostError } from "../errors.js";
 import type { TransferableLock } from "../lock.js";
 import { copyOf, type LockData } from "../lock-info.js";
 import type { GuardOptions, HandOffOptions, TransactWriteOptions } from "../options/calls.js";
-import { checkData, checkMinRemaining, guardOptions, handOffOptions, transactWriteOptions } from "../options/calls.js";
+import {
+  checkData,
+  checkExtend,
+  checkMinRemaining,
+  guardOptions,
+  handOffOptions,
+  transactWriteOptions,
+} from "../options/calls.js";
 import { permitOf } from "../protocol/addresses.js";
 import type { Check } from "../protocol/writes.js";
 import { follow } from "../session/abort-listening.js";
@@ -144,7 +151,8 @@ export class HeldLock implements TransferableLock {
     throw new LockLostError(this.name, this.uuid, "expired", { because });
   }
 
-  async extend(): Promise<void> {
+  async extend(...given: readonly unknown[]): Promise<void> {
+    checkExtend(given);
     this.#throwIfNotHeld();
     await this.#lease.renewals.extend();
   }

@@ -28,6 +28,22 @@ export interface HeldLease extends Closeable {
   lose(reason: LossReason): void;
 }
 
+/** The leases of all tables of this process whose time passes by itself. With a clock that is turned by hand, hosts are many. */
+export const LEASES_OF_PROCESS: Set<HeldLease> = new Set();
+
+/** The leases of one table, which are among those of the process. */
+class Leases extends Set<HeldLease> {
+  override add(lease: HeldLease): this {
+    LEASES_OF_PROCESS.add(lease);
+    return super.add(lease);
+  }
+
+  override delete(lease: HeldLease): boolean {
+    LEASES_OF_PROCESS.delete(lease);
+    return super.delete(lease);
+  }
+}
+
 /** Which table the locks of a process are in, for who has to tell it from others. */
 export interface TableId {
   readonly tableName: string;
@@ -48,7 +64,7 @@ export class Session {
   readonly scheduler: Scheduler;
   readonly agenda: Agenda;
   /** The leases that are held or being released. A close waits for them, and revokes those whose sections do not end. */
-  readonly leases: Set<HeldLease> = new Set();
+  readonly leases: Set<HeldLease>;
   /** The permits of the semaphores that this process uses: the largest number of each. */
   readonly semaphores: Map<string, number> = new BoundedMap(MOST_SEMAPHORES);
   /** Called when a lease has left {@link leases}. A closing table listens. */
@@ -75,6 +91,7 @@ export class Session {
     this.store = parts.store;
     this.clock = parts.clock;
     this.owner = parts.owner;
+    this.leases = parts.clock.stay === undefined ? new Set() : new Leases();
     this.table = parts.table ?? { tableName: "locks", keyPrefix: "" };
     this.random = parts.random ?? Math.random;
     // Without Node's cache of random bytes: two copies of a virtual machine would draw the same uuids from it, and each

@@ -70,8 +70,8 @@ export class HeldLockSet implements LockSet {
     for (const lock of this.#all) lock.assertHeld(minRemainingMs);
   }
 
-  async extend(): Promise<void> {
-    await settled(this.#all.map((lock) => lock.extend()));
+  async extend(...given: readonly unknown[]): Promise<void> {
+    await settled(this.#all.map((lock) => lock.extend(...given)));
   }
 
   unlock(): Promise<void> {
