@@ -159,7 +159,7 @@ test("extend() refuses a length that it would ignore, on a lock and on a set", a
     const extend = held.extend.bind(held) as (ms?: number) => Promise<void>;
     await expect(extend(5_000)).rejects.toMatchObject({
       code: "LOCK_CONFIG",
-      message: "extend(): takes no length: it renews the lease for the ttlMs of the lock's own options (got 5000)",
+      message: "extend(): takes no length: it renews the lease for the ttlMs of the lock's options (got 5000)",
     });
     await extend();
     await held.unlock();

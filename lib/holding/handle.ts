@@ -5,14 +5,7 @@ import { LockConfigError, LockError, LockLostError } from "../errors.js";
 import type { TransferableLock } from "../lock.js";
 import { copyOf, type LockData } from "../lock-info.js";
 import type { GuardOptions, HandOffOptions, TransactWriteOptions } from "../options/calls.js";
-import {
-  checkData,
-  checkExtend,
-  checkMinRemaining,
-  guardOptions,
-  handOffOptions,
-  transactWriteOptions,
-} from "../options/calls.js";
+import { checkData, checkMinRemaining, guardOptions, handOffOptions, transactWriteOptions } from "../options/calls.js";
 import { permitOf } from "../protocol/addresses.js";
 import type { Check } from "../protocol/writes.js";
 import { follow } from "../session/abort-listening.js";
@@ -151,8 +144,15 @@ export class HeldLock implements TransferableLock {
     throw new LockLostError(this.name, this.uuid, "expired", { because });
   }
 
-  async extend(...given: readonly unknown[]): Promise<void> {
-    checkExtend(given);
+  /** @param ms is refused: other libraries take a length there. */
+  async extend(ms?: unknown): Promise<void> {
+    if (ms !== undefined) {
+      throw new LockConfigError(
+        "extend()",
+        ms,
+        "takes no length: it renews the lease for the ttlMs of the lock's options",
+      );
+    }
     this.#throwIfNotHeld();
     await this.#lease.renewals.extend();
   }

@@ -250,10 +250,3 @@ export const checkMinRemaining: (minRemainingMs: unknown) => void = valueCheck(
   () => milliseconds().check(z.minimum(0, "must be a number of milliseconds, 0 or more")),
   "minRemainingMs",
 );
-
-/** What was given to `extend()`, which takes nothing. @throws {@link LockConfigError} if it is something. */
-export function checkExtend([ms]: readonly unknown[]): void {
-  if (ms === undefined) return;
-  const remedy = "takes no length: it renews the lease for the ttlMs of the lock's own options";
-  throw new LockConfigError("extend()", ms, remedy);
-}

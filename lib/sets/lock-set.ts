@@ -70,8 +70,8 @@ export class HeldLockSet implements LockSet {
     for (const lock of this.#all) lock.assertHeld(minRemainingMs);
   }
 
-  async extend(...given: readonly unknown[]): Promise<void> {
-    await settled(this.#all.map((lock) => lock.extend(...given)));
+  async extend(ms?: unknown): Promise<void> {
+    await settled(this.#all.map((lock) => lock.extend(ms)));
   }
 
   unlock(): Promise<void> {
