@@ -28,20 +28,18 @@ export interface HeldLease extends Closeable {
   lose(reason: LossReason): void;
 }
 
-/** The leases of all tables of this process whose time passes by itself. With a clock that is turned by hand, hosts are many. */
-export const LEASES_OF_PROCESS: Set<HeldLease> = new Set();
+/**
+ * The leases of each table of this process whose time passes by itself: with a clock that is turned by hand, one process plays
+ * many hosts. They are held weakly, because nobody has to close a table.
+ */
+const LEASES_OF_TABLES = new Set<WeakRef<ReadonlySet<HeldLease>>>();
 
-/** The leases of one table, which are among those of the process. */
-class Leases extends Set<HeldLease> {
-  override add(lease: HeldLease): this {
-    LEASES_OF_PROCESS.add(lease);
-    return super.add(lease);
-  }
-
-  override delete(lease: HeldLease): boolean {
-    LEASES_OF_PROCESS.delete(lease);
-    return super.delete(lease);
-  }
+export function leasesOfProcess(): readonly HeldLease[] {
+  return [...LEASES_OF_TABLES].flatMap((table) => {
+    const leases = table.deref();
+    if (leases === undefined) LEASES_OF_TABLES.delete(table);
+    return leases === undefined ? [] : [...leases];
+  });
 }
 
 /** Which table the locks of a process are in, for who has to tell it from others. */
@@ -64,7 +62,7 @@ export class Session {
   readonly scheduler: Scheduler;
   readonly agenda: Agenda;
   /** The leases that are held or being released. A close waits for them, and revokes those whose sections do not end. */
-  readonly leases: Set<HeldLease>;
+  readonly leases: Set<HeldLease> = new Set();
   /** The permits of the semaphores that this process uses: the largest number of each. */
   readonly semaphores: Map<string, number> = new BoundedMap(MOST_SEMAPHORES);
   /** Called when a lease has left {@link leases}. A closing table listens. */
@@ -91,7 +89,7 @@ export class Session {
     this.store = parts.store;
     this.clock = parts.clock;
     this.owner = parts.owner;
-    this.leases = parts.clock.stay === undefined ? new Set() : new Leases();
+    if (parts.clock.stay !== undefined) LEASES_OF_TABLES.add(new WeakRef(this.leases));
     this.table = parts.table ?? { tableName: "locks", keyPrefix: "" };
     this.random = parts.random ?? Math.random;
     // Without Node's cache of random bytes: two copies of a virtual machine would draw the same uuids from it, and each

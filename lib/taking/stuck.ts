@@ -1,6 +1,6 @@
 import { publish } from "../diagnostics.js";
 import { displayTime } from "../protocol/lease-time.js";
-import { type HeldLease, LEASES_OF_PROCESS, type Session } from "../session/session.js";
+import { type HeldLease, leasesOfProcess, type Session } from "../session/session.js";
 
 /** How long one call waits behind one section of its own process before it says so. */
 const STUCK_AFTER_MS = 60_000;
@@ -37,8 +37,7 @@ export function watchForStuck(session: Session, call: number, inTheWay: () => st
 export function leaseOfThisProcess({ leases, owner }: Session, uuid: string | undefined): HeldLease | undefined {
   if (uuid === undefined) return undefined;
   for (const lease of leases) if (lease.row.uuid === uuid) return lease;
-  for (const lease of LEASES_OF_PROCESS) if (lease.row.uuid === uuid && lease.row.info.owner === owner) return lease;
-  return undefined;
+  return leasesOfProcess().find(({ row }) => row.uuid === uuid && row.info.owner === owner);
 }
 
 /** The same, while a section runs on it. */
