@@ -22,7 +22,13 @@ describe("a line that cannot be understood says in one line what to type:", () =
       "run",
       "missing required argument 'name'; put -- before the command that is run: dynamutex run NAME -- COMMAND",
     ],
-    ["a misspelt option", "run --tll 5s deploy -- true", "unknown option '--tll' (Did you mean --ttl?)"],
+    ["a misspelt option", "inspect --jsn deploy", "unknown option '--jsn' (Did you mean --json?)"],
+    [
+      "what may be a misspelt option or a name",
+      "run --tll 5s deploy -- true",
+      "unknown option '--tll' (Did you mean --ttl?): otherwise give exactly one NAME before --, in quotes if it is a " +
+        "variable, and none that begins with -",
+    ],
     ["a misspelt command", "inspct deploy", "unknown command 'inspct' (Did you mean inspect?)"],
     ["locks for ls", "locks", "unknown command 'locks' (Did you mean ls?)"],
     ["list for ls", "list", "unknown command 'list' (Did you mean ls?)"],

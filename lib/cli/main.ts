@@ -39,6 +39,8 @@ function atSeparator(argv: readonly string[]): readonly [readonly string[], (rea
   return at < 0 ? [argv] : [argv.slice(0, at), argv.slice(at + 1)];
 }
 
+const ONE_NAME = "give exactly one NAME before --, in quotes if it is a variable, and none that begins with -";
+
 /** One line on arguments that do not come to a command, one name and what `run` runs: what is wrong, and what to do. */
 function lineOf({ code, message }: CommanderError, argv: readonly string[], command?: readonly string[]): string {
   const [first = ""] = argv;
@@ -48,13 +50,15 @@ function lineOf({ code, message }: CommanderError, argv: readonly string[], comm
   if (code === "commander.unknownOption" && first.startsWith("-")) {
     return `${said}: give the command first, and its options behind it: dynamutex COMMAND [options]`;
   }
-  if (guess !== undefined) return `${said} ${guess}`;
+  // A name that begins with - is taken for an option: then the guess is wrong.
+  const isMaybeName = first === "run" && command !== undefined;
+  if (guess !== undefined) return `${said} ${guess}${isMaybeName ? `: otherwise ${ONE_NAME}` : ""}`;
   if (code === "commander.unknownCommand") return `${said}: dynamutex --help lists them`;
   if (!/\.(missingArgument|excessArguments|unknownOption|optionMissingArgument)$/.test(code)) return said;
   if (first !== "run") return code === "commander.missingArgument" ? `${said}: dynamutex ${first} NAME` : said;
   return command === undefined
     ? `${said}; put -- before the command that is run: dynamutex run NAME -- COMMAND`
-    : `${said}: give exactly one NAME before --, in quotes if it is a variable, and none that begins with -`;
+    : `${said}: ${ONE_NAME}`;
 }
 
 await main(process.argv.slice(2));
