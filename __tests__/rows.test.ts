@@ -102,7 +102,7 @@ async function listed(locks: LockTable): Promise<LockInfo[]> {
   const found: LockInfo[] = [];
   for await (const lock of locks.list({ kept: true })) found.push(lock);
   const views = found.map((lock) => viewOf(lock, { earliest: 5, latest: 5 }));
-  expect(linesOf(views, (_style, text) => text)).toHaveLength(views.length + 1);
+  expect(linesOf(views)).toHaveLength(views.length + 1);
   expect(JSON.parse(arrayToJson(views))).toHaveLength(views.length);
   return found;
 }

@@ -67,15 +67,24 @@ export class LockTimeoutError extends LockError {
   /** How long this call waited, in ms. */
   readonly waitedMs: number;
 
-  constructor(lockName: string, waitedMs: number, holder: LockInfo | undefined, options?: ErrorOptions) {
-    const how = holder?.handedOff ? "handed off" : "held";
-    const by =
-      holder === undefined ? "" : `; last seen ${how} by ${holder.owner} until ${holder.expires.toISOString()}`;
+  constructor(
+    lockName: string,
+    waitedMs: number,
+    holder: LockInfo | undefined,
+    options: ErrorOptions & { readonly inThisProcess?: boolean } = {},
+  ) {
+    const by = holder === undefined ? "" : `; last seen ${seen(holder, options.inThisProcess === true)}`;
     super("LOCK_TIMEOUT", `Lock ${show(lockName)} was not free within ${Math.round(waitedMs)} ms${by}`, options);
     this.lockName = lockName;
     this.waitedMs = waitedMs;
     this.holder = holder;
   }
+}
+
+function seen({ uuid, owner, expires, handedOff }: LockInfo, inThisProcess: boolean): string {
+  const until = expires.toISOString();
+  if (uuid === undefined) return `without a holder, and blocked until ${until}, which no unlock can end`;
+  return `${handedOff ? "handed off" : "held"} by ${inThisProcess ? "this process, " : ""}${owner} until ${until}`;
 }
 
 /**

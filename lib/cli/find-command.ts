@@ -42,27 +42,18 @@ function soughtByEnv(argument: string): string | undefined {
 function located(command: string, remedy: string): string {
   const folders = (process.env.PATH ?? "").split(delimiter);
   const files = command.includes("/") ? [command] : folders.map((folder) => join(folder || ".", command));
-  const found = files.map((file) => ({ file, state: judge(file) }));
-  const executable = found.find(({ state }) => state === "executable");
-  if (executable !== undefined) return executable.file;
-  if (found.some(({ state }) => state === "forbidden")) {
-    throw new Failure(`${command} cannot be executed: it is a folder, or chmod +x is missing`, EXIT.cannotExecute);
+  let isForbidden = false;
+  for (const file of files) {
+    try {
+      accessSync(file, constants.X_OK);
+      if (statSync(file).isFile()) return file;
+      isForbidden = true;
+    } catch (error) {
+      isForbidden ||= (error as NodeJS.ErrnoException).code === "EACCES";
+    }
   }
-  throw new Failure(`${command} was not found: ${remedy}`, EXIT.notFound);
-}
-
-function judge(file: string): "executable" | "forbidden" | "missing" {
-  try {
-    if (!statSync(file).isFile()) return "forbidden";
-  } catch {
-    return "missing";
-  }
-  try {
-    accessSync(file, constants.X_OK);
-    return "executable";
-  } catch {
-    return "forbidden";
-  }
+  if (!isForbidden) throw new Failure(`${command} was not found: ${remedy}`, EXIT.notFound);
+  throw new Failure(`${command} cannot be executed: it is a folder, or chmod +x is missing`, EXIT.cannotExecute);
 }
 
 /** Nothing if it cannot be read: a program may be executed all the same. */

@@ -2,6 +2,7 @@ import { EXIT } from "./failure.js";
 import { leftOf } from "./lock-text.js";
 import { type Found, findLocks, isTaken, type LockView } from "./lock-view.js";
 import { onTable, type TableArguments } from "./open-table.js";
+import { showTick } from "./options.js";
 import { print, printable, toJson } from "./output.js";
 
 export interface InspectOptions extends TableArguments {
@@ -34,7 +35,7 @@ function lockText(lock: LockView): string {
     ...(uuid === undefined ? [] : [`  uuid     ${printable(uuid)}`]),
     `  since    ${acquired.toISOString()}`,
     `  expires  ${expires.toISOString()}, ${leftOf(lock)}`,
-    ...(tick === undefined ? [] : [`  tick     ${tick}`]),
+    ...(tick === undefined ? [] : [`  tick     ${showTick(tick)}`]),
     ...(data === undefined ? [] : [`  data     ${toJson(data)}`]),
   ];
   return `${lines.join("\n")}\n`;

@@ -1,13 +1,12 @@
+import { styleText } from "node:util";
 import type { LockView } from "./lock-view.js";
 import { showDuration } from "./options.js";
-import { printable, type Style } from "./output.js";
+import { printable } from "./output.js";
 
-type Paint = (style: Style, text: string) => string;
+const HEADINGS = ["NAME", "KIND", "STATE", "LEFT", "WAITING", "OWNER", "SINCE"];
 
-const HEADINGS = ["NAME", "KIND", "STATE", "LEFT", "WAITING", "OWNER", "SINCE"] as const;
-
-const STATE_STYLES = {
-  held: undefined,
+const STYLES = {
+  held: "reset",
   "handed-off": "yellow",
   expired: "red",
   blocked: "yellow",
@@ -16,30 +15,21 @@ const STATE_STYLES = {
 } as const;
 
 /**
- * Locks as lines of a table, the first of which has the headings.
+ * Locks as lines of a table, the first of which has the headings: in colours, if stdout is a terminal that has some.
  * @param columns what a line may be long: a terminal would wrap it.
  */
-export function linesOf(
-  views: readonly LockView[],
-  paint: Paint,
-  columns: number = Number.POSITIVE_INFINITY,
-): string[] {
-  const rows = views.map(cellsOf);
-  const widths = HEADINGS.map((heading, column) =>
-    Math.max(heading.length, ...rows.map((cells) => cells[column]?.length ?? 0)),
-  );
-  const line = (cells: readonly string[]): string =>
-    cells
-      .map((cell, column) => (column === cells.length - 1 ? cell : cell.padEnd(widths[column] ?? 0)))
+export function linesOf(views: readonly LockView[], columns: number = Number.POSITIVE_INFINITY): string[] {
+  const rows = [HEADINGS, ...views.map(cellsOf)];
+  const widths = HEADINGS.map((_, column) => Math.max(...rows.map((cells) => cells[column]?.length ?? 0)));
+  return rows.map((cells, index) => {
+    const line = cells
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
       .join("  ")
+      .trimEnd()
       .slice(0, columns);
-  return [
-    paint("bold", line(HEADINGS)),
-    ...rows.map((cells, index) => {
-      const style = STATE_STYLES[views[index]?.state ?? "held"];
-      return style === undefined ? line(cells) : paint(style, line(cells));
-    }),
-  ];
+    const state = views[index - 1]?.state;
+    return styleText(state === undefined ? "bold" : STYLES[state], line);
+  });
 }
 
 function cellsOf(view: LockView): string[] {

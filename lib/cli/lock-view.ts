@@ -10,23 +10,12 @@ import type { OpenTable } from "./open-table.js";
 type LockViewState = "held" | "handed-off" | "expired" | "blocked" | "free" | "bad";
 
 /** One lock as `ls` and `inspect` show it, and as `--json` prints it. */
-export interface LockView {
-  readonly name: string;
-  readonly kind: LockInfo["kind"];
+export interface LockView extends Omit<LockInfo, "handedOff"> {
   readonly state: LockViewState;
-  readonly uuid: string | undefined;
-  readonly owner: string;
-  readonly acquired: Date;
-  readonly expires: Date;
   /** Until `expires`, by the table's clock; negative if that has passed; undefined for a free lock. */
   readonly leftMs: number | undefined;
-  readonly ttlMs: number;
-  readonly tick: number | undefined;
-  readonly data: LockInfo["data"];
   /** How many wait in the queue of this name, for a lock of this kind; undefined where they were not counted. */
   readonly waiting: number | undefined;
-  /** What is wrong with a bad row, and how to remove it. */
-  readonly problem: string | undefined;
 }
 
 /** @param bounds the table's time; undefined if nothing is known of it. */
@@ -35,7 +24,9 @@ export function viewOf(lock: LockInfo, bounds: Bounds | undefined, waiting?: num
   const state = stateOf(lock, bounds);
   const now = bounds === undefined ? acquired.getTime() : (bounds.earliest + bounds.latest) / 2;
   const leftMs = state === "free" || state === "bad" ? undefined : Math.round(expires.getTime() - now);
-  return { name, kind, state, uuid, owner, acquired, expires, leftMs, ttlMs, tick, data, waiting, problem };
+  // In the order in which JSON shows them.
+  const view = { name, kind, state, uuid, owner, acquired, expires, leftMs, ttlMs, tick, data, waiting };
+  return problem === undefined ? view : { ...view, problem };
 }
 
 function stateOf({ uuid, handedOff, expires, problem }: LockInfo, bounds: Bounds | undefined): LockViewState {
@@ -69,26 +60,16 @@ export interface Found {
 /** Everything that is taken under a name: a mutex, permits of a semaphore, either side of a shared mutex. They may all be there. */
 export async function findLocks({ locks, clock, names }: OpenTable, name: string): Promise<Found> {
   const fair = names.sort !== undefined;
-  const mutex = await locks.mutex(name, { fair }).inspect();
-  const found: { readonly lock: LockInfo; readonly waiting: number }[] = [];
-  const waiters: WaiterView[] = [];
-  const add = (taken: readonly LockInfo[], queue: readonly WaiterInfo[], kind: LockInfo["kind"]): void => {
-    const waiting = sectionsIn(queue);
-    found.push(...taken.map((lock) => ({ lock, waiting })));
-    waiters.push(...queue.map(({ ticket: _, ...waiter }) => ({ ...waiter, kind: waiter.side ?? kind })));
-  };
-  if (mutex !== null) add([mutex], mutex.waiters, "mutex");
-  if (fair) {
-    // How many permits there are does not matter to who holds one.
-    const [semaphore, shared] = await Promise.all([
-      locks.semaphore(name, { permits: 1, fair }).inspect(),
-      locks.sharedMutex(name, { fair }).inspect(),
-    ]);
-    add(semaphore.holders, semaphore.waiters, "semaphore");
-    add([...(shared.exclusive === null ? [] : [shared.exclusive]), ...shared.shared], shared.waiters, "exclusive");
-  }
+  const kinds = fair ? (["mutex", "semaphore", "exclusive"] as const) : (["mutex"] as const);
+  const looks = await Promise.all(
+    kinds.map(async (kind) => ({ kind, ...(await lookAt(locks, { name, kind }, fair)) })),
+  );
   const bounds = clock.wall();
-  return { locks: inOrder(found.map(({ lock, waiting }) => viewOf(lock, bounds, waiting))), waiters };
+  const views = looks.flatMap(({ taken, queue }) => taken.map((lock) => viewOf(lock, bounds, sectionsIn(queue))));
+  const waiters = looks.flatMap(({ kind, queue }) =>
+    queue.map(({ ticket: _, ...waiter }) => ({ ...waiter, kind: waiter.side ?? kind })),
+  );
+  return { locks: inOrder(views), waiters };
 }
 
 /** How many queues are read at once. */
@@ -104,16 +85,30 @@ export async function countWaiters(locks: LockTable, listed: readonly LockInfo[]
   const counts = new Map<string, number>();
   for (let first = 0; first < queues.length; first += AT_ONCE) {
     const some = queues.slice(first, first + AT_ONCE);
-    await Promise.all(some.map(async ([queue, lock]) => counts.set(queue, sectionsIn(await waitersFor(locks, lock)))));
+    await Promise.all(
+      some.map(async ([queue, lock]) => counts.set(queue, sectionsIn((await lookAt(locks, lock, true)).queue))),
+    );
   }
   return new Map(listed.map((lock) => [lock, counts.get(queueOf(lock)) ?? 0]));
 }
 
-async function waitersFor(locks: LockTable, { name, kind }: LockInfo): Promise<readonly WaiterInfo[]> {
-  if (kind === "mutex") return (await locks.mutex(name, { fair: true }).inspect())?.waiters ?? [];
-  // How many permits there are does not matter to who waits for one.
-  if (kind === "semaphore") return (await locks.semaphore(name, { permits: 1, fair: true }).inspect()).waiters;
-  return (await locks.sharedMutex(name, { fair: true }).inspect()).waiters;
+/** Who has a lock of this kind, of whichever side, and who waits in its queue. */
+async function lookAt(
+  locks: LockTable,
+  { name, kind }: Pick<LockInfo, "name" | "kind">,
+  fair: boolean,
+): Promise<{ readonly taken: readonly LockInfo[]; readonly queue: readonly WaiterInfo[] }> {
+  if (kind === "mutex") {
+    const mutex = await locks.mutex(name, { fair }).inspect();
+    return { taken: mutex === null ? [] : [mutex], queue: mutex?.waiters ?? [] };
+  }
+  if (kind === "semaphore") {
+    // How many permits there are does not matter to who holds one, or waits for one.
+    const { holders, waiters } = await locks.semaphore(name, { permits: 1, fair }).inspect();
+    return { taken: holders, queue: waiters };
+  }
+  const { exclusive, shared, waiters } = await locks.sharedMutex(name, { fair }).inspect();
+  return { taken: exclusive === null ? shared : [exclusive, ...shared], queue: waiters };
 }
 
 const sectionsIn = (queue: readonly WaiterInfo[]): number => queue.reduce((sum, { sections }) => sum + sections, 0);

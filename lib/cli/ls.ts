@@ -3,7 +3,7 @@ import type { LockInfo } from "../index.js";
 import { inPlace, linesOf } from "./lock-text.js";
 import { countWaiters, inOrder, type LockView, viewOf } from "./lock-view.js";
 import { type OpenTable, onTable, type TableArguments } from "./open-table.js";
-import { arrayToJson, painter, print, printable } from "./output.js";
+import { arrayToJson, print, printable } from "./output.js";
 
 export interface LsOptions extends TableArguments {
   readonly prefix?: string;
@@ -41,12 +41,11 @@ type Show = (views: readonly LockView[], options: LsOptions) => void;
 const showJson: Show = (views) => print(`${arrayToJson(views)}\n`);
 
 const showText: Show = (views, { watch }) => {
-  const lines = linesOf(views, painter());
-  print(`${lines.join("\n")}\n${watch ? "\n" : ""}`);
+  print(`${linesOf(views).join("\n")}\n${watch ? "\n" : ""}`);
 };
 
 const showInPlace: Show = (views, { table }) => {
   const [rows, columns] = [process.stdout.rows || 24, process.stdout.columns || 80]; // a terminal may not know: 0
   const title = `${views.length} locks in table ${printable(table ?? "")}, every ${WATCH_MS / 1_000} s, until Ctrl-C`;
-  print(inPlace([title.slice(0, columns), "", ...linesOf(views, painter(), columns)], rows));
+  print(inPlace([title.slice(0, columns), "", ...linesOf(views, columns)], rows));
 };

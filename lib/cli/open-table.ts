@@ -82,16 +82,12 @@ function useEnvironment({ region, profile, endpointUrl }: TableArguments): void 
 
 /** The same error, or what it comes from: if the table refused a request for good, `check()` tells what is wrong with it. */
 export async function explained(error: unknown, { locks, names }: OpenTable): Promise<unknown> {
-  if (!(error instanceof LockStoreError) || !mayBeTheTable(error)) return error;
+  if (!(error instanceof LockStoreError) || error.transient) return error;
+  const cause = error.cause instanceof Error ? error.cause.name : "";
+  if (!/^(ResourceNotFoundException|ValidationException|)$/.test(cause)) return error;
   const report = await locks.check().catch(() => undefined);
   const problem = report?.problems.find(({ code }) => code === "missing" || code === "keys");
-  if (report === undefined || problem === undefined) return error;
-  return new Failure(wordsOf(problem, report, names), EXIT.failed, { cause: error });
-}
-
-function mayBeTheTable({ transient, cause }: LockStoreError): boolean {
-  const name = cause instanceof Error ? cause.name : undefined;
-  return !transient && (name === undefined || /^(ResourceNotFound|Validation)Exception$/.test(name));
+  return report && problem ? new Failure(wordsOf(problem, report, names), EXIT.failed, { cause: error }) : error;
 }
 
 /** What is wrong with a table and what to do: of some problems, the library says it to a program and not to a prompt. */
@@ -102,15 +98,11 @@ export function wordsOf({ code, message }: TableProblem, { table }: TableReport,
   }
   if (code !== "keys" || table?.partition === undefined) return message;
   const { partition, sort } = table;
-  const differences = [
-    ...(partition === names.partition ? [] : [`partition key ${partition}, and --keys says ${names.partition}`]),
-    ...(sort === names.sort
-      ? []
-      : [`${sort === undefined ? "no sort key" : `sort key ${sort}`}, and --keys says ${names.sort ?? "none"}`]),
-  ];
+  if (partition === names.partition && sort === names.sort) return message; // a type is wrong
+  const differs =
+    partition === names.partition
+      ? `${sort === undefined ? "no sort key" : `sort key ${sort}`}, and --keys says ${names.sort ?? "none"}`
+      : `partition key ${partition}, and --keys says ${names.partition}`;
   const keys = [partition, sort ?? "", names.ttl === "purge" ? "" : names.ttl].join(",").replace(/,+$/, "");
-  // Where the names are the same, a type is wrong.
-  return differences.length === 0
-    ? message
-    : `table ${tableName} does not fit: it has ${differences.join("; it has ")}; give --keys ${keys}`;
+  return `table ${tableName} does not fit: it has ${differs}; give --keys ${keys}`;
 }

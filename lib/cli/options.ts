@@ -21,21 +21,23 @@ export function parseDuration(text: string): number | undefined {
 
 /** The same for people, in its two largest units: `2h5m`. Less than a second shows as such. */
 export function showDuration(ms: number): string {
-  if (ms < 1_000) return `${Math.max(0, Math.floor(ms))}ms`;
-  let rest = Math.floor(ms / 1_000) * 1_000;
-  const parts: string[] = [];
-  for (const unit of ["d", "h", "m", "s"] as const) {
-    const count = Math.floor(rest / UNITS[unit]);
-    rest -= count * UNITS[unit];
-    if (count > 0) parts.push(`${count}${unit}`);
-    else if (parts.length > 0) break;
-    if (parts.length === 2) break;
-  }
-  return parts.join("");
+  if (ms < UNITS.s) return `${Math.max(0, Math.floor(ms))}ms`;
+  const whole = (unit: number, of = Number.POSITIVE_INFINITY) => Math.floor((ms % of) / unit);
+  const all = `${whole(UNITS.d)}d${whole(UNITS.h, UNITS.d)}h${whole(UNITS.m, UNITS.h)}m${whole(UNITS.s, UNITS.m)}s`;
+  // From the first that is not 0, with the next one if that is not 0 either.
+  return /[1-9]\d*[a-z](?:[1-9]\d*[a-z])?/.exec(all)?.[0] ?? all;
 }
 
 /** A date with a zone, or none at all: then it is midnight UTC, on every host the same. */
 const DATE = /^(\d{4}-\d\d-\d\d)(T([01]\d|2[0-3]):\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/;
+
+/** What may be a tick of the calendar in epoch milliseconds: from 2001 to 2286. A smaller one is counted in something else. */
+const EPOCH_MS = { from: 1e12, to: 1e13 };
+
+/** A tick for people: one that is in epoch milliseconds as a date. */
+export function showTick(tick: number): string {
+  return tick >= EPOCH_MS.from && tick < EPOCH_MS.to ? new Date(tick).toISOString() : String(tick);
+}
 
 /** The tick that `--once` names: a whole number as it is, a date as its epoch milliseconds; undefined for anything else. */
 export function parseTick(text: string): number | undefined {
@@ -56,6 +58,16 @@ export function duration(text: string): number {
   if (ms === undefined)
     throw new InvalidArgumentError("Give a number and a unit of ms, s, m, h or d: 500ms, 30s, 1h30m.");
   return ms;
+}
+
+/** The longest time that a timer of Node's can run. */
+const LONGEST_TIMER_MS = 2_147_483_647;
+
+/** A duration that a timer can run. */
+export function timer(text: string): number {
+  const ms = duration(text);
+  if (ms <= LONGEST_TIMER_MS) return ms;
+  throw new InvalidArgumentError(`Give at most ${showDuration(LONGEST_TIMER_MS)}, the longest that a timer can run.`);
 }
 
 export function tick(text: string): number {

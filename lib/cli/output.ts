@@ -1,5 +1,4 @@
 import { write, writeSync } from "node:fs";
-import { isatty } from "node:tty";
 
 /**
  * Writes one line to stderr, before it returns. It does not touch `process.stderr`, which would make a pipe non-blocking
@@ -49,16 +48,6 @@ export function print(text: string): void {
     });
   }
   process.stdout.write(text);
-}
-
-const STYLES = { bold: 1, red: 31, yellow: 33, dim: 2 } as const;
-
-export type Style = keyof typeof STYLES;
-
-/** How text is coloured for stdout: not at all, unless that is a terminal and NO_COLOR is not set. */
-export function painter(): (style: Style, text: string) => string {
-  if (!isatty(1) || process.env.NO_COLOR || process.env.TERM === "dumb") return (_, text) => text;
-  return (style, text) => `\u001b[${STYLES[style]}m${text}\u001b[0m`;
 }
 
 /** An array with a line for each of its members, for `grep` and `jq` alike. */

@@ -1,7 +1,7 @@
 import { Argument, Command, Option } from "commander";
 import type { Shell } from "./completion.js";
 import { Failure } from "./failure.js";
-import { duration, tick, wholeNumber } from "./options.js";
+import { duration, tick, timer, wholeNumber } from "./options.js";
 import { print } from "./output.js";
 
 /**
@@ -15,107 +15,80 @@ export function programWith(command?: readonly string[]): Command {
     .description("Locks on DynamoDB, for whatever can be started from a prompt")
     .option("-V, --version", "show the version")
     .addHelpText("after", PROGRAM_HELP)
-    .helpCommand(false)
-    .enablePositionalOptions();
-  program.addCommand(runCommand(command));
+    .helpCommand("help [command]", "show the options of a command")
+    .enablePositionalOptions()
+    // Errors are thrown, and written by whoever parses. The commands inherit this.
+    .exitOverride()
+    .configureOutput({ writeOut: print, outputError: () => undefined });
+  addRun(program, command);
 
-  program.addCommand(
-    tableCommand("ls")
-      .description("list the locks that are taken: who, since when, for how much longer, how many wait")
-      .option("--prefix <text>", "only locks whose names begin with it")
-      .option("--kept", "free locks as well, whose rows remember a token or a tick")
-      .option("--watch", "look again every 2 s, and redraw in place; each look reads the whole table")
-      .option("--json", "JSON: an array with a line for each lock")
-      .addHelpText("after", examples("dynamutex ls --prefix customer#", "dynamutex ls --json | jq -r '.[].name'"))
-      .action(exits(async (options) => (await import("./ls.js")).ls(options))),
-  );
+  const ls = ["dynamutex ls --prefix customer#", "dynamutex ls --json | jq -r '.[].name'"];
+  tableCommand(program, "ls", ls)
+    .description("list the locks that are taken: who, since when, for how much longer, how many wait")
+    .option("--prefix <text>", "only locks whose names begin with it")
+    .option("--kept", "free locks as well, whose rows remember a token or a tick")
+    .option("--watch", "look again every 2 s, and redraw in place; each look reads the whole table")
+    .option("--json", "JSON: an array with a line for each lock")
+    .action(exits(async (options) => (await import("./ls.js")).ls(options)));
 
-  program.addCommand(
-    tableCommand("inspect")
-      .description("show who holds a lock and who waits: exit code 0 if it is held, 1 if it is free")
-      .argument("<name>", "the lock's name")
-      .option("--json", "one line of JSON")
-      .addHelpText(
-        "after",
-        examples("dynamutex inspect nightly-report", "until ! dynamutex inspect deploy >/dev/null; do sleep 5; done"),
-      )
-      .action(exits(async (name, options) => (await import("./inspect.js")).inspect(name, options))),
-  );
+  const inspect = [
+    "dynamutex inspect nightly-report",
+    "until dynamutex inspect deploy >/dev/null; [ $? -eq 1 ]; do sleep 5; done  # until it is free",
+  ];
+  tableCommand(program, "inspect", inspect)
+    .description("show who holds a lock and who waits: exit code 0 if it is held, 1 if it is free")
+    .argument("<name>", "the lock's name")
+    .option("--json", "one line of JSON")
+    .action(exits(async (name, options) => (await import("./inspect.js")).inspect(name, options)));
 
-  program.addCommand(
-    tableCommand("unlock")
-      .description("end somebody's lock by force; it stays taken until their lease ends")
-      .argument("<name>", "the lock's name")
-      .option("--uuid <uuid>", "only if this acquisition still holds it, as inspect shows it")
-      .option("--force", "whoever holds it")
-      .option("--now", "free at once: its holder may still be at work beside the next one")
-      .option("--yes", "do not ask")
-      .addHelpText(
-        "after",
-        examples("dynamutex unlock deploy --uuid 5f0c9a7e-…", "dynamutex unlock deploy --force --yes"),
-      )
-      .action(exits(async (name, options) => (await import("./unlock.js")).unlock(name, options))),
-  );
+  tableCommand(program, "unlock", [
+    "dynamutex unlock deploy --uuid 5f0c9a7e-…",
+    "dynamutex unlock deploy --force --yes",
+  ])
+    .description("end somebody's lock by force; it stays taken until their lease ends")
+    .argument("<name>", "the lock's name")
+    .option("--uuid <uuid>", "only if this acquisition still holds it, as inspect shows it")
+    .option("--force", "whoever holds it")
+    .option("--now", "free at once: its holder may still be at work beside the next one")
+    .option("--yes", "do not ask")
+    .action(exits(async (name, options) => (await import("./unlock.js")).unlock(name, options)));
 
-  program.addCommand(
-    tableCommand("create-table")
-      .description("create the table, or print what creates it")
-      .addOption(
-        new Option("--print <format>", "print a definition and create nothing").choices([
-          "cloudformation",
-          "terraform",
-          "cdk",
-        ]),
-      )
-      .addHelpText(
-        "after",
-        examples(
-          "dynamutex create-table --table locks",
-          "dynamutex create-table --table locks --print terraform > locks.tf",
-        ),
-      )
-      .action(exits(async (options) => (await import("./table.js")).createTable(options))),
-  );
+  const formats = new Option("--print <format>", "print a definition and create nothing");
+  const create = "dynamutex create-table --table locks";
+  tableCommand(program, "create-table", [create, `${create} --print terraform > locks.tf`])
+    .description("create the table, or print what creates it")
+    .addOption(formats.choices(["cloudformation", "terraform", "cdk"]))
+    .action(exits(async (options) => (await import("./table.js")).createTable(options)));
 
-  program.addCommand(
-    tableCommand("check")
-      .description("check whether locks work on the table with these credentials: exit code 0 if they do, 1 if not")
-      .addHelpText("after", examples("dynamutex check --table locks"))
-      .action(exits(async (options) => (await import("./table.js")).check(options))),
-  );
+  tableCommand(program, "check", ["dynamutex check --table locks"])
+    .description("check whether locks work on the table with these credentials: exit code 0 if they do, 1 if not")
+    .action(exits(async (options) => (await import("./table.js")).check(options)));
 
-  program.addCommand(
-    new Command("completion")
-      .description("print the completion for a shell")
-      .addArgument(new Argument("<shell>").choices(["bash", "zsh"]))
-      .addHelpText(
-        "after",
-        examples('eval "$(dynamutex completion bash)"', "dynamutex completion zsh > ~/.zfunc/_dynamutex"),
-      )
-      .action(async (shell: Shell) => print((await import("./completion.js")).completionFor(shell, program.commands))),
-  );
+  const completion = ['eval "$(dynamutex completion bash)"', "dynamutex completion zsh > ~/.zfunc/_dynamutex"];
+  program
+    .command("completion")
+    .description("print the completion for a shell")
+    .addArgument(new Argument("<shell>").choices(["bash", "zsh"]))
+    .addHelpText("after", examples(completion))
+    .action(async (shell: Shell) => print((await import("./completion.js")).completionFor(shell, program.commands)));
   return program;
 }
 
-function runCommand(command: readonly string[] | undefined): Command {
-  const run = tableCommand("run")
+function addRun(program: Command, command: readonly string[] | undefined): void {
+  const run = tableCommand(program, "run")
     .description("run a command while holding a lock")
     .usage("[options] NAME -- COMMAND ARGS…")
     .argument("<name>", "the lock's name")
-    .option("--wait <duration>", "how long to wait for the lock; without this, for as long as it takes", duration)
+    .option("--wait <duration>", "how long to wait for the lock; without this, for as long as it takes", timer)
     .option("--no-wait", "do not wait")
-    .option(
-      "--ttl <duration>",
-      "the length of a lease: how long the lock survives this process (default: 30s)",
-      duration,
-    )
+    .option("--ttl <duration>", "the length of a lease: how long the lock survives this process (default: 30s)", timer)
     .option("--fair", "wait in a queue: everybody who uses --fair gets the lock in the order of asking")
-    .option("--at-least <duration>", "the lock stays taken for so long, even if the command ends sooner", duration)
+    .option("--at-least <duration>", "the lock stays taken for so long, even if the command ends sooner", timer)
     .option("--once <tick>", "at most once for this tick: a number or a date", tick)
     .option("--every <duration>", "at most once in each period of this length, by the table's clock", duration)
     .option("--permits <n>", "let so many run at once", wholeNumber(1, 1_000))
     .option("--busy-code <n>", "the exit code if it did not run; 0 says nothing (default: 75)", wholeNumber(0, 255))
-    .option("--kill-after <duration>", "after a loss, from TERM to KILL (default: a 15th of --ttl)", duration)
+    .option("--kill-after <duration>", "after a loss, from TERM to KILL (default: a 15th of --ttl)", timer)
     .addHelpText("after", RUN_HELP)
     .action(
       exits(async (name, options) => {
@@ -124,7 +97,7 @@ function runCommand(command: readonly string[] | undefined): Command {
       }),
     );
   // A name in a variable may be `--help`: to show that and end with 0 would look as if the command had run.
-  return command === undefined ? run : run.helpOption(false);
+  if (command !== undefined) run.helpOption(false);
 }
 
 /** What a command does, whose result is the exit code. */
@@ -135,22 +108,21 @@ function exits<Given extends readonly unknown[]>(act: (...given: Given) => Promi
 }
 
 /** A command on a table, with the options that say which. */
-function tableCommand(name: string): Command {
-  return new Command(name)
+function tableCommand(program: Command, name: string, lines: readonly string[] = []): Command {
+  const prefix = new Option("--key-prefix <text>", "what stands before every name in the table");
+  return program
+    .command(name)
     .addOption(new Option("--table <name>", "the table's name or ARN").env("DYNAMUTEX_TABLE"))
-    .addOption(
-      new Option("--key-prefix <text>", "what stands before every name in the table").env("DYNAMUTEX_KEY_PREFIX"),
-    )
+    .addOption(prefix.env("DYNAMUTEX_KEY_PREFIX"))
     .addOption(new Option("--keys <names>", "PARTITION[,SORT[,TTL]], if not name,sort,purge").env("DYNAMUTEX_KEYS"))
     .option("--region <region>", "as for the AWS CLI")
     .option("--profile <name>", "as for the AWS CLI")
-    .option("--endpoint-url <url>", "as for the AWS CLI");
+    .option("--endpoint-url <url>", "as for the AWS CLI")
+    .addHelpText("after", lines.length === 0 ? "" : examples(lines));
 }
 
 /** Shown under the help of a command. */
-function examples(...lines: readonly string[]): string {
-  return `\nExamples:\n${lines.map((line) => `  $ ${line}\n`).join("")}`;
-}
+const examples = (lines: readonly string[]): string => `\nExamples:\n${lines.map((line) => `  $ ${line}\n`).join("")}`;
 
 const NO_SEPARATOR = "there is no command: put -- before the command that is run: dynamutex run NAME -- COMMAND";
 
@@ -162,12 +134,12 @@ Exit codes: the command's own; 128 + n if signal n ended it; 75 if the lock was 
 
 The command gets DYNAMUTEX_NAME, DYNAMUTEX_UUID and DYNAMUTEX_FENCING_TOKEN in its environment, with --permits
 DYNAMUTEX_PERMIT in the place of the token, and with --every or --once DYNAMUTEX_TICK.
-${examples(
-  "dynamutex run deploy -- ./deploy.sh production",
-  "dynamutex run --wait 5m --ttl 2m migrate -- npm run migrate",
-  "dynamutex run --every 1h --busy-code 0 send-invoices -- ./send-invoices.sh",
-  "dynamutex run --permits 4 crm-api -- ./sync.sh",
-)}`;
+
+Examples:
+  $ dynamutex run deploy -- ./deploy.sh production
+  $ dynamutex run --wait 5m --ttl 2m migrate -- npm run migrate
+  $ dynamutex run --every 1h --busy-code 0 send-invoices -- ./send-invoices.sh
+  $ dynamutex run --permits 4 crm-api -- ./sync.sh`;
 
 const PROGRAM_HELP = `
 Examples:

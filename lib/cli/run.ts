@@ -12,7 +12,7 @@ import { Child, endsWaiting, type ForwardedSignal, onSignals } from "./child.js"
 import { EXIT, exitCodeOf } from "./failure.js";
 import { findCommand } from "./find-command.js";
 import { explained, openTable } from "./open-table.js";
-import { planRun, type RunOptions, type RunPlan } from "./options.js";
+import { planRun, type RunOptions, type RunPlan, showTick } from "./options.js";
 import { complain, mention } from "./output.js";
 
 type HeldLock = FencedLock | Permit;
@@ -130,13 +130,13 @@ async function underLock(
 function whyNot(name: string, because: "held" | "done", row: LockInfo | undefined): string {
   const lock = `Lock ${JSON.stringify(name)}`;
   if (because === "done") {
-    const last = row?.tick === undefined ? "" : `: the last one granted is ${row.tick}, to ${row.owner}`;
+    const last = row?.tick === undefined ? "" : `: the last one granted is ${showTick(row.tick)}, to ${row.owner}`;
     return `${lock} was already granted for this tick${last}`;
   }
   if (row === undefined) return `${lock} is held`;
   const until = row.expires.toISOString();
   if (row.handedOff) return `${lock} was handed off by ${row.owner}, and may be resumed until ${until}`;
-  if (row.uuid === undefined) return `${lock} has no holder and stays taken until ${until}`;
+  if (row.uuid === undefined) return `${lock} has no holder and stays taken until ${until}, which unlocking cannot end`;
   return `${lock} is held by ${row.owner}, whose lease runs until ${until} unless it is renewed`;
 }
 

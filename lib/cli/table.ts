@@ -1,21 +1,20 @@
+import { styleText } from "node:util";
 import { EXIT, Failure } from "./failure.js";
 import { onTable, type TableArguments, type TableNames, wordsOf } from "./open-table.js";
-import { painter, print, printable } from "./output.js";
+import { print, printable } from "./output.js";
 
 /** Checks whether locks work on a table. @returns 0 if they do, 1 if not. */
 export async function check(options: TableArguments): Promise<number> {
   return await onTable(options, async ({ locks, names }) => {
     const report = await locks.check();
     const { tableName, usable, problems, table, batches } = report;
-    const paint = painter();
     const lines = problems.map((problem) => {
       const line = printable(`${problem.severity}: ${wordsOf(problem, report, names)}`);
-      return paint(problem.severity === "error" ? "red" : "yellow", line);
+      return styleText(problem.severity === "error" ? "red" : "yellow", line);
     });
     if (usable && batches?.advice !== undefined) lines.push(printable(`advice: ${batches.advice}`));
-    const what =
-      table === undefined ? "" : `, ${table.billing}, ${table.sort === undefined ? "no sort key" : "with a sort key"}`;
-    const verdict = usable ? `usable${what}` : "locks do not work on it";
+    const what = table && `, ${table.billing}, ${table.sort === undefined ? "no sort key" : "with a sort key"}`;
+    const verdict = usable ? `usable${what ?? ""}` : "locks do not work on it";
     print([...lines, `table ${printable(tableName)}: ${verdict}`, ""].join("\n"));
     return usable ? EXIT.done : EXIT.no;
   });
@@ -49,61 +48,53 @@ export async function createTable({ print: format, ...options }: CreateTableOpti
 const TEMPLATES: Readonly<Record<TemplateName, (names: TableNames) => string>> = { cloudformation, terraform, cdk };
 
 function cloudformation({ tableName, partition, sort, ttl }: TableNames): string {
-  const keys = keysOf(partition, sort);
-  return [
-    "Resources:",
-    "  Locks:",
-    "    Type: AWS::DynamoDB::Table",
-    "    Properties:",
-    `      TableName: ${yaml(tableName)}`,
-    "      BillingMode: PAY_PER_REQUEST",
-    "      AttributeDefinitions:",
-    ...keys.map((key) => `        - { AttributeName: ${yaml(key)}, AttributeType: S }`),
-    "      KeySchema:",
-    ...keys.map((key, at) => `        - { AttributeName: ${yaml(key)}, KeyType: ${at === 0 ? "HASH" : "RANGE"} }`),
-    `      TimeToLiveSpecification: { AttributeName: ${yaml(ttl)}, Enabled: true }`,
-    "",
-  ].join("\n");
+  const define = (key: string) => `- { AttributeName: ${yaml(key)}, AttributeType: S }`;
+  const range = sort === undefined ? "" : `\n        - { AttributeName: ${yaml(sort)}, KeyType: RANGE }`;
+  return `Resources:
+  Locks:
+    Type: AWS::DynamoDB::Table
+    Properties:
+      TableName: ${yaml(tableName)}
+      BillingMode: PAY_PER_REQUEST
+      AttributeDefinitions:
+        ${keysOf(partition, sort).map(define).join("\n        ")}
+      KeySchema:
+        - { AttributeName: ${yaml(partition)}, KeyType: HASH }${range}
+      TimeToLiveSpecification: { AttributeName: ${yaml(ttl)}, Enabled: true }
+`;
 }
 
 function terraform({ tableName, partition, sort, ttl }: TableNames): string {
-  return [
-    'resource "aws_dynamodb_table" "locks" {',
-    `  name         = ${quoted(tableName)}`,
-    '  billing_mode = "PAY_PER_REQUEST"',
-    `  hash_key     = ${quoted(partition)}`,
-    ...(sort === undefined ? [] : [`  range_key    = ${quoted(sort)}`]),
-    ...keysOf(partition, sort).flatMap((key) => [
-      "",
-      "  attribute {",
-      `    name = ${quoted(key)}`,
-      '    type = "S"',
-      "  }",
-    ]),
-    "",
-    "  ttl {",
-    `    attribute_name = ${quoted(ttl)}`,
-    "    enabled        = true",
-    "  }",
-    "}",
-    "",
-  ].join("\n");
+  const attribute = (key: string) => `
+  attribute {
+    name = ${quoted(key)}
+    type = "S"
+  }
+`;
+  return `resource "aws_dynamodb_table" "locks" {
+  name         = ${quoted(tableName)}
+  billing_mode = "PAY_PER_REQUEST"
+  hash_key     = ${quoted(partition)}
+${sort === undefined ? "" : `  range_key    = ${quoted(sort)}\n`}${keysOf(partition, sort).map(attribute).join("")}
+  ttl {
+    attribute_name = ${quoted(ttl)}
+    enabled        = true
+  }
+}
+`;
 }
 
 function cdk({ tableName, partition, sort, ttl }: TableNames): string {
-  const attribute = (key: string): string => `{ name: ${JSON.stringify(key)}, type: dynamodb.AttributeType.STRING }`;
-  return [
-    'import * as dynamodb from "aws-cdk-lib/aws-dynamodb";',
-    "",
-    'const locks = new dynamodb.Table(this, "Locks", {',
-    `  tableName: ${JSON.stringify(tableName)},`,
-    "  billingMode: dynamodb.BillingMode.PAY_PER_REQUEST,",
-    `  partitionKey: ${attribute(partition)},`,
-    ...(sort === undefined ? [] : [`  sortKey: ${attribute(sort)},`]),
-    `  timeToLiveAttribute: ${JSON.stringify(ttl)},`,
-    "});",
-    "",
-  ].join("\n");
+  const attribute = (key: string) => `{ name: ${JSON.stringify(key)}, type: dynamodb.AttributeType.STRING }`;
+  return `import * as dynamodb from "aws-cdk-lib/aws-dynamodb";
+
+const locks = new dynamodb.Table(this, "Locks", {
+  tableName: ${JSON.stringify(tableName)},
+  billingMode: dynamodb.BillingMode.PAY_PER_REQUEST,
+  partitionKey: ${attribute(partition)},
+${sort === undefined ? "" : `  sortKey: ${attribute(sort)},\n`}  timeToLiveAttribute: ${JSON.stringify(ttl)},
+});
+`;
 }
 
 const keysOf = (partition: string, sort: string | undefined): string[] =>

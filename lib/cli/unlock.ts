@@ -30,7 +30,9 @@ async function unlockOn(table: OpenTable, name: string, { uuid, now = false, yes
   if (holder?.uuid === undefined) {
     const problem = locks.find((lock) => lock.problem !== undefined)?.problem;
     if (problem !== undefined) throw new Failure(problem);
-    complain(uuid === undefined ? `nobody holds ${name}` : `${uuid} does not hold ${name}`);
+    const blocked = locks.find(({ state }) => state === "blocked");
+    const until = blocked && `; it stays taken until ${blocked.expires.toISOString()}, which unlocking cannot end`;
+    complain(`${uuid === undefined ? "nobody holds" : `${uuid} does not hold`} ${name}${until ?? ""}`);
     return EXIT.no;
   }
   if (!yes) await confirm(questionOf(holder, now));

@@ -4,6 +4,7 @@ import type {
   TransactionCanceledException,
 } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../errors.js";
+import { refusedConnection } from "./refused-connections.js";
 
 /** What a request asked for. It goes into the error message. */
 export interface Asked {
@@ -197,6 +198,8 @@ function remedyFor(failure: Failure, asked: Asked): string | undefined {
   const kind = kindOf(failure.name);
   const known = REMEDIES[SAME_REMEDY[kind] ?? kind];
   if (known !== undefined) return known(asked);
+  const refused = refusedConnection(failure);
+  if (refused !== undefined) return refused;
   if (/region is missing/i.test(failure.message)) {
     return "the AWS SDK knows no region: set AWS_REGION, or pass a `client` that has one";
   }

@@ -49,3 +49,10 @@ export function keysRemedy(table: TableDescription, { tableName, ttl }: TableLay
   const change = given.length === 0 ? "leave the option keys out" : `set keys: { ${given.join(", ")} }`;
   return `${change} on every host${limit}, or `;
 }
+
+/** How a table's key differs from the options, and what to do about it; undefined if it does not. */
+export function keyAdvice(table: TableDescription, layout: TableLayout): string | undefined {
+  const mismatch = keyMismatch(table, layout);
+  const keys = mismatch && fittingKeys(table, layout);
+  return keys === undefined ? mismatch : `${mismatch}; ${keys}`;
+}

@@ -21,7 +21,7 @@ import type { TableLayout } from "../options/table.js";
 import type { Clock } from "../time/clock.js";
 import { isAboutTheKey, isRefusal, refusalsOf, storeFailure } from "./failures.js";
 import { type Purpose, tell } from "./request-events.js";
-import { keyMismatch } from "./table-keys.js";
+import { keyAdvice } from "./table-keys.js";
 
 /** The commands of the requests about items. Each says its type, which a declaration cannot infer. */
 const COMMANDS = {
@@ -210,7 +210,7 @@ export class Transport {
       const { Table } = await this.#client
         .send(new DescribeTableCommand({ TableName: tableName }), { abortSignal: signal })
         .catch(() => ({ Table: undefined }));
-      return storeFailure(error, { ...asked, mismatch: Table && keyMismatch(Table, this.#layout) });
+      return storeFailure(error, { ...asked, mismatch: Table && keyAdvice(Table, this.#layout) });
     }
     const region = await this.#client.config?.region?.().catch(() => undefined);
     return storeFailure(error, { ...asked, region });

@@ -143,7 +143,15 @@ export class HeldLock implements TransferableLock {
     throw new LockLostError(this.name, this.uuid, "expired", { because });
   }
 
-  async extend(): Promise<void> {
+  /** @param ms is refused: other libraries take a length there. */
+  async extend(ms?: unknown): Promise<void> {
+    if (ms !== undefined) {
+      throw new LockConfigError(
+        "extend()",
+        ms,
+        "takes no length: it renews the lease for the ttlMs of the lock's options",
+      );
+    }
     this.#throwIfNotHeld();
     await this.#lease.renewals.extend();
   }

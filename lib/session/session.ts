@@ -28,6 +28,20 @@ export interface HeldLease extends Closeable {
   lose(reason: LossReason): void;
 }
 
+/**
+ * The leases of each table of this process whose time passes by itself: with a clock that is turned by hand, one process plays
+ * many hosts. They are held weakly, because nobody has to close a table.
+ */
+const LEASES_OF_TABLES = new Set<WeakRef<ReadonlySet<HeldLease>>>();
+
+export function leasesOfProcess(): readonly HeldLease[] {
+  return [...LEASES_OF_TABLES].flatMap((table) => {
+    const leases = table.deref();
+    if (leases === undefined) LEASES_OF_TABLES.delete(table);
+    return leases === undefined ? [] : [...leases];
+  });
+}
+
 /** Which table the locks of a process are in, for who has to tell it from others. */
 export interface TableId {
   readonly tableName: string;
@@ -75,6 +89,7 @@ export class Session {
     this.store = parts.store;
     this.clock = parts.clock;
     this.owner = parts.owner;
+    if (parts.clock.stay !== undefined) LEASES_OF_TABLES.add(new WeakRef(this.leases));
     this.table = parts.table ?? { tableName: "locks", keyPrefix: "" };
     this.random = parts.random ?? Math.random;
     // Without Node's cache of random bytes: two copies of a virtual machine would draw the same uuids from it, and each

@@ -67,8 +67,8 @@ export class HeldLockSet implements LockSet {
     for (const lock of this.#all) lock.assertHeld(minRemainingMs);
   }
 
-  async extend(): Promise<void> {
-    await settled(this.#all.map((lock) => lock.extend()));
+  async extend(ms?: unknown): Promise<void> {
+    await settled(this.#all.map((lock) => lock.extend(ms)));
   }
 
   unlock(): Promise<void> {

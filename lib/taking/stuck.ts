@@ -1,6 +1,6 @@
 import { publish } from "../diagnostics.js";
 import { displayTime } from "../protocol/lease-time.js";
-import type { HeldLease, Session } from "../session/session.js";
+import { type HeldLease, leasesOfProcess, type Session } from "../session/session.js";
 
 /** How long one call waits behind one section of its own process before it says so. */
 const STUCK_AFTER_MS = 60_000;
@@ -30,10 +30,20 @@ export function watchForStuck(session: Session, call: number, inTheWay: () => st
   return () => cancel();
 }
 
-/** The lease of this process that has this uuid, while a section runs on it. */
-function reliedLease({ leases }: Session, uuid: string | undefined): Relied | undefined {
-  for (const lease of leases) if (lease.row.uuid === uuid && isRelied(lease)) return lease;
-  return undefined;
+/**
+ * The lease that this process has under a uuid: on this table, or on the same table by way of another `LockTable` that names
+ * the same owner. Another owner would be another host, such as one of a table in memory.
+ */
+export function leaseOfThisProcess({ leases, owner }: Session, uuid: string | undefined): HeldLease | undefined {
+  if (uuid === undefined) return undefined;
+  for (const lease of leases) if (lease.row.uuid === uuid) return lease;
+  return leasesOfProcess().find(({ row }) => row.uuid === uuid && row.info.owner === owner);
+}
+
+/** The same, while a section runs on it. */
+function reliedLease(session: Session, uuid: string | undefined): Relied | undefined {
+  const lease = leaseOfThisProcess(session, uuid);
+  return lease !== undefined && isRelied(lease) ? lease : undefined;
 }
 
 type Relied = HeldLease & { readonly reliedSince: number };

@@ -11,6 +11,7 @@ import type { Target } from "./acquisition.js";
 import { Blocker } from "./blocker.js";
 import { CallFailures } from "./call-failures.js";
 import type { Ask } from "./rows.js";
+import { leaseOfThisProcess } from "./stuck.js";
 import { tooSlow } from "./too-slow.js";
 
 /** How long a call waits for a first sign of life from the table, however long it would wait for the lock. */
@@ -234,7 +235,8 @@ export class Wait {
 
   timeout(): LockTimeoutError {
     const cause = this.#failures?.last;
-    const options = cause === undefined ? undefined : { cause };
+    const inThisProcess = leaseOfThisProcess(this.#session, this.holder?.uuid) !== undefined;
+    const options = cause === undefined ? { inThisProcess } : { inThisProcess, cause };
     return new LockTimeoutError(this.name ?? "", this.waitedMs, this.holder, options);
   }
 

@@ -1,3 +1,4 @@
+import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { storeFailure } from "../dynamodb/failures.js";
 import { RowStore } from "../dynamodb/row-store.js";
 import { LockStoreError } from "../errors.js";
@@ -5,10 +6,11 @@ import type { TableLayout } from "../options/table.js";
 import type { Address } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import { leftBy } from "../protocol/rules.js";
-import type { Renew, Take, Write } from "../protocol/writes.js";
+import type { Check, Renew, Take, Write } from "../protocol/writes.js";
 import { onAbort } from "../session/abort-listening.js";
 import type {
   Cursor,
+  DocumentGuard,
   GuardedWrites,
   Page,
   RangeQuery,
@@ -27,28 +29,27 @@ export type Condition =
   | { readonly kind: "silent" }
   | { readonly kind: "fails"; readonly error: unknown };
 
+interface TestStoreOptions {
+  readonly table: MemoryTable;
+  readonly layout: TableLayout;
+  readonly clock: Clock;
+  readonly condition: Condition;
+  readonly applyWrites: ApplyWrites;
+  /** Is told of each guard that is given out. */
+  readonly onGuard: (guard: TransactWriteItem | DocumentGuard, check: Check) => void;
+}
+
 /** The way from one host to a table in memory. */
 export class TestStore extends RowStore implements Store {
   condition: Condition;
   readonly #table: MemoryTable;
-  readonly #clock: Clock;
-  readonly #applyWrites: ApplyWrites;
+  readonly #options: TestStoreOptions;
 
-  constructor(
-    table: MemoryTable,
-    how: {
-      readonly layout: TableLayout;
-      readonly clock: Clock;
-      readonly condition: Condition;
-      readonly applyWrites: ApplyWrites;
-    },
-  ) {
-    // No answer is slow.
-    super(how.layout);
-    this.#table = table;
-    this.#clock = how.clock;
-    this.#applyWrites = how.applyWrites;
-    this.condition = how.condition;
+  constructor(options: TestStoreOptions) {
+    super(options.layout);
+    this.#table = options.table;
+    this.#options = options;
+    this.condition = options.condition;
   }
 
   /**
@@ -64,7 +65,7 @@ export class TestStore extends RowStore implements Store {
         return;
       case "silent": {
         // As the socket of a request does.
-        const leave = this.#clock.stay?.();
+        const leave = this.#options.clock.stay?.();
         return await new Promise<never>((_, reject) => {
           onAbort(signal, () => reject(aborted(signal)));
         }).finally(leave);
@@ -112,10 +113,23 @@ export class TestStore extends RowStore implements Store {
 
   async transact(writes: GuardedWrites, signal: AbortSignal): Promise<TransactOutcome> {
     await this.reach("TransactWriteItems", signal);
-    return this.#table.transact(writes, this.#applyWrites);
+    return this.#table.transact(writes, this.#options.applyWrites);
+  }
+
+  override guard(check: Check): TransactWriteItem {
+    return this.#noted(super.guard(check), check);
+  }
+
+  override documentGuard(check: Check): DocumentGuard {
+    return this.#noted(super.documentGuard(check), check);
   }
 
   close(): void {}
+
+  #noted<Guard extends TransactWriteItem | DocumentGuard>(guard: Guard, check: Check): Guard {
+    this.#options.onGuard(guard, check);
+    return guard;
+  }
 }
 
 /** What a request came to whose sender has given it up. */

@@ -1,14 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
-import { checkOf } from "../dynamodb/compile.js";
-import { documentGuard } from "../dynamodb/guards.js";
 import { LockConfigError, type LossReason } from "../errors.js";
 import type { LockInfo } from "../lock-info.js";
 import type { LockTable } from "../lock-table.js";
 import { isTaken } from "../operations/inspect.js";
 import type { MutexOptions } from "../options/mutex.js";
 import { type LockTableOptions, type TableLayout, tableLayout, tableOptions } from "../options/table.js";
-import { LOCK_SORT } from "../protocol/addresses.js";
 import { infoOf, type Row } from "../protocol/row.js";
 import { next } from "../protocol/rules.js";
 import type { Check } from "../protocol/writes.js";
@@ -73,6 +70,8 @@ export class TestTable {
   /** @internal */
   readonly memory: MemoryTable = new MemoryTable({ pageItems: PAGE_ITEMS });
   readonly #hosts = new Map<LockTable, TestStore>();
+  /** What guards that were given out ask for, by their text. */
+  readonly #guards = new Map<string, Check>();
   /** That of hosts to come. */
   #condition = ANSWERS;
 
@@ -106,11 +105,13 @@ export class TestTable {
     refuse(options, NOT_OF_A_HOST);
     const owner = options.owner ?? `host-${this.#hosts.size + 1}`;
     const { clock } = this.#time;
-    const store = new TestStore(this.memory, {
+    const store = new TestStore({
+      table: this.memory,
       layout: this.#layout,
       clock,
       condition: this.#condition,
       applyWrites: (items) => this.#applyWrites(items),
+      onGuard: (guard, check) => this.#guards.set(textOf(guard), check),
     });
     const locks = new TableLocks({ ...this.#options, ...options, owner, clock }, (layout) => ({
       store,
@@ -213,7 +214,7 @@ export class TestTable {
    * assert.equal(table.admits(guard), false);
    */
   admits(guard: TransactWriteItem | DocumentGuard): boolean {
-    const check = this.#checkOf(guard);
+    const check = this.#guards.get(textOf(guard));
     if (check !== undefined) return this.memory.apply(check).kind === "applied";
     throw new LockConfigError("guard", guard, "must be what guard() of a lock of this table returned");
   }
@@ -269,25 +270,6 @@ export class TestTable {
         throw new LockConfigError("reason", reason, "must be the reason of a LockLostError");
     }
   }
-
-  /** The check that a guard was made of; undefined if it was made of none. */
-  #checkOf(guard: TransactWriteItem | DocumentGuard): Check | undefined {
-    const { Key = {}, ExpressionAttributeValues = {} } = guard?.ConditionCheck ?? {};
-    const { partition, sort, keyPrefix } = this.#layout;
-    const name = plain(Key[partition]).slice(keyPrefix.length);
-    const [uuid, after, fence] = ["uuid", "after", "fence"].map((value) => ExpressionAttributeValues[`:if_${value}`]);
-    // Anything else would not compile.
-    if (![plain(after), plain(fence ?? 0)].every((number) => /^\d+$/.test(number))) return undefined;
-    const check: Check = {
-      kind: "check",
-      at: { name, sort: sort === undefined ? LOCK_SORT : plain(Key[sort]) },
-      uuid: plain(uuid),
-      after: Number(plain(after)),
-      fence: fence === undefined ? undefined : BigInt(plain(fence)),
-    };
-    const made = [{ ConditionCheck: checkOf(this.#layout, check) }, documentGuard(this.#layout, check)];
-    return made.some((one) => textOf(one) === textOf(guard)) ? check : undefined;
-  }
 }
 
 /** Options of a LockTable that a table in memory has for itself, or leaves to its hosts. */
@@ -315,12 +297,6 @@ function refuse(options: object, remedies: Readonly<Record<string, string>>): vo
     const remedy = Object.hasOwn(remedies, name) ? remedies[name] : undefined;
     if (remedy !== undefined && value !== undefined) throw new LockConfigError(name, value, remedy);
   }
-}
-
-/** A value of a guard, whichever form it has. */
-function plain(value: unknown): string {
-  const { S, N } = Object(value) as { readonly S?: string; readonly N?: string };
-  return S ?? N ?? String(value);
 }
 
 /** The same for equal guards, whatever the order of their properties, and the realm that they are from. */

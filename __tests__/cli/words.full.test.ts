@@ -1,0 +1,130 @@
+import { execFileSync } from "node:child_process";
+import { describe, expect, test } from "@jest/globals";
+import { rowOf, useScene } from "../support/scene.js";
+import { createTestTable } from "../support/table.js";
+import { useInstalledCli } from "./installed-cli.js";
+
+const scene = useScene();
+const cli = useInstalledCli();
+
+const command = (...args: readonly string[]) => cli.run(args, { env: { DYNAMUTEX_TABLE: scene.tableName } });
+
+describe("a line that cannot be understood says in one line what to type:", () => {
+  test.each<[string, string, string]>([
+    [
+      "an option before its command",
+      "--table x ls",
+      "unknown option '--table': give the command first, and its options behind it: dynamutex COMMAND [options]",
+    ],
+    ["a forgotten name", "inspect", "missing required argument 'name': dynamutex inspect NAME"],
+    [
+      "nothing to run",
+      "run",
+      "missing required argument 'name'; put -- before the command that is run: dynamutex run NAME -- COMMAND",
+    ],
+    ["a misspelt option", "inspect --jsn deploy", "unknown option '--jsn' (Did you mean --json?)"],
+    [
+      "what may be a misspelt option or a name",
+      "run --tll 5s deploy -- true",
+      "unknown option '--tll' (Did you mean --ttl?): otherwise give exactly one NAME before --, in quotes if it is a " +
+        "variable, and none that begins with -",
+    ],
+    ["a misspelt command", "inspct deploy", "unknown command 'inspct' (Did you mean inspect?)"],
+    ["locks for ls", "locks", "unknown command 'locks' (Did you mean ls?)"],
+    ["list for ls", "list", "unknown command 'list' (Did you mean ls?)"],
+    ["a command that is none", "deploy", "unknown command 'deploy': dynamutex --help lists them"],
+    [
+      "more than a timer can run, in days",
+      "run --ttl 30d deploy -- true",
+      "option '--ttl <duration>' argument '30d' is invalid. Give at most 24d20h, the longest that a timer can run",
+    ],
+  ])("%s", async (_, line, complaint) => {
+    expect(await command(...line.split(" "))).toMatchObject({
+      code: 125,
+      stdout: "",
+      stderr: `dynamutex: ${complaint}\n`,
+    });
+  });
+
+  test("--every may be longer than a timer: it is the table's clock that counts", async () => {
+    const line = ["run", "--every", "30d", scene.name, "--", "true"];
+    expect(await command(...line)).toMatchObject({ code: 0, stderr: "" });
+  });
+});
+
+test("help run is run --help", async () => {
+  const [help, option] = await Promise.all([command("help", "run"), command("run", "--help")]);
+  expect(help).toMatchObject({ code: 0, stdout: option.stdout, stderr: "" });
+  expect(help.stdout).toMatch(/^Usage: dynamutex run /);
+});
+
+test("the loop in the help of inspect ends when the lock is free, and not when inspect fails", async () => {
+  const { stdout } = await command("inspect", "--help");
+  const [, loop = ""] = /\$ (until .*)/.exec(stdout) ?? [];
+  const told = execFileSync(
+    "/bin/sh",
+    [
+      "-c",
+      `told=0
+       dynamutex() { told=$((told + 1)); case $told in 1) return 125;; 2) return 0;; 3) return 125;; *) return 1;; esac; }
+       sleep() { :; }
+       ${loop}
+       echo $told`,
+    ],
+    { encoding: "utf8" },
+  );
+  expect(told).toBe("4\n");
+});
+
+test("ticks of the calendar are dates; others are the numbers that they are", async () => {
+  const date = Date.UTC(2026, 4, 4, 10);
+  await scene.put(rowOf({ tick: date }));
+  expect((await command("inspect", scene.name)).stdout).toMatch(/\n {2}tick {5}2026-05-04T10:00:00\.000Z\n/);
+  const [first, again] = [
+    await command("run", "--once", "2026-05-04T10:00Z", `${scene.name}-date`, "--", "true"),
+    await command("run", "--once", "2026-05-04T10:00Z", `${scene.name}-date`, "--", "true"),
+  ];
+  expect([first.code, again.code]).toEqual([0, 75]);
+  expect(again.stderr).toContain("the last one granted is 2026-05-04T10:00:00.000Z, to ");
+  await command("run", "--once", "42", `${scene.name}-number`, "--", "true");
+  const number = await command("run", "--once", "42", `${scene.name}-number`, "--", "true");
+  expect(number.stderr).toContain("the last one granted is 42, to ");
+});
+
+test("a lock without a holder: until when, and that unlocking cannot end it", async () => {
+  const { uuid: _, ...parked } = rowOf({ expires: Date.now() + 3_600_000 });
+  await scene.put(parked);
+  const until = new Date(Number(parked.expires)).toISOString();
+  const [unlock, run] = await Promise.all([
+    command("unlock", scene.name, "--force", "--yes"),
+    command("run", "--no-wait", scene.name, "--", "true"),
+  ]);
+  const said = `stays taken until ${until}, which unlocking cannot end`;
+  expect(unlock).toMatchObject({ code: 1, stderr: `dynamutex: nobody holds ${scene.name}; it ${said}\n` });
+  expect(run).toMatchObject({ code: 75, stderr: expect.stringContaining(`has no holder and ${said}`) });
+});
+
+test("a table that is keyed otherwise: the flag to give", async () => {
+  const tableName = await createTestTable({ sortKey: false });
+  for (const line of [
+    ["inspect", "m"],
+    ["run", "m", "--", "true"],
+  ]) {
+    const { code, stderr } = await cli.run(line, { env: { DYNAMUTEX_TABLE: tableName } });
+    expect({ line, code, stderr }).toEqual({
+      line,
+      code: 125,
+      stderr: `dynamutex: table ${tableName} does not fit: it has no sort key, and --keys says sort; give --keys name\n`,
+    });
+  }
+});
+
+test("where nothing listens, the command says so as soon as the first connection is refused", async () => {
+  const endpoint = "http://127.0.0.1:9";
+  const running = cli.start(["inspect", "m", "--table", "locks"], { endpoint });
+  await running.says(/nothing listens at \S+: .* AWS_ENDPOINT_URL_DYNAMODB, which is http:\S+:9\. /, "stderr");
+  const { code, stderr } = await running.ended;
+  expect(code).toBe(125);
+  expect(stderr.match(/^dynamutex: nothing listens at .* is tried again until its time is over$/gm)).toHaveLength(1);
+  expect(stderr).toMatch(/\ndynamutex: GetItem failed: nothing listens at 127\.0\.0\.1:9: /);
+});

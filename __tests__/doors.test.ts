@@ -1,0 +1,176 @@
+import { spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
+import { type Clock, LockTable } from "../lib/index.js";
+import { TestTable } from "../lib/testing/index.js";
+import { hear } from "./support/diagnostics.js";
+import { eventually, watch } from "./support/eventually.js";
+import { ManualTime } from "./support/manual-time.js";
+import { pageAt } from "./support/pages.js";
+import { useScene } from "./support/scene.js";
+import { createTestTable, testClient } from "./support/table.js";
+
+const scene = useScene();
+
+/** What the library has warned of. */
+const warnings: string[] = [];
+beforeEach(() => {
+  jest.spyOn(process, "emitWarning").mockImplementation((...[warning, type]: unknown[]) => {
+    if (type === "DynamutexWarning") warnings.push(`${warning}`);
+  });
+});
+afterEach(() => {
+  jest.restoreAllMocks();
+  warnings.length = 0;
+});
+
+/** An address at which nothing listens: it was free a moment ago. */
+async function deadEnd(): Promise<{ readonly address: string; readonly endpoint: string }> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return { address: `127.0.0.1:${port}`, endpoint: `http://127.0.0.1:${port}` };
+}
+
+describe("where nothing listens at the endpoint", () => {
+  test("the first refused connection says so, once, with the variable to check, while the request is tried again", async () => {
+    const { address, endpoint } = await deadEnd();
+    const before = process.env.AWS_ENDPOINT_URL_DYNAMODB;
+    process.env.AWS_ENDPOINT_URL_DYNAMODB = endpoint;
+    try {
+      const time = new ManualTime();
+      const locks = new LockTable({ tableName: "locks", client: testClient({ endpoint }), clock: time.clock() });
+      const asked = locks.mutex("m").lock();
+      const waiting = watch(asked);
+      await eventually(() => warnings.length > 0);
+      expect(waiting.settled).toBe(false);
+      const refused = expect(asked).rejects.toMatchObject({
+        code: "LOCK_STORE",
+        message: expect.stringContaining(`nothing listens at ${address}`),
+      });
+      await scene.play(time, () => waiting.settled, 500);
+      await refused;
+      expect(warnings).toEqual([
+        `nothing listens at ${address}: start what is to answer there, or correct AWS_ENDPOINT_URL_DYNAMODB, which is ` +
+          `${endpoint}. The request is tried again until its time is over`,
+      ]);
+    } finally {
+      if (before === undefined) delete process.env.AWS_ENDPOINT_URL_DYNAMODB;
+      else process.env.AWS_ENDPOINT_URL_DYNAMODB = before;
+    }
+  });
+
+  test("no variable is blamed that names another address", async () => {
+    const { address, endpoint } = await deadEnd();
+    const locks = new LockTable({ tableName: "locks", client: testClient({ endpoint }) });
+    const controller = new AbortController();
+    const waiting = expect(locks.mutex("m").lock({ signal: controller.signal })).rejects.toThrow("enough");
+    await eventually(() => warnings.length > 0);
+    controller.abort(new Error("enough"));
+    await waiting;
+    expect(warnings[0]).toMatch(new RegExp(`^nothing listens at ${address}: .* correct the client's endpoint \\(AWS_`));
+    await locks.close();
+  });
+});
+
+test("a table that is keyed otherwise: lock() says which keys to set, as check() does", async () => {
+  const tableName = await createTestTable({ sortKey: false });
+  const locks = new LockTable({ tableName, client: testClient() });
+  const advice = "set keys: { sort: null } on every host";
+  const { problems } = await locks.check();
+  expect(problems.find(({ code }) => code === "keys")?.message).toContain(advice);
+  await expect(locks.mutex("m").lock()).rejects.toThrow(
+    `it has no sort key, and the option keys.sort says sort; ${advice}`,
+  );
+  await locks.close();
+});
+
+describe("what a timeout says of who is in the way:", () => {
+  const manual = () => new TestTable({ time: "manual", startAt: new Date("2030-01-01T00:00:00Z") });
+
+  test("this process, where it holds the lock itself", async () => {
+    const table = manual();
+    const [one, other] = [table.host({ owner: "one" }), table.host({ owner: "other" })];
+    await one.mutex("m").lock();
+    const own = expect(one.mutex("m").lock({ waitMs: 1_000 })).rejects.toThrow(
+      "last seen held by this process, one until 2030-01-01T00:00:30.000Z",
+    );
+    const others = expect(other.mutex("m").lock({ waitMs: 1_000 })).rejects.toThrow(
+      "last seen held by one until 2030-",
+    );
+    await Promise.all([own, others, table.clock.advance(1_000)]);
+  });
+
+  test("nobody, until when, and that no unlock ends it, where the lock is parked", async () => {
+    const table = manual();
+    const lock = await table.host().mutex("m").lock({ holdAtLeastMs: 60_000 });
+    await lock.unlock();
+    const waiting = expect(table.host().mutex("m").lock({ waitMs: 1_000 })).rejects.toThrow(
+      /last seen without a holder, and blocked until 2030-01-01T00:01:00\.\d+Z, which no unlock can end$/,
+    );
+    await Promise.all([waiting, table.clock.advance(1_000)]);
+    expect(await table.host().mutex("m").forceUnlock(lock.uuid)).toBe(false);
+  });
+});
+
+describe("a lock inside of a section of the same name, by way of another LockTable of the process", () => {
+  const LONG = { ttlMs: 36_000_000, handOverMs: 36_000_000, poll: { minMs: 10_000, maxMs: 10_000 } };
+
+  /** The clock of a process that runs by itself, as far as the library can tell. */
+  const clockOf = (time: ManualTime): Clock => ({ ...time.clock(), stay: () => () => undefined });
+
+  test("is noticed after a minute", async () => {
+    const stuck = hear("dynamutex:stuck");
+    const time = new ManualTime();
+    const [outer, inner] = [1, 2].map(() => scene.host({ clock: clockOf(time), ...LONG }));
+    const lock = await outer?.mutex(scene.name).lock();
+    const controller = new AbortController();
+    const waiting = inner?.mutex(scene.name).lock({ signal: controller.signal });
+    waiting?.catch(() => undefined);
+    await scene.play(time, () => warnings.length > 0, 5_000);
+    expect(stuck).toMatchObject([{ name: scene.name, uuid: lock?.uuid }]);
+    controller.abort(new Error("enough"));
+    await expect(waiting).rejects.toThrow("enough");
+    await lock?.unlock();
+  });
+
+  test("is not taken for one where the owners differ, as those of two hosts do", async () => {
+    const time = new ManualTime();
+    const [one, other] = ["one", "other"].map((owner) => scene.host({ clock: clockOf(time), owner, ...LONG }));
+    const lock = await one?.mutex(scene.name).lock();
+    const controller = new AbortController();
+    const waiting = other?.mutex(scene.name).lock({ signal: controller.signal });
+    waiting?.catch(() => undefined);
+    await scene.play(time, () => time.elapsed > 180_000, 5_000);
+    expect(warnings).toEqual([]);
+    controller.abort(new Error("enough"));
+    await expect(waiting).rejects.toThrow("enough");
+    await lock?.unlock();
+  });
+});
+
+test("extend() refuses a length that it would ignore, on a lock and on a set", async () => {
+  const locks = new TestTable().host();
+  const [lock, set] = [await locks.mutex("m").lock(), await locks.lockAll(["a", "b"])];
+  for (const held of [lock, set]) {
+    const extend = held.extend.bind(held) as (ms?: number) => Promise<void>;
+    await expect(extend(5_000)).rejects.toMatchObject({
+      code: "LOCK_CONFIG",
+      message: "extend(): takes no length: it renews the lease for the ttlMs of the lock's options (got 5000)",
+    });
+    await extend();
+    await held.unlock();
+  }
+});
+
+test("the AWS SDK's warning of Node.js 20 is switched off as the docs say", () => {
+  const [, name = "", value] = /`(AWS_SDK_\w+)=(\w+)`/.exec(pageAt("docs/troubleshooting.md").text) ?? [];
+  const program = 'new (require("@aws-sdk/client-dynamodb").DynamoDBClient)({ region: "eu-west-1" })';
+  const told = (setting: string | undefined) =>
+    spawnSync(process.execPath, ["-e", program], { encoding: "utf8", env: { ...process.env, [name]: setting } }).stderr;
+  expect(told(value)).toBe("");
+  expect(told(undefined).includes("NodeVersionSupportWarning")).toBe(Number.parseInt(process.versions.node, 10) < 22);
+});
