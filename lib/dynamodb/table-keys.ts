@@ -53,6 +53,5 @@ export function keysRemedy(table: TableDescription, { tableName, ttl }: TableLay
 /** How a table's key differs from the options, and what to do about it; undefined if it does not. */
 export function keyAdvice(table: TableDescription, layout: TableLayout): string | undefined {
   const mismatch = keyMismatch(table, layout);
-  const keys = mismatch && fittingKeys(table, layout);
-  return keys === undefined ? mismatch : `${mismatch}; ${keys}`;
+  return mismatch && `${mismatch}; ${keysRemedy(table, layout)}choose another table`;
 }
