@@ -43,7 +43,7 @@ export function instrumentsOf(meter: Meter): Instruments {
     waitDuration: duration("dynamutex.wait.duration", "How long calls waited, by what came of them", WAITS),
     held: gauge("dynamutex.held", "{lock}", "Locks that sections hold"),
     holdDuration: duration("dynamutex.hold.duration", "How long sections ran, by what came of their locks", HOLDS),
-    misses: counter("dynamutex.misses", "{call}", "Calls that ended without the lock, because others have it or its result"),
+    misses: counter("dynamutex.misses", "{call}", "Calls that ended without the lock, because others have it"),
     failures: counter("dynamutex.failures", "{call}", "Calls that were aborted, closed, or failed"),
     losses: counter("dynamutex.losses", "{lock}", "Locks that were lost while a section ran"),
     takeovers: counter(
