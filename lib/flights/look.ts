@@ -1,6 +1,6 @@
 import { rowsIn } from "../operations/inspect.js";
 import { type Address, RESULT_AND_LOCK } from "../protocol/addresses.js";
-import type { FlightResult } from "../protocol/flight-result.js";
+import { countingResult, type FlightResult, overBy } from "../protocol/flight-result.js";
 import type { Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
 import { boundsOf } from "../time/clock.js";
@@ -9,9 +9,9 @@ import { boundsOf } from "../time/clock.js";
 export interface Look {
   /** The lock's row. */
   readonly row: Row | undefined;
-  /** The last result, with its value: what the lock's row names, where that value is there. */
+  /** The result that counts, with its value. */
   readonly found: (FlightResult & { readonly data: Readonly<Record<string, unknown>> }) | undefined;
-  /** Every id that it has shown. A value that is not named counts too: an older process may have dropped its name. */
+  /** The flights that may have been over by then. */
   readonly ids: ReadonlySet<string>;
   readonly isConsistent: boolean;
 }
@@ -21,9 +21,9 @@ export async function lookForResult(session: Session, at: Address, isConsistent:
   const { rows } = await rowsIn(session, at.name, RESULT_AND_LOCK, { consistent: isConsistent });
   const row = rows.find(({ sort }) => sort === at.sort);
   const value = rows.find(({ sort }) => sort === RESULT_AND_LOCK.first);
-  const { result } = row ?? {};
-  const found = result && result.id === value?.uuid ? { ...result, data: value.data ?? {} } : undefined;
-  const ids = new Set([result?.id, value?.uuid].flatMap((id) => id ?? []));
+  const result = countingResult(row, value);
+  const found = result && { ...result, data: value?.data ?? {} };
+  const ids = overBy(row, value);
   return { row, found, ids, isConsistent };
 }
 

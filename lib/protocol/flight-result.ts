@@ -1,3 +1,5 @@
+import type { Row } from "./row.js";
+
 /** What the lock's row says of the last single flight: which value is its result. */
 export interface FlightResult {
   /** The uuid of the acquisition that the flight ran under: a flight never passes its lease on, so it is its own. */
@@ -10,4 +12,20 @@ export interface FlightResult {
 export function flightResultIn(value: unknown): FlightResult | undefined {
   const { id, made } = Object(value) as Partial<FlightResult>;
   return typeof id === "string" ? { id, made: Number(made) } : undefined;
+}
+
+/** The result that counts: what the lock's row names, where that value is there. */
+export function countingResult(
+  lock: Pick<Row, "result"> | undefined,
+  value: Pick<Row, "uuid"> | undefined,
+): FlightResult | undefined {
+  return lock?.result !== undefined && lock.result.id === value?.uuid ? lock.result : undefined;
+}
+
+/** Every flight that may be over by now. A value that is not named counts too: an older process drops its name. */
+export function overBy(
+  lock: Pick<Row, "result"> | undefined,
+  value: Pick<Row, "uuid"> | undefined,
+): ReadonlySet<string> {
+  return new Set([lock?.result?.id, value?.uuid].flatMap((id) => id ?? []));
 }

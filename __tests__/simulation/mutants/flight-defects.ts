@@ -16,20 +16,6 @@ export const FLIGHT_DEFECTS: readonly Defect[] = [
     ],
   },
   {
-    name: "a value counts although no release has named it",
-    patches: [
-      {
-        file: LOOK,
-        find: /const found = result && result\.id === value\?\.uuid \? \{ \.\.\.result, /g,
-        replace: "const found = value ? { id: value.uuid, made: value.acquired, ",
-      },
-    ],
-  },
-  {
-    name: "calls join a flight whose function has ended",
-    patches: [{ file: FLIGHTS, find: /flight\.isOpen = false;\s+data = /g, replace: "data = " }],
-  },
-  {
     name: "a result is dated by the latest time that it may have been",
     patches: [
       {
