@@ -4,8 +4,8 @@ import { exploreFlights, type FlightLimits, type FlightRules } from "./flights.j
 const RULES: FlightRules = { takeNamesLast: true, valueIsNamed: true, unnamedMayBeOver: true, looksFirst: true };
 
 const BOUNDS: readonly FlightLimits[] = [
-  { flights: 2, lateCopies: 1, olderUses: 0 },
-  { flights: 2, lateCopies: 0, olderUses: 1 },
+  { flights: 2, lateCopies: 3, olderUses: 0 },
+  { flights: 2, lateCopies: 2, olderUses: 1 },
   { flights: 1, lateCopies: 2, olderUses: 1 },
 ];
 

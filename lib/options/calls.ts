@@ -123,7 +123,7 @@ export interface ForceUnlockOptions {
 export interface ListOptions {
   /** List only locks whose name, without the table's `keyPrefix`, begins with this. Default: all. */
   readonly prefix?: string | undefined;
-  /** Whether to include free locks whose rows stay, because they store a fencing token or a tick. Default false. */
+  /** Whether to include free locks whose rows stay, because they store a fencing token, a tick or the result of a flight. Default false. */
   readonly kept?: boolean | undefined;
   /** Ends the listing: the iteration throws its reason. */
   readonly signal?: AbortSignal | undefined;
