@@ -1,5 +1,5 @@
 import { describe, expect, jest, test } from "@jest/globals";
-import { LockStoreError, LockTable } from "../lib/index.js";
+import { type Lock, LockStoreError, LockTable } from "../lib/index.js";
 import { resultAt } from "../lib/protocol/addresses.js";
 import { purgeAt } from "../lib/protocol/rules.js";
 import { MemoryTable } from "../lib/testing/memory-table.js";
@@ -126,10 +126,10 @@ describe("a flight", () => {
     const [one, other] = each as [MemoryHost, MemoryHost];
     await one.mutex(NAME).singleFlight(() => "first");
     await other.mutex(NAME).singleFlight(() => "second");
+    const before = table.row({ name: NAME, sort: "lock" });
     for (const message of one.sent) if (message.kind === "write") table.apply(message.write);
-    const [lock, value] = [table.row({ name: NAME, sort: "lock" }), table.row(resultAt(NAME))];
-    expect(lock?.uuid).toBeUndefined();
-    expect(lock?.result?.id).not.toBe(value?.uuid);
+    expect(table.row({ name: NAME, sort: "lock" })).toEqual(before);
+    expect(before?.result?.id).not.toBe(table.row(resultAt(NAME))?.uuid);
   });
 
   test("keeps both of its rows for a week after its caller would call it fresh", async () => {
@@ -166,6 +166,20 @@ describe("a flight", () => {
     expect(seen.settled).toBe(true);
     expect(table.row(resultAt(NAME))).toBeUndefined();
     expect(await other.mutex(NAME).singleFlight(() => "mine", { freshMs: 60_000 })).toBe("mine");
+  });
+
+  test("that has unlocked its lock is nobody's result: it did not run alone to its end", async () => {
+    const { each, table } = scene();
+    const [one, other] = each as [MemoryHost, MemoryHost];
+    const fn = async (lock: Lock): Promise<string> => {
+      await lock.unlock();
+      return "own";
+    };
+    const heard = hear("dynamutex:not-shared");
+    expect(await one.mutex(NAME).singleFlight(fn)).toBe("own");
+    expect(heard).toEqual([]);
+    expect(table.row(resultAt(NAME))).toBeUndefined();
+    expect(await other.mutex(NAME).singleFlight(() => "next", { freshMs: 60_000 })).toBe("next");
   });
 
   test("does not hand its lock off, and neither takes over nor passes on the lease of a section", async () => {
