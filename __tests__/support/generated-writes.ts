@@ -61,7 +61,9 @@ export function generatedPair(seed: number, index: number): Pair {
   const alone = index % 4 === 0 ? "transaction" : "request";
   const as = kind === "renew" && index % 2 === 1 ? "statement" : alone;
   const write = seen(draw, planted, writeOf(draw, kind, at));
-  return isCounter ? { at, planted, write, as } : withFlights(new Draw(seededRandom(seed, -1 - index)), { at, planted, write, as });
+  return isCounter
+    ? { at, planted, write, as }
+    : withFlights(new Draw(seededRandom(seed, -1 - index)), { at, planted, write, as });
 }
 
 /** The same pair, of a lock that has flights: drawn by themselves, so that all else stays as it was. */

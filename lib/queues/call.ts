@@ -36,7 +36,10 @@ export interface Call extends Caller<OwnLease> {
  * Whether a section may run on a lease that another took: it would keep it in the same way, with no data of its own,
  * and neither the section before nor this one holds the lock for longer than it runs.
  */
-export function fits({ lease, isClosed, isFlight }: OwnLease, { resource, data, holdAtLeastMs, flight }: SectionRequest): boolean {
+export function fits(
+  { lease, isClosed, isFlight }: OwnLease,
+  { resource, data, holdAtLeastMs, flight }: SectionRequest,
+): boolean {
   const { settings, kind, permits } = resource;
   if (isClosed || isFlight || flight !== undefined || !lease.stands) return false;
   if (data !== undefined || lease.row.mayHaveData || holdAtLeastMs > 0 || lease.exit.hold !== undefined) return false;
