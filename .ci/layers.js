@@ -17,6 +17,7 @@ export const LAYERS = [
   "semaphore.ts",
   "shared-mutex.ts",
   "election.ts",
+  "flights/",
   "section-calls.ts",
   "sets/",
   "operations/",

@@ -29,6 +29,7 @@ const TELLING: { readonly [Name in keyof Diagnostics]: (message: Diagnostics[Nam
   "dynamutex:forced": () => [],
   "dynamutex:release-failed": () => [],
   "dynamutex:request": ({ operation, outcome }) => [operation, outcome],
+  "dynamutex:not-shared": () => [],
   "dynamutex:wait-failed": () => [],
   "dynamutex:ticket-lost": ({ reason }) => [reason],
   "dynamutex:permits-differ": () => [],

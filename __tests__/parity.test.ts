@@ -69,15 +69,23 @@ describe(`with seed ${SEED}`, () => {
     expect(firstDifference(engine)).toBeUndefined();
   });
 
-  test.each<Write["kind"]>(["take", "renew", "reissue", "transfer", "vacate", "remove", "want", "draw", "check"])(
-    "a %s met many items that let it through, and many that did not",
-    (kind) => {
-      const ofKind = engine.filter((_, index) => PAIRS[index]?.write.kind === kind);
-      for (const outcome of ["applied", "refused"]) {
-        expect(ofKind.filter((result) => result.kind === outcome).length).toBeGreaterThanOrEqual(5);
-      }
-    },
-  );
+  test.each<Write["kind"]>([
+    "take",
+    "renew",
+    "reissue",
+    "transfer",
+    "vacate",
+    "remove",
+    "want",
+    "draw",
+    "check",
+    "put-result",
+  ])("a %s met many items that let it through, and many that did not", (kind) => {
+    const ofKind = engine.filter((_, index) => PAIRS[index]?.write.kind === kind);
+    for (const outcome of ["applied", "refused"]) {
+      expect(ofKind.filter((result) => result.kind === outcome).length).toBeGreaterThanOrEqual(5);
+    }
+  });
 
   test.each<readonly [string, Applying]>([
     ["a row that ends just now counts as over", admitsTheEqual],
@@ -96,6 +104,7 @@ describe(`with seed ${SEED}`, () => {
     ["a row is removed whatever its stamp", admits(seenStamp)],
     ["a row is removed although somebody has it", admits(seenUuid)],
     ["a take leaves the number of permits", leaves("take", "permits")],
+    ["a flight ends without its result", leaves("vacate", "result")],
   ])("a defect of the table in memory is found: %s", (_defect, applying) => {
     expect(firstDifference(engine, { applying })).toBeDefined();
   });
@@ -105,6 +114,10 @@ describe(`with seed ${SEED}, a defect of the compiler is found`, () => {
   test.each<readonly [string, (expressions: Expressions) => void]>([
     ["a row that ends just now counts as over", inCondition("#expires < ", "#expires <= ")],
     ["a row with a tick is replaced", inCondition(" AND attribute_not_exists(#tick)", "")],
+    [
+      "another flight's result is not noticed",
+      inCondition(/#result\.#id = :if_resultId AND | AND #result\.#id = :if_resultId/, ""),
+    ],
     ["the uuid that was seen is not compared", inCondition("#uuid = :if_seenUuid AND ", "")],
     ["another format is let through", inCondition(/#format = :format AND | AND #format = :format/, "")],
     ["a transfer does not compare the stamp", inTransfer(inCondition(" AND #expires > :if_after", ""))],

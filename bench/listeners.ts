@@ -22,6 +22,7 @@ const CHANNELS: Readonly<Record<keyof Diagnostics, true>> = {
   "dynamutex:permits-differ": true,
   "dynamutex:election": true,
   "dynamutex:release-failed": true,
+  "dynamutex:not-shared": true,
   "dynamutex:wait-failed": true,
   "dynamutex:ticket-lost": true,
   "dynamutex:clock": true,

@@ -7,7 +7,7 @@ import type { LockInfo } from "./lock-info.js";
  * `diagnostics_channel.subscribe("dynamutex:lost", …)`. Every message is a plain object, built only for a channel that has
  * subscribers. An error thrown by a subscriber does not affect the lock; Node reports it as an uncaught exception.
  *
- * A call is one of `lock()`, `tryLock()`, `run()`, `tryRun()`, `lockAll()` or `resume()`. Each publishes `asked`, and then
+ * A call is one of `lock()`, `tryLock()`, `run()`, `tryRun()`, `singleFlight()`, `lockAll()` or `resume()`. Each publishes `asked`, and then
  * `acquired`, `missed` or `failed`: one of the three, once; of a set `acquired` for each of its locks. A call that is refused as it is made (an argument that cannot
  * work, a closed table, a signal that has aborted) publishes nothing. `call` is its number, which no other call of the
  * process has.
@@ -74,13 +74,13 @@ export interface Diagnostics {
   };
   /**
    * A call has ended without the lock. `held`: a try (`tryLock()`, `tryRun()`, or `waitMs: 0`) found it held. `done`: its
-   * tick was already granted. `timeout`: `waitMs` was over.
+   * tick was already granted. `timeout`: `waitMs` was over. `shared`: a `singleFlight()` has the result of another.
    */
   readonly "dynamutex:missed": {
     /** For a set, all of its names. */
     readonly name: string;
     readonly call: number;
-    readonly because: "held" | "done" | "timeout";
+    readonly because: "held" | "done" | "timeout" | "shared";
     /** Who is in the way, as last seen. */
     readonly holder: LockInfo | undefined;
     /** How long the call waited, in ms. */
@@ -146,6 +146,11 @@ export interface Diagnostics {
     /** Write capacity units, as the reply tells; undefined where it does not. */
     readonly writeUnits: number | undefined;
   };
+  /**
+   * The value of a `singleFlight()` went to its own caller alone: `cause` says what of it cannot be stored, or why it was not. Others
+   * run the function themselves.
+   */
+  readonly "dynamutex:not-shared": { readonly name: string; readonly uuid: string; readonly cause: unknown };
   /** A request of a waiting call failed. The call goes on waiting. */
   readonly "dynamutex:wait-failed": { readonly name: string; readonly cause: unknown };
   /**
@@ -202,7 +207,7 @@ export interface Diagnostics {
  * rows of a set. `renew`: a lease. `renew-all`: several leases, each with an outcome of its own, which this does not tell: the
  * request is `ok` if the table has answered it. `reissue`: a lease's new uuid between two sections. `transfer`: a hand-off, at either end.
  * `release`: also by force. `remove`: what a dead waiter or reader has left. `mark`: a row that another host holds as wanted.
- * `draw`: the number of a place in a queue. `check`: a guard by itself. `transact`: the caller's `transactWrite()`.
+ * `draw`: the number of a place in a queue. `put-result`: the value of a flight. `check`: a guard by itself. `transact`: the caller's `transactWrite()`.
  */
 export type RequestOperation =
   | (
@@ -217,12 +222,13 @@ export type RequestOperation =
       | "mark"
       | "draw"
       | "check"
+      | "put-result"
     )
   | ("read" | "query" | "scan" | "transact");
 
 const NAMES =
   "asked acquired renewed renewal-failed one-by-one lost released missed failed stuck forced release-failed request " +
-  "wait-failed ticket-lost permits-differ election clock";
+  "not-shared wait-failed ticket-lost permits-differ election clock";
 
 /**
  * The channels. They are held here for as long as the library is loaded: Node forgets a channel that nobody holds, and one that

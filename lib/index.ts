@@ -38,6 +38,7 @@ export type {
   LockOptions,
   ObserveOptions,
   ResumeOptions,
+  SingleFlightOptions,
   TransactWriteOptions,
   TryLockOptions,
   TryOptions,

@@ -1,6 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import { Election } from "./election.js";
+import { Flights } from "./flights/flights.js";
 import { resume } from "./holding/resume.js";
 import type { Resource } from "./kinds/kind.js";
 import type { TransferableLock } from "./lock.js";
@@ -15,9 +16,10 @@ import type {
   LockOptions,
   ObserveOptions,
   ResumeOptions,
+  SingleFlightOptions,
   TryLockOptions,
 } from "./options/calls.js";
-import { electOptions, observeOptions, tryLockOptions } from "./options/calls.js";
+import { electOptions, observeOptions, singleFlightOptions, tryLockOptions } from "./options/calls.js";
 import { NONE } from "./options/check.js";
 import type { MutexSettings } from "./options/mutex.js";
 import { type Address, lockAt } from "./protocol/addresses.js";
@@ -35,12 +37,14 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
   readonly #session: Session;
   readonly #resource: Resource;
   readonly #calls: SectionCalls<Held>;
+  readonly #flights: Flights;
 
   /** @internal Made by `LockTable.mutex()`. */
-  constructor(sections: Sections, name: string, settings: MutexSettings) {
+  constructor(sections: Sections, name: string, settings: MutexSettings, flights: Flights = new Flights(sections)) {
     this.name = name;
     this.#session = sections.session;
     this.#resource = { name, kind: sections.kinds.mutex, at: lockAt(name), settings, permits: 1 };
+    this.#flights = flights;
     this.#calls = new SectionCalls<Held>(sections, this.#resource, tryLockOptions);
   }
 
@@ -114,6 +118,35 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
    */
   async tryRun<T>(fn: (lock: Held) => T | Promise<T>, options: TryLockOptions = NONE): Promise<TryRun<T>> {
     return await this.#calls.tryRun(fn, options);
+  }
+
+  /**
+   * Runs `fn` on one host at a time, and gives its result to all who wait for it: a token that is refreshed, a cache that is filled, a
+   * report that is built, once for the whole fleet.
+   *
+   * A result counts once its lock was released in time. If `fn` throws, only its own caller gets the error, and the next in line
+   * runs. So does the next after a loss of the lock or a death of the host. A result may rest on what `fn` has read before this call
+   * began, unless this call runs it.
+   *
+   * @param fn what to run, if it has to; it may be async. Its value is whatever DynamoDB can store in a map, at most 350 KB, or
+   * undefined. What others get of it is a copy, of the same types. A value that cannot be shared goes to its own caller alone: the
+   * channel `dynamutex:not-shared` and a process warning say why.
+   * @param options.freshMs how old a result may be, in ms. Default 0: only that of a run that was not over when this call began.
+   * @param options.signal ends the waiting, and aborts `lock.signal` where this call runs `fn`.
+   * @param options.waitMs how long to wait for a result or for the lock, in ms. Default: the mutex's `waitMs`.
+   * @returns the result.
+   * @throws the same error as `fn`, or, if `fn` succeeds but the lock was lost, a {@link LockLostError}.
+   * @throws the errors of `lock()`; {@link LockConfigError} for a table without a sort key.
+   *
+   * @example
+   * const token = await mutex.singleFlight(async (lock) => await fetchToken(lock.signal), { freshMs: 60_000 });
+   */
+  async singleFlight<T>(fn: (lock: Held) => T | Promise<T>, options: SingleFlightOptions = NONE): Promise<T> {
+    const { freshMs = 0, signal, waitMs = this.#resource.settings.waitMs } = singleFlightOptions(options);
+    checkFunction("fn", fn);
+    signal?.throwIfAborted();
+    this.#session.assertOpen();
+    return await this.#flights.call(this.#resource, fn, { freshMs, signal, waitMs });
   }
 
   /**

@@ -100,7 +100,11 @@ function tickOf(once: Date | number | undefined, everyMs: number | undefined): O
 const as = <Held>(lock: HeldLock): Held => lock as unknown as Held;
 
 /** Runs a section and releases its lock. If both fail, the section's error is thrown. */
-async function runUnder<Held, T>(lock: HeldLock, fn: (lock: Held) => T | Promise<T>, signal?: AbortSignal): Promise<T> {
+export async function runUnder<Held, T>(
+  lock: HeldLock,
+  fn: (lock: Held) => T | Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
   const stopFollowing = lock.follow(signal);
   let value: T;
   try {

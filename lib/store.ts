@@ -132,6 +132,9 @@ export interface Store {
   /** Sends nothing. @throws {@link LockConfigError} naming what the table could not store. */
   admit(data: LockData | undefined): void;
 
+  /** Sends nothing. @throws {@link LockConfigError} naming what of a flight's value would not come back as it is. */
+  admitResult(data: LockData): void;
+
   /** What the table does with it is {@link apply}. */
   write(write: Write, signal: AbortSignal): Promise<WriteOutcome>;
 

@@ -1,5 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { hostname } from "node:os";
+import { Flights } from "./flights/flights.js";
 import type { FencedLock } from "./lock.js";
 import type { LockInfo } from "./lock-info.js";
 import { Mutex } from "./mutex.js";
@@ -39,6 +40,7 @@ export class TableLocks implements AsyncDisposable {
   readonly session: Session;
   readonly #backend: Backend;
   readonly #sections: Sections;
+  readonly #flights: Flights;
   readonly #layout: TableLayout;
   readonly #defaults: MutexOptions;
   /** The settings of a mutex without options of its own. */
@@ -57,6 +59,7 @@ export class TableLocks implements AsyncDisposable {
     const table = { tableName, keyPrefix: this.#layout.keyPrefix };
     this.session = new Session({ store: this.#backend.store, clock, owner, table });
     this.#sections = new Sections(this.session);
+    this.#flights = new Flights(this.#sections, this.#layout);
   }
 
   /**
@@ -70,10 +73,10 @@ export class TableLocks implements AsyncDisposable {
   mutex(name: string, options?: MutexOptions): Mutex;
   mutex(name: string, options?: MutexOptions): Mutex {
     checkName(name, this.#layout.keyPrefix);
-    if (options === undefined) return new Mutex(this.#sections, name, this.#settings);
+    if (options === undefined) return new Mutex(this.#sections, name, this.#settings, this.#flights);
     const settings = mutexSettings(options, this.#defaults);
     checkFits(settings, this.#layout);
-    return new Mutex(this.#sections, name, settings);
+    return new Mutex(this.#sections, name, settings, this.#flights);
   }
 
   /**

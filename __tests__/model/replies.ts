@@ -38,6 +38,7 @@ export function replies(model: Model, state: State, who: Who, steps: Step[]): vo
       hearing.transfer(write);
       break;
     case "remove":
+    case "put-result":
     case "want":
     case "draw":
     case "check":

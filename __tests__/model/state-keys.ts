@@ -77,6 +77,7 @@ function uuidMetBy(write: Write): string | undefined {
     case "remove":
       return write.seenUuid;
     case "take":
+    case "put-result":
     case "want":
     case "draw":
       return undefined;

@@ -1,8 +1,9 @@
-import { type Address, lockAt, permitOf, writerAt } from "../../lib/protocol/addresses.js";
+import { type Address, kindOf, lockAt, permitOf, writerAt } from "../../lib/protocol/addresses.js";
 import type { Attributes, Row } from "../../lib/protocol/row.js";
 import type { MemoryTable } from "../../lib/testing/memory-table.js";
 import type { Answer, Message } from "../support/message.js";
 import type { Coverage } from "./coverage.js";
+import { FlightJudge } from "./flight-judge.js";
 import { GuardJudge } from "./guard-judge.js";
 import { type Handed, HandOffJudge } from "./hand-off-judge.js";
 import { HandOverJudge } from "./hand-over-judge.js";
@@ -57,6 +58,7 @@ export type Invariant =
   | "a live waiter keeps its place"
   | "a lock is not lost without a cause"
   | "a call ends as documented"
+  | "a result is as young as asked for"
   | "a drain lasts"
   | "a close ends in time"
   | "every promise settles"
@@ -166,6 +168,7 @@ export class Judge {
   readonly #handOver: HandOverJudge;
   readonly #guards: GuardJudge;
   readonly #handOffs: HandOffJudge;
+  readonly flights: FlightJudge;
   readonly #joins: JoinJudge;
   readonly #sets = new Set<Holdings>();
   /** Those that some section held. */
@@ -205,6 +208,7 @@ export class Judge {
     this.#guards = new GuardJudge(coverage);
     this.#line = new LineJudge(coverage);
     this.#handOffs = new HandOffJudge(scheduler);
+    this.flights = new FlightJudge(scheduler);
     this.#joins = new JoinJudge(scheduler, coverage, epoch);
   }
 
@@ -506,7 +510,10 @@ export class Judge {
       if (swept !== undefined) throw new Violation("a live waiter keeps its place", swept);
     }
     if (arrival.answer?.kind === "transact") this.#transacts(arrival.answer, rows);
-    const changed = rows.filter(({ hasChanged }) => hasChanged);
+    // The value of a flight is nobody's lease: what counts of it is what the lock's row says.
+    const changed = rows.filter(({ hasChanged, before, after }) => {
+      return hasChanged && kindOf((after ?? before)?.sort ?? "") !== "result";
+    });
     if (message.kind === "writeAll" && changed.length > 0 && changed.length < rows.length) {
       throw new Violation("a set is all or nothing", `only ${changed.map(({ after }) => after?.uuid)} of it are taken`);
     }
@@ -517,6 +524,7 @@ export class Judge {
     }
     for (const change of changed) {
       this.#handOffs.arrived(message, change);
+      this.flights.arrived(message, change);
       this.#joins.arrived(change);
       this.#changed(message, change, duplicate);
     }

@@ -4,7 +4,16 @@ import { type Holding, Violation } from "./invariants.js";
 import type { Process } from "./machine.js";
 import type { SimLock, SimMutex } from "./protocol.js";
 import type { Step } from "./schedule.js";
-import { type Asked, checkFailure, checkRelease, hold, missedOf, release, type Stage, section } from "./section.js";
+import {
+  type Asked,
+  checkFailure,
+  checkRelease,
+  hold,
+  section as inSection,
+  missedOf,
+  release,
+  type Stage,
+} from "./section.js";
 import { takeSet } from "./set-program.js";
 
 /** The name of the lock of those who run once in a period. */
@@ -18,7 +27,7 @@ class SectionError extends Error {}
 /** Does one step as a careful caller would, and checks that every call ends as documented. */
 export async function play(stage: Stage, step: Step): Promise<void> {
   await sleep(stage.process, step.pauseMs);
-  const times = step.kind === "lock" || step.kind === "run" ? step.times : 1;
+  const times = step.kind === "lock" || step.kind === "run" || step.kind === "flight" ? step.times : 1;
   for (let section = 0; section < times; section += 1) {
     await Promise.all(Array.from({ length: 1 + step.beside }, () => playOnce(stage, step)));
   }
@@ -43,19 +52,22 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
   const asking = stage.askingFor(step.of, name);
   const lockable = stage.lockable(asking);
   const wasCalm = stage.calm();
-  const waits = step.kind === "lock" || step.kind === "run" || step.kind === "handOff";
+  const waits = ["lock", "run", "handOff", "flight"].includes(step.kind);
   const patient = waits && step.waitMs === Number.POSITIVE_INFINITY && step.abortAfterMs === undefined;
   const settled = patient ? stage.wants([asking]) : () => undefined;
-  const asked = { asking, handOverMs: stage.handOverMs(asking), askedAt: stage.now() };
+  // A flight looks for a result before it stands in line, and may lead it for others of its process.
+  const isInLine = waits && step.kind !== "flight";
+  const askedAt = stage.now();
+  const asked = { asking, handOverMs: stage.handOverMs(asking), askedAt: step.kind === "flight" ? undefined : askedAt };
   if (asked.handOverMs !== undefined) stage.judge.takesTurns(stage.process, asking.key);
   const data = step.withData ? { job: step.holdMs } : undefined;
   const options: LockOptions = { signal, waitMs: step.waitMs, holdAtLeastMs: step.holdAtLeastMs, data };
   const called = stage.judge.calls(stage.process, [asking.key]);
   const waiting = {
-    askedAt: asked.askedAt,
-    isOver: () => signal.aborted || stage.now() >= asked.askedAt + step.waitMs,
+    askedAt,
+    isOver: () => signal.aborted || stage.now() >= askedAt + step.waitMs,
   };
-  const left = waits && step.waitMs > 0 ? stage.judge.waits(stage.process, asking, waiting) : () => undefined;
+  const left = isInLine && step.waitMs > 0 ? stage.judge.waits(stage.process, asking, waiting) : () => undefined;
   const ended: typeof called = (missed) => {
     settled();
     left();
@@ -65,6 +77,10 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
   try {
     if (step.kind === "run") {
       await runSection(stage, step, lockable, { options, asked, settled: ended });
+      return;
+    }
+    if (step.kind === "flight") {
+      await fly(stage, step, lockable, { options, asked, settled: ended });
       return;
     }
     if (step.kind === "force") {
@@ -83,7 +99,7 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
     return;
   }
   const holding = hold(stage, lock, asked);
-  await section(stage, step, holding);
+  await inSection(stage, step, holding);
   if (step.kind === "handOff") await handOff(stage, step, holding);
   else await release(stage, step, holding);
 }
@@ -107,7 +123,7 @@ async function runSection(
     .run(async (lock) => {
       settled();
       holding = hold(stage, lock, asked);
-      await section(stage, step, holding);
+      await inSection(stage, step, holding);
       stage.judge.gaveBack(holding);
       if (step.throws) throw failure;
     }, options)
@@ -122,6 +138,43 @@ async function runSection(
     return;
   }
   checkRelease(stage, step, holding, outcome.error, options.signal);
+}
+
+/** Shares a section with others: what it comes to is the uuid that it ran under. */
+async function fly(
+  stage: Stage,
+  step: Step,
+  mutex: SimMutex,
+  { options: { signal, waitMs }, asked, settled }: Running,
+): Promise<void> {
+  const { judge, coverage, owner } = stage;
+  const call = { owner, askedAt: stage.now(), freshMs: step.withinMs };
+  let holding: Holding | undefined;
+  const failure = new SectionError("the flight failed");
+  const section = async (lock: SimLock): Promise<{ readonly uuid: string }> => {
+    settled();
+    holding = hold(stage, lock, asked);
+    judge.flights.begins(lock.uuid, owner);
+    await inSection(stage, step, holding);
+    judge.gaveBack(holding);
+    if (step.throws) throw failure;
+    return { uuid: lock.uuid };
+  };
+  const outcome = await mutex.singleFlight?.(section, { signal, waitMs, freshMs: call.freshMs }).then(
+    (value) => ({ value, error: undefined }),
+    (error: unknown) => ({ value: undefined, error }),
+  );
+  if (holding !== undefined) {
+    if (step.throws && outcome?.error !== failure)
+      throw new Violation("a call ends as documented", `singleFlight hid the section's error: ${outcome?.error}`);
+    if (!step.throws) checkRelease(stage, { ...step, holdAtLeastMs: 0 }, holding, outcome?.error, signal);
+    return;
+  }
+  if (outcome?.value === undefined) throw outcome?.error;
+  settled();
+  coverage.count(call.freshMs > 0 ? "results shared: fresh enough" : "results shared");
+  const wrong = judge.flights.got(call, outcome.value.uuid);
+  if (wrong !== undefined) throw new Violation("a result is as young as asked for", wrong);
 }
 
 /**

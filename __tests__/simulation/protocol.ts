@@ -1,3 +1,4 @@
+import { Flights } from "../../lib/flights/flights.js";
 import type { Lock } from "../../lib/lock.js";
 import type { LockInfo } from "../../lib/lock-info.js";
 import { Mutex } from "../../lib/mutex.js";
@@ -40,6 +41,10 @@ interface Resumable {
 }
 
 export interface SimMutex extends SimLockable, Forceable, Resumable {
+  singleFlight?<T>(
+    fn: (lock: SimLock) => Promise<T>,
+    options: Pick<LockOptions, "signal" | "waitMs"> & { readonly freshMs: number },
+  ): Promise<T>;
   inspect(): Promise<Holder | null>;
 }
 
@@ -90,8 +95,9 @@ export const dynamutex: Protocol = (surroundings) => {
   const session = new Session(surroundings);
   surroundings.watch(session.scheduler);
   const sections = new Sections(session);
+  const flights = new Flights(sections);
   return {
-    mutex: (name, options) => new Mutex(sections, name, mutexSettings(options)),
+    mutex: (name, options) => new Mutex(sections, name, mutexSettings(options), flights),
     semaphore: (name, options) => new Semaphore(sections, name, semaphoreSettings(options, {})),
     sharedMutex: (name, options) => new SharedMutex(sections, name, sharedMutexSettings(options, {})),
     lockAll: (names, mutex, options) => {

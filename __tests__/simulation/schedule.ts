@@ -19,9 +19,9 @@ export interface Attack extends Delivery {
 export interface Step {
   /**
    * `once` and `every` are tries for a tick; `force` takes the lock away from whoever has it; `set` takes several; `handOff`
-   * gives it to another host.
+   * gives it to another host; `flight` shares what its section comes to: a schedule of flights has some in the place of others.
    */
-  readonly kind: "lock" | "tryLock" | "run" | "once" | "every" | "force" | "set" | "handOff";
+  readonly kind: "lock" | "tryLock" | "run" | "once" | "every" | "force" | "set" | "handOff" | "flight";
   /** Of which kind the lock is, where that is not said by `kind`: ticks and sets are those of mutexes. */
   readonly of: Kind;
   /** The same in a schedule of shared mutexes alone. */

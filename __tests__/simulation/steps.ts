@@ -5,16 +5,28 @@ import { type Schedule, SHORT_PAUSE_MS, type Step } from "./schedule.js";
 export function stepIn(schedule: Schedule, step: Step): Step {
   const { crowd, hurry } = schedule;
   const of = kindIn(schedule, step);
+  const kind = actIn(schedule, step, of);
   return {
     ...step,
     of,
-    // The sides of a shared mutex cannot be handed off.
-    kind: step.kind === "handOff" && of !== "mutex" && of !== "permit" ? "lock" : step.kind,
-    beside: of === "shared" || of === "permit" ? step.beside : 0,
+    kind,
+    beside: of === "shared" || of === "permit" || kind === "flight" ? step.beside : 0,
+    // A server whose clock is wrong may call a result young that is not.
+    withinMs: kind === "flight" && (step.careless || schedule.network.wrongDates !== undefined) ? 0 : step.withinMs,
     name: crowd ?? step.name,
     pauseMs: pauseIn(schedule, step) / hurry,
     holdMs: step.holdMs / hurry,
   };
+}
+
+/** In every third schedule, by its seed, mutexes have flights: so all others are as they were without. */
+const isFlying = ({ seed }: Schedule): boolean => seed % 3 === 0;
+
+function actIn(schedule: Schedule, { kind, withData }: Step, of: Kind): Step["kind"] {
+  // The sides of a shared mutex cannot be handed off.
+  if (kind === "handOff" && of !== "mutex" && of !== "permit") return "lock";
+  const mayFly = of === "mutex" && (kind === "run" || (kind === "lock" && !withData));
+  return mayFly && isFlying(schedule) ? "flight" : kind;
 }
 
 /** Ticks and sets are those of mutexes. */

@@ -293,7 +293,7 @@ class World {
   #checkLeftovers(): void {
     const owners = new Set(this.#lives.map(({ owner }) => owner));
     for (const row of this.#table.rows) {
-      if (row.uuid === undefined) continue;
+      if (row.uuid === undefined || kindOfRow(row.sort) === "result") continue;
       const cause = !owners.has(row.owner)
         ? "of crashed processes"
         : this.#judge.revived.has(row.uuid)

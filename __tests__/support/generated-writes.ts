@@ -60,7 +60,31 @@ export function generatedPair(seed: number, index: number): Pair {
   const planted = isCounter ? counter(draw) : row(draw);
   const alone = index % 4 === 0 ? "transaction" : "request";
   const as = kind === "renew" && index % 2 === 1 ? "statement" : alone;
-  return { at, planted, write: seen(draw, planted, writeOf(draw, kind, at)), as };
+  const write = seen(draw, planted, writeOf(draw, kind, at));
+  return isCounter
+    ? { at, planted, write, as }
+    : withFlights(new Draw(seededRandom(seed, -1 - index)), { at, planted, write, as });
+}
+
+/** The same pair, of a lock that has flights: drawn by themselves, so that all else stays as it was. */
+function withFlights(draw: Draw, { at, planted, write, as }: Pair): Pair {
+  const result = draw.oneOf<AttributeValue>([
+    ...UUIDS.map((id) => ({ M: { id: { S: id }, made: { N: "999000" } } })),
+    ...[{ M: {} }, { M: { id: { N: "5" } } }, { S: "mine" }],
+  ]);
+  const item = planted && draw.chance(0.3) ? { ...planted, result } : planted;
+  const flight = flightOf(draw, write);
+  return { at, planted: item, write: flight, as: as === "statement" && flight.kind !== "renew" ? "request" : as };
+}
+
+function flightOf(draw: Draw, write: Write): Write {
+  const { kind, at } = write;
+  const result = { id: draw.oneOf(UUIDS), made: STAMP - 3, freshUntil: draw.stamp() };
+  if (draw.chance(0.05))
+    return { kind: "put-result", at, result, owner: "host#4", data: { value: [1, "x", { a: null }] } };
+  if (kind === "take" && draw.chance(0.3)) return { ...write, after: { id: draw.oneOf([...UUIDS, undefined]) } };
+  if (kind !== "vacate" || write.leaves.kind !== "free" || draw.chance(0.5)) return write;
+  return { ...write, leaves: { kind: "free", result } };
 }
 
 class Draw {
@@ -199,6 +223,8 @@ function writeOf(draw: Draw, kind: Write["kind"], at: Address): Write {
         fenced: draw.chance(0.5),
         remembers,
       };
+    case "put-result":
+      throw new Error("drawn with the other writes of flights");
     case "want":
       return { kind, at, until: draw.stamp() };
     case "draw":

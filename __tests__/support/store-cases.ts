@@ -14,6 +14,7 @@ export const NOTHING_ELSE = {
   tick: undefined,
   permits: undefined,
   handOff: undefined,
+  result: undefined,
 };
 
 /** A row whose lease runs. */

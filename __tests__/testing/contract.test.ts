@@ -52,6 +52,25 @@ describe.each(TABLES)("on %s", (_, hosts) => {
     expect(one.tableName).toBe(other.tableName);
   });
 
+  test("a flight is shared with other hosts, and its rows are nobody's lock", async () => {
+    const value = { text: "a", list: [1, 2n ** 60n, null, true], bytes: new Uint8Array([1]), set: new Set(["x"]) };
+    expect(await one.mutex("flight").singleFlight(() => value)).toBe(value);
+    expect(await other.mutex("flight").singleFlight(() => "own", { freshMs: 600_000 })).toEqual(value);
+    // A section in between keeps the result, and so does an unlock by force.
+    const lock = await other.mutex("flight").lock();
+    expect(await one.mutex("flight").forceUnlock(lock.uuid, { now: true })).toBe(true);
+    await lock.unlock().catch(() => undefined);
+    expect(await one.mutex("flight").singleFlight(() => "own", { freshMs: 600_000 })).toEqual(value);
+    expect(await one.mutex("flight").inspect()).toBeNull();
+    const names = async (kept: boolean): Promise<string[]> => {
+      const all: string[] = [];
+      for await (const { name } of one.list({ prefix: "flight", kept })) all.push(name);
+      return all;
+    };
+    expect([await names(false), await names(true)]).toEqual([[], ["flight"]]);
+    expect(await other.mutex("flight").singleFlight(() => "next")).toBe("next");
+  });
+
   test("a mutex excludes other hosts, names its holder, and is free after its section", async () => {
     const lock = await one.mutex("mutex").lock({ data: { job: "report" } });
     expect(await other.mutex("mutex").tryLock()).toBeNull();

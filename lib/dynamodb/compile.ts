@@ -110,9 +110,10 @@ function planOf(condition: Condition): Plan {
     return `:${name}`;
   };
   const expression = conditionIn(condition, {
-    wordOf: (attribute) => {
-      plan.attributes.add(attribute);
-      return `#${attribute}`;
+    wordOf: (path) => {
+      const attributes = path.split(".");
+      for (const attribute of attributes) plan.attributes.add(attribute);
+      return attributes.map((attribute) => `#${attribute}`).join(".");
     },
     isMissing: (word) => `attribute_not_exists(${word})`,
     hasType: (word, type) => `attribute_type(${word}, ${literalOf(type, TYPES[type])})`,

@@ -6,6 +6,8 @@ import { isWellFormed, NOT_WELL_FORMED } from "../options/check.js";
 
 /** DynamoDB's limit for an item, less the most that the other attributes of the row need. */
 const MAX_DATA_BYTES = (400 - 8) * 1_024;
+/** The most that the value of a flight may need: a row has 400 KB, and a poll for the value reads all of it. */
+const MAX_RESULT_BYTES = 350 * 1_024;
 /** How deep lists and maps may be nested, `data` itself included. With their scalars that is DynamoDB's limit of 32. */
 const MAX_DEPTH = 31;
 const MAX_DIGITS = 38;
@@ -25,6 +27,38 @@ export function marshalledData(data: LockData): AttributeValue {
     throw new LockConfigError("data", `${bytes} bytes`, remedy);
   }
   return { M: marshall(data, { allowImpreciseNumbers: true }) };
+}
+
+/** @throws {@link LockConfigError} for a flight's value that cannot be stored, or would come back as something else. */
+export function checkResult(data: LockData): void {
+  const back = storedData(data);
+  const bytes = bytesOf(data);
+  if (bytes > MAX_RESULT_BYTES) {
+    throw new LockConfigError("value", `${bytes} bytes`, `must be at most ${MAX_RESULT_BYTES} bytes to be shared`);
+  }
+  checkSame(data, back, "data");
+}
+
+function checkMember(member: unknown, back: unknown, path: string): void {
+  if (!(back as ReadonlySet<unknown>).has(member))
+    checkSame(member, typeof member === "bigint" ? 0 : 0n, `${path} (a member)`);
+}
+
+/** DynamoDB has one type of number: a small bigint would come back as a number, and a large number as a bigint. */
+function checkSame(value: unknown, back: unknown, path: string): void {
+  if (typeof value !== typeof back) {
+    const remedy =
+      "must be a number up to 2^53 - 1, or a bigint beyond, either way, or it would come back as the other";
+    throw new LockConfigError(path, value, remedy);
+  }
+  if (typeof value !== "object" || value === null || value instanceof Uint8Array) return;
+  if (value instanceof Set) {
+    for (const member of value)
+      if (typeof member === "bigint" || typeof member === "number") checkMember(member, back, path);
+    return;
+  }
+  for (const [key, member] of Object.entries(value))
+    checkSame(member, (back as typeof value)[key as never], `${path}.${key}`);
 }
 
 /** The size of data that can be stored, by DynamoDB's rules. */
@@ -106,6 +140,11 @@ function sizeOfDigits(number: string): number {
 function sizeOfObject(value: object, path: string, within: ReadonlySet<object>): number {
   if (value instanceof Uint8Array) return value.byteLength;
   if (value instanceof Set) return sizeOfSet(value, path);
+  if (Object.prototype.toString.call(value) === "[object Date]") {
+    const remedy =
+      "must be a string or a number: use date.toISOString() or date.getTime(), for DynamoDB stores no dates";
+    throw new LockConfigError(path, value, remedy);
+  }
   const list = Array.isArray(value);
   if (!list && !isPlain(value)) {
     const remedy = "must be a plain object, array, Set or Uint8Array: DynamoDB stores no class instances";

@@ -7,7 +7,7 @@ import { vacateKept } from "../protocol/was-applied.js";
 import type { Check, Renew, Write } from "../protocol/writes.js";
 import type { DocumentGuard, WriteOutcome } from "../store.js";
 import { actionOf } from "./compile.js";
-import { bytesOf, marshalledData } from "./data.js";
+import { bytesOf, checkResult, marshalledData } from "./data.js";
 import { admitItems, documentGuard } from "./guards.js";
 import { RenewalBatches } from "./renewal-batches.js";
 
@@ -37,7 +37,9 @@ export abstract class RowStore {
   async write(write: Write, signal: AbortSignal): Promise<WriteOutcome> {
     if (write.kind === "renew" && write.data === undefined) return await this.#renewals.write(write, signal);
     if (write.kind === "vacate") this.#renewals.note(write.at, 0);
-    if ("data" in write && write.data !== undefined) this.#renewals.note(write.at, bytesOf(write.data));
+    // The row of a result is never renewed.
+    const data = write.kind !== "put-result" && "data" in write ? write.data : undefined;
+    if (data !== undefined) this.#renewals.note(write.at, bytesOf(data));
     const outcome = await this.writeOne(write, signal);
     const again = outcome.kind === "refused" ? vacateKept(write, outcome.row) : undefined;
     return again === undefined ? outcome : await this.writeOne(again, signal);
@@ -45,6 +47,10 @@ export abstract class RowStore {
 
   admit(data: LockData | undefined): void {
     if (data !== undefined) marshalledData(data);
+  }
+
+  admitResult(data: LockData): void {
+    checkResult(data);
   }
 
   guard(guard: Check): TransactWriteItem {

@@ -1,6 +1,6 @@
 import { LockLostError } from "../errors.js";
 import { type MinimumHold, minimumHold } from "../protocol/lease-time.js";
-import type { Left } from "../protocol/writes.js";
+import type { Left, NamedResult } from "../protocol/writes.js";
 import type { Session } from "../session/session.js";
 import { abandon, leftNow, untilGivenBack } from "../taking/abandoned-claims.js";
 import type { Stamping, Trying } from "../taking/acquisition.js";
@@ -13,6 +13,8 @@ import type { Term } from "./term.js";
 export class Exit {
   /** For how long the row stays taken after its release, if it does: such a lease serves one section. */
   hold: MinimumHold | undefined;
+  /** What its release names on the row: the result of a flight. */
+  result: NamedResult | undefined;
   readonly #session: Session;
   readonly #lease: Term;
   readonly #renewals: Renewals;
@@ -135,6 +137,6 @@ export class Exit {
   }
 
   #leaves(): Left {
-    return this.hold === undefined ? { kind: "free" } : leftNow(this.#session, this.hold);
+    return this.hold === undefined ? { kind: "free", result: this.result } : leftNow(this.#session, this.hold);
   }
 }

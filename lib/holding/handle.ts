@@ -7,7 +7,7 @@ import { copyOf, type LockData } from "../lock-info.js";
 import type { GuardOptions, HandOffOptions, TransactWriteOptions } from "../options/calls.js";
 import { checkData, checkMinRemaining, guardOptions, handOffOptions, transactWriteOptions } from "../options/calls.js";
 import { permitOf } from "../protocol/addresses.js";
-import type { Check } from "../protocol/writes.js";
+import type { Check, NamedResult } from "../protocol/writes.js";
 import { follow } from "../session/abort-listening.js";
 import { attemptMs, persist } from "../session/requests.js";
 import type { Session } from "../session/session.js";
@@ -86,6 +86,11 @@ export class HeldLock implements TransferableLock {
     const passedOn = this.#isPassedOn;
     const takeover = passedOn ? undefined : this.#lease.row.takeover;
     publish("dynamutex:acquired", { name, uuid, owner, call, waitedMs: wait.waitedMs, passedOn, takeover });
+  }
+
+  /** Its release names a result on the row: that of the flight that it was. @internal */
+  names(result: NamedResult): void {
+    this.#lease.exit.result = result;
   }
 
   /** Whether its caller has got it. @internal */
@@ -212,7 +217,8 @@ export class HeldLock implements TransferableLock {
   async handOff(options: HandOffOptions): Promise<string> {
     const { withinMs } = handOffOptions(options);
     if (!this.#mayHandOff) {
-      const remedy = "must be an exclusive lock of a row of its own: those of a shared mutex cannot be handed off";
+      const remedy =
+        "must be an exclusive lock of a row of its own, and not that of singleFlight(): neither that nor those of a shared mutex can be handed off";
       throw new LockConfigError("handOff()", this.name, remedy);
     }
     if (this.#over !== undefined) this.#throwIfNotHeld();

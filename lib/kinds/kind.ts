@@ -6,7 +6,7 @@ import type { Address, QueueKeys } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
 import type { Acquisition, Target } from "../taking/acquisition.js";
-import { type Claimed, claim, type RowsInTheWay } from "../taking/claim.js";
+import { type Claimed, claim, looksFree, type RowsInTheWay } from "../taking/claim.js";
 import type { Once } from "../taking/known-time.js";
 import type { Wait } from "../taking/wait.js";
 import { type KeptOut, watch } from "../taking/watch.js";
@@ -25,12 +25,21 @@ export interface Resource {
 /** Tells the locks of a process apart: kinds of one name are independent. */
 export const keyOf = ({ kind, name }: Resource): string => `${kind.id}/${name}`;
 
+/** What a flight adds to the claims for its lock: another flight may end meanwhile, and its result do. */
+export interface FlightClaims {
+  /** The result that was seen last: a claim that finds another is refused. */
+  readonly lastId: string | undefined;
+  /** Waits for the look that is under way. @returns the lock's row, as the last look has shown it, once. */
+  looked(): Promise<Row | undefined>;
+}
+
 /** One claim for a resource. */
 export interface ResourceClaim {
   readonly resource: Resource;
   readonly wait: Wait;
   readonly data: LockData | undefined;
   readonly once?: Once | undefined;
+  readonly flight?: FlightClaims | undefined;
   /** No copy of a write leaves later than this, on `atMost`. Default: the bounds of the wait. */
   readonly until?: (() => number) | undefined;
   /** What a look has just shown of the gate. */
@@ -51,6 +60,8 @@ export class OwnLease {
   before: HeldLock | undefined;
   /** Whether no further section begins on it: a writer was seen, or its row without our uuid. */
   isClosed = false;
+  /** Whether a flight runs on it, which passes its lease on to nobody. */
+  isFlight = false;
 
   constructor(session: Session, resource: Resource, acquisition: Acquisition) {
     this.lease = new Lease(session, acquisition);
@@ -104,8 +115,17 @@ export async function takeRow(
   claimed: ResourceClaim,
   target: Target = targetOf(claimed.resource),
 ): Promise<Claimed<OwnLease>> {
-  const { resource, wait, data, once, until } = claimed;
-  const result = await claim(session, target, wait, { data, once, until });
+  const { resource, wait, data, once, flight, until } = claimed;
+  if (flight !== undefined) {
+    const row = await flight.looked();
+    wait.throwIfEnough();
+    if (row !== undefined && !looksFree(session, target, row)) {
+      wait.blocker.saw(row);
+      return { kind: "held", inTheWay: [{ target, row }] };
+    }
+  }
+  const after = flight && { id: flight.lastId };
+  const result = await claim(session, target, wait, { data, once, after, until });
   if (result.kind !== "granted") return result;
   return { kind: "granted", granted: new OwnLease(session, resource, result.granted) };
 }

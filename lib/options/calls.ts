@@ -89,6 +89,19 @@ export interface ElectOptions extends Pick<LockOptions, "data"> {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Options of `singleFlight()`. */
+export interface SingleFlightOptions {
+  /**
+   * How old a result may be, in ms from the beginning of the run that made it to the beginning of this call. Default 0: only that of
+   * a run that was not over when this call began. At most 31 536 000 000, a year.
+   */
+  readonly freshMs?: number | undefined;
+  /** Ends the waiting: the call rejects with its reason. Where this call runs the function, it aborts `lock.signal` as well. */
+  readonly signal?: AbortSignal | undefined;
+  /** How long to wait for a result of others, or for the lock, in ms. It does not bound the own run. Default: the mutex's `waitMs`. */
+  readonly waitMs?: number | undefined;
+}
+
 /** Options of `observe()`. */
 export interface ObserveOptions {
   /** Ends the observation: the iteration throws its reason. */
@@ -110,7 +123,7 @@ export interface ForceUnlockOptions {
 export interface ListOptions {
   /** List only locks whose name, without the table's `keyPrefix`, begins with this. Default: all. */
   readonly prefix?: string | undefined;
-  /** Whether to include free locks whose rows stay, because they store a fencing token or a tick. Default false. */
+  /** Whether to include free locks whose rows stay, because they store a fencing token, a tick or the result of a flight. Default false. */
   readonly kept?: boolean | undefined;
   /** Ends the listing: the iteration throws its reason. */
   readonly signal?: AbortSignal | undefined;
@@ -200,6 +213,17 @@ export const resumeOptions: OptionsCheck<ResumeOptions> = optionsCheck(["resume(
 export const electOptions: OptionsCheck<ElectOptions> = optionsCheck(["elect()"], () => ({
   signal: signal(),
   data: z.optional(lockData()),
+}));
+
+export const singleFlightOptions: OptionsCheck<SingleFlightOptions> = optionsCheck(["singleFlight()"], () => ({
+  freshMs: z.optional(
+    wholeMilliseconds().check(
+      z.minimum(0, "must be at least 0 ms"),
+      z.maximum(MOST_WITHIN_MS, `must be at most ${MOST_WITHIN_MS} ms, a year`),
+    ),
+  ),
+  signal: signal(),
+  waitMs: z.optional(durationOrForever(0)),
 }));
 
 export const observeOptions: OptionsCheck<ObserveOptions> = optionsCheck(["observe()"], () => ({

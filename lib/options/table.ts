@@ -70,7 +70,9 @@ export interface TableLayout {
 }
 
 /** The attributes of a lock's row: no key may have one of these names. */
-const ROW_ATTRIBUTES = "format uuid expires ttlMs owner acquired data wanted fence tick permits handOff n".split(" ");
+const ROW_ATTRIBUTES = "format uuid expires ttlMs owner acquired data wanted fence tick permits handOff result n".split(
+  " ",
+);
 
 /** DynamoDB's limit for a partition key. */
 const MAX_NAME_BYTES = 2_048;
@@ -166,7 +168,7 @@ export function checkName(name: string, keyPrefix: string): void {
 }
 
 /** @throws {@link LockConfigError} if a table without a sort key is to hold locks of this kind. */
-export function checkHasSort(what: string, { sort }: TableLayout): void {
+export function checkHasSort(what: string, { sort }: Pick<TableLayout, "sort">): void {
   if (sort !== undefined) return;
   throw new LockConfigError(
     "keys.sort",

@@ -34,6 +34,7 @@ const WARNINGS: readonly (keyof Diagnostics)[] = [
   "dynamutex:stuck",
   "dynamutex:renewal-failed",
   "dynamutex:release-failed",
+  "dynamutex:not-shared",
   "dynamutex:wait-failed",
   "dynamutex:ticket-lost",
   "dynamutex:permits-differ",

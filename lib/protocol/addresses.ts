@@ -8,6 +8,12 @@ export interface Address {
 export const LOCK_SORT = "lock";
 export const WRITER_SORT = "writer";
 
+/**
+ * The sort key of the last result of a single flight, right before the mutex's own row: one query shows both. Behind that row it
+ * would lie between the row and the places of the fair queue, whose looks would pay for its value.
+ */
+const RESULT_SORT = "flight";
+
 /** As many digits in every key, so that keys sort as numbers do: more than a semaphore may have permits. */
 const PERMIT_SORT = /^semaphore#(\d{4})$/;
 
@@ -42,6 +48,12 @@ export const SHARED_MUTEX_QUEUE: QueueKeys = { prefix: "writer-queue#", counter:
 
 /** The key of a mutex's own row. */
 export const lockAt = (name: string): Address => ({ name, sort: LOCK_SORT });
+
+/** The key of the result of a single flight. */
+export const resultAt = (name: string): Address => ({ name, sort: RESULT_SORT });
+
+/** The result of the last flight, and the mutex's own row. */
+export const RESULT_AND_LOCK: SortRange = { first: RESULT_SORT, last: LOCK_SORT };
 
 /** The key of one permit of a semaphore; they are numbered from 0. */
 export const permitAt = (name: string, permit: number): Address => ({ name, sort: permitSort(permit) });
@@ -90,12 +102,13 @@ export function ticketOf(sort: string): bigint | undefined {
   return digits === undefined ? undefined : BigInt(digits);
 }
 
-/** What a row is a lease on, by its sort key; undefined for an item that is none of our rows. */
-export type RowKind = "lock" | "permit" | "writer" | "reader" | "place";
+/** What a row is a lease on, by its sort key, or the result of a flight, which is none; undefined for an item that is none of our rows. */
+export type RowKind = "lock" | "permit" | "writer" | "reader" | "place" | "result";
 
 export function kindOf(sort: string): RowKind | undefined {
   if (sort === LOCK_SORT) return "lock";
   if (sort === WRITER_SORT) return "writer";
+  if (sort === RESULT_SORT) return "result";
   if (PERMIT_SORT.test(sort)) return "permit";
   if (READER_SORT.test(sort)) return "reader";
   return PLACE_SORT.test(sort) ? "place" : undefined;

@@ -10,7 +10,7 @@ export type Values = Readonly<Record<string, Operand | undefined>>;
 /**
  * What a write asks of the item that it meets, as data: {@link holds} decides it for an item in memory, and
  * `lib/dynamodb/` compiles it to a condition expression. As in DynamoDB, a comparison with an attribute that is missing,
- * or has another type, is false.
+ * or has another type, is false. `result.id` is the attribute `id` of the map `result`.
  */
 export type Condition =
   /** There is no item under the key. */
@@ -55,18 +55,18 @@ export function holds(condition: Condition, item: Attributes | undefined, values
     case "noItem":
       return item === undefined;
     case "missing":
-      return item?.[condition.attribute] === undefined;
+      return valueIn(item, condition.attribute) === undefined;
     case "type":
-      return typeOf(item?.[condition.attribute]) === condition.type;
+      return typeOf(valueIn(item, condition.attribute)) === condition.type;
     case "equal":
     case "less":
     case "greater": {
       const { kind, attribute, to } = condition;
-      return compares(kind, item?.[attribute], typeof to === "object" ? values[to.value] : to);
+      return compares(kind, valueIn(item, attribute), typeof to === "object" ? values[to.value] : to);
     }
     case "within": {
       const { attribute, range } = condition;
-      const value = item?.[attribute];
+      const value = valueIn(item, attribute);
       return typeOf(value) === "number" && (value as number) >= range.least && (value as number) <= range.most;
     }
     case "all":
@@ -76,6 +76,13 @@ export function holds(condition: Condition, item: Attributes | undefined, values
     default:
       return condition satisfies never;
   }
+}
+
+/** What an item has under a path; undefined where it has none. */
+function valueIn(item: Attributes | undefined, path: string): unknown {
+  return path.split(".").reduce<unknown>((map, name) => {
+    return typeOf(map) === "map" ? (map as Attributes)[name] : undefined;
+  }, item);
 }
 
 function compares(how: "equal" | "less" | "greater", value: unknown, to: Operand | undefined): boolean {

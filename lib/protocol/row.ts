@@ -13,6 +13,7 @@ import {
   type Range,
   within,
 } from "./conditions.js";
+import { type FlightResult, flightResultIn } from "./flight-result.js";
 import { type HandOff, handOffIn } from "./hand-off.js";
 
 export type { Attributes } from "./conditions.js";
@@ -38,11 +39,13 @@ export interface Row extends Address {
   readonly permits: number | undefined;
   /** What the last hand-off has left; it counts only as long as it names the uuid that it is asked for. */
   readonly handOff: HandOff | undefined;
+  /** The result of the last single flight: a value that does not name it counts for nobody. */
+  readonly result: FlightResult | undefined;
 }
 
 /**
- * What a row remembers after its release, in the order of what it asks of its writers: a row with a `fence` is updated and
- * never replaced or deleted; a row with a `tick` gets no purge date either.
+ * What a row remembers after its release, in the order of what it asks of its writers: a row with a `fence`, or with the `result`
+ * of a flight, is updated and never replaced or deleted; a row with a `tick` gets no purge date either.
  */
 export type Memory = "nothing" | "fence" | "tick";
 
@@ -81,11 +84,12 @@ const POSSIBLE: Readonly<Record<string, Kind>> = {
   tick: TICK,
   permits: MOMENT,
   fence: numberIn(COUNTED),
+  "result.id": STRING,
 };
 
 /**
  * What each attribute of a row is. By these conditions rows are parsed, and a take asks for all of them: what does not parse is
- * never overwritten. No condition can ask for a whole number, or look into a map: so a row may have fractions, and any map.
+ * never overwritten. No condition can ask for a whole number, or look into any map: so a row may have fractions, and any data.
  */
 const ATTRIBUTES: readonly { readonly condition: Condition; readonly problem: string }[] = [
   ...Object.entries(NEEDED).map(([name, { asks, text }]) => ({
@@ -120,7 +124,7 @@ export function parseRow({ name, sort }: Address, attributes: Attributes): Parse
     return { problem: wrong.problem, isDamaged: attributes.format === FORMAT && Object.keys(NEEDED).some(has) };
   }
   // The conditions have seen to the types. A number may be a bigint, which a range says nothing about.
-  const { uuid, owner, data, fence, handOff, ...numbers } = attributes as unknown as Checked;
+  const { uuid, owner, data, fence, handOff, result, ...numbers } = attributes as unknown as Checked;
   const numberOf = (value: number | undefined): number | undefined => (value === undefined ? undefined : Number(value));
   const row: Row = {
     ...{ name, sort, uuid, owner, data },
@@ -133,14 +137,16 @@ export function parseRow({ name, sort }: Address, attributes: Attributes): Parse
     tick: numberOf(numbers.tick),
     permits: numberOf(numbers.permits),
     handOff: handOffIn(handOff),
+    result: flightResultIn(result),
   };
   return { row };
 }
 
-type Checked = Omit<Row, "name" | "sort" | "fence" | "handOff"> & {
+type Checked = Omit<Row, "name" | "sort" | "fence" | "handOff" | "result"> & {
   readonly fence: number | bigint | undefined;
   /** Unchecked: no condition looks into it. */
   readonly handOff: unknown;
+  readonly result: unknown;
 };
 
 /** A token with a fraction is not ours, and a take that draws from it finds out: until then it is one that was drawn. */
@@ -153,10 +159,11 @@ const KINDS = {
   permit: "semaphore",
   writer: "exclusive",
   reader: "shared",
+  result: "mutex",
 } as const;
 
 /** What a row says about its lock, for people. */
-export function infoOf(row: Omit<Row, "wanted" | "fence" | "permits" | "handOff"> & Partial<Row>): LockInfo {
+export function infoOf(row: Omit<Row, "wanted" | "fence" | "permits" | "handOff" | "result"> & Partial<Row>): LockInfo {
   const kind = KINDS[kindOf(row.sort) ?? "lock"];
   const { name, uuid, owner, ttlMs, data, tick } = row;
   const [acquired, expires] = [new Date(row.acquired), new Date(row.expires)];

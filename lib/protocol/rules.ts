@@ -2,14 +2,14 @@ import type { Condition, Values } from "./conditions.js";
 import { all, any, equal, greater, isNumber, isString, less, missing, NO_ITEM } from "./conditions.js";
 import { HAS_EXPIRED, IS_UNCHANGED_HOLD, IS_UNCHANGED_LEASE } from "./may-take.js";
 import { type Attributes, FORMAT, IS_COUNTED, IS_OURS, type Memory, type Row } from "./row.js";
-import type { Count, Effect, Take, Transfer, Vacate, Write } from "./writes.js";
+import type { Count, Effect, PutResult, Take, Transfer, Vacate, Write } from "./writes.js";
 
 /** How long after its lease a row may stay before DynamoDB's TTL feature removes it. */
 const PURGE_AFTER_MS = 7 * 24 * 60 * 60 * 1_000;
 
 const IS_OUR_FORMAT = equal("format", FORMAT);
 
-const REMEMBERS_NOTHING = all(missing("fence"), missing("tick"));
+const REMEMBERS_NOTHING = all(missing("fence"), missing("tick"), missing("result"));
 
 /** What a take may meet, by what it respects: a put replaces everything, and a purge date ends a tick. */
 const REMEMBERS_NO_MORE_THAN: Readonly<Record<Memory, readonly Condition[]>> = {
@@ -18,13 +18,24 @@ const REMEMBERS_NO_MORE_THAN: Readonly<Record<Memory, readonly Condition[]>> = {
   tick: [],
 };
 
+/** The takes of flights. They remember a result, and so nothing less than a fence. */
+type Flying = `${Exclude<Memory, "nothing">}${"SameResult" | "NoResult"}`;
+
 /** Neither this tick nor a later one was granted. The write that asks for it writes the tick, so a late copy is refused. */
 const IS_LATER_TICK = any(missing("tick"), less("tick", { value: "tick" }));
 
+/** The flight's result that was seen is still the last one; there is still none. */
+const IS_SAME_RESULT = equal("result.id", { value: "resultId" });
+const HAS_NO_RESULT = missing("result.id");
+
 /** The conditions of a take, by what is known of the row, and by what the take respects. */
-const takesOver = (isOver: Condition): Readonly<Record<Memory | "newTick", Condition>> => {
+const takesOver = (isOver: Condition): Readonly<Record<Memory | "newTick" | Flying, Condition>> => {
   const where = (...more: readonly Condition[]): Condition => any(NO_ITEM, all(IS_OURS, ...more, isOver));
   return {
+    fenceSameResult: where(...REMEMBERS_NO_MORE_THAN.fence, IS_SAME_RESULT),
+    fenceNoResult: where(...REMEMBERS_NO_MORE_THAN.fence, HAS_NO_RESULT),
+    tickSameResult: where(...REMEMBERS_NO_MORE_THAN.tick, IS_SAME_RESULT),
+    tickNoResult: where(...REMEMBERS_NO_MORE_THAN.tick, HAS_NO_RESULT),
     nothing: where(...REMEMBERS_NO_MORE_THAN.nothing),
     fence: where(...REMEMBERS_NO_MORE_THAN.fence),
     tick: where(...REMEMBERS_NO_MORE_THAN.tick),
@@ -51,6 +62,9 @@ const IS_LEASE_AS_SEEN = all(
 );
 const IS_HOLD_AS_SEEN = all(IS_OURS, missing("uuid"), equal("expires", { value: "seenExpires" }), REMEMBERS_NOTHING);
 
+/** Whatever stands there, this library wrote it. */
+const IS_NOT_FOREIGN = any(NO_ITEM, IS_OURS);
+
 const IS_SOMEBODYS = all(IS_OURS, isString("uuid"));
 
 /** No counter yet, or one that this library wrote. */
@@ -74,15 +88,15 @@ export interface Asked {
 }
 
 /** What a row remembers; nothing, where there is none. */
-export function memoryOf(row: Pick<Row, "fence" | "tick"> | undefined): Memory {
+export function memoryOf(row: Pick<Row, "fence" | "tick" | "result"> | undefined): Memory {
   if (row?.tick !== undefined) return "tick";
-  return row?.fence === undefined ? "nothing" : "fence";
+  return row?.fence === undefined && row?.result === undefined ? "nothing" : "fence";
 }
 
 /** What a take respects: what the row is believed to remember, and what it is about to remember. */
-export function memoryAfter({ remembers, fenceSeed, tick }: Take): Memory {
+export function memoryAfter({ remembers, fenceSeed, tick, after }: Take): Memory {
   if (remembers === "tick" || tick !== undefined) return "tick";
-  return fenceSeed === undefined ? remembers : "fence";
+  return fenceSeed === undefined && after === undefined ? remembers : "fence";
 }
 
 /**
@@ -96,6 +110,7 @@ export function memoryAfter({ remembers, fenceSeed, tick }: Take): Memory {
  * | ours, may be taken, remembers a fence       | no    | yes                  | yes           |             |      |
  * | ours, may be taken, remembers a tick        | no    | no                   | yes           |             |      |
  * | the same, the tick is the take's, or later  | no    | no                   | no            |             |      |
+ * | the same, for a flight: another result      | no    | no                   | no            |             |      |
  * | ours, may not be taken                      | no    | no                   | no            |             |      |
  * | ours, the uuid it names                     | no (3)| no (3)               | no (3)        | yes (4)     |      |
  * | ours, any uuid                              |       |                      |               |             | yes  |
@@ -123,6 +138,8 @@ export function askedBy(write: Write): Asked {
       const condition = seenUuid === undefined ? IS_HOLD_AS_SEEN : IS_LEASE_AS_SEEN;
       return { condition, values: { seenUuid, seenExpires } };
     }
+    case "put-result":
+      return { condition: IS_NOT_FOREIGN, values: {} };
     case "want":
       return { condition: IS_SOMEBODYS, values: {} };
     case "draw":
@@ -138,15 +155,22 @@ export function askedBy(write: Write): Asked {
 }
 
 function askedByTake(write: Take): Asked {
-  const { tick } = write;
+  const { tick, after } = write;
   const { earliest, unchanged } = write.knowledge;
   let takes = TAKES_EXPIRED;
   if (unchanged !== undefined) takes = unchanged.uuid === undefined ? TAKES_UNCHANGED_HOLD : TAKES_UNCHANGED_LEASE;
-  const respects = tick === undefined ? memoryAfter(write) : "newTick";
   return {
-    condition: takes[respects],
-    values: { earliest, seenUuid: unchanged?.uuid, seenExpires: unchanged?.expires, tick },
+    condition: takes[respectedBy(write)],
+    values: { earliest, seenUuid: unchanged?.uuid, seenExpires: unchanged?.expires, tick, resultId: after?.id },
   };
+}
+
+function respectedBy(write: Take): Memory | "newTick" | Flying {
+  const { tick, after } = write;
+  if (tick !== undefined) return "newTick";
+  const memory = memoryAfter(write);
+  if (after === undefined || memory === "nothing") return memory;
+  return `${memory}${after.id === undefined ? "NoResult" : "SameResult"}`;
 }
 
 function askedByTransfer({ kind, from: uuid, after, expires, fenced }: Transfer): Asked {
@@ -175,6 +199,8 @@ export function leftBy(write: Write): Effect {
       return vacates(write);
     case "remove":
       return { kind: "delete" };
+    case "put-result":
+      return putsResult(write);
     case "want":
       return { kind: "update", set: { wanted: write.until }, remove: [] };
     case "draw": {
@@ -218,7 +244,13 @@ function vacates(write: Vacate): Effect {
   const { leaves, remembers } = write;
   if (isDelete(write)) return { kind: "delete" };
   switch (leaves.kind) {
-    case "free":
+    case "free": {
+      const { result } = leaves;
+      if (result === undefined) return { kind: "update", set: { expires: 0 }, remove: ["uuid", "wanted"] };
+      const { id, made, freshUntil } = result;
+      const set = { expires: 0, result: { id, made } };
+      return update(set, ["uuid", "wanted"], remembers, freshUntil);
+    }
     case "kept":
       return { kind: "update", set: { expires: 0 }, remove: ["uuid", "wanted"] };
     case "held":
@@ -230,16 +262,25 @@ function vacates(write: Vacate): Effect {
   }
 }
 
-const isDelete = ({ leaves, remembers }: Vacate): boolean => leaves.kind === "free" && remembers === "nothing";
+const isDelete = ({ leaves, remembers }: Vacate): boolean =>
+  leaves.kind === "free" && leaves.result === undefined && remembers === "nothing";
+
+/** A row like any other, whose holder is nobody: its uuid is the flight's, and its lease until when it is fresh. */
+function putsResult({ result, owner, data }: PutResult): Effect {
+  const { id: uuid, made, freshUntil: expires } = result;
+  const row = { format: FORMAT, uuid, expires, ttlMs: expires - made, owner, acquired: made, data };
+  return { kind: "put", attributes: { ...row, purge: purgeAt(expires) } };
+}
 
 /** An update that stamps a lease, and with it the date of the purge, which a row with a tick must not have. */
 function update(
   set: Attributes & { readonly expires: number },
   remove: readonly string[],
   respects: Memory,
+  neededUntil: number = set.expires,
 ): Extract<Effect, { kind: "update" }> {
   if (respects === "tick") return { kind: "update", set, remove: [...remove, "purge"] };
-  return { kind: "update", set: { ...set, purge: purgeAt(set.expires) }, remove };
+  return { kind: "update", set: { ...set, purge: purgeAt(neededUntil) }, remove };
 }
 
 /** One more, exactly; the condition has seen that the last one is a number, or that there is none and a seed. */

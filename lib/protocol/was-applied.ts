@@ -36,6 +36,7 @@ export function wasApplied(
       if (!earlierCopyUnanswered || isStillHeldBy(write.uuid, refusedBy)) return "no";
       return isLeftBy(write, refusedBy) ? "yes" : "maybe";
     case "remove":
+    case "put-result":
     case "want":
     case "draw":
     case "check":

@@ -1,5 +1,6 @@
 import type { LockData } from "../lock-info.js";
 import type { Address } from "./addresses.js";
+import type { FlightResult } from "./flight-result.js";
 import type { HandOff } from "./hand-off.js";
 import type { Knowledge } from "./may-take.js";
 import type { Attributes, Memory } from "./row.js";
@@ -28,6 +29,11 @@ export interface Take {
   readonly tick?: number | undefined;
   /** How many permits the semaphore has, on a row that is one of them: for hosts that know of another number. */
   readonly permits?: number | undefined;
+  /**
+   * The flight's result that the row has to have, or that it has none: refused once another flight has ended. So a late copy
+   * brings no flight back.
+   */
+  readonly after?: { readonly id: string | undefined } | undefined;
 }
 
 /** Moves `expires` forward under the same uuid, and replaces the caller's data, if given. */
@@ -68,10 +74,16 @@ export interface Transfer {
   readonly handOff?: HandOff | undefined;
 }
 
+/** A flight's result, which its release names on the lock's row: the row stays, and keeps it. */
+export interface NamedResult extends FlightResult {
+  /** Until when its caller would call it fresh, in epoch ms: neither row is purged before that. */
+  readonly freshUntil: number;
+}
+
 /** How a row is left when its uuid is removed. */
 export type Left =
-  /** Gone; kept but free where it remembers something. */
-  | { readonly kind: "free" }
+  /** Gone; kept but free where it remembers something, or is to. */
+  | { readonly kind: "free"; readonly result?: NamedResult | undefined }
   /** Without a holder, and taken until `expires`; `ttlMs` is what is left until then, for those who watch. */
   | { readonly kind: "held"; readonly expires: number; readonly ttlMs: number }
   /** Without a holder, and taken until its lease would have ended. */
@@ -95,6 +107,18 @@ export interface Remove {
   /** Undefined for a row without a holder. */
   readonly seenUuid: string | undefined;
   readonly seenExpires: number;
+}
+
+/**
+ * Puts the value of a flight, on a row of its own. It may replace any other, or arrive late: it counts for nobody unless the
+ * lock's row names it.
+ */
+export interface PutResult {
+  readonly kind: "put-result";
+  readonly at: Address;
+  readonly result: NamedResult;
+  readonly owner: string;
+  readonly data: LockData;
 }
 
 /** Marks a row as wanted by another host. A hint: it asks only that somebody holds the row. */
@@ -123,7 +147,7 @@ export interface Check {
 }
 
 /** All writes of rows that the library sends. */
-export type Write = Take | Renew | Transfer | Vacate | Remove | Want | Draw | Check;
+export type Write = Take | Renew | Transfer | Vacate | Remove | PutResult | Want | Draw | Check;
 
 /** An attribute that becomes one more than it was, or than `seed` where it is missing. Without a seed, it is there. */
 export interface Count {

@@ -1,4 +1,4 @@
-import type { OwnLease, Resource, ResourceClaim } from "../kinds/kind.js";
+import type { FlightClaims, OwnLease, Resource, ResourceClaim } from "../kinds/kind.js";
 import type { LockData } from "../lock-info.js";
 import { permitOf } from "../protocol/addresses.js";
 import type { Claimed } from "../taking/claim.js";
@@ -14,6 +14,8 @@ export interface SectionRequest {
   readonly holdAtLeastMs: number;
   /** In a try alone: a section that waits runs when its turn has come, whatever ran before. */
   readonly once?: Once | undefined;
+  /** Where the section is a flight, which neither goes on with the lease of another section nor passes its own on. */
+  readonly flight?: FlightClaims | undefined;
 }
 
 /** What is known of a lock that is claimed. */
@@ -34,9 +36,12 @@ export interface Call extends Caller<OwnLease> {
  * Whether a section may run on a lease that another took: it would keep it in the same way, with no data of its own,
  * and neither the section before nor this one holds the lock for longer than it runs.
  */
-export function fits({ lease, isClosed }: OwnLease, { resource, data, holdAtLeastMs }: SectionRequest): boolean {
+export function fits(
+  { lease, isClosed, isFlight }: OwnLease,
+  { resource, data, holdAtLeastMs, flight }: SectionRequest,
+): boolean {
   const { settings, kind, permits } = resource;
-  if (isClosed || !lease.stands) return false;
+  if (isClosed || isFlight || flight !== undefined || !lease.stands) return false;
   if (data !== undefined || lease.row.mayHaveData || holdAtLeastMs > 0 || lease.exit.hold !== undefined) return false;
   if ((permitOf(lease.row.at.sort) ?? 0) >= permits) return false;
   // One that joins others would lose the lock with the first of them.

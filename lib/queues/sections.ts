@@ -24,6 +24,7 @@ type Deliver = (lock: HeldLock) => boolean;
 interface SectionCall extends Call {
   readonly deliver: Deliver;
   readonly holdAtLeastMs: number;
+  readonly isFlight: boolean;
 }
 
 /**
@@ -100,14 +101,14 @@ export class Sections {
   }
 
   #callFor(request: SectionRequest, wait: Wait, deliver: Deliver): SectionCall {
-    const { resource, data, once } = request;
+    const { resource, data, once, flight } = request;
     const fitting = (own: OwnLease): boolean => fits(own, request);
     const open = (): OwnLease | undefined => [...this.#line(resource).leases].findLast(fitting);
     const call: SectionCall = {
-      ...{ resource, once, wait, deliver, holdAtLeastMs: request.holdAtLeastMs },
+      ...{ resource, once, wait, deliver, holdAtLeastMs: request.holdAtLeastMs, isFlight: flight !== undefined },
       fits: fitting,
       take: (own) => own.lease.stands && this.#deliver(own, displayTime(boundsOf(this.session.clock)), call),
-      claim: (how) => resource.kind.claim({ ...how, resource, wait, data, once, open }),
+      claim: (how) => resource.kind.claim({ ...how, resource, wait, data, once, flight, open }),
       handOut: (own) => this.#handOut(own, call),
     };
     return call;
@@ -177,7 +178,7 @@ export class Sections {
    */
   async #handOut(own: OwnLease, call: SectionCall): Promise<boolean> {
     const { lease, resource } = own;
-    const { wait, holdAtLeastMs } = call;
+    const { wait, holdAtLeastMs, isFlight } = call;
     const line = this.#line(resource);
     if (lease.renewals.haveServed) {
       wait.throwIfEnough();
@@ -193,6 +194,7 @@ export class Sections {
       // After a loss, the next section of this process may ask the table at once: a lost lease excludes nobody.
       lease.keep(() => this.#leave(own, false));
       lease.exit.holdAtLeast(holdAtLeastMs);
+      own.isFlight = isFlight;
       if (this.#deliver(own, lease.row.acquired, call, lease.row.tick)) {
         this.#share(own);
         return true;
@@ -224,7 +226,7 @@ export class Sections {
   #deliver(own: OwnLease, acquired: number, { resource, wait, deliver }: SectionCall, tick?: number): boolean {
     const { lease } = own;
     const end = (_ended: Lease, section: Section) => this.#end(own, section);
-    const { rowDecides: mayHandOff } = resource.kind;
+    const mayHandOff = resource.kind.rowDecides && !own.isFlight;
     const lock = new HeldLock({ session: this.session, lease, acquired, tick, end, mayHandOff });
     if (deliver(lock)) {
       // The section before tells of its end before this one tells of its beginning.

@@ -226,7 +226,7 @@ export class Scheduler {
    * Sends a copy, and hears its answer, however late.
    * @param lateMs of a renewal: with an answer after so many ms, it is late.
    */
-  heard<T>(send: () => Promise<T>, lateMs = Number.POSITIVE_INFINITY): Promise<T> {
+  heard<T>(send: () => Promise<T>, lateMs: number = Number.POSITIVE_INFINITY): Promise<T> {
     const leftAt = this.#clock.atLeast();
     this.#silentSince ??= this.#clock.atMost();
     const answered = (): void => {

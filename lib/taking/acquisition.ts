@@ -199,7 +199,7 @@ export class Acquisition {
    * Removes the uuid from the row, if it is still ours. Retried after any failure until `until`. It never throws: a
    * failed release is reported on the diagnostics channel, and the lease ends by itself.
    */
-  async release(until = this.#attemptEnd(), leaves: Left = { kind: "free" }): Promise<Release> {
+  async release(until: () => number = this.#attemptEnd(), leaves: Left = { kind: "free" }): Promise<Release> {
     const released = await this.#vacate(this.#uuid, until, leaves);
     const uncertain = this.#uncertainUuid;
     if (uncertain === undefined) return released;

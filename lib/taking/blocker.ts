@@ -7,6 +7,8 @@ import { watchForStuck } from "./stuck.js";
 export class Blocker {
   readonly #session: Session;
   readonly #call: number;
+  /** Is told of each row of the lock that was seen, free or not. */
+  onSeen: ((row: Row) => void) | undefined;
   #row: Row | undefined;
   #localHolder: (() => LockInfo | undefined) | undefined;
   /** Ends the watch for a section that does not end. */
@@ -28,6 +30,7 @@ export class Blocker {
   saw(row: Row): void {
     if (!this.#session.sightings.isAbandoned(row)) this.#row = row;
     this.#watchForStuck();
+    this.onSeen?.(row);
   }
 
   /** Notes that a section of this process is in the way; `holder` is called for its details when they are needed. */

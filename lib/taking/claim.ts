@@ -2,6 +2,7 @@ import { LockStoreError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import { mayTake } from "../protocol/may-take.js";
 import type { Row } from "../protocol/row.js";
+import type { Take } from "../protocol/writes.js";
 import { attemptMs, Copies } from "../session/requests.js";
 import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
@@ -17,6 +18,7 @@ const MOST_TRIES = 3;
 export interface ClaimOptions {
   readonly data?: LockData | undefined;
   readonly once?: Once | undefined;
+  readonly after?: Take["after"];
   /** No copy of a write leaves later than this, on `atMost`. Default: the bounds of the wait. */
   readonly until?: (() => number) | undefined;
 }
@@ -71,8 +73,8 @@ export function claim(
   wait: Wait,
   options: ClaimOptions = {},
 ): Promise<Claimed<Acquisition>> {
-  const { data } = options;
-  return claimBy(session, target, wait, options, (tick) => new RowTake(session, target, { data, tick }));
+  const { data, after } = options;
+  return claimBy(session, target, wait, options, (tick) => new RowTake(session, target, { data, tick, after }));
 }
 
 /** Makes one attempt after the other until one is answered. @param first of the rows to take: all are kept in the same way. */
@@ -80,7 +82,7 @@ export async function claimBy<Outcome extends Answer, Granted>(
   session: Session,
   first: Target,
   wait: Wait,
-  { once, until = wait.until }: ClaimOptions,
+  { once, after, until = wait.until }: ClaimOptions,
   attemptFor: (tick: number | undefined) => Attempt<Outcome, Granted>,
 ): Promise<Claimed<Granted>> {
   const { ttlMs, safetyMarginMs, poll } = first.settings;
@@ -135,7 +137,8 @@ export async function claimBy<Outcome extends Answer, Granted>(
     const inTheWay = others as unknown as RowsInTheWay;
     const done = others.find(({ row }) => isDone(row, tick));
     if (done === undefined) {
-      if (!others.every(({ row }) => session.sightings.isAbandoned(row))) return { kind: "held", inTheWay };
+      const isOwn = others.every(({ row }) => session.sightings.isAbandoned(row));
+      if (!isOwn || after !== undefined) return { kind: "held", inTheWay };
       // Earlier claims of this process, which nobody relies on: the next one names their rows, and takes them over.
       if (session.clock.atMost() >= until()) throw inOwnWay(first, failure);
       await session.clock.sleep(poll.minMs, wait.enough);

@@ -25,10 +25,10 @@ export class RowTake {
   sentAt: number = Number.POSITIVE_INFINITY;
   readonly #session: Session;
   readonly #target: Target;
-  readonly #purpose: Pick<Take, "data" | "tick">;
+  readonly #purpose: Pick<Take, "data" | "tick" | "after">;
   #take: Take | undefined;
 
-  constructor(session: Session, target: Target, purpose: Pick<Take, "data" | "tick">) {
+  constructor(session: Session, target: Target, purpose: Pick<Take, "data" | "tick" | "after">) {
     this.#session = session;
     this.#target = target;
     this.#purpose = purpose;

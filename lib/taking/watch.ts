@@ -52,6 +52,7 @@ export async function watch(
     const next = await wait.ask((signal) => store.read(at, { consistent: false }, signal));
     sightings.note(at, next);
     if (next === undefined) return undefined;
+    wait.blocker.onSeen?.(next);
     // A new holder may release soon.
     if (next.uuid !== row.uuid) polling.set();
     row = next;

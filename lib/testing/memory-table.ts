@@ -20,10 +20,10 @@ import {
 } from "../store.js";
 import type { ApplyWrites } from "./apply-writes.js";
 
-/** Whether a row is a lock's own: places in a queue are nobody's lock. */
+/** Whether a row is a lock's own: places in a queue and results of flights are nobody's lock. */
 export function isHolder({ sort }: Address): boolean {
   const kind = kindOf(sort);
-  return kind !== undefined && kind !== "place";
+  return kind !== undefined && kind !== "place" && kind !== "result";
 }
 
 /** The items of one name, by their sort keys. A change makes a new map, so whoever keeps one keeps what was. */

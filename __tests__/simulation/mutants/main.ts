@@ -5,6 +5,7 @@ import { type Origin, originNow, withReport } from "../report.js";
 import { BATCH_DEFECTS } from "./batch-defects.js";
 import { CLOSE_DEFECTS } from "./close-defects.js";
 import { DEFECTS, type Defect } from "./defects.js";
+import { FLIGHT_DEFECTS } from "./flight-defects.js";
 import { HAND_OVER_DEFECTS } from "./hand-over-defects.js";
 import { KIND_DEFECTS } from "./kind-defects.js";
 import { type Finding, hunt, makeMutant } from "./mutant.js";
@@ -39,6 +40,7 @@ async function main(): Promise<void> {
     ...CLOSE_DEFECTS,
     ...KIND_DEFECTS,
     ...BATCH_DEFECTS,
+    ...FLIGHT_DEFECTS,
   ];
   const defects = all.filter(({ name }) => only === undefined || name.includes(only));
   const findings = new Map<Defect, Finding>();

@@ -17,7 +17,7 @@ export interface Finding {
 
 /** Copies the library and its simulation to a folder of their own, with the defect in it. */
 export async function makeMutant({ name, patches }: Defect, folder: string): Promise<void> {
-  const support = ["seeded-random.js", "tokens.js"].map((file) => `__tests__/support/${file}`);
+  const support = ["message-store.js", "seeded-random.js", "tokens.js"].map((file) => `__tests__/support/${file}`);
   for (const part of ["lib", "__tests__/simulation", ...support]) {
     await cp(join(COMPILED, part), join(folder, part), { recursive: true });
   }

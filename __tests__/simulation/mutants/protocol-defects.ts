@@ -131,7 +131,11 @@ export const PROTOCOL_DEFECTS: readonly Defect[] = [
         find: /IS_MINE_TO_DELETE = all\(IS_MINE, REMEMBERS_NOTHING\)/g,
         replace: "IS_MINE_TO_DELETE = IS_MINE",
       },
-      { file: RULES, find: /leaves\.kind === "free" && remembers === "nothing"/g, replace: 'leaves.kind === "free"' },
+      {
+        file: RULES,
+        find: /leaves\.result === undefined && remembers === "nothing"/g,
+        replace: "leaves.result === undefined",
+      },
     ],
   },
   {

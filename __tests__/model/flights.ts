@@ -1,0 +1,205 @@
+import { lockAt, resultAt } from "../../lib/protocol/addresses.js";
+import { apply } from "../../lib/protocol/apply.js";
+import { countingResult, overBy } from "../../lib/protocol/flight-result.js";
+import { type Attributes, parseRow, type Row } from "../../lib/protocol/row.js";
+import type { Write } from "../../lib/protocol/writes.js";
+
+/** The rules of flights that can be switched off. */
+export interface FlightRules {
+  /** A take names the result that was seen last. */
+  readonly takeNamesLast: boolean;
+  /** A value counts only where the lock's row names it. */
+  readonly valueIsNamed: boolean;
+  /** A value that nothing names may be that of a flight which was over. */
+  readonly unnamedMayBeOver: boolean;
+  /** The first look of a call is consistent, and comes after the call. */
+  readonly looksFirst: boolean;
+}
+
+export interface FlightLimits {
+  readonly flights: number;
+  readonly lateCopies: number;
+  /** How often a process that knows no flights takes the lock and deletes its row. */
+  readonly olderUses: number;
+}
+
+/** A flight: `looked` has seen which result was the last. */
+interface Flight {
+  readonly stage: "idle" | "looked" | "taken" | "put" | "ended";
+  readonly lastId: string | undefined;
+  /** Whether its release has named its result. */
+  readonly isOver: boolean;
+}
+
+/** A call with `freshMs` 0, and which flights were over when it began. */
+interface Call {
+  readonly stage: "idle" | "asked" | "looked" | "served";
+  readonly over: readonly string[];
+  /** What it believes to have been over. */
+  readonly seen: readonly string[];
+}
+
+interface State {
+  readonly lock: Attributes | undefined;
+  readonly value: Attributes | undefined;
+  readonly sent: readonly Write[];
+  readonly flights: readonly Flight[];
+  readonly call: Call;
+  readonly lateCopies: number;
+  readonly olderUses: number;
+}
+
+interface Next {
+  readonly what: string;
+  readonly state: State;
+  readonly violation?: string;
+}
+
+const AT = lockAt("model");
+const VALUE_AT = resultAt("model");
+/** Stamps of leases: those of a flight may count as over, or not. */
+const [NOBODY_IS_OVER, ALL_ARE_OVER] = [1, 100];
+
+const idOf = (index: number): string => `flight ${index}`;
+
+/** What is found, and how many states there are. Every interleaving is explored, the shortest first. */
+export function exploreFlights(
+  rules: FlightRules,
+  limits: FlightLimits,
+): { readonly states: number; readonly violation: string | undefined; readonly trace: readonly string[] } {
+  const idle: Flight = { stage: "idle", lastId: undefined, isOver: false };
+  const first: State = {
+    lock: undefined,
+    value: undefined,
+    sent: [],
+    flights: Array.from({ length: limits.flights }, () => idle),
+    call: { stage: "idle", over: [], seen: [] },
+    lateCopies: limits.lateCopies,
+    olderUses: limits.olderUses,
+  };
+  const known = new Set([keyOf(first)]);
+  let level: { readonly state: State; readonly trace: readonly string[] }[] = [{ state: first, trace: [] }];
+  while (level.length > 0) {
+    const deeper: typeof level = [];
+    for (const { state, trace } of level) {
+      for (const { what, state: next, violation } of stepsFrom(state, rules)) {
+        if (violation !== undefined) return { states: known.size, violation, trace: [...trace, what] };
+        const key = keyOf(next);
+        if (known.has(key)) continue;
+        known.add(key);
+        deeper.push({ state: next, trace: [...trace, what] });
+      }
+    }
+    level = deeper;
+  }
+  return { states: known.size, violation: undefined, trace: [] };
+}
+
+/** What decides what can follow: of a row who has it, whether it is free, and which result it names. */
+const keyOf = ({ lock, value, sent, ...rest }: State): string => {
+  const words = sent.map(wordsOf);
+  return JSON.stringify([lock?.uuid, lock?.expires, lock?.result, value?.uuid, words, rest], (_, part) => part ?? null);
+};
+
+function* stepsFrom(state: State, rules: FlightRules): Generator<Next> {
+  for (const index of state.flights.keys()) yield* flightSteps(state, index, rules);
+  yield* callSteps(state, rules);
+  if (state.lateCopies > 0) {
+    for (const write of state.sent) {
+      yield {
+        what: `late ${wordsOf(write)}`,
+        state: arrived({ ...state, lateCopies: state.lateCopies - 1 }, write).state,
+      };
+    }
+  }
+  // Its put asks for no result, and its delete leaves nothing.
+  if (state.olderUses > 0 && state.lock !== undefined && state.lock.expires === 0) {
+    yield { what: "an older process", state: { ...state, lock: undefined, olderUses: state.olderUses - 1 } };
+  }
+}
+
+function* flightSteps(state: State, index: number, rules: FlightRules): Generator<Next> {
+  const flight = state.flights[index] as Flight;
+  const uuid = idOf(index);
+  const become = (from: State, change: Partial<Flight>): State => ({
+    ...from,
+    flights: from.flights.map((one, other) => (other === index ? { ...one, ...change } : one)),
+  });
+  const send = (write: Write, change: Partial<Flight>, refused: Partial<Flight>): State => {
+    const { state: next, isApplied } = arrived({ ...state, sent: [...state.sent, write] }, write);
+    return become(next, isApplied ? change : refused);
+  };
+  const named = { id: uuid, made: index, freshUntil: index };
+  switch (flight.stage) {
+    case "idle":
+      yield { what: `${uuid} looks`, state: become(state, { stage: "looked", lastId: rowOf(state.lock)?.result?.id }) };
+      return;
+    case "looked":
+      for (const earliest of [NOBODY_IS_OVER, ALL_ARE_OVER]) {
+        const take: Write = {
+          ...{ kind: "take", at: AT, uuid, expires: 50, ttlMs: 1, owner: "host", acquired: 0, remembers: "fence" },
+          knowledge: { earliest },
+          after: rules.takeNamesLast ? { id: flight.lastId } : undefined,
+        };
+        yield { what: `${uuid} takes`, state: send(take, { stage: "taken" }, { stage: "ended" }) };
+      }
+      return;
+    case "taken": {
+      const put: Write = { kind: "put-result", at: VALUE_AT, result: named, owner: "host", data: { value: uuid } };
+      yield { what: `${uuid} puts`, state: send(put, { stage: "put" }, {}) };
+      return;
+    }
+    case "put": {
+      const leaves = { kind: "free", result: named } as const;
+      const release: Write = { kind: "vacate", at: AT, uuid, leaves, remembers: "fence" };
+      yield { what: `${uuid} ends`, state: send(release, { stage: "ended", isOver: true }, { stage: "ended" }) };
+      return;
+    }
+    case "ended":
+      return;
+    default:
+      flight.stage satisfies never;
+  }
+}
+
+function* callSteps(state: State, rules: FlightRules): Generator<Next> {
+  const { call } = state;
+  const [lock, value] = [rowOf(state.lock), rowOf(state.value)];
+  if (call.stage === "idle") {
+    const over = state.flights.flatMap(({ isOver }, index) => (isOver ? idOf(index) : []));
+    yield { what: "a call", state: { ...state, call: { ...call, stage: "asked", over } } };
+  } else if (call.stage === "asked") {
+    const all = rules.unnamedMayBeOver ? overBy(lock, value) : overBy(lock, undefined);
+    const seen = rules.looksFirst ? [...all] : [];
+    yield { what: "it looks", state: { ...state, call: { ...call, stage: "looked", seen } } };
+  } else if (call.stage === "looked") {
+    const id = rules.valueIsNamed ? countingResult(lock, value)?.id : value?.uuid;
+    if (id === undefined || call.seen.includes(id)) return;
+    const flight = state.flights[Number(id.split(" ")[1])];
+    const violation = call.over.includes(id)
+      ? `${id} was over before the call`
+      : flight?.stage !== "ended"
+        ? `${id} has not ended`
+        : undefined;
+    yield {
+      what: `it takes ${id}`,
+      state: { ...state, call: { ...call, stage: "served" } },
+      ...(violation && { violation }),
+    };
+  }
+}
+
+function arrived(state: State, write: Write): { readonly state: State; readonly isApplied: boolean } {
+  const part = write.kind === "put-result" ? "value" : "lock";
+  const applied = apply(state[part], write);
+  if (applied.kind === "refused") return { state, isApplied: false };
+  return { state: { ...state, [part]: applied.after }, isApplied: true };
+}
+
+function rowOf(item: Attributes | undefined): Row | undefined {
+  const parsed = item && parseRow(AT, item);
+  return parsed && "row" in parsed ? parsed.row : undefined;
+}
+
+const wordsOf = (write: Write): string =>
+  `${write.kind} of ${"uuid" in write ? write.uuid : "result" in write ? write.result.id : ""}`;

@@ -1,0 +1,388 @@
+import { describe, expect, jest, test } from "@jest/globals";
+import { type Lock, LockStoreError, LockTable } from "../lib/index.js";
+import { resultAt } from "../lib/protocol/addresses.js";
+import { purgeAt } from "../lib/protocol/rules.js";
+import { MemoryTable } from "../lib/testing/memory-table.js";
+import { hear } from "./support/diagnostics.js";
+import { turn, watch } from "./support/eventually.js";
+import { ManualTime } from "./support/manual-time.js";
+import { MemoryHost } from "./support/memory-host.js";
+
+const NAME = "token";
+const FLIGHT = ["take lock", "put-result flight", "vacate lock"];
+
+function scene(hosts = 2): {
+  readonly time: ManualTime;
+  readonly table: MemoryTable;
+  readonly each: readonly MemoryHost[];
+} {
+  const time = new ManualTime();
+  const table = new MemoryTable();
+  const each = Array.from({ length: hosts }, (_, index) => new MemoryHost(time, { owner: `host-${index}`, table }));
+  return { time, table, each };
+}
+
+/** A function that runs until it is told what it comes to, and how often it has begun. */
+function slow<T>(): {
+  readonly fn: () => Promise<T>;
+  runs: number;
+  end: (value: T) => void;
+  fail: (error: Error) => void;
+} {
+  const work = {
+    runs: 0,
+    end: (_value: T): void => undefined,
+    fail: (_error: Error): void => undefined,
+    fn: () => {
+      work.runs += 1;
+      return new Promise<T>((resolve, reject) => {
+        work.end = resolve;
+        work.fail = reject;
+      });
+    },
+  };
+  return work;
+}
+
+describe("a flight", () => {
+  test("is a look and three writes: the take, the value, the release", async () => {
+    const { each } = scene();
+    const [one, other] = each as [MemoryHost, MemoryHost];
+    expect(await one.mutex(NAME).singleFlight(() => "first")).toBe("first");
+    expect(one.told()).toEqual(["consistent query flight", ...FLIGHT]);
+    // The row is kept, and so is what it says of the flight, which is over: the next call runs again.
+    expect(await other.mutex(NAME).singleFlight(() => "second")).toBe("second");
+    expect(other.told()).toEqual(["consistent query flight", ...FLIGHT]);
+  });
+
+  test("that is younger than asked for costs one query, and one that is older is flown again", async () => {
+    const { time, each } = scene();
+    const [one, other] = each as [MemoryHost, MemoryHost];
+    await one.mutex(NAME).singleFlight(async () => {
+      await time.advance(100);
+      return "first";
+    });
+    await time.advance(900);
+    expect(await other.mutex(NAME).singleFlight(() => "second", { freshMs: 1_000 })).toBe("first");
+    expect(other.told()).toEqual(["query flight"]);
+    expect(await other.mutex(NAME).singleFlight(() => "second", { freshMs: 999 })).toBe("second");
+    expect(other.told()).toEqual(["query flight", ...FLIGHT]);
+  });
+
+  test("is shared by those who wait on other hosts, and read when its release shows", async () => {
+    const { time, each } = scene(3);
+    const work = slow<string>();
+    const calls = each.map((host) => host.mutex(NAME).singleFlight(work.fn));
+    await time.advance(300);
+    work.end("once");
+    await time.advance(1_000);
+    expect(await Promise.all(calls)).toEqual(["once", "once", "once"]);
+    expect(work.runs).toBe(1);
+    const told = each.map((host) => host.told());
+    const writes = told.flat().filter((line) => !/read|query/.test(line));
+    expect(writes.filter((line) => line !== "take lock").sort()).toEqual(FLIGHT.slice(1));
+  });
+
+  test("is nobody's if its function throws: the next in line runs", async () => {
+    const { time, each } = scene();
+    const [one, other] = each as [MemoryHost, MemoryHost];
+    const [bad, good] = [slow<string>(), slow<string>()];
+    const failing = one.mutex(NAME).singleFlight(bad.fn);
+    await turn();
+    const behind = [one.mutex(NAME).singleFlight(good.fn), other.mutex(NAME).singleFlight(good.fn)];
+    await time.advance(100);
+    bad.fail(new Error("no"));
+    await expect(failing).rejects.toThrow("no");
+    await time.advance(1_000);
+    good.end("yes");
+    await time.advance(1_000);
+    expect(await Promise.all(behind)).toEqual(["yes", "yes"]);
+    expect([bad.runs, good.runs]).toEqual([1, 1]);
+  });
+
+  test("that was over before the call is not taken, whatever brings its writes back", async () => {
+    const { time, each, table } = scene(3);
+    const [one, old, other] = each as [MemoryHost, MemoryHost, MemoryHost];
+    await one.mutex(NAME).singleFlight(() => "first");
+    const late = one.sent.flatMap((message) => (message.kind === "write" ? message.write : []));
+    // A process that does not know of flights has used the lock: its put and its delete leave nothing of the result.
+    table.plant({ name: NAME, sort: "lock" }, undefined);
+    const work = slow<string>();
+    const holder = await old.mutex(NAME).lock();
+    const call = other.mutex(NAME).singleFlight(work.fn);
+    await turn();
+    await holder.unlock();
+    table.plant({ name: NAME, sort: "lock" }, undefined);
+    // Late copies of the first flight: its lock and its result are back.
+    for (const write of late) if (write.kind !== "put-result") table.apply(write);
+    expect(table.row({ name: NAME, sort: "lock" })?.result?.id).toBeDefined();
+    await time.advanceUntil(() => work.runs === 1);
+    work.end("second");
+    expect(await call).toBe("second");
+  });
+
+  test("that a late copy of its take brings back is refused once another has ended", async () => {
+    const { each, table } = scene();
+    const [one, other] = each as [MemoryHost, MemoryHost];
+    await one.mutex(NAME).singleFlight(() => "first");
+    await other.mutex(NAME).singleFlight(() => "second");
+    const before = table.row({ name: NAME, sort: "lock" });
+    for (const message of one.sent) if (message.kind === "write") table.apply(message.write);
+    expect(table.row({ name: NAME, sort: "lock" })).toEqual(before);
+    expect(before?.result?.id).not.toBe(table.row(resultAt(NAME))?.uuid);
+  });
+
+  test("keeps both of its rows for a week after its caller would call it fresh", async () => {
+    const { time, each, table } = scene();
+    const freshMs = 30 * 24 * 60 * 60 * 1_000;
+    await (each[0] as MemoryHost).mutex(NAME).singleFlight(() => "kept", { freshMs });
+    for (const sort of ["lock", resultAt(NAME).sort]) {
+      expect(table.item({ name: NAME, sort })).toMatchObject({ purge: purgeAt(time.now + freshMs) });
+    }
+  });
+
+  test("keeps the row of a tick for ever", async () => {
+    const { each, table } = scene();
+    const mutex = (each[0] as MemoryHost).mutex(NAME);
+    await mutex.tryRun(() => undefined, { once: 1 });
+    await mutex.singleFlight(() => "kept");
+    expect(table.item({ name: NAME, sort: "lock" })).toMatchObject({ tick: 1, result: expect.anything() });
+    expect(table.item({ name: NAME, sort: "lock" })).not.toHaveProperty("purge");
+  });
+
+  test("whose lease is lost rejects, and is nobody's result", async () => {
+    const { time, each, table } = scene();
+    const [one, other] = each as [MemoryHost, MemoryHost];
+    const work = slow<string>();
+    const call = one.mutex(NAME, { ttlMs: 1_000 }).singleFlight(work.fn);
+    await turn();
+    one.fate = () => "lost";
+    const seen = watch(call);
+    call.catch(() => undefined);
+    await time.advance(2_000);
+    work.end("late");
+    await time.advance(10_000);
+    await expect(call).rejects.toMatchObject({ code: "LOCK_LOST" });
+    expect(seen.settled).toBe(true);
+    expect(table.row(resultAt(NAME))).toBeUndefined();
+    expect(await other.mutex(NAME).singleFlight(() => "mine", { freshMs: 60_000 })).toBe("mine");
+  });
+
+  test("that has unlocked its lock is nobody's result: it did not run alone to its end", async () => {
+    const { each, table } = scene();
+    const [one, other] = each as [MemoryHost, MemoryHost];
+    const fn = async (lock: Lock): Promise<string> => {
+      await lock.unlock();
+      return "own";
+    };
+    const heard = hear("dynamutex:not-shared");
+    expect(await one.mutex(NAME).singleFlight(fn)).toBe("own");
+    expect(heard).toEqual([]);
+    expect(table.row(resultAt(NAME))).toBeUndefined();
+    expect(await other.mutex(NAME).singleFlight(() => "next", { freshMs: 60_000 })).toBe("next");
+  });
+
+  test("does not hand its lock off, and neither takes over nor passes on the lease of a section", async () => {
+    const { each } = scene(1);
+    const [one] = each as [MemoryHost];
+    const mutex = one.mutex(NAME);
+    await expect(mutex.singleFlight((lock) => lock.handOff({ withinMs: 1_000 }))).rejects.toMatchObject({
+      code: "LOCK_CONFIG",
+    });
+    const uuids: string[] = [];
+    const first = await mutex.lock();
+    const flight = mutex.singleFlight((lock) => void uuids.push(lock.uuid));
+    await turn();
+    const after = mutex.run((lock) => void uuids.push(lock.uuid));
+    await first.unlock();
+    await Promise.all([flight, after]);
+    expect(new Set([first.uuid, ...uuids]).size).toBe(3);
+  });
+});
+
+describe("the calls of one process", () => {
+  test("share one flight, and what each of them gets is its own", async () => {
+    const { each } = scene();
+    const [one] = each as [MemoryHost];
+    let runs = 0;
+    const fn = () => ({ list: [++runs] });
+    const values = await Promise.all(Array.from({ length: 32 }, () => one.mutex(NAME).singleFlight(fn)));
+    expect(values).toEqual(values.map(() => ({ list: [1] })));
+    expect(new Set(values.map(({ list }) => list)).size).toBe(32);
+    expect(one.told()).toEqual(["consistent query flight", ...FLIGHT]);
+  });
+
+  test("share the one that runs without a request, until its function has ended", async () => {
+    const { each } = scene();
+    const [one] = each as [MemoryHost];
+    const work = slow<string>();
+    const mutex = one.mutex(NAME);
+    const first = mutex.singleFlight(work.fn);
+    await turn();
+    one.told();
+    const joining = mutex.singleFlight(() => "own");
+    await turn();
+    expect(one.told()).toEqual([]);
+    let release = (): void => undefined;
+    one.hold = (message) =>
+      message.kind === "write" && message.write.kind === "vacate"
+        ? new Promise<void>((resolve) => {
+            release = resolve;
+          })
+        : undefined;
+    work.end("shared");
+    await turn();
+    // Its release was applied: it is over before this call.
+    const late = mutex.singleFlight(() => "own");
+    await turn();
+    one.hold = () => undefined;
+    release();
+    expect([await first, await joining, await late]).toEqual(["shared", "shared", "own"]);
+  });
+
+  test("with freshMs share the one that runs only if it is young enough", async () => {
+    const { time, each } = scene();
+    const [one] = each as [MemoryHost];
+    const work = slow<string>();
+    const mutex = one.mutex(NAME);
+    const first = mutex.singleFlight(work.fn, { freshMs: 500 });
+    await turn();
+    await time.advance(400);
+    const young = mutex.singleFlight(() => "own", { freshMs: 500 });
+    await time.advance(200);
+    const old = mutex.singleFlight(() => "own", { freshMs: 500 });
+    await turn();
+    work.end("shared");
+    await time.advance(1_000);
+    expect([await first, await young, await old]).toEqual(["shared", "shared", "own"]);
+  });
+
+  test("with freshMs find what is there at once, although others of the process wait for the lock", async () => {
+    const { time, each } = scene();
+    const [one, other] = each as [MemoryHost, MemoryHost];
+    await other.mutex(NAME).singleFlight(() => "there");
+    const holder = await other.mutex(NAME).lock();
+    const waiting = one.mutex(NAME).singleFlight(() => "own");
+    await time.advance(100);
+    expect(await one.mutex(NAME).singleFlight(() => "own", { freshMs: 60_000 })).toBe("there");
+    await holder.unlock();
+    await time.advance(1_000);
+    expect(await waiting).toBe("own");
+  });
+
+  test("whose leader gives up go on without it", async () => {
+    const { time, each } = scene();
+    const [one, other] = each as [MemoryHost, MemoryHost];
+    const holder = await other.mutex(NAME).lock();
+    const end = new AbortController();
+    const leader = one.mutex(NAME).singleFlight(() => "leader", { signal: end.signal });
+    const behind = one.mutex(NAME).singleFlight(() => "behind");
+    await time.advance(100);
+    end.abort(new Error("enough"));
+    await expect(leader).rejects.toThrow("enough");
+    await holder.unlock();
+    await time.advance(1_000);
+    expect(await behind).toBe("behind");
+  });
+
+  test("give up after waitMs, and at once with waitMs 0, each for itself", async () => {
+    const { time, each } = scene();
+    const [one, other] = each as [MemoryHost, MemoryHost];
+    const holder = await other.mutex(NAME).lock();
+    const calls = [0, 200, 10_000].map((waitMs) => one.mutex(NAME).singleFlight(() => waitMs, { waitMs }));
+    const settled = Promise.allSettled(calls);
+    await time.advance(300);
+    await holder.unlock();
+    await time.advance(1_000);
+    const [zero, short, long] = await settled;
+    const timeout = { status: "rejected", reason: { code: "LOCK_TIMEOUT", holder: { owner: "host-1" } } };
+    expect([zero, short]).toMatchObject([timeout, timeout]);
+    expect(long).toMatchObject({ status: "fulfilled", value: 10_000 });
+    expect(await one.mutex(NAME).singleFlight(() => "free", { waitMs: 0 })).toBe("free");
+  });
+
+  test("end with the table, but for the one that runs", async () => {
+    const { each } = scene();
+    const [one] = each as [MemoryHost];
+    const work = slow<string>();
+    const first = one.mutex(NAME).singleFlight(work.fn);
+    await turn();
+    const joined = one.mutex(NAME).singleFlight(work.fn);
+    await turn();
+    const closing = one.session.close();
+    await expect(joined).rejects.toMatchObject({ code: "LOCK_CLOSED" });
+    work.end("done");
+    expect(await first).toBe("done");
+    await closing;
+    await expect(one.mutex(NAME).singleFlight(work.fn)).rejects.toMatchObject({ code: "LOCK_CLOSED" });
+  });
+
+  test("all get an error if the table cannot be used", async () => {
+    const { time, each } = scene();
+    const [one] = each as [MemoryHost];
+    one.fate = () => "lost";
+    const calls = Promise.allSettled([1, 2].map(() => one.mutex(NAME).singleFlight(() => "never")));
+    await time.advance(20_000);
+    for (const call of await calls) {
+      expect(call).toMatchObject({ status: "rejected", reason: expect.any(LockStoreError) });
+    }
+  });
+});
+
+describe("the value of a flight", () => {
+  const SHARED: readonly unknown[] = [
+    ...["text", "", 5, 1.5, 0, true, false, null, undefined, 2n ** 60n],
+    ...[new Uint8Array([1, 2]), new Set(["a", "b"]), new Set([1, 2])],
+    { list: [1, "a", null, { deep: [true] }], map: {} },
+  ];
+  test.each(SHARED)("comes back as it went in: %p", async (value) => {
+    const { each } = scene();
+    const [one, other] = each as [MemoryHost, MemoryHost];
+    await one.mutex(NAME).singleFlight(() => value);
+    expect(await other.mutex(NAME).singleFlight(() => "own", { freshMs: 1_000 })).toEqual(value);
+  });
+
+  const OWN: readonly (readonly [string, unknown, string])[] = [
+    ["a date", { at: new Date() }, "data.value.at"],
+    ["a function", () => 1, "data.value"],
+    ["a small bigint", [5n], "data.value.0"],
+    ["a large number", 2 ** 60, "data.value"],
+    ["a set of small bigints", new Set([5n]), "data.value (a member)"],
+    ["more than 350 KB", "x".repeat(350 * 1_024), "value"],
+  ];
+  test.each(OWN)("that cannot be shared, %s, goes to its own caller, and a channel says so", async (_, value, path) => {
+    const warn = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
+    const heard = hear("dynamutex:not-shared");
+    const { each } = scene();
+    const [one, other] = each as [MemoryHost, MemoryHost];
+    const calls = [one.mutex(NAME).singleFlight(() => value), one.mutex(NAME).singleFlight(() => "own")];
+    expect(await Promise.all(calls)).toEqual([value, "own"]);
+    expect(heard).toMatchObject([{ name: NAME, cause: { code: "LOCK_CONFIG" } }]);
+    expect(String(heard[0]?.cause)).toContain(path);
+    expect(await other.mutex(NAME).singleFlight(() => "other", { freshMs: 60_000 })).toBe("own");
+    expect(warn.mock.calls).toEqual([[expect.stringContaining(path), "DynamutexWarning"]]);
+    warn.mockRestore();
+  });
+
+  test("is not shared if the table does not take it, and the call has it all the same", async () => {
+    const { time, each } = scene();
+    const [one, other] = each as [MemoryHost, MemoryHost];
+    one.fate = (message) => (message.kind === "write" && message.write.kind === "put-result" ? "lost" : "answered");
+    const heard = hear("dynamutex:not-shared");
+    const call = one.mutex(NAME, { ttlMs: 2_000, maxHoldMs: 5_000 }).singleFlight(() => "own");
+    const settled = call.catch((error) => error);
+    await time.advance(20_000);
+    expect(await settled).toMatchObject({ code: "LOCK_LOST" });
+    expect(heard).toHaveLength(1);
+    expect(await other.mutex(NAME).singleFlight(() => "next", { freshMs: 60_000 })).toBe("next");
+  });
+});
+
+test("a flight is refused where it cannot work", async () => {
+  const locks = new LockTable({ tableName: "flat", keys: { sort: null } });
+  await expect(locks.mutex(NAME).singleFlight(() => 1)).rejects.toMatchObject({ option: "keys.sort" });
+  const mutex = (scene().each[0] as MemoryHost).mutex(NAME);
+  await expect(mutex.singleFlight(1 as never)).rejects.toMatchObject({ option: "fn" });
+  await expect(mutex.singleFlight(() => 1, { freshMs: -1 })).rejects.toMatchObject({ option: "freshMs" });
+  await expect(mutex.singleFlight(() => 1, { fresh: 1 } as never)).rejects.toThrow("did you mean freshMs");
+});

@@ -1,0 +1,65 @@
+import { rowsIn } from "../operations/inspect.js";
+import { type Address, RESULT_AND_LOCK } from "../protocol/addresses.js";
+import { countingResult, type FlightResult, overBy } from "../protocol/flight-result.js";
+import type { Row } from "../protocol/row.js";
+import type { Session } from "../session/session.js";
+import { boundsOf } from "../time/clock.js";
+
+/** What a query has shown of a lock and of the value of its last flight. */
+export interface Look {
+  /** The lock's row. */
+  readonly row: Row | undefined;
+  /** The result that counts, with its value. */
+  readonly found: (FlightResult & { readonly data: Readonly<Record<string, unknown>> }) | undefined;
+  /** The flights that may have been over by then. */
+  readonly ids: ReadonlySet<string>;
+  readonly isConsistent: boolean;
+}
+
+/** @throws the store's error, after retries of 10 s; that the table is closed. */
+export async function lookForResult(session: Session, at: Address, isConsistent: boolean): Promise<Look> {
+  const { rows } = await rowsIn(session, at.name, RESULT_AND_LOCK, { consistent: isConsistent });
+  const row = rows.find(({ sort }) => sort === at.sort);
+  const value = rows.find(({ sort }) => sort === RESULT_AND_LOCK.first);
+  const result = countingResult(row, value);
+  const found = result && { ...result, data: value?.data ?? {} };
+  const ids = overBy(row, value);
+  return { row, found, ids, isConsistent };
+}
+
+/** Which results a call takes. */
+export class Wish {
+  readonly freshMs: number;
+  readonly #session: Session;
+  /** The latest time that it may have been when the call began; as soon as it was known, where it was not. */
+  #latest: number | undefined;
+  /** What the first consistent look has shown that was sent after the call began: flights that were over by then. */
+  #over: ReadonlySet<string> | undefined;
+
+  constructor(session: Session, freshMs: number) {
+    this.#session = session;
+    this.freshMs = freshMs;
+    this.#latest = session.clock.wall()?.latest;
+  }
+
+  /** Whether a look shows a result that the call takes. The look was sent after the call began. */
+  takes({ found, ids, isConsistent }: Look): boolean {
+    if (this.freshMs > 0) return found !== undefined && this.#isFresh(found.made);
+    // No clock tells what was over before the call began. What the first look shows may have been.
+    if (!isConsistent) return false;
+    const over = this.#over;
+    this.#over ??= ids;
+    return over !== undefined && found !== undefined && !over.has(found.id);
+  }
+
+  /** Whether the call takes what a flight of its own process comes to, whose section runs. */
+  joins(made: number): boolean {
+    return this.freshMs === 0 || this.#isFresh(made);
+  }
+
+  #isFresh(made: number): boolean {
+    const { latest } = boundsOf(this.#session.clock);
+    this.#latest ??= latest;
+    return made <= latest && made >= this.#latest - this.freshMs;
+  }
+}
