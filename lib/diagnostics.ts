@@ -74,13 +74,13 @@ export interface Diagnostics {
   };
   /**
    * A call has ended without the lock. `held`: a try (`tryLock()`, `tryRun()`, or `waitMs: 0`) found it held. `done`: its
-   * tick was already granted. `timeout`: `waitMs` was over.
+   * tick was already granted, or has succeeded. `gave-up`, `superseded`: as `tryRun()` with `untilSuccess` returns them. `timeout`: `waitMs` was over.
    */
   readonly "dynamutex:missed": {
     /** For a set, all of its names. */
     readonly name: string;
     readonly call: number;
-    readonly because: "held" | "done" | "timeout";
+    readonly because: "held" | "done" | "gave-up" | "superseded" | "timeout";
     /** Who is in the way, as last seen. */
     readonly holder: LockInfo | undefined;
     /** How long the call waited, in ms. */
@@ -213,6 +213,7 @@ export type RequestOperation =
       | "reissue"
       | "transfer"
       | "release"
+      | "record"
       | "remove"
       | "mark"
       | "draw"

@@ -50,6 +50,7 @@ function textOf(write: Write): string {
       return `remove ${write.at.sort},${write.seenUuid},${write.seenExpires}`;
     case "transfer":
       return `transfer ${write.from},${write.after},${write.uuid},${write.expires},${write.ttlMs}`;
+    case "record":
     case "want":
     case "draw":
       throw new Error(`The model sends no ${write.kind}`);

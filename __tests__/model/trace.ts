@@ -88,6 +88,7 @@ function writeText(write: Write): string {
       if (after === undefined) return `resumption of ${from} as ${uuid} until ${ticks(expires)}`;
       return `hand-off of ${from}, if later than ${ticks(after)}, as ${uuid} until ${ticks(expires)}`;
     }
+    case "record":
     case "want":
     case "draw":
       return write.kind;

@@ -21,14 +21,22 @@ const REMEMBERS_NO_MORE_THAN: Readonly<Record<Memory, readonly Condition[]>> = {
 /** Neither this tick nor a later one was granted. The write that asks for it writes the tick, so a late copy is refused. */
 const IS_LATER_TICK = any(missing("tick"), less("tick", { value: "tick" }));
 
+/** This tick is due again, and as many runs of it have begun as were seen. */
+const IS_DUE = all(
+  equal("tick", { value: "tick" }),
+  equal("due", { value: "tick" }),
+  equal("attempt", { value: "seenAttempt" }),
+);
+
 /** The conditions of a take, by what is known of the row, and by what the take respects. */
-const takesOver = (isOver: Condition): Readonly<Record<Memory | "newTick", Condition>> => {
+const takesOver = (isOver: Condition): Readonly<Record<Memory | "newTick" | "dueTick", Condition>> => {
   const where = (...more: readonly Condition[]): Condition => any(NO_ITEM, all(IS_OURS, ...more, isOver));
   return {
     nothing: where(...REMEMBERS_NO_MORE_THAN.nothing),
     fence: where(...REMEMBERS_NO_MORE_THAN.fence),
     tick: where(...REMEMBERS_NO_MORE_THAN.tick),
     newTick: where(...REMEMBERS_NO_MORE_THAN.tick, IS_LATER_TICK),
+    dueTick: any(all(IS_OURS, IS_DUE, isOver)),
   };
 };
 const TAKES_EXPIRED = takesOver(HAS_EXPIRED);
@@ -118,6 +126,8 @@ export function askedBy(write: Write): Asked {
       return askedByTransfer(write);
     case "vacate":
       return { condition: isDelete(write) ? IS_MINE_TO_DELETE : IS_MINE, values: { uuid: write.uuid } };
+    case "record":
+      return { condition: IS_MINE, values: { uuid: write.uuid } };
     case "remove": {
       const { seenUuid, seenExpires } = write;
       const condition = seenUuid === undefined ? IS_HOLD_AS_SEEN : IS_LEASE_AS_SEEN;
@@ -138,14 +148,15 @@ export function askedBy(write: Write): Asked {
 }
 
 function askedByTake(write: Take): Asked {
-  const { tick } = write;
+  const { tick, seenAttempt } = write;
   const { earliest, unchanged } = write.knowledge;
   let takes = TAKES_EXPIRED;
   if (unchanged !== undefined) takes = unchanged.uuid === undefined ? TAKES_UNCHANGED_HOLD : TAKES_UNCHANGED_LEASE;
-  const respects = tick === undefined ? memoryAfter(write) : "newTick";
+  let respects: keyof typeof takes = tick === undefined ? memoryAfter(write) : "newTick";
+  if (seenAttempt !== undefined) respects = "dueTick";
   return {
     condition: takes[respects],
-    values: { earliest, seenUuid: unchanged?.uuid, seenExpires: unchanged?.expires, tick },
+    values: { earliest, seenUuid: unchanged?.uuid, seenExpires: unchanged?.expires, tick, seenAttempt },
   };
 }
 
@@ -173,6 +184,8 @@ export function leftBy(write: Write): Effect {
     }
     case "vacate":
       return vacates(write);
+    case "record":
+      return { kind: "update", set: {}, remove: ["due"] };
     case "remove":
       return { kind: "delete" };
     case "want":
@@ -205,26 +218,29 @@ export function countOf(write: Write): Count | undefined {
 }
 
 function takes(write: Take): Effect {
-  const { uuid, expires, ttlMs, owner, acquired, data, wanted, fenceSeed, tick, permits } = write;
+  const { uuid, expires, ttlMs, owner, acquired, data, wanted, fenceSeed, tick, attempt, permits } = write;
   const respects = memoryAfter(write);
   const row = { format: FORMAT, uuid, expires, ttlMs, owner, acquired, data, wanted, permits };
   if (respects === "nothing") return { kind: "put", attributes: { ...row, purge: purgeAt(expires) } };
-  const remove = Object.entries({ wanted, data }).flatMap(([name, value]) => (value === undefined ? [name] : []));
+  const due = attempt === undefined ? undefined : tick;
+  // A tick that is granted at most once leaves nothing of the one before it.
+  const cleared = tick === undefined ? { wanted, data } : { wanted, data, due, attempt };
+  const remove = Object.entries(cleared).flatMap(([name, value]) => (value === undefined ? [name] : []));
   const count = fenceSeed === undefined ? undefined : { attribute: "fence", seed: fenceSeed };
-  return { ...update({ ...row, tick }, remove, respects), count };
+  return { ...update({ ...row, tick, due, attempt }, remove, respects), count };
 }
 
 function vacates(write: Vacate): Effect {
-  const { leaves, remembers } = write;
+  const { leaves, remembers, attempt } = write;
   if (isDelete(write)) return { kind: "delete" };
   switch (leaves.kind) {
     case "free":
     case "kept":
-      return { kind: "update", set: { expires: 0 }, remove: ["uuid", "wanted"] };
+      return { kind: "update", set: { expires: 0, attempt }, remove: ["uuid", "wanted"] };
     case "held":
-      return update({ expires: leaves.expires, ttlMs: leaves.ttlMs }, ["uuid", "wanted"], remembers);
+      return update({ expires: leaves.expires, ttlMs: leaves.ttlMs, attempt }, ["uuid", "wanted"], remembers);
     case "untilExpires":
-      return { kind: "update", set: {}, remove: ["uuid"] };
+      return { kind: "update", set: { attempt }, remove: ["uuid"] };
     default:
       return leaves satisfies never;
   }

@@ -37,6 +37,8 @@ export interface Call extends Caller<OwnLease> {
 export function fits({ lease, isClosed }: OwnLease, { resource, data, holdAtLeastMs }: SectionRequest): boolean {
   const { settings, kind, permits } = resource;
   if (isClosed || !lease.stands) return false;
+  // What is known of its tick is written under its uuid: nothing else happens under that.
+  if (lease.row.attempt !== undefined) return false;
   if (data !== undefined || lease.row.mayHaveData || holdAtLeastMs > 0 || lease.exit.hold !== undefined) return false;
   if ((permitOf(lease.row.at.sort) ?? 0) >= permits) return false;
   // One that joins others would lose the lock with the first of them.
