@@ -131,7 +131,19 @@ function row(draw: Draw): Item | undefined {
   if (draw.chance(0.6)) item.purge = { N: "1700000000" };
   if (draw.chance(0.1)) item.mark = { S: "somebody's own" };
   if (draw.chance(0.35)) {
-    const anywhere = ["uuid", "expires", "ttlMs", "acquired", "fence", "tick", "due", "attempt", "wanted", "data", "permits"];
+    const anywhere = [
+      "uuid",
+      "expires",
+      "ttlMs",
+      "acquired",
+      "fence",
+      "tick",
+      "due",
+      "attempt",
+      "wanted",
+      "data",
+      "permits",
+    ];
     spoil(draw, item, draw.chance(0.3) ? ["format", "owner"] : anywhere);
   }
   return item;

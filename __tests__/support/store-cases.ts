@@ -57,7 +57,20 @@ export function takeWith(differences: Partial<Take>): Take {
 
 /** The row that a take leaves where there was none, and it draws no token. */
 export function rowOf({ at, uuid, expires, ttlMs, owner, acquired, data, tick, attempt, permits }: Take): Row {
-  return { ...at, uuid, expires, ttlMs, owner, acquired, data, ...NOTHING_ELSE, tick, due: attempt === undefined ? undefined : tick, attempt, permits };
+  return {
+    ...at,
+    uuid,
+    expires,
+    ttlMs,
+    owner,
+    acquired,
+    data,
+    ...NOTHING_ELSE,
+    tick,
+    due: attempt === undefined ? undefined : tick,
+    attempt,
+    permits,
+  };
 }
 
 /** Whether somebody who respects so much may replace what remembers this. */
