@@ -18,7 +18,7 @@ export interface Pair {
 const STAMP = 1_000_000;
 const UUIDS = ["mine", "mine", "theirs", "fresh"] as const;
 const WRITES = [
-  ...["take", "take", "take", "take", "take", "renew", "record", "reissue", "transfer", "transfer"],
+  ...["take", "take", "take", "take", "take", "renew", "renew", "record", "reissue", "transfer", "transfer"],
   ...["vacate", "vacate", "remove", "remove", "want", "draw", "check"],
 ] as readonly Write["kind"][];
 const MEMORIES = ["nothing", "nothing", "fence", "tick"] as const;
