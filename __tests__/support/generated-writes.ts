@@ -18,7 +18,7 @@ export interface Pair {
 const STAMP = 1_000_000;
 const UUIDS = ["mine", "mine", "theirs", "fresh"] as const;
 const WRITES = [
-  ...["take", "take", "take", "take", "take", "renew", "renew", "record", "reissue", "transfer", "transfer"],
+  ...["take", "take", "take", "take", "take", "take", "renew", "renew", "record", "reissue", "transfer", "transfer"],
   ...["vacate", "vacate", "remove", "remove", "want", "draw", "check"],
 ] as readonly Write["kind"][];
 const MEMORIES = ["nothing", "nothing", "fence", "tick"] as const;
@@ -162,8 +162,8 @@ function writeOf(draw: Draw, kind: Write["kind"], at: Address): Write {
   const data = draw.maybe(0.3, () => ({ a: draw.oneOf([1, 2n ** 70n, "x", null]), deep: [{ b: [1.5, true] }] }));
   switch (kind) {
     case "take": {
-      const tick = draw.maybe(0.45, () => draw.tick());
-      const isCounted = tick !== undefined && draw.chance(0.6);
+      const tick = draw.maybe(0.35, () => draw.tick());
+      const isCounted = tick !== undefined && draw.chance(0.4);
       return {
         kind,
         at,
