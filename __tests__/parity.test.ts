@@ -14,7 +14,7 @@ import { tableInput } from "./support/table-input.js";
 
 /** The same pairs for every change; PARITY_SEED and PARITY_PAIRS play others, and more. */
 const SEED = Number(process.env.PARITY_SEED ?? 1);
-const PAIRS = Array.from({ length: Number(process.env.PARITY_PAIRS ?? (IS_FULL ? 1_500 : 900)) }, (_, index) =>
+const PAIRS = Array.from({ length: Number(process.env.PARITY_PAIRS ?? (IS_FULL ? 1_500 : 1_200)) }, (_, index) =>
   generatedPair(SEED, index),
 );
 /** So many pairs at a time meet a defect, until one of them shows it. */

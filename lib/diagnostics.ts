@@ -74,13 +74,14 @@ export interface Diagnostics {
   };
   /**
    * A call has ended without the lock. `held`: a try (`tryLock()`, `tryRun()`, or `waitMs: 0`) found it held. `done`: its
-   * tick was already granted. `timeout`: `waitMs` was over. `shared`: a `singleFlight()` has the result of another.
+   * tick was already granted, or has succeeded. `gave-up`, `superseded`: as `tryRun()` with `untilSuccess` returns them. `timeout`:
+   * `waitMs` was over. `shared`: a `singleFlight()` has the result of another.
    */
   readonly "dynamutex:missed": {
     /** For a set, all of its names. */
     readonly name: string;
     readonly call: number;
-    readonly because: "held" | "done" | "timeout" | "shared";
+    readonly because: "held" | "done" | "gave-up" | "superseded" | "timeout" | "shared";
     /** Who is in the way, as last seen. */
     readonly holder: LockInfo | undefined;
     /** How long the call waited, in ms. */
@@ -218,6 +219,7 @@ export type RequestOperation =
       | "reissue"
       | "transfer"
       | "release"
+      | "record"
       | "remove"
       | "mark"
       | "draw"

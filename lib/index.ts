@@ -42,6 +42,7 @@ export type {
   TransactWriteOptions,
   TryLockOptions,
   TryOptions,
+  TryRunOptions,
 } from "./options/calls.js";
 export type { LockAllOptions } from "./options/lock-all.js";
 export type { MutexOptions } from "./options/mutex.js";

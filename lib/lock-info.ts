@@ -42,6 +42,10 @@ export interface LockInfo {
   readonly data: LockData | undefined;
   /** The last tick granted, with `once` or `everyMs`. With the latter, the beginning of a period in epoch ms. */
   readonly tick: number | undefined;
+  /** How many runs of that tick have begun, where it was asked for with `untilSuccess`; undefined for others. */
+  readonly attempts: number | undefined;
+  /** Whether one of them has succeeded. If not, the tick is due: whoever asks for it next runs it again. */
+  readonly succeeded: boolean | undefined;
   /**
    * What is wrong with the row, and how to remove it, where it is not one that this library writes: nobody takes the lock until
    * it is removed. It then has no `uuid`, its dates are 1970-01-01T00:00Z, and nothing else of it counts.

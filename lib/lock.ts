@@ -22,6 +22,13 @@ export interface Lock extends AsyncDisposable {
    * epoch ms on the table's clock. Undefined without either.
    */
   readonly tick: number | undefined;
+  /** Which run of its tick this is, from 1, in a `tryRun()` with `untilSuccess`; undefined without. */
+  readonly attempt: number | undefined;
+  /**
+   * Says that this run has not begun: what it needs is not there. With `untilSuccess` it then counts as no attempt; throw after it.
+   * Without, it does nothing.
+   */
+  uncountAttempt(): void;
   /** Your own attributes on the row, as last written by `lock()` or `replaceData()`. */
   readonly data: LockData | undefined;
   /** Aborts when the lock is lost, with the {@link LockLostError} as its reason. Pass it to what the section awaits. */
@@ -114,7 +121,7 @@ export interface TransferableLock extends Lock {
    * @param options.withinMs for how long the lock waits to be resumed, in ms.
    * @throws {@link LockLostError} if the lock is lost; {@link LockError} with the code `LOCK_RELEASED` after `unlock()`.
    * @throws {@link LockStoreError} if the table did not answer.
-   * @throws {@link LockConfigError} if an option cannot work.
+   * @throws {@link LockConfigError} if an option cannot work, and in a run with `untilSuccess`, whose end has to be recorded.
    *
    * @example
    * const token = await lock.handOff({ withinMs: 15 * 60_000 });

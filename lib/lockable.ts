@@ -8,10 +8,17 @@ import type { LockOptions, TryOptions } from "./options/calls.js";
  * because of `holdAtLeastMs`, or this process has just had it for `handOverMs` and lets others in; a later call may succeed.
  * `done`, of a mutex alone: this tick, or a later one, was already granted; no later call for this tick can succeed. `done`
  * does not tell whether that run has ended, or whether it succeeded.
+ *
+ * With `untilSuccess`, `done` says that a run of the tick has succeeded. `gave-up`: `maxAttempts` runs of it have begun, none
+ * has succeeded, and none is under way. `superseded`: a later tick was granted, whether or not this one had succeeded by then.
  */
 export type TryRun<T> =
   | { readonly ran: true; readonly value: T }
-  | { readonly ran: false; readonly because: "held" | "done"; readonly row: LockInfo | undefined };
+  | {
+      readonly ran: false;
+      readonly because: "held" | "done" | "gave-up" | "superseded";
+      readonly row: LockInfo | undefined;
+    };
 
 /**
  * What can be locked: a {@link Mutex}, a {@link Semaphore}, either side of a {@link SharedMutex}, or a double of your own in a

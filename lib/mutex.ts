@@ -18,8 +18,9 @@ import type {
   ResumeOptions,
   SingleFlightOptions,
   TryLockOptions,
+  TryRunOptions,
 } from "./options/calls.js";
-import { electOptions, observeOptions, singleFlightOptions, tryLockOptions } from "./options/calls.js";
+import { electOptions, observeOptions, singleFlightOptions, tryLockOptions, tryRunOptions } from "./options/calls.js";
 import { NONE } from "./options/check.js";
 import type { MutexSettings } from "./options/mutex.js";
 import { type Address, lockAt } from "./protocol/addresses.js";
@@ -45,7 +46,7 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
     this.#session = sections.session;
     this.#resource = { name, kind: sections.kinds.mutex, at: lockAt(name), settings, permits: 1 };
     this.#flights = flights;
-    this.#calls = new SectionCalls<Held>(sections, this.#resource, tryLockOptions);
+    this.#calls = new SectionCalls<Held>(sections, this.#resource, tryLockOptions, tryRunOptions);
   }
 
   /**
@@ -105,7 +106,9 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
    * Runs `fn` if the lock is free: for a job that several hosts have on the same schedule.
    *
    * @param options as for `tryLock()`.
+   * @param options.untilSuccess whether the tick is due until a run of it succeeds, rather than granted once.
    * @throws the same error as `fn`, or, if `fn` succeeds but the lock was lost, a {@link LockLostError}.
+   * @throws {@link LockStoreError} with `untilSuccess` if `fn` succeeded and that could not be recorded: it says so.
    * @throws the errors of `tryLock()`.
    *
    * @example
@@ -115,8 +118,12 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
    * @example
    * // Called on every host every minute, this runs once an hour on one of them, even if their clocks differ.
    * await mutex.tryRun((lock) => sendReport(lock.signal), { everyMs: 3_600_000 });
+   *
+   * @example
+   * // The same, but where it throws or its host dies, the next host that asks runs the hour again, three times at most.
+   * await mutex.tryRun((lock) => sendReport(lock.signal), { everyMs: 3_600_000, untilSuccess: { maxAttempts: 3 } });
    */
-  async tryRun<T>(fn: (lock: Held) => T | Promise<T>, options: TryLockOptions = NONE): Promise<TryRun<T>> {
+  async tryRun<T>(fn: (lock: Held) => T | Promise<T>, options: TryRunOptions = NONE): Promise<TryRun<T>> {
     return await this.#calls.tryRun(fn, options);
   }
 

@@ -3,12 +3,13 @@ import type { HeldLock } from "./holding/handle.js";
 import type { Resource } from "./kinds/kind.js";
 import { copyOf } from "./lock-info.js";
 import type { TryRun } from "./lockable.js";
-import { type LockOptions, lockOptions, type TryLockOptions } from "./options/calls.js";
+import { type LockOptions, lockOptions, type TryLockOptions, type TryRunOptions } from "./options/calls.js";
 import { NONE } from "./options/check.js";
 import type { OptionsCheck } from "./options/options-check.js";
 import type { SectionRequest } from "./queues/call.js";
 import type { Sections } from "./queues/sections.js";
 import type { Session } from "./session/session.js";
+import type { Refusal } from "./taking/claim.js";
 import type { Once } from "./taking/known-time.js";
 import { Wait } from "./taking/wait.js";
 
@@ -18,13 +19,20 @@ export class SectionCalls<Held> {
   readonly #sections: Sections;
   readonly #resource: Resource;
   readonly #checkTry: OptionsCheck<TryLockOptions>;
+  readonly #checkTryRun: OptionsCheck<TryRunOptions>;
 
-  /** @param checkTry checks the options of `tryLock()` and `tryRun()`, which differ from kind to kind. */
-  constructor(sections: Sections, resource: Resource, checkTry: OptionsCheck<TryLockOptions>) {
+  /** @param checkTry checks the options of `tryLock()` and `tryRun()`, which differ from kind to kind, and some from one to the other. */
+  constructor(
+    sections: Sections,
+    resource: Resource,
+    checkTry: OptionsCheck<TryLockOptions>,
+    checkTryRun: OptionsCheck<TryRunOptions> = checkTry,
+  ) {
     this.session = sections.session;
     this.#sections = sections;
     this.#resource = resource;
     this.#checkTry = checkTry;
+    this.#checkTryRun = checkTryRun;
   }
 
   async lock(options: LockOptions = NONE): Promise<Held> {
@@ -42,9 +50,9 @@ export class SectionCalls<Held> {
     return await runUnder(lock, fn, options.signal);
   }
 
-  async tryRun<T>(fn: (lock: Held) => T | Promise<T>, options: TryLockOptions = NONE): Promise<TryRun<T>> {
+  async tryRun<T>(fn: (lock: Held) => T | Promise<T>, options: TryRunOptions = NONE): Promise<TryRun<T>> {
     checkFunction("fn", fn);
-    const tried = await this.#try(this.#checkTry(options));
+    const tried = await this.#try(this.#checkTryRun(options));
     if (tried.kind !== "granted") return { ran: false, because: tried.kind, row: tried.wait.holder };
     return { ran: true, value: await runUnder(tried.lock, fn) };
   }
@@ -64,7 +72,7 @@ export class SectionCalls<Held> {
   }
 
   /** Takes the lock if it is free. Requests without an answer are retried. */
-  async #try(options: TryLockOptions & Pick<LockOptions, "signal">): Promise<Tried> {
+  async #try(options: TryRunOptions & Pick<LockOptions, "signal">): Promise<Tried> {
     const request = this.#requestOf(options);
     const wait = new Wait(this.session, this.#resource.name, { patient: false, asksFor: 1 });
     return await wait.run<Tried>(
@@ -79,27 +87,27 @@ export class SectionCalls<Held> {
   }
 
   /** Checks what can be checked before a request, and copies the data, which may be sent much later. */
-  #requestOf({ data, holdAtLeastMs = 0, once, everyMs }: TryLockOptions): SectionRequest {
+  #requestOf(options: TryRunOptions): SectionRequest {
+    const { data, holdAtLeastMs = 0 } = options;
     this.session.assertOpen();
     this.session.store.admit(data);
-    return { resource: this.#resource, data: data && copyOf(data), holdAtLeastMs, once: tickOf(once, everyMs) };
+    return { resource: this.#resource, data: data && copyOf(data), holdAtLeastMs, once: tickOf(options) };
   }
 }
 
-type Tried =
-  | { readonly kind: "granted"; readonly lock: HeldLock }
-  | { readonly kind: "held" | "done"; readonly wait: Wait };
+type Tried = { readonly kind: "granted"; readonly lock: HeldLock } | { readonly kind: Refusal; readonly wait: Wait };
 
-function tickOf(once: Date | number | undefined, everyMs: number | undefined): Once | undefined {
-  if (everyMs !== undefined) return { kind: "period", everyMs };
+function tickOf({ once, everyMs, untilSuccess }: TryRunOptions): Once | undefined {
+  const maxAttempts = untilSuccess === true ? Number.POSITIVE_INFINITY : untilSuccess?.maxAttempts;
+  if (everyMs !== undefined) return { kind: "period", everyMs, maxAttempts };
   // Adding 0 turns -0 into 0: a row cannot store -0.
-  return once === undefined ? undefined : { kind: "tick", tick: Number(once) + 0 };
+  return once === undefined ? undefined : { kind: "tick", tick: Number(once) + 0, maxAttempts };
 }
 
 /** The type of lock that is declared for what is locked. */
 const as = <Held>(lock: HeldLock): Held => lock as unknown as Held;
 
-/** Runs a section and releases its lock. If both fail, the section's error is thrown. */
+/** Runs a section, records its success, and releases its lock. If one of them fails, the first error is thrown. */
 export async function runUnder<Held, T>(
   lock: HeldLock,
   fn: (lock: Held) => T | Promise<T>,
@@ -109,6 +117,7 @@ export async function runUnder<Held, T>(
   let value: T;
   try {
     value = await fn(as<Held>(lock));
+    await lock.recordSuccess();
   } catch (error) {
     await lock.unlock().catch(() => undefined);
     throw error;

@@ -81,6 +81,7 @@ describe("the options of run", () => {
     ["--every and --once", { every: 60_000, once: 1 }, /leave one of them out/],
     ["a tick and a wait", { once: 1, wait: 1_000 }, /^--once does not wait.* leave --wait out$/],
     ["a tick and permits", { every: 60_000, permits: 2 }, /^--every .* leave --permits out/],
+    ["a success without a tick", { untilSuccess: true }, /^--until-success .* --every or --once/],
     ["a KILL behind the margin", { ttl: 10_000, killAfter: 1_000 }, /margin of 1s, .* --ttl of more than 10s$/],
   ])("%s are refused with the remedy", (_, options, complaint) => {
     expect(() => planRun(options)).toThrow(complaint);
@@ -98,6 +99,8 @@ const LOCK: LockInfo = {
   ttlMs: 30_000,
   data: undefined,
   tick: undefined,
+  attempts: undefined,
+  succeeded: undefined,
 };
 
 const at = (ms: number) => ({ earliest: ms - 500, latest: ms + 500 });

@@ -51,6 +51,7 @@ function textOf(write: Write): string {
     case "transfer":
       return `transfer ${write.from},${write.after},${write.uuid},${write.expires},${write.ttlMs}`;
     case "put-result":
+    case "record":
     case "want":
     case "draw":
       throw new Error(`The model sends no ${write.kind}`);

@@ -37,6 +37,7 @@ export function replies(model: Model, state: State, who: Who, steps: Step[]): vo
     case "transfer":
       hearing.transfer(write);
       break;
+    case "record":
     case "remove":
     case "put-result":
     case "want":

@@ -69,6 +69,7 @@ function uuidMetBy(write: Write): string | undefined {
   switch (write.kind) {
     case "renew":
     case "vacate":
+    case "record":
     case "check":
       return write.uuid;
     case "reissue":

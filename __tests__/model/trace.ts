@@ -89,6 +89,7 @@ function writeText(write: Write): string {
       return `hand-off of ${from}, if later than ${ticks(after)}, as ${uuid} until ${ticks(expires)}`;
     }
     case "put-result":
+    case "record":
     case "want":
     case "draw":
       return write.kind;

@@ -18,7 +18,7 @@ export interface Pair {
 const STAMP = 1_000_000;
 const UUIDS = ["mine", "mine", "theirs", "fresh"] as const;
 const WRITES = [
-  ...["take", "take", "take", "take", "renew", "reissue", "transfer", "transfer"],
+  ...["take", "take", "take", "take", "take", "take", "renew", "renew", "record", "reissue", "transfer", "transfer"],
   ...["vacate", "vacate", "remove", "remove", "want", "draw", "check"],
 ] as readonly Write["kind"][];
 const MEMORIES = ["nothing", "nothing", "fence", "tick"] as const;
@@ -147,13 +147,27 @@ function row(draw: Draw): Item | undefined {
   if (!isFree && draw.chance(0.85)) item.uuid = { S: draw.oneOf(UUIDS) };
   if (draw.chance(0.35)) item.fence = { N: draw.oneOf(TOKENS) };
   if (draw.chance(0.35)) item.tick = { N: `${draw.tick()}` };
+  if (draw.chance(0.35)) item.due = draw.chance(0.8) && item.tick ? item.tick : { N: `${draw.tick()}` };
+  if (draw.chance(0.35)) item.attempt = { N: draw.oneOf(["0", "1", "1", "2"]) };
   if (draw.chance(0.3)) item.wanted = { N: `${draw.stamp()}` };
   if (draw.chance(0.3)) item.data = { M: { a: { N: "1" }, b: { L: [{ S: "x" }] } } };
   if (draw.chance(0.3)) item.permits = { N: draw.oneOf(["1", "3"]) };
   if (draw.chance(0.6)) item.purge = { N: "1700000000" };
   if (draw.chance(0.1)) item.mark = { S: "somebody's own" };
   if (draw.chance(0.35)) {
-    const anywhere = ["uuid", "expires", "ttlMs", "acquired", "fence", "tick", "wanted", "data", "permits"];
+    const anywhere = [
+      "uuid",
+      "expires",
+      "ttlMs",
+      "acquired",
+      "fence",
+      "tick",
+      "due",
+      "attempt",
+      "wanted",
+      "data",
+      "permits",
+    ];
     spoil(draw, item, draw.chance(0.3) ? ["format", "owner"] : anywhere);
   }
   return item;
@@ -171,7 +185,9 @@ function writeOf(draw: Draw, kind: Write["kind"], at: Address): Write {
   const remembers = draw.oneOf(MEMORIES);
   const data = draw.maybe(0.3, () => ({ a: draw.oneOf([1, 2n ** 70n, "x", null]), deep: [{ b: [1.5, true] }] }));
   switch (kind) {
-    case "take":
+    case "take": {
+      const tick = draw.maybe(0.35, () => draw.tick());
+      const isCounted = tick !== undefined && draw.chance(0.4);
       return {
         kind,
         at,
@@ -191,9 +207,12 @@ function writeOf(draw: Draw, kind: Write["kind"], at: Address): Write {
           })),
         },
         fenceSeed: draw.maybe(0.35, () => draw.oneOf([0, 7_000])),
-        tick: draw.maybe(0.35, () => draw.tick()),
+        tick,
+        attempt: isCounted ? draw.oneOf([1, 2, 3]) : undefined,
+        seenAttempt: isCounted ? draw.oneOf([undefined, 0, 1, 1, 1, 2]) : undefined,
         permits: draw.maybe(0.3, () => draw.oneOf([1, 2, 1_000])),
       };
+    }
     case "renew":
       return { kind, at, uuid, expires: draw.stamp() + 1, data, remembers };
     case "reissue":
@@ -206,8 +225,10 @@ function writeOf(draw: Draw, kind: Write["kind"], at: Address): Write {
         { kind: "untilExpires" },
         { kind: "kept" },
       ] as const);
-      return { kind, at, uuid, leaves, remembers };
+      return { kind, at, uuid, leaves, remembers, attempt: draw.maybe(0.2, () => draw.oneOf([0, 1])) };
     }
+    case "record":
+      return { kind, at, uuid, tick: draw.tick(), attempt: draw.oneOf([1, 2]) };
     case "remove":
       return { kind, at, seenUuid: draw.oneOf([...UUIDS, undefined]), seenExpires: draw.stamp() };
     case "transfer":

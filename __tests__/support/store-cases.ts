@@ -12,6 +12,8 @@ export const NOTHING_ELSE = {
   wanted: undefined,
   fence: undefined,
   tick: undefined,
+  due: undefined,
+  attempt: undefined,
   permits: undefined,
   handOff: undefined,
   result: undefined,
@@ -55,8 +57,21 @@ export function takeWith(differences: Partial<Take>): Take {
 }
 
 /** The row that a take leaves where there was none, and it draws no token. */
-export function rowOf({ at, uuid, expires, ttlMs, owner, acquired, data, tick, permits }: Take): Row {
-  return { ...at, uuid, expires, ttlMs, owner, acquired, data, ...NOTHING_ELSE, tick, permits };
+export function rowOf({ at, uuid, expires, ttlMs, owner, acquired, data, tick, attempt, permits }: Take): Row {
+  return {
+    ...at,
+    uuid,
+    expires,
+    ttlMs,
+    owner,
+    acquired,
+    data,
+    ...NOTHING_ELSE,
+    tick,
+    due: attempt === undefined ? undefined : tick,
+    attempt,
+    permits,
+  };
 }
 
 /** Whether somebody who respects so much may replace what remembers this. */

@@ -26,8 +26,11 @@ function textOf(name: string, { locks, waiters }: Found): string {
   return locks.map(lockText).join("") + queue.join("");
 }
 
+/** What has become of a tick that is run until it succeeds, by whether it has. */
+const TICK_STATES = { true: ", which has succeeded", false: ", due until it succeeds", undefined: "" } as const;
+
 function lockText(lock: LockView): string {
-  const { name, kind, state, uuid, owner, acquired, expires, tick, data, problem } = lock;
+  const { name, kind, state, uuid, owner, acquired, expires, tick, attempts, succeeded, data, problem } = lock;
   if (problem !== undefined) return `${printable(name)}: ${kind}, ${state}\n  problem  ${printable(problem)}\n`;
   const lines = [
     `${printable(name)}: ${kind}, ${state}`,
@@ -35,7 +38,8 @@ function lockText(lock: LockView): string {
     ...(uuid === undefined ? [] : [`  uuid     ${printable(uuid)}`]),
     `  since    ${acquired.toISOString()}`,
     `  expires  ${expires.toISOString()}, ${leftOf(lock)}`,
-    ...(tick === undefined ? [] : [`  tick     ${showTick(tick)}`]),
+    ...(tick === undefined ? [] : [`  tick     ${showTick(tick)}${TICK_STATES[`${succeeded}`]}`]),
+    ...(attempts === undefined ? [] : [`  attempts ${attempts}`]),
     ...(data === undefined ? [] : [`  data     ${toJson(data)}`]),
   ];
   return `${lines.join("\n")}\n`;

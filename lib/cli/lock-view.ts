@@ -20,12 +20,27 @@ export interface LockView extends Omit<LockInfo, "handedOff"> {
 
 /** @param bounds the table's time; undefined if nothing is known of it. */
 export function viewOf(lock: LockInfo, bounds: Bounds | undefined, waiting?: number): LockView {
-  const { name, kind, uuid, owner, acquired, expires, ttlMs, data, tick, problem } = lock;
+  const { name, kind, uuid, owner, acquired, expires, ttlMs, data, tick, attempts, succeeded, problem } = lock;
   const state = stateOf(lock, bounds);
   const now = bounds === undefined ? acquired.getTime() : (bounds.earliest + bounds.latest) / 2;
   const leftMs = state === "free" || state === "bad" ? undefined : Math.round(expires.getTime() - now);
   // In the order in which JSON shows them.
-  const view = { name, kind, state, uuid, owner, acquired, expires, leftMs, ttlMs, tick, data, waiting };
+  const view = {
+    name,
+    kind,
+    state,
+    uuid,
+    owner,
+    acquired,
+    expires,
+    leftMs,
+    ttlMs,
+    tick,
+    attempts,
+    succeeded,
+    data,
+    waiting,
+  };
   return problem === undefined ? view : { ...view, problem };
 }
 

@@ -96,6 +96,8 @@ export interface RunOptions extends TableArguments {
   readonly atLeast?: number;
   readonly once?: number;
   readonly every?: number;
+  /** True, or how many runs of the tick may begin. */
+  readonly untilSuccess?: true | number;
   readonly permits?: number;
   readonly busyCode?: number;
   readonly killAfter?: number;
@@ -126,6 +128,9 @@ export function planRun(options: RunOptions): RunPlan {
   }
   if (tick !== undefined && permits !== undefined) {
     throw new Failure(`${tick} is for one run at a time: leave --permits out, or use --at-least with it`);
+  }
+  if (options.untilSuccess !== undefined && tick === undefined) {
+    throw new Failure("--until-success says when a tick is used up: give --every or --once as well");
   }
   const safetyMarginMs = Math.ceil(ttlMs / 10);
   const { killAfter: killAfterMs = Math.floor((safetyMarginMs * 2) / 3) } = options;

@@ -104,6 +104,7 @@ function variablesOf(lock: HeldLock): NodeJS.ProcessEnv {
     DYNAMUTEX_UUID: lock.uuid,
     DYNAMUTEX_FENCING_TOKEN: "fencingToken" in lock ? String(lock.fencingToken) : undefined,
     DYNAMUTEX_PERMIT: "permit" in lock ? String(lock.permit) : undefined,
+    DYNAMUTEX_ATTEMPT: lock.attempt === undefined ? undefined : String(lock.attempt),
     DYNAMUTEX_TICK: lock.tick === undefined ? undefined : String(lock.tick),
   };
 }
@@ -112,7 +113,7 @@ async function underLock(
   locks: LockTable,
   name: string,
   section: Section,
-  { fair, permits, atLeast: holdAtLeastMs, once, every: everyMs }: RunOptions,
+  { fair, permits, atLeast: holdAtLeastMs, once, every: everyMs, untilSuccess }: RunOptions,
   { waitMs, ttlMs, safetyMarginMs }: RunPlan,
 ): Promise<TryRun<number>> {
   const settings = { ttlMs, safetyMarginMs, fair };
@@ -122,13 +123,58 @@ async function underLock(
     return { ran: true, value: await semaphore.run(section, { waitMs, holdAtLeastMs }) };
   }
   const mutex = locks.mutex(name, { ...settings, fencing: true });
+  if (untilSuccess !== undefined) {
+    const options = {
+      holdAtLeastMs,
+      once,
+      everyMs,
+      untilSuccess: untilSuccess === true ? true : { maxAttempts: untilSuccess },
+    } as const;
+    return await succeeding(section, (judged) => mutex.tryRun(judged, options));
+  }
   if (waitMs === undefined) return await mutex.tryRun(section, { holdAtLeastMs, once, everyMs });
   return { ran: true, value: await mutex.run(section, { waitMs, holdAtLeastMs }) };
 }
 
+/** Its run ends with another exit code than 0: its tick has not succeeded. */
+class NoSuccess extends Error {
+  readonly code: number;
+
+  constructor(code: number) {
+    super(`exit code ${code}`);
+    this.code = code;
+  }
+}
+
+/** A command that could not be run or found has not begun, by the exit codes of a shell. */
+const NOT_BEGUN: readonly number[] = [126, 127];
+
+/** Runs a section for a tick that is due until it succeeds, which only the exit code 0 says. */
+async function succeeding(
+  section: Section,
+  tryRun: (judged: (lock: FencedLock) => Promise<number>) => Promise<TryRun<number>>,
+): Promise<TryRun<number>> {
+  try {
+    return await tryRun(async (lock) => {
+      const code = await section(lock);
+      if (code === EXIT.done) return code;
+      if (NOT_BEGUN.includes(code)) lock.uncountAttempt();
+      throw new NoSuccess(code);
+    });
+  } catch (error) {
+    if (error instanceof NoSuccess) return { ran: true, value: error.code };
+    throw error;
+  }
+}
+
+type NotRun = Extract<TryRun<number>, { readonly ran: false }>;
+
 /** Why the command was not run, in one line. */
-function whyNot(name: string, because: "held" | "done", row: LockInfo | undefined): string {
+function whyNot(name: string, because: NotRun["because"], row: LockInfo | undefined): string {
   const lock = `Lock ${JSON.stringify(name)}`;
+  if (because === "gave-up") return `${lock}: tick ${row?.tick} was run ${row?.attempts} times, and none succeeded`;
+  if (because === "superseded") return `${lock}: a later tick was granted by now, ${row?.tick}`;
+  if (because === "done" && row?.succeeded) return `${lock}: tick ${row.tick} has succeeded, attempt ${row.attempts}`;
   if (because === "done") {
     const last = row?.tick === undefined ? "" : `: the last one granted is ${showTick(row.tick)}, to ${row.owner}`;
     return `${lock} was already granted for this tick${last}`;

@@ -29,6 +29,7 @@ export class HeldLock implements TransferableLock {
   /** There on a permit of a semaphore, and not on any other. */
   declare readonly permit?: number;
   readonly tick: number | undefined;
+  readonly attempt: number | undefined;
   #data: LockData | undefined;
   readonly #session: Session;
   readonly #lease: Lease;
@@ -65,6 +66,7 @@ export class HeldLock implements TransferableLock {
     if (fence !== undefined) this.fencingToken = fence;
     this.acquired = new Date(section.acquired);
     this.tick = section.tick;
+    this.attempt = section.lease.row.attempt;
     this.#data = section.lease.row.data;
     this.#session = section.session;
     this.#lease = section.lease;
@@ -79,6 +81,7 @@ export class HeldLock implements TransferableLock {
   /** Its caller has got it: from here on the events of its section are published. @internal */
   delivered(wait: { readonly call: number; readonly waitedMs: number }): void {
     this.#stage = "delivered";
+    this.#lease.row.hasBegun = true;
     const { call } = wait;
     this.#call = call;
     if (!CHANNELS["dynamutex:acquired"].hasSubscribers) return;
@@ -205,6 +208,29 @@ export class HeldLock implements TransferableLock {
     this.#published();
   }
 
+  uncountAttempt(): void {
+    this.#lease.row.hasBegun = false;
+  }
+
+  /**
+   * Records that the tick of its section has succeeded: as long as the lock is held, and then for as long as a release is
+   * tried, because the row may be ours to the end of its lease. @throws {@link LockStoreError} if that is not known to be so. @internal
+   */
+  async recordSuccess(): Promise<void> {
+    if (this.attempt === undefined) return;
+    this.#lease.row.hasBegun = true;
+    let giveUpAt: (() => number) | undefined;
+    const until = (): number => {
+      if (this.held) return this.#lease.deadline;
+      giveUpAt ??= this.#session.untilClosed(this.#lease.settings.releaseWithinMs);
+      return giveUpAt();
+    };
+    const recorded = this.#lease.row.record(until);
+    // A close does not wait for a lease that was lost.
+    this.#session.detach(recorded);
+    await recorded;
+  }
+
   /** It tells of its end once. */
   #published(): void {
     if (this.#stage === "new" || this.#stage === "over") return;
@@ -220,6 +246,13 @@ export class HeldLock implements TransferableLock {
       const remedy =
         "must be an exclusive lock of a row of its own, and not that of singleFlight(): neither that nor those of a shared mutex can be handed off";
       throw new LockConfigError("handOff()", this.name, remedy);
+    }
+    if (this.attempt !== undefined) {
+      throw new LockConfigError(
+        "handOff()",
+        this.name,
+        "must not be called in a run with `untilSuccess`: its end is recorded",
+      );
     }
     if (this.#over !== undefined) this.#throwIfNotHeld();
     // From here on the section is over, whatever comes of it, and also where the lock was lost before.

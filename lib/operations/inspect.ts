@@ -47,7 +47,7 @@ export async function inspectSharedMutex(session: Session, resource: Resource): 
 async function read(session: Session, at: Address): Promise<LockInfo | null> {
   try {
     const row = await adminRequest(session, (signal) => session.store.read(at, { consistent: true }, signal));
-    return row !== undefined && isTaken(row, session.clock.wall()) ? infoOf(row) : null;
+    return row !== undefined && (row.attempt !== undefined || isTaken(row, session.clock.wall())) ? infoOf(row) : null;
   } catch (error) {
     if (error instanceof BadRow && error.isDamaged) return infoOfBad(error);
     throw error;

@@ -53,6 +53,17 @@ export interface TryLockOptions extends TryOptions {
   readonly everyMs?: number | undefined;
 }
 
+/** Options of one `tryRun()` of a mutex. */
+export interface TryRunOptions extends TryLockOptions {
+  /**
+   * With `once` or `everyMs`: the tick is used up when a run of it has succeeded and the table says so, and not when it was
+   * granted. After a throw, a loss or a death the next host that asks runs it again, one at a time. `true`: until it succeeds
+   * or a later tick comes. `maxAttempts`: at most so many runs of it begin, on all hosts together; from 1 to 2^53 - 1. It promises
+   * at most one *recorded* success of a tick: after a death between the end of the run and its record the tick runs again.
+   */
+  readonly untilSuccess?: true | { readonly maxAttempts: number } | undefined;
+}
+
 /** Options of one `guard()`. */
 export interface GuardOptions {
   /** Whether to return the form that a DocumentClient takes. Default false. */
@@ -166,7 +177,7 @@ export const lockShape = (): Shape<LockOptions> =>
 
 export const lockOptions: OptionsCheck<LockOptions> = optionsCheck(["lock()", "run()"], lockShape);
 
-const checkTryLock: OptionsCheck<TryLockOptions> = optionsCheck(["tryLock()", "tryRun()"], () => ({
+const ticksShape = () => ({
   ...heldShape(),
   once: z.optional(
     z.custom<Date | number>(
@@ -180,16 +191,56 @@ const checkTryLock: OptionsCheck<TryLockOptions> = optionsCheck(["tryLock()", "t
       z.maximum(Number.MAX_SAFE_INTEGER, "must be at most 2^53 - 1 ms"),
     ),
   ),
+});
+
+const checkTryLock: OptionsCheck<TryLockOptions & { readonly untilSuccess?: undefined }> = optionsCheck(
+  ["tryLock()"],
+  () => ({
+    ...ticksShape(),
+    untilSuccess: misplaced("is an option of tryRun(), which knows how its run ends"),
+  }),
+);
+
+const isAttempts = (value: unknown): boolean =>
+  value === true ||
+  (typeof value === "object" &&
+    value !== null &&
+    Object.keys(value).join() === "maxAttempts" &&
+    "maxAttempts" in value &&
+    Number.isSafeInteger(value.maxAttempts) &&
+    Number(value.maxAttempts) >= 1);
+
+const checkTryRun: OptionsCheck<TryRunOptions> = optionsCheck(["tryRun()"], () => ({
+  ...ticksShape(),
+  untilSuccess: z.optional(
+    z.custom<true | { readonly maxAttempts: number }>(
+      isAttempts,
+      "must be true, or { maxAttempts } with a whole number from 1 to 2^53 - 1",
+    ),
+  ),
 }));
 
 /** @throws {@link LockConfigError} */
 export function tryLockOptions(options: TryLockOptions): TryLockOptions {
-  const { once, everyMs } = checkTryLock(options);
+  return oneTick(checkTryLock(options));
+}
+
+/** @throws {@link LockConfigError} */
+export function tryRunOptions(options: TryRunOptions): TryRunOptions {
+  const { once, everyMs, untilSuccess } = checkTryRun(options);
+  if (untilSuccess !== undefined && once === undefined && everyMs === undefined) {
+    throw new LockConfigError("untilSuccess", untilSuccess, "needs a tick: give `once` or `everyMs` as well");
+  }
+  return oneTick(options);
+}
+
+function oneTick<Options extends TryLockOptions>(options: Options): Options {
+  const { once, everyMs } = options;
   if (once === undefined || everyMs === undefined) return options;
   throw new LockConfigError("everyMs", everyMs, "must not be given together with `once`: one tick, or the other");
 }
 
-type RefusedTicks = { readonly once?: undefined; readonly everyMs?: undefined };
+type RefusedTicks = { readonly once?: undefined; readonly everyMs?: undefined; readonly untilSuccess?: undefined };
 
 const NO_TICKS = "is an option of a mutex: ticks are granted one at a time";
 
@@ -197,6 +248,7 @@ const checkTry: OptionsCheck<TryOptions & RefusedTicks> = optionsCheck(["tryLock
   ...heldShape(),
   once: misplaced(NO_TICKS),
   everyMs: misplaced(NO_TICKS),
+  untilSuccess: misplaced(NO_TICKS),
 }));
 
 /** Of a semaphore, and of a shared mutex. */

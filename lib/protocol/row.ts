@@ -35,6 +35,10 @@ export interface Row extends Address {
   readonly wanted: number | undefined;
   readonly fence: bigint | undefined;
   readonly tick: number | undefined;
+  /** The tick that is open until a run of it succeeds; it counts only where it is the `tick` of the row. */
+  readonly due: number | undefined;
+  /** How many runs of the last such tick have begun; it stays when that one has succeeded. */
+  readonly attempt: number | undefined;
   /** How many permits the semaphore has, as the holder of this one knows it. */
   readonly permits: number | undefined;
   /** What the last hand-off has left; it counts only as long as it names the uuid that it is asked for. */
@@ -124,7 +128,7 @@ export function parseRow({ name, sort }: Address, attributes: Attributes): Parse
     return { problem: wrong.problem, isDamaged: attributes.format === FORMAT && Object.keys(NEEDED).some(has) };
   }
   // The conditions have seen to the types. A number may be a bigint, which a range says nothing about.
-  const { uuid, owner, data, fence, handOff, result, ...numbers } = attributes as unknown as Checked;
+  const { uuid, owner, data, fence, handOff, result, due, attempt, ...numbers } = attributes as unknown as Checked;
   const numberOf = (value: number | undefined): number | undefined => (value === undefined ? undefined : Number(value));
   const row: Row = {
     ...{ name, sort, uuid, owner, data },
@@ -135,6 +139,9 @@ export function parseRow({ name, sort }: Address, attributes: Attributes): Parse
     // It may exceed 2^53, so it is kept exact.
     fence: fence === undefined ? undefined : wholeOf(fence),
     tick: numberOf(numbers.tick),
+    // An older process does not check them: what is no number of ours is no reason to refuse the row.
+    due: wholeIn(due),
+    attempt: wholeIn(attempt),
     permits: numberOf(numbers.permits),
     handOff: handOffIn(handOff),
     result: flightResultIn(result),
@@ -142,12 +149,16 @@ export function parseRow({ name, sort }: Address, attributes: Attributes): Parse
   return { row };
 }
 
-type Checked = Omit<Row, "name" | "sort" | "fence" | "handOff" | "result"> & {
+type Checked = Omit<Row, "name" | "sort" | "fence" | "handOff" | "result" | "due" | "attempt"> & {
   readonly fence: number | bigint | undefined;
-  /** Unchecked: no condition looks into it. */
+  /** Unchecked: no take asks what they are. */
   readonly handOff: unknown;
   readonly result: unknown;
+  readonly due: unknown;
+  readonly attempt: unknown;
 };
+
+const wholeIn = (value: unknown): number | undefined => (Number.isSafeInteger(value) ? Number(value) : undefined);
 
 /** A token with a fraction is not ours, and a take that draws from it finds out: until then it is one that was drawn. */
 const wholeOf = (token: number | bigint): bigint => (typeof token === "bigint" ? token : BigInt(Math.floor(token)));
@@ -163,10 +174,14 @@ const KINDS = {
 } as const;
 
 /** What a row says about its lock, for people. */
-export function infoOf(row: Omit<Row, "wanted" | "fence" | "permits" | "handOff" | "result"> & Partial<Row>): LockInfo {
+export function infoOf(
+  row: Omit<Row, "wanted" | "fence" | "permits" | "handOff" | "result" | "due" | "attempt"> & Partial<Row>,
+): LockInfo {
   const kind = KINDS[kindOf(row.sort) ?? "lock"];
   const { name, uuid, owner, ttlMs, data, tick } = row;
   const [acquired, expires] = [new Date(row.acquired), new Date(row.expires)];
   const handedOff = uuid !== undefined && row.handOff?.uuid === uuid;
-  return { name, kind, uuid, handedOff, owner, acquired, expires, ttlMs, data, tick };
+  const attempts = tick === undefined ? undefined : row.attempt;
+  const succeeded = attempts === undefined ? undefined : row.due !== tick;
+  return { name, kind, uuid, handedOff, owner, acquired, expires, ttlMs, data, tick, attempts, succeeded };
 }

@@ -28,8 +28,15 @@ const IS_LATER_TICK = any(missing("tick"), less("tick", { value: "tick" }));
 const IS_SAME_RESULT = equal("result.id", { value: "resultId" });
 const HAS_NO_RESULT = missing("result.id");
 
+/** This tick is due again, and as many runs of it have begun as were seen. */
+const IS_DUE = all(
+  equal("tick", { value: "tick" }),
+  equal("due", { value: "tick" }),
+  equal("attempt", { value: "seenAttempt" }),
+);
+
 /** The conditions of a take, by what is known of the row, and by what the take respects. */
-const takesOver = (isOver: Condition): Readonly<Record<Memory | "newTick" | Flying, Condition>> => {
+const takesOver = (isOver: Condition): Readonly<Record<Memory | "newTick" | "dueTick" | Flying, Condition>> => {
   const where = (...more: readonly Condition[]): Condition => any(NO_ITEM, all(IS_OURS, ...more, isOver));
   return {
     fenceSameResult: where(...REMEMBERS_NO_MORE_THAN.fence, IS_SAME_RESULT),
@@ -40,6 +47,7 @@ const takesOver = (isOver: Condition): Readonly<Record<Memory | "newTick" | Flyi
     fence: where(...REMEMBERS_NO_MORE_THAN.fence),
     tick: where(...REMEMBERS_NO_MORE_THAN.tick),
     newTick: where(...REMEMBERS_NO_MORE_THAN.tick, IS_LATER_TICK),
+    dueTick: any(all(IS_OURS, IS_DUE, isOver)),
   };
 };
 const TAKES_EXPIRED = takesOver(HAS_EXPIRED);
@@ -133,6 +141,8 @@ export function askedBy(write: Write): Asked {
       return askedByTransfer(write);
     case "vacate":
       return { condition: isDelete(write) ? IS_MINE_TO_DELETE : IS_MINE, values: { uuid: write.uuid } };
+    case "record":
+      return { condition: IS_MINE, values: { uuid: write.uuid } };
     case "remove": {
       const { seenUuid, seenExpires } = write;
       const condition = seenUuid === undefined ? IS_HOLD_AS_SEEN : IS_LEASE_AS_SEEN;
@@ -155,19 +165,20 @@ export function askedBy(write: Write): Asked {
 }
 
 function askedByTake(write: Take): Asked {
-  const { tick, after } = write;
+  const { tick, seenAttempt, after } = write;
   const { earliest, unchanged } = write.knowledge;
   let takes = TAKES_EXPIRED;
   if (unchanged !== undefined) takes = unchanged.uuid === undefined ? TAKES_UNCHANGED_HOLD : TAKES_UNCHANGED_LEASE;
+  const seen = { seenUuid: unchanged?.uuid, seenExpires: unchanged?.expires };
   return {
     condition: takes[respectedBy(write)],
-    values: { earliest, seenUuid: unchanged?.uuid, seenExpires: unchanged?.expires, tick, resultId: after?.id },
+    values: { earliest, ...seen, tick, seenAttempt, resultId: after?.id },
   };
 }
 
-function respectedBy(write: Take): Memory | "newTick" | Flying {
-  const { tick, after } = write;
-  if (tick !== undefined) return "newTick";
+function respectedBy(write: Take): Memory | "newTick" | "dueTick" | Flying {
+  const { tick, seenAttempt, after } = write;
+  if (tick !== undefined) return seenAttempt === undefined ? "newTick" : "dueTick";
   const memory = memoryAfter(write);
   if (after === undefined || memory === "nothing") return memory;
   return `${memory}${after.id === undefined ? "NoResult" : "SameResult"}`;
@@ -197,6 +208,8 @@ export function leftBy(write: Write): Effect {
     }
     case "vacate":
       return vacates(write);
+    case "record":
+      return { kind: "update", set: {}, remove: ["due"] };
     case "remove":
       return { kind: "delete" };
     case "put-result":
@@ -231,32 +244,35 @@ export function countOf(write: Write): Count | undefined {
 }
 
 function takes(write: Take): Effect {
-  const { uuid, expires, ttlMs, owner, acquired, data, wanted, fenceSeed, tick, permits } = write;
+  const { uuid, expires, ttlMs, owner, acquired, data, wanted, fenceSeed, tick, attempt, permits } = write;
   const respects = memoryAfter(write);
   const row = { format: FORMAT, uuid, expires, ttlMs, owner, acquired, data, wanted, permits };
   if (respects === "nothing") return { kind: "put", attributes: { ...row, purge: purgeAt(expires) } };
-  const remove = Object.entries({ wanted, data }).flatMap(([name, value]) => (value === undefined ? [name] : []));
+  const due = attempt === undefined ? undefined : tick;
+  // A tick that is granted at most once leaves nothing of the one before it.
+  const cleared = tick === undefined ? { wanted, data } : { wanted, data, due, attempt };
+  const remove = Object.entries(cleared).flatMap(([name, value]) => (value === undefined ? [name] : []));
   const count = fenceSeed === undefined ? undefined : { attribute: "fence", seed: fenceSeed };
-  return { ...update({ ...row, tick }, remove, respects), count };
+  return { ...update({ ...row, tick, due, attempt }, remove, respects), count };
 }
 
 function vacates(write: Vacate): Effect {
-  const { leaves, remembers } = write;
+  const { leaves, remembers, attempt } = write;
   if (isDelete(write)) return { kind: "delete" };
   switch (leaves.kind) {
     case "free": {
       const { result } = leaves;
-      if (result === undefined) return { kind: "update", set: { expires: 0 }, remove: ["uuid", "wanted"] };
+      if (result === undefined) return { kind: "update", set: { expires: 0, attempt }, remove: ["uuid", "wanted"] };
       const { id, made, freshUntil } = result;
       const set = { expires: 0, result: { id, made } };
       return update(set, ["uuid", "wanted"], remembers, freshUntil);
     }
     case "kept":
-      return { kind: "update", set: { expires: 0 }, remove: ["uuid", "wanted"] };
+      return { kind: "update", set: { expires: 0, attempt }, remove: ["uuid", "wanted"] };
     case "held":
-      return update({ expires: leaves.expires, ttlMs: leaves.ttlMs }, ["uuid", "wanted"], remembers);
+      return update({ expires: leaves.expires, ttlMs: leaves.ttlMs, attempt }, ["uuid", "wanted"], remembers);
     case "untilExpires":
-      return { kind: "update", set: {}, remove: ["uuid"] };
+      return { kind: "update", set: { attempt }, remove: ["uuid"] };
     default:
       return leaves satisfies never;
   }

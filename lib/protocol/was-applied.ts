@@ -15,6 +15,8 @@ import type { Vacate, Write } from "./writes.js";
  * |         |                                                | row: its lease ended since, or somebody took it    |
  * | vacate  | an unanswered copy, and the row is as it would | an unanswered copy, and its uuid is not on the     |
  * |         | have left it                                   | row: that copy did it, or somebody took it         |
+ * | record  | the row shows its tick, not due any more, with | the row shows another tick, or there is none: its  |
+ * |         | its own number of attempts                     | success may have been recorded before that         |
  *
  * Draws, marks and removals are never recognised: another draw costs a number, and another mark says the same.
  */
@@ -35,6 +37,9 @@ export function wasApplied(
     case "vacate":
       if (!earlierCopyUnanswered || isStillHeldBy(write.uuid, refusedBy)) return "no";
       return isLeftBy(write, refusedBy) ? "yes" : "maybe";
+    case "record":
+      if (refusedBy?.tick !== write.tick) return earlierCopyUnanswered ? "maybe" : "no";
+      return refusedBy.due !== write.tick && refusedBy.attempt === write.attempt ? "yes" : "no";
     case "remove":
     case "put-result":
     case "want":

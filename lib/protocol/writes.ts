@@ -27,6 +27,13 @@ export interface Take {
   readonly fenceSeed?: number | undefined;
   /** The tick that this acquisition is for: refused where the row remembers this tick or a later one. */
   readonly tick?: number | undefined;
+  /** Which run of its tick this is, where the tick is due until one succeeds. */
+  readonly attempt?: number | undefined;
+  /**
+   * The tick is run again: granted only where the row shows it, due, with this number of attempts. Undefined for the first
+   * form, which asks for no tick or an earlier one. A write that counted by itself would count again in a late copy.
+   */
+  readonly seenAttempt?: number | undefined;
   /** How many permits the semaphore has, on a row that is one of them: for hosts that know of another number. */
   readonly permits?: number | undefined;
   /**
@@ -98,6 +105,17 @@ export interface Vacate {
   readonly uuid: string;
   readonly leaves: Left;
   readonly remembers: Memory;
+  /** How many runs of the tick have begun, where this lease has brought none: its own is taken back. */
+  readonly attempt?: number | undefined;
+}
+
+/** Records that the tick of an acquisition has succeeded: it is not due any more, and keeps the number of its attempts. */
+export interface RecordSuccess {
+  readonly kind: "record";
+  readonly at: Address;
+  readonly uuid: string;
+  readonly tick: number;
+  readonly attempt: number;
 }
 
 /** Deletes a row on which nobody relies any more, if it is still exactly as it was seen: a dead waiter, a dead reader. */
@@ -147,7 +165,7 @@ export interface Check {
 }
 
 /** All writes of rows that the library sends. */
-export type Write = Take | Renew | Transfer | Vacate | Remove | PutResult | Want | Draw | Check;
+export type Write = Take | Renew | Transfer | Vacate | RecordSuccess | Remove | PutResult | Want | Draw | Check;
 
 /** An attribute that becomes one more than it was, or than `seed` where it is missing. Without a seed, it is there. */
 export interface Count {

@@ -42,6 +42,8 @@ export function fits(
 ): boolean {
   const { settings, kind, permits } = resource;
   if (isClosed || isFlight || flight !== undefined || !lease.stands) return false;
+  // What is known of its tick is written under its uuid: nothing else happens under that.
+  if (lease.row.attempt !== undefined) return false;
   if (data !== undefined || lease.row.mayHaveData || holdAtLeastMs > 0 || lease.exit.hold !== undefined) return false;
   if ((permitOf(lease.row.at.sort) ?? 0) >= permits) return false;
   // One that joins others would lose the lock with the first of them.

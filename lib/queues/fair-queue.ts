@@ -5,7 +5,7 @@ import { BoundedMap } from "../session/bounded-map.js";
 import { attemptMs, sendOnce } from "../session/requests.js";
 import { isTransient, LONGEST_PAUSE_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
-import { type Claimed, isDone, tryClaim } from "../taking/claim.js";
+import { type Claimed, endedBy, type Refusal, tryClaim } from "../taking/claim.js";
 import { tickNow } from "../taking/known-time.js";
 import type { Wait } from "../taking/wait.js";
 import { keptOutFrom, mark, untilFree } from "../taking/watch.js";
@@ -27,7 +27,7 @@ const SEEN_LASTS_MS = 1_000;
 const MOST_PACES = 1_000;
 
 /** What one try of a call comes to: a claim, or none because others are ahead. */
-type Tried = Claimed<OwnLease> | { readonly kind: "held" | "done" };
+type Tried = Claimed<OwnLease> | { readonly kind: Refusal };
 
 /**
  * Takes locks in turn: first come, first served, among all hosts.
@@ -202,7 +202,7 @@ export class FairQueue {
     line.turn = turn;
     if (turn.othersWait) {
       const tick = once && (await tickNow(this.#session, resource.at, once, wait));
-      return { kind: row !== undefined && isDone(row, tick) ? "done" : "held" };
+      return { kind: (row && endedBy(row, tick, once)) ?? "held" };
     }
     // Only the claim can tell whether a tick is done.
     if (once === undefined && resource.kind.queue.room(resource, gate) === 0) return { kind: "held" };

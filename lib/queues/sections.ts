@@ -7,7 +7,7 @@ import { SemaphoreKind } from "../kinds/semaphore.js";
 import { SharedSide } from "../kinds/shared.js";
 import { displayTime } from "../protocol/lease-time.js";
 import type { Session } from "../session/session.js";
-import { type Claimed, tryClaim } from "../taking/claim.js";
+import { type Claimed, type Refusal, tryClaim } from "../taking/claim.js";
 import { tooSlow } from "../taking/too-slow.js";
 import type { Wait } from "../taking/wait.js";
 import { keptOutFrom } from "../taking/watch.js";
@@ -70,7 +70,7 @@ export class Sections {
   }
 
   /** One try. @returns whether a lock was delivered; if not, why, and the wait knows who is in the way. */
-  async tryServe(request: SectionRequest, wait: Wait, deliver: Deliver): Promise<"delivered" | "held" | "done"> {
+  async tryServe(request: SectionRequest, wait: Wait, deliver: Deliver): Promise<"delivered" | Refusal> {
     const { resource, once } = request;
     const call = this.#callFor(request, wait, deliver);
     // A try cannot wait until others have had their turn. A tick comes but once, and so keeps nobody out.

@@ -18,6 +18,8 @@ export type Takeover = "expired" | "unchanged";
 interface Seen extends Sighting {
   readonly ttlMs: number;
   readonly memory: Memory;
+  readonly due: number | undefined;
+  readonly attempt: number | undefined;
   /** When this very lease was first seen, on the `atLeast` stopwatch. */
   readonly since: number;
 }
@@ -29,8 +31,8 @@ interface Seen extends Sighting {
 export class Sightings {
   readonly #clock: Clock;
   readonly #seen = new BoundedMap<string, Seen>(MOST_ROWS);
-  /** The uuids of claims that were given up, the oldest first. */
-  readonly #abandoned = new BoundedMap<string, true>(MOST_ABANDONED);
+  /** The uuids of claims that were given up, the oldest first, and which attempt at its tick each was; 0 for none. */
+  readonly #abandoned = new BoundedMap<string, number>(MOST_ABANDONED);
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -43,8 +45,9 @@ export class Sightings {
   note(at: Address, row: Row | undefined): void {
     const key = keyOf(at);
     if (row === undefined) return void this.#seen.delete(key);
-    const { uuid, expires, ttlMs } = row;
-    const seen: Seen = { uuid, expires, ttlMs, memory: memoryOf(row), since: this.#clock.atLeast() };
+    const { uuid, expires, ttlMs, attempt } = row;
+    const due = row.due === row.tick ? row.due : undefined;
+    const seen: Seen = { uuid, expires, ttlMs, due, attempt, memory: memoryOf(row), since: this.#clock.atLeast() };
     const before = this.#seen.get(key);
     if (before !== undefined && isSame(before, seen)) return;
     this.#seen.set(key, seen);
@@ -54,9 +57,11 @@ export class Sightings {
    * Notes that nobody in this process relies on a claim, or ever will, although its row may be there or arrive. Whoever of
    * this process sees that row takes it over at once, on the same condition as a lease that was watched for its ttl: that
    * it is still exactly as it was seen.
+   *
+   * @param attempt at its tick that it was.
    */
-  abandon(uuid: string): void {
-    this.#abandoned.set(uuid, true);
+  abandon(uuid: string, attempt = 0): void {
+    this.#abandoned.set(uuid, attempt);
   }
 
   /** Whether a row is that of a claim which this process has given up. */
@@ -68,6 +73,17 @@ export class Sightings {
   mayBeFree(at: Address, takeover: Takeover): boolean {
     const seen = this.#seen.get(keyOf(at));
     return seen === undefined || mayTake(seen, this.knowledge(at, takeover));
+  }
+
+  /**
+   * Which attempt at this tick a claim made now is, by the row that was last seen. Nothing has run under a claim that this
+   * process has given up, so whoever takes that over keeps its number.
+   */
+  nextAttempt(at: Address, tick: number): { readonly attempt: number; readonly seenAttempt?: number } {
+    const { due, attempt: seenAttempt, uuid } = this.#seen.get(keyOf(at)) ?? {};
+    if (due !== tick || seenAttempt === undefined) return { attempt: 1 };
+    const isOwn = uuid !== undefined && seenAttempt > 0 && this.#abandoned.get(uuid) === seenAttempt;
+    return { attempt: isOwn ? seenAttempt : seenAttempt + 1, seenAttempt };
   }
 
   /** What the row remembered when it was last seen. */
@@ -107,8 +123,8 @@ export class Sightings {
 
 const keyOf = ({ name, sort }: Address): string => `${sort}/${name}`;
 
+const SAME = ["uuid", "expires", "ttlMs", "memory", "due", "attempt"] as const;
+
 function isSame(one: Seen, other: Seen): boolean {
-  return (
-    one.uuid === other.uuid && one.expires === other.expires && one.ttlMs === other.ttlMs && one.memory === other.memory
-  );
+  return SAME.every((attribute) => one[attribute] === other[attribute]);
 }

@@ -20,8 +20,8 @@ export function leftNow({ clock }: Session, hold: MinimumHold | undefined): Left
 }
 
 /** Nobody relies on a row from here on: it excludes nobody in this process, unless it stays taken. */
-export function abandon(session: Session, { uuids }: Acquisition, hold?: MinimumHold): void {
-  if (leftNow(session, hold).kind === "free") for (const uuid of uuids) session.sightings.abandon(uuid);
+export function abandon(session: Session, { uuids, attempt }: Acquisition, hold?: MinimumHold): void {
+  if (leftNow(session, hold).kind === "free") for (const uuid of uuids) session.sightings.abandon(uuid, attempt);
 }
 
 /** Releases a row that was taken and is not handed out: in the background. Nothing has run on it, so it is free. */

@@ -7,7 +7,7 @@ import type { HandOff } from "../protocol/hand-off.js";
 import { leaseEnd, stamp } from "../protocol/lease-time.js";
 import { infoOf, type Memory, type Row } from "../protocol/row.js";
 import { isStillHeldBy, wasApplied } from "../protocol/was-applied.js";
-import type { Check, Left, Renew, Transfer, Vacate } from "../protocol/writes.js";
+import type { Check, Left, RecordSuccess, Renew, Transfer, Vacate } from "../protocol/writes.js";
 import { attemptMs, Copies, persist } from "../session/requests.js";
 import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
@@ -63,6 +63,8 @@ export interface Taken {
   readonly acquired: number;
   readonly data?: LockData | undefined;
   readonly tick?: number | undefined;
+  /** Which run of the tick it is, where that is due until one succeeds. */
+  readonly attempt?: number | undefined;
   readonly remembers: Memory;
   readonly fence?: bigint | undefined;
   readonly takeover?: Takeover | undefined;
@@ -80,6 +82,9 @@ export class Acquisition {
   /** When it was taken, on the table's clock, for people. */
   readonly acquired: number;
   readonly tick: number | undefined;
+  readonly attempt: number | undefined;
+  /** Whether its attempt at the tick has begun. One that has not is taken back with the row. */
+  hasBegun = false;
   readonly takeover: Takeover | undefined;
   readonly permits: number | undefined;
   readonly remembers: Memory;
@@ -105,6 +110,7 @@ export class Acquisition {
     this.permits = permits;
     this.acquired = taken.acquired;
     this.tick = taken.tick;
+    this.attempt = taken.attempt;
     this.takeover = taken.takeover;
     this.remembers = taken.remembers;
     this.#session = session;
@@ -153,8 +159,10 @@ export class Acquisition {
 
   /** What is known to be on the row, for people. */
   get info(): LockInfo {
-    const { at, uuid, acquired, expires, data, tick, settings } = this;
-    return infoOf({ ...at, uuid, owner: this.#session.owner, acquired, expires, ttlMs: settings.ttlMs, data, tick });
+    const { at, uuid, acquired, expires, data, tick, attempt, settings } = this;
+    const due = attempt === undefined ? undefined : tick;
+    const { owner } = this.#session;
+    return infoOf({ ...at, uuid, owner, acquired, expires, ttlMs: settings.ttlMs, data, tick, due, attempt });
   }
 
   /** The caller's attributes that are known to be on the row. */
@@ -207,6 +215,34 @@ export class Acquisition {
     // A reissue without an answer got there first, or may have. It comes too late after the release of what it replaces.
     const other = await this.#vacate(uncertain, until, leaves);
     return other.kind === "refused" ? { kind: "released" } : other;
+  }
+
+  /**
+   * Records that the run of its tick has succeeded, as often as it takes to know that, until `until`.
+   * @throws {@link LockStoreError} if that is not known.
+   */
+  async record(until: () => number): Promise<void> {
+    const { at, tick, attempt } = this;
+    if (tick === undefined || attempt === undefined) return;
+    const write: RecordSuccess = { kind: "record", at, uuid: this.#uuid, tick, attempt };
+    const copies = new Copies();
+    const { store } = this.#session;
+    const ms = attemptMs(this.settings.ttlMs);
+    const persistence = { kind: "release", until, attemptMs: ms, worthRetrying: () => true } as const;
+    let cause: unknown;
+    try {
+      const outcome = await persist(this.#session, persistence, (signal) => copies.count(store.write(write, signal)));
+      if (outcome.kind === "applied") return;
+      const earlierCopyUnanswered = outcome.retried || copies.sent > 1;
+      if (wasApplied(write, outcome.row, { earlierCopyUnanswered }) === "yes") return;
+      cause = this.loss(this.reasonOf(outcome.row));
+    } catch (error) {
+      cause = error;
+    }
+    const message = `Lock ${JSON.stringify(at.name)}: attempt ${attempt} at tick ${tick} ran to its end, and its success was not recorded`;
+    throw new LockStoreError(`${message}: unless it was recorded unheard, the next host that asks runs it again`, {
+      cause,
+    });
   }
 
   loss(reason: LossReason, cause?: unknown): LockLostError {
@@ -293,7 +329,8 @@ export class Acquisition {
 
   async #vacate(uuid: string, until: () => number, leaves: Left): Promise<Release> {
     const { at, remembers } = this;
-    const write: Vacate = { kind: "vacate", at, uuid, leaves: this.#unlikeNamed(leaves), remembers };
+    const attempt = this.attempt === undefined || this.hasBegun ? undefined : this.attempt - 1;
+    const write: Vacate = { kind: "vacate", at, uuid, leaves: this.#unlikeNamed(leaves), remembers, attempt };
     const copies = new Copies();
     const { store } = this.#session;
     const ms = attemptMs(this.settings.ttlMs);

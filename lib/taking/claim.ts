@@ -26,10 +26,16 @@ export interface ClaimOptions {
 /** The rows that were seen to be in the way: one at least. */
 export type RowsInTheWay = readonly [InTheWay, ...InTheWay[]];
 
+/**
+ * Why a claim was refused. `done`: this tick was already granted, or has succeeded where it is run until then, now and for
+ * ever. `superseded`: a later tick was granted, and this one was to be run until it succeeds. `gave-up`: as many runs of it
+ * have begun as may.
+ */
+export type Refusal = "held" | "done" | "superseded" | "gave-up";
+
 export type Claimed<Granted> =
   | { readonly kind: "granted"; readonly granted: Granted }
-  /** `done`: this tick was already granted, now and for ever. */
-  | { readonly kind: "held" | "done"; readonly inTheWay: RowsInTheWay };
+  | { readonly kind: Refusal; readonly inTheWay: RowsInTheWay };
 
 /**
  * Tries to take rows: one conditional write, and another where the refusal itself shows that they are free.
@@ -73,8 +79,9 @@ export function claim(
   wait: Wait,
   options: ClaimOptions = {},
 ): Promise<Claimed<Acquisition>> {
-  const { data, after } = options;
-  return claimBy(session, target, wait, options, (tick) => new RowTake(session, target, { data, tick, after }));
+  const { data, once, after } = options;
+  const purpose = { data, maxAttempts: once?.maxAttempts, after };
+  return claimBy(session, target, wait, options, (tick) => new RowTake(session, target, { ...purpose, tick }));
 }
 
 /** Makes one attempt after the other until one is answered. @param first of the rows to take: all are kept in the same way. */
@@ -135,8 +142,10 @@ export async function claimBy<Outcome extends Answer, Granted>(
       wait.blocker.saw(row);
     }
     const inTheWay = others as unknown as RowsInTheWay;
-    const done = others.find(({ row }) => isDone(row, tick));
-    if (done === undefined) {
+    const done = others.find(({ row }) => endedBy(row, tick, once) !== undefined);
+    const because = done && endedBy(done.row, tick, once);
+    if (done === undefined || because === undefined) {
+      if (hasGivenUp(session, others, tick, once)) return { kind: "gave-up", inTheWay };
       const isOwn = others.every(({ row }) => session.sightings.isAbandoned(row));
       if (!isOwn || after !== undefined) return { kind: "held", inTheWay };
       // Earlier claims of this process, which nobody relies on: the next one names their rows, and takes them over.
@@ -144,6 +153,8 @@ export async function claimBy<Outcome extends Answer, Granted>(
       await session.clock.sleep(poll.minMs, wait.enough);
       continue;
     }
+    // Whatever became of earlier claims of this call: they have recorded nothing.
+    if (once?.maxAttempts !== undefined) return { kind: because, inTheWay };
     // It may have been an earlier claim of this very call that took the tick, and nothing has run.
     if (wait.failures.doubtfulTicks.has(done.row.tick)) throw wait.failures.doubtfulTicks.get(done.row.tick);
     // A late copy of a claim of this call that was refused before.
@@ -168,9 +179,24 @@ function tickWasted({ target, row }: InTheWay): LockStoreError {
   );
 }
 
-/** Whether this tick, or a later one, was already granted. */
-export function isDone(row: Row, tick: number | undefined): boolean {
-  return tick !== undefined && row.tick !== undefined && row.tick >= tick;
+/** Why no claim for this tick can be granted any more, as a row shows; undefined where one can. */
+export function endedBy(row: Row, tick: number | undefined, once: Once | undefined): "done" | "superseded" | undefined {
+  if (tick === undefined || row.tick === undefined || row.tick < tick) return undefined;
+  if (once?.maxAttempts === undefined) return "done";
+  if (row.tick > tick) return "superseded";
+  return row.due === tick ? undefined : "done";
+}
+
+/** Whether no further run of this tick may begin. While the last one may still run, it is held. */
+function hasGivenUp(
+  session: Session,
+  others: readonly InTheWay[],
+  tick: number | undefined,
+  { maxAttempts = Number.POSITIVE_INFINITY }: Partial<Once> = {},
+): boolean {
+  const isLast = ({ at }: Target): boolean =>
+    tick !== undefined && session.sightings.nextAttempt(at, tick).attempt > maxAttempts;
+  return others.some(({ target, row }) => isLast(target) && looksFree(session, target, row));
 }
 
 /** Whether a claim made now would take this row, which was noted before. */

@@ -6,9 +6,13 @@ import { type Bounds, boundsOf, isTimeKnown } from "../time/clock.js";
 import type { Wait } from "./wait.js";
 
 /** At most one acquisition for one tick, ever: a tick that the caller names, or the current period on the table's clock. */
-export type Once =
+export type Once = (
   | { readonly kind: "tick"; readonly tick: number }
-  | { readonly kind: "period"; readonly everyMs: number };
+  | { readonly kind: "period"; readonly everyMs: number }
+) & {
+  /** The tick is due until a run of it succeeds, or so many have begun. Undefined: it is granted once. */
+  readonly maxAttempts?: number | undefined;
+};
 
 /** The longest that a call waits until the clock can tell which period it is. The library's own clocks need less. */
 const MOST_DOUBT_MS = 5_000;

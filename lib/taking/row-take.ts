@@ -13,6 +13,12 @@ import { Acquisition, type Taken, type Takeover, type Target } from "./acquisiti
 /** What the answer to a take tells of its row: what that remembered before, among others. */
 type Found = Partial<Pick<Taken, "fence" | "takeover"> & { readonly remembered: Memory }>;
 
+/** What a claim is for. */
+export interface Purpose extends Pick<Take, "data" | "tick" | "after"> {
+  /** Where the tick is due until a run of it succeeds: the most that may begin. */
+  readonly maxAttempts?: number | undefined;
+}
+
 /** The row that refuses a claim: `held` by somebody else, or `done`, because its tick was already granted. */
 export interface InTheWay {
   readonly target: Target;
@@ -25,10 +31,10 @@ export class RowTake {
   sentAt: number = Number.POSITIVE_INFINITY;
   readonly #session: Session;
   readonly #target: Target;
-  readonly #purpose: Pick<Take, "data" | "tick" | "after">;
+  readonly #purpose: Purpose;
   #take: Take | undefined;
 
-  constructor(session: Session, target: Target, purpose: Pick<Take, "data" | "tick" | "after">) {
+  constructor(session: Session, target: Target, purpose: Purpose) {
     this.#session = session;
     this.#target = target;
     this.#purpose = purpose;
@@ -83,7 +89,7 @@ export class RowTake {
 
   refusedBy(row: Row | undefined): readonly InTheWay[] {
     // Also of a refused claim the network may deliver a copy later: nobody relies on what that leaves.
-    this.#session.sightings.abandon(this.write.uuid);
+    this.#session.sightings.abandon(this.write.uuid, this.write.attempt);
     if (row === undefined) return [];
     if (!this.isOwn(row)) return [{ target: this.#target, row }];
     // An earlier copy was applied, and one of its rows was ended by force since: what is left of it is abandoned.
@@ -93,9 +99,9 @@ export class RowTake {
 
   /** The row as it is, or may be, where a copy was applied. What the take respects is the most that it may remember. */
   acquisition({ remembered = this.write.remembers, fence, takeover }: Found = {}): Acquisition {
-    const { uuid, expires, acquired, data, tick, knowledge } = this.write;
+    const { uuid, expires, acquired, data, tick, attempt, knowledge } = this.write;
     return new Acquisition(this.#session, this.#target, {
-      ...{ uuid, expires, sentAt: this.sentAt, acquired, data, tick, takeover },
+      ...{ uuid, expires, sentAt: this.sentAt, acquired, data, tick, attempt, takeover },
       remembers: memoryAfter({ ...this.write, remembers: remembered }),
       fence: this.#target.settings.fencing ? fence : undefined,
       namedHold: knowledge.unchanged?.uuid === undefined ? knowledge.unchanged?.expires : undefined,
@@ -108,8 +114,9 @@ export class RowTake {
     const { clock, owner, sightings, contention } = this.#session;
     const { ttlMs, fencing, takeover } = settings;
     const bounds = boundsOf(clock);
+    const { data, tick } = this.#purpose;
     return {
-      ...this.#purpose,
+      ...{ data, tick, ...this.#attempt() },
       kind: "take",
       at,
       uuid: this.#session.uuid(),
@@ -124,6 +131,14 @@ export class RowTake {
       // Should the row be deleted, the next first token is later than every one before it: time has gone on.
       fenceSeed: fencing ? Math.ceil(bounds.latest) : undefined,
     };
+  }
+
+  /** Where no further one may begin, it asks as the first would: the row refuses that, and tells what has become of the tick. */
+  #attempt(): Pick<Take, "attempt" | "seenAttempt"> {
+    const { tick, maxAttempts } = this.#purpose;
+    if (tick === undefined || maxAttempts === undefined) return {};
+    const next = this.#session.sightings.nextAttempt(this.#target.at, tick);
+    return next.attempt > maxAttempts ? { attempt: 1 } : next;
   }
 
   /** The rule by which it took its row from a holder that was gone. */

@@ -28,7 +28,7 @@ export interface CronMessage {
   readonly ask: number;
   readonly at: number;
   readonly tick?: number | undefined;
-  readonly because?: "ran" | "threw" | "held" | "done" | "failed";
+  readonly because?: "ran" | "threw" | "held" | "done" | "gave-up" | "superseded" | "failed";
   readonly remembered?: number | undefined;
   /** How wide the bounds of the host's clock are; undefined while it knows nothing. */
   readonly doubtMs?: number | undefined;

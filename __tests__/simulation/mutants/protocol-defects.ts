@@ -147,7 +147,7 @@ export const PROTOCOL_DEFECTS: readonly Defect[] = [
     patches: [
       {
         file: RULES,
-        find: /case "untilExpires":\s+return \{ kind: "update", set: \{\}/g,
+        find: /case "untilExpires":\s+return \{ kind: "update", set: \{ attempt \}/g,
         replace: 'case "untilExpires": return { kind: "update", set: { expires: 0 }',
       },
     ],

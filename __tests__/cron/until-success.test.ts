@@ -1,0 +1,246 @@
+import { describe, expect, test } from "@jest/globals";
+import type { Lock, TryRun, TryRunOptions } from "../../lib/index.js";
+import { TestTable } from "../../lib/testing/index.js";
+
+const TTL_MS = 30_000;
+const TICK: TryRunOptions = { once: 7, untilSuccess: true };
+const RAN = { ran: true, value: "done" };
+
+const job = () => "done";
+const failure = new Error("the job's own");
+const failing = () => {
+  throw failure;
+};
+
+function twoHosts() {
+  const table = new TestTable({ time: "manual", ttlMs: TTL_MS });
+  const [locks, others] = [table.host({ owner: "a" }), table.host({ owner: "b" })];
+  return { table, locks, others, mutex: locks.mutex("report"), other: others.mutex("report") };
+}
+
+/** A run that goes on until it is told to end. */
+function lasting(tryRun: (fn: (lock: Lock) => Promise<string>) => Promise<TryRun<string>>) {
+  let end: () => void = () => undefined;
+  let held: (lock: Lock) => void = () => undefined;
+  const begun = new Promise<Lock>((resolve) => {
+    held = resolve;
+  });
+  const run = tryRun(
+    (lock) =>
+      new Promise<string>((resolve) => {
+        end = () => resolve("done");
+        held(lock);
+      }),
+  );
+  run.catch(() => undefined); // each test awaits it
+  return { run, begun, end: () => end() };
+}
+
+describe("a tick that is run until it succeeds", () => {
+  test("is run again after a throw, by whoever asks next, and is done for all once one run has succeeded", async () => {
+    const { mutex, other } = twoHosts();
+    await expect(mutex.tryRun(failing, TICK)).rejects.toBe(failure);
+    expect(await other.inspect()).toMatchObject({ uuid: undefined, tick: 7, attempts: 1, succeeded: false });
+    expect(await other.tryRun((lock) => [lock.tick, lock.attempt], TICK)).toEqual({ ran: true, value: [7, 2] });
+    for (const host of [mutex, other]) {
+      const done = { ran: false, because: "done", row: { tick: 7, attempts: 2, succeeded: true } };
+      expect(await host.tryRun(job, TICK)).toMatchObject(done);
+      expect(await host.tryRun(job, { once: 7 })).toMatchObject({ because: "done" });
+    }
+    expect(await mutex.inspect()).toMatchObject({ uuid: undefined, tick: 7, attempts: 2, succeeded: true });
+  });
+
+  test("is run by one host at a time: while a run lasts it is held", async () => {
+    const { mutex, other } = twoHosts();
+    const { run, begun, end } = lasting((fn) => mutex.tryRun(fn, TICK));
+    expect(await begun).toMatchObject({ tick: 7, attempt: 1 });
+    expect(await other.tryRun(job, TICK)).toMatchObject({ because: "held", row: { owner: "a", succeeded: false } });
+    end();
+    expect(await run).toEqual(RAN);
+    expect(await other.tryRun(job, TICK)).toMatchObject({ because: "done" });
+  });
+
+  test("is run again after a death, once the lease is over, and the run of the dead is not recorded any more", async () => {
+    const { table, locks, mutex, other } = twoHosts();
+    const { run, begun, end } = lasting((fn) => mutex.tryRun(fn, TICK));
+    await begun;
+    table.silence(locks);
+    await table.clock.advance(TTL_MS + 1_000);
+    expect(await other.tryRun((lock) => lock.attempt, TICK)).toEqual({ ran: true, value: 2 });
+    table.answer(locks);
+    end();
+    await expect(run).rejects.toMatchObject({ code: "LOCK_STORE", message: expect.stringMatching(/was not recorded/) });
+    expect(await other.inspect()).toMatchObject({ attempts: 2, succeeded: true });
+  });
+
+  test("runs at most maxAttempts times: then it is given up, but held while the last run may go on", async () => {
+    const { mutex, other } = twoHosts();
+    const options = { once: 7, untilSuccess: { maxAttempts: 2 } };
+    await expect(mutex.tryRun(failing, options)).rejects.toBe(failure);
+    const { run, begun, end } = lasting((fn) =>
+      other.tryRun(async (lock) => {
+        await fn(lock);
+        throw failure;
+      }, options),
+    );
+    await begun;
+    expect(await mutex.tryRun(job, options)).toMatchObject({ because: "held" });
+    end();
+    await expect(run).rejects.toBe(failure);
+    for (const host of [mutex, other]) {
+      expect(await host.tryRun(job, options)).toMatchObject({ because: "gave-up", row: { tick: 7, attempts: 2 } });
+    }
+    expect(await mutex.tryRun(job, { once: 7, untilSuccess: { maxAttempts: 3 } })).toEqual(RAN);
+  });
+
+  test("a run that has not begun is no attempt", async () => {
+    const { mutex, other } = twoHosts();
+    const options = { once: 7, untilSuccess: { maxAttempts: 1 } };
+    for (const host of [mutex, other, mutex]) {
+      await expect(
+        host.tryRun((lock) => {
+          lock.uncountAttempt();
+          throw failure;
+        }, options),
+      ).rejects.toBe(failure);
+      expect(await host.inspect()).toMatchObject({ attempts: 0, succeeded: false });
+    }
+    expect(await other.tryRun((lock) => lock.attempt, options)).toEqual({ ran: true, value: 1 });
+    expect(await mutex.tryRun(job, options)).toMatchObject({ because: "done" });
+  });
+
+  test("a later tick supersedes one that is open, with its own number of attempts", async () => {
+    const { mutex, other } = twoHosts();
+    await expect(mutex.tryRun(failing, TICK)).rejects.toBe(failure);
+    await expect(mutex.tryRun(failing, TICK)).rejects.toBe(failure);
+    expect(await other.tryRun((lock) => lock.attempt, { ...TICK, once: 8 })).toEqual({ ran: true, value: 1 });
+    expect(await mutex.tryRun(job, TICK)).toMatchObject({ because: "superseded", row: { tick: 8, attempts: 1 } });
+  });
+
+  test("periods are run until they succeed as well", async () => {
+    const { table, mutex, other } = twoHosts();
+    const options: TryRunOptions = { everyMs: 3_600_000, untilSuccess: true };
+    const ask = async (host: typeof mutex, fn: (lock: Lock) => unknown) => {
+      const asked = host.tryRun(fn, options).catch((error: unknown) => error);
+      await table.clock.advance(5_000);
+      return await asked;
+    };
+    expect(await ask(mutex, failing)).toBe(failure);
+    expect(await ask(other, (lock) => lock.attempt)).toEqual({ ran: true, value: 2 });
+    expect(await ask(mutex, job)).toMatchObject({ because: "done" });
+    await table.clock.advance(3_600_000);
+    expect(await ask(mutex, (lock) => lock.attempt)).toEqual({ ran: true, value: 1 });
+  });
+});
+
+describe("beside callers that do not ask for success", () => {
+  test("a failed tick of others is done for them, and one of theirs is done for all", async () => {
+    const { mutex, other } = twoHosts();
+    await expect(mutex.tryRun(failing, TICK)).rejects.toBe(failure);
+    expect(await other.tryRun(job, { once: 7 })).toMatchObject({ because: "done", row: { succeeded: false } });
+    await expect(other.tryRun(failing, { once: 8 })).rejects.toBe(failure);
+    expect(await mutex.tryRun(job, { ...TICK, once: 8 })).toMatchObject({ because: "done", row: { tick: 8 } });
+    expect(await mutex.inspect()).toBeNull();
+  });
+
+  test("plain use of the mutex in between leaves a tick open", async () => {
+    const { mutex, other } = twoHosts();
+    await expect(mutex.tryRun(failing, TICK)).rejects.toBe(failure);
+    await other.run(job);
+    expect(await other.tryRun((lock) => lock.attempt, TICK)).toEqual({ ran: true, value: 2 });
+  });
+
+  test("a fair mutex runs a tick until it succeeds as well", async () => {
+    const { locks, others } = twoHosts();
+    const [mutex, other] = [locks.mutex("report", { fair: true }), others.mutex("report", { fair: true })];
+    await expect(mutex.tryRun(failing, TICK)).rejects.toBe(failure);
+    expect(await other.tryRun((lock) => lock.attempt, TICK)).toEqual({ ran: true, value: 2 });
+    expect(await mutex.tryRun(job, TICK)).toMatchObject({ because: "done" });
+  });
+});
+
+describe("the record of a success", () => {
+  test("is waited for while the lock is held: the lease is renewed meanwhile", async () => {
+    const { table, locks, mutex, other } = twoHosts();
+    const { run, begun, end } = lasting((fn) => mutex.tryRun(fn, TICK));
+    await begun;
+    table.silence(locks);
+    end();
+    await table.clock.advance(TTL_MS / 2);
+    table.answer(locks);
+    await table.clock.advance(5_000);
+    expect(await run).toEqual(RAN);
+    expect(await other.tryRun(job, TICK)).toMatchObject({ because: "done" });
+  });
+
+  test("is written after a loss, too, where the row is still there: the loss is thrown, and the tick is done", async () => {
+    const { table, locks, other } = twoHosts();
+    const mutex = locks.mutex("report", { maxHoldMs: 5_000 });
+    const { run, begun, end } = lasting((fn) => mutex.tryRun(fn, TICK));
+    const lock = await begun;
+    await table.clock.advance(6_000);
+    expect(lock.held).toBe(false);
+    end();
+    await expect(run).rejects.toMatchObject({ code: "LOCK_LOST", reason: "max-hold" });
+    expect(await other.tryRun(job, TICK)).toMatchObject({ because: "done", row: { succeeded: true } });
+  });
+
+  test("is written after a close whose drain was over before the run", async () => {
+    const { table, locks, mutex, other } = twoHosts();
+    const { run, begun, end } = lasting((fn) => mutex.tryRun(fn, TICK));
+    await begun;
+    const closed = locks.close({ drainMs: 1_000 }).catch(() => undefined);
+    await table.clock.advance(2_000);
+    end();
+    await expect(run).rejects.toMatchObject({ code: "LOCK_LOST", reason: "closed" });
+    await closed;
+    expect(await other.tryRun(job, TICK)).toMatchObject({ because: "done", row: { succeeded: true } });
+  });
+
+  test("a run that gives its lock away before its end is not recorded", async () => {
+    const { mutex, other } = twoHosts();
+    const run = mutex.tryRun((lock) => lock.unlock(), TICK);
+    await expect(run).rejects.toMatchObject({ code: "LOCK_STORE" });
+    expect(await other.tryRun((lock) => lock.attempt, TICK)).toEqual({ ran: true, value: 2 });
+  });
+
+  test("its lease is not passed on, and cannot be handed off", async () => {
+    const { mutex } = twoHosts();
+    let waiting: Promise<string> | undefined;
+    const uuid = await mutex.tryRun(async (lock) => {
+      waiting = mutex.run((next) => next.uuid);
+      await expect(lock.handOff({ withinMs: 1_000 })).rejects.toMatchObject({ code: "LOCK_CONFIG" });
+      expect(lock.held).toBe(true);
+      return lock.uuid;
+    }, TICK);
+    expect(uuid.ran && uuid.value).not.toBe(await waiting);
+  });
+});
+
+describe("an option that cannot work", () => {
+  test.each([
+    [{ once: 7, untilSuccess: false }],
+    [{ once: 7, untilSuccess: 3 }],
+    [{ once: 7, untilSuccess: {} }],
+    [{ once: 7, untilSuccess: { maxAttempts: 0 } }],
+    [{ once: 7, untilSuccess: { maxAttempts: 1.5 } }],
+    [{ once: 7, untilSuccess: { maxAttempts: 2, maxTries: 3 } }],
+    [{ untilSuccess: true }],
+  ])("%p is refused before anything is sent", async (options) => {
+    const { mutex } = twoHosts();
+    const refused = { code: "LOCK_CONFIG", option: "untilSuccess" };
+    await expect(mutex.tryRun(job, options as TryRunOptions)).rejects.toMatchObject(refused);
+    expect(await mutex.inspect()).toBeNull();
+  });
+
+  test("is refused by every other call, and by locks without ticks", async () => {
+    const { locks, mutex } = twoHosts();
+    const refused = { code: "LOCK_CONFIG", option: "untilSuccess" };
+    const options = { ...TICK, once: undefined } as object;
+    await expect(mutex.tryLock(TICK as object)).rejects.toMatchObject(refused);
+    await expect(mutex.lock(options)).rejects.toMatchObject({ code: "LOCK_CONFIG" });
+    await expect(mutex.run(job, options)).rejects.toMatchObject({ code: "LOCK_CONFIG" });
+    await expect(locks.semaphore("s", { permits: 2 }).tryRun(job, options)).rejects.toMatchObject(refused);
+    await expect(locks.sharedMutex("m").shared.tryRun(job, options)).rejects.toMatchObject(refused);
+  });
+});
