@@ -358,6 +358,7 @@ describe("clocks", () => {
   const CLOCKS: readonly [string, (options: object) => unknown, string][] = [
     ["systemClock", systemClock, "maxSkewMs"],
     ["tableClock", tableClock, "fallbackSkewMs"],
+    ["tableClock", tableClock, "regionSkewMs"],
   ];
 
   test.each(CLOCKS)("%s refuses what is no number of milliseconds, 0 or more", (_, clock, option) => {
