@@ -14,7 +14,7 @@ export default {
   // Examples import the package by its name.
   moduleNameMapper: {
     "^dynamutex$": "<rootDir>/.jest/lib/index.js",
-    "^dynamutex/(\\w+)$": "<rootDir>/.jest/lib/$1/index.js",
+    "^dynamutex/([\\w-]+)$": "<rootDir>/.jest/lib/$1/index.js",
   },
   setupFiles: ["<rootDir>/.jest/__tests__/support/keep-channels.js"],
   globalSetup: "<rootDir>/.jest/__tests__/support/global-setup.js",

@@ -9,6 +9,7 @@ export const LAYERS = [
   "testing/",
   // Another entry point, over the public names alone.
   "otel/",
+  "node-cron/",
   "index.ts",
   "lock-table.ts",
   "dynamodb/",
@@ -53,6 +54,7 @@ export const IMPORTS_ONLY = {
   "protocol/": ["protocol/", "time/clock.ts", "lock-info.ts"],
   // Types alone of the public names: a program loads it before the AWS SDK, so that others can instrument that.
   "otel/": ["otel/", "index.ts", "errors.ts"],
+  "node-cron/": ["index.ts", "errors.ts"],
 };
 
 /** Who may use a package: `run` at run time, `types` in `import type` as well. */

@@ -93,6 +93,16 @@ describe("what passes by itself", () => {
     expect(failure.message).toContain(`PutItem on table locks failed: ${type}`);
   });
 
+  test("a conflict with a write of another Region may have been applied, and one within a Region was not", async () => {
+    for (const [type, retried] of [
+      ["ReplicatedWriteConflictException", true],
+      ["TransactionConflictException", false],
+    ] as const) {
+      const client = testClient({ endpoint: await refusing(type), maxAttempts: 1 });
+      expect(await failureOf(storeOn(client).write(takeWith({}), forever))).toMatchObject({ transient: true, retried });
+    }
+  });
+
   test("an error of DynamoDB's own whose name nobody has heard of", async () => {
     const client = testClient({ endpoint: await refusing("NewTroubleException", "later", 500), maxAttempts: 1 });
     const failure = await failureOf(storeOn(client).read(lockAt("any"), CONSISTENT, forever));

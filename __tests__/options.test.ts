@@ -274,7 +274,7 @@ describe("unknown options", () => {
     );
     expect(await told(() => it.run(() => 1, ttl as object))).toContain("locks.mutex()");
     expect(await told(() => it.tryLock(waits as object))).toContain(
-      "one of locks.mutex(), new LockTable(), lock(), run(), lockAll(), locks.semaphore(), locks.sharedMutex() (got",
+      "one of locks.mutex(), new LockTable(), lock(), run(), singleFlight(), lockAll(), locks.semaphore(), locks.sharedMutex() (got",
     );
     expect(await told(() => it.lock({ fencing: true } as object))).toContain("one of locks.mutex() (got true)");
     expect(await told(() => it.lock({ everyMs: 5_000 } as object))).toContain("one of tryLock(), tryRun() (got");
@@ -358,6 +358,7 @@ describe("clocks", () => {
   const CLOCKS: readonly [string, (options: object) => unknown, string][] = [
     ["systemClock", systemClock, "maxSkewMs"],
     ["tableClock", tableClock, "fallbackSkewMs"],
+    ["tableClock", tableClock, "regionSkewMs"],
   ];
 
   test.each(CLOCKS)("%s refuses what is no number of milliseconds, 0 or more", (_, clock, option) => {

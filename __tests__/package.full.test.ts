@@ -218,6 +218,21 @@ describe("the packed tarball", () => {
     }
   });
 
+  it("coordinates node-cron's tasks without the AWS SDK: dynamutex/node-cron loads it with dynamutex alone", async () => {
+    const program = `
+      import { runCoordinator } from "dynamutex/node-cron";
+      try { runCoordinator({}); } catch ({ code }) { console.log(code); }`;
+    const alone = await mkdtemp(join(tmpdir(), "dynamutex-node-cron-"));
+    try {
+      await unpack(join(alone, "node_modules", "dynamutex"));
+      await writeFile(join(alone, "main.mjs"), program);
+      const { stdout } = await run(process.execPath, [join(alone, "main.mjs")]);
+      expect(stdout).toBe("LOCK_CONFIG\n");
+    } finally {
+      await rm(alone, { recursive: true, force: true });
+    }
+  });
+
   describe.each([
     ["7", "typescript"],
     ["5.9", "typescript-5.9"],

@@ -166,6 +166,19 @@ describe("the table clock", () => {
     },
   );
 
+  it("with regionSkewMs has bounds that are as much wider on both sides, and is as current as without", () => {
+    const [plain, wide] = [world(), world(0, { regionSkewMs: 400 })];
+    for (const hosts of [plain, wide]) {
+      for (let reply = 0; reply < 5; reply += 1) {
+        hosts.pass(163);
+        hosts.exchange();
+      }
+    }
+    const [known, widened] = [plain.clock.wall(), wide.clock.wall()];
+    expect(widened).toEqual({ earliest: (known?.earliest ?? 0) - 400, latest: (known?.latest ?? 0) + 400 });
+    expect(wide.clock.isCurrent?.()).toBe(plain.clock.isCurrent?.());
+  });
+
   describe("trap 31: whose replies lose their date", () => {
     it("falls back once it is no longer current, narrows its bounds by the host's clock, and says so", () => {
       const hosts = world();

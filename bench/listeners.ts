@@ -12,6 +12,7 @@ const CHANNELS: Readonly<Record<keyof Diagnostics, true>> = {
   "dynamutex:missed": true,
   "dynamutex:failed": true,
   "dynamutex:renewed": true,
+  "dynamutex:wanted": true,
   "dynamutex:renewal-failed": true,
   "dynamutex:one-by-one": true,
   "dynamutex:lost": true,

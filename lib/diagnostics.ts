@@ -50,6 +50,16 @@ export interface Diagnostics {
    * Nothing is wrong: a process that holds many locks needs more requests.
    */
   readonly "dynamutex:one-by-one": { readonly cause: unknown };
+  /**
+   * A section has learned that another host waits for its lock: `lock.wanted` has become true. Published at most once a section;
+   * `lock.wanted` may become false again.
+   */
+  readonly "dynamutex:wanted": {
+    readonly name: string;
+    readonly uuid: string;
+    readonly owner: string;
+    readonly call: number;
+  };
   /** A section has lost its lock. It may still run: `released` says when it has ended. */
   readonly "dynamutex:lost": {
     readonly name: string;
@@ -229,7 +239,7 @@ export type RequestOperation =
   | ("read" | "query" | "scan" | "transact");
 
 const NAMES =
-  "asked acquired renewed renewal-failed one-by-one lost released missed failed stuck forced release-failed request " +
+  "asked acquired renewed renewal-failed one-by-one wanted lost released missed failed stuck forced release-failed request " +
   "not-shared wait-failed ticket-lost permits-differ election clock";
 
 /**

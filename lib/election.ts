@@ -88,6 +88,14 @@ export class Election<Held extends Lock = TransferableLock> implements AsyncDisp
   }
 
   /**
+   * Whether `lead` runs and another candidate has waited for `handOverMs`: see {@link Lock.wanted}. A leader that returns then ends
+   * its candidacy; to stay a candidate it calls `elect()` again, which leaves the lock to the others first.
+   */
+  get wanted(): boolean {
+    return this.#lock?.wanted ?? false;
+  }
+
+  /**
    * Ends the candidacy: a campaign at once; a leadership by the abort of `lock.signal`, with an error of the code `LOCK_RESIGNED`,
    * which is no loss. The lock is held and renewed until `lead` has ended, and released then. Do not await it inside of `lead`, which
    * it waits for: return instead.

@@ -136,7 +136,10 @@ export class LockStoreError extends LockError {
   readonly answered: boolean;
   /** Whether the table throttled the request. The library then sends fewer requests at once. */
   readonly throttled: boolean;
-  /** Whether the client sent the request more than once by itself, so that an earlier copy of it may have been applied. */
+  /**
+   * Whether a copy of the request may have been applied although it failed: the client sent it more than once by itself, or it
+   * conflicted with a write of another Region.
+   */
   readonly retried: boolean;
 
   constructor(

@@ -38,6 +38,23 @@ export interface Lock extends AsyncDisposable {
   /** How long the lock is certainly held without another renewal, in ms. 0 if it is not held. */
   readonly remainingMs: number;
   /**
+   * Whether another host has waited for this lock for `handOverMs` at least, as far as this host knows. A hint for a section
+   * that can end early and lock again: a batch between two items, a leader. It takes no request: the one that waits marks
+   * the row, and a renewal, `extend()` or a take brings the mark along. So it is late by `renewEveryMs` at most, and by more with
+   * `autoRenew: false`. A mark that was there when the lock was taken may be this host's own, and counts only after
+   * `handOverMs`. It may become false again, because those who wait may give up. Always false for a lock that is not held, and on the shared side of a shared mutex.
+   *
+   * A process that ends its section while this is true leaves the lock to others for two of their longest polls before
+   * it takes it again.
+   *
+   * @example
+   * for (const item of items) {
+   *   if (lock.wanted) break; // the next run goes on from here
+   *   await work(item, lock.signal);
+   * }
+   */
+  readonly wanted: boolean;
+  /**
    * Checks that the lock is held. Call it right before an action that must not happen twice.
    * @param minRemainingMs the least that `remainingMs` has to be, in ms. Default 0.
    * @throws {@link LockLostError} if the lock is lost; also if `remainingMs` is less, although the lock is then still held.

@@ -9,6 +9,7 @@ import {
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { type KeyOptions, LockStoreError, type TableReport } from "../../lib/index.js";
 import { watch } from "../support/eventually.js";
+import { errorReply } from "../support/fault-proxy/reply.js";
 import { error, type Fault, hang, rewriteReply, withBody } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
 import { useScene } from "../support/scene.js";
@@ -231,6 +232,50 @@ describe("trap 18: check() of a global table", () => {
     expect(said(report)).toEqual(["warning replicas"]);
     expect(report).toMatchObject({ usable: true, permissions: { ConditionCheckItem: "unknown" } });
     expect(report.problems[0]?.message).toMatch(/no transactions.*no TTL/);
+  });
+});
+
+/** The table applies the write, and answers that another Region has written the same row. */
+const conflicted = () =>
+  rewriteReply(() => errorReply(400, "ReplicatedWriteConflictException", "modified by a request in another Region"));
+
+describe("a table of several Regions with strong consistency", () => {
+  const noTransactions = () =>
+    scene.proxy.on("TransactWriteItems", error("ValidationException", "not supported"), FOREVER);
+
+  test("refuses lockAll() and transactWrite(), and says what to do", async () => {
+    const tableName = await tableByHand({});
+    const locks = scene.host({ tableName });
+    await using lock = await locks.mutex("x").lock();
+    describedWith({ MultiRegionConsistency: "STRONG" });
+    noTransactions();
+    const remedy = expect.stringMatching(/strong consistency, which has no transactions.*condition on the item itself/);
+    const item = { Put: { TableName: tableName, Item: { name: { S: "data" }, sort: { S: "data" } } } };
+    await expect(lock.transactWrite([item])).rejects.toMatchObject({ code: "LOCK_STORE", message: remedy });
+    await expect(locks.lockAll(["a", "b"])).rejects.toMatchObject({ code: "LOCK_STORE", message: remedy });
+  });
+
+  test("refuses neither where the transaction is wrong itself: DynamoDB's own error comes through", async () => {
+    const tableName = await tableByHand({});
+    await using lock = await scene.host({ tableName }).mutex("x").lock();
+    noTransactions();
+    const item = { Put: { TableName: tableName, Item: { name: { S: "data" }, sort: { S: "data" } } } };
+    await expect(lock.transactWrite([item])).rejects.toMatchObject({ name: "ValidationException" });
+  });
+
+  test("is left without a TTL by create()", async () => {
+    const tableName = await tableByHand({});
+    describedWith({ MultiRegionConsistency: "STRONG" });
+    await scene.host({ tableName }).create();
+    expect(scene.proxy.counts()).toEqual({ DescribeTable: 1 });
+  });
+
+  test("grants a lock whose take was applied and answered by a conflict with another Region, once", async () => {
+    const tableName = await tableByHand({});
+    const locks = scene.host({ tableName });
+    scene.proxy.on("PutItem", conflicted());
+    await using lock = await locks.mutex("x").lock();
+    expect((await locks.mutex("x").inspect())?.uuid).toBe(lock.uuid);
   });
 });
 

@@ -34,6 +34,7 @@ async function everything(): Promise<readonly MetricData[]> {
   const of = (call: number) => ({ name: "a", uuid: `uuid-${call}`, call });
   for (const call of [1, 2, 3]) publish("dynamutex:asked", { ...of(call), locks: 1 });
   publish("dynamutex:acquired", { ...of(1), owner: "me", waitedMs: 5, passedOn: false, takeover: "expired" });
+  publish("dynamutex:wanted", { ...of(1), owner: "me" });
   publish("dynamutex:lost", { ...of(1), reason: "stolen", cause: undefined });
   publish("dynamutex:released", { ...of(1), heldMs: 7 });
   publish("dynamutex:missed", { ...of(2), because: "held", holder: undefined, waitedMs: 0 });

@@ -220,6 +220,20 @@ describe("the span of a section", () => {
   });
 });
 
+test("a lock that another host waits for is counted once, and its span has an event", async () => {
+  const collector = new Collector();
+  collector.instrument();
+  const time = new ManualTime();
+  const lock = await host(time, "one").mutex(scene.name).lock();
+  const waiting = watch(host(time, "other").mutex(scene.name).lock());
+  await scene.play(time, () => lock.wanted, 2_500);
+  await lock.extend();
+  expect(await collector.sum("dynamutex.wanted")).toBe(1);
+  await lock.unlock();
+  await scene.play(time, () => waiting.settled);
+  expect(collector.spans.map(({ events }) => events.map(({ name }) => name))).toEqual([["wanted"]]);
+});
+
 test.each([
   ["meterProvider", { meterProvider: {} }],
   ["tracerProvider", { tracerProvider: 1 }],

@@ -90,7 +90,8 @@ export function storeFailure(error: unknown, asked: Asked): LockStoreError {
     transient: isTransient(failure),
     answered: isAnswer(failure),
     throttled: isThrottling(failure),
-    retried: (failure.$metadata?.attempts ?? 1) > 1,
+    // A write that lost against one of another Region may have been applied and then undone, or not: nobody says which.
+    retried: (failure.$metadata?.attempts ?? 1) > 1 || kindOf(failure.name) === "ReplicatedWriteConflict",
   });
 }
 
@@ -152,6 +153,9 @@ export function isPassingCancellation(reasons: readonly { readonly Code?: string
   const codes = reasons.flatMap(({ Code }) => (Code === undefined || Code === "None" ? [] : [Code]));
   return codes.length > 0 && codes.every(isTransientName);
 }
+
+/** Whether DynamoDB refused a request for what it is. */
+export const isInvalid = (error: unknown): boolean => failureOf(error).name === "ValidationException";
 
 /** Whether DynamoDB refused a request because the table's key is not the one in the request. */
 export function isAboutTheKey(error: unknown): boolean {

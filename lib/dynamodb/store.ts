@@ -77,7 +77,9 @@ export class DynamoDbStore extends RowStore implements Store {
       return { kind: "committed" };
     } catch (error) {
       const refusal = refusalOfGuard(error, items.length, this.layout.tableName);
-      if (refusal === undefined) return { kind: "refused", error };
+      if (refusal === undefined) {
+        return { kind: "refused", error: (await this.#transport.noTransactions(error, signal)) ?? error };
+      }
       return { kind: "unguarded", row: await this.#refusing(guard.at, refusal.Item, signal) };
     }
   }

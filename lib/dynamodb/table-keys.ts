@@ -55,3 +55,6 @@ export function keyAdvice(table: TableDescription, layout: TableLayout): string 
   const mismatch = keyMismatch(table, layout);
   return mismatch && `${mismatch}; ${keysRemedy(table, layout)}choose another table`;
 }
+
+/** Whether it is a global table with multi-Region strong consistency: one without transactions and TTL. */
+export const isStrong = ({ MultiRegionConsistency }: TableDescription): boolean => MultiRegionConsistency === "STRONG";

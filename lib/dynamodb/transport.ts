@@ -12,6 +12,7 @@ import {
   QueryCommand,
   ScanCommand,
   type ScanCommandOutput,
+  type TableDescription,
   TransactWriteItemsCommand,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
@@ -19,9 +20,9 @@ import { CHANNELS } from "../diagnostics.js";
 import type { LockStoreError } from "../errors.js";
 import type { TableLayout } from "../options/table.js";
 import type { Clock } from "../time/clock.js";
-import { isAboutTheKey, isRefusal, refusalsOf, storeFailure } from "./failures.js";
+import { isAboutTheKey, isInvalid, isRefusal, refusalsOf, storeFailure } from "./failures.js";
 import { type Purpose, tell } from "./request-events.js";
-import { keyAdvice } from "./table-keys.js";
+import { isStrong, keyAdvice } from "./table-keys.js";
 
 /** The commands of the requests about items. Each says its type, which a declaration cannot infer. */
 const COMMANDS = {
@@ -206,15 +207,38 @@ export class Transport {
   async #failure(error: unknown, [operation]: ItemRequest, signal: AbortSignal): Promise<LockStoreError> {
     const { tableName } = this.#layout;
     const asked = { action: PERMISSIONS[operation] ?? operation, tableName };
+    const noTransactions = operation === "TransactWriteItems" && (await this.noTransactions(error, signal));
+    if (noTransactions) return noTransactions;
     if (isAboutTheKey(error)) {
-      const { Table } = await this.#client
-        .send(new DescribeTableCommand({ TableName: tableName }), { abortSignal: signal })
-        .catch(() => ({ Table: undefined }));
-      return storeFailure(error, { ...asked, mismatch: Table && keyAdvice(Table, this.#layout) });
+      const table = await this.#describe(signal);
+      return storeFailure(error, { ...asked, mismatch: table && keyAdvice(table, this.#layout) });
     }
     const region = await this.#client.config?.region?.().catch(() => undefined);
     return storeFailure(error, { ...asked, region });
   }
+
+  /** What a transaction has failed of, if the table has none. */
+  async noTransactions(error: unknown, signal: AbortSignal): Promise<LockStoreError | undefined> {
+    const table = isInvalid(error) ? await this.#describe(signal) : undefined;
+    if (table === undefined || !isStrong(table)) return undefined;
+    const { tableName } = this.#layout;
+    return storeFailure(error, { action: "TransactWriteItems", tableName, mismatch: noTransactionsOn(tableName) });
+  }
+
+  /** The table, where it can be described. */
+  async #describe(signal: AbortSignal): Promise<TableDescription | undefined> {
+    const command = new DescribeTableCommand({ TableName: this.#layout.tableName });
+    const reply = await this.#client.send(command, { abortSignal: signal }).catch(() => undefined);
+    return reply?.Table;
+  }
+}
+
+/** Of a table with multi-Region strong consistency. */
+function noTransactionsOn(tableName: string): string {
+  return (
+    `table ${tableName} is a global table with strong consistency, which has no transactions: take locks one by one in place of ` +
+    "lockAll(), and in place of a guard compare the fencing token in a condition on the item itself (docs/regions.md)"
+  );
 }
 
 /** Makes one attempt, unless its time is over, and lets the clock hear of it and of the reply, errors included. */

@@ -48,6 +48,9 @@ export class HeldLock implements TransferableLock {
   #call = 0;
   /** When its caller has ended it, on `atLeast`. */
   #endedAt = 0;
+  /** Whether `wanted` was told of. */
+  #isWantedTold = false;
+  #cancelWantedAlarm: () => void = () => undefined;
   #over: { readonly done: Promise<void>; readonly lost: LockLostError | undefined } | undefined;
 
   constructor(section: {
@@ -84,11 +87,16 @@ export class HeldLock implements TransferableLock {
     this.#lease.row.hasBegun = true;
     const { call } = wait;
     this.#call = call;
+    this.#publishAcquired(wait);
+    this.renewed();
+  }
+
+  #publishAcquired({ call, waitedMs }: { readonly call: number; readonly waitedMs: number }): void {
     if (!CHANNELS["dynamutex:acquired"].hasSubscribers) return;
     const { name, uuid, owner } = this;
     const passedOn = this.#isPassedOn;
     const takeover = passedOn ? undefined : this.#lease.row.takeover;
-    publish("dynamutex:acquired", { name, uuid, owner, call, waitedMs: wait.waitedMs, passedOn, takeover });
+    publish("dynamutex:acquired", { name, uuid, owner, call, waitedMs, passedOn, takeover });
   }
 
   /** Its release names a result on the row: that of the flight that it was. @internal */
@@ -99,6 +107,24 @@ export class HeldLock implements TransferableLock {
   /** Whether its caller has got it. @internal */
   get isDelivered(): boolean {
     return this.#stage !== "new";
+  }
+
+  get wanted(): boolean {
+    return this.held && this.#lease.wantedInMs <= 0;
+  }
+
+  /** Tells once that others wait. A mark that is known and does not count yet is looked at again when it does. @internal */
+  renewed(): void {
+    this.#cancelWantedAlarm();
+    const { wantedInMs } = this.#lease;
+    if (this.#isWantedTold || !this.held || wantedInMs === Number.POSITIVE_INFINITY) return;
+    if (wantedInMs > 0) {
+      this.#cancelWantedAlarm = this.#session.clock.alarm(Math.ceil(wantedInMs), () => this.renewed());
+      return;
+    }
+    this.#isWantedTold = true;
+    const { name, uuid, owner } = this;
+    publish("dynamutex:wanted", { name, uuid, owner, call: this.#call });
   }
 
   get name(): string {
@@ -130,6 +156,7 @@ export class HeldLock implements TransferableLock {
   }
 
   #abort(reason: unknown): void {
+    this.#cancelWantedAlarm();
     this.#abortedWith ??= { reason };
     this.#signal?.abort(this.#abortedWith.reason);
   }
@@ -192,6 +219,7 @@ export class HeldLock implements TransferableLock {
 
   async #endSection(): Promise<void> {
     this.#endedAt = this.#session.clock.atLeast();
+    this.#cancelWantedAlarm();
     try {
       await this.#end(this.#lease, this);
     } catch (error) {

@@ -11,6 +11,8 @@ import type { Term } from "./term.js";
 /** What relies on a lease. It is told once if the lease ends first, and publishes that. */
 export interface Section {
   abort(reason: unknown): void;
+  /** The lease was renewed, which may have shown that others wait for its row. */
+  renewed?(): void;
 }
 
 const LOCK_EVENTS: LeaseEvents = {
@@ -100,6 +102,11 @@ export class Lease implements Term, HeldLease {
     return this.#state.kind !== "over" && this.#session.clock.atMost() < this.ends;
   }
 
+  /** In how many ms others count as waiting for it: 0 if they do, Infinity if none is known to. */
+  get wantedInMs(): number {
+    return this.#session.contention?.turnLeftMs(this.row.at, this.settings.handOverMs) ?? Number.POSITIVE_INFINITY;
+  }
+
   get hasRunOut(): boolean {
     return this.#state.kind !== "relied" && this.#session.clock.atMost() >= this.ends;
   }
@@ -121,6 +128,7 @@ export class Lease implements Term, HeldLease {
   begin(section: Section): number {
     const { clock } = this.#session;
     const joins = this.renewals.haveServed && this.#sections.size > 0;
+    if (!this.renewals.haveServed) this.#session.contention?.begins(this.row.at, this.takenAt);
     this.watch(section, this.renewals.spread());
     this.renewals.serve();
     const since = clock.atLeast();
@@ -203,6 +211,10 @@ export class Lease implements Term, HeldLease {
     if (this.#events.hasSection && this.renewals.haveServed) return this.end("closed");
     void this.exit.release();
     return undefined;
+  }
+
+  renewed(): void {
+    for (const section of this.#sections) section.renewed?.();
   }
 
   /** Looks at the deadline that it has now. By then renewals have moved it, and the look is at the one after. */

@@ -203,6 +203,7 @@ export class Renewals {
       case "stamped":
         if (isOver) return { kind: "unknown", cause: lease.row.loss("expired") };
         this.#events.renewed(lease.row, lease.deadline - this.#session.clock.atMost());
+        lease.renewed();
         return { kind: "renewed" };
       case "refused":
         return { kind: "lost", error: lease.hasRunOut ? lease.row.loss("expired") : lease.end(stamping.reason) };

@@ -18,6 +18,8 @@ export interface Term {
   readonly stands: boolean;
   /** Whether it ended while no section relied on it: that is no loss, whoever holds the row since. */
   readonly hasRunOut: boolean;
+  /** A renewal has got through, and may have found a mark. */
+  renewed(): void;
   /** It is lost, once and for ever. @returns the loss that was found first. */
   end(reason: LossReason, cause?: unknown): LockLostError;
   /** It is being left: from here on no section relies on it, and what happens to the row is no loss. */

@@ -49,6 +49,7 @@ export class Calls {
     listening.on("dynamutex:acquired", (message) => this.#acquired(message));
     listening.on("dynamutex:missed", (message) => this.#missed(message));
     listening.on("dynamutex:failed", (message) => this.#failed(message));
+    listening.on("dynamutex:wanted", (message) => this.#wanted(message));
     listening.on("dynamutex:lost", (message) => this.#lost(message));
     listening.on("dynamutex:released", (message) => this.#released(message));
   }
@@ -114,6 +115,13 @@ export class Calls {
     // The reason of an abort is the caller's, and may be anything.
     const type = because === "error" ? { "error.type": typeOf(cause) } : undefined;
     this.#instruments.failures.add(1, { ...asked.attributes, "dynamutex.because": because, ...type });
+  }
+
+  #wanted(message: Diagnostics["dynamutex:wanted"]): void {
+    const section = this.#sections.get(keyOf(message));
+    if (section === undefined) return;
+    this.#instruments.wanted.add(1, section.attributes);
+    section.span.addEvent("wanted");
   }
 
   #lost(message: Diagnostics["dynamutex:lost"]): void {

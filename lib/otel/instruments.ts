@@ -18,6 +18,7 @@ export interface Instruments {
   readonly failures: Counter;
   readonly losses: Counter;
   readonly takeovers: Counter;
+  readonly wanted: Counter;
   readonly warnings: Counter;
   readonly requests: Counter;
   readonly requestDuration: Histogram;
@@ -51,6 +52,7 @@ export function instrumentsOf(meter: Meter): Instruments {
       "{lock}",
       "Locks that were taken from a holder that did not release them",
     ),
+    wanted: counter("dynamutex.wanted", "{lock}", "Locks whose section learned that another host waits"),
     warnings: counter("dynamutex.warnings", "{event}", "What the channels report beside the life of sections"),
     requests: counter("dynamutex.requests", "{request}", "Requests to the table"),
     requestDuration: duration("dynamutex.request.duration", "How long requests to the table took", REQUESTS),

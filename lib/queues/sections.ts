@@ -189,7 +189,6 @@ export class Sections {
     }
     const isSecure = await lease.renewals.secure(wait, { mayLapse: resource.kind.rowDecides });
     if (isSecure && (!wait.isOver || line.isAwaited(call))) {
-      this.session.contention?.begins(lease.row.at, lease.takenAt);
       line.settle(call, own);
       // After a loss, the next section of this process may ask the table at once: a lost lease excludes nobody.
       lease.keep(() => this.#leave(own, false));

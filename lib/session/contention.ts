@@ -89,9 +89,14 @@ export class Contention {
 
   /** Whether this process, which has the row, is to let others in. */
   isTurnOver(at: Address, handOverMs: number): boolean {
+    return this.turnLeftMs(at, handOverMs) <= 0;
+  }
+
+  /** In how many ms the turn of this process, which has the row, is over: Infinity while no mark is known. */
+  turnLeftMs(at: Address, handOverMs: number): number {
     const known = this.#of(at);
-    if (known === undefined) return false;
-    return known.turnSince === undefined || this.#clock.atLeast() - known.turnSince >= handOverMs;
+    if (known === undefined) return Number.POSITIVE_INFINITY;
+    return known.turnSince === undefined ? 0 : Math.max(0, known.turnSince + handOverMs - this.#clock.atLeast());
   }
 
   /** From here on this process leaves the row to others, who look at least every `longestPollMs`. */

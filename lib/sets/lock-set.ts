@@ -17,6 +17,8 @@ export interface LockSet extends AsyncDisposable {
   readonly held: boolean;
   /** How long all of them are certainly held if no renewal gets through any more, in ms. */
   readonly remainingMs: number;
+  /** Whether another host has waited for one of them for `handOverMs`: see {@link Lock.wanted}. */
+  readonly wanted: boolean;
   /**
    * Checks that all of them are held.
    * @param minRemainingMs the least that `remainingMs` has to be, in ms. Default 0.
@@ -60,6 +62,10 @@ export class HeldLockSet implements LockSet {
 
   get remainingMs(): number {
     return Math.min(...this.#all.map((lock) => lock.remainingMs));
+  }
+
+  get wanted(): boolean {
+    return this.#all.some((lock) => lock.wanted);
   }
 
   assertHeld(minRemainingMs = 0): void {

@@ -66,7 +66,7 @@ export const MAX_TIMER_MS = 2_147_483_647;
  * @throws {@link LockConfigError} if `maxSkewMs` is not a number of milliseconds, 0 or more.
  */
 export function systemClock(options: { readonly maxSkewMs?: number } = {}): Clock {
-  const maxSkewMs = skewOf(options, "maxSkewMs");
+  const { maxSkewMs } = skewsOf(options, { maxSkewMs: 1_000 });
   return {
     ...stopwatches(),
     ...timers,
@@ -77,21 +77,29 @@ export function systemClock(options: { readonly maxSkewMs?: number } = {}): Cloc
   };
 }
 
-/** A clock's only option: its largest error, in ms. Default 1 000. @throws {@link LockConfigError} */
-export function skewOf<Name extends string>(
+/** A clock's options: largest errors, in ms. @throws {@link LockConfigError} */
+export function skewsOf<Name extends string>(
   options: { readonly [option in Name]?: number | undefined },
-  name: Name,
-): number {
+  defaults: Readonly<Record<Name, number>>,
+): Readonly<Record<Name, number>> {
   if (typeof options !== "object" || options === null || Array.isArray(options)) {
     throw new LockConfigError("options", options, "must be an object, or left out");
   }
-  for (const [option, value] of Object.entries(options)) {
-    if (option !== name) throw new LockConfigError(option, value, `is not an option: there is ${name} alone`);
+  const skews: Record<Name, number> = { ...defaults };
+  for (const [option, skewMs] of Object.entries(options) as [Name, unknown][]) {
+    if (!(option in defaults)) {
+      const known = Object.keys(defaults);
+      const remedy = known.length === 1 ? `there is ${known} alone` : `there are ${known.join(" and ")}`;
+      throw new LockConfigError(option, skewMs, `is not an option: ${remedy}`);
+    }
+    if (skewMs === undefined) continue;
+    // An infinite one would never allow a takeover. A negative one would allow it while the lock is held.
+    if (typeof skewMs !== "number" || !Number.isFinite(skewMs) || skewMs < 0) {
+      throw new LockConfigError(option, skewMs, "must be a number of milliseconds, 0 or more");
+    }
+    skews[option] = skewMs;
   }
-  const { [name]: skewMs = 1_000 } = options;
-  // An infinite one would never allow a takeover. A negative one would allow it while the lock is held.
-  if (Number.isFinite(skewMs) && skewMs >= 0) return skewMs;
-  throw new LockConfigError(name, skewMs, "must be a number of milliseconds, 0 or more");
+  return skews;
 }
 
 /** The two clocks of a host, or a test's, in milliseconds. */

@@ -8,7 +8,7 @@ import {
   jumped,
   longest,
   shortest,
-  skewOf,
+  skewsOf,
   stopwatches,
   timers,
 } from "./clock.js";
@@ -20,6 +20,11 @@ export interface TableClockOptions {
    * host's, and reports so on the channel `dynamutex:clock`. Default 1 000.
    */
   readonly fallbackSkewMs?: number | undefined;
+  /**
+   * The most by which the clocks of the Regions differ that hosts of one table use, in ms: for a global table with strong consistency.
+   * All hosts must set it, to the same. It widens both bounds, so a lease that is over is taken over later by twice as much. Default 0.
+   */
+  readonly regionSkewMs?: number | undefined;
 }
 
 /**
@@ -53,7 +58,7 @@ const CURRENT_AGE_MS = 60_000;
 
 /** {@link tableClock} on any host. */
 export function tableClockOn(host: TableClockHost, options: TableClockOptions = {}): Clock {
-  const fallbackSkewMs = skewOf(options, "fallbackSkewMs");
+  const { fallbackSkewMs, regionSkewMs } = skewsOf(options, { fallbackSkewMs: 1_000, regionSkewMs: 0 });
   const { time, sleep, alarm, stay } = host;
   const { atLeast, atMost, read } = stopwatches(time);
   const known = new Candidates();
@@ -102,7 +107,13 @@ export function tableClockOn(host: TableClockHost, options: TableClockOptions = 
     return bounds !== undefined && bounds.latest - bounds.earliest <= CURRENT_WIDTH_MS;
   }
 
+  /** On the clock of any Region: replies tell that of one. */
   function wall(): Bounds | undefined {
+    const bounds = ownRegion();
+    return bounds && { earliest: bounds.earliest - regionSkewMs, latest: bounds.latest + regionSkewMs };
+  }
+
+  function ownRegion(): Bounds | undefined {
     const bounds = known.bounds(read());
     if (!fallenBack) return bounds;
     const now = time.wall();

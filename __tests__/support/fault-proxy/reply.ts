@@ -35,7 +35,7 @@ export function dateOf(reply: Reply): Date {
 
 /** DynamoDB's own errors, as against those of the service in front of it. */
 const MODELLED =
-  /^(ConditionalCheckFailed|ProvisionedThroughputExceeded|RequestLimitExceeded|ResourceNotFound|Transaction\w+|InternalServerError)/;
+  /^(ConditionalCheckFailed|ProvisionedThroughputExceeded|ReplicatedWriteConflict|RequestLimitExceeded|ResourceNotFound|Transaction\w+|InternalServerError)/;
 
 /** An error as DynamoDB words it: the SDK makes the exception of that name from it. */
 export function errorReply(status: number, type: string, message: string, more: WireReply = {}): Reply {

@@ -3,7 +3,7 @@ import { CreateTableCommand, UpdateTimeToLiveCommand } from "@aws-sdk/client-dyn
 import { LockStoreError } from "../../errors.js";
 import type { CreateOptions, TableLayout } from "../../options/table.js";
 import type { Requests } from "../../session/requests.js";
-import { keyMismatch, keysRemedy } from "../table-keys.js";
+import { isStrong, keyMismatch, keysRemedy } from "../table-keys.js";
 import { ControlPlane, isCausedBy } from "./control-plane.js";
 
 const DEFAULT_TIMEOUT_MS = 120_000;
@@ -14,7 +14,7 @@ const DEFAULT_TIMEOUT_MS = 120_000;
  * 1. Describes it, and creates it if it does not exist. Another process may do so at the same moment.
  * 2. Waits until it is active.
  * 3. Compares its key with the layout.
- * 4. Enables the TTL, unless it is enabled already.
+ * 4. Enables the TTL, unless it is enabled already, or the table is one of several Regions with strong consistency, which has none.
  *
  * @throws {@link LockStoreError} that says how the table differs, or why it cannot be created.
  */
@@ -30,7 +30,7 @@ export async function createTable(
   if (mismatch !== undefined) {
     throw new LockStoreError(`${mismatch}. It was left as it is: ${keysRemedy(table, layout)}choose another table`);
   }
-  await enableTtl(plane, layout);
+  if (!isStrong(table)) await enableTtl(plane, layout);
 }
 
 async function activeTable(

@@ -1,7 +1,7 @@
 import type { TableDescription, TimeToLiveDescription } from "@aws-sdk/client-dynamodb";
 import type { TableLayout } from "../../options/table.js";
 import type { TableAction, TableFacts, TableProblem, TableReport } from "../../table-report.js";
-import { keyIn, keyMismatch, keysRemedy } from "../table-keys.js";
+import { isStrong, keyIn, keyMismatch, keysRemedy } from "../table-keys.js";
 import type { Probe } from "./probes.js";
 
 /** What does not work without an action. It is an error if locks do not work at all then. */
@@ -26,8 +26,9 @@ const CONSISTENCY = {
     "each region decides by its own copy of a row, so there is no exclusion across regions; let all hosts that share a " +
     "lock use one region, or use a table with strong consistency",
   strong:
-    "such a table has no transactions, so several locks at once and guards do not work, and no TTL, so rows of dead " +
-    "holders stay until their locks are taken again; use a table in one region where you need these",
+    "mutexes, semaphores, shared mutexes, fair queues, fencing and ticks exclude across its regions, if every host sets " +
+    "`clock: tableClock({ regionSkewMs })`; such a table has no transactions, so lockAll() and guards do not work (compare the " +
+    "fencing token in a condition on the item itself), and no TTL, so rows of dead holders stay until their locks are taken again",
 };
 
 /** Why a table with this status cannot be used. */
@@ -38,7 +39,6 @@ const STATUS: Readonly<Record<string, string>> = {
 
 export function factsOf(table: TableDescription): TableFacts {
   const replicas = (table.Replicas ?? []).flatMap(({ RegionName }) => RegionName ?? []);
-  const isStrong = table.MultiRegionConsistency === "STRONG";
   return {
     status: table.TableStatus ?? "unknown",
     partition: keyIn(table, "partition")?.name,
@@ -46,7 +46,7 @@ export function factsOf(table: TableDescription): TableFacts {
     // DynamoDB leaves the summary out on a table that was provisioned from the start.
     billing: table.BillingModeSummary?.BillingMode === "PAY_PER_REQUEST" ? "on-demand" : "provisioned",
     replicas,
-    consistency: isStrong ? "strong" : replicas.length === 0 ? undefined : "eventual",
+    consistency: isStrong(table) ? "strong" : replicas.length === 0 ? undefined : "eventual",
   };
 }
 

@@ -1,0 +1,113 @@
+/**
+ * Scheduled tasks of node-cron that run on one host each time, by locks on DynamoDB. node-cron, 4.4 or newer, is no dependency of
+ * the package: what is here has the shape of its `RunCoordinator`.
+ *
+ * @packageDocumentation
+ */
+
+import { LockConfigError } from "../errors.js";
+import type { Lock, LockTable } from "../index.js";
+
+/** node-cron's `RunCoordinator`: give it to `setRunCoordinator()`, or to a task as `runCoordinator`. */
+export interface RunCoordinator {
+  /**
+   * Whether this host is to run a fire.
+   *
+   * @param key the task's name and the fire's date, as node-cron makes it: `send-invoices:2026-11-01T06:00:00.000Z`.
+   * @param ttlMs node-cron's `distributedLease`. It is not used: the lock renews itself while it is held.
+   * @throws `LockConfigError` for a key of another form. @throws `LockStoreError` if the table does not answer: node-cron then
+   * skips the fire, with the reason `coordinator-error`.
+   */
+  shouldRun(key: string, ttlMs: number): Promise<boolean>;
+  /** The run of a fire is over: its lock is released, if it was kept and not lost. */
+  onComplete(key: string): Promise<void>;
+}
+
+/** What {@link runCoordinator} takes. */
+export interface RunCoordinatorOptions {
+  /**
+   * Keeps a task's lock while it runs, for so long at most, in ms: a fire that comes meanwhile is skipped on all hosts. Node-cron
+   * does not tell of the end of every run: not after a `stop()`, nor for a background task whose child dies. The lock is then
+   * free after `maxHoldMs` and up to the table's `ttlMs`. Default: the lock is released before the run begins, and fires may overlap.
+   */
+  readonly maxHoldMs?: number | undefined;
+  /** What the name of a task's lock begins with; the task's name follows. Default `node-cron/`. */
+  readonly prefix?: string | undefined;
+}
+
+/**
+ * Lets each fire of a `distributed` task run on one host. A fire's date is a tick, which the row of the lock remembers: it is
+ * granted at most once, ever, and none is that is not later than the last. A run that fails is not repeated.
+ *
+ * Hosts must give a task the same name and schedule, and different tasks different names. Their clocks must be right to less than the time between
+ * two fires: the date is that of the host. A host whose clock is ahead blocks the others until their dates have come.
+ *
+ * @throws `LockConfigError` if an option cannot work.
+ *
+ * @example
+ * // import { runCoordinator } from "dynamutex/node-cron";
+ * const coordinator = runCoordinator(locks);
+ * // For all tasks: setRunCoordinator(coordinator). Or for one:
+ * const options = { name: "send-invoices", distributed: true, runCoordinator: coordinator };
+ * // schedule("0 6 * * *", sendInvoices, options);
+ */
+export function runCoordinator(locks: Pick<LockTable, "mutex">, options: RunCoordinatorOptions = {}): RunCoordinator {
+  check(locks, options);
+  const { maxHoldMs, prefix = "node-cron/" } = options;
+  const mutexOf = (task: string) => locks.mutex(`${prefix}${task}`, maxHoldMs === undefined ? {} : { maxHoldMs });
+  // What cannot work is refused now, and not by the first fire.
+  mutexOf("task");
+  const kept = new Map<string, Lock>();
+  return {
+    async shouldRun(key) {
+      const { task, date } = fireOf(key);
+      const lock = await mutexOf(task).tryLock({ once: date });
+      if (lock === null) return false;
+      if (maxHoldMs === undefined) {
+        leave(lock);
+      } else {
+        kept.set(key, lock);
+        const onLost = (): void => {
+          if (kept.delete(key)) leave(lock);
+        };
+        lock.signal.addEventListener("abort", onLost, { once: true });
+      }
+      return true;
+    },
+    async onComplete(key) {
+      const lock = kept.get(key);
+      kept.delete(key);
+      await lock?.unlock();
+    },
+  };
+}
+
+/** Nobody waits for it. The tick is granted, so its run must not wait for the release, nor be told of a loss. */
+function leave(lock: Lock): void {
+  lock.unlock().catch(() => undefined);
+}
+
+const KEY = /^(?<task>.+):(?<date>(?:\d{4}|[+-]\d{6})-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)$/s;
+
+function fireOf(key: string): { readonly task: string; readonly date: Date } {
+  const { task = "", date = "" } = KEY.exec(key)?.groups ?? {};
+  if (task !== "") return { task, date: new Date(date) };
+  throw new LockConfigError("key", key, "must be what node-cron makes of a task's name and the date of a fire");
+}
+
+/** @throws `LockConfigError` */
+function check(locks: Pick<LockTable, "mutex">, options: RunCoordinatorOptions): void {
+  if (typeof locks?.mutex !== "function") throw new LockConfigError("locks", locks, "must be a LockTable");
+  if (typeof options !== "object" || options === null) {
+    throw new LockConfigError("options", options, "must be an object");
+  }
+  const { prefix } = options;
+  if (prefix !== undefined && typeof prefix !== "string") {
+    throw new LockConfigError("prefix", prefix, "must be a string, or left out");
+  }
+  for (const option of Object.keys(options)) {
+    if (option === "maxHoldMs" || option === "prefix") continue;
+    const known = "is not an option: there are maxHoldMs and prefix";
+    throw new LockConfigError(option, options[option as keyof RunCoordinatorOptions], known);
+  }
+}
