@@ -1,7 +1,7 @@
 import short from "./jest.config.js";
 
 // Some tests do more then: see __tests__/support/full.ts.
-process.env.DYNAMUTEX_TESTS = "full";
+process.env.FULL_TESTS = "full";
 
 /**
  * `npm run test:full`: the tests of `npm test`, and those that take their time, in `*.full.test.ts`.

@@ -201,6 +201,10 @@ export class Scheduler {
   }
 
   /** How many requests may be in flight at once, as far as they are no renewals. */
+  get renewalWidth(): number {
+    return this.width * RENEWALS_TIMES;
+  }
+
   get width(): number {
     return Math.floor(this.#width);
   }
@@ -261,7 +265,7 @@ export class Scheduler {
 
   #hasSlot(kind: RequestKind): boolean {
     const { renewals, others } = this.#underWay;
-    if (kind === "renewal") return renewals < this.width * RENEWALS_TIMES;
+    if (kind === "renewal") return renewals < this.renewalWidth;
     return others < Math.max(this.width * OTHERS_SHARE, this.width - renewals);
   }
 
