@@ -6,7 +6,7 @@ import { MemoryTable } from "../lib/testing/memory-table.js";
 import { hear } from "./support/diagnostics.js";
 import { turn, watch } from "./support/eventually.js";
 import { ManualTime } from "./support/manual-time.js";
-import { MemoryHost } from "./support/memory-host.js";
+import { isTake, MemoryHost } from "./support/memory-host.js";
 
 const NAME = "token";
 const FLIGHT = ["take lock", "put-result flight", "vacate lock"];
@@ -130,6 +130,36 @@ describe("a flight", () => {
     for (const message of one.sent) if (message.kind === "write") table.apply(message.write);
     expect(table.row({ name: NAME, sort: "lock" })).toEqual(before);
     expect(before?.result?.id).not.toBe(table.row(resultAt(NAME))?.uuid);
+  });
+
+  test("is not flown again by a take that left before it ended: that is refused, and its caller has the result", async () => {
+    const { time, each } = scene();
+    const [one, other] = each as [MemoryHost, MemoryHost];
+    // The row remembers a result already, so that no other condition of the take refuses it.
+    await one.mutex(NAME).singleFlight(() => 0);
+    let arrive = (): void => undefined;
+    const underWay = new Promise<void>((resolve) => {
+      arrive = resolve;
+    });
+    other.fate = (message) => (isTake(message) ? underWay : "answered");
+    let runs = 0;
+    const late = other.mutex(NAME).singleFlight(() => ++runs);
+    await turn();
+    expect(await one.mutex(NAME).singleFlight(() => ++runs)).toBe(1);
+    arrive();
+    await time.advance(1_000);
+    expect([await late, runs]).toEqual([1, 1]);
+  });
+
+  test("of a fair mutex is shared by those who stand in its queue", async () => {
+    const { time, each } = scene(3);
+    const work = slow<string>();
+    const calls = each.map((host) => host.mutex(NAME, { fair: true }).singleFlight(work.fn));
+    await time.advance(500);
+    work.end("once");
+    await time.advance(5_000);
+    expect(work.runs).toBe(1);
+    expect(await Promise.all(calls)).toEqual(["once", "once", "once"]);
   });
 
   test("keeps both of its rows for a week after its caller would call it fresh", async () => {
