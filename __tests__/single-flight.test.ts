@@ -331,6 +331,32 @@ describe("the calls of one process", () => {
     expect(await one.mutex(NAME).singleFlight(() => "free", { waitMs: 0 })).toBe("free");
   });
 
+  test("with waitMs 0 wait neither for a run of their process nor for its turn, and take what is there", async () => {
+    const { time, each } = scene();
+    const [one, other] = each as [MemoryHost, MemoryHost];
+    const mutex = one.mutex(NAME);
+    const tries = async (): Promise<unknown[]> => {
+      const calls = [0, 60_000].map((freshMs) => mutex.singleFlight(() => "own", { waitMs: 0, freshMs }));
+      const seen = calls.map((call) => watch(call));
+      const settled = Promise.allSettled(calls);
+      await time.advance(100);
+      expect(seen).toEqual([{ settled: true }, { settled: true }]);
+      return (await settled).map((call) => (call.status === "fulfilled" ? call.value : call.reason.code));
+    };
+    await mutex.singleFlight(() => "there");
+    const holder = await other.mutex(NAME).lock();
+    const work = slow<string>();
+    const waiting = mutex.singleFlight(work.fn);
+    await time.advance(100);
+    expect(await tries()).toEqual(["LOCK_TIMEOUT", "there"]);
+    await holder.unlock();
+    await time.advanceUntil(() => work.runs === 1);
+    expect(await tries()).toEqual(["LOCK_TIMEOUT", "there"]);
+    work.end("new");
+    expect(await waiting).toBe("new");
+    expect(await mutex.singleFlight(() => "free", { waitMs: 0 })).toBe("free");
+  });
+
   test("end with the table, but for the one that runs", async () => {
     const { each } = scene();
     const [one] = each as [MemoryHost];

@@ -168,6 +168,7 @@ class LockFlights implements FlightClaims {
   #look(): void {
     this.#looking ??= this.#lookForAll().finally(() => {
       this.#looking = undefined;
+      this.#refuseTries();
       this.#leading ??= this.#lead().finally(() => {
         this.#leading = undefined;
       });
@@ -213,6 +214,7 @@ class LockFlights implements FlightClaims {
       const [leader] = this.#askers;
       if (leader === undefined) return;
       this.#leader = leader;
+      this.#refuseTries();
       const { wait } = leader;
       const request = { resource: this.#resource, data: undefined, holdAtLeastMs: 0, flight: this };
       const begin = (lock: HeldLock): boolean => this.#begin(leader, lock);
@@ -224,7 +226,14 @@ class LockFlights implements FlightClaims {
         leader.fail(error);
       }
       await this.#flight?.over;
+      this.#leader = undefined;
     }
+  }
+
+  /** Calls that wait for nobody end where another call of this process goes first, once a look has found nothing for them. */
+  #refuseTries(): void {
+    if (this.#leader === undefined || this.#looking !== undefined) return;
+    for (const asker of [...this.#askers]) if (asker.isTry && asker !== this.#leader) this.#refuse(asker);
   }
 
   #saw(row: Row): void {
