@@ -198,6 +198,28 @@ describe("a flight", () => {
     expect(await other.mutex(NAME).singleFlight(() => "mine", { freshMs: 60_000 })).toBe("mine");
   });
 
+  test("that has lost its lock keeps nobody of its process waiting, however long its function goes on", async () => {
+    const { time, each } = scene();
+    const [one, other] = each as [MemoryHost, MemoryHost];
+    const mutex = one.mutex(NAME, { ttlMs: 3_000, maxHoldMs: 2_000 });
+    const [endless, next] = [slow<string>(), slow<string>()];
+    const lost = mutex.singleFlight(endless.fn);
+    await turn();
+    const joined = mutex.singleFlight(next.fn);
+    await time.advanceUntil(() => next.runs === 1);
+    const behind = [mutex, other.mutex(NAME)].map((each) => each.singleFlight(next.fn));
+    await time.advance(100);
+    // The end of the lost one is not that of the one that runs.
+    endless.end("late");
+    await expect(lost).rejects.toMatchObject({ code: "LOCK_LOST", reason: "max-hold" });
+    const last = mutex.singleFlight(next.fn);
+    await turn();
+    next.end("shared");
+    await time.advance(1_000);
+    expect(next.runs).toBe(1);
+    expect(await Promise.all([joined, ...behind, last])).toEqual(["shared", "shared", "shared", "shared"]);
+  });
+
   test("that has unlocked its lock is nobody's result: it did not run alone to its end", async () => {
     const { each, table } = scene();
     const [one, other] = each as [MemoryHost, MemoryHost];

@@ -39,7 +39,7 @@ interface Flight {
   readonly made: number;
   readonly over: Promise<void>;
   readonly end: () => void;
-  /** Whether a call that comes now may join it: its function runs. From then on its release may have been applied. */
+  /** Whether a call that comes now may join it: its function runs under the lock. After that its release may have been applied. */
   isOpen: boolean;
 }
 
@@ -255,6 +255,8 @@ class LockFlights implements FlightClaims {
     const flight: Flight = { made: earliestOf(this.#session.clock.wall()), over, end, isOpen: true };
     if (!leader.deliver({ kind: "lock", lock, flight })) return false;
     this.#flight = flight;
+    // Its function may go on for as long as it likes: nobody waits for what cannot be shared.
+    lock.onLost = () => this.#end(flight);
     this.#newcomers.clear();
     for (const asker of [...this.#askers]) {
       if (asker.isTry) this.#refuse(asker);
@@ -281,10 +283,14 @@ class LockFlights implements FlightClaims {
       if (data !== undefined) for (const asker of joined) this.#share(asker, data);
       return value;
     } finally {
-      flight.isOpen = false;
-      this.#flight = undefined;
-      flight.end();
+      this.#end(flight);
     }
+  }
+
+  #end(flight: Flight): void {
+    flight.isOpen = false;
+    if (this.#flight === flight) this.#flight = undefined;
+    flight.end();
   }
 
   /** @returns what is shared with others; undefined if that cannot be. */
