@@ -379,6 +379,30 @@ describe("the calls of one process", () => {
     expect(await mutex.singleFlight(() => "free", { waitMs: 0 })).toBe("free");
   });
 
+  test("leave nothing behind of a lock, however they end", async () => {
+    const { time, each } = scene();
+    const [one, other] = each as [MemoryHost, MemoryHost];
+    const failure = new Error("no");
+    const failing = (): never => {
+      throw failure;
+    };
+    await one.mutex("ran").singleFlight(() => "ran");
+    await one.mutex("ran").singleFlight(() => "ran", { freshMs: 60_000 });
+    await expect(one.mutex("failed").singleFlight(failing)).rejects.toBe(failure);
+    const holder = await other.mutex("held").lock();
+    const waiting = one.mutex("held").singleFlight(failing, { waitMs: 500 });
+    await expect(one.mutex("held").singleFlight(failing, { waitMs: 0 })).rejects.toMatchObject({
+      code: "LOCK_TIMEOUT",
+    });
+    const timedOut = expect(waiting).rejects.toMatchObject({ code: "LOCK_TIMEOUT" });
+    expect(one.flights.size).toBe(1);
+    await time.advance(1_000);
+    await timedOut;
+    await holder.unlock();
+    await turn();
+    expect(one.flights.size).toBe(0);
+  });
+
   test("end with the table, but for the one that runs", async () => {
     const { each } = scene();
     const [one] = each as [MemoryHost];

@@ -63,13 +63,18 @@ export class Flights {
     checkHasSort("singleFlight()", this.#layout);
     // Mutexes of one name may be kept in different ways: a function has to get the lock that it expects.
     const key = `${resource.name}/${JSON.stringify(resource.settings)}`;
-    const flights = this.#each.get(key) ?? new LockFlights(this.#sections, resource);
+    const forget = (): void => {
+      if (flights.isIdle && this.#each.get(key) === flights) this.#each.delete(key);
+    };
+    const flights: LockFlights = this.#each.get(key) ?? new LockFlights(this.#sections, resource, forget);
     this.#each.set(key, flights);
-    try {
-      return await flights.call(fn, options);
-    } finally {
-      if (flights.isIdle) this.#each.delete(key);
-    }
+    // What was done for a call may end after it.
+    return await flights.call(fn, options).finally(forget);
+  }
+
+  /** Of how many locks a call is under way: others are forgotten. */
+  get size(): number {
+    return this.#each.size;
   }
 }
 
@@ -87,6 +92,7 @@ class LockFlights implements FlightClaims {
   readonly #sections: Sections;
   readonly #session: Session;
   readonly #resource: Resource;
+  readonly #onLed: () => void;
   readonly #askers = new Set<Asker>();
   /** Those of them that no look was sent for. */
   readonly #newcomers = new Set<Asker>();
@@ -99,10 +105,12 @@ class LockFlights implements FlightClaims {
   /** The lock's row as the last look has shown it, until a claim has asked for it. */
   #row: Row | undefined;
 
-  constructor(sections: Sections, resource: Resource) {
+  /** @param onLed is told when nobody asks for the lock any more. */
+  constructor(sections: Sections, resource: Resource, onLed: () => void) {
     this.#sections = sections;
     this.#session = sections.session;
     this.#resource = resource;
+    this.#onLed = onLed;
   }
 
   get isIdle(): boolean {
@@ -171,6 +179,7 @@ class LockFlights implements FlightClaims {
       this.#refuseTries();
       this.#leading ??= this.#lead().finally(() => {
         this.#leading = undefined;
+        this.#onLed();
       });
     });
   }
