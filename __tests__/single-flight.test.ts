@@ -6,7 +6,7 @@ import { MemoryTable } from "../lib/testing/memory-table.js";
 import { hear } from "./support/diagnostics.js";
 import { turn, watch } from "./support/eventually.js";
 import { ManualTime } from "./support/manual-time.js";
-import { MemoryHost } from "./support/memory-host.js";
+import { isTake, MemoryHost } from "./support/memory-host.js";
 
 const NAME = "token";
 const FLIGHT = ["take lock", "put-result flight", "vacate lock"];
@@ -132,6 +132,36 @@ describe("a flight", () => {
     expect(before?.result?.id).not.toBe(table.row(resultAt(NAME))?.uuid);
   });
 
+  test("is not flown again by a take that left before it ended: that is refused, and its caller has the result", async () => {
+    const { time, each } = scene();
+    const [one, other] = each as [MemoryHost, MemoryHost];
+    // The row remembers a result already, so that no other condition of the take refuses it.
+    await one.mutex(NAME).singleFlight(() => 0);
+    let arrive = (): void => undefined;
+    const underWay = new Promise<void>((resolve) => {
+      arrive = resolve;
+    });
+    other.fate = (message) => (isTake(message) ? underWay : "answered");
+    let runs = 0;
+    const late = other.mutex(NAME).singleFlight(() => ++runs);
+    await turn();
+    expect(await one.mutex(NAME).singleFlight(() => ++runs)).toBe(1);
+    arrive();
+    await time.advance(1_000);
+    expect([await late, runs]).toEqual([1, 1]);
+  });
+
+  test("of a fair mutex is shared by those who stand in its queue", async () => {
+    const { time, each } = scene(3);
+    const work = slow<string>();
+    const calls = each.map((host) => host.mutex(NAME, { fair: true }).singleFlight(work.fn));
+    await time.advance(500);
+    work.end("once");
+    await time.advance(5_000);
+    expect(work.runs).toBe(1);
+    expect(await Promise.all(calls)).toEqual(["once", "once", "once"]);
+  });
+
   test("keeps both of its rows for a week after its caller would call it fresh", async () => {
     const { time, each, table } = scene();
     const freshMs = 30 * 24 * 60 * 60 * 1_000;
@@ -166,6 +196,28 @@ describe("a flight", () => {
     expect(seen.settled).toBe(true);
     expect(table.row(resultAt(NAME))).toBeUndefined();
     expect(await other.mutex(NAME).singleFlight(() => "mine", { freshMs: 60_000 })).toBe("mine");
+  });
+
+  test("that has lost its lock keeps nobody of its process waiting, however long its function goes on", async () => {
+    const { time, each } = scene();
+    const [one, other] = each as [MemoryHost, MemoryHost];
+    const mutex = one.mutex(NAME, { ttlMs: 3_000, maxHoldMs: 2_000 });
+    const [endless, next] = [slow<string>(), slow<string>()];
+    const lost = mutex.singleFlight(endless.fn);
+    await turn();
+    const joined = mutex.singleFlight(next.fn);
+    await time.advanceUntil(() => next.runs === 1);
+    const behind = [mutex, other.mutex(NAME)].map((each) => each.singleFlight(next.fn));
+    await time.advance(100);
+    // The end of the lost one is not that of the one that runs.
+    endless.end("late");
+    await expect(lost).rejects.toMatchObject({ code: "LOCK_LOST", reason: "max-hold" });
+    const last = mutex.singleFlight(next.fn);
+    await turn();
+    next.end("shared");
+    await time.advance(1_000);
+    expect(next.runs).toBe(1);
+    expect(await Promise.all([joined, ...behind, last])).toEqual(["shared", "shared", "shared", "shared"]);
   });
 
   test("that has unlocked its lock is nobody's result: it did not run alone to its end", async () => {
@@ -299,6 +351,56 @@ describe("the calls of one process", () => {
     expect([zero, short]).toMatchObject([timeout, timeout]);
     expect(long).toMatchObject({ status: "fulfilled", value: 10_000 });
     expect(await one.mutex(NAME).singleFlight(() => "free", { waitMs: 0 })).toBe("free");
+  });
+
+  test("with waitMs 0 wait neither for a run of their process nor for its turn, and take what is there", async () => {
+    const { time, each } = scene();
+    const [one, other] = each as [MemoryHost, MemoryHost];
+    const mutex = one.mutex(NAME);
+    const tries = async (): Promise<unknown[]> => {
+      const calls = [0, 60_000].map((freshMs) => mutex.singleFlight(() => "own", { waitMs: 0, freshMs }));
+      const seen = calls.map((call) => watch(call));
+      const settled = Promise.allSettled(calls);
+      await time.advance(100);
+      expect(seen).toEqual([{ settled: true }, { settled: true }]);
+      return (await settled).map((call) => (call.status === "fulfilled" ? call.value : call.reason.code));
+    };
+    await mutex.singleFlight(() => "there");
+    const holder = await other.mutex(NAME).lock();
+    const work = slow<string>();
+    const waiting = mutex.singleFlight(work.fn);
+    await time.advance(100);
+    expect(await tries()).toEqual(["LOCK_TIMEOUT", "there"]);
+    await holder.unlock();
+    await time.advanceUntil(() => work.runs === 1);
+    expect(await tries()).toEqual(["LOCK_TIMEOUT", "there"]);
+    work.end("new");
+    expect(await waiting).toBe("new");
+    expect(await mutex.singleFlight(() => "free", { waitMs: 0 })).toBe("free");
+  });
+
+  test("leave nothing behind of a lock, however they end", async () => {
+    const { time, each } = scene();
+    const [one, other] = each as [MemoryHost, MemoryHost];
+    const failure = new Error("no");
+    const failing = (): never => {
+      throw failure;
+    };
+    await one.mutex("ran").singleFlight(() => "ran");
+    await one.mutex("ran").singleFlight(() => "ran", { freshMs: 60_000 });
+    await expect(one.mutex("failed").singleFlight(failing)).rejects.toBe(failure);
+    const holder = await other.mutex("held").lock();
+    const waiting = one.mutex("held").singleFlight(failing, { waitMs: 500 });
+    await expect(one.mutex("held").singleFlight(failing, { waitMs: 0 })).rejects.toMatchObject({
+      code: "LOCK_TIMEOUT",
+    });
+    const timedOut = expect(waiting).rejects.toMatchObject({ code: "LOCK_TIMEOUT" });
+    expect(one.flights.size).toBe(1);
+    await time.advance(1_000);
+    await timedOut;
+    await holder.unlock();
+    await turn();
+    expect(one.flights.size).toBe(0);
   });
 
   test("end with the table, but for the one that runs", async () => {

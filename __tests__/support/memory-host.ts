@@ -33,7 +33,7 @@ export class MemoryHost {
   /** How often its client was closed. */
   closed = 0;
   readonly #sections: Sections;
-  readonly #flights: Flights;
+  readonly flights: Flights;
   #toldUpTo = 0;
 
   constructor(
@@ -65,11 +65,11 @@ export class MemoryHost {
     const together = togetherFrom === undefined ? {} : { togetherFrom };
     this.session = new Session({ store, clock: time.clock(how), owner, table: tableId, random, ...together });
     this.#sections = new Sections(this.session);
-    this.#flights = new Flights(this.#sections);
+    this.flights = new Flights(this.#sections);
   }
 
   mutex(name: string, options: MutexOptions = {}): Mutex {
-    return new Mutex(this.#sections, name, mutexSettings(options), this.#flights);
+    return new Mutex(this.#sections, name, mutexSettings(options), this.flights);
   }
 
   semaphore(name: string, options: SemaphoreOptions): Semaphore {

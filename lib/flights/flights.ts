@@ -39,7 +39,7 @@ interface Flight {
   readonly made: number;
   readonly over: Promise<void>;
   readonly end: () => void;
-  /** Whether a call that comes now may join it: its function runs. From then on its release may have been applied. */
+  /** Whether a call that comes now may join it: its function runs under the lock. After that its release may have been applied. */
   isOpen: boolean;
 }
 
@@ -63,13 +63,18 @@ export class Flights {
     checkHasSort("singleFlight()", this.#layout);
     // Mutexes of one name may be kept in different ways: a function has to get the lock that it expects.
     const key = `${resource.name}/${JSON.stringify(resource.settings)}`;
-    const flights = this.#each.get(key) ?? new LockFlights(this.#sections, resource);
+    const forget = (): void => {
+      if (flights.isIdle && this.#each.get(key) === flights) this.#each.delete(key);
+    };
+    const flights: LockFlights = this.#each.get(key) ?? new LockFlights(this.#sections, resource, forget);
     this.#each.set(key, flights);
-    try {
-      return await flights.call(fn, options);
-    } finally {
-      if (flights.isIdle) this.#each.delete(key);
-    }
+    // What was done for a call may end after it.
+    return await flights.call(fn, options).finally(forget);
+  }
+
+  /** Of how many locks a call is under way: others are forgotten. */
+  get size(): number {
+    return this.#each.size;
   }
 }
 
@@ -87,6 +92,7 @@ class LockFlights implements FlightClaims {
   readonly #sections: Sections;
   readonly #session: Session;
   readonly #resource: Resource;
+  readonly #onLed: () => void;
   readonly #askers = new Set<Asker>();
   /** Those of them that no look was sent for. */
   readonly #newcomers = new Set<Asker>();
@@ -99,10 +105,12 @@ class LockFlights implements FlightClaims {
   /** The lock's row as the last look has shown it, until a claim has asked for it. */
   #row: Row | undefined;
 
-  constructor(sections: Sections, resource: Resource) {
+  /** @param onLed is told when nobody asks for the lock any more. */
+  constructor(sections: Sections, resource: Resource, onLed: () => void) {
     this.#sections = sections;
     this.#session = sections.session;
     this.#resource = resource;
+    this.#onLed = onLed;
   }
 
   get isIdle(): boolean {
@@ -168,8 +176,10 @@ class LockFlights implements FlightClaims {
   #look(): void {
     this.#looking ??= this.#lookForAll().finally(() => {
       this.#looking = undefined;
+      this.#refuseTries();
       this.#leading ??= this.#lead().finally(() => {
         this.#leading = undefined;
+        this.#onLed();
       });
     });
   }
@@ -213,6 +223,7 @@ class LockFlights implements FlightClaims {
       const [leader] = this.#askers;
       if (leader === undefined) return;
       this.#leader = leader;
+      this.#refuseTries();
       const { wait } = leader;
       const request = { resource: this.#resource, data: undefined, holdAtLeastMs: 0, flight: this };
       const begin = (lock: HeldLock): boolean => this.#begin(leader, lock);
@@ -224,7 +235,14 @@ class LockFlights implements FlightClaims {
         leader.fail(error);
       }
       await this.#flight?.over;
+      this.#leader = undefined;
     }
+  }
+
+  /** Calls that wait for nobody end where another call of this process goes first, once a look has found nothing for them. */
+  #refuseTries(): void {
+    if (this.#leader === undefined || this.#looking !== undefined) return;
+    for (const asker of [...this.#askers]) if (asker.isTry && asker !== this.#leader) this.#refuse(asker);
   }
 
   #saw(row: Row): void {
@@ -246,6 +264,8 @@ class LockFlights implements FlightClaims {
     const flight: Flight = { made: earliestOf(this.#session.clock.wall()), over, end, isOpen: true };
     if (!leader.deliver({ kind: "lock", lock, flight })) return false;
     this.#flight = flight;
+    // Its function may go on for as long as it likes: nobody waits for what cannot be shared.
+    lock.onLost = () => this.#end(flight);
     this.#newcomers.clear();
     for (const asker of [...this.#askers]) {
       if (asker.isTry) this.#refuse(asker);
@@ -272,10 +292,14 @@ class LockFlights implements FlightClaims {
       if (data !== undefined) for (const asker of joined) this.#share(asker, data);
       return value;
     } finally {
-      flight.isOpen = false;
-      this.#flight = undefined;
-      flight.end();
+      this.#end(flight);
     }
+  }
+
+  #end(flight: Flight): void {
+    flight.isOpen = false;
+    if (this.#flight === flight) this.#flight = undefined;
+    flight.end();
   }
 
   /** @returns what is shared with others; undefined if that cannot be. */

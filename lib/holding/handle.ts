@@ -50,6 +50,8 @@ export class HeldLock implements TransferableLock {
   #endedAt = 0;
   /** Whether `wanted` was told of. */
   #isWantedTold = false;
+  /** Is told that the lease has ended before the section did. @internal */
+  onLost: () => void = () => undefined;
   #cancelWantedAlarm: () => void = () => undefined;
   #over: { readonly done: Promise<void>; readonly lost: LockLostError | undefined } | undefined;
 
@@ -148,6 +150,7 @@ export class HeldLock implements TransferableLock {
   /** The lease has ended before the section did. @internal */
   abort(reason: unknown): void {
     this.#abort(reason);
+    this.onLost();
     // Once: a release throws the loss that the section was told of before.
     if (this.#stage !== "delivered" || !(reason instanceof LockLostError)) return;
     this.#stage = "lost";

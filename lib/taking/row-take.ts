@@ -114,9 +114,9 @@ export class RowTake {
     const { clock, owner, sightings, contention } = this.#session;
     const { ttlMs, fencing, takeover } = settings;
     const bounds = boundsOf(clock);
-    const { data, tick } = this.#purpose;
+    const { data, tick, after } = this.#purpose;
     return {
-      ...{ data, tick, ...this.#attempt() },
+      ...{ data, tick, after, ...this.#attempt() },
       kind: "take",
       at,
       uuid: this.#session.uuid(),
