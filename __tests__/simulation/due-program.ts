@@ -4,7 +4,7 @@ import type { Due, Step } from "./schedule.js";
 import { checkFailure, checkRelease, hold, type Stage, section } from "./section.js";
 
 /** How soon a caller asks again for a tick that is held, or whose run has failed. */
-const ASK_AGAIN_MS = 300;
+const ASK_AGAIN_MS = 100;
 
 class RunError extends Error {}
 
@@ -21,6 +21,10 @@ async function ask(stage: Stage, step: Step, { maxAttempts, nextAfterMs }: Due, 
   const { judge, coverage } = stage;
   const asking = stage.askingFor("mutex", name);
   const { ticks } = judge;
+  // What is thrown in a run would be the failure of that run.
+  const check = (wrong: string | undefined): void => {
+    if (wrong !== undefined) judge.blame(new Violation("a tick runs until it succeeds", wrong));
+  };
   const handOverMs = stage.handOverMs(asking);
   const asked = { asking, handOverMs, askedAt: stage.now() };
   if (handOverMs !== undefined) judge.takesTurns(stage.process, asking.key);
@@ -70,7 +74,6 @@ async function ask(stage: Stage, step: Step, { maxAttempts, nextAfterMs }: Due, 
     return turn.because !== "held";
   }
   const { holding } = begun;
-  if (error instanceof Violation) throw error;
   if (step.throws) {
     if (error !== failure) throw new Violation("a call ends as documented", `tryRun hid the run's error: ${error}`);
     return false;
@@ -85,8 +88,4 @@ async function ask(stage: Stage, step: Step, { maxAttempts, nextAfterMs }: Due, 
   coverage.count(error instanceof LockLostError ? "ticks recorded after a loss" : "ticks recorded");
   if (begun.attempt > 1) coverage.count("ticks recorded after other attempts");
   return true;
-}
-
-function check(wrong: string | undefined): void {
-  if (wrong !== undefined) throw new Violation("a tick runs until it succeeds", wrong);
 }

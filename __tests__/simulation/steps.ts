@@ -10,7 +10,7 @@ export function stepIn(schedule: Schedule, step: Step): Step {
   const isBeside = of === "shared" || of === "permit" || kind === "flight" || due !== undefined;
   return {
     ...step,
-    ...(due === undefined ? {} : { due, tick: kind === "every" ? step.tick : 1 + Math.floor(step.tick / 4) }),
+    ...(due && { due, times: step.times + 2, tick: kind === "every" ? step.tick : 1 + Math.floor(step.tick / 4) }),
     of,
     kind,
     beside: isBeside ? step.beside : 0,

@@ -78,6 +78,8 @@ export class TickJudge {
     state.attempts = Math.max(state.attempts, after.attempt ?? 0);
     const isOpen = after.due === tick;
     if (!isOpen) state.isDone = true;
+    const begun = state.runs.at(-1)?.attempt ?? 0;
+    if ((after.attempt ?? 0) < begun) return `tick ${tick} shows attempt ${after.attempt}, and ${begun} has begun`;
     if (before?.tick !== tick || isOpen === (before.due === tick)) return undefined;
     if (isOpen) return `tick ${tick} is open again`;
     const by = before.uuid ?? "nobody";

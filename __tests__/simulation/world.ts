@@ -361,7 +361,7 @@ class World {
     const due = { maxAttempts: Number.POSITIVE_INFINITY, nextAfterMs: Number.POSITIVE_INFINITY };
     return this.#table.rows.flatMap(({ name, sort, tick, due: open }) =>
       kindOfRow(sort) === "lock" && tick !== undefined && tick === open
-        ? [{ ...probeOf("mutex", name), kind: "once" as const, tick, times: 200, due }]
+        ? [{ ...probeOf("mutex", name), kind: "once" as const, tick, times: 600, due }]
         : [],
     );
   }
