@@ -185,7 +185,12 @@ export class HandOverJudge {
         this.#turns.sees(process, write.at.name);
     }
     if (answer.kind === "writeAll") {
-      for (const { at } of answer.takes) this.#turns.sees(process, at.name);
+      const isTaken = answer.outcome.kind === "applied";
+      for (const { at } of answer.takes) {
+        this.#turns.sees(process, at.name);
+        // A set that asked before the release was answered begins a turn of its own.
+        if (isTaken) this.#standing.get(process)?.delete(at.name);
+      }
     }
     if (answer.kind !== "read" || answer.at.sort !== LOCK_SORT) return;
     const { row, at } = answer;

@@ -19,6 +19,7 @@ import type { SimLock, SimSet } from "./protocol.js";
 import { MUTEX_PLACES, permitPlaces, QueueJudge, type QueueKind, SIDES_PLACES } from "./queue-judge.js";
 import type { Step } from "./schedule.js";
 import type { Scheduler } from "./scheduler.js";
+import { TickJudge } from "./tick-judge.js";
 import { TimeJudge } from "./time-judge.js";
 
 /** What must hold at every step. Named after what is promised. */
@@ -30,6 +31,7 @@ export type Invariant =
   | "a forged token lets nobody in"
   | "tokens grow from lock to lock"
   | "a tick runs once"
+  | "a tick runs until it succeeds"
   | "a hold lasts"
   | "a guard commits for its holder alone"
   | "an own write is recognised"
@@ -153,7 +155,6 @@ export class Judge {
   readonly #stamps = new Map<string, number>();
   /** The last fencing token that was handed out for a name. */
   readonly #tokens = new Map<string, bigint>();
-  readonly #ticks = new Map<string, number>();
   /** Until when locks stay taken that have been released. */
   readonly #holds = new Set<Hold>();
   /** The rows that were taken, by the uuids that they were taken and handed on with. */
@@ -169,6 +170,7 @@ export class Judge {
   readonly #guards: GuardJudge;
   readonly #handOffs: HandOffJudge;
   readonly flights: FlightJudge;
+  readonly ticks = new TickJudge();
   readonly #joins: JoinJudge;
   readonly #sets = new Set<Holdings>();
   /** Those that some section held. */
@@ -338,7 +340,7 @@ export class Judge {
     if (greed !== undefined) throw new Violation("others get their turn", greed);
     const { fencingToken } = holding.lock;
     if (fencingToken !== undefined) this.#drew(holding.name, fencingToken);
-    if (holding.lock.tick !== undefined) this.#ticked(holding.name, holding.lock.tick);
+    this.#ticked(holding);
     this.#checkHolds(holding);
     if (this.#ended.has(holding.uuid))
       throw new Violation("an ended uuid stays ended", `${holding.uuid} is held again`);
@@ -391,11 +393,11 @@ export class Judge {
     }
   }
 
-  #ticked(name: string, tick: number): void {
-    const last = this.#ticks.get(name);
-    if (last !== undefined && tick <= last) throw new Violation("a tick runs once", `${last}, then ${tick}`);
-    this.#ticks.set(name, tick);
-    this.#coverage.count("ticks");
+  #ticked({ asking: { name }, lock: { tick, attempt } }: Holding): void {
+    if (tick === undefined) return;
+    const wrong = this.ticks.granted({ name, tick }, attempt !== undefined);
+    if (wrong !== undefined) throw new Violation("a tick runs once", wrong);
+    this.#coverage.count(attempt === undefined ? "ticks" : "ticks until success");
   }
 
   #drew(name: string, token: bigint): void {
@@ -525,6 +527,8 @@ export class Judge {
     for (const change of changed) {
       this.#handOffs.arrived(message, change);
       this.flights.arrived(message, change);
+      const wrong = this.ticks.arrived(change);
+      if (wrong !== undefined) throw new Violation("a tick runs until it succeeds", wrong);
       this.#joins.arrived(change);
       this.#changed(message, change, duplicate);
     }

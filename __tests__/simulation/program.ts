@@ -1,4 +1,5 @@
 import type { LockOptions, TryLockOptions } from "../../lib/options/calls.js";
+import { takeDue } from "./due-program.js";
 import { handOff } from "./hand-off-program.js";
 import { type Holding, Violation } from "./invariants.js";
 import type { Process } from "./machine.js";
@@ -27,6 +28,12 @@ class SectionError extends Error {}
 /** Does one step as a careful caller would, and checks that every call ends as documented. */
 export async function play(stage: Stage, step: Step): Promise<void> {
   await sleep(stage.process, step.pauseMs);
+  const { due } = step;
+  if (due !== undefined) {
+    const ask = () => takeDue(stage, step, due, nameIn(step));
+    await Promise.all(Array.from({ length: 1 + step.beside }, ask));
+    return;
+  }
   const times = step.kind === "lock" || step.kind === "run" || step.kind === "flight" ? step.times : 1;
   for (let section = 0; section < times; section += 1) {
     await Promise.all(Array.from({ length: 1 + step.beside }, () => playOnce(stage, step)));
@@ -46,10 +53,11 @@ async function playOnce(stage: Stage, step: Step): Promise<void> {
   }
 }
 
+/** Periods are ticks of another size than those that are counted: they have a lock of their own. */
+const nameIn = ({ kind, name }: Step): number => (kind === "every" ? PERIODIC : name);
+
 async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void> {
-  // Periods are ticks of another size than those that are counted: they have a lock of their own.
-  const name = step.kind === "every" ? PERIODIC : step.name;
-  const asking = stage.askingFor(step.of, name);
+  const asking = stage.askingFor(step.of, nameIn(step));
   const lockable = stage.lockable(asking);
   const wasCalm = stage.calm();
   const waits = ["lock", "run", "handOff", "flight"].includes(step.kind);

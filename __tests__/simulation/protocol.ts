@@ -1,8 +1,9 @@
 import { Flights } from "../../lib/flights/flights.js";
 import type { Lock } from "../../lib/lock.js";
 import type { LockInfo } from "../../lib/lock-info.js";
+import type { TryRun } from "../../lib/lockable.js";
 import { Mutex } from "../../lib/mutex.js";
-import type { LockOptions, TryLockOptions } from "../../lib/options/calls.js";
+import type { LockOptions, TryLockOptions, TryRunOptions } from "../../lib/options/calls.js";
 import { type MutexOptions, mutexSettings } from "../../lib/options/mutex.js";
 import { type SemaphoreOptions, semaphoreSettings } from "../../lib/options/semaphore.js";
 import { type SharedMutexOptions, sharedMutexSettings } from "../../lib/options/shared-mutex.js";
@@ -19,6 +20,8 @@ import type { Clock } from "../../lib/time/clock.js";
 export type SimLock = Pick<Lock, "uuid" | "expires" | "held" | "signal" | "transactWrite" | "unlock"> & {
   readonly fencingToken?: bigint;
   readonly tick?: number | undefined;
+  readonly attempt?: number | undefined;
+  uncountAttempt?(): void;
   readonly permit?: number;
   handOff?(options: { readonly withinMs: number }): Promise<string>;
 };
@@ -45,6 +48,7 @@ export interface SimMutex extends SimLockable, Forceable, Resumable {
     fn: (lock: SimLock) => Promise<T>,
     options: Pick<LockOptions, "signal" | "waitMs"> & { readonly freshMs: number },
   ): Promise<T>;
+  tryRun?<T>(fn: (lock: SimLock) => Promise<T>, options: TryRunOptions): Promise<TryRun<T>>;
   inspect(): Promise<Holder | null>;
 }
 

@@ -15,6 +15,13 @@ export interface Attack extends Delivery {
   readonly how: Forgery;
 }
 
+/** How a tick is asked for that stays due until a run of it succeeds. */
+export interface Due {
+  readonly maxAttempts: number;
+  /** After how long, for all hosts, the next tick follows that of a `once`. */
+  readonly nextAfterMs: number;
+}
+
 /** One use of a lock. */
 export interface Step {
   /**
@@ -47,6 +54,8 @@ export interface Step {
   readonly withData: boolean;
   /** Which tick, for `once`; how long a period is, in seconds, for `every`. */
   readonly tick: number;
+  /** A tick that is run until it succeeds: a schedule of such ticks has them in the place of other steps. */
+  readonly due?: Due;
   /** Infinity waits for ever. */
   readonly waitMs: number;
   /** When the caller gives up, if it does. */

@@ -1,16 +1,19 @@
 import type { Kind } from "./locks.js";
-import { type Schedule, SHORT_PAUSE_MS, type Step } from "./schedule.js";
+import { type Due, type Schedule, SHORT_PAUSE_MS, type Step } from "./schedule.js";
 
 /** A step as a schedule plays it: of one of its locks, as fast as it is in a hurry. */
 export function stepIn(schedule: Schedule, step: Step): Step {
   const { crowd, hurry } = schedule;
   const of = kindIn(schedule, step);
-  const kind = actIn(schedule, step, of);
+  const due = dueIn(schedule, step, of);
+  const kind = due && step.kind !== "every" ? "once" : actIn(schedule, step, of);
+  const isBeside = of === "shared" || of === "permit" || kind === "flight" || due !== undefined;
   return {
     ...step,
+    ...(due && { due, times: step.times + 2, tick: kind === "every" ? step.tick : 1 + Math.floor(step.tick / 4) }),
     of,
     kind,
-    beside: of === "shared" || of === "permit" || kind === "flight" ? step.beside : 0,
+    beside: isBeside ? step.beside : 0,
     // A server whose clock is wrong may call a result young that is not.
     withinMs: kind === "flight" && (step.careless || schedule.network.wrongDates !== undefined) ? 0 : step.withinMs,
     name: crowd ?? step.name,
@@ -21,6 +24,16 @@ export function stepIn(schedule: Schedule, step: Step): Step {
 
 /** In every third schedule, by its seed, mutexes have flights: so all others are as they were without. */
 const isFlying = ({ seed }: Schedule): boolean => seed % 3 === 0;
+
+/** For how long a tick is the one that everybody asks for. */
+const NEXT_TICK_AFTER_MS = 2_500;
+
+/** In another third, they have ticks that are run until they succeed. */
+function dueIn({ seed }: Schedule, { kind, withData, careless, holdMs }: Step, of: Kind): Due | undefined {
+  const isOne = ["run", "tryLock", "every"].includes(kind) || (kind === "lock" && !withData && careless);
+  if (seed % 3 !== 1 || of !== "mutex" || !isOne) return undefined;
+  return { maxAttempts: holdMs % 4 || Number.POSITIVE_INFINITY, nextAfterMs: NEXT_TICK_AFTER_MS };
+}
 
 function actIn(schedule: Schedule, { kind, withData }: Step, of: Kind): Step["kind"] {
   // The sides of a shared mutex cannot be handed off.

@@ -340,18 +340,30 @@ class World {
       releaseWithinMs: 5_000,
       fair: true,
       slots: MANY_SLOTS,
-      programs: [beside],
+      programs: [[...beside, ...this.#dueSteps()]],
       mishaps: [],
     });
     this.#hosts.push(probe);
     await this.#until(this.scheduler.now + SETTLE_MS, () => probe.done, "probe under way");
     await this.#background();
+    for (const { name, tick } of this.#dueSteps())
+      throw new Violation("a tick runs until it succeeds", `tick ${tick} of lock-${name} stays open while a host asks`);
     // Whoever comes along sweeps what the dead have left: only the counters stay.
     const reader = this.#table.rows.find(({ sort }) => kindOfRow(sort) === "reader");
     if (reader !== undefined)
       throw new Violation("a wait leaves nothing behind", `${reader.sort} is there after a writer was let in`);
     for (const { uuid } of this.#deadWaiters(startedAt))
       throw new Violation("a wait leaves nothing behind", `${uuid} is not swept`);
+  }
+
+  /** Asks for the ticks that are open, as often as it takes if nothing is wrong. */
+  #dueSteps(): readonly Step[] {
+    const due = { maxAttempts: Number.POSITIVE_INFINITY, nextAfterMs: Number.POSITIVE_INFINITY };
+    return this.#table.rows.flatMap(({ name, sort, tick, due: open }) =>
+      kindOfRow(sort) === "lock" && tick !== undefined && tick === open
+        ? [{ ...probeOf("mutex", name), kind: "once" as const, tick, times: 600, due }]
+        : [],
+    );
   }
 
   /** Which kinds of lock there are of a name: the exclusive side last, which removes what readers have left. */

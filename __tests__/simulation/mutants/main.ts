@@ -12,6 +12,7 @@ import { type Finding, hunt, makeMutant } from "./mutant.js";
 import { PROTOCOL_DEFECTS } from "./protocol-defects.js";
 import { QUEUE_DEFECTS } from "./queue-defects.js";
 import { SET_DEFECTS } from "./set-defects.js";
+import { TICK_DEFECTS } from "./tick-defects.js";
 
 /** Beside what was compiled, so that packages are found from there. */
 const FOLDER = fileURLToPath(new URL("../../../mutant-", import.meta.url));
@@ -41,6 +42,7 @@ async function main(): Promise<void> {
     ...KIND_DEFECTS,
     ...BATCH_DEFECTS,
     ...FLIGHT_DEFECTS,
+    ...TICK_DEFECTS,
   ];
   const defects = all.filter(({ name }) => only === undefined || name.includes(only));
   const findings = new Map<Defect, Finding>();
