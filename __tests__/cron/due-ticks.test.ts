@@ -46,6 +46,14 @@ describe("the take of a tick that is run until it succeeds", () => {
     if (applied.kind === "applied") expect(applied.after).toMatchObject({ tick: 7, due: 7, attempt, uuid: "mine" });
   });
 
+  test("one that keeps the number of a claim given up is refused, late, once something has run", () => {
+    const knowledge = { earliest: EARLIEST, unchanged: { uuid: "given up", expires: 9_000 } };
+    const keeps = take({ attempt: 1, seenAttempt: 1, knowledge });
+    expect(apply({ ...due, uuid: "given up", expires: 9_000 }, keeps)).toMatchObject({ kind: "applied" });
+    // Its row was given back, another run of attempt 1 has begun and failed, and now a copy of it arrives.
+    expect(apply(due, keeps)).toMatchObject({ kind: "refused" });
+  });
+
   test("one for a tick that is granted once leaves nothing of the tick before it; one without a tick leaves all", () => {
     const once = apply(due, take({ tick: 8 }));
     expect(once).toMatchObject({ kind: "applied", after: { tick: 8 } });

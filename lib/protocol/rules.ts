@@ -35,8 +35,13 @@ const IS_DUE = all(
   equal("attempt", { value: "seenAttempt" }),
 );
 
+/** Exactly the lease that was seen. */
+const IS_SEEN = all(equal("uuid", { value: "seenUuid" }), equal("expires", { value: "seenExpires" }));
+
+type Tick = "newTick" | "dueTick" | "sameAttempt";
+
 /** The conditions of a take, by what is known of the row, and by what the take respects. */
-const takesOver = (isOver: Condition): Readonly<Record<Memory | "newTick" | "dueTick" | Flying, Condition>> => {
+const takesOver = (isOver: Condition): Readonly<Record<Memory | Tick | Flying, Condition>> => {
   const where = (...more: readonly Condition[]): Condition => any(NO_ITEM, all(IS_OURS, ...more, isOver));
   return {
     fenceSameResult: where(...REMEMBERS_NO_MORE_THAN.fence, IS_SAME_RESULT),
@@ -48,6 +53,8 @@ const takesOver = (isOver: Condition): Readonly<Record<Memory | "newTick" | "due
     tick: where(...REMEMBERS_NO_MORE_THAN.tick),
     newTick: where(...REMEMBERS_NO_MORE_THAN.tick, IS_LATER_TICK),
     dueTick: any(all(IS_OURS, IS_DUE, isOver)),
+    // It leaves the number as it is, so that cannot refuse a late copy once something has run: the uuid it replaces does.
+    sameAttempt: all(IS_OURS, IS_DUE, IS_SEEN),
   };
 };
 const TAKES_EXPIRED = takesOver(HAS_EXPIRED);
@@ -119,6 +126,7 @@ export function memoryAfter({ remembers, fenceSeed, tick, after }: Take): Memory
  * | ours, may be taken, remembers a tick        | no    | no                   | yes           |             |      |
  * | the same, the tick is the take's, or later  | no    | no                   | no            |             |      |
  * | the same, for a flight: another result      | no    | no                   | no            |             |      |
+ * | the same, the attempt of a claim given up   | no    | no                   | yes, as seen  |             |      |
  * | ours, may not be taken                      | no    | no                   | no            |             |      |
  * | ours, the uuid it names                     | no (3)| no (3)               | no (3)        | yes (4)     |      |
  * | ours, any uuid                              |       |                      |               |             | yes  |
@@ -176,9 +184,10 @@ function askedByTake(write: Take): Asked {
   };
 }
 
-function respectedBy(write: Take): Memory | "newTick" | "dueTick" | Flying {
-  const { tick, seenAttempt, after } = write;
-  if (tick !== undefined) return seenAttempt === undefined ? "newTick" : "dueTick";
+function respectedBy(write: Take): Memory | Tick | Flying {
+  const { tick, attempt, seenAttempt, after, knowledge } = write;
+  if (tick !== undefined && seenAttempt === undefined) return "newTick";
+  if (tick !== undefined) return attempt === seenAttempt && knowledge.unchanged?.uuid ? "sameAttempt" : "dueTick";
   const memory = memoryAfter(write);
   if (after === undefined || memory === "nothing") return memory;
   return `${memory}${after.id === undefined ? "NoResult" : "SameResult"}`;
