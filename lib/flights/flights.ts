@@ -26,8 +26,6 @@ type Served =
 interface Asker {
   readonly wait: Wait;
   readonly wish: Wish;
-  /** Whether it waits for nobody. */
-  readonly isTry: boolean;
   readonly deliver: (served: Served) => boolean;
   readonly fail: (error: unknown) => void;
   /** The flight of this process whose result it takes. */
@@ -123,7 +121,7 @@ class LockFlights implements FlightClaims {
   ): Promise<T> {
     const wait = new Wait(this.#session, this.#resource.name, { patient: waitMs > 0, asksFor: 1 });
     const wish = new Wish(this.#session, freshMs);
-    const work = (deliver: Asker["deliver"]) => this.#enter({ wait, wish, isTry: waitMs === 0, deliver });
+    const work = (deliver: Asker["deliver"]) => this.#enter({ wait, wish, deliver });
     const bounds = { signal, waitMs: waitMs === 0 ? Number.POSITIVE_INFINITY : waitMs };
     const served = await wait.run<Served>(work, bounds);
     if (served.kind === "result") return served.data.value as T;
@@ -138,7 +136,7 @@ class LockFlights implements FlightClaims {
   }
 
   /** One more call. @returns when it has had its answer. @throws what it is to be answered with. */
-  #enter(call: Pick<Asker, "wait" | "wish" | "isTry" | "deliver">): Promise<void> {
+  #enter(call: Pick<Asker, "wait" | "wish" | "deliver">): Promise<void> {
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         stopListening();
@@ -157,7 +155,7 @@ class LockFlights implements FlightClaims {
       const stopListening = onAbort(call.wait.enough, leave);
       this.#askers.add(asker);
       const { made, isOpen } = this.#flight ?? { made: 0, isOpen: false };
-      if (isOpen && !call.isTry && call.wish.joins(made)) {
+      if (isOpen && call.wait.isPatient && call.wish.joins(made)) {
         asker.joined = this.#flight;
         return;
       }
@@ -229,7 +227,7 @@ class LockFlights implements FlightClaims {
       const begin = (lock: HeldLock): boolean => this.#begin(leader, lock);
       wait.blocker.onSeen = (row) => this.#saw(row);
       try {
-        if (!leader.isTry) await this.#sections.serve(request, wait, begin);
+        if (wait.isPatient) await this.#sections.serve(request, wait, begin);
         else if ((await this.#sections.tryServe(request, wait, begin)) !== "delivered") this.#refuse(leader);
       } catch (error) {
         leader.fail(error);
@@ -242,7 +240,7 @@ class LockFlights implements FlightClaims {
   /** Calls that wait for nobody end where another call of this process goes first, once a look has found nothing for them. */
   #refuseTries(): void {
     if (this.#leader === undefined || this.#looking !== undefined) return;
-    for (const asker of [...this.#askers]) if (asker.isTry && asker !== this.#leader) this.#refuse(asker);
+    for (const asker of [...this.#askers]) if (!asker.wait.isPatient && asker !== this.#leader) this.#refuse(asker);
   }
 
   #saw(row: Row): void {
@@ -268,8 +266,8 @@ class LockFlights implements FlightClaims {
     lock.onLost = () => this.#end(flight);
     this.#newcomers.clear();
     for (const asker of [...this.#askers]) {
-      if (asker.isTry) this.#refuse(asker);
-      else asker.joined = flight;
+      if (asker.wait.isPatient) asker.joined = flight;
+      else this.#refuse(asker);
     }
     return true;
   }

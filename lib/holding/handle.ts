@@ -5,19 +5,16 @@ import { LockConfigError, LockError, LockLostError } from "../errors.js";
 import type { TransferableLock } from "../lock.js";
 import { copyOf, type LockData } from "../lock-info.js";
 import type { GuardOptions, HandOffOptions, TransactWriteOptions } from "../options/calls.js";
-import { checkData, checkMinRemaining, guardOptions, handOffOptions, transactWriteOptions } from "../options/calls.js";
+import { checkData, checkMinRemaining, guardOptions, handOffOptions } from "../options/calls.js";
 import { permitOf } from "../protocol/addresses.js";
 import type { Check, NamedResult } from "../protocol/writes.js";
 import { follow } from "../session/abort-listening.js";
-import { attemptMs, persist } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { DocumentGuard } from "../store.js";
 import { tokenOf } from "./hand-off-token.js";
 import type { Lease, Section } from "./lease.js";
 import { LossSignal } from "./loss-signal.js";
-
-/** How long a transaction is tried if the caller does not say. */
-const TRANSACT_WITHIN_MS = 10_000;
+import { transactUnder } from "./transact-under.js";
 
 /** One section's handle over a lease, which may have served other sections before and may serve others after. */
 export class HeldLock implements TransferableLock {
@@ -87,8 +84,7 @@ export class HeldLock implements TransferableLock {
   delivered(wait: { readonly call: number; readonly waitedMs: number }): void {
     this.#stage = "delivered";
     this.#lease.row.hasBegun = true;
-    const { call } = wait;
-    this.#call = call;
+    this.#call = wait.call;
     this.#publishAcquired(wait);
     this.renewed();
   }
@@ -230,13 +226,8 @@ export class HeldLock implements TransferableLock {
       this.abort(error);
       throw error;
     } finally {
-      this.#published();
+      this.tellEnd();
     }
-  }
-
-  /** The next section begins on its lease, and tells of that from here on. @internal */
-  passedOn(): void {
-    this.#published();
   }
 
   uncountAttempt(): void {
@@ -262,8 +253,8 @@ export class HeldLock implements TransferableLock {
     await recorded;
   }
 
-  /** It tells of its end once. */
-  #published(): void {
+  /** It tells of its end once: after its release, or before the next section on its lease tells of its beginning. @internal */
+  tellEnd(): void {
     if (this.#stage === "new" || this.#stage === "over") return;
     this.#stage = "over";
     if (!CHANNELS["dynamutex:released"].hasSubscribers) return;
@@ -311,26 +302,8 @@ export class HeldLock implements TransferableLock {
   }
 
   async transactWrite(items: readonly TransactWriteItem[], options: TransactWriteOptions = {}): Promise<void> {
-    const { withinMs = TRANSACT_WITHIN_MS } = transactWriteOptions(options);
-    const { clock, store, uuid } = this.#session;
-    store.admitItems(this.#lease.row.at, items);
-    // Copied now: DynamoDB refuses a further copy that differs from the first, and the outcome would stay unknown.
-    const copy = copyOf(items);
-    // All copies have one token, so DynamoDB applies them once, and repeats a reply that was lost.
-    const writes = {
-      items: copy,
-      guard: await this.#guard(),
-      token: uuid(),
-      isMetered: CHANNELS["dynamutex:request"].hasSubscribers,
-    };
-    const giveUpAt = clock.atMost() + withinMs;
-    // Nothing is sent after the section or the lease has ended.
-    const until = (): number => Math.min(giveUpAt, clock.atMost() + this.remainingMs);
-    const persistence = { kind: "take", until, attemptMs: attemptMs(this.#lease.settings.ttlMs) } as const;
-    const sent = persist(this.#session, persistence, (signal) => store.transact(writes, signal));
-    const outcome = await sent.catch((error) => {
-      throw this.lost ?? error;
-    });
+    const guarded = { lease: this.#lease, section: this, guard: () => this.#guard() };
+    const outcome = await transactUnder(this.#session, guarded, items, options);
     switch (outcome.kind) {
       case "committed":
         return;

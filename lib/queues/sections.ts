@@ -229,7 +229,7 @@ export class Sections {
     const lock = new HeldLock({ session: this.session, lease, acquired, tick, end, mayHandOff });
     if (deliver(lock)) {
       // The section before tells of its end before this one tells of its beginning.
-      own.before?.passedOn();
+      own.before?.tellEnd();
       own.before = undefined;
       lock.delivered(wait);
     } else {
