@@ -214,6 +214,7 @@ export class Lease implements Term, HeldLease {
   }
 
   renewed(): void {
+    if (this.wantedInMs === Number.POSITIVE_INFINITY) return;
     for (const section of this.#sections) section.renewed?.();
   }
 
