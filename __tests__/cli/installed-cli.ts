@@ -108,6 +108,8 @@ export class InstalledCli {
         AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: undefined,
         NODE_OPTIONS: undefined,
         NODE_V8_COVERAGE: process.env.CLI_COVERAGE,
+        // Node shows no colours where it believes to be in CI.
+        CI: undefined,
         NO_COLOR: undefined,
         DEBUG: undefined,
         ...env,
