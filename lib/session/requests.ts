@@ -201,12 +201,13 @@ export class Scheduler {
   }
 
   /** How many requests may be in flight at once, as far as they are no renewals. */
-  get renewalWidth(): number {
-    return this.width * RENEWALS_TIMES;
-  }
-
   get width(): number {
     return Math.floor(this.#width);
+  }
+
+  /** How many renewals may be. */
+  get renewalWidth(): number {
+    return this.width * RENEWALS_TIMES;
   }
 
   /**
