@@ -22,11 +22,14 @@ export interface Knowledge {
 /** The lease ended on the table's clock; a row that is kept but free has the stamp 0. */
 export const HAS_EXPIRED: Condition = less("expires", { value: "earliest" });
 
-/** The same, or it is exactly the lease that was seen unchanged. Two watchers cannot both win: a take changes the pair. */
-export const IS_UNCHANGED_LEASE: Condition = any(
-  HAS_EXPIRED,
-  all(equal("uuid", { value: "seenUuid" }), equal("expires", { value: "seenExpires" })),
+/** Exactly the lease that was seen: a renewal or a take changes the pair. */
+export const IS_SEEN_LEASE: Condition = all(
+  equal("uuid", { value: "seenUuid" }),
+  equal("expires", { value: "seenExpires" }),
 );
+
+/** Its lease is over, or it is exactly the lease that was seen unchanged. Two watchers cannot both win: a take changes the pair. */
+export const IS_UNCHANGED_LEASE: Condition = any(HAS_EXPIRED, IS_SEEN_LEASE);
 
 /** The same for a row without a holder. */
 export const IS_UNCHANGED_HOLD: Condition = any(

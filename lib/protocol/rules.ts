@@ -1,6 +1,6 @@
 import type { Condition, Values } from "./conditions.js";
 import { all, any, equal, greater, isNumber, isString, less, missing, NO_ITEM } from "./conditions.js";
-import { HAS_EXPIRED, IS_UNCHANGED_HOLD, IS_UNCHANGED_LEASE } from "./may-take.js";
+import { HAS_EXPIRED, IS_SEEN_LEASE, IS_UNCHANGED_HOLD, IS_UNCHANGED_LEASE } from "./may-take.js";
 import { type Attributes, FORMAT, IS_COUNTED, IS_OURS, type Memory, type Row } from "./row.js";
 import type { Count, Effect, PutResult, Take, Transfer, Vacate, Write } from "./writes.js";
 
@@ -35,9 +35,6 @@ const IS_DUE = all(
   equal("attempt", { value: "seenAttempt" }),
 );
 
-/** Exactly the lease that was seen. */
-const IS_SEEN = all(equal("uuid", { value: "seenUuid" }), equal("expires", { value: "seenExpires" }));
-
 type Tick = "newTick" | "dueTick" | "sameAttempt";
 
 /** The conditions of a take, by what is known of the row, and by what the take respects. */
@@ -54,7 +51,7 @@ const takesOver = (isOver: Condition): Readonly<Record<Memory | Tick | Flying, C
     newTick: where(...REMEMBERS_NO_MORE_THAN.tick, IS_LATER_TICK),
     dueTick: any(all(IS_OURS, IS_DUE, isOver)),
     // It leaves the number as it is, so that cannot refuse a late copy once something has run: the uuid it replaces does.
-    sameAttempt: all(IS_OURS, IS_DUE, IS_SEEN),
+    sameAttempt: all(IS_OURS, IS_DUE, IS_SEEN_LEASE),
   };
 };
 const TAKES_EXPIRED = takesOver(HAS_EXPIRED);
@@ -69,12 +66,7 @@ const IS_MINE_AND_EARLIER = all(IS_MINE, less("expires", { value: "expires" }));
 const IS_MINE_EARLIER_AND_FENCED = all(IS_MINE_AND_EARLIER, isNumber("fence"));
 
 const IS_MINE_TO_DELETE = all(IS_MINE, REMEMBERS_NOTHING);
-const IS_LEASE_AS_SEEN = all(
-  IS_OURS,
-  equal("uuid", { value: "seenUuid" }),
-  equal("expires", { value: "seenExpires" }),
-  REMEMBERS_NOTHING,
-);
+const IS_LEASE_AS_SEEN = all(IS_OURS, IS_SEEN_LEASE, REMEMBERS_NOTHING);
 const IS_HOLD_AS_SEEN = all(IS_OURS, missing("uuid"), equal("expires", { value: "seenExpires" }), REMEMBERS_NOTHING);
 
 /** Whatever stands there, this library wrote it. */

@@ -140,7 +140,14 @@ export const PROTOCOL_DEFECTS: readonly Defect[] = [
   },
   {
     name: "a waiter that was renewed in between is swept",
-    patches: [{ file: RULES, find: /equal\("expires", \{ value: "seenExpires" \}\)/g, replace: "all()", matches: 2 }],
+    patches: [
+      { file: RULES, find: /equal\("expires", \{ value: "seenExpires" \}\)/g, replace: "all()" },
+      {
+        file: RULES,
+        find: /IS_SEEN_LEASE(, REMEMBERS_NOTHING)/g,
+        replace: 'equal("uuid", { value: "seenUuid" })$1',
+      },
+    ],
   },
   {
     name: "a lock that is taken by force is free at once",
