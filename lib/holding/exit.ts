@@ -3,7 +3,7 @@ import { type MinimumHold, minimumHold } from "../protocol/lease-time.js";
 import type { Left, NamedResult } from "../protocol/writes.js";
 import type { Session } from "../session/session.js";
 import { abandon, leftNow, untilGivenBack } from "../taking/abandoned-claims.js";
-import type { Stamping, Trying } from "../taking/acquisition.js";
+import type { Stamping, Trying } from "../taking/taken.js";
 import { boundsOf } from "../time/clock.js";
 import { uuidOf } from "./hand-off-token.js";
 import type { Renewals } from "./renewals.js";

@@ -3,7 +3,8 @@ import type { LockData } from "../lock-info.js";
 import type { Check } from "../protocol/writes.js";
 import { RENEW_AGAIN_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
-import type { Acquisition, Stamping, Trying } from "../taking/acquisition.js";
+import type { Acquisition } from "../taking/acquisition.js";
+import type { Stamping, Trying } from "../taking/taken.js";
 import type { Wait } from "../taking/wait.js";
 import type { Term } from "./term.js";
 

@@ -5,9 +5,10 @@ import type { MutexSettings } from "../options/mutex.js";
 import type { Address, QueueKeys } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
-import type { Acquisition, Target } from "../taking/acquisition.js";
+import type { Acquisition } from "../taking/acquisition.js";
 import { type Claimed, claim, looksFree, type RowsInTheWay } from "../taking/claim.js";
 import type { Once } from "../taking/known-time.js";
+import type { Target } from "../taking/taken.js";
 import type { Wait } from "../taking/wait.js";
 import { type KeptOut, watch } from "../taking/watch.js";
 

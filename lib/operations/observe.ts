@@ -6,9 +6,9 @@ import { infoOf } from "../protocol/row.js";
 import { follow } from "../session/abort-listening.js";
 import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
-import type { Target } from "../taking/acquisition.js";
 import { jittered } from "../taking/polling.js";
 import { isDead, knownNow } from "../taking/rows.js";
+import type { Target } from "../taking/taken.js";
 import { adminRequest } from "./admin-request.js";
 
 const POLL_MS = 1_000;

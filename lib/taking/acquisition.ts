@@ -13,20 +13,7 @@ import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { WriteOutcome } from "../store.js";
 import { boundsOf } from "../time/clock.js";
-
-/** Which row to take, and how its lease is kept. */
-export interface Target {
-  readonly at: Address;
-  readonly settings: MutexSettings;
-  /** How many permits the semaphore has, where the row is one of them. */
-  readonly permits?: number | undefined;
-}
-
-/** What a renewal or a reissue came to. After `unanswered` it may have been applied, or may be later. */
-export type Stamping =
-  | { readonly kind: "stamped" }
-  | { readonly kind: "refused"; readonly reason: LossReason }
-  | { readonly kind: "unanswered"; readonly cause: unknown };
+import type { Release, Stamping, Taken, Takeover, Target, Trying } from "./taken.js";
 
 /** A write that stamps, and when its first copy left, on `atMost`. */
 interface Sent {
@@ -34,42 +21,10 @@ interface Sent {
   readonly at: number;
 }
 
-/** What a release came to. After `unanswered` the row stays until its lease ends by itself. */
-export type Release =
-  | { readonly kind: "released" }
-  /** Refused for certain: by this row, or by there being none. */
-  | { readonly kind: "refused"; readonly row: Row | undefined }
-  | { readonly kind: "unanswered" };
-
-/** How long a write of a holder is tried. */
-export interface Trying {
-  /** On `atMost`. */
-  readonly until: () => number;
-  /** Ends the retries: an attempt in flight is still awaited. */
-  readonly enough?: AbortSignal | undefined;
-  readonly onFailure?: ((cause: unknown) => void) | undefined;
-}
-
-/** The rule by which a row was taken from a holder that did not release it. */
-export type Takeover = "expired" | "unchanged";
-
-/** What is known of a row that a write of ours has made our own, or may have made so. */
-export interface Taken {
-  readonly uuid: string;
-  readonly expires: number;
-  /** When the first copy of that write left, on `atMost`. */
-  readonly sentAt: number;
-  /** Since when the lock is taken, on the table's clock, for people. */
-  readonly acquired: number;
-  readonly data?: LockData | undefined;
-  readonly tick?: number | undefined;
-  /** Which run of the tick it is, where that is due until one succeeds. */
-  readonly attempt?: number | undefined;
-  readonly remembers: Memory;
-  readonly fence?: bigint | undefined;
-  readonly takeover?: Takeover | undefined;
-  /** The `expires` by which alone that write has named a row without a holder, if it has. */
-  readonly namedHold?: number | undefined;
+/** What a write that ends something was answered with, and whether it or an earlier copy of it was applied. */
+interface Settled {
+  readonly outcome: WriteOutcome;
+  readonly applied: ReturnType<typeof wasApplied>;
 }
 
 /**
@@ -224,17 +179,10 @@ export class Acquisition {
   async record(until: () => number): Promise<void> {
     const { at, tick, attempt } = this;
     if (tick === undefined || attempt === undefined) return;
-    const write: RecordSuccess = { kind: "record", at, uuid: this.#uuid, tick, attempt };
-    const copies = new Copies();
-    const { store } = this.#session;
-    const ms = attemptMs(this.settings.ttlMs);
-    const persistence = { kind: "release", until, attemptMs: ms, worthRetrying: () => true } as const;
     let cause: unknown;
     try {
-      const outcome = await persist(this.#session, persistence, (signal) => copies.count(store.write(write, signal)));
-      if (outcome.kind === "applied") return;
-      const earlierCopyUnanswered = outcome.retried || copies.sent > 1;
-      if (wasApplied(write, outcome.row, { earlierCopyUnanswered }) === "yes") return;
+      const { outcome, applied } = await this.#settle({ kind: "record", at, uuid: this.#uuid, tick, attempt }, until);
+      if (outcome.kind === "applied" || applied === "yes") return;
       cause = this.loss(this.reasonOf(outcome.row));
     } catch (error) {
       cause = error;
@@ -331,25 +279,32 @@ export class Acquisition {
     const { at, remembers } = this;
     const attempt = this.attempt === undefined || this.hasBegun ? undefined : this.attempt - 1;
     const write: Vacate = { kind: "vacate", at, uuid, leaves: this.#unlikeNamed(leaves), remembers, attempt };
-    const copies = new Copies();
-    const { store } = this.#session;
-    const ms = attemptMs(this.settings.ttlMs);
-    const persistence = { kind: "release", until, attemptMs: ms, worthRetrying: () => true } as const;
-    let outcome: WriteOutcome;
+    let answer: Settled;
     try {
-      outcome = await persist(this.#session, persistence, (signal) => copies.count(store.write(write, signal)));
+      answer = await this.#settle(write, until);
     } catch (cause) {
       this.#releaseFailed(uuid, cause);
       return { kind: "unanswered" };
     }
+    const { outcome, applied } = answer;
     if (outcome.kind === "applied") {
       if (outcome.replaced !== undefined) this.#session.contended().sees(outcome.replaced);
       return { kind: "released" };
     }
-    const { row, retried } = outcome;
+    return applied === "no" ? { kind: "refused", row: outcome.row } : { kind: "released" };
+  }
+
+  /** Sends a write that ends something until it is answered, whatever fails. @throws what the last attempt failed of. */
+  async #settle(write: Vacate | RecordSuccess, until: () => number): Promise<Settled> {
+    const { store } = this.#session;
+    const copies = new Copies();
+    const ms = attemptMs(this.settings.ttlMs);
+    const persistence = { kind: "release", until, attemptMs: ms, worthRetrying: () => true } as const;
+    const outcome = await persist(this.#session, persistence, (signal) => copies.count(store.write(write, signal)));
+    if (outcome.kind === "applied") return { outcome, applied: "yes" };
     // A copy that was throttled counts as well: the network may have delivered it twice.
-    const applied = wasApplied(write, row, { earlierCopyUnanswered: retried || copies.sent > 1 });
-    return applied === "no" ? { kind: "refused", row } : { kind: "released" };
+    const earlierCopyUnanswered = outcome.retried || copies.sent > 1;
+    return { outcome, applied: wasApplied(write, outcome.row, { earlierCopyUnanswered }) };
   }
 
   /** A late copy of a take must not find a hold of ours at the `expires` by which it names one: ours ends a millisecond later. */

@@ -7,9 +7,10 @@ import { attemptMs, Copies } from "../session/requests.js";
 import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { isTimeKnown } from "../time/clock.js";
-import type { Acquisition, Target } from "./acquisition.js";
+import type { Acquisition } from "./acquisition.js";
 import { learnTime, type Once, tickNow } from "./known-time.js";
 import { type InTheWay, RowTake } from "./row-take.js";
+import type { Target } from "./taken.js";
 import type { Wait } from "./wait.js";
 
 /** The most writes of one try: a refusal may show that the row remembers something, or is free by now. */

@@ -8,7 +8,8 @@ import type { Session } from "../session/session.js";
 import type { WriteOutcome } from "../store.js";
 import { boundsOf } from "../time/clock.js";
 import { giveBack, removeWhenItArrives } from "./abandoned-claims.js";
-import { Acquisition, type Taken, type Takeover, type Target } from "./acquisition.js";
+import { Acquisition } from "./acquisition.js";
+import type { Taken, Takeover, Target } from "./taken.js";
 
 /** What the answer to a take tells of its row: what that remembered before, among others. */
 type Found = Partial<Pick<Taken, "fence" | "takeover"> & { readonly remembered: Memory }>;

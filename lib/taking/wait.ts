@@ -7,11 +7,11 @@ import { persist, type Request } from "../session/requests.js";
 import { LONGEST_ATTEMPT_MS, type Persistence } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { isTimeKnown } from "../time/clock.js";
-import type { Target } from "./acquisition.js";
 import { Blocker } from "./blocker.js";
 import { CallFailures } from "./call-failures.js";
 import type { Ask } from "./rows.js";
 import { leaseOfThisProcess } from "./stuck.js";
+import type { Target } from "./taken.js";
 import { tooSlow } from "./too-slow.js";
 
 /** How long a call waits for a first sign of life from the table, however long it would wait for the lock. */

@@ -5,10 +5,10 @@ import { sendOnce } from "../session/requests.js";
 import { LONGEST_ATTEMPT_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { Bounds } from "../time/clock.js";
-import type { Target } from "./acquisition.js";
 import { looksFree } from "./claim.js";
 import { Polling } from "./polling.js";
 import type { InTheWay } from "./row-take.js";
+import type { Target } from "./taken.js";
 import type { Wait } from "./wait.js";
 
 /** How soon a waiter marks again, if the row shows no mark: its own failed, or was lost with the row. */
