@@ -1,10 +1,10 @@
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
-import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { type Clock, LockTable } from "../lib/index.js";
 import { TestTable } from "../lib/testing/index.js";
-import { hear } from "./support/diagnostics.js";
+import { hear, useWarnings } from "./support/diagnostics.js";
 import { eventually, watch } from "./support/eventually.js";
 import { ManualTime } from "./support/manual-time.js";
 import { pageAt } from "./support/pages.js";
@@ -13,17 +13,7 @@ import { createTestTable, testClient } from "./support/table.js";
 
 const scene = useScene();
 
-/** What the library has warned of. */
-const warnings: string[] = [];
-beforeEach(() => {
-  jest.spyOn(process, "emitWarning").mockImplementation((...[warning, type]: unknown[]) => {
-    if (type === "DynamutexWarning") warnings.push(`${warning}`);
-  });
-});
-afterEach(() => {
-  jest.restoreAllMocks();
-  warnings.length = 0;
-});
+const warnings = useWarnings();
 
 /** An address at which nothing listens: it was free a moment ago. */
 async function deadEnd(): Promise<{ readonly address: string; readonly endpoint: string }> {

@@ -1,6 +1,6 @@
-import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import type { Clock, LockTable } from "../lib/index.js";
-import { hear } from "./support/diagnostics.js";
+import { hear, useWarnings } from "./support/diagnostics.js";
 import { watch } from "./support/eventually.js";
 import { ManualTime } from "./support/manual-time.js";
 import { rowOf, useScene } from "./support/scene.js";
@@ -12,17 +12,7 @@ const MINUTE_MS = 60_000;
 /** Long enough that nothing is renewed and that nobody looks for others in the time of a test. */
 const LONG = { ttlMs: 36_000_000, handOverMs: 36_000_000, poll: { minMs: 10_000, maxMs: 10_000 } };
 
-/** What the library has warned of. */
-const warnings: string[] = [];
-beforeEach(() => {
-  jest.spyOn(process, "emitWarning").mockImplementation((...[warning, type]: unknown[]) => {
-    if (type === "DynamutexWarning") warnings.push(`${warning}`);
-  });
-});
-afterEach(() => {
-  jest.restoreAllMocks();
-  warnings.length = 0;
-});
+const warnings = useWarnings();
 
 /** The clock of a process that runs by itself, as far as the library can tell. */
 function clockOf(time: ManualTime): Clock {

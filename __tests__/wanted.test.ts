@@ -35,6 +35,13 @@ async function locked(mutex: Lockable = lockable): Promise<Lock> {
   return lock;
 }
 
+/** A row that others have left, whose lease is over, with a mark that is not. */
+function plantMarked(): void {
+  const { now } = world.time;
+  const lease = { uuid: "others", expires: now - 1, ttlMs: 1_000, owner: "elsewhere", acquired: now - 1_001 };
+  world.table.plant(AT, { format: 1, ...lease, wanted: now + 60_000 });
+}
+
 async function unlocked(lock: Lock): Promise<void> {
   const unlocking = lock.unlock();
   await world.time.advance(100);
@@ -120,16 +127,7 @@ describe("lock.wanted", () => {
 
   test("is true only after handOverMs where the mark was there at the take, and is told of at that moment", async () => {
     const told = hear("dynamutex:wanted");
-    const { now } = world.time;
-    const others = {
-      format: 1,
-      uuid: "others",
-      expires: now - 1,
-      ttlMs: 1_000,
-      owner: "elsewhere",
-      acquired: now - 1_001,
-    };
-    world.table.plant(AT, { ...others, wanted: now + 60_000 });
+    plantMarked();
     const lock = await locked();
     await world.time.advance(250);
     expect([lock.wanted, told.length]).toEqual([false, 0]);
@@ -139,16 +137,7 @@ describe("lock.wanted", () => {
 
   test("dies with its section: nothing is told of a lock that was unlocked or lost before the mark counts", async () => {
     const told = hear("dynamutex:wanted");
-    const { now } = world.time;
-    const others = {
-      format: 1,
-      uuid: "others",
-      expires: now - 1,
-      ttlMs: 1_000,
-      owner: "elsewhere",
-      acquired: now - 1_001,
-    };
-    world.table.plant(AT, { ...others, wanted: now + 60_000 });
+    plantMarked();
     const lock = await locked();
     await world.time.advance(100);
     const unlocking = lock.unlock();

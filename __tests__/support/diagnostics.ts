@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { afterEach } from "@jest/globals";
+import { afterEach, beforeEach, jest } from "@jest/globals";
 import type { Diagnostics } from "../../lib/index.js";
 
 /** All that is told on this channel until the test ends; `act` hears it at once. */
@@ -22,3 +22,18 @@ const listening: (() => void)[] = [];
 afterEach(() => {
   for (const stop of listening.splice(0)) stop();
 });
+
+/** What the library warns of in each test of a file; nothing of it is printed. */
+export function useWarnings(): readonly string[] {
+  const warnings: string[] = [];
+  beforeEach(() => {
+    jest.spyOn(process, "emitWarning").mockImplementation((...[warning, type]: unknown[]) => {
+      if (type === "DynamutexWarning") warnings.push(`${warning}`);
+    });
+  });
+  afterEach(() => {
+    jest.restoreAllMocks();
+    warnings.length = 0;
+  });
+  return warnings;
+}
