@@ -230,6 +230,8 @@ describe("the table and its keys", () => {
     [{ sort: "sk", ttl: "sk" }, "keys.ttl", "sk"],
     [{ ttl: "expires" }, "keys.ttl", "expires"],
     [{ ttl: "permits" }, "keys.ttl", "permits"],
+    [{ sort: "due" }, "keys.sort", "due"],
+    [{ partition: "attempt" }, "keys.partition", "attempt"],
     [{ partition: "uuid" }, "keys.partition", "uuid"],
     [{ partition: "pk", sort: null, ttl: "pk" }, "keys.ttl", "pk"],
   ])("equal names %p are refused", (keys, option, value) => {
