@@ -60,9 +60,9 @@ for (const [path, hrefs] of links) {
 }
 
 await page.goto(`${site}/docs/`, { waitUntil: "networkidle" });
-await page.keyboard.press("Control+k");
-await page.keyboard.type("forceUnlock");
-const hit = await page.waitForSelector(".VPLocalSearchBox .result", { timeout: 10_000 }).catch(() => undefined);
+await page.locator(".VPNavBarSearch button").click();
+await page.locator(".VPLocalSearchBox .search-input").fill("forceUnlock");
+const hit = await page.waitForSelector(".VPLocalSearchBox .result", { timeout: 60_000 }).catch(() => undefined);
 if (hit === undefined) faults.push("search finds nothing for forceUnlock");
 await page.goto(`${site}/api/index.html`, { waitUntil: "networkidle" });
 if (!(await page.title()).includes("dynamutex")) faults.push("the API reference is not there");
