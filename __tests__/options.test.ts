@@ -291,8 +291,12 @@ describe("unknown options", () => {
       "of each mutex",
     );
     expect(await told(() => it.lock({ ttl: 5_000 } as object))).toBe(
-      "ttl: is not an option: did you mean ttlMs? (got 5000)",
+      "ttl: is not an option here: ttlMs is one of locks.mutex(), new LockTable(), lockAll(), locks.semaphore(), locks.sharedMutex() (got 5000)",
     );
+    for (const name of ["timeout", "timeoutMs", "maxWait"]) {
+      expect(await told(() => it.lock({ [name]: 5_000 }))).toContain("waitMs");
+    }
+    expect(await told(() => locks.check({ timeout: 5_000 } as object))).toContain("did you mean timeoutMs?");
   });
 
   test.each([
@@ -336,12 +340,18 @@ describe("unknown options", () => {
     [table, "keyPrefx", "keyPrefix"],
     [mutex, "renewEvery", "renewEveryMs"],
     [mutex, "fencin", "fencing"],
-    [mutex, "holdAtLeast", "holdAtLeastMs"],
+    [mutex, "leaseDuration", "ttlMs"],
+    [mutex, "timeout", "waitMs"],
   ])("a near miss %#, %s: did you mean %s?", (make, given, meant) => {
     expect(refusal(make({ [given]: 5_000 })).message).toContain(`did you mean ${meant}?`);
   });
 
-  test.each(["leaseMs", "retries", "foo", "x", ""])("%p is like no option: no guess is made", (given) => {
+  test("an option that is misspelt is told, and not that it is missing", () => {
+    const error = refusal(() => new LockTable({ tablename: "locks" } as never));
+    expect(error.message).toContain("tablename: is not an option: did you mean tableName?");
+  });
+
+  test.each(["retries", "foo", "x", ""])("%p is like no option: no guess is made", (given) => {
     expect(refusal(table({ [given]: 5_000 })).message).toContain("check its spelling");
   });
 

@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { LockConfigError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import { MAX_TIMER_MS } from "../time/clock.js";
-import { clientOptionNear, elsewhere, nearest, withoutSecrets } from "./near-miss.js";
+import { aliasOf, clientOptionNear, elsewhere, nearest, withoutSecrets } from "./near-miss.js";
 import type { OptionsCheck } from "./options-check.js";
 
 /** The options of a call that was given none: they are not checked. */
@@ -84,17 +84,25 @@ function namesIn(shape: object): readonly string[] {
 
 /** What to do about an option that does not exist here. @param here the names of the options that do. */
 function unknownOption(name: string, here: readonly string[]): string {
-  const all = [...new Set(TAKERS.flatMap(({ takers, names }) => (names().includes(name) ? takers : [])))];
-  if (all.length > 0) return `is not an option here, but one of ${all.join(", ")}`;
+  const alias = aliasOf(name);
+  if (here.includes(alias)) return `is not an option: did you mean ${alias}?`;
+  const takers = takersOf(name);
+  if (takers !== "") return `is not an option here, but one of ${takers}`;
   const ofClient = clientOptionNear(name);
   if (ofClient !== undefined) return elsewhere(ofClient);
-  const near =
-    nearest(name, here) ??
-    nearest(
-      name,
-      TAKERS.flatMap(({ names }) => names()),
-    );
-  return near === undefined ? "is not an option: check its spelling" : `is not an option: did you mean ${near}?`;
+  const near = nearest(name, here);
+  if (near !== undefined) return `is not an option: did you mean ${near}?`;
+  const other = nearest(
+    name,
+    TAKERS.flatMap(({ names }) => names()),
+  );
+  if (other === undefined) return "is not an option: check its spelling";
+  return `is not an option here: ${other} is one of ${takersOf(other)}`;
+}
+
+/** Everything that takes an option of this name. */
+function takersOf(name: string): string {
+  return [...new Set(TAKERS.flatMap(({ takers, names }) => (names().includes(name) ? takers : [])))].join(", ");
 }
 
 /** What is wrong with half of a surrogate pair: DynamoDB would store another character, and two strings would be one. */
@@ -160,7 +168,9 @@ export const lockData = (): z.ZodMiniType<LockData> =>
 export function valueCheck(make: () => z.ZodMiniType, what: string): (value: unknown) => void {
   const schema = lazily(make);
   return (value) => {
-    const issue = schema().safeParse(value).error?.issues[0];
+    const issues = schema().safeParse(value).error?.issues ?? [];
+    // An option that is missing may be the one that is misspelt.
+    const issue = issues.find(({ code }) => code === "unrecognized_keys") ?? issues[0];
     if (issue === undefined) return;
     const path = issue.code === "unrecognized_keys" ? [...issue.path, ...issue.keys.slice(0, 1)] : issue.path;
     const refused = path.reduce<unknown>((inner, key) => (inner as Record<PropertyKey, unknown>)[key], value);

@@ -47,6 +47,23 @@ function isSecret(name: string): boolean {
   return spelt(clientOptionNear(name) ?? "") === "credentials";
 }
 
+/** What other locks call the options of these names. */
+const ALIASES: Readonly<Record<string, string>> = {
+  timeout: "waitMs",
+  acquiretimeout: "waitMs",
+  maxwait: "waitMs",
+  lease: "ttlMs",
+  leaseduration: "ttlMs",
+  leasetime: "ttlMs",
+  heartbeat: "renewEveryMs",
+  heartbeatperiod: "renewEveryMs",
+};
+
+/** Our name for what other locks call so, or the same name. */
+export function aliasOf(name: string): string {
+  return ALIASES[plain(name)] ?? name;
+}
+
 /** The name that somebody meant: equal but for case, underscores or a unit, or a typo away. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   const distances = known.map((option) => [typosBetween(plain(name), plain(option)), option] as const);
