@@ -1,5 +1,10 @@
 import { expect, test } from "@jest/globals";
 import type { Permit } from "../../lib/index.js";
+import { mutexSettings } from "../../lib/options/mutex.js";
+import { permitAt } from "../../lib/protocol/addresses.js";
+import { FairQueue } from "../../lib/queues/fair-queue.js";
+import { Sections } from "../../lib/queues/sections.js";
+import { Wait } from "../../lib/taking/wait.js";
 import { ManualTime } from "../support/manual-time.js";
 import { inWords, MemoryHost } from "../support/memory-host.js";
 
@@ -126,3 +131,25 @@ test("a permit is not passed on within its process while others wait before", as
   await time.advance(1_000);
   expect(one.table.rows).toEqual([]);
 });
+
+test.each([true, false])(
+  "callers go by a look without a place if it has shown the whole queue: %p",
+  async (isWhole) => {
+    const { session } = new MemoryHost(new ManualTime());
+    const settings = mutexSettings({ fair: true });
+    const resource = {
+      name: NAME,
+      kind: new Sections(session).kinds.semaphore,
+      at: permitAt(NAME, 0),
+      settings,
+      permits: 2,
+    };
+    const line = new FairQueue(session).newLine(resource);
+    const wait = new Wait(session, NAME, { patient: true });
+    await line.waitToLead({ wait, fits: () => false, take: () => false });
+    // It ended at an own place, which is lost by now: others may wait behind it.
+    const turn = { upTo: line.lastNumber, othersWait: false };
+    line.seen = { gate: [], places: [], isConsistent: true, isWhole, sentAt: session.clock.atMost(), turn };
+    expect(line.knownTurnOf(wait)).toBe(isWhole ? line.seen : undefined);
+  },
+);

@@ -95,11 +95,12 @@ export class FairLine extends LocalLine<OwnLease> {
 
   /**
    * What a look has shown already that counts for the caller that leads, where several may have the lock: it had asked before
-   * that look left, and nobody else waited.
+   * that look left, and it has shown the whole queue, without anybody else in it. A look that ended at an own place has not
+   * shown who is behind it, and the place may be lost by now.
    */
   knownTurnOf(wait: Wait): TurnLook | undefined {
     const { leader, capacity, seen } = this;
-    if (capacity === 1 || seen === undefined || !seen.isConsistent || seen.turn.othersWait) return undefined;
+    if (capacity === 1 || !seen?.isConsistent || !seen.isWhole || seen.turn.othersWait) return undefined;
     if (this.#session.clock.atMost() - seen.sentAt >= KNOWN_LASTS_MS) return undefined;
     return leader?.caller.wait === wait && leader.number <= seen.turn.upTo ? seen : undefined;
   }
