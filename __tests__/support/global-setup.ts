@@ -1,8 +1,4 @@
-import {
-  type DynamoDbLocal,
-  DynamoDbLocalUnavailableError,
-  startDynamoDbLocal,
-} from "../../examples/support/dynamodb-local.js";
+import { type DynamoDbLocal, startDynamoDbLocal } from "../../examples/support/dynamodb-local.js";
 
 let engine: DynamoDbLocal | undefined;
 
@@ -11,14 +7,7 @@ async function globalSetup(): Promise<void> {
   // The SDK tells every process on Node 20 that it should be a newer one.
   process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = "true";
   if (process.env.DYNAMODB_ENDPOINT) return;
-  try {
-    engine = await startDynamoDbLocal();
-  } catch (error) {
-    if (!(error instanceof DynamoDbLocalUnavailableError)) throw error;
-    // Jest would bury the one useful sentence under a stack.
-    process.stderr.write(`\n${error.message}\n`);
-    process.exit(1);
-  }
+  engine = await startDynamoDbLocal();
   process.env.DYNAMODB_ENDPOINT = engine.endpoint;
   process.env.DYNAMODB_ENDPOINT_IS_OURS = "yes";
 }

@@ -7,7 +7,6 @@ import { closeSync, mkdtempSync, openSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { LockError, LockTable } from "dynamutex";
-import { DynamoDbLocalUnavailableError } from "../support/dynamodb-local.js";
 import { engineToUse } from "../support/engine.js";
 import { audit } from "./audit.js";
 import type { LogEvent } from "./events.js";
@@ -23,8 +22,7 @@ try {
   process.exitCode = (await demo()) ? 0 : 1;
 } catch (error) {
   // Something is missing where this runs: the message says what, and a stack would say no more.
-  const isKnown = error instanceof DynamoDbLocalUnavailableError || error instanceof LockError;
-  console.error(isKnown ? error.message : error);
+  console.error(error instanceof LockError ? error.message : error);
   process.exitCode = 1;
 }
 

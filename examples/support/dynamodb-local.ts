@@ -36,19 +36,6 @@ export interface DynamoDbLocal extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** DynamoDB Local cannot run on this machine. The message is written for the person at the terminal: print it alone. */
-export class DynamoDbLocalUnavailableError extends Error {
-  override readonly name = "DynamoDbLocalUnavailableError";
-
-  constructor(because: string) {
-    super(
-      `DynamoDB Local cannot start: ${because}. ` +
-        "Either install Java 17 or newer so that `java` is on the PATH, " +
-        "or set DYNAMODB_ENDPOINT to the address of a DynamoDB that is running, such as http://127.0.0.1:8000.",
-    );
-  }
-}
-
 /** It takes 2.5 s, and more than half a minute on a machine with ten times the work that it has processors for. */
 const STARTED_WITHIN_MS = 120_000;
 const ATTEMPTS = 5;
@@ -57,7 +44,7 @@ const ATTEMPTS = 5;
  * Starts DynamoDB Local and returns once it answers. It ends with `stop()`, and in any case when this process ends,
  * however that comes about.
  *
- * @throws {@link DynamoDbLocalUnavailableError} if there is no Java 17.
+ * Without Java 17 it says what to do, in one line, and ends the process: no program here can go on without an engine.
  */
 export async function startDynamoDbLocal(options: DynamoDbLocalOptions = {}): Promise<DynamoDbLocal> {
   await requireJava17();
@@ -141,11 +128,19 @@ async function requireJava17(): Promise<void> {
   const [error, output] = await new Promise<[Error | null, string]>((resolve) => {
     execFile("java", ["-version"], (failure, stdout, stderr) => resolve([failure, stdout + stderr]));
   });
-  if (error !== null) throw new DynamoDbLocalUnavailableError("no Java was found");
+  if (error !== null) return endWithout("no Java was found");
   // `openjdk version "17.0.15"`, and `java version "1.8.0_401"` of old.
   const [, first, second] = /version "(\d+)(?:\.(\d+))?/.exec(output) ?? [];
   const version = Number(first === "1" ? second : first);
-  if (!(version >= 17)) throw new DynamoDbLocalUnavailableError(`it needs Java 17, and this is Java ${version}`);
+  if (!(version >= 17)) endWithout(`it needs Java 17, and this is Java ${version}`);
+}
+
+function endWithout(because: string): never {
+  console.error(
+    `DynamoDB Local cannot start: ${because}. Either install Java 17 or newer so that \`java\` is on the PATH, or set ` +
+      "DYNAMODB_ENDPOINT to the address of a DynamoDB that is running, such as http://127.0.0.1:8000.",
+  );
+  process.exit(1);
 }
 
 /** The port, or any for 0. @throws `EADDRINUSE` if it is taken. */

@@ -1,5 +1,4 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import { DynamoDbLocalUnavailableError } from "./dynamodb-local.js";
 import { engineToUse } from "./engine.js";
 
 const AT_MOST_MS = 90_000;
@@ -14,7 +13,7 @@ export async function runExample(play: () => Promise<boolean>): Promise<void> {
     await using _engine = await engineToUse();
     process.exitCode = (await play()) ? 0 : 1;
   } catch (error) {
-    console.error(error instanceof DynamoDbLocalUnavailableError ? error.message : error);
+    console.error(error);
     process.exitCode = 1;
   } finally {
     clearTimeout(tooLong);
