@@ -1,7 +1,20 @@
 /**
  * Decides from a file of events alone whether locks kept what they promise: `node .ci/check-history.js FILE`. It shares no code with
- * the library, and none with the run that wrote the file: docs/chaos.md says what each event means. Each rule is sound: what it
- * reports has happened.
+ * the library, and none with the run that wrote the file. Each rule is sound: what it reports has happened. docs/chaos.md has the rules.
+ *
+ * One event a line, as JSON, with the `log` that it is about. Times are milliseconds of the machine's stopwatch. The name of a
+ * section begins with what it holds, if that is not the whole lock: `permit 2: …`, `shared: …` or `exclusive: …`.
+ *
+ * - `line`: a line that is in the log at the end: its `place`, `section`, its number in the section (`step`), the line `after`
+ *   which it was written, and the times right before and after the check that let it pass (`checkedFrom`, `checkedTo`). Guarded
+ *   lines have `sentAt`, fenced ones a `token`; in the log of both sides of a shared mutex `first` is the last exclusive place
+ *   when the section began, and `seen` how many shared lines an exclusive one had read.
+ * - `believed`: `section` saw `held` at `from` and at `to`.
+ * - `acknowledged`: the table has told `section` that its line `step` is in `place`.
+ * - `looked`: `section`, with its `token`, has read the log up to `place`.
+ * - `sent after release`: `section` has sent its line `step` after its release was acknowledged.
+ * - `handed off`: `section` has handed its lock off: the token was there at `from`, and its time is over at `until`.
+ * - `tried token`: somebody tried the token `of` a section `at` a time; `section` goes on with it, if it was granted.
  */
 import { readFileSync } from "node:fs";
 

@@ -50,7 +50,7 @@ export function manifestFields() {
 
 /**
  * Bundlers get the ES module, by `import` and by `require()`. Everybody else gets the CommonJS build, by `import` as well:
- * so a process has one copy. docs/packaging.md says why.
+ * so a process has one copy. bundle.js says why.
  */
 function conditions(file) {
   const types = `./${DIST}/${file}.d.ts`;

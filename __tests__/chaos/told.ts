@@ -1,7 +1,7 @@
 import type { Line } from "./register.js";
 import { ofKind, type WorkerMessage } from "./worker-messages.js";
 
-/** One event of the history that a run leaves, as docs/chaos.md describes it: the checker has no more than these. */
+/** One event of the history that a run leaves, as .ci/check-history.js describes it: the checker has no more than these. */
 export type HistoryEvent = { readonly log: string; readonly event: string } & Readonly<Record<string, unknown>>;
 
 /** What happened around one lock: its log, and what hosts have told of it. */

@@ -32,7 +32,6 @@ declare global {
   function charge(...args: unknown[]): Promise<void>;
   function build(part: unknown, signal: AbortSignal): Promise<void>;
   function cron(schedule: string, job: () => Promise<void>): void;
-  function sql(text: TemplateStringsArray, ...values: readonly unknown[]): Promise<{ readonly count: number }>;
   function work(...args: unknown[]): Promise<void>;
   function callApi(...args: unknown[]): Promise<void>;
   function respond(status: number): void;

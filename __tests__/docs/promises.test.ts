@@ -3,19 +3,12 @@ import { join } from "node:path";
 import { describe, expect, test } from "@jest/globals";
 import { docsPages, pageAt } from "../support/pages.js";
 
-const HEADING = "## The tests of each promise";
+const TABLE = "__tests__/docs/promises.md";
 
-/** The rows of the table in docs/guarantees.md: a promise as its page begins to say it, and the titles of tests in a file. */
-const ROWS = (pageAt("docs/guarantees.md").text.split(`${HEADING}\n`)[1] ?? "")
-  .split("\n")
-  .map((line) => /^\| \[.+\]\((\w.*\.md)?(?:#.*)?\): (.+) \| `(.+\.test\.ts)`: (.+) \|$/.exec(line))
-  .filter((row) => row !== null)
-  .map(([, page = "guarantees.md", promise = "", file = "", title = ""]) => ({
-    page: `docs/${page}`,
-    promise,
-    file,
-    title,
-  }));
+/** The rows of the table: a promise as its page begins to say it, and the titles of tests in a file. */
+const ROWS = [...pageAt(TABLE).text.matchAll(/^\| (\w.*\.md) \| (.+) \| `(.+\.test\.ts)` \| (.+) \|$/gm)].map(
+  ([, page = "", promise = "", file = "", title = ""]) => ({ page: `docs/${page}`, promise, file, title }),
+);
 
 /** The points of the sections that say what is promised, up to what is not. */
 const PROMISES = docsPages().flatMap(({ path, text }) => {
@@ -30,7 +23,7 @@ describe("what the pages promise", () => {
     expect(ROWS.length).toBeGreaterThanOrEqual(PROMISES.length);
   });
 
-  test.each(PROMISES)("$page: $point has a test in the table of docs/guarantees.md", ({ page, point }) => {
+  test.each(PROMISES)("$page: $point has a test in the table", ({ page, point }) => {
     expect(ROWS.filter((row) => row.page === page && point.startsWith(row.promise))).not.toEqual([]);
   });
 
