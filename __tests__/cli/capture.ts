@@ -4,8 +4,6 @@ import { eventually } from "../support/eventually.js";
 import { testClient } from "../support/table.js";
 import type { InstalledCli } from "./installed-cli.js";
 
-const ESCAPES = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*[A-Za-z]`, "g");
-
 /** What the command prints, by its line at the prompt. */
 export type Transcript = ReadonlyMap<string, string>;
 
@@ -71,14 +69,9 @@ async function transcript(cli: InstalledCli, tableName: string, deadAt: () => nu
   const options = { env: { DYNAMUTEX_TABLE: tableName } };
   // A process that has just started knows the table's time within about a second.
   await eventually(() => Date.now() > deadAt() + 2_000);
-  const lines = ["ls", "ls --kept", "ls --json", "inspect nightly-report", "inspect --json deploy"];
+  const lines = ["ls --kept", "inspect nightly-report", "inspect --json deploy"];
   const printed = new Map<string, string>();
   for (const line of lines) printed.set(`dynamutex ${line}`, (await cli.run(line.split(" "), options)).stdout);
-  await using watching = cli.terminal("stty cols 100 rows 24; dynamutex ls --watch", {
-    env: { ...options.env, DYNAMUTEX_TABLE: tableName },
-  });
-  await watching.says(/nightly-report(?:.|\s)*\[J/);
-  printed.set("dynamutex ls --watch", watching.stdout.replace(ESCAPES, "").replaceAll("\r", ""));
   return printed;
 }
 

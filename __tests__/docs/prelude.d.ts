@@ -2,6 +2,7 @@
  * What the examples of the documentation and of doc comments leave to the reader: an example that says neither where
  * something comes from nor runs may use these. Whole programs, which are marked as running, are compiled without them.
  */
+import type { ServerResponse } from "node:http";
 import type { DynamoDBClient, TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import type * as D from "dynamutex";
 import type { TestTable } from "dynamutex/testing";
@@ -41,6 +42,14 @@ declare global {
   function buildReport(...args: unknown[]): Promise<void>;
   function sendInvoices(...args: unknown[]): Promise<void>;
   function sendReport(...args: unknown[]): Promise<void>;
+  function goneSignal(response: ServerResponse): AbortSignal;
+  function serve(signal: AbortSignal): Promise<void>;
+  function nextJob(): Promise<Job>;
+  interface Job {
+    readonly customer: string;
+    done(): Promise<void>;
+    giveBack(): Promise<void>;
+  }
   function transfer(...args: unknown[]): Promise<void>;
   function ship(...args: unknown[]): Promise<void>;
   function readAll(...args: unknown[]): Promise<void>;

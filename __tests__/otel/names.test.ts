@@ -13,6 +13,7 @@ import { Collector } from "./collector.js";
 const read = (...path: string[]) => readFileSync(join(process.cwd(), ...path), "utf8");
 const OBSERVABILITY = pageAt("docs/observability.md");
 const PAGE = OBSERVABILITY.text;
+const PROMETHEUS = read("examples", "prometheus", "metrics.ts");
 const DASHBOARD = JSON.parse(read("examples", "grafana", "dynamutex.json")) as {
   readonly panels: readonly { readonly title: string; readonly targets: readonly { readonly expr: string }[] }[];
 };
@@ -107,9 +108,10 @@ let printed: readonly string[];
 beforeAll(async () => {
   await using folder = await consumerFolder();
   const table = await createTestTable();
-  const recipes = blocksOf(OBSERVABILITY).filter(({ text }) => /from "(prom-client|pino)"/.test(text));
+  const pino = blocksOf(OBSERVABILITY).filter(({ text }) => text.includes('from "pino"'));
+  const recipes = [PROMETHEUS, ...pino.map(({ text }) => text)];
   const files = recipes.map((_, index) => `${index}.ts`);
-  for (const [index, { text }] of recipes.entries()) {
+  for (const [index, text] of recipes.entries()) {
     await folder.write(`${index}.ts`, text.replaceAll('"locks" }', `"${table}" }`));
   }
   expect(await folder.compile(files, { target: "es2022", outDir: folder.path })).toBe("");
@@ -176,7 +178,7 @@ describe("the dashboard and the alarms ask for metrics and labels that are there
   });
 
   test("as the recipe for prom-client names them", () => {
-    const defined = [...PAGE.matchAll(/(counter|gauge|histogram)\("(dynamutex_\w+)"([^;]*)\);/g)];
+    const defined = [...PROMETHEUS.matchAll(/(counter|gauge|histogram)\("(dynamutex_\w+)"([^;]*)\);/g)];
     const series = new Map(
       defined.flatMap(([, kind, name = "", rest = ""]) => {
         const labels = new Set([...rest.matchAll(/"(\w+)"/g)].map(([, label = ""]) => label));
