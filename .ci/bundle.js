@@ -79,8 +79,8 @@ for (const { file } of MODULES) {
 await writeFile(LICENSES, (await Promise.all(bundledPackages().map(notice))).join("\n"));
 
 /**
- * Node parses the CommonJS file that an ES module imports for what it exports, which takes longer than to load it. So
- * that file is a small one. `module.exports = require(…)` would have Node parse the other as well.
+ * Node parses the CommonJS file that an ES module imports for what it exports, which takes longer than to load it: 80 ms
+ * for 300 kB on Node 20. So that file is a small one. `module.exports = require(…)` would have Node parse the other as well.
  */
 function namesOf(name, names) {
   return `"use strict";

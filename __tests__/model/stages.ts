@@ -3,19 +3,32 @@ import { TICK_MS } from "./time.js";
 
 /** What is explored, by name. Together they cover every step; each goes deep where its own steps meet. */
 export type Stage =
+  /** Takes by both rules, renewals and releases of two hosts whose stopwatches are 1 000 ppm apart. */
   | "leases"
+  /** Several acquisitions of one process, crashes, and late copies of all that came before. */
   | "restarts"
+  /** Suspends, wall clocks that are set forward (large bounds), leases of different lengths, a host that trusts no clock. */
   | "clocks"
+  /** Guards, and leases that are passed on, with two late copies. */
   | "guards"
+  /** The same with fencing tokens, and three late copies. */
   | "fenced guards"
+  /** Hand-offs that are resumed twice, takes of both, with two late copies. */
   | "hand-offs"
+  /** A lease that goes on for longer elsewhere, watched by the host that handed it off. */
   | "watched hand-offs"
+  /** Takes, looks and removals; wide bounds (small), renewals of both and leases of different lengths (large). */
   | "readers and a writer"
+  /** Two acquisitions of each, a crash, and late copies of all that came before. */
   | "restarts of both sides"
+  /** As `clocks`. */
   | "clocks of both sides"
+  /** Three hosts: lost replies (small); leases that end, and a late copy (large). */
   | "two readers"
   | "two writers"
+  /** Guards of readers that are dead by the time they arrive. */
   | "guards of readers"
+  /** The same for writers, who pass their lease on, and readers who remove the row of a dead writer: elsewhere they pass it by. */
   | "guards of both sides";
 
 /** Stopwatches at the ends of what is permitted, either way. */
