@@ -322,6 +322,21 @@ describe("the calls of one process", () => {
     expect(await waiting).toBe("own");
   });
 
+  test("that waited before another of them looked have what that look shows, and do not run again", async () => {
+    const { time, each } = scene();
+    const [one, other] = each as [MemoryHost, MemoryHost];
+    const work = slow<string>();
+    const flight = other.mutex(NAME).singleFlight(work.fn);
+    await turn();
+    const waiting = one.mutex(NAME).singleFlight(() => "own");
+    await time.advance(300);
+    work.end("shared");
+    await flight;
+    const late = one.mutex(NAME).singleFlight(() => "own");
+    await time.advance(1_000);
+    expect([await waiting, await late]).toEqual(["shared", "own"]);
+  });
+
   test("whose leader gives up go on without it", async () => {
     const { time, each } = scene();
     const [one, other] = each as [MemoryHost, MemoryHost];

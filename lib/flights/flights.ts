@@ -1,5 +1,5 @@
 import { publish } from "../diagnostics.js";
-import { LockStoreError } from "../errors.js";
+import { LockStoreError, type LockTimeoutError } from "../errors.js";
 import type { HeldLock } from "../holding/handle.js";
 import type { FlightClaims, Resource } from "../kinds/kind.js";
 import { copyOf, type LockData, type LockInfo } from "../lock-info.js";
@@ -8,38 +8,38 @@ import { checkHasSort, type TableLayout } from "../options/table.js";
 import { resultAt } from "../protocol/addresses.js";
 import { earliestOf } from "../protocol/lease-time.js";
 import type { Row } from "../protocol/row.js";
+import { type Caller, LocalLine } from "../queues/local-line.js";
 import type { Sections } from "../queues/sections.js";
 import { runUnder } from "../section-calls.js";
-import { onAbort } from "../session/abort-listening.js";
 import { persist } from "../session/requests.js";
 import { isTransient, LONGEST_ATTEMPT_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { Wait } from "../taking/wait.js";
-import { type Look, lookForResult, Wish } from "./look.js";
+import { lookForResult, Wish } from "./look.js";
 
 /** What a call gets: the lock, to run its function under, or the result of another. */
 type Served =
   | { readonly kind: "lock"; readonly lock: HeldLock; readonly flight: Flight }
   | { readonly kind: "result"; readonly data: LockData };
 
-/** A call that has neither yet. */
-interface Asker {
+/** A call, which stands in the line of its lock's calls until it has one of these, or runs its function. */
+interface Asker extends Caller<never> {
   readonly wait: Wait;
   readonly wish: Wish;
   readonly deliver: (served: Served) => boolean;
-  readonly fail: (error: unknown) => void;
   /** The flight of this process whose result it takes. */
-  joined: Flight | undefined;
+  joined?: Flight;
 }
 
 /** A section that runs for all who have joined it. */
 interface Flight {
+  readonly leader: Asker;
   readonly made: number;
-  readonly over: Promise<void>;
-  readonly end: () => void;
   /** Whether a call that comes now may join it: its function runs under the lock. After that its release may have been applied. */
   isOpen: boolean;
 }
+
+type FlightOptions = SingleFlightOptions & { readonly freshMs: number; readonly waitMs: number };
 
 /** The flights of one process, for each lock. */
 export class Flights {
@@ -53,11 +53,7 @@ export class Flights {
   }
 
   /** Runs `fn` under the lock, or gives what another has come to. @param options with nothing left out but the signal. */
-  async call<Held, T>(
-    resource: Resource,
-    fn: (lock: Held) => T | Promise<T>,
-    options: SingleFlightOptions & { readonly freshMs: number; readonly waitMs: number },
-  ): Promise<T> {
+  async call<Held, T>(resource: Resource, fn: (lock: Held) => T | Promise<T>, options: FlightOptions): Promise<T> {
     checkHasSort("singleFlight()", this.#layout);
     // Mutexes of one name may be kept in different ways: a function has to get the lock that it expects.
     const key = `${resource.name}/${JSON.stringify(resource.settings)}`;
@@ -66,7 +62,6 @@ export class Flights {
     };
     const flights: LockFlights = this.#each.get(key) ?? new LockFlights(this.#sections, resource, forget);
     this.#each.set(key, flights);
-    // What was done for a call may end after it.
     return await flights.call(fn, options).finally(forget);
   }
 
@@ -80,8 +75,8 @@ export class Flights {
  * The flights of one lock in this process.
  *
  * 1. A call looks for a result by a query, which it shares with the calls of the same moment.
- * 2. The first that finds none asks for the lock, and the others wait for it. Each row that it sees while it waits may name
- *    another result: then one more look, a consistent one, gives the value.
+ * 2. The first that finds none leads: it asks for the lock, and the others wait in line behind it. Each row that it sees while it
+ *    waits may name another result: then one more look, a consistent one, gives the value.
  * 3. Its claim names the result that was seen last. A flight that has ended since refuses it.
  * 4. Once it has the lock it runs its function, and all who came before that share what it comes to.
  */
@@ -90,38 +85,37 @@ class LockFlights implements FlightClaims {
   readonly #sections: Sections;
   readonly #session: Session;
   readonly #resource: Resource;
-  readonly #onLed: () => void;
+  readonly #onIdle: () => void;
   readonly #askers = new Set<Asker>();
-  /** Those of them that no look was sent for. */
-  readonly #newcomers = new Set<Asker>();
+  readonly #line = new LocalLine<never>(1);
   /** Whether a row has named another result than the last look has shown. */
   #isHinted = false;
-  #looking: Promise<void> | undefined;
-  #leading: Promise<void> | undefined;
-  #leader: Asker | undefined;
+  /** The last look that was sent, or is about to be. */
+  #looking: Promise<unknown> = Promise.resolve();
+  /** The look that was not sent yet. */
+  #nextLook: Promise<void> | undefined;
   #flight: Flight | undefined;
   /** The lock's row as the last look has shown it, until a claim has asked for it. */
   #row: Row | undefined;
 
-  /** @param onLed is told when nobody asks for the lock any more. */
-  constructor(sections: Sections, resource: Resource, onLed: () => void) {
+  /** @param onIdle is told when nothing is done for a call any more: that may be after the call has ended. */
+  constructor(sections: Sections, resource: Resource, onIdle: () => void) {
     this.#sections = sections;
     this.#session = sections.session;
     this.#resource = resource;
-    this.#onLed = onLed;
+    this.#onIdle = onIdle;
   }
 
   get isIdle(): boolean {
-    return this.#askers.size === 0 && [this.#flight, this.#looking, this.#leading].every((work) => work === undefined);
+    return this.#askers.size === 0;
   }
 
-  async call<Held, T>(
-    fn: (lock: Held) => T | Promise<T>,
-    { freshMs, signal, waitMs }: SingleFlightOptions & { readonly freshMs: number; readonly waitMs: number },
-  ): Promise<T> {
+  async call<Held, T>(fn: (lock: Held) => T | Promise<T>, options: FlightOptions): Promise<T> {
+    const { freshMs, signal, waitMs } = options;
     const wait = new Wait(this.#session, this.#resource.name, { patient: waitMs > 0, asksFor: 1 });
     const wish = new Wish(this.#session, freshMs);
-    const work = (deliver: Asker["deliver"]) => this.#enter({ wait, wish, deliver });
+    const no = (): boolean => false;
+    const work = (deliver: Asker["deliver"]) => this.#serve({ wait, wish, deliver, fits: no, take: no });
     const bounds = { signal, waitMs: waitMs === 0 ? Number.POSITIVE_INFINITY : waitMs };
     const served = await wait.run<Served>(work, bounds);
     if (served.kind === "result") return served.data.value as T;
@@ -135,33 +129,35 @@ class LockFlights implements FlightClaims {
     return row;
   }
 
-  /** One more call. @returns when it has had its answer. @throws what it is to be answered with. */
-  #enter(call: Pick<Asker, "wait" | "wish" | "deliver">): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const leave = (): void => {
-        stopListening();
-        this.#askers.delete(asker);
-        this.#newcomers.delete(asker);
-        resolve();
-      };
-      const fail = (error: unknown): void => {
-        reject(error);
-        leave();
-      };
-      const asker: Asker = { ...call, fail, joined: undefined };
-      // The one that leads sees the rows itself.
-      const holder = () => this.#own ?? (this.#leader === asker ? undefined : this.#leader?.wait.holder);
-      call.wait.blocker.sawLocally(holder);
-      const stopListening = onAbort(call.wait.enough, leave);
-      this.#askers.add(asker);
+  /** @throws the store's error; what ended the wait. */
+  async #serve(asker: Asker): Promise<void> {
+    const { wait, wish } = asker;
+    this.#askers.add(asker);
+    wait.blocker.sawLocally(() => this.#holderFor(asker));
+    try {
       const { made, isOpen } = this.#flight ?? { made: 0, isOpen: false };
-      if (isOpen && call.wait.isPatient && call.wish.joins(made)) {
-        asker.joined = this.#flight;
-        return;
-      }
-      this.#newcomers.add(asker);
-      this.#look();
-    });
+      if (isOpen && wait.isPatient && wish.joins(made)) asker.joined = this.#flight as Flight;
+      else await this.#look();
+      wait.throwIfEnough();
+      if (!wait.isPatient && !this.#line.isEmpty) throw refusalOf(asker);
+      await this.#line.waitToLead(asker);
+      await this.#lead(asker);
+    } finally {
+      // One that has the lock leads until its flight is over.
+      if (this.#flight?.leader !== asker) this.#leave(asker);
+    }
+  }
+
+  #leave(asker: Asker): void {
+    this.#askers.delete(asker);
+    this.#line.leave(asker);
+    if (this.isIdle) this.#onIdle();
+  }
+
+  /** Who is in the way of a call. The one that leads sees the rows itself. */
+  #holderFor(asker: Asker): LockInfo | undefined {
+    const { leader } = this.#line;
+    return this.#own ?? (leader?.caller === asker ? undefined : leader?.caller.wait.holder);
   }
 
   /** The lock, as a section of this process has it. */
@@ -170,105 +166,53 @@ class LockFlights implements FlightClaims {
     return [...this.#session.leases].find(({ row }) => row.at.name === name && row.at.sort === sort)?.row.info;
   }
 
-  /** Sees to it that somebody looks for a result, and then that somebody asks for the lock. */
-  #look(): void {
-    this.#looking ??= this.#lookForAll().finally(() => {
-      this.#looking = undefined;
-      this.#refuseTries();
-      this.#leading ??= this.#lead().finally(() => {
-        this.#leading = undefined;
-        this.#onLed();
-      });
-    });
+  /** A look that leaves after this: one for all who ask until then. @throws the store's error. */
+  #look(): Promise<void> {
+    if (this.#nextLook === undefined) {
+      this.#nextLook = this.#looking.then(() => this.#lookForAll());
+      this.#looking = this.#nextLook.catch(() => undefined);
+    }
+    return this.#nextLook;
   }
 
   async #lookForAll(): Promise<void> {
-    // The calls of one moment share a look.
-    await Promise.resolve();
-    while (this.#newcomers.size > 0 || this.#isHinted) {
-      const askers = [...(this.#isHinted ? this.#askers : this.#newcomers)];
-      const isConsistent = this.#isHinted || askers.some(({ wish }) => wish.freshMs === 0);
-      this.#isHinted = false;
-      this.#newcomers.clear();
-      try {
-        this.#found(await lookForResult(this.#session, this.#resource.at, isConsistent), askers);
-      } catch (error) {
-        for (const asker of askers) asker.fail(error);
-      }
-    }
-  }
-
-  #found(look: Look, askers: readonly Asker[]): void {
+    this.#nextLook = undefined;
+    const askers = [...this.#askers].filter(({ wait }) => !wait.isOver);
+    if (askers.length === 0) return;
+    const isConsistent = this.#isHinted || askers.some(({ wish }) => wish.freshMs === 0);
+    this.#isHinted = false;
+    const look = await lookForResult(this.#session, this.#resource.at, isConsistent);
     this.lastId = look.row?.result?.id;
     // Of a section of this process the local line knows more.
     this.#row = look.row?.uuid !== undefined && this.#own?.uuid === look.row.uuid ? undefined : look.row;
     this.#session.sightings.note(this.#resource.at, look.row);
-    for (const asker of askers) {
-      if (this.#askers.has(asker) && asker.wish.takes(look)) this.#share(asker, look.found?.data ?? {});
-    }
+    for (const asker of askers) if (asker.wish.takes(look)) share(asker, look.found?.data ?? {});
   }
 
-  /** The call has the result of another, and a copy of its own of that. */
-  #share({ wait, deliver }: Asker, data: LockData): void {
-    wait.missed("shared");
-    deliver({ kind: "result", data: copyOf(data) });
-  }
-
-  /** Asks for the lock as long as there are calls without an answer: the first of them for all. */
-  async #lead(): Promise<void> {
-    for (;;) {
-      await this.#looking;
-      const [leader] = this.#askers;
-      if (leader === undefined) return;
-      this.#leader = leader;
-      this.#refuseTries();
-      const { wait } = leader;
-      const request = { resource: this.#resource, data: undefined, holdAtLeastMs: 0, flight: this };
-      const begin = (lock: HeldLock): boolean => this.#begin(leader, lock);
-      wait.blocker.onSeen = (row) => this.#saw(row);
-      try {
-        if (wait.isPatient) await this.#sections.serve(request, wait, begin);
-        else if ((await this.#sections.tryServe(request, wait, begin)) !== "delivered") this.#refuse(leader);
-      } catch (error) {
-        leader.fail(error);
-      }
-      await this.#flight?.over;
-      this.#leader = undefined;
-    }
-  }
-
-  /** Calls that wait for nobody end where another call of this process goes first, once a look has found nothing for them. */
-  #refuseTries(): void {
-    if (this.#leader === undefined || this.#looking !== undefined) return;
-    for (const asker of [...this.#askers]) if (!asker.wait.isPatient && asker !== this.#leader) this.#refuse(asker);
+  /** Asks for the lock, for all. */
+  async #lead(asker: Asker): Promise<void> {
+    const { wait } = asker;
+    const request = { resource: this.#resource, data: undefined, holdAtLeastMs: 0, flight: this };
+    const begin = (lock: HeldLock): boolean => this.#begin(asker, lock);
+    wait.blocker.onSeen = (row) => this.#saw(row);
+    if (wait.isPatient) await this.#sections.serve(request, wait, begin);
+    else if ((await this.#sections.tryServe(request, wait, begin)) !== "delivered") throw refusalOf(asker);
   }
 
   #saw(row: Row): void {
     if (row.result?.id === this.lastId) return;
     this.#isHinted = true;
-    this.#look();
-  }
-
-  #refuse({ wait, fail }: Asker): void {
-    wait.missed("held");
-    fail(wait.timeout());
+    // Where it fails, the next row that is seen asks for another.
+    void this.#look().catch(() => undefined);
   }
 
   #begin(leader: Asker, lock: HeldLock): boolean {
-    let end = (): void => undefined;
-    const over = new Promise<void>((resolve) => {
-      end = resolve;
-    });
-    const flight: Flight = { made: earliestOf(this.#session.clock.wall()), over, end, isOpen: true };
+    const flight: Flight = { leader, made: earliestOf(this.#session.clock.wall()), isOpen: true };
     if (!leader.deliver({ kind: "lock", lock, flight })) return false;
     this.#flight = flight;
     // Its function may go on for as long as it likes: nobody waits for what cannot be shared.
     lock.onLost = () => this.#end(flight);
-    this.#newcomers.clear();
-    for (const asker of [...this.#askers]) {
-      if (asker.wait.isPatient) asker.joined = flight;
-      else this.#refuse(asker);
-    }
+    for (const asker of this.#askers) if (asker.wait.isPatient) asker.joined = flight;
     return true;
   }
 
@@ -286,8 +230,7 @@ class LockFlights implements FlightClaims {
     };
     try {
       const value = await runUnder(lock, section, signal);
-      const joined = [...this.#askers].filter((asker) => asker.joined === flight);
-      if (data !== undefined) for (const asker of joined) this.#share(asker, data);
+      for (const asker of this.#askers) if (data !== undefined && asker.joined === flight) share(asker, data);
       return value;
     } finally {
       this.#end(flight);
@@ -297,7 +240,7 @@ class LockFlights implements FlightClaims {
   #end(flight: Flight): void {
     flight.isOpen = false;
     if (this.#flight === flight) this.#flight = undefined;
-    flight.end();
+    this.#leave(flight.leader);
   }
 
   /** @returns what is shared with others; undefined if that cannot be. */
@@ -331,4 +274,16 @@ class LockFlights implements FlightClaims {
       return undefined;
     }
   }
+}
+
+/** The call has the result of another, and a copy of its own of that. */
+function share({ wait, deliver }: Asker, data: LockData): void {
+  wait.missed("shared");
+  deliver({ kind: "result", data: copyOf(data) });
+}
+
+/** What a call that does not wait ends with, where another has the lock or goes first. */
+function refusalOf({ wait }: Asker): LockTimeoutError {
+  wait.missed("held");
+  return wait.timeout();
 }

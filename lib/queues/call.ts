@@ -22,9 +22,7 @@ export interface SectionRequest {
 export type ClaimHow = Pick<ResourceClaim, "seen" | "ahead" | "until">;
 
 /** A call that wants a lock, and how it gets one. */
-export interface Call extends Caller<OwnLease> {
-  readonly resource: Resource;
-  readonly once: Once | undefined;
+export interface Call extends Caller<OwnLease>, SectionRequest {
   readonly wait: Wait;
   /** Takes a lease, or joins one. @throws the store's error; what ended the wait. */
   claim(how?: ClaimHow): Promise<Claimed<OwnLease>>;

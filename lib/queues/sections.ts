@@ -23,8 +23,6 @@ type Deliver = (lock: HeldLock) => boolean;
 
 interface SectionCall extends Call {
   readonly deliver: Deliver;
-  readonly holdAtLeastMs: number;
-  readonly isFlight: boolean;
 }
 
 /**
@@ -101,14 +99,14 @@ export class Sections {
   }
 
   #callFor(request: SectionRequest, wait: Wait, deliver: Deliver): SectionCall {
-    const { resource, data, once, flight } = request;
+    const { resource } = request;
     const fitting = (own: OwnLease): boolean => fits(own, request);
     const open = (): OwnLease | undefined => [...this.#line(resource).leases].findLast(fitting);
     const call: SectionCall = {
-      ...{ resource, once, wait, deliver, holdAtLeastMs: request.holdAtLeastMs, isFlight: flight !== undefined },
-      fits: fitting,
+      ...request,
+      ...{ wait, deliver, fits: fitting },
       take: (own) => own.lease.stands && this.#deliver(own, displayTime(boundsOf(this.session.clock)), call),
-      claim: (how) => resource.kind.claim({ ...how, resource, wait, data, once, flight, open }),
+      claim: (how) => resource.kind.claim({ ...how, ...request, wait, open }),
       handOut: (own) => this.#handOut(own, call),
     };
     return call;
@@ -178,7 +176,7 @@ export class Sections {
    */
   async #handOut(own: OwnLease, call: SectionCall): Promise<boolean> {
     const { lease, resource } = own;
-    const { wait, holdAtLeastMs, isFlight } = call;
+    const { wait, holdAtLeastMs, flight } = call;
     const line = this.#line(resource);
     if (lease.renewals.haveServed) {
       wait.throwIfEnough();
@@ -193,7 +191,7 @@ export class Sections {
       // After a loss, the next section of this process may ask the table at once: a lost lease excludes nobody.
       lease.keep(() => this.#leave(own, false));
       lease.exit.holdAtLeast(holdAtLeastMs);
-      own.isFlight = isFlight;
+      own.isFlight = flight !== undefined;
       if (this.#deliver(own, lease.row.acquired, call, lease.row.tick)) {
         this.#share(own);
         return true;

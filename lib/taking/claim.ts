@@ -143,24 +143,14 @@ export async function claimBy<Outcome extends Answer, Granted>(
       wait.blocker.saw(row);
     }
     const inTheWay = others as unknown as RowsInTheWay;
-    const done = others.find(({ row }) => endedBy(row, tick, once) !== undefined);
-    const because = done && endedBy(done.row, tick, once);
-    if (done === undefined || because === undefined) {
-      if (hasGivenUp(session, others, tick, once)) return { kind: "gave-up", inTheWay };
-      const isOwn = others.every(({ row }) => session.sightings.isAbandoned(row));
-      if (!isOwn || after !== undefined) return { kind: "held", inTheWay };
-      // Earlier claims of this process, which nobody relies on: the next one names their rows, and takes them over.
-      if (session.clock.atMost() >= until()) throw inOwnWay(first, failure);
-      await session.clock.sleep(poll.minMs, wait.enough);
-      continue;
-    }
-    // Whatever became of earlier claims of this call: they have recorded nothing.
-    if (once?.maxAttempts !== undefined) return { kind: because, inTheWay };
-    // It may have been an earlier claim of this very call that took the tick, and nothing has run.
-    if (wait.failures.doubtfulTicks.has(done.row.tick)) throw wait.failures.doubtfulTicks.get(done.row.tick);
-    // A late copy of a claim of this call that was refused before.
-    if (wait.failures.refusedClaims.has(done.row.uuid)) throw tickWasted(done);
-    return { kind: "done", inTheWay };
+    const kind = whyRefused(session, others, tick, once);
+    // What was done before this call has recorded that. Without such a record, it may have been this very call, and nothing has run.
+    if (kind === "done" && once?.maxAttempts === undefined) throwIfTickIsOwn(inTheWay[0], wait);
+    const isOwn = others.every(({ row }) => session.sightings.isAbandoned(row));
+    if (kind !== "held" || !isOwn || after !== undefined) return { kind, inTheWay };
+    // Earlier claims of this process, which nobody relies on: the next one names their rows, and takes them over.
+    if (session.clock.atMost() >= until()) throw inOwnWay(first, failure);
+    await session.clock.sleep(poll.minMs, wait.enough);
   }
 }
 
@@ -173,8 +163,11 @@ function inOwnWay({ at }: Target, cause: unknown): LockStoreError {
   );
 }
 
-function tickWasted({ target, row }: InTheWay): LockStoreError {
-  return new LockStoreError(
+/** @throws {@link LockStoreError} if the tick was taken by an earlier claim of this call, as far as is known. */
+function throwIfTickIsOwn({ target, row }: InTheWay, { failures }: Wait): void {
+  if (failures.doubtfulTicks.has(row.tick)) throw failures.doubtfulTicks.get(row.tick);
+  if (!failures.refusedClaims.has(row.uuid)) return;
+  throw new LockStoreError(
     `Lock ${JSON.stringify(target.at.name)}: tick ${row.tick} was taken by a late copy of a claim of this call that had been ` +
       "refused, so nothing has run for it",
   );
@@ -188,16 +181,21 @@ export function endedBy(row: Row, tick: number | undefined, once: Once | undefin
   return row.due === tick ? undefined : "done";
 }
 
-/** Whether no further run of this tick may begin. While the last one may still run, it is held. */
-function hasGivenUp(
+/** Why a claim was refused, by the rows in its way. While the last run of a tick may go on, that is held. */
+function whyRefused(
   session: Session,
   others: readonly InTheWay[],
   tick: number | undefined,
-  { maxAttempts = Number.POSITIVE_INFINITY }: Partial<Once> = {},
-): boolean {
-  const isLast = ({ at }: Target): boolean =>
-    tick !== undefined && session.sightings.nextAttempt(at, tick).attempt > maxAttempts;
-  return others.some(({ target, row }) => isLast(target) && looksFree(session, target, row));
+  once: Once | undefined,
+): Refusal {
+  const { maxAttempts = Number.POSITIVE_INFINITY } = once ?? {};
+  for (const { target, row } of others) {
+    const ended = endedBy(row, tick, once);
+    if (ended !== undefined) return ended;
+    const isLast = tick !== undefined && session.sightings.nextAttempt(target.at, tick).attempt > maxAttempts;
+    if (isLast && looksFree(session, target, row)) return "gave-up";
+  }
+  return "held";
 }
 
 /** Whether a claim made now would take this row, which was noted before. */
