@@ -11,6 +11,7 @@ import {
   objectOf,
   optionsCheck,
   signal,
+  strings,
   text,
   withMethods,
 } from "./check.js";
@@ -119,7 +120,7 @@ export const tableOptions: OptionsCheck<GivenOptions> = optionsCheck(["new LockT
 export const createOptions: OptionsCheck<CreateOptions> = optionsCheck(["create()"], () => ({
   signal: signal(),
   timeoutMs: z.optional(duration(1)),
-  tags: z.optional(z.catchall(z.object({}, "must be an object with options"), z.string("must be a string"))),
+  tags: z.optional(strings()),
 }));
 
 /** Where a table's rows are. @throws {@link LockConfigError} if two attributes would have one name. */
