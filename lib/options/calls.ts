@@ -295,7 +295,7 @@ export const transactWriteOptions: OptionsCheck<TransactWriteOptions> = optionsC
 
 const checkForceUnlock: OptionsCheck<ForceUnlockOptions> = optionsCheck(["forceUnlock()"], () => ({ now: flag() }));
 const A_UUID = "must be the uuid of the acquisition to end, as inspect() shows it";
-const checkUuid = valueCheck(() => z.string(A_UUID).check(z.minLength(1, A_UUID)), "uuid");
+const checkUuid = valueCheck(() => z.custom((value) => typeof value === "string" && value !== "", A_UUID), "uuid");
 
 /** @throws {@link LockConfigError} */
 export function forceUnlockOptions(uuid: string, options: ForceUnlockOptions): { readonly now: boolean } {

@@ -130,8 +130,10 @@ export function isWellFormed(value: string): boolean {
 }
 
 /** A string that DynamoDB stores as it is. */
-export const text = (error = "must be a string"): z.ZodMiniString<string> =>
-  z.string(error).check(z.refine(isWellFormed, NOT_WELL_FORMED));
+export const text = (error = "must be a string"): z.ZodMiniType<string> =>
+  z
+    .custom<string>((value) => typeof value === "string", { error, abort: true })
+    .check(z.refine(isWellFormed, NOT_WELL_FORMED));
 
 /** A number of milliseconds. `z.number()` does not fit: it refuses Infinity. */
 export const milliseconds = (): z.ZodMiniType<number> =>
@@ -159,7 +161,15 @@ export const durationOrForever = (least: number): z.ZodMiniType<number> => {
   );
 };
 
-export const flag = (): z.ZodMiniType<boolean | undefined> => z.optional(z.boolean("must be true or false"));
+export const flag = (): z.ZodMiniType<boolean | undefined> =>
+  z.optional(z.custom<boolean>((value) => typeof value === "boolean", "must be true or false"));
+
+/** One of a few words. */
+export const oneOf = <Word extends string>(...words: readonly Word[]): z.ZodMiniType<Word> =>
+  z.custom<Word>(
+    (value) => words.includes(value as Word),
+    `must be ${words.map((word) => JSON.stringify(word)).join(" or ")}`,
+  );
 
 /** An object with these methods. Its class is not compared: it may come from another copy of its package. */
 export const withMethods = <T>(what: string, methods: readonly string[]): z.ZodMiniType<T> =>
