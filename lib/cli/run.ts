@@ -134,15 +134,8 @@ async function underLock(
   return { ran: true, value: await mutex.run(section, { waitMs, holdAtLeastMs }) };
 }
 
-/** Its run ends with another exit code than 0: its tick has not succeeded. */
-class NoSuccess extends Error {
-  readonly code: number;
-
-  constructor(code: number) {
-    super(`exit code ${code}`);
-    this.code = code;
-  }
-}
+/** Ends a run that has another exit code than 0: its tick has not succeeded. */
+const NO_SUCCESS = new Error("The command has not succeeded");
 
 /** A command that could not be run or found has not begun, by the exit codes of a shell. */
 const NOT_BEGUN: readonly number[] = [126, 127];
@@ -152,15 +145,16 @@ async function succeeding(
   section: Section,
   tryRun: (judged: (lock: FencedLock) => Promise<number>) => Promise<TryRun<number>>,
 ): Promise<TryRun<number>> {
+  let code: number = EXIT.done;
   try {
     return await tryRun(async (lock) => {
-      const code = await section(lock);
-      if (code === EXIT.done) return code;
+      code = await section(lock);
       if (NOT_BEGUN.includes(code)) lock.uncountAttempt();
-      throw new NoSuccess(code);
+      if (code !== EXIT.done) throw NO_SUCCESS;
+      return code;
     });
   } catch (error) {
-    if (error instanceof NoSuccess) return { ran: true, value: error.code };
+    if (error === NO_SUCCESS) return { ran: true, value: code };
     throw error;
   }
 }
