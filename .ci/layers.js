@@ -52,9 +52,10 @@ export const IMPORTS_ONLY = {
   "cli/": ["cli/", "index.ts"],
   // Pure: no promises, no clock, no table.
   "protocol/": ["protocol/", "time/clock.ts", "lock-info.ts"],
-  // Types alone of the public names: a program loads it before the AWS SDK, so that others can instrument that.
-  "otel/": ["otel/", "index.ts", "errors.ts"],
-  "node-cron/": ["index.ts", "errors.ts"],
+  // Types alone of the public names, and the checks of options: a program loads it before the AWS SDK, so that others can
+  // instrument that.
+  "otel/": ["otel/", "index.ts", "errors.ts", "options/check.ts", "options/options-check.ts"],
+  "node-cron/": ["index.ts", "errors.ts", "options/check.ts", "options/options-check.ts"],
 };
 
 /** Who may use a package: `run` at run time, `types` in `import type` as well. */

@@ -47,19 +47,16 @@ const LOOK_MS = 50;
 export class Child {
   /** The exit code that tells how it ended. @throws {@link Failure} if it could not begin. */
   readonly ended: Promise<number>;
-  readonly #command: string;
-  readonly #mark: string;
-  readonly #clock: Clock;
+  readonly #options: ChildOptions;
   readonly #hasOwnGroup = !hasTerminal() && process.platform !== "win32";
   readonly #process: ChildProcess;
   #isToldToEnd = false;
   #isKilled = false;
   #cancelKill: () => void = () => undefined;
 
-  constructor({ command, args, env, mark, clock }: ChildOptions) {
-    this.#command = command;
-    this.#mark = mark;
-    this.#clock = clock;
+  constructor(options: ChildOptions) {
+    const { command, args, env } = options;
+    this.#options = options;
     try {
       this.#process = spawn(command, args, { env, stdio: "inherit", detached: this.#hasOwnGroup });
     } catch (error) {
@@ -77,7 +74,7 @@ export class Child {
   /** Asks it to end, and ends it by force after so long. */
   terminate(killAfterMs: number): void {
     this.#isToldToEnd = true;
-    this.#cancelKill = this.#clock.alarm(killAfterMs, () => {
+    this.#cancelKill = this.#options.clock.alarm(killAfterMs, () => {
       this.#isKilled = true;
       this.#signal("SIGKILL");
     });
@@ -85,11 +82,12 @@ export class Child {
   }
 
   async #end(): Promise<number> {
+    const { command, clock } = this.#options;
     const [code, signal] = await once(this.#process, "exit").catch((error) => {
-      throw cannotBegin(this.#command, error);
+      throw cannotBegin(command, error);
     });
     // What it has started was told to end as well, and is still at work under the lock.
-    while (this.#isToldToEnd && !this.#isKilled && this.#isLeft()) await this.#clock.sleep(LOOK_MS);
+    while (this.#isToldToEnd && !this.#isKilled && this.#isLeft()) await clock.sleep(LOOK_MS);
     return code ?? exitCodeOf(signal ?? "SIGKILL");
   }
 
@@ -103,7 +101,7 @@ export class Child {
         process.kill(target, signal);
       } catch (error) {
         const { code, message } = error as NodeJS.ErrnoException;
-        if (code !== "ESRCH") mention(`${this.#command} gets no signals of this user: ${message}`); // sudo
+        if (code !== "ESRCH") mention(`${this.#options.command} gets no signals of this user: ${message}`); // sudo
       }
     }
   }
@@ -124,7 +122,7 @@ export class Child {
   #companions(): readonly number[] {
     const group = statOf("self")?.group;
     const all = group === undefined ? undefined : processesIn(group);
-    return all?.filter((pid) => wasGiven(pid, this.#mark)) ?? [];
+    return all?.filter((pid) => wasGiven(pid, this.#options.mark)) ?? [];
   }
 }
 

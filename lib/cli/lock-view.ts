@@ -25,23 +25,8 @@ export function viewOf(lock: LockInfo, bounds: Bounds | undefined, waiting?: num
   const now = bounds === undefined ? acquired.getTime() : (bounds.earliest + bounds.latest) / 2;
   const leftMs = state === "free" || state === "bad" ? undefined : Math.round(expires.getTime() - now);
   // In the order in which JSON shows them.
-  const view = {
-    name,
-    kind,
-    state,
-    uuid,
-    owner,
-    acquired,
-    expires,
-    leftMs,
-    ttlMs,
-    tick,
-    attempts,
-    succeeded,
-    data,
-    waiting,
-  };
-  return problem === undefined ? view : { ...view, problem };
+  const row = { uuid, owner, acquired, expires, leftMs, ttlMs, tick, attempts, succeeded, data, waiting };
+  return { name, kind, state, ...row, ...(problem !== undefined && { problem }) };
 }
 
 function stateOf({ uuid, handedOff, expires, problem }: LockInfo, bounds: Bounds | undefined): LockViewState {

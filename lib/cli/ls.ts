@@ -1,5 +1,6 @@
 import { isatty } from "node:tty";
 import type { LockInfo } from "../index.js";
+import { EXIT } from "./failure.js";
 import { inPlace, linesOf } from "./lock-text.js";
 import { countWaiters, inOrder, type LockView, viewOf } from "./lock-view.js";
 import { type OpenTable, onTable, type TableArguments } from "./open-table.js";
@@ -19,12 +20,11 @@ const WATCH_MS = 2_000;
 export async function ls(options: LsOptions): Promise<number> {
   const show = options.json ? showJson : options.watch && isatty(1) ? showInPlace : showText;
   return await onTable(options, async (table) => {
-    show(await look(table, options), options);
-    while (options.watch) {
-      await table.clock.sleep(WATCH_MS);
+    for (;;) {
       show(await look(table, options), options);
+      if (!options.watch) return EXIT.done;
+      await table.clock.sleep(WATCH_MS);
     }
-    return 0;
   });
 }
 

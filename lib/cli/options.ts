@@ -4,19 +4,19 @@ import type { TableArguments } from "./open-table.js";
 
 const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/y;
+const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g;
 
-/** Milliseconds of `30s`, `1h30m`, `500ms` or `0`; undefined for what is no duration, or is finer than 1 ms. */
-export function parseDuration(text: string): number | undefined {
+/**
+ * Milliseconds of `30s`, `1h30m`, `500ms` or `0`.
+ * @throws what the parser of arguments makes one line of, for what is no duration, or is finer than 1 ms.
+ */
+export function duration(text: string): number {
   if (text === "0") return 0;
-  let sum = 0;
-  PART.lastIndex = 0;
-  for (let at = 0; at < text.length; at = PART.lastIndex) {
-    const [, amount, unit] = PART.exec(text) ?? [];
-    if (amount === undefined || unit === undefined) return undefined;
-    sum += Number(amount) * UNITS[unit as keyof typeof UNITS];
-  }
-  return text !== "" && Number.isSafeInteger(sum) ? sum : undefined;
+  const parts = [...text.matchAll(PART)];
+  const ms = parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * UNITS[unit as keyof typeof UNITS], 0);
+  const isWhole = text !== "" && parts.map(([part]) => part).join("") === text;
+  if (isWhole && Number.isSafeInteger(ms)) return ms;
+  throw new InvalidArgumentError("Give a number and a unit of ms, s, m, h or d: 500ms, 30s, 1h30m.");
 }
 
 /** The same for people, in its two largest units: `2h5m`. Less than a second shows as such. */
@@ -39,10 +39,14 @@ export function showTick(tick: number): string {
   return tick >= EPOCH_MS.from && tick < EPOCH_MS.to ? new Date(tick).toISOString() : String(tick);
 }
 
-/** The tick that `--once` names: a whole number as it is, a date as its epoch milliseconds; undefined for anything else. */
-export function parseTick(text: string): number | undefined {
-  const tick = /^-?\d+$/.test(text) ? Number(text) : epochOf(text);
-  return Number.isSafeInteger(tick) ? tick : undefined;
+/** The tick that `--once` names: a whole number as it is, a date as its epoch milliseconds. @throws as {@link duration} does. */
+export function tick(text: string): number {
+  const key = /^-?\d+$/.test(text) ? Number(text) : epochOf(text);
+  if (Number.isSafeInteger(key)) return key;
+  throw new InvalidArgumentError(
+    "Give a whole number or a date with its zone, such as 2026-05-04T10:00Z: ticks have an order. A text that is done once " +
+      "can be a part of NAME.",
+  );
 }
 
 function epochOf(text: string): number {
@@ -50,14 +54,6 @@ function epochOf(text: string): number {
   // `Date` takes 30 February for 2 March.
   const exists = day !== undefined && new Date(day).toJSON()?.startsWith(day);
   return exists ? Date.parse(text) : Number.NaN;
-}
-
-/** @throws what the parser of arguments makes one line of. */
-export function duration(text: string): number {
-  const ms = parseDuration(text);
-  if (ms === undefined)
-    throw new InvalidArgumentError("Give a number and a unit of ms, s, m, h or d: 500ms, 30s, 1h30m.");
-  return ms;
 }
 
 /** The longest time that a timer of Node's can run. */
@@ -68,15 +64,6 @@ export function timer(text: string): number {
   const ms = duration(text);
   if (ms <= LONGEST_TIMER_MS) return ms;
   throw new InvalidArgumentError(`Give at most ${showDuration(LONGEST_TIMER_MS)}, the longest that a timer can run.`);
-}
-
-export function tick(text: string): number {
-  const key = parseTick(text);
-  if (key !== undefined) return key;
-  throw new InvalidArgumentError(
-    "Give a whole number or a date with its zone, such as 2026-05-04T10:00Z: ticks have an order. A text that is done once " +
-      "can be a part of NAME.",
-  );
 }
 
 export function wholeNumber(least: number, most: number): (text: string) => number {

@@ -27,7 +27,7 @@ export async function run(name: string, command: readonly string[], options: Run
   const env = { ...process.env }; // before what is put there for the SDK
   const table = openTable(options);
   const { locks, clock } = table;
-  const held = new HeldRun(command, { env, clock, killAfterMs: plan.killAfterMs });
+  const held = new HeldRun({ command, env, clock, killAfterMs: plan.killAfterMs });
   const stopListening = onSignals((signal) => {
     // A call that waits is refused then, and what it has sent is taken back.
     if (!held.heard(signal)) locks.close({ drainMs: 0 }).catch(() => undefined);
@@ -48,6 +48,13 @@ export async function run(name: string, command: readonly string[], options: Run
   }
 }
 
+interface RunHow {
+  readonly command: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
+  readonly clock: Clock;
+  readonly killAfterMs: number;
+}
+
 /** The command, and the signals that come before it begins and while it runs. */
 class HeldRun {
   /** The signal that ended the waiting. */
@@ -55,15 +62,10 @@ class HeldRun {
   /** Whether the loss of the lock was reported. */
   wasTold = false;
   #child: Child | undefined;
-  readonly #command: readonly string[];
-  readonly #given: { readonly env: NodeJS.ProcessEnv; readonly clock: Clock; readonly killAfterMs: number };
+  readonly #how: RunHow;
 
-  constructor(
-    command: readonly string[],
-    given: { readonly env: NodeJS.ProcessEnv; readonly clock: Clock; readonly killAfterMs: number },
-  ) {
-    this.#command = command;
-    this.#given = given;
+  constructor(how: RunHow) {
+    this.#how = how;
   }
 
   /** Passes a signal on. @returns false if it ends the waiting. */
@@ -81,8 +83,8 @@ class HeldRun {
     if (this.endedBy !== undefined) return exitCodeOf(this.endedBy);
     // Nothing is started under a lock that is lost already: the host was suspended.
     lock.assertHeld();
-    const { env, clock, killAfterMs } = this.#given;
-    const [command = "", ...args] = this.#command;
+    const { env, clock, killAfterMs } = this.#how;
+    const [command = "", ...args] = this.#how.command;
     const mark = `DYNAMUTEX_UUID=${lock.uuid}`;
     const child = new Child({ command, args, env: { ...env, ...variablesOf(lock) }, mark, clock });
     this.#child = child;
@@ -124,27 +126,16 @@ async function underLock(
   }
   const mutex = locks.mutex(name, { ...settings, fencing: true });
   if (untilSuccess !== undefined) {
-    const options = {
-      holdAtLeastMs,
-      once,
-      everyMs,
-      untilSuccess: untilSuccess === true ? true : { maxAttempts: untilSuccess },
-    } as const;
+    const until = untilSuccess === true ? true : { maxAttempts: untilSuccess };
+    const options = { holdAtLeastMs, once, everyMs, untilSuccess: until } as const;
     return await succeeding(section, (judged) => mutex.tryRun(judged, options));
   }
   if (waitMs === undefined) return await mutex.tryRun(section, { holdAtLeastMs, once, everyMs });
   return { ran: true, value: await mutex.run(section, { waitMs, holdAtLeastMs }) };
 }
 
-/** Its run ends with another exit code than 0: its tick has not succeeded. */
-class NoSuccess extends Error {
-  readonly code: number;
-
-  constructor(code: number) {
-    super(`exit code ${code}`);
-    this.code = code;
-  }
-}
+/** Ends a run that has another exit code than 0: its tick has not succeeded. */
+const NO_SUCCESS = new Error("The command has not succeeded");
 
 /** A command that could not be run or found has not begun, by the exit codes of a shell. */
 const NOT_BEGUN: readonly number[] = [126, 127];
@@ -154,15 +145,16 @@ async function succeeding(
   section: Section,
   tryRun: (judged: (lock: FencedLock) => Promise<number>) => Promise<TryRun<number>>,
 ): Promise<TryRun<number>> {
+  let code: number = EXIT.done;
   try {
     return await tryRun(async (lock) => {
-      const code = await section(lock);
-      if (code === EXIT.done) return code;
+      code = await section(lock);
       if (NOT_BEGUN.includes(code)) lock.uncountAttempt();
-      throw new NoSuccess(code);
+      if (code !== EXIT.done) throw NO_SUCCESS;
+      return code;
     });
   } catch (error) {
-    if (error instanceof NoSuccess) return { ran: true, value: error.code };
+    if (error === NO_SUCCESS) return { ran: true, value: code };
     throw error;
   }
 }

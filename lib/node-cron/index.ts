@@ -5,8 +5,11 @@
  * @packageDocumentation
  */
 
+import * as z from "zod/mini";
 import { LockConfigError } from "../errors.js";
 import type { Lock, LockTable } from "../index.js";
+import { durationOrForever, optionsCheck, text } from "../options/check.js";
+import type { OptionsCheck } from "../options/options-check.js";
 
 /** node-cron's `RunCoordinator`: give it to `setRunCoordinator()`, or to a task as `runCoordinator`. */
 export interface RunCoordinator {
@@ -35,6 +38,11 @@ export interface RunCoordinatorOptions {
   readonly prefix?: string | undefined;
 }
 
+const check: OptionsCheck<RunCoordinatorOptions> = optionsCheck(["runCoordinator()"], () => ({
+  maxHoldMs: z.optional(durationOrForever(1)),
+  prefix: z.optional(text()),
+}));
+
 /**
  * Lets each fire of a `distributed` task run on one host. A fire's date is a tick, which the row of the lock remembers: it is
  * granted at most once, ever, and none is that is not later than the last. A run that fails is not repeated.
@@ -52,8 +60,8 @@ export interface RunCoordinatorOptions {
  * // schedule("0 6 * * *", sendInvoices, options);
  */
 export function runCoordinator(locks: Pick<LockTable, "mutex">, options: RunCoordinatorOptions = {}): RunCoordinator {
-  check(locks, options);
-  const { maxHoldMs, prefix = "node-cron/" } = options;
+  if (typeof locks?.mutex !== "function") throw new LockConfigError("locks", locks, "must be a LockTable");
+  const { maxHoldMs, prefix = "node-cron/" } = check(options);
   const mutexOf = (task: string) => locks.mutex(`${prefix}${task}`, maxHoldMs === undefined ? {} : { maxHoldMs });
   // What cannot work is refused now, and not by the first fire.
   mutexOf("task");
@@ -93,21 +101,4 @@ function fireOf(key: string): { readonly task: string; readonly date: Date } {
   const { task = "", date = "" } = KEY.exec(key)?.groups ?? {};
   if (task !== "") return { task, date: new Date(date) };
   throw new LockConfigError("key", key, "must be what node-cron makes of a task's name and the date of a fire");
-}
-
-/** @throws `LockConfigError` */
-function check(locks: Pick<LockTable, "mutex">, options: RunCoordinatorOptions): void {
-  if (typeof locks?.mutex !== "function") throw new LockConfigError("locks", locks, "must be a LockTable");
-  if (typeof options !== "object" || options === null) {
-    throw new LockConfigError("options", options, "must be an object");
-  }
-  const { prefix } = options;
-  if (prefix !== undefined && typeof prefix !== "string") {
-    throw new LockConfigError("prefix", prefix, "must be a string, or left out");
-  }
-  for (const option of Object.keys(options)) {
-    if (option === "maxHoldMs" || option === "prefix") continue;
-    const known = "is not an option: there are maxHoldMs and prefix";
-    throw new LockConfigError(option, options[option as keyof RunCoordinatorOptions], known);
-  }
 }

@@ -6,9 +6,11 @@ import {
   durationOrForever,
   exactly,
   flag,
+  lazily,
   lockData,
   milliseconds,
   misplaced,
+  objectOf,
   optionsCheck,
   type Shape,
   signal,
@@ -201,20 +203,17 @@ const checkTryLock: OptionsCheck<TryLockOptions & { readonly untilSuccess?: unde
   }),
 );
 
-const isAttempts = (value: unknown): boolean =>
-  value === true ||
-  (typeof value === "object" &&
-    value !== null &&
-    Object.keys(value).join() === "maxAttempts" &&
-    "maxAttempts" in value &&
-    Number.isSafeInteger(value.maxAttempts) &&
-    Number(value.maxAttempts) >= 1);
+const attempts = lazily(() =>
+  objectOf<{ readonly maxAttempts: number }>({
+    maxAttempts: z.custom<number>((value) => Number.isSafeInteger(value) && Number(value) >= 1),
+  }),
+);
 
 const checkTryRun: OptionsCheck<TryRunOptions> = optionsCheck(["tryRun()"], () => ({
   ...ticksShape(),
   untilSuccess: z.optional(
     z.custom<true | { readonly maxAttempts: number }>(
-      isAttempts,
+      (value) => value === true || z.safeParse(attempts(), value).success,
       "must be true, or { maxAttempts } with a whole number from 1 to 2^53 - 1",
     ),
   ),
@@ -295,7 +294,7 @@ export const transactWriteOptions: OptionsCheck<TransactWriteOptions> = optionsC
 
 const checkForceUnlock: OptionsCheck<ForceUnlockOptions> = optionsCheck(["forceUnlock()"], () => ({ now: flag() }));
 const A_UUID = "must be the uuid of the acquisition to end, as inspect() shows it";
-const checkUuid = valueCheck(() => z.string(A_UUID).check(z.minLength(1, A_UUID)), "uuid");
+const checkUuid = valueCheck(() => z.custom((value) => typeof value === "string" && value !== "", A_UUID), "uuid");
 
 /** @throws {@link LockConfigError} */
 export function forceUnlockOptions(uuid: string, options: ForceUnlockOptions): { readonly now: boolean } {

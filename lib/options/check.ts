@@ -54,16 +54,32 @@ export function optionsCheck<Options extends object, Given extends Shape<NoInfer
   };
 }
 
-/** An object with these options and no others. zod alone would take a Date or a Map for an object without options. */
+const isObject = (value: unknown): value is object => Object.prototype.toString.call(value) === "[object Object]";
+
+/** An object of strings, under names of the caller's choice. */
+export const strings = (): z.ZodMiniType<Readonly<Record<string, string>>> =>
+  z.custom<Readonly<Record<string, string>>>(
+    (value) => isObject(value) && Object.values(value).every((member) => typeof member === "string"),
+    "must be an object whose values are strings",
+  );
+
+/** An object with these options and no others. An option that is missing may be the one that is misspelt: that one is told first. */
 export function objectOf<Options extends object>(shape: Shape<NoInfer<Options>>): z.ZodMiniType<Options> {
-  const isObject = (value: unknown) => Object.prototype.toString.call(value) === "[object Object]";
-  return z.pipe(
-    z.custom(isObject, "must be an object with options"),
-    z.strictObject(shape, {
-      error: (issue) =>
-        issue.code === "unrecognized_keys" ? unknownOption(issue.keys[0] ?? "", Object.keys(shape)) : undefined,
-    }),
-  ) as z.ZodMiniType as z.ZodMiniType<Options>;
+  const known = Object.keys(shape);
+  return z
+    .custom<Options>(isObject, { error: "must be an object with options", abort: true })
+    .check(({ value, issues }) => {
+      const unknown = Object.keys(value).find((name) => !known.includes(name));
+      if (unknown !== undefined) {
+        issues.push({ code: "custom", input: value, path: [unknown], message: unknownOption(unknown, known) });
+      }
+      for (const [name, schema] of Object.entries<z.ZodMiniType>(shape)) {
+        const { error } = schema.safeParse(value[name as keyof Options]);
+        for (const { message, path } of error?.issues ?? []) {
+          issues.push({ code: "custom", input: value, path: [name, ...path], message });
+        }
+      }
+    });
 }
 
 /** An option that is given to the wrong call: it must be left out, and the reason says where it belongs. */
@@ -114,8 +130,10 @@ export function isWellFormed(value: string): boolean {
 }
 
 /** A string that DynamoDB stores as it is. */
-export const text = (error = "must be a string"): z.ZodMiniString<string> =>
-  z.string(error).check(z.refine(isWellFormed, NOT_WELL_FORMED));
+export const text = (error = "must be a string"): z.ZodMiniType<string> =>
+  z
+    .custom<string>((value) => typeof value === "string", { error, abort: true })
+    .check(z.refine(isWellFormed, NOT_WELL_FORMED));
 
 /** A number of milliseconds. `z.number()` does not fit: it refuses Infinity. */
 export const milliseconds = (): z.ZodMiniType<number> =>
@@ -143,7 +161,15 @@ export const durationOrForever = (least: number): z.ZodMiniType<number> => {
   );
 };
 
-export const flag = (): z.ZodMiniType<boolean | undefined> => z.optional(z.boolean("must be true or false"));
+export const flag = (): z.ZodMiniType<boolean | undefined> =>
+  z.optional(z.custom<boolean>((value) => typeof value === "boolean", "must be true or false"));
+
+/** One of a few words. */
+export const oneOf = <Word extends string>(...words: readonly Word[]): z.ZodMiniType<Word> =>
+  z.custom<Word>(
+    (value) => words.includes(value as Word),
+    `must be ${words.map((word) => JSON.stringify(word)).join(" or ")}`,
+  );
 
 /** An object with these methods. Its class is not compared: it may come from another copy of its package. */
 export const withMethods = <T>(what: string, methods: readonly string[]): z.ZodMiniType<T> =>
@@ -168,11 +194,9 @@ export const lockData = (): z.ZodMiniType<LockData> =>
 export function valueCheck(make: () => z.ZodMiniType, what: string): (value: unknown) => void {
   const schema = lazily(make);
   return (value) => {
-    const issues = schema().safeParse(value).error?.issues ?? [];
-    // An option that is missing may be the one that is misspelt.
-    const issue = issues.find(({ code }) => code === "unrecognized_keys") ?? issues[0];
+    const [issue] = schema().safeParse(value).error?.issues ?? [];
     if (issue === undefined) return;
-    const path = issue.code === "unrecognized_keys" ? [...issue.path, ...issue.keys.slice(0, 1)] : issue.path;
+    const { path } = issue;
     const refused = path.reduce<unknown>((inner, key) => (inner as Record<PropertyKey, unknown>)[key], value);
     const option = path.map(String).join(".") || what;
     throw new LockConfigError(option, withoutSecrets(option, refused), issue.message);

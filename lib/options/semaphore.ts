@@ -38,6 +38,6 @@ export function semaphoreSettings(options: SemaphoreOptions, defaults: MutexOpti
   if (options === undefined) {
     throw new LockConfigError("permits", undefined, "is required: locks.semaphore(name, { permits: 4 })");
   }
-  const { permits, fencing: _, ...mutex } = checkSemaphore(options) as GivenOptions;
+  const { permits, ...mutex } = checkSemaphore(options);
   return { permits, settings: mutexSettings(mutex, defaults) };
 }

@@ -14,6 +14,5 @@ const checkSharedMutex: OptionsCheck<GivenOptions> = optionsCheck(["locks.shared
 
 /** @throws {@link LockConfigError} */
 export function sharedMutexSettings(options: SharedMutexOptions, defaults: MutexOptions): MutexSettings {
-  const { fencing: _, ...mutex } = checkSharedMutex(options) as GivenOptions;
-  return mutexSettings(mutex, defaults);
+  return mutexSettings(checkSharedMutex(options), defaults);
 }

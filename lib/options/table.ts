@@ -11,6 +11,7 @@ import {
   objectOf,
   optionsCheck,
   signal,
+  strings,
   text,
   withMethods,
 } from "./check.js";
@@ -76,10 +77,13 @@ const ROW_ATTRIBUTES =
 /** DynamoDB's limit for a partition key. */
 const MAX_NAME_BYTES = 2_048;
 
+/** What DynamoDB takes for a table's name, or an ARN. */
+const TABLE = /^([a-zA-Z0-9_.-]{3,255}|arn:.{1,1020})$/;
+
 const attributeName = () =>
   text("must be the name of an attribute").check(
-    z.minLength(1, "must not be empty"),
-    z.maxLength(255, "must be at most 255 characters, DynamoDB's limit for a key's name"),
+    z.refine((value) => value !== "", "must not be empty"),
+    z.refine(({ length }) => length <= 255, "must be at most 255 characters, DynamoDB's limit for a key's name"),
   );
 
 type GivenOptions = LockTableOptions & { readonly fencing?: undefined };
@@ -89,10 +93,10 @@ export const tableOptions: OptionsCheck<GivenOptions> = optionsCheck(["new LockT
   ...mutexShape(),
   fencing: misplaced("is an option of each mutex: locks.mutex(name, { fencing: true })"),
   tableName: z
-    .string({ error: ({ input }) => (input === undefined ? "is required" : "must be the table's name or ARN") })
+    .custom<string>((value) => value !== undefined, { error: "is required", abort: true })
     .check(
-      z.regex(
-        /^([a-zA-Z0-9_.-]{3,255}|arn:.{1,1020})$/,
+      z.refine(
+        (value) => typeof value === "string" && TABLE.test(value),
         "must be a table's ARN, or its name: 3 to 255 of a-z, A-Z, 0-9, '_', '-' and '.'",
       ),
     ),
@@ -109,8 +113,8 @@ export const tableOptions: OptionsCheck<GivenOptions> = optionsCheck(["new LockT
   keyPrefix: z.optional(text()),
   owner: z.optional(
     text().check(
-      z.minLength(1, "must not be empty"),
-      z.maxLength(1_024, "must be at most 1 024 characters: it is written with every lock"),
+      z.refine((value) => value !== "", "must not be empty"),
+      z.refine(({ length }) => length <= 1_024, "must be at most 1 024 characters: it is written with every lock"),
     ),
   ),
   clock: z.optional(withMethods<Clock>("a Clock", ["wall", "atLeast", "atMost", "sleep", "alarm"])),
@@ -119,7 +123,7 @@ export const tableOptions: OptionsCheck<GivenOptions> = optionsCheck(["new LockT
 export const createOptions: OptionsCheck<CreateOptions> = optionsCheck(["create()"], () => ({
   signal: signal(),
   timeoutMs: z.optional(duration(1)),
-  tags: z.optional(z.catchall(z.object({}, "must be an object with options"), z.string("must be a string"))),
+  tags: z.optional(strings()),
 }));
 
 /** Where a table's rows are. @throws {@link LockConfigError} if two attributes would have one name. */

@@ -6,7 +6,9 @@
  */
 
 import { type MeterProvider, metrics, type TracerProvider, trace } from "@opentelemetry/api";
-import { LockConfigError } from "../errors.js";
+import * as z from "zod/mini";
+import { optionsCheck, withMethods } from "../options/check.js";
+import type { OptionsCheck } from "../options/options-check.js";
 import { Calls } from "./calls.js";
 import { countRequests, countWarnings, Listening, startAtZero } from "./events.js";
 import { instrumentsOf, type LockNames, labelling } from "./instruments.js";
@@ -22,6 +24,17 @@ export interface InstrumentOptions {
   /** Whether the name of a lock is an attribute, `dynamutex.lock.name`, of metrics and spans. Default: false. */
   readonly lockNames?: LockNames | undefined;
 }
+
+const check: OptionsCheck<InstrumentOptions> = optionsCheck(["instrumentLocks()"], () => ({
+  meterProvider: z.optional(withMethods<MeterProvider>("a MeterProvider of OpenTelemetry", ["getMeter"])),
+  tracerProvider: z.optional(withMethods<TracerProvider>("a TracerProvider of OpenTelemetry", ["getTracer"])),
+  lockNames: z.optional(
+    z.custom<LockNames>(
+      (value) => typeof value === "boolean" || typeof value === "function",
+      "must be a boolean, or a function that makes a label of a name",
+    ),
+  ),
+}));
 
 /** The name of the meter and of the tracer. */
 const SCOPE = "dynamutex";
@@ -48,8 +61,7 @@ const SCOPE = "dynamutex";
  * await mutex.run(async (lock) => await work(lock.signal));
  */
 export function instrumentLocks(options: InstrumentOptions = {}): Disposable {
-  check(options);
-  const { meterProvider, tracerProvider, lockNames = false } = options;
+  const { meterProvider, tracerProvider, lockNames = false } = check(options);
   const instruments = instrumentsOf((meterProvider ?? metrics.getMeterProvider()).getMeter(SCOPE));
   const tracer = (tracerProvider ?? trace.getTracerProvider()).getTracer(SCOPE);
   const labels = labelling(lockNames);
@@ -66,30 +78,4 @@ export function instrumentLocks(options: InstrumentOptions = {}): Disposable {
       calls.end();
     },
   };
-}
-
-/** @throws `LockConfigError` */
-function check(options: InstrumentOptions): void {
-  if (typeof options !== "object" || options === null) {
-    throw new LockConfigError("options", options, "must be an object");
-  }
-  const { meterProvider, tracerProvider, lockNames } = options;
-  if (meterProvider !== undefined && typeof meterProvider?.getMeter !== "function") {
-    throw new LockConfigError("meterProvider", meterProvider, "must be a MeterProvider of OpenTelemetry, or left out");
-  }
-  if (tracerProvider !== undefined && typeof tracerProvider?.getTracer !== "function") {
-    throw new LockConfigError(
-      "tracerProvider",
-      tracerProvider,
-      "must be a TracerProvider of OpenTelemetry, or left out",
-    );
-  }
-  if (lockNames !== undefined && typeof lockNames !== "boolean" && typeof lockNames !== "function") {
-    throw new LockConfigError("lockNames", lockNames, "must be a boolean, or a function that makes a label of a name");
-  }
-  for (const option of Object.keys(options)) {
-    if (option === "meterProvider" || option === "tracerProvider" || option === "lockNames") continue;
-    const known = "is not an option: there are meterProvider, tracerProvider and lockNames";
-    throw new LockConfigError(option, options[option as keyof InstrumentOptions], known);
-  }
 }

@@ -7,23 +7,23 @@ import {
   type UpDownCounter,
 } from "@opentelemetry/api";
 
+type Counters =
+  | "calls"
+  | "misses"
+  | "failures"
+  | "losses"
+  | "takeovers"
+  | "wanted"
+  | "warnings"
+  | "requests"
+  | "capacityUnits";
+
 /** Everything that is measured. */
-export interface Instruments {
-  readonly calls: Counter;
-  readonly waiting: UpDownCounter;
-  readonly waitDuration: Histogram;
-  readonly held: UpDownCounter;
-  readonly holdDuration: Histogram;
-  readonly misses: Counter;
-  readonly failures: Counter;
-  readonly losses: Counter;
-  readonly takeovers: Counter;
-  readonly wanted: Counter;
-  readonly warnings: Counter;
-  readonly requests: Counter;
-  readonly requestDuration: Histogram;
-  readonly capacityUnits: Counter;
-}
+export type Instruments = Readonly<
+  Record<Counters, Counter> &
+    Record<"waiting" | "held", UpDownCounter> &
+    Record<"waitDuration" | "holdDuration" | "requestDuration", Histogram>
+>;
 
 /** In seconds: from a free lock to a queue of minutes. */
 const WAITS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];

@@ -42,12 +42,10 @@ interface TestStoreOptions {
 /** The way from one host to a table in memory. */
 export class TestStore extends RowStore implements Store {
   condition: Condition;
-  readonly #table: MemoryTable;
   readonly #options: TestStoreOptions;
 
   constructor(options: TestStoreOptions) {
     super(options.layout);
-    this.#table = options.table;
     this.#options = options;
     this.condition = options.condition;
   }
@@ -79,41 +77,35 @@ export class TestStore extends RowStore implements Store {
 
   protected override async writeOne(write: Write, signal: AbortSignal): Promise<WriteOutcome> {
     const { kind } = leftBy(write);
-    await this.reach(kind === "put" ? "PutItem" : kind === "delete" ? "DeleteItem" : "UpdateItem", signal);
-    return this.#table.write(write);
+    const action = kind === "put" ? "PutItem" : kind === "delete" ? "DeleteItem" : "UpdateItem";
+    return (await this.#reached(action, signal)).write(write);
   }
 
   protected override async renewAll(
     renewals: readonly Renew[],
     signal: AbortSignal,
   ): Promise<readonly (WriteOutcome | LockStoreError)[]> {
-    await this.reach("PartiQLUpdate", signal);
-    return this.#table.renewAll(renewals);
+    return (await this.#reached("PartiQLUpdate", signal)).renewAll(renewals);
   }
 
   async writeAll(takes: readonly Take[], signal: AbortSignal): Promise<WriteAllOutcome> {
-    await this.reach("PutItem", signal);
-    return this.#table.writeAll(takes);
+    return (await this.#reached("PutItem", signal)).writeAll(takes);
   }
 
   async read(at: Address, _options: { readonly consistent: boolean }, signal: AbortSignal): Promise<Row | undefined> {
-    await this.reach("GetItem", signal);
-    return this.#table.read(at);
+    return (await this.#reached("GetItem", signal)).read(at);
   }
 
   async query(query: RangeQuery, signal: AbortSignal): Promise<Page<string>> {
-    await this.reach("Query", signal);
-    return this.#table.query(query);
+    return (await this.#reached("Query", signal)).query(query);
   }
 
   async scan(prefix: string, after: Cursor | undefined, signal: AbortSignal): Promise<Page<Cursor>> {
-    await this.reach("Scan", signal);
-    return this.#table.scan(prefix, after);
+    return (await this.#reached("Scan", signal)).scan(prefix, after);
   }
 
   async transact(writes: GuardedWrites, signal: AbortSignal): Promise<TransactOutcome> {
-    await this.reach("TransactWriteItems", signal);
-    return this.#table.transact(writes, this.#options.applyWrites);
+    return (await this.#reached("TransactWriteItems", signal)).transact(writes, this.#options.applyWrites);
   }
 
   override guard(check: Check): TransactWriteItem {
@@ -125,6 +117,12 @@ export class TestStore extends RowStore implements Store {
   }
 
   close(): void {}
+
+  /** The table, once a request has arrived there. */
+  async #reached(action: string, signal: AbortSignal): Promise<MemoryTable> {
+    await this.reach(action, signal);
+    return this.#options.table;
+  }
 
   #noted<Guard extends TransactWriteItem | DocumentGuard>(guard: Guard, check: Check): Guard {
     this.#options.onGuard(guard, check);
