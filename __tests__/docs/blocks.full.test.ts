@@ -19,18 +19,6 @@ const PRINTED: Readonly<Record<string, readonly (string | RegExp)[]>> = {
     "attempt 1 has failed\nattempt 2 works\ndone",
     "cleaned up in no time",
   ],
-  "docs/costs.md": [
-    [
-      "a million locks: 2,000,000 WRU, 0 RRU",
-      "an hourly job on three hosts: 8,640 WRU, 2,160 RRU",
-      "a leader: 172,800 WRU, 0 RRU",
-      "two that wait for it: 43,200 WRU, 6,480,000 RRU",
-      "the same with poll.maxMs 2000: 43,200 WRU, 1,296,000 RRU",
-      "a million permits, at best: 2,000,000 WRU, 0 RRU",
-      "a million permits, one free: 3,000,000 WRU, 1,000,000 RRU",
-      "100 000 sets of two: 600,000 WRU, 0 RRU",
-    ].join("\n"),
-  ],
   "docs/fencing-and-guards.md": ["-10 10", /^Error: refused: token \d+ is older than \d+\nby the next holder$/],
   "docs/hand-off.md": ["false\norder 17, 3 items, true\nLOCK_LOST"],
   // The observer may look before the candidate has the lock, or after.
@@ -52,7 +40,6 @@ const PRINTED: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   "docs/single-flight.md": ["1 1 1 1\n1.08 after 1 run"],
   "docs/testing.md": ["ok", "host-1", "a,b stolen", "ok", "2 26000", "paid 1"],
   "docs/shared-mutexes.md": ["first, first, second"],
-  "docs/troubleshooting.md": [/^warning: The TTL of table \S+ is off: .*\nusable: true\nnobody has it$/],
 };
 
 /** Blocks that need a mutex and some work around them, by their page and their place among those that it marks. */

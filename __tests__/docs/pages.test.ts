@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { runInNewContext } from "node:vm";
 import { DeleteTableCommand, type DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it, test } from "@jest/globals";
 import { LockTable } from "dynamutex";
@@ -241,4 +242,12 @@ function anchorsOf(page: Page): readonly string[] {
 test("README keeps the two commands that try the project from a clone", () => {
   const readme = readFileSync("README.md", "utf8").split("\n");
   expect(readme).toEqual(expect.arrayContaining(["npm ci && npm run demo", "npm ci && npm test"]));
+});
+
+test("the worked examples of costs.md are computed as they say", () => {
+  const sums = [...pageAt("docs/costs.md").text.matchAll(/([\d.]+(?: [*+/]|[\d.() *+/])+) = ([\d ]+)/g)];
+  expect(sums.length).toBeGreaterThan(8);
+  for (const [, sum = "", result = ""] of sums) {
+    expect(`${sum} = ${runInNewContext(sum)}`).toBe(`${sum} = ${result.replaceAll(" ", "")}`);
+  }
 });
