@@ -6,7 +6,7 @@ import { PrometheusSerializer } from "@opentelemetry/exporter-prometheus";
 import { DataPointType, type MetricData } from "@opentelemetry/sdk-metrics";
 import type { Diagnostics } from "../../lib/index.js";
 import { consumerFolder } from "../support/consumer-folder.js";
-import { blocksOf, firstColumn, pageAt } from "../support/pages.js";
+import { firstColumn, pageAt } from "../support/pages.js";
 import { createTestTable } from "../support/table.js";
 import { Collector } from "./collector.js";
 
@@ -108,8 +108,7 @@ let printed: readonly string[];
 beforeAll(async () => {
   await using folder = await consumerFolder();
   const table = await createTestTable();
-  const pino = blocksOf(OBSERVABILITY).filter(({ text }) => text.includes('from "pino"'));
-  const recipes = [PROMETHEUS, ...pino.map(({ text }) => text)];
+  const recipes = [PROMETHEUS, read("examples", "pino", "log.ts")];
   const files = recipes.map((_, index) => `${index}.ts`);
   for (const [index, text] of recipes.entries()) {
     await folder.write(`${index}.ts`, text.replaceAll('"locks" }', `"${table}" }`));
