@@ -52,7 +52,6 @@ const PRINTED: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   "docs/single-flight.md": ["1 1 1 1\n1.08 after 1 run"],
   "docs/testing.md": ["ok", "host-1", "a,b stolen", "ok", "2 26000", "paid 1"],
   "docs/shared-mutexes.md": ["first, first, second"],
-  "docs/troubleshooting.md": [/^warning: The TTL of table \S+ is off: .*\nusable: true\nnobody has it$/],
 };
 
 /** Blocks that need a mutex and some work around them, by their page and their place among those that it marks. */
