@@ -420,6 +420,22 @@ test("what is refused is told in words that say what to give, and never in those
   }
 });
 
+test.each([[{ team: 7 }], [new Map([["team", "billing"]])], [["billing"]]])(
+  "create() refuses %p as tags, which are strings under names",
+  async (tags) => {
+    await using locks = new LockTable({ tableName: "locks" });
+    const refused = locks.create({ tags: tags as never });
+    await expect(refused).rejects.toMatchObject({ code: "LOCK_CONFIG", option: "tags", value: tags });
+  },
+);
+
+test("of several mistakes the name that does not exist is told first, also inside of an option", () => {
+  const wrong = { tablename: "locks", ttlMs: -1 } as never;
+  expect(() => new LockTable(wrong)).toThrow(/^tablename: is not an option: did you mean tableName\?/);
+  const locks = new LockTable({ tableName: "locks" });
+  expect(() => locks.mutex("name", { poll: { minMs: -1, maxms: 5 } as never })).toThrow(/^poll\.maxms: /);
+});
+
 describe("what one call adds", () => {
   const BAD = [
     [{ waitMs: -1 }, "waitMs", -1],

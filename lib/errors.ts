@@ -116,7 +116,8 @@ export class LockLostError extends LockError {
   }
 }
 
-const LOSS: Readonly<Record<LossReason, string>> = {
+/** What is said of each reason. */
+export const LOSS: Readonly<Record<LossReason, string>> = {
   expired: "its lease ended before a renewal got through",
   stolen: "another holder's uuid is on its row",
   deleted: "its row was deleted by somebody else",

@@ -3,9 +3,7 @@ import type { Command, Option } from "commander";
 export type Shell = "bash" | "zsh";
 
 /** What a shell evaluates to complete these commands. Behind `--`, the completion is that of the command which is run. */
-export function completionFor(shell: Shell, commands: readonly Command[]): string {
-  return shell === "bash" ? bash(commands) : zsh(commands);
-}
+export const COMPLETIONS: Readonly<Record<Shell, (commands: readonly Command[]) => string>> = { bash, zsh };
 
 /** For bash 3.2 and newer. */
 function bash(commands: readonly Command[]): string {

@@ -121,16 +121,14 @@ export function planRun(options: RunOptions): RunPlan {
   }
   const safetyMarginMs = Math.ceil(ttlMs / 10);
   const { killAfter: killAfterMs = Math.floor((safetyMarginMs * 2) / 3) } = options;
-  if (killAfterMs >= safetyMarginMs) throw tooLong(killAfterMs, safetyMarginMs);
+  if (killAfterMs >= safetyMarginMs) {
+    const [asked, margin, least] = [killAfterMs, safetyMarginMs, (killAfterMs + 1) * 10].map(showDuration);
+    throw new Failure(
+      `--kill-after ${asked} must be less than the safety margin of ${margin}, a tenth of --ttl: the command has to be gone ` +
+        `before another host may get the lock. Make it shorter, or give a --ttl of more than ${least}`,
+    );
+  }
   const isTried = tick !== undefined || wait === false || wait === 0;
   const waitMs = typeof wait === "number" ? wait : Number.POSITIVE_INFINITY;
   return { waitMs: isTried ? undefined : waitMs, ttlMs, safetyMarginMs, killAfterMs };
-}
-
-function tooLong(killAfterMs: number, safetyMarginMs: number): Failure {
-  const [asked, margin, ttl] = [killAfterMs, safetyMarginMs, (killAfterMs + 1) * 10].map(showDuration);
-  return new Failure(
-    `--kill-after ${asked} must be less than the safety margin of ${margin}, a tenth of --ttl: the command has to be gone ` +
-      `before another host may get the lock. Make it shorter, or give a --ttl of more than ${ttl}`,
-  );
 }

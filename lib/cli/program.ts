@@ -70,7 +70,7 @@ export function programWith(command?: readonly string[]): Command {
     .description("print the completion for a shell")
     .addArgument(new Argument("<shell>").choices(["bash", "zsh"]))
     .addHelpText("after", examples(completion))
-    .action(async (shell: Shell) => print((await import("./completion.js")).completionFor(shell, program.commands)));
+    .action(async (shell: Shell) => print((await import("./completion.js")).COMPLETIONS[shell](program.commands)));
   return program;
 }
 

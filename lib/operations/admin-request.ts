@@ -1,4 +1,3 @@
-import { LONGEST_ATTEMPT_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { Wait } from "../taking/wait.js";
 
@@ -16,9 +15,8 @@ export async function adminRequest<T>(
   session.assertOpen();
   signal?.throwIfAborted();
   const wait = new Wait(session, undefined, { patient: false });
-  const persistence = { kind: "read", attemptMs: LONGEST_ATTEMPT_MS, until: wait.until } as const;
   const work = async (deliver: (result: T) => boolean): Promise<void> => {
-    deliver(await wait.persist(persistence, request));
+    deliver(await wait.ask(request));
   };
   return await wait.run(work, { signal, waitMs: Number.POSITIVE_INFINITY });
 }

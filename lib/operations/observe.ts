@@ -76,13 +76,10 @@ async function* changes(
  * Looks who holds a lock; undefined where the table does not answer at present. Each look begins after the one before has
  * ended and is consistent, so none shows an earlier state than the one before.
  */
-function watcherOf(
-  session: Session,
-  { at, settings }: Target,
-): (end: AbortSignal, look: { readonly isFirst: boolean }) => Promise<LockInfo | null | undefined> {
+function watcherOf(session: Session, { at, settings }: Target) {
   // The last uuid whose lease was found to be over: a renewal that arrives late does not bring its holder back.
   let over: string | undefined;
-  return async (end, { isFirst }) => {
+  return async (end: AbortSignal, { isFirst }: { readonly isFirst: boolean }): Promise<LockInfo | null | undefined> => {
     // The lease of this process, while a section relies on it: nobody else has the row.
     const own = [...session.leases].find(({ row, held }) => held && row.at.name === at.name && row.at.sort === at.sort);
     if (own !== undefined) return own.row.info;

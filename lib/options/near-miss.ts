@@ -1,24 +1,16 @@
-/** Options of the AWS SDK's client that people give to a `LockTable`, and what says the same in the environment. */
-const CLIENT_OPTIONS: Readonly<Record<string, string | undefined>> = {
-  endpoint: "AWS_ENDPOINT_URL_DYNAMODB",
-  endpointUrl: "AWS_ENDPOINT_URL_DYNAMODB",
-  region: "AWS_REGION",
-  credentials: "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
-  accessKeyId: "AWS_ACCESS_KEY_ID",
-  secretAccessKey: "AWS_SECRET_ACCESS_KEY",
-  sessionToken: "AWS_SESSION_TOKEN",
-  profile: "AWS_PROFILE",
-  maxAttempts: undefined,
-  requestHandler: undefined,
-  logger: undefined,
-};
-
-/** How the client itself spells what it takes under another name. */
-const SPELT: Readonly<Record<string, string>> = {
-  endpointUrl: "endpoint",
-  accessKeyId: "credentials",
-  secretAccessKey: "credentials",
-  sessionToken: "credentials",
+/** Options of the AWS SDK's client that people give to a `LockTable`: how it spells them, and what says the same in the environment. */
+const CLIENT_OPTIONS: Readonly<Record<string, readonly [spelt: string, variable?: string]>> = {
+  endpoint: ["endpoint", "AWS_ENDPOINT_URL_DYNAMODB"],
+  endpointUrl: ["endpoint", "AWS_ENDPOINT_URL_DYNAMODB"],
+  region: ["region", "AWS_REGION"],
+  credentials: ["credentials", "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"],
+  accessKeyId: ["credentials", "AWS_ACCESS_KEY_ID"],
+  secretAccessKey: ["credentials", "AWS_SECRET_ACCESS_KEY"],
+  sessionToken: ["credentials", "AWS_SESSION_TOKEN"],
+  profile: ["profile", "AWS_PROFILE"],
+  maxAttempts: ["maxAttempts"],
+  requestHandler: ["requestHandler"],
+  logger: ["logger"],
 };
 
 /** The option of the AWS SDK's client that this is, or is a typo of. */
@@ -28,13 +20,9 @@ export function clientOptionNear(name: string): string | undefined {
 
 /** What to do about an option that belongs to the AWS SDK's client. */
 export function elsewhere(option: string): string {
-  const variable = CLIENT_OPTIONS[option];
+  const [spelt, variable] = CLIENT_OPTIONS[option] ?? [option];
   const inEnvironment = variable === undefined ? "" : `set ${variable} in the environment, or `;
-  return `is not an option here, but one of the AWS SDK's client: ${inEnvironment}pass client: new DynamoDBClient({ ${spelt(option)}: … })`;
-}
-
-function spelt(option: string): string {
-  return SPELT[option] ?? option;
+  return `is not an option here, but one of the AWS SDK's client: ${inEnvironment}pass client: new DynamoDBClient({ ${spelt}: … })`;
 }
 
 /** The value of a refused option for the error, which somebody logs: what is or has a secret is left out. */
@@ -44,7 +32,7 @@ export function withoutSecrets(option: string, value: unknown): unknown {
 }
 
 function isSecret(name: string): boolean {
-  return spelt(clientOptionNear(name) ?? "") === "credentials";
+  return CLIENT_OPTIONS[clientOptionNear(name) ?? ""]?.[0] === "credentials";
 }
 
 /** What other locks call the options of these names. */

@@ -1,5 +1,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import type { Diagnostics, LossReason } from "../index.js";
+import { LOSS } from "../errors.js";
+import type { Diagnostics } from "../index.js";
 import type { Instruments, Labels } from "./instruments.js";
 
 /** Subscriptions that end together. */
@@ -58,15 +59,6 @@ export function countWarnings(listening: Listening, { warnings }: Instruments, l
 
 type Failure = Diagnostics["dynamutex:failed"]["because"];
 
-const REASONS: Readonly<Record<LossReason, true>> = {
-  expired: true,
-  stolen: true,
-  deleted: true,
-  forced: true,
-  "max-hold": true,
-  closed: true,
-};
-
 const FAILURES: Readonly<Record<Failure, object>> = { aborted: {}, closed: {}, error: { "error.type": "LOCK_STORE" } };
 
 /**
@@ -74,7 +66,7 @@ const FAILURES: Readonly<Record<Failure, object>> = { aborted: {}, closed: {}, e
  * whoever asks by how much it has grown since is told: by nothing.
  */
 export function startAtZero({ losses, failures, warnings }: Instruments): void {
-  for (const reason of Object.keys(REASONS)) losses.add(0, { "dynamutex.reason": reason });
+  for (const reason of Object.keys(LOSS)) losses.add(0, { "dynamutex.reason": reason });
   for (const [because, type] of Object.entries(FAILURES)) failures.add(0, { "dynamutex.because": because, ...type });
   for (const channel of WARNINGS) warnings.add(0, { "dynamutex.event": eventOf(channel) });
 }

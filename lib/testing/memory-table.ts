@@ -194,8 +194,6 @@ function applied(items: readonly TransactWriteItem[], applyItems: ApplyWrites): 
 }
 
 /** @throws {@link LockStoreError} for an item that this library did not write. */
-function parsed(at: Address, item: Attributes): Row;
-function parsed(at: Address, item: Attributes | undefined): Row | undefined;
 function parsed(at: Address, item: Attributes | undefined): Row | undefined {
   if (item === undefined) return undefined;
   const result = parseRow(at, item);

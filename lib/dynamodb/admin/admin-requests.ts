@@ -24,31 +24,29 @@ export class AdminRequests {
   readonly tableName: string;
   readonly #options: AdminRequestsOptions;
   readonly #startedAt: number;
-  #answered = false;
+  readonly #answersBefore: number;
 
   constructor(options: AdminRequestsOptions) {
     this.tableName = options.tableName;
     this.#options = options;
     this.#startedAt = options.requests.clock.atMost();
+    this.#answersBefore = options.requests.scheduler.answers;
   }
 
   /** @param action its name in IAM. @throws {@link LockStoreError}, or the reason of the caller's signal. */
   async ask<Reply>(action: string, send: (signal: AbortSignal) => Promise<Reply>): Promise<Reply> {
     const { requests, signal, timeoutMs } = this.#options;
     signal?.throwIfAborted();
-    const until = () => this.#startedAt + Math.min(timeoutMs, this.#answered ? Infinity : FIRST_ANSWER_MS);
+    const isAnswered = () => requests.scheduler.answers > this.#answersBefore;
+    const until = () => this.#startedAt + (isAnswered() ? timeoutMs : Math.min(timeoutMs, FIRST_ANSWER_MS));
     const persistence = { kind: "read", until, attemptMs: ATTEMPT_MS, enough: signal } as const;
     const attempt = async (ends: AbortSignal): Promise<Reply> => {
       const either = new AbortController();
       const stopFollowing = follow([ends, signal], (reason) => either.abort(reason));
       try {
-        const reply = await send(either.signal);
-        this.#answered = true;
-        return reply;
+        return await send(either.signal);
       } catch (error) {
-        const failure = storeFailure(error, { action, tableName: this.tableName });
-        this.#answered ||= failure.answered;
-        throw failure;
+        throw storeFailure(error, { action, tableName: this.tableName });
       } finally {
         stopFollowing();
       }

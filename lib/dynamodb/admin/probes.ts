@@ -47,11 +47,12 @@ export async function probeItems(plane: ControlPlane, layout: TableLayout): Prom
     ["ConditionCheckItem", ["TransactWriteItems", { TransactItems: [check] }]],
   ];
   return await Promise.all(
-    requests.map(async ([action, request]) => {
-      const sent = plane.ask(action, (abortSignal) => plane.client.send(commandOf(request), { abortSignal }));
-      return [action, await probe(sent)] as const;
-    }),
+    requests.map(async ([action, request]) => [action, await probe(sent(plane, action, request))] as const),
   );
+}
+
+function sent(plane: ControlPlane, action: string, request: ItemRequest): Promise<Reply> {
+  return plane.ask(action, (abortSignal) => plane.client.send(commandOf(request), { abortSignal }));
 }
 
 /** Tries a batch of one renewal, which nothing fulfils. A batch is never needed, so nothing that it fails of is a problem. */
@@ -61,9 +62,7 @@ export async function probeBatches(plane: ControlPlane, layout: TableLayout): Pr
   const request: ItemRequest = ["BatchExecuteStatement", { Statements: [statementOf(layout, renewal)] }];
   let cause: LockStoreError;
   try {
-    const reply: Reply = await plane.ask("PartiQLUpdate", (abortSignal) =>
-      plane.client.send(commandOf(request), { abortSignal }),
-    );
+    const reply = await sent(plane, "PartiQLUpdate", request);
     const stated = statedBy(reply?.Responses?.[0], layout.tableName);
     if (stated.kind !== "failed") return { usable: true, advice: undefined };
     cause = stated.error;
