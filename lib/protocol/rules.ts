@@ -261,15 +261,13 @@ function vacates(write: Vacate): Effect {
   const { leaves, remembers, attempt } = write;
   if (isDelete(write)) return { kind: "delete" };
   switch (leaves.kind) {
-    case "free": {
-      const { result } = leaves;
-      if (result === undefined) return { kind: "update", set: { expires: 0, attempt }, remove: ["uuid", "wanted"] };
-      const { id, made, freshUntil } = result;
-      const set = { expires: 0, result: { id, made } };
-      return update(set, ["uuid", "wanted"], remembers, freshUntil);
+    case "free":
+    case "kept": {
+      if (leaves.result === undefined)
+        return { kind: "update", set: { expires: 0, attempt }, remove: ["uuid", "wanted"] };
+      const { id, made, freshUntil } = leaves.result;
+      return update({ expires: 0, result: { id, made } }, ["uuid", "wanted"], remembers, freshUntil);
     }
-    case "kept":
-      return { kind: "update", set: { expires: 0, attempt }, remove: ["uuid", "wanted"] };
     case "held":
       return update({ expires: leaves.expires, ttlMs: leaves.ttlMs, attempt }, ["uuid", "wanted"], remembers);
     case "untilExpires":
