@@ -10,7 +10,7 @@ import { type Claimed, claim, looksFree, type RowsInTheWay } from "../taking/cla
 import type { Once } from "../taking/known-time.js";
 import type { Target } from "../taking/taken.js";
 import type { Wait } from "../taking/wait.js";
-import { type KeptOut, watch } from "../taking/watch.js";
+import { type Blocked, watch } from "../taking/watch.js";
 
 /** What callers ask for: a lock of some kind, by its name. */
 export interface Resource {
@@ -100,12 +100,12 @@ export abstract class Kind {
    * Waits until another claim may succeed.
    * @returns what it has seen of the gate, if that may save the next claim a look. @throws what ended the wait.
    */
-  watch(_resource: Resource, [first]: RowsInTheWay, wait: Wait, keptOut: KeptOut): Promise<readonly Row[] | undefined> {
-    return watch(this.session, first, wait, keptOut);
+  watch(_resource: Resource, [first]: RowsInTheWay, wait: Wait, blocked: Blocked): Promise<readonly Row[] | undefined> {
+    return watch(this.session, first, wait, blocked);
   }
 
   /** This process has no use for the lease any more. @param isFree whether its row was released, and may still be free. */
-  left(_own: OwnLease, _isFree: boolean): void {
+  ended(_own: OwnLease, _isFree: boolean): void {
     // One row has nothing to keep count of.
   }
 }

@@ -10,7 +10,7 @@ import type { Session } from "../session/session.js";
 import { type Claimed, type Refusal, tryClaim } from "../taking/claim.js";
 import { tooSlow } from "../taking/too-slow.js";
 import type { Wait } from "../taking/wait.js";
-import { keptOutFrom } from "../taking/watch.js";
+import { blockedFromNow } from "../taking/watch.js";
 import { boundsOf } from "../time/clock.js";
 import { type Call, type ClaimHow, fits, type SectionRequest } from "./call.js";
 import { FairLine } from "./fair-line.js";
@@ -164,8 +164,8 @@ export class Sections {
         wait.throwIfEnough();
         continue;
       }
-      line.keptOut ??= keptOutFrom(this.session);
-      seen = await resource.kind.watch(resource, result.inTheWay, wait, line.keptOut);
+      line.blocked ??= blockedFromNow(this.session);
+      seen = await resource.kind.watch(resource, result.inTheWay, wait, line.blocked);
       await this.#turns.standBack(resource, wait);
     }
   }
@@ -200,7 +200,7 @@ export class Sections {
       lease.exit.holdAtLeast(0);
       this.session.detach(this.#end(own));
     } else {
-      resource.kind.left(own, false);
+      resource.kind.ended(own, false);
       this.session.detach(lease.exit.giveBack());
     }
     wait.throwIfEnough();
@@ -281,7 +281,7 @@ export class Sections {
 
   /** No section of this process begins on the lease any more: another may ask the table. */
   #leave(own: OwnLease, isFree: boolean): void {
-    own.resource.kind.left(own, isFree);
+    own.resource.kind.ended(own, isFree);
     this.#line(own.resource).leave(own);
     this.#tidy(own.resource);
   }

@@ -11,7 +11,7 @@ import { type Attempt, claimBy, tryClaim } from "../taking/claim.js";
 import { type InTheWay, RowTake } from "../taking/row-take.js";
 import type { Target } from "../taking/taken.js";
 import { Wait } from "../taking/wait.js";
-import { keptOutFrom, watch } from "../taking/watch.js";
+import { blockedFromNow, watch } from "../taking/watch.js";
 import { HeldLockSet, type LockSet } from "./lock-set.js";
 
 /**
@@ -37,14 +37,14 @@ export async function lockAll(
   const wait = new Wait(session, names.join(", "), { patient: waits, asksFor: names.length });
   const send = () => claimBy(session, targets[0], wait, {}, () => new SetTake(session, targets, data));
   const work = async (deliver: (set: LockSet) => boolean): Promise<void> => {
-    for (let keptOut = keptOutFrom(session); ; ) {
+    for (let blocked = blockedFromNow(session); ; ) {
       const claimed = await (waits ? send() : tryClaim(session, wait, send));
       if (claimed.kind !== "granted") {
         if (!waits) {
           wait.missed("held");
           throw wait.timeout();
         }
-        for (const inTheWay of claimed.inTheWay) await watch(session, inTheWay, wait, { ...keptOut });
+        for (const inTheWay of claimed.inTheWay) await watch(session, inTheWay, wait, { ...blocked });
         continue;
       }
       const leases = claimed.granted.map((acquisition) => new Lease(session, acquisition));
@@ -66,7 +66,7 @@ export async function lockAll(
       }
       wait.throwIfEnough();
       wait.failures.leaseWasOver({ name: targets[0].at.name, settings });
-      keptOut = keptOutFrom(session);
+      blocked = blockedFromNow(session);
     }
   };
   return await wait.run(work, { signal, waitMs: waits ? waitMs : Number.POSITIVE_INFINITY });
