@@ -34,13 +34,21 @@ export interface FlightClaims {
   looked(): Promise<Row | undefined>;
 }
 
-/** One claim for a resource. */
-export interface ResourceClaim {
+/** What a section asks of its lock. */
+export interface SectionRequest {
   readonly resource: Resource;
-  readonly wait: Wait;
   readonly data: LockData | undefined;
+  /** For how long the lock stays taken at least; 0 for no longer than the section runs. */
+  readonly holdAtLeastMs: number;
+  /** In a try alone: a section that waits runs when its turn has come, whatever ran before. */
   readonly once?: Once | undefined;
+  /** Where the section is a flight, which neither goes on with the lease of another section nor passes its own on. */
   readonly flight?: FlightClaims | undefined;
+}
+
+/** One claim for a section. */
+export interface ResourceClaim extends SectionRequest {
+  readonly wait: Wait;
   /** No copy of a write leaves later than this, on `atMost`. Default: the bounds of the wait. */
   readonly until?: (() => number) | undefined;
   /** What a look has just shown of the gate. */

@@ -1,7 +1,7 @@
 import { HeldLock } from "../holding/handle.js";
 import type { Lease, Section } from "../holding/lease.js";
 import { ExclusiveSide } from "../kinds/exclusive.js";
-import { type Kind, keyOf, type OwnLease, type Resource } from "../kinds/kind.js";
+import { type Kind, keyOf, type OwnLease, type Resource, type SectionRequest } from "../kinds/kind.js";
 import { MutexKind } from "../kinds/mutex.js";
 import { SemaphoreKind } from "../kinds/semaphore.js";
 import { SharedSide } from "../kinds/shared.js";
@@ -12,7 +12,7 @@ import { tooSlow } from "../taking/too-slow.js";
 import type { Wait } from "../taking/wait.js";
 import { blockedFromNow } from "../taking/watch.js";
 import { boundsOf } from "../time/clock.js";
-import { type Call, type ClaimHow, fits, type SectionRequest } from "./call.js";
+import { type Call, type ClaimHow, fits } from "./call.js";
 import { FairLine } from "./fair-line.js";
 import { FairQueue } from "./fair-queue.js";
 import { LocalLine } from "./local-line.js";
