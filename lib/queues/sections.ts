@@ -176,7 +176,7 @@ export class Sections {
    */
   async #handOut(own: OwnLease, call: SectionCall): Promise<boolean> {
     const { lease, resource } = own;
-    const { wait, holdAtLeastMs, flight } = call;
+    const { wait } = call;
     const line = this.#line(resource);
     if (lease.renewals.haveServed) {
       wait.throwIfEnough();
@@ -190,19 +190,13 @@ export class Sections {
       line.settle(call, own);
       // After a loss, the next section of this process may ask the table at once: a lost lease excludes nobody.
       lease.keep(() => this.#leave(own, false));
-      lease.exit.holdAtLeast(holdAtLeastMs);
-      own.isFlight = flight !== undefined;
+      own.isFlight = call.flight !== undefined;
       if (this.#deliver(own, lease.row.acquired, call, lease.row.tick)) {
         this.#share(own);
         return true;
       }
-      // Nothing has run on it.
-      lease.exit.holdAtLeast(0);
-      this.session.detach(this.#end(own));
-    } else {
-      resource.kind.ended(own, false);
-      this.session.detach(lease.exit.giveBack());
     }
+    this.session.detach(this.#end(own));
     wait.throwIfEnough();
     // One that was renewed is lost for another reason than a slow table.
     if (lease.row.guard === undefined) wait.failures.leaseWasOver(resource);
@@ -220,12 +214,14 @@ export class Sections {
     return hasBegun;
   }
 
-  #deliver(own: OwnLease, acquired: number, { resource, wait, deliver }: SectionCall, tick?: number): boolean {
+  #deliver(own: OwnLease, acquired: number, call: SectionCall, tick?: number): boolean {
+    const { resource, wait, deliver, holdAtLeastMs } = call;
     const { lease } = own;
     const end = (_ended: Lease, section: Section) => this.#end(own, section);
     const mayHandOff = resource.kind.rowDecides && !own.isFlight;
     const lock = new HeldLock({ session: this.session, lease, acquired, tick, end, mayHandOff });
     if (deliver(lock)) {
+      lease.exit.holdAtLeast(holdAtLeastMs);
       // The section before tells of its end before this one tells of its beginning.
       own.before?.tellEnd();
       own.before = undefined;
@@ -256,7 +252,7 @@ export class Sections {
     if (await this.#passOn(own, section)) return;
     let isFree = false;
     try {
-      await lease.exit.release();
+      await (section === undefined ? lease.exit.giveBack() : lease.exit.release());
       isFree = stands && lease.exit.hold === undefined;
     } finally {
       // A lock that nobody else wants costs nothing.

@@ -50,20 +50,15 @@ export async function lockAll(
       const leases = claimed.granted.map((acquisition) => new Lease(session, acquisition));
       const stand = await Promise.all(leases.map(({ renewals }) => renewals.secure(wait)));
       if (stand.every((stands) => stands) && !wait.isOver) {
-        for (const lease of leases) {
-          lease.keep();
-          lease.exit.holdAtLeast(holdAtLeastMs);
-        }
+        for (const lease of leases) lease.keep();
         const set = new HeldLockSet(session, leases);
         if (deliver(set)) {
+          for (const lease of leases) lease.exit.holdAtLeast(holdAtLeastMs);
           for (const lock of set.locks.values()) lock.delivered(wait);
           return;
         }
       }
-      for (const { exit } of leases) {
-        exit.holdAtLeast(0);
-        session.detach(exit.giveBack());
-      }
+      for (const { exit } of leases) session.detach(exit.giveBack());
       wait.throwIfEnough();
       wait.failures.leaseWasOver({ name: targets[0].at.name, settings });
       blocked = blockedFromNow(session);
