@@ -1,12 +1,11 @@
 import { LockConfigError } from "./errors.js";
 import type { HeldLock } from "./holding/handle.js";
-import type { Resource } from "./kinds/kind.js";
+import type { Resource, SectionRequest } from "./kinds/kind.js";
 import { copyOf } from "./lock-info.js";
 import type { TryRun } from "./lockable.js";
 import { type LockOptions, lockOptions, type TryLockOptions, type TryRunOptions } from "./options/calls.js";
 import { NONE } from "./options/check.js";
 import type { OptionsCheck } from "./options/options-check.js";
-import type { SectionRequest } from "./queues/call.js";
 import type { Sections } from "./queues/sections.js";
 import type { Session } from "./session/session.js";
 import type { Refusal } from "./taking/claim.js";

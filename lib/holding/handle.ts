@@ -30,9 +30,8 @@ export class HeldLock implements TransferableLock {
   #data: LockData | undefined;
   readonly #session: Session;
   readonly #lease: Lease;
-  /** Made when it is first read; the reason that it has to be aborted with, if any. */
-  #signal: LossSignal | undefined;
-  #abortedWith: { readonly reason: unknown } | undefined;
+  /** Made when it is first read, or aborted. */
+  #lossSignal: LossSignal | undefined;
   readonly #end: (lease: Lease, section: Section) => Promise<void>;
   readonly #mayHandOff: boolean;
   /** On `atLeast`. */
@@ -57,10 +56,10 @@ export class HeldLock implements TransferableLock {
     readonly lease: Lease;
     readonly acquired: number;
     readonly tick?: number | undefined;
-    /** What becomes of the lease when the section is over. */
-    readonly end: (lease: Lease, section: Section) => Promise<void>;
-    /** Whether another process may go on with its row. */
-    readonly mayHandOff: boolean;
+    /** What becomes of the lease when the section is over. Default: it is released. */
+    readonly end?: (lease: Lease, section: Section) => Promise<void>;
+    /** Whether another process may go on with its row. Default true. */
+    readonly mayHandOff?: boolean;
   }) {
     const { uuid, fence } = section.lease.row;
     this.uuid = uuid;
@@ -72,8 +71,8 @@ export class HeldLock implements TransferableLock {
     this.#data = section.lease.row.data;
     this.#session = section.session;
     this.#lease = section.lease;
-    this.#end = section.end;
-    this.#mayHandOff = section.mayHandOff;
+    this.#end = section.end ?? (({ exit }) => exit.release());
+    this.#mayHandOff = section.mayHandOff ?? true;
     const { at, permits } = section.lease.row;
     if (permits !== undefined) this.permit = permitOf(at.sort) ?? 0;
     this.#isPassedOn = section.lease.renewals.haveServed;
@@ -81,20 +80,17 @@ export class HeldLock implements TransferableLock {
   }
 
   /** Its caller has got it: from here on the events of its section are published. @internal */
-  delivered(wait: { readonly call: number; readonly waitedMs: number }): void {
+  delivered({ call, waitedMs }: { readonly call: number; readonly waitedMs: number }): void {
     this.#stage = "delivered";
     this.#lease.row.hasBegun = true;
-    this.#call = wait.call;
-    this.#publishAcquired(wait);
+    this.#call = call;
+    if (CHANNELS["dynamutex:acquired"].hasSubscribers) {
+      const { name, uuid, owner } = this;
+      const passedOn = this.#isPassedOn;
+      const takeover = passedOn ? undefined : this.#lease.row.takeover;
+      publish("dynamutex:acquired", { name, uuid, owner, call, waitedMs, passedOn, takeover });
+    }
     this.renewed();
-  }
-
-  #publishAcquired({ call, waitedMs }: { readonly call: number; readonly waitedMs: number }): void {
-    if (!CHANNELS["dynamutex:acquired"].hasSubscribers) return;
-    const { name, uuid, owner } = this;
-    const passedOn = this.#isPassedOn;
-    const takeover = passedOn ? undefined : this.#lease.row.takeover;
-    publish("dynamutex:acquired", { name, uuid, owner, call, waitedMs, passedOn, takeover });
   }
 
   /** Its release names a result on the row: that of the flight that it was. @internal */
@@ -134,13 +130,14 @@ export class HeldLock implements TransferableLock {
   }
 
   get signal(): AbortSignal {
-    if (this.#signal === undefined) {
-      this.#signal = new LossSignal(() => this.lost);
-      if (this.#abortedWith !== undefined) this.#signal.abort(this.#abortedWith.reason);
-    }
     // Reading it checks the deadline, so that a caller who reads it after a loss finds it aborted.
     void this.lost;
     return this.#signal.signal;
+  }
+
+  get #signal(): LossSignal {
+    this.#lossSignal ??= new LossSignal(() => this.lost);
+    return this.#lossSignal;
   }
 
   /** The lease has ended before the section did. @internal */
@@ -156,8 +153,7 @@ export class HeldLock implements TransferableLock {
 
   #abort(reason: unknown): void {
     this.#cancelWantedAlarm();
-    this.#abortedWith ??= { reason };
-    this.#signal?.abort(this.#abortedWith.reason);
+    this.#signal.abort(reason);
   }
 
   get held(): boolean {
@@ -264,18 +260,12 @@ export class HeldLock implements TransferableLock {
 
   async handOff(options: HandOffOptions): Promise<string> {
     const { withinMs } = handOffOptions(options);
-    if (!this.#mayHandOff) {
-      const remedy =
+    let remedy: string | undefined;
+    if (this.attempt !== undefined) remedy = "must not be called in a run with `untilSuccess`: its end is recorded";
+    if (!this.#mayHandOff)
+      remedy =
         "must be an exclusive lock of a row of its own, and not that of singleFlight(): neither that nor those of a shared mutex can be handed off";
-      throw new LockConfigError("handOff()", this.name, remedy);
-    }
-    if (this.attempt !== undefined) {
-      throw new LockConfigError(
-        "handOff()",
-        this.name,
-        "must not be called in a run with `untilSuccess`: its end is recorded",
-      );
-    }
+    if (remedy !== undefined) throw new LockConfigError("handOff()", this.name, remedy);
     if (this.#over !== undefined) this.#throwIfNotHeld();
     // From here on the section is over, whatever comes of it, and also where the lock was lost before.
     const handed = this.#lease.exit.handOff(withinMs, this.tick);

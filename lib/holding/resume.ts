@@ -53,9 +53,8 @@ export async function resume(
     lease.exit.hold = restOf(session, handed);
     if (!wait.isOver && (await lease.renewals.secure(wait)) && !wait.isOver) {
       lease.keep();
-      const end = (ended: Lease) => ended.exit.release();
       const { acquired, tick } = lease.row;
-      const lock = new HeldLock({ session, lease, acquired, tick, end, mayHandOff: true });
+      const lock = new HeldLock({ session, lease, acquired, tick });
       if (deliver(lock)) return lock.delivered(wait);
     }
     session.detach(lease.exit.giveBack());

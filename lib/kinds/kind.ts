@@ -10,7 +10,7 @@ import { type Claimed, claim, looksFree, type RowsInTheWay } from "../taking/cla
 import type { Once } from "../taking/known-time.js";
 import type { Target } from "../taking/taken.js";
 import type { Wait } from "../taking/wait.js";
-import { type KeptOut, watch } from "../taking/watch.js";
+import { type Blocked, watch } from "../taking/watch.js";
 
 /** What callers ask for: a lock of some kind, by its name. */
 export interface Resource {
@@ -34,13 +34,21 @@ export interface FlightClaims {
   looked(): Promise<Row | undefined>;
 }
 
-/** One claim for a resource. */
-export interface ResourceClaim {
+/** What a section asks of its lock. */
+export interface SectionRequest {
   readonly resource: Resource;
-  readonly wait: Wait;
   readonly data: LockData | undefined;
+  /** For how long the lock stays taken at least; 0 for no longer than the section runs. */
+  readonly holdAtLeastMs: number;
+  /** In a try alone: a section that waits runs when its turn has come, whatever ran before. */
   readonly once?: Once | undefined;
+  /** Where the section is a flight, which neither goes on with the lease of another section nor passes its own on. */
   readonly flight?: FlightClaims | undefined;
+}
+
+/** One claim for a section. */
+export interface ResourceClaim extends SectionRequest {
+  readonly wait: Wait;
   /** No copy of a write leaves later than this, on `atMost`. Default: the bounds of the wait. */
   readonly until?: (() => number) | undefined;
   /** What a look has just shown of the gate. */
@@ -100,12 +108,12 @@ export abstract class Kind {
    * Waits until another claim may succeed.
    * @returns what it has seen of the gate, if that may save the next claim a look. @throws what ended the wait.
    */
-  watch(_resource: Resource, [first]: RowsInTheWay, wait: Wait, keptOut: KeptOut): Promise<readonly Row[] | undefined> {
-    return watch(this.session, first, wait, keptOut);
+  watch(_resource: Resource, [first]: RowsInTheWay, wait: Wait, blocked: Blocked): Promise<readonly Row[] | undefined> {
+    return watch(this.session, first, wait, blocked);
   }
 
   /** This process has no use for the lease any more. @param isFree whether its row was released, and may still be free. */
-  left(_own: OwnLease, _isFree: boolean): void {
+  ended(_own: OwnLease, _isFree: boolean): void {
     // One row has nothing to keep count of.
   }
 }

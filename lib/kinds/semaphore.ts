@@ -10,7 +10,7 @@ import type { InTheWay } from "../taking/row-take.js";
 import { pagesOf } from "../taking/rows.js";
 import type { Target } from "../taking/taken.js";
 import type { Wait } from "../taking/wait.js";
-import { isMarked, type KeptOut, mark, untilFree } from "../taking/watch.js";
+import { type Blocked, isMarked, mark, untilFree } from "../taking/watch.js";
 import { Kind, newest, type OwnLease, type QueueRules, type Resource, type ResourceClaim, takeRow } from "./kind.js";
 
 /** Of the permits that a look shows to be free, so many are tried before it counts as outdated. */
@@ -94,33 +94,33 @@ export class SemaphoreKind extends Kind {
     resource: Resource,
     [first]: RowsInTheWay,
     wait: Wait,
-    keptOut: KeptOut,
+    blocked: Blocked,
   ): Promise<readonly Row[]> {
     const { session } = this;
     const { settings } = resource;
     const { minMs, maxMs } = settings.poll;
     // It grows over claims that came too late as well: where permits go from hand to hand, a look often shows one that is
     // gone. Where others have waited for long, a caller that comes later looks no more often than they do.
-    keptOut.polling ??= new Polling(session, settings.poll);
+    blocked.polling ??= new Polling(session, settings.poll);
     wait.blocker.saw(first.row);
     // A permit that looked free was not: its holder asks again and again, and has to learn that others wait.
-    await this.#contend(resource, [first.row], wait, keptOut);
+    await this.#contend(resource, [first.row], wait, blocked);
     // A refused guess shows one permit alone: others may be free, and its mark nobody's any more.
     for (let rows: readonly Row[] = [first.row], hasLooked = false; ; hasLooked = true) {
       const isCrowded = outlastsPause(resource, wait) && rows.some((row) => isMarked(row, session.clock.wall()));
-      if (isCrowded) keptOut.polling.set(hasLooked ? maxMs : Math.min(maxMs, FIRST_CROWDED_PAUSES * minMs));
+      if (isCrowded) blocked.polling.set(hasLooked ? maxMs : Math.min(maxMs, FIRST_CROWDED_PAUSES * minMs));
       const freeIn = Math.min(...rows.map((row) => untilFree(session, { at: row, settings }, row)));
-      await keptOut.polling.pause(wait, freeIn);
+      await blocked.polling.pause(wait, freeIn);
       rows = await this.#look(resource, wait, { consistent: false });
       wait.throwIfEnough();
       const inTheWay = newestOf(resource, rows);
       if (inTheWay === undefined || freePermits(session, resource, rows).length > 0) return rows;
       wait.blocker.saw(inTheWay.row);
-      await this.#contend(resource, rows, wait, keptOut);
+      await this.#contend(resource, rows, wait, blocked);
     }
   }
 
-  override left(own: OwnLease, isFree: boolean): void {
+  override ended(own: OwnLease, isFree: boolean): void {
     const permit = permitOf(own.lease.row.at.sort) ?? 0;
     const use = useOf(own.resource, permit);
     // Told twice of one lease: another of this process may have its row since.
@@ -154,12 +154,12 @@ export class SemaphoreKind extends Kind {
   }
 
   /** Learns of the marks on permits that are in the way, and marks one of those that have none. */
-  async #contend(resource: Resource, rows: readonly Row[], wait: Wait, keptOut: KeptOut): Promise<void> {
+  async #contend(resource: Resource, rows: readonly Row[], wait: Wait, blocked: Blocked): Promise<void> {
     const { session } = this;
     for (const row of rows) session.contended().waitsFor(row);
     const unmarked = rows.filter((held) => held.uuid !== undefined && !isMarked(held, session.clock.wall()));
     const [row] = fromAnywhere(unmarked, session.random);
-    if (row !== undefined) await mark(session, { ...resource, at: row }, { row, keptOut, wait });
+    if (row !== undefined) await mark(session, { ...resource, at: row }, { row, blocked, wait });
   }
 
   /** The rows of the permits that this caller knows of. */

@@ -61,17 +61,15 @@ async function readWriter(
   return { row, writer: { target, row } };
 }
 
-/** What a writer that has put its flag finds of the readers. Those that were found dead are removed: it has to look again. */
-export interface Readers {
-  readonly found: boolean;
-  readonly alive?: Row;
-}
-
 /**
  * Looks for readers, consistent, and removes those that are dead: judged by what was known before the look left, and on the
- * condition that the row is still exactly as it was seen.
+ * condition that the row is still exactly as it was seen. @returns one that is alive; `found` alone where it has to look again.
  */
-export async function lookForReaders(session: Session, { name, settings }: Resource, wait: Wait): Promise<Readers> {
+export async function lookForReaders(
+  session: Session,
+  { name, settings }: Resource,
+  wait: Wait,
+): Promise<{ readonly found: boolean; readonly alive?: Row }> {
   const { takeover } = settings;
   const range = { name, ...READERS, limit: READERS_LIMIT, consistent: true, takeover };
   let found = false;

@@ -95,16 +95,10 @@ const POSSIBLE: Readonly<Record<string, Kind>> = {
  * What each attribute of a row is. By these conditions rows are parsed, and a take asks for all of them: what does not parse is
  * never overwritten. No condition can ask for a whole number, or look into any map: so a row may have fractions, and any data.
  */
-const ATTRIBUTES: readonly { readonly condition: Condition; readonly problem: string }[] = [
-  ...Object.entries(NEEDED).map(([name, { asks, text }]) => ({
-    condition: asks(name),
-    problem: `its ${name} must be ${text}`,
-  })),
-  ...Object.entries(POSSIBLE).map(([name, { asks, text }]) => ({
-    condition: any(missing(name), asks(name)),
-    problem: `its ${name} must be ${text}`,
-  })),
-];
+const ATTRIBUTES = Object.entries({ ...NEEDED, ...POSSIBLE }).map(([name, { asks, text }]) => ({
+  condition: name in NEEDED ? asks(name) : any(missing(name), asks(name)),
+  problem: `its ${name} must be ${text}`,
+}));
 
 /** An item that this library wrote, in the format that it reads: one that parses, and no other. */
 export const IS_OURS: Condition = all(...ATTRIBUTES.map(({ condition }) => condition));

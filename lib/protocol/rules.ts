@@ -11,12 +11,7 @@ const IS_OUR_FORMAT = equal("format", FORMAT);
 
 const REMEMBERS_NOTHING = all(missing("fence"), missing("tick"), missing("result"));
 
-/** What a take may meet, by what it respects: a put replaces everything, and a purge date ends a tick. */
-const REMEMBERS_NO_MORE_THAN: Readonly<Record<Memory, readonly Condition[]>> = {
-  nothing: [REMEMBERS_NOTHING],
-  fence: [missing("tick")],
-  tick: [],
-};
+const REMEMBERS_NO_TICK = missing("tick");
 
 /** The takes of flights. They remember a result, and so nothing less than a fence. */
 type Flying = `${Exclude<Memory, "nothing">}${"SameResult" | "NoResult"}`;
@@ -37,18 +32,21 @@ const IS_DUE = all(
 
 type Tick = "newTick" | "dueTick" | "sameAttempt";
 
-/** The conditions of a take, by what is known of the row, and by what the take respects. */
+/**
+ * The conditions of a take, by what is known of the row, and by what the take respects: a put replaces everything, and a purge
+ * date ends a tick.
+ */
 const takesOver = (isOver: Condition): Readonly<Record<Memory | Tick | Flying, Condition>> => {
   const where = (...more: readonly Condition[]): Condition => any(NO_ITEM, all(IS_OURS, ...more, isOver));
   return {
-    fenceSameResult: where(...REMEMBERS_NO_MORE_THAN.fence, IS_SAME_RESULT),
-    fenceNoResult: where(...REMEMBERS_NO_MORE_THAN.fence, HAS_NO_RESULT),
-    tickSameResult: where(...REMEMBERS_NO_MORE_THAN.tick, IS_SAME_RESULT),
-    tickNoResult: where(...REMEMBERS_NO_MORE_THAN.tick, HAS_NO_RESULT),
-    nothing: where(...REMEMBERS_NO_MORE_THAN.nothing),
-    fence: where(...REMEMBERS_NO_MORE_THAN.fence),
-    tick: where(...REMEMBERS_NO_MORE_THAN.tick),
-    newTick: where(...REMEMBERS_NO_MORE_THAN.tick, IS_LATER_TICK),
+    fenceSameResult: where(REMEMBERS_NO_TICK, IS_SAME_RESULT),
+    fenceNoResult: where(REMEMBERS_NO_TICK, HAS_NO_RESULT),
+    tickSameResult: where(IS_SAME_RESULT),
+    tickNoResult: where(HAS_NO_RESULT),
+    nothing: where(REMEMBERS_NOTHING),
+    fence: where(REMEMBERS_NO_TICK),
+    tick: where(),
+    newTick: where(IS_LATER_TICK),
     dueTick: any(all(IS_OURS, IS_DUE, isOver)),
     // It leaves the number as it is, so that cannot refuse a late copy once something has run: the uuid it replaces does.
     sameAttempt: all(IS_OURS, IS_DUE, IS_SEEN_LEASE),
@@ -261,15 +259,13 @@ function vacates(write: Vacate): Effect {
   const { leaves, remembers, attempt } = write;
   if (isDelete(write)) return { kind: "delete" };
   switch (leaves.kind) {
-    case "free": {
-      const { result } = leaves;
-      if (result === undefined) return { kind: "update", set: { expires: 0, attempt }, remove: ["uuid", "wanted"] };
-      const { id, made, freshUntil } = result;
-      const set = { expires: 0, result: { id, made } };
-      return update(set, ["uuid", "wanted"], remembers, freshUntil);
+    case "free":
+    case "kept": {
+      if (leaves.result === undefined)
+        return { kind: "update", set: { expires: 0, attempt }, remove: ["uuid", "wanted"] };
+      const { id, made, freshUntil } = leaves.result;
+      return update({ expires: 0, result: { id, made } }, ["uuid", "wanted"], remembers, freshUntil);
     }
-    case "kept":
-      return { kind: "update", set: { expires: 0, attempt }, remove: ["uuid", "wanted"] };
     case "held":
       return update({ expires: leaves.expires, ttlMs: leaves.ttlMs, attempt }, ["uuid", "wanted"], remembers);
     case "untilExpires":

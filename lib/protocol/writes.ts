@@ -89,14 +89,12 @@ export interface NamedResult extends FlightResult {
 
 /** How a row is left when its uuid is removed. */
 export type Left =
-  /** Gone; kept but free where it remembers something, or is to. */
-  | { readonly kind: "free"; readonly result?: NamedResult | undefined }
+  /** Free at once. `free`: gone, unless it remembers something, or is to. `kept`: there in any case. */
+  | { readonly kind: "free" | "kept"; readonly result?: NamedResult | undefined }
   /** Without a holder, and taken until `expires`; `ttlMs` is what is left until then, for those who watch. */
   | { readonly kind: "held"; readonly expires: number; readonly ttlMs: number }
   /** Without a holder, and taken until its lease would have ended. */
-  | { readonly kind: "untilExpires" }
-  /** There, and free at once. */
-  | { readonly kind: "kept" };
+  | { readonly kind: "untilExpires" };
 
 /** Removes a uuid from its row: a release, an unlock by force. */
 export interface Vacate {

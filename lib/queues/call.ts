@@ -1,22 +1,8 @@
-import type { FlightClaims, OwnLease, Resource, ResourceClaim } from "../kinds/kind.js";
-import type { LockData } from "../lock-info.js";
+import type { OwnLease, ResourceClaim, SectionRequest } from "../kinds/kind.js";
 import { permitOf } from "../protocol/addresses.js";
 import type { Claimed } from "../taking/claim.js";
-import type { Once } from "../taking/known-time.js";
 import type { Wait } from "../taking/wait.js";
 import type { Caller } from "./local-line.js";
-
-/** What a section asks of its lock. */
-export interface SectionRequest {
-  readonly resource: Resource;
-  readonly data: LockData | undefined;
-  /** For how long the lock stays taken at least; 0 for no longer than the section runs. */
-  readonly holdAtLeastMs: number;
-  /** In a try alone: a section that waits runs when its turn has come, whatever ran before. */
-  readonly once?: Once | undefined;
-  /** Where the section is a flight, which neither goes on with the lease of another section nor passes its own on. */
-  readonly flight?: FlightClaims | undefined;
-}
 
 /** What is known of a lock that is claimed. */
 export type ClaimHow = Pick<ResourceClaim, "seen" | "ahead" | "until">;

@@ -8,7 +8,7 @@ import type { Session } from "../session/session.js";
 import { type Claimed, endedBy, type Refusal, tryClaim } from "../taking/claim.js";
 import { tickNow } from "../taking/known-time.js";
 import type { Wait } from "../taking/wait.js";
-import { keptOutFrom, mark, untilFree } from "../taking/watch.js";
+import { blockedFromNow, mark, untilFree } from "../taking/watch.js";
 import type { Call, ClaimHow } from "./call.js";
 import { FairLine, NOBODY_WAITS } from "./fair-line.js";
 import { Pace } from "./pace.js";
@@ -238,7 +238,7 @@ export class FairQueue {
       if (ahead > 0 && ahead >= room) {
         const row = newest(gate);
         if (row !== undefined) wait.blocker.saw(row);
-        line.keptOut = undefined;
+        line.blocked = undefined;
         await pause(line.pause(look, place.ticket, ahead));
         continue;
       }
@@ -248,7 +248,7 @@ export class FairQueue {
       }
       if (room === 0) {
         const ms = line.pace.next(poll);
-        await this.#isKeptOut(line, call, gate);
+        await this.#markWhenBlocked(line, call, gate);
         await pause(Math.min(ms, ...gate.map((row) => untilFree(session, { ...resource, at: row }, row))));
         // If the next look is soon, it is consistent: a claim may then follow it directly.
         isConsistent = ms < poll.maxMs / 2;
@@ -268,14 +268,14 @@ export class FairQueue {
   }
 
   /** It is this process's turn, and other hosts hold all of the lock's rows. After a while it marks one, as line without a place do. */
-  async #isKeptOut(line: FairLine, { resource, wait }: Call, gate: readonly Row[]): Promise<void> {
+  async #markWhenBlocked(line: FairLine, { resource, wait }: Call, gate: readonly Row[]): Promise<void> {
     const session = this.#session;
     for (const row of gate) session.contended().waitsFor(row);
     const row = newest(gate);
     if (row === undefined) return;
     wait.blocker.saw(row);
-    line.keptOut ??= keptOutFrom(session);
-    await mark(session, { ...resource, at: row }, { row, keptOut: line.keptOut, wait });
+    line.blocked ??= blockedFromNow(session);
+    await mark(session, { ...resource, at: row }, { row, blocked: line.blocked, wait });
   }
 
   /** The ordinary claim. @returns undefined if no answer came while its look was valid. */

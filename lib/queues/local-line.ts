@@ -1,5 +1,5 @@
 import type { Wait } from "../taking/wait.js";
-import type { KeptOut } from "../taking/watch.js";
+import type { Blocked } from "../taking/watch.js";
 
 /** A call that waits for a lock, and what it does with a lease that a section before it has left. */
 export interface Caller<Lease extends object> {
@@ -26,7 +26,7 @@ export interface Waiter<Lease extends object> {
  */
 export class LocalLine<Lease extends object> {
   /** Since when others have kept those who lead from the row; undefined where they have not. */
-  keptOut: KeptOut | undefined;
+  blocked: Blocked | undefined;
   /** How many leases its callers may have at once. */
   capacity: number;
   /** In the order of their numbers. */
@@ -141,7 +141,7 @@ export class LocalLine<Lease extends object> {
   /** A caller has taken a lease from the table. If it leads, the next does from here on. */
   settle(caller: Caller<Lease>, lease: Lease): void {
     this.#leases.add(lease);
-    this.keptOut = undefined;
+    this.blocked = undefined;
     if (this.#leader?.caller === caller) this.#leader = undefined;
     this.#advance();
   }

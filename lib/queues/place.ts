@@ -100,12 +100,12 @@ export async function takePlace(
   const { keys, side } = kind.queue;
   const settings = placeSettings(resource.settings);
   let shared: Sharing | undefined;
-  const left = (): void => {
+  const onSent = (): void => {
     shared ??= sharing();
   };
   for (let taken = 0; taken < MOST_TAKEN; taken += 1) {
     wait.throwIfEnough();
-    const ticket = await drawTicket(session, resource, wait, left);
+    const ticket = await drawTicket(session, resource, wait, onSent);
     wait.throwIfEnough();
     const { sections, last } = shared ?? sharing();
     const data = side === undefined ? { sections } : { sections, side };
@@ -119,7 +119,7 @@ export async function takePlace(
 }
 
 /** The seed is the table's time in ms, which outruns any series of draws: a counter that was purged never goes back. */
-async function drawTicket(session: Session, resource: Resource, wait: Wait, left: () => void): Promise<bigint> {
+async function drawTicket(session: Session, resource: Resource, wait: Wait, onSent: () => void): Promise<bigint> {
   const { clock, store } = session;
   const { name, kind, settings } = resource;
   const counter: Address = { name, sort: kind.queue.keys.counter };
@@ -127,7 +127,7 @@ async function drawTicket(session: Session, resource: Resource, wait: Wait, left
   for (;;) {
     await learnTime(session, resource.at, wait);
     const outcome = await wait.persistAtKnownTime(persistence, (signal) => {
-      left();
+      onSent();
       return store.write({ kind: "draw", at: counter, seed: Math.ceil(boundsOf(clock).latest) }, signal);
     });
     if (outcome?.kind === "applied" && outcome.drawn !== undefined) return outcome.drawn;

@@ -37,9 +37,9 @@ export class QueueView {
    * The lock's own rows and the first places: one request, unless dead ones are in the way.
    *
    * @param isOwn whether a place is one of this process.
-   * @param left is called as it leaves.
+   * @param onSent is called as it leaves.
    */
-  async look(ask: Ask, isConsistent: boolean, isOwn: (place: Row) => boolean, left: () => void): Promise<QueueLook> {
+  async look(ask: Ask, isConsistent: boolean, isOwn: (place: Row) => boolean, onSent: () => void): Promise<QueueLook> {
     const { name, at, kind, settings } = this.#resource;
     const placeRange = placesOf(kind.queue.keys);
     const range = { first: at.sort, last: placeRange.last, limit: kind.queue.lookLimit(this.#resource) };
@@ -48,7 +48,7 @@ export class QueueView {
     const gate: Row[] = [];
     const places: Row[] = [];
     let sentAt = 0;
-    for await (const { page, isLast } of pagesOf(this.#session, ask, query, left)) {
+    for await (const { page, isLast } of pagesOf(this.#session, ask, query, onSent)) {
       sentAt ||= page.sentAt;
       gate.push(...kind.queue.gateRows(this.#resource, page.rows.filter(isGate)));
       const queued = page.rows.filter((row) => !isGate(row));

@@ -1,7 +1,7 @@
 import { HeldLock } from "../holding/handle.js";
 import type { Lease, Section } from "../holding/lease.js";
 import { ExclusiveSide } from "../kinds/exclusive.js";
-import { type Kind, keyOf, type OwnLease, type Resource } from "../kinds/kind.js";
+import { type Kind, keyOf, type OwnLease, type Resource, type SectionRequest } from "../kinds/kind.js";
 import { MutexKind } from "../kinds/mutex.js";
 import { SemaphoreKind } from "../kinds/semaphore.js";
 import { SharedSide } from "../kinds/shared.js";
@@ -10,9 +10,9 @@ import type { Session } from "../session/session.js";
 import { type Claimed, type Refusal, tryClaim } from "../taking/claim.js";
 import { tooSlow } from "../taking/too-slow.js";
 import type { Wait } from "../taking/wait.js";
-import { keptOutFrom } from "../taking/watch.js";
+import { blockedFromNow } from "../taking/watch.js";
 import { boundsOf } from "../time/clock.js";
-import { type Call, type ClaimHow, fits, type SectionRequest } from "./call.js";
+import { type Call, type ClaimHow, fits } from "./call.js";
 import { FairLine } from "./fair-line.js";
 import { FairQueue } from "./fair-queue.js";
 import { LocalLine } from "./local-line.js";
@@ -164,8 +164,8 @@ export class Sections {
         wait.throwIfEnough();
         continue;
       }
-      line.keptOut ??= keptOutFrom(this.session);
-      seen = await resource.kind.watch(resource, result.inTheWay, wait, line.keptOut);
+      line.blocked ??= blockedFromNow(this.session);
+      seen = await resource.kind.watch(resource, result.inTheWay, wait, line.blocked);
       await this.#turns.standBack(resource, wait);
     }
   }
@@ -176,7 +176,7 @@ export class Sections {
    */
   async #handOut(own: OwnLease, call: SectionCall): Promise<boolean> {
     const { lease, resource } = own;
-    const { wait, holdAtLeastMs, flight } = call;
+    const { wait } = call;
     const line = this.#line(resource);
     if (lease.renewals.haveServed) {
       wait.throwIfEnough();
@@ -190,19 +190,13 @@ export class Sections {
       line.settle(call, own);
       // After a loss, the next section of this process may ask the table at once: a lost lease excludes nobody.
       lease.keep(() => this.#leave(own, false));
-      lease.exit.holdAtLeast(holdAtLeastMs);
-      own.isFlight = flight !== undefined;
+      own.isFlight = call.flight !== undefined;
       if (this.#deliver(own, lease.row.acquired, call, lease.row.tick)) {
         this.#share(own);
         return true;
       }
-      // Nothing has run on it.
-      lease.exit.holdAtLeast(0);
-      this.session.detach(this.#end(own));
-    } else {
-      resource.kind.left(own, false);
-      this.session.detach(lease.exit.giveBack());
     }
+    this.session.detach(this.#end(own));
     wait.throwIfEnough();
     // One that was renewed is lost for another reason than a slow table.
     if (lease.row.guard === undefined) wait.failures.leaseWasOver(resource);
@@ -220,12 +214,14 @@ export class Sections {
     return hasBegun;
   }
 
-  #deliver(own: OwnLease, acquired: number, { resource, wait, deliver }: SectionCall, tick?: number): boolean {
+  #deliver(own: OwnLease, acquired: number, call: SectionCall, tick?: number): boolean {
+    const { resource, wait, deliver, holdAtLeastMs } = call;
     const { lease } = own;
     const end = (_ended: Lease, section: Section) => this.#end(own, section);
     const mayHandOff = resource.kind.rowDecides && !own.isFlight;
     const lock = new HeldLock({ session: this.session, lease, acquired, tick, end, mayHandOff });
     if (deliver(lock)) {
+      lease.exit.holdAtLeast(holdAtLeastMs);
       // The section before tells of its end before this one tells of its beginning.
       own.before?.tellEnd();
       own.before = undefined;
@@ -256,7 +252,7 @@ export class Sections {
     if (await this.#passOn(own, section)) return;
     let isFree = false;
     try {
-      await lease.exit.release();
+      await (section === undefined ? lease.exit.giveBack() : lease.exit.release());
       isFree = stands && lease.exit.hold === undefined;
     } finally {
       // A lock that nobody else wants costs nothing.
@@ -269,22 +265,19 @@ export class Sections {
   async #passOn(own: OwnLease, section: Section | undefined): Promise<boolean> {
     const line = this.#line(own.resource);
     if (own.resource.kind.isJoined || !line.canPass(own)) return false;
-    if (!(await this.#mayPass(own, section)) || own.isClosed) return false;
+    // A lease that no section began on goes on at once, or back: the table is asked for nothing first.
+    let mayPass = !this.#turns.isOver(own);
+    if (section !== undefined)
+      mayPass = await (line instanceof FairLine ? this.#fairQueue.mayPass(line, own) : this.#turns.mayPass(own));
+    if (!mayPass || own.isClosed) return false;
     if (!(await own.lease.renewals.renewForNext())) return false;
     if (section instanceof HeldLock) own.before = section;
     return line.pass(own);
   }
 
-  /** A lease that no section began on goes on at once, or back: the table is asked for nothing first. */
-  async #mayPass(own: OwnLease, section: Section | undefined): Promise<boolean> {
-    if (section === undefined) return !this.#turns.isOver(own);
-    const line = this.#line(own.resource);
-    return await (line instanceof FairLine ? this.#fairQueue.mayPass(line, own) : this.#turns.mayPass(own));
-  }
-
   /** No section of this process begins on the lease any more: another may ask the table. */
   #leave(own: OwnLease, isFree: boolean): void {
-    own.resource.kind.left(own, isFree);
+    own.resource.kind.ended(own, isFree);
     this.#line(own.resource).leave(own);
     this.#tidy(own.resource);
   }

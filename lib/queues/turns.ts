@@ -6,10 +6,6 @@ import { attemptMs, sendOnce } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { Wait } from "../taking/wait.js";
 
-interface Look {
-  readonly row: Row | undefined;
-}
-
 /**
  * How a process shares a lock that is not fair with other hosts. It learns of their marks, whatever its sections ask for: each
  * release shows the row as it was, and a passed lease, which is not released, is looked at every `handOverMs`. After its turn
@@ -79,7 +75,11 @@ export class Turns {
    * The row as it is now, or nearly: half a read unit. @returns undefined where the look fails, which tells nothing: if the table
    * is out of reach, other requests find out.
    */
-  async #look(at: Address, { ttlMs }: MutexSettings, enough?: AbortSignal): Promise<Look | undefined> {
+  async #look(
+    at: Address,
+    { ttlMs }: MutexSettings,
+    enough?: AbortSignal,
+  ): Promise<{ readonly row: Row | undefined } | undefined> {
     const { store } = this.#session;
     const request = { kind: "read", attemptMs: attemptMs(ttlMs), enough } as const;
     const look = sendOnce(this.#session, request, (signal) => store.read(at, { consistent: false }, signal));

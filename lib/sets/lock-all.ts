@@ -11,7 +11,7 @@ import { type Attempt, claimBy, tryClaim } from "../taking/claim.js";
 import { type InTheWay, RowTake } from "../taking/row-take.js";
 import type { Target } from "../taking/taken.js";
 import { Wait } from "../taking/wait.js";
-import { keptOutFrom, watch } from "../taking/watch.js";
+import { blockedFromNow, watch } from "../taking/watch.js";
 import { HeldLockSet, type LockSet } from "./lock-set.js";
 
 /**
@@ -37,36 +37,31 @@ export async function lockAll(
   const wait = new Wait(session, names.join(", "), { patient: waits, asksFor: names.length });
   const send = () => claimBy(session, targets[0], wait, {}, () => new SetTake(session, targets, data));
   const work = async (deliver: (set: LockSet) => boolean): Promise<void> => {
-    for (let keptOut = keptOutFrom(session); ; ) {
+    for (let blocked = blockedFromNow(session); ; ) {
       const claimed = await (waits ? send() : tryClaim(session, wait, send));
       if (claimed.kind !== "granted") {
         if (!waits) {
           wait.missed("held");
           throw wait.timeout();
         }
-        for (const inTheWay of claimed.inTheWay) await watch(session, inTheWay, wait, { ...keptOut });
+        for (const inTheWay of claimed.inTheWay) await watch(session, inTheWay, wait, { ...blocked });
         continue;
       }
       const leases = claimed.granted.map((acquisition) => new Lease(session, acquisition));
       const stand = await Promise.all(leases.map(({ renewals }) => renewals.secure(wait)));
       if (stand.every((stands) => stands) && !wait.isOver) {
-        for (const lease of leases) {
-          lease.keep();
-          lease.exit.holdAtLeast(holdAtLeastMs);
-        }
+        for (const lease of leases) lease.keep();
         const set = new HeldLockSet(session, leases);
         if (deliver(set)) {
+          for (const lease of leases) lease.exit.holdAtLeast(holdAtLeastMs);
           for (const lock of set.locks.values()) lock.delivered(wait);
           return;
         }
       }
-      for (const { exit } of leases) {
-        exit.holdAtLeast(0);
-        session.detach(exit.giveBack());
-      }
+      for (const { exit } of leases) session.detach(exit.giveBack());
       wait.throwIfEnough();
       wait.failures.leaseWasOver({ name: targets[0].at.name, settings });
-      keptOut = keptOutFrom(session);
+      blocked = blockedFromNow(session);
     }
   };
   return await wait.run(work, { signal, waitMs: waits ? waitMs : Number.POSITIVE_INFINITY });

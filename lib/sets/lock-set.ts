@@ -43,10 +43,7 @@ export class HeldLockSet implements LockSet {
 
   constructor(session: Session, leases: readonly Lease[]) {
     this.#signal = new LossSignal(() => this.#look());
-    const end = (ended: Lease) => ended.exit.release();
-    const locks = leases.map(
-      (lease) => new HeldLock({ session, lease, acquired: lease.row.acquired, end, mayHandOff: true }),
-    );
+    const locks = leases.map((lease) => new HeldLock({ session, lease, acquired: lease.row.acquired }));
     this.names = locks.map(({ name }) => name);
     this.locks = new Map(locks.map((lock) => [lock.name, lock]));
     for (const lock of locks) lock.signal.addEventListener("abort", () => this.#look(), { once: true });

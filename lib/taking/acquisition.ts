@@ -146,8 +146,7 @@ export class Acquisition {
    * one before. Like a renewal, it stamps a later `expires`.
    */
   reissue(trying: Trying): Promise<Stamping> {
-    const { fencing: fenced } = this.settings;
-    return this.#transfer({ kind: "reissue", uuid: this.#session.uuid(), fenced }, trying);
+    return this.#transfer({ kind: "reissue", uuid: this.#session.uuid(), fenced: this.settings.fencing }, trying);
   }
 
   /** Gives the row the uuid of a hand-off, and a lease of that length. */

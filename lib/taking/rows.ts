@@ -60,13 +60,13 @@ export async function* pagesOf(
   session: Session,
   ask: Ask,
   range: Omit<RangeQuery, "after"> & { readonly takeover: Takeover },
-  left: () => void = () => undefined,
+  onSent: () => void = () => undefined,
 ): AsyncGenerator<{ readonly page: KnownPage; readonly isLast: boolean }, void, undefined> {
   const { takeover, ...first } = range;
   for (let rest: RangeQuery | undefined = first; rest !== undefined; ) {
     const query: RangeQuery = rest;
     const page: KnownPage = await ask(async (signal) => {
-      if (query === first) left();
+      if (query === first) onSent();
       const known = knownNow(session, takeover);
       return { ...(await session.store.query(query, signal)), ...known };
     });

@@ -15,7 +15,7 @@ import type { Wait } from "./wait.js";
 const MARK_AGAIN_MS = 5_000;
 
 /** Since when others keep a process from a row, on `atLeast`. */
-export interface KeptOut {
+export interface Blocked {
   readonly since: number;
   /** When it has marked the row last; -Infinity where it has not. */
   markedAt: number;
@@ -23,7 +23,7 @@ export interface KeptOut {
   polling?: Polling;
 }
 
-export function keptOutFrom({ clock }: Session): KeptOut {
+export function blockedFromNow({ clock }: Session): Blocked {
   return { since: clock.atLeast(), markedAt: Number.NEGATIVE_INFINITY };
 }
 
@@ -32,7 +32,7 @@ export async function watch(
   session: Session,
   { target, row: first }: InTheWay,
   wait: Wait,
-  keptOut: KeptOut,
+  blocked: Blocked,
 ): Promise<undefined> {
   const { sightings, store } = session;
   const { at, settings } = target;
@@ -47,7 +47,7 @@ export async function watch(
     wait.blocker.saw(row);
     session.contended().waitsFor(row);
     // Not for what a refusal has shown: a section that ends by the next look needs no hint.
-    if (row !== first) await mark(session, target, { row, keptOut, wait });
+    if (row !== first) await mark(session, target, { row, blocked, wait });
     await polling.pause(wait, untilFree(session, target, row));
     const next = await wait.ask((signal) => store.read(at, { consistent: false }, signal));
     sightings.note(at, next);
@@ -79,24 +79,24 @@ export function untilFree({ sightings, clock }: Session, { at, settings: { takeo
 export async function mark(
   session: Session,
   { at, settings }: Target,
-  { row, keptOut, wait }: { readonly row: Row; readonly keptOut: KeptOut; readonly wait: Wait },
+  { row, blocked, wait }: { readonly row: Row; readonly blocked: Blocked; readonly wait: Wait },
 ): Promise<void> {
   const { clock, store } = session;
   const now = clock.atLeast();
-  if (now - keptOut.since < settings.handOverMs || now - keptOut.markedAt < MARK_AGAIN_MS) return;
+  if (now - blocked.since < settings.handOverMs || now - blocked.markedAt < MARK_AGAIN_MS) return;
   const bounds = clock.wall();
   if (row.uuid === undefined || bounds === undefined || isMarked(row, bounds)) return;
   const wanted = Math.ceil(bounds.latest + Math.min(WANTED_FOR_MS, wait.remainingMs));
   const { enough } = wait;
-  const before = keptOut.markedAt;
-  keptOut.markedAt = now;
+  const before = blocked.markedAt;
+  blocked.markedAt = now;
   try {
     const { kind } = await sendOnce(session, { kind: "take", attemptMs: LONGEST_ATTEMPT_MS, enough }, (signal) =>
       store.write({ kind: "want", at, until: wanted }, signal),
     );
     if (kind === "applied") session.contended().sees({ ...row, wanted });
     // Between two sections: there was nobody to be told.
-    else keptOut.markedAt = before;
+    else blocked.markedAt = before;
   } catch (cause) {
     publish("dynamutex:wait-failed", { name: at.name, cause });
   }

@@ -43,7 +43,7 @@ export const HAND_OVER_DEFECTS: readonly Defect[] = [
     patches: [
       { file: WATCH, find: /if \(row !== first\)/g, replace: "" },
       // Only a waiter that has been kept out before would mark what a refusal shows: with this, each does.
-      { file: WATCH, find: /now - keptOut\.since < settings\.handOverMs \|\| /g, replace: "" },
+      { file: WATCH, find: /now - blocked\.since < settings\.handOverMs \|\| /g, replace: "" },
     ],
   },
   {

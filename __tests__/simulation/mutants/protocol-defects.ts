@@ -70,12 +70,12 @@ export const PROTOCOL_DEFECTS: readonly Defect[] = [
   {
     name: "a take forgets the tick that the row remembers",
     patches: [
-      { file: RULES, find: /REMEMBERS_NO_MORE_THAN\.tick, IS_LATER_TICK/g, replace: "REMEMBERS_NO_MORE_THAN.tick" },
+      { file: RULES, find: /newTick: where\(IS_LATER_TICK\)/g, replace: "newTick: where()" },
     ],
   },
   {
     name: "a put replaces a row that remembers something",
-    patches: [{ file: RULES, find: /nothing: \[REMEMBERS_NOTHING\]/g, replace: "nothing: []" }],
+    patches: [{ file: RULES, find: /nothing: where\(REMEMBERS_NOTHING\)/g, replace: "nothing: where()" }],
   },
   {
     name: "a row with a tick gets a purge date",
