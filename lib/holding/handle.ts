@@ -27,7 +27,6 @@ export class HeldLock implements TransferableLock {
   declare readonly permit?: number;
   readonly tick: number | undefined;
   readonly attempt: number | undefined;
-  #data: LockData | undefined;
   readonly #session: Session;
   readonly #lease: Lease;
   /** Made when it is first read, or aborted. */
@@ -68,7 +67,6 @@ export class HeldLock implements TransferableLock {
     this.acquired = new Date(section.acquired);
     this.tick = section.tick;
     this.attempt = section.lease.row.attempt;
-    this.#data = section.lease.row.data;
     this.#session = section.session;
     this.#lease = section.lease;
     this.#end = section.end ?? (({ exit }) => exit.release());
@@ -96,11 +94,6 @@ export class HeldLock implements TransferableLock {
   /** Its release names a result on the row: that of the flight that it was. @internal */
   names(result: NamedResult): void {
     this.#lease.exit.result = result;
-  }
-
-  /** Whether its caller has got it. @internal */
-  get isDelivered(): boolean {
-    return this.#stage !== "new";
   }
 
   get wanted(): boolean {
@@ -187,7 +180,7 @@ export class HeldLock implements TransferableLock {
   }
 
   get data(): LockData | undefined {
-    return this.#data;
+    return this.#lease.row.data;
   }
 
   async replaceData(data: LockData): Promise<void> {
@@ -201,7 +194,6 @@ export class HeldLock implements TransferableLock {
       this.#throwIfNotHeld();
     }
     await this.#lease.renewals.extend(copy);
-    this.#data = copy;
   }
 
   unlock(): Promise<void> {

@@ -220,7 +220,8 @@ export class Sections {
     const end = (_ended: Lease, section: Section) => this.#end(own, section);
     const mayHandOff = resource.kind.rowDecides && !own.isFlight;
     const lock = new HeldLock({ session: this.session, lease, acquired, tick, end, mayHandOff });
-    if (deliver(lock)) {
+    const isDelivered = deliver(lock);
+    if (isDelivered) {
       lease.exit.holdAtLeast(holdAtLeastMs);
       // The section before tells of its end before this one tells of its beginning.
       own.before?.tellEnd();
@@ -235,7 +236,7 @@ export class Sections {
       line.tidy();
       this.#fairQueue.attend(line);
     }
-    return lock.isDelivered;
+    return isDelivered;
   }
 
   /** A section is over, or has not begun: its lease goes to the next of this process, or back to the table. */
