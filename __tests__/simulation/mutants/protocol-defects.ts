@@ -69,9 +69,7 @@ export const PROTOCOL_DEFECTS: readonly Defect[] = [
   },
   {
     name: "a take forgets the tick that the row remembers",
-    patches: [
-      { file: RULES, find: /newTick: where\(IS_LATER_TICK\)/g, replace: "newTick: where()" },
-    ],
+    patches: [{ file: RULES, find: /newTick: where\(IS_LATER_TICK\)/g, replace: "newTick: where()" }],
   },
   {
     name: "a put replaces a row that remembers something",
