@@ -1,7 +1,8 @@
+import pRetry from "p-retry";
 import { LockStoreError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
-import { Backlog, notSent, type RequestKind, type ScheduledRequest } from "./backlog.js";
-import { causeOf, LONGEST_ATTEMPT_MS, noAnswer, type Persistence, retry, type Tried } from "./retry.js";
+import { Backlog, NotSent, notSent, type RequestKind, type ScheduledRequest } from "./backlog.js";
+import { isTransient, LONGEST_ATTEMPT_MS, noAnswer, type Persistence, pause, pauseMs, type Tried } from "./retry.js";
 
 /** How many requests are in flight at once while the table does not throttle, renewals included. */
 const MOST_WIDTH = 48;
@@ -85,35 +86,70 @@ export function persist<T>(
 ): Promise<T> {
   const { clock, scheduler } = session;
   const { kind, until, deadline = until, attemptMs: firstMs, enough } = persistence;
-  const tried: Tried = persistence.tried ?? { since: clock.atLeast(), sent: 0, failure: undefined };
+  const { tried = { since: clock.atLeast(), sent: 0, failure: undefined } } = persistence;
   let sent = 0;
   const triedMs = (): number => clock.atLeast() - tried.since;
   const remainingMs = (): number => Math.max(0, until() - clock.atMost());
   const boundMs = (): number => {
-    const grownMs = Math.min(LONGEST_ATTEMPT_MS, firstMs * GROWTH ** (sent - 1));
-    const patienceMs = Math.min(LONGEST_ATTEMPT_MS, PATIENCE_TIMES * (scheduler.slowMs ?? 0));
-    return Math.min(Math.max(firstMs, grownMs, patienceMs), remainingMs());
+    const neededMs = Math.max(firstMs * GROWTH ** (sent - 1), PATIENCE_TIMES * (scheduler.slowMs ?? 0));
+    return Math.min(Math.max(firstMs, Math.min(LONGEST_ATTEMPT_MS, neededMs)), remainingMs());
   };
-  const send = (): Promise<T> => {
+  return retry(session, { ...persistence, tried }, () => {
     let isAtOnce = tried.sent === 0;
     const answer = scheduler.run({ kind, deadline: deadline(), until, enough }, () => {
       // With less time, an attempt could only time out, and hide the cause of the one before it. The pauses go on until
       // `until`, so that the caller does not begin again before that.
-      const leastMs = Math.min(firstMs, scheduler.quickMs ?? LEAST_ATTEMPT_MS);
+      const leastMs = isAtOnce ? 0 : Math.min(firstMs, scheduler.quickMs ?? LEAST_ATTEMPT_MS);
       const leftMs = remainingMs();
-      if (leftMs === 0 || (!isAtOnce && leftMs < leastMs))
-        throw notSent(triedMs(), "too little time was left for an answer");
+      if (leftMs === 0 || leftMs < leastMs) throw notSent(triedMs(), "too little time was left for an answer");
       sent += 1;
       tried.sent += 1;
       const lateMs = kind === "renewal" ? leftMs * LATE_SHARE : undefined;
       const copy = (signal: AbortSignal) => instead() ?? scheduler.heard(() => request(signal), lateMs);
-      return bounded(clock, copy, boundMs, () => noAnswer(triedMs(), tried.sent, causeOf(tried.failure)));
+      return bounded(clock, copy, boundMs, () => noAnswer(triedMs(), tried));
     });
     isAtOnce = false; // It waits behind others, if it has not left by now.
     return answer;
-  };
-  return send().catch((error: unknown) => retry(session, { ...persistence, tried }, send, error));
+  });
 }
+
+/**
+ * Sends a request, and again, with growing, jittered pauses, until it is answered, or fails for good, or its time is over. The
+ * pauses are on our clock and not on p-retry's, so that they pass on virtual time as well.
+ *
+ * @throws what the last attempt that left threw, of this request or of one before it; the reason of `enough`, if there is none.
+ */
+function retry<T>(
+  session: Requests,
+  persistence: Persistence & { readonly tried: Tried },
+  send: () => Promise<T>,
+): Promise<T> {
+  const { enough, worthRetrying = isTransient, onFailure, tried } = persistence;
+  let { failure } = tried;
+  const attempt = (): Promise<T> =>
+    send().catch((cause: unknown) => {
+      throw new FailedAttempt("An attempt failed", { cause });
+    });
+  return pRetry(attempt, {
+    retries: Number.POSITIVE_INFINITY,
+    minTimeout: 0,
+    shouldRetry: async ({ error: { cause: error }, attemptNumber }) => {
+      if (enough?.aborted && error === enough.reason) return false;
+      // An attempt that did not leave hides no failure of one that did.
+      if (failure === undefined || !(error instanceof NotSent)) {
+        failure = error;
+        tried.failure = error;
+        onFailure?.(error);
+      }
+      return worthRetrying(failure) && (await pause(session.clock, pauseMs(session, attemptNumber), persistence));
+    },
+  }).catch(({ cause }) => {
+    throw failure ?? cause;
+  });
+}
+
+/** What p-retry gets: it refuses what is no error of its own realm, as an error of Node's is none where Jest runs the code. */
+class FailedAttempt extends Error {}
 
 /** Sends a request when its turn comes, and never retries it: for requests that may fail. */
 export function sendOnce<T>(
