@@ -126,10 +126,13 @@ function retry<T>(
 ): Promise<T> {
   const { enough, worthRetrying = isTransient, onFailure, tried } = persistence;
   let { failure } = tried;
-  const attempt = (): Promise<T> =>
-    send().catch((cause: unknown) => {
+  const attempt = async (): Promise<T> => {
+    try {
+      return await send();
+    } catch (cause) {
       throw new FailedAttempt("An attempt failed", { cause });
-    });
+    }
+  };
   return pRetry(attempt, {
     retries: Number.POSITIVE_INFINITY,
     minTimeout: 0,
@@ -204,7 +207,7 @@ export class Scheduler {
   /** When the width was last halved, on `atLeast`. */
   #halvedAt = Number.NEGATIVE_INFINITY;
   /** How long the latest answers took, in ms, in order of arrival. */
-  readonly #latencies: number[] = [];
+  #latencies: readonly number[] = [];
   /** The same, the shortest first. */
   #sorted = new Float64Array();
   /** When the first request left that came after the last answer, on `atMost`. */
@@ -267,30 +270,29 @@ export class Scheduler {
    * Sends a copy, and hears its answer, however late.
    * @param lateMs of a renewal: with an answer after so many ms, it is late.
    */
-  heard<T>(send: () => Promise<T>, lateMs: number = Number.POSITIVE_INFINITY): Promise<T> {
+  async heard<T>(send: () => Promise<T>, lateMs: number = Number.POSITIVE_INFINITY): Promise<T> {
     const leftAt = this.#clock.atLeast();
     this.#silentSince ??= this.#clock.atMost();
-    const answered = (): void => {
-      this.#silentSince = undefined;
-      this.#answers += 1;
-    };
-    const answer = new Promise<T>((resolve) => resolve(send()));
-    answer.then(
-      () => {
-        answered();
-        const tookMs = this.#clock.atLeast() - leftAt;
-        this.#took(tookMs);
-        if (tookMs > lateMs) this.#narrow(leftAt);
-        // One more for each round of answers, as congestion control has it.
-        else this.#width = Math.min(MOST_WIDTH, this.#width + 1 / this.#width);
-      },
-      (error) => {
-        if (!(error instanceof LockStoreError)) return;
-        if (error.answered) answered();
-        if (error.throttled) this.#narrow(leftAt);
-      },
-    );
-    return answer;
+    try {
+      const answer = await send();
+      this.#answered();
+      const tookMs = this.#clock.atLeast() - leftAt;
+      this.#latencies = [...this.#latencies, tookMs].slice(-REMEMBERED);
+      this.#sorted = Float64Array.from(this.#latencies).sort();
+      if (tookMs > lateMs) this.#narrow(leftAt);
+      // One more for each round of answers, as congestion control has it.
+      else this.#width = Math.min(MOST_WIDTH, this.#width + 1 / this.#width);
+      return answer;
+    } catch (error) {
+      if (error instanceof LockStoreError && error.answered) this.#answered();
+      if (error instanceof LockStoreError && error.throttled) this.#narrow(leftAt);
+      throw error;
+    }
+  }
+
+  #answered(): void {
+    this.#silentSince = undefined;
+    this.#answers += 1;
   }
 
   /** @param leftAt what left before it was halved says nothing about how much the half is for the table. */
@@ -306,21 +308,14 @@ export class Scheduler {
     return others < Math.max(this.width * OTHERS_SHARE, this.width - renewals);
   }
 
-  #send<T>(lane: "renewals" | "others", send: () => Promise<T>): Promise<T> {
+  async #send<T>(lane: "renewals" | "others", send: () => Promise<T>): Promise<T> {
     this.#underWay[lane] += 1;
-    const answer = new Promise<T>((resolve) => resolve(send()));
-    const end = (): void => {
+    try {
+      return await send();
+    } finally {
       this.#underWay[lane] -= 1;
       const { waiting } = this.#backlog;
-      while (waiting[0] !== undefined && this.#hasSlot(waiting[0].kind)) this.#backlog.leaveNext();
-    };
-    answer.then(end, end);
-    return answer;
-  }
-
-  #took(latencyMs: number): void {
-    this.#latencies.push(latencyMs);
-    if (this.#latencies.length > REMEMBERED) this.#latencies.shift();
-    this.#sorted = Float64Array.from(this.#latencies).sort();
+      while (waiting[0] !== undefined && this.#hasSlot(waiting[0].kind)) waiting[0].leave();
+    }
   }
 }

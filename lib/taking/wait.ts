@@ -205,16 +205,17 @@ export class Wait {
         answer();
         return true;
       };
-      const fail = (reason: unknown, because?: Diagnostics["dynamutex:failed"]["because"]): void => {
+      const fail = (reason: unknown, because: Diagnostics["dynamutex:failed"]["because"]): void => {
         settle(reason, () => {
           reject(reason);
-          if (because !== undefined) this.#tellFailed(because, reason);
+          // A timeout has been told as a miss.
+          if (this.#asksFor > 0 && !this.#isMissed) this.#tellFailed(because, reason);
         });
       };
       const timeOut = (): void => {
         try {
           this.missed("timeout");
-          fail(this.timeout());
+          fail(this.timeout(), "error");
         } catch (error) {
           fail(error, "error");
         }
@@ -224,7 +225,7 @@ export class Wait {
       const stopListening = signal && onAbort(signal, () => fail(signal.reason, "aborted"));
       const deliver = (result: T): boolean => settle(SERVED, () => resolve(result));
       // Now, in the caller's own asynchronous context: nothing was awaited before. A subscriber may end the call.
-      if (CHANNELS["dynamutex:asked"].hasSubscribers) this.#tellAsked();
+      if (this.#asksFor > 0 && CHANNELS["dynamutex:asked"].hasSubscribers) this.#tellAsked();
       if (!this.isOver) this.#session.detach(work(deliver).catch((error: unknown) => fail(error, "error")));
     });
   }
@@ -251,11 +252,10 @@ export class Wait {
 
   #tellAsked(): void {
     const { name = "", call } = this;
-    if (this.#asksFor > 0) publish("dynamutex:asked", { name, call, locks: this.#asksFor });
+    publish("dynamutex:asked", { name, call, locks: this.#asksFor });
   }
 
   #tellFailed(because: Diagnostics["dynamutex:failed"]["because"], cause: unknown): void {
-    if (this.#asksFor === 0 || this.#isMissed) return;
     const { name = "", call, waitedMs } = this;
     publish("dynamutex:failed", { name, call, because, cause, waitedMs });
   }
