@@ -215,11 +215,26 @@ describe("where batches cannot be used", () => {
     expect(table.sent.slice(before)).toEqual([["lock-0", "lock-1"], ["lock-1"]]);
   });
 
+  test.each(["UnknownOperationException", "ValidationException", "UnknownError", "TypeError", "Error"])(
+    "%s means that there are none",
+    async (name) => {
+      const table = new Table();
+      await table.warmUp();
+      table.answer = () => {
+        throw new LockStoreError("failed", { cause: Object.assign(new Error("no"), { name }) });
+      };
+      const outcomes = renewals(2).map((renewal) => table.batches.write(renewal, forever));
+      expect(await Promise.all(outcomes)).toEqual([APPLIED, APPLIED]);
+      expect(await table.sizes(4)).toEqual([1, 1, 1, 1]);
+    },
+  );
+
   test.each([
     "ExpiredTokenException",
     "ResourceNotFoundException",
     "UnrecognizedClientException",
     "CredentialsProviderError",
+    "NobodyHasMetThisException",
   ])("%s says nothing about batches: it is thrown, and the next ones go together again", async (name) => {
     const told = hear("dynamutex:one-by-one");
     const table = new Table();

@@ -98,9 +98,10 @@ type Tried = { readonly kind: "granted"; readonly lock: HeldLock } | { readonly 
 
 function tickOf({ once, everyMs, untilSuccess }: TryRunOptions): Once | undefined {
   const maxAttempts = untilSuccess === true ? Number.POSITIVE_INFINITY : untilSuccess?.maxAttempts;
-  if (everyMs !== undefined) return { kind: "period", everyMs, maxAttempts };
+  const inVain = { doubtfulTicks: new Map(), refused: new Set<string>() };
+  if (everyMs !== undefined) return { kind: "period", everyMs, maxAttempts, inVain };
   // Adding 0 turns -0 into 0: a row cannot store -0.
-  return once === undefined ? undefined : { kind: "tick", tick: Number(once) + 0, maxAttempts };
+  return once === undefined ? undefined : { kind: "tick", tick: Number(once) + 0, maxAttempts, inVain };
 }
 
 /** The type of lock that is declared for what is locked. */

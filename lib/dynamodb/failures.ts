@@ -42,6 +42,9 @@ const TRANSIENT = wordsOf(
     "Timeout TransactionConflict TransactionInProgress",
 );
 
+/** The permission is missing; the engine has none; a gateway, or the caller's client, does not know the request. */
+const NO_BATCHES = wordsOf("AccessDenied UnknownOperation Validation Unknown Type Error");
+
 /** The codes of network errors that have no `errno`. */
 const NETWORK_CODES = wordsOf(
   "EAI_AGAIN ECONNABORTED ECONNREFUSED ECONNRESET EHOSTUNREACH ENETUNREACH ENOTFOUND EPIPE ERR_HTTP2_STREAM_ERROR " +
@@ -117,12 +120,11 @@ export function statementFailure(
 }
 
 /**
- * Whether a batch, or one statement of it, failed because batches cannot be used here: the permission is missing, or the
- * engine or the caller's client has none. What would fail in a request of its own as well says nothing about batches.
+ * Whether a batch, or one statement of it, failed because batches cannot be used here. An error without a cause is that of a
+ * reply which says nothing of any statement.
  */
 export function lacksBatches({ transient, cause }: LockStoreError): boolean {
-  const kind = kindOf(failureOf(cause).name);
-  return !transient && (kind === "AccessDenied" || !(kind in REMEDIES || kind in SAME_REMEDY));
+  return !transient && (cause === undefined || NO_BATCHES.has(kindOf(failureOf(cause).name)));
 }
 
 /** Whether a condition was not fulfilled, which is an outcome rather than a failure. */
@@ -163,8 +165,8 @@ export function isAboutTheKey(error: unknown): boolean {
   return name === "ValidationException" && /\bkeys?\b/i.test(message);
 }
 
-/** The name less its ending: an error may come as `X`, `XError` or `XException`. */
-const kindOf = (name: unknown): string => String(name).replace(/(Error|Exception)$/, "");
+/** The name less its ending, unless it has nothing else: an error may come as `X`, `XError` or `XException`. */
+const kindOf = (name: unknown): string => String(name).replace(/(?<=.)(Error|Exception)$/, "");
 const isThrottlingName = (name: unknown): boolean => THROTTLING.has(kindOf(name));
 const isTransientName = (name: unknown): boolean => isThrottlingName(name) || TRANSIENT.has(kindOf(name));
 

@@ -1,7 +1,8 @@
+import pRetry from "p-retry";
 import { LockStoreError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
-import { Backlog, notSent, type RequestKind, type ScheduledRequest } from "./backlog.js";
-import { causeOf, LONGEST_ATTEMPT_MS, noAnswer, type Persistence, retry, type Tried } from "./retry.js";
+import { Backlog, NotSent, notSent, type RequestKind, type ScheduledRequest } from "./backlog.js";
+import { isTransient, LONGEST_ATTEMPT_MS, noAnswer, type Persistence, pause, pauseMs, type Tried } from "./retry.js";
 
 /** How many requests are in flight at once while the table does not throttle, renewals included. */
 const MOST_WIDTH = 48;
@@ -85,35 +86,73 @@ export function persist<T>(
 ): Promise<T> {
   const { clock, scheduler } = session;
   const { kind, until, deadline = until, attemptMs: firstMs, enough } = persistence;
-  const tried: Tried = persistence.tried ?? { since: clock.atLeast(), sent: 0, failure: undefined };
+  const { tried = { since: clock.atLeast(), sent: 0, failure: undefined } } = persistence;
   let sent = 0;
   const triedMs = (): number => clock.atLeast() - tried.since;
   const remainingMs = (): number => Math.max(0, until() - clock.atMost());
   const boundMs = (): number => {
-    const grownMs = Math.min(LONGEST_ATTEMPT_MS, firstMs * GROWTH ** (sent - 1));
-    const patienceMs = Math.min(LONGEST_ATTEMPT_MS, PATIENCE_TIMES * (scheduler.slowMs ?? 0));
-    return Math.min(Math.max(firstMs, grownMs, patienceMs), remainingMs());
+    const neededMs = Math.max(firstMs * GROWTH ** (sent - 1), PATIENCE_TIMES * (scheduler.slowMs ?? 0));
+    return Math.min(Math.max(firstMs, Math.min(LONGEST_ATTEMPT_MS, neededMs)), remainingMs());
   };
-  const send = (): Promise<T> => {
+  return retry(session, { ...persistence, tried }, () => {
     let isAtOnce = tried.sent === 0;
     const answer = scheduler.run({ kind, deadline: deadline(), until, enough }, () => {
       // With less time, an attempt could only time out, and hide the cause of the one before it. The pauses go on until
       // `until`, so that the caller does not begin again before that.
-      const leastMs = Math.min(firstMs, scheduler.quickMs ?? LEAST_ATTEMPT_MS);
+      const leastMs = isAtOnce ? 0 : Math.min(firstMs, scheduler.quickMs ?? LEAST_ATTEMPT_MS);
       const leftMs = remainingMs();
-      if (leftMs === 0 || (!isAtOnce && leftMs < leastMs))
-        throw notSent(triedMs(), "too little time was left for an answer");
+      if (leftMs === 0 || leftMs < leastMs) throw notSent(triedMs(), "too little time was left for an answer");
       sent += 1;
       tried.sent += 1;
       const lateMs = kind === "renewal" ? leftMs * LATE_SHARE : undefined;
       const copy = (signal: AbortSignal) => instead() ?? scheduler.heard(() => request(signal), lateMs);
-      return bounded(clock, copy, boundMs, () => noAnswer(triedMs(), tried.sent, causeOf(tried.failure)));
+      return bounded(clock, copy, boundMs, () => noAnswer(triedMs(), tried));
     });
     isAtOnce = false; // It waits behind others, if it has not left by now.
     return answer;
-  };
-  return send().catch((error: unknown) => retry(session, { ...persistence, tried }, send, error));
+  });
 }
+
+/**
+ * Sends a request, and again, with growing, jittered pauses, until it is answered, or fails for good, or its time is over. The
+ * pauses are on our clock and not on p-retry's, so that they pass on virtual time as well.
+ *
+ * @throws what the last attempt that left threw, of this request or of one before it; the reason of `enough`, if there is none.
+ */
+function retry<T>(
+  session: Requests,
+  persistence: Persistence & { readonly tried: Tried },
+  send: () => Promise<T>,
+): Promise<T> {
+  const { enough, worthRetrying = isTransient, onFailure, tried } = persistence;
+  let { failure } = tried;
+  const attempt = async (): Promise<T> => {
+    try {
+      return await send();
+    } catch (cause) {
+      throw new FailedAttempt("An attempt failed", { cause });
+    }
+  };
+  return pRetry(attempt, {
+    retries: Number.POSITIVE_INFINITY,
+    minTimeout: 0,
+    shouldRetry: async ({ error: { cause: error }, attemptNumber }) => {
+      if (enough?.aborted && error === enough.reason) return false;
+      // An attempt that did not leave hides no failure of one that did.
+      if (failure === undefined || !(error instanceof NotSent)) {
+        failure = error;
+        tried.failure = error;
+        onFailure?.(error);
+      }
+      return worthRetrying(failure) && (await pause(session.clock, pauseMs(session, attemptNumber), persistence));
+    },
+  }).catch(({ cause }) => {
+    throw failure ?? cause;
+  });
+}
+
+/** What p-retry gets: it refuses what is no error of its own realm, as an error of Node's is none where Jest runs the code. */
+class FailedAttempt extends Error {}
 
 /** Sends a request when its turn comes, and never retries it: for requests that may fail. */
 export function sendOnce<T>(
@@ -168,7 +207,7 @@ export class Scheduler {
   /** When the width was last halved, on `atLeast`. */
   #halvedAt = Number.NEGATIVE_INFINITY;
   /** How long the latest answers took, in ms, in order of arrival. */
-  readonly #latencies: number[] = [];
+  #latencies: readonly number[] = [];
   /** The same, the shortest first. */
   #sorted = new Float64Array();
   /** When the first request left that came after the last answer, on `atMost`. */
@@ -231,30 +270,29 @@ export class Scheduler {
    * Sends a copy, and hears its answer, however late.
    * @param lateMs of a renewal: with an answer after so many ms, it is late.
    */
-  heard<T>(send: () => Promise<T>, lateMs: number = Number.POSITIVE_INFINITY): Promise<T> {
+  async heard<T>(send: () => Promise<T>, lateMs: number = Number.POSITIVE_INFINITY): Promise<T> {
     const leftAt = this.#clock.atLeast();
     this.#silentSince ??= this.#clock.atMost();
-    const answered = (): void => {
-      this.#silentSince = undefined;
-      this.#answers += 1;
-    };
-    const answer = new Promise<T>((resolve) => resolve(send()));
-    answer.then(
-      () => {
-        answered();
-        const tookMs = this.#clock.atLeast() - leftAt;
-        this.#took(tookMs);
-        if (tookMs > lateMs) this.#narrow(leftAt);
-        // One more for each round of answers, as congestion control has it.
-        else this.#width = Math.min(MOST_WIDTH, this.#width + 1 / this.#width);
-      },
-      (error) => {
-        if (!(error instanceof LockStoreError)) return;
-        if (error.answered) answered();
-        if (error.throttled) this.#narrow(leftAt);
-      },
-    );
-    return answer;
+    try {
+      const answer = await send();
+      this.#answered();
+      const tookMs = this.#clock.atLeast() - leftAt;
+      this.#latencies = [...this.#latencies, tookMs].slice(-REMEMBERED);
+      this.#sorted = Float64Array.from(this.#latencies).sort();
+      if (tookMs > lateMs) this.#narrow(leftAt);
+      // One more for each round of answers, as congestion control has it.
+      else this.#width = Math.min(MOST_WIDTH, this.#width + 1 / this.#width);
+      return answer;
+    } catch (error) {
+      if (error instanceof LockStoreError && error.answered) this.#answered();
+      if (error instanceof LockStoreError && error.throttled) this.#narrow(leftAt);
+      throw error;
+    }
+  }
+
+  #answered(): void {
+    this.#silentSince = undefined;
+    this.#answers += 1;
   }
 
   /** @param leftAt what left before it was halved says nothing about how much the half is for the table. */
@@ -270,21 +308,14 @@ export class Scheduler {
     return others < Math.max(this.width * OTHERS_SHARE, this.width - renewals);
   }
 
-  #send<T>(lane: "renewals" | "others", send: () => Promise<T>): Promise<T> {
+  async #send<T>(lane: "renewals" | "others", send: () => Promise<T>): Promise<T> {
     this.#underWay[lane] += 1;
-    const answer = new Promise<T>((resolve) => resolve(send()));
-    const end = (): void => {
+    try {
+      return await send();
+    } finally {
       this.#underWay[lane] -= 1;
       const { waiting } = this.#backlog;
-      while (waiting[0] !== undefined && this.#hasSlot(waiting[0].kind)) this.#backlog.leaveNext();
-    };
-    answer.then(end, end);
-    return answer;
-  }
-
-  #took(latencyMs: number): void {
-    this.#latencies.push(latencyMs);
-    if (this.#latencies.length > REMEMBERED) this.#latencies.shift();
-    this.#sorted = Float64Array.from(this.#latencies).sort();
+      while (waiting[0] !== undefined && this.#hasSlot(waiting[0].kind)) waiting[0].leave();
+    }
   }
 }

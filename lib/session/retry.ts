@@ -1,4 +1,3 @@
-import pRetry from "p-retry";
 import { LockStoreError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
 import { NotSent, type RequestKind } from "./backlog.js";
@@ -27,7 +26,7 @@ export interface Tried {
   readonly since: number;
   /** How many attempts have left. */
   sent: number;
-  /** What the last of these failed of. */
+  /** What the last of these failed of, or that none has left. */
   failure: unknown;
 }
 
@@ -48,7 +47,7 @@ export interface Persistence {
   readonly enough?: AbortSignal | undefined;
   /** Whether a failure is worth another attempt. Default: transient store errors only. */
   readonly worthRetrying?: ((error: unknown) => boolean) | undefined;
-  readonly onFailure?: ((error: unknown, tried: Tried) => void) | undefined;
+  readonly onFailure?: ((error: unknown) => void) | undefined;
   /** The pause before another attempt, which may end sooner than it says, together with others. Default: the clock's. */
   readonly sleep?: Clock["sleep"] | undefined;
   /** What was tried before it for the same purpose. Default: nothing. */
@@ -69,53 +68,8 @@ export function isTransient(error: unknown): boolean {
   return error instanceof LockStoreError && error.transient;
 }
 
-/**
- * Sends a request again, with growing, jittered pauses, until it is answered, or fails for good, or its time is over. The
- * pauses are on our clock and not on p-retry's, so that they pass on virtual time as well.
- *
- * @throws what the last attempt that left threw, of this request or of one before it; `firstError` if none has left.
- */
-export async function retry<T>(
-  session: { readonly clock: Clock; readonly random: () => number },
-  persistence: Persistence & { readonly tried: Tried },
-  send: () => Promise<T>,
-  firstError: unknown,
-): Promise<T> {
-  const { enough, worthRetrying = isTransient, onFailure, tried } = persistence;
-  const isUnsent = (error: unknown): boolean =>
-    error instanceof NotSent || (enough?.aborted === true && error === enough.reason);
-  if (enough?.aborted && isUnsent(firstError)) throw firstError;
-  let { failure } = tried;
-  const attempt = async (number: number): Promise<T> => {
-    try {
-      if (number === 1) throw firstError;
-      return await send();
-    } catch (cause) {
-      throw new FailedAttempt("An attempt failed", { cause });
-    }
-  };
-  return await pRetry(attempt, {
-    retries: Number.POSITIVE_INFINITY,
-    minTimeout: 0,
-    shouldRetry: async ({ error: { cause: error }, attemptNumber }) => {
-      // An attempt that did not leave hides no failure of one that did.
-      if (!isUnsent(error) || failure === undefined) {
-        failure = error;
-        if (!isUnsent(error)) tried.failure = error;
-        onFailure?.(error, tried);
-      }
-      return worthRetrying(failure) && (await pause(session.clock, pauseMs(session, attemptNumber), persistence));
-    },
-  }).catch(() => {
-    throw failure;
-  });
-}
-
-/** What p-retry gets: it refuses what is no error of its own realm, as an error of Node's is none where Jest runs the code. */
-class FailedAttempt extends Error {}
-
 /** Waits between two attempts. @returns whether there is time for another. */
-async function pause(clock: Clock, ms: number, persistence: Persistence): Promise<boolean> {
+export async function pause(clock: Clock, ms: number, persistence: Persistence): Promise<boolean> {
   const { until, enough } = persistence;
   const leftMs = until() - clock.atMost();
   const sleep = persistence.sleep ?? clock.sleep.bind(clock);
@@ -123,19 +77,16 @@ async function pause(clock: Clock, ms: number, persistence: Persistence): Promis
   return until() > clock.atMost() && enough?.aborted !== true;
 }
 
-/** What lies behind a failure. A timeout is no cause: the failure before it is. */
-export function causeOf(failure: unknown): unknown {
-  return failure instanceof NoAnswer ? failure.cause : failure;
-}
-
 /** An attempt took too long. Its cause is what an earlier one failed of, if one did. */
-export class NoAnswer extends LockStoreError {}
+class NoAnswer extends LockStoreError {}
 
-/** @param sent how many attempts were made in so many ms. */
-export function noAnswer(ms: number, sent = 1, cause?: unknown): LockStoreError {
+/** @param ms for how long it was tried in all. */
+export function noAnswer(ms: number, { sent, failure }: Tried): LockStoreError {
   const tried = sent === 1 ? `within ${Math.round(ms)} ms` : `in ${sent} attempts within ${Math.round(ms)} ms`;
   const message = `No answer from the table ${tried}`;
   const options = { transient: true, answered: false };
+  // A timeout is no cause: the failure before it is.
+  const cause = failure instanceof NoAnswer || failure instanceof NotSent ? failure.cause : failure;
   if (cause === undefined) {
     return new NoAnswer(`${message}: check its region, its endpoint and the network to it`, options);
   }

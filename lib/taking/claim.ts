@@ -116,7 +116,7 @@ export async function claimBy<Outcome extends Answer, Granted>(
     try {
       outcome = await wait.persistAtKnownTime(persistence, (signal) => copies.count(attempt.send(signal)));
     } catch (error) {
-      if (tick !== undefined) wait.failures.doubtfulTicks.set(tick, error);
+      once?.inVain.doubtfulTicks.set(tick, error);
       failure = error;
       // A copy may have been applied: the client's own retries count.
       const isDoubtful = error instanceof LockStoreError && (error.transient || error.retried);
@@ -137,7 +137,7 @@ export async function claimBy<Outcome extends Answer, Granted>(
     const others = attempt.refused(outcome);
     // Only the last copy was refused for certain: one that got no answer may still arrive, and block others.
     if (copies.unanswered > 0 || outcome.retried) attempt.abandon();
-    if (tick !== undefined) for (const uuid of attempt.uuids) wait.failures.refusedClaims.add(uuid);
+    for (const uuid of attempt.uuids) once?.inVain.refused.add(uuid);
     for (const { target, row } of others) {
       session.sightings.note(target.at, row);
       wait.blocker.saw(row);
@@ -145,7 +145,7 @@ export async function claimBy<Outcome extends Answer, Granted>(
     const inTheWay = others as unknown as RowsInTheWay;
     const kind = whyRefused(session, others, tick, once);
     // What was done before this call has recorded that. Without such a record, it may have been this very call, and nothing has run.
-    if (kind === "done" && once?.maxAttempts === undefined) throwIfTickIsOwn(inTheWay[0], wait);
+    if (kind === "done" && once?.maxAttempts === undefined) throwIfTickIsOwn(inTheWay[0], once);
     const isOwn = others.every(({ row }) => session.sightings.isAbandoned(row));
     if (kind !== "held" || !isOwn || after !== undefined) return { kind, inTheWay };
     // Earlier claims of this process, which nobody relies on: the next one names their rows, and takes them over.
@@ -164,9 +164,9 @@ function inOwnWay({ at }: Target, cause: unknown): LockStoreError {
 }
 
 /** @throws {@link LockStoreError} if the tick was taken by an earlier claim of this call, as far as is known. */
-function throwIfTickIsOwn({ target, row }: InTheWay, { failures }: Wait): void {
-  if (failures.doubtfulTicks.has(row.tick)) throw failures.doubtfulTicks.get(row.tick);
-  if (!failures.refusedClaims.has(row.uuid)) return;
+function throwIfTickIsOwn({ target, row }: InTheWay, once: Once | undefined): void {
+  if (once?.inVain.doubtfulTicks.has(row.tick)) throw once.inVain.doubtfulTicks.get(row.tick);
+  if (!once?.inVain.refused.has(row.uuid)) return;
   throw new LockStoreError(
     `Lock ${JSON.stringify(target.at.name)}: tick ${row.tick} was taken by a late copy of a claim of this call that had been ` +
       "refused, so nothing has run for it",

@@ -12,7 +12,16 @@ export type Once = (
 ) & {
   /** The tick is due until a run of it succeeds, or so many have begun. Undefined: it is granted once. */
   readonly maxAttempts?: number | undefined;
+  /** The claims of this call that may have used a tick up, although nothing has run for it. */
+  readonly inVain: ClaimsInVain;
 };
+
+export interface ClaimsInVain {
+  /** The ticks of those without an answer, and what each failed of. */
+  readonly doubtfulTicks: Map<number | undefined, unknown>;
+  /** The uuids of those that were refused: a late copy of one may take the tick all the same. */
+  readonly refused: Set<string | undefined>;
+}
 
 /** The longest that a call waits until the clock can tell which period it is. The library's own clocks need less. */
 const MOST_DOUBT_MS = 5_000;

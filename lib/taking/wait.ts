@@ -4,7 +4,7 @@ import type { LockInfo } from "../lock-info.js";
 import { onAbort } from "../session/abort-listening.js";
 import { Pacing } from "../session/pacing.js";
 import { persist, type Request } from "../session/requests.js";
-import { LONGEST_ATTEMPT_MS, type Persistence } from "../session/retry.js";
+import { LONGEST_ATTEMPT_MS, type Persistence, type Tried } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { isTimeKnown } from "../time/clock.js";
 import { Blocker } from "./blocker.js";
@@ -48,6 +48,10 @@ export class Wait {
   #isMissed = false;
   #waitMs = Number.POSITIVE_INFINITY;
   readonly #enough = new AbortController();
+  /** Aborts when the caller has had its answer: nothing more is sent for this call. */
+  readonly enough: AbortSignal = this.#enough.signal;
+  /** What its requests have tried since the table last answered one of them. */
+  #tried: Tried | undefined;
   #blocker: Blocker | undefined;
   #failures: CallFailures | undefined;
   #pacing: Pacing | undefined;
@@ -66,11 +70,6 @@ export class Wait {
     this.#startedAt = session.clock.atMost();
     this.#startedAtLeast = session.clock.atLeast();
     this.#answersBefore = session.scheduler.answers;
-  }
-
-  /** Aborts when the caller has had its answer: nothing more is sent for this call. */
-  get enough(): AbortSignal {
-    return this.#enough.signal;
   }
 
   /** The pauses of this call where nothing else makes it pause before it asks again. */
@@ -140,20 +139,22 @@ export class Wait {
    * @param instead as {@link persist} has it.
    */
   async persist<T>(persistence: Asked, request: Request<T>, instead?: () => Promise<T> | undefined): Promise<T> {
-    const deadline = this.#session.clock.atMost() + FIRST_ANSWER_MS;
+    const { clock } = this.#session;
+    const deadline = clock.atMost() + FIRST_ANSWER_MS;
+    this.#tried ??= { since: clock.atLeast(), sent: 0, failure: undefined };
     const bounds: Persistence = {
       ...persistence,
-      tried: this.#failures?.sinceAnswer,
+      tried: this.#tried,
       deadline: () => deadline,
       enough: this.enough,
-      onFailure: (cause, tried) => {
-        this.failures.failed(cause, tried);
+      onFailure: (cause) => {
+        this.failures.failed(cause);
         if (this.name !== undefined) publish("dynamutex:wait-failed", { name: this.name, cause });
       },
     };
     try {
       const answer = await persist(this.#session, bounds, request, instead);
-      if (this.#failures !== undefined) this.#failures.sinceAnswer = undefined;
+      this.#tried = undefined;
       return answer;
     } catch (error) {
       throw this.failures.reasonFor(error);
@@ -204,16 +205,17 @@ export class Wait {
         answer();
         return true;
       };
-      const fail = (reason: unknown, because?: Diagnostics["dynamutex:failed"]["because"]): void => {
+      const fail = (reason: unknown, because: Diagnostics["dynamutex:failed"]["because"]): void => {
         settle(reason, () => {
           reject(reason);
-          if (because !== undefined) this.#tellFailed(because, reason);
+          // A timeout has been told as a miss.
+          if (this.#asksFor > 0 && !this.#isMissed) this.#tellFailed(because, reason);
         });
       };
       const timeOut = (): void => {
         try {
           this.missed("timeout");
-          fail(this.timeout());
+          fail(this.timeout(), "error");
         } catch (error) {
           fail(error, "error");
         }
@@ -223,7 +225,7 @@ export class Wait {
       const stopListening = signal && onAbort(signal, () => fail(signal.reason, "aborted"));
       const deliver = (result: T): boolean => settle(SERVED, () => resolve(result));
       // Now, in the caller's own asynchronous context: nothing was awaited before. A subscriber may end the call.
-      if (CHANNELS["dynamutex:asked"].hasSubscribers) this.#tellAsked();
+      if (this.#asksFor > 0 && CHANNELS["dynamutex:asked"].hasSubscribers) this.#tellAsked();
       if (!this.isOver) this.#session.detach(work(deliver).catch((error: unknown) => fail(error, "error")));
     });
   }
@@ -250,11 +252,10 @@ export class Wait {
 
   #tellAsked(): void {
     const { name = "", call } = this;
-    if (this.#asksFor > 0) publish("dynamutex:asked", { name, call, locks: this.#asksFor });
+    publish("dynamutex:asked", { name, call, locks: this.#asksFor });
   }
 
   #tellFailed(because: Diagnostics["dynamutex:failed"]["because"], cause: unknown): void {
-    if (this.#asksFor === 0 || this.#isMissed) return;
     const { name = "", call, waitedMs } = this;
     publish("dynamutex:failed", { name, call, because, cause, waitedMs });
   }

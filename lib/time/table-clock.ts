@@ -181,9 +181,6 @@ export function age(time: TableTime, now: Reading): TableTime {
  */
 const CONFIRM_MS = 60_000;
 
-/** However often replies contradict all that was heard before: further times widen the last candidate. */
-const MOST_CANDIDATES = 4;
-
 /** A time that the table may show, and for how long replies have agreed with it. */
 interface Candidate {
   readonly time: TableTime;
@@ -197,15 +194,15 @@ interface Candidate {
 export type Verdict = "agreed" | "contradicted" | "replaced";
 
 /**
- * The times that the table's clock may show: one, and another for each reply that contradicted all of them. The bounds
- * cover every candidate, so they are true whichever of them is.
+ * The times that the table's clock may show: what was known, and at most one other, which covers all that contradicted it. The
+ * bounds cover both, so they are true whichever of them is.
  *
  * | a reply                                              | what becomes of the candidates                        |
  * |------------------------------------------------------|-------------------------------------------------------|
- * | agrees with all                                      | each is narrowed; nothing is decided                  |
- * | agrees with one that is confirmed, contradicts others| that one alone is left                                |
- * | agrees with one that is not, contradicts others      | once it has been agreed with for 60 s, it alone is left |
- * | contradicts all                                      | it is one more                                        |
+ * | agrees with both                                     | each is narrowed; nothing is decided                  |
+ * | agrees with one that is confirmed, contradicts other | that one alone is left                                |
+ * | agrees with one that is not, contradicts the other   | once it has been agreed with for 60 s, it alone is left |
+ * | contradicts all                                      | it is the other, or widens that                       |
  */
 export class Candidates {
   /** The oldest first: what was known before any contradiction. */
@@ -255,8 +252,7 @@ function narrowed(time: TableTime, reply: TableTime, from: Reading): TableTime {
   return { ...reply, earliest: Math.max(time.earliest, reply.earliest) };
 }
 
-function withOneMore(all: readonly Candidate[], more: Candidate): readonly Candidate[] {
-  const last = all.at(-1);
-  if (last === undefined || all.length < MOST_CANDIDATES) return [...all, more];
-  return [...all.slice(0, -1), { ...more, time: cover(more.time, last.time) }];
+function withOneMore([known, other]: readonly Candidate[], more: Candidate): readonly Candidate[] {
+  if (known === undefined) return [more];
+  return [known, other === undefined ? more : { ...more, time: cover(more.time, other.time) }];
 }
