@@ -175,6 +175,10 @@ export class Judge {
   readonly ticks = new TickJudge();
   readonly #joins: JoinJudge;
   readonly #wanted: WantedJudge;
+  /** Calls for locks that have not ended. */
+  readonly #asking = new Set<{ readonly process: Process; readonly names: readonly string[] }>();
+  /** Those that told of it before their program had the lock. */
+  readonly #wantedFirst = new Set<string>();
   readonly #sets = new Set<Holdings>();
   /** Those that some section held. */
   readonly #held = new Set<string>();
@@ -302,7 +306,10 @@ export class Judge {
   /** A call for locks begins; the answer is called when it has ended. */
   calls(process: Process, names: readonly string[]): (missed?: Missed) => void {
     const ended = this.#ownClaims.begins(process, names);
+    const call = { process, names };
+    this.#asking.add(call);
     return (missed) => {
+      this.#asking.delete(call);
       const wrong = ended(missed);
       if (wrong !== undefined) throw new Violation("a call knows its own claims", wrong);
     };
@@ -335,6 +342,7 @@ export class Judge {
     const jumped = this.#line.took(holding.process, holding.name, holding.askedAt);
     if (jumped !== undefined) throw new Violation("first come, first served", jumped);
     this.#holdings.add(holding);
+    if (this.#wantedFirst.delete(holding.uuid)) this.toldWanted(holding.uuid);
     this.#shown.delete(holding.uuid);
     this.#phantoms.took(holding.uuid);
     this.#ownClaims.took(holding.uuid);
@@ -459,8 +467,12 @@ export class Judge {
   /** A section has told that others wait for its lock. */
   toldWanted(uuid: string): void {
     const holding = [...this.#holdings].find((one) => one.uuid === uuid);
-    const wrong = holding && this.#wanted.told({ ...holding, handOverMs: holding.joinMs });
-    if (wrong !== undefined) this.blame(new Violation("a section knows whether others wait", wrong));
+    if (holding === undefined) this.#wantedFirst.add(uuid);
+    const others = [...this.#asking].some(
+      (one) => one.process === holding?.process && one.names.includes(holding.name),
+    );
+    const wrong = holding && !others && this.#wanted.told({ ...holding, handOverMs: holding.joinMs });
+    if (typeof wrong === "string") this.blame(new Violation("a section knows whether others wait", wrong));
   }
 
   /** A section looks whether others wait, where it has to know. */

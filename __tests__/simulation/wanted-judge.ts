@@ -21,7 +21,7 @@ const CURRENT_MS = 1_000;
 /** One process has the row, from its take until that of another. Moments are on virtual time. */
 interface Tenure {
   readonly process: Process;
-  /** When its first take has left. */
+  /** When the first take of this process has left. It may not know that others have had the row since. */
   readonly since: number;
   /** When that has arrived. */
   readonly arrivedAt: number;
@@ -53,7 +53,9 @@ interface Section {
  * Watches `lock.wanted`:
  *
  * - It is never true where nobody has marked the row.
- * - A mark that was there at the take, and may be the process's own, counts only once the process has had the row for `handOverMs`.
+ * - A mark that was there at the take, and may be the process's own, counts only once the process has had the row for `handOverMs`,
+ *   as far as it knows: others may have had it in between. Where a further call of it waits for the same lock, that may have
+ *   seen the row as it was before.
  * - One that a renewal has found counts: at once, where the process knew of none before.
  */
 export class WantedJudge {
@@ -64,6 +66,8 @@ export class WantedJudge {
   readonly #tenures = new Map<string, Tenure>();
   /** When the first copy of each take has left, and whose it is. */
   readonly #taken = new Map<string, Taken>();
+  /** When each process has first taken a row. */
+  readonly #firsts = new WeakMap<Process, Map<string, number>>();
   /** The rows of which a process has known a mark. */
   readonly #known = new WeakMap<Process, Set<string>>();
   /** By uuid: until when the mark says that others wait which a renewal has found, and whether it was the first. */
@@ -94,7 +98,11 @@ export class WantedJudge {
     }
     const taken = after?.uuid === undefined ? undefined : this.#taken.get(after.uuid);
     if (taken === undefined || this.#tenures.get(key)?.process === taken.process) return;
-    const { process, sentAt: since, isResumed } = taken;
+    const { process, isResumed } = taken;
+    const firsts = this.#firsts.get(process) ?? new Map<string, number>();
+    this.#firsts.set(process, firsts);
+    const since = firsts.get(key) ?? taken.sentAt;
+    firsts.set(key, since);
     this.#tenures.set(key, { process, since, arrivedAt: this.#scheduler.now, isResumed });
   }
 
