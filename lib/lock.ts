@@ -90,6 +90,7 @@ export interface Lock extends AsyncDisposable {
    * A transaction that this condition refuses does not report the loss of the lock. {@link Lock.transactWrite} does.
    *
    * @param options.document whether to return the form that a DocumentClient takes.
+   * @throws {@link LockConfigError} on a table of several Regions, as the clock's `regionSkewMs` says: it has no transactions.
    * @throws {@link LockLostError} if the lock is lost; {@link LockError} with the code `LOCK_RELEASED` after `unlock()`.
    * @throws {@link LockStoreError} if the lock has to be renewed first and the table does not answer.
    *

@@ -21,6 +21,7 @@ import type { Step } from "./schedule.js";
 import type { Scheduler } from "./scheduler.js";
 import { TickJudge } from "./tick-judge.js";
 import { TimeJudge } from "./time-judge.js";
+import { WantedJudge } from "./wanted-judge.js";
 
 /** What must hold at every step. Named after what is promised. */
 export type Invariant =
@@ -51,6 +52,7 @@ export type Invariant =
   | "each call tells once what came of it"
   | "a set is all or nothing"
   | "others get their turn"
+  | "a section knows whether others wait"
   | "renewals leave first"
   | "a release tells the truth"
   | "a free lock is obtained"
@@ -172,6 +174,11 @@ export class Judge {
   readonly flights: FlightJudge;
   readonly ticks = new TickJudge();
   readonly #joins: JoinJudge;
+  readonly #wanted: WantedJudge;
+  /** Calls for locks that have not ended. */
+  readonly #asking = new Set<{ readonly process: Process; readonly names: readonly string[] }>();
+  /** Those that told of it before their program had the lock. */
+  readonly #wantedFirst = new Set<string>();
   readonly #sets = new Set<Holdings>();
   /** Those that some section held. */
   readonly #held = new Set<string>();
@@ -212,6 +219,7 @@ export class Judge {
     this.#handOffs = new HandOffJudge(scheduler);
     this.flights = new FlightJudge(scheduler);
     this.#joins = new JoinJudge(scheduler, coverage, epoch);
+    this.#wanted = new WantedJudge(scheduler, coverage, epoch);
   }
 
   get holdings(): ReadonlySet<Holding> {
@@ -298,7 +306,10 @@ export class Judge {
   /** A call for locks begins; the answer is called when it has ended. */
   calls(process: Process, names: readonly string[]): (missed?: Missed) => void {
     const ended = this.#ownClaims.begins(process, names);
+    const call = { process, names };
+    this.#asking.add(call);
     return (missed) => {
+      this.#asking.delete(call);
       const wrong = ended(missed);
       if (wrong !== undefined) throw new Violation("a call knows its own claims", wrong);
     };
@@ -331,6 +342,7 @@ export class Judge {
     const jumped = this.#line.took(holding.process, holding.name, holding.askedAt);
     if (jumped !== undefined) throw new Violation("first come, first served", jumped);
     this.#holdings.add(holding);
+    if (this.#wantedFirst.delete(holding.uuid)) this.toldWanted(holding.uuid);
     this.#shown.delete(holding.uuid);
     this.#phantoms.took(holding.uuid);
     this.#ownClaims.took(holding.uuid);
@@ -429,6 +441,7 @@ export class Judge {
     this.#phantoms.heard(process, message, answer);
     this.#ownClaims.heard(process, message, answer);
     this.#joins.heard(sender, answer);
+    this.#wanted.heard(process, answer);
     for (const uuid of shownBy(answer)) this.#shown.set(uuid, { process, since: this.#scheduler.now });
   }
 
@@ -449,6 +462,25 @@ export class Judge {
     // After an unlock by force the row may be anybody's.
     if ((reason !== "stolen" && reason !== "deleted") || this.#forced.has(uuid)) return;
     this.blame(new Violation("a loss tells the truth", `${uuid} was not ${reason}`));
+  }
+
+  /** A section has told that others wait for its lock. */
+  toldWanted(uuid: string): void {
+    const holding = [...this.#holdings].find((one) => one.uuid === uuid);
+    if (holding === undefined) this.#wantedFirst.add(uuid);
+    const others = [...this.#asking].some(
+      (one) => one.process === holding?.process && one.names.includes(holding.name),
+    );
+    const wrong = holding && !others && this.#wanted.told({ ...holding, handOverMs: holding.joinMs });
+    if (typeof wrong === "string") this.blame(new Violation("a section knows whether others wait", wrong));
+  }
+
+  /** A section looks whether others wait, where it has to know. */
+  looksWhetherWanted({ uuid, takenAt, lock, told }: Holding, handOverMs: number): void {
+    // To ask the lock changes the world: only where the answer is known.
+    if (told || !this.#wanted.expects({ uuid, takenAt, handOverMs })) return;
+    if (lock.wanted === false && lock.held)
+      throw new Violation("a section knows whether others wait", `${uuid} has found a mark, and is not wanted`);
   }
 
   /** A violation that was seen where nobody awaits it. */
@@ -472,6 +504,7 @@ export class Judge {
     this.#phantoms.sent(process, message);
     this.#ownClaims.sent(process, message);
     this.#handOffs.sent(message);
+    this.#wanted.sent(process, message);
     for (const take of takesOf(message)) {
       this.#rows.set(take.uuid, { at: take.at, process });
       this.#stamped("take", take);
@@ -526,6 +559,7 @@ export class Judge {
     }
     for (const change of changed) {
       this.#handOffs.arrived(message, change);
+      this.#wanted.arrived(message, change);
       this.flights.arrived(message, change);
       const wrong = this.ticks.arrived(change);
       if (wrong !== undefined) throw new Violation("a tick runs until it succeeds", wrong);

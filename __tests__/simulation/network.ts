@@ -1,3 +1,4 @@
+import { storeFailure } from "../../lib/dynamodb/failures.js";
 import { LockStoreError } from "../../lib/errors.js";
 import type { Address } from "../../lib/protocol/addresses.js";
 import type { Attributes, Row } from "../../lib/protocol/row.js";
@@ -121,6 +122,8 @@ export class Network {
   readonly #past = new Map<string, { readonly at: number; readonly was: Partition }[]>();
   /** Processes that have heard the right time. */
   readonly #taught = new WeakSet<Process>();
+  /** The share of writes that conflict with one of another Region, in per cent: some, where the table is one of several Regions. */
+  readonly #conflicts: number;
   #messages = 0;
 
   constructor(
@@ -135,6 +138,8 @@ export class Network {
     this.#events = events;
     this.#plan = plan;
     this.#options = options;
+    const random = seededRandom(options.seed, "regions");
+    this.#conflicts = random() < 0.15 ? random() * 30 : 0;
   }
 
   /** How many copies of requests are on their way to the table. */
@@ -190,7 +195,8 @@ export class Network {
             });
           } else {
             close();
-            if (reply.error.answered) for (const part of partsOf(message)) this.#events.turnedDown(part);
+            if (reply.error.answered && reply !== CONFLICT)
+              for (const part of partsOf(message)) this.#events.turnedDown(part);
             const { message: text, transient, answered, throttled, cause } = reply.error;
             const options = { transient, answered, throttled, cause, retried: true };
             reject(number > 1 ? new LockStoreError(text, options) : reply.error);
@@ -254,6 +260,14 @@ export class Network {
       return;
     }
     const isLost = fate.reply < plan.replyLoss;
+    const mayConflict = this.#conflicts > 0 && message.kind === "write" && plan !== CALM;
+    const meets = seededRandom(this.#options.seed, "conflicts", sender.owner, this.#scheduler.now);
+    const conflicts = mayConflict && meets() * 100 < this.#conflicts;
+    if (conflicts && meets() < 0.5) {
+      this.#events.count("conflicts of Regions: not applied");
+      this.#scheduler.at(at, () => back(backMs, CONFLICT, this.#shown(whose)));
+      return;
+    }
     if (outage?.how === "error" || fate.throttled < plan.throttling) {
       this.#events.count(outage === undefined ? "requests throttled" : "requests failed by an outage");
       this.#scheduler.at(at, () => {
@@ -264,12 +278,13 @@ export class Network {
       return;
     }
     const answered = (reply: Reply): void => {
+      if (conflicts) this.#events.count("conflicts of Regions: applied or refused");
       if (isLost) vanish(backMs);
-      else back(backMs, reply, this.#shown(whose));
+      else back(backMs, conflicts ? CONFLICT : reply, this.#shown(whose));
       repeat();
     };
     if (message.kind === "renewAll") this.#arriveAll(sender, message, at, { plan, random, isLost }, answered);
-    else this.#arrive(sender, message, at, { duplicate: false, answered: !isLost, stale }, answered);
+    else this.#arrive(sender, message, at, { duplicate: false, answered: !isLost && !conflicts, stale }, answered);
     if (isLost) this.#events.count("replies lost");
   }
 
@@ -510,6 +525,17 @@ function delay({ delayMs, slow, slowMs }: Pick<NetworkPlan, "delayMs" | "slow" |
   const [which, howLong] = [random() * 100, random()];
   return 0.5 + howLong * (which < slow ? slowMs : delayMs);
 }
+
+/** As the store has it of a write that another Region's has met: it may have been applied, or not. */
+const CONFLICT: Reply = {
+  error: storeFailure(
+    Object.assign(new Error("modified in another Region"), {
+      ...{ name: "ReplicatedWriteConflictException", $fault: "client", $metadata: { attempts: 1 } },
+    }),
+    { action: "a write", tableName: "locks" },
+  ),
+  again: false,
+};
 
 function lost(message: string, again: boolean): Reply {
   return { error: new LockStoreError(message, { transient: true, answered: false }), again };

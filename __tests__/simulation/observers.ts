@@ -24,6 +24,7 @@ export function countDiagnostics(coverage: Coverage, hear: (name: string, messag
   on("dynamutex:acquired", ({ passedOn }) => coverage.count(`sections on a lease ${passedOn ? "passed on" : "taken"}`));
   on("dynamutex:released", () => coverage.count("sections that told of their end"));
   on("dynamutex:lost", ({ reason }) => coverage.count(`losses: ${reason}`));
+  on("dynamutex:wanted", () => coverage.count("sections that told that others wait"));
   on("dynamutex:renewal-failed", () => coverage.count("renewal attempts that failed"));
   on("dynamutex:wait-failed", () => coverage.count("requests of waits that failed"));
   on("dynamutex:clock", ({ event }) => coverage.count(`clock: ${event}`));

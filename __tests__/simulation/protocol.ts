@@ -23,6 +23,7 @@ export type SimLock = Pick<Lock, "uuid" | "expires" | "held" | "signal" | "trans
   readonly attempt?: number | undefined;
   uncountAttempt?(): void;
   readonly permit?: number;
+  readonly wanted?: boolean;
   handOff?(options: { readonly withinMs: number }): Promise<string>;
 };
 

@@ -9,6 +9,9 @@ import type { Missed } from "./own-claim-judge.js";
 import type { SimLock, SimMutex, SimSet } from "./protocol.js";
 import type { Step } from "./schedule.js";
 
+/** The default, which sets have. */
+const HAND_OVER_OF_SETS_MS = 500;
+
 /** What a program has to do with. */
 export interface Stage {
   readonly process: Process;
@@ -108,6 +111,7 @@ export async function section(stage: Stage, step: Step, holding: Holding): Promi
   };
   if (step.guarded) for (const share of [0.5, 1]) process.after(step.holdMs * share, write);
   await ended(stage, step, lock.signal);
+  judge.looksWhetherWanted(holding, step.kind === "set" ? HAND_OVER_OF_SETS_MS : holding.joinMs);
 }
 
 /** A section's time is over, or its signal tells it to end. */

@@ -187,6 +187,7 @@ class World {
       const { uuid, reason } = message as { readonly uuid: string; readonly reason: string };
       this.#judge.told(uuid, reason);
     }
+    if (name === "dynamutex:wanted" && section.uuid !== undefined) this.#judge.toldWanted(section.uuid);
     if (name === "dynamutex:release-failed" && section.uuid !== undefined) this.#givenUp(section.uuid);
     this.#tell(() => {
       // The numbers of calls are those of the process that plays, and differ each time.

@@ -16,6 +16,10 @@ import type { Lease, Section } from "./lease.js";
 import { LossSignal } from "./loss-signal.js";
 import { transactUnder } from "./transact-under.js";
 
+const NO_GUARDS =
+  "is for a table of several Regions, which has no transactions and so no guards: in place of one, compare the fencing token in a " +
+  "condition on the item itself (docs/regions.md)";
+
 /** One section's handle over a lease, which may have served other sections before and may serve others after. */
 export class HeldLock implements TransferableLock {
   readonly uuid: string;
@@ -302,6 +306,8 @@ export class HeldLock implements TransferableLock {
   }
 
   async #guard(): Promise<Check> {
+    const { regionSkewMs = 0 } = this.#session.clock;
+    if (regionSkewMs > 0) throw new LockConfigError("clock.regionSkewMs", regionSkewMs, NO_GUARDS);
     this.#throwIfNotHeld();
     try {
       return await this.#lease.renewals.guard();

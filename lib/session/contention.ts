@@ -46,12 +46,14 @@ interface Contended {
  */
 export class Contention {
   readonly #clock: Clock;
+  readonly #owner: string;
   readonly #contended = new BoundedMap<string, Contended>(MOST_ROWS);
   /** By lock: the permits of a semaphore have one together. */
   readonly #othersTurns = new BoundedMap<string, OthersTurn>(MOST_ROWS);
 
-  constructor(clock: Clock) {
+  constructor({ clock, owner }: { readonly clock: Clock; readonly owner: string }) {
     this.#clock = clock;
+    this.#owner = owner;
   }
 
   /** Learns the mark that a row carries, whoever holds it. */
@@ -69,10 +71,10 @@ export class Contention {
     this.#contended.set(keyOf(row), known);
   }
 
-  /** A row is in the way: where somebody holds it, it is not this process's turn. */
+  /** A row is in the way: where another process holds it, it is not this one's turn. A process may wait for a further permit. */
   waitsFor(row: Row): void {
     this.sees(row);
-    const known = row.uuid === undefined ? undefined : this.#of(row);
+    const known = row.uuid === undefined || row.owner === this.#owner ? undefined : this.#of(row);
     if (known !== undefined) known.turnSince = undefined;
   }
 

@@ -24,6 +24,11 @@ export interface Clock {
   /** Calls `ring` once after `ms`, without keeping the process alive. The returned function cancels it. */
   alarm(ms: number, ring: () => void): () => void;
   /**
+   * By how much the clocks of the Regions may differ that hosts of one table use, in ms. If it is over 0, the table is one of several
+   * Regions: it has no transactions, and `guard()` and `transactWrite()` are refused.
+   */
+  readonly regionSkewMs?: number;
+  /**
    * Keeps the process alive until the returned function is called: for a caller that waits for another caller of this
    * process and has no timer of its own. Absent on clocks that do not advance by themselves, such as a test's.
    */

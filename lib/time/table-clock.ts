@@ -124,6 +124,7 @@ export function tableClockOn(host: TableClockHost, options: TableClockOptions = 
   }
 
   return {
+    regionSkewMs,
     atLeast,
     atMost,
     sleep,

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { LockTable, type TryLockOptions } from "../../../lib/index.js";
+import { LockTable, type TryRunOptions } from "../../../lib/index.js";
 import { timers } from "../../../lib/time/clock.js";
 import { tableClockOn } from "../../../lib/time/table-clock.js";
 import { hostConfig, report } from "../../support/host-process.js";
@@ -16,7 +16,7 @@ export interface CronHostConfig {
   readonly jobMs: number;
   readonly pauseMs: number;
   /** What it asks for, one after the other; the last one again and again, if so. */
-  readonly asks: readonly TryLockOptions[];
+  readonly asks: readonly TryRunOptions[];
   readonly endless: boolean;
   /** Every so many-th job throws. */
   readonly throwsEvery?: number;
@@ -28,6 +28,7 @@ export interface CronMessage {
   readonly ask: number;
   readonly at: number;
   readonly tick?: number | undefined;
+  readonly attempt?: number | undefined;
   readonly because?: "ran" | "threw" | "held" | "done" | "gave-up" | "superseded" | "failed";
   readonly remembered?: number | undefined;
   /** How wide the bounds of the host's clock are; undefined while it knows nothing. */
@@ -62,19 +63,25 @@ let jobs = 0;
 for (let ask = 0; config.endless || ask < asks.length; ask++) {
   const options = asks[Math.min(ask, asks.length - 1)];
   let threw = false;
+  let run: Pick<CronMessage, "tick" | "attempt"> = {};
   tell("asking", ask);
   try {
-    const turn = await mutex.tryRun(async ({ tick }) => {
-      tell("began", ask, { tick });
+    const turn = await mutex.tryRun(async ({ tick, attempt }) => {
+      run = { tick, attempt };
+      tell("began", ask, run);
       await sleep(config.jobMs);
-      tell("ended", ask, { tick });
+      tell("ended", ask, run);
       jobs += 1;
       threw = config.throwsEvery !== undefined && jobs % config.throwsEvery === 0;
       if (threw) throw new Error("the job has failed");
     }, options);
-    tell("answered", ask, turn.ran ? { because: "ran" } : { because: turn.because, remembered: turn.row?.tick });
+    tell(
+      "answered",
+      ask,
+      turn.ran ? { because: "ran", ...run } : { because: turn.because, remembered: turn.row?.tick },
+    );
   } catch (error) {
-    tell("answered", ask, { because: threw ? "threw" : "failed", error: String(error) });
+    tell("answered", ask, { because: threw ? "threw" : "failed", ...run, error: String(error) });
   }
   await sleep(config.pauseMs * (0.5 + Math.random()));
 }

@@ -1,0 +1,169 @@
+import { type Address, kindOf } from "../../lib/protocol/addresses.js";
+import type { Answer, Message } from "../support/message.js";
+import type { Coverage } from "./coverage.js";
+import type { Process } from "./machine.js";
+import { takesOf } from "./message.js";
+import type { Change } from "./network.js";
+import type { Scheduler } from "./scheduler.js";
+
+/** For how long a mark may be believed whatever it says. */
+const BELIEVED_MS = 60_000;
+
+/** Timers ring a little early. */
+const SLACK_MS = 1;
+
+/** By how much less a process may measure of a time: it is the slower of two stopwatches. */
+const SLOWEST = 1 - 2e-3;
+
+/** What is left of a mark that is certainly believed. */
+const CURRENT_MS = 1_000;
+
+/** One process has the row, from its take until that of another. Moments are on virtual time. */
+interface Tenure {
+  readonly process: Process;
+  /** When the first take of this process has left. It may not know that others have had the row since. */
+  readonly since: number;
+  /** When that has arrived. */
+  readonly arrivedAt: number;
+  /** A mark stays on a row that is handed on, and the first renewal finds it. */
+  readonly isResumed: boolean;
+}
+
+/** A take, or what goes on with a lease that was handed off. */
+interface Taken {
+  readonly process: Process;
+  readonly sentAt: number;
+  readonly at: Address;
+  readonly isResumed: boolean;
+}
+
+interface Mark {
+  readonly arrivedAt: number;
+  readonly until: number;
+}
+
+/** A section, as far as it matters whether others wait for it. */
+interface Section {
+  readonly uuid: string;
+  readonly process: Process;
+  readonly handOverMs: number;
+}
+
+/**
+ * Watches `lock.wanted`:
+ *
+ * - It is never true where nobody has marked the row.
+ * - A mark that was there at the take, and may be the process's own, counts only once the process has had the row for `handOverMs`,
+ *   as far as it knows: others may have had it in between. Where a further call of it waits for the same lock, that may have
+ *   seen the row as it was before.
+ * - One that a renewal has found counts: at once, where the process knew of none before.
+ */
+export class WantedJudge {
+  readonly #scheduler: Scheduler;
+  readonly #coverage: Coverage;
+  readonly #epoch: number;
+  readonly #marks = new Map<string, Mark[]>();
+  readonly #tenures = new Map<string, Tenure>();
+  /** When the first copy of each take has left, and whose it is. */
+  readonly #taken = new Map<string, Taken>();
+  /** When each process has first taken a row. */
+  readonly #firsts = new WeakMap<Process, Map<string, number>>();
+  /** The rows of which a process has known a mark. */
+  readonly #known = new WeakMap<Process, Set<string>>();
+  /** By uuid: until when the mark says that others wait which a renewal has found, and whether it was the first. */
+  readonly #found = new Map<string, { readonly until: number; readonly isFirst: boolean }>();
+
+  constructor(scheduler: Scheduler, coverage: Coverage, epoch: number) {
+    this.#scheduler = scheduler;
+    this.#coverage = coverage;
+    this.#epoch = epoch;
+  }
+
+  sent(process: Process, message: Message): void {
+    const claims = message.kind === "write" && "from" in message.write ? [message.write] : takesOf(message);
+    for (const { kind, uuid, at } of claims) {
+      const isResumed = kind === "transfer";
+      if (!this.#taken.has(uuid)) this.#taken.set(uuid, { process, sentAt: this.#scheduler.now, at, isResumed });
+    }
+    for (const { at, wanted } of takesOf(message)) if (wanted !== undefined) this.#knows(process, at);
+    if (message.kind === "write" && message.write.kind === "want") this.#knows(process, message.write.at);
+  }
+
+  arrived(message: Message, { at, after, hasChanged }: Change): void {
+    const key = keyOf(at);
+    if (message.kind === "write" && message.write.kind === "want" && hasChanged) {
+      const marks = this.#marks.get(key) ?? [];
+      this.#marks.set(key, marks);
+      marks.push({ arrivedAt: this.#scheduler.now, until: message.write.until });
+    }
+    const taken = after?.uuid === undefined ? undefined : this.#taken.get(after.uuid);
+    if (taken === undefined || this.#tenures.get(key)?.process === taken.process) return;
+    const { process, isResumed } = taken;
+    const firsts = this.#firsts.get(process) ?? new Map<string, number>();
+    this.#firsts.set(process, firsts);
+    const since = firsts.get(key) ?? taken.sentAt;
+    firsts.set(key, since);
+    this.#tenures.set(key, { process, since, arrivedAt: this.#scheduler.now, isResumed });
+  }
+
+  /** A reply that a process has heard. */
+  heard(process: Process, answer: Answer): void {
+    if (answer.kind === "read" && answer.row?.wanted !== undefined) this.#knows(process, answer.at);
+    if (answer.kind === "query")
+      for (const row of answer.page.rows) if (row.wanted !== undefined) this.#knows(process, row);
+    if (answer.kind === "writeAll" && answer.outcome.kind === "refused")
+      for (const row of answer.outcome.rows) if (row?.wanted !== undefined) this.#knows(process, row);
+    if (answer.kind !== "write" || !("replaced" in answer.outcome || "row" in answer.outcome)) return;
+    const { write, outcome } = answer;
+    const row = outcome.kind === "applied" ? outcome.replaced : outcome.row;
+    if (row?.wanted === undefined) return;
+    const isFirst = this.#knows(process, write.at);
+    if (write.kind === "renew" && outcome.kind === "applied")
+      this.#found.set(write.uuid, {
+        until: row.wanted,
+        isFirst: isFirst || this.#found.get(write.uuid)?.isFirst === true,
+      });
+  }
+
+  /** A section has told that others wait. @returns what is wrong with that. */
+  told({ uuid, process, handOverMs }: Section): string | undefined {
+    const taken = this.#taken.get(uuid);
+    if (taken === undefined) return undefined;
+    const key = keyOf(taken.at);
+    const now = this.#epoch + this.#scheduler.now;
+    const marks = (this.#marks.get(key) ?? []).filter(({ until }) => until + BELIEVED_MS > now);
+    if (marks.length === 0) return `${uuid} is wanted, and nobody has marked its row`;
+    const tenure = this.#tenures.get(key);
+    if (tenure?.process !== process) return undefined;
+    if (tenure.isResumed || marks.some(({ arrivedAt }) => arrivedAt >= tenure.arrivedAt)) {
+      this.#coverage.count("locks wanted: a mark found later");
+      return undefined;
+    }
+    this.#coverage.count("locks wanted: a mark known at the take");
+    const hadMs = this.#scheduler.now - tenure.since;
+    if (hadMs >= handOverMs - SLACK_MS) return undefined;
+    return `${uuid} is wanted after ${hadMs} ms of ${handOverMs} by a mark from before its take`;
+  }
+
+  /** Whether a section has to count as wanted at this moment, if it is held. */
+  expects({ uuid, handOverMs, takenAt }: Pick<Section, "uuid" | "handOverMs"> & { readonly takenAt: number }): boolean {
+    const found = this.#found.get(uuid);
+    const now = this.#scheduler.now;
+    if (found === undefined || found.until < this.#epoch + now + CURRENT_MS) return false;
+    const isKnown = found.isFirst || (now - takenAt) * SLOWEST - SLACK_MS > handOverMs;
+    if (isKnown) this.#coverage.count("sections that have to know that others wait");
+    return isKnown;
+  }
+
+  /** @returns whether it has known of none before. */
+  #knows(process: Process, at: Address): boolean {
+    const known = this.#known.get(process) ?? new Set<string>();
+    this.#known.set(process, known);
+    const isFirst = !known.has(keyOf(at));
+    known.add(keyOf(at));
+    return isFirst;
+  }
+}
+
+/** Nobody waits for the shared side, which is never wanted. */
+const keyOf = ({ name, sort }: Address): string => `${kindOf(sort) === "reader" ? "shared" : sort}/${name}`;
