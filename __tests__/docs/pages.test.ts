@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { runInNewContext } from "node:vm";
 import { DeleteTableCommand, type DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it, test } from "@jest/globals";
-import { LockTable } from "dynamutex";
+import { LockTable, type LockTableOptions } from "dynamutex";
 import { mutexSettings } from "../../lib/options/mutex.js";
 import { blocksOf, docsPages, examplesPages, firstColumn, type Page, pageAt, withoutBlocks } from "../support/pages.js";
 import { createTestTable, testClient } from "../support/table.js";
@@ -250,4 +250,16 @@ test("the worked examples of costs.md are computed as they say", () => {
   for (const [, sum = "", result = ""] of sums) {
     expect(`${sum} = ${runInNewContext(sum)}`).toBe(`${sum} = ${result.replaceAll(" ", "")}`);
   }
+});
+
+test("docs/local-development.md quotes what a LockTable says of an endpoint", () => {
+  const options: LockTableOptions = { tableName: "locks" };
+  let told = "";
+  try {
+    new LockTable({ ...options, ...{ endpoint: "http://127.0.0.1:8000" } });
+  } catch (error) {
+    told = (error as Error).message.replace(/ \(got .*\)$/, "");
+  }
+  expect(told).toMatch(/^endpoint: /);
+  expect(pageAt("docs/local-development.md").text.replaceAll("\n", " ")).toContain(`\`${told}\``);
 });
