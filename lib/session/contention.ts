@@ -46,14 +46,15 @@ interface Contended {
  */
 export class Contention {
   readonly #clock: Clock;
-  readonly #owner: string;
+  readonly #leases: Iterable<{ readonly row: { readonly uuid: string } }>;
   readonly #contended = new BoundedMap<string, Contended>(MOST_ROWS);
   /** By lock: the permits of a semaphore have one together. */
   readonly #othersTurns = new BoundedMap<string, OthersTurn>(MOST_ROWS);
 
-  constructor({ clock, owner }: { readonly clock: Clock; readonly owner: string }) {
+  /** @param leases those of this process. */
+  constructor(clock: Clock, leases: Iterable<{ readonly row: { readonly uuid: string } }>) {
     this.#clock = clock;
-    this.#owner = owner;
+    this.#leases = leases;
   }
 
   /** Learns the mark that a row carries, whoever holds it. */
@@ -71,10 +72,11 @@ export class Contention {
     this.#contended.set(keyOf(row), known);
   }
 
-  /** A row is in the way: where another process holds it, it is not this one's turn. A process may wait for a further permit. */
+  /** A row is in the way: where another process holds it, it is not this one's turn. This one may wait for a further permit. */
   waitsFor(row: Row): void {
     this.sees(row);
-    const known = row.uuid === undefined || row.owner === this.#owner ? undefined : this.#of(row);
+    const isOwn = [...this.#leases].some((lease) => lease.row.uuid === row.uuid);
+    const known = row.uuid === undefined || isOwn ? undefined : this.#of(row);
     if (known !== undefined) known.turnSince = undefined;
   }
 

@@ -104,7 +104,7 @@ export class Session {
 
   /** The same where somebody waits. */
   contended(): Contention {
-    this.contention ??= new Contention(this);
+    this.contention ??= new Contention(this.clock, this.leases);
     return this.contention;
   }
 
