@@ -175,6 +175,8 @@ export class Judge {
   readonly ticks = new TickJudge();
   readonly #joins: JoinJudge;
   readonly #wanted: WantedJudge;
+  /** Processes of which a further call has waited for a lock that told so. */
+  readonly #unsure = new WeakSet<Process>();
   /** Calls for locks that have not ended. */
   readonly #asking = new Set<{ readonly process: Process; readonly names: readonly string[] }>();
   /** Those that told of it before their program had the lock. */
@@ -471,7 +473,10 @@ export class Judge {
     const others = [...this.#asking].some(
       (one) => one.process === holding?.process && one.names.includes(holding.name),
     );
-    const wrong = holding && !others && this.#wanted.told({ ...holding, handOverMs: holding.joinMs });
+    // Its turn is over then, for the sections after it as well.
+    if (others && holding !== undefined) this.#unsure.add(holding.process);
+    const isSure = holding !== undefined && !this.#unsure.has(holding.process);
+    const wrong = isSure && this.#wanted.told({ ...holding, handOverMs: holding.joinMs });
     if (typeof wrong === "string") this.blame(new Violation("a section knows whether others wait", wrong));
   }
 
