@@ -50,3 +50,11 @@ test.each([0, 3_600_000])(
     expect(looking.count).toBe(10_000 / 400 + 1);
   },
 );
+
+test("a claim that arrives while it is looked for is released, long before its stamp is over", async () => {
+  const { time, table, looking, found, watched } = startLooking({ arrivesAt: 3 });
+  await time.sleepUntil(() => watched.settled);
+  expect(await found).toBe(true);
+  expect(looking.count).toBe(3);
+  expect(table.row(AT)).toBeUndefined();
+});
