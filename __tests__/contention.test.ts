@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import type { MutexOptions } from "../lib/index.js";
-import { lockAt } from "../lib/protocol/addresses.js";
+import { lockAt, permitAt } from "../lib/protocol/addresses.js";
+import type { Row } from "../lib/protocol/row.js";
+import { Contention } from "../lib/session/contention.js";
 import { DistantHosts, NAME, type Work } from "./support/distant-hosts.js";
 
 const AT = lockAt(NAME);
@@ -160,4 +162,20 @@ describe("a mark", () => {
     await world.time.advance(20);
     await unlocking;
   });
+});
+
+test.each([
+  ["this process has ends no turn of it", "own", 500],
+  ["another has ends it", "others", 0],
+])("a permit in the way that %s", (_, uuid, leftMs) => {
+  const { time } = world;
+  const at = permitAt(NAME, 0);
+  const contention = new Contention(time.clock(), [{ row: { uuid: "own" } }]);
+  const lease = { expires: time.now + 1_000, ttlMs: 1_000, owner: "the same", acquired: time.now };
+  world.table.plant(at, { format: 1, ...lease, uuid, wanted: time.now + 60_000 });
+  const row = world.table.row(at) as Row;
+  contention.sees(row);
+  contention.begins(at, time.clock().atLeast());
+  contention.waitsFor(row);
+  expect(contention.turnLeftMs(at, 500)).toBe(leftMs);
 });
