@@ -145,6 +145,25 @@ describe("a writer", () => {
     expect(reader?.held).toBe(true);
   });
 
+  test("has one renewal under way at a time, also as the last reader leaves", async () => {
+    const { time, one, other } = hosts();
+    const reader = await one.sharedMutex(NAME).shared.lock();
+    const answers = deferred<void>();
+    const renewals = () => other.sent.filter(isWrite("renew"));
+    other.hold = (message) => (renewals().includes(message) ? answers.promise : undefined);
+    const writing = other.sharedMutex(NAME, { ttlMs: 10_000 }).exclusive.lock();
+    const watched = watch(writing);
+    await time.advanceUntil(() => renewals().length === 1);
+    await reader.unlock();
+    await time.advance(1_000);
+    expect([watched.settled, renewals().length]).toEqual([false, 1]);
+    answers.resolve();
+    await time.advanceUntil(() => watched.settled);
+    const lock = await writing;
+    expect(lock.expires.getTime()).toBe(other.table.row({ name: NAME, sort: "writer" })?.expires);
+    await lock.unlock();
+  });
+
   test("whose row lapses while it waits starts again, and waits for the readers that came in meanwhile", async () => {
     const { time, one, other, third } = hosts();
     const first = await one.sharedMutex(NAME).shared.lock();

@@ -122,16 +122,19 @@ export class Renewals {
     wait: Pick<Wait, "enough" | "until">,
     { mayLapse }: { readonly mayLapse: boolean } = { mayLapse: true },
   ): Promise<boolean> {
-    const { row, reliedSince, ends } = this.#lease;
+    const { row, reliedSince } = this.#lease;
     // A writer that has waited is renewed, and its loss noticed.
     if (reliedSince !== undefined) {
       if (row.isHalfGone) await this.renew();
       return this.#lease.held;
     }
+    // That of a writer that has waited may be under way.
+    if (this.#writing !== undefined) await this.settle();
     const { clock } = this.#session;
     const tryingUntil = (end: number): Trying => ({ until: () => Math.min(end, wait.until()), enough: wait.enough });
     if (this.#lease.stands) {
       if (!row.isHalfGone) return true;
+      const { ends } = this.#lease;
       const stamping = await row.renew(tryingUntil(ends));
       if (stamping.kind === "refused") return false;
       // An answer may be heard before the timer that bounds its request: the process was suspended.
