@@ -70,8 +70,8 @@ export class WantedJudge {
   readonly #firsts = new WeakMap<Process, Map<string, number>>();
   /** The rows of which a process has known a mark. */
   readonly #known = new WeakMap<Process, Set<string>>();
-  /** By uuid: until when the mark says that others wait which a renewal has found, and whether it was the first. */
-  readonly #found = new Map<string, { readonly until: number; readonly isFirst: boolean }>();
+  /** By uuid: until when the mark says that others wait which a renewal has found, and when the first was found. */
+  readonly #found = new Map<string, { readonly until: number; readonly firstAt: number | undefined }>();
 
   constructor(scheduler: Scheduler, coverage: Coverage, epoch: number) {
     this.#scheduler = scheduler;
@@ -121,7 +121,7 @@ export class WantedJudge {
     if (write.kind === "renew" && outcome.kind === "applied")
       this.#found.set(write.uuid, {
         until: row.wanted,
-        isFirst: isFirst || this.#found.get(write.uuid)?.isFirst === true,
+        firstAt: isFirst ? this.#scheduler.now : this.#found.get(write.uuid)?.firstAt,
       });
   }
 
@@ -150,7 +150,9 @@ export class WantedJudge {
     const found = this.#found.get(uuid);
     const now = this.#scheduler.now;
     if (found === undefined || found.until < this.#epoch + now + CURRENT_MS) return false;
-    const isKnown = found.isFirst || (now - takenAt) * SLOWEST - SLACK_MS > handOverMs;
+    // One that is found before the section begins counts as one that was there at the take.
+    const isFoundLater = found.firstAt !== undefined && found.firstAt > takenAt;
+    const isKnown = isFoundLater || (now - takenAt) * SLOWEST - SLACK_MS > handOverMs;
     if (isKnown) this.#coverage.count("sections that have to know that others wait");
     return isKnown;
   }

@@ -46,13 +46,13 @@ interface Contended {
  */
 export class Contention {
   readonly #clock: Clock;
-  readonly #leases: Iterable<{ readonly row: { readonly uuid: string } }>;
+  readonly #leases: Iterable<{ readonly row: { readonly at: Address } }>;
   readonly #contended = new BoundedMap<string, Contended>(MOST_ROWS);
   /** By lock: the permits of a semaphore have one together. */
   readonly #othersTurns = new BoundedMap<string, OthersTurn>(MOST_ROWS);
 
   /** @param leases those of this process. */
-  constructor(clock: Clock, leases: Iterable<{ readonly row: { readonly uuid: string } }>) {
+  constructor(clock: Clock, leases: Iterable<{ readonly row: { readonly at: Address } }>) {
     this.#clock = clock;
     this.#leases = leases;
   }
@@ -72,10 +72,13 @@ export class Contention {
     this.#contended.set(keyOf(row), known);
   }
 
-  /** A row is in the way: where another process holds it, it is not this one's turn. This one may wait for a further permit. */
+  /**
+   * A row is in the way: where another process holds it, it is not this one's turn. This one may have it, and wait for a further
+   * permit, by a look from before its take.
+   */
   waitsFor(row: Row): void {
     this.sees(row);
-    const isOwn = [...this.#leases].some((lease) => lease.row.uuid === row.uuid);
+    const isOwn = [...this.#leases].some((lease) => keyOf(lease.row.at) === keyOf(row));
     const known = row.uuid === undefined || isOwn ? undefined : this.#of(row);
     if (known !== undefined) known.turnSince = undefined;
   }
