@@ -13,7 +13,7 @@ import type { Sections } from "../queues/sections.js";
 import { runUnder } from "../section-calls.js";
 import { persist } from "../session/requests.js";
 import { isTransient, LONGEST_ATTEMPT_MS } from "../session/retry.js";
-import type { Session } from "../session/session.js";
+import type { HeldLease, Session } from "../session/session.js";
 import { Wait } from "../taking/wait.js";
 import { lookForResult, Wish } from "./look.js";
 
@@ -160,10 +160,12 @@ class LockFlights implements FlightClaims {
     return this.#own ?? (leader?.caller === asker ? undefined : leader?.caller.wait.holder);
   }
 
-  /** The lock, as a section of this process has it. */
+  /** The lock, as a section of this process has it. What was taken, and is not handed out yet, is nobody's. */
   get #own(): LockInfo | undefined {
     const { name, sort } = this.#resource.at;
-    return [...this.#session.leases].find(({ row }) => row.at.name === name && row.at.sort === sort)?.row.info;
+    const isHeld = ({ row, reliedSince }: HeldLease) =>
+      row.at.name === name && row.at.sort === sort && reliedSince !== undefined;
+    return [...this.#session.leases].find(isHeld)?.row.info;
   }
 
   /** A look that leaves after this: one for all who ask until then. @throws the store's error. */
