@@ -3,6 +3,7 @@ import { apply } from "../../lib/protocol/apply.js";
 import { countingResult, overBy } from "../../lib/protocol/flight-result.js";
 import { type Attributes, parseRow, type Row } from "../../lib/protocol/row.js";
 import type { Write } from "../../lib/protocol/writes.js";
+import { breadthFirst, type Explored, type Next } from "./breadth-first.js";
 
 /** The rules of flights that can be switched off. */
 export interface FlightRules {
@@ -49,12 +50,6 @@ interface State {
   readonly olderUses: number;
 }
 
-interface Next {
-  readonly what: string;
-  readonly state: State;
-  readonly violation?: string;
-}
-
 const AT = lockAt("model");
 const VALUE_AT = resultAt("model");
 /** Stamps of leases: those of a flight may count as over, or not. */
@@ -62,11 +57,8 @@ const [NOBODY_IS_OVER, ALL_ARE_OVER] = [1, 100];
 
 const idOf = (index: number): string => `flight ${index}`;
 
-/** What is found, and how many states there are. Every interleaving is explored, the shortest first. */
-export function exploreFlights(
-  rules: FlightRules,
-  limits: FlightLimits,
-): { readonly states: number; readonly violation: string | undefined; readonly trace: readonly string[] } {
+/** Every interleaving is explored, the shortest first. */
+export function exploreFlights(rules: FlightRules, limits: FlightLimits): Explored {
   const idle: Flight = { stage: "idle", lastId: undefined, isOver: false };
   const first: State = {
     lock: undefined,
@@ -77,22 +69,7 @@ export function exploreFlights(
     lateCopies: limits.lateCopies,
     olderUses: limits.olderUses,
   };
-  const known = new Set([keyOf(first)]);
-  let level: { readonly state: State; readonly trace: readonly string[] }[] = [{ state: first, trace: [] }];
-  while (level.length > 0) {
-    const deeper: typeof level = [];
-    for (const { state, trace } of level) {
-      for (const { what, state: next, violation } of stepsFrom(state, rules)) {
-        if (violation !== undefined) return { states: known.size, violation, trace: [...trace, what] };
-        const key = keyOf(next);
-        if (known.has(key)) continue;
-        known.add(key);
-        deeper.push({ state: next, trace: [...trace, what] });
-      }
-    }
-    level = deeper;
-  }
-  return { states: known.size, violation: undefined, trace: [] };
+  return breadthFirst(first, keyOf, (state) => stepsFrom(state, rules));
 }
 
 /** What decides what can follow: of a row who has it, whether it is free, and which result it names. */
@@ -101,7 +78,7 @@ const keyOf = ({ lock, value, sent, ...rest }: State): string => {
   return JSON.stringify([lock?.uuid, lock?.expires, lock?.result, value?.uuid, words, rest], (_, part) => part ?? null);
 };
 
-function* stepsFrom(state: State, rules: FlightRules): Generator<Next> {
+function* stepsFrom(state: State, rules: FlightRules): Generator<Next<State>> {
   for (const index of state.flights.keys()) yield* flightSteps(state, index, rules);
   yield* callSteps(state, rules);
   if (state.lateCopies > 0) {
@@ -118,7 +95,7 @@ function* stepsFrom(state: State, rules: FlightRules): Generator<Next> {
   }
 }
 
-function* flightSteps(state: State, index: number, rules: FlightRules): Generator<Next> {
+function* flightSteps(state: State, index: number, rules: FlightRules): Generator<Next<State>> {
   const flight = state.flights[index] as Flight;
   const uuid = idOf(index);
   const become = (from: State, change: Partial<Flight>): State => ({
@@ -162,7 +139,7 @@ function* flightSteps(state: State, index: number, rules: FlightRules): Generato
   }
 }
 
-function* callSteps(state: State, rules: FlightRules): Generator<Next> {
+function* callSteps(state: State, rules: FlightRules): Generator<Next<State>> {
   const { call } = state;
   const [lock, value] = [rowOf(state.lock), rowOf(state.value)];
   if (call.stage === "idle") {
