@@ -165,12 +165,12 @@ describe("a mark", () => {
 });
 
 test.each([
-  ["this process has ends no turn of it, whatever an old look shows", [{ row: { at: permitAt(NAME, 0) } }], 500],
-  ["another has ends it", [], 0],
-])("a permit in the way that %s", (_, leases, leftMs) => {
+  ["this process has ends no turn of it, whatever an old look shows", true, 500],
+  ["another has ends it", false, 0],
+])("a permit in the way that %s", (_, isOwn, leftMs) => {
   const { time } = world;
   const at = permitAt(NAME, 0);
-  const contention = new Contention(time.clock(), leases);
+  const contention = new Contention(time.clock(), () => isOwn);
   const lease = { expires: time.now + 1_000, ttlMs: 1_000, owner: "the same", acquired: time.now };
   world.table.plant(at, { format: 1, ...lease, uuid: "others", wanted: time.now + 60_000 });
   const row = world.table.row(at) as Row;

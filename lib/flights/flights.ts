@@ -13,7 +13,7 @@ import type { Sections } from "../queues/sections.js";
 import { runUnder } from "../section-calls.js";
 import { persist } from "../session/requests.js";
 import { isTransient, LONGEST_ATTEMPT_MS } from "../session/retry.js";
-import type { HeldLease, Session } from "../session/session.js";
+import type { Session } from "../session/session.js";
 import { Wait } from "../taking/wait.js";
 import { lookForResult, Wish } from "./look.js";
 
@@ -162,10 +162,7 @@ class LockFlights implements FlightClaims {
 
   /** The lock, as a section of this process has it. What was taken, and is not handed out yet, is nobody's. */
   get #own(): LockInfo | undefined {
-    const { name, sort } = this.#resource.at;
-    const isHeld = ({ row, reliedSince }: HeldLease) =>
-      row.at.name === name && row.at.sort === sort && reliedSince !== undefined;
-    return [...this.#session.leases].find(isHeld)?.row.info;
+    return this.#session.leasesOn(this.#resource.at).find(({ reliedSince }) => reliedSince !== undefined)?.row.info;
   }
 
   /** A look that leaves after this: one for all who ask until then. @throws the store's error. */

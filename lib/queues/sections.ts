@@ -266,14 +266,16 @@ export class Sections {
   async #passOn(own: OwnLease, section: Section | undefined): Promise<boolean> {
     const line = this.#line(own.resource);
     if (own.resource.kind.isJoined || !line.canPass(own)) return false;
-    // A lease that no section began on goes on at once, or back: the table is asked for nothing first.
-    let mayPass = !this.#turns.isOver(own);
-    if (section !== undefined)
-      mayPass = await (line instanceof FairLine ? this.#fairQueue.mayPass(line, own) : this.#turns.mayPass(own));
-    if (!mayPass || own.isClosed) return false;
+    if (!(await this.#mayPass(line, own, section)) || own.isClosed) return false;
     if (!(await own.lease.renewals.renewForNext())) return false;
     if (section instanceof HeldLock) own.before = section;
     return line.pass(own);
+  }
+
+  /** A lease that no section began on goes on at once, or back: the table is asked for nothing first. */
+  #mayPass(line: LocalLine<OwnLease>, own: OwnLease, section: Section | undefined): boolean | Promise<boolean> {
+    if (section === undefined) return !this.#turns.isOver(own);
+    return line instanceof FairLine ? this.#fairQueue.mayPass(line, own) : this.#turns.mayPass(own);
   }
 
   /** No section of this process begins on the lease any more: another may ask the table. */

@@ -46,15 +46,15 @@ interface Contended {
  */
 export class Contention {
   readonly #clock: Clock;
-  readonly #leases: Iterable<{ readonly row: { readonly at: Address } }>;
+  readonly #has: (at: Address) => boolean;
   readonly #contended = new BoundedMap<string, Contended>(MOST_ROWS);
   /** By lock: the permits of a semaphore have one together. */
   readonly #othersTurns = new BoundedMap<string, OthersTurn>(MOST_ROWS);
 
-  /** @param leases those of this process. */
-  constructor(clock: Clock, leases: Iterable<{ readonly row: { readonly at: Address } }>) {
+  /** @param has whether this process has a lease on a row. */
+  constructor(clock: Clock, has: (at: Address) => boolean) {
     this.#clock = clock;
-    this.#leases = leases;
+    this.#has = has;
   }
 
   /** Learns the mark that a row carries, whoever holds it. */
@@ -78,9 +78,9 @@ export class Contention {
    */
   waitsFor(row: Row): void {
     this.sees(row);
-    const isOwn = [...this.#leases].some((lease) => keyOf(lease.row.at) === keyOf(row));
-    const known = row.uuid === undefined || isOwn ? undefined : this.#of(row);
-    if (known !== undefined) known.turnSince = undefined;
+    const known = row.uuid === undefined ? undefined : this.#of(row);
+    // Leases are many, and looked through only where it has had a turn.
+    if (known?.turnSince !== undefined && !this.#has(row)) known.turnSince = undefined;
   }
 
   /** This process has taken the row: so a look at it, which comes `handOverMs` later, comes after the turn. */

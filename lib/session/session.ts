@@ -104,8 +104,13 @@ export class Session {
 
   /** The same where somebody waits. */
   contended(): Contention {
-    this.contention ??= new Contention(this.clock, this.leases);
+    this.contention ??= new Contention(this.clock, (at) => this.leasesOn(at).length > 0);
     return this.contention;
+  }
+
+  /** The leases of this process on a row: one that is being released may be there beside the next. */
+  leasesOn({ name, sort }: Address): readonly HeldLease[] {
+    return [...this.leases].filter(({ row }) => row.at.name === name && row.at.sort === sort);
   }
 
   /** Aborts when the table closes. */
