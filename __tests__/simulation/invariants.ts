@@ -481,11 +481,12 @@ export class Judge {
   }
 
   /** A section looks whether others wait, where it has to know. */
-  looksWhetherWanted({ uuid, takenAt, lock, told }: Holding, handOverMs: number): void {
+  looksWhetherWanted({ uuid, takenAt, lock, told, disturbed }: Holding, handOverMs: number): void {
     // To ask the lock changes the world: only where the answer is known.
-    if (told || !this.#wanted.expects({ uuid, takenAt, handOverMs })) return;
+    if (told || !this.#wanted.expects({ uuid, takenAt, handOverMs, disturbed })) return;
+    // Thrown, it would end the section, whose lock would then be released.
     if (lock.wanted === false && lock.held)
-      throw new Violation("a section knows whether others wait", `${uuid} has found a mark, and is not wanted`);
+      this.blame(new Violation("a section knows whether others wait", `${uuid} has found a mark, and is not wanted`));
   }
 
   /** A violation that was seen where nobody awaits it. */

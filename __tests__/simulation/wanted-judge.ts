@@ -49,6 +49,11 @@ interface Section {
   readonly handOverMs: number;
 }
 
+interface Since {
+  readonly takenAt: number;
+  readonly disturbed: boolean;
+}
+
 /**
  * Watches `lock.wanted`:
  *
@@ -145,14 +150,19 @@ export class WantedJudge {
     return `${uuid} is wanted after ${hadMs} ms of ${handOverMs} by a mark from before its take`;
   }
 
-  /** Whether a section has to count as wanted at this moment, if it is held. */
-  expects({ uuid, handOverMs, takenAt }: Pick<Section, "uuid" | "handOverMs"> & { readonly takenAt: number }): boolean {
+  /**
+   * Whether a section has to count as wanted at this moment, if it is held.
+   * @param disturbed its process was suspended, or its clock was set: then its stopwatches have counted less than the time that
+   * has passed.
+   */
+  expects({ uuid, handOverMs, takenAt, disturbed }: Pick<Section, "uuid" | "handOverMs"> & Since): boolean {
     const found = this.#found.get(uuid);
     const now = this.#scheduler.now;
     if (found === undefined || found.until < this.#epoch + now + CURRENT_MS) return false;
     // One that is found before the section begins counts as one that was there at the take.
     const isFoundLater = found.firstAt !== undefined && found.firstAt > takenAt;
-    const isKnown = isFoundLater || (now - takenAt) * SLOWEST - SLACK_MS > handOverMs;
+    const isTurnOver = !disturbed && (now - takenAt) * SLOWEST - SLACK_MS > handOverMs;
+    const isKnown = isFoundLater || isTurnOver;
     if (isKnown) this.#coverage.count("sections that have to know that others wait");
     return isKnown;
   }
