@@ -21,15 +21,15 @@ test.each(BOUNDS)("a tick has one recorded success, which its caller hears, and 
   expect(states).toBeGreaterThan(100);
 });
 
-/** With the rule switched off, a run within these bounds breaks it. */
-const NEEDED: readonly (readonly [keyof TickRules, TickLimits])[] = [
-  ["attemptAsSeen", { ticks: [5, 5], maxAttempts: 3, lateCopies: 1, olderUses: 0 }],
-  ["ownAttempt", { ticks: [5, 5], maxAttempts: 3, lateCopies: 0, olderUses: 0 }],
-  ["notDue", { ticks: [5, 5], maxAttempts: 3, lateCopies: 0, olderUses: 0 }],
-  ["recordEnds", { ticks: [5, 5], maxAttempts: 3, lateCopies: 0, olderUses: 0 }],
-  ["dueNamesTick", { ticks: [5, 6], maxAttempts: 3, lateCopies: 0, olderUses: 1 }],
+/** With the rule switched off, a run within these bounds breaks this. */
+const NEEDED: readonly (readonly [keyof TickRules, RegExp, TickLimits])[] = [
+  ["attemptAsSeen", /attempts are counted/, { ticks: [5, 5], maxAttempts: 3, lateCopies: 1, olderUses: 0 }],
+  ["ownAttempt", /is not the one that is recorded/, { ticks: [5, 5], maxAttempts: 3, lateCopies: 0, olderUses: 0 }],
+  ["notDue", /is not the one that is recorded/, { ticks: [5, 5], maxAttempts: 3, lateCopies: 0, olderUses: 0 }],
+  ["recordEnds", /is run after its success/, { ticks: [5, 5], maxAttempts: 3, lateCopies: 0, olderUses: 0 }],
+  ["dueNamesTick", /granted once is run again/, { ticks: [5, 6], maxAttempts: 3, lateCopies: 0, olderUses: 1 }],
 ];
 
-test.each(NEEDED)("a run breaks it without the rule %s", (rule, limits) => {
-  expect(exploreTicks({ ...RULES, [rule]: false }, limits).violation).toBeDefined();
+test.each(NEEDED)("without the rule %s a run shows: %p", (rule, broken, limits) => {
+  expect(exploreTicks({ ...RULES, [rule]: false }, limits).violation).toMatch(broken);
 });

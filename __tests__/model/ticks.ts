@@ -123,7 +123,7 @@ function* runSteps(state: State, index: number, rules: TickRules, limits: TickLi
         };
         const { state: next, isApplied } = arrived({ ...state, sent: [...state.sent, take] }, take, rules);
         const granted = become(next, isApplied ? { stage: "granted", attempt } : { stage: "ended" });
-        yield { what: `${uuid} takes`, state: granted, violation: countedTooFar(granted) };
+        yield { what: `${uuid} takes`, state: granted };
       }
       return;
     }
