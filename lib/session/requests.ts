@@ -1,8 +1,7 @@
-import pRetry from "p-retry";
 import { LockStoreError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
-import { Backlog, NotSent, notSent, type RequestKind, type ScheduledRequest } from "./backlog.js";
-import { isTransient, LONGEST_ATTEMPT_MS, noAnswer, type Persistence, pause, pauseMs, type Tried } from "./retry.js";
+import { Backlog, notSent, type RequestKind, type ScheduledRequest } from "./backlog.js";
+import { LONGEST_ATTEMPT_MS, noAnswer, type Persistence, retry } from "./retry.js";
 
 /** How many requests are in flight at once while the table does not throttle, renewals included. */
 const MOST_WIDTH = 48;
@@ -115,47 +114,6 @@ export function persist<T>(
   // What is answered at once pays for no retries: with them, a lock in memory takes a fifth more CPU time.
   return first.catch(() => retry(session, { ...persistence, tried }, (number) => (number === 1 ? first : send())));
 }
-
-/**
- * Makes one attempt after the other, with growing, jittered pauses, until one is answered, or fails for good, or its time is
- * over. The pauses are on our clock and not on p-retry's, so that they pass on virtual time as well.
- *
- * @throws what the last attempt that left threw, of this request or of one before it; the reason of `enough`, if there is none.
- */
-function retry<T>(
-  session: Requests,
-  persistence: Persistence & { readonly tried: Tried },
-  attemptOf: (number: number) => Promise<T>,
-): Promise<T> {
-  const { enough, worthRetrying = isTransient, onFailure, tried } = persistence;
-  let { failure } = tried;
-  const attempt = async (number: number): Promise<T> => {
-    try {
-      return await attemptOf(number);
-    } catch (cause) {
-      throw new FailedAttempt("An attempt failed", { cause });
-    }
-  };
-  return pRetry(attempt, {
-    retries: Number.POSITIVE_INFINITY,
-    minTimeout: 0,
-    shouldRetry: async ({ error: { cause: error }, attemptNumber }) => {
-      if (enough?.aborted && error === enough.reason) return false;
-      // An attempt that did not leave hides no failure of one that did.
-      if (failure === undefined || !(error instanceof NotSent)) {
-        failure = error;
-        tried.failure = error;
-        onFailure?.(error);
-      }
-      return worthRetrying(failure) && (await pause(session.clock, pauseMs(session, attemptNumber), persistence));
-    },
-  }).catch(({ cause }) => {
-    throw failure ?? cause;
-  });
-}
-
-/** What p-retry gets: it refuses what is no error of its own realm, as an error of Node's is none where Jest runs the code. */
-class FailedAttempt extends Error {}
 
 /** Sends a request when its turn comes, and never retries it: for requests that may fail. */
 export function sendOnce<T>(

@@ -1,3 +1,4 @@
+import pRetry from "p-retry";
 import { LockStoreError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
 import { NotSent, type RequestKind } from "./backlog.js";
@@ -68,8 +69,49 @@ export function isTransient(error: unknown): boolean {
   return error instanceof LockStoreError && error.transient;
 }
 
+/**
+ * Makes one attempt after the other, with growing, jittered pauses, until one is answered, or fails for good, or its time is
+ * over. The pauses are on our clock and not on p-retry's, so that they pass on virtual time as well.
+ *
+ * @throws what the last attempt that left threw, of this request or of one before it; the reason of `enough`, if there is none.
+ */
+export function retry<T>(
+  session: { readonly clock: Clock; readonly random: () => number },
+  persistence: Persistence & { readonly tried: Tried },
+  attemptOf: (number: number) => Promise<T>,
+): Promise<T> {
+  const { enough, worthRetrying = isTransient, onFailure, tried } = persistence;
+  let { failure } = tried;
+  const attempt = async (number: number): Promise<T> => {
+    try {
+      return await attemptOf(number);
+    } catch (cause) {
+      throw new FailedAttempt("An attempt failed", { cause });
+    }
+  };
+  return pRetry(attempt, {
+    retries: Number.POSITIVE_INFINITY,
+    minTimeout: 0,
+    shouldRetry: async ({ error: { cause: error }, attemptNumber }) => {
+      if (enough?.aborted && error === enough.reason) return false;
+      // An attempt that did not leave hides no failure of one that did.
+      if (failure === undefined || !(error instanceof NotSent)) {
+        failure = error;
+        tried.failure = error;
+        onFailure?.(error);
+      }
+      return worthRetrying(failure) && (await pause(session.clock, pauseMs(session, attemptNumber), persistence));
+    },
+  }).catch(({ cause }) => {
+    throw failure ?? cause;
+  });
+}
+
+/** What p-retry gets: it refuses what is no error of its own realm, as an error of Node's is none where Jest runs the code. */
+class FailedAttempt extends Error {}
+
 /** Waits between two attempts. @returns whether there is time for another. */
-export async function pause(clock: Clock, ms: number, persistence: Persistence): Promise<boolean> {
+async function pause(clock: Clock, ms: number, persistence: Persistence): Promise<boolean> {
   const { until, enough } = persistence;
   const leftMs = until() - clock.atMost();
   const sleep = persistence.sleep ?? clock.sleep.bind(clock);
