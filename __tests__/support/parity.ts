@@ -8,7 +8,7 @@ import {
   type TransactWriteItem,
   TransactWriteItemsCommand,
 } from "@aws-sdk/client-dynamodb";
-import { actionOf, type Item, keyOf, nameIn } from "../../lib/dynamodb/compile.js";
+import { actionOf, type Item, itemKey, nameIn } from "../../lib/dynamodb/compile.js";
 import { attributesOf } from "../../lib/dynamodb/items.js";
 import { statedBy, statementOf } from "../../lib/dynamodb/statements.js";
 import { requestOf } from "../../lib/dynamodb/store.js";
@@ -71,7 +71,7 @@ export async function engineResults(
   });
   return replies.map((reply, index) => {
     const at = pairs[index]?.at ?? { name: "", sort: "" };
-    return { ...reply, after: items.get(keyText(layout, keyOf(layout, at))) };
+    return { ...reply, after: items.get(keyText(layout, itemKey(layout, at))) };
   });
 }
 
@@ -136,7 +136,7 @@ function normal(value: unknown): unknown {
 
 async function plant(client: DynamoDBClient, layout: TableLayout, pairs: readonly Pair[]): Promise<never[]> {
   const requests = pairs.map(({ at, planted }) => {
-    const Key = keyOf(layout, at);
+    const Key = itemKey(layout, at);
     if (planted === undefined) return { DeleteRequest: { Key } };
     return { PutRequest: { Item: { ...inTable(layout, planted), ...Key } } };
   });
@@ -145,7 +145,7 @@ async function plant(client: DynamoDBClient, layout: TableLayout, pairs: readonl
 }
 
 async function get(client: DynamoDBClient, { ...layout }: TableLayout, pairs: readonly Pair[]): Promise<Item[]> {
-  const request = { Keys: pairs.map(({ at }) => keyOf(layout, at)), ConsistentRead: true };
+  const request = { Keys: pairs.map(({ at }) => itemKey(layout, at)), ConsistentRead: true };
   const reply = await client.send(new BatchGetItemCommand({ RequestItems: { [layout.tableName]: request } }));
   return reply.Responses?.[layout.tableName] ?? [];
 }

@@ -4,7 +4,7 @@ import type { LockData } from "../lock-info.js";
 import type { TableLayout } from "../options/table.js";
 import { type Address, LOCK_SORT } from "../protocol/addresses.js";
 import type { Condition, Operand } from "../protocol/conditions.js";
-import { type Asked, askedBy, leftBy } from "../protocol/rules.js";
+import { askedBy, leftBy, type RowCondition } from "../protocol/rules.js";
 import type { Check, Count, Effect, Write } from "../protocol/writes.js";
 import { marshalledData } from "./data.js";
 
@@ -46,7 +46,7 @@ export function checkOf(layout: TableLayout, check: Check): Conditional {
 }
 
 /** @throws {@link LockStoreError} for another row than a lock's own, in a table that has no sort key. */
-export function keyOf(layout: TableLayout, { name, sort }: Address): Item {
+export function itemKey(layout: TableLayout, { name, sort }: Address): Item {
   const key: Item = { [layout.partition]: { S: layout.keyPrefix + name } };
   if (layout.sort !== undefined) key[layout.sort] = { S: sort };
   else if (sort !== LOCK_SORT) {
@@ -85,7 +85,7 @@ interface Plan {
 
 const plans = new WeakMap<Condition, Plan>();
 
-function conditionalOf(layout: TableLayout, at: Address, { condition, values }: Asked): Conditional {
+function conditionalOf(layout: TableLayout, at: Address, { condition, values }: RowCondition): Conditional {
   const plan = plans.get(condition) ?? planOf(condition);
   plans.set(condition, plan);
   // DynamoDB refuses names and values that no expression uses.
@@ -95,7 +95,7 @@ function conditionalOf(layout: TableLayout, at: Address, { condition, values }: 
   for (const value of plan.named) used[`:if_${value}`] = comparedValue(values[value]);
   return {
     TableName: layout.tableName,
-    Key: keyOf(layout, at),
+    Key: itemKey(layout, at),
     ConditionExpression: plan.expression,
     ExpressionAttributeNames: names,
     ExpressionAttributeValues: used,

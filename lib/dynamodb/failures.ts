@@ -7,7 +7,7 @@ import { LockStoreError } from "../errors.js";
 import { refusedConnection } from "./refused-connections.js";
 
 /** What a request asked for. It goes into the error message. */
-export interface Asked {
+export interface RequestContext {
   /** The operation as IAM knows it: `PutItem`. */
   readonly action: string;
   readonly tableName: string;
@@ -55,7 +55,7 @@ const NETWORK_CODES = wordsOf(
 const FOREIGN_REALM = "AWS SDK error wrapper for ";
 
 /** What to do about errors that are not transient. */
-const REMEDIES: Readonly<Record<string, (asked: Asked) => string>> = {
+const REMEDIES: Readonly<Record<string, (context: RequestContext) => string>> = {
   ResourceNotFound: ({ tableName, region }) =>
     `table ${tableName} does not exist${region === undefined ? "" : ` in region ${region}`} for these credentials: ` +
     "`await locks.create()` creates it, and so does `npx dynamutex create-table`, which prints a template with --print",
@@ -81,11 +81,11 @@ const SAME_REMEDY: Readonly<Record<string, string>> = {
 };
 
 /** Turns the SDK's error into one of this library, with a remedy in its message. */
-export function storeFailure(error: unknown, asked: Asked): LockStoreError {
+export function storeFailure(error: unknown, context: RequestContext): LockStoreError {
   if (error instanceof LockStoreError) return error;
   const failure = failureOf(error);
-  const { action, tableName } = asked;
-  const remedy = remedyFor(failure, asked);
+  const { action, tableName } = context;
+  const remedy = remedyFor(failure, context);
   const reason = `${failure.name}: ${failure.message}`;
   const message = remedy === undefined ? `on table ${tableName} failed: ${reason}` : `failed: ${remedy} (${reason})`;
   return new LockStoreError(`${action} ${message}`, {
@@ -199,11 +199,11 @@ function isTransient(failure: Failure): boolean {
   );
 }
 
-function remedyFor(failure: Failure, asked: Asked): string | undefined {
-  if (asked.mismatch !== undefined) return asked.mismatch;
+function remedyFor(failure: Failure, context: RequestContext): string | undefined {
+  if (context.mismatch !== undefined) return context.mismatch;
   const kind = kindOf(failure.name);
   const known = REMEDIES[SAME_REMEDY[kind] ?? kind];
-  if (known !== undefined) return known(asked);
+  if (known !== undefined) return known(context);
   const refused = refusedConnection(failure);
   if (refused !== undefined) return refused;
   if (/region is missing/i.test(failure.message)) {

@@ -4,7 +4,7 @@ import type { TableLayout } from "../options/table.js";
 import type { Address } from "../protocol/addresses.js";
 import type { Check } from "../protocol/writes.js";
 import type { DocumentGuard } from "../store.js";
-import { checkOf, type Item, keyOf } from "./compile.js";
+import { checkOf, type Item, itemKey } from "./compile.js";
 import { numberOf } from "./data.js";
 import { isCancellation, isPassingCancellation, isRefusedItem, storeFailure } from "./failures.js";
 
@@ -33,7 +33,7 @@ export function admitItems(layout: TableLayout, at: Address, items: readonly Tra
     const remedy = `must be at most ${MOST_ITEMS - 1}: a transaction has ${MOST_ITEMS}, and the guard is one of them`;
     throw new LockConfigError("items", `${items.length} items`, remedy);
   }
-  const own = keyOf(layout, at);
+  const own = itemKey(layout, at);
   for (const [index, item] of items.entries()) {
     if (typeof item !== "object" || item === null) {
       throw new LockConfigError(`items.${index}`, item, "must be a TransactWriteItem");

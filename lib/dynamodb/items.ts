@@ -4,7 +4,7 @@ import type { TableLayout } from "../options/table.js";
 import { type Address, kindOf, LOCK_SORT, PERMITS, READERS, WRITER_SORT } from "../protocol/addresses.js";
 import { type Attributes, FORMAT, parseRow, type Row } from "../protocol/row.js";
 import { BadRow, type Cursor, type Page, type RangeQuery, sorted } from "../store.js";
-import { type Item, keyOf, storedValue } from "./compile.js";
+import { type Item, itemKey, storedValue } from "./compile.js";
 import { numberOf, unmarshalledData } from "./data.js";
 import type { Reply } from "./transport.js";
 
@@ -82,7 +82,9 @@ export function queryOf(layout: TableLayout, query: RangeQuery): QueryCommandInp
     },
     Limit: query.limit,
     ConsistentRead: query.consistent,
-    ...(query.after === undefined ? {} : { ExclusiveStartKey: keyOf(layout, { name: query.name, sort: query.after }) }),
+    ...(query.after === undefined
+      ? {}
+      : { ExclusiveStartKey: itemKey(layout, { name: query.name, sort: query.after }) }),
   };
 }
 

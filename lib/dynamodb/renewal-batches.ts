@@ -68,13 +68,13 @@ export class RenewalBatches {
 
   /** Learns how large the data on a row is; undefined where there is none any more. */
   note(at: Address, bytes = 0): void {
-    const key = keyOf(at);
+    const key = rowKey(at);
     if (bytes > LARGE_BYTES) this.#large.set(key, true);
     else this.#large.delete(key);
   }
 
   write(renewal: Renew, signal: AbortSignal): Promise<WriteOutcome> {
-    if (!this.#isUsable || this.#large.has(keyOf(renewal.at))) return this.#sender.one(renewal, signal);
+    if (!this.#isUsable || this.#large.has(rowKey(renewal.at))) return this.#sender.one(renewal, signal);
     return new Promise((settle, fail) => {
       // Not by queueMicrotask(), which fake timers of a test hold back.
       if (this.#turn.length === 0) void Promise.resolve().then(() => this.#leave());
@@ -151,7 +151,7 @@ class Batch {
 
   /** @param most with how many it may go. @returns false where it has to go in another one; never for the first. */
   add(member: Member, most: number): boolean {
-    const key = keyOf(member.renewal.at);
+    const key = rowKey(member.renewal.at);
     this.#most = Math.min(this.#most, most);
     if (this.members.length >= this.#most || this.#keys.has(key)) return false;
     this.members.push(member);
@@ -159,8 +159,6 @@ class Batch {
     return true;
   }
 }
-
-const keyOf = ({ name, sort }: Address): string => `${sort}/${name}`;
 
 /** A signal that aborts when the last of these has. */
 function abortedWithAll(signals: readonly AbortSignal[]): { readonly signal: AbortSignal; end(): void } {
@@ -174,3 +172,5 @@ function abortedWithAll(signals: readonly AbortSignal[]): { readonly signal: Abo
   );
   return { signal: all.signal, end: () => stops.forEach((stop) => void stop()) };
 }
+
+const rowKey = ({ name, sort }: Address): string => `${sort}/${name}`;

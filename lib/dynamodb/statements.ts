@@ -3,7 +3,7 @@ import type { LockStoreError } from "../errors.js";
 import type { TableLayout } from "../options/table.js";
 import { askedBy, leftBy } from "../protocol/rules.js";
 import type { Renew } from "../protocol/writes.js";
-import { conditionIn, type Item, keyOf, nameIn, storedValue, TYPES } from "./compile.js";
+import { conditionIn, type Item, itemKey, nameIn, storedValue, TYPES } from "./compile.js";
 import { statementFailure } from "./failures.js";
 
 /** What the table says of one statement: applied, with the item as it was; refused by an item, or by there being none; neither. */
@@ -25,7 +25,9 @@ export function statementOf(layout: TableLayout, renewal: Renew): BatchStatement
     value === undefined ? [] : [`SET ${wordOf(attribute)} = ${parameter(storedValue(value))}`],
   );
   const remove = effect.remove.map((attribute) => `REMOVE ${wordOf(attribute)}`);
-  const key = Object.entries(keyOf(layout, renewal.at)).map(([name, value]) => `${quoted(name)} = ${parameter(value)}`);
+  const key = Object.entries(itemKey(layout, renewal.at)).map(
+    ([name, value]) => `${quoted(name)} = ${parameter(value)}`,
+  );
   const { condition, values } = askedBy(renewal);
   const held = conditionIn(condition, {
     wordOf,

@@ -17,7 +17,7 @@ import type {
   WriteOutcome,
 } from "../store.js";
 import type { Clock } from "../time/clock.js";
-import { actionOf, type Item, keyOf } from "./compile.js";
+import { actionOf, type Item, itemKey } from "./compile.js";
 import { isConflict, isRefusal, isRefusedItem, refusalsOf } from "./failures.js";
 import { refusalOfGuard } from "./guards.js";
 import { attributesOf, foreign, queryOf, rangePageOf, rowOf, scanOf, scanPageOf } from "./items.js";
@@ -168,7 +168,7 @@ export class DynamoDbStore extends RowStore implements Store {
 
   async #get(at: Address, consistent: boolean, signal: AbortSignal): Promise<Item | undefined> {
     const { tableName: TableName } = this.layout;
-    const input = { TableName, Key: keyOf(this.layout, at), ConsistentRead: consistent };
+    const input = { TableName, Key: itemKey(this.layout, at), ConsistentRead: consistent };
     return (await this.#transport.ask(["GetItem", input], signal, { kind: "read", at }))?.Item;
   }
 
@@ -215,7 +215,7 @@ export function requestOf(layout: TableLayout, write: Write): ItemRequest {
   if (Delete !== undefined) return ["DeleteItem", { ...Delete, ReturnValues }];
   if (Update !== undefined) return ["UpdateItem", { ...Update, ReturnValues }];
   // A check by itself is an update that changes nothing.
-  return ["UpdateItem", { TableName: layout.tableName, Key: keyOf(layout, write.at), ...ConditionCheck }];
+  return ["UpdateItem", { TableName: layout.tableName, Key: itemKey(layout, write.at), ...ConditionCheck }];
 }
 
 /** What the reply shows, at no cost: the row as it was, and of what else counts what it changed. */

@@ -162,7 +162,7 @@ class LockFlights implements FlightClaims {
 
   /** The lock, as a section of this process has it. What was taken, and is not handed out yet, is nobody's. */
   get #own(): LockInfo | undefined {
-    return this.#session.leasesOn(this.#resource.at).find(({ reliedSince }) => reliedSince !== undefined)?.row.info;
+    return this.#session.leasesOn(this.#resource.at).find(({ inUseSince }) => inUseSince !== undefined)?.row.info;
   }
 
   /** A look that leaves after this: one for all who ask until then. @throws the store's error. */

@@ -29,7 +29,7 @@ type State =
   | { readonly kind: "idle" }
   /** Sections rely on it: it is renewed, and its deadline watched. */
   | {
-      readonly kind: "relied";
+      readonly kind: "in-use";
       /** When the last of them began, on `atLeast`. */
       since: number;
       /** When the first of them has held for `maxHoldMs`, on `atMost`. */
@@ -76,14 +76,14 @@ export class Lease implements Term, HeldLease {
   get lost(): LockLostError | undefined {
     const state = this.#state;
     if (state.kind === "over") return state.error;
-    if (state.kind === "relied" && this.#session.clock.atMost() >= this.deadline) {
+    if (state.kind === "in-use" && this.#session.clock.atMost() >= this.deadline) {
       return this.end(this.ends >= state.maxHoldEnds ? "max-hold" : "expired", this.renewals.lastFailure);
     }
     return undefined;
   }
 
   get held(): boolean {
-    return this.#state.kind === "relied" && this.lost === undefined;
+    return this.#state.kind === "in-use" && this.lost === undefined;
   }
 
   get remainingMs(): number {
@@ -95,7 +95,7 @@ export class Lease implements Term, HeldLease {
   }
 
   get deadline(): number {
-    return this.#state.kind === "relied" ? Math.min(this.ends, this.#state.maxHoldEnds) : this.ends;
+    return this.#state.kind === "in-use" ? Math.min(this.ends, this.#state.maxHoldEnds) : this.ends;
   }
 
   get stands(): boolean {
@@ -108,11 +108,11 @@ export class Lease implements Term, HeldLease {
   }
 
   get hasRunOut(): boolean {
-    return this.#state.kind !== "relied" && this.#session.clock.atMost() >= this.ends;
+    return this.#state.kind !== "in-use" && this.#session.clock.atMost() >= this.ends;
   }
 
-  get reliedSince(): number | undefined {
-    return this.#state.kind === "relied" ? this.#state.since : undefined;
+  get inUseSince(): number | undefined {
+    return this.#state.kind === "in-use" ? this.#state.since : undefined;
   }
 
   /** From here on a closing table waits for the lease. */
@@ -132,7 +132,7 @@ export class Lease implements Term, HeldLease {
     this.watch(section, this.renewals.spread());
     this.renewals.serve();
     const since = clock.atLeast();
-    if (this.#state.kind !== "relied") return since;
+    if (this.#state.kind !== "in-use") return since;
     this.#state.since = since;
     if (!joins) this.#state.maxHoldEnds = clock.atMost() + this.settings.maxHoldMs;
     this.#watchDeadline();
@@ -145,9 +145,9 @@ export class Lease implements Term, HeldLease {
    */
   watch(section: Section, share = 1): void {
     this.#sections.add(section);
-    if (this.#state.kind === "relied") return;
+    if (this.#state.kind === "in-use") return;
     const since = this.#session.clock.atLeast();
-    this.#state = { kind: "relied", since, maxHoldEnds: Number.POSITIVE_INFINITY, cancelDeadline: nothing };
+    this.#state = { kind: "in-use", since, maxHoldEnds: Number.POSITIVE_INFINITY, cancelDeadline: nothing };
     this.#watchDeadline();
     this.renewals.start(share);
   }
@@ -159,7 +159,7 @@ export class Lease implements Term, HeldLease {
   endSection(section: Section): boolean {
     this.#sections.delete(section);
     if (this.#sections.size > 0) return false;
-    if (this.#state.kind === "relied") this.#settle({ kind: "idle" });
+    if (this.#state.kind === "in-use") this.#settle({ kind: "idle" });
     return true;
   }
 
@@ -180,8 +180,8 @@ export class Lease implements Term, HeldLease {
     this.#settle({ kind: "over", error });
     void this.renewals.settle();
     // A close waits for no section that lost its lock before: nobody may be there to end it.
-    if (kind === "relied" && reason !== "closed") this.forget();
-    if (kind === "relied") for (const section of this.#sections) section.abort(error);
+    if (kind === "in-use" && reason !== "closed") this.forget();
+    if (kind === "in-use") for (const section of this.#sections) section.abort(error);
     this.#onLost();
     return error;
   }
@@ -221,7 +221,7 @@ export class Lease implements Term, HeldLease {
   /** Looks at the deadline that it has now. By then renewals have moved it, and the look is at the one after. */
   #watchDeadline(): void {
     const state = this.#state;
-    if (state.kind !== "relied") return;
+    if (state.kind !== "in-use") return;
     state.cancelDeadline();
     const ms = Math.max(0, this.deadline - this.#session.clock.atMost());
     state.cancelDeadline = this.#session.clock.alarm(Math.ceil(ms), () => {
@@ -231,7 +231,7 @@ export class Lease implements Term, HeldLease {
 
   /** No section relies on it any more. */
   #settle(state: State): void {
-    if (this.#state.kind === "relied") this.#state.cancelDeadline();
+    if (this.#state.kind === "in-use") this.#state.cancelDeadline();
     this.renewals.stop();
     this.#state = state;
   }

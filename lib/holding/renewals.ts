@@ -122,9 +122,9 @@ export class Renewals {
     wait: Pick<Wait, "enough" | "until">,
     { mayLapse }: { readonly mayLapse: boolean } = { mayLapse: true },
   ): Promise<boolean> {
-    const { row, reliedSince } = this.#lease;
+    const { row, inUseSince } = this.#lease;
     // A writer that has waited is renewed, and its loss noticed.
-    if (reliedSince !== undefined) {
+    if (inUseSince !== undefined) {
       if (row.isHalfGone) await this.renew();
       return this.#lease.held;
     }
@@ -200,7 +200,7 @@ export class Renewals {
     // The deadline may have passed while the request was in flight: then no reply brings the lease back. No timer may have
     // rung since, where the process was suspended; and the reply, which is there before, has moved the deadline.
     const isOver = this.#session.clock.atMost() >= ends;
-    if (isOver && lease.reliedSince !== undefined) lease.end("expired", this.lastFailure);
+    if (isOver && lease.inUseSince !== undefined) lease.end("expired", this.lastFailure);
     const { lost } = lease;
     if (lost !== undefined) return { kind: "lost", error: lost };
     switch (stamping.kind) {

@@ -9,7 +9,7 @@ export interface Term {
   /** Whether a section relies on it, and it has not been lost. */
   readonly held: boolean;
   /** Since when the last of the sections that rely on it runs, on `atLeast`; undefined if none does. */
-  readonly reliedSince: number | undefined;
+  readonly inUseSince: number | undefined;
   /** Until when it may be relied on without another renewal, on `atMost`. */
   readonly deadline: number;
   /** Until when the row is ours, less the margin that covers clocks which run at different rates. */

@@ -24,7 +24,7 @@ export interface Resource {
 }
 
 /** Tells the locks of a process apart: kinds of one name are independent. */
-export const keyOf = ({ kind, name }: Resource): string => `${kind.id}/${name}`;
+export const resourceKey = ({ kind, name }: Resource): string => `${kind.id}/${name}`;
 
 /** What a flight adds to the claims for its lock: another flight may end meanwhile, and its result do. */
 export interface FlightClaims {

@@ -97,7 +97,7 @@ export class Calls {
       },
       asked?.madeIn ?? ROOT_CONTEXT,
     );
-    this.#sections.set(keyOf(message), { attributes, span, isLost: false });
+    this.#sections.set(sectionKey(message), { attributes, span, isLost: false });
     this.#instruments.held.add(1, attributes);
     if (takeover !== undefined) {
       this.#instruments.takeovers.add(1, { ...attributes, "dynamutex.takeover": takeover });
@@ -118,14 +118,14 @@ export class Calls {
   }
 
   #wanted(message: Diagnostics["dynamutex:wanted"]): void {
-    const section = this.#sections.get(keyOf(message));
+    const section = this.#sections.get(sectionKey(message));
     if (section === undefined) return;
     this.#instruments.wanted.add(1, section.attributes);
     section.span.addEvent("wanted");
   }
 
   #lost(message: Diagnostics["dynamutex:lost"]): void {
-    const section = this.#sections.get(keyOf(message));
+    const section = this.#sections.get(sectionKey(message));
     if (section === undefined || section.isLost) return;
     const { attributes, span } = section;
     const { reason, cause } = message;
@@ -140,7 +140,7 @@ export class Calls {
   }
 
   #released(message: Diagnostics["dynamutex:released"]): void {
-    const key = keyOf(message);
+    const key = sectionKey(message);
     const section = this.#sections.get(key);
     if (section === undefined) return;
     const { attributes, span, isLost } = section;
@@ -168,7 +168,7 @@ export class Calls {
 }
 
 /** Sections of a set have the call in common. */
-const keyOf = ({ call, name }: { readonly call: number; readonly name: string }): string => `${call}/${name}`;
+const sectionKey = ({ call, name }: { readonly call: number; readonly name: string }): string => `${call}/${name}`;
 
 function typeOf(error: unknown): string {
   const { code, name } = Object(error) as { readonly code?: unknown; readonly name?: unknown };

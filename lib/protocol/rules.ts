@@ -87,7 +87,7 @@ const IS_MINE_AND_FENCED = all(IS_MINE, isNumber("fence"));
 const IS_STILL_HELD_WITH_TOKEN = all(IS_STILL_HELD, equal("fence", { value: "fence" }));
 
 /** A condition, and what its named values are for one write. */
-export interface Asked {
+export interface RowCondition {
   readonly condition: Condition;
   readonly values: Values;
 }
@@ -128,7 +128,7 @@ export function memoryAfter({ remembers, fenceSeed, tick, after }: Take): Memory
  * (4) A renewal or reissue only where it moves `expires` forward; a reissue or transfer that draws a token only where the
  * row has one; a delete only where the row remembers nothing, and that of a row that was seen only where it is still as it was.
  */
-export function askedBy(write: Write): Asked {
+export function askedBy(write: Write): RowCondition {
   switch (write.kind) {
     case "take":
       return askedByTake(write);
@@ -162,7 +162,7 @@ export function askedBy(write: Write): Asked {
   }
 }
 
-function askedByTake(write: Take): Asked {
+function askedByTake(write: Take): RowCondition {
   const { tick, seenAttempt, after } = write;
   const { earliest, unchanged } = write.knowledge;
   let takes = TAKES_EXPIRED;
@@ -183,7 +183,7 @@ function respectedBy(write: Take): Memory | Tick | Flying {
   return `${memory}${after.id === undefined ? "NoResult" : "SameResult"}`;
 }
 
-function askedByTransfer({ kind, from: uuid, after, expires, fenced }: Transfer): Asked {
+function askedByTransfer({ kind, from: uuid, after, expires, fenced }: Transfer): RowCondition {
   if (kind === "reissue")
     return { condition: fenced ? IS_MINE_EARLIER_AND_FENCED : IS_MINE_AND_EARLIER, values: { uuid, expires } };
   if (after === undefined) return { condition: fenced ? IS_MINE_AND_FENCED : IS_MINE, values: { uuid } };

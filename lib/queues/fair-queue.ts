@@ -1,4 +1,4 @@
-import { keyOf, newest, type OwnLease, type Resource } from "../kinds/kind.js";
+import { newest, type OwnLease, type Resource, resourceKey } from "../kinds/kind.js";
 import type { Row } from "../protocol/row.js";
 import { onAbort } from "../session/abort-listening.js";
 import { BoundedMap } from "../session/bounded-map.js";
@@ -48,7 +48,7 @@ export class FairQueue {
 
   /** For the callers of this process that want this lock. How fast its queue has moved lately is remembered longer than the line. */
   newLine(resource: Resource): FairLine {
-    const key = keyOf(resource);
+    const key = resourceKey(resource);
     const pace = this.#paces.get(key) ?? new Pace(this.#session);
     this.#paces.set(key, pace);
     const line = new FairLine(this.#session, resource, pace, () => {

@@ -1,7 +1,7 @@
 import { HeldLock } from "../holding/handle.js";
 import type { Lease, Section } from "../holding/lease.js";
 import { ExclusiveSide } from "../kinds/exclusive.js";
-import { type Kind, keyOf, type OwnLease, type Resource, type SectionRequest } from "../kinds/kind.js";
+import { type Kind, type OwnLease, type Resource, resourceKey, type SectionRequest } from "../kinds/kind.js";
 import { MutexKind } from "../kinds/mutex.js";
 import { SemaphoreKind } from "../kinds/semaphore.js";
 import { SharedSide } from "../kinds/shared.js";
@@ -316,4 +316,4 @@ export class Sections {
 }
 
 /** Fair sections stand in another line than those of the same lock that are not. */
-const lineKeyOf = (resource: Resource): string => `${resource.settings.fair ? "fair/" : ""}${keyOf(resource)}`;
+const lineKeyOf = (resource: Resource): string => `${resource.settings.fair ? "fair/" : ""}${resourceKey(resource)}`;

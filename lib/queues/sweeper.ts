@@ -29,7 +29,7 @@ export class Sweeper {
 
   add(dead: Iterable<Row>): void {
     for (const waiter of dead) {
-      const key = keyOf(waiter);
+      const key = seenKey(waiter);
       if (!this.#known.has(key)) this.#dead.add(waiter);
       this.#known.set(key, true);
     }
@@ -46,11 +46,11 @@ export class Sweeper {
       if (this.#session.closing.aborted) break;
       this.#dead.delete(waiter);
       const removed = removeAsSeen(this.#session, waiter, { ttlMs: this.#ttlMs, enough: this.#session.closing });
-      await removed.catch(() => this.#known.delete(keyOf(waiter)));
+      await removed.catch(() => this.#known.delete(seenKey(waiter)));
     }
     this.#running -= 1;
   }
 }
 
 /** Rows without a holder have nothing but their sort key of their own. */
-const keyOf = ({ sort, uuid, expires }: Row): string => `${sort} ${uuid} ${expires}`;
+const seenKey = ({ sort, uuid, expires }: Row): string => `${sort} ${uuid} ${expires}`;

@@ -2,6 +2,7 @@ import { type Address, kindOf } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import type { Clock } from "../time/clock.js";
 import { BoundedMap } from "./bounded-map.js";
+import { addressKey } from "./sightings.js";
 
 /** For how long a mark counts, whatever it says: the clock of its writer may be wrong, and its writer gone. */
 export const WANTED_FOR_MS = 60_000;
@@ -69,7 +70,7 @@ export class Contention {
     const known = this.#of(row) ?? { wanted, believedUntil, turnSince: undefined };
     known.wanted = Math.max(known.wanted, wanted);
     known.believedUntil = Math.max(known.believedUntil, believedUntil);
-    this.#contended.set(keyOf(row), known);
+    this.#contended.set(addressKey(row), known);
   }
 
   /**
@@ -126,21 +127,19 @@ export class Contention {
 
   /** It was left to others for as long as they needed, and none of them has taken it. */
   nobodyCame(at: Address): void {
-    this.#contended.delete(keyOf(at));
+    this.#contended.delete(addressKey(at));
   }
 
   /** What is known of a row, while its mark is believed. */
   #of(at: Address): Contended | undefined {
     if (this.#contended.size === 0) return undefined;
-    const key = keyOf(at);
+    const key = addressKey(at);
     const known = this.#contended.get(key);
     if (known === undefined || this.#clock.atLeast() < known.believedUntil) return known;
     this.#contended.delete(key);
     return undefined;
   }
 }
-
-const keyOf = ({ name, sort }: Address): string => `${sort}/${name}`;
 
 /** A key for all rows of one lock. */
 const lockOf = ({ name, sort }: Address): string => `${kindOf(sort)}/${name}`;

@@ -23,7 +23,7 @@ export interface HeldLease extends Closeable {
   /** Whether a section relies on it, and it has not been lost. */
   readonly held: boolean;
   /** Since when the section that relies on it runs, on `atLeast`; undefined if none does. */
-  readonly reliedSince: number | undefined;
+  readonly inUseSince: number | undefined;
   /** Its row is known not to be ours any more. */
   lose(reason: LossReason): void;
 }

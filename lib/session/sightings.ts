@@ -43,7 +43,7 @@ export class Sightings {
    * like that. A stale read does no harm, because a takeover's condition names the exact lease.
    */
   note(at: Address, row: Row | undefined): void {
-    const key = keyOf(at);
+    const key = addressKey(at);
     if (row === undefined) return void this.#seen.delete(key);
     const { uuid, expires, ttlMs, attempt } = row;
     const due = row.due === row.tick ? row.due : undefined;
@@ -71,7 +71,7 @@ export class Sightings {
 
   /** Whether nothing that was seen of a row says that it is held. */
   mayBeFree(at: Address, takeover: Takeover): boolean {
-    const seen = this.#seen.get(keyOf(at));
+    const seen = this.#seen.get(addressKey(at));
     return seen === undefined || mayTake(seen, this.knowledge(at, takeover));
   }
 
@@ -80,7 +80,7 @@ export class Sightings {
    * process has given up, so whoever takes that over keeps its number.
    */
   nextAttempt(at: Address, tick: number): { readonly attempt: number; readonly seenAttempt?: number } {
-    const { due, attempt: seenAttempt, uuid } = this.#seen.get(keyOf(at)) ?? {};
+    const { due, attempt: seenAttempt, uuid } = this.#seen.get(addressKey(at)) ?? {};
     if (due !== tick || seenAttempt === undefined) return { attempt: 1 };
     const isOwn = uuid !== undefined && seenAttempt > 0 && this.#abandoned.get(uuid) === seenAttempt;
     return { attempt: isOwn ? seenAttempt : seenAttempt + 1, seenAttempt };
@@ -88,7 +88,7 @@ export class Sightings {
 
   /** What the row remembered when it was last seen. */
   memory(at: Address): Memory {
-    return this.#seen.get(keyOf(at))?.memory ?? "nothing";
+    return this.#seen.get(addressKey(at))?.memory ?? "nothing";
   }
 
   /** What is known now of the time and of a row, for {@link mayTake}. */
@@ -106,7 +106,7 @@ export class Sightings {
    */
   unchanged(at: Address, asOf: number = this.#clock.atLeast()): Sighting | undefined {
     if (this.untilUnchanged(at, asOf) > 0) return undefined;
-    const seen = this.#seen.get(keyOf(at));
+    const seen = this.#seen.get(addressKey(at));
     return seen && { uuid: seen.uuid, expires: seen.expires };
   }
 
@@ -115,16 +115,17 @@ export class Sightings {
    * was left of its hold; Infinity where nothing was seen. A claim that this process has given up needs no watching.
    */
   untilUnchanged(at: Address, asOf: number = this.#clock.atLeast()): number {
-    const seen = this.#seen.get(keyOf(at));
+    const seen = this.#seen.get(addressKey(at));
     if (seen === undefined) return Number.POSITIVE_INFINITY;
     return this.isAbandoned(seen) ? 0 : Math.max(0, seen.since + seen.ttlMs - asOf);
   }
 }
-
-const keyOf = ({ name, sort }: Address): string => `${sort}/${name}`;
 
 const SAME = ["uuid", "expires", "ttlMs", "memory", "due", "attempt"] as const;
 
 function isSame(one: Seen, other: Seen): boolean {
   return SAME.every((attribute) => one[attribute] === other[attribute]);
 }
+
+/** Tells rows apart in a map. */
+export const addressKey = ({ name, sort }: Address): string => `${sort}/${name}`;

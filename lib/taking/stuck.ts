@@ -20,8 +20,8 @@ export function watchForStuck(session: Session, call: number, inTheWay: () => st
   const waitsSince = clock.atLeast();
   const look = (): void => {
     const now = clock.atLeast();
-    const lease = reliedLease(session, inTheWay());
-    const together = lease === undefined ? now : Math.max(waitsSince, lease.reliedSince);
+    const lease = leaseInUse(session, inTheWay());
+    const together = lease === undefined ? now : Math.max(waitsSince, lease.inUseSince);
     const leftMs = together + STUCK_AFTER_MS - now;
     if (lease === undefined || leftMs > 0) cancel = clock.alarm(leftMs, look);
     else tell(session, call, lease, now - waitsSince);
@@ -41,20 +41,20 @@ export function leaseOfThisProcess({ leases, owner }: Session, uuid: string | un
 }
 
 /** The same, while a section runs on it. */
-function reliedLease(session: Session, uuid: string | undefined): Relied | undefined {
+function leaseInUse(session: Session, uuid: string | undefined): LeaseInUse | undefined {
   const lease = leaseOfThisProcess(session, uuid);
-  return lease !== undefined && isRelied(lease) ? lease : undefined;
+  return lease !== undefined && isInUse(lease) ? lease : undefined;
 }
 
-type Relied = HeldLease & { readonly reliedSince: number };
+type LeaseInUse = HeldLease & { readonly inUseSince: number };
 
-function isRelied(lease: HeldLease): lease is Relied {
-  return lease.reliedSince !== undefined;
+function isInUse(lease: HeldLease): lease is LeaseInUse {
+  return lease.inUseSince !== undefined;
 }
 
-function tell({ clock }: Session, call: number, { row, reliedSince }: Relied, waitedMs: number): void {
+function tell({ clock }: Session, call: number, { row, inUseSince }: LeaseInUse, waitedMs: number): void {
   const { name } = row.at;
-  const heldMs = clock.atLeast() - reliedSince;
+  const heldMs = clock.atLeast() - inUseSince;
   const bounds = clock.wall();
   const since = bounds && new Date(displayTime(bounds) - heldMs);
   publish("dynamutex:stuck", { name, call, uuid: row.uuid, since, heldMs, waitedMs });

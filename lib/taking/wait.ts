@@ -25,7 +25,7 @@ const LAST_CALL = Symbol.for("dynamutex.lastCall");
 const numbering = globalThis as { [LAST_CALL]?: number };
 
 /** What a wait does not decide itself of how long a request is tried. */
-type Asked = Pick<Persistence, "kind" | "attemptMs" | "until">;
+type RequestBounds = Pick<Persistence, "kind" | "attemptMs" | "until">;
 
 /**
  * The bounds of one call that wants a lock: its caller's signal, its timeout, the table's close. When one of them is
@@ -138,7 +138,11 @@ export class Wait {
    * Sends a request until it is answered, within the bounds of this call and of `persistence`.
    * @param instead as {@link persist} has it.
    */
-  async persist<T>(persistence: Asked, request: Request<T>, instead?: () => Promise<T> | undefined): Promise<T> {
+  async persist<T>(
+    persistence: RequestBounds,
+    request: Request<T>,
+    instead?: () => Promise<T> | undefined,
+  ): Promise<T> {
     const { clock } = this.#session;
     const deadline = clock.atMost() + FIRST_ANSWER_MS;
     this.#tried ??= { since: clock.atLeast(), sent: 0, failure: undefined };
@@ -169,7 +173,7 @@ export class Wait {
    * The same for a write that depends on the time: its first copy leaves only while the time is known.
    * @returns undefined if the time has to be learned first: the process was suspended, or idle.
    */
-  persistAtKnownTime<T>(persistence: Asked, write: Request<T>): Promise<T | undefined> {
+  persistAtKnownTime<T>(persistence: RequestBounds, write: Request<T>): Promise<T | undefined> {
     let left = false;
     const send: Request<T | undefined> = (signal) => {
       left = true;

@@ -2,7 +2,7 @@ import { LockStoreError } from "../../errors.js";
 import type { TableLayout } from "../../options/table.js";
 import { lockAt } from "../../protocol/addresses.js";
 import type { BatchReport, TableAction } from "../../table-report.js";
-import { keyOf } from "../compile.js";
+import { itemKey } from "../compile.js";
 import { statedBy, statementOf } from "../statements.js";
 import { commandOf, type ItemRequest, type Reply } from "../transport.js";
 import { type ControlPlane, isCausedBy } from "./control-plane.js";
@@ -26,7 +26,7 @@ const NEVER = "attribute_exists(#name) AND attribute_not_exists(#name)";
 /** Tries each action on items: four writes and a transaction whose condition never holds, and three small reads. */
 export async function probeItems(plane: ControlPlane, layout: TableLayout): Promise<(readonly [TableAction, Probe])[]> {
   const { partition, sort, tableName: TableName } = layout;
-  const Key = keyOf(layout, lockAt(PROBED_NAME));
+  const Key = itemKey(layout, lockAt(PROBED_NAME));
   const ExpressionAttributeNames = { "#name": partition };
   const never = { TableName, ConditionExpression: NEVER, ExpressionAttributeNames };
   const query = {
