@@ -92,7 +92,7 @@ export async function countWaiters(locks: LockTable, listed: readonly LockInfo[]
   return new Map(listed.map((lock) => [lock, counts.get(queueOf(lock)) ?? 0]));
 }
 
-/** Who has a lock of this kind, of whichever side, and who waits in its queue. */
+/** The holders of a lock of this kind, on either side, and the waiters in its queue. */
 async function lookAt(
   locks: LockTable,
   { name, kind }: Pick<LockInfo, "name" | "kind">,

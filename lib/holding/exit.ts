@@ -90,7 +90,7 @@ export class Exit {
       if (release.kind === "refused" && !this.#lease.hasRunOut) throw this.#lease.end(row.reasonOf(release.row));
       return;
     }
-    // A revoked lease lasts for as long as it was renewed last: it would be in everybody's way.
+    // The lease was renewed until it was revoked: without a release it would keep others out for up to its whole length.
     if (lost.reason === "closed") await row.release(until(), this.#leaves());
     if (lost.reason === "expired" || lost.reason === "max-hold") await row.release(undefined, this.#leaves());
     throw lost;

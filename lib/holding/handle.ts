@@ -41,7 +41,7 @@ export class HeldLock implements TransferableLock {
   readonly #beganAt: number;
   /** Whether a section of this process has passed the lease on to this one. */
   readonly #isPassedOn: boolean;
-  /** Its events are published from `delivered` on: who has gone before he got his lock has no section. */
+  /** Its events are published from `delivered` on: a caller that gave up before it got its lock has no section. */
   #stage: "new" | "delivered" | "lost" | "over" = "new";
   /** The call that it was delivered to. */
   #call = 0;
@@ -95,7 +95,7 @@ export class HeldLock implements TransferableLock {
     this.renewed();
   }
 
-  /** Its release names a result on the row: that of the flight that it was. @internal */
+  /** Its release writes the result of its flight to the row. @internal */
   names(result: NamedResult): void {
     this.#lease.exit.result = result;
   }

@@ -114,9 +114,9 @@ export class Renewals {
    * Renews the lease before a section relies on it, if the take was slow: half of it is gone. @returns whether it stands.
    *
    * @param wait of the call that it is for: the renewal is tried for no longer.
-   * @param mayLapse whether it may have been over for a moment. A row that is still ours has let nobody else take it, but who
-   * only looks at it may have acted on that. So it goes on under a new uuid: one whose lease was over has nobody behind it,
-   * ever.
+   * @param mayLapse whether the lease may have been over for a moment. Nobody else has taken a row that is still ours, but an
+   * observer may have acted on its lease being over. So it goes on under a new uuid: a uuid whose lease was over is never used
+   * again.
    */
   async secure(
     wait: Pick<Wait, "enough" | "until">,
@@ -197,8 +197,8 @@ export class Renewals {
     const stamping = await sent;
     if (stamping.kind === "stamped") this.lastFailure = undefined;
     const lease = this.#lease;
-    // The deadline may have passed while the request was in flight: then no reply brings the lease back. No timer may have
-    // rung since, where the process was suspended; and the reply, which is there before, has moved the deadline.
+    // The deadline may have passed while the request was in flight: then no reply brings the lease back. If the process was
+    // suspended, the reply may be handled before the deadline's timer, and has moved the deadline.
     const isOver = this.#session.clock.atMost() >= ends;
     if (isOver && lease.inUseSince !== undefined) lease.end("expired", this.lastFailure);
     const { lost } = lease;

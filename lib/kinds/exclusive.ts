@@ -37,7 +37,8 @@ export class ExclusiveSide extends Kind {
    * Waits for the readers to leave. From the take on the lease must not lapse, not even for a moment that a renewal mends: a
    * reader that looks at such a row takes its writer for dead. So it is watched from here until its section begins.
    *
-   * @returns a reader, if the call does not wait. Nothing, too, where the lease is lost: then no section begins on it.
+   * @returns a reader, if the call does not wait. Undefined when no reader is left, and when the lease was lost, on which no
+   * section begins.
    * @throws what ended the wait.
    */
   async #readerInTheWay({ lease, resource }: OwnLease, { wait }: ResourceClaim): Promise<InTheWay | undefined> {

@@ -16,7 +16,7 @@ import { type Blocked, watch } from "../taking/watch.js";
 export interface Resource {
   readonly name: string;
   readonly kind: Kind;
-  /** Its row, where it is one; else one of its rows, which stands for it: the first permit, the writer of a shared mutex. */
+  /** Its row. A lock of several rows is represented by one of them: the first permit, the writer of a shared mutex. */
   readonly at: Address;
   readonly settings: MutexSettings;
   /** How many leases of one process may serve its callers at once. */
@@ -26,7 +26,7 @@ export interface Resource {
 /** Tells the locks of a process apart: kinds of one name are independent. */
 export const resourceKey = ({ kind, name }: Resource): string => `${kind.id}/${name}`;
 
-/** What a flight adds to the claims for its lock: another flight may end meanwhile, and its result do. */
+/** What a single flight adds to the claims for its lock: another flight may end meanwhile, with a result that serves this call. */
 export interface FlightClaims {
   /** The result that was seen last: a claim that finds another is refused. */
   readonly lastId: string | undefined;
@@ -40,9 +40,9 @@ export interface SectionRequest {
   readonly data: LockData | undefined;
   /** For how long the lock stays taken at least; 0 for no longer than the section runs. */
   readonly holdAtLeastMs: number;
-  /** In a try alone: a section that waits runs when its turn has come, whatever ran before. */
+  /** Only in a try: a call that waits runs its section once it has the lock, whatever ran before. */
   readonly once?: Once | undefined;
-  /** Where the section is a flight, which neither goes on with the lease of another section nor passes its own on. */
+  /** Set if the section is a single flight: it uses no lease of another section, and never passes its own on. */
   readonly flight?: FlightClaims | undefined;
 }
 
@@ -53,7 +53,7 @@ export interface ResourceClaim extends SectionRequest {
   readonly until?: (() => number) | undefined;
   /** What a look has just shown of the gate. */
   readonly seen?: readonly Row[] | undefined;
-  /** How many others are ahead, and have as much of the room that was seen. Default 0. */
+  /** How many others are ahead: they get as much of the room that was seen. Default 0. */
   readonly ahead?: number | undefined;
   /** The lease of this process that the caller's section could join, if there is one. */
   readonly open: () => OwnLease | undefined;
@@ -69,7 +69,7 @@ export class OwnLease {
   before: HeldLock | undefined;
   /** Whether no further section begins on it: a writer was seen, or its row without our uuid. */
   isClosed = false;
-  /** Whether a flight runs on it, which passes its lease on to nobody. */
+  /** Whether a single flight runs on it, which never passes its lease on. */
   isFlight = false;
 
   constructor(session: Session, resource: Resource, acquisition: Acquisition) {
@@ -80,8 +80,8 @@ export class OwnLease {
 }
 
 /**
- * How the locks of one kind are taken. All of them are leases on rows. What is here is how it goes where a lock is one row; a kind
- * overrides what is different with it.
+ * How the locks of one kind are taken: all of them are leases on rows. The methods here serve a lock of one row, and a kind
+ * overrides those that differ.
  */
 export abstract class Kind {
   abstract readonly id: string;
@@ -91,7 +91,7 @@ export abstract class Kind {
    * another process may go on with its row. If not, others may have acted on what they saw of a lapsed row.
    */
   readonly rowDecides: boolean = true;
-  /** Whether several sections of a process run on one lease at the same time. Else it goes from one to the next. */
+  /** Whether several sections of a process run on one lease at the same time. Otherwise it passes from one to the next. */
   readonly isJoined: boolean = false;
   readonly session: Session;
 
@@ -150,16 +150,16 @@ export interface QueueRules {
   gateRows(resource: Resource, rows: readonly Row[]): readonly Row[];
   /** How many callers may enter, by the rows of the gate. */
   room(resource: Resource, rows: readonly Row[]): number;
-  /** How much of that room whoever has this place is going to need, ahead of a caller of this kind. */
+  /** How much of that room the callers with this place will need, ahead of a caller of this kind. */
   weight(place: Row): number;
-  /** How many of the first places have room together, where nobody has the lock: one at least. */
+  /** How many of the first places may enter together while nobody has the lock: at least one. */
   together(resource: Resource, places: readonly Row[]): number;
 }
 
 /** The row that stands for a lock. */
 export const targetOf = ({ at, settings }: Resource): Target => ({ at, settings });
 
-/** The row that was taken last: if its holder never ends, neither do the others. */
+/** The row that was taken last: all other holders have had theirs for longer. */
 export function newest(rows: readonly Row[]): Row | undefined {
   return rows.toSorted((one, other) => other.acquired - one.acquired)[0];
 }

@@ -2,10 +2,10 @@ import { MUTEX_QUEUE } from "../protocol/addresses.js";
 import { looksFreeIn } from "../taking/claim.js";
 import { Kind, type QueueRules, targetOf } from "./kind.js";
 
-/** The first place and the next, behind the row itself: whether anybody waits behind the first. */
+/** The row itself, the first place, and the next one: it tells whether anybody waits behind the first. */
 const LOOK_LIMIT = 3;
 
-/** A mutex: one row, and who has it has the lock. */
+/** A mutex is one row: its holder has the lock. */
 export class MutexKind extends Kind {
   readonly id = "mutex";
   readonly queue: QueueRules = {

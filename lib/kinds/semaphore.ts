@@ -13,25 +13,25 @@ import type { Wait } from "../taking/wait.js";
 import { type Blocked, isMarked, mark, untilFree } from "../taking/watch.js";
 import { Kind, newest, type OwnLease, type QueueRules, type Resource, type ResourceClaim, takeRow } from "./kind.js";
 
-/** Of the permits that a look shows to be free, so many are tried before it counts as outdated. */
+/** How many of the permits that a look has shown as free are tried before the look counts as outdated. */
 const MOST_TRIES = 3;
 
-/** After a guess that others have marked, the first look comes so many times `poll.minMs` later: by default the longest pause. */
+/** If others have marked the guessed permit, the first look comes so many times `poll.minMs` later: by default the longest pause. */
 const FIRST_CROWDED_PAUSES = 8;
 
-/** Beyond the permits themselves, what a look reads at once: the first places, and what hosts with more permits have. */
+/** How many rows a look reads besides the permits: the first places, and permits of hosts that use more of them. */
 const MORE_ROWS = 3;
 
-/** Of how many semaphores it is remembered which permit this process has released last. */
+/** For how many semaphores this process remembers the permit that it released last. */
 const MOST_GUESSES = 1_000;
 
 /**
- * A semaphore: as many rows as it has permits, each a lock by itself. Whoever has one of them has a permit, so no more can have
- * one than there are rows, whatever anybody believes about the others.
+ * A semaphore has as many rows as permits, and each row is a lock by itself. Its holder has a permit, so there are never more
+ * holders than rows, whatever a process believes about the other rows.
  *
- * 1. A first guess is a permit that this process knows nothing of, the last that it has released first. It saves the look, as
- *    long as permits are free.
- * 2. Else one query shows which are free. One of these, drawn by chance, is taken by the ordinary claim.
+ * 1. It guesses a permit that nothing is known against, at first the one that this process released last. As long as permits
+ *    are free, the guess saves the look.
+ * 2. If the guess is refused, one query shows which permits are free. The ordinary claim takes a random one of these.
  */
 export class SemaphoreKind extends Kind {
   readonly id = "semaphore";
@@ -50,7 +50,7 @@ export class SemaphoreKind extends Kind {
       return Math.max(1, first === -1 ? places.length : first);
     },
   };
-  /** The permits that callers of this process have, or ask for: those have no lease yet. */
+  /** The permits that callers of this process have, or ask for. One that is asked for has no lease yet. */
   readonly #inUse = new Map<string, OwnLease | undefined>();
   /** The permit that was released last, by name: it may still be free. */
   readonly #guesses = new BoundedMap<string, number>(MOST_GUESSES);
@@ -65,7 +65,8 @@ export class SemaphoreKind extends Kind {
       if (result.kind === "granted") return result;
       wait.throwIfEnough();
       const [{ row }] = result.inTheWay;
-      // Others have waited for long: nothing else is free for longer than its holder takes to ask again. A try makes sure.
+      // Others have waited for long, so any other permit is free only until its last holder asks again: a look would not help a
+      // call that waits. A try looks all the same.
       if (wait.isPatient && outlastsPause(resource, wait) && isMarked(row, session.clock.wall())) return result;
     }
     for (let rows = seen; ; rows = undefined) {
@@ -99,13 +100,13 @@ export class SemaphoreKind extends Kind {
     const { session } = this;
     const { settings } = resource;
     const { minMs, maxMs } = settings.poll;
-    // It grows over claims that came too late as well: where permits go from hand to hand, a look often shows one that is
-    // gone. Where others have waited for long, a caller that comes later looks no more often than they do.
+    // The pauses go on growing across claims that came too late: in a crowd, a look often shows a permit that is already gone.
+    // If others have waited for long, a caller that comes later looks no more often than they do.
     blocked.polling ??= new Polling(session, settings.poll);
     wait.blocker.saw(first.row);
-    // A permit that looked free was not: its holder asks again and again, and has to learn that others wait.
+    // A permit that looked free was not: its holder keeps asking for it, and has to learn that others wait.
     await this.#contend(resource, [first.row], wait, blocked);
-    // A refused guess shows one permit alone: others may be free, and its mark nobody's any more.
+    // A refused guess shows only one permit: others may be free, and whoever marked this one may have gone.
     for (let rows: readonly Row[] = [first.row], hasLooked = false; ; hasLooked = true) {
       const isCrowded = outlastsPause(resource, wait) && rows.some((row) => isMarked(row, session.clock.wall()));
       if (isCrowded) blocked.polling.set(hasLooked ? maxMs : Math.min(maxMs, FIRST_CROWDED_PAUSES * minMs));
@@ -123,7 +124,7 @@ export class SemaphoreKind extends Kind {
   override ended(own: OwnLease, isFree: boolean): void {
     const permit = permitOf(own.lease.row.at.sort) ?? 0;
     const use = useOf(own.resource, permit);
-    // Told twice of one lease: another of this process may have its row since.
+    // It may be called twice for one lease, and another lease of this process may have the row by then.
     if (this.#inUse.get(use) !== own) return;
     this.#inUse.delete(use);
     if (isFree) this.#guesses.set(own.resource.name, permit);

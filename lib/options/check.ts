@@ -39,7 +39,7 @@ export function exactly<Options>(): <Given extends Shape<Options>>(
 /**
  * The compiler refuses a shape that leaves an option of the interface out, has one more, or accepts more or less than
  * the interface says.
- * @param takers what takes these options: who gives one of them elsewhere is told.
+ * @param takers what takes these options: the error for one that is given elsewhere says so.
  */
 export function optionsCheck<Options extends object, Given extends Shape<NoInfer<Options>>>(
   takers: readonly string[],

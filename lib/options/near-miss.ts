@@ -52,7 +52,7 @@ export function aliasOf(name: string): string {
   return ALIASES[plain(name)] ?? name;
 }
 
-/** The name that somebody meant: equal but for case, underscores or a unit, or a typo away. */
+/** The name that somebody meant: equal except for case, underscores or a unit, or a typo away. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   const distances = known.map((option) => [typosBetween(plain(name), plain(option)), option] as const);
   const [closest] = distances.sort(([a], [b]) => a - b);

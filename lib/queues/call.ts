@@ -26,11 +26,11 @@ export function fits(
 ): boolean {
   const { settings, kind, permits } = resource;
   if (isClosed || isFlight || flight !== undefined || !lease.stands) return false;
-  // What is known of its tick is written under its uuid: nothing else happens under that.
+  // The success of its tick is recorded under its uuid, so no other section runs under that.
   if (lease.row.attempt !== undefined) return false;
   if (data !== undefined || lease.row.mayHaveData || holdAtLeastMs > 0 || lease.exit.hold !== undefined) return false;
   if ((permitOf(lease.row.at.sort) ?? 0) >= permits) return false;
-  // One that joins others would lose the lock with the first of them.
+  // A section that joins others would lose the lock as soon as the first of them has held it for `maxHoldMs`.
   if (kind.isJoined && settings.maxHoldMs !== Number.POSITIVE_INFINITY) return false;
   return KEPT_BY.every((option) => settings[option] === lease.settings[option]);
 }

@@ -85,7 +85,7 @@ export class FairLine extends LocalLine<OwnLease> {
     const look = await this.#view.look(ask, isConsistent, isOwn, () => {
       asked = this.lastNumber;
     });
-    // Of those that have room together, one may be asleep while those behind it enter: the last of them tells the pace.
+    // Of the places that may enter together, one may be suspended while those behind it enter: the last of them tells the pace.
     const front = look.places[this.resource.kind.queue.together(this.resource, look.places) - 1];
     this.pace.saw(look.gate, front && ticketOf(front.sort), (from, to) => this.#turnsBetween(from, to));
     this.#front = front && ticketOf(front.sort);
@@ -123,8 +123,8 @@ export class FairLine extends LocalLine<OwnLease> {
     let ms = this.pace.behind(turns, settings.poll);
     if (ahead < permits) ms = Math.min(ms, this.pace.next(settings.poll) * Math.max(1, (ahead + 1) / NEXT_TOGETHER));
     if (first === undefined) return ms;
-    // Nothing may be done to the row of the first, until it is nobody's. Of those who wait for that, each further place is given
-    // a little more, so that they do not look all at once.
+    // The process of the first place may have died: then it can be skipped once its lease is over. Each further place looks a
+    // little later, so that not all of them look at once.
     const apartMs = APART_MS * Number(ticket - (ticketOf(first.sort) ?? ticket) - 1n);
     return Math.min(ms, untilFree(this.#session, { ...this.resource, at: first }, first) + apartMs);
   }

@@ -34,9 +34,9 @@ type Tried = Claimed<OwnLease> | { readonly kind: Refusal };
  *
  * Order comes from the queue, and exclusion from the lock's own rows alone: they are taken by the ordinary claim. Places are in
  * the order of their tickets, which is the order of drawing. The callers of one process share places: see {@link FairLine}.
- * Whoever has a place enters on one consistent query that shows its own row, and that there is room for it after all who are
- * alive before it: a waiter whose row is there is overtaken only by a claim whose look preceded that row. A row that is
- * written late still has the place of its ticket; it missed only those who entered meanwhile.
+ * A caller with a place enters on one consistent query that shows its own row, and room for it after all living places before
+ * it. So a waiter whose row is there is overtaken only by a claim whose look preceded that row. A row that is written late still
+ * has the place of its ticket; only callers that entered meanwhile have gone before it.
  */
 export class FairQueue {
   readonly #session: Session;

@@ -45,7 +45,7 @@ export class Pace {
     if (first === undefined || first === this.#first?.ticket) return;
     if (this.#first !== undefined && first > this.#first.ticket) {
       const ms = (now - this.#first.since) / turns(this.#first.ticket, first);
-      // A queue that moves faster than before is believed at once: who looks too late delays all behind it.
+      // A faster pace is believed at once: a waiter that looks too late delays all behind it.
       this.#msPerTurn = ms < (this.#msPerTurn ?? Number.POSITIVE_INFINITY) ? ms : ((this.#msPerTurn ?? ms) + ms) / 2;
     }
     this.#first = { ticket: first, since: now };

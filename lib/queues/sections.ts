@@ -71,7 +71,7 @@ export class Sections {
   async tryServe(request: SectionRequest, wait: Wait, deliver: Deliver): Promise<"delivered" | Refusal> {
     const { resource, once } = request;
     const call = this.#callFor(request, wait, deliver);
-    // A try cannot wait until others have had their turn. A tick comes but once, and so keeps nobody out.
+    // A try cannot wait until others have had their turn. A tick runs once, so a try for it keeps nobody out.
     if (once === undefined && this.#isOthersTurn(resource)) return "held";
     const line = this.#line(resource);
     // It overtakes nobody of its own process, unless they share the lock.
@@ -88,7 +88,7 @@ export class Sections {
         const result = await (isFair ? this.#fairQueue.tryAcquire(line, call) : claim());
         if (result.kind !== "granted") return result.kind;
         if (await call.handOut(result.granted)) return "delivered";
-        // A tick is granted once. Asked for again it would be done, and nothing has run.
+        // A tick is granted once: another claim would be told that it is done, although nothing has run.
         const isTooLate = once !== undefined || this.session.clock.atMost() >= wait.until();
         if (isTooLate) throw tooSlow(resource.name, resource.settings);
       }
@@ -112,7 +112,7 @@ export class Sections {
     return call;
   }
 
-  /** Whether a caller need not stand in line: nobody has to wait, and no other can begin on what it takes. */
+  /** Whether a caller may claim without standing in line: nobody else waits, and no other caller could share what it takes. */
   #mayClaimAtOnce(resource: Resource): boolean {
     if (resource.kind.isJoined || resource.settings.fair) return false;
     const line = this.#line(resource);
@@ -123,7 +123,7 @@ export class Sections {
     return this.session.contention?.othersTurnOf(at) !== undefined;
   }
 
-  /** Asks without standing in line, and leads where that was in vain. @returns false if another of this process leads. */
+  /** Claims without standing in line, and leads the line if that is refused. @returns false if another of this process leads. */
   async #claimAtOnce(call: SectionCall): Promise<boolean> {
     const line = this.#line(call.resource);
     let refused: Claimed<OwnLease> | undefined;
@@ -198,14 +198,15 @@ export class Sections {
     }
     this.session.detach(this.#end(own));
     wait.throwIfEnough();
-    // One that was renewed is lost for another reason than a slow table.
+    // A lease that was renewed once was not lost because the table is slow.
     if (lease.row.guard === undefined) wait.failures.leaseWasOver(resource);
     await wait.pacing.again();
     return false;
   }
 
   /**
-   * Where sections share a lease, all who asked while it was on its way in begin on it at once: it goes with the last of them.
+   * Where sections share a lease, all callers that asked while it was being taken begin on it at once. It is released when the last
+   * of them ends.
    * @returns whether one has.
    */
   #share(own: OwnLease): boolean {

@@ -33,7 +33,8 @@ export class Sweeper {
       if (!this.#known.has(key)) this.#dead.add(waiter);
       this.#known.set(key, true);
     }
-    // A look that was under way when the table closed may still show some. Nobody begins on them, so none would ever be over.
+    // A look that was under way when the table closed may still add some. They are not removed: `#run` would return at once, again
+    // and again.
     while (!this.#session.closing.aborted && this.#running < AT_ONCE && this.#dead.size > this.#running) {
       this.#running += 1;
       this.#session.detach(this.#run());
@@ -52,5 +53,5 @@ export class Sweeper {
   }
 }
 
-/** Rows without a holder have nothing but their sort key of their own. */
+/** The sort key is part of it, because rows without a holder have no uuid. */
 const seenKey = ({ sort, uuid, expires }: Row): string => `${sort} ${uuid} ${expires}`;

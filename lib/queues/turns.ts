@@ -33,7 +33,7 @@ export class Turns {
       await clock.sleep(lookInMs, enough);
       const look = await this.#look(at, resource.settings, enough);
       const row = look?.row;
-      // What this process has left there itself has its owner, and no uuid.
+      // A row with the owner of this process and without a uuid was left by its own release.
       if (row !== undefined && (row.uuid !== undefined || row.owner !== owner)) contention.waitsFor(row);
       else if (look !== undefined) contention.nobodyCame(at);
     }
@@ -52,7 +52,7 @@ export class Turns {
       own.lookedAt = now;
       const seen = (await this.#look(row.at, settings))?.row;
       if (seen?.wanted !== undefined) this.#session.contended().sees(seen);
-      // Somebody has taken our uuid off the row by force, and wants it.
+      // The lock was unlocked by force, so somebody wants it.
       if (seen !== undefined && seen.uuid === undefined) own.isClosed = true;
     }
     return !this.isOver(own);

@@ -72,7 +72,7 @@ function isBefore(one: Waiting, other: Waiting): boolean {
   return rank === otherRank ? one.deadline < other.deadline : rank < otherRank;
 }
 
-/** It has not left, for want of a slot or of time. */
+/** The request was never sent: no slot was free, or too little time was left. */
 export class NotSent extends LockStoreError {}
 
 /** The error of a request that has waited for so many ms and was not sent. */

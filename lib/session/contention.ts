@@ -4,7 +4,7 @@ import type { Clock } from "../time/clock.js";
 import { BoundedMap } from "./bounded-map.js";
 import { addressKey } from "./sightings.js";
 
-/** For how long a mark counts, whatever it says: the clock of its writer may be wrong, and its writer gone. */
+/** For how long a mark counts at most, whatever it says: its writer's clock may be wrong, and its writer may have died. */
 export const WANTED_FOR_MS = 60_000;
 
 /** For how many of its longest polls a process leaves a row to others. */
@@ -23,7 +23,7 @@ export interface OthersTurn {
   readonly until: number;
 }
 
-/** What is known of a row that others want, or wanted lately. Moments are on `atLeast`, but for the mark's own. */
+/** What is known of a row that others want, or wanted lately. Moments are on `atLeast`; the mark's own is on the table's clock. */
 interface Contended {
   /** What the mark says, on the table's clock. */
   wanted: number;
@@ -36,9 +36,8 @@ interface Contended {
 /**
  * The turns of this process among those that want the same row. There is an entry for a row only after a mark.
  *
- * 1. A mark is remembered by its row for as long as it says, by whoever has written it, or has found it on the row: by a
- *    read, or in the answer to a take or a release, which show the row as it was. Each take carries it on, so that others
- *    see it too, and write none.
+ * 1. A process remembers a mark for as long as it lasts, if it wrote the mark or found it on the row: by a read, or in the answer
+ *    to a take or a release, which show the row as it was. Each take carries the mark on, so that others see it and write none.
  * 2. A process that finds one while it has the row knows that somebody has been waiting for `handOverMs`: its turn is over.
  *    A process that takes the row while it knows of one has a turn of `handOverMs`.
  * 3. After its turn it asks for no row of that lock for two of its longest polls; permits that it still has, it keeps. It looks
@@ -74,8 +73,8 @@ export class Contention {
   }
 
   /**
-   * A row is in the way: where another process holds it, it is not this one's turn. This one may have it, and wait for a further
-   * permit, by a look from before its take.
+   * A row is in the way. If another process holds it, the turn of this one is over. But this process may hold it itself: its call
+   * may wait for a further permit, or go by a look from before its take.
    */
   waitsFor(row: Row): void {
     this.sees(row);

@@ -1,7 +1,7 @@
 import type { Requests } from "./requests.js";
 import { pauseMs } from "./retry.js";
 
-/** How often a request of a call may follow another at once: what the second finds out is mostly news to the first. */
+/** How many times a call may ask again at once: the second answer is mostly new. */
 const AT_ONCE = 2;
 
 /**

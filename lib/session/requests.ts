@@ -7,7 +7,7 @@ import { LONGEST_ATTEMPT_MS, noAnswer, type Persistence, retry } from "./retry.j
 const MOST_WIDTH = 48;
 const LEAST_WIDTH = 4;
 
-/** At the most so many times the width of renewals are under way at once: more would grow old in the queue of a slow engine. */
+/** So many times the width of renewals are under way at once, at most: more would only wait in the queue of a slow engine. */
 const RENEWALS_TIMES = 10;
 
 /** Of the width, the share that renewals always leave to the rest. */
@@ -96,8 +96,8 @@ export function persist<T>(
   const send = (): Promise<T> => {
     let isAtOnce = tried.sent === 0;
     const answer = scheduler.run({ kind, deadline: deadline(), until, enough }, () => {
-      // With less time, an attempt could only time out, and hide the cause of the one before it. The pauses go on until
-      // `until`, so that the caller does not begin again before that.
+      // With less time, an attempt could only time out, and hide why the one before it failed. The pauses go on until `until`, so
+      // that the caller does not begin again before that.
       const leastMs = isAtOnce ? 0 : Math.min(firstMs, scheduler.quickMs ?? LEAST_ATTEMPT_MS);
       const leftMs = remainingMs();
       if (leftMs === 0 || leftMs < leastMs) throw notSent(triedMs(), "too little time was left for an answer");
@@ -111,7 +111,7 @@ export function persist<T>(
     return answer;
   };
   const first = send();
-  // What is answered at once pays for no retries: with them, a lock in memory takes a fifth more CPU time.
+  // Only a request that fails pays for the loop of retries: within it, a lock in memory takes a fifth more CPU time.
   return first.catch(() => retry(session, { ...persistence, tried }, (number) => (number === 1 ? first : send())));
 }
 
@@ -256,7 +256,7 @@ export class Scheduler {
     this.#answers += 1;
   }
 
-  /** @param leftAt what left before it was halved says nothing about how much the half is for the table. */
+  /** @param leftAt when the request left: one that left before the last halving says nothing about the halved width. */
   #narrow(leftAt: number): void {
     if (leftAt <= this.#halvedAt) return;
     this.#width = Math.max(LEAST_WIDTH, this.#width / 2);

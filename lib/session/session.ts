@@ -42,7 +42,7 @@ export function leasesOfProcess(): readonly HeldLease[] {
   });
 }
 
-/** Which table the locks of a process are in, for who has to tell it from others. */
+/** Which table the locks of a process are in, to tell it from others. */
 export interface TableId {
   readonly tableName: string;
   readonly keyPrefix: string;
@@ -57,7 +57,7 @@ export class Session {
   readonly random: () => number;
   readonly uuid: () => string;
   readonly sightings: Sightings;
-  /** The turns of this process where others wait; undefined before somebody did: a lock that nobody else wants costs nothing. */
+  /** The turns of this process where others wait; undefined until somebody waits, so that uncontended locks cost nothing. */
   contention: Contention | undefined;
   readonly scheduler: Scheduler;
   readonly agenda: Agenda;
@@ -102,7 +102,7 @@ export class Session {
     setMaxListeners(0, this.#closed.signal);
   }
 
-  /** The same where somebody waits. */
+  /** The same, made when somebody waits. */
   contended(): Contention {
     this.contention ??= new Contention(this.clock, (at) => this.leasesOn(at).length > 0);
     return this.contention;

@@ -54,8 +54,8 @@ export class Sightings {
   }
 
   /**
-   * Notes that nobody in this process relies on a claim, or ever will, although its row may be there or arrive. Whoever of
-   * this process sees that row takes it over at once, on the same condition as a lease that was watched for its ttl: that
+   * Notes that no section of this process uses a claim, or ever will, although its row may be there or arrive. The next call of
+   * this process that sees the row takes it over at once, on the same condition as a lease that was watched for its ttl: that
    * it is still exactly as it was seen.
    *
    * @param attempt at its tick that it was.

@@ -11,7 +11,7 @@ import type { Acquisition } from "./acquisition.js";
 /** How often a claim whose arrival is uncertain is looked for. */
 const LOOK_EVERY_MS = 400;
 
-/** How long it is looked for. What arrives later ends at its own stamp: no process treats it as held. */
+/** How long it is looked for. A claim that arrives later ends at its own stamp, because no process renews it. */
 const LOOK_FOR_MS = 10_000;
 
 /** How a row is left now: taken for as long as its hold lasts, if it has one. */
@@ -19,20 +19,20 @@ export function leftNow({ clock }: Session, hold: MinimumHold | undefined): Left
   return leftAfter(hold, clock.atLeast(), clock.wall());
 }
 
-/** Nobody relies on a row from here on: it excludes nobody in this process, unless it stays taken. */
+/** No section will use this row. From here on it keeps no call of this process out, unless it stays taken for its hold. */
 export function abandon(session: Session, { uuids, attempt }: Acquisition, hold?: MinimumHold): void {
   if (leftNow(session, hold).kind === "free") for (const uuid of uuids) session.sightings.abandon(uuid, attempt);
 }
 
-/** Releases a row that was taken and is not handed out: in the background. Nothing has run on it, so it is free. */
+/** Releases, in the background, a row that was taken and is not handed out. No section has run on it, so no hold applies. */
 export async function giveBack(session: Session, acquisition: Acquisition): Promise<void> {
   abandon(session, acquisition);
   await acquisition.release(untilGivenBack(session, acquisition));
 }
 
 /**
- * Until when a row that is not handed out is tried to be released: until its lease is over, or for {@link LOOK_FOR_MS} if that
- * is longer, because where the time was uncertain its stamp lasts longer for others.
+ * Until when the release of a row that is not handed out is retried: until its lease is over, or for {@link LOOK_FOR_MS} if
+ * that is longer, because a stamp that was chosen while the time was uncertain lasts longer for others.
  */
 export function untilGivenBack(session: Session, { end }: Acquisition): () => number {
   return session.untilClosed(Math.max(end - session.clock.atMost(), LOOK_FOR_MS));
@@ -61,7 +61,7 @@ export async function removeWhenItArrives(
       const row = await persist(session, persistence, (signal) => store.read(at, { consistent: true }, signal));
       const isThere = isStillHeldBy(uuid, row);
       if (isThere && (await acquisition.release(until, leftNow(session, hold))).kind === "released") return true;
-      // Whoever takes over by watching waits for a whole ttl, however long a row has been over.
+      // A process that takes over by watching waits for a whole ttl, even if the row's lease ended long ago.
       const bounds = settings.takeover === "expired" ? clock.wall() : undefined;
       const isHarmless = mayTake(acquisition, { earliest: earliestOf(bounds) });
       // A closing table goes on looking, for as long as there is time for another look.

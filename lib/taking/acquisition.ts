@@ -21,7 +21,7 @@ interface Sent {
   readonly at: number;
 }
 
-/** What a write that ends something was answered with, and whether it or an earlier copy of it was applied. */
+/** The answer to a write that ends something, and whether it or an earlier copy of it was applied. */
 interface Settled {
   readonly outcome: WriteOutcome;
   readonly applied: ReturnType<typeof wasApplied>;
@@ -82,7 +82,7 @@ export class Acquisition {
     return this.#uuid;
   }
 
-  /** Under which it may be on the row: a reissue without an answer may have been applied. */
+  /** The uuids that the row may have: a reissue without an answer may have been applied. */
   get uuids(): readonly string[] {
     return this.#uncertainUuid === undefined ? [this.#uuid] : [this.#uuid, this.#uncertainUuid];
   }
@@ -125,7 +125,7 @@ export class Acquisition {
     return this.#data;
   }
 
-  /** Whether the row carries data of its section's, or may do so: such a lease serves one section. */
+  /** Whether the row carries data of its section, or may: such a lease serves that section alone. */
   get mayHaveData(): boolean {
     return this.#mayHaveData;
   }
@@ -196,7 +196,7 @@ export class Acquisition {
     return new LockLostError(this.at.name, this.#uuid, reason, cause === undefined ? undefined : { cause });
   }
 
-  /** Why the lease was lost, by the row that refused, or by there being none. */
+  /** Why the lease was lost, judged by the row that refused the write, or by its absence. */
   reasonOf(row: Row | undefined): LossReason {
     if (row === undefined) return "deleted";
     if (row.uuid !== undefined) return "stolen";
@@ -205,7 +205,7 @@ export class Acquisition {
     return row.acquired === this.acquired && row.owner === this.#session.owner ? "forced" : "stolen";
   }
 
-  /** Where there was no answer, the row may have either uuid: nobody is told. */
+  /** After a write without an answer the row may have either uuid: the release tries both. */
   async #transfer(use: Omit<Transfer, "at" | "from" | "expires" | "remembers">, trying: Trying): Promise<Stamping> {
     const { at, remembers } = this;
     const from = this.#uuid;
@@ -216,8 +216,8 @@ export class Acquisition {
   }
 
   /**
-   * Sends a write that stamps a later `expires`; or any, for a lease of a length of its own. The stamp is chosen, and the
-   * stopwatch read, as the first copy leaves.
+   * Sends a write that stamps a later `expires`. A lease with a length of its own, `ownMs`, may get an earlier one. The stamp is
+   * chosen, and the stopwatch read, as the first copy leaves.
    */
   async #stamp(
     trying: Trying & { readonly worthRetrying?: () => boolean },
@@ -306,7 +306,10 @@ export class Acquisition {
     return { outcome, applied: wasApplied(write, outcome.row, { earlierCopyUnanswered }) };
   }
 
-  /** A late copy of a take must not find a hold of ours at the `expires` by which it names one: ours ends a millisecond later. */
+  /**
+   * A take names a row without a holder by its `expires`. A hold that we leave must have another one, or a late copy of the take
+   * would match it: so it ends a millisecond later.
+   */
   #unlikeNamed(leaves: Left): Left {
     if (leaves.kind !== "held" || leaves.expires !== this.#namedHold) return leaves;
     return { ...leaves, expires: leaves.expires + 1 };

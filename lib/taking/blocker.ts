@@ -26,7 +26,7 @@ export class Blocker {
     return this.#row === undefined ? this.#localHolder?.() : infoOf(this.#row);
   }
 
-  /** Notes the row that is in the way. A claim that this process has given up is nobody's, so it is not named. */
+  /** Notes the row that is in the way. A claim that this process has given up has no holder, so it is not named. */
   saw(row: Row): void {
     if (!this.#session.sightings.isAbandoned(row)) this.#row = row;
     this.#watchForStuck();

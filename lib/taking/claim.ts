@@ -144,11 +144,12 @@ export async function claimBy<Outcome extends Answer, Granted>(
     }
     const inTheWay = others as unknown as RowsInTheWay;
     const kind = whyRefused(session, others, tick, once);
-    // What was done before this call has recorded that. Without such a record, it may have been this very call, and nothing has run.
+    // A tick that succeeded is recorded as such. One that was only granted may have been granted to this very call, which has run
+    // nothing.
     if (kind === "done" && once?.maxAttempts === undefined) throwIfTickIsOwn(inTheWay[0], once);
     const isOwn = others.every(({ row }) => session.sightings.isAbandoned(row));
     if (kind !== "held" || !isOwn || after !== undefined) return { kind, inTheWay };
-    // Earlier claims of this process, which nobody relies on: the next one names their rows, and takes them over.
+    // Only earlier claims of this process are in the way, and no section uses them: the next claim names their rows, and takes them over.
     if (session.clock.atMost() >= until()) throw inOwnWay(first, failure);
     await session.clock.sleep(poll.minMs, wait.enough);
   }

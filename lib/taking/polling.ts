@@ -22,7 +22,7 @@ export class Polling {
 
   /**
    * Waits until the next look.
-   * @param dueInMs when a look would show something new for certain: it is not later than that. @throws what ended the wait.
+   * @param dueInMs in how many ms a look would certainly show something new: the next look is no later. @throws what ended the wait.
    */
   async pause(wait: Wait, dueInMs: number): Promise<void> {
     const ms = Math.min(jittered(this.#session, this.#nextMs), Math.max(1, dueInMs));

@@ -78,7 +78,7 @@ export async function* pagesOf(
   }
 }
 
-/** What is left of a range after a page of it: less with every page, or nothing, whatever the page says. */
+/** The rest of a range after one of its pages: smaller with every page, or undefined, so that a strange reply cannot make a loop. */
 export function restOf<Part extends SortRange & Pick<RangeQuery, "after">>(
   range: Part,
   { next }: Page<string>,

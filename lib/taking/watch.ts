@@ -46,7 +46,7 @@ export async function watch(
     wait.throwIfEnough();
     wait.blocker.saw(row);
     session.contended().waitsFor(row);
-    // Not for what a refusal has shown: a section that ends by the next look needs no hint.
+    // The refused claim has just shown the first row: if its section ends by the next look, it needs no hint.
     if (row !== first) await mark(session, target, { row, blocked, wait });
     await polling.pause(wait, untilFree(session, target, row));
     const next = await wait.ask((signal) => store.read(at, { consistent: false }, signal));
@@ -73,8 +73,9 @@ export function untilFree({ sightings, clock }: Session, { at, settings: { takeo
 }
 
 /**
- * Marks a row as wanted, unless it is marked already, so that its holder's process lets others in after its turn. Any holder
- * will do: the mark names none. It expires, because waiters die. It is a hint: its failure does not end the wait.
+ * Marks a row as wanted, unless it is marked already, so that its holder's process lets others in after its turn. The mark
+ * applies to whoever holds the row when it arrives; it names no holder. It expires, because waiters die. It is a hint, so its
+ * failure does not end the wait.
  */
 export async function mark(
   session: Session,
@@ -95,7 +96,7 @@ export async function mark(
       store.write({ kind: "want", at, until: wanted }, signal),
     );
     if (kind === "applied") session.contended().sees({ ...row, wanted });
-    // Between two sections: there was nobody to be told.
+    // The row had no holder at that moment, so there was nobody to tell.
     else blocked.markedAt = before;
   } catch (cause) {
     publish("dynamutex:wait-failed", { name: at.name, cause });

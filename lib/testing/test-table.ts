@@ -23,7 +23,7 @@ export interface TestTableOptions extends Omit<LockTableOptions, "tableName" | "
   readonly tableName?: string | undefined;
   /**
    * `real`: time passes by itself, as fast as `Date` and `setTimeout` say, fake ones included. `manual`: it stands still,
-   * but for `clock.advance()`. Default `real`.
+   * except by `clock.advance()`. Default `real`.
    */
   readonly time?: TestTime | undefined;
   /** What the table's clock shows at first. Default: what `Date` says when the table is made. */
