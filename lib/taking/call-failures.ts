@@ -1,5 +1,4 @@
 import type { MutexSettings } from "../options/mutex.js";
-import { NotSent } from "../session/backlog.js";
 import { tooSlow } from "./too-slow.js";
 
 /** How many leases of one call may be over before they are handed out. One or two may be by chance: a host was suspended. */
@@ -7,18 +6,9 @@ const MOST_OVER = 3;
 
 /** What one call has tried in vain: for the error that ends it. */
 export class CallFailures {
-  /** What the last of its requests failed of; undefined if none has. What did not leave hides no failure of what did. */
+  /** Why the last of its requests failed; undefined if none has. */
   last: unknown;
   #leasesOver = 0;
-
-  failed(cause: unknown): void {
-    if (this.last === undefined || !(cause instanceof NotSent)) this.last = cause;
-  }
-
-  /** The same where the table has answered something since. */
-  reasonFor(error: unknown): unknown {
-    return error instanceof NotSent ? (this.last ?? error) : error;
-  }
 
   /** Notes a lease that was over before it could be handed out. @throws {@link LockStoreError} if that is so again and again. */
   leaseWasOver({ name, settings }: { readonly name: string; readonly settings: MutexSettings }): void {

@@ -152,17 +152,13 @@ export class Wait {
       deadline: () => deadline,
       enough: this.enough,
       onFailure: (cause) => {
-        this.failures.failed(cause);
+        this.failures.last = cause;
         if (this.name !== undefined) publish("dynamutex:wait-failed", { name: this.name, cause });
       },
     };
-    try {
-      const answer = await persist(this.#session, bounds, request, instead);
-      this.#tried = undefined;
-      return answer;
-    } catch (error) {
-      throw this.failures.reasonFor(error);
-    }
+    const answer = await persist(this.#session, bounds, request, instead);
+    this.#tried = undefined;
+    return answer;
   }
 
   /** Asks the table one question, within the bounds of this call. */
