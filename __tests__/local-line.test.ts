@@ -51,7 +51,7 @@ test("who leads while a lease of its process ends as it is passed on still leads
 test("a lease is not passed on to the next where it is not its turn, although the first waits no longer", async () => {
   let upTo = Number.POSITIVE_INFINITY;
   class Line extends LocalLine<object> {
-    override get isTurn(): boolean {
+    override get admitsFirst(): boolean {
       return (this.first ?? Number.POSITIVE_INFINITY) <= upTo;
     }
   }

@@ -148,8 +148,8 @@ test.each([true, false])(
     const wait = new Wait(session, NAME, { patient: true });
     await line.waitToLead({ wait, fits: () => false, take: () => false });
     // It ended at an own place, which is lost by now: others may wait behind it.
-    const turn = { upTo: line.lastNumber, othersWait: false };
-    line.seen = { gate: [], places: [], isConsistent: true, isWhole, sentAt: session.clock.atMost(), turn };
-    expect(line.knownTurnOf(wait)).toBe(isWhole ? line.seen : undefined);
+    const admission = { upTo: line.lastNumber, othersWait: false };
+    line.seen = { gate: [], places: [], isConsistent: true, isWhole, sentAt: session.clock.atMost(), admission };
+    expect(line.knownLookOf(wait)).toBe(isWhole ? line.seen : undefined);
   },
 );

@@ -11,17 +11,17 @@ import type { Pace } from "./pace.js";
 import { takePlace } from "./place.js";
 import { type QueueLook, QueueView } from "./queue-view.js";
 
-/** What a look means for the callers of this process. */
-export interface Turn {
-  /** Those up to this number go before everybody else whom it has shown. */
+/** Which callers of this process a look admits. */
+export interface Admission {
+  /** Callers up to this number go before all others that it has shown. */
   readonly upTo: number;
   /** Whether it has shown the place of somebody else. */
   readonly othersWait: boolean;
 }
 
 /** A look at the queue, and what it means for the callers that asked before it left. */
-export interface TurnLook extends QueueLook {
-  readonly turn: Turn;
+export interface AdmissionLook extends QueueLook {
+  readonly admission: Admission;
 }
 
 /** For how long further callers that asked before a look go by it, where there is room for several. */
@@ -36,7 +36,7 @@ const APART_MS = 50;
 /** The reason with which a draw is aborted when all of its callers have gone. */
 export const NOBODY_WAITS: Error = new Error("Nobody waits any more");
 
-const NOT_YET: Turn = { upTo: 0, othersWait: false };
+const NOT_YET: Admission = { upTo: 0, othersWait: false };
 
 /**
  * The callers of this process that want one fair lock. They stand in one line, in the order of asking, so a number tells
@@ -50,9 +50,9 @@ export class FairLine extends LocalLine<OwnLease> {
   readonly places: OwnPlaces = new OwnPlaces();
   readonly pace: Pace;
   /** Which callers may go on with the lease at the front, by the last look that was made for it. */
-  turn: Turn = NOT_YET;
+  admission: Admission = NOT_YET;
   /** What the last look has shown. */
-  seen: TurnLook | undefined;
+  seen: AdmissionLook | undefined;
   /** When it has looked last, on `atMost`, whatever came of it. */
   lookedAt: number = Number.NEGATIVE_INFINITY;
   /** Whether the fair queue is drawing a place for the callers behind the front, or is about to. */
@@ -78,7 +78,7 @@ export class FairLine extends LocalLine<OwnLease> {
   }
 
   /** Looks at the queue. */
-  async look(ask: Ask, { isConsistent }: { readonly isConsistent: boolean }): Promise<TurnLook> {
+  async look(ask: Ask, { isConsistent }: { readonly isConsistent: boolean }): Promise<AdmissionLook> {
     let asked = 0;
     this.lookedAt = this.#session.clock.atMost();
     const isOwn = ({ uuid }: Row): boolean => this.places.on(uuid) !== undefined;
@@ -89,7 +89,7 @@ export class FairLine extends LocalLine<OwnLease> {
     const front = look.places[this.resource.kind.queue.together(this.resource, look.places) - 1];
     this.pace.saw(look.gate, front && ticketOf(front.sort), (from, to) => this.#turnsBetween(from, to));
     this.#front = front && ticketOf(front.sort);
-    this.seen = { ...look, turn: this.#turnOf(look, asked) };
+    this.seen = { ...look, admission: this.#admissionOf(look, asked) };
     return this.seen;
   }
 
@@ -98,11 +98,11 @@ export class FairLine extends LocalLine<OwnLease> {
    * that look left, and it has shown the whole queue, without anybody else in it. A look that ended at an own place has not
    * shown who is behind it, and the place may be lost by now.
    */
-  knownTurnOf(wait: Wait): TurnLook | undefined {
+  knownLookOf(wait: Wait): AdmissionLook | undefined {
     const { leader, capacity, seen } = this;
-    if (capacity === 1 || !seen?.isConsistent || !seen.isWhole || seen.turn.othersWait) return undefined;
+    if (capacity === 1 || !seen?.isConsistent || !seen.isWhole || seen.admission.othersWait) return undefined;
     if (this.#session.clock.atMost() - seen.sentAt >= KNOWN_LASTS_MS) return undefined;
-    return leader?.caller.wait === wait && leader.number <= seen.turn.upTo ? seen : undefined;
+    return leader?.caller.wait === wait && leader.number <= seen.admission.upTo ? seen : undefined;
   }
 
   /** How much room the places before this one need, of those that a look has shown. Places of this process do not count. */
@@ -140,8 +140,8 @@ export class FairLine extends LocalLine<OwnLease> {
   }
 
   /** Whether the lease at the front may go on to the first who waits. */
-  override get isTurn(): boolean {
-    return (this.first ?? Number.POSITIVE_INFINITY) <= this.turn.upTo;
+  override get admitsFirst(): boolean {
+    return (this.first ?? Number.POSITIVE_INFINITY) <= this.admission.upTo;
   }
 
   /** The first caller behind the front that has no place, and that the present lease will not be passed on to. */
@@ -152,18 +152,18 @@ export class FairLine extends LocalLine<OwnLease> {
   }
 
   /**
-   * Up to which number callers can go on with this lease, one after the other, in its turn: behind one that cannot, the lease
+   * Up to which number callers can go on with this lease, one after the other, as far as it is admitted: behind one that cannot, the lease
    * is given back. What was found before holds for as long as the first of them can, so each caller is looked at once.
    */
   #goesOnTo(lease: OwnLease): number {
-    const { turn } = this;
+    const { admission } = this;
     const isKnown = this.#fitting.lease === lease && this.firstAfter(0)?.caller.fits(lease) === true;
     let upTo = isKnown ? this.#fitting.upTo : 0;
     const next = (): Waiter<OwnLease> | undefined => this.firstAfter(upTo);
-    for (let one = next(); one !== undefined && one.number <= turn.upTo && one.caller.fits(lease); one = next())
+    for (let one = next(); one !== undefined && one.number <= admission.upTo && one.caller.fits(lease); one = next())
       upTo = one.number;
     this.#fitting = { lease, upTo };
-    return Math.min(upTo, turn.upTo);
+    return Math.min(upTo, admission.upTo);
   }
 
   /** Gives up what nobody waits for any more. @returns whether nobody is left. */
@@ -208,7 +208,7 @@ export class FairLine extends LocalLine<OwnLease> {
     return this.countAfter(number) + (leads ? 1 : 0);
   }
 
-  #turnOf({ places, isWhole }: QueueLook, asked: number): Turn {
+  #admissionOf({ places, isWhole }: QueueLook, asked: number): Admission {
     let upTo = 0;
     for (const { uuid } of places) {
       const own = this.places.on(uuid);

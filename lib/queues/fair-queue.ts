@@ -73,7 +73,7 @@ export class FairQueue {
     // This process may have held the lock since that look, so the rows that it showed are stale.
     if (line.seen !== undefined && line.capacity === 1) line.seen = { ...line.seen, gate: [] };
     // The look after this process's last section may have shown that other hosts wait.
-    let mayBeFree = !line.turn.othersWait;
+    let mayBeFree = !line.admission.othersWait;
     for (;;) {
       wait.throwIfEnough();
       const own = line.places.first;
@@ -92,7 +92,7 @@ export class FairQueue {
       }
       wait.throwIfEnough();
       // Callers whose sections have just ended may ask again at once. This lets them share the place.
-      if (line.turn.upTo > 0) await this.#session.clock.sleep(0, wait.enough);
+      if (line.admission.upTo > 0) await this.#session.clock.sleep(0, wait.enough);
       await before(wait, line.draw());
       this.attend(line);
     }
@@ -115,9 +115,9 @@ export class FairQueue {
    */
   async mayPass(line: FairLine, own: OwnLease): Promise<boolean> {
     const isRecent = this.#session.clock.atMost() - line.lookedAt < own.lease.settings.handOverMs;
-    if (line.isTurn ? isRecent : line.turn.othersWait) return line.isTurn;
+    if (line.admitsFirst ? isRecent : line.admission.othersWait) return line.admitsFirst;
     await this.#lookAgain(line, own);
-    return line.isTurn;
+    return line.admitsFirst;
   }
 
   /** Sees to it that callers behind the front get a place soon, where they may need one. */
@@ -143,7 +143,7 @@ export class FairQueue {
           await this.#session.clock.sleep(Math.ceil(gatherMs), this.#session.closing);
           continue;
         }
-        if (!line.turn.othersWait) await this.#lookAgain(line, own);
+        if (!line.admission.othersWait) await this.#lookAgain(line, own);
         if (line.unserved === unserved && line.leases.has(own)) await this.#drawFor(line);
       }
     } finally {
@@ -173,7 +173,7 @@ export class FairQueue {
       .look((request) => sendOnce(this.#session, asked, request), { isConsistent: true })
       .catch(() => undefined);
     if (look === undefined || !line.leases.has(own)) return;
-    const { turn } = look;
+    const { admission } = look;
     const row = look.gate.find(({ sort }) => sort === at.sort);
     if (row?.uuid !== uuid) {
       // It was unlocked by force, say. Should its uuid have just changed, the next caller takes the row from the table.
@@ -181,26 +181,26 @@ export class FairQueue {
       return;
     }
     // A caller that was entitled to this lease before stays entitled.
-    line.turn = { ...turn, upTo: Math.max(line.turn.upTo, turn.upTo) };
+    line.admission = { ...admission, upTo: Math.max(line.admission.upTo, admission.upTo) };
     // Callers without a place, of a mutex that is not fair or of a set, show only by their mark on the row.
-    if (turn.othersWait || row.wanted === undefined) return;
+    if (admission.othersWait || row.wanted === undefined) return;
     const contention = this.#session.contended();
     contention.sees(row);
     if (!contention.isTurnOver(at, settings.handOverMs)) return;
-    line.turn = { upTo: 0, othersWait: false };
+    line.admission = { upTo: 0, othersWait: false };
     contention.giveTurn(at, settings.poll.maxMs);
   }
 
   /** Takes the lock without a place, if nobody waits and it looks free. @returns undefined if no answer came in time. */
   async #takeWithoutPlace(line: FairLine, call: Call): Promise<Tried | undefined> {
     const { resource, once, wait } = call;
-    const look = line.knownTurnOf(wait) ?? (await line.look(wait.ask, { isConsistent: true }));
-    const { gate, turn, sentAt } = look;
+    const look = line.knownLookOf(wait) ?? (await line.look(wait.ask, { isConsistent: true }));
+    const { gate, admission, sentAt } = look;
     wait.throwIfEnough();
     const row = newest(gate);
     if (row !== undefined) wait.blocker.saw(row);
-    line.turn = turn;
-    if (turn.othersWait) {
+    line.admission = admission;
+    if (admission.othersWait) {
       const tick = once && (await tickNow(this.#session, resource.at, once, wait));
       return { kind: (row && endedBy(row, tick, once)) ?? "held" };
     }
@@ -258,7 +258,7 @@ export class FairQueue {
         isConsistent = true;
         continue;
       }
-      line.turn = look.turn;
+      line.admission = look.admission;
       const until = (): number => Math.min(look.sentAt + LOOK_LASTS_MS, place.until(), wait.until());
       const result = await this.#claim(call, { until, seen: gate, ahead });
       if (result?.kind === "granted" && (await call.handOut(result.granted))) return true;

@@ -65,8 +65,8 @@ export class LocalLine<Lease extends object> {
     return this.#leader === undefined && this.#leases.size + this.#waiters.length + this.#beside === 0;
   }
 
-  /** Whether it is the turn of the first who waits to go on with a lease of this process. */
-  get isTurn(): boolean {
+  /** Whether the first caller that waits may go on with a lease of this process. */
+  get admitsFirst(): boolean {
     return true;
   }
 
@@ -154,7 +154,7 @@ export class LocalLine<Lease extends object> {
   /** Passes the lease to the first who waits, where it is that one's turn. @returns whether a section has begun on it. */
   pass(lease: Lease): boolean {
     // Asked before each: where the first waits no longer, it may not be the turn of the one behind it.
-    while (this.isTurn && this.canPass(lease)) {
+    while (this.admitsFirst && this.canPass(lease)) {
       const first = this.#first as Waiter<Lease>;
       const leads = first === this.#leader;
       if (leads) this.#leader = undefined;

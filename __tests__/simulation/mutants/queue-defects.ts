@@ -51,7 +51,7 @@ export const QUEUE_DEFECTS: readonly Defect[] = [
   },
   {
     name: "a newcomer does not look at the queue",
-    patches: [{ file: FAIR, find: /if \(turn\.othersWait\) \{/g, replace: "if (false) {" }],
+    patches: [{ file: FAIR, find: /if \(admission\.othersWait\) \{/g, replace: "if (false) {" }],
   },
   {
     name: "a place that nobody shares is kept",
@@ -84,10 +84,10 @@ export const QUEUE_DEFECTS: readonly Defect[] = [
     patches: [
       {
         file: FAIR,
-        find: /await this\.#lookAgain\(line, own\);\s+return line\.isTurn;/g,
+        find: /await this\.#lookAgain\(line, own\);\s+return line\.admitsFirst;/g,
         replace: "return true;",
       },
-      { file: FAIR_LINE, find: /get isTurn\(\) \{/g, replace: "$& return true;" },
+      { file: FAIR_LINE, find: /get admitsFirst\(\) \{/g, replace: "$& return true;" },
     ],
   },
   {
