@@ -1,44 +1,26 @@
 import { describe, expect, jest, test } from "@jest/globals";
-import { type Lock, LockStoreError, LockTable } from "../lib/index.js";
+import { LockStoreError, LockTable } from "../lib/index.js";
 import { resultAt } from "../lib/protocol/addresses.js";
 import { purgeAt } from "../lib/protocol/rules.js";
-import { MemoryTable } from "../lib/testing/memory-table.js";
 import { hear } from "./support/diagnostics.js";
 import { turn, watch } from "./support/eventually.js";
-import { ManualTime } from "./support/manual-time.js";
-import { isTake, MemoryHost } from "./support/memory-host.js";
+import { deferred } from "./support/fault-proxy/deferred.js";
+import { createGate } from "./support/fault-proxy/gate.js";
+import { hosts, isRelease, isTake } from "./support/memory-host.js";
 
 const NAME = "token";
 const FLIGHT = ["take lock", "put-result flight", "vacate lock"];
 
-function scene(hosts = 2): {
-  readonly time: ManualTime;
-  readonly table: MemoryTable;
-  readonly each: readonly MemoryHost[];
-} {
-  const time = new ManualTime();
-  const table = new MemoryTable();
-  const each = Array.from({ length: hosts }, (_, index) => new MemoryHost(time, { owner: `host-${index}`, table }));
-  return { time, table, each };
-}
-
 /** A function that runs until it is told what it comes to, and how often it has begun. */
-function slow<T>(): {
-  readonly fn: () => Promise<T>;
-  runs: number;
-  end: (value: T) => void;
-  fail: (error: Error) => void;
-} {
+function slow() {
+  const { promise, resolve: end, reject: fail } = deferred<string>();
   const work = {
     runs: 0,
-    end: (_value: T): void => undefined,
-    fail: (_error: Error): void => undefined,
+    end,
+    fail,
     fn: () => {
       work.runs += 1;
-      return new Promise<T>((resolve, reject) => {
-        work.end = resolve;
-        work.fail = reject;
-      });
+      return promise;
     },
   };
   return work;
@@ -46,8 +28,7 @@ function slow<T>(): {
 
 describe("a flight", () => {
   test("is a look and three writes: the take, the value, the release", async () => {
-    const { each } = scene();
-    const [one, other] = each as [MemoryHost, MemoryHost];
+    const { one, other } = hosts();
     expect(await one.mutex(NAME).singleFlight(() => "first")).toBe("first");
     expect(one.told()).toEqual(["consistent query flight", ...FLIGHT]);
     // The row is kept, and so is what it says of the flight, which is over: the next call runs again.
@@ -56,8 +37,7 @@ describe("a flight", () => {
   });
 
   test("that is younger than asked for costs one query, and one that is older is flown again", async () => {
-    const { time, each } = scene();
-    const [one, other] = each as [MemoryHost, MemoryHost];
+    const { time, one, other } = hosts();
     await one.mutex(NAME).singleFlight(async () => {
       await time.advance(100);
       return "first";
@@ -70,8 +50,9 @@ describe("a flight", () => {
   });
 
   test("is shared by those who wait on other hosts, and read when its release shows", async () => {
-    const { time, each } = scene(3);
-    const work = slow<string>();
+    const { time, one, other, third } = hosts();
+    const each = [one, other, third];
+    const work = slow();
     const calls = each.map((host) => host.mutex(NAME).singleFlight(work.fn));
     await time.advance(300);
     work.end("once");
@@ -84,9 +65,8 @@ describe("a flight", () => {
   });
 
   test("is nobody's if its function throws: the next in line runs", async () => {
-    const { time, each } = scene();
-    const [one, other] = each as [MemoryHost, MemoryHost];
-    const [bad, good] = [slow<string>(), slow<string>()];
+    const { time, one, other } = hosts();
+    const [bad, good] = [slow(), slow()];
     const failing = one.mutex(NAME).singleFlight(bad.fn);
     await turn();
     const behind = [one.mutex(NAME).singleFlight(good.fn), other.mutex(NAME).singleFlight(good.fn)];
@@ -101,13 +81,13 @@ describe("a flight", () => {
   });
 
   test("that was over before the call is not taken, whatever brings its writes back", async () => {
-    const { time, each, table } = scene(3);
-    const [one, old, other] = each as [MemoryHost, MemoryHost, MemoryHost];
+    const { time, one, third: old, other } = hosts();
+    const { table } = one;
     await one.mutex(NAME).singleFlight(() => "first");
     const late = one.sent.flatMap((message) => (message.kind === "write" ? message.write : []));
     // A process that does not know of flights has used the lock: its put and its delete leave nothing of the result.
     table.plant({ name: NAME, sort: "lock" }, undefined);
-    const work = slow<string>();
+    const work = slow();
     const holder = await old.mutex(NAME).lock();
     const call = other.mutex(NAME).singleFlight(work.fn);
     await turn();
@@ -122,39 +102,35 @@ describe("a flight", () => {
   });
 
   test("that a late copy of its take brings back is refused once another has ended", async () => {
-    const { each, table } = scene();
-    const [one, other] = each as [MemoryHost, MemoryHost];
+    const { one, other } = hosts();
+    const { sent, table } = one;
     await one.mutex(NAME).singleFlight(() => "first");
     await other.mutex(NAME).singleFlight(() => "second");
     const before = table.row({ name: NAME, sort: "lock" });
-    for (const message of one.sent) if (message.kind === "write") table.apply(message.write);
+    for (const message of sent) if (message.kind === "write") table.apply(message.write);
     expect(table.row({ name: NAME, sort: "lock" })).toEqual(before);
     expect(before?.result?.id).not.toBe(table.row(resultAt(NAME))?.uuid);
   });
 
   test("is not flown again by a take that left before it ended: that is refused, and its caller has the result", async () => {
-    const { time, each } = scene();
-    const [one, other] = each as [MemoryHost, MemoryHost];
+    const { time, one, other } = hosts();
     // The row remembers a result already, so that no other condition of the take refuses it.
     await one.mutex(NAME).singleFlight(() => 0);
-    let arrive = (): void => undefined;
-    const underWay = new Promise<void>((resolve) => {
-      arrive = resolve;
-    });
-    other.fate = (message) => (isTake(message) ? underWay : "answered");
+    const arrival = createGate();
+    other.fate = (message) => (isTake(message) ? arrival.released : "answered");
     let runs = 0;
     const late = other.mutex(NAME).singleFlight(() => ++runs);
     await turn();
     expect(await one.mutex(NAME).singleFlight(() => ++runs)).toBe(1);
-    arrive();
+    arrival.release();
     await time.advance(1_000);
     expect([await late, runs]).toEqual([1, 1]);
   });
 
   test("of a fair mutex is shared by those who stand in its queue", async () => {
-    const { time, each } = scene(3);
-    const work = slow<string>();
-    const calls = each.map((host) => host.mutex(NAME, { fair: true }).singleFlight(work.fn));
+    const { time, one, other, third } = hosts();
+    const work = slow();
+    const calls = [one, other, third].map((host) => host.mutex(NAME, { fair: true }).singleFlight(work.fn));
     await time.advance(500);
     work.end("once");
     await time.advance(5_000);
@@ -163,46 +139,43 @@ describe("a flight", () => {
   });
 
   test("keeps both of its rows for a week after its caller would call it fresh", async () => {
-    const { time, each, table } = scene();
+    const { time, one } = hosts();
     const freshMs = 30 * 24 * 60 * 60 * 1_000;
-    await (each[0] as MemoryHost).mutex(NAME).singleFlight(() => "kept", { freshMs });
+    await one.mutex(NAME).singleFlight(() => "kept", { freshMs });
     for (const sort of ["lock", resultAt(NAME).sort]) {
-      expect(table.item({ name: NAME, sort })).toMatchObject({ purge: purgeAt(time.now + freshMs) });
+      expect(one.table.item({ name: NAME, sort })).toMatchObject({ purge: purgeAt(time.now + freshMs) });
     }
   });
 
   test("keeps the row of a tick for ever", async () => {
-    const { each, table } = scene();
-    const mutex = (each[0] as MemoryHost).mutex(NAME);
+    const { one } = hosts();
+    const mutex = one.mutex(NAME);
     await mutex.tryRun(() => undefined, { once: 1 });
     await mutex.singleFlight(() => "kept");
-    expect(table.item({ name: NAME, sort: "lock" })).toMatchObject({ tick: 1, result: expect.anything() });
-    expect(table.item({ name: NAME, sort: "lock" })).not.toHaveProperty("purge");
+    const item = one.table.item({ name: NAME, sort: "lock" });
+    expect(item).toMatchObject({ tick: 1, result: expect.anything() });
+    expect(item).not.toHaveProperty("purge");
   });
 
   test("whose lease is lost rejects, and is nobody's result", async () => {
-    const { time, each, table } = scene();
-    const [one, other] = each as [MemoryHost, MemoryHost];
-    const work = slow<string>();
+    const { time, one, other } = hosts();
+    const work = slow();
     const call = one.mutex(NAME, { ttlMs: 1_000 }).singleFlight(work.fn);
     await turn();
     one.fate = () => "lost";
-    const seen = watch(call);
-    call.catch(() => undefined);
+    const rejected = expect(call).rejects.toMatchObject({ code: "LOCK_LOST" });
     await time.advance(2_000);
     work.end("late");
     await time.advance(10_000);
-    await expect(call).rejects.toMatchObject({ code: "LOCK_LOST" });
-    expect(seen.settled).toBe(true);
-    expect(table.row(resultAt(NAME))).toBeUndefined();
+    await rejected;
+    expect(one.table.row(resultAt(NAME))).toBeUndefined();
     expect(await other.mutex(NAME).singleFlight(() => "mine", { freshMs: 60_000 })).toBe("mine");
   });
 
   test("that has lost its lock keeps nobody of its process waiting, however long its function goes on", async () => {
-    const { time, each } = scene();
-    const [one, other] = each as [MemoryHost, MemoryHost];
+    const { time, one, other } = hosts();
     const mutex = one.mutex(NAME, { ttlMs: 3_000, maxHoldMs: 2_000 });
-    const [endless, next] = [slow<string>(), slow<string>()];
+    const [endless, next] = [slow(), slow()];
     const lost = mutex.singleFlight(endless.fn);
     await turn();
     const joined = mutex.singleFlight(next.fn);
@@ -221,22 +194,16 @@ describe("a flight", () => {
   });
 
   test("that has unlocked its lock is nobody's result: it did not run alone to its end", async () => {
-    const { each, table } = scene();
-    const [one, other] = each as [MemoryHost, MemoryHost];
-    const fn = async (lock: Lock): Promise<string> => {
-      await lock.unlock();
-      return "own";
-    };
+    const { one, other } = hosts();
     const heard = hear("dynamutex:not-shared");
-    expect(await one.mutex(NAME).singleFlight(fn)).toBe("own");
+    expect(await one.mutex(NAME).singleFlight((lock) => lock.unlock().then(() => "own"))).toBe("own");
     expect(heard).toEqual([]);
-    expect(table.row(resultAt(NAME))).toBeUndefined();
+    expect(one.table.row(resultAt(NAME))).toBeUndefined();
     expect(await other.mutex(NAME).singleFlight(() => "next", { freshMs: 60_000 })).toBe("next");
   });
 
   test("does not hand its lock off, and neither takes over nor passes on the lease of a section", async () => {
-    const { each } = scene(1);
-    const [one] = each as [MemoryHost];
+    const { one } = hosts();
     const mutex = one.mutex(NAME);
     await expect(mutex.singleFlight((lock) => lock.handOff({ withinMs: 1_000 }))).rejects.toMatchObject({
       code: "LOCK_CONFIG",
@@ -254,8 +221,7 @@ describe("a flight", () => {
 
 describe("the calls of one process", () => {
   test("share one flight, and what each of them gets is its own", async () => {
-    const { each } = scene();
-    const [one] = each as [MemoryHost];
+    const { one } = hosts();
     let runs = 0;
     const fn = () => ({ list: [++runs] });
     const values = await Promise.all(Array.from({ length: 32 }, () => one.mutex(NAME).singleFlight(fn)));
@@ -265,9 +231,8 @@ describe("the calls of one process", () => {
   });
 
   test("share the one that runs without a request, until its function has ended", async () => {
-    const { each } = scene();
-    const [one] = each as [MemoryHost];
-    const work = slow<string>();
+    const { one } = hosts();
+    const work = slow();
     const mutex = one.mutex(NAME);
     const first = mutex.singleFlight(work.fn);
     await turn();
@@ -275,27 +240,20 @@ describe("the calls of one process", () => {
     const joining = mutex.singleFlight(() => "own");
     await turn();
     expect(one.told()).toEqual([]);
-    let release = (): void => undefined;
-    one.hold = (message) =>
-      message.kind === "write" && message.write.kind === "vacate"
-        ? new Promise<void>((resolve) => {
-            release = resolve;
-          })
-        : undefined;
+    const reply = createGate();
+    one.hold = (message) => (isRelease(message) ? reply.released : undefined);
     work.end("shared");
     await turn();
     // Its release was applied: it is over before this call.
     const late = mutex.singleFlight(() => "own");
     await turn();
-    one.hold = () => undefined;
-    release();
+    reply.release();
     expect([await first, await joining, await late]).toEqual(["shared", "shared", "own"]);
   });
 
   test("with freshMs share the one that runs only if it is young enough", async () => {
-    const { time, each } = scene();
-    const [one] = each as [MemoryHost];
-    const work = slow<string>();
+    const { time, one } = hosts();
+    const work = slow();
     const mutex = one.mutex(NAME);
     const first = mutex.singleFlight(work.fn, { freshMs: 500 });
     await turn();
@@ -310,8 +268,7 @@ describe("the calls of one process", () => {
   });
 
   test("with freshMs find what is there at once, although others of the process wait for the lock", async () => {
-    const { time, each } = scene();
-    const [one, other] = each as [MemoryHost, MemoryHost];
+    const { time, one, other } = hosts();
     await other.mutex(NAME).singleFlight(() => "there");
     const holder = await other.mutex(NAME).lock();
     const waiting = one.mutex(NAME).singleFlight(() => "own");
@@ -323,9 +280,8 @@ describe("the calls of one process", () => {
   });
 
   test("that waited before another of them looked have what that look shows, and do not run again", async () => {
-    const { time, each } = scene();
-    const [one, other] = each as [MemoryHost, MemoryHost];
-    const work = slow<string>();
+    const { time, one, other } = hosts();
+    const work = slow();
     const flight = other.mutex(NAME).singleFlight(work.fn);
     await turn();
     const waiting = one.mutex(NAME).singleFlight(() => "own");
@@ -338,8 +294,7 @@ describe("the calls of one process", () => {
   });
 
   test("whose leader gives up go on without it", async () => {
-    const { time, each } = scene();
-    const [one, other] = each as [MemoryHost, MemoryHost];
+    const { time, one, other } = hosts();
     const holder = await other.mutex(NAME).lock();
     const end = new AbortController();
     const leader = one.mutex(NAME).singleFlight(() => "leader", { signal: end.signal });
@@ -353,8 +308,7 @@ describe("the calls of one process", () => {
   });
 
   test("give up after waitMs, and at once with waitMs 0, each for itself", async () => {
-    const { time, each } = scene();
-    const [one, other] = each as [MemoryHost, MemoryHost];
+    const { time, one, other } = hosts();
     const holder = await other.mutex(NAME).lock();
     const calls = [0, 200, 10_000].map((waitMs) => one.mutex(NAME).singleFlight(() => waitMs, { waitMs }));
     const settled = Promise.allSettled(calls);
@@ -362,15 +316,14 @@ describe("the calls of one process", () => {
     await holder.unlock();
     await time.advance(1_000);
     const [zero, short, long] = await settled;
-    const timeout = { status: "rejected", reason: { code: "LOCK_TIMEOUT", holder: { owner: "host-1" } } };
+    const timeout = { status: "rejected", reason: { code: "LOCK_TIMEOUT", holder: { owner: "other" } } };
     expect([zero, short]).toMatchObject([timeout, timeout]);
     expect(long).toMatchObject({ status: "fulfilled", value: 10_000 });
     expect(await one.mutex(NAME).singleFlight(() => "free", { waitMs: 0 })).toBe("free");
   });
 
   test("with waitMs 0 wait neither for a run of their process nor for its turn, and take what is there", async () => {
-    const { time, each } = scene();
-    const [one, other] = each as [MemoryHost, MemoryHost];
+    const { time, one, other } = hosts();
     const mutex = one.mutex(NAME);
     const tries = async (): Promise<unknown[]> => {
       const calls = [0, 60_000].map((freshMs) => mutex.singleFlight(() => "own", { waitMs: 0, freshMs }));
@@ -382,7 +335,7 @@ describe("the calls of one process", () => {
     };
     await mutex.singleFlight(() => "there");
     const holder = await other.mutex(NAME).lock();
-    const work = slow<string>();
+    const work = slow();
     const waiting = mutex.singleFlight(work.fn);
     await time.advance(100);
     expect(await tries()).toEqual(["LOCK_TIMEOUT", "there"]);
@@ -395,12 +348,9 @@ describe("the calls of one process", () => {
   });
 
   test("leave nothing behind of a lock, however they end", async () => {
-    const { time, each } = scene();
-    const [one, other] = each as [MemoryHost, MemoryHost];
+    const { time, one, other } = hosts();
     const failure = new Error("no");
-    const failing = (): never => {
-      throw failure;
-    };
+    const failing = () => Promise.reject(failure);
     await one.mutex("ran").singleFlight(() => "ran");
     await one.mutex("ran").singleFlight(() => "ran", { freshMs: 60_000 });
     await expect(one.mutex("failed").singleFlight(failing)).rejects.toBe(failure);
@@ -419,9 +369,8 @@ describe("the calls of one process", () => {
   });
 
   test("end with the table, but for the one that runs", async () => {
-    const { each } = scene();
-    const [one] = each as [MemoryHost];
-    const work = slow<string>();
+    const { one } = hosts();
+    const work = slow();
     const first = one.mutex(NAME).singleFlight(work.fn);
     await turn();
     const joined = one.mutex(NAME).singleFlight(work.fn);
@@ -435,8 +384,7 @@ describe("the calls of one process", () => {
   });
 
   test("all get an error if the table cannot be used", async () => {
-    const { time, each } = scene();
-    const [one] = each as [MemoryHost];
+    const { time, one } = hosts();
     one.fate = () => "lost";
     const calls = Promise.allSettled([1, 2].map(() => one.mutex(NAME).singleFlight(() => "never")));
     await time.advance(20_000);
@@ -453,8 +401,7 @@ describe("the value of a flight", () => {
     { list: [1, "a", null, { deep: [true] }], map: {} },
   ];
   test.each(SHARED)("comes back as it went in: %p", async (value) => {
-    const { each } = scene();
-    const [one, other] = each as [MemoryHost, MemoryHost];
+    const { one, other } = hosts();
     await one.mutex(NAME).singleFlight(() => value);
     expect(await other.mutex(NAME).singleFlight(() => "own", { freshMs: 1_000 })).toEqual(value);
   });
@@ -470,8 +417,7 @@ describe("the value of a flight", () => {
   test.each(OWN)("that cannot be shared, %s, goes to its own caller, and a channel says so", async (_, value, path) => {
     const warn = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
     const heard = hear("dynamutex:not-shared");
-    const { each } = scene();
-    const [one, other] = each as [MemoryHost, MemoryHost];
+    const { one, other } = hosts();
     const calls = [one.mutex(NAME).singleFlight(() => value), one.mutex(NAME).singleFlight(() => "own")];
     expect(await Promise.all(calls)).toEqual([value, "own"]);
     expect(heard).toMatchObject([{ name: NAME, cause: { code: "LOCK_CONFIG" } }]);
@@ -482,8 +428,7 @@ describe("the value of a flight", () => {
   });
 
   test("is not shared if the table does not take it, and the call has it all the same", async () => {
-    const { time, each } = scene();
-    const [one, other] = each as [MemoryHost, MemoryHost];
+    const { time, one, other } = hosts();
     one.fate = (message) => (message.kind === "write" && message.write.kind === "put-result" ? "lost" : "answered");
     const heard = hear("dynamutex:not-shared");
     const call = one.mutex(NAME, { ttlMs: 2_000, maxHoldMs: 5_000 }).singleFlight(() => "own");
@@ -498,7 +443,7 @@ describe("the value of a flight", () => {
 test("a flight is refused where it cannot work", async () => {
   const locks = new LockTable({ tableName: "flat", keys: { sort: null } });
   await expect(locks.mutex(NAME).singleFlight(() => 1)).rejects.toMatchObject({ option: "keys.sort" });
-  const mutex = (scene().each[0] as MemoryHost).mutex(NAME);
+  const mutex = hosts().one.mutex(NAME);
   await expect(mutex.singleFlight(1 as never)).rejects.toMatchObject({ option: "fn" });
   await expect(mutex.singleFlight(() => 1, { freshMs: -1 })).rejects.toMatchObject({ option: "freshMs" });
   await expect(mutex.singleFlight(() => 1, { fresh: 1 } as never)).rejects.toThrow("did you mean freshMs");
