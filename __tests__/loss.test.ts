@@ -1,17 +1,9 @@
 import { describe, expect, test } from "@jest/globals";
-import {
-  type Clock,
-  findLockLost,
-  type Lock,
-  LockError,
-  LockLostError,
-  type MutexOptions,
-  systemClock,
-} from "../lib/index.js";
+import { findLockLost, type Lock, LockError, LockLostError, systemClock } from "../lib/index.js";
 import { hear } from "./support/diagnostics.js";
-import { eventually, turn, watch } from "./support/eventually.js";
+import { eventually, watch } from "./support/eventually.js";
 import { ManualTime } from "./support/manual-time.js";
-import { rowOf, useScene } from "./support/scene.js";
+import { type Attributes, type HostOptions, useScene } from "./support/scene.js";
 import { sleptThrough } from "./support/settled.js";
 
 const scene = useScene();
@@ -20,57 +12,51 @@ const TTL_MS = 30_000;
 const LEASE_MS = 27_000;
 
 /** A lock on a time that the test moves, and when its holder was told of its loss. */
-async function hold(time: ManualTime, clock: Clock = time.clock(), options: MutexOptions = {}) {
-  const lock = await scene.host({ clock, tag: "holder" }).mutex(scene.name, options).lock();
+async function hold({ time = new ManualTime(), ...options }: { time?: ManualTime } & HostOptions = {}) {
+  const lock = await scene
+    .host({ clock: time.clock(), tag: "holder", ...options })
+    .mutex(scene.name)
+    .lock();
   const told: { at?: number } = {};
   lock.signal.addEventListener("abort", () => {
     told.at = time.elapsed;
   });
-  return { lock, told };
+  return { time, lock, told };
+}
+
+/** A clock whose time of day a test sets, and whose stopwatches go on. */
+function clockThatIsSet(time: ManualTime) {
+  let aheadMs = 0;
+  const wall = () => ({ earliest: time.now + aheadMs, latest: time.now + aheadMs });
+  const set = (byMs: number): void => {
+    aheadMs = byMs;
+  };
+  return { clock: { ...time.clock(), wall }, set };
 }
 
 describe("how a lock is lost", () => {
-  test("stolen: the next renewal finds another's row, and leaves it alone", async () => {
+  test.each<readonly [string, string, (row: Attributes) => Promise<void>]>([
+    ["stolen", "another's row", (row) => scene.put({ ...row, uuid: "thief" })],
+    ["deleted", "nothing", () => scene.remove()],
+    ["forced", "the row without its uuid", ({ uuid: _, ...row }) => scene.put(row)],
+  ])("%s: the next renewal finds %s, and leaves everything as it is", async (reason, _, act) => {
     const losses = hear("dynamutex:lost");
-    const time = new ManualTime();
-    const { lock, told } = await hold(time);
-    await scene.put(rowOf({ uuid: "thief", expires: time.now + 60_000 }));
-    const stolen = await scene.row();
+    const { time, lock, told } = await hold();
+    await act((await scene.row()) ?? {});
+    const found = await scene.row();
     expect(lock.held).toBe(true);
     await time.advance(TTL_MS / 2);
     await eventually(() => told.at !== undefined);
     expect(told.at).toBe(TTL_MS / 2);
-    expect(losses).toMatchObject([{ name: scene.name, uuid: lock.uuid, reason: "stolen", cause: undefined }]);
-    await expectLost(lock, "stolen");
-    expect(await scene.row()).toEqual(stolen);
+    expect(losses).toMatchObject([{ name: scene.name, uuid: lock.uuid, reason, cause: undefined }]);
+    await expectLost(lock, reason);
+    expect(losses).toHaveLength(1);
+    expect(await scene.row()).toEqual(found);
     expect(time.timers).toBe(0);
   });
 
-  test("deleted: the next renewal finds nothing, and does not bring the row back", async () => {
-    const time = new ManualTime();
-    const { lock, told } = await hold(time);
-    await scene.remove();
-    await time.advance(TTL_MS / 2);
-    await eventually(() => told.at !== undefined);
-    expect(told.at).toBe(TTL_MS / 2);
-    await expectLost(lock, "deleted");
-    expect(await scene.row()).toBeUndefined();
-  });
-
-  test("forced: the next renewal finds the row without its uuid", async () => {
-    const time = new ManualTime();
-    const { lock, told } = await hold(time);
-    const { uuid: _, name: __, sort: ___, ...rest } = (await scene.row()) as Record<string, unknown>;
-    await scene.put(rest);
-    await time.advance(TTL_MS / 2);
-    await eventually(() => told.at !== undefined);
-    await expectLost(lock, "forced");
-    expect(await scene.row()).toMatchObject(rest);
-  });
-
   test("a row that became somebody's item of another kind ends the lock at its deadline, and is left as it is", async () => {
-    const time = new ManualTime();
-    const { lock, told } = await hold(time);
+    const { time, lock, told } = await hold();
     await scene.put({ customer: "Ada" });
     await time.advance(TTL_MS / 2);
     await time.sleepUntil(() => told.at !== undefined);
@@ -103,9 +89,9 @@ describe("a table that cannot be reached", () => {
     "ends the lease at its deadline, not before, and before anybody else can take it (%s, holder %d ms off, contender %d ms)",
     async (takeover, holderAheadMs, contenderAheadMs) => {
       const time = new ManualTime();
+      const clock = time.clock({ aheadMs: holderAheadMs, maxSkewMs: 1_000 });
       // The least margin: it is not what keeps the two apart.
-      const margin = { safetyMarginMs: 60 };
-      const { lock, told } = await hold(time, time.clock({ aheadMs: holderAheadMs, maxSkewMs: 1_000 }), margin);
+      const { lock, told } = await hold({ time, clock, safetyMarginMs: 60 });
       const contender = scene
         .host({ clock: time.clock({ aheadMs: contenderAheadMs, maxSkewMs: 1_000 }), tag: "contender" })
         .mutex(scene.name, { takeover, poll: { minMs: 10, maxMs: 10 } });
@@ -123,8 +109,7 @@ describe("a table that cannot be reached", () => {
 
   test("a section that ends while the table is still out of reach hears of the loss, and soon", async () => {
     const failures = hear("dynamutex:release-failed");
-    const time = new ManualTime();
-    const { lock, told } = await hold(time);
+    const { time, lock, told } = await hold();
     scene.proxy.partition("holder", "hang");
     await time.passUntil(() => told.at !== undefined);
     const endedAt = time.elapsed;
@@ -137,8 +122,7 @@ describe("a table that cannot be reached", () => {
   });
 
   test("a reply that comes after the deadline does not bring the lease back", async () => {
-    const time = new ManualTime();
-    const { lock, told } = await hold(time);
+    const { time, lock, told } = await hold();
     await time.advance(14_999);
     const held = scene.proxy.hold("UpdateItem", { at: "reply", times: 20 });
     await time.passUntil(() => told.at !== undefined);
@@ -150,22 +134,26 @@ describe("a table that cannot be reached", () => {
 });
 
 describe("trap 11: the lease is counted from the request, not from the reply", () => {
-  test("of the put", async () => {
-    const time = new ManualTime();
-    const held = scene.proxy.hold("PutItem", { at: "reply" });
-    const locking = scene.host({ clock: time.clock() }).mutex(scene.name).lock();
-    await held.arrived;
-    await time.advance(2_500);
-    held.release();
-    const lock = await locking;
-    expect(lock.remainingMs).toBe(LEASE_MS - 2_500);
-    await time.advance(LEASE_MS - 2_500 - 10_000);
-    await lock.unlock();
-  });
+  // A watcher needs no clock.
+  test.each([0, -3_600_000])(
+    "of the put, while whose reply is on its way the clock is set by %d ms",
+    async (setByMs) => {
+      const time = new ManualTime();
+      const held = scene.proxy.hold("PutItem", { at: "reply" });
+      const { clock, set } = clockThatIsSet(time);
+      const holding = hold({ time, clock });
+      await held.arrived;
+      await time.advance(2_500);
+      set(setByMs);
+      held.release();
+      const { lock } = await holding;
+      expect(lock.remainingMs).toBe(LEASE_MS - 2_500);
+      await lock.unlock();
+    },
+  );
 
   test("of a renewal", async () => {
-    const time = new ManualTime();
-    const { lock, told } = await hold(time);
+    const { time, lock, told } = await hold();
     const before = lock.expires.getTime();
     const held = scene.proxy.hold("UpdateItem", { at: "reply" });
     await time.advance(TTL_MS / 2);
@@ -177,24 +165,6 @@ describe("trap 11: the lease is counted from the request, not from the reply", (
     scene.proxy.partition("holder");
     await time.passUntil(() => told.at !== undefined);
     expect(told.at).toBe(TTL_MS / 2 + LEASE_MS);
-  });
-
-  test("also when the clock was set back while the reply was on its way: a watcher needs no clock", async () => {
-    const time = new ManualTime();
-    let stepped = 0;
-    const wall = () => ({ earliest: time.now + stepped, latest: time.now + stepped });
-    const held = scene.proxy.hold("PutItem", { at: "reply" });
-    const locking = scene
-      .host({ clock: { ...time.clock(), wall } })
-      .mutex(scene.name)
-      .lock();
-    await held.arrived;
-    await time.advance(2_500);
-    stepped = -3_600_000;
-    held.release();
-    const lock = await locking;
-    expect(lock.remainingMs).toBe(LEASE_MS - 2_500);
-    await lock.unlock();
   });
 
   test("a lock whose deadline has passed when its reply arrives is never handed out", async () => {
@@ -268,7 +238,7 @@ describe("trap 16: an event loop that was blocked beyond the deadline", () => {
     const time = new ManualTime();
     let suspendedMs = 0;
     const right = time.clock();
-    const { lock } = await hold(time, { ...right, atMost: () => right.atMost() + suspendedMs });
+    const { lock } = await hold({ time, clock: { ...right, atMost: () => right.atMost() + suspendedMs } });
     suspendedMs = LEASE_MS - 1;
     expect(lock.held).toBe(true);
     suspendedMs = LEASE_MS;
@@ -277,11 +247,9 @@ describe("trap 16: an event loop that was blocked beyond the deadline", () => {
 
   test("a clock that is set forward ends a lease early, never late", async () => {
     const time = new ManualTime();
-    let stepped = 0;
-    const right = time.clock();
-    const wall = () => ({ earliest: time.now + stepped, latest: time.now + stepped });
-    const { lock, told } = await hold(time, { ...right, wall });
-    stepped = 10_000;
+    const { clock, set } = clockThatIsSet(time);
+    const { lock, told } = await hold({ time, clock });
+    set(10_000);
     const before = lock.expires.getTime();
     await time.advance(TTL_MS / 2);
     await eventually(() => lock.expires.getTime() > before);
@@ -302,13 +270,12 @@ describe("trap 16: an event loop that was blocked beyond the deadline", () => {
 });
 
 describe("what the holder is told", () => {
-  test("it is the same error object wherever it is met", async () => {
-    const time = new ManualTime();
-    const { lock } = await hold(time);
-    await time.advance(1);
+  test("it is the same error object wherever it is met, at no further request", async () => {
+    const { lock } = await hold();
     await scene.remove();
     const refusal = await lock.extend().catch((error: unknown) => error);
     const { reason } = lock.signal;
+    scene.proxy.reset();
     expect(refusal).toBe(reason);
     expect(reason).toBeInstanceOf(LockLostError);
     expect(() => lock.assertHeld()).toThrow(reason);
@@ -317,12 +284,13 @@ describe("what the holder is told", () => {
     await expect(lock.unlock()).rejects.toBe(reason);
     await expect(lock[Symbol.asyncDispose]()).rejects.toBe(reason);
     await expect(lock.extend()).rejects.toBe(reason);
+    expect(scene.proxy.requests).toEqual([]);
   });
 
   test.each([["5"], [Number.NaN], [-1], [null]])(
     "assertHeld(%j) is refused, and the lock is held",
     async (minRemainingMs) => {
-      const { lock } = await hold(new ManualTime());
+      const { lock } = await hold();
       const refused = { code: "LOCK_CONFIG", option: "minRemainingMs", value: minRemainingMs };
       expect(() => lock.assertHeld(minRemainingMs as number)).toThrow(expect.objectContaining(refused));
       expect(lock.held).toBe(true);
@@ -331,8 +299,7 @@ describe("what the holder is told", () => {
   );
 
   test("assertHeld asks for as much time as the caller needs", async () => {
-    const time = new ManualTime();
-    const { lock } = await hold(time);
+    const { time, lock } = await hold();
     lock.assertHeld();
     lock.assertHeld(LEASE_MS);
     expect(() => lock.assertHeld(LEASE_MS + 1)).toThrow(LockLostError);
@@ -344,26 +311,6 @@ describe("what the holder is told", () => {
     // Too little for this caller is no loss of the lock.
     expect([lock.held, lock.signal.aborted]).toEqual([true, false]);
     await lock.unlock();
-  });
-
-  test.each([-1, Number.NaN])("assertHeld(%p) is refused", async (least) => {
-    const { lock } = await hold(new ManualTime());
-    expect(() => lock.assertHeld(least)).toThrow(expect.objectContaining({ code: "LOCK_CONFIG" }));
-    await lock.unlock();
-  });
-
-  test("a loss is told once, on the channel and by the signal", async () => {
-    const losses = hear("dynamutex:lost");
-    const time = new ManualTime();
-    const { lock, told } = await hold(time);
-    scene.proxy.partition("holder");
-    await time.passUntil(() => told.at !== undefined);
-    scene.proxy.heal("holder");
-    await time.advance(TTL_MS);
-    await expect(lock.unlock()).rejects.toBe(lock.signal.reason);
-    await turn();
-    expect(losses).toHaveLength(1);
-    expect(losses[0]).toMatchObject({ name: scene.name, uuid: lock.uuid, reason: "expired" });
   });
 });
 
@@ -396,21 +343,6 @@ describe("await using", () => {
     expect(error.suppressed).toBe(failure);
     expect(findLockLost(error)).toBe(error.error);
     expect(findLockLost(error)).toMatchObject({ reason: "deleted", lockName: scene.name });
-  });
-
-  test("a body that throws on a lock that is held: its error alone, and nothing to find", async () => {
-    const failure = new Error("the body failed");
-    let error: unknown;
-    try {
-      await using lock = await scene.host().mutex(scene.name).lock();
-      expect(lock.held).toBe(true);
-      throw failure;
-    } catch (thrown) {
-      error = thrown;
-    }
-    expect(error).toBe(failure);
-    expect(findLockLost(error)).toBeUndefined();
-    expect(await scene.row()).toBeUndefined();
   });
 });
 
