@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
-import { type Clock, type Lock, LockLostError } from "../lib/index.js";
+import type { Clock, Lock, LockOptions } from "../lib/index.js";
 import { hear } from "./support/diagnostics.js";
-import { eventually, turn, watch } from "./support/eventually.js";
+import { eventually, turn } from "./support/eventually.js";
 import { withBody } from "./support/fault-proxy/reply.js";
 import {
   error,
@@ -13,7 +13,8 @@ import {
   transactionConflict,
 } from "./support/fault-proxy.js";
 import { ManualTime } from "./support/manual-time.js";
-import { useScene } from "./support/scene.js";
+import { type HostOptions, useScene } from "./support/scene.js";
+import { timedOut } from "./support/settled.js";
 
 // An unhandled rejection in here fails the test that is running: jest sees to that.
 const scene = useScene();
@@ -21,6 +22,13 @@ const scene = useScene();
 const TTL_MS = 30_000;
 const LEASE_MS = 27_000;
 const FOREVER = { times: Number.POSITIVE_INFINITY };
+
+/** A lock on a time that the test moves. */
+async function locked(options: HostOptions = {}, call: LockOptions = {}) {
+  const time = new ManualTime();
+  const mutex = scene.host({ clock: time.clock(), ...options }).mutex(scene.name);
+  return { time, lock: await mutex.lock(call) };
+}
 
 /** Lets so much time pass, and then the renewal that falls due at its end be answered. */
 async function renewAfter(time: ManualTime, ms: number, lock: Lock): Promise<void> {
@@ -30,50 +38,44 @@ async function renewAfter(time: ManualTime, ms: number, lock: Lock): Promise<voi
 }
 
 describe("renewing", () => {
-  test("a section of 3 x ttl keeps its lock with one UpdateItem per half TTL, and each moves the end by half a TTL", async () => {
-    const time = new ManualTime();
-    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
-    for (let count = 1; count <= 6; count += 1) {
-      await time.advance(TTL_MS / 2 - 1);
-      expect(scene.proxy.count("UpdateItem")).toBe(count - 1);
-      await renewAfter(time, 1, lock);
-      expect(scene.proxy.count("UpdateItem")).toBe(count);
-      expect(lock.expires.getTime()).toBe(time.now + TTL_MS);
-      expect(lock.remainingMs).toBe(LEASE_MS);
-      expect(await scene.row()).toMatchObject({ uuid: lock.uuid, expires: lock.expires.getTime() });
-    }
-    expect(time.elapsed).toBe(3 * TTL_MS);
-    expect(scene.proxy.units("UpdateItem")).toEqual({ read: 0, write: 6 });
-    await lock.unlock();
-    await time.advance(3 * TTL_MS);
-    expect(scene.proxy.counts()).toEqual({ PutItem: 1, UpdateItem: 6, DeleteItem: 1 });
-    expect(time.timers).toBe(0);
-  });
+  test.each([
+    ["half TTL", TTL_MS / 2, {}],
+    ["renewEveryMs", 4_000, { renewEveryMs: 4_000 }],
+  ])(
+    "a long section keeps its lock with one UpdateItem per %s, and each adds a lease from then on",
+    async (_, everyMs, options) => {
+      const { time, lock } = await locked(options);
+      for (let count = 1; count <= 6; count += 1) {
+        await time.advance(everyMs - 1);
+        expect(scene.proxy.count("UpdateItem")).toBe(count - 1);
+        await renewAfter(time, 1, lock);
+        expect(scene.proxy.count("UpdateItem")).toBe(count);
+        expect(lock.expires.getTime()).toBe(time.now + TTL_MS);
+        expect(lock.remainingMs).toBe(LEASE_MS);
+        expect(await scene.row()).toMatchObject({ uuid: lock.uuid, expires: lock.expires.getTime() });
+      }
+      expect(time.elapsed).toBe(6 * everyMs);
+      expect(scene.proxy.units("UpdateItem")).toEqual({ read: 0, write: 6 });
+      await lock.unlock();
+      await time.advance(3 * TTL_MS);
+      expect(scene.proxy.counts()).toEqual({ PutItem: 1, UpdateItem: 6, DeleteItem: 1 });
+      expect(time.timers).toBe(0);
+    },
+  );
 
-  test("trap 7: a renewal moves the attribute for DynamoDB's TTL feature as well, in seconds", async () => {
-    const time = new ManualTime();
-    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
+  test("trap 7: a renewal moves the attribute for DynamoDB's TTL feature as well, in seconds, and leaves the data", async () => {
+    const { time, lock } = await locked({}, { data: { job: "report" } });
     await renewAfter(time, TTL_MS / 2, lock);
-    expect(await scene.row()).toMatchObject({ purge: lock.expires.getTime() / 1_000 + 7 * 24 * 60 * 60 });
-    await lock.unlock();
-  });
-
-  test("renewEveryMs says how often", async () => {
-    const time = new ManualTime();
-    const mutex = scene.host({ clock: time.clock() }).mutex(scene.name, { renewEveryMs: 4_000 });
-    const lock = await mutex.lock();
-    for (let count = 1; count <= 5; count += 1) {
-      await time.advance(3_999);
-      expect(scene.proxy.count("UpdateItem")).toBe(count - 1);
-      await renewAfter(time, 1, lock);
-    }
-    expect(scene.proxy.count("UpdateItem")).toBe(5);
+    expect(await scene.row()).toMatchObject({
+      purge: lock.expires.getTime() / 1_000 + 7 * 24 * 60 * 60,
+      data: { job: "report" },
+      owner: lock.owner,
+    });
     await lock.unlock();
   });
 
   test("renewals are counted from when the last one was sent, however long its answer took", async () => {
-    const time = new ManualTime();
-    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
+    const { time, lock } = await locked();
     const hold = scene.proxy.hold("UpdateItem", { at: "reply" });
     await time.advance(TTL_MS / 2);
     await hold.arrived;
@@ -86,23 +88,11 @@ describe("renewing", () => {
     expect(scene.proxy.count("UpdateItem")).toBe(2);
     await lock.unlock();
   });
-
-  test("what a caller put on the row stays there", async () => {
-    const time = new ManualTime();
-    const lock = await scene
-      .host({ clock: time.clock() })
-      .mutex(scene.name)
-      .lock({ data: { job: "report" } });
-    await renewAfter(time, TTL_MS / 2, lock);
-    expect(await scene.row()).toMatchObject({ data: { job: "report" }, owner: lock.owner });
-    await lock.unlock();
-  });
 });
 
 describe("trap 21: every renewal changes the row, or a watcher would take its holder for dead", () => {
   test("renewals in one and the same millisecond have stamps of their own", async () => {
-    const time = new ManualTime();
-    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
+    const { time, lock } = await locked();
     const stamps = [lock.expires.getTime()];
     for (let count = 0; count < 3; count += 1) {
       await lock.extend();
@@ -146,8 +136,7 @@ describe("renewals that fail", () => {
   test.each(FAILURES)("trap 6: %s is tried again while the lease lasts, and told on the channel", async (_, fault) => {
     const failures = hear("dynamutex:renewal-failed");
     const losses = hear("dynamutex:lost");
-    const time = new ManualTime();
-    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
+    const { time, lock } = await locked();
     const trouble = scene.proxy.on("UpdateItem", fault(), { times: 3 });
     const before = lock.expires.getTime();
     await time.advance(TTL_MS / 2);
@@ -162,8 +151,7 @@ describe("renewals that fail", () => {
 
   test("trap 6: those that fail to the end end in a loss that its holder sees, and in no unhandled rejection", async () => {
     const losses = hear("dynamutex:lost");
-    const time = new ManualTime();
-    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
+    const { time, lock } = await locked();
     scene.proxy.on("UpdateItem", status500(), FOREVER);
     await time.advance(TTL_MS / 2);
     await time.sleepUntil(() => losses.length > 0);
@@ -171,11 +159,11 @@ describe("renewals that fail", () => {
     expect(lock.signal.reason).toMatchObject({ reason: "expired", cause: { code: "LOCK_STORE" } });
     await turn();
     await expect(lock.unlock()).rejects.toBe(lock.signal.reason);
+    expect(losses).toMatchObject([{ name: scene.name, uuid: lock.uuid, reason: "expired" }]);
   });
 
   test("trap 12: a renewal that hangs does not delay the notice of loss", async () => {
-    const time = new ManualTime();
-    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name).lock();
+    const { time, lock } = await locked();
     const hung = scene.proxy.on("UpdateItem", hang(), FOREVER);
     let toldAt: number | undefined;
     lock.signal.addEventListener("abort", () => {
@@ -191,14 +179,12 @@ describe("renewals that fail", () => {
   });
 
   test("trap 12: a lease that is nearly over is not outlasted by the request that should renew it", async () => {
-    const time = new ManualTime();
-    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name, { autoRenew: false }).lock();
+    const { time, lock } = await locked({ autoRenew: false });
     const hung = scene.proxy.on("UpdateItem", hang(), FOREVER);
     await time.advance(LEASE_MS - 1_000);
     const extending = lock.extend();
-    const watched = watch(extending);
     await eventually(() => hung.used === 1);
-    await time.passUntil(() => watched.settled);
+    await timedOut(time, extending);
     expect(time.elapsed).toBe(LEASE_MS);
     await expect(extending).rejects.toBe(lock.signal.reason);
     const last = scene.proxy.requests.at(-1);
@@ -281,21 +267,8 @@ describe("many locks", () => {
 });
 
 describe("renewing by hand", () => {
-  test("with autoRenew: false nothing is sent, and the lock lasts one lease", async () => {
-    const time = new ManualTime();
-    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name, { autoRenew: false }).lock();
-    await time.advance(LEASE_MS - 1);
-    expect([lock.held, lock.remainingMs]).toEqual([true, 1]);
-    await time.advance(1);
-    expect([lock.held, lock.remainingMs]).toEqual([false, 0]);
-    expect(lock.signal.reason).toMatchObject({ reason: "expired" });
-    expect(scene.proxy.counts()).toEqual({ PutItem: 1 });
-    await expect(lock.unlock()).rejects.toBeInstanceOf(LockLostError);
-  });
-
   test("a stamp on the row that its holder never sent is an error, and the lease stays what it was", async () => {
-    const time = new ManualTime();
-    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name, { autoRenew: false }).lock();
+    const { time, lock } = await locked({ autoRenew: false });
     const row = await scene.row();
     await scene.put({ ...row, expires: time.now + 3_600_000 });
     await time.advance(1_000);
@@ -303,18 +276,18 @@ describe("renewing by hand", () => {
     expect([lock.held, lock.remainingMs]).toEqual([true, LEASE_MS - 1_000]);
   });
 
-  test("extend() adds a lease from now", async () => {
-    const time = new ManualTime();
-    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name, { autoRenew: false }).lock();
+  test("with autoRenew: false extend() adds a lease from now, and nothing else is sent", async () => {
+    const { time, lock } = await locked({ autoRenew: false });
     await time.advance(20_000);
     expect(lock.remainingMs).toBe(7_000);
     await lock.extend();
     expect(lock.remainingMs).toBe(LEASE_MS);
     expect(await scene.row()).toMatchObject({ expires: time.now + TTL_MS });
     await time.advance(LEASE_MS - 1);
-    expect(lock.held).toBe(true);
+    expect([lock.held, lock.remainingMs]).toEqual([true, 1]);
     await time.advance(1);
-    expect(lock.held).toBe(false);
+    expect([lock.held, lock.remainingMs]).toEqual([false, 0]);
+    expect(lock.signal.reason).toMatchObject({ reason: "expired" });
     await expect(lock.extend()).rejects.toBe(lock.signal.reason);
     expect(scene.proxy.counts()).toEqual({ PutItem: 1, UpdateItem: 1 });
   });
@@ -322,9 +295,8 @@ describe("renewing by hand", () => {
 
 describe("maxHoldMs", () => {
   test("ends a lock that renews itself, with the reason max-hold", async () => {
-    const time = new ManualTime();
     const losses = hear("dynamutex:lost");
-    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name, { maxHoldMs: 40_000 }).lock();
+    const { time, lock } = await locked({ maxHoldMs: 40_000 });
     await renewAfter(time, TTL_MS / 2, lock);
     await renewAfter(time, TTL_MS / 2, lock);
     expect(lock.remainingMs).toBe(10_000);
@@ -338,14 +310,5 @@ describe("maxHoldMs", () => {
     expect(await scene.row()).toMatchObject({ uuid: lock.uuid });
     await expect(lock.unlock()).rejects.toBe(lock.signal.reason);
     expect(await scene.row()).toBeUndefined();
-  });
-
-  test("shorter than a lease, it ends the lock all the same", async () => {
-    const time = new ManualTime();
-    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name, { maxHoldMs: 1_000 }).lock();
-    expect(lock.remainingMs).toBe(1_000);
-    await time.advance(1_000);
-    expect(lock.signal.reason).toMatchObject({ reason: "max-hold" });
-    await expect(lock.unlock()).rejects.toMatchObject({ reason: "max-hold" });
   });
 });
