@@ -6,6 +6,7 @@ import { eventually, turn, watch } from "./support/eventually.js";
 import { createGate, duplicate, type Fault, hang, resetAfter, status500 } from "./support/fault-proxy.js";
 import { ManualTime } from "./support/manual-time.js";
 import { useScene } from "./support/scene.js";
+import { sleptThrough } from "./support/settled.js";
 
 const scene = useScene();
 
@@ -112,8 +113,7 @@ describe("a request that hangs in a client which ignores abort signals", () => {
     await hold.arrived;
     // The first attempt is given up, and after a pause there is another.
     await time.advance(3_000);
-    const watched = watch(locking);
-    await time.sleepUntil(() => watched.settled);
+    await sleptThrough(time, locking);
     const lock = await locking;
     // The lease is counted from the first copy, which is the one that may have got there.
     expect(lock.remainingMs).toBe(TTL_MS * 0.9 - time.elapsed);
@@ -192,35 +192,18 @@ describe("a copy that the network delivers late", () => {
   });
 });
 
-describe("what a lost reply costs", () => {
-  test("the lease is counted from the first copy of the put, because that one may be the row's", async () => {
-    const time = new ManualTime();
-    const gate = createGate();
-    scene.proxy.on("PutItem", resetAfterGate(gate));
-    const locking = scene.host({ clock: time.clock() }).mutex(scene.name, { ttlMs: TTL_MS }).lock();
-    await scene.proxy.until(([first]) => first?.table !== undefined);
-    await time.advance(2_000);
-    gate.release();
-    const watched = watch(locking);
-    await time.sleepUntil(() => watched.settled);
-    const lock = await locking;
-    expect(lock.remainingMs).toBe(TTL_MS * 0.9 - time.elapsed);
-    await lock.unlock();
-  });
-
-  test("a release that hangs is sent again, and the caller hears once it is certain", async () => {
-    const time = new ManualTime();
-    const lock = await scene.host({ clock: time.clock() }).mutex(scene.name, { ttlMs: TTL_MS }).lock();
-    const hung = scene.proxy.on("DeleteItem", hang());
-    const unlocking = watch(lock.unlock());
-    await hung.done;
-    await turn();
-    expect(unlocking.settled).toBe(false);
-    await time.advance(3_000);
-    await time.sleepUntil(() => unlocking.settled);
-    expect(await scene.row()).toBeUndefined();
-    expect(scene.proxy.count("DeleteItem")).toBe(2);
-  });
+test("a release that hangs is sent again, and the caller hears once it is certain", async () => {
+  const time = new ManualTime();
+  const lock = await scene.host({ clock: time.clock() }).mutex(scene.name, { ttlMs: TTL_MS }).lock();
+  const hung = scene.proxy.on("DeleteItem", hang());
+  const unlocking = watch(lock.unlock());
+  await hung.done;
+  await turn();
+  expect(unlocking.settled).toBe(false);
+  await time.advance(3_000);
+  await time.sleepUntil(() => unlocking.settled);
+  expect(await scene.row()).toBeUndefined();
+  expect(scene.proxy.count("DeleteItem")).toBe(2);
 });
 
 test("a table whose every answer takes longer than a quarter of a short lease is waited for with growing patience", async () => {
