@@ -1,45 +1,30 @@
 import { describe, expect, test } from "@jest/globals";
+import type { Lockable } from "../lib/index.js";
 import { hear } from "./support/diagnostics.js";
 import { watch } from "./support/eventually.js";
-import { ManualTime } from "./support/manual-time.js";
-import { isRelease, MemoryHost } from "./support/memory-host.js";
+import { hosts, isRelease, type MemoryHost } from "./support/memory-host.js";
 
 // What a call leaves behind that gives up beside a table which is out of reach, or slow: nobody will ever make use of it.
 const NAME = "order-42";
 const GONE = new Error("gone");
 
-function hosts() {
-  const time = new ManualTime();
-  const holder = new MemoryHost(time, { owner: "holder" });
-  const host = new MemoryHost(time, { owner: "host", table: holder.table });
-  const left = () => holder.table.rows.filter(({ owner, uuid }) => owner === "host" && uuid !== undefined);
+function world() {
+  const { time, one: host, other: holder } = hosts();
+  const left = () => host.table.rows.filter(({ owner, uuid }) => owner === "one" && uuid !== undefined);
   return { time, holder, host, left };
 }
 
 describe("after an outage that is longer than releaseWithinMs", () => {
-  test.each<
-    readonly [string, (host: MemoryHost, holder: MemoryHost, signal: AbortSignal) => Promise<readonly unknown[]>]
-  >([
-    [
-      "the place of a waiter that gave up is removed",
-      async (host, holder, signal) => {
-        await holder.mutex(NAME).lock();
-        return [host.mutex(NAME, { fair: true }).lock({ signal })];
-      },
-    ],
-    [
-      "the row of a writer that gave up is removed",
-      async (host, holder, signal) => {
-        await holder.sharedMutex(NAME).shared.lock();
-        return [host.sharedMutex(NAME).exclusive.lock({ signal })];
-      },
-    ],
-  ])("%s", async (_, wait) => {
-    const { time, holder, host, left } = hosts();
+  type Kind = (host: MemoryHost) => Lockable;
+  test.each<readonly [string, Kind, Kind]>([
+    ["the place of a waiter", (host) => host.mutex(NAME), (host) => host.mutex(NAME, { fair: true })],
+    ["the row of a writer", (host) => host.sharedMutex(NAME).shared, (host) => host.sharedMutex(NAME).exclusive],
+  ])("%s that gave up is removed", async (_, held, wanted) => {
+    const { time, holder, host, left } = world();
     const failures = hear("dynamutex:release-failed");
     const giveUp = new AbortController();
-    const [waiting] = await wait(host, holder, giveUp.signal);
-    const waited = watch(waiting as Promise<unknown>);
+    await held(holder).lock();
+    const waited = watch(wanted(host).lock({ signal: giveUp.signal }));
     await time.advance(1_000);
     expect(left()).toHaveLength(1);
     host.fate = () => "lost";
@@ -57,7 +42,7 @@ describe("a lock that was taken so slowly that it is renewed before it is handed
 
   /** Its take arrives and is answered after more than half of its lease; its renewal arrives, and is not answered. */
   async function slow(start: (host: MemoryHost) => Promise<unknown>) {
-    const { time, host, left } = hosts();
+    const { time, host, left } = world();
     const isRenewed = () => host.sent.some((it) => it.kind === "write" && it.write.kind === "renew");
     host.fate = () => (time.elapsed < 8_000 || isRenewed() ? "reply lost" : "answered");
     const waited = watch(start(host));

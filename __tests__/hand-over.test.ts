@@ -5,9 +5,17 @@ import type { MutexOptions } from "../lib/options/mutex.js";
 import { eventually, turn, watch } from "./support/eventually.js";
 import { throttle } from "./support/fault-proxy.js";
 import { ManualTime } from "./support/manual-time.js";
-import { rowOf, useScene } from "./support/scene.js";
+import { type HostOptions, rowOf, useScene } from "./support/scene.js";
 
 const scene = useScene();
+
+/** Two sections of one process, on a time that the test moves: the second waits for the lease of the first. */
+async function twoSections({ signal, ...options }: HostOptions & { readonly signal?: AbortSignal } = {}) {
+  const time = new ManualTime();
+  const mutex = scene.host({ clock: time.clock(), ...options }).mutex(scene.name);
+  const first = await mutex.lock();
+  return { time, mutex, first, waiting: mutex.lock(signal === undefined ? {} : { signal }) };
+}
 
 describe("the sections of one process", () => {
   test("pass one lease on, with no request between the first and the last", async () => {
@@ -30,9 +38,7 @@ describe("the sections of one process", () => {
   });
 
   test("have a lock each: what one unlocked is not held, and says so, while the next holds", async () => {
-    const mutex = scene.host().mutex(scene.name);
-    const first = await mutex.lock();
-    const waiting = mutex.lock();
+    const { first, waiting } = await twoSections();
     await first.unlock();
     const second = await waiting;
     expect([first.held, second.held]).toEqual([false, true]);
@@ -46,10 +52,7 @@ describe("the sections of one process", () => {
   });
 
   test("a loss reaches the section that holds at that moment, and no other", async () => {
-    const time = new ManualTime();
-    const mutex = scene.host({ clock: time.clock(), ttlMs: 1_000 }).mutex(scene.name);
-    const first = await mutex.lock();
-    const waiting = mutex.lock();
+    const { time, first, waiting } = await twoSections({ ttlMs: 1_000 });
     await first.unlock();
     const second = await waiting;
     await scene.put(rowOf());
@@ -62,10 +65,7 @@ describe("the sections of one process", () => {
   });
 
   test("a lost lease is not handed over, and its waiters do not wait for the section that lost it", async () => {
-    const time = new ManualTime();
-    const mutex = scene.host({ clock: time.clock(), ttlMs: 1_000 }).mutex(scene.name);
-    const first = await mutex.lock();
-    const waiting = mutex.lock();
+    const { time, first, waiting } = await twoSections({ ttlMs: 1_000 });
     await scene.remove();
     await time.advance(500);
     await eventually(() => first.signal.aborted);
@@ -88,7 +88,7 @@ describe("the sections of one process", () => {
       await (unlocking ?? first.unlock());
       const got = await waiting.catch(() => undefined);
       await got?.unlock();
-      expect(await eventually(() => scene.proxy.count("DeleteItem") === scene.proxy.count("PutItem"))).toBeUndefined();
+      await eventually(() => scene.proxy.count("DeleteItem") === scene.proxy.count("PutItem"));
     }
     expect(await scene.row()).toBeUndefined();
     await using next = await mutex.lock({ waitMs: 0 });
@@ -100,8 +100,8 @@ describe("the sections of one process", () => {
     const mutex = locks.mutex(scene.name);
     await using lock = await mutex.lock();
     expect(await mutex.tryLock()).toBeNull();
-    const result = await mutex.tryRun(() => undefined);
-    expect(result).toMatchObject({ ran: false, because: "held", row: { owner: "me", uuid: lock.uuid } });
+    const held = { ran: false, because: "held", row: { owner: "me", uuid: lock.uuid } };
+    expect(await mutex.tryRun(() => undefined)).toMatchObject(held);
     await expect(mutex.lock({ waitMs: 0 })).rejects.toMatchObject({ holder: { owner: "me" } });
     expect(scene.proxy.counts()).toEqual({ GetItem: 1, PutItem: 1 });
   });
@@ -146,12 +146,7 @@ describe("the sections of one process", () => {
   });
 
   test("a lease of which less than half is left is renewed before it is passed on", async () => {
-    const time = new ManualTime();
-    const mutex = scene
-      .host({ clock: time.clock(), ttlMs: 10_000, autoRenew: false, handOverMs: 10_000 })
-      .mutex(scene.name);
-    const first = await mutex.lock();
-    const waiting = mutex.lock();
+    const { time, first, waiting } = await twoSections({ ttlMs: 10_000, autoRenew: false, handOverMs: 10_000 });
     await time.advance(6_000);
     await first.unlock();
     const second = await waiting;
@@ -195,10 +190,7 @@ describe("the sections of one process", () => {
   });
 
   test("maxHoldMs counts for each section", async () => {
-    const time = new ManualTime();
-    const mutex = scene.host({ clock: time.clock(), ttlMs: 10_000, maxHoldMs: 3_000 }).mutex(scene.name);
-    const first = await mutex.lock();
-    const waiting = mutex.lock();
+    const { time, first, waiting } = await twoSections({ ttlMs: 10_000, maxHoldMs: 3_000 });
     await time.advance(2_000);
     await first.unlock();
     const second = await waiting;
@@ -258,12 +250,10 @@ describe("the lock between processes", () => {
   });
 
   test("a process stands back for the other one also when the section that is next gives up meanwhile", async () => {
-    const time = new ManualTime();
     const poll = { minMs: 50, maxMs: 400 };
-    const mutex = scene.host({ clock: time.clock(), ttlMs: 10_000, handOverMs: 1, poll }).mutex(scene.name);
-    const first = await mutex.lock();
     const giveUp = new AbortController();
-    const second = mutex.lock({ signal: giveUp.signal });
+    const own = { ttlMs: 10_000, handOverMs: 1, poll, signal: giveUp.signal };
+    const { time, mutex, first, waiting: second } = await twoSections(own);
     const third = watch(mutex.lock());
     await scene.put({ ...(await scene.row()), wanted: time.now + 60_000 });
     await time.advance(10);
@@ -311,11 +301,7 @@ describe("the lock between processes", () => {
     await first.unlock();
     await using second = await holder.lock();
     hold.release();
-    await scene.proxy.until((requests) =>
-      requests.some(
-        ({ client, operation, ending }) => client === "other" && operation === "UpdateItem" && ending === "answered",
-      ),
-    );
+    await hold.held[0]?.settled;
     expect(await scene.row()).toMatchObject({ uuid: second.uuid, wanted: expect.any(Number) });
     await second.extend();
     controller.abort();

@@ -5,11 +5,11 @@ import { mutexSettings } from "../lib/options/mutex.js";
 import { Sections } from "../lib/queues/sections.js";
 import { Session } from "../lib/session/session.js";
 import { MemoryTable } from "../lib/testing/memory-table.js";
-import { watch } from "./support/eventually.js";
 import { hang, resetBefore } from "./support/fault-proxy.js";
 import { ManualTime } from "./support/manual-time.js";
 import { MemoryStore } from "./support/message-store.js";
 import { useScene } from "./support/scene.js";
+import { timedOut } from "./support/settled.js";
 
 // A short lease is asked for again and again, by claims of which the last one may have next to no time left.
 const scene = useScene();
@@ -23,8 +23,7 @@ function host(ttlMs: number) {
 
 async function failureOf(time: ManualTime, ask: () => Promise<unknown>): Promise<Error> {
   const call = ask();
-  const watched = watch(call);
-  await time.passUntil(() => watched.settled);
+  await timedOut(time, call);
   return (await call.catch((error: unknown) => error)) as Error;
 }
 

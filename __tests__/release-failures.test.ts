@@ -52,9 +52,8 @@ describe.each(FAILURES)("trap 33: %s", (_, failure) => {
   });
 
   test("does not keep the place of a waiter that has gone", async () => {
-    const { time, locks, failures } = host();
+    const { time, locks, failures, giveUp } = host();
     await scene.put(rowOf({ expires: time.now + 60_000 }));
-    const giveUp = new AbortController();
     const waiting = locks.mutex(scene.name, { fair: true }).lock({ signal: giveUp.signal });
     waiting.catch(() => undefined);
     await untilStanding(scene, "", time);
@@ -66,8 +65,7 @@ describe.each(FAILURES)("trap 33: %s", (_, failure) => {
   });
 
   test("does not keep a claim whose caller has gone: neither the look for it nor its release", async () => {
-    const { time, locks, failures } = host();
-    const giveUp = new AbortController();
+    const { time, locks, failures, giveUp } = host();
     const applied = scene.proxy.on("PutItem", hangAfter());
     const waiting = locks.mutex(scene.name).lock({ signal: giveUp.signal });
     waiting.catch(() => undefined);
@@ -83,8 +81,7 @@ describe.each(FAILURES)("trap 33: %s", (_, failure) => {
   });
 
   test("does not keep a lock that came when its caller had gone", async () => {
-    const { time, locks, failures } = host();
-    const giveUp = new AbortController();
+    const { time, locks, failures, giveUp } = host();
     const hold = scene.proxy.hold("PutItem");
     const waiting = locks.mutex(scene.name).lock({ signal: giveUp.signal });
     waiting.catch(() => undefined);
@@ -108,9 +105,8 @@ test("trap 33: a claim that the client sent twice by itself, the second time wit
 });
 
 test("the locks of a set that came when its caller had gone are released, though the table fails for long before that", async () => {
-  const { time, locks, failures } = host();
+  const { time, locks, failures, giveUp } = host();
   const names = [`${scene.name}-a`, `${scene.name}-b`];
-  const giveUp = new AbortController();
   const hold = scene.proxy.hold("TransactWriteItems");
   const waiting = locks.lockAll(names, { signal: giveUp.signal, releaseWithinMs: 1_000 });
   waiting.catch(() => undefined);
@@ -130,11 +126,11 @@ test("the locks of a set that came when its caller had gone are released, though
 
 function host(sdk: { readonly maxAttempts?: number } = {}) {
   const time = new ManualTime();
-  return { time, locks: scene.host({ clock: time.clock(), sdk }), failures: hear("dynamutex:release-failed") };
+  const failures = hear("dynamutex:release-failed");
+  return { time, locks: scene.host({ clock: time.clock(), sdk }), failures, giveUp: new AbortController() };
 }
 
 async function slept<T>(time: ManualTime, call: Promise<T>): Promise<T> {
-  call.catch(() => undefined);
   await sleptThrough(time, call);
   return await call;
 }

@@ -23,6 +23,17 @@ function host(time: ManualTime): LockTable {
   return scene.host({ clock: clockOf(time), ...LONG });
 }
 
+/** Three callers of one lock, of which the first has ended after 40 s. */
+async function secondOfThree(time: ManualTime, clock: Clock = clockOf(time)) {
+  const mutex = scene.host({ clock, ...LONG }).mutex(scene.name);
+  const first = await mutex.lock();
+  const next = mutex.lock();
+  const last = mutex.lock();
+  await time.advance(40_000);
+  await first.unlock();
+  return { second: await next, last };
+}
+
 describe("a call that waits behind one section of its own process", () => {
   test("says so after a minute, once, and waits on", async () => {
     const asked = hear("dynamutex:asked");
@@ -55,13 +66,7 @@ describe("a call that waits behind one section of its own process", () => {
   test("counts from when that section began: one that ends within a minute is none", async () => {
     const stuck = hear("dynamutex:stuck");
     const time = new ManualTime();
-    const mutex = host(time).mutex(scene.name);
-    const first = await mutex.lock();
-    const next = mutex.lock();
-    const last = mutex.lock();
-    await time.advance(40_000);
-    await first.unlock();
-    const second = await next;
+    const { second, last } = await secondOfThree(time);
     await time.advance(MINUTE_MS - 1);
     expect(stuck).toEqual([]);
     await time.advance(1);
@@ -85,13 +90,7 @@ describe("a call that waits behind one section of its own process", () => {
     const time = new ManualTime();
     let suspendedMs = 0;
     const clock = { ...clockOf(time), atMost: () => time.elapsed + suspendedMs };
-    const mutex = scene.host({ clock, ...LONG }).mutex(scene.name);
-    const first = await mutex.lock();
-    const next = mutex.lock();
-    const last = mutex.lock();
-    await time.advance(40_000);
-    await first.unlock();
-    const second = await next;
+    const { second, last } = await secondOfThree(time, clock);
     suspendedMs = 3_600_000;
     await time.advance(MINUTE_MS - 1);
     expect(stuck).toEqual([]);
