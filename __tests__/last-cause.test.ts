@@ -1,13 +1,9 @@
 import { expect, test } from "@jest/globals";
 import { LockStoreError, type LockTimeoutError } from "../lib/errors.js";
-import { Mutex } from "../lib/mutex.js";
-import { mutexSettings } from "../lib/options/mutex.js";
-import { Sections } from "../lib/queues/sections.js";
-import { Session } from "../lib/session/session.js";
-import { MemoryTable } from "../lib/testing/memory-table.js";
+import type { Mutex } from "../lib/mutex.js";
 import { hang, resetBefore } from "./support/fault-proxy.js";
 import { ManualTime } from "./support/manual-time.js";
-import { MemoryStore } from "./support/message-store.js";
+import { hosts } from "./support/memory-host.js";
 import { useScene } from "./support/scene.js";
 import { timedOut } from "./support/settled.js";
 
@@ -39,17 +35,13 @@ async function broken(ask: () => Promise<unknown>): Promise<() => Promise<unknow
 }
 
 /** A table that nobody listens at: each attempt hears so after a few ms. */
-function refusing(ttlMs: number): { readonly time: ManualTime; readonly mutex: Mutex } {
-  const time = new ManualTime();
-  const clock = time.clock();
-  class RefusingStore extends MemoryStore {
-    protected override async send(): Promise<never> {
-      await clock.sleep(5);
-      throw new LockStoreError("connect ECONNREFUSED", { transient: true, answered: false });
-    }
-  }
-  const session = new Session({ store: new RefusingStore(new MemoryTable()), clock, owner: "host", random: () => 0.5 });
-  return { time, mutex: new Mutex(new Sections(session), "name", mutexSettings({ ttlMs })) };
+function refusing(ttlMs: number) {
+  const { time, one } = hosts();
+  one.fate = async () => {
+    await time.clock().sleep(5);
+    throw new LockStoreError("connect ECONNREFUSED", { transient: true, answered: false });
+  };
+  return { time, mutex: one.mutex("name", { ttlMs }) };
 }
 
 test("trap 35: a table that refuses connections is told as that, however little time is left for the last claim", async () => {

@@ -1,17 +1,14 @@
 import { describe, expect, test } from "@jest/globals";
 import { PERMITS, permitOf, READERS } from "../lib/protocol/addresses.js";
 import type { Take } from "../lib/protocol/writes.js";
-import { ManualTime } from "./support/manual-time.js";
-import { MemoryHost } from "./support/memory-host.js";
+import { hosts, type MemoryHost } from "./support/memory-host.js";
 
 const NAME = "wanted";
 const TTL_MS = 10_000;
 
 /** Two hosts of one table, and what delivers a take of the first once more, as the network may at any later time. */
 function twoHosts() {
-  const time = new ManualTime();
-  const one = new MemoryHost(time, { owner: "one" });
-  const other = new MemoryHost(time, { owner: "other", table: one.table });
+  const { time, one, other } = hosts();
   const deliverTakesAgain = (): void => {
     const takes = one.sent.flatMap((message) =>
       message.kind === "write" && message.write.kind === "take" ? [message.write as Take] : [],

@@ -70,7 +70,7 @@ test("a lease is not passed on to the next where it is not its turn, although th
   expect(took).toEqual([second]);
 });
 
-test("who asks beside the line counts among its leases until it has one or waits no longer", async () => {
+test("who asks beside the line counts among its leases until it has one or gives up; then the next leads", async () => {
   const line = new LocalLine<object>(1);
   line.enter();
   expect([line.isFull, line.isEmpty]).toEqual([true, false]);
@@ -93,13 +93,4 @@ test("who asked beside the line in vain leads before those who have come meanwhi
   line.leave(first);
   await turn();
   expect([leads(line, second), waiting.settled]).toEqual([true, true]);
-});
-
-test("the next in line leads when who asked beside it gives up", async () => {
-  const line = new LocalLine<object>(1);
-  line.enter();
-  const waiting = line.waitToLead(caller({ stands: true }));
-  line.exit();
-  await waiting;
-  expect(line.leader).toBeDefined();
 });

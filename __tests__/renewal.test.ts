@@ -210,7 +210,11 @@ describe("many locks", () => {
       const locks = await Promise.all(names.map((name) => host.mutex(name).lock()));
       const stuckNames = new Set(names.slice(0, stuckCount));
       const others = locks.slice(stuckCount);
-      scene.proxy.on({ operation: "UpdateItem", where: ({ body }) => stuckNames.has(nameIn(body)) }, hang(), FOREVER);
+      scene.proxy.on(
+        { operation: "UpdateItem", where: ({ body }) => stuckNames.has(body.Key?.name?.S ?? "") },
+        hang(),
+        FOREVER,
+      );
       scene.proxy.on("BatchExecuteStatement", unanswered(stuckNames), FOREVER);
 
       const ends = TTL_MS * 1.5;
@@ -230,7 +234,7 @@ describe("many locks", () => {
       expect(losses.every(({ reason }) => reason === "expired")).toBe(true);
       // Renewals of many are spread: the first comes early, by half of its time at most.
       const renewed = scene.proxy.select({}).flatMap(({ operation, body }) => {
-        return operation === "UpdateItem" ? [nameIn(body)] : namesIn(body);
+        return operation === "UpdateItem" ? [body.Key?.name?.S ?? ""] : namesIn(body);
       });
       const renewals = renewed.filter((name) => !stuckNames.has(name)).length;
       expect(renewals / others.length).toBeGreaterThanOrEqual(2);
@@ -259,10 +263,6 @@ describe("many locks", () => {
       readonly Parameters: readonly { readonly S?: string }[];
     }[];
     return statements.map(({ Parameters }) => Parameters.find(({ S }) => S?.startsWith("lock-"))?.S ?? "");
-  }
-
-  function nameIn(body: { readonly Key?: { readonly name?: { readonly S?: string } } }): string {
-    return body.Key?.name?.S ?? "";
   }
 });
 

@@ -193,8 +193,10 @@ describe("close", () => {
     const [stolen, deleted, stuck, throttled] = names as [string, string, string, string];
     await scene.put(rowOf(), stolen);
     await scene.remove(deleted);
-    scene.proxy.on({ operation: "DeleteItem", where: isFor(stuck) }, status500(), FOREVER);
-    scene.proxy.on({ operation: "DeleteItem", where: isFor(throttled) }, resetBefore(), { times: 2 });
+    scene.proxy.on({ operation: "DeleteItem", where: ({ body }) => body.Key?.name?.S === stuck }, status500(), FOREVER);
+    scene.proxy.on({ operation: "DeleteItem", where: ({ body }) => body.Key?.name?.S === throttled }, resetBefore(), {
+      times: 2,
+    });
 
     const closing = locks.close();
     const unlocking = Promise.allSettled(held.map((lock) => lock.unlock()));
@@ -226,11 +228,6 @@ describe("close", () => {
     await expect(locks.close(options as object)).rejects.toMatchObject({ code: "LOCK_CONFIG", option });
     await (await locks.mutex(scene.name).lock()).unlock();
   });
-
-  function isFor(name: string) {
-    return ({ body }: { readonly body: { readonly Key?: { readonly name?: { readonly S?: string } } } }) =>
-      body.Key?.name?.S === name;
-  }
 });
 
 describe("run", () => {

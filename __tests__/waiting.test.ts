@@ -3,8 +3,9 @@ import { describe, expect, test } from "@jest/globals";
 import { type Clock, LockStoreError, LockTimeoutError, type Mutex, systemClock } from "../lib/index.js";
 import { hear } from "./support/diagnostics.js";
 import { eventually, turn, watch } from "./support/eventually.js";
-import { error, resetBefore, status500, throttle } from "./support/fault-proxy.js";
+import { createGate, error, resetBefore, status500, throttle } from "./support/fault-proxy.js";
 import { ManualTime } from "./support/manual-time.js";
+import { hosts, isTake } from "./support/memory-host.js";
 import { type Attributes, type HostOptions, rowOf, useScene } from "./support/scene.js";
 import { sleptThrough, timedOut } from "./support/settled.js";
 
@@ -217,46 +218,29 @@ describe("trap 17: an aborted wait leaves nothing behind", () => {
   });
 
   test("aborted around the moment of acquisition: either the caller has the lock, or nobody has", async () => {
-    // The first alarm that is cancelled in each turn is that of the take's request: its reply is there.
-    let answered = (): void => undefined;
-    const system = systemClock();
-    const clock: Clock = {
-      ...system,
-      alarm: (ms, ring) => {
-        const cancel = system.alarm(ms, ring);
-        return () => {
-          cancel();
-          answered();
-        };
-      },
-    };
-    const mutex = scene.host({ clock }).mutex(scene.name);
     const seen = { held: 0, aborted: 0 };
     for (let later = 0; later < 40; later += 1) {
+      const { one: host } = hosts();
+      const reply = createGate();
+      host.hold = (message) => (isTake(message) ? reply.released : undefined);
       const controller = new AbortController();
-      answered = () => {
-        answered = () => undefined;
-        afterMicrotasks(later, () => controller.abort(reason));
-      };
-      const deletions = scene.proxy.count("DeleteItem");
-      const lock = await mutex.lock({ signal: controller.signal }).catch((why: unknown) => {
-        expect(why).toBe(reason);
-        return undefined;
-      });
-      await eventually(() => controller.signal.aborted);
-      if (lock === undefined) {
-        seen.aborted += 1;
-        await scene.proxy.until((requests) => {
-          const last = requests.filter(({ operation }) => operation === "DeleteItem");
-          return last.length > deletions && last.every(({ ending }) => ending === "answered");
-        });
-      } else {
-        seen.held += 1;
-        expect(lock.held).toBe(true);
-        expect(await scene.row()).toMatchObject({ uuid: lock.uuid });
+      const locking = host.mutex("a").lock({ signal: controller.signal });
+      const refusal = locking.then(
+        () => undefined,
+        (why: unknown) => why,
+      );
+      await turn();
+      reply.release();
+      afterMicrotasks(later, () => controller.abort(reason));
+      const isRefused = (await refusal) === reason;
+      seen[isRefused ? "aborted" : "held"] += 1;
+      await turn();
+      if (!isRefused) {
+        const lock = await locking;
+        expect([lock.held, host.row("a")?.uuid]).toEqual([true, lock.uuid]);
         await lock.unlock();
       }
-      expect(await scene.row()).toBeUndefined();
+      expect(host.row("a")).toBeUndefined();
     }
     // Otherwise the moment was not among them.
     expect(seen.held).toBeGreaterThan(0);
