@@ -1,201 +1,143 @@
 import { once } from "node:events";
-import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import type { Lock, Lockable } from "../lib/index.js";
-import type { Mutex } from "../lib/mutex.js";
 import { lockAt } from "../lib/protocol/addresses.js";
 import { TestTable } from "../lib/testing/index.js";
 import { hear } from "./support/diagnostics.js";
-import { type BusyHost, DistantHosts, NAME } from "./support/distant-hosts.js";
-import { eventually, turn } from "./support/eventually.js";
+import { eventually, turn, watch } from "./support/eventually.js";
+import { hosts } from "./support/memory-host.js";
 
-const AT = lockAt(NAME);
+const NAME = "wanted by all";
 
 /** Renewed every 5 s; others mark after 500 ms, at their next look. */
 const OPTIONS = { ttlMs: 10_000, renewEveryMs: 5_000, handOverMs: 500 };
 
-let world: DistantHosts;
-let holder: BusyHost;
-let lockable: Mutex;
-beforeEach(() => {
-  world = new DistantHosts();
-  holder = world.add({ callers: 0, sectionMs: 0 });
-  lockable = holder.mutex(OPTIONS);
-});
-const locks: Lock[] = [];
-afterEach(async () => {
-  for (const lock of locks.splice(0)) await unlocked(lock);
-  await world.close();
-});
-
-async function locked(mutex: Lockable = lockable): Promise<Lock> {
-  const locking = mutex.lock();
-  await world.time.advance(200);
-  const lock = await locking;
-  locks.push(lock);
-  return lock;
-}
-
-/** A row that others have left, whose lease is over, with a mark that is not. */
-function plantMarked(): void {
-  const { now } = world.time;
-  const lease = { uuid: "others", expires: now - 1, ttlMs: 1_000, owner: "elsewhere", acquired: now - 1_001 };
-  world.table.plant(AT, { format: 1, ...lease, wanted: now + 60_000 });
-}
-
-async function unlocked(lock: Lock): Promise<void> {
-  const unlocking = lock.unlock();
-  await world.time.advance(100);
-  await unlocking;
-}
-
-/** A further host, whose caller wants the lock once. */
-function waits(): { readonly got: () => boolean; readonly host: BusyHost } {
-  const host = world.add({ callers: 0, sectionMs: 0 });
-  let got = false;
-  const wait = async (): Promise<void> => {
-    const lock = await host.mutex(OPTIONS).lock();
-    got = true;
-    await lock.unlock();
-  };
-  wait().catch(() => undefined);
-  return { got: () => got, host };
+/** A host that has the lock, and another that may want it. */
+async function held({ isMarked = false } = {}) {
+  const { time, one, other } = hosts();
+  const mutex = one.mutex(NAME, OPTIONS);
+  // A row that others have left, whose lease is over, with a mark that is not.
+  const lease = { uuid: "others", expires: time.now - 1, ttlMs: 1_000, owner: "elsewhere", acquired: time.now - 1_001 };
+  if (isMarked) one.table.plant(lockAt(NAME), { format: 1, ...lease, wanted: time.now + 60_000 });
+  const told = hear("dynamutex:wanted");
+  const lock = await mutex.lock();
+  const waits = () =>
+    watch(
+      other
+        .mutex(NAME, OPTIONS)
+        .lock()
+        .then((own) => own.unlock()),
+    );
+  return { time, one, mutex, lock, told, waits };
 }
 
 describe("lock.wanted", () => {
   test("becomes true with the first renewal after another host has waited for handOverMs, and is told of once", async () => {
-    const told = hear("dynamutex:wanted");
-    const lock = await locked();
+    const { time, one, lock, told, waits } = await held();
     waits();
-    await world.time.advance(1_500);
-    expect(world.table.row(AT)?.wanted).toBeGreaterThan(world.time.now);
+    await time.advance(1_500);
+    expect(one.row(NAME)?.wanted).toBeGreaterThan(time.now);
     expect([lock.wanted, told.length]).toEqual([false, 0]);
-    await world.time.advance(4_000);
-    expect([lock.wanted, told.length]).toEqual([true, 1]);
-    expect(told[0]).toMatchObject({ name: NAME, uuid: lock.uuid, owner: "host-1" });
-    await world.time.advance(15_000);
+    await time.advance(4_000);
+    expect(lock.wanted).toBe(true);
+    expect(told).toMatchObject([{ name: NAME, uuid: lock.uuid, owner: "one" }]);
+    await time.advance(15_000);
     expect([lock.wanted, told.length]).toEqual([true, 1]);
   });
 
   test("takes no request: the holder sends what it sends without a waiter", async () => {
-    const alone = await locked();
-    const before = holder.requests;
-    await world.time.advance(21_000);
-    const renewals = holder.requests - before;
-    await unlocked(alone);
-    const lock = await locked();
+    const { time, one, mutex, lock: alone, waits } = await held();
+    await time.advance(21_000);
+    const renewals = Array(4).fill("renew lock");
+    expect(one.told()).toEqual(["take lock", ...renewals]);
+    await alone.unlock();
+    const lock = await mutex.lock();
+    one.told();
     waits();
-    const since = holder.requests;
-    await world.time.advance(21_000);
-    expect([lock.wanted, holder.requests - since]).toEqual([true, renewals]);
-    expect(renewals).toBe(4);
+    await time.advance(21_000);
+    expect(lock.wanted).toBe(true);
+    expect(one.told()).toEqual(renewals);
   });
 
   test("is false while nobody waits, and after the section", async () => {
-    const told = hear("dynamutex:wanted");
-    const lock = await locked();
-    await world.time.advance(11_000);
+    const { time, lock, told, waits } = await held();
+    await time.advance(11_000);
     expect(lock.wanted).toBe(false);
     waits();
-    await world.time.advance(6_000);
+    await time.advance(6_000);
     expect(lock.wanted).toBe(true);
     const unlocking = lock.unlock();
     expect(lock.wanted).toBe(false);
-    await world.time.advance(100);
     await unlocking;
     expect(told).toHaveLength(1);
   });
 
   test("is learned by extend() at once", async () => {
-    const lock = await locked();
+    const { time, lock, waits } = await held();
     waits();
-    await world.time.advance(1_500);
+    await time.advance(1_500);
     expect(lock.wanted).toBe(false);
-    const extending = lock.extend();
-    await world.time.advance(50);
-    await extending;
+    await lock.extend();
     expect(lock.wanted).toBe(true);
   });
 
   test("becomes false again where those who waited have gone and their mark is over", async () => {
-    const lock = await locked();
-    world.table.apply({ kind: "want", at: AT, until: world.time.now + 20_000 });
-    await world.time.advance(5_200);
+    const { time, one, lock } = await held();
+    one.table.apply({ kind: "want", at: lockAt(NAME), until: time.now + 20_000 });
+    await time.advance(5_000);
     expect(lock.wanted).toBe(true);
-    await world.time.advance(20_000);
+    await time.advance(20_000);
     expect(lock.wanted).toBe(false);
   });
 
   test("is true only after handOverMs where the mark was there at the take, and is told of at that moment", async () => {
-    const told = hear("dynamutex:wanted");
-    plantMarked();
-    const lock = await locked();
-    await world.time.advance(250);
+    const { time, lock, told } = await held({ isMarked: true });
+    await time.advance(499);
     expect([lock.wanted, told.length]).toEqual([false, 0]);
-    await world.time.advance(250);
+    await time.advance(1);
     expect([lock.wanted, told.length]).toEqual([true, 1]);
   });
 
   test("dies with its section: nothing is told of a lock that was unlocked or lost before the mark counts", async () => {
-    const told = hear("dynamutex:wanted");
-    plantMarked();
-    const lock = await locked();
-    await world.time.advance(100);
-    const unlocking = lock.unlock();
-    await world.time.advance(2_000);
-    await unlocking;
+    const { time, lock, told } = await held({ isMarked: true });
+    await time.advance(100);
+    await lock.unlock();
+    await time.advance(2_000);
     expect(told).toEqual([]);
   });
 
   test("of a process that ends its section and locks again at once, the one that waits comes first", async () => {
-    const lock = await locked();
+    const { time, mutex, lock, waits } = await held();
     const waiter = waits();
-    await world.time.advance(6_000);
+    await time.advance(6_000);
     expect(lock.wanted).toBe(true);
-    let isAgain = false;
-    const again = lock.unlock().then(async () => {
-      const next = await lockable.lock();
-      isAgain = true;
-      await next.unlock();
-    });
-    for (let ms = 0; ms < 1_000 && !waiter.got(); ms += 20) {
-      expect(isAgain).toBe(false);
-      await world.time.advance(20);
-    }
-    expect([waiter.got(), isAgain]).toEqual([true, false]);
-    await world.time.advance(2_000);
-    expect(isAgain).toBe(true);
-    await again;
+    await lock.unlock();
+    const again = watch(mutex.lock());
+    await time.advanceUntil(() => waiter.settled || again.settled, { withinMs: 1_000 });
+    expect([waiter.settled, again.settled]).toEqual([true, false]);
+    await time.advance(2_000);
+    expect(again.settled).toBe(true);
   });
 });
 
 describe("on a table in memory, lock.wanted", () => {
-  /** Whoever holds the first is told of whoever waits for the second. */
-  const KINDS = {
-    "a mutex": (host: TestHost) => host.mutex("x", OPTIONS),
-    "a fair mutex": (host: TestHost) => host.mutex("x", { ...OPTIONS, fair: true }),
-    "a semaphore": (host: TestHost) => host.semaphore("x", { ...OPTIONS, permits: 1 }),
-    "the exclusive side of a shared mutex": (host: TestHost) => host.sharedMutex("x", OPTIONS).exclusive,
-  } as const;
   type TestHost = ReturnType<TestTable["host"]>;
+  type Kind = (host: TestHost) => Lockable;
+  const exclusive: Kind = (host) => host.sharedMutex("x", OPTIONS).exclusive;
 
-  test.each(Object.keys(KINDS) as (keyof typeof KINDS)[])("of %s is true where another host waits", async (kind) => {
+  /** Whoever holds the first is told of whoever waits for the second. */
+  test.each<readonly [string, boolean, Kind, Kind?]>([
+    ["a mutex", true, (host) => host.mutex("x", OPTIONS)],
+    ["a fair mutex", true, (host) => host.mutex("x", { ...OPTIONS, fair: true })],
+    ["a semaphore", true, (host) => host.semaphore("x", { ...OPTIONS, permits: 1 })],
+    ["the exclusive side of a shared mutex", true, exclusive],
+    ["the shared side of a shared mutex", false, (host) => host.sharedMutex("x", OPTIONS).shared, exclusive],
+  ])("of %s, where another host waits, is %s", async (_, isWanted, kind, other = kind) => {
     const table = new TestTable({ time: "manual" });
-    const [first, second] = [table.host(), table.host()];
-    const lock = (await KINDS[kind](first).tryLock()) as Lock;
-    const waiting = KINDS[kind](second).lock();
-    await table.clock.advance(5_100);
-    expect(lock.wanted).toBe(true);
-    await lock.unlock();
-    await table.clock.advance(2_000);
-    await (await waiting).unlock();
-  });
-
-  test("of the shared side of a shared mutex stays false", async () => {
-    const table = new TestTable({ time: "manual" });
-    const lock = await table.host().sharedMutex("x", OPTIONS).shared.lock();
-    const waiting = table.host().sharedMutex("x", OPTIONS).exclusive.lock();
+    const lock = await kind(table.host()).lock();
+    const waiting = other(table.host()).lock();
     await table.clock.advance(11_000);
-    expect(lock.wanted).toBe(false);
+    expect(lock.wanted).toBe(isWanted);
     await lock.unlock();
     await table.clock.advance(2_000);
     await (await waiting).unlock();
