@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "@jest/globals";
-import { type Clock, LockStoreError, LockTimeoutError, type Mutex, systemClock } from "../lib/index.js";
+import { type LockOptions, LockStoreError, LockTimeoutError, type Mutex, systemClock } from "../lib/index.js";
 import { hear } from "./support/diagnostics.js";
 import { eventually, turn, watch } from "./support/eventually.js";
 import { createGate, error, resetBefore, status500, throttle } from "./support/fault-proxy.js";
@@ -247,6 +247,18 @@ describe("trap 17: an aborted wait leaves nothing behind", () => {
     expect(seen.aborted).toBeGreaterThan(0);
   });
 
+  /** A call whose take is on its way, until the test lets it arrive. */
+  async function callWithTakeUnderWay(options: LockOptions = {}) {
+    const { time, one: host } = hosts();
+    const arrival = createGate();
+    host.fate = (message) => (isTake(message) ? arrival.released : "answered");
+    const controller = new AbortController();
+    const locking = host.mutex("a").lock({ signal: controller.signal, ...options });
+    locking.catch(() => undefined);
+    await turn();
+    return { time, host, arrival, controller, locking };
+  }
+
   const ENDINGS: readonly [string, (time: ManualTime, controller: AbortController) => Promise<void> | void, unknown][] =
     [
       ["aborted", (_, controller) => controller.abort(reason), reason],
@@ -254,64 +266,36 @@ describe("trap 17: an aborted wait leaves nothing behind", () => {
     ];
 
   test.each(ENDINGS)(
-    "%s while the put is on its way: the caller hears at once, the lock is given back on arrival",
+    "%s while the take is on its way: the caller hears at once, the lock is given back on arrival",
     async (_, end, why) => {
-      const time = new ManualTime();
-      const controller = new AbortController();
-      const hold = scene.proxy.hold("PutItem");
-      const mutex = scene.host({ clock: time.clock() }).mutex(scene.name);
-      const locking = mutex.lock({ signal: controller.signal, waitMs: 2_000 });
-      locking.catch(() => undefined);
-      await hold.arrived;
+      const { time, host, arrival, controller, locking } = await callWithTakeUnderWay({ waitMs: 2_000 });
       await end(time, controller);
       await expect(locking).rejects.toEqual(why);
-      expect(hold.held[0]?.ending).toBeUndefined();
-      const before = time.elapsed;
-      hold.release();
-      await scene.proxy.until(() => answered("DeleteItem") === 1);
-      expect(time.elapsed).toBe(before);
-      expect(await scene.row()).toBeUndefined();
-      expect(scene.proxy.count("PutItem")).toBe(1);
+      arrival.release();
+      await turn();
+      expect(host.told()).toEqual(["take lock", "vacate lock"]);
+      expect(host.row("a")).toBeUndefined();
     },
   );
 
-  test.each([
-    ["", 0],
-    [", though the wall clock was set an hour forward meanwhile", 3_600_000],
-  ])(
-    "a put that arrives only after its client has given up on it is found, and within a second no row is left%s",
-    async (_, setForwardByMs) => {
-      const time = new ManualTime();
-      const controller = new AbortController();
-      const hold = scene.proxy.hold("PutItem");
-      let aheadMs = 0;
-      const clock: Clock = { ...time.clock(), atMost: () => time.elapsed + aheadMs };
-      const mutex = scene.host({ clock }).mutex(scene.name);
-      const locking = mutex.lock({ signal: controller.signal });
-      locking.catch(() => undefined);
-      await hold.arrived;
+  test.each([0, 3_600_000])(
+    "a take that arrives only after its client has given up on it is found, and within a second no row is left, though the wall clock is set by %d ms meanwhile",
+    async (setByMs) => {
+      const { time, host, arrival, controller, locking } = await callWithTakeUnderWay();
+      const looks = () => host.sent.filter(({ kind }) => kind === "read").length;
       controller.abort(reason);
       await expect(locking).rejects.toBe(reason);
-      await time.advance(3_000);
-      await hold.held[0]?.settled;
-      await time.sleepUntil(() => answered("GetItem") >= 2);
-      aheadMs = setForwardByMs;
+      await time.advanceUntil(() => looks() >= 2);
+      host.session.clock.atMost = () => time.elapsed + setByMs;
       // It has looked in vain a few times.
-      await time.sleepUntil(() => answered("GetItem") >= 4);
-      hold.release();
-      await scene.proxy.until(() => hold.held[0]?.table !== undefined);
-      expect(await scene.row()).toBeDefined();
-      const arrivedAt = time.elapsed;
-      await time.sleepUntil(() => answered("DeleteItem") === 1);
-      expect(time.elapsed - arrivedAt).toBeLessThanOrEqual(1_000);
-      expect(await scene.row()).toBeUndefined();
-      await eventually(() => time.timers === 0);
+      await time.advanceUntil(() => looks() >= 4);
+      arrival.release();
+      await turn();
+      expect(host.row("a")).toBeDefined();
+      await time.advance(1_000);
+      expect([host.row("a"), time.timers]).toEqual([undefined, 0]);
     },
   );
-
-  function answered(operation: string): number {
-    return scene.proxy.count({ operation, where: ({ ending }) => ending === "answered" });
-  }
 });
 
 describe("a table in trouble", () => {
