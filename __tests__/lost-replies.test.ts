@@ -12,18 +12,6 @@ const scene = useScene();
 
 const TTL_MS = 30_000;
 
-/** The table applies the request, and the client hears of it once the gate is open: by a reset. */
-function resetAfterGate(gate: { readonly released: Promise<void> }): Fault {
-  return {
-    kind: "resetAfterGate",
-    apply: async (exchange) => {
-      await exchange.forward();
-      await exchange.wait(gate.released);
-      exchange.cut();
-    },
-  };
-}
-
 /** The client of a caller who has never heard of abort signals. */
 function deaf(client: DynamoDBClient): DynamoDBClient {
   const send = (command: Parameters<DynamoDBClient["send"]>[0]) => client.send(command);
@@ -89,7 +77,7 @@ describe.each(KINDS_OF_CLIENT)("a reply that is lost, with a client: %s", (_, ho
   test("trap 2: a retried release that finds somebody else's row is a success, and leaves that row alone", async () => {
     const lock = await host().mutex(scene.name).lock();
     const gate = createGate();
-    const lost = scene.proxy.on("DeleteItem", resetAfterGate(gate));
+    const lost = scene.proxy.on("DeleteItem", resetAfter(gate.released));
     const unlocking = lock.unlock();
     await scene.proxy.until((requests) =>
       requests.some((it) => it.operation === "DeleteItem" && it.table !== undefined),

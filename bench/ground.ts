@@ -39,7 +39,7 @@ export class Ground implements AsyncDisposable {
     const engine = await startDynamoDbLocal();
     const ground = new Ground(engine, await startFaultProxy({ target: engine.endpoint }));
     await ground.#warmUp();
-    ground.proxy.latency({ requestMs: ADDED_MS });
+    ground.proxy.latencyMs = ADDED_MS;
     return ground;
   }
 

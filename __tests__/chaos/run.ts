@@ -1,5 +1,4 @@
 import { setMaxListeners } from "node:events";
-import type { Chaos, ChaosKind } from "../support/fault-proxy.js";
 import { type ChaosReport, reportOn } from "./chaos-report.js";
 import { TTL_MS } from "./lock-groups.js";
 import { type MischiefCounts, makeMischief, pause } from "./mischief.js";
@@ -16,25 +15,12 @@ export interface ChaosOptions extends StageOptions {
   readonly onProgress?: (soFar: ChaosReport) => void;
 }
 
-const RATES: Record<ChaosKind, number> = {
-  delay: 0.06,
-  delayReply: 0.04,
-  resetBefore: 0.02,
-  resetAfter: 0.03,
-  hang: 0.01,
-  hangAfter: 0.02,
-  status500: 0.02,
-  throttle: 0.02,
-  transactionConflict: 0.01,
-  duplicate: 0.05,
-};
-
 /** Several processes under every fault there is; then an independent check of what they wrote. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const { seconds, until = () => true, seed, onProgress } = options;
   await using stage = await setStage(options);
   await stage.allInSectionOnce();
-  const chaos: Chaos = stage.proxy.chaos({ seed, rates: RATES, delayMs: [10, 500], redeliverMs: [1_000, 5_000] });
+  const chaos = stage.proxy.chaos(seed);
   const hosts = { hostKilled: 0, hostClosed: 0, hostSuspended: 0, hostCutOff: 0 };
   const mischief: MischiefCounts = { ...hosts, engineKilled: 0, engineDownMs: 0 };
   const startedAt = performance.now();

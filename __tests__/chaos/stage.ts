@@ -92,9 +92,9 @@ export async function setStage(options: StageOptions): Promise<Stage> {
   const locks = new LockTable({ tableName: `chaos-${randomUUID()}`, client });
   await locks.create();
   const proxy = await startFaultProxy({ target: endpoint });
-  proxy.confirmBy(async ({ operation }) => {
+  proxy.confirm = async ({ operation }) => {
     if (operation === "TransactWriteItems") await flush(options.engine, client, locks.tableName);
-  });
+  };
   return new Stage(options, client, locks, proxy);
 }
 

@@ -9,8 +9,7 @@ import { ManualTime } from "../support/manual-time.js";
 import { seededRandom } from "../support/seeded-random.js";
 import { type Service, slowTable } from "./slow-table.js";
 
-// How fast the machine is must not matter, so time is virtual, and the table has the capacity that a test gives it. The
-// same on real engines, where the machine does matter: `npm run load`.
+// How fast the machine is must not matter, so time is virtual, and the table has the capacity that a test gives it.
 
 /** A table that serves so many requests a second, a few ms away. */
 export function near(perSecond: (elapsedS: number) => number): Service {

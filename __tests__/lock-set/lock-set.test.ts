@@ -6,7 +6,6 @@ import {
   createGate,
   duplicate,
   error,
-  type Fault,
   hang,
   resetAfter,
   resetBefore,
@@ -221,15 +220,7 @@ describe("on a network that fails", () => {
     const { time, locks, names } = oneHost();
     const operator = oneHost("operator").locks;
     const gate = createGate();
-    const late: Fault = {
-      kind: "resetAfterGate",
-      apply: async (exchange) => {
-        await exchange.forward();
-        await exchange.wait(gate.released);
-        exchange.cut();
-      },
-    };
-    scene.proxy.on("TransactWriteItems", late);
+    scene.proxy.on("TransactWriteItems", resetAfter(gate.released));
     const locking = locks.lockAll(names, { waitMs: 0 });
     const refused = expect(locking).rejects.toMatchObject({ code: "LOCK_TIMEOUT" });
     await scene.proxy.until(([first]) => first?.table !== undefined);

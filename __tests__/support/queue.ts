@@ -111,7 +111,9 @@ export function stands(requests: readonly RecordedRequest[], client: string): bo
   const own = requests.filter((request) => request.client === client);
   const row = own.findLast((request) => isEnqueue(request) && request.table?.status === 200);
   if (row === undefined) return false;
-  return own.some(({ operation, seq, ending }) => operation === "Query" && seq > row.seq && ending !== undefined);
+  return own.some(
+    ({ operation, arrivedAt, ending }) => operation === "Query" && arrivedAt > row.arrivedAt && ending !== undefined,
+  );
 }
 
 /** Resolves once that is so: by itself, or as time passes. */

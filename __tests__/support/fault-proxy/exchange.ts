@@ -1,56 +1,35 @@
+import { once } from "node:events";
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Gate } from "./gate.js";
 import type { RecordedRequest } from "./recorded-request.js";
-import { errorReply, type Reply, withBody } from "./reply.js";
-import type { RequestRecord } from "./request-record.js";
-import { TargetError } from "./target.js";
+import { errorReply, type Reply, TargetError, withBody } from "./reply.js";
 import { mustAskForUnits, unitsOf } from "./units.js";
 import type { WireReply } from "./wire.js";
 
-/** How long, in ms, or until what. */
-export type Wait = number | Gate | PromiseLike<unknown>;
-
-/** What a fault can do with one request. It may do nothing: then the client waits until it gives up. */
-export interface Exchange {
-  readonly request: RecordedRequest;
-  /** Sends the request to the table. May be called again, long after the client has gone: that is a late copy. */
-  forward(): Promise<Reply>;
-  answer(reply: Reply): Promise<void>;
-  /** Makes up an error and answers with it. */
-  fail(status: number, type: string, message: string, more?: WireReply): Promise<void>;
-  /** Cuts the client's socket. */
-  cut(): void;
-  /** Rejects when the proxy closes first. */
-  wait(until: Wait): Promise<void>;
-}
-
 /** What exchanges share: the proxy, as they see it. */
 export interface Surroundings {
-  send(headers: IncomingHttpHeaders, text: string): Promise<Reply>;
+  /** Asks the table. */
+  send(request: RecordedRequest, headers: IncomingHttpHeaders, text: string): Promise<Reply>;
   /** Aborts when the proxy closes. */
   readonly closing: AbortSignal;
   /** The last touch to every reply, from the table or made up: its Date. */
   dated(reply: Reply): Reply;
   /** Whether the client can be reached now. */
-  admit(exchange: LiveExchange): boolean;
-  replyLatencyMs(): number;
-  /** Rejects if what the table has answered does not count after all. */
-  confirmed(request: RecordedRequest): Promise<void>;
-  tableAnswered(request: RecordedRequest, reply: Reply, isCopy: boolean): void;
-  /** Somebody waits now. */
-  waiting(): void;
+  admit(exchange: Exchange): boolean;
+  /** The table has answered, or somebody waits now. */
+  changed(): void;
 }
 
-export class LiveExchange implements Exchange {
-  readonly request: RequestRecord;
+/** What a fault can do with one request. It may do nothing: then the client waits until it gives up. */
+export class Exchange {
+  readonly request: RecordedRequest;
   readonly #headers: IncomingHttpHeaders;
   readonly #text: string;
   readonly #response: ServerResponse;
   readonly #around: Surroundings;
 
   constructor(
-    request: RequestRecord,
+    request: RecordedRequest,
     headers: IncomingHttpHeaders,
     text: string,
     response: ServerResponse,
@@ -68,26 +47,25 @@ export class LiveExchange implements Exchange {
     response.sendDate = false;
   }
 
+  /** Sends the request to the table. May be called again, long after the client has gone: that is a late copy. */
   async forward(): Promise<Reply> {
     const { request } = this;
+    const { operation, body } = request;
     this.#around.closing.throwIfAborted();
-    const isCopy = request.forwarded;
-    const metered = mustAskForUnits(request.operation, request.body);
-    const text = metered ? JSON.stringify({ ...request.body, ReturnConsumedCapacity: "TOTAL" }) : this.#text;
-    request.forwarded = true;
-    const raw = this.#around.dated(await this.#around.send(this.#headers, text));
-    await this.#around.confirmed(request);
+    const metered = mustAskForUnits(operation, body);
+    const text = metered ? JSON.stringify({ ...body, ReturnConsumedCapacity: "TOTAL" }) : this.#text;
+    const raw = this.#around.dated(await this.#around.send(request, this.#headers, text));
     const reply = metered ? withoutCapacity(raw) : raw;
-    if (!isCopy) {
-      request.units = unitsOf(request.operation, request.body, raw);
+    if (request.table === undefined) {
+      request.units = unitsOf(operation, body, raw);
       request.table = { status: reply.status, body: reply.body };
     }
-    this.#around.tableAnswered(request, reply, isCopy);
+    this.#around.changed();
     return reply;
   }
 
   async answer(reply: Reply): Promise<void> {
-    await this.wait(this.#around.replyLatencyMs());
+    this.#around.closing.throwIfAborted();
     if (this.request.ending !== undefined || !this.#around.admit(this)) return;
     const { connection, "keep-alive": _, "transfer-encoding": __, ...headers } = reply.headers;
     const length = Buffer.byteLength(reply.text);
@@ -98,16 +76,19 @@ export class LiveExchange implements Exchange {
     await this.request.settled;
   }
 
+  /** Makes up an error and answers with it. */
   fail(status: number, type: string, message: string, more?: WireReply): Promise<void> {
     return this.answer(this.#around.dated(errorReply(status, type, message, more)));
   }
 
   /** An engine that is down answers like an overloaded service; one that breaks off leaves its client in doubt. */
   async failed(error: unknown): Promise<void> {
-    if (!(error instanceof TargetError) || error.reached) return this.cut();
+    const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
+    if (!(error instanceof TargetError) || code !== "ECONNREFUSED") return this.cut();
     await this.fail(503, "ServiceUnavailable", error.message).catch(() => this.cut());
   }
 
+  /** Cuts the client's socket. */
   cut(): void {
     this.request.end("cut");
     const { socket } = this.#response;
@@ -116,25 +97,19 @@ export class LiveExchange implements Exchange {
     else this.#response.destroy();
   }
 
-  async wait(until: Wait): Promise<void> {
+  /** For so many ms, or for that. Rejects when the proxy closes first. */
+  async wait(until: number | Promise<unknown>): Promise<void> {
     const { closing } = this.#around;
     closing.throwIfAborted();
     if (until === 0) return;
-    this.#around.waiting();
+    this.#around.changed();
     if (typeof until === "number") return sleep(until, undefined, { signal: closing });
-    const event = "released" in until ? until.released : until;
-    await new Promise<void>((resolve, reject) => {
-      const onClosing = () => reject(closing.reason);
-      closing.addEventListener("abort", onClosing, { once: true });
-      Promise.resolve(event)
-        .then(() => resolve(), reject)
-        .finally(() => closing.removeEventListener("abort", onClosing));
-    });
+    const closed = once(closing, "abort").then(() => closing.throwIfAborted());
+    await Promise.race([until, closed]);
   }
 }
 
 function withoutCapacity(reply: Reply): Reply {
-  if (reply.body.ConsumedCapacity === undefined) return reply;
-  const { ConsumedCapacity: _, ...body } = reply.body;
-  return withBody(reply, body);
+  const { ConsumedCapacity, ...body } = reply.body;
+  return ConsumedCapacity === undefined ? reply : withBody(reply, body);
 }

@@ -1,7 +1,7 @@
 import { deferred } from "./deferred.js";
-import type { Exchange, Wait } from "./exchange.js";
+import type { Exchange } from "./exchange.js";
 import type { RecordedRequest } from "./recorded-request.js";
-import { dateOf, type Reply, withBody, withDate } from "./reply.js";
+import { type Reply, withDate } from "./reply.js";
 
 /** What is done to a request instead of forwarding it and answering. Write your own where none here fits. */
 export interface Fault {
@@ -18,20 +18,20 @@ async function pass(exchange: Exchange): Promise<void> {
 export const passOn = (): Fault => ({ kind: "passOn", apply: pass });
 
 /** Forwards late; also when the client has given up by then, as a network does. */
-export const delay = (until: Wait, then: Fault = passOn()): Fault => ({
+export const delay = (ms: number): Fault => ({
   kind: "delay",
   apply: async (exchange) => {
-    await exchange.wait(until);
-    await then.apply(exchange);
+    await exchange.wait(ms);
+    await pass(exchange);
   },
 });
 
 /** Applied at once, answered late. */
-export const delayReply = (until: Wait): Fault => ({
+export const delayReply = (ms: number): Fault => ({
   kind: "delayReply",
   apply: async (exchange) => {
     const reply = await exchange.forward();
-    await exchange.wait(until);
+    await exchange.wait(ms);
     await exchange.answer(reply);
   },
 });
@@ -39,11 +39,12 @@ export const delayReply = (until: Wait): Fault => ({
 /** The socket is cut; the table never sees the request. */
 export const resetBefore = (): Fault => ({ kind: "resetBefore", apply: async (exchange) => exchange.cut() });
 
-/** The table applies and answers; then the socket is cut. The reply is lost. */
-export const resetAfter = (): Fault => ({
+/** The table applies and answers; then, or once this has happened, the socket is cut. The reply is lost. */
+export const resetAfter = (until: Promise<unknown> = Promise.resolve()): Fault => ({
   kind: "resetAfter",
   apply: async (exchange) => {
     await exchange.forward();
+    await exchange.wait(until);
     exchange.cut();
   },
 });
@@ -107,19 +108,8 @@ export const rewriteReply = (rewrite: (reply: Reply) => Reply, kind = "rewriteRe
   apply: async (exchange) => exchange.answer(rewrite(await exchange.forward())),
 });
 
-/** Like an engine that does not return the row which refused a condition. */
-export const stripAllOld = (): Fault =>
-  rewriteReply((reply) => {
-    const { Item, ...body } = reply.body;
-    if (reply.status !== 400) return reply;
-    if (body.CancellationReasons === undefined) return withBody(reply, body);
-    const reasons = body.CancellationReasons.map(({ Item: _, ...reason }) => reason);
-    return withBody(reply, { ...body, CancellationReasons: reasons });
-  }, "stripAllOld");
-
-/** Rewrites the Date header; undefined removes it. */
-export const dateHeader = (rewrite: (date: Date) => string | undefined): Fault =>
-  rewriteReply((reply) => withDate(reply, rewrite(dateOf(reply))), "dateHeader");
+/** Replaces the Date header. */
+export const dateHeader = (date: () => string): Fault => rewriteReply((reply) => withDate(reply, date()), "dateHeader");
 
 /** An exact copy, still in the network. */
 export interface Duplicate extends Fault {
@@ -129,8 +119,8 @@ export interface Duplicate extends Fault {
   deliver(): Promise<Reply>;
 }
 
-/** Forwards and answers as usual, and keeps an exact copy: it arrives `until` then, or when delivered by hand. */
-export const duplicate = ({ until }: { until?: Wait } = {}): Duplicate => {
+/** Forwards and answers as usual, and keeps an exact copy: it arrives after so many ms, or when delivered by hand. */
+export const duplicate = (afterMs?: number): Duplicate => {
   const taken = deferred<RecordedRequest>();
   const copies: Exchange[] = [];
   const deliver = async () => {
@@ -139,12 +129,11 @@ export const duplicate = ({ until }: { until?: Wait } = {}): Duplicate => {
     if (copy === undefined) throw new Error("every copy of this request has been delivered");
     return copy.forward();
   };
-  const deliverAfter = (wait: Promise<void>) => wait.then(deliver).catch(() => undefined);
   const apply = async (exchange: Exchange) => {
     await pass(exchange);
     copies.push(exchange);
     taken.resolve(exchange.request);
-    if (until !== undefined) void deliverAfter(exchange.wait(until));
+    if (afterMs !== undefined) exchange.wait(afterMs).then(deliver, () => undefined);
   };
   return { kind: "duplicate", apply, taken: taken.promise, deliver };
 };

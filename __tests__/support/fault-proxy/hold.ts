@@ -1,7 +1,6 @@
 import { deferred } from "./deferred.js";
 import type { Exchange } from "./exchange.js";
 import type { Fault } from "./faults.js";
-import { createGate } from "./gate.js";
 import type { RecordedRequest } from "./recorded-request.js";
 import type { Rule } from "./rules.js";
 
@@ -18,22 +17,14 @@ export interface Hold {
   release(): void;
 }
 
-export interface HoldOptions {
-  /** How many are held; 1 unless told. */
-  readonly times?: number;
-  /** Whether they wait before the table has applied them, or after; "request" unless told. */
-  readonly at?: "request" | "reply";
-}
-
 /** Holds by a rule that `add` makes. */
 export function createHold(at: "request" | "reply", add: (fault: Fault) => Rule): Hold {
-  const gate = createGate();
-  const arrived = deferred<RecordedRequest>();
+  const [released, arrived] = [deferred<void>(), deferred<RecordedRequest>()];
   const held: RecordedRequest[] = [];
   const stop = (exchange: Exchange): Promise<void> => {
     held.push(exchange.request);
     arrived.resolve(exchange.request);
-    return exchange.wait(gate);
+    return exchange.wait(released.promise);
   };
   const apply = async (exchange: Exchange) => {
     if (at === "request") await stop(exchange);
@@ -45,7 +36,7 @@ export function createHold(at: "request" | "reply", add: (fault: Fault) => Rule)
   rule.done.catch(arrived.reject);
   const release = () => {
     rule.remove();
-    gate.release();
+    released.resolve();
   };
   return { arrived: arrived.promise, held, release };
 }

@@ -1,12 +1,10 @@
 import { deferred } from "./deferred.js";
 import { type Match, matches, type RecordedRequest, type Units } from "./recorded-request.js";
-import type { RequestRecord } from "./request-record.js";
 import { addUnits } from "./units.js";
 
 /** Every request of every client, in order of arrival, and waiting for more. */
 export class RequestLog {
-  requests: RecordedRequest[] = [];
-  #lastSeq = 0;
+  #requests: RecordedRequest[] = [];
   readonly #closing: AbortSignal;
   readonly #listeners = new Set<(arrived: RecordedRequest | undefined) => void>();
 
@@ -14,46 +12,58 @@ export class RequestLog {
     this.#closing = closing;
   }
 
-  nextSeq(): number {
-    this.#lastSeq += 1;
-    return this.#lastSeq;
-  }
-
-  add(request: RequestRecord): void {
-    this.requests.push(request);
-    this.changed(request);
-    void request.settled.then(() => this.changed());
-  }
-
-  /** Those before are forgotten; their numbers are not given again. */
-  clear(): void {
-    this.requests = [];
+  /** All requests since the last {@link reset}, in order of arrival. */
+  get requests(): readonly RecordedRequest[] {
+    return this.#requests;
   }
 
   select(match: Match): RecordedRequest[] {
     return this.requests.filter((request) => matches(request, match));
   }
 
+  count(match: Match = {}): number {
+    return this.select(match).length;
+  }
+
+  /** How many of each operation. */
   counts(): Record<string, number> {
     const counts: Record<string, number> = {};
     for (const { operation } of this.requests) counts[operation] = (counts[operation] ?? 0) + 1;
     return counts;
   }
 
-  units(match: Match): Units {
-    return this.select(match)
-      .map(({ units }) => units)
-      .reduce(addUnits, { read: 0, write: 0 });
+  /** What they cost, as far as answers have come. */
+  units(match: Match = {}): Units {
+    const costs = this.select(match).map(({ units }) => units);
+    return costs.reduce(addUnits, { read: 0, write: 0 });
   }
 
-  next(match: Match): Promise<RecordedRequest> {
+  /** Forgets the requests. */
+  reset(): void {
+    this.#requests = [];
+  }
+
+  /** Resolves with the next such request from now on, when it arrives. */
+  next(match: Match = {}): Promise<RecordedRequest> {
     return this.#wait((arrived, resolve) => arrived && matches(arrived, match) && resolve(arrived));
   }
 
+  /** Resolves when the requests so far fulfil the condition: asked now, and whenever one arrives, waits, is applied or ends. */
   until(condition: (requests: readonly RecordedRequest[]) => boolean): Promise<void> {
     const fulfilled = this.#wait<void>((_, resolve) => condition(this.requests) && resolve());
     this.changed();
     return fulfilled;
+  }
+
+  protected add(request: RecordedRequest): void {
+    this.#requests.push(request);
+    this.changed(request);
+    void request.settled.then(() => this.changed());
+  }
+
+  /** Asks again all who wait. */
+  protected changed(arrived?: RecordedRequest): void {
+    for (const listener of [...this.#listeners]) listener(arrived);
   }
 
   /** Asks at each change until `ask` resolves; what it throws goes to whoever waits. */
@@ -61,27 +71,22 @@ export class RequestLog {
     ask: (arrived: RecordedRequest | undefined, resolve: (value: Value) => void) => unknown,
   ): Promise<Value> {
     const { promise, resolve, reject } = deferred<Value>();
-    const onClosing = () => finish(() => reject(this.#closing.reason));
+    const onClosing = () => reject(this.#closing.reason);
     const listener = (arrived: RecordedRequest | undefined) => {
       try {
-        ask(arrived, (value) => finish(() => resolve(value)));
+        ask(arrived, resolve);
       } catch (mistake) {
-        finish(() => reject(mistake));
+        reject(mistake);
       }
     };
-    const finish = (settle: () => void) => {
+    const forget = () => {
       this.#listeners.delete(listener);
       this.#closing.removeEventListener("abort", onClosing);
-      settle();
     };
+    promise.then(forget, forget);
     this.#listeners.add(listener);
-    this.#closing.addEventListener("abort", onClosing, { once: true });
+    this.#closing.addEventListener("abort", onClosing);
     if (this.#closing.aborted) onClosing();
     return promise;
-  }
-
-  /** Asks again all who wait. */
-  changed(arrived?: RecordedRequest): void {
-    for (const listener of [...this.#listeners]) listener(arrived);
   }
 }

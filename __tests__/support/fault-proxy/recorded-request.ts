@@ -1,4 +1,7 @@
-import type { WireReply, WireRequest } from "./wire.js";
+import type { IncomingHttpHeaders } from "node:http";
+import { now } from "../monotonic.js";
+import { deferred } from "./deferred.js";
+import { parseWire, type WireReply, type WireRequest } from "./wire.js";
 
 /** Capacity units. */
 export interface Units {
@@ -12,35 +15,43 @@ export interface Units {
  */
 export type Ending = "answered" | "cut" | "left";
 
-/** One request of a client, in the order of arrival. It fills up while the request is under way. */
-export interface RecordedRequest {
-  readonly seq: number;
+/** One request of a client. It fills up while the request is under way. */
+export class RecordedRequest {
   /** When it came, on the stopwatch that all processes of a machine share. */
-  readonly arrivedAt: number;
+  readonly arrivedAt: number = now();
   /** The tag of `endpointFor`; empty on the proxy's own endpoint. */
   readonly client: string;
   /** As in "PutItem". */
   readonly operation: string;
   /** As the client sent it. */
   readonly body: WireRequest;
-  /** The SDK's id of one call; its retries share it. */
-  readonly invocation: string | undefined;
-  /** The SDK's count of its tries of one call, from 1. */
-  readonly attempt: number;
   /** The kind of the fault that this request met. */
-  readonly fault: string | undefined;
-  /** Whether it was sent to the table. */
-  readonly forwarded: boolean;
+  fault: string | undefined;
   /** What the table answered, whether or not the client ever saw it. */
-  readonly table: { readonly status: number; readonly body: WireReply } | undefined;
+  table: { readonly status: number; readonly body: WireReply } | undefined;
   /** What the client was told. */
-  readonly status: number | undefined;
-  readonly response: WireReply | undefined;
+  status: number | undefined;
+  response: WireReply | undefined;
   /** What it cost. A refused condition is counted as DynamoDB bills it, for rows of up to 1 kB. */
-  readonly units: Units;
-  readonly ending: Ending | undefined;
+  units: Units = { read: 0, write: 0 };
+  ending: Ending | undefined;
+  readonly #settled = deferred<void>();
+
+  constructor(client: string, headers: IncomingHttpHeaders, text: string) {
+    this.client = client;
+    this.operation = String(headers["x-amz-target"] ?? "").replace(/^.*\./, "");
+    this.body = parseWire(text);
+  }
+
   /** Resolves when the request has ended, however. */
-  readonly settled: Promise<void>;
+  get settled(): Promise<void> {
+    return this.#settled.promise;
+  }
+
+  end(ending: Ending): void {
+    this.ending ??= ending;
+    this.#settled.resolve();
+  }
 }
 
 /** Which requests are meant: an operation, a predicate, or all the given parts of a description. */

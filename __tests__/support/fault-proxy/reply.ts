@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
-import type { IncomingHttpHeaders } from "node:http";
-import { crc32 } from "node:zlib";
+import { once } from "node:events";
+import { type Agent, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
+import { text as readText } from "node:stream/consumers";
 import { parseWire, type WireReply } from "./wire.js";
 
 /** An answer, on its way from the table to the client. Immutable: a fault makes another. */
@@ -11,16 +12,35 @@ export interface Reply {
   readonly body: WireReply;
 }
 
-export function createReply(status: number, headers: IncomingHttpHeaders, text: string): Reply {
-  return { status, headers, text, body: parseWire(text) };
+/** The table could not be asked, or broke off. */
+export class TargetError extends Error {
+  override readonly name = "TargetError";
 }
 
-/** The same reply with another body, and with the checksum that belongs to it. */
+/** Asks the engine at `target`. @throws {@link TargetError} */
+export async function ask(
+  target: URL,
+  agent: Agent,
+  { host, connection, "accept-encoding": _, ...headers }: IncomingHttpHeaders,
+  text: string,
+): Promise<Reply> {
+  const all = { ...headers, "content-length": Buffer.byteLength(text) };
+  const request = httpRequest(target, { agent, method: "POST", headers: all }).end(text);
+  try {
+    const [response] = (await once(request, "response")) as [IncomingMessage];
+    // From here on, the reply's own stream fails as well.
+    request.on("error", () => undefined);
+    const answer = await readText(response);
+    return { status: response.statusCode ?? 0, headers: response.headers, text: answer, body: parseWire(answer) };
+  } catch (cause) {
+    throw new TargetError("the engine behind the fault proxy does not answer", { cause });
+  }
+}
+
+/** The same reply with another body, and without the checksum of the first. */
 export function withBody(reply: Reply, body: WireReply): Reply {
-  const text = JSON.stringify(body);
-  const { "x-amz-crc32": checksum, ...headers } = reply.headers;
-  if (checksum !== undefined) headers["x-amz-crc32"] = String(crc32(text));
-  return { ...reply, headers, text, body };
+  const { "x-amz-crc32": _, ...headers } = reply.headers;
+  return { ...reply, headers, text: JSON.stringify(body), body };
 }
 
 export function withDate(reply: Reply, date: string | undefined): Reply {
@@ -28,24 +48,13 @@ export function withDate(reply: Reply, date: string | undefined): Reply {
   return { ...reply, headers: date === undefined ? headers : { ...headers, date } };
 }
 
-/** The Date header as a time; now, where there is none. */
-export function dateOf(reply: Reply): Date {
-  return reply.headers.date === undefined ? new Date() : new Date(reply.headers.date);
-}
-
-/** DynamoDB's own errors, as against those of the service in front of it. */
-const MODELLED =
-  /^(ConditionalCheckFailed|ProvisionedThroughputExceeded|ReplicatedWriteConflict|RequestLimitExceeded|ResourceNotFound|Transaction\w+|InternalServerError)/;
-
 /** An error as DynamoDB words it: the SDK makes the exception of that name from it. */
 export function errorReply(status: number, type: string, message: string, more: WireReply = {}): Reply {
-  const space = MODELLED.test(type) ? "com.amazonaws.dynamodb.v20120810" : "com.amazon.coral.service";
-  const text = JSON.stringify({ __type: `${space}#${type}`, message, ...more });
+  const body = { __type: `com.amazonaws.dynamodb.v20120810#${type}`, message, ...more };
   const headers = {
     "content-type": "application/x-amz-json-1.0",
     "x-amzn-requestid": randomUUID(),
-    "x-amz-crc32": String(crc32(text)),
     date: new Date().toUTCString(),
   };
-  return createReply(status, headers, text);
+  return { status, headers, text: JSON.stringify(body), body };
 }
