@@ -25,7 +25,7 @@ describe("500 locks of 3 s, taken 32 at a time by a new process", () => {
   });
 
   test("on a table that cannot keep so many, wait rather than cost others their leases", async () => {
-    const { counts, served, keep, pass } = virtualProcess(
+    const { counts, store, keep, pass } = virtualProcess(
       near(() => 80),
       3_000,
     );
@@ -33,7 +33,7 @@ describe("500 locks of 3 s, taken 32 at a time by a new process", () => {
     await pass(20);
     expect(counts.lost).toBe(0);
     expect(counts.taken).toBeGreaterThan(80);
-    expect(served()).toBeGreaterThan(19 * 80);
+    expect(store.served).toBeGreaterThan(19 * 80);
   });
 });
 

@@ -1,10 +1,10 @@
-import { RenewalBatches } from "../../lib/dynamodb/renewal-batches.js";
 import { LockStoreError } from "../../lib/errors.js";
-import type { Renew, Write } from "../../lib/protocol/writes.js";
-import type { Store, WriteOutcome } from "../../lib/store.js";
+import type { Write } from "../../lib/protocol/writes.js";
+import type { WriteOutcome } from "../../lib/store.js";
 import { MemoryTable } from "../../lib/testing/memory-table.js";
 import type { ManualTime } from "../support/manual-time.js";
-import { aborted, MemoryStore } from "../support/message-store.js";
+import type { Answer, Message } from "../support/message.js";
+import { aborted, answerOf, MemoryStore } from "../support/message-store.js";
 
 /** How a table serves requests: one after another, each for so long, at some distance. */
 export interface Service {
@@ -25,75 +25,68 @@ const STATEMENT_SHARE = 1 / 2;
 
 /**
  * A table in memory that has only so much capacity, on virtual time: what exceeds it waits, and what nobody waits for any
- * more is served all the same. Renewals travel together as they do in production.
+ * more is served all the same.
  */
-export function slowTable(time: ManualTime, service: Service): { store: Store; served(): number } {
-  const { serviceMs, distanceMs, goesOnAt = (now) => now, isThrottled = () => false, hasBatches = true } = service;
-  let served = 0;
-  let freeAt = 0;
-  const clock = time.clock();
-  const table = new MemoryTable();
-  const near = new MemoryStore(table);
+export class SlowTable extends MemoryStore {
+  served = 0;
+  readonly #time: ManualTime;
+  readonly #table: MemoryTable;
+  readonly #service: Service;
+  #freeAt = 0;
 
-  const pass = (ms: number): Promise<void> =>
-    new Promise((resolve) => {
-      if (ms > 0) clock.alarm(ms, resolve);
+  constructor(time: ManualTime, service: Service) {
+    const table = new MemoryTable();
+    super(table);
+    this.#time = time;
+    this.#table = table;
+    this.#service = service;
+  }
+
+  override write(write: Write, signal: AbortSignal): Promise<WriteOutcome> {
+    return this.#service.hasBatches === false ? this.writeOne(write, signal) : super.write(write, signal);
+  }
+
+  protected override send(message: Message, signal: AbortSignal): Promise<Answer> {
+    const givenUp = new Promise<never>((_, reject) => {
+      signal.addEventListener("abort", () => reject(aborted(signal)), { once: true });
+    });
+    return Promise.race([this.#serve(message), givenUp]);
+  }
+
+  async #serve(message: Message): Promise<Answer> {
+    const { serviceMs, distanceMs, goesOnAt = (now) => now } = this.#service;
+    await this.#pass(distanceMs / 2);
+    const statements = message.kind === "renewAll" ? message.renewals.length : 1;
+    const work = 1 + (statements - 1) * STATEMENT_SHARE;
+    this.served += work;
+    this.#freeAt = goesOnAt(Math.max(this.#freeAt, this.#time.elapsed));
+    this.#freeAt += serviceMs(this.#freeAt) * work;
+    await this.#pass(this.#freeAt - this.#time.elapsed);
+    const answer = this.#answer(message);
+    await this.#pass(distanceMs / 2);
+    return answer;
+  }
+
+  #answer(message: Message): Answer {
+    if (message.kind === "renewAll") {
+      const outcomes = message.renewals.map((renewal) => this.#failure(renewal) ?? this.#table.write(renewal));
+      return { ...message, outcomes };
+    }
+    const failure = message.kind === "write" ? this.#failure(message.write) : undefined;
+    if (failure !== undefined) throw failure;
+    return answerOf(this.#table, message);
+  }
+
+  #failure({ at }: Write): LockStoreError | undefined {
+    const { isThrottled = () => false } = this.#service;
+    if (!isThrottled(at.name)) return undefined;
+    return new LockStoreError("ThrottlingException", { transient: true, throttled: true });
+  }
+
+  #pass(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      if (ms > 0) this.#time.clock().alarm(ms, resolve);
       else resolve();
     });
-
-  /** Answers a request of so many statements when it is its turn. */
-  async function serve<T>(statements: number, answer: () => T | Promise<T>): Promise<T> {
-    await pass(distanceMs / 2);
-    const work = 1 + (statements - 1) * STATEMENT_SHARE;
-    served += work;
-    freeAt = goesOnAt(Math.max(freeAt, time.elapsed));
-    freeAt += serviceMs(freeAt) * work;
-    await pass(freeAt - time.elapsed);
-    const answered = await answer();
-    await pass(distanceMs / 2);
-    return answered;
   }
-
-  const failureOf = (name: string): LockStoreError | undefined =>
-    isThrottled(name) ? new LockStoreError("ThrottlingException", { transient: true, throttled: true }) : undefined;
-
-  function write(asked: Write, signal: AbortSignal): Promise<WriteOutcome> {
-    return serve(1, () => {
-      const failure = failureOf(asked.at.name);
-      if (failure !== undefined) throw failure;
-      return near.write(asked, signal);
-    });
-  }
-
-  function renewAll(asked: readonly Renew[]): (WriteOutcome | LockStoreError)[] {
-    return asked.map((renewal) => {
-      const failure = failureOf(renewal.at.name);
-      if (failure !== undefined) return failure;
-      return table.write(renewal);
-    });
-  }
-
-  const renewals = new RenewalBatches({
-    one: write,
-    all: (asked, signal) => {
-      const givenUp = new Promise<never>((_, reject) => {
-        signal.addEventListener("abort", () => reject(aborted(signal)), { once: true });
-      });
-      return Promise.race([serve(asked.length, () => renewAll(asked)), givenUp]);
-    },
-  });
-
-  const store = new Proxy(near, {
-    get(_, member: keyof Store) {
-      const operation = near[member] as (...args: unknown[]) => unknown;
-      if (typeof operation !== "function") return operation;
-      if (member === "admit" || member === "close") return operation.bind(near);
-      if (member !== "write") return (...args: unknown[]) => serve(1, () => operation.apply(near, args));
-      return (asked: Write, signal: AbortSignal) =>
-        hasBatches && asked.kind === "renew" && asked.data === undefined
-          ? renewals.write(asked, signal)
-          : write(asked, signal);
-    },
-  });
-  return { store, served: () => served };
 }

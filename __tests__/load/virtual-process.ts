@@ -7,7 +7,7 @@ import { Session } from "../../lib/session/session.js";
 import { hear } from "../support/diagnostics.js";
 import { ManualTime } from "../support/manual-time.js";
 import { seededRandom } from "../support/seeded-random.js";
-import { type Service, slowTable } from "./slow-table.js";
+import { type Service, SlowTable } from "./slow-table.js";
 
 // How fast the machine is must not matter, so time is virtual, and the table has the capacity that a test gives it.
 
@@ -27,16 +27,15 @@ export function pausing(periodMs: number, pauseMs: number, fromMs: number): (ela
 /** A process, and what it keeps. */
 export function virtualProcess(service: Service, ttlMs: number) {
   const time = new ManualTime();
-  const { store, served } = slowTable(time, service);
-  const session = new Session({
-    store,
-    clock: time.clock({ maxSkewMs: 500 }),
-    owner: "host",
-    random: seededRandom(1),
-  });
+  const store = new SlowTable(time, service);
+  const clock = time.clock({ maxSkewMs: 500 });
+  const session = new Session({ store, clock, owner: "host", random: seededRandom(1) });
   const sections = new Sections(session);
   const settings = mutexSettings({ ttlMs });
   const counts = { taken: 0, lost: 0, served: 0, failed: 0 };
+  const count = (what: keyof typeof counts): void => {
+    counts[what] += 1;
+  };
 
   function lock(name: string): Promise<Lock> {
     return new Mutex(sections, name, settings).lock();
@@ -48,10 +47,8 @@ export function virtualProcess(service: Service, ttlMs: number) {
     const taker = async (): Promise<void> => {
       for (let index = next++; index < locks; index = next++) {
         const kept = await lock(`kept-${index}`);
-        kept.signal.addEventListener("abort", () => {
-          counts.lost += 1;
-        });
-        counts.taken += 1;
+        kept.signal.addEventListener("abort", () => count("lost"));
+        count("taken");
       }
     };
     await Promise.all(Array.from({ length: atOnce }, taker));
@@ -63,12 +60,8 @@ export function virtualProcess(service: Service, ttlMs: number) {
       lock(`burst-${index % names}`)
         .then((taken) => taken.unlock())
         .then(
-          () => {
-            counts.served += 1;
-          },
-          () => {
-            counts.failed += 1;
-          },
+          () => count("served"),
+          () => count("failed"),
         );
     }
   }
@@ -78,7 +71,7 @@ export function virtualProcess(service: Service, ttlMs: number) {
     for (let second = 0; second < mostS && !until(); second += 1) await time.advance(1_000);
   }
 
-  return { time, counts, served, keep, burst, pass };
+  return { time, counts, store, keep, burst, pass };
 }
 
 /** Of a process that holds 50 locks of 5 s, 3 000 calls at once are served, for so many names, and none of the 50 is lost. */

@@ -10,33 +10,12 @@ import { MemoryTable } from "../../lib/testing/memory-table.js";
 import type { Clock } from "../../lib/time/clock.js";
 import { watch } from "./eventually.js";
 import { ManualTime } from "./manual-time.js";
-import type { Answer, Message } from "./message.js";
-import { MemoryStore } from "./message-store.js";
+import type { Message } from "./message.js";
+import { aborted, answerOf, MemoryStore } from "./message-store.js";
 import { seededRandom } from "./seeded-random.js";
 
 /** How long a message takes to the table, and an answer back, where a test says nothing else. */
 const ONE_WAY_MS = 4;
-
-/** A table in memory that is as far away as a real one. */
-class DistantStore extends MemoryStore {
-  readonly sent: Message[] = [];
-  readonly #clock: Clock;
-  readonly #oneWayMs: number;
-
-  constructor(table: MemoryTable, clock: Clock, oneWayMs: number) {
-    super(table);
-    this.#clock = clock;
-    this.#oneWayMs = oneWayMs;
-  }
-
-  protected override async send(message: Message, signal: AbortSignal): Promise<Answer> {
-    this.sent.push(message);
-    await this.#clock.sleep(this.#oneWayMs);
-    const answer = await super.send(message, signal);
-    await this.#clock.sleep(this.#oneWayMs);
-    return answer;
-  }
-}
 
 /** What the callers of a host ask for, again and again. */
 export interface Work {
@@ -59,10 +38,10 @@ export interface Work {
 /** A process that wants one lock all the time. */
 export class BusyHost {
   sections = 0;
+  readonly messages: Message[] = [];
   /** How long each section had been waited for. */
   readonly waits: number[] = [];
   readonly #clock: Clock;
-  readonly #store: DistantStore;
   readonly #session: Session;
   readonly #sections: Sections;
   readonly #callers: Promise<void>[];
@@ -73,9 +52,16 @@ export class BusyHost {
     { mutexes = [{}], callers = 1, ...work }: Work,
   ) {
     this.#clock = time.clock();
-    this.#store = new DistantStore(table, this.#clock, oneWayMs);
+    const store = new MemoryStore(table, async (message, signal) => {
+      this.messages.push(message);
+      await this.#clock.sleep(oneWayMs);
+      if (signal.aborted) throw aborted(signal);
+      const answer = answerOf(table, message);
+      await this.#clock.sleep(oneWayMs);
+      return answer;
+    });
     const random = seededRandom(1, owner);
-    this.#session = new Session({ store: this.#store, clock: this.#clock, owner, random });
+    this.#session = new Session({ store, clock: this.#clock, owner, random });
     this.#sections = new Sections(this.#session);
     const objects = mutexes.map((options) => this.#lockable(options, work));
     this.#callers = Array.from({ length: callers }, (_, index) =>
@@ -93,16 +79,12 @@ export class BusyHost {
     return side === undefined ? this.mutex(options) : new SharedMutex(this.#sections, NAME, settings)[side];
   }
 
-  get messages(): readonly Message[] {
-    return this.#store.sent;
-  }
-
   get requests(): number {
-    return this.#store.sent.length;
+    return this.messages.length;
   }
 
   get marks(): number {
-    return this.#store.sent.filter((message) => message.kind === "write" && message.write.kind === "want").length;
+    return this.messages.filter((message) => message.kind === "write" && message.write.kind === "want").length;
   }
 
   /** Ends its callers: what waits is rejected, what is held is released. */

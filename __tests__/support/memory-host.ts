@@ -14,7 +14,7 @@ import { SharedMutex } from "../../lib/shared-mutex.js";
 import { MemoryTable } from "../../lib/testing/memory-table.js";
 import { type ManualClockOptions, ManualTime } from "./manual-time.js";
 import type { Answer, Message } from "./message.js";
-import { aborted, answerOf, MessageStore } from "./message-store.js";
+import { aborted, answerOf, MemoryStore } from "./message-store.js";
 
 /**
  * What becomes of a request: it is answered at once, or after something else; it is lost; it is applied and its reply is
@@ -55,13 +55,10 @@ export class MemoryHost {
     } & ManualClockOptions = {},
   ) {
     this.table = table;
-    const store = new HostStore(
-      table,
-      (message, signal) => this.#send(message, signal),
-      () => {
-        this.closed += 1;
-      },
-    );
+    const store = new MemoryStore(table, (message, signal) => this.#send(message, signal));
+    store.close = () => {
+      this.closed += 1;
+    };
     const together = togetherFrom === undefined ? {} : { togetherFrom };
     this.session = new Session({ store, clock: time.clock(how), owner, table: tableId, random, ...together });
     this.#sections = new Sections(this.session);
@@ -161,27 +158,4 @@ export function inWords(message: Message): string {
 /** A reader's key has a uuid in it, a place's many digits. */
 function sortInWords(sort: string): string {
   return sort.replace(/^reader#.*$/, "reader").replace(/queue#0*(\d+)$/, "queue#$1");
-}
-
-class HostStore extends MessageStore {
-  readonly #send: (message: Message, signal: AbortSignal) => Promise<Answer>;
-  readonly #onClose: () => void;
-
-  constructor(
-    table: MemoryTable,
-    send: (message: Message, signal: AbortSignal) => Promise<Answer>,
-    onClose: () => void,
-  ) {
-    super(table);
-    this.#send = send;
-    this.#onClose = onClose;
-  }
-
-  protected override send(message: Message, signal: AbortSignal): Promise<Answer> {
-    return this.#send(message, signal);
-  }
-
-  override close(): void {
-    this.#onClose();
-  }
 }

@@ -39,16 +39,29 @@ export function answerOf(table: MemoryTable, message: Message): Answer {
   }
 }
 
-/** The port, over whatever carries its messages. */
-export abstract class MessageStore extends RowStore implements Store {
-  readonly #table: MemoryTable;
+/** How a message is answered. */
+type Carry = (message: Message, signal: AbortSignal) => Promise<Answer>;
 
-  constructor(table: MemoryTable) {
+/** The port on a table in memory, with nothing in between unless `carry` says so. */
+export class MemoryStore extends RowStore implements Store {
+  readonly #table: MemoryTable;
+  readonly #carry: Carry;
+
+  constructor(
+    table: MemoryTable,
+    carry: Carry = async (message, signal) => {
+      if (signal.aborted) throw aborted(signal);
+      return answerOf(table, message);
+    },
+  ) {
     super(LAYOUT);
     this.#table = table;
+    this.#carry = carry;
   }
 
-  protected abstract send(message: Message, signal: AbortSignal): Promise<Answer>;
+  protected send(message: Message, signal: AbortSignal): Promise<Answer> {
+    return this.#carry(message, signal);
+  }
 
   protected override async writeOne(write: Write, signal: AbortSignal): Promise<WriteOutcome> {
     return (await this.#ask({ kind: "write", write }, signal)).outcome;
@@ -90,21 +103,6 @@ export abstract class MessageStore extends RowStore implements Store {
     signal: AbortSignal,
   ): Promise<Extract<Answer, { kind: Kind }>> {
     return (await this.send(message, signal)) as Extract<Answer, { kind: Kind }>;
-  }
-}
-
-/** The port on a table in memory, with nothing in between. */
-export class MemoryStore extends MessageStore {
-  readonly #table: MemoryTable;
-
-  constructor(table: MemoryTable) {
-    super(table);
-    this.#table = table;
-  }
-
-  protected override async send(message: Message, signal: AbortSignal): Promise<Answer> {
-    if (signal.aborted) throw aborted(signal);
-    return answerOf(this.#table, message);
   }
 }
 

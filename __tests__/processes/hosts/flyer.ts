@@ -1,6 +1,5 @@
-import { subscribe } from "node:diagnostics_channel";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Diagnostics, LockTable } from "../../../lib/index.js";
+import { LockTable } from "../../../lib/index.js";
 import { hostConfig, report } from "../../support/host-process.js";
 import { LEASE } from "../kinds.js";
 
@@ -11,12 +10,6 @@ export interface FlyerConfig {
 }
 
 const { tableName, workMs } = hostConfig<FlyerConfig>();
-const writes: Record<string, number> = {};
-subscribe("dynamutex:request", (message) => {
-  const { operation, outcome } = message as Diagnostics["dynamutex:request"];
-  if (outcome === "ok") writes[operation] = (writes[operation] ?? 0) + 1;
-});
-
 const locks = new LockTable({ tableName, ...LEASE });
 const fly = async (): Promise<number> => {
   report({ kind: "flies" });
@@ -26,5 +19,5 @@ const fly = async (): Promise<number> => {
 const results = await Promise.all(
   Array.from({ length: 8 }, () => locks.mutex("report").singleFlight(fly, { freshMs: 60_000 })),
 );
-report({ kind: "results", results, writes });
+report({ kind: "results", results });
 await locks.close();
