@@ -1,4 +1,4 @@
-import { DeleteItemCommand, type DynamoDBClient, PutItemCommand, QueryCommand } from "@aws-sdk/client-dynamodb";
+import { DeleteItemCommand, type DynamoDBClient, QueryCommand } from "@aws-sdk/client-dynamodb";
 import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
 import type { RecordedRequest } from "./fault-proxy.js";
 import type { ManualTime } from "./manual-time.js";
@@ -57,8 +57,7 @@ export class QueueRows {
   }
 
   async put(attributes: Readonly<Record<string, unknown>>): Promise<void> {
-    const Item = marshall({ name: this.#scene.name, ...attributes });
-    await this.#direct.send(new PutItemCommand({ TableName: this.#scene.tableName, Item }));
+    await this.#scene.put(attributes);
   }
 
   async remove(sort: string): Promise<void> {
@@ -67,23 +66,16 @@ export class QueueRows {
   }
 
   async #query(): Promise<QueueRow[]> {
-    const rows: QueueRow[] = [];
-    let start: Record<string, unknown> | undefined;
-    do {
-      const { Items = [], LastEvaluatedKey } = await this.#direct.send(
-        new QueryCommand({
-          TableName: this.#scene.tableName,
-          KeyConditionExpression: "#name = :name",
-          ExpressionAttributeNames: { "#name": "name" },
-          ExpressionAttributeValues: { ":name": { S: this.#scene.name } },
-          ConsistentRead: true,
-          ...(start === undefined ? {} : { ExclusiveStartKey: marshall(start) }),
-        }),
-      );
-      rows.push(...Items.map((item) => unmarshall(item) as unknown as QueueRow));
-      start = LastEvaluatedKey && unmarshall(LastEvaluatedKey);
-    } while (start !== undefined);
-    return rows;
+    const { Items = [] } = await this.#direct.send(
+      new QueryCommand({
+        TableName: this.#scene.tableName,
+        KeyConditionExpression: "#name = :name",
+        ExpressionAttributeNames: { "#name": "name" },
+        ExpressionAttributeValues: { ":name": { S: this.#scene.name } },
+        ConsistentRead: true,
+      }),
+    );
+    return Items.map((item) => unmarshall(item) as unknown as QueueRow);
   }
 }
 

@@ -83,6 +83,15 @@ export function respects(remembers: Memory, free: Freedom): boolean {
 /** Whether a row may be taken: or only by who respects a fence, or a tick. */
 export type Freedom = "yes" | "no" | "if fence" | "if tick";
 
+const OVER = { expires: EARLIEST - 1 };
+const RUNS = { expires: EARLIEST + 1 };
+/** Nobody holds it, and it is not free either. */
+const PARKED = { uuid: undefined, expires: EARLIEST + 1 };
+const KEPT = { uuid: undefined, expires: 0 };
+/** What somebody who watches {@link RUNS} has seen. */
+const SEEN = { uuid: "theirs", expires: EARLIEST + 1 };
+const SEEN_OTHER = { uuid: "others", expires: EARLIEST + 1 };
+
 /** The truth table of a take, row by row. */
 export const TAKES: readonly {
   readonly row: Partial<Row>;
@@ -91,81 +100,48 @@ export const TAKES: readonly {
   readonly tick?: number;
   readonly free: Freedom;
 }[] = [
-  { row: { expires: EARLIEST - 1 }, free: "yes" },
+  { row: OVER, free: "yes" },
   { row: { expires: EARLIEST }, free: "no" },
-  { row: { expires: EARLIEST + 1 }, free: "no" },
-  // Parked: nobody holds it, and it is not free either.
+  { row: RUNS, free: "no" },
+  // Parked.
   { row: { uuid: undefined, expires: EARLIEST - 1 }, free: "yes" },
-  { row: { uuid: undefined, expires: EARLIEST + 1 }, free: "no" },
+  { row: PARKED, free: "no" },
   // Kept.
-  { row: { uuid: undefined, expires: 0, fence: 3n }, free: "if fence" },
-  { row: { uuid: undefined, expires: 0, tick: 4 }, free: "if tick" },
-  { row: { uuid: undefined, expires: 0, tick: 4, fence: 3n }, free: "if tick" },
-  { row: { expires: EARLIEST - 1, fence: 2n ** 80n }, free: "if fence" },
-  { row: { expires: EARLIEST - 1, tick: 4 }, free: "if tick" },
-  { row: { expires: EARLIEST + 1, fence: 3n }, free: "no" },
-  { row: { expires: EARLIEST + 1, tick: 4 }, free: "no" },
+  { row: { ...KEPT, fence: 3n }, free: "if fence" },
+  { row: { ...KEPT, tick: 4 }, free: "if tick" },
+  { row: { ...KEPT, tick: 4, fence: 3n }, free: "if tick" },
+  { row: { ...OVER, fence: 2n ** 80n }, free: "if fence" },
+  { row: { ...OVER, tick: 4 }, free: "if tick" },
+  { row: { ...RUNS, fence: 3n }, free: "no" },
+  { row: { ...RUNS, tick: 4 }, free: "no" },
   // Watched.
-  { row: { expires: EARLIEST + 1 }, unchanged: { uuid: "theirs", expires: EARLIEST + 1 }, free: "yes" },
-  { row: { expires: EARLIEST + 2 }, unchanged: { uuid: "theirs", expires: EARLIEST + 1 }, free: "no" },
-  { row: { expires: EARLIEST }, unchanged: { uuid: "theirs", expires: EARLIEST + 1 }, free: "no" },
-  { row: { expires: EARLIEST + 1 }, unchanged: { uuid: "others", expires: EARLIEST + 1 }, free: "no" },
-  {
-    row: { uuid: undefined, expires: EARLIEST + 1 },
-    unchanged: { uuid: "theirs", expires: EARLIEST + 1 },
-    free: "no",
-  },
-  {
-    row: { expires: EARLIEST + 1, fence: 3n },
-    unchanged: { uuid: "theirs", expires: EARLIEST + 1 },
-    free: "if fence",
-  },
-  { row: { expires: EARLIEST - 1 }, unchanged: { uuid: "others", expires: 1 }, free: "yes" },
-  {
-    row: { expires: EARLIEST + 1, tick: 4 },
-    unchanged: { uuid: "theirs", expires: EARLIEST + 1 },
-    free: "if tick",
-  },
+  { row: RUNS, unchanged: SEEN, free: "yes" },
+  { row: { expires: EARLIEST + 2 }, unchanged: SEEN, free: "no" },
+  { row: { expires: EARLIEST }, unchanged: SEEN, free: "no" },
+  { row: RUNS, unchanged: SEEN_OTHER, free: "no" },
+  { row: PARKED, unchanged: SEEN, free: "no" },
+  { row: { ...RUNS, fence: 3n }, unchanged: SEEN, free: "if fence" },
+  { row: OVER, unchanged: { uuid: "others", expires: 1 }, free: "yes" },
+  { row: { ...RUNS, tick: 4 }, unchanged: SEEN, free: "if tick" },
   // Parked, and watched.
-  {
-    row: { uuid: undefined, expires: EARLIEST + 1 },
-    unchanged: { uuid: undefined, expires: EARLIEST + 1 },
-    free: "yes",
-  },
-  {
-    row: { uuid: undefined, expires: EARLIEST + 2 },
-    unchanged: { uuid: undefined, expires: EARLIEST + 1 },
-    free: "no",
-  },
-  { row: { expires: EARLIEST + 1 }, unchanged: { uuid: undefined, expires: EARLIEST + 1 }, free: "no" },
-  { row: { expires: EARLIEST - 1 }, unchanged: { uuid: undefined, expires: 1 }, free: "yes" },
-  {
-    row: { uuid: undefined, expires: EARLIEST + 1, tick: 4 },
-    unchanged: { uuid: undefined, expires: EARLIEST + 1 },
-    free: "if tick",
-  },
+  { row: PARKED, unchanged: PARKED, free: "yes" },
+  { row: { uuid: undefined, expires: EARLIEST + 2 }, unchanged: PARKED, free: "no" },
+  { row: RUNS, unchanged: PARKED, free: "no" },
+  { row: OVER, unchanged: { uuid: undefined, expires: 1 }, free: "yes" },
+  { row: { ...PARKED, tick: 4 }, unchanged: PARKED, free: "if tick" },
   // For a tick.
-  { row: { expires: EARLIEST - 1 }, tick: 4, free: "if tick" },
-  { row: { uuid: undefined, expires: 0, tick: 4 }, tick: 5, free: "if tick" },
-  { row: { uuid: undefined, expires: 0, tick: 4 }, tick: 4, free: "no" },
-  { row: { uuid: undefined, expires: 0, tick: 4 }, tick: 3, free: "no" },
-  { row: { uuid: undefined, expires: 0, tick: 0 }, tick: -1, free: "no" },
-  { row: { uuid: undefined, expires: 0, tick: -1 }, tick: 0, free: "if tick" },
-  { row: { uuid: undefined, expires: 0, tick: 9 }, tick: 10, free: "if tick" },
-  {
-    row: { uuid: undefined, expires: 0, tick: Number.MAX_SAFE_INTEGER - 1 },
-    tick: Number.MAX_SAFE_INTEGER,
-    free: "if tick",
-  },
-  { row: { expires: EARLIEST + 1, tick: 4 }, tick: 5, free: "no" },
-  { row: { expires: EARLIEST - 1, tick: 4 }, tick: 5, free: "if tick" },
-  { row: { expires: EARLIEST - 1, tick: 5 }, tick: 5, free: "no" },
-  {
-    row: { expires: EARLIEST + 1, tick: 5 },
-    unchanged: { uuid: "theirs", expires: EARLIEST + 1 },
-    tick: 5,
-    free: "no",
-  },
+  { row: OVER, tick: 4, free: "if tick" },
+  { row: { ...KEPT, tick: 4 }, tick: 5, free: "if tick" },
+  { row: { ...KEPT, tick: 4 }, tick: 4, free: "no" },
+  { row: { ...KEPT, tick: 4 }, tick: 3, free: "no" },
+  { row: { ...KEPT, tick: 0 }, tick: -1, free: "no" },
+  { row: { ...KEPT, tick: -1 }, tick: 0, free: "if tick" },
+  { row: { ...KEPT, tick: 9 }, tick: 10, free: "if tick" },
+  { row: { ...KEPT, tick: Number.MAX_SAFE_INTEGER - 1 }, tick: Number.MAX_SAFE_INTEGER, free: "if tick" },
+  { row: { ...RUNS, tick: 4 }, tick: 5, free: "no" },
+  { row: { ...OVER, tick: 4 }, tick: 5, free: "if tick" },
+  { row: { ...OVER, tick: 5 }, tick: 5, free: "no" },
+  { row: { ...RUNS, tick: 5 }, unchanged: SEEN, tick: 5, free: "no" },
 ];
 
 /** What a row of ours would have, and a stamp that is over. */
