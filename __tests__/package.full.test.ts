@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join, relative } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { createTestTable, testEndpoint } from "./support/table.js";
+import { clientEnv } from "./support/endpoint.js";
+import { createTestTable } from "./support/table.js";
 
 const run = promisify(execFile);
 const ROOT = process.cwd();
@@ -284,14 +285,7 @@ async function tsc(compiler: string, args: string[]): Promise<string> {
 
 /** @returns what the program printed. */
 async function runConsumer(file: string): Promise<string> {
-  const env = {
-    ...process.env,
-    TABLE_NAME: await createTestTable(),
-    AWS_ENDPOINT_URL_DYNAMODB: testEndpoint(),
-    AWS_REGION: "us-east-1",
-    AWS_ACCESS_KEY_ID: "test",
-    AWS_SECRET_ACCESS_KEY: "test",
-  };
+  const env = { ...process.env, ...clientEnv(), TABLE_NAME: await createTestTable() };
   const { stdout } = await run(process.execPath, [file], { cwd: consumer, env, timeout: 30_000 });
   return stdout;
 }

@@ -5,7 +5,7 @@ import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll } from "@jest/globals";
-import { testClientConfig, testEndpoint } from "../support/endpoint.js";
+import { clientEnv, testEndpoint } from "../support/endpoint.js";
 import { type Ended, Running } from "./running.js";
 
 const run = promisify(execFile);
@@ -94,17 +94,13 @@ export class InstalledCli {
   }
 
   #spawn(command: string, args: readonly string[], { env = {}, endpoint = testEndpoint() }: StartOptions): Running {
-    const { region, credentials } = testClientConfig();
     const child = spawn(command, args, {
       cwd: this.#folder,
       detached: true, // from the terminal that the tests may run in
       env: {
         ...process.env,
         PATH: [this.bin, dirname(process.execPath), process.env.PATH].join(delimiter),
-        AWS_ENDPOINT_URL_DYNAMODB: endpoint,
-        AWS_REGION: region,
-        AWS_ACCESS_KEY_ID: credentials.accessKeyId,
-        AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+        ...clientEnv(endpoint),
         AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: undefined,
         NODE_OPTIONS: undefined,
         NODE_V8_COVERAGE: process.env.CLI_COVERAGE,

@@ -1,4 +1,4 @@
-import { testClientConfig } from "./endpoint.js";
+import { clientEnv } from "./endpoint.js";
 import { type Host, type HostMessage, startHost } from "./host-process.js";
 
 /**
@@ -9,15 +9,5 @@ export function startLockHost<Message extends HostMessage = HostMessage>(
   program: URL,
   { endpoint, config }: { readonly endpoint: string; readonly config: unknown },
 ): Host<Message> {
-  const { region, credentials } = testClientConfig();
-  return startHost<Message>(program, {
-    config,
-    env: {
-      AWS_ENDPOINT_URL_DYNAMODB: endpoint,
-      AWS_REGION: region,
-      AWS_ACCESS_KEY_ID: credentials.accessKeyId,
-      AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
-    },
-    flags: ["--unhandled-rejections=strict"],
-  });
+  return startHost<Message>(program, { config, env: clientEnv(endpoint), flags: ["--unhandled-rejections=strict"] });
 }
