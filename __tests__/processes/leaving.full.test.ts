@@ -50,9 +50,7 @@ async function expectToLeave(host: Host): Promise<void> {
 test.each<{ ending: Ending; messages?: readonly unknown[] }>([
   { ending: "holding a lock" },
   { ending: "holding a lock whose signal somebody listens to" },
-  { ending: "after an unlock" },
   { ending: "after a section of several renewals" },
-  { ending: "after a close that had nothing to wait for" },
   { ending: "after a close that waited for its section", messages: [{ kind: "revoked", reason: "closed" }] },
   { ending: "after a tryLock that found the lock taken" },
   { ending: "after a wait that timed out", messages: [{ kind: "waited", error: "LockTimeoutError" }] },

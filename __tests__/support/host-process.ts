@@ -41,7 +41,8 @@ export class Host<Message extends HostMessage = HostMessage> implements AsyncDis
   readonly messages: Message[] = [];
   /** Resolves, however it ends; by then everything it wrote has been read. */
   readonly exit: Promise<HostExit>;
-  #stderr = "";
+  /** What it wrote to stderr, and what it wrote to stdout that was no message. */
+  stderr = "";
   #exited: HostExit | undefined;
   readonly #child: ChildProcess;
   readonly #listeners = new Set<Listener<Message>>();
@@ -52,11 +53,11 @@ export class Host<Message extends HostMessage = HostMessage> implements AsyncDis
     const keeper = keep(child);
     if (child.stdout) createInterface({ input: child.stdout }).on("line", (line) => this.#read(line));
     child.stderr?.setEncoding("utf8").on("data", (text: string) => {
-      this.#stderr += text;
+      this.stderr += text;
     });
     this.exit = new Promise((resolve) => {
       child.once("error", (error) => {
-        this.#stderr += error.message;
+        this.stderr += error.message;
       });
       child.once("close", (code, signal) => {
         keeper.kill("SIGKILL");
@@ -75,25 +76,17 @@ export class Host<Message extends HostMessage = HostMessage> implements AsyncDis
     return this.#exited === undefined;
   }
 
-  /** What it wrote to stderr, and what it wrote to stdout that was no message. */
-  get stderr(): string {
-    return this.#stderr;
-  }
-
   /**
    * The first such message, whether it has come already or is still to come.
    *
    * @throws if the host exits without it; the error shows what it wrote to stderr.
    */
-  message<Wanted extends Message>(wanted: (message: Message) => message is Wanted): Promise<Wanted>;
-  message(wanted: (message: Message) => boolean): Promise<Message>;
-  message(wanted: (message: Message) => boolean): Promise<Message> {
-    const reported = this.messages.find(wanted);
-    return reported === undefined ? this.next(wanted) : Promise.resolve(reported);
+  async message(wanted: (message: Message) => boolean): Promise<Message> {
+    return this.messages.find(wanted) ?? (await this.next(wanted));
   }
 
   /** Like {@link message}, among those that are still to come. */
-  next(wanted: (message: Message) => boolean = () => true): Promise<Message> {
+  next(wanted: (message: Message) => boolean): Promise<Message> {
     return new Promise((resolve, reject) => {
       const listener: Listener<Message> = (message) => {
         if (message !== undefined && !wanted(message)) return;
@@ -114,7 +107,8 @@ export class Host<Message extends HostMessage = HostMessage> implements AsyncDis
   /** SIGSTOP, and resolves once not one instruction more is executed. */
   async suspend(): Promise<void> {
     this.kill("SIGSTOP");
-    while (this.running && !isStopped(this.pid)) await sleep(1);
+    // Where the kernel does not show its processes as files, a signal sent is taken for a signal delivered.
+    while (this.running && !["T", "gone", "unknown"].includes(processState(this.pid))) await sleep(1);
   }
 
   /** SIGCONT. */
@@ -130,11 +124,11 @@ export class Host<Message extends HostMessage = HostMessage> implements AsyncDis
   #read(line: string): void {
     const message = parseMessage<Message>(line);
     if (message === undefined) {
-      this.#stderr += `${line}\n`;
-      return;
+      this.stderr += `${line}\n`;
+    } else {
+      this.messages.push(message);
+      this.#tell(message);
     }
-    this.messages.push(message);
-    this.#tell(message);
   }
 
   #tell(message: Message | undefined): void {
@@ -143,7 +137,7 @@ export class Host<Message extends HostMessage = HostMessage> implements AsyncDis
 
   #missing(): Error {
     const { code, signal } = this.#exited ?? {};
-    return new Error(`the host exited (${signal ?? code}) without the message that was awaited\n${this.#stderr}`);
+    return new Error(`the host exited (${signal ?? code}) without the message that was awaited\n${this.stderr}`);
   }
 }
 
@@ -191,11 +185,6 @@ function parseMessage<Message>(line: string): Message | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Where the kernel does not show its processes as files, a signal sent is taken for a signal delivered. */
-function isStopped(pid: number): boolean {
-  return ["T", "gone", "unknown"].includes(processState(pid));
 }
 
 /** The kernel's letter for what a process does; a zombie is gone, because nobody may ever come for it. */

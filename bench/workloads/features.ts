@@ -6,146 +6,83 @@ import type { Workload } from "../results.js";
 
 const LEASE_MS = 30_000;
 
-/** One thing that a caller does, with what has to be there before it and what goes after it. */
-interface Feature {
-  readonly title: string;
-  /** @returns what to do and to measure. */
-  readonly prepare: (locks: LockTable, name: string, other: LockTable) => Promise<() => Promise<unknown>>;
-}
+/** Does what has to be there before a thing that a caller does. @returns what to do and to measure. */
+type Prepare = (locks: LockTable, name: string, other: LockTable) => Promise<() => Promise<unknown>>;
 
-const FEATURES: readonly Feature[] = [
-  {
-    title: "lock and unlock",
-    prepare: async (locks, name) => () => locks.mutex(name).run(() => undefined),
+const nothing = (): void => undefined;
+
+const FEATURES: Readonly<Record<string, Prepare>> = {
+  "lock and unlock": async (locks, name) => () => locks.mutex(name).run(nothing),
+  "a renewal": async (locks, name) => {
+    const lock = await locks.mutex(name).lock();
+    return () => lock.extend();
   },
-  {
-    title: "a renewal",
-    prepare: async (locks, name) => {
-      const lock = await locks.mutex(name).lock();
-      return () => lock.extend();
-    },
+  "`tryLock()` where another host holds the lock": async (locks, name, other) => {
+    await other.mutex(name).lock();
+    return () => locks.mutex(name).tryLock();
   },
-  {
-    title: "`tryLock()` where another host holds the lock",
-    prepare: async (locks, name, other) => {
-      await other.mutex(name).lock();
-      return () => locks.mutex(name).tryLock();
-    },
+  "lock and unlock, `fencing: true`": async (locks, name) => () => locks.mutex(name, { fencing: true }).run(nothing),
+  "lock and unlock, `fair: true`, nobody waiting": async (locks, name) => () =>
+    locks.mutex(name, { fair: true }).run(nothing),
+  "32 sections of one process, one after another": async (locks, name) => () =>
+    Promise.all(Array.from({ length: 32 }, () => locks.mutex(name).run(nothing))),
+  "the same with `fencing: true`": async (locks, name) => () =>
+    Promise.all(Array.from({ length: 32 }, () => locks.mutex(name, { fencing: true }).run(nothing))),
+  "`tryRun()` with `everyMs`, a tick that is granted": async (locks, name) => () =>
+    locks.mutex(name).tryRun(nothing, { everyMs: 3_600_000 }),
+  "the same, a tick that is done": async (locks, name, other) => {
+    await other.mutex(name).tryRun(nothing, { everyMs: 3_600_000 });
+    return () => locks.mutex(name).tryRun(nothing, { everyMs: 3_600_000 });
   },
-  {
-    title: "lock and unlock, `fencing: true`",
-    prepare: async (locks, name) => () => locks.mutex(name, { fencing: true }).run(() => undefined),
+  "lock and unlock with `holdAtLeastMs`": async (locks, name) => () =>
+    locks.mutex(name).run(nothing, { holdAtLeastMs: 60_000 }),
+  "the first `guard()` of a lock": async (locks, name) => {
+    const lock = await locks.mutex(name).lock();
+    return () => lock.guard();
   },
-  {
-    title: "lock and unlock, `fair: true`, nobody waiting",
-    prepare: async (locks, name) => () => locks.mutex(name, { fair: true }).run(() => undefined),
+  "a further one": async (locks, name) => {
+    const lock = await locks.mutex(name).lock();
+    await lock.guard();
+    return () => lock.guard();
   },
-  {
-    title: "32 sections of one process, one after another",
-    prepare: async (locks, name) => () =>
-      Promise.all(Array.from({ length: 32 }, () => locks.mutex(name).run(() => undefined))),
+  "`lockAll()` of 4 and its unlock": async (locks, name) => async () => {
+    const set = await locks.lockAll(["a", "b", "c", "d"].map((letter) => `${name}-${letter}`));
+    await set.unlock();
   },
-  {
-    title: "the same with `fencing: true`",
-    prepare: async (locks, name) => () =>
-      Promise.all(Array.from({ length: 32 }, () => locks.mutex(name, { fencing: true }).run(() => undefined))),
+  "a permit of a semaphore of 10, taken and released": async (locks, name) => () =>
+    locks.semaphore(name, { permits: 10 }).run(nothing),
+  "the same where another host has 9 of the permits": async (locks, name, other) => {
+    const theirs = other.semaphore(name, { permits: 10 });
+    for (let taken = 0; taken < 9; taken += 1) await theirs.lock();
+    return () => locks.semaphore(name, { permits: 10 }).run(nothing);
   },
-  {
-    title: "`tryRun()` with `everyMs`, a tick that is granted",
-    prepare: async (locks, name) => () => locks.mutex(name).tryRun(() => undefined, { everyMs: 3_600_000 }),
+  "a look at 1 000 permits that are all taken": async (locks, name, other) => {
+    const theirs = other.semaphore(name, { permits: 1_000 });
+    await Promise.all(Array.from({ length: 1_000 }, () => theirs.lock()));
+    return () => locks.semaphore(name, { permits: 1_000 }).inspect();
   },
-  {
-    title: "the same, a tick that is done",
-    prepare: async (locks, name, other) => {
-      await other.mutex(name).tryRun(() => undefined, { everyMs: 3_600_000 });
-      return () => locks.mutex(name).tryRun(() => undefined, { everyMs: 3_600_000 });
-    },
+  "the shared side of a shared mutex, taken and released": async (locks, name) => () =>
+    locks.sharedMutex(name).shared.run(nothing),
+  "8 sections of one process on the shared side, at once": async (locks, name) => () =>
+    Promise.all(Array.from({ length: 8 }, () => locks.sharedMutex(name).shared.run(nothing))),
+  "the exclusive side, taken and released": async (locks, name) => () => locks.sharedMutex(name).exclusive.run(nothing),
+  "`handOff()` of a lock that was just taken": async (locks, name) => {
+    const lock = await locks.mutex(name).lock();
+    return () => lock.handOff({ withinMs: 60_000 });
   },
-  {
-    title: "lock and unlock with `holdAtLeastMs`",
-    prepare: async (locks, name) => () => locks.mutex(name).run(() => undefined, { holdAtLeastMs: 60_000 }),
+  "`resume()`": async (locks, name, other) => {
+    const token = await (await other.mutex(name).lock()).handOff({ withinMs: 60_000 });
+    return () => locks.mutex(name).resume(token);
   },
-  {
-    title: "the first `guard()` of a lock",
-    prepare: async (locks, name) => {
-      const lock = await locks.mutex(name).lock();
-      return () => lock.guard();
-    },
-  },
-  {
-    title: "a further one",
-    prepare: async (locks, name) => {
-      const lock = await locks.mutex(name).lock();
-      await lock.guard();
-      return () => lock.guard();
-    },
-  },
-  {
-    title: "`lockAll()` of 4 and its unlock",
-    prepare: async (locks, name) => async () => {
-      const set = await locks.lockAll(["a", "b", "c", "d"].map((letter) => `${name}-${letter}`));
-      await set.unlock();
-    },
-  },
-  {
-    title: "a permit of a semaphore of 10, taken and released",
-    prepare: async (locks, name) => () => locks.semaphore(name, { permits: 10 }).run(() => undefined),
-  },
-  {
-    title: "the same where another host has 9 of the permits",
-    prepare: async (locks, name, other) => {
-      const theirs = other.semaphore(name, { permits: 10 });
-      for (let taken = 0; taken < 9; taken += 1) await theirs.lock();
-      return () => locks.semaphore(name, { permits: 10 }).run(() => undefined);
-    },
-  },
-  {
-    title: "a look at 1 000 permits that are all taken",
-    prepare: async (locks, name, other) => {
-      const theirs = other.semaphore(name, { permits: 1_000 });
-      await Promise.all(Array.from({ length: 1_000 }, () => theirs.lock()));
-      return () => locks.semaphore(name, { permits: 1_000 }).inspect();
-    },
-  },
-  {
-    title: "the shared side of a shared mutex, taken and released",
-    prepare: async (locks, name) => () => locks.sharedMutex(name).shared.run(() => undefined),
-  },
-  {
-    title: "8 sections of one process on the shared side, at once",
-    prepare: async (locks, name) => () =>
-      Promise.all(Array.from({ length: 8 }, () => locks.sharedMutex(name).shared.run(() => undefined))),
-  },
-  {
-    title: "the exclusive side, taken and released",
-    prepare: async (locks, name) => () => locks.sharedMutex(name).exclusive.run(() => undefined),
-  },
-  {
-    title: "`handOff()` of a lock that was just taken",
-    prepare: async (locks, name) => {
-      const lock = await locks.mutex(name).lock();
-      return () => lock.handOff({ withinMs: 60_000 });
-    },
-  },
-  {
-    title: "`resume()`",
-    prepare: async (locks, name, other) => {
-      const token = await (await other.mutex(name).lock()).handOff({ withinMs: 60_000 });
-      return () => locks.mutex(name).resume(token);
-    },
-  },
-  {
-    title: "`inspect()`",
-    prepare: async (locks, name) => () => locks.mutex(name).inspect(),
-  },
-];
+  "`inspect()`": async (locks, name) => () => locks.mutex(name).inspect(),
+};
 
 export const features: Workload = {
   name: "features",
   title: "What each feature costs",
   async run({ ground }) {
     const rows: string[][] = [];
-    for (const { title, prepare } of FEATURES) {
+    for (const [title, prepare] of Object.entries(FEATURES)) {
       const name = ground.name();
       const [ours, other] = await Promise.all(
         [`ours-${name}`, `other-${name}`].map(async (tag) => {
@@ -153,7 +90,7 @@ export const features: Workload = {
           const client = new DynamoDBClient(clientConfig(endpoint));
           const locks = new LockTable({ tableName, client, ttlMs: LEASE_MS });
           // By then it knows the table's time.
-          await locks.mutex(`first-${tag}`).run(() => undefined);
+          await locks.mutex(`first-${tag}`).run(nothing);
           return { locks, client };
         }),
       );
@@ -171,7 +108,7 @@ export const features: Workload = {
       ]);
       for (const { locks, client } of [ours, other]) {
         // Some have left a lock held: it is revoked.
-        await locks.close({ drainMs: 0 }).catch(() => undefined);
+        await locks.close({ drainMs: 0 }).catch(nothing);
         client.destroy();
       }
     }

@@ -1,6 +1,5 @@
 import { deferred } from "./deferred.js";
 import type { Exchange } from "./exchange.js";
-import type { RecordedRequest } from "./recorded-request.js";
 import { type Reply, withDate } from "./reply.js";
 
 /** What is done to a request instead of forwarding it and answering. Write your own where none here fits. */
@@ -113,15 +112,13 @@ export const dateHeader = (date: () => string): Fault => rewriteReply((reply) =>
 
 /** An exact copy, still in the network. */
 export interface Duplicate extends Fault {
-  /** Resolves with the request once it has been copied, applied and answered. */
-  readonly taken: Promise<RecordedRequest>;
   /** Lets the oldest copy arrive at the table, and tells what the table said: nobody else hears of it. */
   deliver(): Promise<Reply>;
 }
 
 /** Forwards and answers as usual, and keeps an exact copy: it arrives after so many ms, or when delivered by hand. */
 export const duplicate = (afterMs?: number): Duplicate => {
-  const taken = deferred<RecordedRequest>();
+  const taken = deferred<void>();
   const copies: Exchange[] = [];
   const deliver = async () => {
     await taken.promise;
@@ -129,11 +126,12 @@ export const duplicate = (afterMs?: number): Duplicate => {
     if (copy === undefined) throw new Error("every copy of this request has been delivered");
     return copy.forward();
   };
+  const deliverAfter = (wait: Promise<void>) => wait.then(deliver).catch(() => undefined);
   const apply = async (exchange: Exchange) => {
     await pass(exchange);
     copies.push(exchange);
-    taken.resolve(exchange.request);
-    if (afterMs !== undefined) exchange.wait(afterMs).then(deliver, () => undefined);
+    taken.resolve();
+    if (afterMs !== undefined) void deliverAfter(exchange.wait(afterMs));
   };
-  return { kind: "duplicate", apply, taken: taken.promise, deliver };
+  return { kind: "duplicate", apply, deliver };
 };

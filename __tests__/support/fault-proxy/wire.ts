@@ -30,18 +30,6 @@ export interface WireRequest {
   readonly [other: string]: unknown;
 }
 
-export interface WireCapacity {
-  readonly CapacityUnits?: number;
-  readonly ReadCapacityUnits?: number;
-  readonly WriteCapacityUnits?: number;
-}
-
-export interface WireCancellationReason {
-  readonly Code?: string;
-  readonly Message?: string;
-  readonly Item?: WireItem;
-}
-
 /** What the table answers, errors too. */
 export interface WireReply {
   readonly __type?: string;
@@ -50,8 +38,7 @@ export interface WireReply {
   readonly Item?: WireItem;
   readonly Items?: readonly WireItem[];
   readonly Attributes?: WireItem;
-  readonly CancellationReasons?: readonly WireCancellationReason[];
-  readonly ConsumedCapacity?: WireCapacity | readonly WireCapacity[];
+  readonly CancellationReasons?: readonly { readonly Code?: string; readonly Item?: WireItem }[];
   readonly [other: string]: unknown;
 }
 
