@@ -4,12 +4,13 @@ import type { Ground } from "./ground.js";
 /** One line of the table. */
 export interface Line {
   readonly title: string;
-  /** Of the values: `ms`, `RRU`. */
-  readonly unit: string;
-  readonly better: "less" | "more";
+  /** Of the values: `ms`, `RRU`. Default: none. */
+  readonly unit?: string | undefined;
+  /** Default: less. */
+  readonly better?: "more" | undefined;
   readonly values: Partial<Record<ContenderName, number>>;
   /** What dynamutex has to reach. */
-  readonly goal?: number;
+  readonly goal?: number | undefined;
 }
 
 /** What a chart shows, where a workload varies something. */

@@ -17,8 +17,8 @@ export function tableRows(
 }
 
 function rowOf(line: Line): readonly string[] {
-  const { title, unit, better, values, goal } = line;
-  const sign = better === "less" ? "≤" : "≥";
+  const { title, unit = "", better, values, goal } = line;
+  const sign = better === "more" ? "≥" : "≤";
   return [
     unit === "" || unit === "×" ? title : `${title}, ${unit}`,
     goal === undefined ? "" : `${sign} ${show(goal)}`,
@@ -39,14 +39,14 @@ function against({ better, values }: Line): string {
     .filter((value) => value !== undefined && Number.isFinite(value)) as number[];
   const ours = values.dynamutex;
   if (ours === undefined || peers.length === 0) return "";
-  const best = better === "less" ? Math.min(...peers) : Math.max(...peers);
+  const best = better === "more" ? Math.max(...peers) : Math.min(...peers);
   return best === 0 ? "" : `${show(ours / best)} ×`;
 }
 
 function verdict({ better, values, goal }: Line): string {
   const ours = values.dynamutex ?? values.fair;
   if (goal === undefined || ours === undefined) return "";
-  return (better === "less" ? ours <= goal : ours >= goal) ? "reached" : "**missed**";
+  return (better === "more" ? ours >= goal : ours <= goal) ? "reached" : "**missed**";
 }
 
 export function markdown(rows: readonly (readonly string[])[]): string {

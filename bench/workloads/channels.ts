@@ -25,7 +25,7 @@ export const channels: Workload = {
     const ratio = (index: number): number =>
       median(cpuUs.map((batch) => (batch[index] ?? Number.NaN) / (batch[0] ?? Number.NaN)));
     const line = (title: string, unit: string, value: number) =>
-      ({ title, unit, better: "less", values: { dynamutex: value } }) as const;
+      ({ title, unit, values: { dynamutex: value } }) as const;
     const share = (100 * looks * lookNs) / (cycleUs * 1_000);
     return {
       lines: [

@@ -4,17 +4,12 @@ import { median, show } from "../numbers.js";
 import { type Bench, type Line, moneyOf, type Workload } from "../results.js";
 import { Team } from "../worker-process.js";
 import { sections } from "./four-processes.js";
+import { LONG_LEASE_MS, START_MS, WINDOW_MS, waitersSecond } from "./waiters-second.js";
 
 const NAME = "fair";
 const LEASE_MS = 3_000;
-const LONG_LEASE_MS = 30_000;
 const ROUND_MS = 30_000;
 const COUNTS = [1, 4, 16, 64];
-
-/** By then whoever waits has lined up. */
-const START_MS = 6_000;
-/** As long as it takes until each place has been renewed once. */
-const WINDOW_MS = LONG_LEASE_MS / 2;
 
 export const fair: Workload = {
   name: "fair",
@@ -27,31 +22,37 @@ export const fair: Workload = {
     for (const count of bench.quick ? [1, 4] : COUNTS) {
       bench.say(`hand-overs, ${count} waiting`);
       const [handOverMs, requests] = await handOvers(bench, count);
-      bench.say(`a waiter's second, ${count} waiting`);
-      hosts.push({ count, handOverMs, requests, money: await waiting(bench, count) });
+      hosts.push({ count, handOverMs, requests, money: await waitersSecond(bench, NAME, count) });
     }
     bench.say("2 000 callers of one process, and 200 hosts");
     const callers = await standInLine(bench, { hosts: 1, each: bench.quick ? 200 : 2_000, apartMs: 0 });
     const crowd = await standInLine(bench, { hosts: bench.quick ? 20 : 200, each: 1, apartMs: 60 });
-    const line = (title: string, value: number, goal: number, better: Line["better"], unit = ""): Line => {
-      return { title, unit, better, values: { fair: value }, goal };
+    const line = (title: string, value: number, goal: number, more: Partial<Line> = {}): Line => {
+      return { title, values: { fair: value }, goal, ...more };
     };
     return {
       lines: [
-        line("4 × 4 tasks, 10 ms: sections a second", median(processes.map((it) => it.perSecond)), 25, "more"),
-        line("4 × 4 tasks, 10 ms: requests a section", median(processes.map((it) => it.requests)), 5, "less"),
-        line("4 × 4 tasks, 10 ms: least share", median(processes.map((it) => it.leastShare)), 0.8, "more", "×"),
-        line("32 tasks of one process: sections a second", median(tasks.map((it) => it.perSecond)), 1_000, "more"),
-        line("32 tasks of one process: requests a section", median(tasks.map((it) => it.requests)), 0.3, "less"),
+        line("4 × 4 tasks, 10 ms: sections a second", median(processes.map((it) => it.perSecond)), 25, {
+          better: "more",
+        }),
+        line("4 × 4 tasks, 10 ms: requests a section", median(processes.map((it) => it.requests)), 5),
+        line("4 × 4 tasks, 10 ms: least share", median(processes.map((it) => it.leastShare)), 0.8, {
+          better: "more",
+          unit: "×",
+        }),
+        line("32 tasks of one process: sections a second", median(tasks.map((it) => it.perSecond)), 1_000, {
+          better: "more",
+        }),
+        line("32 tasks of one process: requests a section", median(tasks.map((it) => it.requests)), 0.3),
         ...hosts.map(({ count, handOverMs }) =>
-          line(`hand-over between hosts, ${count} waiting: median`, handOverMs, 100, "less", "ms"),
+          line(`hand-over between hosts, ${count} waiting: median`, handOverMs, 100, { unit: "ms" }),
         ),
         ...hosts.flatMap(({ count, money }) => {
           const goal = { 4: 1.7, 64: 0.7 }[count];
-          return goal === undefined ? [] : [line(`a waiter's second, ${count} waiting`, money, goal, "less", "RRU")];
+          return goal === undefined ? [] : [line(`a waiter's second, ${count} waiting`, money, goal, { unit: "RRU" })];
         }),
-        line(`${callers.count} callers of one process: out of order`, callers.inversions, 0, "less"),
-        line(`${crowd.count} hosts of one caller: out of order`, crowd.inversions, 0, "less"),
+        line(`${callers.count} callers of one process: out of order`, callers.inversions, 0),
+        line(`${crowd.count} hosts of one caller: out of order`, crowd.inversions, 0),
       ],
       detail: {
         columns: ["waiting hosts", ...hosts.map(({ count }) => String(count))],
@@ -106,21 +107,6 @@ async function handOvers({ ground, quick }: Bench, waiting: number): Promise<rea
     return last === undefined || last.locker === locker ? [] : [from - last.to];
   });
   return [median(pauses), (ground.cost({ tag }).requests - before) / all.length];
-}
-
-/** What so many who wait for a lock that somebody keeps cost, each in a second. */
-async function waiting({ ground }: Bench, count: number): Promise<number> {
-  await using holders = new Team(1);
-  await using others = new Team(1);
-  const lock = ground.name();
-  const tag = `waiters-for-${lock}`;
-  await holders.open(NAME, await ground.options(NAME, LONG_LEASE_MS, `holder-of-${lock}`), lock);
-  await others.open(NAME, await ground.options(NAME, LONG_LEASE_MS, tag), lock, { count });
-  await holders.only.ask("lock", { name: lock });
-  const from = now() + START_MS;
-  others.only.ask("pass", { name: lock }).catch(() => undefined);
-  await sleep(START_MS + WINDOW_MS);
-  return moneyOf(ground.cost({ tag, from, to: from + WINDOW_MS })) / count / (WINDOW_MS / 1_000);
 }
 
 interface InLine {

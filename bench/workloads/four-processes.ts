@@ -31,8 +31,8 @@ export const fourProcesses: Workload = {
     const each = (of: keyof Round) => rounds.medians((round) => round[of]);
     return {
       lines: [
-        { title: "sections a second", unit: "", better: "more", values: each("perSecond"), goal: 50 },
-        { title: "requests a section", unit: "", better: "less", values: each("requests"), goal: 2 },
+        { title: "sections a second", better: "more", values: each("perSecond"), goal: 50 },
+        { title: "requests a section", values: each("requests"), goal: 2 },
         { title: "least share of a process", unit: "×", better: "more", values: each("leastShare"), goal: 0.5 },
       ],
       notes: [

@@ -36,9 +36,9 @@ export const kept: Workload = {
       const each = (of: keyof Round) => rounds.medians((round) => round[of]);
       const what = `of ${size.locks} of ${size.leaseMs / 1_000} s`;
       lines.push(
-        { title: `leases that lapsed, ${what}`, unit: "", better: "less", values: each("lapses"), goal: 0 },
-        { title: `requests a lock and second, ${what}`, unit: "", better: "less", values: each("requests") },
-        { title: `CPU a second, ${what}`, unit: "ms", better: "less", values: each("cpuMs") },
+        { title: `leases that lapsed, ${what}`, values: each("lapses"), goal: 0 },
+        { title: `requests a lock and second, ${what}`, values: each("requests") },
+        { title: `CPU a second, ${what}`, unit: "ms", values: each("cpuMs") },
       );
       notes.push(...rounds.notes);
     }

@@ -22,8 +22,8 @@ export const oneProcess: Workload = {
     const each = (of: "perSecond" | "requests") => rounds.medians((round) => round[of]);
     return {
       lines: [
-        { title: "sections a second", unit: "", better: "more", values: each("perSecond"), goal: 1_000 },
-        { title: "requests a section", unit: "", better: "less", values: each("requests"), goal: 0.1 },
+        { title: "sections a second", better: "more", values: each("perSecond"), goal: 1_000 },
+        { title: "requests a section", values: each("requests"), goal: 0.1 },
       ],
       notes: ["The medians of three rounds of dynamutex, and one round of the others.", ...rounds.notes],
     };

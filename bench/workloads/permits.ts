@@ -1,25 +1,16 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { now } from "../../__tests__/support/monotonic.js";
-import type { LockerOptions } from "../contenders/locker.js";
 import { median, show } from "../numbers.js";
-import { type Bench, type Line, moneyOf, type Workload } from "../results.js";
+import type { Bench, Line, Workload } from "../results.js";
 import { Team } from "../worker-process.js";
+import { type Kind, LONG_LEASE_MS, type Own, optionsOf, waitersSecond } from "./waiters-second.js";
 
 const LEASE_MS = 3_000;
-const LONG_LEASE_MS = 30_000;
 const PROCESSES = 16;
 const PERMITS = 4;
 const HOLD_MS = 10;
 const FOR_MS = 30_000;
 const ROUNDS = 1;
 const WAITERS = 4;
-/** By then whoever waits has lined up, and as long as it is watched. */
-const START_MS = 6_000;
-const WINDOW_MS = 15_000;
-
-/** Contenders that are this library: as it comes, and fair. */
-type Own = "dynamutex" | "fair";
-type Kind = Pick<LockerOptions, "permits" | "side">;
 
 interface Round {
   readonly perSecond: number;
@@ -45,58 +36,37 @@ export const permits: Workload = {
     bench.say("readers of one process");
     const rows = await readers(bench, 8);
     const waiting = {
-      mutex: await waiters(bench, {}),
-      semaphore: await waiters(bench, { permits: PERMITS }),
-      shared: await waiters(bench, { side: "shared" }),
-      exclusive: await waiters(bench, { side: "exclusive" }),
+      mutex: await waitersSecond(bench, "dynamutex", WAITERS),
+      semaphore: await waitersSecond(bench, "dynamutex", WAITERS, { permits: PERMITS }),
+      shared: await waitersSecond(bench, "dynamutex", WAITERS, { side: "shared" }),
+      exclusive: await waitersSecond(bench, "dynamutex", WAITERS, { side: "exclusive" }),
     };
     const own = (value: (name: Own) => number): Line["values"] => ({
       dynamutex: value("dynamutex"),
       fair: value("fair"),
     });
+    const ofFour = (of: keyof Round) => own((name) => four[name]?.[of] ?? Number.NaN);
     const gain = (name: Own): number => (four[name]?.perSecond ?? Number.NaN) / (one[name]?.perSecond ?? Number.NaN);
     const crowdTitle = `${PROCESSES} processes, ${PERMITS} permits, ${HOLD_MS} ms`;
     const only = (value: number): Line["values"] => ({ dynamutex: value });
-    const line = (
-      title: string,
-      values: Line["values"],
-      goal: number | undefined,
-      better: Line["better"],
-      unit = "",
-    ): Line => {
-      return { title, unit, better, values, ...(goal === undefined ? {} : { goal }) };
+    const line = (title: string, values: Line["values"], goal: number | undefined, more: Partial<Line> = {}): Line => {
+      return { title, values, goal, ...more };
     };
     return {
       lines: [
-        line("a permit, taken and released: requests", only(cycle.semaphore.requests), 3, "less"),
-        line("a permit, taken and released", only(cycle.semaphore.write), 2, "less", "WRU"),
-        line("shared, taken and released: requests", only(cycle.shared.requests), 3, "less"),
-        line("shared, taken and released", only(cycle.shared.write), 2, "less", "WRU"),
-        line("shared, taken and released", only(cycle.shared.read), 1, "less", "RRU"),
-        line("8 readers of one process: rows", only(rows), 1, "less"),
-        line(
-          `${crowdTitle}: sections a second`,
-          own((name) => four[name]?.perSecond ?? Number.NaN),
-          undefined,
-          "more",
-        ),
-        line(`${crowdTitle}: against one permit`, own(gain), 3.2, "more", "×"),
-        line(
-          `${crowdTitle}: requests a section`,
-          own((name) => four[name]?.requests ?? Number.NaN),
-          3,
-          "less",
-        ),
-        line(
-          `${crowdTitle}: least share`,
-          own((name) => four[name]?.leastShare ?? Number.NaN),
-          0.3,
-          "more",
-          "×",
-        ),
-        line("a waiter's second, semaphore", only(waiting.semaphore), waiting.mutex * 1.25, "less", "RRU"),
-        line("a waiter's second, shared side", only(waiting.shared), waiting.mutex * 1.25, "less", "RRU"),
-        line("a waiter's second, exclusive side", only(waiting.exclusive), waiting.mutex * 1.25, "less", "RRU"),
+        line("a permit, taken and released: requests", only(cycle.semaphore.requests), 3),
+        line("a permit, taken and released", only(cycle.semaphore.write), 2, { unit: "WRU" }),
+        line("shared, taken and released: requests", only(cycle.shared.requests), 3),
+        line("shared, taken and released", only(cycle.shared.write), 2, { unit: "WRU" }),
+        line("shared, taken and released", only(cycle.shared.read), 1, { unit: "RRU" }),
+        line("8 readers of one process: rows", only(rows), 1),
+        line(`${crowdTitle}: sections a second`, ofFour("perSecond"), undefined, { better: "more" }),
+        line(`${crowdTitle}: against one permit`, own(gain), 3.2, { better: "more", unit: "×" }),
+        line(`${crowdTitle}: requests a section`, ofFour("requests"), 3),
+        line(`${crowdTitle}: least share`, ofFour("leastShare"), 0.3, { better: "more", unit: "×" }),
+        line("a waiter's second, semaphore", only(waiting.semaphore), waiting.mutex * 1.25, { unit: "RRU" }),
+        line("a waiter's second, shared side", only(waiting.shared), waiting.mutex * 1.25, { unit: "RRU" }),
+        line("a waiter's second, exclusive side", only(waiting.exclusive), waiting.mutex * 1.25, { unit: "RRU" }),
       ],
       notes: [
         `For the fair semaphore the goals are 2.2 times as many sections as of one permit, and a least share of 0.8: it came to ` +
@@ -107,16 +77,6 @@ export const permits: Workload = {
     };
   },
 };
-
-async function optionsOf(
-  { ground }: Bench,
-  name: Own,
-  leaseMs: number,
-  tag: string,
-  kind: Kind,
-): Promise<LockerOptions> {
-  return { ...(await ground.options(name, leaseMs, tag)), ...kind };
-}
 
 /** A lock that nobody else wants, taken and released by a process that knows the time. */
 async function cycleOf(bench: Bench, kind: Kind): Promise<{ requests: number; read: number; write: number }> {
@@ -173,28 +133,4 @@ async function readers(bench: Bench, count: number): Promise<number> {
   const from = now();
   await team.only.ask("sections", { name: lock, tasks: count, each: 1, holdMs: 200 });
   return ground.requests({ tag, from }).filter(({ operation }) => operation === "PutItem").length;
-}
-
-/** What those who wait for all that there is cost, each in a second. */
-async function waiters(bench: Bench, kind: Kind): Promise<number> {
-  bench.say(`a waiter's second, ${JSON.stringify(kind)}`);
-  await using holders = new Team(kind.permits ?? 1);
-  await using others = new Team(1);
-  const { ground } = bench;
-  const lock = ground.name();
-  const [tag, holder] = [`waiters-for-${lock}`, `holder-of-${lock}`];
-  const side = kind.side && { side: "exclusive" as const };
-  await holders.open(
-    "dynamutex",
-    await optionsOf(bench, "dynamutex", LONG_LEASE_MS, holder, { ...kind, ...side }),
-    lock,
-  );
-  await others.open("dynamutex", await optionsOf(bench, "dynamutex", LONG_LEASE_MS, tag, kind), lock, {
-    count: WAITERS,
-  });
-  await Promise.all(holders.workers.map((worker) => worker.ask("lock", { name: lock })));
-  const from = now() + START_MS;
-  others.only.ask("pass", { name: lock }).catch(() => undefined);
-  await sleep(START_MS + WINDOW_MS);
-  return moneyOf(ground.cost({ tag, from, to: from + WINDOW_MS })) / WAITERS / (WINDOW_MS / 1_000);
 }

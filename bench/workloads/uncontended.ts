@@ -41,7 +41,7 @@ export const uncontended: Workload = {
       bench.say(`dynamutex ${title} in turn, past the proxy`);
       const rounds = new Rounds<Measured>(bench);
       await rounds.run("dynamutex", () => measure(bench, name, { proxied: false, floor }));
-      others.push({ title, unit: "×", better: "less", values: rounds.medians(({ ratio }) => ratio) });
+      others.push({ title, unit: "×", values: rounds.medians(({ ratio }) => ratio) });
     }
     return outcome(bench, { direct, proxied, others });
   },
@@ -98,14 +98,14 @@ function outcome(
   const ratios = (of: Rounds<Measured>) => each((name) => (name === "raw" ? 1 : (of.of(name)[0]?.ratio ?? Number.NaN)));
   return {
     lines: [
-      { title: "requests", unit: "", better: "less", values: each((name) => perCycle(name, "requests")), goal: 2 },
-      { title: "write units", unit: "WRU", better: "less", values: each((name) => perCycle(name, "write")), goal: 2 },
-      { title: "read units", unit: "RRU", better: "less", values: each((name) => perCycle(name, "read")), goal: 0 },
-      { title: "CPU against the floor", unit: "×", better: "less", values: ratios(proxied), goal: 1.2 },
-      { title: "the same without the proxy", unit: "×", better: "less", values: ratios(direct), goal: 1.2 },
+      { title: "requests", values: each((name) => perCycle(name, "requests")), goal: 2 },
+      { title: "write units", unit: "WRU", values: each((name) => perCycle(name, "write")), goal: 2 },
+      { title: "read units", unit: "RRU", values: each((name) => perCycle(name, "read")), goal: 0 },
+      { title: "CPU against the floor", unit: "×", values: ratios(proxied), goal: 1.2 },
+      { title: "the same without the proxy", unit: "×", values: ratios(direct), goal: 1.2 },
       ...others,
-      { title: "CPU", unit: "µs", better: "less", values: own(proxied, "cpuUs", "rawCpuUs") },
-      { title: "time", unit: "ms", better: "less", values: own(proxied, "latencyMs", "rawLatencyMs") },
+      { title: "CPU", unit: "µs", values: own(proxied, "cpuUs", "rawCpuUs") },
+      { title: "time", unit: "ms", values: own(proxied, "latencyMs", "rawLatencyMs") },
     ],
     notes: [
       "CPU is that of the process, all threads. Each contender takes turns with the floor in one process, " +

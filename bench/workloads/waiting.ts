@@ -44,35 +44,16 @@ export const waiting: Workload = {
     const each = (of: (round: Round) => number) => rounds.medians(of);
     return {
       lines: [
-        {
-          title: "read units, per waiter and second",
-          unit: "RRU",
-          better: "less",
-          values: each(({ read }) => read),
-          goal: 2.5,
-        },
-        {
-          title: "write units, per waiter and second",
-          unit: "WRU",
-          better: "less",
-          values: each(({ write }) => write),
-          goal: 0,
-        },
-        { title: "money, per waiter and second", unit: "RRU", better: "less", values: each(moneyOf) },
+        { title: "read units, per waiter and second", unit: "RRU", values: each(({ read }) => read), goal: 2.5 },
+        { title: "write units, per waiter and second", unit: "WRU", values: each(({ write }) => write), goal: 0 },
+        { title: "money, per waiter and second", unit: "RRU", values: each(moneyOf) },
         {
           title: "write units in the first second, per waiter",
           unit: "WRU",
-          better: "less",
           values: each(({ startWrites }) => startWrites),
         },
-        {
-          title: "first in after the release",
-          unit: "ms",
-          better: "less",
-          values: each(({ firstMs }) => firstMs),
-          goal: 120,
-        },
-        { title: "last of the 4 in", unit: "ms", better: "less", values: each(({ lastMs }) => lastMs), goal: 800 },
+        { title: "first in after the release", unit: "ms", values: each(({ firstMs }) => firstMs), goal: 120 },
+        { title: "last of the 4 in", unit: "ms", values: each(({ lastMs }) => lastMs), goal: 800 },
       ],
       notes: [
         `Medians of ${count} rounds, all contenders at once, each with a table and five processes. What the waiters send, without the holder's renewals. A release comes ` +
