@@ -19,7 +19,6 @@ export * from "./fault-proxy/faults.js";
 export { createGate } from "./fault-proxy/gate.js";
 export type { RecordedRequest } from "./fault-proxy/recorded-request.js";
 export { withBody } from "./fault-proxy/reply.js";
-export type { WireRequest } from "./fault-proxy/wire.js";
 
 /** A network between clients and DynamoDB that fails on demand, and remembers what passed through it. */
 export class FaultProxy extends RequestLog implements AsyncDisposable {
@@ -34,7 +33,7 @@ export class FaultProxy extends RequestLog implements AsyncDisposable {
   readonly #closing: AbortController;
   readonly #links = new Links();
   readonly #errors: unknown[] = [];
-  #rules: Rule[] = [];
+  readonly #rules: Rule[] = [];
   #chaos: Chaos | undefined;
   #date: (() => string) | undefined;
 

@@ -10,7 +10,7 @@ import { afterAll } from "@jest/globals";
 import { testClientConfig } from "./endpoint.js";
 import { tableInput, WITHOUT_SORT } from "./table-input.js";
 
-export { testClientConfig, testEndpoint } from "./endpoint.js";
+export { testEndpoint } from "./endpoint.js";
 
 /** A client for the engine, closed when the test file ends. Call it outside of tests or in `beforeAll`. */
 export function testClient(options: DynamoDBClientConfig = {}): DynamoDBClient {
