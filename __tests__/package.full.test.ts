@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join, relative } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { clientEnv } from "./support/endpoint.js";
+import { clientEnv, testEndpoint } from "./support/endpoint.js";
 import { createTestTable } from "./support/table.js";
 
 const run = promisify(execFile);
@@ -285,7 +285,7 @@ async function tsc(compiler: string, args: string[]): Promise<string> {
 
 /** @returns what the program printed. */
 async function runConsumer(file: string): Promise<string> {
-  const env = { ...process.env, ...clientEnv(), TABLE_NAME: await createTestTable() };
+  const env = { ...process.env, ...clientEnv(testEndpoint()), TABLE_NAME: await createTestTable() };
   const { stdout } = await run(process.execPath, [file], { cwd: consumer, env, timeout: 30_000 });
   return stdout;
 }

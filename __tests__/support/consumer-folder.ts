@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { clientEnv } from "./endpoint.js";
+import { clientEnv, testEndpoint } from "./endpoint.js";
 
 const run = promisify(execFile);
 const ROOT = process.cwd();
@@ -60,5 +60,9 @@ export async function consumerFolder(): Promise<ConsumerFolder> {
 
 /** The environment of a consumer's program. */
 export function consumerEnv(): NodeJS.ProcessEnv {
-  return { ...process.env, ...clientEnv(), AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true" };
+  return {
+    ...process.env,
+    ...clientEnv(testEndpoint()),
+    AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true",
+  };
 }

@@ -1,3 +1,9 @@
+interface TestClientConfig {
+  readonly endpoint: string;
+  readonly region: string;
+  readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string };
+}
+
 /** The address of the engine that this run tests against. */
 export function testEndpoint(): string {
   const endpoint = process.env.DYNAMODB_ENDPOINT;
@@ -5,21 +11,22 @@ export function testEndpoint(): string {
   return endpoint;
 }
 
+/** What a program that makes its own client finds in its environment. */
+export function clientEnv(endpoint: string): Readonly<Record<string, string>> {
+  const { region, credentials } = testClientConfig();
+  return {
+    AWS_ENDPOINT_URL_DYNAMODB: endpoint,
+    AWS_REGION: region,
+    AWS_ACCESS_KEY_ID: credentials.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+  };
+}
+
 /** What a client for the engine needs. This file needs no jest: child processes of tests may import it. */
-export function testClientConfig() {
+export function testClientConfig(): TestClientConfig {
   return {
     endpoint: testEndpoint(),
     region: "us-east-1",
     credentials: { accessKeyId: "test", secretAccessKey: "test" },
-  };
-}
-
-/** The environment of a process whose clients reach an engine without options of their own. */
-export function clientEnv(endpoint: string = testEndpoint()) {
-  return {
-    AWS_ENDPOINT_URL_DYNAMODB: endpoint,
-    AWS_REGION: "us-east-1",
-    AWS_ACCESS_KEY_ID: "test",
-    AWS_SECRET_ACCESS_KEY: "test",
   };
 }

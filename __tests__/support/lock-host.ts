@@ -9,5 +9,9 @@ export function startLockHost<Message extends HostMessage = HostMessage>(
   program: URL,
   { endpoint, config }: { readonly endpoint: string; readonly config: unknown },
 ): Host<Message> {
-  return startHost<Message>(program, { config, env: clientEnv(endpoint), flags: ["--unhandled-rejections=strict"] });
+  return startHost<Message>(program, {
+    config,
+    env: clientEnv(endpoint),
+    flags: ["--unhandled-rejections=strict"],
+  });
 }

@@ -3,7 +3,7 @@ import { type Profiler, Session } from "node:inspector/promises";
 import { setImmediate as settle, setTimeout as sleep } from "node:timers/promises";
 import { startDynamoDbLocal } from "../../examples/support/dynamodb-local.js";
 import { LockTable } from "../../lib/index.js";
-import { clientEnv } from "../support/endpoint.js";
+import { clientEnv, testEndpoint } from "../support/endpoint.js";
 
 /** The functions that ran, by file. */
 export type TracedFiles = Readonly<Record<string, readonly string[]>>;
@@ -18,7 +18,7 @@ const IN_LIB = /\/lib\/((?:[\w-]+\/)*[\w-]+)\.js$/;
  */
 const engine = process.env.DYNAMODB_ENDPOINT === undefined ? await startDynamoDbLocal() : undefined;
 // The library's own client, as a user has it.
-Object.assign(process.env, clientEnv(engine?.endpoint));
+Object.assign(process.env, clientEnv(engine?.endpoint ?? testEndpoint()));
 const traces = await trace().finally(() => engine?.stop());
 if (process.argv.includes("--json")) console.log(JSON.stringify(traces));
 else for (const [operation, files] of Object.entries(traces)) print(operation, files);
