@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import type { LockTable } from "../../lib/index.js";
+import type { LockTable, Mutex } from "../../lib/index.js";
 import { hear } from "../support/diagnostics.js";
 import { duplicate, hang, resetAfter } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
@@ -10,12 +10,27 @@ const scene = useScene();
 
 const TTL_MS = 30_000;
 const HOLD_MS = 10_000;
+const HOUR_MS = 3_600_000;
 
-/** Two hosts whose clocks are an hour apart and know it, on one time that the test moves. */
+/** Two hosts on one time that the test moves. */
 function twoHosts(options: { readonly takeover?: "expired" | "unchanged" } = {}) {
   const time = new ManualTime();
   const host = (tag: string): LockTable => scene.host({ tag, clock: time.clock(), ttlMs: TTL_MS, ...options });
   return { time, mutex: host("a").mutex(scene.name), other: host("b").mutex(scene.name) };
+}
+
+/** Puts the row that a hold leaves behind. */
+async function park(expires: number, ttlMs: number): Promise<void> {
+  const { uuid: _, ...parked } = rowOf({ expires, ttlMs });
+  await scene.put(parked);
+}
+
+/** Takes the lock and gives it back, after which nothing is left of it. */
+async function expectFree(mutex: Mutex): Promise<void> {
+  const lock = await mutex.tryLock();
+  expect(lock?.held).toBe(true);
+  await lock?.unlock();
+  expect(await scene.row()).toBeUndefined();
 }
 
 describe("a lock that is held for a while at least", () => {
@@ -32,42 +47,29 @@ describe("a lock that is held for a while at least", () => {
     expect([lock.held, lock.signal.aborted]).toEqual([false, false]);
   });
 
-  test.each(["lock", "tryLock", "run", "tryRun"] as const)(
-    "with %s, nobody has it before the time is over, and everybody may then",
-    async (call) => {
-      const { time, mutex, other } = twoHosts();
-      const options = { holdAtLeastMs: HOLD_MS };
-      if (call === "lock" || call === "tryLock") await (await mutex[call](options))?.unlock();
-      else await mutex[call](() => "a fast job", options);
-      await time.advance(HOLD_MS - 1);
-      expect(await other.tryLock()).toBeNull();
-      expect(await mutex.tryRun(() => "again")).toMatchObject({
-        ran: false,
-        because: "held",
-        row: { uuid: undefined },
-      });
-      await time.advance(1);
-      expect(await mutex.tryLock()).toBeNull();
-      await time.advance(1);
-      const next = await other.tryLock();
-      expect(next?.held).toBe(true);
-      await next?.unlock();
-      expect(await scene.row()).toBeUndefined();
-    },
-  );
-
-  test.each(["run", "tryRun"] as const)("also after the job threw, with %s", async (call) => {
+  const failure = new Error("the job's own");
+  const failing = () => {
+    throw failure;
+  };
+  const OPTIONS = { holdAtLeastMs: HOLD_MS };
+  test.each<[string, (mutex: Mutex) => Promise<unknown>]>([
+    ["lock", async (mutex) => await (await mutex.lock(OPTIONS)).unlock()],
+    ["tryLock", async (mutex) => await (await mutex.tryLock(OPTIONS))?.unlock()],
+    ["run", (mutex) => mutex.run(() => "a fast job", OPTIONS)],
+    ["tryRun", (mutex) => mutex.tryRun(() => "a fast job", OPTIONS)],
+    ["run, whose job throws", (mutex) => expect(mutex.run(failing, OPTIONS)).rejects.toBe(failure)],
+    ["tryRun, whose job throws", (mutex) => expect(mutex.tryRun(failing, OPTIONS)).rejects.toBe(failure)],
+  ])("with %s, nobody has it before the time is over, and everybody may then", async (_, use) => {
     const { time, mutex, other } = twoHosts();
-    const failure = new Error("the job's own");
-    const job = () => {
-      throw failure;
-    };
-    await expect(mutex[call](job, { holdAtLeastMs: HOLD_MS })).rejects.toBe(failure);
-    await time.advance(HOLD_MS);
+    await use(mutex);
+    await time.advance(HOLD_MS - 1);
     expect(await other.tryLock()).toBeNull();
+    const held = { ran: false, because: "held", row: { uuid: undefined } };
+    expect(await mutex.tryRun(() => "again")).toMatchObject(held);
     await time.advance(1);
-    await (await other.tryLock())?.unlock();
-    expect(await scene.row()).toBeUndefined();
+    expect(await mutex.tryLock()).toBeNull();
+    await time.advance(1);
+    await expectFree(other);
   });
 
   test("a job longer than its hold is released normally", async () => {
@@ -87,31 +89,40 @@ describe("a lock that is held for a while at least", () => {
     await time.advance(HOLD_MS);
     expect(await early.tryLock()).toBeNull();
     await time.advance(2_001);
-    await (await early.tryLock())?.unlock();
-    expect(await scene.row()).toBeUndefined();
+    await expectFree(early);
   });
 
-  test("a waiter has the lock when the hold is over, without a poll too late", async () => {
-    const { time, mutex, other } = twoHosts();
-    await (await mutex.lock({ holdAtLeastMs: HOLD_MS })).unlock();
+  test.each(["expired", "unchanged"] as const)(
+    "with takeover %s, a waiter has the lock when the hold is over: not before, and without a poll too late",
+    async (takeover) => {
+      const { time, mutex, other } = twoHosts({ takeover });
+      await (await mutex.lock({ holdAtLeastMs: HOLD_MS })).unlock();
+      const startedAt = time.now;
+      const locking = other.lock();
+      await sleptThrough(time, locking);
+      expect(time.now - startedAt).toBe(HOLD_MS);
+      await (await locking).unlock();
+      expect(await scene.row()).toBeUndefined();
+    },
+  );
+
+  test("a lease with a hold is not passed on: the next section of its process waits until it is over", async () => {
+    const { time, mutex } = twoHosts();
+    const first = await mutex.lock({ holdAtLeastMs: HOLD_MS });
     const startedAt = time.now;
-    const locking = other.lock();
-    await sleptThrough(time, locking);
+    const second = mutex.lock();
+    await first.unlock();
+    await sleptThrough(time, second);
     expect(time.now - startedAt).toBe(HOLD_MS);
-    await (await locking).unlock();
-  });
-
-  test("the lease of one that dies ends like any other: a hold survives no crash", async () => {
-    const { time, other } = twoHosts();
-    await scene.put(rowOf({ expires: time.now + TTL_MS, ttlMs: TTL_MS }));
-    await time.advance(TTL_MS + 1);
-    await (await other.tryLock())?.unlock();
-    expect(await scene.row()).toBeUndefined();
+    expect((await second).uuid).not.toBe(first.uuid);
+    await (await second).unlock();
   });
 
   test("one whose lease was lost is parked all the same, where its row is still its own", async () => {
     const { time, mutex, other } = twoHosts();
     const lock = await mutex.lock({ holdAtLeastMs: 2 * TTL_MS });
+    // Until then its row shows the lease alone: a hold survives no crash.
+    expect(await scene.row()).toMatchObject({ expires: time.now + TTL_MS });
     scene.proxy.partition("a", "reset");
     await time.advance(TTL_MS);
     scene.proxy.heal("a");
@@ -120,7 +131,7 @@ describe("a lock that is held for a while at least", () => {
     await time.advance(TTL_MS);
     expect(await other.tryLock()).toBeNull();
     await time.advance(1);
-    await (await other.tryLock())?.unlock();
+    await expectFree(other);
   });
 
   test.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31, "1000", null])(
@@ -138,62 +149,27 @@ describe("a lock that is held for a while at least", () => {
   );
 });
 
-describe("in one process", () => {
-  test("a lease with a hold is not passed on: the next section waits until it is over", async () => {
-    const { time, mutex } = twoHosts();
-    const first = await mutex.lock({ holdAtLeastMs: HOLD_MS });
-    const startedAt = time.now;
-    const second = mutex.lock();
-    await first.unlock();
-    await sleptThrough(time, second);
-    expect(time.now - startedAt).toBe(HOLD_MS);
-    expect((await second).uuid).not.toBe(first.uuid);
-    await (await second).unlock();
-  });
-});
-
-describe("without a clock to trust", () => {
-  test("a parked row is taken once it was watched for what was left of the hold, and not before", async () => {
-    const { time, mutex, other } = twoHosts({ takeover: "unchanged" });
-    await (await mutex.lock({ holdAtLeastMs: HOLD_MS })).unlock();
-    const startedAt = time.now;
-    const locking = other.lock();
-    await sleptThrough(time, locking);
-    expect(time.now - startedAt).toBe(HOLD_MS);
-    await (await locking).unlock();
-    expect(await scene.row()).toBeUndefined();
-  });
-
-  test("a parked row whose `expires` is far off, or long over, is taken by the same rule", async () => {
-    const { time, other } = twoHosts({ takeover: "unchanged" });
-    for (const expires of [time.now + 3_600_000, time.now - 3_600_000]) {
-      const { uuid: _, ...parked } = rowOf({ expires, ttlMs: 500 });
-      await scene.put(parked);
+describe("by those who watch it, a parked row", () => {
+  test.each([
+    ["unchanged", HOUR_MS],
+    ["unchanged", -HOUR_MS],
+    ["expired", HOUR_MS], // A clock is trusted as well, and who watches needs none.
+  ] as const)(
+    "trap 32: whose stamp is off is taken once it was watched for its ttl: takeover %s, %d ms",
+    async (takeover, offMs) => {
+      const { time, other } = twoHosts({ takeover });
+      await park(time.now + offMs, 500);
       expect(await other.tryLock()).toBeNull();
       await time.advance(499);
       expect(await other.tryLock()).toBeNull();
       await time.advance(1);
-      await (await other.tryLock())?.unlock();
-      expect(await scene.row()).toBeUndefined();
-    }
-  });
+      await expectFree(other);
+    },
+  );
 
-  test("trap 32: where a clock is trusted as well, a stamp that lies too late keeps no parked row from those who watch", async () => {
-    const { time, other } = twoHosts();
-    const { uuid: _, ...parked } = rowOf({ expires: time.now + 3_600_000, ttlMs: 500 });
-    await scene.put(parked);
-    expect(await other.tryLock()).toBeNull();
-    await time.advance(499);
-    expect(await other.tryLock()).toBeNull();
-    await time.advance(1);
-    await (await other.tryLock())?.unlock();
-    expect(await scene.row()).toBeUndefined();
-  });
-
-  test("a late copy of a claim that took a parked row does not take the row that its own holder parked", async () => {
+  test("is not taken by a late copy of its holder's own claim, which took a parked row itself", async () => {
     const { time, mutex } = twoHosts({ takeover: "unchanged" });
-    const { uuid: _, ...parked } = rowOf({ expires: time.now + 500 + HOLD_MS, ttlMs: 500 });
-    await scene.put(parked);
+    await park(time.now + 500 + HOLD_MS, 500);
     expect(await mutex.tryLock()).toBeNull();
     await time.advance(500);
     const copy = duplicate();

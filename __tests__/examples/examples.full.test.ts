@@ -83,6 +83,18 @@ test.each(Object.keys(SHOWN))(
   120_000,
 );
 
+test.each(["cron-croner", "cron-node-cron"])(
+  "%s: three hosts, one of them killed in the middle, run every tick at most once",
+  async (example) => {
+    const { code, printed } = await run(example);
+    expect(printed.at(-1)).toMatch(/^\d+ ticks were run by .*; 0 of them twice$/);
+    expect(printed).toContainEqual(expect.stringMatching(/^[abc] is killed$/));
+    expect(printed).toContainEqual(expect.stringMatching(/left it to [abc]: (done|held)/));
+    expect(code).toBe(0);
+  },
+  120_000,
+);
+
 test("semaphore-slow-api: three workers get all of their customers, three calls at a time", async () => {
   const { code, printed } = await run("semaphore-slow-api");
   expect(printed.slice(0, 3).sort()).toEqual(
