@@ -116,13 +116,6 @@ describe("a job that runs once for each tick", () => {
     await expect(lock.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
   });
 
-  test("a fair mutex runs a tick once as well", async () => {
-    const fair = scene.host({ clock: new ManualTime().clock() }).mutex(scene.name, { fair: true });
-    expect(await fair.tryRun(job, { once: 7 })).toEqual(RAN);
-    expect(await fair.tryRun(job, { once: 7 })).toMatchObject(DONE);
-    expect(await fair.tryRun(job, { once: 8 })).toEqual(RAN);
-  });
-
   test("both at once: held for a while, and done for the tick", async () => {
     const { time, mutex, other } = twoHosts();
     expect(await mutex.tryRun(job, { once: 7, holdAtLeastMs: 5_000 })).toEqual(RAN);

@@ -10,19 +10,17 @@ const scene = useScene();
 const client = testClient();
 
 const LOCKS = 3_000;
+const NAMES = Array.from({ length: LOCKS }, (_, at) => `${at % 3 === 0 ? "customer" : "file"}#${at}`);
 /** What one request looks at. */
 const PAGE_ITEMS = 250;
 
 async function fill(tableName: string, items: readonly Attributes[]): Promise<void> {
-  const batches: Attributes[][] = [];
-  for (let at = 0; at < items.length; at += 25) batches.push(items.slice(at, at + 25));
-  const writeSome = async (): Promise<void> => {
-    for (let batch = batches.pop(); batch !== undefined; batch = batches.pop()) {
-      const requests = batch.map((item) => ({ PutRequest: { Item: marshall(item) } }));
-      await client.send(new BatchWriteItemCommand({ RequestItems: { [tableName]: requests } }));
-    }
-  };
-  await Promise.all([writeSome(), writeSome(), writeSome(), writeSome()]);
+  const requests = items.map((item) => ({ PutRequest: { Item: marshall(item) } }));
+  const writes: Promise<unknown>[] = [];
+  for (let at = 0; at < requests.length; at += 25) {
+    writes.push(client.send(new BatchWriteItemCommand({ RequestItems: { [tableName]: requests.slice(at, at + 25) } })));
+  }
+  await Promise.all(writes);
 }
 
 async function all(locks: LockTable, options?: ListOptions): Promise<LockInfo[]> {
@@ -40,14 +38,9 @@ describe("list()", () => {
 
   beforeAll(async () => {
     tableName = await createTestTable();
-    const locks = Array.from({ length: LOCKS }, (_, at) => ({
-      name: `${at % 3 === 0 ? "customer" : "file"}#${at}`,
-      sort: "lock",
-      ...rowOf({ uuid: `uuid-${at}` }),
-    }));
     const { uuid: _, ...withoutHolder } = rowOf({ expires: Date.now() + 3_600_000 });
     await fill(tableName, [
-      ...locks,
+      ...NAMES.map((name, at) => ({ name, sort: "lock", ...rowOf({ uuid: `uuid-${at}` }) })),
       { name: "customer#free", sort: "lock", ...withoutHolder, expires: 0, fence: 7 },
       { name: "customer#parked", sort: "lock", ...withoutHolder },
       // What an application keeps there, and what else the locks do.
@@ -62,8 +55,7 @@ describe("list()", () => {
 
   test("gives every one of 3 000 locks once, a page of items at a time, and nothing else that is in the table", async () => {
     const listed = await all(table());
-    const expected = Array.from({ length: LOCKS }, (_, at) => `${at % 3 === 0 ? "customer" : "file"}#${at}`);
-    expect(namesOf(listed)).toEqual([...expected, "customer#parked"].sort());
+    expect(namesOf(listed)).toEqual([...NAMES, "customer#parked"].sort());
     expect(listed.find(({ name }) => name === "customer#3")).toMatchObject({
       uuid: "uuid-3",
       owner: "elsewhere#1",
