@@ -27,7 +27,8 @@ afterEach(() => {
 export function useWarnings(): readonly string[] {
   const warnings: string[] = [];
   beforeEach(() => {
-    jest.spyOn(process, "emitWarning").mockImplementation((...[warning, type]: unknown[]) => {
+    jest.spyOn(process, "emitWarning").mockImplementation((...[warning, how]: unknown[]) => {
+      const { type } = typeof how === "string" ? { type: how } : (how as { readonly type?: string });
       if (type === "DynamutexWarning") warnings.push(`${warning}`);
     });
   });
