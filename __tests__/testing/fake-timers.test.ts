@@ -1,33 +1,14 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { TestTable } from "../../lib/testing/index.js";
 
-/** Fake timers, and how a test lets time pass on them. */
-interface Fakes {
-  install(): void;
-  uninstall(): void;
-  /** All timers that fall due, and what they set in motion before the next of them. */
-  pass(ms: number, table: TestTable): Promise<void>;
-}
+afterEach(() => void jest.useRealTimers());
 
-const JEST: Fakes = {
-  install: () => void jest.useFakeTimers(),
-  uninstall: () => void jest.useRealTimers(),
-  pass: (ms) => jest.advanceTimersByTimeAsync(ms),
-};
-
-describe.each<[string, Fakes]>([
-  ["Jest", JEST],
-  [
-    "Jest, with the time of day left alone",
-    { ...JEST, install: () => void jest.useFakeTimers({ doNotFake: ["Date"] }) },
-  ],
-  [
-    "Jest, with the stopwatch left alone",
-    { ...JEST, install: () => void jest.useFakeTimers({ doNotFake: ["performance"] }) },
-  ],
-])("with the fake timers of %s", (_, fakes) => {
-  beforeEach(() => fakes.install());
-  afterEach(() => fakes.uninstall());
+describe.each<[string, "Date" | "performance" | undefined]>([
+  ["", undefined],
+  [", with the time of day left alone", "Date"],
+  [", with the stopwatch left alone", "performance"],
+])("with the fake timers of Jest%s", (_, real) => {
+  beforeEach(() => void jest.useFakeTimers(real === undefined ? {} : { doNotFake: [real] }));
 
   test("what needs no time needs nobody who turns it", async () => {
     const table = new TestTable();
@@ -53,13 +34,13 @@ describe.each<[string, Fakes]>([
     const lock = await one.mutex("report").lock();
     const late = other.mutex("report").lock({ waitMs: 5_000 });
     const refused = expect(late).rejects.toMatchObject({ code: "LOCK_TIMEOUT" });
-    await fakes.pass(6_000, table);
+    await jest.advanceTimersByTimeAsync(6_000);
     await refused;
-    await fakes.pass(120_000, table);
+    await jest.advanceTimersByTimeAsync(120_000);
     expect(lock.held).toBe(true);
     table.silence(one);
     const waiting = other.mutex("report").lock();
-    await fakes.pass(60_000, table);
+    await jest.advanceTimersByTimeAsync(60_000);
     expect([lock.signal.aborted, (await waiting).held]).toEqual([true, true]);
   });
 
@@ -81,7 +62,7 @@ describe.each<[string, Fakes]>([
     const table = new TestTable({ time: "manual" });
     const lock = await table.host().mutex("report").lock();
     const { remainingMs } = lock;
-    await fakes.pass(60_000, table);
+    await jest.advanceTimersByTimeAsync(60_000);
     expect(lock.remainingMs).toBe(remainingMs);
     await table.clock.advance(60_000);
     expect(lock.held).toBe(true);
@@ -90,15 +71,11 @@ describe.each<[string, Fakes]>([
 
 test("a time of day that is set back moves no lock, and one that is set forward ends its lease", async () => {
   jest.useFakeTimers({ now: Date.UTC(2030, 0, 1) });
-  try {
-    const lock = await new TestTable().host().mutex("report").lock();
-    jest.setSystemTime(Date.UTC(2020, 0, 1));
-    expect([lock.held, lock.remainingMs]).toEqual([true, 27_000]);
-    await jest.advanceTimersByTimeAsync(60_000);
-    expect(lock.held).toBe(true);
-    jest.setSystemTime(Date.UTC(2040, 0, 1));
-    expect(lock.held).toBe(false);
-  } finally {
-    jest.useRealTimers();
-  }
+  const lock = await new TestTable().host().mutex("report").lock();
+  jest.setSystemTime(Date.UTC(2020, 0, 1));
+  expect([lock.held, lock.remainingMs]).toEqual([true, 27_000]);
+  await jest.advanceTimersByTimeAsync(60_000);
+  expect(lock.held).toBe(true);
+  jest.setSystemTime(Date.UTC(2040, 0, 1));
+  expect(lock.held).toBe(false);
 });

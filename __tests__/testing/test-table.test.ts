@@ -69,25 +69,12 @@ describe("time that is turned by hand", () => {
   });
 });
 
-describe("time that passes by itself", () => {
-  test("needs nobody who turns it: a waiter of another host gets the lock when it is free", async () => {
-    const table = new TestTable();
-    const lock = await table.host().mutex("report").lock();
-    const waiting = table
-      .host()
-      .mutex("report")
-      .run(({ owner }) => owner);
-    await lock.unlock();
-    expect(await waiting).toBe("host-2");
-  });
-
-  test("is what Date shows, unless a test says otherwise", () => {
-    const before = Date.now();
-    const shown = new TestTable().clock.now.getTime();
-    expect(shown >= before && shown <= Date.now()).toBe(true);
-    const { now } = new TestTable({ startAt: new Date(HOUR_MS) }).clock;
-    expect(Math.floor(now.getTime() / HOUR_MS)).toBe(1);
-  });
+test("time that passes by itself is what Date shows, unless a test says otherwise", () => {
+  const before = Date.now();
+  const shown = new TestTable().clock.now.getTime();
+  expect(shown >= before && shown <= Date.now()).toBe(true);
+  const { now } = new TestTable({ startAt: new Date(HOUR_MS) }).clock;
+  expect(Math.floor(now.getTime() / HOUR_MS)).toBe(1);
 });
 
 describe("hosts", () => {
