@@ -1,50 +1,26 @@
-/// <reference lib="esnext.disposable" preserve="true" />
-import { LockTable, type LockTableOptions } from "../../lib/index.js";
 import { eventually } from "../support/eventually.js";
-import { testClient } from "../support/table.js";
+import { untilStanding } from "../support/queue.js";
+import type { Scene } from "../support/scene.js";
 import type { InstalledCli } from "./installed-cli.js";
 
 /** What the command prints, by its line at the prompt. */
 export type Transcript = ReadonlyMap<string, string>;
 
-/** Locks in every state, held by several hosts, until it is disposed of. */
-class Table implements AsyncDisposable {
-  readonly #hosts: LockTable[] = [];
-  readonly #tableName: string;
-
-  constructor(tableName: string) {
-    this.#tableName = tableName;
-  }
-
-  host(owner: string, options: Partial<LockTableOptions> = {}): LockTable {
-    const locks = new LockTable({ tableName: this.#tableName, client: testClient(), owner, ...options });
-    this.#hosts.push(locks);
-    return locks;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.allSettled(this.#hosts.map((locks) => locks.close({ drainMs: 0 })));
-  }
-}
-
-/** Fills a table, and has the command show it. */
-export async function capture(cli: InstalledCli, tableName: string): Promise<Transcript> {
-  await using table = new Table(tableName);
-  const [one, two, three] = [table.host("web-1#4711"), table.host("web-2#815"), table.host("web-3#42")];
+/** Fills the table with locks in every state, held by several hosts, and has the command show it. */
+export async function capture(cli: InstalledCli, scene: Scene): Promise<Transcript> {
+  const host = (owner: string) => scene.host({ owner, tag: owner });
+  const [one, two, three] = [host("web-1#4711"), host("web-2#815"), host("web-3#42")];
   // Held, with what its holder says of it; and held by one while two wait in its queue.
   await one.mutex("deploy").lock({ data: { version: "1.4.2", stage: "production" } });
   const report = { ttlMs: 60_000, fair: true };
   await one.mutex("nightly-report", report).lock();
-  for (const host of [two, three]) {
-    host
-      .mutex("nightly-report", report)
-      .lock()
-      .catch(() => undefined);
-    const isThere = async (): Promise<boolean> => {
-      const state = await one.mutex("nightly-report", report).inspect();
-      return state?.waiters.some(({ owner }) => owner === (host === two ? "web-2#815" : "web-3#42")) ?? false;
-    };
-    while (!(await isThere()));
+  for (const [owner, locks] of [
+    ["web-2#815", two],
+    ["web-3#42", three],
+  ] as const) {
+    const waiting = locks.mutex("nightly-report", report).lock();
+    waiting.catch(() => undefined); // the test ends first
+    await untilStanding(scene, owner);
   }
   // Expired: its holder does not renew it, as if it had died.
   const dead = await two.mutex("import", { ttlMs: 500, autoRenew: false }).lock();
@@ -62,16 +38,14 @@ export async function capture(cli: InstalledCli, tableName: string): Promise<Tra
   await two.semaphore("crm-api", { permits: 3 }).lock();
   await permits[2]?.unlock();
   await three.sharedMutex("catalogue").shared.lock();
-  return await transcript(cli, tableName, () => dead.expires.getTime());
-}
-
-async function transcript(cli: InstalledCli, tableName: string, deadAt: () => number): Promise<Transcript> {
-  const options = { env: { DYNAMUTEX_TABLE: tableName } };
   // A process that has just started knows the table's time within about a second.
-  await eventually(() => Date.now() > deadAt() + 2_000);
-  const lines = ["ls --kept", "inspect nightly-report", "inspect --json deploy"];
+  await eventually(() => Date.now() > dead.expires.getTime() + 2_000);
+  const env = { DYNAMUTEX_TABLE: scene.tableName };
   const printed = new Map<string, string>();
-  for (const line of lines) printed.set(`dynamutex ${line}`, (await cli.run(line.split(" "), options)).stdout);
+  for (const line of ["ls --kept", "inspect nightly-report", "inspect --json deploy"]) {
+    printed.set(`dynamutex ${line}`, (await cli.run(line.split(" "), { env })).stdout);
+  }
+  await Promise.allSettled([one, two, three].map((locks) => locks.close({ drainMs: 0 })));
   return printed;
 }
 

@@ -3,19 +3,18 @@ import { join } from "node:path";
 import { expect, test } from "@jest/globals";
 import { programWith } from "../../lib/cli/program.js";
 import { blocksOf, pageAt } from "../support/pages.js";
-import { createTestTable } from "../support/table.js";
+import { useScene } from "../support/scene.js";
 import { capture, normalised } from "./capture.js";
 import { useInstalledCli } from "./installed-cli.js";
 
+const scene = useScene();
 const cli = useInstalledCli();
 const PAGE = join(process.cwd(), "docs", "cli.md");
 
 /** `CAPTURE=write` puts what the command prints into the page. */
 test("docs/cli.md shows what the command prints of a table with locks in every state", async () => {
-  const tableName = await createTestTable();
-  const printed = await capture(cli, tableName);
-  for (const [line, text] of printed) {
-    const captured = `$ ${line}\n${text.trimEnd()}\n`.replaceAll(tableName, "locks");
+  for (const [line, text] of await capture(cli, scene)) {
+    const captured = `$ ${line}\n${text.trimEnd()}\n`.replaceAll(scene.tableName, "locks");
     if (process.env.CAPTURE === "write") insert(line, captured);
     expect(normalised(shown(line))).toBe(normalised(captured));
   }
