@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { inPlace, linesOf } from "../../lib/cli/lock-text.js";
 import { viewOf } from "../../lib/cli/lock-view.js";
-import { duration, planRun, type RunOptions, showDuration, tick } from "../../lib/cli/options.js";
+import { duration, planRun, type RunOptions, showDuration, showTick, tick } from "../../lib/cli/options.js";
 import { arrayToJson, toJson } from "../../lib/cli/output.js";
 import type { LockInfo } from "../../lib/index.js";
 
@@ -57,6 +57,13 @@ test.each([
   "",
 ])("%j is no tick", (text) => {
   expect(() => tick(text)).toThrow(/^Give a whole number or a date with its zone/);
+});
+
+test.each([
+  [Date.UTC(2026, 4, 4, 10), "2026-05-04T10:00:00.000Z"],
+  [42, "42"],
+])("the tick %p shows as %s", (key, text) => {
+  expect(showTick(key)).toBe(text);
 });
 
 describe("the options of run", () => {

@@ -76,21 +76,6 @@ test("the loop in the help of inspect ends when the lock is free, and not when i
   expect(told).toBe("4\n");
 });
 
-test("ticks of the calendar are dates; others are the numbers that they are", async () => {
-  const date = Date.UTC(2026, 4, 4, 10);
-  await scene.put(rowOf({ tick: date }));
-  expect((await command("inspect", scene.name)).stdout).toMatch(/\n {2}tick {5}2026-05-04T10:00:00\.000Z\n/);
-  const [first, again] = [
-    await command("run", "--once", "2026-05-04T10:00Z", `${scene.name}-date`, "--", "true"),
-    await command("run", "--once", "2026-05-04T10:00Z", `${scene.name}-date`, "--", "true"),
-  ];
-  expect([first.code, again.code]).toEqual([0, 75]);
-  expect(again.stderr).toContain("the last one granted is 2026-05-04T10:00:00.000Z, to ");
-  await command("run", "--once", "42", `${scene.name}-number`, "--", "true");
-  const number = await command("run", "--once", "42", `${scene.name}-number`, "--", "true");
-  expect(number.stderr).toContain("the last one granted is 42, to ");
-});
-
 test("a lock without a holder: until when, and that unlocking cannot end it", async () => {
   const { uuid: _, ...parked } = rowOf({ expires: Date.now() + 3_600_000 });
   await scene.put(parked);
