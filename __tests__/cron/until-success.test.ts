@@ -1,6 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
-import type { Lock, TryRun, TryRunOptions } from "../../lib/index.js";
+import type { Lock, Mutex, TryRunOptions } from "../../lib/index.js";
 import { TestTable } from "../../lib/testing/index.js";
+import { deferred } from "../support/fault-proxy/deferred.js";
+import { createGate } from "../support/fault-proxy/gate.js";
 
 const TTL_MS = 30_000;
 const TICK: TryRunOptions = { once: 7, untilSuccess: true };
@@ -8,7 +10,7 @@ const RAN = { ran: true, value: "done" };
 
 const job = () => "done";
 const failure = new Error("the job's own");
-const failing = () => {
+const failing = (): string => {
   throw failure;
 };
 
@@ -18,22 +20,16 @@ function twoHosts() {
   return { table, locks, others, mutex: locks.mutex("report"), other: others.mutex("report") };
 }
 
-/** A run that goes on until it is told to end. */
-function lasting(tryRun: (fn: (lock: Lock) => Promise<string>) => Promise<TryRun<string>>) {
-  let end: () => void = () => undefined;
-  let held: (lock: Lock) => void = () => undefined;
-  const begun = new Promise<Lock>((resolve) => {
-    held = resolve;
-  });
-  const run = tryRun(
-    (lock) =>
-      new Promise<string>((resolve) => {
-        end = () => resolve("done");
-        held(lock);
-      }),
-  );
+/** A run that has begun, and goes on until it is told to end. */
+async function begin(mutex: Mutex, { options = TICK, outcome = job } = {}) {
+  const [begun, gate] = [deferred<Lock>(), createGate()];
+  const run = mutex.tryRun(async (lock) => {
+    begun.resolve(lock);
+    await gate.released;
+    return outcome();
+  }, options);
   run.catch(() => undefined); // each test awaits it
-  return { run, begun, end: () => end() };
+  return { lock: await begun.promise, run, end: gate.release };
 }
 
 describe("a tick that is run until it succeeds", () => {
@@ -52,8 +48,8 @@ describe("a tick that is run until it succeeds", () => {
 
   test("is run by one host at a time: while a run lasts it is held", async () => {
     const { mutex, other } = twoHosts();
-    const { run, begun, end } = lasting((fn) => mutex.tryRun(fn, TICK));
-    expect(await begun).toMatchObject({ tick: 7, attempt: 1 });
+    const { lock, run, end } = await begin(mutex);
+    expect(lock).toMatchObject({ tick: 7, attempt: 1 });
     expect(await other.tryRun(job, TICK)).toMatchObject({ because: "held", row: { owner: "a", succeeded: false } });
     end();
     expect(await run).toEqual(RAN);
@@ -62,8 +58,7 @@ describe("a tick that is run until it succeeds", () => {
 
   test("is run again after a death, once the lease is over, and the run of the dead is not recorded any more", async () => {
     const { table, locks, mutex, other } = twoHosts();
-    const { run, begun, end } = lasting((fn) => mutex.tryRun(fn, TICK));
-    await begun;
+    const { run, end } = await begin(mutex);
     table.silence(locks);
     await table.clock.advance(TTL_MS + 1_000);
     expect(await other.tryRun((lock) => lock.attempt, TICK)).toEqual({ ran: true, value: 2 });
@@ -77,13 +72,7 @@ describe("a tick that is run until it succeeds", () => {
     const { mutex, other } = twoHosts();
     const options = { once: 7, untilSuccess: { maxAttempts: 2 } };
     await expect(mutex.tryRun(failing, options)).rejects.toBe(failure);
-    const { run, begun, end } = lasting((fn) =>
-      other.tryRun(async (lock) => {
-        await fn(lock);
-        throw failure;
-      }, options),
-    );
-    await begun;
+    const { run, end } = await begin(other, { options, outcome: failing });
     expect(await mutex.tryRun(job, options)).toMatchObject({ because: "held" });
     end();
     await expect(run).rejects.toBe(failure);
@@ -162,8 +151,7 @@ describe("beside callers that do not ask for success", () => {
 describe("the record of a success", () => {
   test("is waited for while the lock is held: the lease is renewed meanwhile", async () => {
     const { table, locks, mutex, other } = twoHosts();
-    const { run, begun, end } = lasting((fn) => mutex.tryRun(fn, TICK));
-    await begun;
+    const { run, end } = await begin(mutex);
     table.silence(locks);
     end();
     await table.clock.advance(TTL_MS / 2);
@@ -176,8 +164,7 @@ describe("the record of a success", () => {
   test("is written after a loss, too, where the row is still there: the loss is thrown, and the tick is done", async () => {
     const { table, locks, other } = twoHosts();
     const mutex = locks.mutex("report", { maxHoldMs: 5_000 });
-    const { run, begun, end } = lasting((fn) => mutex.tryRun(fn, TICK));
-    const lock = await begun;
+    const { lock, run, end } = await begin(mutex);
     await table.clock.advance(6_000);
     expect(lock.held).toBe(false);
     end();
@@ -187,8 +174,7 @@ describe("the record of a success", () => {
 
   test("is written after a close whose drain was over before the run", async () => {
     const { table, locks, mutex, other } = twoHosts();
-    const { run, begun, end } = lasting((fn) => mutex.tryRun(fn, TICK));
-    await begun;
+    const { run, end } = await begin(mutex);
     const closed = locks.close({ drainMs: 1_000 }).catch(() => undefined);
     await table.clock.advance(2_000);
     end();
@@ -218,6 +204,8 @@ describe("the record of a success", () => {
 });
 
 describe("an option that cannot work", () => {
+  const refused = { code: "LOCK_CONFIG", option: "untilSuccess" };
+
   test.each([
     [{ once: 7, untilSuccess: false }],
     [{ once: 7, untilSuccess: 3 }],
@@ -228,14 +216,12 @@ describe("an option that cannot work", () => {
     [{ untilSuccess: true }],
   ])("%p is refused before anything is sent", async (options) => {
     const { mutex } = twoHosts();
-    const refused = { code: "LOCK_CONFIG", option: "untilSuccess" };
     await expect(mutex.tryRun(job, options as TryRunOptions)).rejects.toMatchObject(refused);
     expect(await mutex.inspect()).toBeNull();
   });
 
   test("is refused by every other call, and by locks without ticks", async () => {
     const { locks, mutex } = twoHosts();
-    const refused = { code: "LOCK_CONFIG", option: "untilSuccess" };
     const options = { ...TICK, once: undefined } as object;
     await expect(mutex.tryLock(TICK as object)).rejects.toMatchObject(refused);
     await expect(mutex.lock(options)).rejects.toMatchObject({ code: "LOCK_CONFIG" });

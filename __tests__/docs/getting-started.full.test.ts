@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { type AddressInfo, connect, createServer } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -90,14 +90,8 @@ function startIn(cwd: string, code: string): ChildProcess {
 }
 
 async function isUp(port: number, engine: ChildProcess): Promise<void> {
-  for (;;) {
+  while ((await fetch(`http://127.0.0.1:${port}`).catch(() => undefined)) === undefined) {
     if (engine.exitCode !== null) throw new Error(`The engine of the page ended with ${engine.exitCode}`);
-    const socket = connect(port, "127.0.0.1");
-    const isOpen = await new Promise<boolean>((resolve) => {
-      socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
-    });
-    socket.destroy();
-    if (isOpen) return;
     await sleep(100);
   }
 }

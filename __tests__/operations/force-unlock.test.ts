@@ -152,36 +152,25 @@ describe("forceUnlock() in the holder's own process", () => {
   });
 });
 
-describe("forceUnlock() during a renewal in flight", () => {
-  test("which arrives later: it is refused, and its holder hears that the lock was forced", async () => {
-    const time = new ManualTime();
-    const lock = await held(time);
-    const hold = scene.proxy.hold(renewals);
-    await time.advance(TTL_MS / 2);
-    await hold.arrived;
-    expect(await operator(time).forceUnlock(lock.uuid)).toBe(true);
-    const row = await scene.row();
-    hold.release();
-    await eventually(() => lock.signal.aborted);
-    expect(lock.signal.reason).toMatchObject({ reason: "forced" });
-    expect(await scene.row()).toEqual(row);
-  });
-
-  test("a renewal whose reply was lost before the unlock: the reason is still forced", async () => {
-    const time = new ManualTime();
-    const lock = await held(time);
-    // The first copy gets there, its reply does not; the second one waits until the uuid is gone.
-    scene.proxy.on(renewals, resetAfter());
-    const hold = scene.proxy.hold(renewals);
-    await time.advance(TTL_MS / 2);
-    await time.sleepUntil(() => scene.proxy.count(renewals) === 2);
-    await hold.arrived;
-    expect((await scene.row())?.expires).not.toBe(lock.expires.getTime());
-    expect(await operator(time).forceUnlock(lock.uuid)).toBe(true);
-    hold.release();
-    await eventually(() => lock.signal.aborted);
-    expect(lock.signal.reason).toMatchObject({ reason: "forced" });
-  });
+test.each([
+  ["arrives later, and is refused", []],
+  // The first copy gets there, its reply does not; the second one waits until the uuid is gone.
+  ["was applied, its reply lost, and is sent again", [resetAfter()]],
+])("forceUnlock() during a renewal that %s: its holder hears that the lock was forced", async (_case, faults) => {
+  const time = new ManualTime();
+  const lock = await held(time);
+  for (const fault of faults) scene.proxy.on(renewals, fault);
+  const hold = scene.proxy.hold(renewals);
+  await time.advance(TTL_MS / 2);
+  await time.sleepUntil(() => scene.proxy.count(renewals) === 1 + faults.length);
+  await hold.arrived;
+  expect(await operator(time).forceUnlock(lock.uuid)).toBe(true);
+  const row = await scene.row();
+  expect(row?.expires === lock.expires.getTime()).toBe(faults.length === 0);
+  hold.release();
+  await eventually(() => lock.signal.aborted);
+  expect(lock.signal.reason).toMatchObject({ reason: "forced" });
+  expect(await scene.row()).toEqual(row);
 });
 
 describe("a forceUnlock() on a bad network", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { context, diag, trace } from "@opentelemetry/api";
+import { context, diag, type Span, trace } from "@opentelemetry/api";
 import type { LockTable } from "../../lib/index.js";
 import { instrumentLocks } from "../../lib/otel/index.js";
 import { eventually, turn, watch } from "../support/eventually.js";
@@ -16,23 +16,24 @@ function host(time: ManualTime, tag = "me"): LockTable {
   return scene.host({ clock: time.clock(), ttlMs: TTL_MS, tag, owner: tag });
 }
 
+/** A mutex of a host, and what is measured from here on. */
+function measured() {
+  const [collector, time] = [new Collector(), new ManualTime()];
+  const instrumented = collector.instrument();
+  const locks = host(time);
+  return { collector, instrumented, time, locks, mutex: locks.mutex(scene.name) };
+}
+
 describe("the metrics", () => {
   test("of a contended run add up", async () => {
-    const collector = new Collector();
-    collector.instrument();
-    const time = new ManualTime();
-    const [one, other] = [host(time, "one"), host(time, "other")];
+    const { collector, time, locks: one } = measured();
+    const other = host(time, "other");
     const section = () => turn();
     const aborted = new AbortController();
     const done = [one, other].flatMap((locks) => [
       ...Array.from({ length: 8 }, () => locks.mutex(scene.name).run(section)),
       ...Array.from({ length: 4 }, () => locks.mutex(scene.name).tryRun(section)),
-      ...Array.from({ length: 2 }, () =>
-        locks
-          .mutex(scene.name)
-          .lock({ waitMs: 1 })
-          .then((lock) => lock.unlock()),
-      ),
+      ...[1, 2].map(async () => (await locks.mutex(scene.name).lock({ waitMs: 1 })).unlock()),
       ...[1, 2, 3].map(() => locks.semaphore(scene.name, { permits: 2 }).run(section)),
       locks.mutex(scene.name).run(section, { signal: aborted.signal }),
       locks.lockAll([scene.name, `${scene.name}-y`]).then((set) => set.unlock()),
@@ -64,11 +65,7 @@ describe("the metrics", () => {
   });
 
   test("are in seconds, and say why", async () => {
-    const collector = new Collector();
-    collector.instrument();
-    const time = new ManualTime();
-    const locks = host(time);
-    const mutex = locks.mutex(scene.name);
+    const { collector, time, mutex } = measured();
     const lock = await mutex.lock();
     const waiting = mutex.lock();
     await mutex.tryLock();
@@ -88,7 +85,7 @@ describe("the metrics", () => {
     await expect(mutex.lock()).rejects.toMatchObject({ code: "LOCK_STORE" });
     await scene.put(rowOf({ expires: time.now - 1 }));
     await (await mutex.lock()).unlock();
-    await locks.mutex(scene.name).forceUnlock("somebody-else");
+    await mutex.forceUnlock("somebody-else");
     const values = (name: string) => collector.values(`dynamutex.${name}`);
     expect([await values("held"), await values("waiting")]).toEqual([{}, {}]);
     expect(await values("wait.duration")).toEqual({ acquired: 3, missed: 2, failed: 1 });
@@ -119,10 +116,8 @@ describe("the metrics", () => {
     };
     expect(await names()).toEqual([undefined]);
     expect(await names(true)).toEqual(["a", "a, b", "b", "customer#1"]);
-    expect(await names((name) => (name.includes("#") ? name.split("#")[0] : undefined))).toEqual([
-      "customer",
-      undefined,
-    ]);
+    const tenant = (name: string) => (name.includes("#") ? name.split("#")[0] : undefined);
+    expect(await names(tenant)).toEqual(["customer", undefined]);
     const errors: string[] = [];
     const nothing = () => undefined;
     const logger = { error: (message: string) => errors.push(message), warn: nothing, info: nothing };
@@ -135,9 +130,7 @@ describe("the metrics", () => {
   });
 
   test("end when they are disposed of: nothing is left over, and nothing is counted", async () => {
-    const collector = new Collector();
-    const instrumented = collector.instrument();
-    const mutex = host(new ManualTime()).mutex(scene.name);
+    const { collector, instrumented, mutex } = measured();
     const lock = await mutex.lock();
     const waiting = mutex.lock();
     instrumented[Symbol.dispose]();
@@ -165,19 +158,12 @@ describe("the metrics", () => {
 
 describe("the span of a section", () => {
   test("is a child of the span that was active where the lock was asked for, however long it waited", async () => {
-    const collector = new Collector();
-    collector.instrument();
+    const { collector, time, locks, mutex } = measured();
     const tracer = collector.tracerProvider.getTracer("test");
-    const time = new ManualTime();
-    const locks = host(time);
-    const mutex = locks.mutex(scene.name);
     const first = await mutex.lock();
     const callers = ["lock", "run", "lockAll", "tryLock"].map((name) => tracer.startSpan(name));
-    const under = <T>(at: number, call: () => T): T => {
-      const span = callers[at];
-      if (span === undefined) throw new Error("no such caller");
-      return context.with(trace.setSpan(context.active(), span), call);
-    };
+    const under = <T>(at: number, call: () => T): T =>
+      context.with(trace.setSpan(context.active(), callers[at] as Span), call);
     const waiting = under(0, () => mutex.lock());
     const ran = under(1, () => mutex.run(() => undefined));
     const set = await under(2, () => locks.lockAll(["x", "y"]));
@@ -204,10 +190,8 @@ describe("the span of a section", () => {
   });
 
   test("has a loss as an event, and an error as its status", async () => {
-    const collector = new Collector();
-    collector.instrument();
-    const time = new ManualTime();
-    const lock = await host(time).mutex(scene.name).lock();
+    const { collector, time, mutex } = measured();
+    const lock = await mutex.lock();
     await scene.put(rowOf());
     await time.advance(TTL_MS / 2);
     await eventually(() => !lock.held);
@@ -221,10 +205,8 @@ describe("the span of a section", () => {
 });
 
 test("a lock that another host waits for is counted once, and its span has an event", async () => {
-  const collector = new Collector();
-  collector.instrument();
-  const time = new ManualTime();
-  const lock = await host(time, "one").mutex(scene.name).lock();
+  const { collector, time, mutex } = measured();
+  const lock = await mutex.lock();
   const waiting = watch(host(time, "other").mutex(scene.name).lock());
   await scene.play(time, () => lock.wanted, 2_500);
   await lock.extend();

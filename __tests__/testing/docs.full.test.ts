@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { cp, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -8,7 +8,6 @@ import { expect, test } from "@jest/globals";
 const run = promisify(execFile);
 const ROOT = process.cwd();
 const EXAMPLES = join(ROOT, "examples", "testing");
-const RUNNERS = ["jest", "vitest", "node"];
 
 test("the example for node:test passes", async () => {
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
@@ -19,21 +18,6 @@ test("the example for node:test passes", async () => {
   );
   expect(stdout).toMatch(/^# pass 7$/m);
 });
-
-test("the examples differ in what their runners differ in, and in nothing else", async () => {
-  const texts = RUNNERS.map((runner) => readFile(join(EXAMPLES, `report.${runner}.test.mjs`), "utf8"));
-  const [jest = "", ...others] = (await Promise.all(texts)).map(common);
-  expect(jest).toContain("fake timers: time that passes on them");
-  for (const other of others) expect(other).toBe(jest);
-});
-
-/** What all runners have: without the import of theirs, and what switches timers and lets time pass. */
-function common(text: string): string {
-  return text
-    .replace(/^import .*(jest|vitest|node:test).*\n/m, "")
-    .replaceAll(/^ +(jest|vi|mock)\..*\n/gm, "")
-    .replace(/^ +(await (jest|vi)\.advance.*|for \(let second[\s\S]*?\n {4}\})\n/m, "");
-}
 
 test("dynamutex/testing works where the SDK's client is not installed", async () => {
   const folder = await mkdtemp(join(tmpdir(), "dynamutex-testing-"));
