@@ -35,10 +35,6 @@ export class Running implements AsyncDisposable {
     });
   }
 
-  get pid(): number {
-    return this.#child.pid ?? 0;
-  }
-
   /** The first such text in what it has written or will write. @throws if it ends without. */
   async says(wanted: RegExp, stream: "stdout" | "stderr" = "stdout"): Promise<RegExpExecArray> {
     for (;;) {

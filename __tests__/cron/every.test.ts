@@ -11,10 +11,9 @@ const HOUR = 3_600_000;
 /** A host whose clock may be off by so much, in a time that begins with a period. */
 function oneHost({ maxSkewMs = 0, aheadMs = 0 } = {}) {
   const time = new ManualTime();
-  const locks = scene.host({ clock: time.clock({ maxSkewMs, aheadMs }) });
-  const mutex = locks.mutex(scene.name);
+  const mutex = scene.host({ clock: time.clock({ maxSkewMs, aheadMs }) }).mutex(scene.name);
   const ask = (everyMs = MINUTE) => mutex.tryRun(({ tick }) => tick, { everyMs });
-  return { time, locks, mutex, ask, begin: time.now };
+  return { time, ask, begin: time.now };
 }
 
 const DONE = { ran: false, because: "done" };

@@ -195,22 +195,6 @@ describe("on a network that fails", () => {
     expect(released).toHaveLength(1);
   });
 
-  test("late copies of the put and of a renewal leave the parked row as it is", async () => {
-    const { mutex } = twoHosts();
-    const put = duplicate();
-    const renewal = duplicate();
-    scene.proxy.on("PutItem", put);
-    scene.proxy.on("UpdateItem", renewal);
-    const lock = await mutex.lock({ holdAtLeastMs: HOLD_MS });
-    await lock.extend();
-    await lock.unlock();
-    const before = await scene.row();
-    for (const copy of [put, renewal]) {
-      expect((await copy.deliver()).status).toBe(400);
-      expect(await scene.row()).toEqual(before);
-    }
-  });
-
   test("a parking that the network prevents is given up and told, and the lease ends by itself", async () => {
     const failed = hear("dynamutex:release-failed");
     const { time, mutex } = twoHosts();

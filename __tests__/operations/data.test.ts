@@ -51,16 +51,6 @@ describe("lock.data", () => {
     expect(lock.data).toEqual({ job: "report", done: 350, parts: new Set(["a"]) });
   });
 
-  test("others see it with inspect(), list() and the row that tryRun() shows", async () => {
-    const lock = await scene.host().mutex(scene.name).lock();
-    await lock.replaceData({ done: 1 });
-    const others = scene.host();
-    expect((await others.mutex(scene.name).inspect())?.data).toEqual({ done: 1 });
-    expect(await others.mutex(scene.name).tryRun(() => 1)).toMatchObject({ ran: false, row: { data: { done: 1 } } });
-    for await (const { data } of others.list({ prefix: scene.name })) expect(data).toEqual({ done: 1 });
-    await lock.unlock();
-  });
-
   test("what the caller does to its object afterwards changes nothing", async () => {
     const time = new ManualTime();
     const lock = await held(time);
