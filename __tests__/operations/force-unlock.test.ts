@@ -96,14 +96,16 @@ describe("forceUnlock()", () => {
 });
 
 describe("forceUnlock() in the holder's own process", () => {
-  const own = (time: ManualTime, options: MutexOptions = {}) =>
-    scene.host({ clock: time.clock() }).mutex(scene.name, { ...POLL, ...options });
+  /** One section has the lock, and the next waits for it. */
+  async function contended(options: MutexOptions = {}) {
+    const time = new ManualTime();
+    const mutex = scene.host({ clock: time.clock() }).mutex(scene.name, { ...POLL, ...options });
+    const lock = await mutex.lock();
+    return { time, mutex, lock, waiting: mutex.lock() };
+  }
 
   test("trap 37: with now, its section is told at once, and the next call gets the lock, at no request more", async () => {
-    const time = new ManualTime();
-    const mutex = own(time);
-    const lock = await mutex.lock();
-    const waiting = mutex.lock();
+    const { time, mutex, lock, waiting } = await contended();
     expect(await mutex.forceUnlock(lock.uuid, { now: true })).toBe(true);
     expect(lock.signal.aborted).toBe(true);
     expect(lock.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "forced" });
@@ -116,10 +118,7 @@ describe("forceUnlock() in the holder's own process", () => {
   });
 
   test("trap 37: without now, nobody enters before the lease ends, and its lease is not handed over", async () => {
-    const time = new ManualTime();
-    const mutex = own(time);
-    const lock = await mutex.lock();
-    const waiting = mutex.lock();
+    const { time, mutex, lock, waiting } = await contended();
     const watched = watch(waiting);
     expect(await mutex.forceUnlock(lock.uuid)).toBe(true);
     expect(lock.signal.reason).toMatchObject({ reason: "forced" });
@@ -133,10 +132,7 @@ describe("forceUnlock() in the holder's own process", () => {
   });
 
   test("trap 37: between two sections, the lease is not handed over either", async () => {
-    const time = new ManualTime();
-    const mutex = own(time, { handOverMs: 1 });
-    const lock = await mutex.lock();
-    const waiting = mutex.lock();
+    const { time, mutex, lock, waiting } = await contended({ handOverMs: 1 });
     await time.advance(10);
     // The look whether others wait has seen the row as it was.
     const hold = scene.proxy.hold("GetItem", { at: "reply" });

@@ -57,15 +57,6 @@ describe("inspect()", () => {
     expect(await mutex.inspect()).toMatchObject({ uuid: lock.uuid });
   });
 
-  test("a row that nobody holds and nobody may take yet has no uuid; when it may be taken, nobody has the lock", async () => {
-    const { uuid: _, ...free } = rowOf({ expires: Date.now() + 60_000 });
-    await scene.put(free);
-    const mutex = scene.host().mutex(scene.name);
-    expect(await mutex.inspect()).toMatchObject({ uuid: undefined, owner: "elsewhere#1" });
-    await scene.put({ ...free, expires: Date.now() - 60_000 });
-    expect(await mutex.inspect()).toBeNull();
-  });
-
   test("somebody else's item is shown in an error", async () => {
     await scene.put({ customer: "Ada" });
     const failure = { code: "LOCK_STORE", message: expect.stringContaining("Ada") };
