@@ -44,7 +44,6 @@ declare module "fastify" {
     send(body: unknown): this;
   }
   export interface FastifyInstance {
-    decorate(name: string, value: unknown): this;
     addHook(name: "onClose", hook: (instance: FastifyInstance) => Promise<void>): this;
     setErrorHandler(handler: (error: unknown, request: unknown, reply: FastifyReply) => unknown): this;
     post<Route extends { Params: unknown }>(
