@@ -1,211 +1,109 @@
-import type { Defect, Patch } from "./defects.js";
-
-const ACQUISITION = "lib/taking/acquisition.js";
-const EXIT = "lib/holding/exit.js";
-const EXCLUSIVE = "lib/kinds/exclusive.js";
-const SEMAPHORE = "lib/kinds/semaphore.js";
-const SHARED = "lib/kinds/shared.js";
-const FLAGS = "lib/kinds/shared-mutex-rows.js";
-const TOKEN = "lib/holding/hand-off-token.js";
-const RESUME = "lib/holding/resume.js";
-const RULES = "lib/protocol/rules.js";
-const SECTIONS = "lib/queues/sections.js";
+import {
+  acquisition,
+  exclusive,
+  exit,
+  flags,
+  resume,
+  rows,
+  rules,
+  sections,
+  semaphore,
+  shared,
+  token,
+} from "./files.js";
+import type { Defects, Patch } from "./patch.js";
+import { JUDGED_BY_REPLY } from "./queue-defects.js";
 
 const LOOKS_FOR_WRITER = /untilNoWriter\(session, resource, wait\)/g;
 const MAY_LAPSE = /mayLapse: resource\.kind\.rowDecides/g;
 
-/** A row is looked at, and renewed before the reply comes. */
-const JUDGED_BY_REPLY: Patch = {
-  file: "lib/taking/rows.js",
-  find: /const known = (knownNow\(.*\));\s+return \{ \.\.\.\(await session\.store\.query\(query, signal\)\), \.\.\.known \};/g,
-  replace:
-    "const sentAt = session.clock.atMost(); const page = await session.store.query(query, signal);\n" +
-    "return { ...page, ...$1, sentAt };",
-};
-
-const REMOVED_BY_UUID: Patch = {
-  file: "lib/taking/rows.js",
-  find: /const write = (\{ kind: "remove", at: \{ name, sort \}, seenUuid, seenExpires \});/g,
-  replace:
-    "const write = seenUuid === undefined ? $1\n" +
+/** A row is removed, renewed or not since it was looked at. */
+const REMOVED_BY_UUID: Patch = rows(
+  /const write = (\{ kind: "remove", at: \{ name, sort \}, seenUuid, seenExpires \});/g,
+  "const write = seenUuid === undefined ? $1\n" +
     ': { kind: "vacate", at: { name, sort }, uuid: seenUuid, leaves: { kind: "free" }, remembers: "nothing" };',
-};
+);
 
 /** Defects of semaphores, shared mutexes and hand-offs. What each breaks is said in lib/kinds/ and lib/taking/. */
-export const KIND_DEFECTS: readonly Defect[] = [
-  {
-    name: "a permit is taken whatever its row says",
-    patches: [
-      {
-        file: RULES,
-        find: /let takes = TAKES_EXPIRED;/g,
-        replace: 'let takes = write.at.sort.startsWith("semaphore#") ? takesOver(all()) : TAKES_EXPIRED;',
-      },
-    ],
-  },
-  {
-    name: "a caller takes a permit beyond its number",
-    patches: [{ file: SEMAPHORE, find: /Array\.from\(\{ length: end \}/g, replace: "Array.from({ length: end + 1 }" }],
-  },
-  {
-    name: "a reader is let in while a writer has its row",
-    patches: [{ file: SHARED, find: LOOKS_FOR_WRITER, replace: "Promise.resolve(undefined)" }],
-  },
-  {
-    name: "a reader looks for a writer before its own row is there",
-    patches: [
-      {
-        file: SHARED,
-        find: /const result = await takeRow\(session, claimed, .*\);/g,
-        replace: "const early = await lookForWriter(session, resource, wait);\n$&",
-      },
-      { file: SHARED, find: LOOKS_FOR_WRITER, replace: "Promise.resolve(early)" },
-    ],
-  },
-  {
-    name: "a reader looks for a writer by a read that may be stale",
-    patches: [
-      {
-        file: FLAGS,
-        find: /readWriter\(session, resource, wait, \{ isConsistent: true \}\)/g,
-        replace: "readWriter(session, resource, wait, { isConsistent: false })",
-      },
-    ],
-  },
-  {
-    name: "a reader judges a writer by what is known when the reply comes",
-    patches: [
-      {
-        file: FLAGS,
-        find: /return \{ known: before, row: (await session\.store\.read\(.*\)) \};/g,
-        replace:
-          "const row = $1; return { known: { ...before, ...knownNow(session, resource.settings.takeover) }, row };",
-      },
-    ],
-  },
-  {
-    name: "a writer takes a reader for dead by the latest time it may be",
-    patches: [
-      {
-        file: FLAGS,
-        find: /!isDead\(session, row, page\)/g,
-        replace: "!isDead(session, row, { ...page, earliest: session.clock.wall()?.latest ?? 1 })",
-      },
-    ],
-  },
-  {
-    name: "a writer looks for readers by a query that may be stale",
-    patches: [
-      {
-        file: FLAGS,
-        find: /limit: READERS_LIMIT, consistent: true/g,
-        replace: "limit: READERS_LIMIT, consistent: false",
-      },
-    ],
-  },
-  {
-    name: "a writer does not look for readers",
-    patches: [
-      {
-        file: EXCLUSIVE,
-        find: /await lookForReaders\(this\.session, resource, wait\)/g,
-        replace: "{ found: false }",
-      },
-    ],
-  },
-  {
-    name: "a dead reader is removed, renewed or not",
-    patches: [JUDGED_BY_REPLY, REMOVED_BY_UUID],
-  },
-  {
-    name: "a renewal mends the lapse of a writer that waits",
-    patches: [
-      { file: SECTIONS, find: MAY_LAPSE, replace: "mayLapse: true" },
-      { file: EXCLUSIVE, find: /lease\.watch\(WAITING_WRITER\);/g, replace: "" },
-      { file: EXCLUSIVE, find: /while \(lease\.held\)/g, replace: "while (true)" },
-      { file: EXCLUSIVE, find: /if \(!lease\.held\)/g, replace: "if (false)" },
-    ],
-  },
-  {
-    name: "dead readers are let be, and a renewal mends their lapse",
-    patches: [
-      { file: FLAGS, find: /return \{ found \};/g, replace: "return { found: false };" },
-      { file: FLAGS, find: /await Promise\.all\(page\.rows\.map\(\(row\) => remove\(.*\)\)\);/g, replace: "" },
-      { file: SECTIONS, find: MAY_LAPSE, replace: "mayLapse: true" },
-    ],
-  },
-  {
-    name: "a writer that gives up keeps its row",
-    patches: [
-      {
-        file: FLAGS,
-        find: /let isGranted = false;/g,
-        replace: "let isGranted = true;",
-      },
-    ],
-  },
-  {
-    name: "sections join others without a look for a writer",
-    patches: [{ file: SHARED, find: /now - own\.lookedAt < own\.resource\.settings\.handOverMs/g, replace: "true" }],
-  },
-  {
-    name: "sections join others although a writer was seen",
-    patches: [{ file: SHARED, find: /own\.isClosed = true;/g, replace: "return undefined;" }],
-  },
-  {
-    name: "the first section that ends takes the row from those that share it",
-    patches: [
-      { file: SECTIONS, find: /&& !lease\.endSection\(section\)/g, replace: "&& (lease.endSection(section), false)" },
-    ],
-  },
-  {
-    name: "a token is resumed twice",
-    patches: [
-      {
-        file: RULES,
-        find: /fenced \? IS_MINE_AND_FENCED : IS_MINE,/g,
-        replace: 'fenced ? all(IS_SOMEBODYS, isNumber("fence")) : IS_SOMEBODYS,',
-      },
-    ],
-  },
-  {
-    name: "a token is the uuid that everybody sees",
-    patches: [{ file: TOKEN, find: /return createHash\(.*\);/g, replace: "return secret;" }],
-  },
-  {
-    name: "a lock that is handed off keeps the length of its lease",
-    patches: [{ file: RULES, find: /(update\(\{ uuid, expires), ttlMs(, owner, handOff \})/g, replace: "$1$2" }],
-  },
-  {
-    name: "a late copy of the take is handed off once more",
-    patches: [
-      { file: RULES, find: /if \(after === undefined\)/g, replace: "if (true)" },
-      { file: EXIT, find: /row\.guard === undefined \? await row\.renew\(trying\) : /g, replace: "" },
-    ],
-  },
-  {
-    name: "a lock is handed off under its own uuid",
-    patches: [
-      {
-        file: ACQUISITION,
-        find: /const \{ uuid \} = handOff;/g,
-        replace: "const uuid = this.#uuid;",
-      },
-    ],
-  },
-  {
-    name: "a resumed lock draws no token",
-    patches: [
-      {
-        file: RESUME,
-        find: /fencing: fenced \} = settings/g,
-        replace: "fencing: notFenced } = settings, fenced = false",
-      },
-      { file: RESUME, find: /outcome\.kind === "applied" \? outcome\.drawn : row\?\.fence/g, replace: "row?.fence" },
-    ],
-  },
-  {
-    name: "what an abandoned resumption takes is not given back",
-    patches: [{ file: RESUME, find: /session\.detach\(removeWhenItArrives\(.*\)\);/g, replace: "" }],
-  },
-];
+export const KIND_DEFECTS: Defects = {
+  "a permit is taken whatever its row says": [
+    rules(
+      /let takes = TAKES_EXPIRED;/g,
+      'let takes = write.at.sort.startsWith("semaphore#") ? takesOver(all()) : TAKES_EXPIRED;',
+    ),
+  ],
+  "a caller takes a permit beyond its number": [
+    semaphore(/Array\.from\(\{ length: end \}/g, "Array.from({ length: end + 1 }"),
+  ],
+  "a reader is let in while a writer has its row": [shared(LOOKS_FOR_WRITER, "Promise.resolve(undefined)")],
+  "a reader looks for a writer before its own row is there": [
+    shared(
+      /const result = await takeRow\(session, claimed, .*\);/g,
+      "const early = await lookForWriter(session, resource, wait);\n$&",
+    ),
+    shared(LOOKS_FOR_WRITER, "Promise.resolve(early)"),
+  ],
+  "a reader looks for a writer by a read that may be stale": [
+    flags(
+      /readWriter\(session, resource, wait, \{ isConsistent: true \}\)/g,
+      "readWriter(session, resource, wait, { isConsistent: false })",
+    ),
+  ],
+  "a reader judges a writer by what is known when the reply comes": [
+    flags(
+      /return \{ known: before, row: (await session\.store\.read\(.*\)) \};/g,
+      "const row = $1; return { known: { ...before, ...knownNow(session, resource.settings.takeover) }, row };",
+    ),
+  ],
+  "a writer takes a reader for dead by the latest time it may be": [
+    flags(
+      /!isDead\(session, row, page\)/g,
+      "!isDead(session, row, { ...page, earliest: session.clock.wall()?.latest ?? 1 })",
+    ),
+  ],
+  "a writer looks for readers by a query that may be stale": [
+    flags(/limit: READERS_LIMIT, consistent: true/g, "limit: READERS_LIMIT, consistent: false"),
+  ],
+  "a writer does not look for readers": [
+    exclusive(/await lookForReaders\(this\.session, resource, wait\)/g, "{ found: false }"),
+  ],
+  "a dead reader is removed, renewed or not": [JUDGED_BY_REPLY, REMOVED_BY_UUID],
+  "a renewal mends the lapse of a writer that waits": [
+    sections(MAY_LAPSE, "mayLapse: true"),
+    exclusive(/lease\.watch\(WAITING_WRITER\);/g, ""),
+    exclusive(/while \(lease\.held\)/g, "while (true)"),
+    exclusive(/if \(!lease\.held\)/g, "if (false)"),
+  ],
+  "dead readers are let be, and a renewal mends their lapse": [
+    flags(/return \{ found \};/g, "return { found: false };"),
+    flags(/await Promise\.all\(page\.rows\.map\(\(row\) => remove\(.*\)\)\);/g, ""),
+    sections(MAY_LAPSE, "mayLapse: true"),
+  ],
+  "a writer that gives up keeps its row": [flags(/let isGranted = false;/g, "let isGranted = true;")],
+  "sections join others without a look for a writer": [
+    shared(/now - own\.lookedAt < own\.resource\.settings\.handOverMs/g, "true"),
+  ],
+  "sections join others although a writer was seen": [shared(/own\.isClosed = true;/g, "return undefined;")],
+  "the first section that ends takes the row from those that share it": [
+    sections(/&& !lease\.endSection\(section\)/g, "&& (lease.endSection(section), false)"),
+  ],
+  "a token is resumed twice": [
+    rules(/fenced \? IS_MINE_AND_FENCED : IS_MINE,/g, 'fenced ? all(IS_SOMEBODYS, isNumber("fence")) : IS_SOMEBODYS,'),
+  ],
+  "a token is the uuid that everybody sees": [token(/return createHash\(.*\);/g, "return secret;")],
+  "a lock that is handed off keeps the length of its lease": [
+    rules(/(update\(\{ uuid, expires), ttlMs(, owner, handOff \})/g, "$1$2"),
+  ],
+  "a late copy of the take is handed off once more": [
+    rules(/if \(after === undefined\)/g, "if (true)"),
+    exit(/row\.guard === undefined \? await row\.renew\(trying\) : /g, ""),
+  ],
+  "a lock is handed off under its own uuid": [acquisition(/const \{ uuid \} = handOff;/g, "const uuid = this.#uuid;")],
+  "a resumed lock draws no token": [
+    resume(/fencing: fenced \} = settings/g, "fencing: notFenced } = settings, fenced = false"),
+    resume(/outcome\.kind === "applied" \? outcome\.drawn : row\?\.fence/g, "row?.fence"),
+  ],
+  "what an abandoned resumption takes is not given back": [
+    resume(/session\.detach\(removeWhenItArrives\(.*\)\);/g, ""),
+  ],
+};

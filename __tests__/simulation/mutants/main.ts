@@ -2,17 +2,14 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Origin, originNow, withReport } from "../report.js";
-import { BATCH_DEFECTS } from "./batch-defects.js";
-import { CLOSE_DEFECTS } from "./close-defects.js";
-import { DEFECTS, type Defect } from "./defects.js";
-import { FLIGHT_DEFECTS } from "./flight-defects.js";
+import { DEFECTS } from "./defects.js";
+import { BATCH_DEFECTS, CLOSE_DEFECTS, FLIGHT_DEFECTS, SET_DEFECTS, TICK_DEFECTS } from "./feature-defects.js";
 import { HAND_OVER_DEFECTS } from "./hand-over-defects.js";
 import { KIND_DEFECTS } from "./kind-defects.js";
 import { type Finding, hunt, makeMutant } from "./mutant.js";
+import type { Patch } from "./patch.js";
 import { PROTOCOL_DEFECTS } from "./protocol-defects.js";
 import { QUEUE_DEFECTS } from "./queue-defects.js";
-import { SET_DEFECTS } from "./set-defects.js";
-import { TICK_DEFECTS } from "./tick-defects.js";
 
 /** Beside what was compiled, so that packages are found from there. */
 const FOLDER = fileURLToPath(new URL("../../../mutant-", import.meta.url));
@@ -21,7 +18,7 @@ const FOLDER = fileURLToPath(new URL("../../../mutant-", import.meta.url));
 const AT_ONCE = 2;
 
 /** The library as it is: nothing may be found in it, or what is found in the others proves nothing. */
-const NO_DEFECT: Defect = { name: "none of them", patches: [] };
+const NO_DEFECT = "none of them";
 
 /**
  * Whether the simulation sees defects: `npm run mutants` builds in one after the other and runs the simulation on each.
@@ -31,8 +28,8 @@ async function main(): Promise<void> {
   const seed = Number(process.env.SIM_SEED ?? 1);
   const runs = Number(process.env.SIM_RUNS ?? 1_000);
   const only = process.env.SIM_DEFECT;
-  const all = [
-    NO_DEFECT,
+  const all = Object.entries({
+    [NO_DEFECT]: [],
     ...PROTOCOL_DEFECTS,
     ...DEFECTS,
     ...QUEUE_DEFECTS,
@@ -43,36 +40,42 @@ async function main(): Promise<void> {
     ...BATCH_DEFECTS,
     ...FLIGHT_DEFECTS,
     ...TICK_DEFECTS,
-  ];
-  const defects = all.filter(({ name }) => only === undefined || name.includes(only));
-  const findings = new Map<Defect, Finding>();
-  const left = [...defects];
+  });
+  const chosen = all.filter(([defect]) => only === undefined || defect.includes(only));
+  const findings = new Map<string, Finding>();
+  const left = [...chosen];
   const worker = async (): Promise<void> => {
-    for (let defect = left.shift(); defect !== undefined; defect = left.shift()) {
-      const finding = await findingOf(defect, seed, runs);
+    for (let next = left.shift(); next !== undefined; next = left.shift()) {
+      const [defect, patches] = next;
+      const finding = await findingOf(defect, patches, seed, runs);
       findings.set(defect, finding);
-      console.log(`${isAsExpected(defect, finding) ? "ok    " : "WRONG "} ${defect.name}: ${textOf(finding)}`);
+      console.log(`${isAsExpected(defect, finding) ? "ok    " : "WRONG "} ${defect}: ${textOf(finding)}`);
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
-  const wrong = defects.filter((defect) => !isAsExpected(defect, findings.get(defect)));
-  console.log(`${defects.length - wrong.length} of ${defects.length} as expected`);
+  const wrong = chosen.filter(([defect]) => !isAsExpected(defect, findings.get(defect)));
+  console.log(`${chosen.length - wrong.length} of ${chosen.length} as expected`);
   const [file] = process.argv.slice(2);
   if (file !== undefined) {
-    const report = table(defects, findings, { seed, runs }, originNow());
+    const report = table(
+      chosen.map(([defect]) => defect),
+      findings,
+      { seed, runs },
+      originNow(),
+    );
     await writeFile(file, withReport(await readFile(file, "utf8"), report));
   }
   if (wrong.length > 0) process.exitCode = 1;
 }
 
-function isAsExpected(defect: Defect, finding: Finding | undefined): boolean {
+function isAsExpected(defect: string, finding: Finding | undefined): boolean {
   return (finding?.invariant === undefined) === (defect === NO_DEFECT);
 }
 
-async function findingOf(defect: Defect, seed: number, runs: number): Promise<Finding> {
+async function findingOf(defect: string, patches: readonly Patch[], seed: number, runs: number): Promise<Finding> {
   const folder = await mkdtemp(FOLDER);
   try {
-    await makeMutant(defect, folder);
+    await makeMutant(defect, patches, folder);
     return await hunt(join(folder), seed, runs);
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -84,15 +87,15 @@ function textOf({ invariant, runs }: Finding): string {
 }
 
 function table(
-  defects: readonly Defect[],
-  findings: ReadonlyMap<Defect, Finding>,
+  defects: readonly string[],
+  findings: ReadonlyMap<string, Finding>,
   { seed, runs }: { readonly seed: number; readonly runs: number },
   { date, commit }: Origin,
 ): string {
   const rows = defects.map((defect) => {
     const finding = findings.get(defect);
     const found = finding?.invariant ?? (defect === NO_DEFECT ? "nothing" : "**not found**");
-    return `| ${defect.name} | ${found} | ${finding?.runs} |`;
+    return `| ${defect} | ${found} | ${finding?.runs} |`;
   });
   return `${date}, commit ${commit}, seed ${seed}, at most ${runs} schedules for each.
 

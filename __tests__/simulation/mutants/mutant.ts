@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Defect, Patch } from "./defects.js";
+import type { Patch } from "./patch.js";
 
 /** The folder that the compiler wrote to: lib and __tests__ stand in it. */
 const COMPILED = fileURLToPath(new URL("../../..", import.meta.url));
@@ -16,7 +16,7 @@ export interface Finding {
 }
 
 /** Copies the library and its simulation to a folder of their own, with the defect in it. */
-export async function makeMutant({ name, patches }: Defect, folder: string): Promise<void> {
+export async function makeMutant(name: string, patches: readonly Patch[], folder: string): Promise<void> {
   const support = ["message-store.js", "seeded-random.js", "tokens.js"].map((file) => `__tests__/support/${file}`);
   for (const part of ["lib", "__tests__/simulation", ...support]) {
     await cp(join(COMPILED, part), join(folder, part), { recursive: true });
@@ -28,7 +28,7 @@ export async function makeMutant({ name, patches }: Defect, folder: string): Pro
 }
 
 /** @throws unless the pattern matches exactly as often as stated: a defect that is not there proves nothing. */
-export function patched(text: string, { file, find, replace, matches = 1 }: Patch, defect: string): string {
+function patched(text: string, { file, find, replace, matches }: Patch, defect: string): string {
   const found = [...text.matchAll(find)].length;
   if (found !== matches) {
     throw new Error(

@@ -1,124 +1,58 @@
-import type { Defect } from "./defects.js";
+import { fair, fairLine, line, place, places, rows, rowTake, view } from "./files.js";
+import type { Defects, Patch } from "./patch.js";
 
-const FAIR = "lib/queues/fair-queue.js";
-const LINE = "lib/queues/local-line.js";
-const FAIR_LINE = "lib/queues/fair-line.js";
-const PLACE = "lib/queues/place.js";
-const PLACES = "lib/queues/own-places.js";
-const VIEW = "lib/queues/queue-view.js";
+/** A row is looked at, and renewed before the reply comes. */
+export const JUDGED_BY_REPLY: Patch = rows(
+  /const known = (knownNow\(.*\));\s+return \{ \.\.\.\(await session\.store\.query\(query, signal\)\), \.\.\.known \};/g,
+  "const sentAt = session.clock.atMost(); const page = await session.store.query(query, signal);\n" +
+    "return { ...page, ...$1, sentAt };",
+);
 
 /** Defects of the fair queue. What each breaks is a sentence of docs/fair-queue.md. */
-export const QUEUE_DEFECTS: readonly Defect[] = [
-  {
-    name: "whoever is in front of the queue enters without the put",
-    patches: [
-      {
-        file: "lib/taking/row-take.js",
-        find: /\bsend\(signal\) \{/g,
-        replace:
-          "$& const { at, settings } = this.#target;\n" +
-          'if (settings.fair && at.sort === "lock" && this.write) return Promise.resolve({ kind: "applied" });',
-      },
-    ],
-  },
-  {
-    name: "dead waiters are never skipped",
-    patches: [{ file: VIEW, find: /isDead\(this\.#session, place, page\)/g, replace: "false" }],
-  },
-  {
-    name: "a waiter is judged by what is known when the reply comes",
-    patches: [
-      {
-        file: "lib/taking/rows.js",
-        find: /const known = (knownNow\(.*\));\s+return \{ \.\.\.\(await session\.store\.query\(query, signal\)\), \.\.\.known \};/g,
-        replace:
-          "const sentAt = session.clock.atMost(); const page = await session.store.query(query, signal);\n" +
-          "return { ...page, ...$1, sentAt };",
-      },
-    ],
-  },
-  {
-    name: "a lost place is not noticed",
-    patches: [{ file: PLACE, find: /get lost\(\) \{/g, replace: "$& return undefined;" }],
-  },
-  {
-    name: "nobody looks once more before he enters",
-    patches: [{ file: FAIR, find: /if \(!look\.isConsistent\) \{/g, replace: "if (false) {" }],
-  },
-  {
-    name: "a claim leaves long after its look",
-    patches: [{ file: FAIR, find: /LOOK_LASTS_MS = 3_000/g, replace: "LOOK_LASTS_MS = 60_000" }],
-  },
-  {
-    name: "a newcomer does not look at the queue",
-    patches: [{ file: FAIR, find: /if \(admission\.othersWait\) \{/g, replace: "if (false) {" }],
-  },
-  {
-    name: "a place that nobody shares is kept",
-    patches: [{ file: PLACES, find: /this\.#standing\[0\]\.last < first/g, replace: "false" }],
-  },
-  {
-    name: "a place serves those who asked after its draw",
-    patches: [{ file: FAIR_LINE, find: /upTo = own\.last;/g, replace: "upTo = asked;" }],
-  },
-  {
-    name: "a place serves all who have asked by the time that its row is there",
-    patches: [
-      {
-        file: PLACE,
-        find: /new Place\(session, result\.granted, ticket, last\)/g,
-        replace: "new Place(session, result.granted, ticket, sharing().last)",
-      },
-    ],
-  },
-  {
-    name: "the lease goes on to an own place behind another host's",
-    patches: [{ file: FAIR_LINE, find: /return \{ upTo, othersWait: true \};/g, replace: "continue;" }],
-  },
-  {
-    name: "a look serves those who ask while it is under way",
-    patches: [{ file: FAIR_LINE, find: /isWhole \? asked : upTo/g, replace: "isWhole ? this.lastNumber : upTo" }],
-  },
-  {
-    name: "the lease goes on without a look",
-    patches: [
-      {
-        file: FAIR,
-        find: /await this\.#lookAgain\(line, own\);\s+return line\.admitsFirst;/g,
-        replace: "return true;",
-      },
-      { file: FAIR_LINE, find: /get admitsFirst\(\) \{/g, replace: "$& return true;" },
-    ],
-  },
-  {
-    name: "the lease goes on after a look that may be stale",
-    patches: [
-      {
-        file: FAIR,
-        find: /sendOnce\(this\.#session, asked, request\), \{ isConsistent: true \}/g,
-        replace: "sendOnce(this.#session, asked, request), { isConsistent: false }",
-      },
-    ],
-  },
-  {
-    name: "a page of the queue counts as the whole of it",
-    patches: [{ file: VIEW, find: /isWhole: false/g, replace: "isWhole: true" }],
-  },
-  {
-    name: "a claim relies on a place that is not there",
-    patches: [
-      {
-        file: FAIR,
-        find: /if \(look\.isConsistent && !look\.places\.some/g,
-        replace: "if (false && !look.places.some",
-      },
-    ],
-  },
-  {
-    name: "the callers of a process are served in another order",
-    patches: [
-      { file: LINE, find: /this\.#waiters\.shift\(\)/g, replace: "this.#waiters.pop()" },
-      { file: LINE, find: /this\.#leader \?\? this\.#waiters\[0\]/g, replace: "this.#leader ?? this.#waiters.at(-1)" },
-    ],
-  },
-];
+export const QUEUE_DEFECTS: Defects = {
+  "whoever is in front of the queue enters without the put": [
+    rowTake(
+      /\bsend\(signal\) \{/g,
+      "$& const { at, settings } = this.#target;\n" +
+        'if (settings.fair && at.sort === "lock" && this.write) return Promise.resolve({ kind: "applied" });',
+    ),
+  ],
+  "dead waiters are never skipped": [view(/isDead\(this\.#session, place, page\)/g, "false")],
+  "a waiter is judged by what is known when the reply comes": [JUDGED_BY_REPLY],
+  "a lost place is not noticed": [place(/get lost\(\) \{/g, "$& return undefined;")],
+  "nobody looks once more before he enters": [fair(/if \(!look\.isConsistent\) \{/g, "if (false) {")],
+  "a claim leaves long after its look": [fair(/LOOK_LASTS_MS = 3_000/g, "LOOK_LASTS_MS = 60_000")],
+  "a newcomer does not look at the queue": [fair(/if \(turn\.othersWait\) \{/g, "if (false) {")],
+  "a place that nobody shares is kept": [places(/this\.#standing\[0\]\.last < first/g, "false")],
+  "a place serves those who asked after its draw": [fairLine(/upTo = own\.last;/g, "upTo = asked;")],
+  "a place serves all who have asked by the time that its row is there": [
+    place(
+      /new Place\(session, result\.granted, ticket, last\)/g,
+      "new Place(session, result.granted, ticket, sharing().last)",
+    ),
+  ],
+  "the lease goes on to an own place behind another host's": [
+    fairLine(/return \{ upTo, othersWait: true \};/g, "continue;"),
+  ],
+  "a look serves those who ask while it is under way": [
+    fairLine(/isWhole \? asked : upTo/g, "isWhole ? this.lastNumber : upTo"),
+  ],
+  "the lease goes on without a look": [
+    fair(/await this\.#lookAgain\(line, own\);\s+return line\.isTurn;/g, "return true;"),
+    fairLine(/get isTurn\(\) \{/g, "$& return true;"),
+  ],
+  "the lease goes on after a look that may be stale": [
+    fair(
+      /sendOnce\(this\.#session, asked, request\), \{ isConsistent: true \}/g,
+      "sendOnce(this.#session, asked, request), { isConsistent: false }",
+    ),
+  ],
+  "a page of the queue counts as the whole of it": [view(/isWhole: false/g, "isWhole: true")],
+  "a claim relies on a place that is not there": [
+    fair(/if \(look\.isConsistent && !look\.places\.some/g, "if (false && !look.places.some"),
+  ],
+  "the callers of a process are served in another order": [
+    line(/this\.#waiters\.shift\(\)/g, "this.#waiters.pop()"),
+    line(/this\.#leader \?\? this\.#waiters\[0\]/g, "this.#leader ?? this.#waiters.at(-1)"),
+  ],
+};
