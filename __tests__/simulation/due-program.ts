@@ -22,9 +22,7 @@ async function ask(stage: Stage, step: Step, { maxAttempts, nextAfterMs }: Due, 
   const asking = stage.askingFor("mutex", name);
   const { ticks } = judge;
   // What is thrown in a run would be the failure of that run.
-  const check = (wrong: string | undefined): void => {
-    if (wrong !== undefined) judge.blame(new Violation("a tick runs until it succeeds", wrong));
-  };
+  const check = (wrong: string | undefined): void => judge.blame("a tick runs until it succeeds", wrong);
   const handOverMs = stage.handOverMs(asking);
   const asked = { asking, handOverMs, askedAt: stage.now() };
   if (handOverMs !== undefined) judge.takesTurns(stage.process, asking.key);

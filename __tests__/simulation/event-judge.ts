@@ -1,4 +1,5 @@
 import type { Diagnostics } from "../../lib/diagnostics.js";
+import { entryOf } from "./watcher.js";
 
 type SectionEvent = Extract<keyof Diagnostics, "dynamutex:acquired" | "dynamutex:lost" | "dynamutex:released">;
 
@@ -48,8 +49,7 @@ export class EventJudge {
 
   /** Each is acquired, lost at most once, and released; none is acquired after a loss. */
   #wrongWithShared(event: SectionEvent, uuid: string): string | undefined {
-    const counts = this.#shared.get(uuid) ?? { acquired: 0, lost: 0, released: 0 };
-    this.#shared.set(uuid, counts);
+    const counts = entryOf(this.#shared, uuid, () => ({ acquired: 0, lost: 0, released: 0 }));
     const joinsTheLost = event === "dynamutex:acquired" && counts.lost > 0;
     counts[event === "dynamutex:acquired" ? "acquired" : event === "dynamutex:lost" ? "lost" : "released"] += 1;
     const { acquired, lost, released } = counts;

@@ -1,6 +1,6 @@
 import type { Message } from "../support/message.js";
 import type { Change } from "./network.js";
-import type { Scheduler } from "./scheduler.js";
+import { Watcher } from "./watcher.js";
 
 /** A function that runs, or has run, under its lock, for all who share what it comes to. */
 interface Flight {
@@ -19,22 +19,17 @@ export interface FlightCall {
 }
 
 /** Sees to it that no call gets a result which was too old when it asked, or that does not count. */
-export class FlightJudge {
-  readonly #scheduler: Scheduler;
+export class FlightJudge extends Watcher {
   readonly #flights = new Map<string, Flight>();
 
-  constructor(scheduler: Scheduler) {
-    this.#scheduler = scheduler;
-  }
-
   begins(uuid: string, owner: string): void {
-    this.#flights.set(uuid, { uuid, owner, begunAt: this.#scheduler.now, overAt: undefined });
+    this.#flights.set(uuid, { uuid, owner, begunAt: this.now, overAt: undefined });
   }
 
   arrived(message: Message, { before, after }: Change): void {
     if (message.kind !== "write" || message.write.kind !== "vacate" || before?.uuid === undefined) return;
     const flight = this.#flights.get(before.uuid);
-    if (flight !== undefined && after?.result?.id === flight.uuid) flight.overAt ??= this.#scheduler.now;
+    if (flight !== undefined && after?.result?.id === flight.uuid) flight.overAt ??= this.now;
   }
 
   /** A call has the result of another. @returns what is wrong with that. */

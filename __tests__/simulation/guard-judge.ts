@@ -1,8 +1,8 @@
 import { type Address, permitOf } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
 import type { GuardedWrites } from "../../lib/store.js";
-import type { Coverage } from "./coverage.js";
 import { type Asking, lockOf } from "./locks.js";
+import { entryOf, Watcher } from "./watcher.js";
 
 /** A section that may write through guards. */
 export interface Guarded {
@@ -14,21 +14,13 @@ export interface Guarded {
 }
 
 /** Watches whose guarded writes are applied. */
-export class GuardJudge {
-  readonly #coverage: Coverage;
+export class GuardJudge extends Watcher {
   readonly #committed = new Set<string>();
   /** By what they hold, those that have begun, the last of them last. Each permit is one of its own. */
   readonly #sections = new Map<string, { readonly id: string; readonly isShared: boolean }[]>();
 
-  constructor(coverage: Coverage) {
-    this.#coverage = coverage;
-  }
-
   took({ asking: { kind, key }, lock: { permit }, id }: Guarded): void {
-    const part = partOf(key, permit);
-    const sections = this.#sections.get(part) ?? [];
-    sections.push({ id, isShared: kind === "shared" });
-    this.#sections.set(part, sections);
+    entryOf(this.#sections, partOf(key, permit), () => []).push({ id, isShared: kind === "shared" });
   }
 
   /**
@@ -41,17 +33,17 @@ export class GuardJudge {
   committed({ guard, token, items }: GuardedWrites, row: Row | undefined, hadGone: boolean): string | undefined {
     if (this.#committed.has(token)) return undefined;
     this.#committed.add(token);
-    this.#coverage.count("guarded writes");
+    this.count("guarded writes");
     const isFollowed = this.#isFollowed(guard.at, items);
     if (!hadGone && !isFollowed) return undefined;
     const isChain = hadGone && guard.fence === undefined && row?.uuid === guard.uuid && row.expires > guard.after;
     if (!isChain) return `${guard.uuid} ${hadGone ? "had gone" : "is another section's by now"}`;
-    this.#coverage.count("guarded writes after three late copies in a row");
+    this.count("guarded writes after three late copies in a row");
     return undefined;
   }
 
   refused({ guard, items }: GuardedWrites): void {
-    if (this.#isFollowed(guard.at, items)) this.#coverage.count("late writes of a section that was followed: refused");
+    if (this.#isFollowed(guard.at, items)) this.count("late writes of a section that was followed: refused");
   }
 
   /** Whether another section has begun since, which this one excludes: others of the shared side do not count for theirs. */

@@ -1,4 +1,3 @@
-import type { LockLostError } from "../../lib/errors.js";
 import type { Transfer } from "../../lib/protocol/writes.js";
 import type { Message } from "../support/message.js";
 import type { Holding } from "./invariants.js";
@@ -6,7 +5,7 @@ import type { Asking } from "./locks.js";
 import { transferOf } from "./message.js";
 import type { Change } from "./network.js";
 import type { Step } from "./schedule.js";
-import type { Scheduler } from "./scheduler.js";
+import { Watcher } from "./watcher.js";
 
 /** A clock that runs fast by what the protocol allows, and a bit. */
 const SLOWEST = 1 - 1e-3;
@@ -15,20 +14,13 @@ const SLOWEST = 1 - 1e-3;
 const DOUBT_MS = 10;
 
 /** A lock that is handed off. */
-export interface Handed {
-  /** Until when the lock stays taken however short its sections are, as far as it was asked for. */
-  readonly heldUntil: number;
-  succeeded(): void;
-  failed(): void;
-  /** Whether a resumption may fail so. @returns what is wrong with it. */
-  wrongWith(error: LockLostError): string | undefined;
-}
-
-interface HandOff {
+export interface HandOff {
   readonly asking: Asking;
   readonly permit: number | undefined;
   readonly from: string;
   readonly withinMs: number;
+  /** Until when the lock stays taken however short its sections are, as far as it was asked for. */
+  readonly heldUntil: number;
   /** The uuid that its token names, once the write has left. */
   uuid: string | undefined;
   sentAt: number;
@@ -46,24 +38,19 @@ const ALL_COPIES = 3;
  * Watches the locks that are handed off: until somebody goes on with one, or its time is over, nobody else has it, and only one
  * section ever goes on with it.
  */
-export class HandOffJudge {
-  readonly #scheduler: Scheduler;
+export class HandOffJudge extends Watcher {
   readonly #all = new Set<HandOff>();
   /** By the uuid that the token names. */
   readonly #byUuid = new Map<string, HandOff>();
-  readonly #handed = new WeakMap<Handed, HandOff>();
 
-  constructor(scheduler: Scheduler) {
-    this.#scheduler = scheduler;
-  }
-
-  begins(holding: Holding, { withinMs, holdAtLeastMs }: Step): Handed {
+  begins(holding: Holding, { withinMs, holdAtLeastMs }: Step): HandOff {
     const { asking, uuid: from, lock, takenAt } = holding;
     const handOff: HandOff = {
       asking,
       permit: lock.permit,
       from,
       withinMs,
+      heldUntil: takenAt + holdAtLeastMs * SLOWEST,
       uuid: undefined,
       sentAt: Number.POSITIVE_INFINITY,
       stage: "under way",
@@ -71,18 +58,16 @@ export class HandOffJudge {
       broughtBackBy: new Set(),
     };
     this.#all.add(handOff);
-    const handed: Handed = {
-      heldUntil: takenAt + holdAtLeastMs * SLOWEST,
-      succeeded: () => {
-        if (handOff.stage === "under way") handOff.stage = "handed off";
-      },
-      failed: () => {
-        handOff.stage = "failed";
-      },
-      wrongWith: () => this.#wrongWith(handOff),
-    };
-    this.#handed.set(handed, handOff);
-    return handed;
+    return handOff;
+  }
+
+  /** Its call has come back. It may have been resumed before. */
+  succeeded(handOff: HandOff): void {
+    if (handOff.stage === "under way") handOff.stage = "handed off";
+  }
+
+  failed(handOff: HandOff): void {
+    handOff.stage = "failed";
   }
 
   /** Whether a uuid is that of a token which somebody may still have. */
@@ -99,7 +84,7 @@ export class HandOffJudge {
   #leaves(handOff: HandOff, { uuid }: Transfer): void {
     if (handOff.uuid !== undefined) return;
     handOff.uuid = uuid;
-    handOff.sentAt = this.#scheduler.now;
+    handOff.sentAt = this.now;
     this.#byUuid.set(uuid, handOff);
   }
 
@@ -115,8 +100,7 @@ export class HandOffJudge {
   }
 
   /** A section begins. @returns what is wrong with that. */
-  took({ asking, uuid, lock }: Holding, resumed: Handed | undefined): string | undefined {
-    const own = resumed && this.#handed.get(resumed);
+  took({ asking, uuid, lock }: Holding, own: HandOff | undefined): string | undefined {
     if (own?.isTaken && own.broughtBackBy.size < ALL_COPIES)
       return `${uuid} is the second that goes on with ${own.uuid}`;
     own?.broughtBackBy.clear();
@@ -134,12 +118,13 @@ export class HandOffJudge {
   }
 
   #lasts({ stage, sentAt, withinMs }: HandOff): boolean {
-    return stage === "handed off" && this.#scheduler.now < sentAt + withinMs * SLOWEST;
+    return stage === "handed off" && this.now < sentAt + withinMs * SLOWEST;
   }
 
-  #wrongWith({ stage, isTaken, uuid, sentAt, withinMs }: HandOff): string | undefined {
+  /** A resumption has told of a loss. @returns what is wrong with that. */
+  wrongWith({ stage, isTaken, uuid, sentAt, withinMs }: HandOff): string | undefined {
     if (isTaken || stage !== "handed off") return undefined;
-    const left = sentAt + withinMs * SLOWEST - this.#scheduler.now;
+    const left = sentAt + withinMs * SLOWEST - this.now;
     return left > DOUBT_MS ? `${uuid} is of no use ${left} ms before its time is over` : undefined;
   }
 }

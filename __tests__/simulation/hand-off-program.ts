@@ -16,7 +16,7 @@ export async function handOff(stage: Stage, step: Step, holding: Holding): Promi
     token = await lock.handOff({ withinMs: step.withinMs });
     await lock.unlock();
   } catch (error) {
-    handed.failed();
+    judge.handOffs.failed(handed);
     // As `await using` does: a lock that was lost before is not ended by the call.
     await lock.unlock().catch(() => undefined);
     if (error instanceof LockLostError) {
@@ -32,7 +32,7 @@ export async function handOff(stage: Stage, step: Step, holding: Holding): Promi
   if (told) throw new Violation("a release tells the truth", `${uuid} was lost and its hand-off succeeded`);
   holding.isOver = true;
   coverage.count("locks handed off");
-  handed.succeeded();
+  judge.handOffs.succeeded(handed);
   stage.handOn({ token, handed, step, asking, fencing: stage.fencing });
 }
 
@@ -59,7 +59,7 @@ export async function goOn(stage: Stage, { token, handed, step, asking, fencing 
   } catch (error) {
     if (error instanceof Violation) throw error;
     if (error instanceof LockLostError) {
-      const wrong = handed.wrongWith(error);
+      const wrong = judge.handOffs.wrongWith(handed);
       if (wrong !== undefined) throw new Violation("a hand-off lasts", wrong);
       coverage.count(`tokens of no use: ${error.reason}`);
     } else if (giveUp.signal.aborted && error === giveUp.signal.reason) {

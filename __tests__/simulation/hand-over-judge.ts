@@ -1,11 +1,10 @@
 import { LOCK_SORT } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
 import type { Answer, Message } from "../support/message.js";
-import type { Coverage } from "./coverage.js";
 import type { Process } from "./machine.js";
 import { isForced } from "./message.js";
-import type { Scheduler } from "./scheduler.js";
 import { TurnJudge } from "./turn-judge.js";
+import { entryOf, Watcher } from "./watcher.js";
 
 /** By how much a process may measure less than its own stopwatch shows here: readings at the same moment differ by nothing. */
 const SLACK_MS = 1;
@@ -41,10 +40,7 @@ export interface Section {
  * others wait, and not at all when they do. Whatever its sections ask for, others are let in after its turn: see
  * {@link TurnJudge}.
  */
-export class HandOverJudge {
-  readonly #scheduler: Scheduler;
-  readonly #coverage: Coverage;
-  readonly #epoch: number;
+export class HandOverJudge extends Watcher {
   readonly #leases = new Map<string, Passed>();
   /** Under which name each uuid was held, and by whom. */
   readonly #places = new Map<string, { readonly name: string; readonly process: Process }>();
@@ -54,16 +50,9 @@ export class HandOverJudge {
   readonly #looks = new WeakSet<Message>();
   /** Leases whose release is under way, by uuid. */
   readonly #releasing = new Map<string, Passed>();
-  readonly #turns: TurnJudge;
+  readonly #turns = new TurnJudge(this.scene);
   /** Processes with a set under way: their reads are not told from looks. */
   readonly #sets = new Map<Process, number>();
-
-  constructor(scheduler: Scheduler, coverage: Coverage, epoch: number) {
-    this.#scheduler = scheduler;
-    this.#coverage = coverage;
-    this.#epoch = epoch;
-    this.#turns = new TurnJudge(scheduler, coverage, epoch);
-  }
 
   /** A section begins. @returns what is wrong with its getting the lease of another. */
   took({ name, uuid, process, handOverMs }: Section): string | undefined {
@@ -77,8 +66,8 @@ export class HandOverJudge {
       this.#leases.set(uuid, { name, process, handOverMs, lookedAt, ...fresh });
       return undefined;
     }
-    this.#coverage.count("sections that got the lease of another");
-    if (lease.wasGuarded) this.#coverage.count("leases passed on after a guard");
+    this.count("sections that got the lease of another");
+    if (lease.wasGuarded) this.count("leases passed on after a guard");
     const unseenMs = (lease.endedAt ?? 0) - lease.lookedAt;
     lease.endedAt = undefined;
     lease.wasGuarded = false;
@@ -116,11 +105,13 @@ export class HandOverJudge {
     }
     if (write.kind === "vacate" && !isForced(write)) {
       const lease = this.#leases.get(write.uuid);
-      if (lease !== undefined) this.#releasing.set(write.uuid, lease);
-      if (lease !== undefined) this.#turns.left(process, lease.name);
+      if (lease !== undefined) {
+        this.#releasing.set(write.uuid, lease);
+        this.#turns.left(process, lease.name);
+      }
       this.gone(write.uuid);
     }
-    if (write.kind !== "take" || write.at.sort !== LOCK_SORT) return undefined;
+    if (write.kind !== "take") return undefined;
     const until = this.#standing.get(process)?.get(write.at.name) ?? 0;
     const early = until - process.time.monotonic();
     // A try for a tick does not wait for its turn: the tick comes but once.
@@ -137,8 +128,7 @@ export class HandOverJudge {
   }
 
   #standsBack(process: Process, name: string): void {
-    const standing = this.#standing.get(process) ?? new Map<string, number>();
-    this.#standing.set(process, standing);
+    const standing = entryOf(this.#standing, process, () => new Map<string, number>());
     standing.set(name, process.time.monotonic() + STANDS_BACK_MS);
     this.#turns.sees(process, name);
   }
@@ -199,10 +189,10 @@ export class HandOverJudge {
       this.#turns.looked(process, at.name);
       return;
     }
-    if (row?.wanted === undefined || row.wanted <= this.#epoch + this.#scheduler.now) return;
+    if (row?.wanted === undefined || row.wanted <= this.tableTime) return;
     for (const lease of this.#between(process, at.name)) {
       lease.isWanted = true;
-      this.#coverage.count("leases given back because others wait");
+      this.count("leases given back because others wait");
       this.#standsBack(process, at.name);
     }
   }

@@ -1,11 +1,9 @@
 import { type Address, kindOf, lockAt, permitOf, writerAt } from "../../lib/protocol/addresses.js";
 import type { Attributes, Row } from "../../lib/protocol/row.js";
-import type { MemoryTable } from "../../lib/testing/memory-table.js";
 import type { Answer, Message } from "../support/message.js";
-import type { Coverage } from "./coverage.js";
 import { FlightJudge } from "./flight-judge.js";
 import { GuardJudge } from "./guard-judge.js";
-import { type Handed, HandOffJudge } from "./hand-off-judge.js";
+import { type HandOff, HandOffJudge } from "./hand-off-judge.js";
 import { HandOverJudge } from "./hand-over-judge.js";
 import { JoinJudge } from "./join-judge.js";
 import { LineJudge, type Waiting } from "./line-judge.js";
@@ -16,12 +14,12 @@ import type { Arrival, Change, Departure, Sender } from "./network.js";
 import { type Missed, OwnClaimJudge } from "./own-claim-judge.js";
 import { Phantoms } from "./phantoms.js";
 import type { SimLock, SimSet } from "./protocol.js";
-import { MUTEX_PLACES, permitPlaces, QueueJudge, type QueueKind, SIDES_PLACES } from "./queue-judge.js";
+import { MUTEX_PLACES, permitPlaces, QueueJudge, SIDES_PLACES } from "./queue-judge.js";
 import type { Step } from "./schedule.js";
-import type { Scheduler } from "./scheduler.js";
 import { TickJudge } from "./tick-judge.js";
 import { TimeJudge } from "./time-judge.js";
 import { WantedJudge } from "./wanted-judge.js";
+import { type Scene, Watcher } from "./watcher.js";
 
 /** What must hold at every step. Named after what is promised. */
 export type Invariant =
@@ -77,6 +75,11 @@ export class Violation extends Error {
     super(`${invariant}: ${shortUuids(detail)}`);
     this.invariant = invariant;
   }
+}
+
+/** @throws {@link Violation} if something is wrong. */
+export function check(invariant: Invariant, wrong: string | undefined): void {
+  if (wrong !== undefined) throw new Violation(invariant, wrong);
 }
 
 /** A lock that its program holds, from when it gets it to when it gives it back. */
@@ -145,13 +148,9 @@ const MOST_DOUBT_MS = 2_000;
 const TOLD_WITHIN_MS = 3;
 
 /** Watches the whole world, and throws a {@link Violation} at the first step that breaks a promise. */
-export class Judge {
-  readonly #scheduler: Scheduler;
-  readonly #table: MemoryTable;
-  readonly #coverage: Coverage;
-  readonly #epoch: number;
+export class Judge extends Watcher {
   readonly #queues: Readonly<Record<"mutex" | "permit" | "sides", QueueJudge>>;
-  readonly #time: TimeJudge;
+  readonly #time = new TimeJudge(this.scene);
   readonly #holdings = new Set<Holding>();
   /** The latest stamp that was ever sent under a uuid. */
   readonly #stamps = new Map<string, number>();
@@ -165,16 +164,16 @@ export class Judge {
   readonly #shown = new Map<string, { readonly process: Process; readonly since: number }>();
   /** Processes whose requests stand in line for few slots. */
   readonly #inLine = new WeakSet<Process>();
-  readonly #phantoms: Phantoms;
+  readonly #phantoms = new Phantoms(this.scene, this.#inLine);
   readonly #ownClaims = new OwnClaimJudge();
-  readonly #line: LineJudge;
-  readonly #handOver: HandOverJudge;
-  readonly #guards: GuardJudge;
-  readonly #handOffs: HandOffJudge;
-  readonly flights: FlightJudge;
+  readonly #line = new LineJudge(this.scene);
+  readonly #handOver = new HandOverJudge(this.scene);
+  readonly #guards = new GuardJudge(this.scene);
+  readonly handOffs = new HandOffJudge(this.scene);
+  readonly flights = new FlightJudge(this.scene);
   readonly ticks = new TickJudge();
-  readonly #joins: JoinJudge;
-  readonly #wanted: WantedJudge;
+  readonly #joins = new JoinJudge(this.scene);
+  readonly #wanted = new WantedJudge(this.scene);
   /** Processes of which a further call has waited for a lock that told so. */
   readonly #unsure = new WeakSet<Process>();
   /** Calls for locks that have not ended. */
@@ -197,31 +196,13 @@ export class Judge {
   readonly #takenOver = new Set<string>();
   readonly #revived = new Set<string>();
 
-  constructor(
-    scheduler: Scheduler,
-    table: MemoryTable,
-    coverage: Coverage,
-    { epoch, permits }: { readonly epoch: number; readonly permits: number },
-  ) {
-    this.#scheduler = scheduler;
-    this.#table = table;
-    this.#coverage = coverage;
-    this.#epoch = epoch;
-    const queueOf = (kind: QueueKind) => new QueueJudge(scheduler, table, coverage, epoch, kind);
+  constructor(scene: Scene, permits: number) {
+    super(scene);
     this.#queues = {
-      mutex: queueOf(MUTEX_PLACES),
-      permit: queueOf(permitPlaces(permits)),
-      sides: queueOf(SIDES_PLACES),
+      mutex: new QueueJudge(scene, MUTEX_PLACES),
+      permit: new QueueJudge(scene, permitPlaces(permits)),
+      sides: new QueueJudge(scene, SIDES_PLACES),
     };
-    this.#time = new TimeJudge(scheduler, coverage, epoch);
-    this.#phantoms = new Phantoms(scheduler, this.#inLine);
-    this.#handOver = new HandOverJudge(scheduler, coverage, epoch);
-    this.#guards = new GuardJudge(coverage);
-    this.#line = new LineJudge(coverage);
-    this.#handOffs = new HandOffJudge(scheduler);
-    this.flights = new FlightJudge(scheduler);
-    this.#joins = new JoinJudge(scheduler, coverage, epoch);
-    this.#wanted = new WantedJudge(scheduler, coverage, epoch);
   }
 
   get holdings(): ReadonlySet<Holding> {
@@ -251,14 +232,14 @@ export class Judge {
 
   /** Whether a uuid waits for whoever resumes it. */
   isToken(uuid: string): boolean {
-    return this.#handOffs.isToken(uuid);
+    return this.handOffs.isToken(uuid);
   }
 
   /** Whether nobody who asks for this lock may get it now. */
   isHeld(asking: Asking, permits: number): boolean {
     const { kind, key, name } = asking;
     const all = [...this.#holdings].filter((holding) => holding.name === key);
-    const handedOff = this.#handOffs.waiting(asking);
+    const handedOff = this.handOffs.waiting(asking);
     switch (kind) {
       case "mutex":
         return all.length > 0 || handedOff > 0 || this.#staysTaken(lockAt(name));
@@ -275,19 +256,17 @@ export class Judge {
 
   /** Whether a row has no holder, and may be taken by nobody yet. */
   #staysTaken(at: Address): boolean {
-    const row = this.#table.row(at);
-    return (
-      row !== undefined && row.uuid === undefined && row.expires + MOST_DOUBT_MS > this.#epoch + this.#scheduler.now
-    );
+    const row = this.scene.table.row(at);
+    return row !== undefined && row.uuid === undefined && row.expires + MOST_DOUBT_MS > this.tableTime;
   }
 
   #permitsThatStayTaken(name: string): number {
-    const sorts = [...this.#table.partition(name).keys()].filter((sort) => permitOf(sort) !== undefined);
+    const sorts = [...this.scene.table.partition(name).keys()].filter((sort) => permitOf(sort) !== undefined);
     return sorts.filter((sort) => this.#staysTaken({ name, sort })).length;
   }
 
   #readersStay(name: string): boolean {
-    const sorts = [...this.#table.partition(name).keys()];
+    const sorts = [...this.scene.table.partition(name).keys()];
     return sorts.some((sort) => lockOf({ name, sort })?.kind === "shared" && this.#staysTaken({ name, sort }));
   }
 
@@ -295,7 +274,7 @@ export class Judge {
   #isWriterThere(name: string): boolean {
     const at = writerAt(name);
     if (this.#staysTaken(at)) return true;
-    const { uuid } = this.#table.row(at) ?? {};
+    const { uuid } = this.scene.table.row(at) ?? {};
     const process = uuid === undefined ? undefined : this.#rows.get(uuid)?.process;
     return process !== undefined && !process.isGone && !this.#ended.has(uuid ?? "");
   }
@@ -312,8 +291,7 @@ export class Judge {
     this.#asking.add(call);
     return (missed) => {
       this.#asking.delete(call);
-      const wrong = ended(missed);
-      if (wrong !== undefined) throw new Violation("a call knows its own claims", wrong);
+      check("a call knows its own claims", ended(missed));
     };
   }
 
@@ -330,19 +308,15 @@ export class Judge {
   /** Names a section: several may run on one uuid, also at the same time. */
   idOf(uuid: string): string {
     this.#sections += 1;
-    return `${uuid}@${this.#scheduler.now}/${this.#sections}`;
+    return `${uuid}@${this.now}/${this.#sections}`;
   }
 
   /** @param resumed the hand-off that its section goes on with. */
-  took(holding: Holding, resumed?: Handed): void {
-    const second = this.#handOffs.took(holding, resumed);
-    if (second !== undefined) throw new Violation("a hand-off lasts", second);
-    const joined = this.#joins.took(holding);
-    if (joined !== undefined) throw new Violation("others get their turn", joined);
-    const overtaken = this.#overtakenBy(holding);
-    if (overtaken !== undefined) throw new Violation("first come, first served", overtaken);
-    const jumped = this.#line.took(holding.process, holding.name, holding.askedAt);
-    if (jumped !== undefined) throw new Violation("first come, first served", jumped);
+  took(holding: Holding, resumed?: HandOff): void {
+    check("a hand-off lasts", this.handOffs.took(holding, resumed));
+    check("others get their turn", this.#joins.took(holding));
+    check("first come, first served", this.#overtakenBy(holding));
+    check("first come, first served", this.#line.took(holding.process, holding.name, holding.askedAt));
     this.#holdings.add(holding);
     if (this.#wantedFirst.delete(holding.uuid)) this.toldWanted(holding.uuid);
     this.#shown.delete(holding.uuid);
@@ -350,8 +324,7 @@ export class Judge {
     this.#ownClaims.took(holding.uuid);
     this.#held.add(holding.uuid);
     this.#guards.took(holding);
-    const greed = this.#handOver.took(holding);
-    if (greed !== undefined) throw new Violation("others get their turn", greed);
+    check("others get their turn", this.#handOver.took(holding));
     const { fencingToken } = holding.lock;
     if (fencingToken !== undefined) this.#drew(holding.name, fencingToken);
     this.#ticked(holding);
@@ -382,9 +355,9 @@ export class Judge {
   }
 
   /** The section is about to hand its lock off. */
-  handsOff(holding: Holding, step: Step): Handed {
+  handsOff(holding: Holding, step: Step): HandOff {
     this.#handOver.handsOff(holding.uuid);
-    return this.#handOffs.begins(holding, step);
+    return this.handOffs.begins(holding, step);
   }
 
   /** A lock was released before its hold was over: nobody gets it until then. */
@@ -393,14 +366,14 @@ export class Judge {
   }
 
   holdsUntil({ asking, uuid, lock }: Holding, until: number): void {
-    if (until <= this.#scheduler.now || this.#forced.has(uuid) || this.#takenOver.has(uuid)) return;
-    this.#coverage.count("locks held past their section");
+    if (until <= this.now || this.#forced.has(uuid) || this.#takenOver.has(uuid)) return;
+    this.count("locks held past their section");
     this.#holds.add({ asking, permit: lock.permit, until });
   }
 
   #checkHolds({ asking, uuid, lock }: Holding): void {
     for (const hold of this.#holds) {
-      const left = hold.until - this.#scheduler.now;
+      const left = hold.until - this.now;
       if (left <= 0) this.#holds.delete(hold);
       else if (hold.asking.key === asking.key && excludes(hold, { asking, permit: lock.permit }))
         throw new Violation("a hold lasts", `${uuid} was taken ${left} ms before its end`);
@@ -409,9 +382,8 @@ export class Judge {
 
   #ticked({ asking: { name }, lock: { tick, attempt } }: Holding): void {
     if (tick === undefined) return;
-    const wrong = this.ticks.granted({ name, tick }, attempt !== undefined);
-    if (wrong !== undefined) throw new Violation("a tick runs once", wrong);
-    this.#coverage.count(attempt === undefined ? "ticks" : "ticks until success");
+    check("a tick runs once", this.ticks.granted({ name, tick }, attempt !== undefined));
+    this.count(attempt === undefined ? "ticks" : "ticks until success");
   }
 
   #drew(name: string, token: bigint): void {
@@ -419,7 +391,7 @@ export class Judge {
     if (last !== undefined && token <= last)
       throw new Violation("tokens grow from lock to lock", `${last}, then ${token}`);
     this.#tokens.set(name, token);
-    this.#coverage.count("fencing tokens");
+    this.count("fencing tokens");
   }
 
   /** From here on its program no longer counts on it. */
@@ -444,7 +416,7 @@ export class Judge {
     this.#ownClaims.heard(process, message, answer);
     this.#joins.heard(sender, answer);
     this.#wanted.heard(process, answer);
-    for (const uuid of shownBy(answer)) this.#shown.set(uuid, { process, since: this.#scheduler.now });
+    for (const uuid of shownBy(answer)) this.#shown.set(uuid, { process, since: this.now });
   }
 
   /** A reply has told a process the time. */
@@ -463,7 +435,7 @@ export class Judge {
     this.#handOver.lost(uuid);
     // After an unlock by force the row may be anybody's.
     if ((reason !== "stolen" && reason !== "deleted") || this.#forced.has(uuid)) return;
-    this.blame(new Violation("a loss tells the truth", `${uuid} was not ${reason}`));
+    this.blame("a loss tells the truth", `${uuid} was not ${reason}`);
   }
 
   /** A section has told that others wait for its lock. */
@@ -476,8 +448,9 @@ export class Judge {
     // Its turn is over then, for the sections after it as well.
     if (others && holding !== undefined) this.#unsure.add(holding.process);
     const isSure = holding !== undefined && !this.#unsure.has(holding.process);
-    const wrong = isSure && this.#wanted.told({ ...holding, handOverMs: holding.joinMs });
-    if (typeof wrong === "string") this.blame(new Violation("a section knows whether others wait", wrong));
+    if (!isSure) return;
+    const wrong = this.#wanted.told({ ...holding, handOverMs: holding.joinMs });
+    this.blame("a section knows whether others wait", wrong);
   }
 
   /** A section looks whether others wait, where it has to know. */
@@ -486,30 +459,27 @@ export class Judge {
     if (told || !this.#wanted.expects({ uuid, takenAt, handOverMs, disturbed })) return;
     // Thrown, it would end the section, whose lock would then be released.
     if (lock.wanted === false && lock.held)
-      this.blame(new Violation("a section knows whether others wait", `${uuid} has found a mark, and is not wanted`));
+      this.blame("a section knows whether others wait", `${uuid} has found a mark, and is not wanted`);
   }
 
   /** A violation that was seen where nobody awaits it. */
-  blame(violation: Violation): void {
-    this.#blamed ??= violation;
+  blame(invariant: Invariant, wrong: string | undefined): void {
+    if (wrong !== undefined) this.#blamed ??= new Violation(invariant, wrong);
   }
 
   sent(sender: Sender, message: Message): void {
     const { process } = sender;
-    const early = this.#time.early(sender, message);
-    if (early !== undefined) throw new Violation("no write before the time is known", early);
-    const late = this.#time.late(sender, message);
-    if (late !== undefined) throw new Violation("a stamp is near the time", late);
+    check("no write before the time is known", this.#time.early(sender, message));
+    check("a stamp is near the time", this.#time.late(sender, message));
     for (const queue of Object.values(this.#queues)) {
       const trespass = queue.sent(sender, message);
-      if (trespass !== undefined) throw new Violation(trespass.invariant, trespass.detail);
+      if (trespass !== undefined) check(trespass.invariant, trespass.detail);
     }
-    const greed = this.#handOver.sent(process, message);
     // Told to the world: the failure of a mark ends no wait.
-    if (greed !== undefined) this.blame(new Violation("others get their turn", greed));
+    this.blame("others get their turn", this.#handOver.sent(process, message));
     this.#phantoms.sent(process, message);
     this.#ownClaims.sent(process, message);
-    this.#handOffs.sent(message);
+    this.handOffs.sent(message);
     this.#wanted.sent(process, message);
     for (const take of takesOf(message)) {
       this.#rows.set(take.uuid, { at: take.at, process });
@@ -534,8 +504,7 @@ export class Judge {
     this.#ended.add(uuid);
     for (const holding of this.#holdings) {
       // Nobody may await that release: what is thrown here would be a failed attempt at it.
-      if (holding.uuid === uuid)
-        this.blame(new Violation("an ended uuid stays ended", `${uuid} is released while it is held`));
+      if (holding.uuid === uuid) this.blame("an ended uuid stays ended", `${uuid} is released while it is held`);
     }
   }
 
@@ -546,10 +515,7 @@ export class Judge {
 
   arrived(arrival: Arrival): void {
     const { message, rows, duplicate } = arrival;
-    for (const queue of Object.values(this.#queues)) {
-      const swept = queue.arrived(arrival);
-      if (swept !== undefined) throw new Violation("a live waiter keeps its place", swept);
-    }
+    for (const queue of Object.values(this.#queues)) check("a live waiter keeps its place", queue.arrived(arrival));
     if (arrival.answer?.kind === "transact") this.#transacts(arrival.answer, rows);
     // The value of a flight is nobody's lease: what counts of it is what the lock's row says.
     const changed = rows.filter(({ hasChanged, before, after }) => {
@@ -564,11 +530,10 @@ export class Judge {
       this.#forced.add(message.write.uuid);
     }
     for (const change of changed) {
-      this.#handOffs.arrived(message, change);
+      this.handOffs.arrived(message, change);
       this.#wanted.arrived(message, change);
       this.flights.arrived(message, change);
-      const wrong = this.ticks.arrived(change);
-      if (wrong !== undefined) throw new Violation("a tick runs until it succeeds", wrong);
+      check("a tick runs until it succeeds", this.ticks.arrived(change));
       this.#joins.arrived(change);
       this.#changed(message, change, duplicate);
     }
@@ -590,7 +555,7 @@ export class Judge {
     if (duplicate && takesOf(message).length > 0) this.#revived.add(uuid);
     if (!this.#gone.has(uuid)) return;
     this.#revived.add(uuid);
-    if (before?.uuid !== uuid) this.#coverage.count("rows that a late copy brought back");
+    if (before?.uuid !== uuid) this.count("rows that a late copy brought back");
     if (after.expires > (this.#stamps.get(uuid) ?? 0)) {
       throw new Violation("an ended uuid stays ended", `${uuid} lasts until ${after.expires}`);
     }
@@ -599,8 +564,8 @@ export class Judge {
   #transacts({ writes, outcome }: Extract<Answer, { kind: "transact" }>, [change]: readonly Change[]): void {
     if (outcome.kind === "unguarded") this.#guards.refused(writes);
     if (outcome.kind !== "committed") return;
-    const trespass = this.#guards.committed(writes, change?.before, this.#gone.has(writes.guard.uuid));
-    if (trespass !== undefined) throw new Violation("a guard commits for its holder alone", trespass);
+    const isGone = this.#gone.has(writes.guard.uuid);
+    check("a guard commits for its holder alone", this.#guards.committed(writes, change?.before, isGone));
   }
 
   /** A process has only a few slots for its requests. */
@@ -619,15 +584,12 @@ export class Judge {
     }
     this.#losses.clear();
     for (const holdings of this.#sets) this.#checkSet(holdings);
-    const phantom = this.#phantoms.oldest(this.#epoch + this.#scheduler.now);
+    const phantom = this.#phantoms.oldest();
     if (phantom !== undefined) throw new Violation("a wait leaves nothing behind", `nobody looks for ${phantom}`);
     for (const [uuid, { process, since }] of this.#shown) {
       if (process.isGone) this.#shown.delete(uuid);
-      else if (process.asleep) this.#shown.set(uuid, { process, since: this.#scheduler.now });
-      else if (
-        this.#scheduler.now - since >
-        (this.#inLine.has(process) ? RECOGNISED_IN_LINE_WITHIN_MS : RECOGNISED_WITHIN_MS)
-      ) {
+      else if (process.asleep) this.#shown.set(uuid, { process, since: this.now });
+      else if (this.now - since > (this.#inLine.has(process) ? RECOGNISED_IN_LINE_WITHIN_MS : RECOGNISED_WITHIN_MS)) {
         throw new Violation("an own write is recognised", `${uuid} is on the row, and its process waits`);
       }
     }
@@ -647,7 +609,7 @@ export class Judge {
 
   #check(holding: Holding): void {
     const { name, asking, uuid, lock } = holding;
-    const row = this.#table.row(this.#rowOf(holding));
+    const row = this.scene.table.row(this.#rowOf(holding));
     const others = [...this.#holdings].filter(
       (other) => other !== holding && other.name === name && !other.process.crashed,
     );
@@ -667,7 +629,7 @@ export class Judge {
       const there = row === undefined ? "there is none" : `it is ${row.uuid}'s`;
       throw new Violation("the row stands while it is held", `${uuid} holds ${name}, but its row: ${there}`);
     }
-    const over = this.#epoch + this.#scheduler.now - lock.expires.getTime();
+    const over = this.tableTime - lock.expires.getTime();
     if (over > TOLD_WITHIN_MS && !holding.told && !holding.disturbed) {
       throw new Violation("a loss is told in time", `${uuid} was over ${over} ms ago`);
     }

@@ -1,11 +1,10 @@
 import { WRITER_SORT } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
 import type { Answer } from "../support/message.js";
-import type { Coverage } from "./coverage.js";
 import type { Holding } from "./invariants.js";
 import type { Process } from "./machine.js";
 import type { Change, Sender } from "./network.js";
-import type { Scheduler } from "./scheduler.js";
+import { entryOf, Watcher } from "./watcher.js";
 
 /** For how long a look at the queue counts, where the lock is fair; stopwatches may run slow. */
 const LOOK_LASTS_MS = 3_000 * 1.001;
@@ -26,10 +25,7 @@ interface Seen {
  * Watches the sections of the shared side that join others of their process: not for longer than `handOverMs` without a look
  * for a writer, and no more after one that has shown one. So a writer that waits gets in.
  */
-export class JoinJudge {
-  readonly #scheduler: Scheduler;
-  readonly #coverage: Coverage;
-  readonly #epoch: number;
+export class JoinJudge extends Watcher {
   readonly #seen = new WeakMap<Process, Map<string, Seen>>();
   /** When the first section on a row began, by uuid. */
   readonly #begun = new Map<string, number>();
@@ -37,12 +33,6 @@ export class JoinJudge {
   readonly #renewed = new Map<string, number>();
   /** Until when nobody can take a writer for dead, in virtual ms. */
   readonly #writers = new Map<string, number>();
-
-  constructor(scheduler: Scheduler, coverage: Coverage, epoch: number) {
-    this.#scheduler = scheduler;
-    this.#coverage = coverage;
-    this.#epoch = epoch;
-  }
 
   /** A section begins. @returns whom it should have let in. */
   took({ asking: { kind, name }, uuid, process, joinMs, isFair }: Holding): string | undefined {
@@ -53,8 +43,8 @@ export class JoinJudge {
       this.#begun.set(uuid, now);
       return undefined;
     }
-    this.#coverage.count("sections that joined others");
-    if (this.#scheduler.now - (this.#renewed.get(uuid) ?? 0) < SLACK_MS) return undefined;
+    this.count("sections that joined others");
+    if (this.now - (this.#renewed.get(uuid) ?? 0) < SLACK_MS) return undefined;
     const { clearAt, writerAt } = this.#of(process, name);
     const mostMs = joinMs + (isFair ? LOOK_LASTS_MS : 0) + SLACK_MS;
     const blindMs = now - Math.max(clearAt, begunAt);
@@ -68,13 +58,12 @@ export class JoinJudge {
     if (after?.uuid === undefined || after.sort !== WRITER_SORT) return;
     // A mark changes nothing that a watcher goes by.
     if (before?.uuid === after.uuid && before.expires === after.expires) return;
-    this.#writers.set(after.uuid, this.#scheduler.now + after.ttlMs * UNWATCHED);
+    this.#writers.set(after.uuid, this.now + after.ttlMs * UNWATCHED);
   }
 
   /** A reply that a process has heard. */
   heard(sender: Sender, answer: Answer): void {
-    if (answer.kind === "write" && answer.write.kind === "renew")
-      this.#renewed.set(answer.write.uuid, this.#scheduler.now);
+    if (answer.kind === "write" && answer.write.kind === "renew") this.#renewed.set(answer.write.uuid, this.now);
     if (answer.kind === "read" && answer.at.sort === WRITER_SORT) this.#looked(sender, answer.at.name, answer.row);
     if (answer.kind !== "query") return;
     const { name, first, last, after = "" } = answer.query;
@@ -86,22 +75,18 @@ export class JoinJudge {
   #looked({ process, owner }: Sender, name: string, row: Row | undefined): void {
     const seen = this.#of(process, name);
     const now = process.time.monotonic();
-    const time = this.#scheduler.now;
     // A writer of its own that its process has given up is in nobody's way there.
     const isThere =
       row?.uuid !== undefined &&
       row.owner !== owner &&
-      row.expires > this.#epoch + time &&
-      (this.#writers.get(row.uuid) ?? 0) > time;
+      row.expires > this.tableTime &&
+      (this.#writers.get(row.uuid) ?? 0) > this.now;
     if (isThere) seen.writerAt ??= now;
     else [seen.clearAt, seen.writerAt] = [now, undefined];
   }
 
   #of(process: Process, name: string): Seen {
-    const all = this.#seen.get(process) ?? new Map<string, Seen>();
-    this.#seen.set(process, all);
-    const seen = all.get(name) ?? { clearAt: Number.NEGATIVE_INFINITY, writerAt: undefined };
-    all.set(name, seen);
-    return seen;
+    const all = entryOf(this.#seen, process, () => new Map<string, Seen>());
+    return entryOf(all, name, () => ({ clearAt: Number.NEGATIVE_INFINITY, writerAt: undefined }));
   }
 }

@@ -5,7 +5,7 @@ import { lockOf, rowKey } from "./locks.js";
 import type { Process } from "./machine.js";
 import { isForced, takesOf } from "./message.js";
 import type { Change } from "./network.js";
-import type { Scheduler } from "./scheduler.js";
+import { type Scene, Watcher } from "./watcher.js";
 
 /** How long a process may do nothing about its own row: a request that hangs, a pause, and the time between two looks. */
 const IDLE_MS = 3_000 + 1_500 + 600;
@@ -46,8 +46,7 @@ interface Phantom {
  * Claims that have arrived although no section holds them: put there by a call that has ended, or will hear of it. Their
  * process has to do something about them, or everybody else waits for nobody.
  */
-export class Phantoms {
-  readonly #scheduler: Scheduler;
+export class Phantoms extends Watcher {
   readonly #inLine: { has(process: Process): boolean };
   /** By uuid, those whose process does not know yet that they have arrived. */
   readonly #calls = new Map<string, Call>();
@@ -60,13 +59,13 @@ export class Phantoms {
   readonly #all = new Map<string, Call>();
 
   /** @param inLine the processes whose requests stand in line for few slots. */
-  constructor(scheduler: Scheduler, inLine: { has(process: Process): boolean }) {
-    this.#scheduler = scheduler;
+  constructor(scene: Scene, inLine: { has(process: Process): boolean }) {
+    super(scene);
     this.#inLine = inLine;
   }
 
   sent(process: Process, message: Message): void {
-    const { now } = this.#scheduler;
+    const { now } = this;
     const claims = claimsOf(message);
     const [first] = claims;
     if (first !== undefined) {
@@ -108,7 +107,7 @@ export class Phantoms {
     this.#count(message, -1);
     const call = this.#all.get(first.uuid);
     if (!isRefused(answer, first) || call === undefined || process.crashed) return;
-    if ((this.#copies.get(first.uuid) ?? 0) > 0) this.#duties.set(first.uuid, { call, since: this.#scheduler.now });
+    if ((this.#copies.get(first.uuid) ?? 0) > 0) this.#duties.set(first.uuid, { call, since: this.now });
   }
 
   turnedDown(message: Message): void {
@@ -121,7 +120,7 @@ export class Phantoms {
   }
 
   arrived(message: Message, rows: readonly Change[], duplicate: boolean): void {
-    const { now } = this.#scheduler;
+    const { now } = this;
     for (const { before, after } of rows) {
       if (before?.uuid !== undefined && before.uuid !== after?.uuid) this.#replaced(message, before.uuid);
     }
@@ -145,15 +144,15 @@ export class Phantoms {
   }
 
   /** One about which nothing has been done for too long. One that is over stands in nobody's way. */
-  oldest(tableTime: number): string | undefined {
-    const { now } = this.#scheduler;
+  oldest(): string | undefined {
+    const { now } = this;
     for (const [uuid, duty] of this.#duties) {
       if (duty.call.process.isGone) this.#duties.delete(uuid);
       else if (duty.call.process.asleep) duty.since = now;
       else if (now - duty.since > LOOKS_WITHIN_MS) return uuid;
     }
     for (const [uuid, { call, expires, lookedAt }] of this.#rows) {
-      if (call.process.isGone || expires < tableTime) this.#rows.delete(uuid);
+      if (call.process.isGone || expires < this.tableTime) this.#rows.delete(uuid);
       else if (call.process.asleep) call.heededAt = now;
       else if (now - Math.max(call.heededAt, lookedAt) > this.#mayIdleMs(call)) return uuid;
     }
@@ -173,7 +172,7 @@ export class Phantoms {
       if (call.process !== process || !call.looksAt.some(isShown)) continue;
       if (!isShown(at) && call.looksAt.some((it) => rowKey(it) === rowKey(at))) continue;
       const phantom = this.#rows.get(uuid);
-      if (phantom !== undefined) phantom.lookedAt = this.#scheduler.now;
+      if (phantom !== undefined) phantom.lookedAt = this.now;
       if (isShown(at) && this.#sizeOf(call) === 1) this.#rows.delete(uuid);
     }
   }
@@ -181,8 +180,7 @@ export class Phantoms {
   /** Its process is about to enter by such a row, and does the next that has to be done for that. */
   #goesOn(process: Process, name: string, kind: "exclusive" | "shared"): void {
     for (const { at, call } of this.#rows.values()) {
-      if (call.process === process && at.name === name && lockOf(at)?.kind === kind)
-        call.heededAt = this.#scheduler.now;
+      if (call.process === process && at.name === name && lockOf(at)?.kind === kind) call.heededAt = this.now;
     }
   }
 
@@ -205,7 +203,7 @@ export class Phantoms {
    */
   #settle(uuid: string): void {
     const call = this.#all.get(uuid);
-    if (call !== undefined) call.heededAt = this.#scheduler.now;
+    if (call !== undefined) call.heededAt = this.now;
     this.#rows.delete(uuid);
     this.#calls.delete(uuid);
   }

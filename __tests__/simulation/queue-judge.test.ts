@@ -18,7 +18,7 @@ const TTL_MS = 10_000;
 function world() {
   const scheduler = new Scheduler();
   const table = new MemoryTable();
-  const judge = new QueueJudge(scheduler, table, new Coverage(), EPOCH);
+  const judge = new QueueJudge({ scheduler, table, coverage: new Coverage(), epoch: EPOCH });
   const machine = new Machine(scheduler, { aheadMs: 0, monotonicPpm: 0, wallPpm: 0 }, { epoch: EPOCH, seed: 1 });
   const wait = (ms: number) =>
     scheduler.run(

@@ -13,14 +13,12 @@ import {
 } from "../../lib/protocol/addresses.js";
 import type { Take } from "../../lib/protocol/writes.js";
 import type { Page, RangeQuery } from "../../lib/store.js";
-import type { MemoryTable } from "../../lib/testing/memory-table.js";
 import type { Answer, Message } from "../support/message.js";
-import type { Coverage } from "./coverage.js";
 import { lockOf } from "./locks.js";
 import type { Process } from "./machine.js";
 import type { Arrival, Sender } from "./network.js";
 import { FAIR_NAME } from "./schedule.js";
-import type { Scheduler } from "./scheduler.js";
+import { entryOf, type Scene, Watcher } from "./watcher.js";
 
 /** The share of its lease for which a watcher cannot have seen a row unchanged, whatever its stopwatch's rate. */
 const UNWATCHED = 0.99;
@@ -133,11 +131,7 @@ export interface Trespass {
 }
 
 /** Watches the queue of one name that only fair mutexes use. Tells what is wrong, or nothing. */
-export class QueueJudge {
-  readonly #scheduler: Scheduler;
-  readonly #table: MemoryTable;
-  readonly #coverage: Coverage;
-  readonly #epoch: number;
+export class QueueJudge extends Watcher {
   readonly #kind: QueueKind;
   /** Its places. */
   readonly #range: SortRange;
@@ -148,19 +142,10 @@ export class QueueJudge {
   readonly #told = new WeakMap<Process, Told>();
   readonly #sentAt = new WeakMap<Message, number>();
 
-  constructor(
-    scheduler: Scheduler,
-    table: MemoryTable,
-    coverage: Coverage,
-    epoch: number,
-    kind: QueueKind = MUTEX_PLACES,
-  ) {
+  constructor(scene: Scene, kind: QueueKind = MUTEX_PLACES) {
+    super(scene);
     this.#kind = kind;
     this.#range = placesOf(kind.keys);
-    this.#coverage = coverage;
-    this.#scheduler = scheduler;
-    this.#table = table;
-    this.#epoch = epoch;
   }
 
   /** What arrived at the table. @returns who has lost its place to it. */
@@ -172,13 +157,13 @@ export class QueueJudge {
         before?.uuid !== undefined && before.uuid !== after?.uuid ? this.#removed(before.uuid, sender) : undefined;
       if (lost !== undefined) return lost;
       if (after?.uuid === undefined || message.kind !== "write") continue;
-      const until = Math.min(after.expires - this.#epoch, this.#scheduler.now + after.ttlMs * UNWATCHED);
+      const until = Math.min(after.expires - this.scene.epoch, this.now + after.ttlMs * UNWATCHED);
       const known = this.#places.get(after.uuid);
       if (known === undefined) {
         const { uuid, owner, data } = after;
         const side = data?.side === "exclusive" || data?.side === "shared" ? data.side : "any";
-        this.#places.set(uuid, { uuid, ticket, side, owner, since: this.#scheduler.now, until });
-      } else if (message.write.kind === "renew" && known.until > this.#scheduler.now) {
+        this.#places.set(uuid, { uuid, ticket, side, owner, since: this.now, until });
+      } else if (message.write.kind === "renew" && known.until > this.now) {
         // One that comes when the lease was over for others does not make it whole again, and neither does a late copy.
         known.until = until;
       }
@@ -189,14 +174,14 @@ export class QueueJudge {
   #removed(uuid: string, { owner }: Sender): string | undefined {
     const place = this.#places.get(uuid);
     if (place === undefined) return undefined;
-    const isLive = place.until > this.#scheduler.now;
+    const isLive = place.until > this.now;
     place.until = 0;
     return isLive && owner !== place.owner ? `${uuid} is removed by ${owner} although it waits` : undefined;
   }
 
   /** What a process sends. @returns what it should have known better. */
   sent({ process, owner }: Sender, message: Message): Trespass | undefined {
-    if (message.kind === "query") this.#sentAt.set(message, this.#scheduler.now);
+    if (message.kind === "query") this.#sentAt.set(message, this.now);
     if (message.kind !== "write" || message.write.at.name !== FAIR_NAME) return undefined;
     const { write } = message;
     const told = this.#toldTo(process);
@@ -210,7 +195,7 @@ export class QueueJudge {
   }
 
   #claimed(told: Told, owner: string, { uuid }: Take, side: Side): Trespass | undefined {
-    const { now } = this.#scheduler;
+    const { now } = this;
     const looksFrom = now - LOOK_LASTS_MS;
     if (!told.looks.some(({ sentAt }) => sentAt >= looksFrom)) {
       return {
@@ -250,8 +235,7 @@ export class QueueJudge {
     if (range.first > this.#range.last || range.last < this.#range.first) return;
     const shown = new Set(page.rows.flatMap(({ uuid }) => uuid ?? []));
     told.looks.push({ ...range, sentAt, shown });
-    while ((told.looks[0]?.sentAt ?? 0) < this.#scheduler.now - REMEMBERED_MS && told.looks.length > 1)
-      told.looks.shift();
+    while ((told.looks[0]?.sentAt ?? 0) < this.now - REMEMBERED_MS && told.looks.length > 1) told.looks.shift();
     for (const row of page.rows) {
       const ticket = this.#ticketIn(row.sort);
       if (ticket === undefined || row.uuid === undefined || row.owner !== owner || told.left.has(row.uuid)) continue;
@@ -267,14 +251,14 @@ export class QueueJudge {
     if (name !== FAIR_NAME || askedAt === undefined) return undefined;
     const overtaken = this.#keepingOut(side, (place) => place.since < askedAt && place.owner !== owner);
     if (overtaken !== undefined) return `${uuid} overtook ${overtaken.uuid}, which waited when it asked`;
-    if (this.#served.has(uuid)) this.#coverage.count("sections that shared a turn");
+    if (this.#served.has(uuid)) this.count("sections that shared a turn");
     const claim = this.#claims.get(uuid);
     if (claim === undefined || this.#served.has(uuid)) return undefined;
     this.#served.add(uuid);
     const told = this.#toldTo(process);
     const ticket = lower(claim.ticket, this.#firstOf(told));
-    this.#coverage.count(ticket === undefined ? "turns without a ticket" : "turns in a queue");
-    if (this.#waiting(owner).length > 0) this.#coverage.count("turns with others behind");
+    this.count(ticket === undefined ? "turns without a ticket" : "turns in a queue");
+    if (this.#waiting(owner).length > 0) this.count("turns with others behind");
     const unseen = this.#unseen(told, owner, { side, ticket, looksFrom: claim.looksFrom });
     return unseen && `${uuid} of ticket ${ticket} overtook ${unseen.uuid} of ticket ${unseen.ticket}`;
   }
@@ -299,12 +283,12 @@ export class QueueJudge {
 
   /** The places of others that everybody has to respect. */
   #waiting(owner: string): readonly Place[] {
-    const { now } = this.#scheduler;
+    const { now } = this;
     return [...this.#places.values()].filter(
       (place) =>
         place.owner !== owner &&
         place.until > now &&
-        this.#table.row(placeAt(FAIR_NAME, place.ticket, this.#kind.keys))?.uuid === place.uuid,
+        this.scene.table.row(placeAt(FAIR_NAME, place.ticket, this.#kind.keys))?.uuid === place.uuid,
     );
   }
 
@@ -312,7 +296,8 @@ export class QueueJudge {
   #firstOf({ places }: Told): bigint | undefined {
     let first: bigint | undefined;
     for (const [uuid, ticket] of places) {
-      if (this.#table.row(placeAt(FAIR_NAME, ticket, this.#kind.keys))?.uuid === uuid) first = lower(first, ticket);
+      if (this.scene.table.row(placeAt(FAIR_NAME, ticket, this.#kind.keys))?.uuid === uuid)
+        first = lower(first, ticket);
     }
     return first;
   }
@@ -328,11 +313,7 @@ export class QueueJudge {
   }
 
   #toldTo(process: Process): Told {
-    const known = this.#told.get(process);
-    if (known !== undefined) return known;
-    const told = { looks: [], places: new Map<string, bigint>(), left: new Set<string>() };
-    this.#told.set(process, told);
-    return told;
+    return entryOf(this.#told, process, () => ({ looks: [], places: new Map(), left: new Set() }));
   }
 }
 

@@ -1,7 +1,7 @@
 import { LockError, LockLostError, LockStoreError, LockTimeoutError } from "../../lib/errors.js";
 import type { LockOptions } from "../../lib/options/calls.js";
 import type { Coverage } from "./coverage.js";
-import type { Handed } from "./hand-off-judge.js";
+import type { HandOff } from "./hand-off-judge.js";
 import { type Holding, type Judge, Violation } from "./invariants.js";
 import type { Asking, Kind } from "./locks.js";
 import type { Process } from "./machine.js";
@@ -52,7 +52,7 @@ export interface Stage {
 /** A token, as a queue delivers it. */
 export interface HandedOn {
   readonly token: string;
-  readonly handed: Handed;
+  readonly handed: HandOff;
   readonly step: Step;
   readonly asking: Asking;
   readonly fencing: boolean;
@@ -65,7 +65,7 @@ export type ForgedToken = Pick<HandedOn, "token" | "asking" | "fencing">;
 export type Asked = Pick<Holding, "asking" | "handOverMs" | "askedAt">;
 
 /** The program has got a lock. */
-export function hold(stage: Stage, lock: SimLock, asked: Asked, resumed?: Handed): Holding {
+export function hold(stage: Stage, lock: SimLock, asked: Asked, resumed?: HandOff): Holding {
   const { process, owner, judge, coverage } = stage;
   const holding: Holding = {
     ...asked,
@@ -89,8 +89,7 @@ export function hold(stage: Stage, lock: SimLock, asked: Asked, resumed?: Handed
   if (signal.aborted) holding.told = true;
   signal.addEventListener("abort", () => {
     holding.told = true;
-    if (holding.isOver)
-      judge.blame(new Violation("a loss reaches its section", `${lock.uuid} is told of one that was not its own`));
+    if (holding.isOver) judge.blame("a loss reaches its section", `${lock.uuid} is told of one that was not its own`);
   });
   judge.took(holding, resumed);
   coverage.count(asked.asking.kind === "mutex" ? "locks taken" : `locks taken: ${asked.asking.kind}`);
@@ -106,7 +105,7 @@ export async function section(stage: Stage, step: Step, holding: Holding): Promi
     holding.isGuarded = true;
     lock.transactWrite(itemsOf(holding)).catch((error: unknown) => {
       if (error instanceof LockError) coverage.count(`guarded writes that failed: ${error.code}`);
-      else judge.blame(new Violation("a call ends as documented", `transactWrite threw ${show(error)}`));
+      else judge.blame("a call ends as documented", `transactWrite threw ${show(error)}`);
     });
   };
   if (step.guarded) for (const share of [0.5, 1]) process.after(step.holdMs * share, write);

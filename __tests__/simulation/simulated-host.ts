@@ -126,7 +126,7 @@ export class SimulatedHost {
       watch: (scheduler) =>
         watchSlots(scheduler, this.#plan.slots, {
           count: (what) => coverage.count(what),
-          unjust: (detail) => judge.blame(new Violation("renewals leave first", `${owner}: ${detail}`)),
+          unjust: (detail) => judge.blame("renewals leave first", `${owner}: ${detail}`),
         }),
     });
     const life: Life = { owner, process, host };

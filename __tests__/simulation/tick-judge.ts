@@ -1,6 +1,7 @@
 import { LOCK_SORT } from "../../lib/protocol/addresses.js";
 import type { Refusal } from "../../lib/taking/claim.js";
 import type { Change } from "./network.js";
+import { entryOf } from "./watcher.js";
 
 /** A tick of a lock, as its row and its runs show it. */
 interface Tick {
@@ -110,9 +111,7 @@ export class TickJudge {
 
   #of(name: string, tick: number): Tick {
     const key = `${tick}/${name}`;
-    const fresh = { isDue: false, isDone: false, attempts: 0, runs: [], succeeded: new Set<string>() };
-    const state = this.#ticks.get(key) ?? { ...fresh, recorded: undefined };
-    this.#ticks.set(key, state);
-    return state;
+    const fresh = { isDue: false, isDone: false, attempts: 0, recorded: undefined };
+    return entryOf(this.#ticks, key, () => ({ ...fresh, runs: [], succeeded: new Set() }));
   }
 }

@@ -1,8 +1,7 @@
 import type { Message } from "../support/message.js";
-import type { Coverage } from "./coverage.js";
 import { takesOf } from "./message.js";
 import type { Departure, Sender } from "./network.js";
-import type { Scheduler } from "./scheduler.js";
+import { Watcher } from "./watcher.js";
 
 /** How wide the bounds of a clock may be that has not heard of the table for a while. */
 const MOST_WIDTH_MS = 2_000;
@@ -29,10 +28,7 @@ interface Reply {
  * Watches what is written that depends on the time of the table: a stamp, a tick, a fencing token, a ticket. Clocks that
  * do not listen to replies are exempt.
  */
-export class TimeJudge {
-  readonly #scheduler: Scheduler;
-  readonly #coverage: Coverage;
-  readonly #epoch: number;
+export class TimeJudge extends Watcher {
   readonly #replies = new WeakMap<Sender["process"], Reply>();
   /** The same, of those that were right. */
   readonly #rightReplies = new WeakMap<Sender["process"], Reply>();
@@ -41,15 +37,9 @@ export class TimeJudge {
   /** Takes whose first copy has left: a further one says what the first one said. */
   readonly #sent = new Set<string>();
 
-  constructor(scheduler: Scheduler, coverage: Coverage, epoch: number) {
-    this.#scheduler = scheduler;
-    this.#coverage = coverage;
-    this.#epoch = epoch;
-  }
-
   /** A reply has told a process the time. */
   learned({ process }: Sender, request: Departure, aheadMs: number): void {
-    const reply = { request, heardAt: this.#scheduler.now };
+    const reply = { request, heardAt: this.now };
     this.#replies.set(process, reply);
     if (aheadMs === 0) {
       this.#rightReplies.set(process, reply);
@@ -65,11 +55,11 @@ export class TimeJudge {
     // Reading a clock that does not listen would hide a step of it from the machine.
     if (clock.listen === undefined) return undefined;
     const reply = this.#replies.get(process);
-    const ageMs = reply === undefined ? Number.POSITIVE_INFINITY : this.#scheduler.now - reply.heardAt;
+    const ageMs = reply === undefined ? Number.POSITIVE_INFINITY : this.now - reply.heardAt;
     const widthMs = widthOf(clock);
     const isKnown = widthMs <= MOST_WIDTH_MS || ageMs <= MOST_AGE_MS * (1 + DRIFT) + SLACK_MS;
     if (message.kind === "read" && message.consistent && !isKnown) {
-      this.#coverage.count(reply === undefined ? "first reads for the time" : "reads for the time after a silence");
+      this.count(reply === undefined ? "first reads for the time" : "reads for the time after a silence");
     }
     if (isKnown || !this.#needsTime(message)) return undefined;
     return `${what(message)} is sent with bounds ${widthMs} ms apart and a last reply ${ageMs} ms old`;
@@ -84,14 +74,14 @@ export class TimeJudge {
     // What was held possible by a wrong reply moves on with a wall clock that is set forward.
     const mostMs =
       this.#mostAhead(process, clock) + (misledMs === undefined ? 0 : misledMs + process.forwardMs * (1 + DRIFT));
-    const now = this.#epoch + this.#scheduler.now;
+    const now = this.tableTime;
     const late = takes.find(({ expires, ttlMs }) => expires - ttlMs - now > mostMs);
     return late && `${late.uuid} is stamped ${late.expires - late.ttlMs - now} ms late, which may be ${mostMs}`;
   }
 
   #misledMs(process: Sender["process"]): number | undefined {
     const misled = this.#misled.get(process);
-    return misled && misled.mostMs + DRIFT * (this.#scheduler.now - misled.heardAt);
+    return misled && misled.mostMs + DRIFT * (this.now - misled.heardAt);
   }
 
   /** Renewals and releases never wait for the time, and neither do further copies of a take. */
@@ -110,7 +100,7 @@ export class TimeJudge {
       return MOST_WIDTH_MS + SLACK_MS;
     }
     const tookMs = reply.heardAt - reply.request.at;
-    const ageMs = this.#scheduler.now - reply.heardAt;
+    const ageMs = this.now - reply.heardAt;
     const steppedMs = process.forwardMs - reply.request.forwardMs;
     // Whoever sees its clock go on by more has not heard of the table for so long, as far as it knows: unless it was set back.
     const unnoticedMs = Math.min(steppedMs, MOST_AGE_MS);

@@ -1,8 +1,7 @@
 import type { Row } from "../../lib/protocol/row.js";
 import type { Take } from "../../lib/protocol/writes.js";
-import type { Coverage } from "./coverage.js";
 import type { Process } from "./machine.js";
-import type { Scheduler } from "./scheduler.js";
+import { entryOf, Watcher } from "./watcher.js";
 
 /** By how much less a process may measure of a time: it is the slower of two stopwatches, and timers ring a little early. */
 const SLOWEST = 1 - 2e-3;
@@ -33,26 +32,16 @@ interface Turn {
  * - A mark that a release has shown is on the rows of the takes that follow, until a look has shown anything else.
  * - Who was refused looks again before it marks the row.
  */
-export class TurnJudge {
-  readonly #scheduler: Scheduler;
-  readonly #coverage: Coverage;
-  readonly #epoch: number;
+export class TurnJudge extends Watcher {
   readonly #turns = new Map<Process, Map<string, Turn>>();
   /** Claims of which a copy has left. */
   readonly #claimed = new Set<string>();
 
-  constructor(scheduler: Scheduler, coverage: Coverage, epoch: number) {
-    this.#scheduler = scheduler;
-    this.#coverage = coverage;
-    this.#epoch = epoch;
-  }
-
   /** A process uses a mutex of this name. */
   begin(process: Process, name: string): void {
-    const turns = this.#turns.get(process) ?? new Map<string, Turn>();
-    this.#turns.set(process, turns);
+    const turns = entryOf(this.#turns, process, () => new Map<string, Turn>());
     const leftAt = Number.NEGATIVE_INFINITY;
-    if (!turns.has(name)) turns.set(name, { since: undefined, leftAt, mark: undefined, isRefused: false });
+    entryOf(turns, name, () => ({ since: undefined, leftAt, mark: undefined, isRefused: false }));
   }
 
   /** A section of it begins. */
@@ -78,11 +67,11 @@ export class TurnJudge {
   ): boolean {
     const turn = this.#of(process, name);
     if (turn === undefined || row?.wanted === undefined || this.#isOver(row.wanted)) return false;
-    this.#coverage.count("releases that showed a mark");
+    this.count("releases that showed a mark");
     const now = process.time.monotonic();
     turn.mark = { wanted: row.wanted, foundAt: now };
     if (turn.since === undefined || (now - turn.since) * SLOWEST - SLACK_MS < handOverMs) return false;
-    this.#coverage.count("releases after which others were let in");
+    this.count("releases after which others were let in");
     return true;
   }
 
@@ -116,12 +105,12 @@ export class TurnJudge {
     const mark = isFirst ? this.#of(process, at.name)?.mark : undefined;
     if (mark === undefined || this.#isOver(mark.wanted)) return undefined;
     if (process.time.monotonic() - mark.foundAt > BELIEVED_MS) return undefined;
-    this.#coverage.count("takes that carried a mark on");
+    this.count("takes that carried a mark on");
     return wanted === undefined ? `${uuid} forgets that others wait until ${mark.wanted}` : undefined;
   }
 
   #isOver(wanted: number): boolean {
-    return wanted <= this.#epoch + this.#scheduler.now;
+    return wanted <= this.tableTime;
   }
 
   #of(process: Process, name: string): Turn | undefined {

@@ -1,10 +1,9 @@
 import { type Address, kindOf } from "../../lib/protocol/addresses.js";
 import type { Answer, Message } from "../support/message.js";
-import type { Coverage } from "./coverage.js";
 import type { Process } from "./machine.js";
 import { takesOf } from "./message.js";
 import type { Change } from "./network.js";
-import type { Scheduler } from "./scheduler.js";
+import { entryOf, Watcher } from "./watcher.js";
 
 /** For how long a mark may be believed whatever it says. */
 const BELIEVED_MS = 60_000;
@@ -63,10 +62,7 @@ interface Since {
  *   seen the row as it was before.
  * - One that a renewal has found counts: at once, where the process knew of none before.
  */
-export class WantedJudge {
-  readonly #scheduler: Scheduler;
-  readonly #coverage: Coverage;
-  readonly #epoch: number;
+export class WantedJudge extends Watcher {
   readonly #marks = new Map<string, Mark[]>();
   readonly #tenures = new Map<string, Tenure>();
   /** When the first copy of each take has left, and whose it is. */
@@ -78,17 +74,11 @@ export class WantedJudge {
   /** By uuid: until when the mark says that others wait which a renewal has found, and when the first was found. */
   readonly #found = new Map<string, { readonly until: number; readonly firstAt: number | undefined }>();
 
-  constructor(scheduler: Scheduler, coverage: Coverage, epoch: number) {
-    this.#scheduler = scheduler;
-    this.#coverage = coverage;
-    this.#epoch = epoch;
-  }
-
   sent(process: Process, message: Message): void {
     const claims = message.kind === "write" && "from" in message.write ? [message.write] : takesOf(message);
     for (const { kind, uuid, at } of claims) {
       const isResumed = kind === "transfer";
-      if (!this.#taken.has(uuid)) this.#taken.set(uuid, { process, sentAt: this.#scheduler.now, at, isResumed });
+      if (!this.#taken.has(uuid)) this.#taken.set(uuid, { process, sentAt: this.now, at, isResumed });
     }
     for (const { at, wanted } of takesOf(message)) if (wanted !== undefined) this.#knows(process, at);
     if (message.kind === "write" && message.write.kind === "want") this.#knows(process, message.write.at);
@@ -97,18 +87,14 @@ export class WantedJudge {
   arrived(message: Message, { at, after, hasChanged }: Change): void {
     const key = keyOf(at);
     if (message.kind === "write" && message.write.kind === "want" && hasChanged) {
-      const marks = this.#marks.get(key) ?? [];
-      this.#marks.set(key, marks);
-      marks.push({ arrivedAt: this.#scheduler.now, until: message.write.until });
+      entryOf(this.#marks, key, () => []).push({ arrivedAt: this.now, until: message.write.until });
     }
     const taken = after?.uuid === undefined ? undefined : this.#taken.get(after.uuid);
     if (taken === undefined || this.#tenures.get(key)?.process === taken.process) return;
     const { process, isResumed } = taken;
-    const firsts = this.#firsts.get(process) ?? new Map<string, number>();
-    this.#firsts.set(process, firsts);
-    const since = firsts.get(key) ?? taken.sentAt;
-    firsts.set(key, since);
-    this.#tenures.set(key, { process, since, arrivedAt: this.#scheduler.now, isResumed });
+    const firsts = entryOf(this.#firsts, process, () => new Map<string, number>());
+    const since = entryOf(firsts, key, () => taken.sentAt);
+    this.#tenures.set(key, { process, since, arrivedAt: this.now, isResumed });
   }
 
   /** A reply that a process has heard. */
@@ -126,7 +112,7 @@ export class WantedJudge {
     if (write.kind === "renew" && outcome.kind === "applied")
       this.#found.set(write.uuid, {
         until: row.wanted,
-        firstAt: isFirst ? this.#scheduler.now : this.#found.get(write.uuid)?.firstAt,
+        firstAt: isFirst ? this.now : this.#found.get(write.uuid)?.firstAt,
       });
   }
 
@@ -135,17 +121,17 @@ export class WantedJudge {
     const taken = this.#taken.get(uuid);
     if (taken === undefined) return undefined;
     const key = keyOf(taken.at);
-    const now = this.#epoch + this.#scheduler.now;
+    const now = this.tableTime;
     const marks = (this.#marks.get(key) ?? []).filter(({ until }) => until + BELIEVED_MS > now);
     if (marks.length === 0) return `${uuid} is wanted, and nobody has marked its row`;
     const tenure = this.#tenures.get(key);
     if (tenure?.process !== process) return undefined;
     if (tenure.isResumed || marks.some(({ arrivedAt }) => arrivedAt >= tenure.arrivedAt)) {
-      this.#coverage.count("locks wanted: a mark found later");
+      this.count("locks wanted: a mark found later");
       return undefined;
     }
-    this.#coverage.count("locks wanted: a mark known at the take");
-    const hadMs = this.#scheduler.now - tenure.since;
+    this.count("locks wanted: a mark known at the take");
+    const hadMs = this.now - tenure.since;
     if (hadMs >= handOverMs - SLACK_MS) return undefined;
     return `${uuid} is wanted after ${hadMs} ms of ${handOverMs} by a mark from before its take`;
   }
@@ -157,20 +143,18 @@ export class WantedJudge {
    */
   expects({ uuid, handOverMs, takenAt, disturbed }: Pick<Section, "uuid" | "handOverMs"> & Since): boolean {
     const found = this.#found.get(uuid);
-    const now = this.#scheduler.now;
-    if (found === undefined || found.until < this.#epoch + now + CURRENT_MS) return false;
+    if (found === undefined || found.until < this.tableTime + CURRENT_MS) return false;
     // One that is found before the section begins counts as one that was there at the take.
     const isFoundLater = found.firstAt !== undefined && found.firstAt > takenAt;
-    const isTurnOver = !disturbed && (now - takenAt) * SLOWEST - SLACK_MS > handOverMs;
+    const isTurnOver = !disturbed && (this.now - takenAt) * SLOWEST - SLACK_MS > handOverMs;
     const isKnown = isFoundLater || isTurnOver;
-    if (isKnown) this.#coverage.count("sections that have to know that others wait");
+    if (isKnown) this.count("sections that have to know that others wait");
     return isKnown;
   }
 
   /** @returns whether it has known of none before. */
   #knows(process: Process, at: Address): boolean {
-    const known = this.#known.get(process) ?? new Set<string>();
-    this.#known.set(process, known);
+    const known = entryOf(this.#known, process, () => new Set<string>());
     const isFirst = !known.has(keyOf(at));
     known.add(keyOf(at));
     return isFirst;

@@ -122,7 +122,7 @@ class World {
     this.#longestTtlMs = Math.max(...schedule.hosts.map(({ ttlMs }) => ttlMs), ...holds);
     const { scheduler, coverage } = this;
     const { seed, calmAtMs: calmAt, clock } = schedule;
-    this.#judge = new Judge(scheduler, this.#table, coverage, { epoch: EPOCH, permits: schedule.permits });
+    this.#judge = new Judge({ scheduler, table: this.#table, coverage, epoch: EPOCH }, schedule.permits);
     this.#network = new Network(
       scheduler,
       this.#table,
@@ -179,10 +179,8 @@ class World {
   /** Something on a diagnostics channel. */
   told(name: string, message: object): void {
     const section = message as { readonly uuid?: string };
-    const wrong = this.#events.wrong(name, section);
-    if (wrong !== undefined) this.#judge.blame(new Violation("each section tells of its beginning and its end", wrong));
-    const wrongCall = this.#calls.wrong(name, message);
-    if (wrongCall !== undefined) this.#judge.blame(new Violation("each call tells once what came of it", wrongCall));
+    this.#judge.blame("each section tells of its beginning and its end", this.#events.wrong(name, section));
+    this.#judge.blame("each call tells once what came of it", this.#calls.wrong(name, message));
     if (name === "dynamutex:lost") {
       const { uuid, reason } = message as { readonly uuid: string; readonly reason: string };
       this.#judge.told(uuid, reason);
