@@ -1,7 +1,7 @@
 import { LockLostError, LockStoreError } from "../../lib/errors.js";
 import { type Holding, Violation } from "./invariants.js";
 import type { Due, Step } from "./schedule.js";
-import { checkFailure, checkRelease, hold, type Stage, section } from "./section.js";
+import { checkFailure, checkRelease, hold, outcomeOf, type Stage, section } from "./section.js";
 
 /** How soon a caller asks again for a tick that is held, or whose run has failed. */
 const ASK_AGAIN_MS = 100;
@@ -12,7 +12,7 @@ class RunError extends Error {}
 export async function takeDue(stage: Stage, step: Step, due: Due, name: number): Promise<void> {
   for (let asked = 0; asked < step.times; asked += 1) {
     if (await ask(stage, step, due, name)) return;
-    await new Promise<void>((resolve) => void stage.process.after(ASK_AGAIN_MS, resolve));
+    await stage.process.timersOfClock.sleep(ASK_AGAIN_MS);
   }
 }
 
@@ -53,18 +53,11 @@ async function ask(stage: Stage, step: Step, { maxAttempts, nextAfterMs }: Due, 
   const untilSuccess = maxAttempts === Number.POSITIVE_INFINITY ? true : { maxAttempts };
   const which = step.kind === "every" ? { everyMs: step.tick * 1_000 } : { once: tick };
   const options = { ...which, untilSuccess, holdAtLeastMs: step.holdAtLeastMs } as const;
-  const outcome = await stage
-    .lockable(asking)
-    .tryRun?.(fn, options)
-    .then(
-      (turn) => ({ turn, error: undefined }),
-      (error: unknown) => ({ turn: undefined, error }),
-    );
-  const { turn, error } = outcome ?? {};
+  const { value: turn, error } = await outcomeOf(stage.lockable(asking).tryRun?.(fn, options));
   if (begun === undefined) {
     ended(turn?.ran === false && turn.because === "held" ? { isTimeout: false } : undefined);
     if (turn?.ran !== false) {
-      checkFailure(stage, step, { error, signal: new AbortController().signal, wasCalm });
+      checkFailure(stage, step, { error, wasCalm });
       return stage.drainEnds() !== undefined;
     }
     coverage.count(`ticks until success: ${turn.because}`);

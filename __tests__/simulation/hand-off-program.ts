@@ -1,8 +1,20 @@
-import { LockConfigError, LockError, LockLostError, LockStoreError } from "../../lib/errors.js";
+import { LockConfigError, LockLostError, LockStoreError } from "../../lib/errors.js";
 import type { Forgery } from "./forged-tokens.js";
-import { type Holding, Violation } from "./invariants.js";
+import { check, type Holding, Violation } from "./invariants.js";
 import type { Step } from "./schedule.js";
-import { checkLoss, type ForgedToken, type HandedOn, hold, release, type Stage, section, show } from "./section.js";
+import {
+  checkLoss,
+  endsAsDocumented,
+  type ForgedToken,
+  type HandedOn,
+  hold,
+  outcomeOf,
+  patiently,
+  release,
+  type Stage,
+  section,
+  show,
+} from "./section.js";
 
 /** Hands a lock off at the end of its section, and sends the token to whom the step says. */
 export async function handOff(stage: Stage, step: Step, holding: Holding): Promise<void> {
@@ -38,63 +50,40 @@ export async function handOff(stage: Stage, step: Step, holding: Holding): Promi
 
 /** Goes on with a lock of which the token has arrived. */
 export async function goOn(stage: Stage, { token, handed, step, asking, fencing }: HandedOn): Promise<void> {
-  const { judge, coverage, process } = stage;
+  const { judge, coverage } = stage;
   const wasCalm = stage.calm();
-  const giveUp = new AbortController();
-  const cancel =
-    step.abortAfterMs === undefined
-      ? () => undefined
-      : process.after(step.abortAfterMs, () => giveUp.abort(new Error("the caller gave up")));
-  try {
-    const lock = await stage.lockable(asking, fencing).resume?.(token, { signal: giveUp.signal });
-    if (lock === undefined) throw new Violation("a call ends as documented", `${asking.key} cannot be resumed`);
-    coverage.count("locks resumed");
-    if (fencing && asking.kind === "mutex" && lock.fencingToken === undefined)
-      throw new Violation("tokens grow from lock to lock", `${lock.uuid} is resumed without a token`);
-    const holding = hold(stage, lock, { asking, handOverMs: undefined, askedAt: undefined }, handed);
-    await section(stage, step, holding);
-    await release(stage, { ...step, holdAtLeastMs: 0 }, holding);
-    // One that was lost is not taken any more, whatever its hold.
-    if (holding.isOver && !stage.gaveUp(holding.uuid)) judge.holdsUntil(holding, handed.heldUntil);
-  } catch (error) {
-    if (error instanceof Violation) throw error;
-    if (error instanceof LockLostError) {
-      const wrong = judge.handOffs.wrongWith(handed);
-      if (wrong !== undefined) throw new Violation("a hand-off lasts", wrong);
-      coverage.count(`tokens of no use: ${error.reason}`);
-    } else if (giveUp.signal.aborted && error === giveUp.signal.reason) {
-      coverage.count("resumptions that were aborted");
-    } else if (error instanceof LockError && error.code === "LOCK_CLOSED" && stage.drainEnds() !== undefined) {
-      coverage.count("resumptions that a close ended");
-    } else if (error instanceof LockStoreError && !wasCalm) {
-      coverage.count("resumptions that the store failed");
-    } else {
-      throw new Violation("a call ends as documented", `resume threw ${show(error)}`);
+  await patiently(stage, step, async (signal) => {
+    try {
+      const lock = await stage.lockable(asking, fencing).resume?.(token, { signal });
+      if (lock === undefined) throw new Violation("a call ends as documented", `${asking.key} cannot be resumed`);
+      coverage.count("locks resumed");
+      if (fencing && asking.kind === "mutex" && lock.fencingToken === undefined)
+        throw new Violation("tokens grow from lock to lock", `${lock.uuid} is resumed without a token`);
+      const holding = hold(stage, lock, { asking, handOverMs: undefined, askedAt: undefined }, handed);
+      await section(stage, step, holding);
+      await release(stage, { ...step, holdAtLeastMs: 0 }, holding);
+      // One that was lost is not taken any more, whatever its hold.
+      if (holding.isOver && !stage.gaveUp(holding.uuid)) judge.holdsUntil(holding, handed.heldUntil);
+    } catch (error) {
+      if (error instanceof LockLostError) {
+        check("a hand-off lasts", judge.handOffs.wrongWith(handed));
+        coverage.count(`tokens of no use: ${error.reason}`);
+      } else if (!endsAsDocumented(stage, "resumptions", { error, signal, wasCalm })) {
+        throw new Violation("a call ends as documented", `resume threw ${show(error)}`);
+      }
     }
-  } finally {
-    cancel();
-  }
+  });
 }
 
 /** Somebody tries to go on with a lock who has no token for it. */
 export async function attack(stage: Stage, how: Forgery, { token, asking, fencing }: ForgedToken): Promise<void> {
   const { coverage } = stage;
   const wasCalm = stage.calm();
-  const error = await stage
-    .lockable(asking, fencing)
-    .resume?.(token, {})
-    .then(
-      () => undefined,
-      (reason: unknown) => reason,
-    );
-  if (error === undefined) throw new Violation("a forged token lets nobody in", `${how}: ${token}`);
+  const { value: lock, error } = await outcomeOf(stage.lockable(asking, fencing).resume?.(token, {}));
+  if (lock !== undefined) throw new Violation("a forged token lets nobody in", `${how}: ${token}`);
   if (error instanceof LockLostError || (error instanceof LockConfigError && error.option === "token")) {
     coverage.count(`attacks: ${how}`);
-  } else if (error instanceof LockError && error.code === "LOCK_CLOSED" && stage.drainEnds() !== undefined) {
-    coverage.count("attacks that a close ended");
-  } else if (error instanceof LockStoreError && !wasCalm) {
-    coverage.count("attacks that the store failed");
-  } else {
+  } else if (!endsAsDocumented(stage, "attacks", { error, wasCalm })) {
     throw new Violation("a call ends as documented", `resume threw ${show(error)}`);
   }
 }

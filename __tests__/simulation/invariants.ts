@@ -87,8 +87,6 @@ export interface Holding {
   /** The lock, by its key: see `asking`. */
   readonly name: string;
   readonly asking: Asking;
-  /** How many may hold such a lock at once, where it is a semaphore. */
-  readonly permits: number;
   /** For how long sections of its process may join the shared side without a look. */
   readonly joinMs: number;
   /** Whether its lock is fair. */
@@ -151,6 +149,8 @@ const TOLD_WITHIN_MS = 3;
 export class Judge extends Watcher {
   readonly #queues: Readonly<Record<"mutex" | "permit" | "sides", QueueJudge>>;
   readonly #time = new TimeJudge(this.scene);
+  /** How many may hold a semaphore at once. */
+  readonly #permits: number;
   readonly #holdings = new Set<Holding>();
   /** The latest stamp that was ever sent under a uuid. */
   readonly #stamps = new Map<string, number>();
@@ -198,6 +198,7 @@ export class Judge extends Watcher {
 
   constructor(scene: Scene, permits: number) {
     super(scene);
+    this.#permits = permits;
     this.#queues = {
       mutex: new QueueJudge(scene, MUTEX_PLACES),
       permit: new QueueJudge(scene, permitPlaces(permits)),
@@ -236,7 +237,7 @@ export class Judge extends Watcher {
   }
 
   /** Whether nobody who asks for this lock may get it now. */
-  isHeld(asking: Asking, permits: number): boolean {
+  isHeld(asking: Asking): boolean {
     const { kind, key, name } = asking;
     const all = [...this.#holdings].filter((holding) => holding.name === key);
     const handedOff = this.handOffs.waiting(asking);
@@ -244,7 +245,7 @@ export class Judge extends Watcher {
       case "mutex":
         return all.length > 0 || handedOff > 0 || this.#staysTaken(lockAt(name));
       case "permit":
-        return all.length + handedOff + this.#permitsThatStayTaken(name) >= permits;
+        return all.length + handedOff + this.#permitsThatStayTaken(name) >= this.#permits;
       case "exclusive":
         return all.length > 0 || this.#staysTaken(writerAt(name)) || this.#readersStay(name);
       case "shared":
@@ -617,10 +618,10 @@ export class Judge extends Watcher {
       if (excludes(partOf(other), partOf(holding)) && other.lock.held && lock.held)
         throw new Violation(apart[asking.kind], `${uuid} and ${other.uuid} both hold ${name}`);
     }
-    if (asking.kind === "permit" && others.length >= holding.permits) {
+    if (asking.kind === "permit" && others.length >= this.#permits) {
       const held = [holding, ...others].filter((it) => it.lock.held);
-      if (held.length > holding.permits)
-        throw new Violation(apart.permit, `${held.map((it) => it.uuid)} hold ${holding.permits} permits of ${name}`);
+      if (held.length > this.#permits)
+        throw new Violation(apart.permit, `${held.map((it) => it.uuid)} hold ${this.#permits} permits of ${name}`);
     }
     // Where it was unlocked by force, nobody enters before the lease ends as it stood.
     // A look at `held` makes a lock that is over say so, and changes the world: only where something is odd.

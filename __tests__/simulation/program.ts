@@ -1,9 +1,9 @@
 import type { LockOptions, TryLockOptions } from "../../lib/options/calls.js";
 import { takeDue } from "./due-program.js";
 import { handOff } from "./hand-off-program.js";
-import { type Holding, Violation } from "./invariants.js";
-import type { Process } from "./machine.js";
-import type { SimLock, SimMutex } from "./protocol.js";
+import { check, type Holding, Violation } from "./invariants.js";
+import type { Asking } from "./locks.js";
+import type { SimLock, SimLockable } from "./protocol.js";
 import type { Step } from "./schedule.js";
 import {
   type Asked,
@@ -12,6 +12,8 @@ import {
   hold,
   section as inSection,
   missedOf,
+  outcomeOf,
+  patiently,
   release,
   type Stage,
 } from "./section.js";
@@ -27,7 +29,7 @@ class SectionError extends Error {}
 
 /** Does one step as a careful caller would, and checks that every call ends as documented. */
 export async function play(stage: Stage, step: Step): Promise<void> {
-  await sleep(stage.process, step.pauseMs);
+  await stage.process.timersOfClock.sleep(step.pauseMs);
   const { due } = step;
   if (due !== undefined) {
     const ask = () => takeDue(stage, step, due, nameIn(step));
@@ -41,16 +43,7 @@ export async function play(stage: Stage, step: Step): Promise<void> {
 }
 
 async function playOnce(stage: Stage, step: Step): Promise<void> {
-  const giveUp = new AbortController();
-  const cancel =
-    step.abortAfterMs === undefined
-      ? () => undefined
-      : stage.process.after(step.abortAfterMs, () => giveUp.abort(new Error("the caller gave up")));
-  try {
-    await (step.kind === "set" ? takeSet : take)(stage, step, giveUp.signal);
-  } finally {
-    cancel();
-  }
+  await patiently(stage, step, (signal) => (step.kind === "set" ? takeSet : take)(stage, step, signal));
 }
 
 /** Periods are ticks of another size than those that are counted: they have a lock of their own. */
@@ -92,7 +85,7 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
       return;
     }
     if (step.kind === "force") {
-      await force(stage, lockable).finally(ended);
+      await force(stage, asking).finally(ended);
       return;
     }
     lock = waits ? await lockable.lock(options) : await lockable.tryLock({ ...tryOptions(step), data });
@@ -119,94 +112,81 @@ interface Running {
   readonly settled: () => void;
 }
 
-async function runSection(
+/** What a flight comes to. */
+interface Shared {
+  readonly uuid: string;
+}
+
+/** What comes of a call that runs a section under its lock, and shares the uuid that it ran under. */
+async function outcomeOfSection(
   stage: Stage,
   step: Step,
-  mutex: SimMutex,
-  { options, asked, settled }: Running,
-): Promise<void> {
+  { asked, settled }: Running,
+  call: (section: (lock: SimLock) => Promise<Shared>) => Promise<Shared | undefined> | undefined,
+) {
   let holding: Holding | undefined;
   const failure = new SectionError("the section failed");
-  const outcome = await mutex
-    .run(async (lock) => {
+  const { value, error } = await outcomeOf(
+    call(async (lock) => {
       settled();
       holding = hold(stage, lock, asked);
+      if (step.kind === "flight") stage.judge.flights.begins(lock.uuid, stage.owner);
       await inSection(stage, step, holding);
       stage.judge.gaveBack(holding);
       if (step.throws) throw failure;
-    }, options)
-    .then(
-      () => ({ error: undefined }),
-      (error: unknown) => ({ error }),
-    );
-  if (holding === undefined) throw outcome.error;
-  if (step.throws) {
-    if (outcome.error !== failure)
-      throw new Violation("a call ends as documented", `run hid the section's error: ${outcome.error}`);
-    return;
-  }
-  checkRelease(stage, step, holding, outcome.error, options.signal);
+      return { uuid: lock.uuid };
+    }),
+  );
+  if (holding !== undefined && step.throws && error !== failure)
+    throw new Violation("a call ends as documented", `${step.kind} hid the section's error: ${error}`);
+  return { holding, value, error };
 }
 
-/** Shares a section with others: what it comes to is the uuid that it ran under. */
-async function fly(
-  stage: Stage,
-  step: Step,
-  mutex: SimMutex,
-  { options: { signal, waitMs }, asked, settled }: Running,
-): Promise<void> {
-  const { judge, coverage, owner } = stage;
-  const call = { owner, askedAt: stage.now(), freshMs: step.withinMs };
-  let holding: Holding | undefined;
-  const failure = new SectionError("the flight failed");
-  const section = async (lock: SimLock): Promise<{ readonly uuid: string }> => {
-    settled();
-    holding = hold(stage, lock, asked);
-    judge.flights.begins(lock.uuid, owner);
-    await inSection(stage, step, holding);
-    judge.gaveBack(holding);
-    if (step.throws) throw failure;
-    return { uuid: lock.uuid };
-  };
-  const outcome = await mutex.singleFlight?.(section, { signal, waitMs, freshMs: call.freshMs }).then(
-    (value) => ({ value, error: undefined }),
-    (error: unknown) => ({ value: undefined, error }),
+async function runSection(stage: Stage, step: Step, lockable: SimLockable, running: Running): Promise<void> {
+  const { options } = running;
+  const { holding, error } = await outcomeOfSection(stage, step, running, async (section) => {
+    await lockable.run(async (lock) => void (await section(lock)), options);
+    return undefined;
+  });
+  if (holding === undefined) throw error;
+  if (!step.throws) checkRelease(stage, step, holding, error, options.signal);
+}
+
+/** Shares a section with others. */
+async function fly(stage: Stage, step: Step, lockable: SimLockable, running: Running): Promise<void> {
+  const { judge, coverage, owner, now } = stage;
+  const { signal, waitMs } = running.options;
+  const call = { owner, askedAt: now(), freshMs: step.withinMs };
+  const { holding, value, error } = await outcomeOfSection(stage, step, running, (section) =>
+    lockable.singleFlight?.(section, { signal, waitMs, freshMs: call.freshMs }),
   );
   if (holding !== undefined) {
-    if (step.throws && outcome?.error !== failure)
-      throw new Violation("a call ends as documented", `singleFlight hid the section's error: ${outcome?.error}`);
-    if (!step.throws) checkRelease(stage, { ...step, holdAtLeastMs: 0 }, holding, outcome?.error, signal);
+    if (!step.throws) checkRelease(stage, { ...step, holdAtLeastMs: 0 }, holding, error, signal);
     return;
   }
-  if (outcome?.value === undefined) throw outcome?.error;
-  settled();
+  if (value === undefined) throw error;
+  running.settled();
   coverage.count(call.freshMs > 0 ? "results shared: fresh enough" : "results shared");
-  const wrong = judge.flights.got(call, outcome.value.uuid);
-  if (wrong !== undefined) throw new Violation("a result is as young as asked for", wrong);
+  check("a result is as young as asked for", judge.flights.got(call, value.uuid));
 }
 
 /**
  * Takes the lock away as a person would, who looks first: at once only where nobody stands behind it any more, and its
  * stamp would keep others waiting.
  */
-async function force({ judge, coverage, isAlive, tableTime }: Stage, mutex: SimMutex): Promise<void> {
-  const holder = await mutex.inspect();
+async function force({ judge, coverage, isAlive, holderOf, epoch, now }: Stage, asking: Asking): Promise<void> {
+  const { holder, held } = await holderOf(asking);
   if (holder?.uuid === undefined) return;
-  const isFar = holder.expires.getTime() > tableTime() + NO_LEASE_MS;
+  const isFar = holder.expires.getTime() > epoch + now() + NO_LEASE_MS;
   const isAbandoned = !isAlive(holder.owner) || judge.hasEnded(holder.uuid);
   // Nobody would enter until then.
   if (isFar && !isAbandoned) return;
-  const now = isFar;
-  if (await mutex.forceUnlock(holder.uuid, { now }))
-    coverage.count(`locks taken away by force${now ? " at once" : ""}`);
+  if (await held.forceUnlock(holder.uuid, { now: isFar }))
+    coverage.count(`locks taken away by force${isFar ? " at once" : ""}`);
 }
 
 function tryOptions({ kind, tick, holdAtLeastMs }: Step): TryLockOptions {
   if (kind === "once") return { holdAtLeastMs, once: tick };
   if (kind === "every") return { holdAtLeastMs, everyMs: tick * 1_000 };
   return { holdAtLeastMs };
-}
-
-function sleep(process: Process, ms: number): Promise<void> {
-  return new Promise((resolve) => void process.after(ms, resolve));
 }

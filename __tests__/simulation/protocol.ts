@@ -27,37 +27,34 @@ export type SimLock = Pick<Lock, "uuid" | "expires" | "held" | "signal" | "trans
   handOff?(options: { readonly withinMs: number }): Promise<string>;
 };
 
-/** Whatever can be locked. */
+/** Whatever can be locked, and what some of it can do besides. */
 export interface SimLockable {
   lock(options: LockOptions): Promise<SimLock>;
   tryLock(options: TryLockOptions): Promise<SimLock | null>;
   run(section: (lock: SimLock) => Promise<void>, options: LockOptions): Promise<void>;
-}
-
-type Holder = Pick<LockInfo, "uuid" | "owner" | "expires">;
-
-interface Forceable {
-  forceUnlock(uuid: string, options: { readonly now: boolean }): Promise<boolean>;
-}
-
-interface Resumable {
   resume?(token: string, options: { readonly signal?: AbortSignal }): Promise<SimLock>;
-}
-
-export interface SimMutex extends SimLockable, Forceable, Resumable {
   singleFlight?<T>(
     fn: (lock: SimLock) => Promise<T>,
     options: Pick<LockOptions, "signal" | "waitMs"> & { readonly freshMs: number },
   ): Promise<T>;
   tryRun?<T>(fn: (lock: SimLock) => Promise<T>, options: TryRunOptions): Promise<TryRun<T>>;
+}
+
+export type Holder = Pick<LockInfo, "uuid" | "owner" | "expires">;
+
+export interface Forceable {
+  forceUnlock(uuid: string, options: { readonly now: boolean }): Promise<boolean>;
+}
+
+export interface SimMutex extends SimLockable, Forceable {
   inspect(): Promise<Holder | null>;
 }
 
-export interface SimSemaphore extends SimLockable, Forceable, Resumable {
+interface SimSemaphore extends SimLockable, Forceable {
   inspect(): Promise<{ readonly holders: readonly Holder[] }>;
 }
 
-export interface SimSharedMutex extends Forceable {
+interface SimSharedMutex extends Forceable {
   readonly shared: SimLockable;
   readonly exclusive: SimLockable;
   inspect(): Promise<{ readonly exclusive: Holder | null; readonly shared: readonly Holder[] }>;

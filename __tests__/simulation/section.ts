@@ -1,52 +1,38 @@
 import { LockError, LockLostError, LockStoreError, LockTimeoutError } from "../../lib/errors.js";
 import type { LockOptions } from "../../lib/options/calls.js";
-import type { Coverage } from "./coverage.js";
 import type { HandOff } from "./hand-off-judge.js";
-import { type Holding, type Judge, Violation } from "./invariants.js";
+import { type Holding, Violation } from "./invariants.js";
 import type { Asking, Kind } from "./locks.js";
 import type { Process } from "./machine.js";
 import type { Missed } from "./own-claim-judge.js";
-import type { SimLock, SimMutex, SimSet } from "./protocol.js";
+import type { Forceable, Holder, SimLock, SimLockable, SimSet } from "./protocol.js";
 import type { Step } from "./schedule.js";
+import type { Surroundings } from "./simulated-host.js";
 
 /** The default, which sets have. */
 const HAND_OVER_OF_SETS_MS = 500;
 
 /** What a program has to do with. */
-export interface Stage {
+export interface Stage extends Surroundings {
   readonly process: Process;
   readonly owner: string;
-  readonly judge: Judge;
-  readonly coverage: Coverage;
   readonly now: () => number;
-  /** In epoch ms. */
-  readonly tableTime: () => number;
-  /** Either side of a shared mutex, and a semaphore, as if they were mutexes. */
-  readonly lockable: (asking: Asking, fencing?: boolean) => SimMutex;
+  readonly lockable: (asking: Asking, fencing?: boolean) => SimLockable;
+  /** Somebody who has this lock, and what takes it from them by force. */
+  readonly holderOf: (asking: Asking) => Promise<{ readonly holder: Holder | undefined; readonly held: Forceable }>;
   readonly askingFor: (kind: Kind, name: number) => Asking;
   /** Whether its mutexes are fenced. */
   readonly fencing: boolean;
-  /** How many may hold a lock of this kind at once. */
-  readonly permits: number;
-  readonly lockAll: (names: readonly number[], options: LockOptions) => Promise<SimSet>;
+  readonly lockAll: (names: readonly string[], options: LockOptions) => Promise<SimSet>;
   /** For how long a lease of this lock may be passed on without a look; undefined where none is passed on. */
   readonly handOverMs: (asking: Asking) => number | undefined;
   /** For how long sections of a process may join others of the shared side without a look. */
   readonly joinMs: number;
   readonly isFair: (asking: Asking) => boolean;
-  readonly nameOf: (name: number) => string;
-  /** Whether the process of this owner runs. */
-  readonly isAlive: (owner: string) => boolean;
   /** Whether the faults are over, and forgotten. */
   readonly calm: () => boolean;
   /** Until when the sections of its process may run on, if its table was closed. */
   readonly drainEnds: () => number | undefined;
-  /** Whether the release of this uuid was given up: then its lease ends by itself. */
-  readonly gaveUp: (uuid: string) => boolean;
-  /** A call that waits for locks without end; the answer says that it waits no more. */
-  readonly wants: (locks: readonly Asking[]) => () => void;
-  /** Sends a token on its way. */
-  readonly handOn: (handed: HandedOn) => void;
 }
 
 /** A token, as a queue delivers it. */
@@ -72,7 +58,6 @@ export function hold(stage: Stage, lock: SimLock, asked: Asked, resumed?: HandOf
     name: asked.asking.key,
     joinMs: stage.joinMs,
     isFair: stage.isFair(asked.asking),
-    permits: stage.permits,
     id: judge.idOf(lock.uuid),
     owner,
     takenAt: stage.now(),
@@ -134,10 +119,7 @@ function itemsOf({ id }: Holding) {
 /** Gives the lock back. */
 export async function release(stage: Stage, step: Step, holding: Holding): Promise<void> {
   stage.judge.gaveBack(holding);
-  const error = await holding.lock.unlock().then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
+  const { error } = await outcomeOf(holding.lock.unlock());
   checkRelease(stage, step, holding, error);
 }
 
@@ -180,23 +162,60 @@ export function missedOf(error: unknown): Missed | undefined {
   return error instanceof LockTimeoutError ? { named: error.holder?.uuid, isTimeout: true } : undefined;
 }
 
+/** How a call has failed. */
+export interface Failure {
+  readonly error: unknown;
+  /** With which its caller may have given up. */
+  readonly signal?: AbortSignal;
+  /** Whether the faults were over when it began. */
+  readonly wasCalm: boolean;
+}
+
 /** A call for a lock has failed. */
-export function checkFailure(
-  stage: Stage,
-  step: Step,
-  { error, signal, wasCalm }: { readonly error: unknown; readonly signal: AbortSignal; readonly wasCalm: boolean },
-): void {
-  if (error instanceof Violation) throw error;
-  if (error instanceof LockTimeoutError && step.waitMs !== Number.POSITIVE_INFINITY) {
+export function checkFailure(stage: Stage, step: Step, failure: Failure): void {
+  if (failure.error instanceof LockTimeoutError && step.waitMs !== Number.POSITIVE_INFINITY) {
     stage.coverage.count("waits that timed out");
-  } else if (signal.aborted && error === signal.reason) {
-    stage.coverage.count("waits that were aborted");
-  } else if (error instanceof LockError && error.code === "LOCK_CLOSED" && stage.drainEnds() !== undefined) {
-    stage.coverage.count("calls that a close ended");
-  } else if (error instanceof LockStoreError && !wasCalm) {
-    stage.coverage.count("calls that the store failed");
-  } else {
-    throw new Violation("a call ends as documented", `${step.kind} threw ${show(error)}`);
+  } else if (!endsAsDocumented(stage, "calls", failure)) {
+    throw new Violation("a call ends as documented", `${step.kind} threw ${show(failure.error)}`);
+  }
+}
+
+/** Whether any call may fail so: then it is counted among those of its sort. */
+export function endsAsDocumented(stage: Stage, calls: string, { error, signal, wasCalm }: Failure): boolean {
+  if (error instanceof Violation) throw error;
+  const isClosed = error instanceof LockError && error.code === "LOCK_CLOSED" && stage.drainEnds() !== undefined;
+  if (signal?.aborted && error === signal.reason)
+    stage.coverage.count(`${calls === "calls" ? "waits" : calls} that were aborted`);
+  else if (isClosed) stage.coverage.count(`${calls} that a close ended`);
+  else if (error instanceof LockStoreError && !wasCalm) stage.coverage.count(`${calls} that the store failed`);
+  else return false;
+  return true;
+}
+
+/** What a call comes to, which is nothing where it cannot be made. */
+export async function outcomeOf<Value>(
+  call: Promise<Value> | undefined,
+): Promise<{ readonly value?: Value | undefined; readonly error?: unknown }> {
+  try {
+    return { value: await call };
+  } catch (error) {
+    return { error };
+  }
+}
+
+/** Makes a call that its caller gives up after a while, if the step says so. */
+export async function patiently(
+  { process }: Stage,
+  { abortAfterMs }: Step,
+  call: (signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const giveUp = new AbortController();
+  const abort = (): void => giveUp.abort(new Error("the caller gave up"));
+  const cancel = abortAfterMs === undefined ? undefined : process.after(abortAfterMs, abort);
+  try {
+    await call(giveUp.signal);
+  } finally {
+    cancel?.();
   }
 }
 

@@ -3,21 +3,31 @@ import { type Holding, type Holdings, Violation } from "./invariants.js";
 import { askingFor } from "./locks.js";
 import type { SimSet } from "./protocol.js";
 import type { Step } from "./schedule.js";
-import { checkFailure, checkRelease, ended, hold, missedOf, release, type Stage, section } from "./section.js";
+import {
+  checkFailure,
+  checkRelease,
+  ended,
+  hold,
+  missedOf,
+  outcomeOf,
+  release,
+  type Stage,
+  section,
+} from "./section.js";
 
 /** Takes several locks at once, as a careful caller would, and checks that all of them come and go together. */
 export async function takeSet(stage: Stage, step: Step, signal: AbortSignal): Promise<void> {
   const { judge, process, coverage } = stage;
-  const names = step.set.map(stage.nameOf);
   const wasCalm = stage.calm();
   const patient = step.waitMs === Number.POSITIVE_INFINITY && step.abortAfterMs === undefined;
   const askings = step.set.map((name) => stage.askingFor("mutex", name));
+  const names = askings.map(({ name }) => name);
   const unwanted = patient ? stage.wants(askings) : () => undefined;
   const answered = judge.wantsSet(process);
   const called = judge.calls(process, names);
   let set: SimSet;
   try {
-    set = await stage.lockAll(step.set, { signal, waitMs: step.waitMs, holdAtLeastMs: step.holdAtLeastMs });
+    set = await stage.lockAll(names, { signal, waitMs: step.waitMs, holdAtLeastMs: step.holdAtLeastMs });
     called();
   } catch (error) {
     called(missedOf(error));
@@ -54,10 +64,7 @@ async function releaseSet(stage: Stage, step: Step, set: SimSet, held: Holdings)
   const open = [...held.open];
   const { told } = held;
   judge.gaveBackSet(held);
-  const error = await set.unlock().then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
+  const { error } = await outcomeOf(set.unlock());
   if (error === undefined) {
     if (told) throw new Violation("a release tells the truth", "a set was lost and its release succeeded");
     coverage.count("releases of sets that succeeded");

@@ -10,7 +10,7 @@ import { type Asking, askingFor, uuidOf } from "./locks.js";
 import { Machine, type Process } from "./machine.js";
 import type { Network } from "./network.js";
 import { play } from "./program.js";
-import type { Protocol, SimHost, SimLock, SimMutex } from "./protocol.js";
+import type { Protocol, SimHost, SimLockable } from "./protocol.js";
 import {
   type CloseMishap,
   FAIR_NAME,
@@ -21,7 +21,7 @@ import {
   type Step,
 } from "./schedule.js";
 import type { Scheduler } from "./scheduler.js";
-import type { ForgedToken, HandedOn, Stage } from "./section.js";
+import { type ForgedToken, type HandedOn, outcomeOf, type Stage } from "./section.js";
 import { watchSlots } from "./slot-judge.js";
 
 /** How long a request that the faults swallowed may still be waited for. */
@@ -153,35 +153,24 @@ export class SimulatedHost {
 
   #stage(life: Life): Stage {
     const { owner, process, host } = life;
-    const { judge, coverage, scheduler, epoch, calmAt, wants, gaveUp, isAlive } = this.#world;
-    const { permits, handOn } = this.#world;
+    const { scheduler, calmAt, wants, permits } = this.#world;
     const { ttlMs, takeover, maxHoldMs, fencing, handOverMs, releaseWithinMs, fair } = this.#plan;
-    const nameOf = (name: number): string => `lock-${name}`;
-    const isFair = (name: string): boolean => fair || name === FAIR_NAME;
+    const options = { ttlMs, takeover, maxHoldMs, releaseWithinMs };
+    const isFair = ({ name }: Asking): boolean => fair || name === FAIR_NAME;
+    const optionsFor = (asking: Asking) => ({ ...options, handOverMs, fair: isFair(asking), permits });
     return {
+      ...this.#world,
       process,
       owner,
-      judge,
-      coverage,
-      gaveUp,
-      isAlive,
-      nameOf,
       now: () => scheduler.now,
-      tableTime: () => epoch + scheduler.now,
       fencing,
-      permits,
       joinMs: handOverMs,
-      isFair: ({ name }) => isFair(name),
-      handOn,
-      askingFor: (kind, name) => askingFor(kind, nameOf(name)),
-      handOverMs: ({ kind, name }) => (kind !== "mutex" || isFair(name) ? undefined : handOverMs),
-      lockable: (asking, fenced = fencing) => {
-        const options = { ttlMs, takeover, maxHoldMs, handOverMs, releaseWithinMs, fair: isFair(asking.name) };
-        return lockableOf(host, asking, { ...options, fencing: fenced, permits });
-      },
-      lockAll: (names, options) => {
-        return host.lockAll(names.map(nameOf), { ttlMs, takeover, maxHoldMs, releaseWithinMs }, options);
-      },
+      isFair,
+      askingFor: (kind, name) => askingFor(kind, `lock-${name}`),
+      handOverMs: (asking) => (asking.kind !== "mutex" || isFair(asking) ? undefined : handOverMs),
+      lockable: (asking, fenced = fencing) => lockableOf(host, asking, { ...optionsFor(asking), fencing: fenced }),
+      holderOf: (asking) => holderOf(host, asking, optionsFor(asking)),
+      lockAll: (names, how) => host.lockAll(names, options, how),
       drainEnds: () => life.closing?.drainEnds,
       calm: () => scheduler.now >= calmAt + HUNG_MS,
       wants: (names) => {
@@ -254,10 +243,7 @@ export class SimulatedHost {
     if (life === undefined || life.closing !== undefined) return;
     const { scheduler, coverage, judge } = this.#world;
     life.closing = startClose(drainMs, scheduler.now);
-    const outcome = await life.host.close(drainMs).then(
-      () => undefined,
-      (error: unknown) => error,
-    );
+    const { error: outcome } = await outcomeOf(life.host.close(drainMs));
     if (this.#life !== life) return;
     const sections = [...judge.holdings].filter(({ process }) => process === life.process);
     const releaseWithinMs = this.#plan.releaseWithinMs;
@@ -275,7 +261,7 @@ export class SimulatedHost {
   async #sectionsEnded({ process }: Life): Promise<void> {
     const isRunning = () => [...this.#world.judge.holdings].some((holding) => holding.process === process);
     for (let quietMs = 0; quietMs < 2 * LOOK_EVERY_MS; quietMs = isRunning() ? 0 : quietMs + LOOK_EVERY_MS) {
-      await new Promise<void>((resolve) => void process.after(LOOK_EVERY_MS, resolve));
+      await process.timersOfClock.sleep(LOOK_EVERY_MS);
     }
   }
 
@@ -302,36 +288,26 @@ export class SimulatedHost {
   }
 }
 
-/** Whatever is asked for, as if it were a mutex. */
-function lockableOf(
-  host: SimHost,
-  { kind, name }: Asking,
-  { fencing, permits, ...options }: MutexOptions & { readonly permits: number },
-): SimMutex {
+type LockableOptions = MutexOptions & { readonly permits: number };
+
+function lockableOf(host: SimHost, asking: Asking, { fencing, permits, ...options }: LockableOptions): SimLockable {
+  const { kind, name } = asking;
   if (kind === "mutex") return host.mutex(name, { ...options, fencing });
-  if (kind === "permit") {
-    const semaphore = host.semaphore(name, { ...options, permits });
-    return {
-      lock: (how) => semaphore.lock(how),
-      tryLock: (how) => semaphore.tryLock(how),
-      run: (section, how) => semaphore.run(section, how),
-      resume: async (token, how) => await (semaphore.resume?.(token, how) as Promise<SimLock>),
-      inspect: async () => (await semaphore.inspect()).holders[0] ?? null,
-      forceUnlock: (uuid, how) => semaphore.forceUnlock(uuid, how),
-    };
+  return kind === "permit" ? host.semaphore(name, { ...options, permits }) : host.sharedMutex(name, options)[kind];
+}
+
+async function holderOf(host: SimHost, { kind, name }: Asking, { permits, ...options }: LockableOptions) {
+  if (kind === "mutex") {
+    const held = host.mutex(name, options);
+    return { held, holder: (await held.inspect()) ?? undefined };
   }
-  const both = host.sharedMutex(name, options);
-  const side = both[kind];
-  return {
-    lock: (how) => side.lock(how),
-    tryLock: (how) => side.tryLock(how),
-    run: (section, how) => side.run(section, how),
-    inspect: async () => {
-      const { exclusive, shared } = await both.inspect();
-      return exclusive ?? shared[0] ?? null;
-    },
-    forceUnlock: (uuid, how) => both.forceUnlock(uuid, how),
-  };
+  if (kind === "permit") {
+    const held = host.semaphore(name, { ...options, permits });
+    return { held, holder: (await held.inspect()).holders[0] };
+  }
+  const held = host.sharedMutex(name, options);
+  const { exclusive, shared } = await held.inspect();
+  return { held, holder: exclusive ?? shared[0] };
 }
 
 /** Fails unless the process has nothing left to do. */

@@ -404,7 +404,7 @@ class World {
     const { now } = this.scheduler;
     if (now < this.#schedule.calmAtMs + HUNG_MS + PAUSED_MS || this.#wants.size === 0) return;
     for (const want of this.#wants) {
-      if (want.locks.some((asking) => this.#judge.isHeld(asking, this.#schedule.permits))) {
+      if (want.locks.some((asking) => this.#judge.isHeld(asking))) {
         want.freeSince = undefined;
         want.longestMs = 0;
       } else {
