@@ -23,7 +23,6 @@ const SHRINK_RUNS = 2_000;
 export interface Options {
   /** Whether a failing schedule is reduced. Default true. */
   readonly shrink?: boolean;
-  readonly onRun?: () => void;
 }
 
 export interface Exploration {
@@ -40,7 +39,7 @@ export async function explore(
   protocol: Protocol,
   start: Start,
   runs: number,
-  { shrink = true, onRun }: Options = {},
+  { shrink = true }: Options = {},
 ): Promise<Exploration> {
   const coverage = new Coverage();
   let [done, steps, shrinking] = [0, 0, 0];
@@ -54,7 +53,6 @@ export async function explore(
       coverage.add(run.coverage);
       done += 1;
       steps += run.steps;
-      onRun?.();
     } catch (error) {
       shrinking = Math.max(1, shrinking);
       throw error;

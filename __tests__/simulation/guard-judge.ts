@@ -1,17 +1,9 @@
 import { type Address, permitOf } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
 import type { GuardedWrites } from "../../lib/store.js";
-import { type Asking, lockOf } from "./locks.js";
+import type { Holding } from "./invariants.js";
+import { lockOf } from "./locks.js";
 import { entryOf, Watcher } from "./watcher.js";
-
-/** A section that may write through guards. */
-export interface Guarded {
-  readonly asking: Asking;
-  readonly lock: { readonly permit?: number };
-  readonly uuid: string;
-  /** Written along with each of its items. */
-  readonly id: string;
-}
 
 /** Watches whose guarded writes are applied. */
 export class GuardJudge extends Watcher {
@@ -19,7 +11,7 @@ export class GuardJudge extends Watcher {
   /** By what they hold, those that have begun, the last of them last. Each permit is one of its own. */
   readonly #sections = new Map<string, { readonly id: string; readonly isShared: boolean }[]>();
 
-  took({ asking: { kind, key }, lock: { permit }, id }: Guarded): void {
+  took({ asking: { kind, key }, lock: { permit }, id }: Holding): void {
     entryOf(this.#sections, partOf(key, permit), () => []).push({ id, isShared: kind === "shared" });
   }
 

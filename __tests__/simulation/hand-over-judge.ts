@@ -1,6 +1,7 @@
 import { LOCK_SORT } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
 import type { Answer, Message } from "../support/message.js";
+import type { Holding } from "./invariants.js";
 import type { Process } from "./machine.js";
 import { isForced } from "./message.js";
 import { TurnJudge } from "./turn-judge.js";
@@ -27,14 +28,6 @@ interface Passed {
   wasGuarded: boolean;
 }
 
-/** A section, as far as it matters who comes next. */
-export interface Section {
-  readonly name: string;
-  readonly uuid: string;
-  readonly process: Process;
-  readonly handOverMs: number | undefined;
-}
-
 /**
  * Watches how the sections of one process pass a lease on: not for longer than `handOverMs` without a look whether
  * others wait, and not at all when they do. Whatever its sections ask for, others are let in after its turn: see
@@ -55,7 +48,7 @@ export class HandOverJudge extends Watcher {
   readonly #sets = new Map<Process, number>();
 
   /** A section begins. @returns what is wrong with its getting the lease of another. */
-  took({ name, uuid, process, handOverMs }: Section): string | undefined {
+  took({ name, uuid, process, handOverMs }: Holding): string | undefined {
     if (handOverMs === undefined) return undefined;
     this.#turns.took(process, name);
     const lease = this.#leases.get(uuid);

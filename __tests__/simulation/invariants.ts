@@ -316,7 +316,9 @@ export class Judge extends Watcher {
   took(holding: Holding, resumed?: HandOff): void {
     check("a hand-off lasts", this.handOffs.took(holding, resumed));
     check("others get their turn", this.#joins.took(holding));
-    check("first come, first served", this.#overtakenBy(holding));
+    const { kind } = holding.asking;
+    const queue = this.#queues[kind === "mutex" || kind === "permit" ? kind : "sides"];
+    check("first come, first served", queue.took(holding));
     check("first come, first served", this.#line.took(holding.process, holding.name, holding.askedAt));
     this.#holdings.add(holding);
     if (this.#wantedFirst.delete(holding.uuid)) this.toldWanted(holding.uuid);
@@ -332,12 +334,6 @@ export class Judge extends Watcher {
     this.#checkHolds(holding);
     if (this.#ended.has(holding.uuid))
       throw new Violation("an ended uuid stays ended", `${holding.uuid} is held again`);
-  }
-
-  #overtakenBy({ asking: { kind, name }, uuid, owner, process, askedAt }: Holding): string | undefined {
-    const served = { name, uuid, owner, process, askedAt };
-    if (kind === "mutex" || kind === "permit") return this.#queues[kind].took(served);
-    return this.#queues.sides.took({ ...served, side: kind });
   }
 
   /** A program has got several locks at once. */

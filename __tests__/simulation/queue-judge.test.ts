@@ -5,6 +5,7 @@ import { MemoryTable } from "../../lib/testing/memory-table.js";
 import type { Message } from "../support/message.js";
 import { answerOf } from "../support/message-store.js";
 import { Coverage } from "./coverage.js";
+import { askingFor } from "./locks.js";
 import { Machine } from "./machine.js";
 import type { Sender } from "./network.js";
 import { QueueJudge } from "./queue-judge.js";
@@ -68,7 +69,13 @@ function world() {
       },
       claim: () => write(take(LOCK_SORT, `${owner}-lock`)),
       serve: (askedAt: number) =>
-        judge.took({ name: FAIR_NAME, uuid: `${owner}-lock`, owner, process: sender.process, askedAt }),
+        judge.took({
+          asking: askingFor("mutex", FAIR_NAME),
+          uuid: `${owner}-lock`,
+          owner,
+          process: sender.process,
+          askedAt,
+        }),
     };
   };
   return { start, wait, now: () => scheduler.now };

@@ -14,6 +14,7 @@ import {
 import type { Take } from "../../lib/protocol/writes.js";
 import type { Page, RangeQuery } from "../../lib/store.js";
 import type { Answer, Message } from "../support/message.js";
+import type { Holding } from "./invariants.js";
 import { lockOf } from "./locks.js";
 import type { Process } from "./machine.js";
 import type { Arrival, Sender } from "./network.js";
@@ -43,6 +44,8 @@ export interface QueueKind {
 /** All callers of a mutex and of a semaphore are of one side. */
 export type Side = "any" | "exclusive" | "shared";
 
+const sideNamed = (kind: unknown): Side => (kind === "exclusive" || kind === "shared" ? kind : "any");
+
 const isAny = (is: boolean): Side | undefined => (is ? "any" : undefined);
 
 export const MUTEX_PLACES: QueueKind = {
@@ -64,8 +67,8 @@ export const permitPlaces = (permits: number): QueueKind => ({
 export const SIDES_PLACES: QueueKind = {
   keys: SHARED_MUTEX_QUEUE,
   sideOf: (sort) => {
-    const kind = lockOf({ name: "", sort })?.kind;
-    return kind === "exclusive" || kind === "shared" ? kind : undefined;
+    const side = sideNamed(lockOf({ name: "", sort })?.kind);
+    return side === "any" ? undefined : side;
   },
   room: 1,
   blocks: (waiting, behind) => waiting === "exclusive" || behind === "exclusive",
@@ -112,17 +115,8 @@ interface Claim {
   readonly looksFrom: number;
 }
 
-/** A section that begins on a lock of the queue. */
-export interface Served {
-  readonly name: string;
-  readonly uuid: string;
-  readonly owner: string;
-  readonly process: Process;
-  /** When it has asked for the lock; undefined for one of a set, which overtakes, and for one that resumes. */
-  readonly askedAt: number | undefined;
-  /** Default: the one side that a mutex has. */
-  readonly side?: Side;
-}
+/** A section that begins on a lock of the queue. One of a set, which overtakes, and one that resumes have not asked. */
+export type Served = Pick<Holding, "asking" | "uuid" | "owner" | "process" | "askedAt">;
 
 /** What is wrong with a claim. */
 export interface Trespass {
@@ -161,8 +155,7 @@ export class QueueJudge extends Watcher {
       const known = this.#places.get(after.uuid);
       if (known === undefined) {
         const { uuid, owner, data } = after;
-        const side = data?.side === "exclusive" || data?.side === "shared" ? data.side : "any";
-        this.#places.set(uuid, { uuid, ticket, side, owner, since: this.now, until });
+        this.#places.set(uuid, { uuid, ticket, side: sideNamed(data?.side), owner, since: this.now, until });
       } else if (message.write.kind === "renew" && known.until > this.now) {
         // One that comes when the lease was over for others does not make it whole again, and neither does a late copy.
         known.until = until;
@@ -247,8 +240,9 @@ export class QueueJudge extends Watcher {
   }
 
   /** A section begins. @returns whom it has overtaken. */
-  took({ name, uuid, owner, process, askedAt, side = "any" }: Served): string | undefined {
+  took({ asking: { kind, name }, uuid, owner, process, askedAt }: Served): string | undefined {
     if (name !== FAIR_NAME || askedAt === undefined) return undefined;
+    const side = sideNamed(kind);
     const overtaken = this.#keepingOut(side, (place) => place.since < askedAt && place.owner !== owner);
     if (overtaken !== undefined) return `${uuid} overtook ${overtaken.uuid}, which waited when it asked`;
     if (this.#served.has(uuid)) this.count("sections that shared a turn");

@@ -102,6 +102,23 @@ export interface HostPlan {
   readonly mishaps: readonly Mishap[];
 }
 
+/** More than a host of a schedule ever needs. */
+export const MANY_SLOTS = 48;
+
+/** One to which nothing happens, and whose clocks are right. */
+export const QUIET_HOST: Omit<HostPlan, "programs"> = {
+  machine: { aheadMs: 0, monotonicPpm: 0, wallPpm: 0 },
+  ttlMs: 1_000,
+  takeover: "expired",
+  maxHoldMs: Number.POSITIVE_INFINITY,
+  fencing: false,
+  handOverMs: 500,
+  releaseWithinMs: 5_000,
+  fair: false,
+  slots: MANY_SLOTS,
+  mishaps: [],
+};
+
 /** A whole run, but for the protocol under test. Nothing else decides what happens. */
 export interface Schedule {
   /** Of the dice that the world throws. */
@@ -128,65 +145,56 @@ export const MAX_SKEW_MS = 1_000;
 export const FAIR = 3;
 export const FAIR_NAME: string = `lock-${FAIR}`;
 
-/** More than a host of a schedule ever needs. */
-export const MANY_SLOTS = 48;
-
 const HOUR_MS = 3_600_000;
 
-const calmAtMs = fc.integer({ min: 2_000, max: 15_000 });
-const momentMs = fc.integer({ min: 0, max: 12_000 });
-const ppm = fc.integer({ min: -500, max: 500 });
+const between = (min: number, max: number) => fc.integer({ min, max });
+const weighted = <Value>(weight: number, arbitrary: fc.Arbitrary<Value>) => ({ weight, arbitrary });
+
+const calmAtMs = between(2_000, 15_000);
+const momentMs = between(0, 12_000);
+const ppm = between(-500, 500);
 
 /** The longest pause that is no silence. */
 export const SHORT_PAUSE_MS = 1_500;
 
 /** So long that a clock which learns from replies knows the time no longer. */
-const silence = fc.integer({ min: 2_000_000, max: 3_600_000 });
+const silence = between(2_000_000, 3_600_000);
 
 const delivery = {
   host: fc.nat(3),
-  afterMs: fc.oneof(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 0, max: 6_000 })),
+  afterMs: fc.oneof(between(0, 300), between(0, 6_000)),
 };
 
 const step: fc.Arbitrary<Step> = fc.record({
   kind: fc.oneof(
-    { weight: 5, arbitrary: fc.constant("lock" as const) },
-    { weight: 3, arbitrary: fc.constantFrom("run" as const, "tryLock" as const) },
-    { weight: 1, arbitrary: fc.constantFrom("once" as const, "every" as const, "force" as const) },
-    { weight: 1, arbitrary: fc.constant("set" as const) },
-    { weight: 1, arbitrary: fc.constant("handOff" as const) },
+    weighted(5, fc.constant("lock")),
+    weighted(3, fc.constantFrom("run", "tryLock")),
+    weighted(1, fc.constantFrom("once", "every", "force")),
+    weighted(1, fc.constant("set")),
+    weighted(1, fc.constant("handOff")),
   ),
   of: fc.constantFrom<Kind>("mutex", "permit", "permit", "shared", "shared", "exclusive"),
-  side: fc.constantFrom("shared" as const, "shared" as const, "exclusive" as const),
+  side: fc.constantFrom("shared", "shared", "exclusive"),
   beside: fc.constantFrom(0, 0, 1, 2),
-  withinMs: fc.oneof(fc.integer({ min: 100, max: 1_500 }), fc.integer({ min: 100, max: 8_000 })),
+  withinMs: fc.oneof(between(100, 1_500), between(100, 8_000)),
   deliveries: fc.array(fc.record(delivery), { maxLength: 3 }),
   attacks: fc.array(fc.record({ ...delivery, how: fc.constantFrom<Forgery>("seen", "foreign", "edited", "old") }), {
     maxLength: 3,
   }),
   name: fc.constantFrom(0, 0, 0, 1, FAIR, FAIR),
   set: fc.shuffledSubarray([0, 1, FAIR], { minLength: 2 }),
-  times: fc.oneof({ weight: 4, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.integer({ min: 2, max: 8 }) }),
-  pauseMs: fc.oneof(
-    { weight: 40, arbitrary: fc.integer({ min: 0, max: SHORT_PAUSE_MS }) },
-    { weight: 1, arbitrary: silence },
-  ),
-  holdMs: fc.oneof(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 0, max: 4_000 })),
-  holdAtLeastMs: fc.oneof(
-    { weight: 4, arbitrary: fc.constant(0) },
-    { weight: 1, arbitrary: fc.integer({ min: 1, max: 3_000 }) },
-  ),
+  times: fc.oneof(weighted(4, fc.constant(1)), weighted(1, between(2, 8))),
+  pauseMs: fc.oneof(weighted(40, between(0, SHORT_PAUSE_MS)), weighted(1, silence)),
+  holdMs: fc.oneof(between(0, 300), between(0, 4_000)),
+  holdAtLeastMs: fc.oneof(weighted(4, fc.constant(0)), weighted(1, between(1, 3_000))),
   withData: fc.constantFrom(false, false, true),
-  tick: fc.integer({ min: 1, max: 4 }),
-  waitMs: fc.oneof(
-    { weight: 2, arbitrary: fc.constant(Number.POSITIVE_INFINITY) },
-    { weight: 1, arbitrary: fc.integer({ min: 0, max: 3_000 }) },
-  ),
+  tick: between(1, 4),
+  waitMs: fc.oneof(weighted(2, fc.constant(Number.POSITIVE_INFINITY)), weighted(1, between(0, 3_000))),
   abortAfterMs: fc.oneof(
-    { weight: 2, arbitrary: fc.constant(undefined) },
-    { weight: 1, arbitrary: fc.integer({ min: 0, max: SHORT_PAUSE_MS }) },
+    weighted(2, fc.constant(undefined)),
+    weighted(1, between(0, SHORT_PAUSE_MS)),
     // While the first write is under way.
-    { weight: 1, arbitrary: fc.integer({ min: 0, max: 30 }) },
+    weighted(1, between(0, 30)),
   ),
   guarded: fc.boolean(),
   careless: fc.boolean(),
@@ -194,21 +202,21 @@ const step: fc.Arbitrary<Step> = fc.record({
 });
 
 /** Mostly shorter than a lease, or somewhat longer. */
-const pauseLength = fc.oneof(fc.integer({ min: 1, max: 600 }), fc.integer({ min: 1, max: 6_000 }));
+const pauseLength = fc.oneof(between(1, 600), between(1, 6_000));
 
 const mishap: fc.Arbitrary<Mishap> = fc.oneof(
-  fc.record({ kind: fc.constant("crash" as const), atMs: momentMs, forMs: pauseLength, restarts: fc.boolean() }),
-  fc.record({ kind: fc.constant("freeze" as const), atMs: momentMs, forMs: pauseLength }),
-  fc.record({ kind: fc.constant("suspend" as const), atMs: momentMs, forMs: pauseLength }),
+  fc.record({ kind: fc.constant("crash"), atMs: momentMs, forMs: pauseLength, restarts: fc.boolean() }),
+  fc.record({ kind: fc.constant("freeze"), atMs: momentMs, forMs: pauseLength }),
+  fc.record({ kind: fc.constant("suspend"), atMs: momentMs, forMs: pauseLength }),
   fc.record({
-    kind: fc.constant("step" as const),
+    kind: fc.constant("step"),
     atMs: momentMs,
-    byMs: fc.oneof(fc.integer({ min: -2_000, max: 2_000 }), fc.constantFrom(-HOUR_MS, HOUR_MS)),
+    byMs: fc.oneof(between(-2_000, 2_000), fc.constantFrom(-HOUR_MS, HOUR_MS)),
   }),
   fc.record({
-    kind: fc.constant("close" as const),
+    kind: fc.constant("close"),
     atMs: momentMs,
-    drainMs: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 500 }), fc.integer({ min: 0, max: 6_000 })),
+    drainMs: fc.oneof(fc.constant(0), between(0, 500), between(0, 6_000)),
     lingers: fc.boolean(),
     restarts: fc.boolean(),
   }),
@@ -216,15 +224,12 @@ const mishap: fc.Arbitrary<Mishap> = fc.oneof(
 
 const host: fc.Arbitrary<HostPlan> = fc.record({
   machine: fc.record({
-    aheadMs: fc.oneof(
-      fc.integer({ min: -900, max: 900 }),
-      fc.constantFrom(0, -HOUR_MS, HOUR_MS, HOUR_MS, -5_000, 5_000),
-    ),
+    aheadMs: fc.oneof(between(-900, 900), fc.constantFrom(0, -HOUR_MS, HOUR_MS, HOUR_MS, -5_000, 5_000)),
     monotonicPpm: ppm,
     wallPpm: ppm,
   }),
   ttlMs: fc.constantFrom(400, 1_000, 1_000, 2_500, 12_000),
-  takeover: fc.constantFrom("expired" as const, "expired" as const, "unchanged" as const),
+  takeover: fc.constantFrom("expired", "expired", "unchanged"),
   maxHoldMs: fc.constantFrom(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, 3_000),
   fencing: fc.constantFrom(false, false, true),
   handOverMs: fc.constantFrom(1, 100, 300),
@@ -238,11 +243,11 @@ const host: fc.Arbitrary<HostPlan> = fc.record({
 const outage: fc.Arbitrary<Outage> = fc.record({
   atMs: momentMs,
   forMs: pauseLength,
-  how: fc.constantFrom("refuse" as const, "hang" as const, "error" as const),
+  how: fc.constantFrom("refuse", "hang", "error"),
 });
 
 /** Further off than any bounds are wide. */
-const wrongBy = fc.oneof(fc.integer({ min: 60_000, max: 120_000 }), fc.constant(HOUR_MS));
+const wrongBy = fc.oneof(between(60_000, 120_000), fc.constant(HOUR_MS));
 
 const wrongDates: fc.Arbitrary<WrongDates> = fc.record({
   aheadMs: fc.oneof(
@@ -252,25 +257,25 @@ const wrongDates: fc.Arbitrary<WrongDates> = fc.record({
   share: fc.constantFrom(0, 2, 10, 50),
   spell: fc.record({
     atMs: momentMs,
-    forMs: fc.integer({ min: 100, max: 60_000 }),
+    forMs: between(100, 60_000),
     share: fc.constantFrom(20, 80, 100),
   }),
 });
 
 /** In a third of the schedules. */
-const mostlyRight = fc.oneof({ weight: 2, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: wrongDates });
+const mostlyRight = fc.oneof(weighted(2, fc.constant(undefined)), weighted(1, wrongDates));
 
-const share = (most: number) => fc.oneof(fc.constant(0), fc.integer({ min: 0, max: most }));
+const share = (most: number) => fc.oneof(fc.constant(0), between(0, most));
 
 /** Everything that can go wrong on the way. */
 const lossy: fc.Arbitrary<NetworkPlan> = fc.record({
-  delayMs: fc.integer({ min: 2, max: 60 }),
+  delayMs: between(2, 60),
   slow: share(20),
-  slowMs: fc.integer({ min: 100, max: 3_000 }),
+  slowMs: between(100, 3_000),
   requestLoss: share(25),
   replyLoss: share(30),
   duplicates: share(40),
-  lateMs: fc.integer({ min: 10, max: 5_000 }),
+  lateMs: between(10, 5_000),
   throttling: share(25),
   stale: share(50),
   clientRetries: fc.boolean(),
@@ -280,13 +285,13 @@ const lossy: fc.Arbitrary<NetworkPlan> = fc.record({
 
 /** Nothing gets lost, but much of it comes late, twice and out of order. */
 const unruly: fc.Arbitrary<NetworkPlan> = fc.record({
-  delayMs: fc.integer({ min: 2, max: 60 }),
-  slow: fc.integer({ min: 10, max: 60 }),
-  slowMs: fc.integer({ min: 100, max: 5_000 }),
+  delayMs: between(2, 60),
+  slow: between(10, 60),
+  slowMs: between(100, 5_000),
   requestLoss: fc.constant(0),
   replyLoss: share(20),
-  duplicates: fc.integer({ min: 20, max: 100 }),
-  lateMs: fc.integer({ min: 10, max: 3_000 }),
+  duplicates: between(20, 100),
+  lateMs: between(10, 3_000),
   throttling: fc.constant(0),
   stale: share(50),
   clientRetries: fc.boolean(),
@@ -294,21 +299,14 @@ const unruly: fc.Arbitrary<NetworkPlan> = fc.record({
   wrongDates: mostlyRight,
 });
 
-const network = fc.oneof({ weight: 3, arbitrary: lossy }, { weight: 1, arbitrary: unruly });
+const network = fc.oneof(weighted(3, lossy), weighted(1, unruly));
 
 export const schedules: fc.Arbitrary<Schedule> = fc.record({
   seed: fc.noShrink(fc.nat(0x7fffffff)),
-  clock: fc.constantFrom("table" as const, "table" as const, "table" as const, "system" as const),
+  clock: fc.constantFrom("table", "table", "table", "system"),
   calmAtMs,
   crowd: fc.constantFrom(undefined, undefined, undefined, 0, FAIR, FAIR),
-  mix: fc.constantFrom(
-    "mutexes" as const,
-    "mutexes" as const,
-    "mutexes" as const,
-    "permits" as const,
-    "sides" as const,
-    "all" as const,
-  ),
+  mix: fc.constantFrom("mutexes", "mutexes", "mutexes", "permits", "sides", "all"),
   permits: fc.constantFrom(1, 2, 2, 3),
   hurry: fc.constantFrom(1, 1, 10),
   hosts: fc.array(host, { minLength: 1, maxLength: 4 }),

@@ -13,7 +13,7 @@ import { isForced } from "./message.js";
 import { type Arrival, Network } from "./network.js";
 import { countArrival, countDiagnostics } from "./observers.js";
 import type { Protocol } from "./protocol.js";
-import { type Attack, type Delivery, MANY_SLOTS, type Schedule, type Step } from "./schedule.js";
+import { type Attack, type Delivery, QUIET_HOST, type Schedule, type Step } from "./schedule.js";
 import { Scheduler } from "./scheduler.js";
 import type { HandedOn } from "./section.js";
 import { checkIdle, HUNG_MS, type Life, SimulatedHost, type Surroundings } from "./simulated-host.js";
@@ -330,17 +330,9 @@ class World {
     const { permits } = this.#schedule;
     const beside = steps.map((step) => (step.of === "permit" ? { ...step, beside: permits - 1, holdMs: 3_000 } : step));
     const probe = new SimulatedHost(this.#surroundings, this.#hosts.length, {
-      machine: { aheadMs: 0, monotonicPpm: 0, wallPpm: 0 },
-      ttlMs: 1_000,
-      takeover: "expired",
-      maxHoldMs: Number.POSITIVE_INFINITY,
-      fencing: false,
-      handOverMs: 500,
-      releaseWithinMs: 5_000,
+      ...QUIET_HOST,
       fair: true,
-      slots: MANY_SLOTS,
       programs: [[...beside, ...this.#dueSteps()]],
-      mishaps: [],
     });
     this.#hosts.push(probe);
     await this.#until(this.scheduler.now + SETTLE_MS, () => probe.done, "probe under way");
