@@ -25,7 +25,7 @@ async function ask(stage: Stage, step: Step, { maxAttempts, nextAfterMs }: Due, 
   const check = (wrong: string | undefined): void => judge.blame("a tick runs until it succeeds", wrong);
   const handOverMs = stage.handOverMs(asking);
   const asked = { asking, handOverMs, askedAt: stage.now() };
-  if (handOverMs !== undefined) judge.takesTurns(stage.process, asking.key);
+  if (handOverMs !== undefined) judge.handOver.takesTurns(stage.process, asking.key);
   const wasCalm = stage.calm();
   const ended = judge.calls(stage.process, [asking.key]);
   const failure = new RunError("the run failed");

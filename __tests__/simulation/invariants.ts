@@ -6,11 +6,11 @@ import { GuardJudge } from "./guard-judge.js";
 import { type HandOff, HandOffJudge } from "./hand-off-judge.js";
 import { HandOverJudge } from "./hand-over-judge.js";
 import { JoinJudge } from "./join-judge.js";
-import { LineJudge, type Waiting } from "./line-judge.js";
+import { LineJudge } from "./line-judge.js";
 import { type Asking, type Kind, lockOf, shortUuids } from "./locks.js";
 import type { Process } from "./machine.js";
 import { isForced, takesOf } from "./message.js";
-import type { Arrival, Change, Departure, Sender } from "./network.js";
+import type { Arrival, Change, Sender } from "./network.js";
 import { type Missed, OwnClaimJudge } from "./own-claim-judge.js";
 import { Phantoms } from "./phantoms.js";
 import type { SimLock, SimSet } from "./protocol.js";
@@ -148,7 +148,7 @@ const TOLD_WITHIN_MS = 3;
 /** Watches the whole world, and throws a {@link Violation} at the first step that breaks a promise. */
 export class Judge extends Watcher {
   readonly #queues: Readonly<Record<"mutex" | "permit" | "sides", QueueJudge>>;
-  readonly #time = new TimeJudge(this.scene);
+  readonly time = new TimeJudge(this.scene);
   /** How many may hold a semaphore at once. */
   readonly #permits: number;
   readonly #holdings = new Set<Holding>();
@@ -164,10 +164,10 @@ export class Judge extends Watcher {
   readonly #shown = new Map<string, { readonly process: Process; readonly since: number }>();
   /** Processes whose requests stand in line for few slots. */
   readonly #inLine = new WeakSet<Process>();
-  readonly #phantoms = new Phantoms(this.scene, this.#inLine);
+  readonly phantoms = new Phantoms(this.scene, this.#inLine);
   readonly #ownClaims = new OwnClaimJudge();
-  readonly #line = new LineJudge(this.scene);
-  readonly #handOver = new HandOverJudge(this.scene);
+  readonly line = new LineJudge(this.scene);
+  readonly handOver = new HandOverJudge(this.scene);
   readonly #guards = new GuardJudge(this.scene);
   readonly handOffs = new HandOffJudge(this.scene);
   readonly flights = new FlightJudge(this.scene);
@@ -176,13 +176,9 @@ export class Judge extends Watcher {
   readonly #wanted = new WantedJudge(this.scene);
   /** Processes of which a further call has waited for a lock that told so. */
   readonly #unsure = new WeakSet<Process>();
-  /** Calls for locks that have not ended. */
-  readonly #asking = new Set<{ readonly process: Process; readonly names: readonly string[] }>();
   /** Those that told of it before their program had the lock. */
   readonly #wantedFirst = new Set<string>();
   readonly #sets = new Set<Holdings>();
-  /** Those that some section held. */
-  readonly #held = new Set<string>();
   /** Losses that were told since the world was looked at last. */
   readonly #losses = new Set<string>();
   #blamed: Violation | undefined;
@@ -222,18 +218,13 @@ export class Judge extends Watcher {
 
   /** Whether a section has ever held it. */
   wasHeld(uuid: string): boolean {
-    return this.#held.has(uuid);
+    return this.#ownClaims.wasHeld(uuid);
   }
 
   /** Whether a uuid is that of a row of the shared side. */
   isReader(uuid: string): boolean {
     const row = this.#rows.get(uuid);
     return row !== undefined && lockOf(row.at)?.kind === "shared";
-  }
-
-  /** Whether a uuid waits for whoever resumes it. */
-  isToken(uuid: string): boolean {
-    return this.handOffs.isToken(uuid);
   }
 
   /** Whether nobody who asks for this lock may get it now. */
@@ -280,30 +271,10 @@ export class Judge extends Watcher {
     return process !== undefined && !process.isGone && !this.#ended.has(uuid ?? "");
   }
 
-  /** A call of a process begins to want a lock that is not fair. */
-  takesTurns(process: Process, name: string): void {
-    this.#handOver.takesTurns(process, name);
-  }
-
   /** A call for locks begins; the answer is called when it has ended. */
   calls(process: Process, names: readonly string[]): (missed?: Missed) => void {
     const ended = this.#ownClaims.begins(process, names);
-    const call = { process, names };
-    this.#asking.add(call);
-    return (missed) => {
-      this.#asking.delete(call);
-      check("a call knows its own claims", ended(missed));
-    };
-  }
-
-  /** A call begins to wait for a lock; the answer is called when it has it, or waits no more. */
-  waits(process: Process, { key }: Asking, waiting: Waiting): () => void {
-    return this.#line.begins(process, key, waiting);
-  }
-
-  /** A call begins to want a set; the answer says that it has it, or wants it no more. */
-  wantsSet(process: Process): () => void {
-    return this.#handOver.wantsSet(process);
+    return (missed) => check("a call knows its own claims", ended(missed));
   }
 
   /** Names a section: several may run on one uuid, also at the same time. */
@@ -319,15 +290,14 @@ export class Judge extends Watcher {
     const { kind } = holding.asking;
     const queue = this.#queues[kind === "mutex" || kind === "permit" ? kind : "sides"];
     check("first come, first served", queue.took(holding));
-    check("first come, first served", this.#line.took(holding.process, holding.name, holding.askedAt));
+    check("first come, first served", this.line.took(holding.process, holding.name, holding.askedAt));
     this.#holdings.add(holding);
     if (this.#wantedFirst.delete(holding.uuid)) this.toldWanted(holding.uuid);
     this.#shown.delete(holding.uuid);
-    this.#phantoms.took(holding.uuid);
+    this.phantoms.took(holding.uuid);
     this.#ownClaims.took(holding.uuid);
-    this.#held.add(holding.uuid);
     this.#guards.took(holding);
-    check("others get their turn", this.#handOver.took(holding));
+    check("others get their turn", this.handOver.took(holding));
     const { fencingToken } = holding.lock;
     if (fencingToken !== undefined) this.#drew(holding.name, fencingToken);
     this.#ticked(holding);
@@ -353,7 +323,7 @@ export class Judge extends Watcher {
 
   /** The section is about to hand its lock off. */
   handsOff(holding: Holding, step: Step): HandOff {
-    this.#handOver.handsOff(holding.uuid);
+    this.handOver.handsOff(holding.uuid);
     return this.handOffs.begins(holding, step);
   }
 
@@ -394,42 +364,32 @@ export class Judge extends Watcher {
   /** From here on its program no longer counts on it. */
   gaveBack(holding: Holding): void {
     this.#holdings.delete(holding);
-    this.#handOver.ended(holding.uuid, holding);
+    this.handOver.ended(holding.uuid, holding);
   }
 
   /** Its release was given up, perhaps before any copy of it has left. */
   givenUp(uuid: string): void {
-    this.#handOver.gone(uuid);
+    this.handOver.gone(uuid);
     this.#shown.delete(uuid);
-    this.#phantoms.givenUp(uuid);
+    this.phantoms.givenUp(uuid);
   }
 
   /** A reply has come to whoever waits for it. */
   heard(sender: Sender, message: Message, answer: Answer): void {
     const { process } = sender;
     for (const queue of Object.values(this.#queues)) queue.heard(sender, message, answer);
-    this.#handOver.heard(process, message, answer);
-    this.#phantoms.heard(process, message, answer);
+    this.handOver.heard(process, message, answer);
+    this.phantoms.heard(process, message, answer);
     this.#ownClaims.heard(process, message, answer);
     this.#joins.heard(sender, answer);
     this.#wanted.heard(process, answer);
     for (const uuid of shownBy(answer)) this.#shown.set(uuid, { process, since: this.now });
   }
 
-  /** A reply has told a process the time. */
-  learned(sender: Sender, request: Departure, aheadMs: number): void {
-    this.#time.learned(sender, request, aheadMs);
-  }
-
-  /** A process has heard that the table has not done what it was asked for. */
-  turnedDown(message: Message): void {
-    this.#phantoms.turnedDown(message);
-  }
-
   /** The library has told of a loss. Nobody but its own process may take a row from its holder, but by force. */
   told(uuid: string, reason: string): void {
     this.#losses.add(uuid);
-    this.#handOver.lost(uuid);
+    this.handOver.lost(uuid);
     // After an unlock by force the row may be anybody's.
     if ((reason !== "stolen" && reason !== "deleted") || this.#forced.has(uuid)) return;
     this.blame("a loss tells the truth", `${uuid} was not ${reason}`);
@@ -439,11 +399,9 @@ export class Judge extends Watcher {
   toldWanted(uuid: string): void {
     const holding = [...this.#holdings].find((one) => one.uuid === uuid);
     if (holding === undefined) this.#wantedFirst.add(uuid);
-    const others = [...this.#asking].some(
-      (one) => one.process === holding?.process && one.names.includes(holding.name),
-    );
+    const others = holding !== undefined && this.#ownClaims.callsOf(holding.process, holding.name).length > 0;
     // Its turn is over then, for the sections after it as well.
-    if (others && holding !== undefined) this.#unsure.add(holding.process);
+    if (others) this.#unsure.add(holding.process);
     const isSure = holding !== undefined && !this.#unsure.has(holding.process);
     if (!isSure) return;
     const wrong = this.#wanted.told({ ...holding, handOverMs: holding.joinMs });
@@ -466,15 +424,15 @@ export class Judge extends Watcher {
 
   sent(sender: Sender, message: Message): void {
     const { process } = sender;
-    check("no write before the time is known", this.#time.early(sender, message));
-    check("a stamp is near the time", this.#time.late(sender, message));
+    check("no write before the time is known", this.time.early(sender, message));
+    check("a stamp is near the time", this.time.late(sender, message));
     for (const queue of Object.values(this.#queues)) {
       const trespass = queue.sent(sender, message);
       if (trespass !== undefined) check(trespass.invariant, trespass.detail);
     }
     // Told to the world: the failure of a mark ends no wait.
-    this.blame("others get their turn", this.#handOver.sent(process, message));
-    this.#phantoms.sent(process, message);
+    this.blame("others get their turn", this.handOver.sent(process, message));
+    this.phantoms.sent(process, message);
     this.#ownClaims.sent(process, message);
     this.handOffs.sent(message);
     this.#wanted.sent(process, message);
@@ -522,7 +480,7 @@ export class Judge extends Watcher {
       throw new Violation("a set is all or nothing", `only ${changed.map(({ after }) => after?.uuid)} of it are taken`);
     }
     if (changed.length === 0) return;
-    this.#phantoms.arrived(message, changed, duplicate);
+    this.phantoms.arrived(message, changed, duplicate);
     if (message.kind === "write" && message.write.kind === "vacate" && isForced(message.write)) {
       this.#forced.add(message.write.uuid);
     }
@@ -581,7 +539,7 @@ export class Judge extends Watcher {
     }
     this.#losses.clear();
     for (const holdings of this.#sets) this.#checkSet(holdings);
-    const phantom = this.#phantoms.oldest();
+    const phantom = this.phantoms.oldest();
     if (phantom !== undefined) throw new Violation("a wait leaves nothing behind", `nobody looks for ${phantom}`);
     for (const [uuid, { process, since }] of this.#shown) {
       if (process.isGone) this.#shown.delete(uuid);

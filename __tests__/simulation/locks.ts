@@ -1,4 +1,10 @@
-import { type Address, kindOf, SEMAPHORE_QUEUE, SHARED_MUTEX_QUEUE } from "../../lib/protocol/addresses.js";
+import {
+  type Address,
+  kindOf,
+  type RowKind,
+  SEMAPHORE_QUEUE,
+  SHARED_MUTEX_QUEUE,
+} from "../../lib/protocol/addresses.js";
 
 /** What a program may hold of a name. Both sides of a shared mutex are one lock. */
 export type Kind = "mutex" | "permit" | "exclusive" | "shared";
@@ -16,20 +22,19 @@ export function askingFor(kind: Kind, name: string): Asking {
   return { kind, name, key: keyOf(kind, name) };
 }
 
+/** What is taken by a row. */
+const KINDS: Readonly<Partial<Record<RowKind, Kind>>> = {
+  lock: "mutex",
+  permit: "permit",
+  writer: "exclusive",
+  reader: "shared",
+};
+
 /** The lock that a row belongs to; undefined for a place. */
 export function lockOf({ name, sort }: Address): Asking | undefined {
-  switch (kindOf(sort)) {
-    case "lock":
-      return askingFor("mutex", name);
-    case "permit":
-      return askingFor("permit", name);
-    case "writer":
-      return askingFor("exclusive", name);
-    case "reader":
-      return askingFor("shared", name);
-    default:
-      return undefined;
-  }
+  const row = kindOf(sort);
+  const kind = row && KINDS[row];
+  return kind && askingFor(kind, name);
 }
 
 /** The lock that a place waits for. */

@@ -6,11 +6,12 @@ import type { WriteOutcome } from "../../lib/store.js";
 import { MemoryTable, type Partition } from "../../lib/testing/memory-table.js";
 import type { Clock } from "../../lib/time/clock.js";
 import type { Answer, Message } from "../support/message.js";
-import { aborted, answerOf, MemoryStore } from "../support/message-store.js";
+import { aborted, answerOf, MessageStore } from "../support/message-store.js";
 import { type Random, seededRandom } from "../support/seeded-random.js";
 import type { Process } from "./machine.js";
 import { addressesOf } from "./message.js";
-import type { Scheduler } from "./scheduler.js";
+import type { Schedule } from "./schedule.js";
+import { entryOf, type Scene, Watcher } from "./watcher.js";
 
 /** What the network between hosts and table does to messages while faults last. Shares are in per cent. */
 export interface NetworkPlan {
@@ -100,7 +101,6 @@ export interface NetworkEvents {
   learned(sender: Sender, request: Departure, aheadMs: number): void;
   /** The same as `heard` of an error that the table answered with: that copy is not under way any more. */
   turnedDown(message: Message): void;
-  count(what: string): void;
 }
 
 /** The longest that a message takes when nothing is wrong. */
@@ -112,12 +112,11 @@ const CLIENT_ATTEMPTS = 3;
 type Reply = { readonly answer: Answer } | { readonly error: LockStoreError; readonly again: boolean };
 
 /** The network, and the front door of the table behind it. */
-export class Network {
-  readonly #scheduler: Scheduler;
-  readonly #table: MemoryTable;
+export class Network extends Watcher {
   readonly #events: NetworkEvents;
   readonly #plan: NetworkPlan;
-  readonly #options: { readonly epoch: number; readonly seed: number; readonly calmAt: number };
+  readonly #seed: number;
+  readonly #calmAtMs: number;
   /** What the items of a name were until a moment, for reads that are not consistent. */
   readonly #past = new Map<string, { readonly at: number; readonly was: Partition }[]>();
   /** Processes that have heard the right time. */
@@ -126,19 +125,13 @@ export class Network {
   readonly #conflicts: number;
   #messages = 0;
 
-  constructor(
-    scheduler: Scheduler,
-    table: MemoryTable,
-    events: NetworkEvents,
-    plan: NetworkPlan,
-    options: { readonly epoch: number; readonly seed: number; readonly calmAt: number },
-  ) {
-    this.#scheduler = scheduler;
-    this.#table = table;
+  constructor(scene: Scene, { network, seed, calmAtMs }: Schedule, events: NetworkEvents) {
+    super(scene);
     this.#events = events;
-    this.#plan = plan;
-    this.#options = options;
-    const random = seededRandom(options.seed, "regions");
+    this.#plan = network;
+    this.#seed = seed;
+    this.#calmAtMs = calmAtMs;
+    const random = seededRandom(seed, "regions");
     this.#conflicts = random() < 0.15 ? random() * 30 : 0;
   }
 
@@ -148,15 +141,15 @@ export class Network {
   }
 
   /** What a process uses as its store. */
-  client(owner: string, process: Process, clock: Sender["clock"]): MemoryStore {
+  client(owner: string, process: Process, clock: Sender["clock"]): MessageStore {
     let requests = 0;
-    const draw = seededRandom(this.#options.seed, "batches", owner);
+    const draw = seededRandom(this.#seed, "batches", owner);
     // Few may send no batches, and most of those from some moment on.
-    const batchesUntil = draw() < 0.1 ? draw() * this.#options.calmAt : Number.POSITIVE_INFINITY;
+    const batchesUntil = draw() < 0.1 ? draw() * this.#calmAtMs : Number.POSITIVE_INFINITY;
     const sender = { owner, process, clock, batchesUntil };
-    return new MemoryStore(this.#table, (message, signal) => {
+    return new NetworkStore(this.scene.table, (message, signal) => {
       requests += 1;
-      const random = seededRandom(this.#options.seed, "network", owner, requests);
+      const random = seededRandom(this.#seed, "network", owner, requests);
       return this.#exchange({ sender, message, signal, random });
     });
   }
@@ -189,7 +182,7 @@ export class Network {
             this.#hear(sender, message, reply.answer);
             resolve(number > 1 ? retried(reply.answer) : reply.answer);
           } else if (reply.again && this.#plan.clientRetries && number < CLIENT_ATTEMPTS) {
-            this.#events.count("requests that the client sent again");
+            this.count("requests that the client sent again");
             sender.process.after(random() * 100 * number, () => {
               if (open) attempt(number + 1);
             });
@@ -210,15 +203,15 @@ export class Network {
   /** One copy on its way there and back. */
   #send({ sender, message, random }: Request, hear: (reply: Reply) => void): void {
     const learn = sender.clock.listen?.();
-    const departure = { at: this.#scheduler.now, forwardMs: sender.process.forwardMs };
+    const departure = { at: this.now, forwardMs: sender.process.forwardMs };
     const plan = this.#now();
     const back = (ms: number, reply: Reply, shown?: Shown): void => {
-      this.#scheduler.wakeAt(this.#arrivalAfter(ms), () =>
+      this.scene.scheduler.wakeAt(this.#arrivalAfter(ms), () =>
         sender.process.deliver(() => {
           if (shown !== undefined && learn !== undefined) {
             const aheadMs = this.#mayMislead(sender.process) ? shown.aheadMs : 0;
             if (aheadMs === 0) this.#taught.add(sender.process);
-            else this.#events.count(`wrong dates: ${aheadMs > 0 ? "ahead" : "behind"}`);
+            else this.count(`wrong dates: ${aheadMs > 0 ? "ahead" : "behind"}`);
             learn(new Date(shown.time + aheadMs).toUTCString());
             this.#events.learned(sender, departure, aheadMs);
           }
@@ -241,7 +234,7 @@ export class Network {
       if (breaks) back(ms, lost("connection reset", true));
     };
     if (outage?.how === "hang" || fate.request < plan.requestLoss) {
-      this.#events.count("requests lost");
+      this.count("requests lost");
       vanish(thereMs);
       return;
     }
@@ -254,23 +247,23 @@ export class Network {
         this.#arrive(sender, part, this.#arrivalAfter(lateMs), { duplicate: true, answered: false, stale });
       }
     };
-    if (message.kind === "renewAll" && this.#scheduler.now >= (sender.batchesUntil ?? Infinity)) {
-      this.#events.count("batches without the permission");
-      this.#scheduler.at(at, () => back(backMs, { error: notPermitted(), again: false }, this.#shown(whose)));
+    if (message.kind === "renewAll" && this.now >= (sender.batchesUntil ?? Infinity)) {
+      this.count("batches without the permission");
+      this.scene.scheduler.at(at, () => back(backMs, { error: notPermitted(), again: false }, this.#shown(whose)));
       return;
     }
     const isLost = fate.reply < plan.replyLoss;
     const mayConflict = this.#conflicts > 0 && message.kind === "write" && plan !== CALM;
-    const meets = seededRandom(this.#options.seed, "conflicts", sender.owner, this.#scheduler.now);
+    const meets = seededRandom(this.#seed, "conflicts", sender.owner, this.now);
     const conflicts = mayConflict && meets() * 100 < this.#conflicts;
     if (conflicts && meets() < 0.5) {
-      this.#events.count("conflicts of Regions: not applied");
-      this.#scheduler.at(at, () => back(backMs, CONFLICT, this.#shown(whose)));
+      this.count("conflicts of Regions: not applied");
+      this.scene.scheduler.at(at, () => back(backMs, CONFLICT, this.#shown(whose)));
       return;
     }
     if (outage?.how === "error" || fate.throttled < plan.throttling) {
-      this.#events.count(outage === undefined ? "requests throttled" : "requests failed by an outage");
-      this.#scheduler.at(at, () => {
+      this.count(outage === undefined ? "requests throttled" : "requests failed by an outage");
+      this.scene.scheduler.at(at, () => {
         const error = new LockStoreError("throttled", { transient: true, throttled: outage === undefined });
         back(backMs, { error, again: false }, this.#shown(whose));
         repeat();
@@ -278,14 +271,14 @@ export class Network {
       return;
     }
     const answered = (reply: Reply): void => {
-      if (conflicts) this.#events.count("conflicts of Regions: applied or refused");
+      if (conflicts) this.count("conflicts of Regions: applied or refused");
       if (isLost) vanish(backMs);
       else back(backMs, conflicts ? CONFLICT : reply, this.#shown(whose));
       repeat();
     };
     if (message.kind === "renewAll") this.#arriveAll(sender, message, at, { plan, random, isLost }, answered);
     else this.#arrive(sender, message, at, { duplicate: false, answered: !isLost && !conflicts, stale }, answered);
-    if (isLost) this.#events.count("replies lost");
+    if (isLost) this.count("replies lost");
   }
 
   /** Who has sent several writes in one request hears of each. */
@@ -310,13 +303,13 @@ export class Network {
     { plan, random, isLost }: { readonly plan: Faults; readonly random: Random; readonly isLost: boolean },
     reply: (reply: Reply) => void,
   ): void {
-    this.#events.count(`batches of ${message.renewals.length > 4 ? "5 or more" : message.renewals.length}`);
+    this.count(`batches of ${message.renewals.length > 4 ? "5 or more" : message.renewals.length}`);
     const outcomes: (WriteOutcome | LockStoreError)[] = [];
     let open = message.renewals.length;
     const parts = partsOf(message);
     const keys = new Set(message.renewals.map(({ at: { name, sort } }) => `${sort}/${name}`));
     if (keys.size < parts.length) {
-      this.#scheduler.at(at, () => reply({ error: new LockStoreError("a row is there twice"), again: false }));
+      this.scene.scheduler.at(at, () => reply({ error: new LockStoreError("a row is there twice"), again: false }));
       return;
     }
     for (const [index, part] of parts.entries()) {
@@ -329,12 +322,12 @@ export class Network {
       };
       if (fate.throttled < plan.throttling || fate.lost < plan.requestLoss) {
         const throttled = fate.throttled < plan.throttling;
-        this.#events.count(throttled ? "statements throttled" : "statements lost");
+        this.count(throttled ? "statements throttled" : "statements lost");
         const options = { transient: true, throttled, answered: throttled };
-        this.#scheduler.at(at, () => settle(new LockStoreError("one statement failed", options)));
+        this.scene.scheduler.at(at, () => settle(new LockStoreError("one statement failed", options)));
         continue;
       }
-      if (isUnanswered) this.#events.count("statements applied without an answer");
+      if (isUnanswered) this.count("statements applied without an answer");
       const copy = { duplicate: false, answered: !isLost && !isUnanswered, stale: 0 };
       this.#arrive(sender, part, at, copy, (one) => {
         if ("error" in one) settle(one.error);
@@ -354,23 +347,20 @@ export class Network {
     reply?: (reply: Reply) => void,
   ): void {
     this.#messages += 1;
-    this.#scheduler.at(at, () => {
+    this.scene.scheduler.at(at, () => {
       this.#messages -= 1;
       const addresses = addressesOf(message);
-      const partitions = new Map(addresses.map(({ name }) => [name, this.#table.partition(name)]));
-      const befores = addresses.map((address) => ({ item: this.#table.item(address), row: this.#table.row(address) }));
+      const partitions = new Map(addresses.map(({ name }) => [name, this.scene.table.partition(name)]));
+      const befores = addresses.map((address) => ({
+        item: this.scene.table.item(address),
+        row: this.scene.table.row(address),
+      }));
       const answer = this.#answer(message, copy.stale);
-      for (const [name, was] of partitions) if (this.#table.partition(name) !== was) this.#remember(name, was);
+      for (const [name, was] of partitions) if (this.scene.table.partition(name) !== was) this.#remember(name, was);
       const rows = addresses.map((address, index) => {
-        const item = this.#table.item(address);
+        const [item, after] = [this.scene.table.item(address), this.scene.table.row(address)];
         const before = befores[index];
-        return {
-          at: address,
-          before: before?.row,
-          after: this.#table.row(address),
-          item,
-          hasChanged: item !== before?.item,
-        };
+        return { at: address, before: before?.row, after, item, hasChanged: item !== before?.item };
       });
       this.#events.arrived({ sender, message, answer: "answer" in answer ? answer.answer : undefined, rows, ...copy });
       reply?.(answer);
@@ -380,8 +370,8 @@ export class Network {
   #answer(message: Message, stale: number): Reply {
     try {
       const isRead = message.kind === "read" || message.kind === "query";
-      const answer = isRead && stale > 0 ? this.#asOf(message, this.#scheduler.now - stale) : undefined;
-      return { answer: answer ?? answerOf(this.#table, message) };
+      const answer = isRead && stale > 0 ? this.#asOf(message, this.now - stale) : undefined;
+      return { answer: answer ?? answerOf(this.scene.table, message) };
     } catch (error) {
       if (!(error instanceof LockStoreError)) throw error;
       return { error, again: false };
@@ -390,15 +380,14 @@ export class Network {
 
   /** No message outlasts the faults, or they would never be over. */
   #arrivalAfter(ms: number): number {
-    const { now } = this.#scheduler;
-    return Math.min(now + ms, Math.max(this.#options.calmAt, now + CALM_DELAY_MS));
+    const { now } = this;
+    return Math.min(now + ms, Math.max(this.#calmAtMs, now + CALM_DELAY_MS));
   }
 
   #remember(name: string, was: Partition): void {
-    const past = this.#past.get(name) ?? [];
-    past.push({ at: this.#scheduler.now, was });
+    const past = entryOf(this.#past, name, () => []);
+    past.push({ at: this.now, was });
     if (past.length > 20) past.shift();
-    this.#past.set(name, past);
   }
 
   /** The answer as it was then: of what the first change since then replaced. Undefined where nothing has changed. */
@@ -406,27 +395,26 @@ export class Network {
     const { name } = message.kind === "read" ? message.at : message.query;
     const change = this.#past.get(name)?.find(({ at }) => at > time);
     if (change === undefined) return undefined;
-    this.#events.count("stale reads");
+    this.count("stale reads");
     const past = new MemoryTable();
     for (const [sort, item] of change.was) past.plant({ name, sort }, item);
     return answerOf(past, message);
   }
 
   #now(): Faults {
-    return this.#scheduler.now < this.#options.calmAt ? this.#plan : CALM;
+    return this.now < this.#calmAtMs ? this.#plan : CALM;
   }
 
   #outage(): Outage | undefined {
-    const { now } = this.#scheduler;
-    if (now >= this.#options.calmAt) return undefined;
+    const { now } = this;
+    if (now >= this.#calmAtMs) return undefined;
     return this.#plan.outages.find(({ atMs, forMs }) => now >= atMs && now < atMs + forMs);
   }
 
   /** What the Date header of a reply is made of. @param whose which of the table's servers answers, from 0 to 100. */
   #shown(whose: number): Shown {
-    const { now } = this.#scheduler;
+    const { now, tableTime: time } = this;
     const { wrongDates } = this.#now();
-    const time = this.#options.epoch + now;
     if (wrongDates === undefined) return { time, aheadMs: 0 };
     const { aheadMs, share, spell } = wrongDates;
     const isSpell = now >= spell.atMs && now < spell.atMs + spell.forMs;
@@ -455,6 +443,20 @@ interface Request {
   readonly random: Random;
 }
 
+/** What a process uses as its store. */
+class NetworkStore extends MessageStore {
+  readonly #exchange: (message: Message, signal: AbortSignal) => Promise<Answer>;
+
+  constructor(table: MemoryTable, exchange: (message: Message, signal: AbortSignal) => Promise<Answer>) {
+    super(table);
+    this.#exchange = exchange;
+  }
+
+  protected override send(message: Message, signal: AbortSignal): Promise<Answer> {
+    return this.#exchange(message, signal);
+  }
+}
+
 /** Whether an answer is up to date whatever the network does. */
 function isConsistent(message: Message): boolean {
   if (message.kind === "read") return message.consistent;
@@ -481,16 +483,13 @@ function notPermitted(): LockStoreError {
   });
 }
 
-/** What the store says of a refusal that came to a copy which the client itself has sent again. */
+/** What the store says of refusals that came to a copy which the client itself has sent again. */
 function retried(answer: Answer): Answer {
-  if (answer.kind === "renewAll") {
-    return { ...answer, outcomes: answer.outcomes.map((outcome) => retriedOutcome(outcome)) };
-  }
-  if (answer.kind !== "write" || answer.outcome.kind !== "refused") return answer;
-  return { ...answer, outcome: { ...answer.outcome, retried: true } };
+  if (answer.kind === "renewAll") return { ...answer, outcomes: answer.outcomes.map(retriedOutcome) };
+  return answer.kind === "write" ? { ...answer, outcome: retriedOutcome(answer.outcome) } : answer;
 }
 
-function retriedOutcome(outcome: WriteOutcome | LockStoreError): WriteOutcome | LockStoreError {
+function retriedOutcome<Outcome extends WriteOutcome | LockStoreError>(outcome: Outcome): Outcome {
   return "kind" in outcome && outcome.kind === "refused" ? { ...outcome, retried: true } : outcome;
 }
 

@@ -50,28 +50,34 @@ export class OwnClaimJudge {
     this.#held.add(uuid);
   }
 
+  /** Whether a section has ever held it. */
+  wasHeld(uuid: string): boolean {
+    return this.#held.has(uuid);
+  }
+
   sent(process: Process, message: Message): void {
     for (const { at, uuid } of takesOf(message)) {
       if (at.sort !== LOCK_SORT || this.#sent.has(uuid)) continue;
       this.#sent.add(uuid);
-      for (const call of this.#callsOf(process, at.name)) call.claims.add(uuid);
+      for (const call of this.callsOf(process, at.name)) call.claims.add(uuid);
     }
   }
 
   heard(process: Process, message: Message, answer: Answer): void {
     if (answer.kind === "query") {
       // Who waits in the queue may be in the way as well.
-      for (const call of this.#callsOf(process, answer.query.name)) call.shown = undefined;
+      for (const call of this.callsOf(process, answer.query.name)) call.shown = undefined;
     } else if (answer.kind === "read" && answer.at.sort === LOCK_SORT) {
-      for (const call of this.#callsOf(process, answer.at.name)) call.shown = answer.row?.uuid;
+      for (const call of this.callsOf(process, answer.at.name)) call.shown = answer.row?.uuid;
     } else if (answer.kind === "write" && answer.write.kind === "take" && answer.write.at.sort === LOCK_SORT) {
       const { outcome } = answer;
       const shown = outcome.kind === "refused" ? outcome.row?.uuid : undefined;
-      for (const { at } of takesOf(message)) for (const call of this.#callsOf(process, at.name)) call.shown = shown;
+      for (const { at } of takesOf(message)) for (const call of this.callsOf(process, at.name)) call.shown = shown;
     }
   }
 
-  #callsOf(process: Process, name: string): readonly Call[] {
+  /** Those of a process that are under way for this lock. */
+  callsOf(process: Process, name: string): readonly Call[] {
     return [...this.#calls].filter((call) => call.process === process && call.names.includes(name));
   }
 }

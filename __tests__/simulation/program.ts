@@ -60,7 +60,7 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
   const isInLine = waits && step.kind !== "flight";
   const askedAt = stage.now();
   const asked = { asking, handOverMs: stage.handOverMs(asking), askedAt: step.kind === "flight" ? undefined : askedAt };
-  if (asked.handOverMs !== undefined) stage.judge.takesTurns(stage.process, asking.key);
+  if (asked.handOverMs !== undefined) stage.judge.handOver.takesTurns(stage.process, asking.key);
   const data = step.withData ? { job: step.holdMs } : undefined;
   const options: LockOptions = { signal, waitMs: step.waitMs, holdAtLeastMs: step.holdAtLeastMs, data };
   const called = stage.judge.calls(stage.process, [asking.key]);
@@ -68,7 +68,8 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
     askedAt,
     isOver: () => signal.aborted || stage.now() >= askedAt + step.waitMs,
   };
-  const left = isInLine && step.waitMs > 0 ? stage.judge.waits(stage.process, asking, waiting) : () => undefined;
+  const left =
+    isInLine && step.waitMs > 0 ? stage.judge.line.begins(stage.process, asking.key, waiting) : () => undefined;
   const ended: typeof called = (missed) => {
     settled();
     left();
@@ -76,12 +77,8 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
   };
   let lock: SimLock | null;
   try {
-    if (step.kind === "run") {
-      await runSection(stage, step, lockable, { options, asked, settled: ended });
-      return;
-    }
-    if (step.kind === "flight") {
-      await fly(stage, step, lockable, { options, asked, settled: ended });
+    if (step.kind === "run" || step.kind === "flight") {
+      await (step.kind === "run" ? runSection : fly)(stage, step, lockable, { options, asked, settled: ended });
       return;
     }
     if (step.kind === "force") {

@@ -23,7 +23,7 @@ export async function takeSet(stage: Stage, step: Step, signal: AbortSignal): Pr
   const askings = step.set.map((name) => stage.askingFor("mutex", name));
   const names = askings.map(({ name }) => name);
   const unwanted = patient ? stage.wants(askings) : () => undefined;
-  const answered = judge.wantsSet(process);
+  const answered = judge.handOver.wantsSet(process);
   const called = judge.calls(process, names);
   let set: SimSet;
   try {

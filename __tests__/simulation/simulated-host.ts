@@ -2,7 +2,6 @@ import type { MutexOptions } from "../../lib/options/mutex.js";
 import { seededRandom } from "../support/seeded-random.js";
 import { clockOf } from "./clocks.js";
 import { type Closing, checkClose, startClose } from "./close-judge.js";
-import type { Coverage } from "./coverage.js";
 import type { Forgery } from "./forged-tokens.js";
 import { attack, goOn } from "./hand-off-program.js";
 import { type Judge, Violation } from "./invariants.js";
@@ -18,11 +17,12 @@ import {
   MANY_SLOTS,
   MAX_SKEW_MS,
   type Mishap,
+  type Schedule,
   type Step,
 } from "./schedule.js";
-import type { Scheduler } from "./scheduler.js";
 import { type ForgedToken, type HandedOn, outcomeOf, type Stage } from "./section.js";
 import { watchSlots } from "./slot-judge.js";
+import type { Scene } from "./watcher.js";
 
 /** How long a request that the faults swallowed may still be waited for. */
 export const HUNG_MS = 3_000;
@@ -31,24 +31,21 @@ export const HUNG_MS = 3_000;
 const LOOK_EVERY_MS = 500;
 
 /** What hosts share. */
-export interface Surroundings {
-  readonly scheduler: Scheduler;
+export interface Surroundings extends Scene {
   readonly network: Network;
   readonly judge: Judge;
-  readonly coverage: Coverage;
   readonly protocol: Protocol;
-  readonly clock: "table" | "system";
-  readonly epoch: number;
-  readonly seed: number;
-  readonly calmAt: number;
+  readonly schedule: Schedule;
   readonly tell: (what: () => string) => void;
   readonly fail: (error: unknown) => void;
+  /** Whether the release of this uuid was given up: then its lease ends by itself. */
   readonly gaveUp: (uuid: string) => boolean;
+  /** Whether the process of this owner runs. */
   readonly isAlive: (owner: string) => boolean;
+  /** A call that waits for locks without end; the answer says that it waits no more. */
   readonly wants: (locks: readonly Asking[]) => () => void;
+  /** Sends a token on its way. */
   readonly handOn: (handed: HandedOn) => void;
-  /** How many permits a semaphore has. */
-  readonly permits: number;
 }
 
 /** One life of a host's process, with the library in it. */
@@ -86,11 +83,11 @@ export class SimulatedHost {
     this.#machine = new Machine(
       world.scheduler,
       { ...plan.machine, aheadMs: this.#ahead },
-      { epoch: world.epoch, seed: world.seed + index },
+      { epoch: world.epoch, seed: world.schedule.seed + index },
     );
     this.#programs = plan.programs.map((steps) => ({ steps, next: 0, done: false }));
     for (const mishap of plan.mishaps) {
-      world.scheduler.wakeAt(Math.min(mishap.atMs, world.calmAt), () => this.#suffer(mishap));
+      world.scheduler.wakeAt(Math.min(mishap.atMs, world.schedule.calmAtMs), () => this.#suffer(mishap));
     }
     this.start();
   }
@@ -106,12 +103,13 @@ export class SimulatedHost {
   }
 
   start(): void {
-    const { network, clock: kind, protocol, seed, judge, coverage } = this.#world;
+    const { network, schedule, protocol, judge, coverage } = this.#world;
+    const { seed } = schedule;
     this.#lives += 1;
     const owner = `${"ABCDEFGH"[this.#index]}${this.#lives}`;
     const process = this.#machine.start();
     if (this.#plan.slots < MANY_SLOTS) judge.standsInLine(process);
-    const clock = clockOf(kind, process);
+    const clock = clockOf(schedule.clock, process);
     let uuids = 0;
     const host = protocol({
       store: network.client(owner, process, clock),
@@ -153,7 +151,8 @@ export class SimulatedHost {
 
   #stage(life: Life): Stage {
     const { owner, process, host } = life;
-    const { scheduler, calmAt, wants, permits } = this.#world;
+    const { scheduler, wants } = this.#world;
+    const { calmAtMs, permits } = this.#world.schedule;
     const { ttlMs, takeover, maxHoldMs, fencing, handOverMs, releaseWithinMs, fair } = this.#plan;
     const options = { ttlMs, takeover, maxHoldMs, releaseWithinMs };
     const isFair = ({ name }: Asking): boolean => fair || name === FAIR_NAME;
@@ -172,7 +171,7 @@ export class SimulatedHost {
       holderOf: (asking) => holderOf(host, asking, optionsFor(asking)),
       lockAll: (names, how) => host.lockAll(names, options, how),
       drainEnds: () => life.closing?.drainEnds,
-      calm: () => scheduler.now >= calmAt + HUNG_MS,
+      calm: () => scheduler.now >= calmAtMs + HUNG_MS,
       wants: (names) => {
         const end = wants(names);
         process.onCrash(end);
@@ -205,10 +204,10 @@ export class SimulatedHost {
   }
 
   #suffer(mishap: Mishap): void {
-    const { scheduler, calmAt, coverage, tell } = this.#world;
+    const { scheduler, schedule, coverage, tell } = this.#world;
     tell(() => `${"ABCDEFGH"[this.#index]} ${JSON.stringify(mishap)}`);
     coverage.count(`mishaps: ${mishap.kind}`);
-    const left = Math.max(0, calmAt - scheduler.now);
+    const left = Math.max(0, schedule.calmAtMs - scheduler.now);
     switch (mishap.kind) {
       case "crash":
         this.#crash();
@@ -276,7 +275,7 @@ export class SimulatedHost {
 
   /** A clock that is trusted is right within the stated skew, drift included. */
   #allowed(aheadMs: number): number {
-    const most = this.#world.clock === "system" ? MAX_SKEW_MS * 0.8 : Number.POSITIVE_INFINITY;
+    const most = this.#world.schedule.clock === "system" ? MAX_SKEW_MS * 0.8 : Number.POSITIVE_INFINITY;
     return Math.min(most, Math.max(-most, aheadMs));
   }
 

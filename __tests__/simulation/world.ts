@@ -120,33 +120,21 @@ class World {
         .flatMap(({ holdAtLeastMs, kind, withinMs }) => [holdAtLeastMs, kind === "handOff" ? withinMs : 0]),
     );
     this.#longestTtlMs = Math.max(...schedule.hosts.map(({ ttlMs }) => ttlMs), ...holds);
-    const { scheduler, coverage } = this;
-    const { seed, calmAtMs: calmAt, clock } = schedule;
-    this.#judge = new Judge({ scheduler, table: this.#table, coverage, epoch: EPOCH }, schedule.permits);
-    this.#network = new Network(
-      scheduler,
-      this.#table,
-      {
-        sent: (sender, message) => this.#judge.sent(sender, message),
-        arrived: (arrival) => this.#arrived(arrival),
-        heard: (sender, message, answer) => this.#judge.heard(sender, message, answer),
-        learned: (sender, request, aheadMs) => this.#judge.learned(sender, request, aheadMs),
-        turnedDown: (message) => this.#judge.turnedDown(message),
-        count: (what) => coverage.count(what),
-      },
-      schedule.network,
-      { epoch: EPOCH, seed, calmAt },
-    );
+    const scene = { scheduler: this.scheduler, table: this.#table, coverage: this.coverage, epoch: EPOCH };
+    this.#judge = new Judge(scene, schedule.permits);
+    this.#network = new Network(scene, schedule, {
+      sent: (sender, message) => this.#judge.sent(sender, message),
+      arrived: (arrival) => this.#arrived(arrival),
+      heard: (sender, message, answer) => this.#judge.heard(sender, message, answer),
+      learned: (sender, request, aheadMs) => this.#judge.time.learned(sender, request, aheadMs),
+      turnedDown: (message) => this.#judge.phantoms.turnedDown(message),
+    });
     this.#surroundings = {
-      scheduler,
-      coverage,
+      ...scene,
       protocol,
-      clock,
-      seed,
-      calmAt,
+      schedule,
       network: this.#network,
       judge: this.#judge,
-      epoch: EPOCH,
       tell: (what) => this.#tell(what),
       fail: (error) => {
         this.#failure ??= { error };
@@ -155,7 +143,6 @@ class World {
       isAlive: (owner) => this.#lives.some((life) => life.owner === owner),
       wants: (locks) => this.#want(locks),
       handOn: (handed) => this.#handOn(handed),
-      permits: schedule.permits,
     };
     this.#hosts = schedule.hosts.map((plan, index) => {
       const programs = plan.programs.map((steps) => steps.map((step) => stepIn(schedule, step)));
@@ -301,7 +288,7 @@ class World {
             ? "whose release was given up"
             : row.expires - this.#mostAheadMs < EPOCH + this.scheduler.now
               ? "that arrived after they were looked for"
-              : this.#judge.isToken(row.uuid)
+              : this.#judge.handOffs.isToken(row.uuid)
                 ? "that nobody has resumed"
                 : undefined;
       if (cause === undefined) throw new Violation("a wait leaves nothing behind", `${row.uuid} until ${row.expires}`);
