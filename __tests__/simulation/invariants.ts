@@ -151,7 +151,7 @@ export class Judge extends Watcher {
   readonly time = new TimeJudge(this.scene);
   /** How many may hold a semaphore at once. */
   readonly #permits: number;
-  readonly #holdings = new Set<Holding>();
+  readonly holdings = new Set<Holding>();
   /** The latest stamp that was ever sent under a uuid. */
   readonly #stamps = new Map<string, number>();
   /** The last fencing token that was handed out for a name. */
@@ -165,7 +165,7 @@ export class Judge extends Watcher {
   /** Processes whose requests stand in line for few slots. */
   readonly #inLine = new WeakSet<Process>();
   readonly phantoms = new Phantoms(this.scene, this.#inLine);
-  readonly #ownClaims = new OwnClaimJudge();
+  readonly ownClaims = new OwnClaimJudge();
   readonly line = new LineJudge(this.scene);
   readonly handOver = new HandOverJudge(this.scene);
   readonly #guards = new GuardJudge(this.scene);
@@ -185,12 +185,14 @@ export class Judge extends Watcher {
   #sections = 0;
   /** Those whose lock was taken away: they end as their lease stood, hold or not. */
   readonly #forced = new Set<string>();
-  readonly #ended = new Set<string>();
+  /** Those that their process has given back, so that it never stands behind them again. */
+  readonly ended = new Set<string>();
   /** Those whose row was there, and then was not. */
   readonly #gone = new Set<string>();
   /** Those whose row another has taken before it was released: their hold is over, like that of a host that has crashed. */
   readonly #takenOver = new Set<string>();
-  readonly #revived = new Set<string>();
+  /** Those whose row a late copy made or brought back. */
+  readonly revived = new Set<string>();
 
   constructor(scene: Scene, permits: number) {
     super(scene);
@@ -202,25 +204,6 @@ export class Judge extends Watcher {
     };
   }
 
-  get holdings(): ReadonlySet<Holding> {
-    return this.#holdings;
-  }
-
-  /** Uuids whose row a late copy made or brought back. */
-  get revived(): ReadonlySet<string> {
-    return this.#revived;
-  }
-
-  /** Whether its process has given it back, so that it never stands behind it again. */
-  hasEnded(uuid: string): boolean {
-    return this.#ended.has(uuid);
-  }
-
-  /** Whether a section has ever held it. */
-  wasHeld(uuid: string): boolean {
-    return this.#ownClaims.wasHeld(uuid);
-  }
-
   /** Whether a uuid is that of a row of the shared side. */
   isReader(uuid: string): boolean {
     const row = this.#rows.get(uuid);
@@ -230,7 +213,7 @@ export class Judge extends Watcher {
   /** Whether nobody who asks for this lock may get it now. */
   isHeld(asking: Asking): boolean {
     const { kind, key, name } = asking;
-    const all = [...this.#holdings].filter((holding) => holding.name === key);
+    const all = [...this.holdings].filter((holding) => holding.name === key);
     const handedOff = this.handOffs.waiting(asking);
     switch (kind) {
       case "mutex":
@@ -268,12 +251,12 @@ export class Judge extends Watcher {
     if (this.#staysTaken(at)) return true;
     const { uuid } = this.scene.table.row(at) ?? {};
     const process = uuid === undefined ? undefined : this.#rows.get(uuid)?.process;
-    return process !== undefined && !process.isGone && !this.#ended.has(uuid ?? "");
+    return process !== undefined && !process.isGone && !this.ended.has(uuid ?? "");
   }
 
   /** A call for locks begins; the answer is called when it has ended. */
   calls(process: Process, names: readonly string[]): (missed?: Missed) => void {
-    const ended = this.#ownClaims.begins(process, names);
+    const ended = this.ownClaims.begins(process, names);
     return (missed) => check("a call knows its own claims", ended(missed));
   }
 
@@ -291,19 +274,18 @@ export class Judge extends Watcher {
     const queue = this.#queues[kind === "mutex" || kind === "permit" ? kind : "sides"];
     check("first come, first served", queue.took(holding));
     check("first come, first served", this.line.took(holding.process, holding.name, holding.askedAt));
-    this.#holdings.add(holding);
+    this.holdings.add(holding);
     if (this.#wantedFirst.delete(holding.uuid)) this.toldWanted(holding.uuid);
     this.#shown.delete(holding.uuid);
-    this.phantoms.took(holding.uuid);
-    this.#ownClaims.took(holding.uuid);
+    this.phantoms.settle(holding.uuid);
+    this.ownClaims.took(holding.uuid);
     this.#guards.took(holding);
     check("others get their turn", this.handOver.took(holding));
     const { fencingToken } = holding.lock;
     if (fencingToken !== undefined) this.#drew(holding.name, fencingToken);
     this.#ticked(holding);
     this.#checkHolds(holding);
-    if (this.#ended.has(holding.uuid))
-      throw new Violation("an ended uuid stays ended", `${holding.uuid} is held again`);
+    if (this.ended.has(holding.uuid)) throw new Violation("an ended uuid stays ended", `${holding.uuid} is held again`);
   }
 
   /** A program has got several locks at once. */
@@ -363,7 +345,7 @@ export class Judge extends Watcher {
 
   /** From here on its program no longer counts on it. */
   gaveBack(holding: Holding): void {
-    this.#holdings.delete(holding);
+    this.holdings.delete(holding);
     this.handOver.ended(holding.uuid, holding);
   }
 
@@ -371,7 +353,8 @@ export class Judge extends Watcher {
   givenUp(uuid: string): void {
     this.handOver.gone(uuid);
     this.#shown.delete(uuid);
-    this.phantoms.givenUp(uuid);
+    // That was told: the row stays until its lease ends.
+    this.phantoms.settle(uuid);
   }
 
   /** A reply has come to whoever waits for it. */
@@ -380,7 +363,7 @@ export class Judge extends Watcher {
     for (const queue of Object.values(this.#queues)) queue.heard(sender, message, answer);
     this.handOver.heard(process, message, answer);
     this.phantoms.heard(process, message, answer);
-    this.#ownClaims.heard(process, message, answer);
+    this.ownClaims.heard(process, message, answer);
     this.#joins.heard(sender, answer);
     this.#wanted.heard(process, answer);
     for (const uuid of shownBy(answer)) this.#shown.set(uuid, { process, since: this.now });
@@ -397,9 +380,9 @@ export class Judge extends Watcher {
 
   /** A section has told that others wait for its lock. */
   toldWanted(uuid: string): void {
-    const holding = [...this.#holdings].find((one) => one.uuid === uuid);
+    const holding = [...this.holdings].find((one) => one.uuid === uuid);
     if (holding === undefined) this.#wantedFirst.add(uuid);
-    const others = holding !== undefined && this.#ownClaims.callsOf(holding.process, holding.name).length > 0;
+    const others = holding !== undefined && this.ownClaims.callsOf(holding.process, holding.name).length > 0;
     // Its turn is over then, for the sections after it as well.
     if (others) this.#unsure.add(holding.process);
     const isSure = holding !== undefined && !this.#unsure.has(holding.process);
@@ -433,7 +416,7 @@ export class Judge extends Watcher {
     // Told to the world: the failure of a mark ends no wait.
     this.blame("others get their turn", this.handOver.sent(process, message));
     this.phantoms.sent(process, message);
-    this.#ownClaims.sent(process, message);
+    this.ownClaims.sent(process, message);
     this.handOffs.sent(message);
     this.#wanted.sent(process, message);
     for (const take of takesOf(message)) {
@@ -456,15 +439,15 @@ export class Judge extends Watcher {
 
   /** From its release on, a uuid is nobody's: no section runs on it, and no write extends it. */
   #ends(uuid: string): void {
-    this.#ended.add(uuid);
-    for (const holding of this.#holdings) {
+    this.ended.add(uuid);
+    for (const holding of this.holdings) {
       // Nobody may await that release: what is thrown here would be a failed attempt at it.
       if (holding.uuid === uuid) this.blame("an ended uuid stays ended", `${uuid} is released while it is held`);
     }
   }
 
   #stamped(how: string, { uuid, expires }: { readonly uuid: string; readonly expires: number }): void {
-    if (this.#ended.has(uuid)) throw new Violation("an ended uuid stays ended", `a ${how} is sent for ${uuid}`);
+    if (this.ended.has(uuid)) throw new Violation("an ended uuid stays ended", `a ${how} is sent for ${uuid}`);
     this.#stamps.set(uuid, Math.max(expires, this.#stamps.get(uuid) ?? 0));
   }
 
@@ -507,9 +490,9 @@ export class Judge extends Watcher {
       const detail = `${message.kind} of ${uuid} from ${before.expires} to ${after.expires}`;
       throw new Violation("expires never moves back", detail);
     }
-    if (duplicate && takesOf(message).length > 0) this.#revived.add(uuid);
+    if (duplicate && takesOf(message).length > 0) this.revived.add(uuid);
     if (!this.#gone.has(uuid)) return;
-    this.#revived.add(uuid);
+    this.revived.add(uuid);
     if (before?.uuid !== uuid) this.count("rows that a late copy brought back");
     if (after.expires > (this.#stamps.get(uuid) ?? 0)) {
       throw new Violation("an ended uuid stays ended", `${uuid} lasts until ${after.expires}`);
@@ -531,10 +514,10 @@ export class Judge extends Watcher {
   /** Looks at the world between two steps. */
   readonly observe = (): void => {
     if (this.#blamed !== undefined) throw this.#blamed;
-    for (const holding of this.#holdings) {
+    for (const holding of this.holdings) {
       if (this.#losses.has(holding.uuid) && !holding.told)
         throw new Violation("a loss reaches its section", `${holding.id} has not heard that ${holding.uuid} is lost`);
-      if (holding.process.crashed) this.#holdings.delete(holding);
+      if (holding.process.crashed) this.holdings.delete(holding);
       else if (!holding.process.asleep && !holding.told) this.#check(holding);
     }
     this.#losses.clear();
@@ -565,7 +548,7 @@ export class Judge extends Watcher {
   #check(holding: Holding): void {
     const { name, asking, uuid, lock } = holding;
     const row = this.scene.table.row(this.#rowOf(holding));
-    const others = [...this.#holdings].filter(
+    const others = [...this.holdings].filter(
       (other) => other !== holding && other.name === name && !other.process.crashed,
     );
     for (const other of others) {

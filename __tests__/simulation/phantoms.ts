@@ -97,7 +97,7 @@ export class Phantoms extends Watcher {
       const { at } = message.write;
       this.#goesOn(process, at.name, at.sort === WRITER_SORT ? "shared" : "exclusive");
     } else if (message.kind === "write" && "uuid" in message.write) {
-      this.#settle("from" in message.write ? message.write.from : message.write.uuid);
+      this.settle("from" in message.write ? message.write.from : message.write.uuid);
     }
   }
 
@@ -132,15 +132,6 @@ export class Phantoms extends Watcher {
       call.heededAt = now;
       this.#rows.set(uuid, { at, expires, call, lookedAt: now });
     }
-  }
-
-  took(uuid: string): void {
-    this.#settle(uuid);
-  }
-
-  /** The time for its release is over, and it was told: the row stays until its lease ends. */
-  givenUp(uuid: string): void {
-    this.#settle(uuid);
   }
 
   /** One about which nothing has been done for too long. One that is over stands in nobody's way. */
@@ -201,7 +192,7 @@ export class Phantoms extends Watcher {
    * Its process knows that it has arrived. A copy that arrives after its end is nobody's, and ends at its stamp. The
    * others of a set are next.
    */
-  #settle(uuid: string): void {
+  settle(uuid: string): void {
     const call = this.#all.get(uuid);
     if (call !== undefined) call.heededAt = this.now;
     this.#rows.delete(uuid);

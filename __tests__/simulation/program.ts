@@ -175,7 +175,7 @@ async function force({ judge, coverage, isAlive, holderOf, epoch, now }: Stage, 
   const { holder, held } = await holderOf(asking);
   if (holder?.uuid === undefined) return;
   const isFar = holder.expires.getTime() > epoch + now() + NO_LEASE_MS;
-  const isAbandoned = !isAlive(holder.owner) || judge.hasEnded(holder.uuid);
+  const isAbandoned = !isAlive(holder.owner) || judge.ended.has(holder.uuid);
   // Nobody would enter until then.
   if (isFar && !isAbandoned) return;
   if (await held.forceUnlock(holder.uuid, { now: isFar }))

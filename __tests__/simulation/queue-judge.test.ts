@@ -21,12 +21,8 @@ function world() {
   const table = new MemoryTable();
   const judge = new QueueJudge({ scheduler, table, coverage: new Coverage(), epoch: EPOCH });
   const machine = new Machine(scheduler, { aheadMs: 0, monotonicPpm: 0, wallPpm: 0 }, { epoch: EPOCH, seed: 1 });
-  const wait = (ms: number) =>
-    scheduler.run(
-      scheduler.now + ms,
-      () => false,
-      () => undefined,
-    );
+  const nothing = () => undefined;
+  const wait = (ms: number) => scheduler.run(scheduler.now + ms, () => false, nothing);
   const start = (owner: string) => {
     const sender: Sender = { owner, process: machine.start(), clock: { wall: () => undefined } };
     /** @returns the invariant that it broke. */
@@ -54,28 +50,22 @@ function world() {
       knowledge: { earliest: Math.floor(EPOCH + scheduler.now) },
       remembers: "nothing",
     });
-    const uuidOf = (ticket: bigint): string => `${owner}-place-${ticket}`;
     return {
-      look: (limit = 3) => {
-        const query = { name: FAIR_NAME, first: LOCK_SORT, last: placesOf(MUTEX_QUEUE).last, limit };
+      look: () => {
+        const query = { name: FAIR_NAME, first: LOCK_SORT, last: placesOf(MUTEX_QUEUE).last, limit: 3 };
         return exchange({ kind: "query", query: { ...query, consistent: true } });
       },
-      stand: (ticket: bigint) => write(take(placeAt(FAIR_NAME, ticket).sort, uuidOf(ticket))),
-      remove: (ticket: bigint, whose = owner) => {
+      stand: (ticket: bigint) => write(take(placeAt(FAIR_NAME, ticket).sort, `${owner}-place-${ticket}`)),
+      sweep: (ticket: bigint, whose: string) => {
         const at = placeAt(FAIR_NAME, ticket);
-        const uuid = `${whose}-place-${ticket}`;
-        if (whose === owner) return write({ kind: "vacate", at, uuid, leaves: { kind: "free" }, remembers: "nothing" });
-        return write({ kind: "remove", at, seenUuid: uuid, seenExpires: table.row(at)?.expires ?? 0 });
+        const seenExpires = table.row(at)?.expires ?? 0;
+        return write({ kind: "remove", at, seenUuid: `${whose}-place-${ticket}`, seenExpires });
       },
       claim: () => write(take(LOCK_SORT, `${owner}-lock`)),
-      serve: (askedAt: number) =>
-        judge.took({
-          asking: askingFor("mutex", FAIR_NAME),
-          uuid: `${owner}-lock`,
-          owner,
-          process: sender.process,
-          askedAt,
-        }),
+      serve: (askedAt: number) => {
+        const asking = askingFor("mutex", FAIR_NAME);
+        return judge.took({ asking, uuid: `${owner}-lock`, owner, process: sender.process, askedAt });
+      },
     };
   };
   return { start, wait, now: () => scheduler.now };
@@ -136,9 +126,9 @@ describe("the judge of the fair queue", () => {
     const { start, wait } = world();
     const [a, b] = [start("A"), start("B")];
     a.stand(5n);
-    expect(b.remove(5n, "A")).toBe("A-place-5 is removed by B although it waits");
+    expect(b.sweep(5n, "A")).toBe("A-place-5 is removed by B although it waits");
     a.stand(6n);
     await wait(TTL_MS + 1);
-    expect(b.remove(6n, "A")).toBeUndefined();
+    expect(b.sweep(6n, "A")).toBeUndefined();
   });
 });

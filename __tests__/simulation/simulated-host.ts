@@ -1,6 +1,7 @@
 import type { MutexOptions } from "../../lib/options/mutex.js";
+import { type Clock, stopwatches } from "../../lib/time/clock.js";
+import { tableClockOn } from "../../lib/time/table-clock.js";
 import { seededRandom } from "../support/seeded-random.js";
-import { clockOf } from "./clocks.js";
 import { type Closing, checkClose, startClose } from "./close-judge.js";
 import type { Forgery } from "./forged-tokens.js";
 import { attack, goOn } from "./hand-off-program.js";
@@ -285,6 +286,16 @@ export class SimulatedHost {
       if (holding.process === this.#life?.process) holding.disturbed = true;
     }
   }
+}
+
+/** The library's own clocks, on a simulated machine. */
+function clockOf(kind: "table" | "system", { time, timersOfClock }: Process): Clock {
+  if (kind === "table") return tableClockOn({ time, ...timersOfClock });
+  return {
+    ...stopwatches(time),
+    ...timersOfClock,
+    wall: () => ({ earliest: time.wall() - MAX_SKEW_MS, latest: time.wall() + MAX_SKEW_MS }),
+  };
 }
 
 type LockableOptions = MutexOptions & { readonly permits: number };

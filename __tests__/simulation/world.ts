@@ -183,7 +183,7 @@ class World {
 
   /** Where a set was not handed out, its first claim speaks for all of them. */
   #givenUp(uuid: string): void {
-    const others = this.#judge.wasHeld(uuid) ? [] : (this.#companions.get(uuid) ?? []);
+    const others = this.#judge.ownClaims.wasHeld(uuid) ? [] : (this.#companions.get(uuid) ?? []);
     for (const one of [uuid, ...others]) {
       this.#releasesGivenUp.add(one);
       this.#judge.givenUp(one);
