@@ -6,7 +6,7 @@ import type { WriteOutcome } from "../../lib/store.js";
 import { MemoryTable, type Partition } from "../../lib/testing/memory-table.js";
 import type { Clock } from "../../lib/time/clock.js";
 import type { Answer, Message } from "../support/message.js";
-import { aborted, answerOf, MessageStore } from "../support/message-store.js";
+import { aborted, answerOf, MemoryStore } from "../support/message-store.js";
 import { type Random, seededRandom } from "../support/seeded-random.js";
 import type { Process } from "./machine.js";
 import { addressesOf } from "./message.js";
@@ -141,13 +141,13 @@ export class Network extends Watcher {
   }
 
   /** What a process uses as its store. */
-  client(owner: string, process: Process, clock: Sender["clock"]): MessageStore {
+  client(owner: string, process: Process, clock: Sender["clock"]): MemoryStore {
     let requests = 0;
     const draw = seededRandom(this.#seed, "batches", owner);
     // Few may send no batches, and most of those from some moment on.
     const batchesUntil = draw() < 0.1 ? draw() * this.#calmAtMs : Number.POSITIVE_INFINITY;
     const sender = { owner, process, clock, batchesUntil };
-    return new NetworkStore(this.scene.table, (message, signal) => {
+    return new MemoryStore(this.scene.table, (message, signal) => {
       requests += 1;
       const random = seededRandom(this.#seed, "network", owner, requests);
       return this.#exchange({ sender, message, signal, random });
@@ -441,20 +441,6 @@ interface Request {
   readonly message: Message;
   readonly signal: AbortSignal;
   readonly random: Random;
-}
-
-/** What a process uses as its store. */
-class NetworkStore extends MessageStore {
-  readonly #exchange: (message: Message, signal: AbortSignal) => Promise<Answer>;
-
-  constructor(table: MemoryTable, exchange: (message: Message, signal: AbortSignal) => Promise<Answer>) {
-    super(table);
-    this.#exchange = exchange;
-  }
-
-  protected override send(message: Message, signal: AbortSignal): Promise<Answer> {
-    return this.#exchange(message, signal);
-  }
 }
 
 /** Whether an answer is up to date whatever the network does. */

@@ -22,7 +22,7 @@ export const QUEUE_DEFECTS: Defects = {
   "a lost place is not noticed": [place(/get lost\(\) \{/g, "$& return undefined;")],
   "nobody looks once more before he enters": [fair(/if \(!look\.isConsistent\) \{/g, "if (false) {")],
   "a claim leaves long after its look": [fair(/LOOK_LASTS_MS = 3_000/g, "LOOK_LASTS_MS = 60_000")],
-  "a newcomer does not look at the queue": [fair(/if \(turn\.othersWait\) \{/g, "if (false) {")],
+  "a newcomer does not look at the queue": [fair(/if \(admission\.othersWait\) \{/g, "if (false) {")],
   "a place that nobody shares is kept": [places(/this\.#standing\[0\]\.last < first/g, "false")],
   "a place serves those who asked after its draw": [fairLine(/upTo = own\.last;/g, "upTo = asked;")],
   "a place serves all who have asked by the time that its row is there": [
@@ -38,8 +38,8 @@ export const QUEUE_DEFECTS: Defects = {
     fairLine(/isWhole \? asked : upTo/g, "isWhole ? this.lastNumber : upTo"),
   ],
   "the lease goes on without a look": [
-    fair(/await this\.#lookAgain\(line, own\);\s+return line\.isTurn;/g, "return true;"),
-    fairLine(/get isTurn\(\) \{/g, "$& return true;"),
+    fair(/await this\.#lookAgain\(line, own\);\s+return line\.admitsFirst;/g, "return true;"),
+    fairLine(/get admitsFirst\(\) \{/g, "$& return true;"),
   ],
   "the lease goes on after a look that may be stale": [
     fair(
