@@ -1,42 +1,27 @@
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { beforeAll, describe, expect, test } from "@jest/globals";
 import { LockStoreError } from "../lib/errors.js";
 import type { Row } from "../lib/protocol/row.js";
 import { purgeAt } from "../lib/protocol/rules.js";
 import type { Renew } from "../lib/protocol/writes.js";
 import { EARLIEST, itemOf, rowWith } from "./support/store-cases.js";
-import { allSubjects, type Subject } from "./support/store-subjects.js";
-import { testClient } from "./support/table.js";
+import { ALL_SUBJECTS, useSubject } from "./support/store-subjects.js";
 import { APPLIED, GONE, REMEMBERED, refusedBy, renewalOf } from "./support/write-cases.js";
 
-const forever = new AbortController().signal;
-
 /** Renewals that are asked for in one turn: whether the store sends them together shows in nothing but its requests. */
-describe.each(allSubjects(testClient()))("a store %s, asked for many renewals at once,", (_where, subjectOf) => {
-  let subject: Subject;
+describe.each(ALL_SUBJECTS)("a store %s, asked for many renewals at once,", (_where, subjectOf) => {
+  const { itemAt, plant, plantItem, write } = useSubject(subjectOf, { uuid: "mine" });
   let stamp = EARLIEST + 1_000;
 
   beforeAll(async () => {
-    subject = await subjectOf();
     const rows = await Promise.all(Array.from({ length: 32 }, () => plant({})));
     // The more of them were answered, the more go together.
     for (let count = 1; count <= 32; count *= 2) await renewAll(rows.slice(0, count));
   });
-  afterAll(() => subject.end());
 
-  const plant = async (differences: Partial<Row>): Promise<Row> => {
-    const row = rowWith({ uuid: "mine", ...differences });
-    await subject.plant(row, itemOf(row));
-    return row;
-  };
   const renewAll = (rows: readonly Row[], differences: (row: Row) => Partial<Renew> = () => ({})) => {
     stamp += 1_000;
-    return Promise.all(
-      rows.map((row, index) => {
-        return subject.store
-          .write(renewalOf(row, "mine", stamp + index, differences(row)), forever)
-          .catch((error) => error);
-      }),
-    );
+    const renewals = rows.map((row, index) => renewalOf(row, "mine", stamp + index, differences(row)));
+    return Promise.all(renewals.map((renewal) => write(renewal).catch((error) => error)));
   };
 
   test("renews each of them with its own stamp, and leaves the rest of the row as it is", async () => {
@@ -46,14 +31,14 @@ describe.each(allSubjects(testClient()))("a store %s, asked for many renewals at
     expect(await renewAll(rows)).toEqual(rows.map(() => APPLIED));
     for (const [index, row] of rows.entries()) {
       const expires = stamp + index;
-      expect(await subject.item(row)).toEqual({ ...itemOf(row), expires, purge: purgeAt(expires) });
+      expect(await itemAt(row)).toEqual({ ...itemOf(row), expires, purge: purgeAt(expires) });
     }
   });
 
   test("removes the date to be purged from a row with a tick", async () => {
     const rows = await Promise.all([plant(REMEMBERED), plant({}), plant(REMEMBERED)]);
     await renewAll(rows, ({ tick }) => ({ remembers: tick === undefined ? "nothing" : "tick" }));
-    const purges = await Promise.all(rows.map(async (row) => (await subject.item(row))?.purge));
+    const purges = await Promise.all(rows.map(async (row) => (await itemAt(row))?.purge));
     expect(purges).toEqual([undefined, purgeAt(stamp + 1), undefined]);
   });
 
@@ -66,7 +51,7 @@ describe.each(allSubjects(testClient()))("a store %s, asked for many renewals at
     const other = await plant({});
     const outcomes = await renewAll([mine, theirs, later, free, gone, other]);
     expect(outcomes).toEqual([APPLIED, refusedBy(theirs), refusedBy(later), refusedBy(free), GONE, APPLIED]);
-    expect(await subject.item(theirs)).toEqual(itemOf(theirs));
+    expect(await itemAt(theirs)).toEqual(itemOf(theirs));
   });
 
   test("shows the mark of others on the rows that carry one, as they were", async () => {
@@ -77,17 +62,17 @@ describe.each(allSubjects(testClient()))("a store %s, asked for many renewals at
 
   test("blames an item that this library did not write for its own renewal alone", async () => {
     const [mine, foreign, other] = [await plant({}), rowWith({}), await plant({})];
-    await subject.plant(foreign, { mark: "their own" });
+    await plantItem(foreign, { mark: "their own" });
     const [first, second, third] = await renewAll([mine, foreign, other]);
     expect([first, third]).toEqual([APPLIED, APPLIED]);
     expect(second).toBeInstanceOf(LockStoreError);
-    expect(await subject.item(foreign)).toEqual({ mark: "their own" });
+    expect(await itemAt(foreign)).toEqual({ mark: "their own" });
   });
 
   test("the same row twice at once is renewed by both, one after the other", async () => {
     const row = await plant({});
     const [first, second] = await renewAll([row, row]);
     expect([first, second].map((outcome) => (outcome as { kind: string }).kind)).toContain("applied");
-    expect((await subject.item(row))?.expires).toBeGreaterThanOrEqual(stamp);
+    expect((await itemAt(row))?.expires).toBeGreaterThanOrEqual(stamp);
   });
 });

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { beforeAll, describe, expect, test } from "@jest/globals";
 import {
   kindOf,
   LOCK_SORT,
@@ -18,14 +18,11 @@ import {
   writerAt,
 } from "../lib/protocol/addresses.js";
 import type { Row } from "../lib/protocol/row.js";
-import type { Write } from "../lib/protocol/writes.js";
 import type { Cursor, Page, RangeQuery } from "../lib/store.js";
-import { FOREIGN_SORTS, itemOf, rowWith } from "./support/store-cases.js";
-import { type Subject, sortedSubjects } from "./support/store-subjects.js";
-import { testClient } from "./support/table.js";
+import { FOREIGN_SORTS } from "./support/store-cases.js";
+import { SORTED_SUBJECTS, useSubject } from "./support/store-subjects.js";
 import { APPLIED, removalOf, transferOf } from "./support/write-cases.js";
 
-const client = testClient();
 const forever = new AbortController().signal;
 
 const READER_UUIDS = ["0a000000-0000-4000-8000-000000000000", "fa000000-0000-4000-8000-000000000000"];
@@ -57,32 +54,23 @@ const RANGES: readonly (readonly [string, SortRange, readonly string[]])[] = [
   ["from the readers to the queue of the writer", { first: READERS.first, last: WRITER_QUEUE.last }, SORTS.slice(4)],
 ];
 
-describe.each(sortedSubjects(client))("the ranges of a store %s", (_, subjectOf) => {
-  let subject: Subject;
-  let name: string;
+describe.each(SORTED_SUBJECTS)("the ranges of a store %s", (_, subjectOf) => {
+  const { plant, plantItem, read, store, write } = useSubject(subjectOf);
+  const name = randomUUID();
 
   beforeAll(async () => {
-    subject = await subjectOf();
-    name = randomUUID();
     for (const sort of [...SORTS].reverse()) await plant({ name, sort });
     for (const { counter } of [MUTEX_QUEUE, SEMAPHORE_QUEUE, SHARED_MUTEX_QUEUE])
-      await subject.store.write({ kind: "draw", at: { name, sort: counter }, seed: 1_000 }, forever);
+      await write({ kind: "draw", at: { name, sort: counter }, seed: 1_000 });
     // Nothing that an application keeps in between is taken for a row, whatever it looks like.
-    for (const sort of FOREIGN_SORTS) await subject.plant({ name, sort }, { mark: "their own" });
+    for (const sort of FOREIGN_SORTS) await plantItem({ name, sort }, { mark: "their own" });
     // Neither are the rows of another name.
     await plant({ name: `${name}2`, sort: permitAt("", 2).sort });
   });
-  afterAll(() => subject.end());
 
-  const write = (value: Write) => subject.store.write(value, forever);
-  const plant = async (differences: Partial<Row>): Promise<Row> => {
-    const row = rowWith(differences);
-    await subject.plant(row, itemOf(row));
-    return row;
-  };
   const query = (differences: Partial<RangeQuery>): Promise<Page<string>> => {
     const all = { first: "a", last: "z", limit: 100, consistent: true };
-    return subject.store.query({ name, ...all, ...differences }, forever);
+    return store().query({ name, ...all, ...differences }, forever);
   };
 
   /** All pages of a range, however long they are: a store may end one early. */
@@ -133,6 +121,14 @@ describe.each(sortedSubjects(client))("the ranges of a store %s", (_, subjectOf)
     }
   });
 
+  test("a lock without waiters has its row on the first page, and no place, whatever its counter has given", async () => {
+    const held = await plant();
+    await write({ kind: "draw", at: { name: held.name, sort: MUTEX_QUEUE.counter }, seed: 1_000 });
+    const queue = { name: held.name, ...placesOf(MUTEX_QUEUE), limit: 2 };
+    expect((await query({ ...queue, first: LOCK_SORT })).rows).toEqual([held]);
+    expect((await query(queue)).rows).toEqual([]);
+  });
+
   test("rows are shown as they are: with their permits, with a holder or without", async () => {
     const own = randomUUID();
     const rows = [
@@ -143,9 +139,7 @@ describe.each(sortedSubjects(client))("the ranges of a store %s", (_, subjectOf)
       await plant({ ...writerAt(own), uuid: undefined }),
     ];
     expect(await all({ name: own })).toEqual(rows);
-    for (const row of rows) {
-      expect(await subject.store.read(row, { consistent: true }, forever)).toEqual(row);
-    }
+    for (const row of rows) expect(await read(row)).toEqual(row);
   });
 
   test.each([
@@ -167,7 +161,7 @@ describe.each(sortedSubjects(client))("the ranges of a store %s", (_, subjectOf)
     for (const sort of SORTS) await plant({ name: own, sort });
     const listed: string[] = [];
     for (let after: Cursor | undefined, more = true; more; more = after !== undefined) {
-      const page = await subject.store.scan(own, after, forever);
+      const page = await store().scan(own, after, forever);
       listed.push(...page.rows.map(({ sort }) => sort));
       after = page.next;
     }

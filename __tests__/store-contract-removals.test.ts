@@ -1,33 +1,14 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { LockStoreError } from "../lib/errors.js";
-import { type Address, lockAt } from "../lib/protocol/addresses.js";
+import { describe, expect, test } from "@jest/globals";
+import { lockAt } from "../lib/protocol/addresses.js";
 import type { Row } from "../lib/protocol/row.js";
 import { wasApplied } from "../lib/protocol/was-applied.js";
-import type { Write } from "../lib/protocol/writes.js";
-import { EARLIEST, itemOf, rowOf, rowWith, takeWith } from "./support/store-cases.js";
-import { allSubjects, type Subject } from "./support/store-subjects.js";
-import { testClient } from "./support/table.js";
+import { EARLIEST, itemOf, NOT_OURS, rowOf, rowWith, takeWith } from "./support/store-cases.js";
+import { ALL_SUBJECTS, useSubject } from "./support/store-subjects.js";
 import { APPLIED, FREE, GONE, REMEMBERED, refusedBy, removalOf, renewalOf, vacateOf } from "./support/write-cases.js";
 
-const client = testClient();
-const forever = new AbortController().signal;
-
-describe.each(allSubjects(client))("removals in a store %s", (_, subjectOf) => {
-  let subject: Subject;
-
-  beforeAll(async () => {
-    subject = await subjectOf();
-  });
-  afterAll(() => subject.end());
-
-  const write = (value: Write) => subject.store.write(value, forever);
-  const read = (at: Address) => subject.store.read(at, { consistent: true }, forever);
-  const plant = async (differences: Partial<Row>): Promise<Row> => {
-    const row = rowWith(differences);
-    await subject.plant(row, itemOf(row));
-    return row;
-  };
+describe.each(ALL_SUBJECTS)("removals in a store %s", (_, subjectOf) => {
+  const { itemAt, plant, plantItem, read, write } = useSubject(subjectOf);
 
   /** A lease, as it was seen; and a hold without a uuid. */
   const SEEN: Partial<Row> = { uuid: "theirs", expires: 100 };
@@ -42,7 +23,7 @@ describe.each(allSubjects(client))("removals in a store %s", (_, subjectOf) => {
   ])("%s is deleted if it is as it was seen, and nothing of it is told", async (_case, differences) => {
     const row = await plant(differences);
     expect(await write(removalOf(row, row.uuid, row.expires))).toEqual(APPLIED);
-    expect(await subject.item(row)).toBeUndefined();
+    expect(await itemAt(row)).toBeUndefined();
   });
 
   test.each<readonly [string, Partial<Row>, Partial<Row>]>([
@@ -82,11 +63,9 @@ describe.each(allSubjects(client))("removals in a store %s", (_, subjectOf) => {
       const row = rowWith(differences);
       const { format: _ours, ...attributes } = itemOf(row);
       const item = { ...attributes, ...formatted, mark: "their own" };
-      await subject.plant(row, item);
-      const error = await write(removalOf(row, row.uuid, row.expires)).catch((thrown: unknown) => thrown);
-      expect(error).toBeInstanceOf(LockStoreError);
-      expect(error).toMatchObject({ transient: false, message: expect.stringContaining("their own") });
-      expect(await subject.item(row)).toEqual(item);
+      await plantItem(row, item);
+      await expect(write(removalOf(row, row.uuid, row.expires))).rejects.toMatchObject(NOT_OURS);
+      expect(await itemAt(row)).toEqual(item);
     }
   });
 

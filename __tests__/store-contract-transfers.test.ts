@@ -1,19 +1,19 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { type Address, lockAt } from "../lib/protocol/addresses.js";
+import { describe, expect, test } from "@jest/globals";
+import { lockAt } from "../lib/protocol/addresses.js";
 import type { Row } from "../lib/protocol/row.js";
 import { purgeAt } from "../lib/protocol/rules.js";
 import { wasApplied } from "../lib/protocol/was-applied.js";
 import type { Write } from "../lib/protocol/writes.js";
 import { EARLIEST, itemOf, rowOf, rowWith, takeWith } from "./support/store-cases.js";
-import { allSubjects, type Subject } from "./support/store-subjects.js";
-import { testClient } from "./support/table.js";
+import { ALL_SUBJECTS, useSubject } from "./support/store-subjects.js";
 import {
   APPLIED,
   FREE,
   GONE,
   MEMORIES,
   REMEMBERED,
+  REMEMBERS,
   refusedBy,
   reissueOf,
   renewalOf,
@@ -21,27 +21,12 @@ import {
   vacateOf,
 } from "./support/write-cases.js";
 
-const client = testClient();
-const forever = new AbortController().signal;
-
 /** What a transfer writes, if it draws no token. */
 const FRESH: Partial<Row> = { uuid: "fresh", expires: 100, ttlMs: 7_000, owner: "host#3" };
 
-describe.each(allSubjects(client))("transfers in a store %s", (_, subjectOf) => {
-  let subject: Subject;
-
-  beforeAll(async () => {
-    subject = await subjectOf();
-  });
-  afterAll(() => subject.end());
-
-  const write = (value: Write) => subject.store.write(value, forever);
-  const read = (at: Address) => subject.store.read(at, { consistent: true }, forever);
-  const plant = async (differences: Partial<Row>): Promise<Row> => {
-    const row = rowWith({ uuid: "mine", data: { a: 1 }, wanted: 5, permits: 3, ...differences });
-    await subject.plant(row, itemOf(row));
-    return row;
-  };
+describe.each(ALL_SUBJECTS)("transfers in a store %s", (_, subjectOf) => {
+  const defaults = { uuid: "mine", data: { a: 1 }, wanted: 5, permits: 3 };
+  const { itemAt, plant, plantItem, read, write } = useSubject(subjectOf, defaults);
 
   test.each([
     ["an earlier stamp", 101],
@@ -176,11 +161,10 @@ describe.each(allSubjects(client))("transfers in a store %s", (_, subjectOf) => 
     // Not in the past, or the engine's own TTL may remove the row.
     const [later, earlier] = [4_000_000_000_000, 3_900_000_000_000];
     for (const remembers of MEMORIES) {
-      const remembered = { nothing: {}, fence: { fence: 7n }, tick: { tick: 8 } }[remembers];
-      const row = rowWith({ uuid: "mine", expires: later, ...remembered });
-      await subject.plant(row, { ...itemOf(row), purge: purgeAt(row.expires) });
+      const row = rowWith({ uuid: "mine", expires: later, ...REMEMBERS[remembers] });
+      await plantItem(row, { ...itemOf(row), purge: purgeAt(row.expires) });
       await write(transferOf(row, { expires: earlier, remembers }));
-      expect((await subject.item(row))?.purge).toBe(remembers === "tick" ? undefined : purgeAt(earlier));
+      expect((await itemAt(row))?.purge).toBe(remembers === "tick" ? undefined : purgeAt(earlier));
     }
   });
 });

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { expect } from "@jest/globals";
 import { lockAt } from "../../lib/protocol/addresses.js";
 import type { Sighting } from "../../lib/protocol/may-take.js";
 import { type Attributes, FORMAT, type Memory, type Row } from "../../lib/protocol/row.js";
@@ -174,6 +175,9 @@ export const FOREIGN: readonly (readonly [string, Attributes])[] = [
   ["without a date", without("acquired")],
   ["with a uuid that is no string", { ...OURS, uuid: 5 }],
 ];
+
+/** The error that shows such an item. */
+export const NOT_OURS = { code: "LOCK_STORE", transient: false, message: expect.stringContaining("their own") };
 
 /** Sort keys that look like ours, and are an application's own: each between two of ours. */
 export const FOREIGN_SORTS: readonly string[] = [

@@ -8,57 +8,86 @@ import {
   PutItemCommand,
 } from "@aws-sdk/client-dynamodb";
 import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
+import { afterAll, beforeAll } from "@jest/globals";
 import { createTable } from "../../lib/dynamodb/admin/create-table.js";
 import { DynamoDbStore } from "../../lib/dynamodb/store.js";
 import { type KeyOptions, type TableLayout, tableLayout } from "../../lib/options/table.js";
 import { type Address, LOCK_SORT } from "../../lib/protocol/addresses.js";
-import type { Attributes } from "../../lib/protocol/row.js";
-import type { Store } from "../../lib/store.js";
+import type { Attributes, Row } from "../../lib/protocol/row.js";
+import type { Write } from "../../lib/protocol/writes.js";
+import type { Store, WriteOutcome } from "../../lib/store.js";
 import { TestTable } from "../../lib/testing/index.js";
 import { MemoryTable } from "../../lib/testing/memory-table.js";
 import { systemClock } from "../../lib/time/clock.js";
 import { IS_FULL } from "./full.js";
 import { MemoryStore } from "./message-store.js";
 import { requestsOn } from "./requests-on.js";
+import { itemOf, rowWith } from "./store-cases.js";
+import { testClient } from "./table.js";
+
+const client = testClient();
+const forever = (): AbortSignal => new AbortController().signal;
 
 /** A store, and a way past it to the items. */
 export interface Subject {
   readonly store: Store;
   /** Leaves an item as some earlier host or somebody else would have; undefined removes it, as the table's TTL may. */
-  plant(at: Address, item: Attributes | undefined): Promise<void>;
+  plantItem(at: Address, item: Attributes | undefined): Promise<void>;
   /** What is there now. */
   item(at: Address): Promise<Attributes | undefined>;
   end(): Promise<void>;
 }
 
 /** A name for a store, and how to get one. */
-export type SubjectCase = readonly [string, () => Promise<Subject>];
+type SubjectCase = readonly [string, () => Promise<Subject>];
 
-/** The stores that have rows beside a lock's own. */
-export const sortedSubjects = (client: DynamoDBClient): readonly SubjectCase[] => [
-  ["in memory", memorySubject],
-  ["through dynamutex/testing", testTableSubject],
-  ["in a table with a sort key", () => tableSubject(client, {})],
-  // The same requests under other names, which parity.test.ts compares with the table in memory in any case.
-  ...(IS_FULL ? [inAnApplicationsTable(client)] : []),
+const IN_AN_APPLICATIONS_TABLE: SubjectCase = [
+  "in an application's table, under reserved words and a prefix",
+  () => tableSubject({ keys: { partition: "key", sort: "order", ttl: "ttl" }, keyPrefix: "lock#" }),
 ];
 
-const inAnApplicationsTable = (client: DynamoDBClient): SubjectCase => [
-  "in an application's table, under reserved words and a prefix",
-  () => tableSubject(client, { keys: { partition: "key", sort: "order", ttl: "ttl" }, keyPrefix: "lock#" }),
+/** The stores that have rows beside a lock's own. */
+export const SORTED_SUBJECTS: readonly SubjectCase[] = [
+  ["in memory", memorySubject],
+  ["through dynamutex/testing", testTableSubject],
+  ["in a table with a sort key", () => tableSubject({})],
+  // The same requests under other names, which parity.test.ts compares with the table in memory in any case.
+  ...(IS_FULL ? [IN_AN_APPLICATIONS_TABLE] : []),
 ];
 
 /** Every kind of store. */
-export const allSubjects = (client: DynamoDBClient): readonly SubjectCase[] => [
-  ...sortedSubjects(client),
-  ["in a table without one", () => tableSubject(client, { keys: { sort: null } })],
+export const ALL_SUBJECTS: readonly SubjectCase[] = [
+  ...SORTED_SUBJECTS,
+  ["in a table without one", () => tableSubject({ keys: { sort: null } })],
 ];
+
+/** A store for all the tests of a block, and what each row that they plant has unless they say otherwise. */
+export function useSubject(subjectOf: () => Promise<Subject>, defaults: Partial<Row> = {}) {
+  let subject: Subject;
+  beforeAll(async () => {
+    subject = await subjectOf();
+  });
+  afterAll(() => subject.end());
+  return {
+    store: () => subject.store,
+    plantItem: (at: Address, item: Attributes | undefined): Promise<void> => subject.plantItem(at, item),
+    itemAt: (at: Address): Promise<Attributes | undefined> => subject.item(at),
+    write: (write: Write): Promise<WriteOutcome> => subject.store.write(write, forever()),
+    read: (at: Address): Promise<Row | undefined> => subject.store.read(at, { consistent: true }, forever()),
+    /** Leaves a row as some earlier host would have. */
+    plant: async (differences: Partial<Row> = {}): Promise<Row> => {
+      const row = rowWith({ ...defaults, ...differences });
+      await subject.plantItem(row, itemOf(row));
+      return row;
+    },
+  };
+}
 
 function memorySubject(): Promise<Subject> {
   const table = new MemoryTable();
   return Promise.resolve({
     store: new MemoryStore(table),
-    plant: async (at, item) => table.plant(at, item),
+    plantItem: async (at, item) => table.plant(at, item),
     item: async (at) => table.item(at),
     end: async () => {},
   });
@@ -70,23 +99,23 @@ function testTableSubject(): Promise<Subject> {
   const { session } = table.host();
   return Promise.resolve({
     store: session.store,
-    plant: async (at, item) => table.memory.plant(at, item),
+    plantItem: async (at, item) => table.memory.plant(at, item),
     item: async (at) => table.memory.item(at),
     end: async () => {},
   });
 }
 
 /** A table of its own, made by the library's own `create()`. */
-export async function tableSubject(
-  client: DynamoDBClient,
-  options: { readonly keys?: KeyOptions; readonly keyPrefix?: string },
-): Promise<Subject> {
+export async function tableSubject(options: {
+  readonly keys?: KeyOptions;
+  readonly keyPrefix?: string;
+}): Promise<Subject> {
   const layout = tableLayout({ tableName: `test-${randomUUID()}`, ...options });
   const { tableName: TableName, ttl } = layout;
   await createTable(client, layout, {}, requestsOn(systemClock()));
   return {
     store: new DynamoDbStore({ client, layout, clock: systemClock() }),
-    plant: async (at, item) => {
+    plantItem: async (at, item) => {
       const Key = rawKey(layout, at);
       if (item === undefined) return void (await client.send(new DeleteItemCommand({ TableName, Key })));
       const Item = { ...marshall(renamed(item, "purge", ttl), { removeUndefinedValues: true }), ...Key };

@@ -13,6 +13,13 @@ export function refusedBy(row: Row | undefined): WriteOutcome {
 export const MEMORIES: readonly Memory[] = ["nothing", "fence", "tick"];
 export const FREE: Left = { kind: "free" };
 
+/** What a row has that remembers so much. */
+export const REMEMBERS: Readonly<Record<Memory, Partial<Row>>> = {
+  nothing: {},
+  fence: { fence: 7n },
+  tick: { tick: 8 },
+};
+
 /** What a row may remember, all of it. */
 export const REMEMBERED: Partial<Row> = { fence: 41n, tick: 42 };
 
