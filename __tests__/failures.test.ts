@@ -14,16 +14,9 @@ import { systemClock } from "../lib/time/clock.js";
 import { eventually } from "./support/eventually.js";
 import { takeWith } from "./support/store-cases.js";
 import { createTestTable, testClient } from "./support/table.js";
+import { FREE, vacateOf } from "./support/write-cases.js";
 
 const forever = new AbortController().signal;
-const VACATE = {
-  kind: "vacate",
-  at: lockAt("any"),
-  uuid: "mine",
-  leaves: { kind: "free" },
-  remembers: "nothing",
-} as const;
-const CONSISTENT = { consistent: true };
 
 const ends: (() => unknown)[] = [];
 afterEach(() => {
@@ -33,6 +26,25 @@ afterEach(() => {
 function storeOn(client: DynamoDBClient, options: Partial<LockTableOptions> = {}): DynamoDbStore {
   const layout = tableLayout({ tableName: "locks", ...options });
   return new DynamoDbStore({ client, layout, clock: systemClock() });
+}
+
+/** A client that sends everything once. */
+function clientAt(endpoint: string): DynamoDBClient {
+  return testClient({ endpoint, maxAttempts: 1 });
+}
+
+function readOn(store: DynamoDbStore): Promise<unknown> {
+  return store.read(lockAt("any"), { consistent: true }, forever);
+}
+
+/** The error that a read ends with. */
+function readFailure(client: DynamoDBClient, options: Partial<LockTableOptions> = {}): Promise<LockStoreError> {
+  return failureOf(readOn(storeOn(client, options)));
+}
+
+/** The error that a take ends with. */
+function takeFailure(client: DynamoDBClient, options: Partial<LockTableOptions> = {}): Promise<LockStoreError> {
+  return failureOf(storeOn(client, options).write(takeWith({}), forever));
 }
 
 /** The error that an operation ends with. */
@@ -74,115 +86,68 @@ async function refusing(type: string, message = "no", status = 400, headers = {}
   });
 }
 
+/** What DynamoDB says when it cancels a transaction because of its second item. */
+async function cancelling(Code: string): Promise<string> {
+  return answering((response) => {
+    response.writeHead(400, { "content-type": "application/x-amz-json-1.0" });
+    const CancellationReasons = [{ Code: "None" }, { Code }];
+    response.end(JSON.stringify({ __type: "x#TransactionCanceledException", message: "no", CancellationReasons }));
+  });
+}
+
 describe("what passes by itself", () => {
   test.each([
-    "ThrottlingException",
-    "ProvisionedThroughputExceededException",
-    "RequestLimitExceeded",
-    "LimitExceededException",
-    "TransactionConflictException",
-    "TransactionInProgressException",
-    "ReplicatedWriteConflictException",
-    "InternalServerError",
-    "InternalFailure",
-    "ServiceUnavailable",
-  ])("%s", async (type) => {
-    const client = testClient({ endpoint: await refusing(type), maxAttempts: 1 });
-    const failure = await failureOf(storeOn(client).write(takeWith({}), forever));
-    expect(failure).toMatchObject({ transient: true, answered: true, cause: { name: type } });
+    ["ProvisionedThroughputExceededException", "throttling"],
+    ["RequestLimitExceeded", "throttling"],
+    ["SlowDown", "throttling"],
+    ["ThrottledException", "throttling"],
+    ["ThrottlingException", "throttling"],
+    ["TooManyRequestsException", "throttling"],
+    ["LimitExceededException", "something else"],
+    ["TransactionConflictException", "something else"],
+    ["TransactionInProgressException", "something else"],
+    ["ReplicatedWriteConflictException", "something else"],
+    ["InternalServerError", "something else"],
+    ["InternalFailure", "something else"],
+    ["ServiceUnavailable", "something else"],
+  ])("%s, which is %s", async (type, kind) => {
+    const failure = await takeFailure(clientAt(await refusing(type)));
+    const throttled = kind === "throttling";
+    expect(failure).toMatchObject({ transient: true, answered: true, throttled, cause: { name: type } });
     expect(failure.message).toContain(`PutItem on table locks failed: ${type}`);
-  });
-
-  test("a conflict with a write of another Region may have been applied, and one within a Region was not", async () => {
-    for (const [type, retried] of [
-      ["ReplicatedWriteConflictException", true],
-      ["TransactionConflictException", false],
-    ] as const) {
-      const client = testClient({ endpoint: await refusing(type), maxAttempts: 1 });
-      expect(await failureOf(storeOn(client).write(takeWith({}), forever))).toMatchObject({ transient: true, retried });
-    }
-  });
-
-  test("an error of DynamoDB's own whose name nobody has heard of", async () => {
-    const client = testClient({ endpoint: await refusing("NewTroubleException", "later", 500), maxAttempts: 1 });
-    const failure = await failureOf(storeOn(client).read(lockAt("any"), CONSISTENT, forever));
-    expect(failure).toMatchObject({ transient: true, answered: true });
-  });
-
-  test("a signature by a wrong clock, which the SDK corrects for the next request", async () => {
-    const date = new Date(Date.now() + 3_600_000).toUTCString();
-    const endpoint = await refusing("InvalidSignatureException", "Signature not yet current", 400, { date });
-    const failure = await failureOf(
-      storeOn(testClient({ endpoint, maxAttempts: 1 })).read(lockAt("any"), CONSISTENT, forever),
-    );
-    expect(failure).toMatchObject({ transient: true, answered: true });
-  });
-
-  test("a transaction of somebody's on the same row", async () => {
-    const endpoint = await answering((response) => {
-      response.writeHead(400, { "content-type": "application/x-amz-json-1.0" });
-      const CancellationReasons = [{ Code: "None" }, { Code: "TransactionConflict" }];
-      response.end(JSON.stringify({ __type: "x#TransactionCanceledException", message: "no", CancellationReasons }));
-    });
-    const failure = await failureOf(
-      storeOn(testClient({ endpoint, maxAttempts: 1 })).read(lockAt("any"), CONSISTENT, forever),
-    );
-    expect(failure).toMatchObject({ transient: true, answered: true });
-  });
-
-  test("a client's own retries that were all in vain", async () => {
-    const client = testClient({ endpoint: await refusing("InternalServerError", "no", 500), maxAttempts: 2 });
-    const failure = await failureOf(storeOn(client).read(lockAt("any"), CONSISTENT, forever));
-    expect(failure).toMatchObject({ transient: true, cause: { $metadata: { attempts: 2 } } });
-  });
-});
-
-describe("throttling", () => {
-  test.each([
-    "ProvisionedThroughputExceededException",
-    "RequestLimitExceeded",
-    "SlowDown",
-    "ThrottledException",
-    "ThrottlingException",
-    "TooManyRequestsException",
-  ])("is what %s says", async (type) => {
-    const client = testClient({ endpoint: await refusing(type), maxAttempts: 1 });
-    const failure = await failureOf(storeOn(client).read(lockAt("any"), CONSISTENT, forever));
-    expect(failure).toMatchObject({ throttled: true, transient: true });
-  });
-
-  test("is what status 429 says, whoever it comes from", async () => {
-    const endpoint = await answering((response) => response.writeHead(429).end());
-    const failure = await failureOf(
-      storeOn(testClient({ endpoint, maxAttempts: 1 })).read(lockAt("any"), CONSISTENT, forever),
-    );
-    expect(failure).toMatchObject({ throttled: true, transient: true, answered: false });
   });
 
   test.each([
     ["ThrottlingError", true],
     ["ProvisionedThroughputExceeded", true],
     ["TransactionConflict", false],
-  ])("of an item of a transaction, which was cancelled for %s: %s", async (Code, throttled) => {
-    const endpoint = await answering((response) => {
-      response.writeHead(400, { "content-type": "application/x-amz-json-1.0" });
-      const CancellationReasons = [{ Code: "None" }, { Code }];
-      response.end(JSON.stringify({ __type: "x#TransactionCanceledException", message: "no", CancellationReasons }));
-    });
-    const failure = await failureOf(
-      storeOn(testClient({ endpoint, maxAttempts: 1 })).read(lockAt("any"), CONSISTENT, forever),
-    );
-    expect(failure).toMatchObject({ throttled, transient: true });
+  ])("a transaction that was cancelled for %s of an item, which is throttling: %s", async (code, throttled) => {
+    const failure = await readFailure(clientAt(await cancelling(code)));
+    expect(failure).toMatchObject({ transient: true, answered: true, throttled });
   });
 
-  test.each(["InternalServerError", "TransactionConflictException", "AccessDeniedException"])(
-    "is not what %s says",
-    async (type) => {
-      const client = testClient({ endpoint: await refusing(type), maxAttempts: 1 });
-      const failure = await failureOf(storeOn(client).read(lockAt("any"), CONSISTENT, forever));
-      expect(failure).toMatchObject({ throttled: false });
-    },
-  );
+  test.each([
+    ["ReplicatedWriteConflictException", true],
+    ["TransactionConflictException", false],
+  ])("%s: the write may have been applied, which is so between Regions alone: %s", async (type, retried) => {
+    expect(await takeFailure(clientAt(await refusing(type)))).toMatchObject({ transient: true, retried });
+  });
+
+  test("an error of DynamoDB's own whose name nobody has heard of", async () => {
+    const failure = await readFailure(clientAt(await refusing("NewTroubleException", "later", 500)));
+    expect(failure).toMatchObject({ transient: true, answered: true });
+  });
+
+  test("a signature by a wrong clock, which the SDK corrects for the next request", async () => {
+    const date = new Date(Date.now() + 3_600_000).toUTCString();
+    const endpoint = await refusing("InvalidSignatureException", "Signature not yet current", 400, { date });
+    expect(await readFailure(clientAt(endpoint))).toMatchObject({ transient: true, answered: true });
+  });
+
+  test("a client's own retries that were all in vain", async () => {
+    const client = testClient({ endpoint: await refusing("InternalServerError", "no", 500), maxAttempts: 2 });
+    expect(await readFailure(client)).toMatchObject({ transient: true, cause: { $metadata: { attempts: 2 } } });
+  });
 });
 
 describe("what somebody has to put right", () => {
@@ -193,51 +158,34 @@ describe("what somebody has to put right", () => {
     ["ExpiredTokenException", ["credentials have expired"]],
     ["ValidationException", ["PutItem on table locks failed: ValidationException: no"]],
   ])("%s says what", async (type, words) => {
-    const client = testClient({ endpoint: await refusing(type), maxAttempts: 1 });
-    const failure = await failureOf(storeOn(client).write(takeWith({}), forever));
-    expect(failure).toMatchObject({ transient: false, answered: true, cause: { name: type } });
+    const failure = await takeFailure(clientAt(await refusing(type)));
+    expect(failure).toMatchObject({ transient: false, throttled: false, answered: true, cause: { name: type } });
     for (const word of words) expect(failure.message).toContain(word);
   });
 
   test("names the action of each operation", async () => {
-    const store = storeOn(testClient({ endpoint: await refusing("AccessDeniedException"), maxAttempts: 1 }));
+    const store = storeOn(clientAt(await refusing("AccessDeniedException")));
     const messages = [
       await failureOf(store.write(takeWith({ remembers: "fence" }), forever)),
-      await failureOf(store.read(lockAt("any"), CONSISTENT, forever)),
-      await failureOf(store.write(VACATE, forever)),
+      await failureOf(readOn(store)),
+      await failureOf(store.write(vacateOf(lockAt("any"), "mine", FREE), forever)),
     ].map(({ message }) => /dynamodb:\w+/.exec(message)?.[0]);
     expect(messages).toEqual(["dynamodb:UpdateItem", "dynamodb:GetItem", "dynamodb:DeleteItem"]);
   });
 
   test("a table that does not exist: its name, its region and how to create it", async () => {
     const tableName = `absent-${randomUUID()}`;
-    const failure = await failureOf(storeOn(testClient(), { tableName }).write(takeWith({}), forever));
+    const failure = await takeFailure(testClient(), { tableName });
     expect(failure).toMatchObject({ transient: false, answered: true, cause: { name: "ResourceNotFoundException" } });
     expect(failure.message).toContain(`table ${tableName} does not exist in region us-east-1`);
     expect(failure.message).toContain("`await locks.create()` creates it, and so does `npx dynamutex create-table`");
   });
 
-  test.each<readonly [string, boolean, Partial<LockTableOptions>, string]>([
-    [
-      "another partition key",
-      true,
-      { keys: { partition: "pk" } },
-      "its partition key is name (S), and the option keys.partition says pk",
-    ],
-    ["another sort key", true, { keys: { sort: "sk" } }, "its sort key is sort (S), and the option keys.sort says sk"],
-    [
-      "a sort key where none is expected",
-      true,
-      { keys: { sort: null } },
-      "its sort key is sort (S), and the option keys.sort says null",
-    ],
-    ["no sort key where one is expected", false, {}, "it has no sort key, and the option keys.sort says sort"],
-  ])("a table with %s: how it differs", async (_case, sortKey, options, difference) => {
-    const tableName = await createTestTable({ sortKey });
-    const failure = await failureOf(
-      storeOn(testClient(), { tableName, ...options }).read(lockAt("any"), CONSISTENT, forever),
-    );
+  test("a table with other keys: how they differ", async () => {
+    const tableName = await createTestTable();
+    const failure = await readFailure(testClient(), { tableName, keys: { sort: null } });
     expect(failure).toMatchObject({ transient: false, answered: true, cause: { name: "ValidationException" } });
+    const difference = "its sort key is sort (S), and the option keys.sort says null";
     expect(failure.message).toContain(`table ${tableName} does not fit: ${difference}`);
   });
 });
@@ -253,12 +201,17 @@ describe("an endpoint that is not DynamoDB", () => {
     ["success without a word", false, (response) => response.writeHead(200).end()],
     ["success for everything", false, (response) => response.writeHead(200).end("{}")],
   ])("answers a take with %s: nobody believes it", async (_case, transient, answer) => {
-    const client = testClient({ endpoint: await answering(answer), maxAttempts: 1 });
+    const client = clientAt(await answering(answer));
     for (const remembers of ["nothing", "fence"] as const) {
       const failure = await failureOf(storeOn(client).write(takeWith({ remembers }), forever));
       expect(failure).toMatchObject({ transient, answered: false });
       expect(failure.message).toMatch(transient ? /failed/ : /check (the endpoint|that it is DynamoDB)/);
     }
+  });
+
+  test("holds back with status 429, which is throttling whoever it comes from", async () => {
+    const failure = await readFailure(clientAt(await answering((response) => response.writeHead(429).end())));
+    expect(failure).toMatchObject({ throttled: true, transient: true, answered: false });
   });
 
   test("is asked for the row only once, if it is a table that gives no request ids", async () => {
@@ -281,8 +234,7 @@ describe("an endpoint that is not DynamoDB", () => {
 
   test("speaks something else", async () => {
     const endpoint = await listening(createServer((socket) => socket.once("data", () => socket.end("220 smtp\r\n"))));
-    const failure = await failureOf(storeOn(testClient({ endpoint })).read(lockAt("any"), CONSISTENT, forever));
-    expect(failure).toMatchObject({ answered: false });
+    expect(await readFailure(testClient({ endpoint }))).toMatchObject({ answered: false });
   });
 });
 
@@ -292,35 +244,25 @@ describe("a network that fails", () => {
     const endpoint = await listening(server);
     server.close();
     await once(server, "close");
-    const failure = await failureOf(
-      storeOn(testClient({ endpoint, maxAttempts: 1 })).read(lockAt("any"), CONSISTENT, forever),
-    );
+    const failure = await readFailure(clientAt(endpoint));
     expect(failure).toMatchObject({ transient: true, answered: false, cause: { code: "ECONNREFUSED" } });
   });
 
   test("a name that nobody knows", async () => {
-    const endpoint = "http://dynamodb.invalid";
-    const failure = await failureOf(
-      storeOn(testClient({ endpoint, maxAttempts: 1 })).read(lockAt("any"), CONSISTENT, forever),
-    );
+    const failure = await readFailure(clientAt("http://dynamodb.invalid"));
     expect(failure).toMatchObject({ transient: true, answered: false });
   });
 
   test("a connection that is cut", async () => {
     const endpoint = await listening(createServer((socket) => socket.once("data", () => socket.resetAndDestroy())));
-    const failure = await failureOf(
-      storeOn(testClient({ endpoint, maxAttempts: 1 })).read(lockAt("any"), CONSISTENT, forever),
-    );
+    const failure = await readFailure(clientAt(endpoint));
     expect(failure).toMatchObject({ transient: true, answered: false, cause: { code: "ECONNRESET" } });
   });
 
   test("a connection that is cut in the middle of an answer", async () => {
     const head = 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"Item"';
     const endpoint = await listening(createServer((socket) => socket.once("data", () => socket.end(head))));
-    const failure = await failureOf(
-      storeOn(testClient({ endpoint, maxAttempts: 1 })).read(lockAt("any"), CONSISTENT, forever),
-    );
-    expect(failure).toMatchObject({ transient: true, answered: false });
+    expect(await readFailure(clientAt(endpoint))).toMatchObject({ transient: true, answered: false });
   });
 });
 
@@ -356,20 +298,20 @@ describe("the client of the environment", () => {
       response.writeHead(500).end();
     });
     environment({ ...KEYS, AWS_REGION: "us-east-1", AWS_ENDPOINT_URL_DYNAMODB: endpoint, AWS_MAX_ATTEMPTS: "5" });
-    await failureOf(storeOn(clientWith()).read(lockAt("any"), CONSISTENT, forever));
+    await readFailure(clientWith());
     expect(requests).toBe(1);
   });
 
   test("without credentials says where they come from", async () => {
     environment({ AWS_REGION: "us-east-1", AWS_ENDPOINT_URL_DYNAMODB: "http://127.0.0.1:9" });
-    const failure = await failureOf(storeOn(clientWith()).write(takeWith({}), forever));
+    const failure = await takeFailure(clientWith());
     expect(failure).toMatchObject({ transient: false, answered: false, cause: { name: "CredentialsProviderError" } });
     expect(failure.message).toContain("found no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY");
   });
 
   test("without a region says how to give one", async () => {
     environment(KEYS);
-    const failure = await failureOf(storeOn(clientWith()).write(takeWith({}), forever));
+    const failure = await takeFailure(clientWith());
     expect(failure).toMatchObject({ transient: false, answered: false });
     expect(failure.message).toContain("knows no region: set AWS_REGION");
   });
@@ -395,7 +337,7 @@ describe("the client of the environment", () => {
       }),
     );
     environment({ ...KEYS, AWS_REGION: "us-east-1", AWS_ENDPOINT_URL: endpoint });
-    const failure = await failureOf(storeOn(clientWith({ answerMs: 50 })).read(lockAt("any"), CONSISTENT, forever));
+    const failure = await readFailure(clientWith({ answerMs: 50 }));
     expect(failure).toMatchObject({ transient: true, answered: false });
     // A busy machine may be late to accept a connection that is over already.
     await eventually(() => closed.length === 1);
