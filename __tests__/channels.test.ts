@@ -3,7 +3,7 @@ import { describe, expect, test } from "@jest/globals";
 import type { Diagnostics, LockTable } from "../lib/index.js";
 import type { LateListenerConfig } from "./hosts/late-listener.js";
 import { hear } from "./support/diagnostics.js";
-import { eventually, watch } from "./support/eventually.js";
+import { watch } from "./support/eventually.js";
 import { error, hang, throttle } from "./support/fault-proxy.js";
 import { startHost } from "./support/host-process.js";
 import { ManualTime } from "./support/manual-time.js";
@@ -92,24 +92,6 @@ describe("all that the channels tell, in order,", () => {
     ]);
   });
 
-  test("of a lock that is lost", async () => {
-    const story = hearAll();
-    const time = new ManualTime();
-    const lock = await host(time).mutex(scene.name).lock();
-    await scene.put(rowOf());
-    await time.advance(TTL_MS / 2);
-    await eventually(() => !lock.held);
-    await expect(lock.unlock()).rejects.toMatchObject({ reason: "stolen" });
-    expect(story).toEqual([
-      "asked #1",
-      "request take ok",
-      "acquired #1",
-      "request renew refused",
-      "lost #1 stolen",
-      "released #1",
-    ]);
-  });
-
   test("of a lock that is handed off, and of who resumes it, once and once more", async () => {
     const story = hearAll();
     const mutex = host(new ManualTime()).mutex(scene.name);
@@ -179,8 +161,8 @@ describe("a call that has asked tells once what came of it:", () => {
   }
 
   test("a try, a wait that is over or aborted, and one that a close ends", async () => {
-    const asked = hear("dynamutex:asked");
-    const failed = hear("dynamutex:failed");
+    const [asked, failed] = [hear("dynamutex:asked"), hear("dynamutex:failed")];
+    const missed = hear("dynamutex:missed");
     const ends = hearEnds();
     const time = new ManualTime();
     await scene.put(rowOf({ expires: time.now + 600_000, ttlMs: 600_000 }));
@@ -206,6 +188,7 @@ describe("a call that has asked tells once what came of it:", () => {
       ...["missed held", "missed held", "missed held", "missed timeout", "failed aborted", "failed closed"],
     ]);
     expect(asked).toHaveLength(ends.length);
+    expect(missed[2]).toMatchObject({ name: `${scene.name}, other`, holder: { owner: "elsewhere#1" } });
     const ended = { name: scene.name, call: asked[4]?.call, cause: controller.signal.reason, waitedMs: 300 };
     expect(failed[0]).toEqual({ ...ended, because: "aborted" });
   });

@@ -129,18 +129,6 @@ describe("the events of a section", () => {
     expect(events).toEqual([]);
   });
 
-  test("come for each name of a set", async () => {
-    const acquired = hear("dynamutex:acquired");
-    const events = hearSections();
-    const names = [`${scene.name}-x`, `${scene.name}-y`];
-    const set = await host(new ManualTime()).lockAll(names);
-    await set.unlock();
-    expect(acquired.map(({ name, uuid }) => [name, uuid])).toEqual(
-      names.map((name) => [name, set.locks.get(name)?.uuid]),
-    );
-    expect(events).toEqual(["acquired", "acquired", "released", "released"]);
-  });
-
   test("tell of the end also where the release got no answer", async () => {
     const told: string[] = [];
     hear("dynamutex:release-failed", () => told.push("release-failed"));
@@ -215,33 +203,5 @@ describe("a call that ends without the lock tells why", () => {
     await expect(waiting).rejects.toMatchObject({ code: "LOCK_TIMEOUT", waitedMs: 2_000 });
     expect(whyOf(heard)).toEqual([["timeout", 2_000, "holder"]]);
     await lock.unlock();
-  });
-
-  test("of a set, with its names", async () => {
-    const heard = missed();
-    const time = new ManualTime();
-    const names = [`${scene.name}-x`, `${scene.name}-y`];
-    await using _lock = await host(time, "holder")
-      .mutex(names[1] as string)
-      .lock();
-    const locks = host(time, "other");
-    await expect(locks.lockAll(names, { waitMs: 0 })).rejects.toMatchObject({ code: "LOCK_TIMEOUT" });
-    expect(heard).toMatchObject([{ name: names.join(", "), because: "held", holder: { owner: "holder" } }]);
-  });
-
-  test("and not where it was aborted, or got the lock", async () => {
-    const heard = missed();
-    const time = new ManualTime();
-    const mutex = host(time).mutex(scene.name);
-    const lock = await mutex.lock();
-    const controller = new AbortController();
-    const waiting = mutex.lock({ signal: controller.signal, waitMs: 1_000 });
-    controller.abort(new Error("enough"));
-    await expect(waiting).rejects.toThrow("enough");
-    const next = mutex.lock({ waitMs: 1_000 });
-    await lock.unlock();
-    await (await next).unlock();
-    await time.advance(5_000);
-    expect(heard).toEqual([]);
   });
 });
