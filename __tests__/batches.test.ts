@@ -47,10 +47,27 @@ async function holdTen(
 
 /** Lets a period pass, and each of these be renewed. */
 async function renewAll(time: ManualTime, locks: readonly Lock[]): Promise<void> {
-  const before = expiresOf(locks);
+  const renewed = watchRenewals(locks);
   await time.advance(PERIOD_MS);
-  await eventually(() => expiresOf(locks).every((expires, index) => expires > (before[index] as number)));
+  await eventually(renewed);
   await scene.quiet();
+}
+
+/** Lets a period pass, and then as much time as it takes until each of these is renewed, however often it fails. */
+async function renewAtLast(time: ManualTime, locks: readonly Lock[]): Promise<void> {
+  const renewed = watchRenewals(locks);
+  await time.advance(PERIOD_MS);
+  await scene.play(time, renewed);
+}
+
+/** Whether each of these has been renewed since. */
+function watchRenewals(locks: readonly Lock[]): () => boolean {
+  const before = expiresOf(locks);
+  return () => expiresOf(locks).every((expires, index) => expires > (before[index] as number));
+}
+
+async function unlockAll(locks: readonly Lock[]): Promise<void> {
+  await Promise.all(locks.map((lock) => lock.unlock()));
 }
 
 /** Changes what the table answers to one statement. */
@@ -93,7 +110,7 @@ describe("the renewals of ten locks", () => {
       const purge = Math.ceil(expires / 1_000) + 7 * 24 * 60 * 60;
       expect(await scene.row(nameOf(index))).toMatchObject({ uuid: lock.uuid, expires, purge });
     }
-    await Promise.all(locks.map((lock) => lock.unlock()));
+    await unlockAll(locks);
     expect(time.timers).toBe(0);
   });
 
@@ -103,7 +120,7 @@ describe("the renewals of ten locks", () => {
     expect(scene.proxy.counts()).toEqual({ UpdateItem: 1 });
     await renewAll(time, locks);
     expect(await scene.row(nameOf(3))).toMatchObject({ data: { step: 2 } });
-    await Promise.all(locks.map((lock) => lock.unlock()));
+    await unlockAll(locks);
   });
 
   test("trap 41: of ten locks of which one was stolen and one deleted, these two are lost, and the others are kept", async () => {
@@ -130,12 +147,12 @@ describe("the renewals of ten locks", () => {
     const others = locks.filter((_, index) => index !== 7);
     await scene.remove(nameOf(7));
     scene.proxy.on("GetItem", hang());
-    const before = expiresOf(others);
+    const renewed = watchRenewals(others);
     await time.advance(PERIOD_MS);
-    await eventually(() => expiresOf(others).every((expires, index) => expires > (before[index] as number)));
+    await eventually(renewed);
     expect(scene.proxy.counts()[BATCH]).toBe(1);
     await eventually(() => scene.proxy.counts().GetItem === 1);
-    await Promise.all(others.map((lock) => lock.unlock()));
+    await unlockAll(others);
   });
 
   test("an item that is no lock any more ends the renewals of one, and the others go on together", async () => {
@@ -155,10 +172,10 @@ describe("the renewals of ten locks", () => {
   test("a batch whose reply is lost is sent again together, with the same stamps, and each recognises its own", async () => {
     const { time, locks } = await holdTen();
     scene.proxy.on(BATCH, resetAfter());
-    const before = expiresOf(locks);
+    const renewed = watchRenewals(locks);
     await time.advance(PERIOD_MS);
     await time.sleepUntil(() => true);
-    await scene.play(time, () => expiresOf(locks).every((expires, index) => expires > (before[index] as number)));
+    await scene.play(time, renewed);
     const [first, ...more] = scene.proxy.select(({ operation }) => operation === BATCH || operation === "UpdateItem");
     expect(namesIn(first?.body)).toHaveLength(COUNT);
     expect(more.flatMap(({ body }) => namesIn(body)).sort()).toEqual(namesIn(first?.body).sort());
@@ -168,7 +185,7 @@ describe("the renewals of ten locks", () => {
       expect(await scene.row(nameOf(index))).toMatchObject({ uuid: lock.uuid, expires: lock.expires.getTime() });
     }
     expect(locks.every(({ held }) => held)).toBe(true);
-    await Promise.all(locks.map((lock) => lock.unlock()));
+    await unlockAll(locks);
   });
 
   test("leases are counted from the first copy of a batch without an answer, because a watcher may count from there", async () => {
@@ -180,16 +197,16 @@ describe("the renewals of ten locks", () => {
     const { time, locks } = await holdTen({ clockOf });
     const endOf = ({ remainingMs }: Lock): number => time.elapsed + remainingMs;
     const ends = locks.map(endOf);
-    const before = expiresOf(locks);
+    const renewed = watchRenewals(locks);
     // The stamps of the first copy last longer than the leases: the time is known better when the second copy leaves.
     latestBy = 5_000;
     scene.proxy.on(BATCH, resetAfter());
     await time.advance(PERIOD_MS);
     await time.sleepUntil(() => true);
     latestBy = 0;
-    await scene.play(time, () => expiresOf(locks).every((expires, index) => expires > (before[index] as number)));
+    await scene.play(time, renewed);
     expect(locks.map(endOf)).toEqual(ends.map((end) => end + PERIOD_MS));
-    await Promise.all(locks.map((lock) => lock.unlock()));
+    await unlockAll(locks);
   });
 
   test("a batch that hangs ends no lease before its deadline, and every lease at it", async () => {
@@ -226,27 +243,25 @@ describe("the renewals of ten locks", () => {
     const told = hear("dynamutex:one-by-one");
     const { time, locks } = await holdTen();
     scene.proxy.on(BATCH, answersTo(4, response));
-    const before = expiresOf(locks);
+    const renewed = watchRenewals(locks);
     await time.advance(PERIOD_MS);
     await eventually(() => failures.length > 0);
-    await scene.play(time, () => expiresOf(locks).every((expires, index) => expires > (before[index] as number)));
+    await scene.play(time, renewed);
     const failed = namesIn(scene.proxy.select(BATCH)[0]?.body).slice(4, response === undefined ? COUNT : 5);
     expect(new Set(failures.map(({ uuid }) => locks.find((lock) => lock.uuid === uuid)?.name))).toEqual(
       new Set(failed),
     );
     expect([locks.every(({ held }) => held), told]).toEqual([true, []]);
-    await Promise.all(locks.map((lock) => lock.unlock()));
+    await unlockAll(locks);
   });
 
   test("a batch that is throttled whole is sent again", async () => {
     const { time, locks } = await holdTen();
     const trouble = scene.proxy.on(BATCH, throttle(), { times: 2 });
-    const before = expiresOf(locks);
-    await time.advance(PERIOD_MS);
-    await scene.play(time, () => expiresOf(locks).every((expires, index) => expires > (before[index] as number)));
+    await renewAtLast(time, locks);
     await trouble.done;
     expect(locks.every(({ held }) => held)).toBe(true);
-    await Promise.all(locks.map((lock) => lock.unlock()));
+    await unlockAll(locks);
   });
 });
 
@@ -278,44 +293,21 @@ describe("where batches cannot be used", () => {
     expect(scene.proxy.counts()).toEqual({ UpdateItem: 3 * COUNT });
     expect(told).toHaveLength(1);
     expect([locks.every(({ held }) => held), failures]).toEqual([true, []]);
-    await Promise.all(locks.map((lock) => lock.unlock()));
+    await unlockAll(locks);
   });
 
-  test("because the caller's client refuses what it does not know, the same", async () => {
+  test("expired credentials are no such reason: they go together again when it is over", async () => {
     const told = hear("dynamutex:one-by-one");
-    const time = new ManualTime();
-    const real = scene.client();
-    const client = Object.assign(Object.create(real), {
-      send: (command: object, ...rest: unknown[]) => {
-        if (command.constructor.name === "BatchExecuteStatementCommand") throw new TypeError("no such command here");
-        return (real.send as (...all: unknown[]) => unknown)(command, ...rest);
-      },
-    });
-    const table = scene.host({ client, clock: time.clock(), ttlMs: TTL_MS });
-    const locks = await Promise.all(Array.from({ length: COUNT }, (_, index) => table.mutex(nameOf(index)).lock()));
-    for (let count = 0; count < 4; count += 1) await renewAll(time, locks);
-    expect(scene.proxy.count(BATCH)).toBe(0);
-    expect(told).toEqual([{ cause: expect.objectContaining({ code: "LOCK_STORE" }) }]);
-    await Promise.all(locks.map((lock) => lock.unlock()));
+    const { time, locks } = await holdTen();
+    scene.proxy.on(BATCH, error("ExpiredTokenException", "no"));
+    await renewAtLast(time, locks);
+    for (let count = 0; count < 6; count += 1) await renewAll(time, locks);
+    scene.proxy.reset();
+    await renewAll(time, locks);
+    expect(scene.proxy.counts()[BATCH]).toBeGreaterThanOrEqual(1);
+    expect([told, locks.every(({ held }) => held)]).toEqual([[], true]);
+    await unlockAll(locks);
   });
-
-  test.each(["ExpiredTokenException", "ResourceNotFoundException"])(
-    "%s is no such reason: they go together again when it is over",
-    async (type) => {
-      const told = hear("dynamutex:one-by-one");
-      const { time, locks } = await holdTen();
-      scene.proxy.on(BATCH, error(type, "no"));
-      const before = expiresOf(locks);
-      await time.advance(PERIOD_MS);
-      await scene.play(time, () => expiresOf(locks).every((expires, index) => expires > (before[index] as number)));
-      for (let count = 0; count < 6; count += 1) await renewAll(time, locks);
-      scene.proxy.reset();
-      await renewAll(time, locks);
-      expect(scene.proxy.counts()[BATCH]).toBeGreaterThanOrEqual(1);
-      expect([told, locks.every(({ held }) => held)]).toEqual([[], true]);
-      await Promise.all(locks.map((lock) => lock.unlock()));
-    },
-  );
 });
 
 test("a batch is told as one request, with what it cost", async () => {
@@ -332,5 +324,5 @@ test("a batch is told as one request, with what it cost", async () => {
   expect(requests).toEqual([
     expect.objectContaining({ operation: "renew-all", outcome: "ok", attempts: 1, writeUnits: COUNT, readUnits: 0 }),
   ]);
-  await Promise.all(locks.map((lock) => lock.unlock()));
+  await unlockAll(locks);
 });
