@@ -28,25 +28,10 @@ const TOKENS = ["0", "1", "3", "4", "5", "9007199254740991", "9007199254740992",
 
 /** What is none of our types, or none of our numbers. */
 const ODD: readonly AttributeValue[] = [
-  { S: "5" },
-  { S: "" },
-  { S: "mine" },
-  { N: "5" },
-  { N: "1" },
-  { N: "1000000" },
-  { N: "1.5" },
-  { N: "-7" },
-  { N: "8640000000000000" },
-  { N: "8640000000000001" },
-  { N: "9007199254740992" },
-  { N: `${10n ** 38n - 1n}` },
-  { N: `1${"0".repeat(125)}` },
-  { BOOL: true },
-  { NULL: true },
-  { L: [{ N: "1" }] },
-  { M: {} },
-  { NS: ["1"] },
-  { B: new Uint8Array([1]) },
+  ...["5", "", "mine"].map((S) => ({ S })),
+  ...["5", "1", "1000000", "1.5", "-7", "8640000000000000", "8640000000000001"].map((N) => ({ N })),
+  ...["9007199254740992", `${10n ** 38n - 1n}`, `1${"0".repeat(125)}`].map((N) => ({ N })),
+  ...[{ BOOL: true }, { NULL: true }, { L: [{ N: "1" }] }, { M: {} }, { NS: ["1"] }, { B: new Uint8Array([1]) }],
 ];
 
 /** The pair of a seed with this number: the same each time. */

@@ -14,7 +14,7 @@ import { statedBy, statementOf } from "../../lib/dynamodb/statements.js";
 import { requestOf } from "../../lib/dynamodb/store.js";
 import { commandOf, type Reply } from "../../lib/dynamodb/transport.js";
 import type { TableLayout } from "../../lib/options/table.js";
-import type { apply } from "../../lib/protocol/apply.js";
+import { apply } from "../../lib/protocol/apply.js";
 import type { Attributes } from "../../lib/protocol/row.js";
 import { countOf, drawnBy } from "../../lib/protocol/rules.js";
 import type { Renew, Write } from "../../lib/protocol/writes.js";
@@ -92,14 +92,9 @@ function expressionsIn({ Put, Update, Delete, ConditionCheck }: TransactWriteIte
 }
 
 /** How what the engine did differs from what the table in memory does; undefined if it does not. */
-export function difference(
-  layout: TableLayout,
-  { planted, write }: Pair,
-  engine: EngineResult,
-  applying: typeof apply,
-): object | undefined {
+export function difference(layout: TableLayout, { planted, write }: Pair, engine: EngineResult): object | undefined {
   const item = planted && attributesOf(layout, inTable(layout, planted));
-  const memory = applying(item, write);
+  const memory = apply(item, write);
   const shown = engine.shown && attributesOf(layout, engine.shown);
   const after = engine.after && attributesOf(layout, engine.after);
   const expected =
