@@ -27,14 +27,14 @@ export function claimantSteps(model: Model, state: State, who: Who, steps: Step[
 function crash(state: State, who: Who, steps: Step[]): void {
   const nothing = { seen: [], look: undefined, flags: undefined, lease: undefined, request: undefined };
   const next = withClaimant({ ...state, crashes: state.crashes - 1 }, who, { ...claimantOf(state, who), ...nothing });
-  steps.push({ event: { kind: "crashes", who }, next });
+  steps.push({ what: "crashes", who, next });
 }
 
 function clockJumps(model: Model, state: State, who: Who, steps: Step[]): void {
   const claimant = claimantOf(state, who);
   if (claimant.jumped >= model.limits.jumps || hasFinished(model, state, who)) return;
   const next = withClaimant(state, who, { ...claimant, jumped: claimant.jumped + 1 });
-  steps.push({ event: { kind: "sets its clock forward", who }, next: overdue(model, next) });
+  steps.push({ what: "sets its clock forward", who, next: overdue(model, next) });
 }
 
 /** The reply is late or lost: it sends another copy, or gives up. */
@@ -47,13 +47,14 @@ function waits({ rules, messages, limits }: Model, state: State, who: Who, reque
     const sentAt = rules.countsFrom === "first copy" ? request.sentAt : rules.leaseWatch(state.time, claimant);
     const again = { ...request, phase: "sent", repeated: true, sentAt } as const;
     steps.push({
-      event: { kind: "sends again", who },
+      what: "sends again",
+      who,
       next: withClaimant(state, who, { ...claimant, request: again }),
     });
   }
   const given = { ...claimant, request: undefined };
   if (write.kind === "renew" || write.kind === "vacate") {
-    steps.push({ event: { kind: "gives up", who }, next: withClaimant(state, who, given) });
+    steps.push({ what: "gives up", who, next: withClaimant(state, who, given) });
     return;
   }
   // A lease that is being passed on or handed off is released instead.
@@ -61,5 +62,5 @@ function waits({ rules, messages, limits }: Model, state: State, who: Who, reque
   // Its process looks for the claim in the background, and releases it.
   const network = withMessage(state.network, messages.of(who, releaseOf(limits, claimant.host, write.uuid)));
   const next = withClaimant({ ...state, network }, who, { ...given, flags: undefined });
-  steps.push({ event: { kind: "gives up", who }, next });
+  steps.push({ what: "gives up", who, next });
 }

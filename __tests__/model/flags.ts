@@ -59,7 +59,7 @@ function isShown({ rules, limits }: Model, state: State, who: Who, steps: Step[]
     const shown = others(side, rows);
     for (const known of knowledgeNow({ rules, limits }, state, claimant, shown)) {
       const next = withClaimant(state, who, { ...claimant, flags: { rows: shown, ...known } });
-      steps.push({ event: { kind: "is shown the flags", who }, next });
+      steps.push({ what: "is shown the flags", who, next });
     }
   }
 }
@@ -189,12 +189,11 @@ class Judging {
     if (enters !== "on any lease" && !stands(this.#model, this.#state.time, this.#claimant)) return;
     const from = withClaimant(this.#state, this.#who, this.#claimant);
     const { next, broken } = beginsSection(this.#model, from, this.#who, this.#lease);
-    const event = { kind: "sees the flags", who: this.#who, meaning } as const;
-    this.#steps.push({ event, next: overdue(this.#model, next), broken });
+    this.#steps.push({ what: meaning, who: this.#who, next: overdue(this.#model, next), broken });
   }
 
   #sees(meaning: Meaning, next: State): void {
-    this.#steps.push({ event: { kind: "sees the flags", who: this.#who, meaning }, next });
+    this.#steps.push({ what: meaning, who: this.#who, next });
   }
 }
 

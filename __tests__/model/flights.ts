@@ -1,28 +1,64 @@
 import { lockAt, resultAt } from "../../lib/protocol/addresses.js";
 import { apply } from "../../lib/protocol/apply.js";
 import { countingResult, overBy } from "../../lib/protocol/flight-result.js";
-import { type Attributes, parseRow, type Row } from "../../lib/protocol/row.js";
+import type { Attributes } from "../../lib/protocol/row.js";
 import type { Write } from "../../lib/protocol/writes.js";
-import { breadthFirst, type Explored, type Next } from "./breadth-first.js";
+import type { Space, StepOf } from "./search.js";
+import type { Switches } from "./switch.js";
+import { rowOf } from "./watching.js";
 
-/** The rules of flights that can be switched off. */
-export interface FlightRules {
+const RULES = {
   /** A take names the result that was seen last. */
-  readonly takeNamesLast: boolean;
+  takeNamesLast: true,
   /** A value counts only where the lock's row names it. */
-  readonly valueIsNamed: boolean;
+  valueIsNamed: true,
   /** A value that nothing names may be that of a flight which was over. */
-  readonly unnamedMayBeOver: boolean;
+  unnamedMayBeOver: true,
   /** The first look of a call is consistent, and comes after the call. */
-  readonly looksFirst: boolean;
-}
+  looksFirst: true,
+};
 
-export interface FlightLimits {
+type Rules = typeof RULES;
+
+interface Limits {
   readonly flights: number;
   readonly lateCopies: number;
   /** How often a process that knows no flights takes the lock and deletes its row. */
   readonly olderUses: number;
 }
+
+export const FLIGHTS = {
+  flights: { flights: 2, lateCopies: 3, olderUses: 0 },
+  "flights and an older process": { flights: 2, lateCopies: 2, olderUses: 1 },
+} satisfies Record<string, Limits>;
+
+type Invariant = "no call gets a flight that was over before it" | "no call gets a flight that has not ended";
+
+export const FLIGHT_SWITCHES: Switches<keyof typeof FLIGHTS, Limits, Rules, Invariant> = {
+  flights: {
+    "a flight's take names no result": {
+      breaks: "no call gets a flight that was over before it",
+      off: { takeNamesLast: false },
+    },
+    "a value counts that the lock's row does not name": {
+      more: { lateCopies: 0 },
+      breaks: "no call gets a flight that has not ended",
+      off: { valueIsNamed: false },
+    },
+    "a call does not look before it counts what is over": {
+      more: { flights: 1, lateCopies: 0 },
+      breaks: "no call gets a flight that was over before it",
+      off: { looksFirst: false },
+    },
+  },
+  "flights and an older process": {
+    "a value that nothing names is taken for one of a later flight": {
+      more: { flights: 1 },
+      breaks: "no call gets a flight that was over before it",
+      off: { unnamedMayBeOver: false },
+    },
+  },
+};
 
 /** A flight: `looked` has seen which result was the last. */
 interface Flight {
@@ -50,6 +86,10 @@ interface State {
   readonly olderUses: number;
 }
 
+interface Step extends StepOf<State> {
+  readonly broken?: Invariant | undefined;
+}
+
 const AT = lockAt("model");
 const VALUE_AT = resultAt("model");
 /** Stamps of leases: those of a flight may count as over, or not. */
@@ -57,19 +97,19 @@ const [NOBODY_IS_OVER, ALL_ARE_OVER] = [1, 100];
 
 const idOf = (index: number): string => `flight ${index}`;
 
-/** Every interleaving is explored, the shortest first. */
-export function exploreFlights(rules: FlightRules, limits: FlightLimits): Explored {
+/** Every run of some flights and a call. */
+export function flightsOf({ flights, ...limits }: Limits, off: Partial<Rules> = {}): Space<State, Step> {
   const idle: Flight = { stage: "idle", lastId: undefined, isOver: false };
   const first: State = {
     lock: undefined,
     value: undefined,
     sent: [],
-    flights: Array.from({ length: limits.flights }, () => idle),
+    flights: Array.from({ length: flights }, () => idle),
     call: { stage: "idle", over: [], seen: [] },
-    lateCopies: limits.lateCopies,
-    olderUses: limits.olderUses,
+    ...limits,
   };
-  return breadthFirst(first, keyOf, (state) => stepsFrom(state, rules));
+  const rules = { ...RULES, ...off };
+  return { beginnings: [first], keyOf, stepsFrom: (state) => stepsFrom(state, rules) };
 }
 
 /** What decides what can follow: of a row who has it, whether it is free, and which result it names. */
@@ -78,29 +118,25 @@ const keyOf = ({ lock, value, sent, ...rest }: State): string => {
   return JSON.stringify([lock?.uuid, lock?.expires, lock?.result, value?.uuid, words, rest], (_, part) => part ?? null);
 };
 
-function* stepsFrom(state: State, rules: FlightRules): Generator<Next<State>> {
+function* stepsFrom(state: State, rules: Rules): Generator<Step> {
   for (const index of state.flights.keys()) yield* flightSteps(state, index, rules);
   yield* callSteps(state, rules);
   if (state.lateCopies > 0) {
-    for (const write of state.sent) {
-      yield {
-        what: `late ${wordsOf(write)}`,
-        state: arrived({ ...state, lateCopies: state.lateCopies - 1 }, write).state,
-      };
-    }
+    const fewer = { ...state, lateCopies: state.lateCopies - 1 };
+    for (const write of state.sent) yield { what: `late ${wordsOf(write)}`, next: arrived(fewer, write).state };
   }
   // Its put asks for no result, and its delete leaves nothing.
   if (state.olderUses > 0 && state.lock !== undefined && state.lock.expires === 0) {
-    yield { what: "an older process", state: { ...state, lock: undefined, olderUses: state.olderUses - 1 } };
+    yield { what: "an older process", next: { ...state, lock: undefined, olderUses: state.olderUses - 1 } };
   }
 }
 
-function* flightSteps(state: State, index: number, rules: FlightRules): Generator<Next<State>> {
+function* flightSteps(state: State, index: number, rules: Rules): Generator<Step> {
   const flight = state.flights[index] as Flight;
   const uuid = idOf(index);
   const become = (from: State, change: Partial<Flight>): State => ({
     ...from,
-    flights: from.flights.map((one, other) => (other === index ? { ...one, ...change } : one)),
+    flights: from.flights.with(index, { ...flight, ...change }),
   });
   const send = (write: Write, change: Partial<Flight>, refused: Partial<Flight>): State => {
     const { state: next, isApplied } = arrived({ ...state, sent: [...state.sent, write] }, write);
@@ -109,7 +145,7 @@ function* flightSteps(state: State, index: number, rules: FlightRules): Generato
   const named = { id: uuid, made: index, freshUntil: index };
   switch (flight.stage) {
     case "idle":
-      yield { what: `${uuid} looks`, state: become(state, { stage: "looked", lastId: rowOf(state.lock)?.result?.id }) };
+      yield { what: `${uuid} looks`, next: become(state, { stage: "looked", lastId: rowOf(state.lock)?.result?.id }) };
       return;
     case "looked":
       for (const earliest of [NOBODY_IS_OVER, ALL_ARE_OVER]) {
@@ -118,18 +154,18 @@ function* flightSteps(state: State, index: number, rules: FlightRules): Generato
           knowledge: { earliest },
           after: rules.takeNamesLast ? { id: flight.lastId } : undefined,
         };
-        yield { what: `${uuid} takes`, state: send(take, { stage: "taken" }, { stage: "ended" }) };
+        yield { what: `${uuid} takes`, next: send(take, { stage: "taken" }, { stage: "ended" }) };
       }
       return;
     case "taken": {
       const put: Write = { kind: "put-result", at: VALUE_AT, result: named, owner: "host", data: { value: uuid } };
-      yield { what: `${uuid} puts`, state: send(put, { stage: "put" }, {}) };
+      yield { what: `${uuid} puts`, next: send(put, { stage: "put" }, {}) };
       return;
     }
     case "put": {
       const leaves = { kind: "free", result: named } as const;
       const release: Write = { kind: "vacate", at: AT, uuid, leaves, remembers: "fence" };
-      yield { what: `${uuid} ends`, state: send(release, { stage: "ended", isOver: true }, { stage: "ended" }) };
+      yield { what: `${uuid} ends`, next: send(release, { stage: "ended", isOver: true }, { stage: "ended" }) };
       return;
     }
     case "ended":
@@ -139,31 +175,28 @@ function* flightSteps(state: State, index: number, rules: FlightRules): Generato
   }
 }
 
-function* callSteps(state: State, rules: FlightRules): Generator<Next<State>> {
+function* callSteps(state: State, rules: Rules): Generator<Step> {
   const { call } = state;
   const [lock, value] = [rowOf(state.lock), rowOf(state.value)];
   if (call.stage === "idle") {
     const over = state.flights.flatMap(({ isOver }, index) => (isOver ? idOf(index) : []));
-    yield { what: "a call", state: { ...state, call: { ...call, stage: "asked", over } } };
+    yield { what: "a call", next: { ...state, call: { ...call, stage: "asked", over } } };
   } else if (call.stage === "asked") {
     const all = rules.unnamedMayBeOver ? overBy(lock, value) : overBy(lock, undefined);
     const seen = rules.looksFirst ? [...all] : [];
-    yield { what: "it looks", state: { ...state, call: { ...call, stage: "looked", seen } } };
+    yield { what: "it looks", next: { ...state, call: { ...call, stage: "looked", seen } } };
   } else if (call.stage === "looked") {
     const id = rules.valueIsNamed ? countingResult(lock, value)?.id : value?.uuid;
     if (id === undefined || call.seen.includes(id)) return;
-    const flight = state.flights[Number(id.split(" ")[1])];
-    const violation = call.over.includes(id)
-      ? `${id} was over before the call`
-      : flight?.stage !== "ended"
-        ? `${id} has not ended`
-        : undefined;
-    yield {
-      what: `it takes ${id}`,
-      state: { ...state, call: { ...call, stage: "served" } },
-      ...(violation && { violation }),
-    };
+    const next: State = { ...state, call: { ...call, stage: "served" } };
+    yield { what: `it takes ${id}`, next, broken: brokenBy(state, id) };
   }
+}
+
+function brokenBy({ call, flights }: State, id: string): Invariant | undefined {
+  if (call.over.includes(id)) return "no call gets a flight that was over before it";
+  const hasEnded = flights.some(({ stage }, index) => idOf(index) === id && stage === "ended");
+  return hasEnded ? undefined : "no call gets a flight that has not ended";
 }
 
 function arrived(state: State, write: Write): { readonly state: State; readonly isApplied: boolean } {
@@ -171,11 +204,6 @@ function arrived(state: State, write: Write): { readonly state: State; readonly 
   const applied = apply(state[part], write);
   if (applied.kind === "refused") return { state, isApplied: false };
   return { state: { ...state, [part]: applied.after }, isApplied: true };
-}
-
-function rowOf(item: Attributes | undefined): Row | undefined {
-  const parsed = item && parseRow(AT, item);
-  return parsed && "row" in parsed ? parsed.row : undefined;
 }
 
 const wordsOf = (write: Write): string =>

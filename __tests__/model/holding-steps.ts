@@ -49,7 +49,7 @@ function guards({ rules, limits, messages }: Model, state: State, who: Who, leas
   const message = messages.of(who, check, section);
   const sender = { ...claimant, guards: claimant.guards + 1, lease: { ...lease, guarded: true } };
   const next = withClaimant({ ...state, network: withMessage(state.network, message) }, who, sender);
-  steps.push({ event: { kind: "sends", who, message }, next });
+  steps.push({ what: "sends", who, message, next });
 }
 
 /** The section ends, and the next of the same process is to begin on its lease. A reader's row is never reissued. */
@@ -61,7 +61,7 @@ function passesOn(model: Model, state: State, who: Who, lease: Lease, steps: Ste
   if (!rules.reissuesAfterGuard) {
     const idle = { ...claimant, reissued: reissued + 1 };
     const { next } = beginsSection(model, withClaimant(state, who, idle), who, { ...lease, guarded: false });
-    steps.push({ event: { kind: "goes on", who }, next });
+    steps.push({ what: "goes on with the same lease", who, next });
     return;
   }
   for (const width of limits.widths) {

@@ -37,11 +37,7 @@ export function replies(model: Model, state: State, who: Who, steps: Step[]): vo
     case "transfer":
       hearing.transfer(write);
       break;
-    case "record":
     case "remove":
-    case "put-result":
-    case "want":
-    case "draw":
     case "check":
       throw new Error(`Nobody waits for the answer to a ${write.kind}`);
     default:
@@ -178,8 +174,8 @@ class Hearing {
   }
 
   #pushes(meaning: Meaning, next: State, broken?: Invariant): void {
-    const event = { kind: "hears", who: this.#who, message: this.#request.message, meaning } as const;
-    this.#steps.push({ event, next: overdue(this.#model, next), broken });
+    const { message } = this.#request;
+    this.#steps.push({ what: meaning, who: this.#who, message, next: overdue(this.#model, next), broken });
   }
 
   get #wasApplied(): boolean {

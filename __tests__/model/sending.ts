@@ -1,19 +1,18 @@
 import type { Memory } from "../../lib/protocol/row.js";
-import type { Vacate, Write } from "../../lib/protocol/writes.js";
+import type { Vacate } from "../../lib/protocol/writes.js";
 import type { Host, Limits } from "./limits.js";
-import { withMessage } from "./messages.js";
+import { type Sent, withMessage } from "./messages.js";
 import { type Claimant, type State, type Who, withClaimant } from "./state.js";
-import type { Event, Model, Step } from "./step.js";
+import type { Model, Step } from "./step.js";
 import { addressOf } from "./watching.js";
 
 /** The first copy leaves: the stopwatch is read now. */
-export function sends(model: Model, state: State, who: Who, write: Write, sender: Claimant): Step {
+export function sends(model: Model, state: State, who: Who, write: Sent, sender: Claimant): Step {
   const message = model.messages.of(who, write);
   const sentAt = write.kind === "vacate" ? 0 : model.rules.leaseWatch(state.time, sender);
   const request = { message, sentAt, repeated: false, phase: "sent", answer: undefined, applied: false } as const;
   const network = withMessage(state.network, message);
-  const event: Event = { kind: "sends", who, message };
-  return { event, next: withClaimant({ ...state, network }, who, { ...sender, request }) };
+  return { what: "sends", who, message, next: withClaimant({ ...state, network }, who, { ...sender, request }) };
 }
 
 /** What the rows of an exploration remember. */

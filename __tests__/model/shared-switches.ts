@@ -1,12 +1,16 @@
 import type { Remove } from "../../lib/protocol/writes.js";
 import { FAST, type Limits, reader, type Side, SLOW, writer } from "./limits.js";
-import type { Rules } from "./rules.js";
-import { applies, type Switch } from "./switch.js";
+import { RULES, type Rules } from "./rules.js";
+import { applies, type ClaimantSwitches } from "./switch.js";
 
 /** One side does otherwise than `RULES` says, and the other as ever. */
-const only = <Way>(side: Side, off: Way, on: Way) => {
-  return (of: Side): Way => (of === side ? off : on);
-};
+function only<Rule extends "looks" | "isConsistent" | "judgesBy" | "enters">(
+  side: Side,
+  rule: Rule,
+  off: ReturnType<Rules[Rule]>,
+): Partial<Rules> {
+  return { [rule]: (of: Side) => (of === side ? off : RULES[rule](of)) };
+}
 
 /** Nothing depends on the time. */
 const AT_ONCE = { ticks: 0, widths: [0], lateCopies: 0 } as const;
@@ -32,139 +36,106 @@ const READER_RENEWS: Partial<Limits> = {
   losses: false,
 };
 
-const JUDGED_BY_REPLY: Partial<Rules> = { judgesBy: only<"request" | "reply">("writer", "reply", "request") };
+const JUDGED_BY_REPLY = only("writer", "judgesBy", "reply");
 
 const REMOVED_BY_UUID = applies<Remove>("remove", (write, row) => ({
   write: { ...write, seenExpires: Number(row.expires) },
 }));
 
-const FIRST = "after its flag is answered";
-const STOOD = "on a lease that stood since its look";
-
-export const SHARED_SWITCHES: readonly Switch[] = [
-  {
-    name: "a writer's query is eventually consistent",
-    stage: "readers and a writer",
-    more: AT_ONCE,
-    breaks: "readers or one writer",
-    off: { isConsistent: only("writer", false, true) },
+export const SHARED_SWITCHES: ClaimantSwitches = {
+  "readers and a writer": {
+    "a writer's query is eventually consistent": {
+      more: AT_ONCE,
+      breaks: "readers or one writer",
+      off: only("writer", "isConsistent", false),
+    },
+    "a reader's look is eventually consistent": {
+      more: AT_ONCE,
+      breaks: "readers or one writer",
+      off: only("reader", "isConsistent", false),
+    },
+    "a reader looks before it puts its flag": {
+      more: AT_ONCE,
+      breaks: "readers or one writer",
+      off: only("reader", "looks", "before its flag"),
+    },
+    "a writer queries before its flag is answered": {
+      more: AT_ONCE,
+      breaks: "readers or one writer",
+      off: only("writer", "looks", "after its flag is sent"),
+    },
+    "a reader stays although it saw a writer": {
+      more: AT_ONCE,
+      breaks: "readers or one writer",
+      off: { givesWay: false },
+    },
+    "a reader judges a writer by what it knows when the reply arrives": {
+      more: WRITER_RENEWS,
+      breaks: "readers or one writer",
+      off: only("reader", "judgesBy", "reply"),
+    },
+    "a writer judges readers by what it knows when the reply arrives": {
+      more: { ...READER_RENEWS, ticks: 3 },
+      breaks: "nothing",
+      off: JUDGED_BY_REPLY,
+    },
+    "a writer enters although dead readers are there": {
+      more: { ...READER_RENEWS, ticks: 3 },
+      breaks: "nothing",
+      off: { entersOn: "no living reader" },
+    },
+    "a writer enters although there are readers that are dead when the reply arrives": {
+      more: READER_RENEWS,
+      breaks: "readers or one writer",
+      off: { ...JUDGED_BY_REPLY, entersOn: "no living reader" },
+    },
+    "a dead reader is removed by its uuid alone": {
+      more: { ...READER_RENEWS, ticks: 3 },
+      breaks: "nothing",
+      off: REMOVED_BY_UUID,
+    },
+    "a reader that is dead when the reply arrives is removed by its uuid alone": {
+      more: READER_RENEWS,
+      breaks: "readers or one writer",
+      off: { ...JUDGED_BY_REPLY, ...REMOVED_BY_UUID },
+    },
+    "a writer does not check its own lease": {
+      more: { widths: [0], lateCopies: 0 },
+      breaks: "readers or one writer",
+      off: only("writer", "enters", "on any lease"),
+    },
+    "a reader does not check its own lease": {
+      more: { ...READER_RENEWS, ticks: 3 },
+      breaks: "readers or one writer",
+      off: only("reader", "enters", "on any lease"),
+    },
+    "a writer whose lease has lapsed and was renewed enters by a query before that": {
+      more: WRITER_RENEWS,
+      breaks: "readers or one writer",
+      off: only("writer", "enters", "on a lease that stands"),
+    },
+    "a reader whose lease has lapsed and was renewed enters by a look before that": {
+      more: READER_RENEWS,
+      breaks: "readers or one writer",
+      off: only("reader", "enters", "on a lease that stands"),
+    },
+    "a writer's lease that lapses while it is passed on is not lost": {
+      more: { ...WRITER_RENEWS, guards: [0, 1], reissues: 1 },
+      breaks: "readers or one writer",
+      off: { losesWhilePassedOn: false },
+    },
   },
-  {
-    name: "a reader's look is eventually consistent",
-    stage: "readers and a writer",
-    more: AT_ONCE,
-    breaks: "readers or one writer",
-    off: { isConsistent: only("reader", false, true) },
+  "guards of readers": {
+    "a writer enters although dead readers are there, and they have guards": {
+      breaks: "a guard commits for its section alone",
+      off: { entersOn: "no living reader" },
+    },
   },
-  {
-    name: "a reader looks before it puts its flag",
-    stage: "readers and a writer",
-    more: AT_ONCE,
-    breaks: "readers or one writer",
-    off: { looks: only<ReturnType<Rules["looks"]>>("reader", "before its flag", FIRST) },
+  "guards of both sides": {
+    "a reader leaves the row of a dead writer": {
+      more: { reissues: 0 },
+      breaks: "a guard commits for its section alone",
+      off: { deadWriter: "passes it by" },
+    },
   },
-  {
-    name: "a writer queries before its flag is answered",
-    stage: "readers and a writer",
-    more: AT_ONCE,
-    breaks: "readers or one writer",
-    off: { looks: only<ReturnType<Rules["looks"]>>("writer", "after its flag is sent", FIRST) },
-  },
-  {
-    name: "a reader stays although it saw a writer",
-    stage: "readers and a writer",
-    more: AT_ONCE,
-    breaks: "readers or one writer",
-    off: { givesWay: false },
-  },
-  {
-    name: "a reader judges a writer by what it knows when the reply arrives",
-    stage: "readers and a writer",
-    more: WRITER_RENEWS,
-    breaks: "readers or one writer",
-    off: { judgesBy: only<"request" | "reply">("reader", "reply", "request") },
-  },
-  {
-    name: "a writer judges readers by what it knows when the reply arrives",
-    stage: "readers and a writer",
-    more: { ...READER_RENEWS, ticks: 3 },
-    breaks: undefined,
-    off: JUDGED_BY_REPLY,
-  },
-  {
-    name: "a writer enters although dead readers are there",
-    stage: "readers and a writer",
-    more: { ...READER_RENEWS, ticks: 3 },
-    breaks: undefined,
-    off: { entersOn: "no living reader" },
-  },
-  {
-    name: "a writer enters although dead readers are there, and they have guards",
-    stage: "guards of readers",
-    breaks: "a guard commits for its section alone",
-    off: { entersOn: "no living reader" },
-  },
-  {
-    name: "a writer enters although there are readers that are dead when the reply arrives",
-    stage: "readers and a writer",
-    more: READER_RENEWS,
-    breaks: "readers or one writer",
-    off: { ...JUDGED_BY_REPLY, entersOn: "no living reader" },
-  },
-  {
-    name: "a dead reader is removed by its uuid alone",
-    stage: "readers and a writer",
-    more: { ...READER_RENEWS, ticks: 3 },
-    breaks: undefined,
-    off: REMOVED_BY_UUID,
-  },
-  {
-    name: "a reader that is dead when the reply arrives is removed by its uuid alone",
-    stage: "readers and a writer",
-    more: READER_RENEWS,
-    breaks: "readers or one writer",
-    off: { ...JUDGED_BY_REPLY, ...REMOVED_BY_UUID },
-  },
-  {
-    name: "a writer does not check its own lease",
-    stage: "readers and a writer",
-    more: { widths: [0], lateCopies: 0 },
-    breaks: "readers or one writer",
-    off: { enters: only<ReturnType<Rules["enters"]>>("writer", "on any lease", STOOD) },
-  },
-  {
-    name: "a reader does not check its own lease",
-    stage: "readers and a writer",
-    more: { ...READER_RENEWS, ticks: 3 },
-    breaks: "readers or one writer",
-    off: { enters: only<ReturnType<Rules["enters"]>>("reader", "on any lease", STOOD) },
-  },
-  {
-    name: "a writer whose lease has lapsed and was renewed enters by a query before that",
-    stage: "readers and a writer",
-    more: WRITER_RENEWS,
-    breaks: "readers or one writer",
-    off: { enters: only<ReturnType<Rules["enters"]>>("writer", "on a lease that stands", STOOD) },
-  },
-  {
-    name: "a reader whose lease has lapsed and was renewed enters by a look before that",
-    stage: "readers and a writer",
-    more: READER_RENEWS,
-    breaks: "readers or one writer",
-    off: { enters: only<ReturnType<Rules["enters"]>>("reader", "on a lease that stands", STOOD) },
-  },
-  {
-    name: "a writer's lease that lapses while it is passed on is not lost",
-    stage: "readers and a writer",
-    more: { ...WRITER_RENEWS, guards: [0, 1], reissues: 1 },
-    breaks: "readers or one writer",
-    off: { losesWhilePassedOn: false },
-  },
-  {
-    name: "a reader leaves the row of a dead writer",
-    stage: "guards of both sides",
-    more: { reissues: 0 },
-    breaks: "a guard commits for its section alone",
-    off: { deadWriter: "passes it by" },
-  },
-];
+};

@@ -1,6 +1,5 @@
-import type { Write } from "../../lib/protocol/writes.js";
 import { hasGuards, type Limits } from "./limits.js";
-import type { Message } from "./messages.js";
+import type { Message, Sent } from "./messages.js";
 import { type Rows, rowsText, rowText } from "./rows.js";
 import { type Claimant, isAwaited, type Request, type State } from "./state.js";
 
@@ -65,26 +64,10 @@ function mayBeApplied(state: State, message: Message): boolean {
 }
 
 /** The uuid that a write must meet on its row. */
-function uuidMetBy(write: Write): string | undefined {
-  switch (write.kind) {
-    case "renew":
-    case "vacate":
-    case "record":
-    case "check":
-      return write.uuid;
-    case "reissue":
-    case "transfer":
-      return write.from;
-    case "remove":
-      return write.seenUuid;
-    case "take":
-    case "put-result":
-    case "want":
-    case "draw":
-      return undefined;
-    default:
-      return write satisfies never;
-  }
+function uuidMetBy(write: Sent): string | undefined {
+  if (write.kind === "take") return undefined;
+  if (write.kind === "remove") return write.seenUuid;
+  return "from" in write ? write.from : write.uuid;
 }
 
 function isRemembered(claimants: readonly Claimant[], uuid: string): boolean {

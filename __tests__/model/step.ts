@@ -3,6 +3,7 @@ import type { Attributes } from "../../lib/protocol/row.js";
 import type { Limits } from "./limits.js";
 import type { Message, Messages } from "./messages.js";
 import type { Rules } from "./rules.js";
+import type { StepOf } from "./search.js";
 import type { State, Who } from "./state.js";
 
 /** The promises. A step that breaks one names it. */
@@ -15,24 +16,6 @@ export type Invariant =
   | "a token is resumed once"
   | "a release tells the truth"
   | "an own write is recognised";
-
-/** What happens at one moment. */
-export type Event =
-  | { readonly kind: "time passes"; readonly suspended?: Who }
-  | { readonly kind: "sets its clock forward" | "crashes" | "gives up" | "sends again" | "looks"; readonly who: Who }
-  | { readonly kind: "sends"; readonly who: Who; readonly message: Message }
-  | { readonly kind: "is shown the row" | "sees the row" | "is shown the flags"; readonly who: Who }
-  | { readonly kind: "sees the flags"; readonly who: Who; readonly meaning: Meaning }
-  | { readonly kind: "goes on"; readonly who: Who }
-  | {
-      readonly kind: "arrives";
-      readonly message: Message;
-      /** Nobody waits for it any more. */
-      readonly late: boolean;
-      readonly replyLost: boolean;
-      readonly applied: boolean;
-    }
-  | { readonly kind: "hears"; readonly who: Who; readonly message: Message; readonly meaning: Meaning };
 
 /** What an answer means to the claimant that has waited for it. */
 export type Meaning =
@@ -53,9 +36,10 @@ export type Meaning =
   | "released"
   | "a loss is reported";
 
-export interface Step {
-  readonly event: Event;
-  readonly next: State;
+/** What happens at one moment, to whom, and with which message. */
+export interface Step extends StepOf<State> {
+  readonly who?: Who;
+  readonly message?: Message;
   readonly broken?: Invariant | undefined;
 }
 

@@ -6,16 +6,21 @@ import type { Rules } from "./rules.js";
 import type { Stage } from "./stages.js";
 import type { Invariant } from "./step.js";
 
-/** One rule, switched off: by other inputs or outputs of the library's functions, or another use of them. */
-export interface Switch {
-  readonly name: string;
-  /** Where it is looked for, and what that takes beyond the small bounds. */
-  readonly stage: Stage;
-  readonly more?: Partial<Limits>;
-  /** Undefined where nothing breaks within these bounds, because another rule covers for it. */
-  readonly breaks: Invariant | undefined;
-  readonly off: Partial<Rules>;
+/** A rule that is switched off: by other inputs or outputs of the library's functions, or another use of them. */
+export interface Switch<Bounds, Ways, Promised extends string> {
+  /** What it takes beyond the small bounds of its stage. */
+  readonly more?: Partial<Bounds>;
+  /** Nothing within these bounds, where another rule covers for it. */
+  readonly breaks: Promised | "nothing";
+  readonly off: Partial<Ways>;
 }
+
+/** Rules by what is done without them, each in the stage where it is looked for. */
+export type Switches<Stages extends string, Bounds, Ways, Promised extends string> = {
+  readonly [Each in Stages]?: Readonly<Record<string, Switch<Bounds, Ways, Promised>>>;
+};
+
+export type ClaimantSwitches = Switches<Stage, Limits, Rules, Invariant>;
 
 /** The table applies another write than was sent. */
 export const applies = <Kind extends Write>(

@@ -1,11 +1,13 @@
 import { LOCK_SORT } from "../../lib/protocol/addresses.js";
 import type { Applied } from "../../lib/protocol/apply.js";
+import { mayTake } from "../../lib/protocol/may-take.js";
 import type { Attributes } from "../../lib/protocol/row.js";
 import { drawnBy } from "../../lib/protocol/rules.js";
 import type { Message } from "./messages.js";
 import { withRow } from "./rows.js";
-import { type Answer, claimantOf, isAwaited, type State, withClaimant } from "./state.js";
+import { type Answer, claimantOf, isAwaited, type Request, type State, withClaimant } from "./state.js";
 import type { Invariant, Model, Step } from "./step.js";
+import { rowOf } from "./watching.js";
 
 /** A copy of any message that was ever sent reaches the table. */
 export function arrivals(model: Model, state: State, steps: Step[]): void {
@@ -15,28 +17,33 @@ export function arrivals(model: Model, state: State, steps: Step[]): void {
     const applied = outcomeOf(model, state.rows[message.write.at.sort], message);
     // A late copy that is refused changes nothing.
     if (late && applied.kind === "refused") continue;
+    const what = `${late ? "late " : ""}${message.write.kind} ${howApplied(message, applied)}`;
     const broken = brokenBy(state, message, applied);
     const next = after(model, state, message, applied, late);
-    const event = { kind: "arrives", message, late, applied: applied.kind === "applied" } as const;
+    const arrive = (next: State, how = ""): void => {
+      steps.push({ what: `${what}${how}`, who: message.from, message, next, broken });
+    };
     const sender = claimantOf(state, message.from);
     if (late || sender.request?.message !== message) {
-      steps.push({ event: { ...event, replyLost: false }, next, broken });
+      arrive(next);
       continue;
     }
+    const hears = (request: Request | undefined): State => withClaimant(next, message.from, { ...sender, request });
     if (message.write.kind === "vacate" && !model.limits.hearsReleases) {
-      const gone = withClaimant(next, message.from, { ...sender, request: undefined });
-      steps.push({ event: { ...event, replyLost: true }, next: gone, broken });
+      arrive(hears(undefined));
       continue;
     }
-    const request = { ...sender.request, applied: sender.request.applied || event.applied };
-    const answered = { ...request, phase: "answered", answer: answerOf(message, applied) } as const;
-    const silent = { ...request, phase: "silent", answer: undefined } as const;
-    for (const request of model.limits.losses ? [answered, silent] : [answered]) {
-      const replyLost = request === silent;
-      const heard = withClaimant(next, message.from, { ...sender, request });
-      steps.push({ event: { ...event, replyLost }, next: heard, broken });
-    }
+    const request = { ...sender.request, applied: sender.request.applied || applied.kind === "applied" };
+    arrive(hears({ ...request, phase: "answered", answer: answerOf(message, applied) }));
+    if (model.limits.losses) arrive(hears({ ...request, phase: "silent", answer: undefined }), ", its reply is lost");
   }
+}
+
+/** A take says also why it was permitted. */
+function howApplied({ write }: Message, applied: Applied): string {
+  if (applied.kind === "refused" || write.kind !== "take" || applied.before?.uuid === undefined) return applied.kind;
+  const byTime = mayTake(rowOf(applied.before), { earliest: write.knowledge.earliest });
+  return `applied: takeover ${byTime ? "by the time" : "by watching"}`;
 }
 
 /** What the table does with a message: asked once for each row and message, for `apply` is pure. */

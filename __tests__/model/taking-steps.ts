@@ -75,8 +75,8 @@ function looks({ rules, limits }: Model, state: State, who: Who, steps: Step[]):
   const { look, host, seen } = claimant;
   const at = awaitedBy(host.side);
   const atMs = rules.watcherWatch(state.time, claimant);
-  const set = (kind: "looks" | "is shown the row" | "sees the row", change: Partial<Claimant>): void => {
-    steps.push({ event: { kind, who }, next: withClaimant(state, who, { ...claimant, ...change }) });
+  const set = (what: "looks" | "is shown the row" | "sees the row", change: Partial<Claimant>): void => {
+    steps.push({ what, who, next: withClaimant(state, who, { ...claimant, ...change }) });
   };
   if (look === undefined && rules.seenSince === "request") {
     set("looks", { look: { askedAt: atMs, shown: false, row: undefined } });

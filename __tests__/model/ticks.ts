@@ -1,25 +1,28 @@
 import { lockAt } from "../../lib/protocol/addresses.js";
 import { apply } from "../../lib/protocol/apply.js";
-import { type Attributes, parseRow, type Row } from "../../lib/protocol/row.js";
+import type { Attributes, Row } from "../../lib/protocol/row.js";
 import { wasApplied } from "../../lib/protocol/was-applied.js";
 import type { RecordSuccess, Take, Write } from "../../lib/protocol/writes.js";
-import { breadthFirst, type Explored, type Next } from "./breadth-first.js";
+import type { Space, StepOf } from "./search.js";
+import type { Switches } from "./switch.js";
+import { rowOf } from "./watching.js";
 
-/** The rules of ticks until success that can be switched off. */
-export interface TickRules {
+const RULES = {
   /** The take for a further run asks for the attempt that was seen. Without, it counts one up, whatever it meets. */
-  readonly attemptAsSeen: boolean;
+  attemptAsSeen: true,
   /** A success was recorded only if the row shows the run's own attempt. */
-  readonly ownAttempt: boolean;
+  ownAttempt: true,
   /** The same: only if it shows that the tick is not due any more. */
-  readonly notDue: boolean;
+  notDue: true,
   /** The record ends the tick: no further run is granted. */
-  readonly recordEnds: boolean;
+  recordEnds: true,
   /** `due` and `attempt` count only for the tick that `due` names. */
-  readonly dueNamesTick: boolean;
-}
+  dueNamesTick: true,
+};
 
-export interface TickLimits {
+type Rules = typeof RULES;
+
+interface Limits {
   /** The tick that each run is for. */
   readonly ticks: readonly number[];
   readonly maxAttempts: number;
@@ -27,6 +30,53 @@ export interface TickLimits {
   /** How often a process that knows no such ticks takes the row for tick 6: it keeps attributes that it does not know. */
   readonly olderUses: number;
 }
+
+export const TICKS = {
+  ticks: { ticks: [5, 5, 5], maxAttempts: 2, lateCopies: 1, olderUses: 0 },
+  "late copies of ticks": { ticks: [5, 5], maxAttempts: 2, lateCopies: 4, olderUses: 0 },
+  "ticks and an older process": { ticks: [5, 5, 6], maxAttempts: 3, lateCopies: 1, olderUses: 1 },
+} satisfies Record<string, Limits>;
+
+type Invariant =
+  | "no late copy uses an attempt up"
+  | "a run that is told of its success has the one on record"
+  | "no run begins after a success"
+  | "a tick has no more runs than it may"
+  | "a tick that was granted once is not run again";
+
+const TWO_RUNS: Partial<Limits> = { ticks: [5, 5], maxAttempts: 3, lateCopies: 0 };
+
+export const TICK_SWITCHES: Switches<keyof typeof TICKS, Limits, Rules, Invariant> = {
+  ticks: {
+    "a take counts an attempt up from what it meets": {
+      more: { ...TWO_RUNS, lateCopies: 1 },
+      breaks: "no late copy uses an attempt up",
+      off: { attemptAsSeen: false },
+    },
+    "a success counts as recorded whichever attempt the row shows": {
+      more: TWO_RUNS,
+      breaks: "a run that is told of its success has the one on record",
+      off: { ownAttempt: false },
+    },
+    "a success counts as recorded although its tick is due": {
+      more: TWO_RUNS,
+      breaks: "a run that is told of its success has the one on record",
+      off: { notDue: false },
+    },
+    "a recorded success leaves its tick due": {
+      more: TWO_RUNS,
+      breaks: "no run begins after a success",
+      off: { recordEnds: false },
+    },
+  },
+  "ticks and an older process": {
+    "`due` counts for whatever tick the row has": {
+      more: { ticks: [5, 6], lateCopies: 0 },
+      breaks: "a tick that was granted once is not run again",
+      off: { dueNamesTick: false },
+    },
+  },
+};
 
 /** A host that asks for a tick once. */
 interface Run {
@@ -51,6 +101,10 @@ interface State {
   readonly olderRan: boolean;
 }
 
+interface Step extends StepOf<State> {
+  readonly broken?: Invariant | undefined;
+}
+
 const AT = lockAt("model");
 const OLDER_TICK = 6;
 /** Stamps of leases: that of a run may count as over at any moment, or not. */
@@ -58,8 +112,8 @@ const [NOBODY_IS_OVER, ALL_ARE_OVER] = [1, 100];
 
 const idOf = (index: number): string => `run ${index}`;
 
-/** Every interleaving is explored, the shortest first. */
-export function exploreTicks(rules: TickRules, limits: TickLimits): Explored {
+/** Every run of some hosts that ask for a tick. */
+export function ticksOf(limits: Limits, off: Partial<Rules> = {}): Space<State, Step> {
   const first: State = {
     lock: undefined,
     sent: [],
@@ -71,46 +125,44 @@ export function exploreTicks(rules: TickRules, limits: TickLimits): Explored {
     olderUses: limits.olderUses,
     olderRan: false,
   };
-  const keyOf = ({ lock, sent, ...rest }: State): string =>
-    JSON.stringify([lock?.uuid, lock?.expires, lock?.tick, lock?.due, lock?.attempt, sent.map(wordsOf), rest]);
-  return breadthFirst(first, keyOf, (state) => stepsFrom(state, rules, limits));
+  const rules = { ...RULES, ...off };
+  return { beginnings: [first], keyOf, stepsFrom: (state) => stepsFrom(state, rules, limits) };
 }
 
-function* stepsFrom(state: State, rules: TickRules, limits: TickLimits): Generator<Next<State>> {
+const keyOf = ({ lock, sent, ...rest }: State): string =>
+  JSON.stringify([lock?.uuid, lock?.expires, lock?.tick, lock?.due, lock?.attempt, sent.map(wordsOf), rest]);
+
+function* stepsFrom(state: State, rules: Rules, limits: Limits): Generator<Step> {
   for (const index of state.runs.keys()) yield* runSteps(state, index, rules, limits);
   if (state.lateCopies > 0) {
     for (const write of state.sent) {
-      const next = arrived({ ...state, lateCopies: state.lateCopies - 1 }, write, rules);
-      yield { what: `late ${wordsOf(write)}`, state: next.state, violation: countedTooFar(next.state) };
+      const next = arrived({ ...state, lateCopies: state.lateCopies - 1 }, write, rules).state;
+      yield { what: `late ${wordsOf(write)}`, next, broken: countedTooFar(next) };
     }
   }
   const { lock } = state;
   if (state.olderUses > 0 && lock !== undefined && Number(lock.tick) < OLDER_TICK) {
     const taken = { ...lock, tick: OLDER_TICK, uuid: "older", expires: 50 };
-    yield {
-      what: "an older process",
-      state: { ...state, lock: taken, olderUses: state.olderUses - 1, olderRan: true },
-    };
+    const next = { ...state, lock: taken, olderUses: state.olderUses - 1, olderRan: true };
+    yield { what: "an older process", next };
   }
 }
 
-function* runSteps(state: State, index: number, rules: TickRules, limits: TickLimits): Generator<Next<State>> {
+function* runSteps(state: State, index: number, rules: Rules, limits: Limits): Generator<Step> {
   const run = state.runs[index] as Run;
   const uuid = idOf(index);
   const tick = limits.ticks[index] as number;
   const become = (from: State, change: Partial<Run>): State => ({
     ...from,
-    runs: from.runs.map((one, other) => (other === index ? { ...one, ...change } : one)),
+    runs: from.runs.with(index, { ...run, ...change }),
   });
   const row = rowOf(state.lock);
   const record: RecordSuccess = { kind: "record", at: AT, uuid, tick, attempt: run.attempt };
   switch (run.stage) {
     case "idle": {
       const isDue = rules.dueNamesTick ? row?.due === tick && row.tick === tick : row?.due !== undefined;
-      yield {
-        what: `${uuid} looks`,
-        state: become(state, { stage: "looked", seen: isDue ? row?.attempt : undefined }),
-      };
+      const seen = isDue ? row?.attempt : undefined;
+      yield { what: `${uuid} looks`, next: become(state, { stage: "looked", seen }) };
       return;
     }
     case "looked": {
@@ -123,7 +175,7 @@ function* runSteps(state: State, index: number, rules: TickRules, limits: TickLi
         };
         const { state: next, isApplied } = arrived({ ...state, sent: [...state.sent, take] }, take, rules);
         const granted = become(next, isApplied ? { stage: "granted", attempt } : { stage: "ended" });
-        yield { what: `${uuid} takes`, state: granted };
+        yield { what: `${uuid} takes`, next: granted };
       }
       return;
     }
@@ -131,20 +183,20 @@ function* runSteps(state: State, index: number, rules: TickRules, limits: TickLi
       // What the model of the mutex shows: nobody begins on a lease that another may have taken over.
       if (row?.uuid !== uuid) return;
       const begun = { ...state.begun, [tick]: (state.begun[tick] ?? 0) + 1 };
-      const violation = wrongBegin(state, tick, begun[tick] as number, limits);
-      yield { what: `${uuid} begins`, state: { ...become(state, { stage: "running" }), begun }, violation };
+      const broken = brokenByBegin(state, tick, limits);
+      yield { what: `${uuid} begins`, next: { ...become(state, { stage: "running" }), begun }, broken };
       const back: Write = {
         ...{ kind: "vacate", at: AT, uuid, leaves: { kind: "free" }, remembers: "tick", attempt: run.attempt - 1 },
       };
       const given = arrived({ ...state, sent: [...state.sent, back] }, back, rules).state;
-      yield { what: `${uuid} gives back`, state: become(given, { stage: "ended" }) };
+      yield { what: `${uuid} gives back`, next: become(given, { stage: "ended" }) };
       return;
     }
     case "running": {
-      yield { what: `${uuid} fails`, state: become(state, { stage: "ended" }) };
+      yield { what: `${uuid} fails`, next: become(state, { stage: "ended" }) };
       const { state: next, isApplied } = arrived({ ...state, sent: [...state.sent, record] }, record, rules);
       if (isApplied) yield* told(become(next, { stage: "ended" }), uuid, tick);
-      yield { what: `${uuid} hears nothing of its record`, state: become(next, { stage: "unsure" }) };
+      yield { what: `${uuid} hears nothing of its record`, next: become(next, { stage: "unsure" }) };
       return;
     }
     case "unsure": {
@@ -160,7 +212,7 @@ function* runSteps(state: State, index: number, rules: TickRules, limits: TickLi
 }
 
 /** What a host makes of the row that has refused its record. */
-function isRecorded(record: RecordSuccess, row: Row | undefined, { ownAttempt, notDue }: TickRules): boolean {
+function isRecorded(record: RecordSuccess, row: Row | undefined, { ownAttempt, notDue }: Rules): boolean {
   const shown = row && {
     ...row,
     attempt: ownAttempt ? row.attempt : record.attempt,
@@ -169,33 +221,29 @@ function isRecorded(record: RecordSuccess, row: Row | undefined, { ownAttempt, n
   return wasApplied(record, shown) === "yes";
 }
 
-function* told(state: State, uuid: string, tick: number): Generator<Next<State>> {
-  const own = state.recorded[tick] === uuid;
+function* told(state: State, uuid: string, tick: number): Generator<Step> {
+  const isFirst = state.recorded[tick] === uuid && state.told[tick] === undefined;
   yield {
     what: `${uuid} is told that its success is recorded`,
-    state: { ...state, told: { ...state.told, [tick]: uuid } },
-    violation:
-      own && state.told[tick] === undefined ? undefined : `the success of ${uuid} is not the one that is recorded`,
+    next: { ...state, told: { ...state.told, [tick]: uuid } },
+    broken: isFirst ? undefined : "a run that is told of its success has the one on record",
   };
 }
 
-function wrongBegin(state: State, tick: number, begun: number, { maxAttempts }: TickLimits): string | undefined {
-  if (state.recorded[tick] !== undefined) return `tick ${tick} is run after its success`;
-  if (begun > maxAttempts) return `tick ${tick} is run ${begun} times`;
-  return tick === OLDER_TICK && state.olderRan ? "a tick that was granted once is run again" : undefined;
+function brokenByBegin({ recorded, begun, olderRan }: State, tick: number, limits: Limits): Invariant | undefined {
+  if (recorded[tick] !== undefined) return "no run begins after a success";
+  if ((begun[tick] ?? 0) >= limits.maxAttempts) return "a tick has no more runs than it may";
+  return tick === OLDER_TICK && olderRan ? "a tick that was granted once is not run again" : undefined;
 }
 
 /** A late copy counts no run that nobody asks for: or the tick is given up too early. */
-function countedTooFar({ lock, sent }: State): string | undefined {
-  const row = rowOf(lock);
-  const takes = sent.filter((write) => write.kind === "take" && write.tick === row?.due);
-  const { attempt = 0, due } = row ?? {};
-  return due !== undefined && attempt > takes.length
-    ? `${attempt} attempts are counted, of ${takes.length}`
-    : undefined;
+function countedTooFar({ lock, sent }: State): Invariant | undefined {
+  const { attempt = 0, due } = rowOf(lock) ?? {};
+  const takes = sent.filter((write) => write.kind === "take" && write.tick === due);
+  return due !== undefined && attempt > takes.length ? "no late copy uses an attempt up" : undefined;
 }
 
-function arrived(state: State, write: Write, rules: TickRules): { readonly state: State; readonly isApplied: boolean } {
+function arrived(state: State, write: Write, rules: Rules): { readonly state: State; readonly isApplied: boolean } {
   const { lock } = state;
   const applied = apply(metBy(write, lock, rules), asSent(write, lock, rules));
   if (applied.kind === "refused") return { state, isApplied: false };
@@ -206,21 +254,16 @@ function arrived(state: State, write: Write, rules: TickRules): { readonly state
 }
 
 /** The row as a write meets it: without the rule, `due` is taken for that of whatever tick the row has. */
-function metBy(write: Write, lock: Attributes | undefined, { dueNamesTick }: TickRules): Attributes | undefined {
+function metBy(write: Write, lock: Attributes | undefined, { dueNamesTick }: Rules): Attributes | undefined {
   const isForeign = write.kind === "take" && !dueNamesTick && lock?.due !== undefined;
   return isForeign ? { ...lock, due: lock.tick as number } : lock;
 }
 
 /** The write as it is sent: without the rule, a take counts up from what it meets. */
-function asSent(write: Write, lock: Attributes | undefined, { attemptAsSeen }: TickRules): Write {
+function asSent(write: Write, lock: Attributes | undefined, { attemptAsSeen }: Rules): Write {
   if (attemptAsSeen || write.kind !== "take" || write.seenAttempt === undefined) return write;
   const seenAttempt = Number(lock?.attempt ?? 0);
   return { ...write, seenAttempt, attempt: seenAttempt + 1 };
-}
-
-function rowOf(item: Attributes | undefined): Row | undefined {
-  const parsed = item && parseRow(AT, item);
-  return parsed && "row" in parsed ? parsed.row : undefined;
 }
 
 const wordsOf = (write: Write): string =>

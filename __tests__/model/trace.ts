@@ -1,22 +1,23 @@
 import type { Attributes } from "../../lib/protocol/row.js";
-import type { Write } from "../../lib/protocol/writes.js";
-import type { Violation } from "./explore.js";
+import type { Sent } from "./messages.js";
 import type { Rows } from "./rows.js";
 import { claimantOf, nameOf, type State } from "./state.js";
-import type { Event } from "./step.js";
+import type { Step } from "./step.js";
 import { TICK_MS, tickOf } from "./time.js";
 
-/** A violation, step by step: the time in ticks, what happens, and the row where it changes. */
-export function traceOf({ invariant, from, steps }: Violation): string {
+/** A run, step by step: the time in ticks, what happens to whom, what flags it is shown, and the rows where they change. */
+export function traceOf(from: State, steps: readonly Step[]): string {
   const lines = [hostsOf(from)];
   let before = from;
-  for (const [index, { event, next }] of steps.entries()) {
-    const row = next.rows === before.rows ? "" : `   [${rowsText(next.rows)}]`;
-    lines.push(`${String(index + 1).padStart(3)}. at ${next.time}: ${eventText(event, before)}${row}`);
+  for (const [index, { what, who, message, next }] of steps.entries()) {
+    const whose = who === undefined ? "" : `${nameOf(who)}: `;
+    const write = message === undefined ? "" : ` (${writeText(message.write)})`;
+    const shown = what === "is shown the flags" ? ` (${rowsText(claimantOf(next, who ?? 0).flags?.rows ?? {})})` : "";
+    const rows = next.rows === before.rows ? "" : `   [${rowsText(next.rows)}]`;
+    lines.push(`${String(index + 1).padStart(3)}. at ${next.time}: ${whose}${what}${write}${shown}${rows}`);
     before = next;
   }
-  const holders = before.claimants.flatMap(({ lease }) => (lease?.section ? [lease.uuid] : []));
-  return `${lines.join("\n")}\n     broken: ${invariant}${invariant === "one holder" ? `: ${holders.join(" and ")}` : ""}`;
+  return lines.join("\n");
 }
 
 function hostsOf({ claimants }: State): string {
@@ -29,44 +30,7 @@ function hostsOf({ claimants }: State): string {
   return `     ${texts.join("; ")}`;
 }
 
-function eventText(event: Event, before: State): string {
-  switch (event.kind) {
-    case "time passes": {
-      if (event.suspended === undefined) return "a tick has passed";
-      return `a tick has passed, for which ${nameOf(event.suspended)} was suspended`;
-    }
-    case "sends":
-      return `${nameOf(event.who)} sends ${writeText(event.message.write)}`;
-    case "arrives": {
-      const { write, kind } = { write: event.message.write, kind: event.late ? "a late copy of " : "" };
-      const outcome = event.applied ? "is applied" : "is refused";
-      return `${kind}${nameOf(event.message.from)}'s ${writeText(write)} ${outcome}${event.replyLost ? ", its reply is lost" : ""}`;
-    }
-    case "hears": {
-      const { answer } = claimantOf(before, event.who).request ?? {};
-      const heard = answer?.kind === "refused" ? `refused by ${rowText(answer.by)}` : "applied";
-      return `${nameOf(event.who)} hears about its ${event.message.write.kind}, ${heard}: ${event.meaning}`;
-    }
-    case "is shown the flags":
-      return `${nameOf(event.who)} is shown ${claimantOf(before, event.who).host.side === "reader" ? "the writer's row" : "the readers' rows"}`;
-    case "sees the flags":
-      return `${nameOf(event.who)} sees ${rowsText(claimantOf(before, event.who).flags?.rows ?? {})}: ${event.meaning}`;
-    case "goes on":
-      return `${nameOf(event.who)}'s next section begins on the same lease`;
-    case "gives up":
-    case "sends again":
-    case "crashes":
-    case "sets its clock forward":
-    case "looks":
-    case "is shown the row":
-    case "sees the row":
-      return `${nameOf(event.who)} ${event.kind}`;
-    default:
-      return event satisfies never;
-  }
-}
-
-function writeText(write: Write): string {
+function writeText(write: Sent): string {
   switch (write.kind) {
     case "take": {
       const { earliest, unchanged } = write.knowledge;
@@ -88,11 +52,6 @@ function writeText(write: Write): string {
       if (after === undefined) return `resumption of ${from} as ${uuid} until ${ticks(expires)}`;
       return `hand-off of ${from}, if later than ${ticks(after)}, as ${uuid} until ${ticks(expires)}`;
     }
-    case "put-result":
-    case "record":
-    case "want":
-    case "draw":
-      return write.kind;
     default:
       return write satisfies never;
   }

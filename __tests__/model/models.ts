@@ -1,0 +1,66 @@
+import { FLIGHT_SWITCHES, FLIGHTS, flightsOf } from "./flights.js";
+import { MUTEX_SWITCHES } from "./mutex-switches.js";
+import { type Explored, type Space, type StepOf, search } from "./search.js";
+import { SHARED_SWITCHES } from "./shared-switches.js";
+import { spaceOf } from "./space.js";
+import { LARGE, SMALL } from "./stages.js";
+import type { Switch, Switches } from "./switch.js";
+import { TICK_SWITCHES, TICKS, ticksOf } from "./ticks.js";
+
+/** One part of one model, within bounds of its own. */
+export interface ModelStage {
+  readonly stage: string;
+  readonly small: () => Explored;
+  readonly large: () => Explored;
+}
+
+/** A rule, and what breaks without it. */
+export interface SwitchedOff {
+  readonly name: string;
+  readonly stage: string;
+  readonly breaks: string;
+  readonly explore: () => Explored;
+}
+
+export const STAGES: readonly ModelStage[] = [
+  ...stagesOf(SMALL, spaceOf, LARGE),
+  ...stagesOf(FLIGHTS, flightsOf),
+  ...stagesOf(TICKS, ticksOf),
+];
+
+export const SWITCHES: readonly SwitchedOff[] = [
+  ...switchedOff(SMALL, spaceOf, MUTEX_SWITCHES),
+  ...switchedOff(SMALL, spaceOf, SHARED_SWITCHES),
+  ...switchedOff(FLIGHTS, flightsOf, FLIGHT_SWITCHES),
+  ...switchedOff(TICKS, ticksOf, TICK_SWITCHES),
+];
+
+type SpaceOf<Limits, Rules, State, Step extends StepOf<State>> = (
+  limits: Limits,
+  off?: Partial<Rules>,
+) => Space<State, Step>;
+
+function stagesOf<Stage extends string, Limits, Rules, State, Step extends StepOf<State>>(
+  small: Readonly<Record<Stage, Limits>>,
+  spaceOf: SpaceOf<Limits, Rules, State, Step>,
+  large = small,
+): ModelStage[] {
+  return (Object.keys(small) as Stage[]).map((stage) => ({
+    stage,
+    small: () => search(spaceOf(small[stage])),
+    large: () => search(spaceOf(large[stage])),
+  }));
+}
+
+function switchedOff<Stage extends string, Limits, Rules, State, Step extends StepOf<State>>(
+  small: Readonly<Record<Stage, Limits>>,
+  spaceOf: SpaceOf<Limits, Rules, State, Step>,
+  switches: Switches<Stage, Limits, Rules, string>,
+): SwitchedOff[] {
+  return (Object.keys(switches) as Stage[]).flatMap((stage) => {
+    const here = Object.entries<Switch<Limits, Rules, string>>(switches[stage] ?? {});
+    return here.map(([name, { more, breaks, off }]) => {
+      return { name, stage, breaks, explore: () => search(spaceOf({ ...small[stage], ...more }, off)) };
+    });
+  });
+}
