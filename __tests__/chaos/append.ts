@@ -46,7 +46,7 @@ export function nextLine(last: Line | undefined, lock: Pick<Lock, "assertHeld">,
   lock.assertHeld();
   const checkedTo = now();
   const after = last === undefined ? "" : idOf(last);
-  return { version: (last?.version ?? 0) + 1, section, step, after, checkedFrom, checkedTo };
+  return { place: (last?.place ?? 0) + 1, section, step, after, checkedFrom, checkedTo };
 }
 
 /** Whether the fault is in this program rather than in the network or the engine. */

@@ -1,41 +1,14 @@
-import type { Chaos, ChaosKind } from "../support/fault-proxy.js";
-import type { LockGroup } from "./lock-groups.js";
+import type { Chaos } from "../support/fault-proxy.js";
 import type { MischiefCounts } from "./mischief.js";
 import type { Slot } from "./slot.js";
 import { messagesOf, ofKind, type WorkerMessage } from "./worker-messages.js";
 
-export type Tally = Readonly<Record<string, number>>;
+/** How often each part of a figure occurred. */
+type Tally = Readonly<Record<string, number>>;
 
-/** What happened, in numbers. */
 export interface ChaosReport {
-  readonly seconds: number;
-  readonly seed: number;
-  /** The titles of all locks. */
-  readonly groups: readonly string[];
-  readonly hostsStarted: number;
-  /** By the title of their locks. */
-  readonly sectionsDone: Tally;
-  /** Lines that sections wrote into their logs, by the title of their locks. */
-  readonly lines: Tally;
-  /** What became of guarded lines that were sent after the unlock. */
-  readonly sentLate: Tally;
-  readonly handOffs: { readonly handedOff: number; readonly byTheDead: number; readonly resumed: number };
-  readonly resumesRefused: Tally;
-  /** Sections that shared the row of another section. */
-  readonly joined: number;
-  /** Guarded lines that were refused while their section still ran, which had lost its lock. */
-  readonly guardRefusals: number;
-  /** What the proxy did to requests. */
-  readonly requestFaults: Readonly<Record<ChaosKind, number>>;
-  readonly mischief: Readonly<MischiefCounts> & { readonly clockStepped: number };
-  /** By the rule that allowed it. */
-  readonly takeovers: Tally;
-  /** Sections that were told that their lock is lost, by reason. */
-  readonly lossesTold: Tally;
-  /** Calls that ended without the lock, by reason. */
-  readonly without: Tally;
-  /** Writes of holders that were suspended between check and write: the known limit of a lock without guards. */
-  readonly lateWrites: number;
+  /** What happened, by the titles that the figures are printed with. */
+  readonly figures: Readonly<Record<string, string | number | Tally>>;
   /** What must not be: by the checker; and programs that crashed, hung, or did not get a lock that nobody held. */
   readonly violations: readonly string[];
 }
@@ -49,91 +22,66 @@ export function reportOn(run: {
   readonly mischief: MischiefCounts;
   readonly violations: readonly string[];
 }): ChaosReport {
-  const messages = messagesOf(run.slots);
-  const left = ofKind(messages, "left");
-  const groups = [...new Set(run.slots.map(({ group }) => group))];
-  const told = groups.map((group) => ({
-    group,
-    messages: messagesOf(run.slots.filter((slot) => slot.group === group)),
-  }));
-  return {
-    seed: run.seed,
-    seconds: Math.round(run.ms / 1_000),
-    groups: groups.map(({ title }) => title),
-    hostsStarted: run.slots.reduce((sum, { hosts }) => sum + hosts.length, 0),
-    sectionsDone: tally(told.flatMap(({ group, messages }) => sectionsDone(group, messages))),
-    lines: tally(told.flatMap(({ group, messages }) => ofKind(messages, "acknowledged").map(() => group.title))),
-    sentLate: tally(ofKind(messages, "late outcome").map(({ outcome }) => outcome)),
-    handOffs: handOffsIn(messages),
-    resumesRefused: tally(ofKind(messages, "resume refused").map(({ because }) => because)),
-    joined: ofKind(messages, "entered").filter(({ joined }) => joined).length,
-    guardRefusals: ofKind(messages, "refused").length,
-    requestFaults: { ...run.chaos.injected },
-    mischief: { ...run.mischief, clockStepped: ofKind(messages, "stepped").length },
-    takeovers: tally(ofKind(messages, "acquired").map(({ takeover }) => takeover)),
-    lossesTold: tally(left.map(({ lost }) => lost)),
-    without: tally(ofKind(messages, "without").map(({ because }) => because)),
-    lateWrites: ofKind(messages, "late write").length,
-    violations: run.violations,
-  };
-}
-
-function sectionsDone({ title, names }: LockGroup, messages: readonly WorkerMessage[]): string[] {
-  const done = ofKind(messages, "left").filter(({ lost }) => lost === undefined);
-  return done.map((section) => (section.names.length < names.length ? `one alone of ${title}` : title));
-}
-
-function handOffsIn(messages: readonly WorkerMessage[]): ChaosReport["handOffs"] {
+  const { seed, ms, slots, chaos, mischief, violations } = run;
+  const messages = messagesOf(slots);
+  const count = (kind: WorkerMessage["kind"]): number => ofKind(messages, kind).length;
+  const titles = slots.flatMap(({ group, hosts }) => hosts.map(({ messages }) => ({ ...group, messages })));
   const handedOff = ofKind(messages, "handed off");
-  const dead = new Set(handedOff.filter(({ dies }) => dies).map(({ by }) => by));
-  const resumed = ofKind(messages, "resumed");
-  return {
-    handedOff: handedOff.length,
-    resumed: resumed.length,
-    byTheDead: resumed.filter(({ of }) => dead.has(of)).length,
+  const dead = new Set(handedOff.filter(({ dies }) => dies).map(({ section }) => section));
+  const resumed = ofKind(messages, "tried token").filter(({ section }) => section !== undefined);
+  const done = titles.flatMap(({ title, names, messages }) =>
+    ofKind(messages, "left")
+      .filter(({ lost }) => lost === undefined)
+      .map((section) => (section.names.length < names.length ? `one alone of ${title}` : title)),
+  );
+  const figures: ChaosReport["figures"] = {
+    seed,
+    seconds: Math.round(ms / 1_000),
+    "hosts started": slots.reduce((sum, { hosts }) => sum + hosts.length, 0),
+    "locks on the stage": [...new Set(slots.map(({ group }) => group.title))].join(", "),
+    "sections done": tally(done),
+    "lines in the logs": tally(
+      titles.flatMap(({ title, messages }) => ofKind(messages, "acknowledged").map(() => title)),
+    ),
+    "sections that joined the row of another": ofKind(messages, "entered").filter(({ joined }) => joined).length,
+    "locks handed off": handedOff.length,
+    "tokens resumed": tally(resumed.map(({ of }) => (dead.has(of) ? "from a process that was killed" : "from others"))),
+    "tokens refused": tally(ofKind(messages, "resume refused").map(({ because }) => because)),
+    takeovers: tally(ofKind(messages, "acquired").map(({ takeover }) => takeover)),
+    "losses told": tally(ofKind(messages, "left").map(({ lost }) => lost)),
+    "calls that ended without the lock": tally(ofKind(messages, "without").map(({ because }) => because)),
+    "requests that met a fault": { ...chaos.injected },
+    "hosts killed (SIGKILL) and started again": mischief.hostKilled,
+    "hosts closed under load (SIGTERM) and started again": mischief.hostClosed,
+    "hosts suspended past a lease (SIGSTOP, SIGCONT)": mischief.hostSuspended,
+    "hosts cut off from the table": mischief.hostCutOff,
+    "steps of a host's wrong clock": count("stepped"),
+    "engine killed (SIGKILL) and started again": mischief.engineKilled,
+    "seconds without an engine": Math.round(mischief.engineDownMs / 1_000),
+    "guarded lines sent after the unlock": tally(ofKind(messages, "late outcome").map(({ outcome }) => outcome)),
+    "guarded lines refused within a section": count("refused"),
+    "late writes met, without a guard": count("late write"),
+    violations: violations.length,
   };
+  return { figures, violations };
+}
+
+/** A figure, or one of its parts. */
+export function figureOf({ figures }: ChaosReport, title: string, part?: string): number {
+  const figure = figures[title];
+  if (figure === undefined) throw new Error(`There is no figure “${title}”`);
+  if (typeof figure !== "object") return Number(figure);
+  return part === undefined ? Object.values(figure).reduce((sum, each) => sum + each, 0) : (figure[part] ?? 0);
 }
 
 /** The report as a Markdown table. */
 export function tableOf(report: ChaosReport): string {
-  const { mischief, handOffs } = report;
-  const rows: readonly (readonly [string, string | number])[] = [
-    ["seed", report.seed],
-    ["seconds", report.seconds],
-    ["hosts started", report.hostsStarted],
-    ["locks on the stage", report.groups.join(", ")],
-    ["sections done", withParts(report.sectionsDone)],
-    ["lines in the logs", withParts(report.lines)],
-    ["sections that joined the row of another", report.joined],
-    ["locks handed off", handOffs.handedOff],
-    ["tokens resumed", `${handOffs.resumed} (${handOffs.byTheDead} of them from a process that was killed)`],
-    ["tokens refused", withParts(report.resumesRefused)],
-    ["takeovers", withParts(report.takeovers)],
-    ["losses told", withParts(report.lossesTold)],
-    ["calls that ended without the lock", withParts(report.without)],
-    ["requests that met a fault", withParts(report.requestFaults)],
-    ["hosts killed (SIGKILL) and started again", mischief.hostKilled],
-    ["hosts closed under load (SIGTERM) and started again", mischief.hostClosed],
-    ["hosts suspended past a lease (SIGSTOP, SIGCONT)", mischief.hostSuspended],
-    ["hosts cut off from the table", mischief.hostCutOff],
-    ["steps of a host's wrong clock", mischief.clockStepped],
-    ["engine killed (SIGKILL) and started again", mischief.engineKilled],
-    ["seconds without an engine", Math.round(mischief.engineDownMs / 1_000)],
-    ["guarded lines sent after the unlock", withParts(report.sentLate)],
-    ["guarded lines refused within a section", report.guardRefusals],
-    ["late writes met, without a guard", report.lateWrites],
-    ["violations", report.violations.length],
-  ];
-  return ["| figure | |", "|---|---|", ...rows.map(([figure, value]) => `| ${figure} | ${value} |`)].join("\n");
-}
-
-export function total(parts: Tally): number {
-  return Object.values(parts).reduce((sum, part) => sum + part, 0);
-}
-
-function withParts(parts: Tally): string {
-  const named = Object.entries(parts).map(([part, count]) => `${part} ${count}`);
-  return named.length === 0 ? "0" : `${total(parts)} (${named.join(", ")})`;
+  const rows = Object.entries(report.figures).map(([title, figure]) => {
+    const parts = typeof figure === "object" ? Object.entries(figure).map(([part, count]) => `${part} ${count}`) : [];
+    const named = parts.length === 0 ? "" : ` (${parts.join(", ")})`;
+    return `| ${title} | ${typeof figure === "string" ? figure : figureOf(report, title)}${named} |`;
+  });
+  return ["| figure | |", "|---|---|", ...rows].join("\n");
 }
 
 /** How often each occurs; undefined is nothing. */

@@ -12,6 +12,7 @@ import { nextLine } from "./append.js";
 import { breakGuard, type Defect } from "./defects.js";
 import { TTL_MS } from "./lock-groups.js";
 import type { Line, Log } from "./register.js";
+import type { WorkerMessage } from "./worker-messages.js";
 
 /** What became of a guarded write. */
 export type GuardedOutcome = "written" | "refused by the guard" | "not written" | "no answer";
@@ -19,14 +20,6 @@ export type GuardedOutcome = "written" | "refused by the guard" | "not written" 
 type Sent =
   | { readonly kind: "written" }
   | { readonly kind: Exclude<GuardedOutcome, "written">; readonly error: unknown };
-
-/** What a guarded log tells of. */
-export interface GuardedLogEvents {
-  /** The last line has this place: 0 for none. */
-  looked(version: number): void;
-  /** A guard has refused a write inside of the section. `held`: a renewal after that succeeded all the same. */
-  refused(held: boolean): void;
-}
 
 /** A log in the table, whose lines are put there by transactions. */
 export interface GuardedRegister extends Pick<Log, "last"> {
@@ -37,15 +30,17 @@ export interface GuardedRegister extends Pick<Log, "last"> {
 }
 
 interface Parts {
+  readonly name: string;
+  readonly section: string;
   readonly register: GuardedRegister;
   readonly lock: Lock;
   /** Where the lock has one. */
-  readonly token: bigint | undefined;
+  readonly token: string | undefined;
   /** Meets the same faults as the requests of the library. */
   readonly client: DynamoDBClient;
   readonly random: Random;
   readonly defect: Defect | undefined;
-  readonly events: GuardedLogEvents;
+  readonly tell: (message: WorkerMessage) => void;
 }
 
 /**
@@ -60,8 +55,9 @@ export class GuardedLog implements Log {
   }
 
   async last(): Promise<Line | undefined> {
-    const last = await this.#parts.register.last();
-    this.#parts.events.looked(last?.version ?? 0);
+    const { register, name, section, token, tell } = this.#parts;
+    const last = await register.last();
+    if (token !== undefined) tell({ kind: "looked", logs: [name], section, token, place: last?.place ?? 0 });
     return last;
   }
 
@@ -89,9 +85,9 @@ export class GuardedLog implements Log {
    * Prepares a line while the lock is held, to be sent when it is not any more.
    * @throws LockLostError, and what else has kept it from being prepared.
    */
-  async prepare(own: Pick<Line, "section" | "step">): Promise<() => Promise<GuardedOutcome>> {
-    const { lock, token } = this.#parts;
-    const line = { ...nextLine(await this.last(), lock, own), token };
+  async prepare(step: number): Promise<() => Promise<GuardedOutcome>> {
+    const { lock, section, token } = this.#parts;
+    const line = { ...nextLine(await this.last(), lock, { section, step }), token };
     const guard = await lock.guard();
     return async () => (await this.#send(line, guard, { isLate: true })).kind;
   }
@@ -117,13 +113,13 @@ export class GuardedLog implements Log {
 
   /** A guard that was sent by hand does not tell the lock. @throws LockLostError, as the next renewal would. */
   async #findLoss(): Promise<void> {
-    const { lock, events } = this.#parts;
+    const { lock, section, tell } = this.#parts;
     let held = false;
     try {
       await lock.extend();
       held = true;
     } finally {
-      events.refused(held);
+      tell({ kind: "refused", section, held });
     }
   }
 }

@@ -104,13 +104,13 @@ export function guardedLogOf(name: string, holding: Holding): LogName {
   return { name: `sides of ${name}`, isOfSides: true };
 }
 
-/** All logs of a group. */
-export function logsOf({ names, kind }: LockGroup): LogName[] {
-  return names.flatMap((name): LogName[] => {
-    if (kind === "mutex") return [{ name }];
-    if (kind === "shared mutex") return [{ name }, guardedLogOf(name, "shared")];
+/** The names of all logs of a group. */
+export function logsOf({ names, kind }: LockGroup): string[] {
+  return names.flatMap((name) => {
+    if (kind === "mutex") return [name];
+    if (kind === "shared mutex") return [name, guardedLogOf(name, "shared").name];
     // One more, for those who believe in it.
-    const permits = Array.from({ length: PERMITS + 1 }, (_, permit) => guardedLogOf(name, `permit ${permit}`));
-    return [{ name }, ...permits];
+    const permits = Array.from({ length: PERMITS + 1 }, (_, permit) => guardedLogOf(name, `permit ${permit}`).name);
+    return [name, ...permits];
   });
 }

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { tableOf, total } from "./chaos-report.js";
+import { figureOf, tableOf } from "./chaos-report.js";
 import { DEFECTS, type Defect } from "./defects.js";
 import { startEngine } from "./engine.js";
 import { LOCK_GROUPS } from "./lock-groups.js";
@@ -17,6 +17,7 @@ const { values } = parseArgs({
     only: { type: "string", multiple: true },
   },
 });
+const PROGRESS = ["seconds", "sections done", "takeovers", "losses told", "requests that met a fault"];
 const minutes = Number(values.minutes ?? 5);
 const seed = Number(values.seed ?? Math.floor(2 ** 31 * Math.random()));
 const groups = LOCK_GROUPS.filter(({ tag }) => values.only?.includes(tag) ?? true);
@@ -42,11 +43,7 @@ async function main(broken: Defect | undefined): Promise<number> {
     defect: broken,
     groups,
     file: values.history,
-    onProgress: ({ seconds, sectionsDone, takeovers, lossesTold, requestFaults }) =>
-      console.log(
-        `${seconds} s: ${total(sectionsDone)} sections done, ${total(takeovers)} takeovers, ${total(lossesTold)} losses told, ` +
-          `${total(requestFaults)} faults`,
-      ),
+    onProgress: (soFar) => console.log(PROGRESS.map((title) => `${figureOf(soFar, title)} ${title}`).join(", ")),
   });
   console.log(`\n${tableOf(report)}\n`);
   for (const violation of report.violations.slice(0, 50)) console.error(violation);

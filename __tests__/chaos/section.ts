@@ -62,16 +62,17 @@ export async function runSection(parts: SectionParts): Promise<string | undefine
     if (!(error instanceof LockLostError)) throw error;
     lost ??= error.reason;
   });
-  tell({ kind: "left", section, names, lost, ...(belief && { belief }) });
+  if (belief !== undefined) tell({ kind: "believed", logs: names, section, ...belief });
+  tell({ kind: "left", section, names, lost });
   return lost;
 }
 
 /** A line in each log, one after the other. @throws LockLostError */
 async function writeStep({ section, lock, logs, tell }: SectionParts, step: number): Promise<void> {
   for (const [name, log] of logs) {
-    const { version } = await append(log, lock, { section, step }, ({ section: by }) => {
-      if (!mayMeet(section, by)) tell({ kind: "late write", log: name, section, by });
+    const { place } = await append(log, lock, { section, step }, ({ section: by }) => {
+      if (!mayMeet(section, by)) tell({ kind: "late write", section, by });
     });
-    tell({ kind: "acknowledged", log: name, version, section, step });
+    tell({ kind: "acknowledged", logs: [name], place, section, step });
   }
 }

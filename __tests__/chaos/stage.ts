@@ -5,14 +5,12 @@ import { testClientConfig } from "../support/endpoint.js";
 import { type FaultProxy, startFaultProxy } from "../support/fault-proxy.js";
 import type { Defect } from "./defects.js";
 import type { Engine } from "./engine.js";
-import { LOCK_GROUPS, type LockGroup, type LogName, logsOf } from "./lock-groups.js";
-import { Register } from "./register.js";
+import { LOCK_GROUPS, type LockGroup, logsOf } from "./lock-groups.js";
+import { linesOf } from "./register.js";
 import { crashes, leave, obtainAll } from "./settle.js";
-import { SidesRegister } from "./sides-register.js";
 import { Slot } from "./slot.js";
-import { eventsOf, type HistoryEvent, wronglyRefused } from "./told.js";
-import { violationsIn } from "./violations.js";
-import { messagesOf, type WorkerMessage } from "./worker-messages.js";
+import { type HistoryEvent, violationsIn } from "./violations.js";
+import { messagesOf, ofKind } from "./worker-messages.js";
 
 export interface StageOptions {
   readonly engine: Engine;
@@ -61,11 +59,17 @@ export class Stage implements AsyncDisposable {
   /** Ends the hosts and asks for everything that went wrong. The faults must have stopped. */
   async judge(): Promise<string[]> {
     const troubles = [...(await leave(this.slots)), ...(await crashes(this.slots))];
-    troubles.push(...(await obtainAll(this.#locks, this.#groups)), ...wronglyRefused(messagesOf(this.slots)));
-    const events: HistoryEvent[] = [];
-    for (const group of this.#groups) {
-      const messages = messagesOf(this.slots.filter((slot) => slot.group === group));
-      for (const log of logsOf(group)) events.push(...(await this.#eventsOf(log, messages)));
+    troubles.push(...(await obtainAll(this.#locks, this.#groups)));
+    const messages = messagesOf(this.slots);
+    for (const { section, held } of ofKind(messages, "refused")) {
+      if (held) troubles.push(`a guard refused ${section}, which held the lock`);
+    }
+    const events = messages.flatMap(({ kind: event, logs, ...told }): HistoryEvent[] =>
+      Array.isArray(logs) ? logs.map((log) => ({ log, event, ...told })) : [],
+    );
+    for (const log of this.#groups.flatMap(logsOf)) {
+      const lines = await linesOf(this.#client, this.#locks.tableName, log).all();
+      events.push(...lines.map((line) => ({ log, event: "line", ...line })));
     }
     return [...troubles, ...(await violationsIn(events, this.#file))];
   }
@@ -75,14 +79,6 @@ export class Stage implements AsyncDisposable {
     await this.#locks.close();
     await this.proxy.close();
     this.#client.destroy();
-  }
-
-  async #eventsOf({ name, isOfSides }: LogName, messages: readonly WorkerMessage[]): Promise<HistoryEvent[]> {
-    const [client, { tableName }] = [this.#client, this.#locks];
-    const lines = await (isOfSides
-      ? SidesRegister.lines(client, tableName, name)
-      : new Register(client, tableName, name).lines());
-    return eventsOf(name, lines, messages);
   }
 }
 

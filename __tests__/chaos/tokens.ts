@@ -1,6 +1,6 @@
-import { type DynamoDBClient, PutItemCommand, QueryCommand } from "@aws-sdk/client-dynamodb";
 import { now } from "../support/monotonic.js";
 import type { Holding } from "./holding.js";
+import type { Shelf } from "./shelf.js";
 
 /** A lock that was handed off, for whoever goes on with it. */
 export interface Token {
@@ -13,47 +13,14 @@ export interface Token {
 /** How long tokens stay on offer, used or not, in ms. */
 const ON_OFFER_MS = 5_000;
 
-/** Where sections leave the tokens of a lock, in the table: those of a host that is dead stay. */
-export class Tokens {
-  readonly #client: DynamoDBClient;
-  readonly #tableName: string;
-  readonly #name: string;
+/** Sections leave the tokens of a lock in the table: those of a host that is dead stay. */
+export async function post(tokens: Shelf<Token>, token: Token): Promise<void> {
+  await tokens.put(`${sortAt(now())} ${token.by}`, token);
+}
 
-  /** @param client goes past the fault proxy. */
-  constructor(client: DynamoDBClient, tableName: string, lockName: string) {
-    this.#client = client;
-    this.#tableName = tableName;
-    this.#name = `tokens of ${lockName}`;
-  }
-
-  async post({ by, holding, token }: Token): Promise<void> {
-    const Item = {
-      name: { S: this.#name },
-      sort: { S: `${sortAt(now())} ${by}` },
-      by: { S: by },
-      token: { S: token },
-      ...(holding !== undefined && { holding: { S: holding } }),
-    };
-    await this.#client.send(new PutItemCommand({ TableName: this.#tableName, Item }));
-  }
-
-  /** Those of the last seconds, whether somebody goes on with them already or not. */
-  async offered(): Promise<Token[]> {
-    const { Items = [] } = await this.#client.send(
-      new QueryCommand({
-        TableName: this.#tableName,
-        ConsistentRead: true,
-        KeyConditionExpression: "#name = :name AND #sort > :since",
-        ExpressionAttributeNames: { "#name": "name", "#sort": "sort" },
-        ExpressionAttributeValues: { ":name": { S: this.#name }, ":since": { S: sortAt(now() - ON_OFFER_MS) } },
-      }),
-    );
-    return Items.map(({ by, holding, token }) => ({
-      by: by?.S ?? "",
-      holding: holding?.S as Holding | undefined,
-      token: token?.S ?? "",
-    }));
-  }
+/** Those of the last seconds, whether somebody goes on with them already or not. */
+export async function offered(tokens: Shelf<Token>): Promise<Token[]> {
+  return await tokens.all(sortAt(now() - ON_OFFER_MS));
 }
 
 function sortAt(stopwatchMs: number): string {

@@ -2,7 +2,9 @@ import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { HistoryEvent } from "./told.js";
+
+/** One event of the history that a run leaves, as .ci/check-history.js describes it: the checker has no more than these. */
+export type HistoryEvent = { readonly log: string; readonly event: string } & Readonly<Record<string, unknown>>;
 
 const CHECKER = join(process.cwd(), ".ci", "check-history.js");
 

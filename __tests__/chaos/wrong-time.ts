@@ -7,10 +7,10 @@ const HOUR = 60 * 60 * 1_000;
 /** A host's idea of the time of day: wrong from the start, and corrected now and then, to another wrong one. */
 export class WrongTime implements HostTime {
   readonly #random: Random;
-  readonly #onStep: (ms: number) => void;
+  readonly #onStep: () => void;
   #wrongByMs: number;
 
-  constructor(random: Random, onStep: (ms: number) => void) {
+  constructor(random: Random, onStep: () => void) {
     this.#random = random;
     this.#onStep = onStep;
     this.#wrongByMs = this.#draw();
@@ -28,9 +28,8 @@ export class WrongTime implements HostTime {
   #armStep(): void {
     const timer = setTimeout(
       () => {
-        const before = this.#wrongByMs;
         this.#wrongByMs = this.#draw();
-        this.#onStep(Math.round(this.#wrongByMs - before));
+        this.#onStep();
         this.#armStep();
       },
       10_000 + 20_000 * this.#random(),

@@ -1,15 +1,7 @@
 import { subscribe } from "node:diagnostics_channel";
 import { setTimeout as sleep } from "node:timers/promises";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import {
-  type Diagnostics,
-  type FencedLock,
-  findLockLost,
-  type Lock,
-  LockError,
-  LockTable,
-  type TransferableLock,
-} from "../../../lib/index.js";
+import { type Diagnostics, findLockLost, LockError, LockTable, type TransferableLock } from "../../../lib/index.js";
 import { testClientConfig } from "../../support/endpoint.js";
 import { hostConfig, report } from "../../support/host-process.js";
 import { now } from "../../support/monotonic.js";
@@ -18,11 +10,12 @@ import { breakClock, breakLock, breakToken } from "../defects.js";
 import { GuardedLog, type GuardedOutcome } from "../guarded-log.js";
 import { type Holding, sectionName } from "../holding.js";
 import { guardedLogOf, TTL_MS } from "../lock-groups.js";
-import { type Log, Register } from "../register.js";
+import { type Log, linesOf, Register } from "../register.js";
 import { runSection } from "../section.js";
+import { Shelf } from "../shelf.js";
 import { SidesRegister } from "../sides-register.js";
 import { resume, type Taken, take } from "../take.js";
-import { type Token, Tokens } from "../tokens.js";
+import { offered, post, type Token } from "../tokens.js";
 import type { WorkerConfig, WorkerMessage } from "../worker-messages.js";
 import { clocksOn, WrongTime } from "../wrong-time.js";
 
@@ -38,10 +31,9 @@ const stopping = new AbortController();
 /** The uuids of leases that may still be on their rows, though their sections have ended. */
 const unreleased = new Set<string>();
 on("dynamutex:acquired", ({ takeover }) => tell({ kind: "acquired", takeover }));
-on("dynamutex:lost", ({ reason }) => tell({ kind: "told lost", reason }));
 on("dynamutex:release-failed", ({ uuid }) => unreleased.add(uuid));
 
-const time = new WrongTime(seededRandom(seed, worker, "time"), (ms) => tell({ kind: "stepped", ms }));
+const time = new WrongTime(seededRandom(seed, worker, "time"), () => tell({ kind: "stepped" }));
 const direct = new DynamoDBClient({
   ...testClientConfig(),
   endpoint: config.directEndpoint,
@@ -51,7 +43,7 @@ const direct = new DynamoDBClient({
 const proxied = new DynamoDBClient({ requestHandler: { requestTimeout: 1_000, throwOnRequestTimeout: true } });
 /** How many sections of this process run on each acquisition. */
 const uuids = new Map<string, number>();
-const tokens = new Tokens(direct, tableName, group.names[0] ?? "");
+const tokens = new Shelf<Token>(direct, tableName, `tokens of ${group.names[0]}`);
 const locks = new LockTable({ tableName, owner: worker, clock: breakClock(clocksOn[group.clock](time), defect) });
 let closing: Promise<void> | undefined;
 process.once("SIGTERM", () => {
@@ -82,8 +74,8 @@ async function resumeAll(): Promise<void> {
   const known = new Set<string>();
   for (let turn = 1; !stopping.signal.aborted; turn++) {
     await sleep(200 + 300 * random());
-    const offered = await tokens.offered().catch(() => []);
-    const fresh = offered.filter(({ by }) => !known.has(by) || random() < 0.05);
+    const all = await offered(tokens).catch(() => []);
+    const fresh = all.filter(({ by }) => !known.has(by) || random() < 0.05);
     const token = fresh[Math.floor(fresh.length * random())];
     if (token === undefined) continue;
     known.add(token.by);
@@ -94,13 +86,12 @@ async function resumeAll(): Promise<void> {
 }
 
 async function resumed(token: Token, name: string): Promise<Taken | undefined> {
-  const names = logsFor(group.names, token.holding);
-  const at = now();
-  tell({ kind: "resuming", names, of: token.by, at, section: undefined });
+  const tried = { kind: "tried token", logs: logsFor(group.names, token.holding), of: token.by, at: now() } as const;
+  tell(tried);
   try {
     await breakToken(token, defect, { client: direct, tableName });
     const taken = await resume(locks, group, token.token, defect);
-    tell({ kind: "resumed", names, of: token.by, at, section: name });
+    tell({ ...tried, section: name });
     return taken;
   } catch (error) {
     if (!stopping.signal.aborted && !(error instanceof LockError)) throw error;
@@ -118,7 +109,7 @@ function logsFor(names: readonly string[], holding: Holding | undefined): string
 async function section(taken: Taken, name: string, random: Random): Promise<void> {
   const { names, holding, guarding, transferable } = taken;
   const lock = breakLock(taken.lock, defect, { client: direct, tableName, names });
-  const logs = new Map<string, Log>(names.map((each) => [each, new Register(direct, tableName, each)]));
+  const logs = new Map<string, Log>(names.map((each) => [each, new Register(linesOf(direct, tableName, each))]));
   const joined = guarding !== undefined && (uuids.get(guarding.uuid) ?? 0) > 0;
   const parts = { section: name, lock, logs, ttlMs: TTL_MS, random, tell, joined };
   const handOff = transferable && random() < 0.4 ? () => handOffTo(transferable, taken, name, random) : undefined;
@@ -127,12 +118,25 @@ async function section(taken: Taken, name: string, random: Random): Promise<void
     return;
   }
   const { uuid } = guarding;
-  const log = guardedLog(guarding, taken, name, random);
-  logs.set(log.name, log.log);
+  const { name: logName, isOfSides } =
+    holding === undefined ? { name: names[0] ?? "" } : guardedLogOf(names[0] ?? "", holding);
+  const lines = linesOf(direct, tableName, logName);
+  const log = new GuardedLog({
+    name: logName,
+    section: name,
+    register: isOfSides ? new SidesRegister(lines, name) : new Register(lines),
+    lock: guarding,
+    token: "fencingToken" in guarding ? String(guarding.fencingToken) : undefined,
+    client: proxied,
+    random,
+    defect,
+    tell,
+  });
+  logs.set(logName, log);
   let late: { readonly step: number; readonly send: () => Promise<GuardedOutcome> } | undefined;
   const beforeUnlock = async (step: number): Promise<void> => {
     if (random() < 0.5) return;
-    const send = await log.log.prepare({ section: name, step }).catch(unlessLost);
+    const send = await log.prepare(step).catch(unlessLost);
     late = send && { step, send };
   };
   uuids.set(uuid, (uuids.get(uuid) ?? 0) + 1);
@@ -142,28 +146,8 @@ async function section(taken: Taken, name: string, random: Random): Promise<void
   // A row that several sections share outlives each of them.
   const isReleased = holding !== "shared" && lost === undefined && !unreleased.has(uuid);
   await sleep(100 * random());
-  tell({ kind: "sent late", log: log.name, section: name, step: late.step, isReleased });
-  tell({ kind: "late outcome", section: name, outcome: await late.send() });
-}
-
-function guardedLog(
-  lock: Lock | FencedLock,
-  { names: [lockName = ""], holding }: Taken,
-  name: string,
-  random: Random,
-): { readonly name: string; readonly log: GuardedLog } {
-  const where = holding === undefined ? { name: lockName } : guardedLogOf(lockName, holding);
-  const register = where.isOfSides
-    ? new SidesRegister(direct, tableName, where.name, name)
-    : new Register(direct, tableName, where.name);
-  const token = "fencingToken" in lock ? lock.fencingToken : undefined;
-  const looked = (version: number): void => {
-    if (token === undefined) return;
-    tell({ kind: "looked", log: where.name, section: name, token: String(token), version });
-  };
-  const refused = (held: boolean) => tell({ kind: "refused", log: where.name, section: name, held });
-  const events = { looked, refused };
-  return { name: where.name, log: new GuardedLog({ register, lock, token, client: proxied, random, defect, events }) };
+  if (isReleased) tell({ kind: "sent after release", logs: [logName], section: name, step: late.step });
+  tell({ kind: "late outcome", outcome: await late.send() });
 }
 
 /** @throws LockLostError */
@@ -177,10 +161,10 @@ async function handOffTo(lock: TransferableLock, taken: Taken, name: string, ran
   });
   if (token === undefined) return;
   const dies = random() < 0.2;
-  const names = logsFor(taken.names, taken.holding);
+  const logs = logsFor(taken.names, taken.holding);
   const from = now();
-  await tokens.post({ by: name, holding: taken.holding, token }).catch(() => undefined);
-  tell({ kind: "handed off", names, by: name, from, until, dies });
+  await post(tokens, { by: name, holding: taken.holding, token }).catch(() => undefined);
+  tell({ kind: "handed off", logs, section: name, from, until, dies });
   if (dies) process.kill(process.pid, "SIGKILL");
 }
 
