@@ -8,7 +8,7 @@ import {
   type DynamoDBClient,
   UpdateTimeToLiveCommand,
 } from "@aws-sdk/client-dynamodb";
-import { afterEach, describe, expect, test } from "@jest/globals";
+import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import { createTable } from "../lib/dynamodb/admin/create-table.js";
 import { LockStoreError } from "../lib/errors.js";
 import { type CreateOptions, type KeyOptions, type TableLayout, tableLayout } from "../lib/options/table.js";
@@ -78,18 +78,12 @@ describe("creating", () => {
 
   test("asks for the tags, and for none if there are none", async () => {
     // The local engine takes tags and cannot show them.
-    const asked: unknown[] = [];
-    const listening = testClient();
-    listening.middlewareStack.add(
-      (next, context) => (args) => {
-        if (context.commandName === "CreateTableCommand") asked.push((args.input as CreateTableCommandInput).Tags);
-        return next(args);
-      },
-      { step: "initialize" },
-    );
-    await createTable(listening, layoutOf(), { tags: { team: "billing" } }, requestsOn(systemClock()));
-    await createTable(listening, layoutOf(), {}, requestsOn(systemClock()));
+    const send = jest.spyOn(client, "send");
+    await create(layoutOf(), { tags: { team: "billing" } });
+    await create(layoutOf());
+    const asked = send.mock.calls.flatMap(([{ input }]) => ("KeySchema" in input ? [input.Tags] : []));
     expect(asked).toEqual([[{ Key: "team", Value: "billing" }], undefined]);
+    send.mockRestore();
   });
 
   test("by many processes at once is fine for all of them", async () => {
@@ -206,17 +200,7 @@ function patientClock(): Clock {
 
 describe("waiting for a table", () => {
   const layout = layoutOf();
-  const fitting = {
-    KeySchema: [
-      { AttributeName: "name", KeyType: "HASH" },
-      { AttributeName: "sort", KeyType: "RANGE" },
-    ],
-    AttributeDefinitions: [
-      { AttributeName: "name", AttributeType: "S" },
-      { AttributeName: "sort", AttributeType: "S" },
-    ],
-  };
-  const inState = (TableStatus: string) => ({ Table: { ...fitting, TableStatus } });
+  const inState = (TableStatus: string) => ({ Table: { ...tableInput(layout.tableName), TableStatus } });
   const ttl = (TimeToLiveStatus: string, AttributeName?: string) => ({
     TimeToLiveDescription: { TimeToLiveStatus, AttributeName },
   });
@@ -290,9 +274,10 @@ describe("waiting for a table", () => {
 });
 
 describe("a caller who has had enough", () => {
+  const reason = new Error("enough");
+
   test("beforehand: nothing is sent", async () => {
     const { client: fake, sent } = scripted({});
-    const reason = new Error("enough");
     const done = createTable(fake, layoutOf(), { signal: AbortSignal.abort(reason) }, requestsOn(systemClock()));
     await expect(done).rejects.toBe(reason);
     expect(sent).toEqual([]);
@@ -300,33 +285,24 @@ describe("a caller who has had enough", () => {
 
   test("during a request: it ends, and the reason comes back", async () => {
     const controller = new AbortController();
-    const reason = new Error("enough");
-    const fake = testClient();
     const send = (_command: unknown, { abortSignal }: { abortSignal: AbortSignal }) =>
       new Promise((_, reject) => {
         abortSignal.addEventListener("abort", () => reject(new Error("aborted")));
         controller.abort(reason);
       });
-    const done = createTable(
-      Object.assign(fake, { send }),
-      layoutOf(),
-      { signal: controller.signal },
-      requestsOn(systemClock()),
-    );
+    const fake = Object.assign(testClient(), { send });
+    const done = createTable(fake, layoutOf(), { signal: controller.signal }, requestsOn(systemClock()));
     await expect(done).rejects.toBe(reason);
   });
 
   test("while the table is being created: the reason comes back", async () => {
     const controller = new AbortController();
-    const reason = new Error("enough");
     const { client: fake } = scripted({ DescribeTable: [{ Table: { TableStatus: "CREATING" } }] });
-    const clock: Clock = {
-      ...systemClock(),
-      sleep: async (_ms, signal) => {
-        controller.abort(reason);
-        signal?.throwIfAborted();
-      },
+    const sleep = async (_ms: number, signal?: AbortSignal) => {
+      controller.abort(reason);
+      signal?.throwIfAborted();
     };
-    await expect(createTable(fake, layoutOf(), { signal: controller.signal }, requestsOn(clock))).rejects.toBe(reason);
+    const requests = requestsOn({ ...systemClock(), sleep });
+    await expect(createTable(fake, layoutOf(), { signal: controller.signal }, requests)).rejects.toBe(reason);
   });
 });

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join, relative } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { clientEnv, testEndpoint } from "./support/endpoint.js";
+import { consumerEnv } from "./support/consumer-folder.js";
 import { createTestTable } from "./support/table.js";
 
 const run = promisify(execFile);
@@ -132,11 +132,7 @@ beforeAll(async () => {
 
   // What npm would install beside it, and nothing else: an import that is no declared dependency fails here.
   const manifest = JSON.parse(await readFile(join(installed, "package.json"), "utf8"));
-  for (const name of [...Object.keys(manifest.dependencies), "@types/node"]) {
-    const link = join(consumer, "node_modules", name);
-    await mkdir(dirname(link), { recursive: true });
-    await symlink(join(MODULES, name), link, "junction");
-  }
+  for (const name of [...Object.keys(manifest.dependencies), "@types/node"]) await install(consumer, name);
   await writeFile(join(consumer, "package.json"), JSON.stringify({ name: "consumer", private: true, type: "module" }));
   await writeFile(join(consumer, "esm.mts"), IMPORTS + PROGRAM);
   await writeFile(join(consumer, "commonjs.cts"), IMPORTS + PROGRAM);
@@ -197,38 +193,35 @@ describe("the packed tarball", () => {
     expect(seen).toContain(join(installed, "dist", "lock-table.d.ts"));
   });
 
-  it("measures locks with OpenTelemetry's API alone: dynamutex/otel loads no AWS SDK", async () => {
-    const program = `
+  it.each<readonly [entry: string, beside: readonly string[], program: string, printed: string]>([
+    [
+      "dynamutex/otel, which needs OpenTelemetry's API",
+      ["@opentelemetry/api"],
+      `
       import { createRequire } from "node:module";
       import { instrumentLocks } from "dynamutex/otel";
       instrumentLocks()[Symbol.dispose]();
       console.log("measured");
       // On Node 20, an import() whose CommonJS file requires what is not there ends the process.
-      try { createRequire(import.meta.url)("dynamutex"); } catch ({ code }) { console.log(code); }`;
-    const alone = await mkdtemp(join(tmpdir(), "dynamutex-metrics-"));
-    try {
-      const modules = join(alone, "node_modules");
-      await unpack(join(modules, "dynamutex"));
-      await mkdir(join(modules, "@opentelemetry"));
-      await symlink(join(MODULES, "@opentelemetry", "api"), join(modules, "@opentelemetry", "api"), "junction");
-      await writeFile(join(alone, "main.mjs"), program);
-      const { stdout } = await run(process.execPath, [join(alone, "main.mjs")]);
-      expect(stdout).toBe("measured\nMODULE_NOT_FOUND\n");
-    } finally {
-      await rm(alone, { recursive: true, force: true });
-    }
-  });
-
-  it("coordinates node-cron's tasks without the AWS SDK: dynamutex/node-cron loads it with dynamutex alone", async () => {
-    const program = `
+      try { createRequire(import.meta.url)("dynamutex"); } catch ({ code }) { console.log(code); }`,
+      "measured\nMODULE_NOT_FOUND\n",
+    ],
+    [
+      "dynamutex/node-cron, which loads it with dynamutex alone",
+      [],
+      `
       import { runCoordinator } from "dynamutex/node-cron";
-      try { runCoordinator({}); } catch ({ code }) { console.log(code); }`;
-    const alone = await mkdtemp(join(tmpdir(), "dynamutex-node-cron-"));
+      try { runCoordinator({}); } catch ({ code }) { console.log(code); }`,
+      "LOCK_CONFIG\n",
+    ],
+  ])("works without the AWS SDK: %s", async (_entry, beside, program, printed) => {
+    const alone = await mkdtemp(join(tmpdir(), "dynamutex-alone-"));
     try {
       await unpack(join(alone, "node_modules", "dynamutex"));
+      for (const name of beside) await install(alone, name);
       await writeFile(join(alone, "main.mjs"), program);
       const { stdout } = await run(process.execPath, [join(alone, "main.mjs")]);
-      expect(stdout).toBe("LOCK_CONFIG\n");
+      expect(stdout).toBe(printed);
     } finally {
       await rm(alone, { recursive: true, force: true });
     }
@@ -253,6 +246,13 @@ describe("the packed tarball", () => {
 async function unpack(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   await run("tar", ["-xzf", packed, "-C", folder, "--strip-components=1"]);
+}
+
+/** Links a package that is installed here. */
+async function install(project: string, name: string): Promise<void> {
+  const link = join(project, "node_modules", name);
+  await mkdir(dirname(link), { recursive: true });
+  await symlink(join(MODULES, name), link, "junction");
 }
 
 /** The files in the tarball, in order. */
@@ -285,7 +285,7 @@ async function tsc(compiler: string, args: string[]): Promise<string> {
 
 /** @returns what the program printed. */
 async function runConsumer(file: string): Promise<string> {
-  const env = { ...process.env, ...clientEnv(testEndpoint()), TABLE_NAME: await createTestTable() };
+  const env = { ...consumerEnv(), TABLE_NAME: await createTestTable() };
   const { stdout } = await run(process.execPath, [file], { cwd: consumer, env, timeout: 30_000 });
   return stdout;
 }

@@ -1,10 +1,6 @@
-import { beforeEach, describe, expect, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { LockConfigError, tableClock } from "../lib/index.js";
-import {
-  describedAsSeveralRegions,
-  replicatedWriteConflict,
-  unsupported,
-} from "./support/fault-proxy/several-regions.js";
+import { replicatedWriteConflict } from "./support/fault-proxy/several-regions.js";
 import type { RecordedRequest } from "./support/fault-proxy.js";
 import { useScene } from "./support/scene.js";
 import { seededRandom } from "./support/seeded-random.js";
@@ -12,13 +8,6 @@ import { seededRandom } from "./support/seeded-random.js";
 const scene = useScene();
 const FOREVER = { times: Number.POSITIVE_INFINITY };
 const isWrite = ({ operation }: RecordedRequest): boolean => /^(Put|Update|Delete)Item$/.test(operation);
-
-/** The proxy answers as a table of several Regions does. */
-beforeEach(() => {
-  scene.proxy.on("TransactWriteItems", unsupported("Transactions"), FOREVER);
-  scene.proxy.on("UpdateTimeToLive", unsupported("TTLs"), FOREVER);
-  scene.proxy.on("DescribeTable", describedAsSeveralRegions(), FOREVER);
-});
 
 /** A host in one of the Regions. */
 const host = () => scene.host({ clock: tableClock({ regionSkewMs: 200 }), ttlMs: 10_000 });
@@ -36,20 +25,6 @@ describe("a host whose clock allows for several Regions", () => {
     expect(refused).toMatchObject({ message: expect.stringMatching(/regionSkewMs.*no guards.*fencing token/) });
     expect([lock.held, scene.proxy.counts()]).toEqual([true, {}]);
   });
-
-  test("is refused lockAll() by the table, with what to do in its place", async () => {
-    const remedy = expect.stringMatching(/strong consistency, which has no transactions: take locks one by one/);
-    await expect(host().lockAll([scene.name, "other"])).rejects.toMatchObject({ code: "LOCK_STORE", message: remedy });
-  });
-
-  test("finds in check() that the table has no transactions and no TTL", async () => {
-    expect((await host().check()).table).toMatchObject({ consistency: "strong", replicas: ["us-east-2", "us-west-2"] });
-  });
-});
-
-test("a host of one Region gets its guard", async () => {
-  await using lock = await scene.host().mutex(scene.name).lock();
-  expect(await lock.guard()).toHaveProperty("ConditionCheck");
 });
 
 test("hosts whose writes conflict, applied or not, hold the lock one at a time, lose none and leave no row", async () => {

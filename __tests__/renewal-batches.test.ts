@@ -43,7 +43,19 @@ class Table {
   /** Until as many as possible go together. */
   async warmUp(): Promise<void> {
     for (let count = 1; count <= 32; count *= 2) await this.sizes(count);
+    this.sent.length = 0;
   }
+
+  /** What each of these comes to, asked for in one turn. */
+  write(asked: readonly Renew[], signal = forever): Promise<unknown[]> {
+    return Promise.all(asked.map((renewal) => this.batches.write(renewal, signal).catch((error) => error)));
+  }
+}
+
+async function warmTable(): Promise<Table> {
+  const table = new Table();
+  await table.warmUp();
+  return table;
 }
 
 describe("how many renewals go together", () => {
@@ -58,24 +70,22 @@ describe("how many renewals go together", () => {
   });
 
   test("is a quarter of those that got no answer together, so that each is alone after two more attempts", async () => {
-    const table = new Table();
-    await table.warmUp();
+    const table = await warmTable();
     table.answer = () => {
       throw new LockStoreError("no answer", { transient: true, answered: false });
     };
     const all = renewals(25);
     for (const sizes of [[25], [6, 6, 6, 6, 1], Array(25).fill(1)]) {
-      const before = table.sent.length;
-      await Promise.allSettled(all.map((renewal) => table.batches.write(renewal, forever)));
-      expect(table.sent.slice(before).map(({ length }) => length)).toEqual(sizes);
+      table.sent.length = 0;
+      await table.write(all);
+      expect(table.sent.map(({ length }) => length)).toEqual(sizes);
     }
     table.answer = (asked) => asked.map(() => APPLIED);
     expect(await table.sizes(24)).toEqual([24]);
   });
 
   test("rows of more than 10 KB go alone, as far as their sizes are known", async () => {
-    const table = new Table();
-    await table.warmUp();
+    const table = await warmTable();
     for (const { at } of renewals(4)) table.batches.note(at, 11 * 1_024);
     expect((await table.sizes(6)).sort()).toEqual([1, 1, 1, 1, 2]);
     table.batches.note(lockAt("lock-1"), 0);
@@ -85,57 +95,48 @@ describe("how many renewals go together", () => {
 
 describe("each renewal has an outcome of its own", () => {
   test("trap 41: a refusal, a failure and a missing answer are one renewal's, whatever the others of its batch come to", async () => {
-    const table = new Table();
-    await table.warmUp();
+    const table = await warmTable();
     const refused = { ...GONE, retried: true } as WriteOutcome;
     const throttled = new LockStoreError("throttled", { transient: true, throttled: true });
     table.answer = (all) => all.map((_, index) => [APPLIED, refused, throttled][index % 3] as WriteOutcome);
-    const outcomes = renewals(6).map((renewal) => table.batches.write(renewal, forever).catch((error) => error));
-    expect(await Promise.all(outcomes)).toEqual([APPLIED, refused, throttled, APPLIED, refused, throttled]);
+    expect(await table.write(renewals(6))).toEqual([APPLIED, refused, throttled, APPLIED, refused, throttled]);
     expect(table.sent.at(-1)).toHaveLength(6);
   });
 
   test("each is sent as it was asked for: with its own key, uuid and stamp", async () => {
-    const table = new Table();
-    await table.warmUp();
+    const table = await warmTable();
     let sent: readonly Renew[] = [];
     table.answer = (all) => {
       sent = all;
       return all.map(() => APPLIED);
     };
     const asked = renewals(7);
-    await Promise.all(asked.map((renewal) => table.batches.write(renewal, forever)));
+    await table.write(asked);
     expect(sent).toEqual(asked);
   });
 
   test("a row is in no batch twice", async () => {
-    const table = new Table();
-    await table.warmUp();
-    const before = table.sent.length;
-    const [one, other] = renewals(2) as [Renew, Renew];
-    await Promise.all([one, other, one, other].map((renewal) => table.batches.write(renewal, forever)));
-    expect(table.sent.slice(before)).toEqual([
+    const table = await warmTable();
+    await table.write([...renewals(2), ...renewals(2)]);
+    expect(table.sent).toEqual([
       ["lock-0", "lock-1"],
       ["lock-0", "lock-1"],
     ]);
   });
 
   test("what is asked for in another turn goes by itself", async () => {
-    const table = new Table();
-    await table.warmUp();
-    const before = table.sent.length;
+    const table = await warmTable();
     const [one, other] = renewals(2) as [Renew, Renew];
     const first = table.batches.write(one, forever);
     await turn();
     await Promise.all([first, table.batches.write(other, forever)]);
-    expect(table.sent.slice(before)).toEqual([["lock-0"], ["lock-1"]]);
+    expect(table.sent).toEqual([["lock-0"], ["lock-1"]]);
   });
 });
 
 describe("a batch whose members give up", () => {
   test("is aborted when the last of them has, and not before", async () => {
-    const table = new Table();
-    await table.warmUp();
+    const table = await warmTable();
     table.answer = () => new Promise(() => {});
     const controllers = [new AbortController(), new AbortController()];
     renewals(2).forEach((renewal, index) => {
@@ -150,9 +151,7 @@ describe("a batch whose members give up", () => {
   });
 
   test("one that gives up before its turn leaves is not sent", async () => {
-    const table = new Table();
-    await table.warmUp();
-    const before = table.sent.length;
+    const table = await warmTable();
     const controller = new AbortController();
     const [one, other] = renewals(2) as [Renew, Renew];
     const given = table.batches.write(one, controller.signal);
@@ -160,48 +159,41 @@ describe("a batch whose members give up", () => {
     controller.abort(new Error("given up"));
     await expect(given).rejects.toThrow("given up");
     expect(await kept).toEqual(APPLIED);
-    expect(table.sent.slice(before)).toEqual([["lock-1"]]);
+    expect(table.sent).toEqual([["lock-1"]]);
   });
 });
 
 describe("where batches cannot be used", () => {
-  const denied = () => {
-    const cause = Object.assign(new Error("not authorized"), { name: "AccessDeniedException" });
-    return new LockStoreError("PartiQLUpdate failed", { cause });
-  };
+  const failed = (name: string) =>
+    new LockStoreError("PartiQLUpdate failed", { cause: Object.assign(new Error("no"), { name }) });
+  const denied = () => failed("AccessDeniedException");
 
   test("those of a refused batch are sent one by one, each gets its own outcome, and it is told once", async () => {
     const told = hear("dynamutex:one-by-one");
-    const table = new Table();
-    await table.warmUp();
-    const before = table.sent.length;
+    const table = await warmTable();
     table.answer = () => {
       throw denied();
     };
     table.one = ({ at }) => (at.name === "lock-1" ? GONE : APPLIED);
-    const outcomes = await Promise.all(renewals(30).map((renewal) => table.batches.write(renewal, forever)));
-    expect(outcomes).toEqual(renewals(30).map(({ at }) => (at.name === "lock-1" ? GONE : APPLIED)));
-    expect(table.sent.slice(before).map(({ length }) => length)).toEqual([25, 5, ...Array(30).fill(1)]);
+    expect(await table.write(renewals(30))).toEqual(
+      renewals(30).map(({ at }) => (at.name === "lock-1" ? GONE : APPLIED)),
+    );
+    expect(table.sent.map(({ length }) => length)).toEqual([25, 5, ...Array(30).fill(1)]);
     expect(await table.sizes(4)).toEqual([1, 1, 1, 1]);
     expect(told).toEqual([{ cause: expect.objectContaining({ message: "PartiQLUpdate failed" }) }]);
   });
 
   test("a statement that lacks the permission is sent by itself, and the others keep what they were told", async () => {
     const told = hear("dynamutex:one-by-one");
-    const table = new Table();
-    await table.warmUp();
-    const before = table.sent.length;
+    const table = await warmTable();
     table.answer = (all) => all.map((_, index) => (index === 1 ? denied() : GONE));
-    const outcomes = await Promise.all(renewals(3).map((renewal) => table.batches.write(renewal, forever)));
-    expect(outcomes).toEqual([GONE, APPLIED, GONE]);
-    expect(table.sent.slice(before)).toEqual([["lock-0", "lock-1", "lock-2"], ["lock-1"]]);
+    expect(await table.write(renewals(3))).toEqual([GONE, APPLIED, GONE]);
+    expect(table.sent).toEqual([["lock-0", "lock-1", "lock-2"], ["lock-1"]]);
     expect(told).toHaveLength(1);
   });
 
   test("one whose caller has given up by then is not sent again", async () => {
-    const table = new Table();
-    await table.warmUp();
-    const before = table.sent.length;
+    const table = await warmTable();
     const controller = new AbortController();
     table.answer = () => {
       controller.abort(new Error("too late"));
@@ -212,19 +204,17 @@ describe("where batches cannot be used", () => {
     const kept = table.batches.write(other, forever);
     await expect(given).rejects.toThrow("PartiQLUpdate failed");
     expect(await kept).toEqual(APPLIED);
-    expect(table.sent.slice(before)).toEqual([["lock-0", "lock-1"], ["lock-1"]]);
+    expect(table.sent).toEqual([["lock-0", "lock-1"], ["lock-1"]]);
   });
 
   test.each(["UnknownOperationException", "ValidationException", "UnknownError", "TypeError", "Error"])(
     "%s means that there are none",
     async (name) => {
-      const table = new Table();
-      await table.warmUp();
+      const table = await warmTable();
       table.answer = () => {
-        throw new LockStoreError("failed", { cause: Object.assign(new Error("no"), { name }) });
+        throw failed(name);
       };
-      const outcomes = renewals(2).map((renewal) => table.batches.write(renewal, forever));
-      expect(await Promise.all(outcomes)).toEqual([APPLIED, APPLIED]);
+      expect(await table.write(renewals(2))).toEqual([APPLIED, APPLIED]);
       expect(await table.sizes(4)).toEqual([1, 1, 1, 1]);
     },
   );
@@ -237,15 +227,12 @@ describe("where batches cannot be used", () => {
     "NobodyHasMetThisException",
   ])("%s says nothing about batches: it is thrown, and the next ones go together again", async (name) => {
     const told = hear("dynamutex:one-by-one");
-    const table = new Table();
-    await table.warmUp();
+    const table = await warmTable();
+    const failure = failed(name);
     table.answer = () => {
-      throw new LockStoreError("failed", { cause: Object.assign(new Error("no"), { name }) });
+      throw failure;
     };
-    const outcomes = renewals(2).map((renewal) =>
-      table.batches.write(renewal, forever).catch((error) => error.message),
-    );
-    expect(await Promise.all(outcomes)).toEqual(["failed", "failed"]);
+    expect(await table.write(renewals(2))).toEqual([failure, failure]);
     table.answer = (all) => all.map(() => APPLIED);
     await table.warmUp();
     expect(await table.sizes(4)).toEqual([4]);

@@ -23,6 +23,9 @@ function scene({ random = () => 0.5 }: { readonly random?: () => number } = {}) 
   /** When each attempt left, and for how long it was waited for, if not to its end. */
   const attempts: { readonly at: number; endedAfter?: number }[] = [];
 
+  /** What the senders of these were told of on the way. */
+  const failures: unknown[] = [];
+
   /** Sends attempts with these fates in turn; the last one is that of all further attempts. */
   function send(
     fates: readonly Fate[],
@@ -32,6 +35,7 @@ function scene({ random = () => 0.5 }: { readonly random?: () => number } = {}) 
       kind: "take",
       until: endAfter(clock, 10_000),
       attemptMs: ATTEMPT_MS,
+      onFailure: (error) => failures.push(error),
       ...options,
     };
     let count = 0;
@@ -88,7 +92,7 @@ function scene({ random = () => 0.5 }: { readonly random?: () => number } = {}) 
     return end;
   }
 
-  return { time, clock, scheduler, session, attempts, send, fill, answersTake, ended };
+  return { time, clock, scheduler, session, attempts, failures, send, fill, answersTake, ended };
 }
 
 describe("a request that is answered at once", () => {
@@ -118,9 +122,8 @@ describe("a request that is answered at once", () => {
 
 describe("a request that fails", () => {
   test("is sent again after growing pauses, until it is answered", async () => {
-    const { time, attempts, send } = scene();
-    const failures: unknown[] = [];
-    const answer = send([busy(), busy(), busy(), "applied"], { onFailure: (error) => failures.push(error) });
+    const { time, attempts, failures, send } = scene();
+    const answer = send([busy(), busy(), busy(), "applied"]);
     await time.advance(10_000);
     expect(await answer).toBe("applied");
     expect(attempts.map(({ at }) => at)).toEqual([0, 50, 150, 350]);
@@ -209,36 +212,22 @@ describe("the time of an attempt", () => {
     expect(attempts.slice(1, 4).map(({ endedAfter }) => endedAfter)).toEqual([750, 2_250, 3_000]);
   });
 
-  test("is three times as long as slow answers take, for a renewal as well", async () => {
-    const { time, attempts, send, ended, answersTake } = scene();
-    await answersTake(300);
-    ended(send(["hangs"], { kind: "renewal", attemptMs: 500, until: endAfter(time.clock(), 1_500) }));
-    await time.advance(1_500);
-    expect(attempts[0]?.endedAfter).toBe(900);
-  });
-
-  test.each([
-    [100, 1_000],
-    [700, 2_100],
-    [5_000, 3_000],
+  test.each<readonly [Persistence["kind"], number, number, number]>([
+    ["take", 100, 1_000, 1_000],
+    ["take", 700, 1_000, 2_100],
+    ["renewal", 300, 500, 900],
+    ["take", 5_000, 1_000, 3_000],
+    ["take", 5_000, 5_000, 5_000],
   ])(
-    "where answers take %i ms is %i ms: what is sent again too soon makes the table slower still",
-    async (slowMs, boundMs) => {
+    "of a %s is three times as long as the slow answers of %i ms, up to 3 s, or the %i ms that are asked for: %i ms",
+    async (kind, slowMs, attemptMs, expectedMs) => {
       const { time, attempts, send, ended, answersTake } = scene();
       await answersTake(slowMs);
-      ended(send(["hangs"], { until: () => Number.POSITIVE_INFINITY }));
-      await time.advance(4_000);
-      expect(attempts[0]?.endedAfter).toBe(boundMs);
+      ended(send(["hangs"], { kind, attemptMs, until: () => Number.POSITIVE_INFINITY }));
+      await time.advance(6_000);
+      expect(attempts[0]?.endedAfter).toBe(expectedMs);
     },
   );
-
-  test("is that which is asked for where that is longer than any other", async () => {
-    const { time, attempts, send, ended, answersTake } = scene();
-    await answersTake(5_000);
-    ended(send(["hangs"], { attemptMs: 5_000, until: () => Number.POSITIVE_INFINITY }));
-    await time.advance(6_000);
-    expect(attempts[0]?.endedAfter).toBe(5_000);
-  });
 
   test("does not go beyond `until`, however slow answers are", async () => {
     const { time, attempts, send, ended, answersTake } = scene();
@@ -273,11 +262,9 @@ describe("the last attempt", () => {
   });
 
   test("trap 35: that times out after other failures says how long was tried in all, and carries their last cause", async () => {
-    const { time, send, ended } = scene();
+    const { time, failures, send, ended } = scene();
     const failure = refused();
-    const failures: unknown[] = [];
-    const options = { until: () => 9_150, onFailure: (error: unknown) => failures.push(error) };
-    const end = ended(send([busy(), failure, "hangs"], options));
+    const end = ended(send([busy(), failure, "hangs"], { until: () => 9_150 }));
     await time.advance(20_000);
     // 0, 50, 150 to 3 150, 3 350 to 6 350, 6 750 to 9 150.
     expect(end.at).toBe(9_150);
@@ -299,15 +286,12 @@ describe("the last attempt", () => {
 
 describe("while it waits for a slot", () => {
   test("a request ends at `until` without having been sent", async () => {
-    const { time, attempts, send, ended, fill, answersTake, scheduler } = scene();
+    const { time, attempts, failures, send, ended, fill, answersTake } = scene();
     await answersTake(10_000);
     fill();
     const copies = new Copies();
-    const failures: unknown[] = [];
     const until = time.elapsed + 2_000;
-    const onFailure = (error: unknown) => failures.push(error);
-    const end = ended(send(["applied"], { until: () => until, copies, onFailure }));
-    expect(scheduler.width).toBe(WIDTH);
+    const end = ended(send(["applied"], { until: () => until, copies }));
     await time.advance(1_999);
     expect(end).toEqual({});
     await time.advance(1);
@@ -338,12 +322,10 @@ describe("while it waits for a slot", () => {
   });
 
   test("a request ends once its signal aborts, with the reason", async () => {
-    const { time, attempts, send, fill } = scene();
+    const { time, attempts, failures, send, fill } = scene();
     fill();
     const enough = new AbortController();
-    const failures: unknown[] = [];
-    const onFailure = (error: unknown) => failures.push(error);
-    const rejected = expect(send(["applied"], { enough: enough.signal, onFailure })).rejects.toBe("over");
+    const rejected = expect(send(["applied"], { enough: enough.signal })).rejects.toBe("over");
     enough.abort("over");
     await rejected;
     expect([attempts, failures]).toEqual([[], []]);
@@ -351,13 +333,11 @@ describe("while it waits for a slot", () => {
   });
 
   test("a further attempt that does not leave hides no earlier failure, and tells it once", async () => {
-    const { time, attempts, send, ended, fill, answersTake } = scene();
+    const { time, attempts, failures, send, ended, fill, answersTake } = scene();
     await answersTake(10_000);
     const failure = refused();
-    const failures: unknown[] = [];
     const startedAt = time.elapsed;
-    const onFailure = (error: unknown) => failures.push(error);
-    const end = ended(send([failure], { until: () => startedAt + 30_000, onFailure }));
+    const end = ended(send([failure], { until: () => startedAt + 30_000 }));
     await turn();
     fill();
     await time.advance(20_000);
@@ -436,18 +416,6 @@ describe("a request that is sent once", () => {
     await free();
     await rejected;
     expect(sent).toBe(1);
-  });
-
-  test("is not sent once its signal aborts", async () => {
-    const { session, fill } = scene();
-    fill();
-    const enough = new AbortController();
-    const unwanted = sendOnce(session, { kind: "read", attemptMs: 100, enough: enough.signal }, () => {
-      throw new Error("sent");
-    });
-    const rejected = expect(unwanted).rejects.toBe("over");
-    enough.abort("over");
-    await rejected;
   });
 });
 

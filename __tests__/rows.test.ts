@@ -19,10 +19,10 @@ import {
 } from "../lib/protocol/addresses.js";
 import { apply } from "../lib/protocol/apply.js";
 import { type Attributes, infoOf, parseRow, type Row } from "../lib/protocol/row.js";
-import type { Take } from "../lib/protocol/writes.js";
 import { TestTable } from "../lib/testing/index.js";
 import { IS_FULL } from "./support/full.js";
 import { generatedItem } from "./support/generated-items.js";
+import { takeWith } from "./support/store-cases.js";
 import { rawItem } from "./support/store-subjects.js";
 import { createTestTable, testClient } from "./support/table.js";
 
@@ -40,25 +40,15 @@ const items = Array.from({ length: ITEMS }, (_, index) => attributesOf(layout, g
 /** After every `expires` that a row can have. */
 const AFTER_ALL = 9e15;
 
+/** What all leases are over for. */
+const ALL_OVER = { expires: AFTER_ALL, knowledge: { earliest: AFTER_ALL } };
+
 /** One of each form that a take has. */
 const TAKES = (["nothing", "fence", "tick"] as const).flatMap((remembers) =>
-  [undefined, 5].flatMap((tick) => [undefined, 0].map((fenceSeed) => takeWith({ remembers, tick, fenceSeed }))),
+  [undefined, 5].flatMap((tick) =>
+    [undefined, 0].map((fenceSeed) => takeWith({ ...ALL_OVER, remembers, tick, fenceSeed })),
+  ),
 );
-
-function takeWith(differences: Partial<Take>): Take {
-  return {
-    kind: "take",
-    at: { name: "x", sort: LOCK_SORT },
-    uuid: "fresh",
-    expires: AFTER_ALL,
-    ttlMs: 30_000,
-    owner: "host#2",
-    acquired: 1,
-    remembers: "nothing",
-    knowledge: { earliest: AFTER_ALL },
-    ...differences,
-  };
-}
 
 const parsedRow = (item: Attributes, sort = LOCK_SORT): Row | undefined => {
   const parsed = parseRow({ name: "x", sort }, item);
@@ -130,7 +120,7 @@ describe(`with seed ${SEED}`, () => {
   });
 
   test("a row that parses may be taken once it is over, whatever it remembers", () => {
-    const take = takeWith({ remembers: "tick" });
+    const take = takeWith({ ...ALL_OVER, remembers: "tick" });
     const refused = items.filter((item) => parsedRow(item) !== undefined && apply(item, take).kind === "refused");
     expect({ count: refused.length, first: refused[0] }).toEqual({ count: 0, first: undefined });
   });

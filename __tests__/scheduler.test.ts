@@ -22,12 +22,12 @@ function scene() {
     { readonly resolve: (value: string) => void; readonly reject: (error: unknown) => void }
   >();
 
-  function ask(name: string, request: Partial<ScheduledRequest> = {}): Promise<string> {
+  function ask(name: string, request: Partial<ScheduledRequest> = {}, lateMs?: number): Promise<string> {
     const send = (): Promise<string> => {
       left.push(name);
       return new Promise((resolve, reject) => answers.set(name, { resolve, reject }));
     };
-    return scheduler.run({ kind: "take", deadline: 1_000_000, ...request }, () => scheduler.heard(send));
+    return scheduler.run({ kind: "take", deadline: 1_000_000, ...request }, () => scheduler.heard(send, lateMs));
   }
 
   function underWay(name: string) {
@@ -50,11 +50,7 @@ function scene() {
 
   /** A renewal whose answer is late after so many ms. */
   function renew(name: string, deadline: number, lateMs: number): void {
-    const send = (): Promise<string> => {
-      left.push(name);
-      return new Promise((resolve, reject) => answers.set(name, { resolve, reject }));
-    };
-    scheduler.run({ kind: "renewal", deadline }, () => scheduler.heard(send, lateMs)).catch(() => undefined);
+    ask(name, { kind: "renewal", deadline }, lateMs).catch(() => undefined);
   }
 
   /** Asks so many times; answers to none of them are awaited. */

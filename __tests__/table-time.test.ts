@@ -90,23 +90,4 @@ describe("the bounds", () => {
       { numRuns: 500 },
     );
   });
-
-  it("are about 1 s wide after one reply, under 300 ms after ten and near the round trip after a hundred", () => {
-    const roundTripMs = 12;
-    const widths = Array.from({ length: 100 }, (_, index) => widthAfter(index + 1, roundTripMs));
-    expect(widths[0]).toBeCloseTo(1_012, 0);
-    expect(widths[9]).toBeLessThan(300);
-    expect(widths[99]).toBeLessThan(60);
-  });
 });
-
-/** The width after `count` replies whose moments are spread evenly over the second, as a waiter's are. */
-function widthAfter(count: number, roundTripMs: number): number {
-  let known: TableTime | undefined;
-  for (let index = 0; index < count; index += 1) {
-    const sent = index * 137;
-    const said = reply(sent, sent + roundTripMs / 2, sent + roundTripMs, EPOCH + 321);
-    known = known === undefined ? said : intersect(age(known, said.at), said);
-  }
-  return known === undefined ? Number.POSITIVE_INFINITY : known.latest - known.earliest;
-}
