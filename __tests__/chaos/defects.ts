@@ -5,7 +5,9 @@ import {
   type TransactWriteItem,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
+import { uuidOf } from "../../lib/holding/hand-off-token.js";
 import type { Clock, Lock, Lockable, SharedMutex } from "../../lib/index.js";
+import { decodedToken } from "../support/tokens.js";
 import { TTL_MS } from "./lock-groups.js";
 import type { Token } from "./tokens.js";
 
@@ -62,21 +64,21 @@ export function breakExclusive({ shared, exclusive }: SharedMutex, defect: Defec
   return defect === "blind" ? shared : exclusive;
 }
 
-/** Puts the uuid that the token names back on the row, whoever has it by now. */
+/** Puts the uuid that the token opens back on the row, whoever has it by now. */
 export async function breakToken(
   { token }: Token,
   defect: Defect | undefined,
   rows: { readonly client: DynamoDBClient; readonly tableName: string },
 ): Promise<void> {
   if (defect !== "replayed") return;
-  const { at, uuid } = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString());
+  const [, , name, sort, secret] = decodedToken(token) as [string, string, string, string, string];
   const update = new UpdateItemCommand({
     TableName: rows.tableName,
-    Key: { name: { S: at.name }, sort: { S: at.sort } },
+    Key: { name: { S: name }, sort: { S: sort } },
     ConditionExpression: "attribute_exists(#name)",
     UpdateExpression: "SET #uuid = :uuid",
     ExpressionAttributeNames: { "#name": "name", "#uuid": "uuid" },
-    ExpressionAttributeValues: { ":uuid": { S: uuid } },
+    ExpressionAttributeValues: { ":uuid": { S: uuidOf(secret) } },
   });
   await rows.client.send(update).catch(() => undefined);
 }
