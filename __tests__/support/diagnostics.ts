@@ -9,6 +9,9 @@ export function hear<Name extends keyof Diagnostics>(
 ): readonly Diagnostics[Name][] {
   const heard: Diagnostics[Name][] = [];
   const listener = (message: unknown): void => {
+    // Channels are the process's, and Jest runs file after file in it, each in a realm of its own: what an earlier file has left may
+    // still fail to be released.
+    if (!(message instanceof Object)) return;
     heard.push(message as Diagnostics[Name]);
     act(message as Diagnostics[Name]);
   };
