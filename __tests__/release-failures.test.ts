@@ -5,7 +5,7 @@ import { error, type Fault, hangAfter, resetBefore, status500 } from "./support/
 import { ManualTime } from "./support/manual-time.js";
 import { QueueRows, untilStanding } from "./support/queue.js";
 import { rowOf, useScene } from "./support/scene.js";
-import { sleptThrough } from "./support/settled.js";
+import { afterSleeps } from "./support/settled.js";
 
 // One failure of a release costs the next host a whole lease, unless it is tried again.
 const scene = useScene();
@@ -27,7 +27,7 @@ describe.each(FAILURES)("trap 33: %s", (_, failure) => {
     const { time, locks, failures } = host();
     const lock = await locks.mutex(scene.name).lock();
     scene.proxy.on("DeleteItem", failure(), { times: TIMES });
-    await slept(time, lock.unlock());
+    await afterSleeps(time, lock.unlock());
     expect([await scene.row(), failures]).toEqual([undefined, []]);
     expect(scene.proxy.count("DeleteItem")).toBe(TIMES + 1);
   });
@@ -36,7 +36,7 @@ describe.each(FAILURES)("trap 33: %s", (_, failure) => {
     const { time, locks, failures } = host();
     const lock = await locks.mutex(scene.name, { fencing: true }).lock();
     scene.proxy.on("UpdateItem", failure(), { times: TIMES });
-    await slept(time, lock.unlock());
+    await afterSleeps(time, lock.unlock());
     const row = await scene.row();
     expect([row?.expires, row?.uuid, failures]).toEqual([0, undefined, []]);
   });
@@ -46,7 +46,7 @@ describe.each(FAILURES)("trap 33: %s", (_, failure) => {
     const names = [`${scene.name}-a`, `${scene.name}-b`];
     const set = await locks.lockAll(names);
     scene.proxy.on("DeleteItem", failure(), { times: TIMES });
-    await slept(time, set.unlock());
+    await afterSleeps(time, set.unlock());
     expect(await Promise.all(names.map((name) => scene.row(name)))).toEqual([undefined, undefined]);
     expect(failures).toEqual([]);
   });
@@ -99,7 +99,7 @@ test("trap 33: a claim that the client sent twice by itself, the second time wit
   scene.proxy.on("PutItem", status500({ applied: true }));
   scene.proxy.on("PutItem", error("ExpiredTokenException", "The security token has expired"));
   const trying = locks.mutex(scene.name).tryLock();
-  await expect(slept(time, trying)).rejects.toMatchObject({ transient: false, retried: true });
+  await expect(afterSleeps(time, trying)).rejects.toMatchObject({ transient: false, retried: true });
   await time.sleepUntil(() => answered("DeleteItem") === 1);
   expect(await scene.row()).toBeUndefined();
 });
@@ -128,11 +128,6 @@ function host(sdk: { readonly maxAttempts?: number } = {}) {
   const time = new ManualTime();
   const failures = hear("dynamutex:release-failed");
   return { time, locks: scene.host({ clock: time.clock(), sdk }), failures, giveUp: new AbortController() };
-}
-
-async function slept<T>(time: ManualTime, call: Promise<T>): Promise<T> {
-  await sleptThrough(time, call);
-  return await call;
 }
 
 function answered(operation: string): number {

@@ -7,6 +7,7 @@ import { duplicate, hang, hangAfter, resetAfter, transactionConflict } from "../
 import { ManualTime } from "../support/manual-time.js";
 import { isReissue } from "../support/reissue.js";
 import { rowOf, useScene } from "../support/scene.js";
+import { afterSleeps } from "../support/settled.js";
 
 const scene = useScene();
 
@@ -17,17 +18,6 @@ const TTL_MS = 30_000;
 function fenced(time?: ManualTime, tag = ""): Mutex<FencedLock> {
   const clock = time === undefined ? {} : { clock: time.clock() };
   return scene.host({ tag, ...clock }).mutex(scene.name, { ...FENCED, ttlMs: TTL_MS });
-}
-
-/** What this comes to, if it takes no time but pauses. */
-async function afterSleeps<T>(time: ManualTime, promise: Promise<T>): Promise<T> {
-  let settled = false;
-  const settle = (): void => {
-    settled = true;
-  };
-  promise.then(settle, settle);
-  await time.sleepUntil(() => settled);
-  return await promise;
 }
 
 async function tokenOf(mutex: Mutex<FencedLock>): Promise<bigint> {

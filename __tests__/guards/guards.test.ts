@@ -17,6 +17,7 @@ import {
 } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
 import { type Attributes, rowOf, useScene } from "../support/scene.js";
+import { afterSleeps } from "../support/settled.js";
 import { testClient } from "../support/table.js";
 
 const scene = useScene();
@@ -69,17 +70,6 @@ async function failure(promise: Promise<unknown>): Promise<unknown> {
     () => "nothing failed",
     (thrown: unknown) => thrown,
   );
-}
-
-/** What this comes to, if it takes no time but pauses. */
-async function afterSleeps<T>(time: ManualTime, promise: Promise<T>): Promise<T> {
-  let settled = false;
-  const settle = (): void => {
-    settled = true;
-  };
-  promise.then(settle, settle);
-  await time.sleepUntil(() => settled);
-  return await promise;
 }
 
 describe.each([false, true])("a guard, with fencing: %s", (fencing) => {

@@ -15,7 +15,7 @@ import {
 } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
 import { rowOf, useScene } from "../support/scene.js";
-import { sleptThrough, timedOut } from "../support/settled.js";
+import { afterSleeps, sleptThrough, timedOut } from "../support/settled.js";
 
 const scene = useScene();
 
@@ -128,8 +128,7 @@ describe("several locks of which one is held", () => {
         .sort(),
     ).toEqual([...Array(20).fill("GetItem"), "TransactWriteItems", "UpdateItem"]);
     await other.unlock();
-    await sleptThrough(time, taking);
-    const set = await taking;
+    const set = await afterSleeps(time, taking);
     expect(await uuids(names)).toEqual(own(set));
     expect(scene.proxy.count({ client: "a", operation: "TransactWriteItems" })).toBe(2);
     await set.unlock();
@@ -243,8 +242,7 @@ describe("on a network that fails", () => {
     const lost = scene.proxy.on("TransactWriteItems", fault());
     const taking = locks.lockAll(names);
     await lost.done;
-    await sleptThrough(time, taking);
-    const set = await taking;
+    const set = await afterSleeps(time, taking);
     expect(await uuids(names)).toEqual(own(set));
     expect(scene.proxy.counts()).toEqual({ TransactWriteItems: 2 });
     await set.unlock();
@@ -260,8 +258,10 @@ describe("on a network that fails", () => {
       await scene.put(holder, names[1]);
       scene.proxy.on("TransactWriteItems", refusal());
       const taking = locks.lockAll(names, { waitMs: 5_000 });
-      await sleptThrough(time, taking);
-      await expect(taking).rejects.toMatchObject({ code: "LOCK_TIMEOUT", holder: { uuid: holder.uuid } });
+      await expect(afterSleeps(time, taking)).rejects.toMatchObject({
+        code: "LOCK_TIMEOUT",
+        holder: { uuid: holder.uuid },
+      });
       expect(await uuids(names)).toEqual([undefined, holder.uuid, undefined]);
     });
 
@@ -269,9 +269,9 @@ describe("on a network that fails", () => {
       const { time, locks, names } = oneHost();
       scene.proxy.on("TransactWriteItems", refusal());
       const taking = locks.lockAll(names, { waitMs: 5_000 });
-      await sleptThrough(time, taking);
-      expect(await uuids(names)).toEqual(own(await taking));
-      await (await taking).unlock();
+      const set = await afterSleeps(time, taking);
+      expect(await uuids(names)).toEqual(own(set));
+      await set.unlock();
     });
   });
 
@@ -283,10 +283,10 @@ describe("on a network that fails", () => {
     const { time, locks, names } = oneHost();
     scene.proxy.on("TransactWriteItems", fault(), { times: 3 });
     const taking = locks.lockAll(names, { waitMs: 10_000 });
-    await sleptThrough(time, taking);
-    expect(await uuids(names)).toEqual(own(await taking));
+    const set = await afterSleeps(time, taking);
+    expect(await uuids(names)).toEqual(own(set));
     expect(scene.proxy.count("TransactWriteItems")).toBe(4);
-    await (await taking).unlock();
+    await set.unlock();
   });
 
   test("a late copy while the set is held, and while others hold one of its locks, writes nothing", async () => {

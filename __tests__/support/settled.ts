@@ -7,6 +7,12 @@ export async function sleptThrough(time: ManualTime, work: Promise<unknown>): Pr
   await time.sleepUntil(() => watched.settled);
 }
 
+/** What the work comes to, if it takes no time but pauses. */
+export async function afterSleeps<T>(time: ManualTime, work: Promise<T>): Promise<T> {
+  await sleptThrough(time, work);
+  return await work;
+}
+
 /** Lets all time pass until it is done: where requests get no answer. */
 export async function timedOut(time: ManualTime, work: Promise<unknown>): Promise<void> {
   const watched = watch(work);
