@@ -122,13 +122,8 @@ export class Renewals {
     wait: Pick<Wait, "enough" | "until">,
     { mayLapse }: { readonly mayLapse: boolean } = { mayLapse: true },
   ): Promise<boolean> {
-    const { row, inUseSince } = this.#lease;
-    // A writer that has waited is renewed, and its loss noticed.
-    if (inUseSince !== undefined) {
-      if (row.isHalfGone) await this.renew();
-      return this.#lease.held;
-    }
-    // That of a writer that has waited may be under way.
+    const { row } = this.#lease;
+    // A writer that has waited for readers may have a renewal under way.
     if (this.#writing !== undefined) await this.settle();
     const { clock } = this.#session;
     const tryingUntil = (end: number): Trying => ({ until: () => Math.min(end, wait.until()), enough: wait.enough });
