@@ -256,6 +256,23 @@ describe("trap 24: what was known of the time is no longer", () => {
     await lock.unlock();
   });
 
+  test("a resume that was suspended while it waited to leave reads the time before it writes", async () => {
+    const { time, host, hostThatKnows } = world();
+    let asked = Number.NEGATIVE_INFINITY;
+    const mutex = hostThatKnows(() => {
+      asked += 1;
+      return asked <= 1 || scene.proxy.count("GetItem") > 1;
+    });
+    await (await mutex.lock()).unlock();
+    const token = await (await host(0, "giver").lock()).handOff({ withinMs: HOUR_MS });
+    scene.proxy.reset();
+    asked = 0;
+    const lock = await mutex.resume(token);
+    expect(operations()).toEqual(["GetItem", "GetItem", "UpdateItem"]);
+    await expectGoodStamp(time);
+    await lock.unlock();
+  });
+
   test("a process that was suspended while it read reads again", async () => {
     const { time, hostThatIsSet } = world();
     const { mutex, set } = hostThatIsSet();

@@ -19,6 +19,6 @@ const handing = lock.handOff({ withinMs: 1_000 }).catch((error: unknown) => erro
 await turn();
 clock.atMost = atMost;
 released.resolve();
-await time.advance(10);
+await time.settle(handing);
 const error = await handing;
 parentPort?.postMessage(error instanceof LockError ? error.code : String(error));
