@@ -11,9 +11,7 @@ const scene = useScene();
 
 /** Two sections of one process, on a time that the test moves: the second waits for the lease of the first. */
 async function twoSections({ signal, ...options }: HostOptions & { readonly signal?: AbortSignal } = {}) {
-  const time = new ManualTime();
-  const mutex = scene.host({ clock: time.clock(), ...options }).mutex(scene.name);
-  const first = await mutex.lock();
+  const { time, mutex, lock: first } = await scene.locked(options);
   return { time, mutex, first, waiting: mutex.lock(signal === undefined ? {} : { signal }) };
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import type { Clock, Lock, LockOptions } from "../lib/index.js";
+import type { Clock, Lock } from "../lib/index.js";
 import { hear } from "./support/diagnostics.js";
 import { eventually, turn } from "./support/eventually.js";
 import { withBody } from "./support/fault-proxy/reply.js";
@@ -13,7 +13,7 @@ import {
   transactionConflict,
 } from "./support/fault-proxy.js";
 import { ManualTime } from "./support/manual-time.js";
-import { type HostOptions, useScene } from "./support/scene.js";
+import { useScene } from "./support/scene.js";
 import { timedOut } from "./support/settled.js";
 
 // An unhandled rejection in here fails the test that is running: jest sees to that.
@@ -22,13 +22,6 @@ const scene = useScene();
 const TTL_MS = 30_000;
 const LEASE_MS = 27_000;
 const FOREVER = { times: Number.POSITIVE_INFINITY };
-
-/** A lock on a time that the test moves. */
-async function locked(options: HostOptions = {}, call: LockOptions = {}) {
-  const time = new ManualTime();
-  const mutex = scene.host({ clock: time.clock(), ...options }).mutex(scene.name);
-  return { time, lock: await mutex.lock(call) };
-}
 
 /** Lets so much time pass, and then the renewal that falls due at its end be answered. */
 async function renewAfter(time: ManualTime, ms: number, lock: Lock): Promise<void> {
@@ -44,7 +37,7 @@ describe("renewing", () => {
   ])(
     "a long section keeps its lock with one UpdateItem per %s, and each adds a lease from then on",
     async (_, everyMs, options) => {
-      const { time, lock } = await locked(options);
+      const { time, lock } = await scene.locked(options);
       for (let count = 1; count <= 6; count += 1) {
         await time.advance(everyMs - 1);
         expect(scene.proxy.count("UpdateItem")).toBe(count - 1);
@@ -64,7 +57,7 @@ describe("renewing", () => {
   );
 
   test("trap 7: a renewal moves the attribute for DynamoDB's TTL feature as well, in seconds, and leaves the data", async () => {
-    const { time, lock } = await locked({}, { data: { job: "report" } });
+    const { time, lock } = await scene.locked({}, { data: { job: "report" } });
     await renewAfter(time, TTL_MS / 2, lock);
     expect(await scene.row()).toMatchObject({
       purge: lock.expires.getTime() / 1_000 + 7 * 24 * 60 * 60,
@@ -75,7 +68,7 @@ describe("renewing", () => {
   });
 
   test("renewals are counted from when the last one was sent, however long its answer took", async () => {
-    const { time, lock } = await locked();
+    const { time, lock } = await scene.locked();
     const hold = scene.proxy.hold("UpdateItem", { at: "reply" });
     await time.advance(TTL_MS / 2);
     await hold.arrived;
@@ -92,7 +85,7 @@ describe("renewing", () => {
 
 describe("trap 21: every renewal changes the row, or a watcher would take its holder for dead", () => {
   test("renewals in one and the same millisecond have stamps of their own", async () => {
-    const { time, lock } = await locked();
+    const { time, lock } = await scene.locked();
     const stamps = [lock.expires.getTime()];
     for (let count = 0; count < 3; count += 1) {
       await lock.extend();
@@ -136,7 +129,7 @@ describe("renewals that fail", () => {
   test.each(FAILURES)("trap 6: %s is tried again while the lease lasts, and told on the channel", async (_, fault) => {
     const failures = hear("dynamutex:renewal-failed");
     const losses = hear("dynamutex:lost");
-    const { time, lock } = await locked();
+    const { time, lock } = await scene.locked();
     const trouble = scene.proxy.on("UpdateItem", fault(), { times: 3 });
     const before = lock.expires.getTime();
     await time.advance(TTL_MS / 2);
@@ -151,7 +144,7 @@ describe("renewals that fail", () => {
 
   test("trap 6: those that fail to the end end in a loss that its holder sees, and in no unhandled rejection", async () => {
     const losses = hear("dynamutex:lost");
-    const { time, lock } = await locked();
+    const { time, lock } = await scene.locked();
     scene.proxy.on("UpdateItem", status500(), FOREVER);
     await time.advance(TTL_MS / 2);
     await time.sleepUntil(() => losses.length > 0);
@@ -163,7 +156,7 @@ describe("renewals that fail", () => {
   });
 
   test("trap 12: a renewal that hangs does not delay the notice of loss", async () => {
-    const { time, lock } = await locked();
+    const { time, lock } = await scene.locked();
     const hung = scene.proxy.on("UpdateItem", hang(), FOREVER);
     let toldAt: number | undefined;
     lock.signal.addEventListener("abort", () => {
@@ -179,7 +172,7 @@ describe("renewals that fail", () => {
   });
 
   test("trap 12: a lease that is nearly over is not outlasted by the request that should renew it", async () => {
-    const { time, lock } = await locked({ autoRenew: false });
+    const { time, lock } = await scene.locked({ autoRenew: false });
     const hung = scene.proxy.on("UpdateItem", hang(), FOREVER);
     await time.advance(LEASE_MS - 1_000);
     const extending = lock.extend();
@@ -268,7 +261,7 @@ describe("many locks", () => {
 
 describe("renewing by hand", () => {
   test("a stamp on the row that its holder never sent is an error, and the lease stays what it was", async () => {
-    const { time, lock } = await locked({ autoRenew: false });
+    const { time, lock } = await scene.locked({ autoRenew: false });
     const row = await scene.row();
     await scene.put({ ...row, expires: time.now + 3_600_000 });
     await time.advance(1_000);
@@ -277,7 +270,7 @@ describe("renewing by hand", () => {
   });
 
   test("with autoRenew: false extend() adds a lease from now, and nothing else is sent", async () => {
-    const { time, lock } = await locked({ autoRenew: false });
+    const { time, lock } = await scene.locked({ autoRenew: false });
     await time.advance(20_000);
     expect(lock.remainingMs).toBe(7_000);
     await lock.extend();
@@ -296,7 +289,7 @@ describe("renewing by hand", () => {
 describe("maxHoldMs", () => {
   test("ends a lock that renews itself, with the reason max-hold", async () => {
     const losses = hear("dynamutex:lost");
-    const { time, lock } = await locked({ maxHoldMs: 40_000 });
+    const { time, lock } = await scene.locked({ maxHoldMs: 40_000 });
     await renewAfter(time, TTL_MS / 2, lock);
     await renewAfter(time, TTL_MS / 2, lock);
     expect(lock.remainingMs).toBe(10_000);

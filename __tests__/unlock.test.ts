@@ -4,7 +4,7 @@ import { hear, useWarnings } from "./support/diagnostics.js";
 import { eventually, turn, watch } from "./support/eventually.js";
 import { error, hang, resetBefore, status500 } from "./support/fault-proxy.js";
 import { ManualTime } from "./support/manual-time.js";
-import { type HostOptions, rowOf, useScene } from "./support/scene.js";
+import { rowOf, useScene } from "./support/scene.js";
 import { sleptThrough } from "./support/settled.js";
 
 const scene = useScene();
@@ -14,15 +14,8 @@ const TTL_MS = 30_000;
 const LEASE_MS = 27_000;
 const FOREVER = { times: Number.POSITIVE_INFINITY };
 
-/** A lock on a time that the test moves. */
-async function locked(options: HostOptions = {}) {
-  const time = new ManualTime();
-  const mutex = scene.host({ clock: time.clock(), ...options }).mutex(scene.name);
-  return { time, mutex, lock: await mutex.lock() };
-}
-
 test("unlock twice, at once or one after the other, is one release, and so is a disposal after that", async () => {
-  const { lock } = await locked();
+  const { lock } = await scene.locked();
   await Promise.all([lock.unlock(), lock.unlock()]);
   await lock.unlock();
   await lock[Symbol.asyncDispose]();
@@ -31,7 +24,7 @@ test("unlock twice, at once or one after the other, is one release, and so is a 
 
 describe("trap 9: an unlock is conditional", () => {
   test("a row that somebody else has taken is left alone, and the caller hears that the lock was stolen", async () => {
-    const { lock } = await locked();
+    const { lock } = await scene.locked();
     const theirs = rowOf();
     await scene.put(theirs);
     await expect(lock.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "stolen" });
@@ -42,7 +35,7 @@ describe("trap 9: an unlock is conditional", () => {
   });
 
   test("a section that ends just before its deadline has not lost its lock, even if the release finds another's row", async () => {
-    const { time, lock } = await locked({ autoRenew: false });
+    const { time, lock } = await scene.locked({ autoRenew: false });
     await time.advance(LEASE_MS - 1);
     const hold = scene.proxy.hold("DeleteItem");
     const unlocking = lock.unlock();
@@ -57,7 +50,7 @@ describe("trap 9: an unlock is conditional", () => {
 
 describe("trap 4: a release while a renewal is in flight", () => {
   test("waits for it: the two never overlap, and the row is gone in the end", async () => {
-    const { time, lock } = await locked();
+    const { time, lock } = await scene.locked();
     const hold = scene.proxy.hold("UpdateItem");
     await time.advance(TTL_MS / 2);
     await hold.arrived;
@@ -75,7 +68,7 @@ describe("trap 4: a release while a renewal is in flight", () => {
   });
 
   test("one that fails is not tried again, and the release goes on", async () => {
-    const { time, lock } = await locked();
+    const { time, lock } = await scene.locked();
     const hold = scene.proxy.hold("UpdateItem", { at: "reply" });
     await time.advance(TTL_MS / 2);
     await hold.arrived;
@@ -93,7 +86,7 @@ describe("trap 4: a release while a renewal is in flight", () => {
   test.each([5_000, 500])(
     "one that hangs is given up, and then the row is deleted (releaseWithinMs: %d)",
     async (releaseWithinMs) => {
-      const { time, lock } = await locked({ releaseWithinMs });
+      const { time, lock } = await scene.locked({ releaseWithinMs });
       const hung = scene.proxy.on("UpdateItem", hang());
       await time.advance(TTL_MS / 2);
       await hung.done;
@@ -108,7 +101,7 @@ describe("trap 4: a release while a renewal is in flight", () => {
   );
 
   test("one that waits for its next attempt is called off at once", async () => {
-    const { time, lock } = await locked();
+    const { time, lock } = await scene.locked();
     const failed = scene.proxy.on("UpdateItem", resetBefore());
     const sleeping = time.nextSleep();
     await time.advance(TTL_MS / 2);
@@ -122,7 +115,7 @@ describe("trap 4: a release while a renewal is in flight", () => {
   });
 
   test("a renewal in flight that finds another's row makes unlock() reject", async () => {
-    const { time, lock } = await locked();
+    const { time, lock } = await scene.locked();
     const hold = scene.proxy.hold("UpdateItem");
     await time.advance(TTL_MS / 2);
     await hold.arrived;
@@ -138,7 +131,7 @@ describe("trap 4: a release while a renewal is in flight", () => {
 describe("a release that the network prevents", () => {
   test("is given up after releaseWithinMs, told on the channel and not thrown; the lease ends by itself", async () => {
     const failures = hear("dynamutex:release-failed");
-    const { time, mutex, lock } = await locked({ releaseWithinMs: 2_000 });
+    const { time, mutex, lock } = await scene.locked({ releaseWithinMs: 2_000 });
     scene.proxy.on("DeleteItem", hang(), FOREVER);
     const unlocking = lock.unlock();
     const watched = watch(unlocking);
@@ -159,7 +152,7 @@ describe("a release that the network prevents", () => {
   });
 
   test("is never tried for longer than the lease has left", async () => {
-    const { time, lock } = await locked({ autoRenew: false, releaseWithinMs: 20_000 });
+    const { time, lock } = await scene.locked({ autoRenew: false, releaseWithinMs: 20_000 });
     await time.advance(LEASE_MS - 1_000);
     scene.proxy.on("DeleteItem", status500(), FOREVER);
     const unlocking = watch(lock.unlock());
@@ -169,7 +162,7 @@ describe("a release that the network prevents", () => {
 
   test("by a missing permission is tried as long, and then told, as a warning too, and not thrown", async () => {
     const failures = hear("dynamutex:release-failed");
-    const { time, lock } = await locked({ releaseWithinMs: 2_000 });
+    const { time, lock } = await scene.locked({ releaseWithinMs: 2_000 });
     scene.proxy.on("DeleteItem", error("AccessDeniedException", "User is not authorized"), FOREVER);
     const unlocking = lock.unlock();
     await sleptThrough(time, unlocking);

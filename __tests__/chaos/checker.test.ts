@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, test } from "@jest/globals";
+import type { Line } from "./register.js";
 
 /** One line of the file that the checker reads, without its log. */
 type Event = Readonly<Record<string, unknown>>;
@@ -10,15 +11,6 @@ const { violationsIn } = (await import(join(process.cwd(), ".ci", "check-history
 
 function check(events: readonly Event[]): string[] {
   return violationsIn(events.map((event) => ({ log: "a", ...event }))).map(({ kind, detail }) => `${kind}: ${detail}`);
-}
-
-interface Line {
-  readonly place: number;
-  readonly section: string;
-  readonly step: number;
-  readonly after: string;
-  readonly checkedFrom: number;
-  readonly checkedTo: number;
 }
 
 const idOf = ({ section, step }: Line): string => `${section}#${step}`;

@@ -9,9 +9,10 @@ import {
 import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
 import { afterEach, beforeAll, beforeEach } from "@jest/globals";
 import { LockTable, type LockTableOptions } from "../../lib/index.js";
+import type { LockOptions } from "../../lib/options/calls.js";
 import { startPatience, turn } from "./eventually.js";
 import { type FaultProxy, type RecordedRequest, startFaultProxy } from "./fault-proxy.js";
-import type { ManualTime } from "./manual-time.js";
+import { ManualTime } from "./manual-time.js";
 import { createTestTable, testClient, testEndpoint } from "./table.js";
 
 /** A row as plain values. */
@@ -47,6 +48,13 @@ export class Scene {
     // What runs on a test's own clock may never end once the test has.
     if (options.clock === undefined) this.#tables.push(locks);
     return locks;
+  }
+
+  /** A lock of a host on a time that the test moves. */
+  async locked(options: HostOptions = {}, call: LockOptions = {}) {
+    const time = new ManualTime();
+    const mutex = this.host({ clock: time.clock(), ...options }).mutex(this.name);
+    return { time, mutex, lock: await mutex.lock(call) };
   }
 
   client(tag = "", config: DynamoDBClientConfig = {}): DynamoDBClient {
