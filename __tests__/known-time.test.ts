@@ -32,6 +32,20 @@ function world() {
     const doubtful: Clock = { ...clock, isCurrent: () => isCurrent() && isTimeKnown(clock) };
     return scene.host({ clock: doubtful, tag }).mutex(scene.name, options);
   };
+  /** A host that knows the time as a call begins, and no longer as its first copy is about to leave, until it has read so often. */
+  const hostThatForgets = async (reads: number) => {
+    let asked = Number.NEGATIVE_INFINITY;
+    const mutex = hostThatKnows(() => {
+      asked += 1;
+      return asked <= 1 || scene.proxy.count("GetItem") >= reads;
+    });
+    await (await mutex.lock()).unlock();
+    const begin = (): void => {
+      scene.proxy.reset();
+      asked = 0;
+    };
+    return { mutex, begin };
+  };
   /** A host whose wall clock a test sets while it runs. */
   const hostThatIsSet = () => {
     let aheadMs = 0;
@@ -50,7 +64,7 @@ function world() {
     expect(held.every((lock) => lock.held)).toBe(true);
     await Promise.all(held.map((lock) => lock.unlock()));
   };
-  return { time, host, hostThatKnows, hostThatIsSet, lockMany };
+  return { time, host, hostThatKnows, hostThatForgets, hostThatIsSet, lockMany };
 }
 
 /** What was sent, in order. */
@@ -239,17 +253,9 @@ describe("trap 24: what was known of the time is no longer", () => {
   );
 
   test("a take that was suspended while it waited to leave does not leave before the time is known again", async () => {
-    const { time, hostThatKnows } = world();
-    let asked = Number.NEGATIVE_INFINITY;
-    const hasRead = () => scene.proxy.count("GetItem") > 0;
-    // Known when the call begins; no longer when its first copy is about to leave.
-    const mutex = hostThatKnows(() => {
-      asked += 1;
-      return asked <= 1 || hasRead();
-    });
-    await (await mutex.lock()).unlock();
-    scene.proxy.reset();
-    asked = 0;
+    const { time, hostThatForgets } = world();
+    const { mutex, begin } = await hostThatForgets(1);
+    begin();
     const lock = await mutex.lock();
     expect(operations()).toEqual(["GetItem", "PutItem"]);
     await expectGoodStamp(time);
@@ -257,16 +263,10 @@ describe("trap 24: what was known of the time is no longer", () => {
   });
 
   test("a resume that was suspended while it waited to leave reads the time before it writes", async () => {
-    const { time, host, hostThatKnows } = world();
-    let asked = Number.NEGATIVE_INFINITY;
-    const mutex = hostThatKnows(() => {
-      asked += 1;
-      return asked <= 1 || scene.proxy.count("GetItem") > 1;
-    });
-    await (await mutex.lock()).unlock();
+    const { time, host, hostThatForgets } = world();
+    const { mutex, begin } = await hostThatForgets(2);
     const token = await (await host(0, "giver").lock()).handOff({ withinMs: HOUR_MS });
-    scene.proxy.reset();
-    asked = 0;
+    begin();
     const lock = await mutex.resume(token);
     expect(operations()).toEqual(["GetItem", "GetItem", "UpdateItem"]);
     await expectGoodStamp(time);

@@ -152,8 +152,8 @@ export class FairLine extends LocalLine<OwnLease> {
   }
 
   /**
-   * Up to which number callers can go on with this lease, one after the other, as far as it is admitted: behind one that cannot, the lease
-   * is given back. What was found before holds for as long as the first of them can, so each caller is looked at once.
+   * Up to which number callers can go on with this lease, one after the other, as far as they are admitted: behind one that
+   * cannot, the lease is given back. What was found before holds for as long as the first of them can, so each caller is looked at once.
    */
   #goesOnTo(lease: OwnLease): number {
     const { admission } = this;

@@ -149,7 +149,8 @@ export async function claimBy<Outcome extends Answer, Granted>(
     if (kind === "done" && once?.maxAttempts === undefined) throwIfTickIsOwn(inTheWay[0], once);
     const isOwn = others.every(({ row }) => session.sightings.isAbandoned(row));
     if (kind !== "held" || !isOwn || after !== undefined) return { kind, inTheWay };
-    // Only earlier claims of this process are in the way, and no section uses them: the next claim names their rows, and takes them over.
+    // Only earlier claims of this process are in the way, and no section uses them: the next claim names their rows, and takes
+    // them over.
     if (session.clock.atMost() >= until()) throw inOwnWay(first, failure);
     await session.clock.sleep(poll.minMs, wait.enough);
   }
