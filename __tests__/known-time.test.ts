@@ -8,7 +8,7 @@ import { duplicate, resetBefore } from "./support/fault-proxy.js";
 import { ManualTime } from "./support/manual-time.js";
 import { untilStanding } from "./support/queue.js";
 import { type HostOptions, useScene } from "./support/scene.js";
-import { sleptThrough } from "./support/settled.js";
+import { afterSleeps } from "./support/settled.js";
 
 // A process that does not know the table's time reads the row that it is about to take: the reply tells the time.
 const scene = useScene();
@@ -172,9 +172,7 @@ describe("trap 23: a new process writes nothing before it knows the table's time
     const { time, lockMany } = world();
     const failures = hear("dynamutex:wait-failed");
     scene.proxy.on("GetItem", resetBefore());
-    const locking = lockMany(5);
-    await sleptThrough(time, locking);
-    await locking;
+    await afterSleeps(time, lockMany(5));
     expect(new Set(failures.map(({ name }) => name)).size).toBe(5);
     expect(failures).toHaveLength(5);
     expect(operations().lastIndexOf("GetItem")).toBeLessThan(operations().indexOf("PutItem"));
@@ -192,8 +190,7 @@ describe("trap 23: a new process writes nothing before it knows the table's time
     const locking = lockMany(5, { client: deaf });
     await hold.arrived;
     await time.advance(3_000);
-    await sleptThrough(time, locking);
-    await locking;
+    await afterSleeps(time, locking);
     expect(time.elapsed).toBeLessThan(4_000);
     hold.release();
   });
@@ -317,9 +314,8 @@ describe("trap 24: what was known of the time is no longer", () => {
         asking.push(mutex.tryRun(({ tick }) => tick, { everyMs }));
         await scene.quiet();
       }
-      const all = Promise.all(asking);
-      await sleptThrough(time, all);
-      const ran = (await all).flatMap((result) => (result.ran ? [result.value] : []));
+      const all = await afterSleeps(time, Promise.all(asking));
+      const ran = all.flatMap((result) => (result.ran ? [result.value] : []));
       expect(ran).toEqual([beginsAt]);
     }
   });

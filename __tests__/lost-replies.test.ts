@@ -6,7 +6,7 @@ import { eventually, turn, watch } from "./support/eventually.js";
 import { createGate, duplicate, type Fault, hang, resetAfter, status500 } from "./support/fault-proxy.js";
 import { ManualTime } from "./support/manual-time.js";
 import { useScene } from "./support/scene.js";
-import { sleptThrough } from "./support/settled.js";
+import { afterSleeps } from "./support/settled.js";
 
 const scene = useScene();
 
@@ -101,8 +101,7 @@ describe("a request that hangs in a client which ignores abort signals", () => {
     await hold.arrived;
     // The first attempt is given up, and after a pause there is another.
     await time.advance(3_000);
-    await sleptThrough(time, locking);
-    const lock = await locking;
+    const lock = await afterSleeps(time, locking);
     // The lease is counted from the first copy, which is the one that may have got there.
     expect(lock.remainingMs).toBe(TTL_MS * 0.9 - time.elapsed);
     const { expires } = lock;

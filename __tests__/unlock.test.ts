@@ -5,7 +5,7 @@ import { eventually, turn, watch } from "./support/eventually.js";
 import { error, hang, resetBefore, status500 } from "./support/fault-proxy.js";
 import { ManualTime } from "./support/manual-time.js";
 import { rowOf, useScene } from "./support/scene.js";
-import { sleptThrough } from "./support/settled.js";
+import { afterSleeps } from "./support/settled.js";
 
 const scene = useScene();
 const warnings = useWarnings();
@@ -165,8 +165,7 @@ describe("a release that the network prevents", () => {
     const { time, lock } = await scene.locked({ releaseWithinMs: 2_000 });
     scene.proxy.on("DeleteItem", error("AccessDeniedException", "User is not authorized"), FOREVER);
     const unlocking = lock.unlock();
-    await sleptThrough(time, unlocking);
-    await unlocking;
+    await afterSleeps(time, unlocking);
     expect(time.elapsed).toBe(2_000);
     expect(failures.map(({ cause }) => cause)).toEqual([
       expect.objectContaining({ code: "LOCK_STORE", message: expect.stringContaining("dynamodb:DeleteItem") }),

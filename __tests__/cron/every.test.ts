@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { ManualTime } from "../support/manual-time.js";
 import { useScene } from "../support/scene.js";
-import { sleptThrough } from "../support/settled.js";
+import { afterSleeps } from "../support/settled.js";
 
 const scene = useScene();
 
@@ -40,9 +40,7 @@ describe("a clock that is not certain", () => {
   ])("asked %s, waits until the period has certainly begun, and asks for that one", async (_when, at, waitedMs) => {
     const { time, ask, begin } = oneHost({ maxSkewMs: 300 });
     await time.advance(at);
-    const asking = ask();
-    await sleptThrough(time, asking);
-    expect(await asking).toEqual({ ran: true, value: begin + MINUTE });
+    expect(await afterSleeps(time, ask())).toEqual({ ran: true, value: begin + MINUTE });
     expect(time.sleeps).toEqual([waitedMs]);
     expect(time.now).toBe(begin + MINUTE + 300);
   });
@@ -53,9 +51,7 @@ describe("a clock that is not certain", () => {
     const turns: unknown[] = [];
     for (const { time, ask } of [early, late]) {
       await time.advance(MINUTE + 5);
-      const asking = ask();
-      await sleptThrough(time, asking);
-      turns.push(await asking);
+      turns.push(await afterSleeps(time, ask()));
     }
     expect(turns).toMatchObject([{ ran: true, value: early.begin + MINUTE }, DONE]);
   });
@@ -72,9 +68,7 @@ describe("a clock that is not certain", () => {
     await time.advance(HOUR);
     expect(await ask(HOUR)).toEqual({ ran: true, value: begin });
     await time.advance(MINUTE - 5_000);
-    const asking = ask(HOUR);
-    await sleptThrough(time, asking);
-    expect(await asking).toEqual({ ran: true, value: begin + HOUR });
+    expect(await afterSleeps(time, ask(HOUR))).toEqual({ ran: true, value: begin + HOUR });
     expect(time.sleeps).toEqual([5_000]);
   });
 

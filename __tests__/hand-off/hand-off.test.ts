@@ -21,6 +21,12 @@ import { useScene } from "../support/scene.js";
 const NAME = "order-42";
 const MINUTE = 60_000;
 
+/** The hosts, the first of which has handed a lock off. */
+async function handedOff() {
+  const all = hosts();
+  return { ...all, token: await (await all.one.mutex(NAME).lock()).handOff({ withinMs: MINUTE }) };
+}
+
 const isTransfer = (message: Message): boolean => message.kind === "write" && message.write.kind === "transfer";
 const isVacate = (message: Message): boolean => message.kind === "write" && message.write.kind === "vacate";
 
@@ -67,8 +73,7 @@ describe("a lock that is handed off", () => {
   });
 
   test("is renewed first where it never was, and else handed off by one write; resumed by a look and one", async () => {
-    const { time, one, other } = hosts();
-    const token = await (await one.mutex(NAME).lock()).handOff({ withinMs: MINUTE });
+    const { time, one, other, token } = await handedOff();
     expect(one.told()).toEqual(["take lock", "renew lock", "transfer lock"]);
     const resumed = await other.mutex(NAME).resume(token);
     expect(other.told()).toEqual(["consistent read lock", "transfer lock"]);
@@ -104,8 +109,7 @@ describe("a lock that is handed off", () => {
   });
 
   test("goes to one of two that resume it, and the other has lost it", async () => {
-    const { one, other, third } = hosts();
-    const token = await (await one.mutex(NAME).lock()).handOff({ withinMs: MINUTE });
+    const { other, third, token } = await handedOff();
     const resuming = [other, third].map((host) => host.mutex(NAME).resume(token));
     const [first, second] = await Promise.allSettled(resuming);
     expect(first).toMatchObject({ status: "fulfilled", value: { held: true, owner: "other" } });
@@ -113,8 +117,7 @@ describe("a lock that is handed off", () => {
   });
 
   test("is not had a second time by the process that resumed it, nor after it was released", async () => {
-    const { one, other } = hosts();
-    const token = await (await one.mutex(NAME).lock()).handOff({ withinMs: MINUTE });
+    const { one, other, token } = await handedOff();
     const resumed = await other.mutex(NAME).resume(token);
     await expect(other.mutex(NAME).resume(token)).rejects.toMatchObject({ code: "LOCK_LOST", reason: "stolen" });
     expect(resumed.held).toBe(true);
@@ -288,8 +291,7 @@ describe("a lock that is handed off", () => {
   });
 
   test("may be ended by force in between, by the uuid that its row shows", async () => {
-    const { one, other } = hosts();
-    const token = await (await one.mutex(NAME).lock()).handOff({ withinMs: MINUTE });
+    const { other, token } = await handedOff();
     const mutex = other.mutex(NAME);
     const info = await mutex.inspect();
     expect(info).toMatchObject({ owner: "one", ttlMs: MINUTE });
@@ -449,8 +451,7 @@ describe("a fenced lock that is handed off", () => {
   });
 
   test("is refused to a mutex with fencing where its row has no number, and can still go on without", async () => {
-    const { one, other } = hosts();
-    const token = await (await one.mutex(NAME).lock()).handOff({ withinMs: MINUTE });
+    const { other, token } = await handedOff();
     const resuming = other.mutex(NAME, { fencing: true }).resume(token);
     await expect(resuming).rejects.toMatchObject({ code: "LOCK_CONFIG", option: "fencing" });
     await using resumed = await other.mutex(NAME).resume(token);
@@ -459,13 +460,6 @@ describe("a fenced lock that is handed off", () => {
 });
 
 describe("a token", () => {
-  async function handedOff() {
-    const scene = hosts();
-    const token = await (await scene.one.mutex(NAME).lock()).handOff({ withinMs: MINUTE });
-    scene.other.told();
-    return { ...scene, token };
-  }
-
   test.each<readonly [string, (host: MemoryHost, token: string) => Promise<unknown>]>([
     ["of another name", (host, token) => host.mutex("order-43").resume(token)],
     ["of another kind", (host, token) => host.semaphore(NAME, { permits: 2 }).resume(token)],
@@ -577,8 +571,7 @@ describe("on a network that loses replies", () => {
   );
 
   test("a resume that gets no answer rejects, and gives back what it has taken", async () => {
-    const { time, one, other, third } = hosts();
-    const token = await (await one.mutex(NAME).lock()).handOff({ withinMs: MINUTE });
+    const { time, other, third, token } = await handedOff();
     other.fate = (message) => (isTransfer(message) ? "reply lost" : "answered");
     expect(await time.outcome(other.mutex(NAME).resume(token))).toMatchObject({ code: "LOCK_STORE" });
     expect(time.elapsed).toBeLessThanOrEqual(10_000);
@@ -588,8 +581,7 @@ describe("on a network that loses replies", () => {
   });
 
   test("a resume that never arrived leaves the token as it was", async () => {
-    const { time, one, other, third } = hosts();
-    const token = await (await one.mutex(NAME).lock()).handOff({ withinMs: MINUTE });
+    const { time, other, third, token } = await handedOff();
     other.fate = (message) => (isTransfer(message) ? "lost" : "answered");
     expect(await time.outcome(other.mutex(NAME).resume(token))).toMatchObject({ code: "LOCK_STORE" });
     await using resumed = await third.mutex(NAME).resume(token);
@@ -598,8 +590,7 @@ describe("on a network that loses replies", () => {
   });
 
   test("a resume that arrives after its caller was told of a failure is given back", async () => {
-    const { time, one, other } = hosts();
-    const token = await (await one.mutex(NAME).lock()).handOff({ withinMs: MINUTE });
+    const { time, other, token } = await handedOff();
     const late = time.clock().sleep(12_150);
     other.fate = (message) => (isTransfer(message) ? late : "answered");
     expect(await time.outcome(other.mutex(NAME).resume(token))).toMatchObject({ code: "LOCK_STORE" });
@@ -625,8 +616,7 @@ describe("on a network that loses replies", () => {
 
 describe("a resume", () => {
   test("ends with the reason of its signal, and gives back what it takes after that", async () => {
-    const { time, one, other } = hosts();
-    const token = await (await one.mutex(NAME).lock()).handOff({ withinMs: MINUTE });
+    const { time, other, token } = await handedOff();
     const answered = time.clock().sleep(1_000);
     other.fate = (message) => (isTransfer(message) ? answered : "answered");
     const controller = new AbortController();
@@ -639,8 +629,7 @@ describe("a resume", () => {
   });
 
   test("of a table that is closed rejects, and the token still counts", async () => {
-    const { one, other, third } = hosts();
-    const token = await (await one.mutex(NAME).lock()).handOff({ withinMs: MINUTE });
+    const { other, third, token } = await handedOff();
     await other.session.close();
     await expect(other.mutex(NAME).resume(token)).rejects.toMatchObject({ code: "LOCK_CLOSED" });
     await using resumed = await third.mutex(NAME).resume(token);
@@ -648,8 +637,7 @@ describe("a resume", () => {
   });
 
   test("that is under way when its table closes rejects at once, and the close gives back what it has taken", async () => {
-    const { time, one, other } = hosts();
-    const token = await (await one.mutex(NAME).lock()).handOff({ withinMs: MINUTE });
+    const { time, other, token } = await handedOff();
     const answered = time.clock().sleep(1_000);
     other.fate = (message) => (isTransfer(message) ? answered : "answered");
     const resuming = other.mutex(NAME).resume(token);
@@ -661,8 +649,7 @@ describe("a resume", () => {
   });
 
   test("is revoked by a close like any section", async () => {
-    const { time, one, other } = hosts();
-    const token = await (await one.mutex(NAME).lock()).handOff({ withinMs: MINUTE });
+    const { time, other, token } = await handedOff();
     const resumed = await other.mutex(NAME).resume(token);
     const closing = other.session.close(0).catch((error: unknown) => error);
     const closed = watch(closing);
