@@ -116,38 +116,6 @@ describe("a waiter whose row is there", () => {
     expect(await within(time, 5_000, slow)).toBe(true);
     await (await slow).unlock();
   });
-
-  test("is not overtaken by a section that asked after the last look of its process had left", async () => {
-    const [time, table] = [new ManualTime(), new MemoryTable()];
-    const clock = time.clock();
-    const mutexOf = (owner: string, back: Way = async () => {}): Mutex => {
-      const session = new Session({ store: new RemoteStore(table, { there: async () => {}, back }), clock, owner });
-      return new Mutex(new Sections(session), NAME, mutexSettings({ fair: true }));
-    };
-    let isLookHeld = false;
-    const busy = mutexOf("busy", async (message) => {
-      if (!isConsistentQuery(message)) return;
-      while (isLookHeld) await clock.sleep(10);
-    });
-    const order: string[] = [];
-    const visit = async (mutex: Mutex, who: string): Promise<void> => {
-      const lock = await mutex.lock();
-      order.push(who);
-      await lock.unlock();
-    };
-    const first = await busy.lock();
-    isLookHeld = true;
-    const second = visit(busy, "asked before the look");
-    await time.advance(100);
-    const waiter = visit(mutexOf("waiter"), "waiter");
-    while (placesIn(table, NAME).length === 0) await time.advance(10);
-    const third = visit(busy, "asked after it");
-    isLookHeld = false;
-    await time.advance(20);
-    await first.unlock();
-    await time.settle(Promise.all([second, waiter, third]), { stepMs: 10 });
-    expect(order).toEqual(["asked before the look", "waiter", "asked after it"]);
-  });
 });
 
 describe(`60 hosts that ask 50 ms apart, with seed ${SEED}`, () => {

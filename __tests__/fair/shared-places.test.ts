@@ -124,6 +124,20 @@ describe("callers of a process whose own section has the lock", () => {
     expect(a.sent.filter(isDraw)).toHaveLength(1);
   });
 
+  test("who asked after its last look had left go after another host that has come meanwhile", async () => {
+    const { world, a, b } = processes();
+    const lock = await a.mutex(NAME, { fair: true }).lock();
+    const gate = createGate();
+    a.hold = (message) => (isConsistentLook(message) ? gate.released : undefined);
+    world.ask(a, "a1");
+    await world.pass(100);
+    await world.lineUp(b, ["b1"]);
+    world.ask(a, "a2");
+    gate.release();
+    await world.pass(20);
+    await world.expectServed(lock, ["a1", "b1", "a2"]);
+  });
+
   test("need no request of their own where the last look still tells that it is their turn, and one look where it does not", async () => {
     const { world, a } = processes();
     const lock = await a.mutex(NAME, { fair: true }).lock();
