@@ -1,5 +1,5 @@
 import type { Clock, HostTime } from "../../lib/time/clock.js";
-import { MAX_TIMER_MS } from "../../lib/time/clock.js";
+import { MAX_TIMER_MS, sleepUntilRung } from "../../lib/time/clock.js";
 import { type Random, seededRandom } from "../support/seeded-random.js";
 import type { Scheduler } from "./scheduler.js";
 
@@ -201,22 +201,7 @@ export class Process {
   /** What the library may sleep on. */
   readonly timersOfClock: Pick<Clock, "sleep" | "alarm"> = {
     alarm: (ms, ring) => this.after(ms, ring),
-    sleep: (ms, signal) =>
-      new Promise((resolve, reject) => {
-        if (signal?.aborted) {
-          reject(signal.reason);
-          return;
-        }
-        const stop = (): void => {
-          cancel();
-          reject(signal?.reason);
-        };
-        const cancel = this.after(ms, () => {
-          signal?.removeEventListener("abort", stop);
-          resolve();
-        });
-        signal?.addEventListener("abort", stop, { once: true });
-      }),
+    sleep: (ms, signal) => sleepUntilRung((wake) => this.after(ms, wake), signal),
   };
 
   /** Calls `ring` when the machine's monotonic clock has gone on by so much: somewhat later, much later if it sleeps. */

@@ -1,4 +1,4 @@
-import type { Clock } from "../../lib/time/clock.js";
+import { type Clock, sleepUntilRung } from "../../lib/time/clock.js";
 import { tableClockOn } from "../../lib/time/table-clock.js";
 import { eventually, startPatience, turn, watch } from "./eventually.js";
 
@@ -148,21 +148,6 @@ export class ManualTime {
 
   #sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
     this.sleeps.push(Math.max(0, Math.ceil(ms)));
-    return new Promise((resolve, reject) => {
-      if (signal?.aborted) {
-        reject(signal.reason);
-        return;
-      }
-      const stop = (): void => {
-        cancel();
-        reject(signal?.reason);
-      };
-      const wake = (): void => {
-        signal?.removeEventListener("abort", stop);
-        resolve();
-      };
-      const cancel = this.#set(ms, wake, true);
-      signal?.addEventListener("abort", stop, { once: true });
-    });
+    return sleepUntilRung((wake) => this.#set(ms, wake, true), signal);
   }
 }
