@@ -1,11 +1,10 @@
 import { spawnSync } from "node:child_process";
-import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, test } from "@jest/globals";
 import { type Clock, LockTable } from "../lib/index.js";
 import { TestTable } from "../lib/testing/index.js";
 import { hear, useWarnings } from "./support/diagnostics.js";
 import { eventually, watch } from "./support/eventually.js";
+import { freePort } from "./support/free-port.js";
 import { ManualTime } from "./support/manual-time.js";
 import { pageAt } from "./support/pages.js";
 import { useScene } from "./support/scene.js";
@@ -15,14 +14,9 @@ const scene = useScene();
 
 const warnings = useWarnings();
 
-/** An address at which nothing listens: it was free a moment ago. */
 async function deadEnd(): Promise<{ readonly address: string; readonly endpoint: string }> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return { address: `127.0.0.1:${port}`, endpoint: `http://127.0.0.1:${port}` };
+  const address = `127.0.0.1:${await freePort()}`;
+  return { address, endpoint: `http://${address}` };
 }
 
 describe("where nothing listens at the endpoint", () => {

@@ -227,6 +227,11 @@ describe("of tokens", () => {
 describe("of the guarded log of both sides", () => {
   const changed = (lines: readonly Line[], section: string, change: object): Event[] =>
     inLog(lines.map((line) => (line.section === section ? { ...line, ...change } : line)));
+  const sentAt3 = (section: string): Event[] => changed(linesOfSides(section), section, { sentAt: 3 });
+  const SIDES = [
+    [R, W],
+    [W, R],
+  ] as const;
   const [bySides, byWriters] = [linesOfSides(R, W), linesOfSides(W, W)];
 
   test.each<Row>([
@@ -234,14 +239,8 @@ describe("of the guarded log of both sides", () => {
     ["readers together", writtenBySides(R, S, R, S)],
     ["writers one after the other", writtenBySides(W, W, V, V)],
     ["readers, a writer, and readers again", writtenBySides(R, S, R, W, W, W, T, V)],
-    ...(
-      [
-        [R, W],
-        [W, R],
-      ] as const
-    ).map(([late, next]): Row => {
-      const lines = changed(linesOfSides(late), late, { sentAt: 3 });
-      return [`a line of ${late} that was sent before ${next} began`, [...lines, believed(next, 3.5, 9)]];
+    ...SIDES.map(([late, next]): Row => {
+      return [`a line of ${late} that was sent before ${next} began`, [...sentAt3(late), believed(next, 3.5, 9)]];
     }),
   ])("it lets pass: %s", judges);
 
@@ -258,14 +257,12 @@ describe("of the guarded log of both sides", () => {
       `beside: ${W}#1 had read 1 before it, and there are ${R}#1, ${R}#2`,
     ],
     ["a reader's line within a writer's section", writtenBySides(W, R, W), "interleaved"],
-    ...(
-      [
-        [R, W],
-        [W, R],
-      ] as const
-    ).map(([late, next]): Row => {
-      const lines = changed(linesOfSides(late), late, { sentAt: 3 });
-      return [`a line of ${late} that was sent when ${next} had begun`, [...lines, believed(next, 2, 9)], "late"];
+    ...SIDES.map(([late, next]): Row => {
+      return [
+        `a line of ${late} that was sent when ${next} had begun`,
+        [...sentAt3(late), believed(next, 2, 9)],
+        "late",
+      ];
     }),
     ["a line that was sent after the release", [...inLog(bySides), sentAfterRelease(W, 1)], "after release"],
     ["a reader's line that is gone", inLog(bySides.slice(1), bySides), "lost update", "beside"],

@@ -1,12 +1,12 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { expect, test } from "@jest/globals";
+import { freePort } from "../support/free-port.js";
 import { blocksOf, pageAt } from "../support/pages.js";
 
 const run = promisify(execFile);
@@ -94,13 +94,4 @@ async function isUp(port: number, engine: ChildProcess): Promise<void> {
     if (engine.exitCode !== null) throw new Error(`The engine of the page ended with ${engine.exitCode}`);
     await sleep(100);
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }

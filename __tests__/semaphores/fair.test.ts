@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import type { Permit } from "../../lib/index.js";
+import type { Permit, SemaphoreOptions } from "../../lib/index.js";
 import { mutexSettings } from "../../lib/options/mutex.js";
 import { permitAt } from "../../lib/protocol/addresses.js";
 import { FairQueue } from "../../lib/queues/fair-queue.js";
@@ -25,6 +25,14 @@ async function untilStanding(time: ManualTime, { table, session }: MemoryHost): 
   await time.advanceUntil(stands);
 }
 
+/** A caller of this host, whose permit is added to the others as it gets it. */
+function ask(host: MemoryHost, options: SemaphoreOptions, got: Permit[]): void {
+  void host
+    .semaphore(NAME, options)
+    .lock()
+    .then((permit) => got.push(permit));
+}
+
 const takesOfPermits = ({ sent }: MemoryHost): string[] =>
   sent.map(inWords).filter((request) => request.startsWith("take semaphore#"));
 
@@ -33,25 +41,18 @@ test("permits go to hosts in the order of their tickets", async () => {
   const [holder, ...waiters] = hosts as [MemoryHost, ...MemoryHost[]];
   const options = { permits: 2, fair: true, ttlMs: 60_000 };
   const held = [await holder.semaphore(NAME, options).lock(), await holder.semaphore(NAME, options).lock()];
-  const order: string[] = [];
   const got: Permit[] = [];
   for (const host of waiters) {
-    void host
-      .semaphore(NAME, options)
-      .lock()
-      .then((permit) => {
-        order.push(permit.owner);
-        got.push(permit);
-      });
+    ask(host, options, got);
     await untilStanding(time, host);
   }
   await held[0]?.unlock();
-  await time.advanceUntil(() => order.length === 1);
+  await time.advanceUntil(() => got.length === 1);
   await held[1]?.unlock();
-  await time.advanceUntil(() => order.length === 2);
+  await time.advanceUntil(() => got.length === 2);
   await got[0]?.unlock();
-  await time.advanceUntil(() => order.length === 3);
-  expect(order).toEqual(["a", "b", "c"]);
+  await time.advanceUntil(() => got.length === 3);
+  expect(got.map(({ owner }) => owner)).toEqual(["a", "b", "c"]);
 });
 
 test("the j-th place takes the j-th free permit, so that none of them is refused", async () => {
@@ -61,10 +62,7 @@ test("the j-th place takes the j-th free permit, so that none of them is refused
   const held = await Promise.all([1, 2, 3].map(() => holder.semaphore(NAME, options).lock()));
   const got: Permit[] = [];
   for (const host of waiters) {
-    void host
-      .semaphore(NAME, options)
-      .lock()
-      .then((permit) => got.push(permit));
+    ask(host, options, got);
     await untilStanding(time, host);
   }
   await Promise.all(held.map((permit) => permit.unlock()));
@@ -79,11 +77,7 @@ test("a place counts for as many permits as it has sections: those behind do not
   const options = { permits: 2, fair: true, ttlMs: 60_000 };
   const held = await Promise.all([1, 2].map(() => holder.semaphore(NAME, options).lock()));
   const got: Permit[] = [];
-  for (const host of [a, a, b])
-    void host
-      .semaphore(NAME, options)
-      .lock()
-      .then((permit) => got.push(permit));
+  for (const host of [a, a, b]) ask(host, options, got);
   await untilStanding(time, a);
   await untilStanding(time, b);
   const { waiters } = await b.semaphore(NAME, options).inspect();
@@ -112,15 +106,9 @@ test("a permit is not passed on within its process while others wait before", as
   const options = { permits: 1, fair: true, ttlMs: 60_000 };
   const held = await one.semaphore(NAME, options).lock();
   const order: Permit[] = [];
-  void other
-    .semaphore(NAME, options)
-    .lock()
-    .then((permit) => order.push(permit));
+  ask(other, options, order);
   await untilStanding(time, other);
-  void one
-    .semaphore(NAME, options)
-    .lock()
-    .then((permit) => order.push(permit));
+  ask(one, options, order);
   await untilStanding(time, one);
   await held.unlock();
   await time.advanceUntil(() => order.length === 1);

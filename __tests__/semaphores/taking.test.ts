@@ -3,16 +3,14 @@ import type { Permit } from "../../lib/index.js";
 import { lockAt, permitAt } from "../../lib/protocol/addresses.js";
 import { watch } from "../support/eventually.js";
 import { ManualTime } from "../support/manual-time.js";
-import { MemoryHost } from "../support/memory-host.js";
+import { hosts, MemoryHost } from "../support/memory-host.js";
 
 const NAME = "api";
 
 const numbersOf = (permits: readonly Permit[]): number[] => permits.map(({ permit }) => permit).sort();
 
 test("at most as many hold a permit at once as there are permits, over several hosts, and their numbers differ", async () => {
-  const time = new ManualTime();
-  const first = new MemoryHost(time, { owner: "first" });
-  const hosts = [first, ...["second", "third"].map((owner) => new MemoryHost(time, { owner, table: first.table }))];
+  const { time, one, other, third } = hosts();
   const held = new Set<number>();
   let [most, sections] = [0, 0];
   const section = async ({ permit }: Permit): Promise<void> => {
@@ -23,7 +21,7 @@ test("at most as many hold a permit at once as there are permits, over several h
     held.delete(permit);
     sections += 1;
   };
-  const work = hosts.flatMap((host) => {
+  const work = [one, other, third].flatMap((host) => {
     const semaphore = host.semaphore(NAME, { permits: 3, handOverMs: 50 });
     return [1, 2, 3].map(async () => {
       for (let count = 0; count < 5; count += 1) await semaphore.run(section);
@@ -32,7 +30,7 @@ test("at most as many hold a permit at once as there are permits, over several h
   await time.advanceUntil(() => sections === 45);
   await Promise.all(work);
   expect(most).toBe(3);
-  expect(first.table.rows).toEqual([]);
+  expect(one.table.rows).toEqual([]);
 });
 
 test("a permit is taken by one write and released by one", async () => {
@@ -56,9 +54,7 @@ test("a process asks first for the permit that it has released last", async () =
 });
 
 test("a first guess that is refused costs one query, which shows the permits that are free", async () => {
-  const time = new ManualTime();
-  const one = new MemoryHost(time, { owner: "one" });
-  const other = new MemoryHost(time, { owner: "other", table: one.table });
+  const { one, other } = hosts();
   await using held = await one.semaphore(NAME, { permits: 2 }).lock();
   await using permit = await other.semaphore(NAME, { permits: 2 }).lock();
   expect(other.told()).toEqual([
@@ -125,9 +121,7 @@ test("tryLock gives null where its own process holds all permits, without a requ
 });
 
 test("tryLock gives null where others hold all permits, and tryRun says who holds one", async () => {
-  const time = new ManualTime();
-  const one = new MemoryHost(time, { owner: "one" });
-  const other = new MemoryHost(time, { owner: "other", table: one.table });
+  const { one, other } = hosts();
   const semaphore = one.semaphore(NAME, { permits: 2 });
   await using _first = await semaphore.lock();
   await using _second = await semaphore.lock();
@@ -137,9 +131,7 @@ test("tryLock gives null where others hold all permits, and tryRun says who hold
 });
 
 test("a permit of a holder that died is taken over when its lease is over", async () => {
-  const time = new ManualTime();
-  const dead = new MemoryHost(time, { owner: "dead" });
-  const next = new MemoryHost(time, { owner: "next", table: dead.table });
+  const { time, one: dead, other: next } = hosts();
   await dead.semaphore(NAME, { permits: 1, ttlMs: 1_000, autoRenew: false }).lock();
   const waiting = next.semaphore(NAME, { permits: 1 }).lock();
   const watched = watch(waiting);
@@ -151,9 +143,7 @@ test("a permit of a holder that died is taken over when its lease is over", asyn
 });
 
 test("a permit that was seen unchanged for its whole lease is taken over, whatever the clock shows", async () => {
-  const time = new ManualTime();
-  const dead = new MemoryHost(time, { owner: "dead" });
-  const next = new MemoryHost(time, { owner: "next", table: dead.table });
+  const { time, one: dead, other: next } = hosts();
   await dead.semaphore(NAME, { permits: 1, ttlMs: 1_000, autoRenew: false }).lock();
   await time.advance(500);
   const waiting = next.semaphore(NAME, { permits: 1, takeover: "unchanged" }).lock();
@@ -166,9 +156,7 @@ test("a permit that was seen unchanged for its whole lease is taken over, whatev
 });
 
 test("a semaphore may have a thousand permits, and a host finds the one among them that is free", async () => {
-  const time = new ManualTime();
-  const one = new MemoryHost(time, { owner: "one" });
-  const other = new MemoryHost(time, { owner: "other", table: one.table });
+  const { one, other } = hosts();
   const semaphore = one.semaphore(NAME, { permits: 1_000 });
   const held = await Promise.all(Array.from({ length: 1_000 }, () => semaphore.lock()));
   expect(new Set(held.map(({ permit }) => permit)).size).toBe(1_000);
