@@ -22,7 +22,7 @@ const LEAST_ATTEMPT_MS = 50;
 
 /**
  * Each attempt may take so many times as long as the one before it. With twice as long, the exclusive side sends 28 requests,
- * where less than 20 are promised, before it says that the table is too slow (`exclusive.test.ts`).
+ * where less than 20 are promised, before it says that the table is too slow (`shared-mutexes/exclusive.test.ts`).
  */
 const GROWTH = 3;
 
