@@ -168,9 +168,9 @@ export class Scheduler {
   /** When the width was last halved, on `atLeast`. */
   #halvedAt = Number.NEGATIVE_INFINITY;
   /** How long the latest answers took, in ms, in order of arrival. */
-  #latencies: readonly number[] = [];
+  readonly #latencies: number[] = [];
   /** The same, the shortest first. */
-  #sorted = new Float64Array();
+  readonly #sorted: number[] = [];
   /** When the first request left that came after the last answer, on `atMost`. */
   #silentSince: number | undefined;
   #answers = 0;
@@ -238,8 +238,7 @@ export class Scheduler {
       const answer = await send();
       this.#answered();
       const tookMs = this.#clock.atLeast() - leftAt;
-      this.#latencies = [...this.#latencies, tookMs].slice(-REMEMBERED);
-      this.#sorted = Float64Array.from(this.#latencies).sort();
+      this.#remember(tookMs);
       if (tookMs > lateMs) this.#narrow(leftAt);
       // One more for each round of answers, as congestion control has it.
       else this.#width = Math.min(MOST_WIDTH, this.#width + 1 / this.#width);
@@ -249,6 +248,14 @@ export class Scheduler {
       if (error instanceof LockStoreError && error.throttled) this.#narrow(leftAt);
       throw error;
     }
+  }
+
+  #remember(tookMs: number): void {
+    const oldest = this.#latencies.length === REMEMBERED ? this.#latencies.shift() : undefined;
+    if (oldest !== undefined) this.#sorted.splice(this.#sorted.indexOf(oldest), 1);
+    this.#latencies.push(tookMs);
+    const longer = this.#sorted.findIndex((other) => other > tookMs);
+    this.#sorted.splice(longer < 0 ? this.#sorted.length : longer, 0, tookMs);
   }
 
   #answered(): void {
