@@ -35,5 +35,7 @@ function changed(item: Attributes | undefined, effect: Effect): Attributes | und
 }
 
 function present(attributes: Attributes): Attributes {
-  return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined));
+  const known: Record<string, unknown> = {};
+  for (const name in attributes) if (attributes[name] !== undefined) known[name] = attributes[name];
+  return known;
 }

@@ -78,11 +78,12 @@ export function holds(condition: Condition, item: Attributes | undefined, values
   }
 }
 
-/** What an item has under a path; undefined where it has none. */
+/** What an item has under a path of one name or two; undefined where it has none. */
 function valueIn(item: Attributes | undefined, path: string): unknown {
-  return path.split(".").reduce<unknown>((map, name) => {
-    return typeOf(map) === "map" ? (map as Attributes)[name] : undefined;
-  }, item);
+  const dot = path.indexOf(".");
+  if (dot < 0) return item?.[path];
+  const map = item?.[path.slice(0, dot)];
+  return typeOf(map) === "map" ? (map as Attributes)[path.slice(dot + 1)] : undefined;
 }
 
 function compares(how: "equal" | "less" | "greater", value: unknown, to: Operand | undefined): boolean {
