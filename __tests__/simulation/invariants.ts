@@ -148,6 +148,7 @@ const TOLD_WITHIN_MS = 3;
 /** Watches the whole world, and throws a {@link Violation} at the first step that breaks a promise. */
 export class Judge extends Watcher {
   readonly #queues: Readonly<Record<"mutex" | "permit" | "sides", QueueJudge>>;
+  readonly #allQueues: readonly QueueJudge[];
   readonly time = new TimeJudge(this.scene);
   /** How many may hold a semaphore at once. */
   readonly #permits: number;
@@ -202,6 +203,7 @@ export class Judge extends Watcher {
       permit: new QueueJudge(scene, permitPlaces(permits)),
       sides: new QueueJudge(scene, SIDES_PLACES),
     };
+    this.#allQueues = Object.values(this.#queues);
   }
 
   /** Whether a uuid is that of a row of the shared side. */
@@ -360,7 +362,7 @@ export class Judge extends Watcher {
   /** A reply has come to whoever waits for it. */
   heard(sender: Sender, message: Message, answer: Answer): void {
     const { process } = sender;
-    for (const queue of Object.values(this.#queues)) queue.heard(sender, message, answer);
+    for (const queue of this.#allQueues) queue.heard(sender, message, answer);
     this.handOver.heard(process, message, answer);
     this.phantoms.heard(process, message, answer);
     this.ownClaims.heard(process, message, answer);
@@ -409,7 +411,7 @@ export class Judge extends Watcher {
     const { process } = sender;
     check("no write before the time is known", this.time.early(sender, message));
     check("a stamp is near the time", this.time.late(sender, message));
-    for (const queue of Object.values(this.#queues)) {
+    for (const queue of this.#allQueues) {
       const trespass = queue.sent(sender, message);
       if (trespass !== undefined) check(trespass.invariant, trespass.detail);
     }
@@ -453,7 +455,7 @@ export class Judge extends Watcher {
 
   arrived(arrival: Arrival): void {
     const { message, rows, duplicate } = arrival;
-    for (const queue of Object.values(this.#queues)) check("a live waiter keeps its place", queue.arrived(arrival));
+    for (const queue of this.#allQueues) check("a live waiter keeps its place", queue.arrived(arrival));
     if (arrival.answer?.kind === "transact") this.#transacts(arrival.answer, rows);
     // The value of a flight is nobody's lease: what counts of it is what the lock's row says.
     const changed = rows.filter(({ hasChanged, before, after }) => {
@@ -548,9 +550,10 @@ export class Judge extends Watcher {
   #check(holding: Holding): void {
     const { name, asking, uuid, lock } = holding;
     const row = this.scene.table.row(this.#rowOf(holding));
-    const others = [...this.holdings].filter(
-      (other) => other !== holding && other.name === name && !other.process.crashed,
-    );
+    const others: Holding[] = [];
+    for (const other of this.holdings) {
+      if (other !== holding && other.name === name && !other.process.crashed) others.push(other);
+    }
     for (const other of others) {
       if (excludes(partOf(other), partOf(holding)) && other.lock.held && lock.held)
         throw new Violation(apart[asking.kind], `${uuid} and ${other.uuid} both hold ${name}`);

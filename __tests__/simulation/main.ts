@@ -11,7 +11,10 @@ import { originNow, withReport } from "./report.js";
 /** How many schedules a worker plays at once: each such part has a seed of its own, which its failure names. */
 const PART = 1_000;
 
-/** A world is thrown away after a moment: with room for it, most of it is never copied. That gains a fifth of the time. */
+/**
+ * A world is thrown away after a moment: with room for it, most of it is never copied. That gains a fifth of the time. Source maps
+ * cost more than they show: a failure is replayed in a process that has them.
+ */
 const YOUNG = "--max-semi-space-size=64";
 
 /** What a worker has done. */
@@ -72,7 +75,7 @@ async function playAll(parts: readonly Part[], workers: number) {
   let failed = 0;
   const left = [...parts];
   const work = async (): Promise<void> => {
-    const worker = fork(fileURLToPath(import.meta.url), ["--worker"], { execArgv: [...process.execArgv, YOUNG] });
+    const worker = fork(fileURLToPath(import.meta.url), ["--worker"], { execArgv: [YOUNG] });
     const end = ended(worker);
     end.catch(() => undefined);
     try {

@@ -25,8 +25,10 @@ export function addressesOf(message: Message): readonly Address[] {
 /** The takes in a message: one, those of a set, or none. */
 export function takesOf(message: Message): readonly Take[] {
   if (message.kind === "writeAll") return message.takes;
-  return message.kind === "write" && message.write.kind === "take" ? [message.write] : [];
+  return message.kind === "write" && message.write.kind === "take" ? [message.write] : NONE;
 }
+
+const NONE: readonly Take[] = [];
 
 /** The transfer in a message, if there is one: of a lock that is handed off, or resumed. */
 export function transferOf(message: Message): Transfer | undefined {

@@ -254,8 +254,8 @@ export class Network extends Watcher {
     }
     const isLost = fate.reply < plan.replyLoss;
     const mayConflict = this.#conflicts > 0 && message.kind === "write" && plan !== CALM;
-    const meets = seededRandom(this.#seed, "conflicts", sender.owner, this.now);
-    const conflicts = mayConflict && meets() * 100 < this.#conflicts;
+    const meets = mayConflict ? seededRandom(this.#seed, "conflicts", sender.owner, this.now) : undefined;
+    const conflicts = meets !== undefined && meets() * 100 < this.#conflicts;
     if (conflicts && meets() < 0.5) {
       this.count("conflicts of Regions: not applied");
       this.scene.scheduler.at(at, () => back(backMs, CONFLICT, this.#shown(whose)));

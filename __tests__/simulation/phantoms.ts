@@ -202,7 +202,8 @@ export class Phantoms extends Watcher {
 
 /** The locks' own rows that a message wants to take: who left a place behind is found at the end. */
 function claimsOf(message: Message): readonly Take[] {
-  return takesOf(message).filter(({ at }) => lockOf(at) !== undefined);
+  const takes = takesOf(message);
+  return takes.length === 0 ? takes : takes.filter(({ at }) => lockOf(at) !== undefined);
 }
 
 /** Whether somebody else's row refuses a claim. */

@@ -18,6 +18,8 @@ export class Scheduler {
   /** Node's turns that are queued, and who goes on at the next. */
   #turns = 0;
   #goOn: (() => void) | undefined;
+  /** Whether the last entry has woken code that awaits. */
+  #isWoken = false;
 
   /** Milliseconds since the world began, on the table's clock, which is the true one. */
   get now(): number {
@@ -43,8 +45,25 @@ export class Scheduler {
    * Lets things happen until `until()` holds or time is up; `observe` sees the world after each.
    * @returns whether `until()` held.
    */
-  async run(limit: number, until: () => boolean, observe: () => void): Promise<boolean> {
-    await this.#drained();
+  run(limit: number, until: () => boolean, observe: () => void): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      const goOn = (): void => {
+        try {
+          if (this.#isWoken) observe();
+          const isMet = this.#goOnUntil(limit, until, observe);
+          if (isMet === undefined) this.#drain(goOn);
+          else resolve(isMet);
+        } catch (error) {
+          reject(error);
+        }
+      };
+      this.#isWoken = false;
+      this.#drain(goOn);
+    });
+  }
+
+  /** @returns undefined where it has woken code that awaits; otherwise whether `until()` holds at the end. */
+  #goOnUntil(limit: number, until: () => boolean, observe: () => void): boolean | undefined {
     for (;;) {
       if (until()) return true;
       const next = this.#take(limit);
@@ -57,22 +76,23 @@ export class Scheduler {
       const { act } = next;
       next.act = undefined;
       act?.();
-      if (next.wakes) await this.#drained();
+      if (next.wakes) {
+        this.#isWoken = true;
+        return undefined;
+      }
       observe();
     }
   }
 
   /**
-   * All promise reactions that can run, have run: Node runs them between one immediate and the next. The protocol has no
-   * other way to go on, because it sleeps on its clock alone. Many immediates are queued at once, because a turn of the
-   * event loop costs ten times as much as one of them.
+   * Calls back when all promise reactions that can run, have run: Node runs them between one immediate and the next. The
+   * protocol has no other way to go on, because it sleeps on its clock alone. Many immediates are queued at once, because a
+   * turn of the event loop costs ten times as much as one of them.
    */
-  #drained(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#goOn = resolve;
-      if (this.#turns > 0) return;
-      for (; this.#turns < TURNS; this.#turns += 1) setImmediate(this.#turn);
-    });
+  #drain(goOn: () => void): void {
+    this.#goOn = goOn;
+    if (this.#turns > 0) return;
+    for (; this.#turns < TURNS; this.#turns += 1) setImmediate(this.#turn);
   }
 
   readonly #turn = (): void => {

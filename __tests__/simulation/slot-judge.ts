@@ -23,7 +23,7 @@ export function watchSlots(scheduler: Scheduler, slots: number, { count, unjust 
         : kind === "release" && request.kind !== "release";
     });
   const leaves = (request: ScheduledRequest): void => {
-    if (!waiting.delete(request)) return;
+    waiting.delete(request);
     const before = mustGoBefore(request);
     if (before !== undefined) unjust(`a ${request.kind} has left before a ${before.kind} that waited`);
   };
@@ -32,19 +32,18 @@ export function watchSlots(scheduler: Scheduler, slots: number, { count, unjust 
       get: () => Math.min(slots, Reflect.get(Object.getPrototypeOf(scheduler), width, scheduler) as number),
     });
   }
-  scheduler.run = async (request, send) => {
+  scheduler.run = <T>(request: ScheduledRequest, send: () => Promise<T>): Promise<T> => {
+    let [hasLeft, isQueued] = [false, false];
+    const answer = run.call(scheduler, request, () => {
+      hasLeft = true;
+      if (isQueued) count(`requests that waited for a slot: ${request.kind}`);
+      leaves(request);
+      return send();
+    }) as Promise<T>;
+    // Most leave at once.
+    if (hasLeft) return answer;
+    isQueued = true;
     waiting.add(request);
-    let isQueued = false;
-    try {
-      const answer = run.call(scheduler, request, () => {
-        if (isQueued) count(`requests that waited for a slot: ${request.kind}`);
-        leaves(request);
-        return send();
-      });
-      isQueued = true;
-      return (await answer) as Awaited<ReturnType<typeof send>>;
-    } finally {
-      waiting.delete(request);
-    }
+    return answer.finally(() => waiting.delete(request));
   };
 }

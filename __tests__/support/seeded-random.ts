@@ -19,6 +19,6 @@ export function seededRandom(seed: number, ...name: readonly (string | number)[]
 /** FNV-1a. */
 function hash(text: string): number {
   let state = 0x811c9dc5;
-  for (const byte of Buffer.from(text)) state = Math.imul(state ^ byte, 0x01000193);
+  for (let index = 0; index < text.length; index += 1) state = Math.imul(state ^ text.charCodeAt(index), 0x01000193);
   return state >>> 0;
 }
