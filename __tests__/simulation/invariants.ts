@@ -61,6 +61,7 @@ export type Invariant =
   | "a lock is not lost without a cause"
   | "a call ends as documented"
   | "a result is as young as asked for"
+  | "an election keeps its word"
   | "a drain lasts"
   | "a close ends in time"
   | "every promise settles"

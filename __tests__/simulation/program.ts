@@ -1,5 +1,6 @@
 import type { LockOptions, TryLockOptions } from "../../lib/options/calls.js";
 import { takeDue } from "./due-program.js";
+import { stand } from "./elect-program.js";
 import { handOff } from "./hand-off-program.js";
 import { check, type Holding, Violation } from "./invariants.js";
 import type { Asking } from "./locks.js";
@@ -34,6 +35,10 @@ export async function play(stage: Stage, step: Step): Promise<void> {
   if (due !== undefined) {
     const ask = () => takeDue(stage, step, due, nameIn(step));
     await Promise.all(Array.from({ length: 1 + step.beside }, ask));
+    return;
+  }
+  if (step.kind === "elect") {
+    await stand(stage, step);
     return;
   }
   const times = step.kind === "lock" || step.kind === "run" || step.kind === "flight" ? step.times : 1;

@@ -3,7 +3,7 @@ import type { Lock } from "../../lib/lock.js";
 import type { LockInfo } from "../../lib/lock-info.js";
 import type { TryRun } from "../../lib/lockable.js";
 import { Mutex } from "../../lib/mutex.js";
-import type { LockOptions, TryLockOptions, TryRunOptions } from "../../lib/options/calls.js";
+import type { ElectOptions, LockOptions, TryLockOptions, TryRunOptions } from "../../lib/options/calls.js";
 import { type MutexOptions, mutexSettings } from "../../lib/options/mutex.js";
 import { type SemaphoreOptions, semaphoreSettings } from "../../lib/options/semaphore.js";
 import { type SharedMutexOptions, sharedMutexSettings } from "../../lib/options/shared-mutex.js";
@@ -38,6 +38,14 @@ export interface SimLockable {
     options: Pick<LockOptions, "signal" | "waitMs"> & { readonly freshMs: number },
   ): Promise<T>;
   tryRun?<T>(fn: (lock: SimLock) => Promise<T>, options: TryRunOptions): Promise<TryRun<T>>;
+  elect?(lead: (lock: SimLock) => Promise<void>, options: Pick<ElectOptions, "signal">): SimElection;
+}
+
+export interface SimElection {
+  readonly lock: SimLock | undefined;
+  readonly isLeader: boolean;
+  readonly done: Promise<void>;
+  resign(): Promise<void>;
 }
 
 export type Holder = Pick<LockInfo, "uuid" | "owner" | "expires">;

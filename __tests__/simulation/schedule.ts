@@ -26,9 +26,10 @@ export interface Due {
 export interface Step {
   /**
    * `once` and `every` are tries for a tick; `force` takes the lock away from whoever has it; `set` takes several; `handOff`
-   * gives it to another host; `flight` shares what its section comes to: a schedule of flights has some in the place of others.
+   * gives it to another host; `flight` shares what its section comes to, and `elect` stands for leader: a schedule of flights, or of
+   * elections, has some in the place of others.
    */
-  readonly kind: "lock" | "tryLock" | "run" | "once" | "every" | "force" | "set" | "handOff" | "flight";
+  readonly kind: "lock" | "tryLock" | "run" | "once" | "every" | "force" | "set" | "handOff" | "flight" | "elect";
   /** Of which kind the lock is, where that is not said by `kind`: ticks and sets are those of mutexes. */
   readonly of: Kind;
   /** The same in a schedule of shared mutexes alone. */

@@ -25,6 +25,9 @@ export function stepIn(schedule: Schedule, step: Step): Step {
 /** In every third schedule, by its seed, mutexes have flights: so all others are as they were without. */
 const isFlying = ({ seed }: Schedule): boolean => seed % 3 === 0;
 
+/** In the rest, they have elections. */
+const isElecting = ({ seed }: Schedule): boolean => seed % 3 === 2;
+
 /** For how long a tick is the one that everybody asks for. */
 const NEXT_TICK_AFTER_MS = 2_500;
 
@@ -35,11 +38,12 @@ function dueIn({ seed }: Schedule, { kind, withData, careless, holdMs }: Step, o
   return { maxAttempts: holdMs % 4 || Number.POSITIVE_INFINITY, nextAfterMs: NEXT_TICK_AFTER_MS };
 }
 
-function actIn(schedule: Schedule, { kind, withData }: Step, of: Kind): Step["kind"] {
+function actIn(schedule: Schedule, { kind, withData, careless }: Step, of: Kind): Step["kind"] {
   // The sides of a shared mutex cannot be handed off.
   if (kind === "handOff" && of !== "mutex" && of !== "permit") return "lock";
   const mayFly = of === "mutex" && (kind === "run" || (kind === "lock" && !withData));
-  return mayFly && isFlying(schedule) ? "flight" : kind;
+  if (mayFly && isFlying(schedule)) return "flight";
+  return mayFly && isElecting(schedule) && (kind === "run" || careless) ? "elect" : kind;
 }
 
 /** Ticks and sets are those of mutexes. */

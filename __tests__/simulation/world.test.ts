@@ -14,7 +14,7 @@ const step: Step = { ...probeOf("mutex", "name-0"), withinMs: 1_000, pauseMs: 10
 const host: HostPlan = { ...QUIET_HOST, programs: [[step]] };
 
 const quiet: Schedule = {
-  // One that has neither flights nor ticks in the place of its steps.
+  // One that has neither flights nor ticks in the place of its steps, and elections in that of a `run`.
   seed: 2,
   clock: "table",
   calmAtMs: 2_000,
