@@ -17,6 +17,9 @@ const PART = 1_000;
  */
 const YOUNG = "--max-semi-space-size=64";
 
+/** Elections warn of what has failed, which is most of what happens here. */
+const QUIET = "--disable-warning=DynamutexWarning";
+
 /** What a worker has done. */
 interface Played {
   readonly runs: number;
@@ -75,7 +78,7 @@ async function playAll(parts: readonly Part[], workers: number) {
   let failed = 0;
   const left = [...parts];
   const work = async (): Promise<void> => {
-    const worker = fork(fileURLToPath(import.meta.url), ["--worker"], { execArgv: [YOUNG] });
+    const worker = fork(fileURLToPath(import.meta.url), ["--worker"], { execArgv: [YOUNG, QUIET] });
     const end = ended(worker);
     end.catch(() => undefined);
     try {
