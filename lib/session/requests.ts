@@ -84,7 +84,7 @@ export function persist<T>(
   instead: () => Promise<T> | undefined = () => undefined,
 ): Promise<T> {
   const { clock, scheduler } = session;
-  const { kind, until, deadline = until, attemptMs: firstMs, enough } = persistence;
+  const { kind, until, attemptMs: firstMs } = persistence;
   const { tried = { since: clock.atLeast(), sent: 0, failure: undefined } } = persistence;
   let sent = 0;
   const triedMs = (): number => clock.atLeast() - tried.since;
@@ -95,7 +95,7 @@ export function persist<T>(
   };
   const send = (): Promise<T> => {
     let isAtOnce = tried.sent === 0;
-    const answer = scheduler.run({ kind, deadline: deadline(), until, enough }, () => {
+    const answer = scheduler.run(persistence, () => {
       // With less time, an attempt could only time out, and hide why the one before it failed. The pauses go on until `until`, so
       // that the caller does not begin again before that.
       const leastMs = isAtOnce ? 0 : Math.min(firstMs, scheduler.quickMs ?? LEAST_ATTEMPT_MS);
@@ -122,7 +122,7 @@ export function sendOnce<T>(
   request: Request<T>,
 ): Promise<T> {
   const deadline = session.clock.atMost() + asked.attemptMs;
-  const once = { deadline: () => deadline, until: () => Number.POSITIVE_INFINITY, worthRetrying: () => false };
+  const once = { deadline, until: () => Number.POSITIVE_INFINITY, worthRetrying: () => false };
   return persist(session, { ...asked, ...once }, request);
 }
 
@@ -169,8 +169,6 @@ export class Scheduler {
   #halvedAt = Number.NEGATIVE_INFINITY;
   /** How long the latest answers took, in ms, in order of arrival. */
   #latencies: readonly number[] = [];
-  /** The same, the shortest first. */
-  #sorted = new Float64Array();
   /** When the first request left that came after the last answer, on `atMost`. */
   #silentSince: number | undefined;
   #answers = 0;
@@ -182,12 +180,13 @@ export class Scheduler {
 
   /** The time within which all but one in twenty answers come at present; undefined before the first answer. */
   get slowMs(): number | undefined {
-    return this.#sorted[Math.ceil(this.#sorted.length * SLOW_SHARE) - 1];
+    const sorted = Float64Array.from(this.#latencies).sort();
+    return sorted[Math.ceil(sorted.length * SLOW_SHARE) - 1];
   }
 
   /** The shortest time that an answer took lately; undefined before the first answer. */
   get quickMs(): number | undefined {
-    return this.#sorted[0];
+    return this.#latencies.length === 0 ? undefined : Math.min(...this.#latencies);
   }
 
   /** Since when requests have been sent and none was answered; now, if that is not so. On `atMost`. */
@@ -239,7 +238,6 @@ export class Scheduler {
       this.#answered();
       const tookMs = this.#clock.atLeast() - leftAt;
       this.#latencies = [...this.#latencies, tookMs].slice(-REMEMBERED);
-      this.#sorted = Float64Array.from(this.#latencies).sort();
       if (tookMs > lateMs) this.#narrow(leftAt);
       // One more for each round of answers, as congestion control has it.
       else this.#width = Math.min(MOST_WIDTH, this.#width + 1 / this.#width);

@@ -1,7 +1,7 @@
 import pRetry from "p-retry";
 import { LockStoreError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
-import { NotSent, type RequestKind } from "./backlog.js";
+import { NotSent, type ScheduledRequest } from "./backlog.js";
 
 /** The pauses between requests of one call double from the first to the longest. */
 const FIRST_PAUSE_MS = 25;
@@ -31,21 +31,18 @@ export interface Tried {
   failure: unknown;
 }
 
-/** How long a request may go on being tried. Moments are on the `atMost` stopwatch. */
-export interface Persistence {
-  readonly kind: RequestKind;
-  /** Until when an answer is of use, which decides who is sent first. Default: `until`. */
-  readonly deadline?: (() => number) | undefined;
-  /** No attempt starts after this, and none outlasts it. Failures that pass by themselves are thrown only then. */
-  readonly until: () => number;
+/**
+ * How long a request may go on being tried. No attempt starts after `until`, and none outlasts it; failures that pass by
+ * themselves are thrown only then. `enough` ends the retries: an attempt in flight is still awaited, no other is sent, not
+ * even a first one.
+ */
+export interface Persistence extends ScheduledRequest {
   /**
    * The longest that the first attempt may take, unless answers are slow at present. Each further one may take three times
    * as long as the one before it, up to {@link LONGEST_ATTEMPT_MS}: where the table is far away and leases are short, an
    * answer comes late and not never.
    */
   readonly attemptMs: number;
-  /** Ends the retries: an attempt in flight is still awaited, no other is sent, not even a first one. */
-  readonly enough?: AbortSignal | undefined;
   /** Whether a failure is worth another attempt. Default: transient store errors only. */
   readonly worthRetrying?: ((error: unknown) => boolean) | undefined;
   readonly onFailure?: ((error: unknown) => void) | undefined;
@@ -81,29 +78,24 @@ export function retry<T>(
   attemptOf: (number: number) => Promise<T>,
 ): Promise<T> {
   const { enough, worthRetrying = isTransient, onFailure, tried } = persistence;
-  let { failure } = tried;
-  const attempt = async (number: number): Promise<T> => {
-    try {
-      return await attemptOf(number);
-    } catch (cause) {
+  const attempt = (number: number): Promise<T> =>
+    attemptOf(number).catch((cause: unknown) => {
       throw new FailedAttempt("An attempt failed", { cause });
-    }
-  };
+    });
   return pRetry(attempt, {
     retries: Number.POSITIVE_INFINITY,
     minTimeout: 0,
     shouldRetry: async ({ error: { cause: error }, attemptNumber }) => {
       if (enough?.aborted && error === enough.reason) return false;
       // An attempt that did not leave hides no failure of one that did.
-      if (failure === undefined || !(error instanceof NotSent)) {
-        failure = error;
+      if (tried.failure === undefined || !(error instanceof NotSent)) {
         tried.failure = error;
         onFailure?.(error);
       }
-      return worthRetrying(failure) && (await pause(session.clock, pauseMs(session, attemptNumber), persistence));
+      return worthRetrying(tried.failure) && (await pause(session.clock, pauseMs(session, attemptNumber), persistence));
     },
   }).catch(({ cause }) => {
-    throw failure ?? cause;
+    throw tried.failure ?? cause;
   });
 }
 

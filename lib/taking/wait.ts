@@ -144,12 +144,11 @@ export class Wait {
     instead?: () => Promise<T> | undefined,
   ): Promise<T> {
     const { clock } = this.#session;
-    const deadline = clock.atMost() + FIRST_ANSWER_MS;
     this.#tried ??= { since: clock.atLeast(), sent: 0, failure: undefined };
     const bounds: Persistence = {
       ...persistence,
       tried: this.#tried,
-      deadline: () => deadline,
+      deadline: clock.atMost() + FIRST_ANSWER_MS,
       enough: this.enough,
       onFailure: (cause) => {
         this.failures.last = cause;
