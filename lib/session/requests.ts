@@ -84,15 +84,10 @@ export function persist<T>(
   instead: () => Promise<T> | undefined = () => undefined,
 ): Promise<T> {
   const { clock, scheduler } = session;
-  const { kind, until, attemptMs: firstMs } = persistence;
-  const { tried = { since: clock.atLeast(), sent: 0, failure: undefined } } = persistence;
+  const { kind, until, attemptMs: firstMs, tried = { since: clock.atLeast(), sent: 0 } } = persistence;
   let sent = 0;
   const triedMs = (): number => clock.atLeast() - tried.since;
   const remainingMs = (): number => Math.max(0, until() - clock.atMost());
-  const boundMs = (): number => {
-    const neededMs = Math.max(firstMs * GROWTH ** (sent - 1), PATIENCE_TIMES * (scheduler.slowMs ?? 0));
-    return Math.min(Math.max(firstMs, Math.min(LONGEST_ATTEMPT_MS, neededMs)), remainingMs());
-  };
   const send = (): Promise<T> => {
     let isAtOnce = tried.sent === 0;
     const answer = scheduler.run(persistence, () => {
@@ -104,8 +99,16 @@ export function persist<T>(
       sent += 1;
       tried.sent += 1;
       const lateMs = kind === "renewal" ? leftMs * LATE_SHARE : undefined;
-      const copy = (signal: AbortSignal) => instead() ?? scheduler.heard(() => request(signal), lateMs);
-      return bounded(clock, copy, boundMs, () => noAnswer(triedMs(), tried));
+      const controller = new AbortController();
+      const copy = instead() ?? scheduler.heard(() => request(controller.signal), lateMs);
+      const neededMs = Math.max(firstMs * GROWTH ** (sent - 1), PATIENCE_TIMES * (scheduler.slowMs ?? 0));
+      const longestMs = Math.max(firstMs, Math.min(LONGEST_ATTEMPT_MS, neededMs));
+      // What remains is asked for once the request has left, which may have decided its end.
+      return bounded(clock, copy, Math.min(longestMs, remainingMs()), () => {
+        const error = noAnswer(triedMs(), tried);
+        controller.abort(error);
+        return error;
+      });
     });
     isAtOnce = false; // It waits behind others, if it has not left by now.
     return answer;
@@ -127,21 +130,14 @@ export function sendOnce<T>(
 }
 
 /**
- * One attempt, with a bound on its time that does not depend on the store's keeping it: a client that ignores the signal is
- * left behind, its outcome unknown.
+ * Waits for an answer, with a bound on the time that does not depend on the store's keeping it: a client that ignores the
+ * signal is left behind, its outcome unknown.
  *
- * @param boundMs is called once the request has left, which may have decided its end.
- * @param late what is thrown then.
+ * @param end is called when the bound is reached, and gives what is thrown then.
  */
-function bounded<T>(clock: Clock, request: Request<T>, boundMs: () => number, late: () => unknown): Promise<T> {
-  const controller = new AbortController();
-  const answer = request(controller.signal);
+function bounded<T>(clock: Clock, answer: Promise<T>, boundMs: number, end: () => unknown): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const cancel = clock.alarm(boundMs(), () => {
-      const error = late();
-      controller.abort(error);
-      reject(error);
-    });
+    const cancel = clock.alarm(boundMs, () => reject(end()));
     answer.finally(cancel).then(resolve, reject);
   });
 }
@@ -171,7 +167,8 @@ export class Scheduler {
   #latencies: readonly number[] = [];
   /** When the first request left that came after the last answer, on `atMost`. */
   #silentSince: number | undefined;
-  #answers = 0;
+  /** How many attempts the table has answered, whatever it was asked. It tells before from after on a clock that stands. */
+  answers = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -192,11 +189,6 @@ export class Scheduler {
   /** Since when requests have been sent and none was answered; now, if that is not so. On `atMost`. */
   get silentSince(): number {
     return this.#silentSince ?? this.#clock.atMost();
-  }
-
-  /** How many attempts the table has answered, whatever it was asked. It tells before from after on a clock that stands. */
-  get answers(): number {
-    return this.#answers;
   }
 
   /** How many requests may be in flight at once, as far as they are no renewals. */
@@ -251,7 +243,7 @@ export class Scheduler {
 
   #answered(): void {
     this.#silentSince = undefined;
-    this.#answers += 1;
+    this.answers += 1;
   }
 
   /** @param leftAt when the request left: one that left before the last halving says nothing about the halved width. */
