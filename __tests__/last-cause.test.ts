@@ -83,3 +83,18 @@ test("trap 35: a wait that times out has the last failure that was no timeout at
     cause: { message: expect.stringContaining("No answer"), cause: { code: "LOCK_STORE" } },
   });
 });
+
+test("a wait that times out has no cause where the table has answered since the last failure: the lock is just held", async () => {
+  const { time, one, other } = hosts();
+  await one.mutex("name").lock();
+  let failures = 0;
+  other.fate = (message) => {
+    if (message.kind !== "read" || failures === 2) return "answered";
+    failures += 1;
+    return Promise.reject(new LockStoreError("busy", { transient: true }));
+  };
+  const failure = await failureOf(time, () => other.mutex("name").lock({ waitMs: 5_000 }));
+  expect(failures).toBe(2);
+  expect(failure).toMatchObject({ code: "LOCK_TIMEOUT", holder: { owner: "one" } });
+  expect(failure.cause).toBeUndefined();
+});

@@ -64,7 +64,7 @@ function scene({ random = () => 0.5 }: { readonly random?: () => number } = {}) 
         free = resolve;
       });
     for (let count = 0; count < WIDTH; count += 1) {
-      scheduler.run({ kind: "read", deadline: 0 }, hold).catch(() => undefined);
+      scheduler.run({ kind: "read", until: () => 0 }, hold).catch(() => undefined);
     }
     return async () => {
       free();
@@ -355,7 +355,7 @@ describe("while it waits for a slot", () => {
       send([name], options).then((answer) => left.push(answer));
     const answers = [
       ask("last", { until: () => 9_000 }),
-      ask("second", { until: () => 9_000, deadline: () => 8_000 }),
+      ask("second", { until: () => 9_000, deadline: 8_000 }),
       ask("first", { until: () => 7_000 }),
     ];
     await free();

@@ -7,6 +7,7 @@ import { ManualTime } from "./support/manual-time.js";
 import { seededRandom } from "./support/seeded-random.js";
 
 const WIDTH = 48;
+const NEVER_ENDS = { kind: "take", until: () => Number.POSITIVE_INFINITY } as const;
 const THROTTLED = new LockStoreError("too many", { transient: true, throttled: true });
 
 /** A scheduler, with a table that answers when the test says so. */
@@ -27,7 +28,7 @@ function scene() {
       left.push(name);
       return new Promise((resolve, reject) => answers.set(name, { resolve, reject }));
     };
-    return scheduler.run({ kind: "take", deadline: 1_000_000, ...request }, () => scheduler.heard(send, lateMs));
+    return scheduler.run({ ...NEVER_ENDS, deadline: 1_000_000, ...request }, () => scheduler.heard(send, lateMs));
   }
 
   function underWay(name: string) {
@@ -113,7 +114,7 @@ describe("where a slot is free", () => {
     const broken = (): never => {
       throw new TypeError("broken");
     };
-    await expect(scheduler.run({ kind: "read", deadline: 1 }, broken)).rejects.toThrow("broken");
+    await expect(scheduler.run(NEVER_ENDS, broken)).rejects.toThrow("broken");
     const refused = expect(ask("refused")).rejects.toThrow("no");
     const next = ask("next");
     expect(left).toEqual(["refused"]);

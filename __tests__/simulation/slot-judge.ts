@@ -1,4 +1,4 @@
-import type { ScheduledRequest } from "../../lib/session/backlog.js";
+import type { RequestKind, ScheduledRequest } from "../../lib/session/backlog.js";
 import type { Scheduler } from "../../lib/session/requests.js";
 
 /** What a judge of slots has to tell. */
@@ -8,21 +8,34 @@ export interface SlotEvents {
   unjust(detail: string): void;
 }
 
+/** A request that may wait for a slot, with its deadline as it was when it asked for one. */
+interface Waiting {
+  readonly kind: RequestKind;
+  readonly deadline: number;
+  readonly enough: AbortSignal | undefined;
+}
+
+const asWaiting = ({ kind, until, deadline = until(), enough }: ScheduledRequest): Waiting => ({
+  kind,
+  deadline,
+  enough,
+});
+
 /**
  * Gives a process few slots for its requests, as throttling and late answers do, and watches in which order they leave: the
  * renewals first whose leases end first, and no take before a release.
  */
 export function watchSlots(scheduler: Scheduler, slots: number, { count, unjust }: SlotEvents): void {
   const { run } = scheduler;
-  const waiting = new Set<ScheduledRequest>();
-  const mustGoBefore = (request: ScheduledRequest): ScheduledRequest | undefined =>
+  const waiting = new Set<Waiting>();
+  const mustGoBefore = (request: Waiting): Waiting | undefined =>
     [...waiting].find(({ kind, deadline, enough }) => {
       if (enough?.aborted) return false;
       return request.kind === "renewal"
         ? kind === "renewal" && deadline < request.deadline
         : kind === "release" && request.kind !== "release";
     });
-  const leaves = (request: ScheduledRequest): void => {
+  const leaves = (request: Waiting): void => {
     waiting.delete(request);
     const before = mustGoBefore(request);
     if (before !== undefined) unjust(`a ${request.kind} has left before a ${before.kind} that waited`);
@@ -33,17 +46,18 @@ export function watchSlots(scheduler: Scheduler, slots: number, { count, unjust 
     });
   }
   scheduler.run = <T>(request: ScheduledRequest, send: () => Promise<T>): Promise<T> => {
+    const asked = asWaiting(request);
     let [hasLeft, isQueued] = [false, false];
     const answer = run.call(scheduler, request, () => {
       hasLeft = true;
       if (isQueued) count(`requests that waited for a slot: ${request.kind}`);
-      leaves(request);
+      leaves(asked);
       return send();
     }) as Promise<T>;
     // Most leave at once.
     if (hasLeft) return answer;
     isQueued = true;
-    waiting.add(request);
-    return answer.finally(() => waiting.delete(request));
+    waiting.add(asked);
+    return answer.finally(() => waiting.delete(asked));
   };
 }

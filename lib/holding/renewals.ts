@@ -1,7 +1,6 @@
 import type { LockLostError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import type { Check } from "../protocol/writes.js";
-import { RENEW_AGAIN_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { Acquisition } from "../taking/acquisition.js";
 import type { Stamping, Trying } from "../taking/taken.js";
@@ -30,6 +29,9 @@ const MANY = 16;
 
 /** Where renewals leave together, they are due at so many moments of `renewEveryMs`: once on them, they stay there. */
 const SLOTS = 8;
+
+/** How soon a renewal that was not answered is tried anew. */
+const RENEW_AGAIN_MS = 50;
 
 const nothing = (): void => undefined;
 

@@ -127,7 +127,7 @@ export async function takeRow(
   const { resource, wait, data, once, flight, until } = claimed;
   if (flight !== undefined) {
     const row = await flight.looked();
-    wait.throwIfEnough();
+    wait.enough.throwIfAborted();
     if (row !== undefined && !looksFree(session, target, row)) {
       wait.blocker.saw(row);
       return { kind: "held", inTheWay: [{ target, row }] };

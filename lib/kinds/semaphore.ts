@@ -63,7 +63,7 @@ export class SemaphoreKind extends Kind {
     if (guessed !== undefined) {
       const result = await send(guessed);
       if (result.kind === "granted") return result;
-      wait.throwIfEnough();
+      wait.enough.throwIfAborted();
       const [{ row }] = result.inTheWay;
       // Others have waited for long, so any other permit is free only until its last holder asks again: a look would not help a
       // call that waits. A try looks all the same.
@@ -79,7 +79,7 @@ export class SemaphoreKind extends Kind {
         const result = await send(permit);
         if (result.kind === "granted") return result;
         [inTheWay] = result.inTheWay;
-        wait.throwIfEnough();
+        wait.enough.throwIfAborted();
       }
       if (inTheWay !== undefined) {
         wait.blocker.saw(inTheWay.row);
@@ -113,7 +113,7 @@ export class SemaphoreKind extends Kind {
       const freeIn = Math.min(...rows.map((row) => untilFree(session, { at: row, settings }, row)));
       await blocked.polling.pause(wait, freeIn);
       rows = await this.#look(resource, wait, { consistent: false });
-      wait.throwIfEnough();
+      wait.enough.throwIfAborted();
       const inTheWay = newestOf(resource, rows);
       if (inTheWay === undefined || freePermits(session, resource, rows).length > 0) return rows;
       wait.blocker.saw(inTheWay.row);

@@ -35,10 +35,10 @@ export async function untilNoWriter(session: Session, resource: Resource, wait: 
   for (;;) {
     const { writer, row } = await readWriter(session, resource, wait, { isConsistent: true });
     if (writer !== undefined || row?.uuid === undefined) return writer;
-    wait.throwIfEnough();
+    wait.enough.throwIfAborted();
     // Where it was applied, no writer was there at that moment, as if a read had shown none.
     if (await remove(session, row, resource.settings.ttlMs, wait)) return undefined;
-    wait.throwIfEnough();
+    wait.enough.throwIfAborted();
     await wait.pacing.again();
   }
 }

@@ -7,6 +7,7 @@ import { isTransient, LONGEST_PAUSE_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { type Claimed, endedBy, type Refusal, tryClaim } from "../taking/claim.js";
 import { tickNow } from "../taking/known-time.js";
+import { leaseWasOver } from "../taking/too-slow.js";
 import type { Wait } from "../taking/wait.js";
 import { blockedFromNow, mark, untilFree } from "../taking/watch.js";
 import type { Call, ClaimHow } from "./call.js";
@@ -75,12 +76,12 @@ export class FairQueue {
     // The look after this process's last section may have shown that other hosts wait.
     let mayBeFree = !line.admission.othersWait;
     for (;;) {
-      wait.throwIfEnough();
+      wait.enough.throwIfAborted();
       const own = line.places.first;
       if (own !== undefined) {
         if (await this.#enter(line, own, call)) return;
         // It ended before it was renewed once: so may the next.
-        if (own.wasTooShort) wait.failures.leaseWasOver(resource);
+        if (own.wasTooShort) leaseWasOver(wait, resource);
         await wait.pacing.again();
         continue;
       }
@@ -90,7 +91,7 @@ export class FairQueue {
         if (await call.handOut(result.granted)) return;
         continue;
       }
-      wait.throwIfEnough();
+      wait.enough.throwIfAborted();
       // Callers whose sections have just ended may ask again at once. This lets them share the place.
       if (line.admission.upTo > 0) await this.#session.clock.sleep(0, wait.enough);
       await before(wait, line.draw());
@@ -104,7 +105,7 @@ export class FairQueue {
     for (;;) {
       const result = await this.#takeWithoutPlace(line, call);
       if (result !== undefined) return result;
-      wait.throwIfEnough();
+      wait.enough.throwIfAborted();
       await wait.pacing.again();
     }
   }
@@ -196,7 +197,7 @@ export class FairQueue {
     const { resource, once, wait } = call;
     const look = line.knownLookOf(wait) ?? (await line.look(wait.ask, { isConsistent: true }));
     const { gate, admission, sentAt } = look;
-    wait.throwIfEnough();
+    wait.enough.throwIfAborted();
     const row = newest(gate);
     if (row !== undefined) wait.blocker.saw(row);
     line.admission = admission;
@@ -228,10 +229,10 @@ export class FairQueue {
     const isRecent = seen !== undefined && clock.atMost() - seen.sentAt < SEEN_LASTS_MS;
     let recent = isRecent ? { ...seen, isConsistent: false } : undefined;
     for (let isConsistent = false; place.lost === undefined; ) {
-      wait.throwIfEnough();
+      wait.enough.throwIfAborted();
       const look = recent ?? (await line.look(wait.ask, { isConsistent }));
       [recent, isConsistent] = [undefined, false];
-      wait.throwIfEnough();
+      wait.enough.throwIfAborted();
       const { gate } = look;
       const room = resource.kind.queue.room(resource, gate);
       const ahead = line.ahead(look, place.ticket);
@@ -283,7 +284,7 @@ export class FairQueue {
     try {
       return await tryClaim(this.#session, wait, () => claim(how));
     } catch (error) {
-      wait.throwIfEnough();
+      wait.enough.throwIfAborted();
       // A claim for a tick is not repeated: the next could find the tick granted to this one, for which nothing runs.
       if (once !== undefined || !isTransient(error) || this.#session.clock.atMost() >= wait.until()) throw error;
       return undefined;

@@ -8,7 +8,7 @@ import { SharedSide } from "../kinds/shared.js";
 import { displayTime } from "../protocol/lease-time.js";
 import type { Session } from "../session/session.js";
 import { type Claimed, type Refusal, tryClaim } from "../taking/claim.js";
-import { tooSlow } from "../taking/too-slow.js";
+import { leaseWasOver, tooSlow } from "../taking/too-slow.js";
 import type { Wait } from "../taking/wait.js";
 import { blockedFromNow } from "../taking/watch.js";
 import { boundsOf } from "../time/clock.js";
@@ -161,7 +161,7 @@ export class Sections {
       seen = undefined;
       if (result.kind === "granted") {
         if (await call.handOut(result.granted)) return;
-        wait.throwIfEnough();
+        wait.enough.throwIfAborted();
         continue;
       }
       line.blocked ??= blockedFromNow(this.session);
@@ -179,14 +179,14 @@ export class Sections {
     const { wait } = call;
     const line = this.#line(resource);
     if (lease.renewals.haveServed) {
-      wait.throwIfEnough();
+      wait.enough.throwIfAborted();
       if (lease.stands) line.settle(call, own);
       if (!call.take(own)) return false;
       this.#share(own);
       return true;
     }
     const isSecure = await lease.renewals.secure(wait, { mayLapse: resource.kind.rowDecides });
-    if (isSecure && (!wait.isOver || line.isAwaited(call))) {
+    if (isSecure && (!wait.enough.aborted || line.isAwaited(call))) {
       line.settle(call, own);
       // After a loss, the next section of this process may ask the table at once: a lost lease excludes nobody.
       lease.keep(() => this.#leave(own, false));
@@ -197,9 +197,9 @@ export class Sections {
       }
     }
     this.session.detach(this.#end(own));
-    wait.throwIfEnough();
+    wait.enough.throwIfAborted();
     // A lease that was renewed once was not lost because the table is slow.
-    if (lease.row.guard === undefined) wait.failures.leaseWasOver(resource);
+    if (lease.row.guard === undefined) leaseWasOver(wait, resource);
     await wait.pacing.again();
     return false;
   }

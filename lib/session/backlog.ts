@@ -8,16 +8,16 @@ export type RequestKind = "renewal" | "release" | "take" | "read";
 /** A request that may have to wait for a slot. Moments are on the `atMost` stopwatch. */
 export interface ScheduledRequest {
   readonly kind: RequestKind;
-  /** Until when an answer is of use: the earliest goes first. Read when the request is queued. */
-  readonly deadline: number;
-  /** When the wait for a slot ends. Looked at when the request is queued, and again when that moment comes. Default: never. */
-  readonly until?: (() => number) | undefined;
+  /** When the wait for a slot ends. Looked at when the request is queued, and again when that moment comes. */
+  readonly until: () => number;
+  /** Until when an answer is of use: the earliest goes first. Default: `until`, as it is when the request is queued. */
+  readonly deadline?: number | undefined;
   /** Ends the wait for a slot. A request that has left is not touched. */
   readonly enough?: AbortSignal | undefined;
 }
 
 /** One that waits. `leave` sends it. */
-type Waiting = Pick<ScheduledRequest, "kind" | "deadline"> & { readonly leave: () => void };
+type Waiting = { readonly kind: RequestKind; readonly deadline: number; readonly leave: () => void };
 
 /**
  * The requests that wait for a slot: renewals first, then releases, the earliest deadline first among them and among the rest,
@@ -27,9 +27,8 @@ type Waiting = Pick<ScheduledRequest, "kind" | "deadline"> & { readonly leave: (
 export class Backlog {
   readonly #clock: Clock;
   readonly #underWay: () => number;
-  readonly #queue: Waiting[] = [];
   /** In the order in which they leave. A property, so that a look at it costs no call. */
-  readonly waiting: readonly Waiting[] = this.#queue;
+  readonly waiting: Waiting[] = [];
 
   /** @param underWay how many requests have left and are not answered, for the message of one that gets no slot. */
   constructor(clock: Clock, underWay: () => number) {
@@ -39,12 +38,12 @@ export class Backlog {
 
   /** Calls `send` when it is the request's turn. */
   add<T>(request: ScheduledRequest, send: () => Promise<T>): Promise<T> {
-    const { kind, deadline, enough, until = () => Number.POSITIVE_INFINITY } = request;
+    const { kind, until, deadline = until(), enough } = request;
     const queuedAt = this.#clock.atLeast();
     return new Promise<T>((resolve, reject) => {
       let cancelLook: (() => void) | undefined;
       const end = (answer: () => void): void => {
-        this.#queue.splice(this.#queue.indexOf(waiting), 1);
+        this.waiting.splice(this.waiting.indexOf(waiting), 1);
         cancelLook?.();
         stopListening?.();
         answer();
@@ -58,7 +57,7 @@ export class Backlog {
       const stopListening = enough && onAbort(enough, () => end(() => reject(enough.reason)));
       const waiting: Waiting = { kind, deadline, leave: () => end(() => resolve(send())) };
       // Looked for from the end: most come with a later deadline than those that wait.
-      this.#queue.splice(this.#queue.findLastIndex((other) => !isBefore(waiting, other)) + 1, 0, waiting);
+      this.waiting.splice(this.waiting.findLastIndex((other) => !isBefore(waiting, other)) + 1, 0, waiting);
       look();
     });
   }

@@ -84,18 +84,13 @@ export function persist<T>(
   instead: () => Promise<T> | undefined = () => undefined,
 ): Promise<T> {
   const { clock, scheduler } = session;
-  const { kind, until, deadline = until, attemptMs: firstMs, enough } = persistence;
-  const { tried = { since: clock.atLeast(), sent: 0, failure: undefined } } = persistence;
+  const { kind, until, attemptMs: firstMs, tried = { since: clock.atLeast(), sent: 0 } } = persistence;
   let sent = 0;
   const triedMs = (): number => clock.atLeast() - tried.since;
   const remainingMs = (): number => Math.max(0, until() - clock.atMost());
-  const boundMs = (): number => {
-    const neededMs = Math.max(firstMs * GROWTH ** (sent - 1), PATIENCE_TIMES * (scheduler.slowMs ?? 0));
-    return Math.min(Math.max(firstMs, Math.min(LONGEST_ATTEMPT_MS, neededMs)), remainingMs());
-  };
   const send = (): Promise<T> => {
     let isAtOnce = tried.sent === 0;
-    const answer = scheduler.run({ kind, deadline: deadline(), until, enough }, () => {
+    const answer = scheduler.run(persistence, () => {
       // With less time, an attempt could only time out, and hide why the one before it failed. The pauses go on until `until`, so
       // that the caller does not begin again before that.
       const leastMs = isAtOnce ? 0 : Math.min(firstMs, scheduler.quickMs ?? LEAST_ATTEMPT_MS);
@@ -104,8 +99,16 @@ export function persist<T>(
       sent += 1;
       tried.sent += 1;
       const lateMs = kind === "renewal" ? leftMs * LATE_SHARE : undefined;
-      const copy = (signal: AbortSignal) => instead() ?? scheduler.heard(() => request(signal), lateMs);
-      return bounded(clock, copy, boundMs, () => noAnswer(triedMs(), tried));
+      const controller = new AbortController();
+      const copy = instead() ?? scheduler.heard(() => request(controller.signal), lateMs);
+      const neededMs = Math.max(firstMs * GROWTH ** (sent - 1), PATIENCE_TIMES * (scheduler.slowMs ?? 0));
+      const longestMs = Math.max(firstMs, Math.min(LONGEST_ATTEMPT_MS, neededMs));
+      // What remains is asked for once the request has left, which may have decided its end.
+      return bounded(clock, copy, Math.min(longestMs, remainingMs()), () => {
+        const error = noAnswer(triedMs(), tried);
+        controller.abort(error);
+        return error;
+      });
     });
     isAtOnce = false; // It waits behind others, if it has not left by now.
     return answer;
@@ -122,26 +125,19 @@ export function sendOnce<T>(
   request: Request<T>,
 ): Promise<T> {
   const deadline = session.clock.atMost() + asked.attemptMs;
-  const once = { deadline: () => deadline, until: () => Number.POSITIVE_INFINITY, worthRetrying: () => false };
+  const once = { deadline, until: () => Number.POSITIVE_INFINITY, worthRetrying: () => false };
   return persist(session, { ...asked, ...once }, request);
 }
 
 /**
- * One attempt, with a bound on its time that does not depend on the store's keeping it: a client that ignores the signal is
- * left behind, its outcome unknown.
+ * Waits for an answer, with a bound on the time that does not depend on the store's keeping it: a client that ignores the
+ * signal is left behind, its outcome unknown.
  *
- * @param boundMs is called once the request has left, which may have decided its end.
- * @param late what is thrown then.
+ * @param end is called when the bound is reached, and gives what is thrown then.
  */
-function bounded<T>(clock: Clock, request: Request<T>, boundMs: () => number, late: () => unknown): Promise<T> {
-  const controller = new AbortController();
-  const answer = request(controller.signal);
+function bounded<T>(clock: Clock, answer: Promise<T>, boundMs: number, end: () => unknown): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const cancel = clock.alarm(boundMs(), () => {
-      const error = late();
-      controller.abort(error);
-      reject(error);
-    });
+    const cancel = clock.alarm(boundMs, () => reject(end()));
     answer.finally(cancel).then(resolve, reject);
   });
 }
@@ -168,36 +164,26 @@ export class Scheduler {
   /** When the width was last halved, on `atLeast`. */
   #halvedAt = Number.NEGATIVE_INFINITY;
   /** How long the latest answers took, in ms, in order of arrival. */
-  readonly #latencies: number[] = [];
+  readonly #latest: number[] = [];
   /** The same, the shortest first. */
   readonly #sorted: number[] = [];
+  /** The time within which all but one in twenty answers come at present; undefined before the first answer. */
+  slowMs: number | undefined;
+  /** The shortest time that an answer took lately; undefined before the first answer. */
+  quickMs: number | undefined;
   /** When the first request left that came after the last answer, on `atMost`. */
   #silentSince: number | undefined;
-  #answers = 0;
+  /** How many attempts the table has answered, whatever it was asked. It tells before from after on a clock that stands. */
+  answers = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
     this.#backlog = new Backlog(clock, () => this.#underWay.renewals + this.#underWay.others);
   }
 
-  /** The time within which all but one in twenty answers come at present; undefined before the first answer. */
-  get slowMs(): number | undefined {
-    return this.#sorted[Math.ceil(this.#sorted.length * SLOW_SHARE) - 1];
-  }
-
-  /** The shortest time that an answer took lately; undefined before the first answer. */
-  get quickMs(): number | undefined {
-    return this.#sorted[0];
-  }
-
   /** Since when requests have been sent and none was answered; now, if that is not so. On `atMost`. */
   get silentSince(): number {
     return this.#silentSince ?? this.#clock.atMost();
-  }
-
-  /** How many attempts the table has answered, whatever it was asked. It tells before from after on a clock that stands. */
-  get answers(): number {
-    return this.#answers;
   }
 
   /** How many requests may be in flight at once, as far as they are no renewals. */
@@ -251,16 +237,16 @@ export class Scheduler {
   }
 
   #remember(tookMs: number): void {
-    const oldest = this.#latencies.length === REMEMBERED ? this.#latencies.shift() : undefined;
-    if (oldest !== undefined) this.#sorted.splice(this.#sorted.indexOf(oldest), 1);
-    this.#latencies.push(tookMs);
-    const longer = this.#sorted.findIndex((other) => other > tookMs);
-    this.#sorted.splice(longer < 0 ? this.#sorted.length : longer, 0, tookMs);
+    this.#latest.push(tookMs);
+    this.#sorted.splice(this.#sorted.findLastIndex((other) => other <= tookMs) + 1, 0, tookMs);
+    if (this.#latest.length > REMEMBERED) this.#sorted.splice(this.#sorted.indexOf(this.#latest.shift() as number), 1);
+    this.slowMs = this.#sorted[Math.ceil(this.#sorted.length * SLOW_SHARE) - 1];
+    this.quickMs = this.#sorted[0];
   }
 
   #answered(): void {
     this.#silentSince = undefined;
-    this.#answers += 1;
+    this.answers += 1;
   }
 
   /** @param leftAt when the request left: one that left before the last halving says nothing about the halved width. */

@@ -1,7 +1,7 @@
 import pRetry from "p-retry";
 import { LockStoreError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
-import { NotSent, type RequestKind } from "./backlog.js";
+import { NotSent, type ScheduledRequest } from "./backlog.js";
 
 /** The pauses between requests of one call double from the first to the longest. */
 const FIRST_PAUSE_MS = 25;
@@ -11,9 +11,6 @@ export const LONGEST_PAUSE_MS = 1_000;
 export function pauseMs({ random }: { readonly random: () => number }, number: number): number {
   return (0.5 + random()) * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** number);
 }
-
-/** How soon a renewal that was not answered is tried anew. */
-export const RENEW_AGAIN_MS = 50;
 
 /** The longest timeout of an attempt at a lock's request: a later answer is not expected. */
 export const LONGEST_ATTEMPT_MS = 3_000;
@@ -28,24 +25,21 @@ export interface Tried {
   /** How many attempts have left. */
   sent: number;
   /** What the last of these failed of, or that none has left. */
-  failure: unknown;
+  failure?: unknown;
 }
 
-/** How long a request may go on being tried. Moments are on the `atMost` stopwatch. */
-export interface Persistence {
-  readonly kind: RequestKind;
-  /** Until when an answer is of use, which decides who is sent first. Default: `until`. */
-  readonly deadline?: (() => number) | undefined;
-  /** No attempt starts after this, and none outlasts it. Failures that pass by themselves are thrown only then. */
-  readonly until: () => number;
+/**
+ * How long a request may go on being tried. No attempt starts after `until`, and none outlasts it; failures that pass by
+ * themselves are thrown only then. `enough` ends the retries: an attempt in flight is still awaited, no other is sent, not
+ * even a first one.
+ */
+export interface Persistence extends ScheduledRequest {
   /**
    * The longest that the first attempt may take, unless answers are slow at present. Each further one may take three times
    * as long as the one before it, up to {@link LONGEST_ATTEMPT_MS}: where the table is far away and leases are short, an
    * answer comes late and not never.
    */
   readonly attemptMs: number;
-  /** Ends the retries: an attempt in flight is still awaited, no other is sent, not even a first one. */
-  readonly enough?: AbortSignal | undefined;
   /** Whether a failure is worth another attempt. Default: transient store errors only. */
   readonly worthRetrying?: ((error: unknown) => boolean) | undefined;
   readonly onFailure?: ((error: unknown) => void) | undefined;
@@ -80,58 +74,48 @@ export function retry<T>(
   persistence: Persistence & { readonly tried: Tried },
   attemptOf: (number: number) => Promise<T>,
 ): Promise<T> {
-  const { enough, worthRetrying = isTransient, onFailure, tried } = persistence;
-  let { failure } = tried;
-  const attempt = async (number: number): Promise<T> => {
-    try {
-      return await attemptOf(number);
-    } catch (cause) {
+  const { clock } = session;
+  const { until, enough, worthRetrying = isTransient, onFailure, tried, sleep = clock.sleep.bind(clock) } = persistence;
+  const attempt = (number: number): Promise<T> =>
+    attemptOf(number).catch((cause: unknown) => {
       throw new FailedAttempt("An attempt failed", { cause });
-    }
-  };
+    });
   return pRetry(attempt, {
     retries: Number.POSITIVE_INFINITY,
     minTimeout: 0,
-    shouldRetry: async ({ error: { cause: error }, attemptNumber }) => {
-      if (enough?.aborted && error === enough.reason) return false;
+    // What it throws ends the retries.
+    onFailedAttempt: async ({ error: { cause: error }, attemptNumber }) => {
+      if (enough?.aborted && error === enough.reason) throw tried.failure ?? error;
       // An attempt that did not leave hides no failure of one that did.
-      if (failure === undefined || !(error instanceof NotSent)) {
-        failure = error;
+      if (tried.failure === undefined || !(error instanceof NotSent)) {
         tried.failure = error;
         onFailure?.(error);
       }
-      return worthRetrying(failure) && (await pause(session.clock, pauseMs(session, attemptNumber), persistence));
+      if (!worthRetrying(tried.failure)) throw tried.failure;
+      const leftMs = until() - clock.atMost();
+      if (leftMs > 0) await sleep(Math.min(pauseMs(session, attemptNumber), leftMs), enough).catch(() => undefined);
+      if (until() <= clock.atMost() || enough?.aborted) throw tried.failure;
     },
-  }).catch(({ cause }) => {
-    throw failure ?? cause;
   });
 }
 
 /** What p-retry gets: it refuses what is no error of its own realm, as an error of Node's is none where Jest runs the code. */
 class FailedAttempt extends Error {}
 
-/** Waits between two attempts. @returns whether there is time for another. */
-async function pause(clock: Clock, ms: number, persistence: Persistence): Promise<boolean> {
-  const { until, enough } = persistence;
-  const leftMs = until() - clock.atMost();
-  const sleep = persistence.sleep ?? clock.sleep.bind(clock);
-  if (leftMs > 0) await sleep(Math.min(ms, leftMs), enough).catch(() => undefined);
-  return until() > clock.atMost() && enough?.aborted !== true;
-}
-
 /** An attempt took too long. Its cause is what an earlier one failed of, if one did. */
 class NoAnswer extends LockStoreError {}
 
+/** What to do about a table that has said nothing at all. */
+const ADVICE = "check its region, its endpoint and the network to it";
+
 /** @param ms for how long it was tried in all. */
 export function noAnswer(ms: number, { sent, failure }: Tried): LockStoreError {
-  const tried = sent === 1 ? `within ${Math.round(ms)} ms` : `in ${sent} attempts within ${Math.round(ms)} ms`;
-  const message = `No answer from the table ${tried}`;
+  const attempts = sent === 1 ? "" : ` in ${sent} attempts`;
+  const message = `No answer from the table${attempts} within ${Math.round(ms)} ms`;
   const options = { transient: true, answered: false };
   // A timeout is no cause: the failure before it is.
   const cause = failure instanceof NoAnswer || failure instanceof NotSent ? failure.cause : failure;
-  if (cause === undefined) {
-    return new NoAnswer(`${message}: check its region, its endpoint and the network to it`, options);
-  }
-  const said = cause instanceof Error ? cause.message : String(cause);
+  if (cause === undefined) return new NoAnswer(`${message}: ${ADVICE}`, options);
+  const said = cause instanceof LockStoreError ? cause.message : cause;
   return new NoAnswer(`${message}; the last failure before that: ${said}`, { ...options, cause });
 }

@@ -10,6 +10,7 @@ import type { Acquisition } from "../taking/acquisition.js";
 import { type Attempt, claimBy, tryClaim } from "../taking/claim.js";
 import { type InTheWay, RowTake } from "../taking/row-take.js";
 import type { Target } from "../taking/taken.js";
+import { leaseWasOver } from "../taking/too-slow.js";
 import { Wait } from "../taking/wait.js";
 import { blockedFromNow, watch } from "../taking/watch.js";
 import { HeldLockSet, type LockSet } from "./lock-set.js";
@@ -49,7 +50,7 @@ export async function lockAll(
       }
       const leases = claimed.granted.map((acquisition) => new Lease(session, acquisition));
       const stand = await Promise.all(leases.map(({ renewals }) => renewals.secure(wait)));
-      if (stand.every((stands) => stands) && !wait.isOver) {
+      if (stand.every((stands) => stands) && !wait.enough.aborted) {
         for (const lease of leases) lease.keep();
         const set = new HeldLockSet(session, leases);
         if (deliver(set)) {
@@ -59,8 +60,8 @@ export async function lockAll(
         }
       }
       for (const { exit } of leases) session.detach(exit.giveBack());
-      wait.throwIfEnough();
-      wait.failures.leaseWasOver({ name: targets[0].at.name, settings });
+      wait.enough.throwIfAborted();
+      leaseWasOver(wait, { name: targets[0].at.name, settings });
       blocked = blockedFromNow(session);
     }
   };

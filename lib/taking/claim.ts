@@ -11,6 +11,7 @@ import type { Acquisition } from "./acquisition.js";
 import { learnTime, type Once, tickNow } from "./known-time.js";
 import { type InTheWay, RowTake } from "./row-take.js";
 import type { Target } from "./taken.js";
+import { throwIfTooSlow } from "./too-slow.js";
 import type { Wait } from "./wait.js";
 
 /** The most writes of one try: a refusal may show that the row remembers something, or is free by now. */
@@ -52,7 +53,7 @@ export async function tryClaim<Granted>(
     const result = await send();
     if (result.kind !== "held" || attempt === MOST_TRIES) return result;
     if (!result.inTheWay.every(({ target, row }) => looksFree(session, target, row))) return result;
-    wait.throwIfEnough();
+    wait.enough.throwIfAborted();
   }
 }
 
@@ -98,7 +99,7 @@ export async function claimBy<Outcome extends Answer, Granted>(
   /** What the last attempt without an answer failed of. */
   let failure: unknown;
   for (;;) {
-    wait.throwIfEnough();
+    wait.enough.throwIfAborted();
     if (!isTimeKnown(session.clock)) {
       const row = await learnTime(session, first.at, wait);
       // Whether a tick is done, only the write tells for certain.
@@ -121,8 +122,8 @@ export async function claimBy<Outcome extends Answer, Granted>(
       // A copy may have been applied: the client's own retries count.
       const isDoubtful = error instanceof LockStoreError && (error.transient || error.retried);
       if (isDoubtful || copies.sent > 1) attempt.abandon();
-      wait.throwIfEnough();
-      if (isTransient(error)) wait.claimWasUnanswered(first, leaseMs, error);
+      wait.enough.throwIfAborted();
+      if (isTransient(error)) throwIfTooSlow(session, wait, first, error);
       // Its retries have paused until its lease would be over.
       if (!isTransient(error) || session.clock.atMost() >= until()) throw error;
       continue;

@@ -58,7 +58,7 @@ export async function learnTime(session: Session, at: Address, wait: Wait): Prom
     };
     const isShared = (): boolean => isTimeKnown(clock) || session.readingTime !== undefined;
     const row = await wait.ask(read, () => (isShared() ? shared() : undefined));
-    wait.throwIfEnough();
+    wait.enough.throwIfAborted();
     if (own === undefined) {
       // Another call's reply counts for this one. If it told nothing, this one reads for itself.
       if (!isTimeKnown(clock)) await wait.pacing.again();

@@ -1,8 +1,38 @@
 import { LockStoreError } from "../errors.js";
 import type { MutexSettings } from "../options/mutex.js";
+import type { Session } from "../session/session.js";
+import type { Target } from "./taken.js";
+import { FIRST_ANSWER_MS, type Wait } from "./wait.js";
+
+/** How many leases of one call may be over before they are handed out. One or two may be by chance: a host was suspended. */
+const MOST_OVER = 3;
 
 /** The table's answers take longer than a lease: no retry helps. */
 export function tooSlow(name: string, { ttlMs }: MutexSettings, cause?: unknown): LockStoreError {
   const message = `Lock ${JSON.stringify(name)}: the table's answers take longer than a lease of ${ttlMs} ms lasts; raise ttlMs`;
   return new LockStoreError(message, cause === undefined ? {} : { cause });
+}
+
+/** Notes a lease that was over before it could be handed out. @throws {@link LockStoreError} if that is so again and again. */
+export function leaseWasOver(
+  wait: Wait,
+  { name, settings }: { readonly name: string; readonly settings: MutexSettings },
+): void {
+  wait.leasesOver += 1;
+  if (wait.leasesOver >= MOST_OVER) throw tooSlow(name, settings);
+}
+
+/**
+ * A claim got no answer while its lease would have lasted: an outage, which is waited out, unless for so long not even the
+ * quickest answer to anything would have come in time. @throws {@link LockStoreError} then.
+ */
+export function throwIfTooSlow(
+  { scheduler }: Session,
+  { waitedMs }: Wait,
+  { at, settings }: Target,
+  cause: unknown,
+): void {
+  const { quickMs = 0 } = scheduler;
+  const leaseMs = settings.ttlMs - settings.safetyMarginMs;
+  if (waitedMs >= FIRST_ANSWER_MS && quickMs >= leaseMs) throw tooSlow(at.name, settings, cause);
 }

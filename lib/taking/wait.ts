@@ -1,4 +1,4 @@
-import { CHANNELS, type Diagnostics, publish } from "../diagnostics.js";
+import { type Diagnostics, publish } from "../diagnostics.js";
 import { LockTimeoutError } from "../errors.js";
 import type { LockInfo } from "../lock-info.js";
 import { onAbort } from "../session/abort-listening.js";
@@ -8,14 +8,11 @@ import { LONGEST_ATTEMPT_MS, type Persistence, type Tried } from "../session/ret
 import type { Session } from "../session/session.js";
 import { isTimeKnown } from "../time/clock.js";
 import { Blocker } from "./blocker.js";
-import { CallFailures } from "./call-failures.js";
 import type { Ask } from "./rows.js";
 import { leaseOfThisProcess } from "./stuck.js";
-import type { Target } from "./taken.js";
-import { tooSlow } from "./too-slow.js";
 
 /** How long a call waits for a first sign of life from the table, however long it would wait for the lock. */
-const FIRST_ANSWER_MS = 10_000;
+export const FIRST_ANSWER_MS = 10_000;
 
 /** What ends what is under way for a call that has its lock. */
 const SERVED: Error = new Error("The call has its lock");
@@ -48,12 +45,13 @@ export class Wait {
   #isMissed = false;
   #waitMs = Number.POSITIVE_INFINITY;
   readonly #enough = new AbortController();
-  /** Aborts when the caller has had its answer: nothing more is sent for this call. */
+  /** Aborts when the caller has had its answer: the call is over, and nothing more is sent for it. */
   readonly enough: AbortSignal = this.#enough.signal;
+  /** How many of its leases were over before they could be handed out. */
+  leasesOver = 0;
   /** What its requests have tried since the table last answered one of them. */
   #tried: Tried | undefined;
   #blocker: Blocker | undefined;
-  #failures: CallFailures | undefined;
   #pacing: Pacing | undefined;
 
   constructor(
@@ -80,19 +78,8 @@ export class Wait {
 
   /** Who is in its way. */
   get blocker(): Blocker {
-    this.#blocker ??= new Blocker(this.#session, this.call, { isWatched: this.isPatient && !this.isOver });
+    this.#blocker ??= new Blocker(this.#session, this.call, { isWatched: this.isPatient && !this.enough.aborted });
     return this.#blocker;
-  }
-
-  /** What it has tried in vain. */
-  get failures(): CallFailures {
-    this.#failures ??= new CallFailures();
-    return this.#failures;
-  }
-
-  /** Whether the caller has had its answer. */
-  get isOver(): boolean {
-    return this.enough.aborted;
   }
 
   /** How long this call has waited, on the stopwatch that does not run ahead: a clock that is set forward adds nothing. */
@@ -121,42 +108,23 @@ export class Wait {
     return this.#session.clock.stay?.() ?? (() => undefined);
   }
 
-  throwIfEnough(): void {
-    this.enough.throwIfAborted();
-  }
-
   /**
-   * Notes that a claim got no answer while its lease would have lasted: an outage, which is waited out, unless for so long
-   * not even the quickest answer to anything would have come in time. @throws {@link LockStoreError} then.
-   */
-  claimWasUnanswered({ at, settings }: Target, leaseMs: number, cause: unknown): void {
-    const { quickMs = 0 } = this.#session.scheduler;
-    if (this.waitedMs >= FIRST_ANSWER_MS && quickMs >= leaseMs) throw tooSlow(at.name, settings, cause);
-  }
-
-  /**
-   * Sends a request until it is answered, within the bounds of this call and of `persistence`.
+   * Sends a request until it is answered, within the bounds of this call and these.
    * @param instead as {@link persist} has it.
    */
-  async persist<T>(
-    persistence: RequestBounds,
-    request: Request<T>,
-    instead?: () => Promise<T> | undefined,
-  ): Promise<T> {
+  async persist<T>(bounds: RequestBounds, request: Request<T>, instead?: () => Promise<T> | undefined): Promise<T> {
     const { clock } = this.#session;
-    const deadline = clock.atMost() + FIRST_ANSWER_MS;
-    this.#tried ??= { since: clock.atLeast(), sent: 0, failure: undefined };
-    const bounds: Persistence = {
-      ...persistence,
+    this.#tried ??= { since: clock.atLeast(), sent: 0 };
+    const persistence: Persistence = {
+      ...bounds,
       tried: this.#tried,
-      deadline: () => deadline,
+      deadline: clock.atMost() + FIRST_ANSWER_MS,
       enough: this.enough,
       onFailure: (cause) => {
-        this.failures.last = cause;
         if (this.name !== undefined) publish("dynamutex:wait-failed", { name: this.name, cause });
       },
     };
-    const answer = await persist(this.#session, bounds, request, instead);
+    const answer = await persist(this.#session, persistence, request, instead);
     this.#tried = undefined;
     return answer;
   }
@@ -169,15 +137,14 @@ export class Wait {
    * The same for a write that depends on the time: its first copy leaves only while the time is known.
    * @returns undefined if the time has to be learned first: the process was suspended, or idle.
    */
-  persistAtKnownTime<T>(persistence: RequestBounds, write: Request<T>): Promise<T | undefined> {
-    let left = false;
-    const send: Request<T | undefined> = (signal) => {
-      left = true;
-      return write(signal);
+  persistAtKnownTime<T>(bounds: RequestBounds, write: Request<T>): Promise<T | undefined> {
+    let mayLeave = false;
+    const learnFirst = (): Promise<undefined> | undefined => {
+      // A further copy says what the first one said.
+      mayLeave ||= isTimeKnown(this.#session.clock);
+      return mayLeave ? undefined : Promise.resolve(undefined);
     };
-    // A further copy says what the first one said.
-    const learnFirst = () => (left || isTimeKnown(this.#session.clock) ? undefined : Promise.resolve(undefined));
-    return this.persist(persistence, send, learnFirst);
+    return this.persist<T | undefined>(bounds, write, learnFirst);
   }
 
   /**
@@ -196,7 +163,7 @@ export class Wait {
     return new Promise((resolve, reject) => {
       /** Once, with whatever comes first. @returns whether this is it. */
       const settle = (reason: unknown, answer: () => void): boolean => {
-        if (this.isOver) return false;
+        if (this.enough.aborted) return false;
         unregister();
         cancelTimer?.();
         stopListening?.();
@@ -209,7 +176,8 @@ export class Wait {
         settle(reason, () => {
           reject(reason);
           // A timeout has been told as a miss.
-          if (this.#asksFor > 0 && !this.#isMissed) this.#tellFailed(because, reason);
+          if (this.#asksFor > 0 && !this.#isMissed)
+            publish("dynamutex:failed", { ...this.#ended, because, cause: reason });
         });
       };
       const timeOut = (): void => {
@@ -225,8 +193,9 @@ export class Wait {
       const stopListening = signal && onAbort(signal, () => fail(signal.reason, "aborted"));
       const deliver = (result: T): boolean => settle(SERVED, () => resolve(result));
       // Now, in the caller's own asynchronous context: nothing was awaited before. A subscriber may end the call.
-      if (this.#asksFor > 0 && CHANNELS["dynamutex:asked"].hasSubscribers) this.#tellAsked();
-      if (!this.isOver) this.#session.detach(work(deliver).catch((error: unknown) => fail(error, "error")));
+      if (this.#asksFor > 0)
+        publish("dynamutex:asked", { name: this.name ?? "", call: this.call, locks: this.#asksFor });
+      if (!this.enough.aborted) this.#session.detach(work(deliver).catch((error: unknown) => fail(error, "error")));
     });
   }
 
@@ -236,27 +205,21 @@ export class Wait {
   }
 
   timeout(): LockTimeoutError {
-    const cause = this.#failures?.last;
+    const { failure: cause } = this.#tried ?? {};
     const inThisProcess = leaseOfThisProcess(this.#session, this.holder?.uuid) !== undefined;
-    const options = cause === undefined ? { inThisProcess } : { inThisProcess, cause };
+    const options = { inThisProcess, ...(cause !== undefined && { cause }) };
     return new LockTimeoutError(this.name ?? "", this.waitedMs, this.holder, options);
   }
 
   /** Publishes that the call ends without the lock. */
   missed(because: Diagnostics["dynamutex:missed"]["because"]): void {
-    if (this.isOver) return;
+    if (this.enough.aborted) return;
     this.#isMissed = true;
-    const { name = "", call, holder, waitedMs } = this;
-    publish("dynamutex:missed", { name, call, because, holder, waitedMs });
+    publish("dynamutex:missed", { ...this.#ended, because, holder: this.holder });
   }
 
-  #tellAsked(): void {
-    const { name = "", call } = this;
-    publish("dynamutex:asked", { name, call, locks: this.#asksFor });
-  }
-
-  #tellFailed(because: Diagnostics["dynamutex:failed"]["because"], cause: unknown): void {
-    const { name = "", call, waitedMs } = this;
-    publish("dynamutex:failed", { name, call, because, cause, waitedMs });
+  /** What the channels tell of each call that has ended without the lock. */
+  get #ended(): Pick<Diagnostics["dynamutex:failed"], "name" | "call" | "waitedMs"> {
+    return { name: this.name ?? "", call: this.call, waitedMs: this.waitedMs };
   }
 }

@@ -43,7 +43,7 @@ export async function watch(
   }
   const polling = new Polling(session, settings.poll);
   for (let row = first; !looksFree(session, target, row); ) {
-    wait.throwIfEnough();
+    wait.enough.throwIfAborted();
     wait.blocker.saw(row);
     session.contended().waitsFor(row);
     // The refused claim has just shown the first row: if its section ends by the next look, it needs no hint.
