@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { kindOf as kindOfRow, ticketOf } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
-import { MemoryTable } from "../../lib/testing/memory-table.js";
 import type { Answer } from "../support/message.js";
 import { CallJudge } from "./call-judge.js";
 import { Coverage } from "./coverage.js";
@@ -12,6 +11,7 @@ import { type Asking, type Kind, lockOf, lockOfQueue, shortUuids, uuidStart } fr
 import { isForced } from "./message.js";
 import { type Arrival, Network } from "./network.js";
 import { countArrival, countDiagnostics } from "./observers.js";
+import { ParsedTable } from "./parsed-table.js";
 import type { Protocol } from "./protocol.js";
 import { type Attack, type Delivery, QUIET_HOST, type Schedule, type Step } from "./schedule.js";
 import { Scheduler } from "./scheduler.js";
@@ -96,7 +96,7 @@ class World {
   /** For how long a row can have to be watched: a lease, or the rest of a hold. */
   readonly #longestTtlMs: number;
   readonly #tracing: boolean;
-  readonly #table = new MemoryTable();
+  readonly #table = new ParsedTable();
   readonly #judge: Judge;
   readonly #events = new EventJudge((uuid) => this.#judge.isReader(uuid));
   readonly #calls = new CallJudge();

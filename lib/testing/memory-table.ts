@@ -195,8 +195,7 @@ function applied(items: readonly TransactWriteItem[], applyItems: ApplyWrites): 
 
 /** @throws {@link LockStoreError} for an item that this library did not write. */
 function parsed(at: Address, item: Attributes | undefined): Row | undefined {
-  const row = rowIn(at, item);
-  if (item === undefined || row !== undefined) return row;
+  if (item === undefined) return undefined;
   const result = parseRow(at, item);
   if ("row" in result) return result.row;
   const owner = typeof item.owner === "string" ? item.owner : undefined;
@@ -204,17 +203,9 @@ function parsed(at: Address, item: Attributes | undefined): Row | undefined {
 }
 
 function rowIn(at: Address, item: Attributes | undefined): Row | undefined {
-  if (item === undefined) return undefined;
-  const known = PARSED.get(item);
-  if (known !== undefined && known.name === at.name && known.sort === at.sort) return known;
-  const result = parseRow(at, item);
-  if (!("row" in result)) return undefined;
-  PARSED.set(item, result.row);
-  return result.row;
+  const result = item && parseRow(at, item);
+  return result && "row" in result ? result.row : undefined;
 }
-
-/** The rows of items, which never change: most are looked at more than once. */
-const PARSED = new WeakMap<Attributes, Row>();
 
 /** Cut off from its sender, as what goes through a network is, and with data as DynamoDB gives them back. */
 function detached(write: Write): Write {
