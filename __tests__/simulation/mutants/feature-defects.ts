@@ -3,6 +3,7 @@ import {
   batches,
   call,
   closing,
+  election,
   flights,
   lease,
   lockAll,
@@ -107,4 +108,17 @@ export const TICK_DEFECTS: Defects = {
     acquisition(/this\.attempt === undefined \|\| this\.hasBegun/g, "this.attempt === undefined"),
   ],
   "a run begins after the last one": [rowTake(/next\.attempt > maxAttempts \? \{ attempt: 1 \} : next/g, "next")],
+};
+
+/** Defects of `elect()`. What each breaks is a sentence of docs/leader-election.md. */
+export const ELECTION_DEFECTS: Defects = {
+  "a candidate campaigns again without a pause": [
+    election(/await clock\.sleep\(pauseMs, ends\)/g, "await clock.sleep(0, ends)"),
+  ],
+  "a leader that has returned campaigns again": [
+    election(/ends\.aborted \|\| term\.outcome === "returned"/g, "ends.aborted"),
+  ],
+  "a leader that resigns does not hear of it": [
+    election(/\{ signal: ends|campaign\(led, ends\)/g, "campaign(led, new AbortController().signal)"),
+  ],
 };

@@ -2,6 +2,7 @@ import { inFile } from "./patch.js";
 
 // The compiled files that defects are built into.
 export const batches = inFile("lib/dynamodb/renewal-batches.js");
+export const election = inFile("lib/election.js");
 export const flights = inFile("lib/flights/flights.js");
 export const look = inFile("lib/flights/look.js");
 export const exit = inFile("lib/holding/exit.js");

@@ -1,15 +1,22 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Origin, originNow, withReport } from "../report.js";
 import { DEFECTS } from "./defects.js";
-import { BATCH_DEFECTS, CLOSE_DEFECTS, FLIGHT_DEFECTS, SET_DEFECTS, TICK_DEFECTS } from "./feature-defects.js";
+import {
+  BATCH_DEFECTS,
+  CLOSE_DEFECTS,
+  ELECTION_DEFECTS,
+  FLIGHT_DEFECTS,
+  SET_DEFECTS,
+  TICK_DEFECTS,
+} from "./feature-defects.js";
 import { HAND_OVER_DEFECTS } from "./hand-over-defects.js";
 import { KIND_DEFECTS } from "./kind-defects.js";
 import { type Finding, hunt, makeMutant } from "./mutant.js";
 import type { Patch } from "./patch.js";
 import { PROTOCOL_DEFECTS } from "./protocol-defects.js";
 import { QUEUE_DEFECTS } from "./queue-defects.js";
+import { failureIn, TESTS } from "./tests.js";
 
 /** Beside what was compiled, so that packages are found from there. */
 const FOLDER = fileURLToPath(new URL("../../../mutant-", import.meta.url));
@@ -17,11 +24,12 @@ const FOLDER = fileURLToPath(new URL("../../../mutant-", import.meta.url));
 /** How many are hunted at once. */
 const AT_ONCE = 2;
 
-/** The library as it is: nothing may be found in it, or what is found in the others proves nothing. */
+/** The library as it is: nothing may be found in it, by schedules or tests, or what is found in the others proves nothing. */
 const NO_DEFECT = "none of them";
 
 /**
- * Whether the simulation sees defects: `npm run mutants` builds in one after the other and runs the simulation on each.
+ * Whether the simulation sees defects: `npm run mutants` builds in one after the other and runs the simulation on each, and the
+ * test that is named for it where no schedule shows it.
  * With a file name as argument, the table of what was found is written there.
  */
 async function main(): Promise<void> {
@@ -39,6 +47,7 @@ async function main(): Promise<void> {
     ...KIND_DEFECTS,
     ...BATCH_DEFECTS,
     ...FLIGHT_DEFECTS,
+    ...ELECTION_DEFECTS,
     ...TICK_DEFECTS,
   });
   const chosen = all.filter(([defect]) => only === undefined || defect.includes(only));
@@ -69,21 +78,29 @@ async function main(): Promise<void> {
 }
 
 function isAsExpected(defect: string, finding: Finding | undefined): boolean {
-  return (finding?.invariant === undefined) === (defect === NO_DEFECT);
+  return (finding?.invariant === undefined && finding?.test === undefined) === (defect === NO_DEFECT);
 }
 
 async function findingOf(defect: string, patches: readonly Patch[], seed: number, runs: number): Promise<Finding> {
   const folder = await mkdtemp(FOLDER);
   try {
     await makeMutant(defect, patches, folder);
-    return await hunt(join(folder), seed, runs);
+    const finding = await hunt(folder, seed, runs);
+    if (finding.invariant !== undefined) return finding;
+    const files = defect === NO_DEFECT ? new Set(Object.values(TESTS)) : [TESTS[defect] ?? []].flat();
+    for (const file of files) {
+      const failed = await failureIn(file, folder);
+      if (failed !== undefined) return { ...finding, test: `${file}.test.ts: ${failed}` };
+    }
+    return finding;
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-function textOf({ invariant, runs }: Finding): string {
-  return invariant === undefined ? `nothing in ${runs} schedules` : `${invariant}, after ${runs}`;
+function textOf({ invariant, runs, test }: Finding): string {
+  if (invariant !== undefined) return `${invariant}, after ${runs}`;
+  return `nothing in ${runs} schedules${test === undefined ? "" : `, and ${test}`}`;
 }
 
 function table(
@@ -93,13 +110,13 @@ function table(
   { date, commit }: Origin,
 ): string {
   const rows = defects.map((defect) => {
-    const finding = findings.get(defect);
-    const found = finding?.invariant ?? (defect === NO_DEFECT ? "nothing" : "**not found**");
-    return `| ${defect} | ${found} | ${finding?.runs} |`;
+    const { invariant, test, runs } = findings.get(defect) ?? {};
+    const found = invariant ?? test ?? (defect === NO_DEFECT ? "nothing" : "**not found**");
+    return `| ${defect} | ${found} | ${test === undefined ? runs : "–"} |`;
   });
   return `${date}, commit ${commit}, seed ${seed}, at most ${runs} schedules for each.
 
-| defect | the invariant that it broke | schedules needed |
+| defect | the invariant, or the test, that it broke | schedules needed |
 |---|---|---|
 ${rows.join("\n")}`;
 }

@@ -13,6 +13,8 @@ export interface Finding {
   readonly invariant: string | undefined;
   /** After how many schedules. */
   readonly runs: number;
+  /** The test that found it, where no schedule did. */
+  readonly test?: string;
 }
 
 /** Copies the library and its simulation to a folder of their own, with the defect in it. */
