@@ -15,6 +15,7 @@ import { placesIn } from "../support/places.js";
 const NAME = "popular";
 
 const isTakeOfLock = (message: Message): boolean => takesOf(message).some(({ at }) => at.sort === LOCK_SORT);
+const isTakeOfPlace = (message: Message): boolean => takesOf(message).some(({ at }) => at.sort !== LOCK_SORT);
 const isReleaseOfLock = (message: Message): boolean =>
   message.kind === "write" && message.write.kind === "vacate" && message.write.at.sort === LOCK_SORT;
 const isDraw = (message: Message): boolean => message.kind === "write" && message.write.kind === "draw";
@@ -152,6 +153,20 @@ describe("callers of a process whose own section has the lock", () => {
 });
 
 describe("places of one process", () => {
+  test("serve nobody who asks after the draw of the ticket, while the row is still on its way", async () => {
+    const { world, a, b, c } = processes();
+    const lock = await c.mutex(NAME, { fair: true }).lock();
+    const gate = createGate();
+    a.hold = (message) => (isTakeOfPlace(message) ? gate.released : undefined);
+    world.ask(a, "a1");
+    await world.pass(100);
+    await world.lineUp(b, ["b1"]);
+    world.ask(a, "a2");
+    gate.release();
+    await world.pass(200);
+    await world.expectServed(lock, ["a1", "b1", "a2"]);
+  });
+
   test.each([2, 3, 4, 5])(
     "that follow one another, %i of them, are served on one lease: it is passed on, with one look at most",
     async (count) => {

@@ -1,4 +1,4 @@
-import { type Diagnostics, publish } from "../diagnostics.js";
+import { CHANNELS, type Diagnostics, publish } from "../diagnostics.js";
 import { LockTimeoutError } from "../errors.js";
 import type { LockInfo } from "../lock-info.js";
 import { onAbort } from "../session/abort-listening.js";
@@ -193,7 +193,7 @@ export class Wait {
       const stopListening = signal && onAbort(signal, () => fail(signal.reason, "aborted"));
       const deliver = (result: T): boolean => settle(SERVED, () => resolve(result));
       // Now, in the caller's own asynchronous context: nothing was awaited before. A subscriber may end the call.
-      if (this.#asksFor > 0)
+      if (this.#asksFor > 0 && CHANNELS["dynamutex:asked"].hasSubscribers)
         publish("dynamutex:asked", { name: this.name ?? "", call: this.call, locks: this.#asksFor });
       if (!this.enough.aborted) this.#session.detach(work(deliver).catch((error: unknown) => fail(error, "error")));
     });

@@ -14,6 +14,10 @@ export const TESTS: Readonly<Record<string, string>> = {
   "sections join others although a writer was seen": "shared-mutexes/shared",
   "a late copy of the take is handed off once more": "hand-off/hand-off",
   "what an abandoned resumption takes is not given back": "hand-off/hand-off",
+  "a stamp that lies too late is trusted for as long as it says": "loss",
+  "a waiter that was renewed in between is swept": "store-contract-removals",
+  "the lease goes on after a look that may be stale": "fair/shared-places",
+  "a place serves all who have asked by the time that its row is there": "fair/shared-places",
   "a renewal leaves before one whose lease ends first": "scheduler",
 };
 
