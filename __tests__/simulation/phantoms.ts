@@ -9,8 +9,8 @@ import { type Scene, Watcher } from "./watcher.js";
 
 /** How long a process may do nothing about its own row: a request that hangs, a pause, and the time between two looks. */
 const IDLE_MS = 3_000 + 1_500 + 600;
-/** The same with few slots: each of these may wait for one until a request that hangs gives up its own. */
-const IDLE_IN_LINE_MS = 2 * IDLE_MS;
+/** The same with few slots: calls that have to be answered within 10 s go before a look that has more time. */
+const IDLE_IN_LINE_MS = IDLE_MS + 10_000;
 
 /** For how long after it was sent a claim is looked for. */
 const LOOKED_FOR_MS = 9_000;
