@@ -1,5 +1,7 @@
 import { FLIGHT_SWITCHES, FLIGHTS, flightsOf } from "./flights.js";
 import { MUTEX_SWITCHES } from "./mutex-switches.js";
+import { LARGE_RESUMES, RESUME_SWITCHES, RESUMES } from "./resume-switches.js";
+import { resumesOf } from "./resumes.js";
 import { type Explored, type Space, type StepOf, search } from "./search.js";
 import { LARGE_SETS, SET_SWITCHES, SETS } from "./set-switches.js";
 import { setsOf } from "./sets.js";
@@ -29,6 +31,7 @@ export const STAGES: readonly ModelStage[] = [
   ...stagesOf(FLIGHTS, flightsOf),
   ...stagesOf(TICKS, ticksOf),
   ...stagesOf(SETS, setsOf, LARGE_SETS),
+  ...stagesOf(RESUMES, resumesOf, LARGE_RESUMES),
 ];
 
 export const SWITCHES: readonly SwitchedOff[] = [
@@ -37,6 +40,7 @@ export const SWITCHES: readonly SwitchedOff[] = [
   ...switchedOff(FLIGHTS, flightsOf, FLIGHT_SWITCHES),
   ...switchedOff(TICKS, ticksOf, TICK_SWITCHES),
   ...switchedOff(SETS, setsOf, SET_SWITCHES),
+  ...switchedOff(RESUMES, resumesOf, RESUME_SWITCHES),
 ];
 
 type SpaceOf<Limits, Rules, State, Step extends StepOf<State>> = (

@@ -1,12 +1,12 @@
 import { lockAt } from "../../lib/protocol/addresses.js";
 import { apply } from "../../lib/protocol/apply.js";
 import type { Sighting } from "../../lib/protocol/may-take.js";
-import type { Attributes, Row } from "../../lib/protocol/row.js";
+import type { Attributes } from "../../lib/protocol/row.js";
 import { wasApplied } from "../../lib/protocol/was-applied.js";
 import type { Take, Vacate } from "../../lib/protocol/writes.js";
 import type { Space, StepOf } from "./search.js";
 import { SET_RULES, type SetInvariant, type SetLimits, type SetRules } from "./set-switches.js";
-import { rowOf } from "./watching.js";
+import { rowOf, sightingOf } from "./watching.js";
 
 /** A host that wants some rows at once. `unsure`: its claim has had no answer yet. */
 interface Host {
@@ -187,10 +187,6 @@ function answered(state: State, index: number, rules: SetRules, { isRepeated }: 
   const seen = Object.fromEntries(others);
   return { what: `${letter} is refused`, next: withHost(next, index, { ...(next.hosts[index] as Host), seen }) };
 }
-
-const sightingOf = ({ uuid, expires }: Attributes | Row): Sighting => {
-  return { uuid: uuid as string | undefined, expires: expires as number };
-};
 
 function lookedFor(takes: readonly Take[], { looksForGivenUp, looksAtBoth }: SetRules): readonly (readonly string[])[] {
   if (!looksForGivenUp) return [];

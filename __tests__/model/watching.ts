@@ -1,5 +1,5 @@
 import { type Address, lockAt, readerAt, writerAt } from "../../lib/protocol/addresses.js";
-import type { Knowledge } from "../../lib/protocol/may-take.js";
+import type { Knowledge, Sighting } from "../../lib/protocol/may-take.js";
 import { type Attributes, parseRow, type Row } from "../../lib/protocol/row.js";
 import { Sightings } from "../../lib/session/sightings.js";
 import type { Bounds } from "../../lib/time/clock.js";
@@ -83,3 +83,8 @@ export function rowOf(attributes: Attributes | undefined, at: Address = LOCK): R
   ROWS.set(attributes, parsed.row);
   return parsed.row;
 }
+
+/** What a takeover names of a row. */
+export const sightingOf = ({ uuid, expires }: Attributes | Row): Sighting => {
+  return { uuid: uuid as string | undefined, expires: expires as number };
+};
