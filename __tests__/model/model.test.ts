@@ -15,7 +15,7 @@ import type { Invariant } from "./step.js";
 import { TICKS, ticksOf } from "./ticks.js";
 
 /** Of each part of the protocol the stage that takes the least time: `npm test` has these alone. */
-const SHORT = ["leases", "hand-offs", "two readers", "flights", "late copies of ticks", "sets", "resumes"];
+const SHORT = ["leases", "hand-offs", "permits", "two readers", "flights", "late copies of ticks", "sets", "resumes"];
 
 const isPlayed = ({ stage }: { readonly stage: string }): boolean => IS_FULL || SHORT.includes(stage);
 
@@ -73,7 +73,7 @@ if (IS_FULL) {
   });
 
   test.each([
-    ...(["watched hand-offs", "two readers", "guards of readers"] as const).map((stage) => {
+    ...(["watched hand-offs", "permits", "two readers", "guards of readers"] as const).map((stage) => {
       return [stage, () => wronglyMerged(spaceOf(SMALL[stage]))] as const;
     }),
     ["flights", () => wronglyMerged(flightsOf(FLIGHTS.flights))] as const,
