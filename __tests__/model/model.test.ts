@@ -4,6 +4,7 @@ import { FLIGHTS, flightsOf } from "./flights.js";
 import type { Limits } from "./limits.js";
 import { wronglyMerged } from "./merging.js";
 import { STAGES, SWITCHES } from "./models.js";
+import { ONCE, onceOf } from "./once.js";
 import { RESUMES } from "./resume-switches.js";
 import { resumesOf } from "./resumes.js";
 import { search } from "./search.js";
@@ -15,7 +16,17 @@ import type { Invariant } from "./step.js";
 import { TICKS, ticksOf } from "./ticks.js";
 
 /** Of each part of the protocol the stage that takes the least time: `npm test` has these alone. */
-const SHORT = ["leases", "hand-offs", "permits", "two readers", "flights", "late copies of ticks", "sets", "resumes"];
+const SHORT = [
+  "leases",
+  "hand-offs",
+  "permits",
+  "two readers",
+  "flights",
+  "late copies of ticks",
+  "later ticks",
+  "sets",
+  "resumes",
+];
 
 const isPlayed = ({ stage }: { readonly stage: string }): boolean => IS_FULL || SHORT.includes(stage);
 
@@ -78,6 +89,7 @@ if (IS_FULL) {
     }),
     ["flights", () => wronglyMerged(flightsOf(FLIGHTS.flights))] as const,
     ["ticks", () => wronglyMerged(ticksOf(TICKS.ticks))] as const,
+    ["later ticks", () => wronglyMerged(onceOf(ONCE["later ticks"]))] as const,
     ["sets", () => wronglyMerged(setsOf(SETS.sets))] as const,
     ["resumes", () => wronglyMerged(resumesOf(RESUMES.resumes))] as const,
   ])("states are taken for one only if the same may follow from them: %s", (_, merge) => {
