@@ -23,7 +23,7 @@ const SHORT = [
   "two readers",
   "flights",
   "late copies of ticks",
-  "later ticks",
+  "ticks at most once",
   "sets",
   "resumes",
 ];

@@ -40,7 +40,7 @@ export const ONCE = {
 } satisfies Record<string, Limits>;
 
 export const LARGE_ONCE: Readonly<Record<keyof typeof ONCE, Limits>> = {
-  "ticks at most once": { ...ONCE["ticks at most once"], ticks: [5, 5, 5], claims: 1 },
+  "ticks at most once": { ...ONCE["ticks at most once"], ticks: [5, 5, 5], claims: 1, lateCopies: 2 },
   "later ticks": { ...ONCE["later ticks"], plainUses: 2, lateCopies: 2 },
 };
 
