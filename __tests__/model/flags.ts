@@ -3,7 +3,7 @@ import { earliestOf } from "../../lib/protocol/lease-time.js";
 import type { Attributes } from "../../lib/protocol/row.js";
 import type { Remove } from "../../lib/protocol/writes.js";
 import { lost, overdue, stands } from "./deadline.js";
-import type { Side } from "./limits.js";
+import { isShared, type Side } from "./limits.js";
 import { withMessage } from "./messages.js";
 import type { Rows } from "./rows.js";
 import { beginsSection } from "./section.js";
@@ -25,7 +25,7 @@ import { addressOf, knownAt, noted, rowOf } from "./watching.js";
 export function looksAtFlags(model: Model, state: State, who: Who, steps: Step[]): void {
   const claimant = claimantOf(state, who);
   const { flags, lease, host } = claimant;
-  if (host.side === "mutex") return;
+  if (!isShared(host.side)) return;
   if (flags === undefined) {
     if (mayLook(model, state, who)) isShown(model, state, who, steps);
   } else if (lease?.enters) {

@@ -1,8 +1,8 @@
 import type { Rules } from "./rules.js";
 import { TICK_MS } from "./time.js";
 
-/** What a claimant wants: the mutex, or one of the two sides of the shared mutex. */
-export type Side = "mutex" | "reader" | "writer";
+/** What a claimant wants: the mutex, a permit of the semaphore, or one of the two sides of the shared mutex. */
+export type Side = "mutex" | "permit" | "reader" | "writer";
 
 /** How a claimant's process is set up. Nothing of it changes during a run. */
 export interface Host {
@@ -42,6 +42,8 @@ export interface Limits {
   /** Arrivals of a copy for which nobody waits any more. */
   readonly lateCopies: number;
   readonly fenced: boolean;
+  /** How many permits the semaphore has. */
+  readonly permits: number;
   /** Whether each claimant looks at the row that keeps it waiting, while it has no lease. */
   readonly polls: readonly boolean[];
   /** Whether replies are lost, and requests are sent again and given up. Without that, each may take any time. */
@@ -60,6 +62,7 @@ export const host = (ticks: number, rate: number, takeover: Host["takeover"] = "
   return { side: "mutex", ttlMs: ticks * TICK_MS, rate, takeover };
 };
 
+export const permit = (...how: Parameters<typeof host>): Host => ({ ...host(...how), side: "permit" });
 export const reader = (...how: Parameters<typeof host>): Host => ({ ...host(...how), side: "reader" });
 export const writer = (...how: Parameters<typeof host>): Host => ({ ...host(...how), side: "writer" });
 
@@ -78,6 +81,7 @@ export const NONE = {
   jumps: 0,
   lateCopies: 0,
   fenced: false,
+  permits: 0,
   polls: [true, true],
   losses: true,
   hearsReleases: true,
@@ -85,3 +89,5 @@ export const NONE = {
 
 /** Whether anybody sends a guard. */
 export const hasGuards = ({ guards }: Limits): boolean => guards.some((count) => count > 0);
+
+export const isShared = (side: Side): boolean => side === "reader" || side === "writer";

@@ -4,14 +4,29 @@ import { FLIGHTS, flightsOf } from "./flights.js";
 import type { Limits } from "./limits.js";
 import { wronglyMerged } from "./merging.js";
 import { STAGES, SWITCHES } from "./models.js";
+import { ONCE, onceOf } from "./once.js";
+import { RESUMES } from "./resume-switches.js";
+import { resumesOf } from "./resumes.js";
 import { search } from "./search.js";
+import { SETS } from "./set-switches.js";
+import { setsOf } from "./sets.js";
 import { spaceOf } from "./space.js";
 import { SMALL } from "./stages.js";
 import type { Invariant } from "./step.js";
 import { TICKS, ticksOf } from "./ticks.js";
 
 /** Of each part of the protocol the stage that takes the least time: `npm test` has these alone. */
-const SHORT = ["leases", "hand-offs", "two readers", "flights", "late copies of ticks"];
+const SHORT = [
+  "leases",
+  "hand-offs",
+  "permits",
+  "two readers",
+  "flights",
+  "late copies of ticks",
+  "ticks at most once",
+  "sets",
+  "resumes",
+];
 
 const isPlayed = ({ stage }: { readonly stage: string }): boolean => IS_FULL || SHORT.includes(stage);
 
@@ -69,11 +84,14 @@ if (IS_FULL) {
   });
 
   test.each([
-    ...(["watched hand-offs", "two readers", "guards of readers"] as const).map((stage) => {
+    ...(["watched hand-offs", "permits", "two readers", "guards of readers"] as const).map((stage) => {
       return [stage, () => wronglyMerged(spaceOf(SMALL[stage]))] as const;
     }),
     ["flights", () => wronglyMerged(flightsOf(FLIGHTS.flights))] as const,
     ["ticks", () => wronglyMerged(ticksOf(TICKS.ticks))] as const,
+    ["later ticks", () => wronglyMerged(onceOf(ONCE["later ticks"]))] as const,
+    ["sets", () => wronglyMerged(setsOf(SETS.sets))] as const,
+    ["resumes", () => wronglyMerged(resumesOf(RESUMES.resumes))] as const,
   ])("states are taken for one only if the same may follow from them: %s", (_, merge) => {
     const { compared, wrong } = merge();
     expect(compared).toBeGreaterThan(1_000);

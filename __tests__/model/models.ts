@@ -1,6 +1,11 @@
 import { FLIGHT_SWITCHES, FLIGHTS, flightsOf } from "./flights.js";
 import { MUTEX_SWITCHES } from "./mutex-switches.js";
+import { LARGE_ONCE, ONCE, ONCE_SWITCHES, onceOf } from "./once.js";
+import { LARGE_RESUMES, RESUME_SWITCHES, RESUMES } from "./resume-switches.js";
+import { resumesOf } from "./resumes.js";
 import { type Explored, type Space, type StepOf, search } from "./search.js";
+import { LARGE_SETS, SET_SWITCHES, SETS } from "./set-switches.js";
+import { setsOf } from "./sets.js";
 import { SHARED_SWITCHES } from "./shared-switches.js";
 import { spaceOf } from "./space.js";
 import { LARGE, SMALL } from "./stages.js";
@@ -26,6 +31,9 @@ export const STAGES: readonly ModelStage[] = [
   ...stagesOf(SMALL, spaceOf, LARGE),
   ...stagesOf(FLIGHTS, flightsOf),
   ...stagesOf(TICKS, ticksOf),
+  ...stagesOf(ONCE, onceOf, LARGE_ONCE),
+  ...stagesOf(SETS, setsOf, LARGE_SETS),
+  ...stagesOf(RESUMES, resumesOf, LARGE_RESUMES),
 ];
 
 export const SWITCHES: readonly SwitchedOff[] = [
@@ -33,6 +41,9 @@ export const SWITCHES: readonly SwitchedOff[] = [
   ...switchedOff(SMALL, spaceOf, SHARED_SWITCHES),
   ...switchedOff(FLIGHTS, flightsOf, FLIGHT_SWITCHES),
   ...switchedOff(TICKS, ticksOf, TICK_SWITCHES),
+  ...switchedOff(ONCE, onceOf, ONCE_SWITCHES),
+  ...switchedOff(SETS, setsOf, SET_SWITCHES),
+  ...switchedOff(RESUMES, resumesOf, RESUME_SWITCHES),
 ];
 
 type SpaceOf<Limits, Rules, State, Step extends StepOf<State>> = (

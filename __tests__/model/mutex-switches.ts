@@ -123,6 +123,31 @@ export const MUTEX_SWITCHES: ClaimantSwitches = {
       off: { leaseWatch: atLeastAt },
     },
   },
+  permits: {
+    "a host knows of one permit more": {
+      more: { crashes: 0, lateCopies: 0, losses: false },
+      breaks: "no more holders than permits",
+      off: { permitsOf: (permits) => permits + 1 },
+    },
+    "a take replaces whoever has its permit": {
+      more: { lateCopies: 0 },
+      breaks: "an ended uuid stays ended",
+      off: applies<Take>("take", (write) => ({
+        write: { ...write, knowledge: { earliest: Number.MAX_SAFE_INTEGER } },
+      })),
+    },
+    "a release of a permit asks for no uuid": {
+      more: { crashes: 0, losses: false },
+      breaks: "an ended uuid stays ended",
+      off: applies<Vacate>("vacate", (write, row) => ({ write: { ...write, uuid: uuidOn(row, write.uuid) } })),
+    },
+  },
+  "leases of permits": {
+    "a takeover of a permit is judged by `latest`": {
+      breaks: "an ended uuid stays ended",
+      off: { boundsToJudgeBy: ({ latest }) => ({ earliest: latest, latest }) },
+    },
+  },
   guards: {
     "a guard asks for no later stamp": {
       more: { ticks: 0, takes: [1, 0] },

@@ -1,5 +1,6 @@
 import type { Renew, Take, Transfer, Vacate } from "../../lib/protocol/writes.js";
 import { lost, overdue, stands } from "./deadline.js";
+import { isShared } from "./limits.js";
 import { beginsSection } from "./section.js";
 import {
   type Answer,
@@ -142,12 +143,12 @@ class Hearing {
   /** The next section begins on the lease, if enough of it is left. */
   #begins(lease: Lease, { token, isPassedOn }: { token?: string; isPassedOn?: boolean } = {}): void {
     const { host, seen } = this.#claimant;
-    const isShared = host.side !== "mutex" && !isPassedOn;
+    const looksFirst = isShared(host.side) && !isPassedOn;
     for (const end of this.#ends(lease.expires)) {
       const taken = { ...lease, end };
-      const after = { ...this.#claimant, seen: isShared ? seen : [], lease: { ...taken, enters: isShared } };
+      const after = { ...this.#claimant, seen: looksFirst ? seen : [], lease: { ...taken, enters: looksFirst } };
       const isOver = !stands(this.#model, this.#state.time, after);
-      if (isShared) {
+      if (looksFirst) {
         this.#hears("its flag stands", after);
       } else if (isOver) {
         this.#hears("too late for a section", lost(after));

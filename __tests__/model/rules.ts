@@ -51,6 +51,8 @@ export interface Rules {
   readonly enters: (side: Side) => "on a lease that stood since its look" | "on a lease that stands" | "on any lease";
   /** Whether a writer's lease that lapses while it is being passed on is lost, whatever the answer. */
   readonly losesWhilePassedOn: boolean;
+  /** How many permits a process takes the semaphore to have. */
+  readonly permitsOf: (permits: number) => number;
   /** Which acquisition of its process a uuid names. */
   readonly uuidOf: (name: string, acquisition: number) => string;
 }
@@ -84,5 +86,6 @@ export const RULES: Rules = {
   deadWriter: "passes it by",
   enters: () => "on a lease that stood since its look",
   losesWhilePassedOn: true,
+  permitsOf: (permits) => permits,
   uuidOf: (name, acquisition) => `${name}${acquisition}`,
 };

@@ -2,6 +2,7 @@ import { relies } from "./deadline.js";
 import { hasGuards } from "./limits.js";
 import { claimantOf, type Lease, type State, type Who, withClaimant } from "./state.js";
 import type { Invariant, Model } from "./step.js";
+import { addressOf } from "./watching.js";
 
 /**
  * A section begins on a lease: the state after that, and what it breaks. Where no guards are, sections need no number.
@@ -33,7 +34,10 @@ export function beginsSection(
 
 /** What is broken where these two rely on their leases at the same true time. */
 function excludes(state: State, one: Who, other: Who): Invariant | undefined {
-  const sides = [one, other].map((who) => claimantOf(state, who).host.side);
+  const claimants = [one, other].map((who) => claimantOf(state, who));
+  const sides = claimants.map(({ host }) => host.side);
+  const [permit, another] = claimants.map(({ host, lease }) => addressOf(host.side, lease?.uuid ?? "").sort);
+  if (sides.includes("permit") && permit !== another) return undefined;
   if (sides.every((side) => side === "reader")) return undefined;
   return sides.every((side) => side !== "reader") ? "one holder" : "readers or one writer";
 }
@@ -47,5 +51,6 @@ export function brokenAt(model: Model, state: State): Invariant | undefined {
       if (broken !== undefined) return broken;
     }
   }
-  return undefined;
+  const { permits } = model.limits;
+  return permits > 0 && holders.length > permits ? "no more holders than permits" : undefined;
 }

@@ -1,4 +1,4 @@
-import { FAST, host, type Limits, NONE, reader, SLOW, writer } from "./limits.js";
+import { FAST, host, type Limits, NONE, permit, reader, SLOW, writer } from "./limits.js";
 import { TICK_MS } from "./time.js";
 
 /** What is explored, by name. Together they cover every step; each goes deep where its own steps meet. */
@@ -17,6 +17,10 @@ export type Stage =
   | "hand-offs"
   /** A lease that goes on for longer elsewhere, watched by the host that handed it off. */
   | "watched hand-offs"
+  /** Three hosts that want two permits: a crash, and a late copy. */
+  | "permits"
+  /** Wide bounds; leases that end, and a renewal (large). */
+  | "leases of permits"
   /** Takes, looks and removals; wide bounds (small), renewals of both and leases of different lengths (large). */
   | "readers and a writer"
   /** Two acquisitions of each, a crash, and late copies of all that came before. */
@@ -81,6 +85,20 @@ const SMALL_MUTEX = {
   },
 } as const;
 
+const PERMITS = {
+  ...NONE,
+  permits: 2,
+  hosts: [[permit(2, SLOW), permit(2, FAST), permit(2, SLOW)]],
+  polls: [],
+  hearsReleases: false,
+} as const;
+
+/** The same of a semaphore. */
+const SMALL_SEMAPHORE = {
+  permits: { ...PERMITS, ticks: 0, takes: [1, 1, 1], crashes: 1, lateCopies: 1, losses: false },
+  "leases of permits": { ...PERMITS, ticks: 1, takes: [1, 1, 1], widths: [0, 2], losses: false },
+} as const;
+
 /** The same of a shared mutex. */
 const SMALL_SHARED = {
   "readers and a writer": { ...SHARED, ticks: 3, hosts: [SLOW_READER], widths: [0, 2], lateCopies: 1 },
@@ -121,7 +139,7 @@ const SMALL_SHARED = {
   },
 } as const;
 
-export const SMALL: Readonly<Record<Stage, Limits>> = { ...SMALL_MUTEX, ...SMALL_SHARED };
+export const SMALL: Readonly<Record<Stage, Limits>> = { ...SMALL_MUTEX, ...SMALL_SEMAPHORE, ...SMALL_SHARED };
 
 /** Some minutes, in `npm run model`. */
 export const LARGE: Readonly<Record<Stage, Limits>> = {
@@ -132,6 +150,8 @@ export const LARGE: Readonly<Record<Stage, Limits>> = {
   "fenced guards": { ...SMALL["fenced guards"], renewals: [1, 1], reissues: 1 },
   "hand-offs": { ...SMALL["hand-offs"], ticks: 1 },
   "watched hand-offs": { ...SMALL["watched hand-offs"], forges: true, lateCopies: 1, withinMs: 3 * TICK_MS },
+  permits: { ...SMALL.permits, takes: [2, 2, 1] },
+  "leases of permits": { ...SMALL["leases of permits"], ticks: 3, renewals: [1, 0, 0] },
   "readers and a writer": {
     ...SMALL["readers and a writer"],
     hosts: [SLOW_READER, SLOW_WRITER, [reader(2, SLOW), writer(3, FAST)]],

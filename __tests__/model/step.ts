@@ -9,6 +9,7 @@ import type { State, Who } from "./state.js";
 /** The promises. A step that breaks one names it. */
 export type Invariant =
   | "one holder"
+  | "no more holders than permits"
   | "readers or one writer"
   | "expires never moves back under one uuid"
   | "an ended uuid stays ended"

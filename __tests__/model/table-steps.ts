@@ -1,4 +1,4 @@
-import { LOCK_SORT } from "../../lib/protocol/addresses.js";
+import { LOCK_SORT, permitOf } from "../../lib/protocol/addresses.js";
 import type { Applied } from "../../lib/protocol/apply.js";
 import { mayTake } from "../../lib/protocol/may-take.js";
 import type { Attributes } from "../../lib/protocol/row.js";
@@ -63,7 +63,8 @@ function after({ rules }: Model, state: State, { write }: Message, applied: Appl
   const { sort } = write.at;
   const uuid = state.rows[sort]?.uuid;
   const row = applied.after;
-  const hasEnded = sort === LOCK_SORT && typeof uuid === "string" && uuid !== row?.uuid && !state.ended.includes(uuid);
+  const isMutex = sort === LOCK_SORT || permitOf(sort) !== undefined;
+  const hasEnded = isMutex && typeof uuid === "string" && uuid !== row?.uuid && !state.ended.includes(uuid);
   const ended = hasEnded ? [...state.ended, uuid].sort() : state.ended;
   const rows = withRow(state.rows, sort, row);
   const isConsistent = rules.isConsistent("reader") && rules.isConsistent("writer");

@@ -12,12 +12,22 @@ export function takingSteps(model: Model, state: State, who: Who, steps: Step[])
   if (model.limits.polls[who]) looks(model, state, who, steps);
 }
 
-/** Takes what it has not seen yet, or what looks free. A reader's row is its own: it may come for one try. */
-function takes({ rules, limits, ...model }: Model, state: State, who: Who, steps: Step[]): void {
-  const claimant = claimantOf(state, who);
-  const { host, seen, taken } = claimant;
+function takes(model: Model, state: State, who: Who, steps: Step[]): void {
+  const { rules, limits } = model;
+  const { host, taken } = claimantOf(state, who);
   if (taken >= (limits.takes[who] ?? 0)) return;
   const uuid = rules.uuidOf(nameOf(who), taken + 1);
+  if (host.side !== "permit") takesRow(model, state, who, uuid, steps);
+  // Any of them: which ones a look has shown as free is a hint, and may be stale.
+  for (let permit = 0; permit < rules.permitsOf(limits.permits); permit += 1) {
+    takesRow(model, state, who, `${uuid}.${permit}`, steps);
+  }
+}
+
+/** Takes what it has not seen yet, or what looks free. A reader's row is its own: it may come for one try. */
+function takesRow({ rules, limits, ...model }: Model, state: State, who: Who, uuid: string, steps: Step[]): void {
+  const claimant = claimantOf(state, who);
+  const { host, seen, taken } = claimant;
   const at = addressOf(host.side, uuid);
   const inTheWay = seenAt(seen, at);
   for (const width of limits.widths) {

@@ -1,5 +1,5 @@
-import { type Address, lockAt, readerAt, writerAt } from "../../lib/protocol/addresses.js";
-import type { Knowledge } from "../../lib/protocol/may-take.js";
+import { type Address, lockAt, permitAt, readerAt, writerAt } from "../../lib/protocol/addresses.js";
+import type { Knowledge, Sighting } from "../../lib/protocol/may-take.js";
 import { type Attributes, parseRow, type Row } from "../../lib/protocol/row.js";
 import { Sightings } from "../../lib/session/sightings.js";
 import type { Bounds } from "../../lib/time/clock.js";
@@ -12,9 +12,10 @@ const NAME = "x";
 const LOCK = lockAt(NAME);
 const WRITER = writerAt(NAME);
 
-/** The row that an acquisition takes. */
+/** The row that an acquisition takes: of a permit, its uuid ends in the number. */
 export function addressOf(side: Side, uuid: string): Address {
   if (side === "reader") return readerAt(NAME, uuid);
+  if (side === "permit") return permitAt(NAME, Number(uuid.at(-1)));
   return side === "writer" ? WRITER : LOCK;
 }
 
@@ -83,3 +84,8 @@ export function rowOf(attributes: Attributes | undefined, at: Address = LOCK): R
   ROWS.set(attributes, parsed.row);
   return parsed.row;
 }
+
+/** What a takeover names of a row. */
+export const sightingOf = ({ uuid, expires }: Attributes | Row): Sighting => {
+  return { uuid: uuid as string | undefined, expires: expires as number };
+};
