@@ -1,9 +1,12 @@
 import { expect, test } from "@jest/globals";
 import { LockStoreError, type LockTimeoutError } from "../lib/errors.js";
 import type { Mutex } from "../lib/mutex.js";
+import { LOCK_SORT } from "../lib/protocol/addresses.js";
+import { takesOf } from "./simulation/message.js";
 import { hang, resetBefore } from "./support/fault-proxy.js";
 import { ManualTime } from "./support/manual-time.js";
 import { hosts } from "./support/memory-host.js";
+import type { Message } from "./support/message.js";
 import { useScene } from "./support/scene.js";
 import { timedOut } from "./support/settled.js";
 
@@ -84,17 +87,12 @@ test("trap 35: a wait that times out has the last failure that was no timeout at
   });
 });
 
-test("a wait that times out has no cause where the table has answered since the last failure: the lock is just held", async () => {
-  const { time, one, other } = hosts();
-  await one.mutex("name").lock();
-  let failures = 0;
-  other.fate = (message) => {
-    if (message.kind !== "read" || failures === 2) return "answered";
-    failures += 1;
-    return Promise.reject(new LockStoreError("busy", { transient: true }));
-  };
-  const failure = await failureOf(time, () => other.mutex("name").lock({ waitMs: 5_000 }));
-  expect(failures).toBe(2);
-  expect(failure).toMatchObject({ code: "LOCK_TIMEOUT", holder: { owner: "one" } });
-  expect(failure.cause).toBeUndefined();
+test("a fair wait that times out tells why its claims have failed, although its looks are answered", async () => {
+  const { time, other } = hosts();
+  const isClaim = (message: Message): boolean => takesOf(message).some(({ at }) => at.sort === LOCK_SORT);
+  other.fate = (message) => (isClaim(message) ? "lost" : "answered");
+  const failure = await failureOf(time, () =>
+    other.mutex("name", { fair: true, ttlMs: 30_000 }).lock({ waitMs: 8_000 }),
+  );
+  expect(failure).toMatchObject({ code: "LOCK_TIMEOUT", cause: { code: "LOCK_STORE" } });
 });

@@ -35,7 +35,5 @@ function changed(item: Attributes | undefined, effect: Effect): Attributes | und
 }
 
 function present(attributes: Attributes): Attributes {
-  const known: Record<string, unknown> = {};
-  for (const name in attributes) if (attributes[name] !== undefined) known[name] = attributes[name];
-  return known;
+  return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined));
 }

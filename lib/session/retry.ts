@@ -94,7 +94,7 @@ export function retry<T>(
       if (!worthRetrying(tried.failure)) throw tried.failure;
       const leftMs = until() - clock.atMost();
       if (leftMs > 0) await sleep(Math.min(pauseMs(session, attemptNumber), leftMs), enough).catch(() => undefined);
-      if (until() <= clock.atMost() || enough?.aborted) throw tried.failure;
+      if (!(until() > clock.atMost()) || enough?.aborted) throw tried.failure;
     },
   });
 }
@@ -116,6 +116,6 @@ export function noAnswer(ms: number, { sent, failure }: Tried): LockStoreError {
   // A timeout is no cause: the failure before it is.
   const cause = failure instanceof NoAnswer || failure instanceof NotSent ? failure.cause : failure;
   if (cause === undefined) return new NoAnswer(`${message}: ${ADVICE}`, options);
-  const said = cause instanceof LockStoreError ? cause.message : cause;
+  const said = cause instanceof Error ? cause.message : String(cause);
   return new NoAnswer(`${message}; the last failure before that: ${said}`, { ...options, cause });
 }

@@ -51,6 +51,8 @@ export class Wait {
   leasesOver = 0;
   /** What its requests have tried since the table last answered one of them. */
   #tried: Tried | undefined;
+  /** Why the last of its requests that failed has failed; undefined if none has. */
+  #failure: unknown;
   #blocker: Blocker | undefined;
   #pacing: Pacing | undefined;
 
@@ -121,6 +123,7 @@ export class Wait {
       deadline: clock.atMost() + FIRST_ANSWER_MS,
       enough: this.enough,
       onFailure: (cause) => {
+        this.#failure = cause;
         if (this.name !== undefined) publish("dynamutex:wait-failed", { name: this.name, cause });
       },
     };
@@ -205,9 +208,8 @@ export class Wait {
   }
 
   timeout(): LockTimeoutError {
-    const { failure: cause } = this.#tried ?? {};
     const inThisProcess = leaseOfThisProcess(this.#session, this.holder?.uuid) !== undefined;
-    const options = { inThisProcess, ...(cause !== undefined && { cause }) };
+    const options = { inThisProcess, ...(this.#failure !== undefined && { cause: this.#failure }) };
     return new LockTimeoutError(this.name ?? "", this.waitedMs, this.holder, options);
   }
 
