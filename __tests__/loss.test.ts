@@ -3,6 +3,7 @@ import { findLockLost, type Lock, LockError, LockLostError, systemClock } from "
 import { hear } from "./support/diagnostics.js";
 import { eventually, watch } from "./support/eventually.js";
 import { ManualTime } from "./support/manual-time.js";
+import { hosts } from "./support/memory-host.js";
 import { type Attributes, type HostOptions, useScene } from "./support/scene.js";
 import { sleptThrough } from "./support/settled.js";
 
@@ -226,6 +227,20 @@ describe("trap 16: an event loop that was blocked beyond the deadline", () => {
     expect(signal).toBe(lock.signal);
     await expect(lock.unlock()).rejects.toBe(signal.reason);
     expect(events).toHaveLength(1);
+  });
+
+  test("assertHeld() calls no lock released whose deadline comes while it looks", async () => {
+    const { one } = hosts();
+    const lock = await one.mutex("name", TTL).lock();
+    const { clock } = one.session;
+    const atMost = clock.atMost.bind(clock);
+    let looks = 0;
+    clock.atMost = () => {
+      looks += 1;
+      return atMost() + (looks > 1 ? TTL.ttlMs : 0);
+    };
+    // It is held at the first look, and lost from the second on: it was never released.
+    expect([thrownBy(() => lock.assertHeld()), thrownBy(() => lock.assertHeld())]).toEqual([undefined, "LOCK_LOST"]);
   });
 
   test("its timer tells those who only listen, as soon as the loop turns", async () => {

@@ -328,9 +328,10 @@ export class HeldLock implements TransferableLock {
   }
 
   #throwIfNotHeld(): void {
-    const lost = this.lost;
-    if (lost !== undefined) throw lost;
     if (this.held) return;
+    // That look may have been the first after the deadline.
+    const { lost } = this;
+    if (lost !== undefined) throw lost;
     const name = JSON.stringify(this.name);
     throw new LockError("LOCK_RELEASED", `Lock ${name} has been unlocked: take it again before you rely on it`);
   }
