@@ -188,6 +188,16 @@ describe("places of one process", () => {
     },
   );
 
+  test("of which there are more than a look shows, let in nobody who asked after another host", async () => {
+    const { world, a, b, c } = processes();
+    const lock = await c.mutex(NAME, { fair: true }).lock();
+    const before = ["a1", "a2", "a3", "a4", "a5"];
+    for (const caller of before) await world.lineUp(a, [caller]);
+    await world.lineUp(b, ["b1"]);
+    await world.lineUp(a, ["a6"]);
+    await world.expectServed(lock, [...before, "b1", "a6"]);
+  });
+
   test("between which another host stands, are served before and after it", async () => {
     const { world, a, b, c } = processes();
     const lock = await c.mutex(NAME, { fair: true }).lock();

@@ -17,6 +17,7 @@ export const TESTS: Readonly<Record<string, string>> = {
   "a stamp that lies too late is trusted for as long as it says": "loss",
   "a waiter that was renewed in between is swept": "store-contract-removals",
   "the lease goes on after a look that may be stale": "fair/shared-places",
+  "a page of the queue counts as the whole of it": "fair/shared-places",
   "a place serves all who have asked by the time that its row is there": "fair/shared-places",
   "a renewal leaves before one whose lease ends first": "scheduler",
 };
