@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import type { Patch } from "./patch.js";
 
 /** The folder that the compiler wrote to: lib and __tests__ stand in it. */
-const COMPILED = fileURLToPath(new URL("../../..", import.meta.url));
+export const COMPILED = fileURLToPath(new URL("../../..", import.meta.url));
 
 /** What the simulation found in a mutant. */
 export interface Finding {

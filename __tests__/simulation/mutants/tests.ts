@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { cp, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { COMPILED } from "./mutant.js";
 
 /** Defects that no schedule meets, or too few, and the file of `__tests__/` whose tests notice them. */
 export const TESTS: Readonly<Record<string, string>> = {
@@ -22,7 +22,6 @@ export const TESTS: Readonly<Record<string, string>> = {
   "a renewal leaves before one whose lease ends first": "scheduler",
 };
 
-const COMPILED = fileURLToPath(new URL("../../..", import.meta.url));
 const ROOT = join(COMPILED, "..");
 const JEST = [
   ...["--disable-warning=ExperimentalWarning", "--disable-warning=DynamutexWarning", "--experimental-vm-modules"],
