@@ -5,6 +5,8 @@ import { deferred } from "../support/fault-proxy/deferred.js";
 import { createGate } from "../support/fault-proxy/gate.js";
 
 const TTL_MS = 30_000;
+/** Long before the end of an hour, which is a period here. */
+const START = new Date("2030-01-01T00:00:00Z");
 const TICK: TryRunOptions = { once: 7, untilSuccess: true };
 const RAN = { ran: true, value: "done" };
 
@@ -15,7 +17,7 @@ const failing = (): string => {
 };
 
 function twoHosts() {
-  const table = new TestTable({ time: "manual", ttlMs: TTL_MS });
+  const table = new TestTable({ time: "manual", startAt: START, ttlMs: TTL_MS });
   const [locks, others] = [table.host({ owner: "a" }), table.host({ owner: "b" })];
   return { table, locks, others, mutex: locks.mutex("report"), other: others.mutex("report") };
 }

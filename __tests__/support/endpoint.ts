@@ -11,9 +11,11 @@ export function testEndpoint(): string {
   return endpoint;
 }
 
+const ACCOUNT = { region: "us-east-1", credentials: { accessKeyId: "test", secretAccessKey: "test" } };
+
 /** What a program that makes its own client finds in its environment. */
 export function clientEnv(endpoint: string): Readonly<Record<string, string>> {
-  const { region, credentials } = testClientConfig();
+  const { region, credentials } = ACCOUNT;
   return {
     AWS_ENDPOINT_URL_DYNAMODB: endpoint,
     AWS_REGION: region,
@@ -24,9 +26,5 @@ export function clientEnv(endpoint: string): Readonly<Record<string, string>> {
 
 /** What a client for the engine needs. This file needs no jest: child processes of tests may import it. */
 export function testClientConfig(): TestClientConfig {
-  return {
-    endpoint: testEndpoint(),
-    region: "us-east-1",
-    credentials: { accessKeyId: "test", secretAccessKey: "test" },
-  };
+  return { endpoint: testEndpoint(), ...ACCOUNT };
 }
