@@ -175,7 +175,7 @@ export class Judge extends Watcher {
   readonly flights = new FlightJudge(this.scene);
   readonly ticks = new TickJudge();
   readonly #joins = new JoinJudge(this.scene);
-  readonly #wanted = new WantedJudge(this.scene);
+  readonly #wanted: WantedJudge;
   /** Processes of which a further call has waited for a lock that told so. */
   readonly #unsure = new WeakSet<Process>();
   /** Those that told of it before their program had the lock. */
@@ -196,9 +196,11 @@ export class Judge extends Watcher {
   /** Those whose row a late copy made or brought back. */
   readonly revived = new Set<string>();
 
-  constructor(scene: Scene, permits: number) {
+  /** @param behindMs by how much a server's clock is behind. */
+  constructor(scene: Scene, { permits, behindMs }: { readonly permits: number; readonly behindMs: number }) {
     super(scene);
     this.#permits = permits;
+    this.#wanted = new WantedJudge(scene, behindMs);
     this.#queues = {
       mutex: new QueueJudge(scene, MUTEX_PLACES),
       permit: new QueueJudge(scene, permitPlaces(permits)),
@@ -494,6 +496,9 @@ export class Judge extends Watcher {
       throw new Violation("expires never moves back", detail);
     }
     if (duplicate && takesOf(message).length > 0) this.revived.add(uuid);
+    // A late copy of a hand-off follows those of the take and of a renewal.
+    if (message.kind === "write" && message.write.kind === "transfer" && this.revived.has(message.write.from))
+      this.revived.add(uuid);
     if (!this.#gone.has(uuid)) return;
     this.revived.add(uuid);
     if (before?.uuid !== uuid) this.count("rows that a late copy brought back");

@@ -3,7 +3,7 @@ import type { Answer, Message } from "../support/message.js";
 import type { Process } from "./machine.js";
 import { takesOf } from "./message.js";
 import type { Change } from "./network.js";
-import { entryOf, Watcher } from "./watcher.js";
+import { entryOf, type Scene, Watcher } from "./watcher.js";
 
 /** For how long a mark may be believed whatever it says. */
 const BELIEVED_MS = 60_000;
@@ -56,13 +56,15 @@ interface Since {
 /**
  * Watches `lock.wanted`:
  *
- * - It is never true where nobody has marked the row.
+ * - It is never true where nobody has marked the row. A mark may be believed for a minute, and longer by how much a server's
+ *   clock is behind: who has heard of that time as well cannot know that the mark is over.
  * - A mark that was there at the take, and may be the process's own, counts only once the process has had the row for `handOverMs`,
  *   as far as it knows: others may have had it in between. Where a further call of it waits for the same lock, that may have
  *   seen the row as it was before.
  * - One that a renewal has found counts: at once, where the process knew of none before.
  */
 export class WantedJudge extends Watcher {
+  readonly #believedMs: number;
   readonly #marks = new Map<string, Mark[]>();
   readonly #tenures = new Map<string, Tenure>();
   /** When the first copy of each take has left, and whose it is. */
@@ -73,6 +75,12 @@ export class WantedJudge extends Watcher {
   readonly #known = new WeakMap<Process, Set<string>>();
   /** By uuid: until when the mark says that others wait which a renewal has found, and when the first was found. */
   readonly #found = new Map<string, { readonly until: number; readonly firstAt: number | undefined }>();
+
+  /** @param behindMs by how much a server's clock is behind. */
+  constructor(scene: Scene, behindMs: number) {
+    super(scene);
+    this.#believedMs = BELIEVED_MS + behindMs;
+  }
 
   sent(process: Process, message: Message): void {
     const claims = message.kind === "write" && "from" in message.write ? [message.write] : takesOf(message);
@@ -122,7 +130,7 @@ export class WantedJudge extends Watcher {
     if (taken === undefined) return undefined;
     const key = keyOf(taken.at);
     const now = this.tableTime;
-    const marks = (this.#marks.get(key) ?? []).filter(({ until }) => until + BELIEVED_MS > now);
+    const marks = (this.#marks.get(key) ?? []).filter(({ until }) => until + this.#believedMs > now);
     if (marks.length === 0) return `${uuid} is wanted, and nobody has marked its row`;
     const tenure = this.#tenures.get(key);
     if (tenure?.process !== process) return undefined;

@@ -45,6 +45,8 @@ export class Acquisition {
   readonly remembers: Memory;
   readonly #session: Session;
   readonly #namedHold: number | undefined;
+  /** The uuid that it had at first. */
+  readonly #takenAs: string;
   #uuid: string;
   #fence: bigint | undefined;
   /** A uuid that a reissue without an answer may have put on the row. */
@@ -72,7 +74,7 @@ export class Acquisition {
     this.#data = taken.data;
     this.#mayHaveData = taken.data !== undefined;
     this.#namedHold = taken.namedHold;
-    this.#uuid = taken.uuid;
+    [this.#takenAs, this.#uuid] = [taken.uuid, taken.uuid];
     this.#fence = taken.fence;
     [this.#firstStamp, this.#expires, this.#lastStamp] = [taken.expires, taken.expires, taken.expires];
     this.#end = this.#endOf(taken);
@@ -82,9 +84,9 @@ export class Acquisition {
     return this.#uuid;
   }
 
-  /** The uuids that the row may have: a reissue without an answer may have been applied. */
+  /** The uuids that the row may have: of a reissue without an answer, and of a late copy of the take. */
   get uuids(): readonly string[] {
-    return this.#uncertainUuid === undefined ? [this.#uuid] : [this.#uuid, this.#uncertainUuid];
+    return [this.#takenAs, this.#uuid, this.#uncertainUuid ?? this.#uuid];
   }
 
   /** The fencing token that goes with the uuid, on a fenced mutex. */
