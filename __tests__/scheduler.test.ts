@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { LockStoreError } from "../lib/errors.js";
-import type { ScheduledRequest } from "../lib/session/backlog.js";
-import { type Requests, Scheduler, sendOnce } from "../lib/session/requests.js";
+import { NotSent, type ScheduledRequest } from "../lib/session/backlog.js";
+import { persist, type Requests, Scheduler, sendOnce } from "../lib/session/requests.js";
 import { turn } from "./support/eventually.js";
 import { ManualTime } from "./support/manual-time.js";
 import { seededRandom } from "./support/seeded-random.js";
@@ -327,6 +327,18 @@ describe("the end of the wait for a slot", () => {
     enough.abort();
     await succeed("sent");
     expect(await sent).toBe("sent");
+  });
+
+  test("comes for thousands at once where no attempt of theirs could be answered in time any more", async () => {
+    const { time, session, fill, succeed } = scene();
+    fill();
+    const asked = { kind: "release", attemptMs: 100, until: () => 1_000 } as const;
+    const unsent = Array.from({ length: 5_000 }, () => persist(session, asked, () => Promise.resolve("sent")));
+    const errors = Promise.all(unsent.map((answer) => answer.catch((error: unknown) => error)));
+    await time.advance(980);
+    await succeed("first0");
+    await time.advance(20);
+    expect(new Set((await errors).map((error) => (error as Error).constructor))).toEqual(new Set([NotSent]));
   });
 
   test("comes at `until`, also where that is moved meanwhile", async () => {
