@@ -84,6 +84,16 @@ describe("a tick that is run until it succeeds", () => {
     expect(await mutex.tryRun(job, { once: 7, untilSuccess: { maxAttempts: 3 } })).toEqual(RAN);
   });
 
+  test("is run again after its row was deleted, also by a host that has seen the row", async () => {
+    const { table, mutex, other } = twoHosts();
+    const { run, end } = await begin(mutex);
+    expect(await other.tryRun(job, TICK)).toMatchObject({ because: "held" });
+    table.lose("report", "deleted");
+    end();
+    await expect(run).rejects.toMatchObject({ code: "LOCK_STORE" });
+    expect(await other.tryRun(job, TICK)).toEqual(RAN);
+  });
+
   test("a run that has not begun is no attempt", async () => {
     const { mutex, other } = twoHosts();
     const options = { once: 7, untilSuccess: { maxAttempts: 1 } };

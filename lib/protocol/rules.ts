@@ -47,9 +47,9 @@ const takesOver = (isOver: Condition): Readonly<Record<Memory | Tick | Flying, C
     fence: where(REMEMBERS_NO_TICK),
     tick: where(),
     newTick: where(IS_LATER_TICK),
-    dueTick: any(all(IS_OURS, IS_DUE, isOver)),
+    dueTick: where(IS_DUE),
     // It leaves the number as it is, so that cannot refuse a late copy once something has run: the uuid it replaces does.
-    sameAttempt: all(IS_OURS, IS_DUE, IS_SEEN_LEASE),
+    sameAttempt: any(NO_ITEM, all(IS_OURS, IS_DUE, IS_SEEN_LEASE)),
   };
 };
 const TAKES_EXPIRED = takesOver(HAS_EXPIRED);
