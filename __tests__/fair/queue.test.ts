@@ -8,8 +8,9 @@ import {
   type MutexOptions,
   systemClock,
 } from "../../lib/index.js";
+import { TestTable } from "../../lib/testing/index.js";
 import { hear } from "../support/diagnostics.js";
-import { eventually, turn } from "../support/eventually.js";
+import { eventually, turn, watch } from "../support/eventually.js";
 import { duplicate, type RecordedRequest, resetAfter } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
 import { isDraw, isEnqueue, isRemoval, isRenewal, isTake, QueueRows, sortIn, untilStanding } from "../support/queue.js";
@@ -226,6 +227,22 @@ describe("replies that are lost", () => {
     expect(losses).toEqual([]);
     expect(scene.proxy.count(isEnqueue)).toBe(1);
   });
+});
+
+test("an outage while a place is drawn is waited out, because the table has answered before", async () => {
+  const table = new TestTable({ time: "manual" });
+  const [holder, waiter] = [table.host(), table.host()];
+  const held = await holder.mutex("queued", { fair: true }).lock();
+  const locking = waiter.mutex("queued", { fair: true }).lock();
+  const watched = watch(locking);
+  await turn(); // it has looked, and is about to draw
+  table.silence(waiter);
+  await table.clock.advance(60_000);
+  expect(watched.settled).toBe(false);
+  table.answer(waiter);
+  await held.unlock();
+  await table.clock.advance(10_000);
+  await (await locking).unlock();
 });
 
 describe("copies that the network delivers late", () => {

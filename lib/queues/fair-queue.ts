@@ -94,8 +94,13 @@ export class FairQueue {
       wait.enough.throwIfAborted();
       // Callers whose sections have just ended may ask again at once. This lets them share the place.
       if (line.admission.upTo > 0) await this.#session.clock.sleep(0, wait.enough);
-      await before(wait, line.draw());
-      this.attend(line);
+      try {
+        await before(wait, line.draw());
+        this.attend(line);
+      } catch (error) {
+        this.#waitOut(wait, error);
+        await wait.pacing.again();
+      }
     }
   }
 
@@ -284,11 +289,17 @@ export class FairQueue {
     try {
       return await tryClaim(this.#session, wait, () => claim(how));
     } catch (error) {
-      wait.enough.throwIfAborted();
+      this.#waitOut(wait, error);
       // A claim for a tick is not repeated: the next could find the tick granted to this one, for which nothing runs.
-      if (once !== undefined || !isTransient(error) || this.#session.clock.atMost() >= wait.until()) throw error;
+      if (once !== undefined) throw error;
       return undefined;
     }
+  }
+
+  /** Returns where an outage is waited out. @throws what ended the wait; the failure, where trying again is of no use. */
+  #waitOut(wait: Wait, error: unknown): void {
+    wait.enough.throwIfAborted();
+    if (!isTransient(error) || this.#session.clock.atMost() >= wait.until()) throw error;
   }
 }
 
