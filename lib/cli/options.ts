@@ -66,11 +66,11 @@ export function timer(text: string): number {
   throw new InvalidArgumentError(`Give at most ${showDuration(LONGEST_TIMER_MS)}, the longest that a timer can run.`);
 }
 
-export function wholeNumber(least: number, most: number): (text: string) => number {
+export function wholeNumber(least: number, most: number, remedy = ""): (text: string) => number {
   return (text) => {
     const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
     if (value >= least && value <= most) return value;
-    throw new InvalidArgumentError(`Give a whole number from ${least} to ${most}.`);
+    throw new InvalidArgumentError(`Give a whole number from ${least} to ${most}. ${remedy}`.trimEnd());
   };
 }
 

@@ -89,7 +89,7 @@ function addRun(program: Command, command: readonly string[] | undefined): void 
     .option(
       "--until-success [n]",
       "run the tick again until one exits with 0, n times at most",
-      wholeNumber(1, 1_000_000),
+      wholeNumber(1, 1_000_000, "Write --until-success=N, or another option between it and NAME."),
     )
     .option("--permits <n>", "let so many run at once", wholeNumber(1, 1_000))
     .option("--busy-code <n>", "the exit code if it did not run; 0 says nothing (default: 75)", wholeNumber(0, 255))

@@ -9,7 +9,7 @@ import {
   type TryRun,
 } from "../index.js";
 import { Child, endsWaiting, type ForwardedSignal, onSignals } from "./child.js";
-import { EXIT, exitCodeOf } from "./failure.js";
+import { EXIT, exitCodeOf, Failure } from "./failure.js";
 import { findCommand } from "./find-command.js";
 import { explained, openTable } from "./open-table.js";
 import { planRun, type RunOptions, type RunPlan, showTick } from "./options.js";
@@ -17,7 +17,7 @@ import { complain, mention } from "./output.js";
 
 type HeldLock = FencedLock | Permit;
 
-/** What runs under the lock. @returns its exit code. */
+/** What runs under the lock. @returns its exit code; rejects if it has not begun. */
 type Section = (lock: HeldLock) => Promise<number>;
 
 /** Runs a command while holding a lock. @returns the exit code. */
@@ -80,7 +80,7 @@ class HeldRun {
   }
 
   readonly section: Section = async (lock) => {
-    if (this.endedBy !== undefined) return exitCodeOf(this.endedBy);
+    if (this.endedBy !== undefined) throw new Failure("a signal came first", exitCodeOf(this.endedBy));
     // Nothing is started under a lock that is lost already: the host was suspended.
     lock.assertHeld();
     const { env, clock, killAfterMs } = this.#how;
@@ -148,7 +148,10 @@ async function succeeding(
   let code: number = EXIT.done;
   try {
     return await tryRun(async (lock) => {
-      code = await section(lock);
+      code = await section(lock).catch((error: unknown) => {
+        lock.uncountAttempt();
+        throw error;
+      });
       if (NOT_BEGUN.includes(code)) lock.uncountAttempt();
       if (code !== EXIT.done) throw NO_SUCCESS;
       return code;
