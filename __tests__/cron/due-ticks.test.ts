@@ -39,7 +39,7 @@ describe("the take of a tick that is run until it succeeds", () => {
     ["it meets a success", { attempt: 2, seenAttempt: 1 }, free({ tick: 7, attempt: 1 }), undefined],
     ["it meets a later tick", { attempt: 2, seenAttempt: 1 }, { ...due, tick: 8 }, undefined],
     ["it meets a holder", { attempt: 2, seenAttempt: 1 }, { ...due, uuid: "theirs", expires: 9_000 }, undefined],
-    ["it meets no row", { attempt: 2, seenAttempt: 1 }, undefined, undefined],
+    ["it meets no row", { attempt: 2, seenAttempt: 1 }, undefined, 2],
   ])("%s", (_, differences, item, attempt) => {
     const applied = apply(item, take(differences));
     expect(applied.kind).toBe(attempt === undefined ? "refused" : "applied");
