@@ -103,8 +103,11 @@ describe("the command under the lock", () => {
 });
 
 describe("a lock that is lost", () => {
-  test("ends the command: TERM, and exit code 124", async () => {
-    const running = start("--ttl", "2s", scene.name, "--", ...SECTION, "SIGTERM");
+  test.each([
+    ["", []],
+    [" also of a tick that is run until it succeeds", ["--once", "1", "--until-success"]],
+  ])("ends the command: TERM, and exit code 124%s", async (_, options) => {
+    const running = start(...options, "--ttl", "2s", scene.name, "--", ...SECTION, "SIGTERM");
     await running.says(/began/);
     await scene.remove();
     const { code, stdout, stderr } = await running.ended;

@@ -14,8 +14,10 @@ export function duration(text: string): number {
   if (text === "0") return 0;
   const parts = [...text.matchAll(PART)];
   const ms = parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * UNITS[unit as keyof typeof UNITS], 0);
-  const isWhole = text !== "" && parts.map(([part]) => part).join("") === text;
-  if (isWhole && Number.isSafeInteger(ms)) return ms;
+  const isAll = text !== "" && parts.map(([part]) => part).join("") === text;
+  // 1.1 hours are 3960000.0000000005 ms.
+  const whole = Math.round(ms);
+  if (isAll && Number.isSafeInteger(whole) && Math.abs(ms - whole) < 1e-6) return whole;
   throw new InvalidArgumentError("Give a number and a unit of ms, s, m, h or d: 500ms, 30s, 1h30m.");
 }
 

@@ -146,8 +146,10 @@ async function succeeding(
   tryRun: (judged: (lock: FencedLock) => Promise<number>) => Promise<TryRun<number>>,
 ): Promise<TryRun<number>> {
   let code: number = EXIT.done;
+  let held: FencedLock | undefined;
   try {
     return await tryRun(async (lock) => {
+      held = lock;
       code = await section(lock).catch((error: unknown) => {
         lock.uncountAttempt();
         throw error;
@@ -157,8 +159,10 @@ async function succeeding(
       return code;
     });
   } catch (error) {
-    if (error === NO_SUCCESS) return { ran: true, value: code };
-    throw error;
+    if (error !== NO_SUCCESS) throw error;
+    // It is unlocked by now, and this tells whether it was lost: what the section throws goes before a loss.
+    await held?.unlock();
+    return { ran: true, value: code };
   }
 }
 
