@@ -75,6 +75,6 @@ function isBefore(one: Waiting, other: Waiting): boolean {
 export class NotSent extends LockStoreError {}
 
 /** The error of a request that has waited for so many ms and was not sent. */
-export function notSent(waitedMs: number, why: string): NotSent {
+export function notSent(waitedMs: number, why = "too little time was left for an answer"): NotSent {
   return new NotSent(`Not sent within ${Math.round(waitedMs)} ms: ${why}`, { transient: true, answered: false });
 }

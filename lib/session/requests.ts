@@ -95,8 +95,7 @@ export function persist<T>(
       // that the caller does not begin again before that.
       const leastMs = isAtOnce ? 0 : Math.min(firstMs, scheduler.quickMs ?? LEAST_ATTEMPT_MS);
       const leftMs = remainingMs();
-      if (leftMs === 0 || leftMs < leastMs)
-        return Promise.reject(notSent(triedMs(), "too little time was left for an answer"));
+      if (leftMs === 0 || leftMs < leastMs) return Promise.reject(notSent(triedMs()));
       sent += 1;
       tried.sent += 1;
       const lateMs = kind === "renewal" ? leftMs * LATE_SHARE : undefined;
@@ -199,8 +198,8 @@ export class Scheduler {
 
   /**
    * Calls `send` as soon as the request may leave: synchronously, if that is now. What a request says about its time is
-   * chosen inside `send`, so that it is true of the moment at which the request leaves. It rejects, and does not throw: a slot
-   * that is free at once would let the next one leave within it, and thousands of them overflow the stack.
+   * chosen inside `send`, so that it is true of the moment at which the request leaves. Where it fails it rejects, and does not
+   * throw: a throw frees its slot at once, so the next one would leave within it, and thousands overflow the stack.
    *
    * @throws the reason of `enough` if it aborts before the request has left; a {@link LockStoreError} if `until` comes
    * before that; what `send` rejects with.
