@@ -102,6 +102,30 @@ describe("the command under the lock", () => {
   });
 });
 
+test("a tick is run until its command exits with 0, or N runs have begun: none that could not be started", async () => {
+  const tick = ["--once", "1", "--until-success=2", scene.name, "--"] as const;
+  const exits = (code: number) => run(...tick, "sh", "-c", `echo "attempt $DYNAMUTEX_ATTEMPT"; exit ${code}`);
+  expect(await exits(3)).toMatchObject({ code: 3, stdout: "attempt 1\n" });
+  for (const code of [126, 127]) expect(await exits(code)).toMatchObject({ code, stdout: "attempt 2\n" });
+
+  await cli.put("goes-away", "#!/bin/sh\n");
+  const hold = scene.proxy.hold("GetItem");
+  const running = start(...tick, "./goes-away");
+  await hold.arrived;
+  await cli.removeFile("goes-away");
+  hold.release();
+  expect(await running.ended).toMatchObject({ code: 127, stderr: expect.stringMatching(/could not be started/) });
+
+  expect(await exits(3)).toMatchObject({ code: 3, stdout: "attempt 2\n" });
+  const gaveUp = { code: 75, stderr: expect.stringMatching(/: tick 1 was run 2 times, and none succeeded/) };
+  expect(await exits(0)).toMatchObject(gaveUp);
+
+  const next = ["--once", "2", "--until-success", "--ttl", "10s", scene.name, "--", "true"] as const;
+  expect(await run(...next)).toMatchObject({ code: 0, stderr: "" });
+  const done = { code: 75, stderr: expect.stringMatching(/: tick 2 has succeeded, attempt 1/) };
+  expect(await run(...next)).toMatchObject(done);
+});
+
 describe("a lock that is lost", () => {
   test.each([
     ["", []],
@@ -287,30 +311,6 @@ describe("what cannot work", () => {
     const { code, stderr } = await running.ended;
     expect({ code, stderr }).toEqual({ code: 127, stderr: expect.stringMatching(/could not be started: .*ENOENT/) });
     expect(await holder()).toBeUndefined();
-  });
-
-  test("a tick is run until its command exits with 0, or N runs have begun: none that could not be started", async () => {
-    const tick = ["--once", "1", "--until-success=2", scene.name, "--"] as const;
-    const exits = (code: number) => run(...tick, "sh", "-c", `echo "attempt $DYNAMUTEX_ATTEMPT"; exit ${code}`);
-    expect(await exits(3)).toMatchObject({ code: 3, stdout: "attempt 1\n" });
-    for (const code of [126, 127]) expect(await exits(code)).toMatchObject({ code, stdout: "attempt 2\n" });
-
-    await cli.put("goes-away", "#!/bin/sh\n");
-    const hold = scene.proxy.hold("GetItem");
-    const running = start(...tick, "./goes-away");
-    await hold.arrived;
-    await cli.removeFile("goes-away");
-    hold.release();
-    expect(await running.ended).toMatchObject({ code: 127, stderr: expect.stringMatching(/could not be started/) });
-
-    expect(await exits(3)).toMatchObject({ code: 3, stdout: "attempt 2\n" });
-    const gaveUp = { code: 75, stderr: expect.stringMatching(/: tick 1 was run 2 times, and none succeeded/) };
-    expect(await exits(0)).toMatchObject(gaveUp);
-
-    const next = ["--once", "2", "--until-success", "--ttl", "10s", scene.name, "--", "true"] as const;
-    expect(await run(...next)).toMatchObject({ code: 0, stderr: "" });
-    const done = { code: 75, stderr: expect.stringMatching(/: tick 2 has succeeded, attempt 1/) };
-    expect(await run(...next)).toMatchObject(done);
   });
 
   test("a table that is not there: 125 with the remedy, and a stack with DEBUG only", async () => {

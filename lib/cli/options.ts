@@ -15,9 +15,9 @@ export function duration(text: string): number {
   const parts = [...text.matchAll(PART)];
   const ms = parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * UNITS[unit as keyof typeof UNITS], 0);
   const isAll = text !== "" && parts.map(([part]) => part).join("") === text;
-  // 1.1 hours are 3960000.0000000005 ms.
+  // As far as doubles can tell: 1.1 hours are 3960000.0000000005 ms.
   const whole = Math.round(ms);
-  if (isAll && Number.isSafeInteger(whole) && Math.abs(ms - whole) < 1e-6) return whole;
+  if (isAll && Number.isSafeInteger(whole) && Math.abs(ms - whole) <= 4 * Number.EPSILON * ms) return whole;
   throw new InvalidArgumentError("Give a number and a unit of ms, s, m, h or d: 500ms, 30s, 1h30m.");
 }
 
