@@ -86,7 +86,8 @@ export class Acquisition {
 
   /** The uuids that the row may have: of a reissue without an answer, and of a late copy of the take. */
   get uuids(): readonly string[] {
-    return [this.#takenAs, this.#uuid, this.#uncertainUuid ?? this.#uuid];
+    const known = [this.#takenAs, this.#uuid];
+    return this.#uncertainUuid === undefined ? known : [...known, this.#uncertainUuid];
   }
 
   /** The fencing token that goes with the uuid, on a fenced mutex. */
