@@ -50,6 +50,7 @@ describe("the take of a tick that is run until it succeeds", () => {
     const knowledge = { earliest: EARLIEST, unchanged: { uuid: "given up", expires: 9_000 } };
     const keeps = take({ attempt: 1, seenAttempt: 1, knowledge });
     expect(apply({ ...due, uuid: "given up", expires: 9_000 }, keeps)).toMatchObject({ kind: "applied" });
+    expect(apply(undefined, keeps)).toMatchObject({ kind: "applied", after: { due: 7, attempt: 1 } });
     // Its row was given back, another run of attempt 1 has begun and failed, and now a copy of it arrives.
     expect(apply(due, keeps)).toMatchObject({ kind: "refused" });
   });
