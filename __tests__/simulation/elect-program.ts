@@ -18,7 +18,8 @@ export async function stand(stage: Stage, step: Step): Promise<void> {
   const asked = { asking, handOverMs, askedAt: undefined };
   const candidacy = new ElectionJudge(now);
   const blame = (wrong: string | undefined): void => judge.blame("an election keeps its word", wrong);
-  const ended = judge.calls(process, [asking.key]);
+  const stands = (): (() => void) => judge.calls(process, [asking.key]);
+  let ended = stands();
   let [failures, lock]: [number, SimLock | undefined] = [step.throws ? step.times : 0, undefined];
 
   const lead = async (led: SimLock): Promise<void> => {
@@ -30,6 +31,7 @@ export async function stand(stage: Stage, step: Step): Promise<void> {
     await section(stage, step, holding);
     if (election.isLeader !== led.held) blame(`${led.uuid} is held: ${led.held}, and it leads: ${election.isLeader}`);
     judge.gaveBack(holding);
+    ended = stands();
     failures -= 1;
     lock = undefined;
     candidacy.stops(failures < 0 ? led.signal : undefined);

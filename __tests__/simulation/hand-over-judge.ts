@@ -120,9 +120,9 @@ export class HandOverJudge extends Watcher {
     if (lease !== undefined && this.#turns.released(process, lease, row)) this.#standsBack(process, lease.name);
   }
 
-  #standsBack(process: Process, name: string): void {
+  #standsBack(process: Process, name: string, markedMs = STANDS_BACK_MS): void {
     const standing = entryOf(this.#standing, process, () => new Map<string, number>());
-    standing.set(name, process.time.monotonic() + STANDS_BACK_MS);
+    standing.set(name, process.time.monotonic() + Math.min(STANDS_BACK_MS, markedMs));
     this.#turns.sees(process, name);
   }
 
@@ -186,7 +186,8 @@ export class HandOverJudge extends Watcher {
     for (const lease of this.#between(process, at.name)) {
       lease.isWanted = true;
       this.count("leases given back because others wait");
-      this.#standsBack(process, at.name);
+      // A mark that is over by the time of the release keeps nobody back.
+      this.#standsBack(process, at.name, row.wanted - this.tableTime);
     }
   }
 

@@ -497,7 +497,8 @@ export class Judge extends Watcher {
     }
     if (duplicate && takesOf(message).length > 0) this.revived.add(uuid);
     // A late copy of a hand-off follows those of the take and of a renewal.
-    if (message.kind === "write" && message.write.kind === "transfer" && this.revived.has(message.write.from))
+    const write = message.kind === "write" ? message.write : undefined;
+    if (write?.kind === "transfer" && write.handOff !== undefined && this.revived.has(write.from))
       this.revived.add(uuid);
     if (!this.#gone.has(uuid)) return;
     this.revived.add(uuid);

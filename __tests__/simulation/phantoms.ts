@@ -7,8 +7,11 @@ import { isForced, takesOf } from "./message.js";
 import type { Change } from "./network.js";
 import { type Scene, Watcher } from "./watcher.js";
 
-/** How long a process may do nothing about its own row: a request that hangs, a pause, and the time between two looks. */
-const IDLE_MS = 3_000 + 1_500 + 600;
+/**
+ * How long a process may do nothing about its own row: a request that hangs, the rest of its call's time where no request would
+ * be answered in it, a pause, and the time between two looks.
+ */
+const IDLE_MS = 3_000 + 3_000 + 1_500 + 600;
 /** The same with few slots: calls that have to be answered within 10 s go before a look that has more time. */
 const IDLE_IN_LINE_MS = IDLE_MS + 10_000;
 

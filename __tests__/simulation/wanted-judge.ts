@@ -60,7 +60,7 @@ interface Since {
  *   clock is behind: who has heard of that time as well cannot know that the mark is over.
  * - A mark that was there at the take, and may be the process's own, counts only once the process has had the row for `handOverMs`,
  *   as far as it knows: others may have had it in between. Where a further call of it waits for the same lock, that may have
- *   seen the row as it was before.
+ *   seen the row as it was before. Where a server's clock is behind, one that was over at the take may be found again.
  * - One that a renewal has found counts: at once, where the process knew of none before.
  */
 export class WantedJudge extends Watcher {
@@ -141,6 +141,7 @@ export class WantedJudge extends Watcher {
     this.count("locks wanted: a mark known at the take");
     const hadMs = this.now - tenure.since;
     if (hadMs >= handOverMs - SLACK_MS) return undefined;
+    if (this.#believedMs > BELIEVED_MS && marks.every(({ until }) => until <= now)) return undefined;
     return `${uuid} is wanted after ${hadMs} ms of ${handOverMs} by a mark from before its take`;
   }
 
