@@ -77,7 +77,8 @@ export class SharedMutex {
    * if (exclusive?.uuid !== undefined) await catalogue.forceUnlock(exclusive.uuid);
    */
   async forceUnlock(uuid: string, options: ForceUnlockOptions = NONE): Promise<boolean> {
-    if (await forceUnlock(this.#session, writerAt(this.name), uuid, options)) return true;
-    return await forceUnlockIn(this.#session, this.name, READERS, uuid, options);
+    // Readers first: they are looked up, while a lost reply may make it look as if the writer's row had had this uuid.
+    if (await forceUnlockIn(this.#session, this.name, READERS, uuid, options)) return true;
+    return await forceUnlock(this.#session, writerAt(this.name), uuid, options);
   }
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { findLockLost, type Lock, LockConfigError, LockTable, type TransferableLock } from "../../lib/index.js";
+import { writerAt } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
 import { turn, watch } from "../support/eventually.js";
 import { deferred } from "../support/fault-proxy/deferred.js";
@@ -468,6 +469,18 @@ describe("either side", () => {
     expect(await sharedMutex.forceUnlock(lock.uuid, { now: true })).toBe(true);
     await using writer = await sharedMutex.exclusive.tryLock();
     expect(writer?.held).toBe(true);
+  });
+
+  test("a reader is unlocked by force, although a lost reply looks as if the writer's row had had its uuid", async () => {
+    const { time, one, other } = hosts();
+    const lock = await one.sharedMutex(NAME).shared.lock();
+    const unlocked = { format: 1, owner: "writer", ttlMs: 60_000, acquired: 1, expires: time.now + 60_000 };
+    one.table.plant(writerAt(NAME), unlocked);
+    let writes = 0;
+    other.fate = (message) => (message.kind === "write" && ++writes === 1 ? "lost" : "answered");
+    const forcing = other.sharedMutex(NAME).forceUnlock(lock.uuid);
+    await time.settle(forcing);
+    expect([await forcing, one.readers(NAME).map(({ uuid }) => uuid)]).toEqual([true, [undefined]]);
   });
 
   test.each(sides)("%s: a close ends the wait for it", async (side) => {
