@@ -396,7 +396,7 @@ describe("the calls of one process", () => {
 
 describe("the value of a flight", () => {
   const SHARED: readonly unknown[] = [
-    ...["text", "", 5, 1.5, 0, true, false, null, undefined, 2n ** 60n],
+    ...["text", "", 5, 1.5, 1e-7, 0, true, false, null, undefined, 2n ** 60n],
     ...[new Uint8Array([1, 2]), new Set(["a", "b"]), new Set([1, 2])],
     { list: [1, "a", null, { deep: [true] }], map: {} },
   ];
@@ -411,6 +411,7 @@ describe("the value of a flight", () => {
     ["a function", () => 1, "data.value"],
     ["a small bigint", [5n], "data.value.0"],
     ["a large number", 2 ** 60, "data.value"],
+    ["a number that is written with an exponent", -1.5e21, "data.value"],
     ["a set of small bigints", new Set([5n]), "data.value (a member)"],
     ["more than 350 KB", "x".repeat(350 * 1_024), "value"],
   ];
