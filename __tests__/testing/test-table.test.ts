@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { type Lock, type LockLostError, LockTable, type LossReason } from "../../lib/index.js";
-import { TestTable, type TestTableOptions } from "../../lib/testing/index.js";
+import { type TestHostOptions, TestTable, type TestTableOptions } from "../../lib/testing/index.js";
 import { watch } from "../support/eventually.js";
 
 const HOUR_MS = 3_600_000;
@@ -101,6 +101,13 @@ describe("hosts", () => {
     expect(one.tableName).toBe("app");
   });
 
+  test("have the table's margin and period with its ttlMs alone; an option that is undefined is not given", () => {
+    const table = manual({ ttlMs: 10_000, renewEveryMs: 6_000, safetyMarginMs: 2_000 });
+    const held = async (options: TestHostOptions) =>
+      (await table.host(options).mutex(`${options.ttlMs}`).lock()).remainingMs;
+    return expect(Promise.all([held({ ttlMs: undefined }), held({ ttlMs: 5_000 })])).resolves.toEqual([8_000, 4_500]);
+  });
+
   test("of a table without a sort key have mutexes alone", () => {
     const locks = manual({ keys: { sort: null } }).host();
     expect(() => locks.semaphore("api", { permits: 2 })).toThrow(/^keys\.sort: /);
@@ -113,6 +120,8 @@ describe("hosts", () => {
     ["an owner for all", () => new TestTable({ owner: "me" } as never), "owner"],
     ["another time", () => new TestTable({ time: "fake" } as never), "time"],
     ["a date that is none", () => new TestTable({ startAt: new Date("noon") }), "startAt"],
+    ["a time that is no date", () => new TestTable({ startAt: HOUR_MS as never }), "startAt"],
+    ["the time before which no lease ends", () => new TestTable({ startAt: new Date(0) }), "startAt"],
     ["something to call that is no function", () => new TestTable({ onTransactWrite: [] } as never), "onTransactWrite"],
     ["a misspelt option", () => new TestTable({ ttl: 5 } as never), "ttl"],
     ["what is no object", () => new TestTable("locks" as never), "options"],

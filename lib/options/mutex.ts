@@ -93,31 +93,41 @@ const checkMutex: OptionsCheck<MutexOptions> = optionsCheck(["locks.mutex()"], (
  */
 export function mutexSettings(options: MutexOptions, defaults: MutexOptions = {}): MutexSettings {
   checkMutex(options);
-  const ttlMs = options.ttlMs ?? defaults.ttlMs ?? 30_000;
-  // The table's margin and period fit the table's ttlMs, and need not fit another.
-  const inherited = options.ttlMs === undefined ? defaults : {};
+  const given = over(defaults, options);
+  const ttlMs = given.ttlMs ?? 30_000;
   const settings: MutexSettings = {
     ttlMs,
-    renewEveryMs: options.renewEveryMs ?? inherited.renewEveryMs ?? Math.floor(ttlMs / 2),
-    safetyMarginMs: options.safetyMarginMs ?? inherited.safetyMarginMs ?? Math.ceil(ttlMs / 10),
-    autoRenew: options.autoRenew ?? defaults.autoRenew ?? true,
-    maxHoldMs: options.maxHoldMs ?? defaults.maxHoldMs ?? Number.POSITIVE_INFINITY,
-    waitMs: options.waitMs ?? defaults.waitMs ?? Number.POSITIVE_INFINITY,
-    poll: pollOf(options, defaults),
-    handOverMs: options.handOverMs ?? defaults.handOverMs ?? Math.min(ttlMs, 500),
-    releaseWithinMs: options.releaseWithinMs ?? defaults.releaseWithinMs ?? 5_000,
-    fair: options.fair ?? defaults.fair ?? false,
-    takeover: options.takeover ?? defaults.takeover ?? "expired",
-    fencing: options.fencing ?? false,
+    renewEveryMs: given.renewEveryMs ?? Math.floor(ttlMs / 2),
+    safetyMarginMs: given.safetyMarginMs ?? Math.ceil(ttlMs / 10),
+    autoRenew: given.autoRenew ?? true,
+    maxHoldMs: given.maxHoldMs ?? Number.POSITIVE_INFINITY,
+    waitMs: given.waitMs ?? Number.POSITIVE_INFINITY,
+    poll: pollOf(given),
+    handOverMs: given.handOverMs ?? Math.min(ttlMs, 500),
+    releaseWithinMs: given.releaseWithinMs ?? 5_000,
+    fair: given.fair ?? false,
+    takeover: given.takeover ?? "expired",
+    fencing: given.fencing ?? false,
   };
   checkLease(settings);
   return settings;
 }
 
-function pollOf(options: MutexOptions, defaults: MutexOptions): MutexSettings["poll"] {
-  const minMs =
-    options.poll?.minMs ?? defaults.poll?.minMs ?? Math.min(50, options.poll?.maxMs ?? defaults.poll?.maxMs ?? 50);
-  const maxMs = options.poll?.maxMs ?? defaults.poll?.maxMs ?? Math.max(400, minMs);
+/** Options over defaults that have been checked: one that is undefined is not given. */
+export function over(defaults: MutexOptions, options: MutexOptions): MutexOptions {
+  // A margin and a period fit the ttlMs that they were given with, and need not fit another.
+  const own = options.ttlMs === undefined ? {} : { renewEveryMs: undefined, safetyMarginMs: undefined };
+  const poll = { ...defaults.poll, ...given(options.poll) };
+  return { ...defaults, ...own, ...given(options), poll };
+}
+
+function given<T extends object>(options: T | undefined): Partial<T> {
+  return Object.fromEntries(Object.entries(options ?? {}).filter(([, value]) => value !== undefined)) as Partial<T>;
+}
+
+function pollOf({ poll }: MutexOptions): MutexSettings["poll"] {
+  const minMs = poll?.minMs ?? Math.min(50, poll?.maxMs ?? 50);
+  const maxMs = poll?.maxMs ?? Math.max(400, minMs);
   if (minMs > maxMs) throw new LockConfigError("poll.minMs", minMs, `must be at most poll.maxMs, which is ${maxMs} ms`);
   return { minMs, maxMs };
 }

@@ -4,7 +4,7 @@ import { LockConfigError, type LossReason } from "../errors.js";
 import type { LockInfo } from "../lock-info.js";
 import type { LockTable } from "../lock-table.js";
 import { isTaken } from "../operations/inspect.js";
-import type { MutexOptions } from "../options/mutex.js";
+import { type MutexOptions, over } from "../options/mutex.js";
 import { type LockTableOptions, type TableLayout, tableLayout, tableOptions } from "../options/table.js";
 import { infoOf, type Row } from "../protocol/row.js";
 import { next } from "../protocol/rules.js";
@@ -26,7 +26,7 @@ export interface TestTableOptions extends Omit<LockTableOptions, "tableName" | "
    * except by `clock.advance()`. Default `real`.
    */
   readonly time?: TestTime | undefined;
-  /** What the table's clock shows at first. Default: what `Date` says when the table is made. */
+  /** What the table's clock shows at first: later than 1970 began. Default: what `Date` says when the table is made. */
   readonly startAt?: Date | undefined;
   /**
    * Called with the items of a `transactWrite()` whose lock is still held, once for each. It must be synchronous: a
@@ -80,8 +80,8 @@ export class TestTable {
     refuse(options, { ...NOT_OF_A_TABLE, owner: "is an option of each host: table.host({ owner })" });
     const { tableName = "locks", time = "real", startAt, onTransactWrite, ...defaults } = options;
     if (time !== "real" && time !== "manual") throw new LockConfigError("time", time, 'must be "real" or "manual"');
-    if (startAt !== undefined && Number.isNaN(new Date(startAt).getTime())) {
-      throw new LockConfigError("startAt", startAt, "must be a Date");
+    if (startAt !== undefined && !(isDate(startAt) && startAt.getTime() > 0)) {
+      throw new LockConfigError("startAt", startAt, "must be a Date after 1970-01-01T00:00:00Z");
     }
     if (onTransactWrite !== undefined && typeof onTransactWrite !== "function") {
       throw new LockConfigError("onTransactWrite", onTransactWrite, "must be a function");
@@ -113,7 +113,7 @@ export class TestTable {
       applyWrites: (items) => this.#applyWrites(items),
       onGuard: (guard, check) => this.#guards.set(textOf(guard), check),
     });
-    const locks = new TableLocks({ ...this.#options, ...options, owner, clock }, (layout) => ({
+    const locks = new TableLocks({ ...this.#options, ...over(this.#options, options), owner, clock }, (layout) => ({
       store,
       create: (how, requests) => reached(store, requests, "CreateTable", how),
       check: async (how, requests) => {
@@ -298,6 +298,9 @@ function refuse(options: object, remedies: Readonly<Record<string, string>>): vo
     if (remedy !== undefined && value !== undefined) throw new LockConfigError(name, value, remedy);
   }
 }
+
+/** Also one of another realm, as a test runner's may be. */
+const isDate = (value: object): value is Date => Object.prototype.toString.call(value) === "[object Date]";
 
 /** The same for equal guards, whatever the order of their properties, and the realm that they are from. */
 function textOf(guard: unknown): string {
