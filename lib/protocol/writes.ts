@@ -83,7 +83,7 @@ export interface Transfer {
 
 /** A flight's result, which its release names on the lock's row: the row stays, and keeps it. */
 export interface NamedResult extends FlightResult {
-  /** Until when its caller would call it fresh, in epoch ms: neither row is purged before that. */
+  /** Until when its caller would call it fresh, in epoch ms: neither row is purged before that, unless a later lease says less. */
   readonly freshUntil: number;
 }
 
