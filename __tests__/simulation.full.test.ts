@@ -118,6 +118,7 @@ const KEPT = [
   "23000233/408",
   "23000264/572",
   "23000490/560",
+  "24000058/138",
 ];
 
 describe("the protocol on virtual time", () => {

@@ -107,9 +107,9 @@ export class HandOverJudge extends Watcher {
     if (write.kind !== "take") return undefined;
     const until = this.#standing.get(process)?.get(write.at.name) ?? 0;
     const early = until - process.time.monotonic();
-    // A try for a tick does not wait for its turn: the tick comes but once.
-    if (early > 0 && write.tick === undefined)
-      return `${write.uuid} is claimed ${early} ms before others have had their turn`;
+    // A try for a tick does not wait for its turn, as the tick comes but once, and begins one where others are let in.
+    if (write.tick !== undefined) this.#turns.sees(process, write.at.name);
+    else if (early > 0) return `${write.uuid} is claimed ${early} ms before others have had their turn`;
     return this.#turns.carries(process, write);
   }
 
