@@ -56,7 +56,7 @@ const FEATURES: Readonly<Record<string, Prepare>> = {
     for (let taken = 0; taken < 9; taken += 1) await theirs.lock();
     return () => locks.semaphore(name, { permits: 10 }).run(nothing);
   },
-  "a look at 1 000 permits that are all taken": async (locks, name, other) => {
+  "`inspect()` of 1 000 permits that are all taken": async (locks, name, other) => {
     const theirs = other.semaphore(name, { permits: 1_000 });
     await Promise.all(Array.from({ length: 1_000 }, () => theirs.lock()));
     return () => locks.semaphore(name, { permits: 1_000 }).inspect();
