@@ -119,6 +119,7 @@ const KEPT = [
   "23000264/572",
   "23000490/560",
   "24000058/138",
+  "24000102/747",
 ];
 
 describe("the protocol on virtual time", () => {

@@ -1,4 +1,5 @@
 import { type Address, kindOf } from "../../lib/protocol/addresses.js";
+import type { Row } from "../../lib/protocol/row.js";
 import type { Answer, Message } from "../support/message.js";
 import type { Process } from "./machine.js";
 import { takesOf } from "./message.js";
@@ -73,6 +74,8 @@ export class WantedJudge extends Watcher {
   readonly #firsts = new WeakMap<Process, Map<string, number>>();
   /** The rows of which a process has known a mark. */
   readonly #known = new WeakMap<Process, Set<string>>();
+  /** When each process was last shown a marked row of another: perhaps as it was before its own take. */
+  readonly #shownLate = new WeakMap<Process, Map<string, number>>();
   /** By uuid: until when the mark says that others wait which a renewal has found, and when the first was found. */
   readonly #found = new Map<string, { readonly until: number; readonly firstAt: number | undefined }>();
 
@@ -107,16 +110,21 @@ export class WantedJudge extends Watcher {
 
   /** A reply that a process has heard. */
   heard(process: Process, answer: Answer): void {
-    if (answer.kind === "read" && answer.row?.wanted !== undefined) this.#knows(process, answer.at);
-    if (answer.kind === "query")
-      for (const row of answer.page.rows) if (row.wanted !== undefined) this.#knows(process, row);
+    if (answer.kind === "read") this.#sees(process, answer.row);
+    if (answer.kind === "query") {
+      // Nothing is made of a page before the next has come.
+      const shown = this.#shownLate.get(process) ?? new Map<string, number>();
+      const { name, after } = answer.query;
+      if (after !== undefined) for (const key of shown.keys()) if (key.endsWith(`/${name}`)) shown.set(key, this.now);
+      for (const row of answer.page.rows) this.#sees(process, row);
+    }
     if (answer.kind === "writeAll" && answer.outcome.kind === "refused")
-      for (const row of answer.outcome.rows) if (row?.wanted !== undefined) this.#knows(process, row);
+      for (const row of answer.outcome.rows) this.#sees(process, row);
     if (answer.kind !== "write" || !("replaced" in answer.outcome || "row" in answer.outcome)) return;
     const { write, outcome } = answer;
     const row = outcome.kind === "applied" ? outcome.replaced : outcome.row;
     if (row?.wanted === undefined) return;
-    const isFirst = this.#knows(process, write.at);
+    const isFirst = this.#sees(process, row);
     if (write.kind === "renew" && outcome.kind === "applied")
       this.#found.set(write.uuid, {
         until: row.wanted,
@@ -139,6 +147,7 @@ export class WantedJudge extends Watcher {
       return undefined;
     }
     this.count("locks wanted: a mark known at the take");
+    if ((this.#shownLate.get(process)?.get(key) ?? Number.NEGATIVE_INFINITY) >= tenure.arrivedAt) return undefined;
     const hadMs = this.now - tenure.since;
     if (hadMs >= handOverMs - SLACK_MS) return undefined;
     if (this.#believedMs > BELIEVED_MS && marks.every(({ until }) => until <= now)) return undefined;
@@ -159,6 +168,14 @@ export class WantedJudge extends Watcher {
     const isKnown = isFoundLater || isTurnOver;
     if (isKnown) this.count("sections that have to know that others wait");
     return isKnown;
+  }
+
+  /** It is shown a row. @returns whether it has known of no mark on it before. */
+  #sees(process: Process, row: Row | undefined): boolean {
+    if (row?.wanted === undefined) return false;
+    const isOfOthers = row.uuid !== undefined && this.#taken.get(row.uuid)?.process !== process;
+    if (isOfOthers) entryOf(this.#shownLate, process, () => new Map<string, number>()).set(keyOf(row), this.now);
+    return this.#knows(process, row);
   }
 
   /** @returns whether it has known of none before. */
