@@ -262,6 +262,33 @@ describe("trap 16: an event loop that was blocked beyond the deadline", () => {
     expect([lock.held, lock.signal.aborted]).toEqual([false, true]);
   });
 
+  test.each([true, false])(
+    "a host that was suspended tells its section within a second, autoRenew: %s",
+    async (autoRenew) => {
+      const time = new ManualTime();
+      let suspendedMs = 0;
+      const right = time.clock();
+      const { told } = await hold({ time, clock: { ...right, atMost: () => right.atMost() + suspendedMs }, autoRenew });
+      await time.advance(100);
+      suspendedMs = LEASE_MS;
+      await time.advance(1_000);
+      expect(told.at).toBeLessThanOrEqual(1_100);
+    },
+  );
+
+  test("a suspend that a lease outlives does not cost it: its renewal leaves within a second", async () => {
+    const time = new ManualTime();
+    let suspendedMs = 0;
+    const right = time.clock();
+    const { lock } = await hold({ time, clock: { ...right, atMost: () => right.atMost() + suspendedMs } });
+    await time.advance(100);
+    suspendedMs = LEASE_MS - 2_000;
+    const before = lock.expires.getTime();
+    await time.advance(1_000);
+    await eventually(() => lock.expires.getTime() > before);
+    expect(lock.held).toBe(true);
+  });
+
   test("a clock that is set forward ends a lease early, never late", async () => {
     const time = new ManualTime();
     const { clock, set } = clockThatIsSet(time);

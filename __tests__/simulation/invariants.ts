@@ -111,6 +111,8 @@ export interface Holding {
   isOver: boolean;
   /** Whether its machine stood still or its clock was set in the meantime: then a timer may rightly be late. */
   disturbed: boolean;
+  /** When it was first seen to be over and untold of, since it was last disturbed. */
+  untoldSince?: number | undefined;
   /** Whether it was taken when the faults were over: then nothing can take it away. */
   readonly calm: boolean;
 }
@@ -145,6 +147,9 @@ const MOST_DOUBT_MS = 2_000;
 
 /** How long after its end on the table's clock a loss may still be untold: the timer's own lag, and none of the margin. */
 const TOLD_WITHIN_MS = 3;
+
+/** How long after it woke a host may not know that it was suspended: it looks every second, and timers lag. */
+const TOLD_AFTER_SUSPEND_MS = 1_050;
 
 /** Watches the whole world, and throws a {@link Violation} at the first step that breaks a promise. */
 export class Judge extends Watcher {
@@ -578,9 +583,10 @@ export class Judge extends Watcher {
       throw new Violation("the row stands while it is held", `${uuid} holds ${name}, but its row: ${there}`);
     }
     const over = this.tableTime - lock.expires.getTime();
-    if (over > TOLD_WITHIN_MS && !holding.told && !holding.disturbed) {
+    if (over <= TOLD_WITHIN_MS || holding.told) return;
+    holding.untoldSince ??= this.now;
+    if (!holding.disturbed || this.now - holding.untoldSince > TOLD_AFTER_SUSPEND_MS)
       throw new Violation("a loss is told in time", `${uuid} was over ${over} ms ago`);
-    }
   }
 }
 

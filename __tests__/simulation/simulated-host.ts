@@ -283,7 +283,7 @@ export class SimulatedHost {
   #disturb(): void {
     if (this.#life?.closing !== undefined) this.#life.closing.disturbed = true;
     for (const holding of this.#world.judge.holdings) {
-      if (holding.process === this.#life?.process) holding.disturbed = true;
+      if (holding.process === this.#life?.process) [holding.disturbed, holding.untoldSince] = [true, undefined];
     }
   }
 }

@@ -224,7 +224,7 @@ export class Lease implements Term, HeldLease {
     if (state.kind !== "in-use") return;
     state.cancelDeadline();
     const ms = Math.max(0, this.deadline - this.#session.clock.atMost());
-    state.cancelDeadline = this.#session.clock.alarm(Math.ceil(ms), () => {
+    state.cancelDeadline = this.#session.agenda.alarm(Math.ceil(ms), () => {
       if (this.held) this.#watchDeadline();
     });
   }

@@ -3,13 +3,16 @@ import { type Clock, sleepUntilRung } from "../time/clock.js";
 /** From how many leases of one process on their renewals leave together. */
 const TOGETHER = 8;
 
+/** How often a wait looks whether the process was suspended meanwhile: timers do not count that time, and leases do. */
+const LOOK_EVERY_MS = 1_000;
+
 /** A moment counts as one of the grid if it comes this little before it: alarms ring early, and stopwatches differ, by less. */
 const NEARLY_MS = 5;
 
 /**
  * What the leases of one process do at certain moments: renew, and try again. Where there are many leases, moments are
  * rounded down to a grid, and everything that is due at one of them begins in one synchronous turn. So the renewals of that
- * turn can be sent in one request.
+ * turn can be sent in one request. All moments are on `atMost`: what fell due in a suspend begins soon after it.
  */
 export class Agenda {
   readonly #clock: Clock;
@@ -31,8 +34,9 @@ export class Agenda {
    * @param gridMs the moments are multiples of this, or closer together where that would shorten `ms` by more than half.
    */
   alarm(ms: number, ring: () => void, gridMs: number = Number.POSITIVE_INFINITY): () => void {
-    if (this.#leases.size < this.#from) return this.#clock.alarm(ms, ring);
-    const moment = roundedDown(this.#clock.atLeast(), ms, gridMs);
+    const now = this.#clock.atMost();
+    if (this.#leases.size < this.#from) return this.#ringAt(now + ms, ring);
+    const moment = roundedDown(now, ms, gridMs);
     const slot = this.#slots.get(moment) ?? this.#open(moment);
     // A function of its own, in case one is added twice.
     const own = (): void => ring();
@@ -54,13 +58,26 @@ export class Agenda {
 
   #open(moment: number): { readonly rings: Set<() => void>; readonly cancel: () => void } {
     const rings = new Set<() => void>();
-    const cancel = this.#clock.alarm(moment - this.#clock.atLeast(), () => {
+    const cancel = this.#ringAt(moment, () => {
       this.#slots.delete(moment);
       for (const ring of rings) ring();
     });
     const slot = { rings, cancel };
     this.#slots.set(moment, slot);
     return slot;
+  }
+
+  #ringAt(moment: number, ring: () => void): () => void {
+    const wait = (): (() => void) => {
+      const leftMs = moment - this.#clock.atMost();
+      const look = (): void => {
+        if (moment - this.#clock.atMost() < NEARLY_MS) ring();
+        else cancel = wait();
+      };
+      return this.#clock.alarm(Math.min(leftMs, LOOK_EVERY_MS), look);
+    };
+    let cancel = wait();
+    return () => cancel();
   }
 }
 
