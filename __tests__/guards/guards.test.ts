@@ -16,6 +16,7 @@ import {
   transactionConflict,
 } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
+import { MemoryHost } from "../support/memory-host.js";
 import { type Attributes, rowOf, useScene } from "../support/scene.js";
 import { afterSleeps } from "../support/settled.js";
 import { testClient } from "../support/table.js";
@@ -343,6 +344,19 @@ describe("transactWrite", () => {
     expect([next.held, await balance()]).toEqual([true, undefined]);
     await next.unlock();
   });
+});
+
+test("a transaction without an answer when its section ends rejects with LOCK_RELEASED, and not for the table", async () => {
+  const time = new ManualTime();
+  const host = new MemoryHost(time);
+  const lock = await host.mutex("account").lock();
+  await lock.guard();
+  host.fate = ({ kind }) => (kind === "transact" ? "lost" : "answered");
+  const writing = failure(lock.transactWrite([addOne()]));
+  await turn();
+  await lock.unlock();
+  await time.settle(writing);
+  expect(await writing).toMatchObject({ code: "LOCK_RELEASED" });
 });
 
 describe("trap 20: a transaction and a write of the lock's own at once", () => {
