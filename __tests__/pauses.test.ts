@@ -82,6 +82,14 @@ describe("trap 31: a client that answers every request with {}", () => {
   });
 });
 
+test("trap 31: create() describes a table that never shows with pauses, and says so when its time is over", async () => {
+  const { locks, mostAtOnce, pass } = world(() => ({}));
+  const creating = locks.create({ timeoutMs: 10_000 }).catch((error: unknown) => error);
+  await pass(11_000);
+  expect(await creating).toMatchObject({ message: expect.stringContaining("it does not show yet") });
+  expect(mostAtOnce()).toBeLessThanOrEqual(MOST_AT_ONCE);
+});
+
 describe("trap 31: a client that refuses every write, and shows a row that looks free", () => {
   const item = marshall({ name: "a", sort: "lock", ...rowOf({ expires: 1, ttlMs: 1_000 }) });
   const refuse: Send = (operation) => {

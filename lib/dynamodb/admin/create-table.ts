@@ -38,14 +38,17 @@ async function activeTable(
   layout: TableLayout,
   tags: CreateOptions["tags"],
 ): Promise<TableDescription> {
-  for (;;) {
+  for (let isCreated = false; ; ) {
     const table = await plane.describeTable().catch((error: unknown) => {
       if (isCausedBy(error, "ResourceNotFoundException")) return undefined;
       throw error;
     });
     const status = table?.TableStatus;
-    if (table === undefined || status === undefined) await create(plane, layout, tags);
-    else if (status === "ACTIVE" || status === "UPDATING") return table;
+    if (table === undefined || status === undefined) {
+      if (isCreated) await plane.pause("it does not show yet");
+      await create(plane, layout, tags);
+      isCreated = true;
+    } else if (status === "ACTIVE" || status === "UPDATING") return table;
     else if (status === "CREATING" || status === "DELETING") await plane.pause(`it is ${status}`);
     else throw new LockStoreError(`Table ${layout.tableName} cannot be used: it is ${status}`);
   }
@@ -65,7 +68,6 @@ async function create(plane: ControlPlane, layout: TableLayout, tags: CreateOpti
   } catch (error) {
     // Another process has created it, or an attempt of ours whose reply was lost.
     if (!isCausedBy(error, "ResourceInUseException")) throw error;
-    await plane.pause("it does not show yet");
   }
 }
 
