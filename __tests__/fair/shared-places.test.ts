@@ -5,6 +5,7 @@ import type { MutexOptions } from "../../lib/options/mutex.js";
 import { LOCK_SORT, lockAt, MUTEX_QUEUE } from "../../lib/protocol/addresses.js";
 import { MemoryTable } from "../../lib/testing/memory-table.js";
 import { takesOf } from "../simulation/message.js";
+import { hear } from "../support/diagnostics.js";
 import { watch } from "../support/eventually.js";
 import { createGate } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
@@ -455,4 +456,22 @@ test("a lease whose row was unlocked by force is not passed on: the next caller 
   const next = await second;
   expect(next.uuid).not.toBe(lock.uuid);
   expect(world.table.row(lockAt(NAME))?.uuid).toBe(next.uuid);
+});
+
+test("a place is kept also where the margin takes more than half of the lease", async () => {
+  const losses = hear("dynamutex:ticket-lost");
+  const world = new World();
+  const mutex = { ttlMs: 1_000, safetyMarginMs: 600, renewEveryMs: 200 };
+  const gate = createGate();
+  const holding = world
+    .host("a")
+    .mutex(NAME, { fair: true, ...mutex })
+    .run(() => gate.released);
+  await world.time.advance(10);
+  const { locking } = world.ask(world.host("b"), "b", {}, mutex);
+  await world.time.advance(10_000);
+  expect(losses).toEqual([]);
+  gate.release();
+  await world.time.settle(Promise.all([holding, locking]));
+  expect(world.order).toEqual(["b"]);
 });

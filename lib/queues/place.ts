@@ -135,8 +135,9 @@ async function drawTicket(session: Session, resource: Resource, wait: Wait, onSe
   }
 }
 
-/** A place is renewed for as long as its call waits, however the lock itself is renewed. */
+/** A place is renewed for as long as its call waits, however the lock itself is renewed, and well before its lease ends. */
 function placeSettings(settings: MutexSettings): MutexSettings {
-  const renewEveryMs = Math.floor(settings.ttlMs / 2);
+  const { ttlMs, safetyMarginMs } = settings;
+  const renewEveryMs = Math.floor(Math.min(ttlMs / 2, ((ttlMs - safetyMarginMs) * 2) / 3));
   return { ...settings, renewEveryMs, autoRenew: true, maxHoldMs: Number.POSITIVE_INFINITY, fencing: false };
 }
