@@ -27,6 +27,7 @@ export const place = inFile("lib/queues/place.js");
 export const view = inFile("lib/queues/queue-view.js");
 export const sections = inFile("lib/queues/sections.js");
 export const turns = inFile("lib/queues/turns.js");
+export const agenda = inFile("lib/session/agenda.js");
 export const backlog = inFile("lib/session/backlog.js");
 export const closing = inFile("lib/session/closing.js");
 export const contention = inFile("lib/session/contention.js");

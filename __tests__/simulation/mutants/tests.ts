@@ -19,6 +19,7 @@ export const TESTS: Readonly<Record<string, string>> = {
   "the lease goes on after a look that may be stale": "fair/shared-places",
   "a page of the queue counts as the whole of it": "fair/shared-places",
   "a place serves all who have asked by the time that its row is there": "fair/shared-places",
+  "what falls due in a suspend waits for its timer": "agenda",
   "a renewal leaves before one whose lease ends first": "scheduler",
 };
 
