@@ -398,3 +398,19 @@ describe("on DynamoDB", () => {
     expect(await other.inspect()).toMatchObject({ exclusive: { uuid: writer.uuid, kind: "exclusive" }, shared: [] });
   });
 });
+
+test.each(Array.from({ length: 20 }, (_, turns) => turns))(
+  "a row whose last section ends %d microtasks after a further call is joined or left, and not both",
+  async (turns) => {
+    const { one } = hosts();
+    const { shared } = one.sharedMutex(NAME);
+    const first = await shared.lock();
+    const joining = shared.lock();
+    for (let count = 0; count < turns; count += 1) await null;
+    const unlocking = first.unlock();
+    const next = await joining;
+    await unlocking;
+    expect([next.held, one.readers(NAME).map(({ uuid }) => uuid)]).toEqual([true, [next.uuid]]);
+    await next.unlock();
+  },
+);

@@ -251,7 +251,7 @@ export class Sections {
     // At once: while something is awaited, a further caller could join a lease that is about to be released. After a section,
     // a caller that still waits did not fit, or its process has seen a writer.
     if (section === undefined && this.#share(own)) return;
-    if (await this.#passOn(own, section)) return;
+    if (!own.resource.kind.isJoined && (await this.#passOn(own, section))) return;
     let isFree = false;
     try {
       await (section === undefined ? lease.exit.giveBack() : lease.exit.release());
@@ -266,7 +266,7 @@ export class Sections {
   /** Passes the lease to the next of this process, unless others go first. @returns whether a section has begun on it. */
   async #passOn(own: OwnLease, section: Section | undefined): Promise<boolean> {
     const line = this.#line(own.resource);
-    if (own.resource.kind.isJoined || !line.canPass(own)) return false;
+    if (!line.canPass(own)) return false;
     if (!(await this.#mayPass(line, own, section)) || own.isClosed) return false;
     if (!(await own.lease.renewals.renewForNext())) return false;
     if (section instanceof HeldLock) own.before = section;
