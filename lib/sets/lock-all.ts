@@ -50,7 +50,8 @@ export async function lockAll(
       }
       const leases = claimed.granted.map((acquisition) => new Lease(session, acquisition));
       const stand = await Promise.all(leases.map(({ renewals }) => renewals.secure(wait)));
-      if (stand.every((stands) => stands) && !wait.enough.aborted) {
+      // One may be over by the time that the last of them is sure.
+      if (stand.every((stands) => stands) && leases.every(({ stands }) => stands) && !wait.enough.aborted) {
         for (const lease of leases) lease.keep();
         const set = new HeldLockSet(session, leases);
         if (deliver(set)) {
