@@ -52,6 +52,19 @@ describe("an agenda", () => {
     }
   });
 
+  test("without a grid, no alarm is late", async () => {
+    for (let ms = 1; ms < 40_000; ms = Math.ceil(ms * 1.1)) {
+      for (const startMs of [0, 1_234, 16_380, 32_766 - ms].filter((start) => start >= 0)) {
+        const time = new ManualTime();
+        await time.advance(startMs);
+        const rung: number[] = [];
+        new Agenda(time.clock(), MANY).alarm(ms, () => rung.push(time.elapsed - startMs));
+        await time.advance(ms);
+        expect([ms, rung.length]).toEqual([ms, 1]);
+      }
+    }
+  });
+
   test("pauses that are about as long end together", async () => {
     const time = new ManualTime();
     const agenda = new Agenda(time.clock(), MANY);

@@ -67,16 +67,18 @@ export class Agenda {
     return slot;
   }
 
+  /** Rings when `atMost` shows the moment, or nearly; after a suspend, at the next look. */
   #ringAt(moment: number, ring: () => void): () => void {
-    const wait = (): (() => void) => {
-      const leftMs = moment - this.#clock.atMost();
-      const look = (): void => {
-        if (moment - this.#clock.atMost() < NEARLY_MS) ring();
-        else cancel = wait();
-      };
-      return this.#clock.alarm(Math.min(leftMs, LOOK_EVERY_MS), look);
+    let cancel: () => void;
+    const wait = (leftMs: number): void => {
+      cancel = this.#clock.alarm(Math.min(leftMs, LOOK_EVERY_MS), look);
     };
-    let cancel = wait();
+    const look = (): void => {
+      const leftMs = moment - this.#clock.atMost();
+      if (leftMs < NEARLY_MS) ring();
+      else wait(leftMs);
+    };
+    wait(moment - this.#clock.atMost());
     return () => cancel();
   }
 }
@@ -85,5 +87,7 @@ export class Agenda {
 function roundedDown(now: number, ms: number, gridMs: number): number {
   const stepMs = Math.min(gridMs, 2 ** Math.floor(Math.log2(ms / 2)));
   if (stepMs < 1) return now + ms;
-  return Math.max(now, Math.floor((now + ms + Math.min(NEARLY_MS, stepMs / 4)) / stepMs) * stepMs);
+  // Without a grid, nothing has to stay on one, and a deadline must not come late.
+  const nearlyMs = gridMs === Number.POSITIVE_INFINITY ? 0 : Math.min(NEARLY_MS, stepMs / 4);
+  return Math.max(now, Math.floor((now + ms + nearlyMs) / stepMs) * stepMs);
 }
