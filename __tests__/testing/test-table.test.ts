@@ -127,6 +127,7 @@ describe("hosts", () => {
     ["what is no object", () => new TestTable("locks" as never), "options"],
     ["a table's option for a host", () => new TestTable().host({ keyPrefix: "a" } as never), "keyPrefix"],
     ["a clock for a host", () => new TestTable().host({ clock: {} } as never), "clock"],
+    ["a host's option of another type", () => new TestTable().host({ poll: 5 } as never), "poll"],
     ["an owner without a name", () => new TestTable().host({ owner: "" }), "owner"],
     ["a host of another table", () => new TestTable().silence(new TestTable().host()), "host"],
     ["a lock that nobody holds", () => new TestTable().lose("report"), "which"],

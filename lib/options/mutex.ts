@@ -93,28 +93,28 @@ const checkMutex: OptionsCheck<MutexOptions> = optionsCheck(["locks.mutex()"], (
  */
 export function mutexSettings(options: MutexOptions, defaults: MutexOptions = {}): MutexSettings {
   checkMutex(options);
-  const given = over(defaults, options);
-  const ttlMs = given.ttlMs ?? 30_000;
+  const all = over(defaults, options);
+  const ttlMs = all.ttlMs ?? 30_000;
   const settings: MutexSettings = {
     ttlMs,
-    renewEveryMs: given.renewEveryMs ?? Math.floor(ttlMs / 2),
-    safetyMarginMs: given.safetyMarginMs ?? Math.ceil(ttlMs / 10),
-    autoRenew: given.autoRenew ?? true,
-    maxHoldMs: given.maxHoldMs ?? Number.POSITIVE_INFINITY,
-    waitMs: given.waitMs ?? Number.POSITIVE_INFINITY,
-    poll: pollOf(given),
-    handOverMs: given.handOverMs ?? Math.min(ttlMs, 500),
-    releaseWithinMs: given.releaseWithinMs ?? 5_000,
-    fair: given.fair ?? false,
-    takeover: given.takeover ?? "expired",
-    fencing: given.fencing ?? false,
+    renewEveryMs: all.renewEveryMs ?? Math.floor(ttlMs / 2),
+    safetyMarginMs: all.safetyMarginMs ?? Math.ceil(ttlMs / 10),
+    autoRenew: all.autoRenew ?? true,
+    maxHoldMs: all.maxHoldMs ?? Number.POSITIVE_INFINITY,
+    waitMs: all.waitMs ?? Number.POSITIVE_INFINITY,
+    poll: pollOf(all),
+    handOverMs: all.handOverMs ?? Math.min(ttlMs, 500),
+    releaseWithinMs: all.releaseWithinMs ?? 5_000,
+    fair: all.fair ?? false,
+    takeover: all.takeover ?? "expired",
+    fencing: all.fencing ?? false,
   };
   checkLease(settings);
   return settings;
 }
 
-/** Options over defaults that have been checked: one that is undefined is not given. */
-export function over(defaults: MutexOptions, options: MutexOptions): MutexOptions {
+/** Options over defaults, both checked: one that is undefined is not given. */
+export function over<Defaults extends MutexOptions>(defaults: Defaults, options: MutexOptions): Defaults {
   // A margin and a period fit the ttlMs that they were given with, and need not fit another.
   const own = options.ttlMs === undefined ? {} : { renewEveryMs: undefined, safetyMarginMs: undefined };
   const poll = { ...defaults.poll, ...given(options.poll) };

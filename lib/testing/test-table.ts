@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { types } from "node:util";
 import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { LockConfigError, type LossReason } from "../errors.js";
 import type { LockInfo } from "../lock-info.js";
@@ -80,7 +81,7 @@ export class TestTable {
     refuse(options, { ...NOT_OF_A_TABLE, owner: "is an option of each host: table.host({ owner })" });
     const { tableName = "locks", time = "real", startAt, onTransactWrite, ...defaults } = options;
     if (time !== "real" && time !== "manual") throw new LockConfigError("time", time, 'must be "real" or "manual"');
-    if (startAt !== undefined && !(isDate(startAt) && startAt.getTime() > 0)) {
+    if (startAt !== undefined && !(types.isDate(startAt) && startAt.getTime() > 0)) {
       throw new LockConfigError("startAt", startAt, "must be a Date after 1970-01-01T00:00:00Z");
     }
     if (onTransactWrite !== undefined && typeof onTransactWrite !== "function") {
@@ -113,7 +114,8 @@ export class TestTable {
       applyWrites: (items) => this.#applyWrites(items),
       onGuard: (guard, check) => this.#guards.set(textOf(guard), check),
     });
-    const locks = new TableLocks({ ...this.#options, ...over(this.#options, options), owner, clock }, (layout) => ({
+    tableOptions({ ...this.#options, ...options });
+    const locks = new TableLocks({ ...over(this.#options, options), owner, clock }, (layout) => ({
       store,
       create: (how, requests) => reached(store, requests, "CreateTable", how),
       check: async (how, requests) => {
@@ -298,9 +300,6 @@ function refuse(options: object, remedies: Readonly<Record<string, string>>): vo
     if (remedy !== undefined && value !== undefined) throw new LockConfigError(name, value, remedy);
   }
 }
-
-/** Also one of another realm, as a test runner's may be. */
-const isDate = (value: object): value is Date => Object.prototype.toString.call(value) === "[object Date]";
 
 /** The same for equal guards, whatever the order of their properties, and the realm that they are from. */
 function textOf(guard: unknown): string {
