@@ -9,7 +9,6 @@ import { checkData, checkMinRemaining, guardOptions, handOffOptions } from "../o
 import { permitOf } from "../protocol/addresses.js";
 import type { Check, NamedResult } from "../protocol/writes.js";
 import { follow } from "../session/abort-listening.js";
-import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { DocumentGuard } from "../store.js";
 import { tokenOf } from "./hand-off-token.js";
@@ -290,11 +289,7 @@ export class HeldLock implements TransferableLock {
 
   async transactWrite(items: readonly TransactWriteItem[], options: TransactWriteOptions = {}): Promise<void> {
     const guarded = { lease: this.#lease, section: this, guard: () => this.#guard() };
-    const outcome = await transactUnder(this.#session, guarded, items, options).catch((error: unknown) => {
-      // The end of the section has ended the retries.
-      if (this.#over !== undefined && isTransient(error)) this.#throwIfNotHeld();
-      throw error;
-    });
+    const outcome = await transactUnder(this.#session, guarded, items, options);
     switch (outcome.kind) {
       case "committed":
         return;

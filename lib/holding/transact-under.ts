@@ -1,10 +1,12 @@
 import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { CHANNELS } from "../diagnostics.js";
 import type { LockLostError } from "../errors.js";
+import type { Lock } from "../lock.js";
 import { copyOf } from "../lock-info.js";
 import { type TransactWriteOptions, transactWriteOptions } from "../options/calls.js";
 import type { Check } from "../protocol/writes.js";
 import { attemptMs, persist } from "../session/requests.js";
+import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { TransactOutcome } from "../store.js";
 import type { Lease } from "./lease.js";
@@ -15,11 +17,11 @@ const TRANSACT_WITHIN_MS = 10_000;
 /** What a transaction is guarded by. */
 interface Guarded {
   readonly lease: Lease;
-  readonly section: { readonly remainingMs: number; readonly lost: LockLostError | undefined };
+  readonly section: Pick<Lock, "remainingMs" | "assertHeld"> & { readonly lost: LockLostError | undefined };
   readonly guard: () => Promise<Check>;
 }
 
-/** Sends the caller's items together with the guard. @throws the section's loss, where there is one, or why it was not sent. */
+/** Sends the caller's items together with the guard. @throws the section's loss or end, where there is one, or why it was not sent. */
 export async function transactUnder(
   session: Session,
   { lease, section, guard }: Guarded,
@@ -43,7 +45,9 @@ export async function transactUnder(
   const until = (): number => Math.min(giveUpAt, clock.atMost() + section.remainingMs);
   const persistence = { kind: "take", until, attemptMs: attemptMs(lease.settings.ttlMs) } as const;
   const sent = persist(session, persistence, (signal) => store.transact(writes, signal));
-  return await sent.catch((error) => {
-    throw section.lost ?? error;
+  return await sent.catch((error: unknown) => {
+    // Where no answer has come, the end of the section has ended the retries.
+    if (section.lost !== undefined || isTransient(error)) section.assertHeld();
+    throw error;
   });
 }
