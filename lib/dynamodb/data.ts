@@ -91,8 +91,9 @@ function unmarshalled(value: AttributeValue = { NULL: true }): unknown {
 /** A number of DynamoDB's as it is wherever JavaScript has a value for it. DynamoDB has one zero. */
 export function numberOf(text: string): number | bigint {
   const value = Number(text) + 0;
+  if (Number.isSafeInteger(value)) return value;
   const digits = text.replace(/^(-?\d)\.?(\d*)e\+(\d+)$/, withoutExponent);
-  return Number.isSafeInteger(value) || !/^-?\d+$/.test(digits) ? value : BigInt(digits);
+  return /^-?\d+$/.test(digits) ? BigInt(digits) : value;
 }
 
 /** As DynamoDB gives it back: JavaScript writes numbers from 1e21 on with an exponent, which is more than its digits. */
