@@ -14,6 +14,7 @@ import {
   transactionConflict,
 } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
+import { MemoryHost } from "../support/memory-host.js";
 import { rowOf, useScene } from "../support/scene.js";
 import { afterSleeps, sleptThrough, timedOut } from "../support/settled.js";
 
@@ -346,4 +347,26 @@ describe("what cannot work", () => {
     await expect(call(locks, names, options)).rejects.toMatchObject({ code: "LOCK_CONFIG", option });
     expect(scene.proxy.counts()).toEqual({});
   });
+});
+
+test("a set is not handed out after the lease of one of its locks, which waited for the renewal of another", async () => {
+  const time = new ManualTime();
+  const host = new MemoryHost(time);
+  const [taken, reissued] = [time.clock().sleep(1_200), time.clock().sleep(3_300)];
+  let isSlow = true;
+  host.hold = ({ kind }) => (isSlow && kind === "writeAll" ? taken : undefined);
+  host.fate = (message) => {
+    if (!isSlow || message.kind !== "write" || message.write.at.name !== "b") return "answered";
+    if (message.write.kind === "renew") return "lost";
+    return message.write.kind === "reissue" ? reissued : "answered";
+  };
+  void reissued.then(() => {
+    isSlow = false;
+  });
+  const locking = host.lockAll(["a", "b"], { ttlMs: 2_000 });
+  await time.settle(locking, { withinMs: 60_000 });
+  const set = await locking;
+  expect(host.told()).toContain("reissue lock");
+  expect([set.held, set.signal.aborted]).toEqual([true, false]);
+  await set.unlock();
 });
