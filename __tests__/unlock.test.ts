@@ -114,6 +114,17 @@ describe("trap 4: a release while a renewal is in flight", () => {
     expect(time.timers).toBe(0);
   });
 
+  test("an extend() that it calls off says that the lock has been unlocked", async () => {
+    const { time, lock } = await scene.locked();
+    scene.proxy.on("UpdateItem", resetBefore());
+    const sleeping = time.nextSleep();
+    const extending = lock.extend();
+    await sleeping;
+    const [extended] = await Promise.allSettled([extending, lock.unlock()]);
+    expect(extended).toMatchObject({ status: "rejected", reason: { code: "LOCK_RELEASED" } });
+    expect(scene.proxy.counts()).toEqual({ PutItem: 1, UpdateItem: 1, DeleteItem: 1 });
+  });
+
   test("a renewal in flight that finds another's row makes unlock() reject", async () => {
     const { time, lock } = await scene.locked();
     const hold = scene.proxy.hold("UpdateItem");

@@ -179,8 +179,7 @@ export class HeldLock implements TransferableLock {
         "takes no length: it renews the lease for the ttlMs of the lock's options",
       );
     }
-    this.#throwIfNotHeld();
-    await this.#lease.renewals.extend();
+    await this.#extend();
   }
 
   get data(): LockData | undefined {
@@ -193,11 +192,20 @@ export class HeldLock implements TransferableLock {
     const copy = copyOf(data);
     this.#throwIfNotHeld();
     // One write at a time, in the order of the calls. The section may end meanwhile.
-    for (let { writing } = this.#lease.renewals; writing !== undefined; writing = this.#lease.renewals.writing) {
+    for (let { writing } = this.#lease.renewals; writing !== undefined; writing = this.#lease.renewals.writing)
       await writing;
+    await this.#extend(copy);
+  }
+
+  async #extend(data?: LockData): Promise<void> {
+    this.#throwIfNotHeld();
+    try {
+      await this.#lease.renewals.extend(data);
+    } catch (error) {
+      // Its release has ended a renewal that had not left, or waited to be tried again.
       this.#throwIfNotHeld();
+      throw error;
     }
-    await this.#lease.renewals.extend(copy);
   }
 
   unlock(): Promise<void> {
