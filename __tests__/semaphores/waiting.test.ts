@@ -4,7 +4,7 @@ import { permitAt } from "../../lib/protocol/addresses.js";
 import { turn, watch } from "../support/eventually.js";
 import { deferred } from "../support/fault-proxy/deferred.js";
 import { ManualTime } from "../support/manual-time.js";
-import { isTake, MemoryHost } from "../support/memory-host.js";
+import { inWords, isTake, MemoryHost } from "../support/memory-host.js";
 
 const NAME = "api";
 
@@ -126,4 +126,26 @@ test("a mark that nobody stands behind any more does not end a short wait while 
   await time.advance(300);
   expect(watched.settled).toBe(true);
   expect(await asked).toMatchObject({ held: true });
+});
+
+test("while one call asks for a dead holder's permit, the others of its process ask seldom", async () => {
+  const { time, one, other } = twoHosts();
+  const options = { permits: 2 };
+  const { permit } = await one.semaphore(NAME, options).lock();
+  await time.advance(1);
+  const dead = permitAt(NAME, 1 - permit);
+  const row = { format: 1, uuid: "dead", owner: "gone", ttlMs: 1_000, acquired: time.now, expires: 1 };
+  one.table.plant(dead, row);
+  other.fate = (message) => (inWords(message) === `take ${dead.sort}` ? "lost" : "answered");
+  const semaphore = other.semaphore(NAME, options);
+  const calls = [semaphore.lock(), semaphore.lock()];
+  await time.advance(5_000);
+  expect(other.told().length).toBeLessThan(40);
+  other.fate = () => "answered";
+  const first = Promise.race(calls);
+  const watched = watch(first);
+  await time.advanceUntil(() => watched.settled);
+  await (await first).unlock();
+  const served = watch(Promise.all(calls));
+  await time.advanceUntil(() => served.settled);
 });

@@ -96,10 +96,15 @@ export class SemaphoreKind extends Kind {
     [first]: RowsInTheWay,
     wait: Wait,
     blocked: Blocked,
-  ): Promise<readonly Row[]> {
+  ): Promise<readonly Row[] | undefined> {
     const { session } = this;
     const { settings } = resource;
     const { minMs, maxMs } = settings.poll;
+    if (looksFree(session, first.target, first.row)) {
+      // Another call of this process asks for it.
+      await wait.pacing.again();
+      return undefined;
+    }
     // The pauses go on growing across claims that came too late: in a crowd, a look often shows a permit that is already gone.
     // If others have waited for long, a caller that comes later looks no more often than they do.
     blocked.polling ??= new Polling(session, settings.poll);
