@@ -258,16 +258,23 @@ describe("readers", () => {
     expect(one.readers(NAME)).toEqual([]);
   });
 
-  test("a row of which less than half is left is renewed before anybody joins", async () => {
-    const { time, one } = hosts();
-    const { shared } = one.sharedMutex(NAME, { ttlMs: 10_000, autoRenew: false, handOverMs: 10_000 });
-    await using _first = await shared.lock();
-    await time.advance(6_000);
-    one.told();
-    await using second = await shared.lock();
-    expect(one.told()).toEqual(["renew reader"]);
-    expect(second.remainingMs).toBe(9_000);
-  });
+  test.each([
+    [1_000, 6_000],
+    [6_000, 3_000],
+  ])(
+    "a row of which less than half is left, with a margin of %d ms, is renewed before anybody joins",
+    async (safetyMarginMs, ms) => {
+      const { time, one } = hosts();
+      const options = { ttlMs: 10_000, safetyMarginMs, renewEveryMs: 3_000, autoRenew: false, handOverMs: 10_000 };
+      const { shared } = one.sharedMutex(NAME, options);
+      await using _first = await shared.lock();
+      await time.advance(ms);
+      one.told();
+      await using second = await shared.lock();
+      expect(one.told()).toEqual(["renew reader"]);
+      expect(second.remainingMs).toBe(10_000 - safetyMarginMs);
+    },
+  );
 
   test("the row is renewed for as long as one of its sections runs", async () => {
     const { time, one, other } = hosts();

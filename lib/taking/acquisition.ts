@@ -104,9 +104,10 @@ export class Acquisition {
     return this.#end;
   }
 
-  /** Whether less than half of the lease is left. */
+  /** Whether less is left than half of the time for which a new lease may be relied on. */
   get isHalfGone(): boolean {
-    return this.#end - this.#session.clock.atMost() < this.settings.ttlMs / 2;
+    const { ttlMs, safetyMarginMs } = this.settings;
+    return this.#end - safetyMarginMs - this.#session.clock.atMost() < (ttlMs - safetyMarginMs) / 2;
   }
 
   /** What the row fulfils as long as it is ours; undefined before the first renewal under its uuid. */
