@@ -616,6 +616,35 @@ describe("a fair one", () => {
     await time.advanceUntil(() => order.length === 2);
   });
 
+  test("that waits for readers keeps the turn of those behind it in its process", async () => {
+    const { time, one, other, third } = hosts();
+    const reader = await one.sharedMutex(NAME, options).shared.lock();
+    const order: Lock[] = [];
+    const ask = (host: MemoryHost): void => {
+      void host
+        .sharedMutex(NAME, options)
+        .exclusive.lock()
+        .then((lock) => order.push(lock));
+    };
+    ask(other);
+    await time.advanceUntil(() => other.writer(NAME) !== undefined);
+    await time.advance(5_000);
+    ask(other);
+    await time.advance(200);
+    ask(third);
+    await time.advance(5_000);
+    ask(other);
+    await time.advance(200);
+    await reader.unlock();
+    for (let count = 1; count <= 4; count += 1) {
+      await time.advanceUntil(() => order.length === count);
+      await order[count - 1]?.unlock();
+    }
+    expect(order.map(({ owner }) => owner)).toEqual(["other", "other", "third", "other"]);
+    await time.advance(1_000);
+    expect(one.table.rows).toEqual([]);
+  });
+
   test("inspect() shows who waits, in order, and for which side", async () => {
     const { time, one, other, third } = hosts();
     await using _held = await one.sharedMutex(NAME, options).exclusive.lock();

@@ -41,7 +41,10 @@ export class ExclusiveSide extends Kind {
    * section begins.
    * @throws what ended the wait.
    */
-  async #readerInTheWay({ lease, resource }: OwnLease, { wait }: ResourceClaim): Promise<InTheWay | undefined> {
+  async #readerInTheWay(
+    { lease, resource }: OwnLease,
+    { wait, onTaken }: ResourceClaim,
+  ): Promise<InTheWay | undefined> {
     const polling = new Polling(this.session, resource.settings.poll);
     lease.keep();
     lease.watch(WAITING_WRITER);
@@ -53,6 +56,7 @@ export class ExclusiveSide extends Kind {
         const target = { ...resource, at: alive };
         wait.blocker.saw(alive);
         if (!wait.isPatient) return { target, row: alive };
+        onTaken?.();
         await polling.pause(wait, untilFree(this.session, target, alive));
       } else if (found) {
         await wait.pacing.again();

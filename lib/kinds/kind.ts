@@ -55,6 +55,8 @@ export interface ResourceClaim extends SectionRequest {
   readonly seen?: readonly Row[] | undefined;
   /** How many others are ahead: they get as much of the room that was seen. Default 0. */
   readonly ahead?: number | undefined;
+  /** Told where the row is taken, and others have to leave before the claim is granted. */
+  readonly onTaken?: (() => void) | undefined;
   /** The lease of this process that the caller's section could join, if there is one. */
   readonly open: () => OwnLease | undefined;
 }

@@ -5,7 +5,7 @@ import type { Wait } from "../taking/wait.js";
 import type { Caller } from "./local-line.js";
 
 /** What is known of a lock that is claimed. */
-export type ClaimHow = Pick<ResourceClaim, "seen" | "ahead" | "until">;
+export type ClaimHow = Pick<ResourceClaim, "seen" | "ahead" | "until" | "onTaken">;
 
 /** A call that wants a lock, and how it gets one. */
 export interface Call extends Caller<OwnLease>, SectionRequest {

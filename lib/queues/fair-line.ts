@@ -55,6 +55,8 @@ export class FairLine extends LocalLine<OwnLease> {
   seen: AdmissionLook | undefined;
   /** When it has looked last, on `atMost`, whatever came of it. */
   lookedAt: number = Number.NEGATIVE_INFINITY;
+  /** Whether the one that leads has its row, and waits for others to leave: those behind it need a place of their own. */
+  isTaken = false;
   /** Whether the fair queue is drawing a place for the callers behind the front, or is about to. */
   isAttended = false;
   readonly #session: Session;

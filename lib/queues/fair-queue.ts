@@ -140,7 +140,7 @@ export class FairQueue {
         const [own] = line.leases;
         if (line.leader !== undefined || own === undefined) {
           // The one at the front takes the lock, or a place for all.
-          if (line.places.first === undefined) return;
+          if (line.places.first === undefined && !line.isTaken) return;
           await this.#drawFor(line);
           continue;
         }
@@ -213,7 +213,7 @@ export class FairQueue {
     // Only the claim can tell whether a tick is done.
     if (once === undefined && resource.kind.queue.room(resource, gate) === 0) return { kind: "held" };
     const until = (): number => Math.min(sentAt + LOOK_LASTS_MS, wait.until());
-    return await this.#claim(call, { until, seen: gate, ahead: 0 });
+    return await this.#claim(line, call, { until, seen: gate, ahead: 0 });
   }
 
   /**
@@ -266,7 +266,7 @@ export class FairQueue {
       }
       line.admission = look.admission;
       const until = (): number => Math.min(look.sentAt + LOOK_LASTS_MS, place.until(), wait.until());
-      const result = await this.#claim(call, { until, seen: gate, ahead });
+      const result = await this.#claim(line, call, { until, seen: gate, ahead });
       if (result?.kind === "granted" && (await call.handOut(result.granted))) return true;
       await wait.pacing.again();
     }
@@ -285,14 +285,20 @@ export class FairQueue {
   }
 
   /** The ordinary claim. @returns undefined if no answer came while its look was valid. */
-  async #claim({ once, wait, claim }: Call, how: ClaimHow): Promise<Tried | undefined> {
+  async #claim(line: FairLine, { once, wait, claim }: Call, how: ClaimHow): Promise<Tried | undefined> {
+    const onTaken = (): void => {
+      line.isTaken = true;
+      this.attend(line);
+    };
     try {
-      return await tryClaim(this.#session, wait, () => claim(how));
+      return await tryClaim(this.#session, wait, () => claim({ ...how, onTaken }));
     } catch (error) {
       this.#waitOut(wait, error);
       // A claim for a tick is not repeated: the next could find the tick granted to this one, for which nothing runs.
       if (once !== undefined) throw error;
       return undefined;
+    } finally {
+      line.isTaken = false;
     }
   }
 
