@@ -120,6 +120,7 @@ const KEPT = [
   "23000490/560",
   "24000058/138",
   "24000102/747",
+  "24004398/210",
 ];
 
 describe("the protocol on virtual time", () => {

@@ -426,7 +426,12 @@ class World {
     }
     this.#tell(() => lineOf(arrival));
     this.#judge.arrived(arrival);
-    if (message.kind === "write" && isForced(message.write)) this.#mend(arrival);
+    if (message.kind === "write" && isForced(message.write)) {
+      this.#mend(arrival);
+      // Without its uuid it is another row to those who watch it because they do not know the time.
+      const { name } = message.write.at;
+      for (const want of this.#wants) if (want.locks.some((asking) => asking.name === name)) want.freeSince = undefined;
+    }
   }
 
   /**
