@@ -80,9 +80,8 @@ export async function simulate(
 
 interface Want {
   readonly locks: readonly Asking[];
-  freeSince: number | undefined;
-  /** For how long they may be free: the most that it was since then. */
-  longestMs: number;
+  /** Since when nobody has any of them, and for how long that may be: the most that it was since then. */
+  free: { readonly since: number; longestMs: number } | undefined;
 }
 
 class World {
@@ -385,15 +384,15 @@ class World {
     if (now < this.#schedule.calmAtMs + HUNG_MS + PAUSED_MS || this.#wants.size === 0) return;
     for (const want of this.#wants) {
       if (want.locks.some((asking) => this.#judge.isHeld(asking))) {
-        want.freeSince = undefined;
-        want.longestMs = 0;
-      } else {
-        want.freeSince ??= now;
-        // Waiters that were dead, and were watched one after the other, may be gone from the table by now.
-        want.longestMs = Math.max(want.longestMs, this.#longestWaitMs(want.locks));
+        want.free = undefined;
+        continue;
       }
-      const waited = now - (want.freeSince ?? now);
-      if (waited > want.longestMs) {
+      want.free ??= { since: now, longestMs: 0 };
+      const { free } = want;
+      // Waiters that were dead, and were watched one after the other, may be gone from the table by now.
+      free.longestMs = Math.max(free.longestMs, this.#longestWaitMs(want.locks));
+      const waited = now - free.since;
+      if (waited > free.longestMs) {
         const names = want.locks.map(({ kind, name }) => `${kind} of ${name}`);
         throw new Violation("a free lock is obtained", `${names} was free for ${waited} ms while somebody waited`);
       }
@@ -412,7 +411,7 @@ class World {
   }
 
   #want(locks: readonly Asking[]): () => void {
-    const want: Want = { locks, freeSince: undefined, longestMs: 0 };
+    const want: Want = { locks, free: undefined };
     this.#wants.add(want);
     return () => void this.#wants.delete(want);
   }
@@ -428,10 +427,15 @@ class World {
     this.#judge.arrived(arrival);
     if (message.kind === "write" && isForced(message.write)) {
       this.#mend(arrival);
-      // Without its uuid it is another row to those who watch it because they do not know the time.
-      const { name } = message.write.at;
-      for (const want of this.#wants) if (want.locks.some((asking) => asking.name === name)) want.freeSince = undefined;
+      this.#watchedAnew(arrival);
     }
+  }
+
+  /** Where a force has removed a uuid, it is another row to those who watch it because they do not know the time. */
+  #watchedAnew({ rows: [change] }: Arrival): void {
+    if (change === undefined || !change.hasChanged) return;
+    const key = lockOf(change.at)?.key;
+    for (const want of this.#wants) if (want.locks.some((asking) => asking.key === key)) want.free = undefined;
   }
 
   /**
