@@ -35,7 +35,6 @@ try {
     (name) => `${name}@${devDependencies[name]}`,
   );
   const oldest = Object.entries(dependencies).map(([name, range]) => `${name}@${lowest(range)}`);
-  // npm prefers what is in its cache for the tools, whose versions are given, and asks for the newest SDK.
   const newest = Object.keys(dependencies).map((name) => `${name}@latest`);
   const peers = Object.entries(peerDependencies);
   const sets = {
@@ -56,7 +55,7 @@ try {
     if (cells.length === 0 && !isMeasured) continue;
     const root = join(folder, set);
     await write(root, {});
-    await install(root, [tarball.path, ...packages]);
+    await install(root, [tarball.path, ...packages], set === "newest" ? "online" : "offline");
     const installed = await Promise.all(
       Object.keys(dependencies).map(async (name) => `${name} ${await versionIn(root, name)}`),
     );

@@ -24,10 +24,14 @@ export async function pack(folder) {
   return { ...packed, path: join(folder, packed.filename) };
 }
 
-/** Installs packages into a folder as a user would: from the registry, or npm's cache of it. */
-export async function install(folder, packages) {
+/**
+ * Installs packages into a folder as a user would.
+ * @param prefer `offline` for what npm's cache has; `online` asks the registry for each list of versions. Without that, a `latest`
+ * of today may be one that an older list in the cache does not have, and npm finds no version that fits.
+ */
+export async function install(folder, packages, prefer) {
   await write(folder, { "package.json": JSON.stringify({ name: "matrix", private: true }) });
-  const flags = ["--prefer-offline", "--no-audit", "--no-fund", "--no-save", "--no-package-lock", "--loglevel=error"];
+  const flags = [`--prefer-${prefer}`, "--no-audit", "--no-fund", "--no-save", "--no-package-lock", "--loglevel=error"];
   await run("npm", ["install", ...flags, ...packages], { cwd: folder });
 }
 
