@@ -9,8 +9,8 @@ import { follow } from "./session/abort-listening.js";
 import type { Session } from "./session/session.js";
 
 /**
- * The pauses between two campaigns double from the first to the longest. The first is longer than the default polls: where
- * `lead` fails at once, another candidate has its turn before.
+ * The pauses between two campaigns double from the first to the longest. The first is longer than the default polls, so that
+ * another candidate gets its turn if `lead` fails at once.
  */
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 30_000;
@@ -24,20 +24,21 @@ interface Parts<Held> {
   /** Waits for the lock, runs `led` under it, and releases it; `ends` ends the wait, and aborts `lock.signal`. */
   readonly campaign: (led: (lock: Held) => Promise<void>, ends: AbortSignal) => Promise<void>;
   readonly observe: (options?: ObserveOptions) => AsyncIterableIterator<LockInfo | null>;
-  /** A method, and no property: a mutex of fenced locks is to be one of locks as well. */
+  /** A method and not a property, so that its parameter is bivariant: a mutex of fenced locks must also be one of locks. */
   lead(lock: Held): unknown;
   readonly signal: AbortSignal | undefined;
 }
 
-/** One campaign, and the leadership that it may have come to. */
+/** One campaign, and the leadership that it led to, if any. */
 interface Term {
   /** Undefined as long as `lead` has not begun. */
   lock: Lock | undefined;
   /** How long `lead` ran, in ms. */
   ledMs: number;
   /**
-   * `returned`: `lead` has, and the lock was held until then. `ended`: it was told to end, by a loss or by the end of the election.
-   * `failed`: the campaign, or `lead`, by an error of its own.
+   * - `returned`: `lead` has returned, and the lock was held until then.
+   * - `ended`: the campaign or `lead` was told to end, by a loss or by the end of the election.
+   * - `failed`: the campaign or `lead` has failed by an error of its own.
    */
   outcome: "returned" | "ended" | "failed";
   /** The loss, or the error. */
@@ -50,19 +51,19 @@ interface Term {
  * 1. Wait for the lock. A campaign that fails goes on with 4.
  * 2. Run `lead`. Whatever happens to the lock, wait until `lead` has ended.
  * 3. Release the lock. If `lead` has returned and the lock was held until then, the election is over.
- * 4. Pause, longer each time; a leadership of 30 s makes the pause a short one again. Go on with 1.
+ * 4. Pause, longer each time; after a leadership of 30 s, the pause is short again. Go on with 1.
  *
- * `resign()`, the `signal` of the options and the close of the table end it at any of these steps: a wait and a pause at once, a
- * leadership by `lock.signal`, when `lead` has ended.
+ * `resign()`, the `signal` of the options and the close of the table end the election at any of these steps. A wait and a pause end
+ * at once. `lock.signal` tells a leader to end; its leadership is over when `lead` has ended.
  *
  * @typeParam Held the type of the lock: {@link FencedLock} with `fencing: true`.
  */
 export class Election<Held extends Lock = TransferableLock> implements AsyncDisposable {
   readonly name: string;
   /**
-   * Settles when the election is over and `lead` has ended. It resolves if `lead` has returned as leader, and after `resign()` or the
-   * abort of `signal`. It rejects with the code `LOCK_CLOSED`, and with nothing else, if the table was closed before. Nobody has
-   * to handle that.
+   * Settles when the election is over and `lead` has ended. It resolves if `lead` has returned as leader, and after `resign()`
+   * or the abort of `signal`. It rejects with the code `LOCK_CLOSED`, and with nothing else, if the table was closed before.
+   * You do not have to handle that rejection.
    */
   readonly done: Promise<void>;
   readonly #parts: Parts<Held>;
@@ -97,8 +98,8 @@ export class Election<Held extends Lock = TransferableLock> implements AsyncDisp
 
   /**
    * Ends the candidacy: a campaign at once; a leadership by the abort of `lock.signal`, with an error of the code `LOCK_RESIGNED`,
-   * which is no loss. The lock is held and renewed until `lead` has ended, and released then. Do not await it inside of `lead`, which
-   * it waits for: return instead.
+   * which is no loss. The lock is held and renewed until `lead` has ended, and released then. Do not await it inside of `lead`: it
+   * waits for the end of `lead`. Return instead.
    *
    * @returns when the election is over. It never rejects.
    *
@@ -128,14 +129,14 @@ export class Election<Held extends Lock = TransferableLock> implements AsyncDisp
     const stop = follow([session.closing, signal], (reason) => this.#end.abort(reason));
     await this.#campaigns();
     stop();
-    // Whoever leads and whoever waits are told the same.
+    // A close is reported in the same way to a leader and to a candidate that waits.
     const { reason } = session.closing;
     const isClosed = reason !== undefined && this.#end.signal.reason === reason;
     this.#tell("over", isClosed ? { cause: reason } : {});
     if (isClosed) throw reason;
   }
 
-  /** One campaign after the other. Never rejects: what could not get better was refused by `elect()`. */
+  /** Runs one campaign after the other. Never rejects: `elect()` has refused what no further campaign could make better. */
   async #campaigns(): Promise<void> {
     const { clock, random } = this.#parts.session;
     const ends = this.#end.signal;
@@ -187,7 +188,7 @@ export class Election<Held extends Lock = TransferableLock> implements AsyncDisp
     return { ...term, outcome: hasReturned ? "returned" : "ended", cause };
   }
 
-  /** Tells how a term has ended. What the caller may not know of is a process warning: it would be silent otherwise. */
+  /** Publishes how a term has ended. A failure is also a process warning: it would be silent otherwise. */
   #ended({ lock, outcome, cause }: Term, pauseMs: number | undefined): void {
     const uuid = lock?.uuid;
     if (uuid !== undefined) this.#tell("stopped", { uuid, cause, pauseMs });
@@ -209,7 +210,10 @@ export class Election<Held extends Lock = TransferableLock> implements AsyncDisp
 
 type Told = Diagnostics["dynamutex:election"];
 
-/** Whether this is how somebody ends who was told to by this signal: with its reason, or as the platform does. */
+/**
+ * Whether `lead` has ended as this signal told it to: with the signal's reason, with a loss, or with an `AbortError` of the
+ * platform.
+ */
 function isObedience(error: unknown, signal: AbortSignal): boolean {
   if (!signal.aborted) return false;
   if (error === signal.reason || findLockLost(error) !== undefined) return true;
@@ -217,7 +221,10 @@ function isObedience(error: unknown, signal: AbortSignal): boolean {
   return name === "AbortError" || cause === signal.reason;
 }
 
-/** Half to all of the pause, in ms, before the campaign after so many in a row. */
+/**
+ * The pause in ms before the next campaign, from half to all of its length. @param pauses how many pauses have come in a row,
+ * with this one.
+ */
 function pauseBefore(pauses: number, random: number): number {
   return Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (pauses - 1)) * (0.5 + random / 2);
 }

@@ -12,7 +12,7 @@ import type { Refusal } from "./taking/claim.js";
 import type { Once } from "./taking/known-time.js";
 import { Wait } from "./taking/wait.js";
 
-/** The four ways to lock something, for whatever kind it is of. */
+/** The four calls that lock something, for every kind of lock. */
 export class SectionCalls<Held> {
   readonly session: Session;
   readonly #sections: Sections;
@@ -20,7 +20,10 @@ export class SectionCalls<Held> {
   readonly #checkTry: OptionsCheck<TryLockOptions>;
   readonly #checkTryRun: OptionsCheck<TryRunOptions>;
 
-  /** @param checkTry checks the options of `tryLock()` and `tryRun()`, which differ from kind to kind, and some from one to the other. */
+  /**
+   * @param checkTry checks the options of `tryLock()` and `tryRun()`: they differ from kind to kind, and some between the two
+   * calls.
+   */
   constructor(
     sections: Sections,
     resource: Resource,
@@ -104,7 +107,7 @@ function tickOf({ once, everyMs, untilSuccess }: TryRunOptions): Once | undefine
   return once === undefined ? undefined : { kind: "tick", tick: Number(once) + 0, maxAttempts, inVain };
 }
 
-/** The type of lock that is declared for what is locked. */
+/** Types a lock as its kind declares it. */
 const as = <Held>(lock: HeldLock): Held => lock as unknown as Held;
 
 /** Runs a section, records its success, and releases its lock. If one of them fails, the first error is thrown. */

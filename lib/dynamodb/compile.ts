@@ -16,7 +16,7 @@ const ONE: AttributeValue = { N: "1" };
 
 /** What every action of a transaction has, with nothing left out. */
 type Conditional = { readonly [Name in keyof ConditionCheck]-?: NonNullable<ConditionCheck[Name]> } & {
-  /** The refusal shows the item that refused, so no read is needed to learn who holds. */
+  /** The refusal shows the item that refused, so no read is needed to learn who holds the lock. */
   readonly ReturnValuesOnConditionCheckFailure: "ALL_OLD";
 };
 
@@ -68,18 +68,18 @@ export function storedValue(value: unknown): AttributeValue {
   return marshalledData(value as LockData);
 }
 
-/** A value that a condition compares with: a stamp that was seen may have a fraction, which nobody here wrote. */
+/** A value that a condition compares with. A stamp that was seen may have a fraction, although this library writes none. */
 function comparedValue(value: Operand | undefined): AttributeValue {
   return typeof value === "number" && Number.isFinite(value) ? { N: `${value}` } : storedValue(value);
 }
 
-/** A condition as an expression, which is the same for every write that asks for it: so it is made once. */
+/** A condition as an expression. The expression is the same for every write that asks for the condition, so it is made once. */
 interface Plan {
   readonly expression: string;
-  /** Of the attributes that it names; `name` is the partition key. */
+  /** The attributes that the expression names; `name` is the partition key. */
   readonly attributes: ReadonlySet<string>;
   readonly literals: Readonly<Record<string, AttributeValue>>;
-  /** The values that each write gives by itself. */
+  /** The names of the values that each write supplies. */
   readonly named: ReadonlySet<string>;
 }
 
@@ -126,14 +126,14 @@ function planOf(condition: Condition): Plan {
   return { ...plan, expression };
 }
 
-/** How one of DynamoDB's languages, expressions and PartiQL, puts what differs between the two. */
+/** The syntax of one of DynamoDB's languages, expressions and PartiQL, where the two differ. */
 interface Language {
   wordOf(attribute: string): string;
   isMissing(word: string): string;
   hasType(word: string, type: keyof typeof TYPES): string;
   /** @param name tells the literals of one condition apart. */
   literal(name: string, value: Operand): string;
-  /** A value that each write gives by itself. */
+  /** A value that each write supplies. */
   named(value: string): string;
 }
 

@@ -10,22 +10,26 @@ import { lacksBatches } from "./failures.js";
 /** How many statements DynamoDB takes in one request. */
 const MOST = 25;
 
-/** A row with more data than this goes alone: each row of a batch comes back whole. */
+/** A renewal of a row with more data than this goes alone: the reply to a batch has each row whole. */
 const LARGE_BYTES = 10 * 1_024;
 
 /** How many large rows are remembered. */
 const MOST_LARGE = 1_000;
 
-/** What got no answer in a batch goes again in batches that are smaller by this factor: after two of them, each is alone. */
+/**
+ * A renewal without an answer in a batch is sent again in a batch that is smaller by this factor: after two such batches, it is
+ * alone.
+ */
 const AGAIN_SHARE = 4;
 
 /** How renewals are sent. */
 export interface RenewalSender {
   one(renewal: Renew, signal: AbortSignal): Promise<WriteOutcome>;
   /**
-   * In one request, each of another row. What came of each, in their order: one that failed is an outcome here as well.
-   * @param signals for what one of them needs beyond the request: nobody else waits for that.
-   * @throws {@link LockStoreError} for all of them.
+   * Sends renewals of different rows in one request. @returns the outcome of each, in their order: the error of one is an
+   * outcome here as well.
+   * @param signals for a further request that one of the renewals needs: no other renewal waits for that.
+   * @throws {@link LockStoreError} if the request fails for all of them.
    */
   all(
     renewals: readonly Renew[],
@@ -44,19 +48,22 @@ interface Member {
 
 /**
  * Sends renewals that leave in the same turn together, in one request of up to {@link MOST} statements. It is a way of sending
- * and nothing more: each renewal has an outcome of its own, and whoever asked for it does not learn how it was sent.
+ * and nothing more: each renewal has an outcome of its own, and its caller does not learn how it was sent.
  *
- * 1. What is asked for until the next microtask is one turn. A batch has no row twice, which DynamoDB would refuse whole.
+ * 1. All renewals that are asked for until the next microtask are one turn. A batch has no row twice: DynamoDB would refuse the
+ *    whole batch.
  * 2. Each member gives up by itself when its time is over. The request is aborted when all of them have.
- * 3. How many go together doubles from one with each answer: a new engine takes a second for its first 25. What got no answer
- *    goes again with a quarter of them, so that what holds up one row does not hold up the others for long.
- * 4. Where batches cannot be used, renewals go one by one from then on, those of a batch that was refused for it included.
+ * 3. The batch size doubles from one with each answer: a new engine takes a second for its first 25. Renewals without an answer
+ *    go again in batches of a quarter of the size, so that what holds up one row does not hold up the others for long.
+ * 4. Where batches cannot be used, renewals go one by one from then on, including those of the batch that was refused for it.
  */
 export class RenewalBatches {
   readonly #sender: RenewalSender;
   /** The keys of the rows that are known to be large. */
   readonly #large = new BoundedMap<string, true>(MOST_LARGE);
-  /** With how many a renewal goes that got no answer in a batch: what holds up one of its rows must not hold up the others for long. */
+  /**
+   * The batch size for a renewal that got no answer in a batch: what holds up one of its rows must not hold up the others for long.
+   */
   readonly #mostAgain = new WeakMap<Renew, number>();
   #turn: Member[] = [];
   #most = 1;
@@ -66,7 +73,7 @@ export class RenewalBatches {
     this.#sender = sender;
   }
 
-  /** Learns how large the data on a row is; undefined where there is none any more. */
+  /** Learns how large the data on a row is; 0 if there is none any more. */
   note(at: Address, bytes = 0): void {
     const key = rowKey(at);
     if (bytes > LARGE_BYTES) this.#large.set(key, true);
@@ -76,7 +83,7 @@ export class RenewalBatches {
   write(renewal: Renew, signal: AbortSignal): Promise<WriteOutcome> {
     if (!this.#isUsable || this.#large.has(rowKey(renewal.at))) return this.#sender.one(renewal, signal);
     return new Promise((settle, fail) => {
-      // Not by queueMicrotask(), which fake timers of a test hold back.
+      // Not by queueMicrotask(), which a test's fake timers hold back.
       if (this.#turn.length === 0) void Promise.resolve().then(() => this.#leave());
       this.#turn.push({ renewal, signal, settle, fail });
     });
@@ -125,7 +132,7 @@ export class RenewalBatches {
     }
   }
 
-  /** So many in a request were answered: twice as many may go together. */
+  /** A request with this many renewals was answered: twice as many may go together. */
   #answered(count: number): void {
     this.#most = Math.min(MOST, Math.max(this.#most, 2 * count));
   }
@@ -136,7 +143,7 @@ export class RenewalBatches {
     else {
       if (this.#isUsable) publish("dynamutex:one-by-one", { cause: outcome });
       this.#isUsable = false;
-      // It was not applied, and is still under way for whoever asked for it.
+      // It was not applied, and its caller still waits for it.
       if (member.signal.aborted) member.fail(outcome);
       else member.settle(this.#sender.one(member.renewal, member.signal));
     }
@@ -149,7 +156,10 @@ class Batch {
   readonly #keys = new Set<string>();
   #most = MOST;
 
-  /** @param most with how many it may go. @returns false where it has to go in another one; never for the first. */
+  /**
+   * @param most the size of the largest batch that this member may be in.
+   * @returns false if the member has to go in another batch; never for the first.
+   */
   add(member: Member, most: number): boolean {
     const key = rowKey(member.renewal.at);
     this.#most = Math.min(this.#most, most);
@@ -160,7 +170,7 @@ class Batch {
   }
 }
 
-/** A signal that aborts when the last of these has. */
+/** A signal that aborts when the last of these signals has aborted. */
 function abortedWithAll(signals: readonly AbortSignal[]): { readonly signal: AbortSignal; end(): void } {
   const all = new AbortController();
   let open = signals.length;

@@ -6,7 +6,9 @@ import type { Renew } from "../protocol/writes.js";
 import { conditionIn, type Item, itemKey, nameIn, storedValue, TYPES } from "./compile.js";
 import { statementFailure } from "./failures.js";
 
-/** What the table says of one statement: applied, with the item as it was; refused by an item, or by there being none; neither. */
+/**
+ * The table's answer to one statement: applied, with the item as it was; refused by an item, or because there is none; or failed.
+ */
 export type Stated =
   | { readonly kind: "applied" | "refused"; readonly item: Item | undefined }
   | { readonly kind: "failed"; readonly error: LockStoreError };
@@ -44,7 +46,7 @@ export function statementOf(layout: TableLayout, renewal: Renew): BatchStatement
   };
 }
 
-/** What a reply says of one statement; of one that it leaves out, that there was no answer. */
+/** The answer to one statement of a reply. A statement that the reply leaves out got no answer. */
 export function statedBy(response: BatchStatementResponse | undefined, tableName: string): Stated {
   if (response === undefined) return { kind: "failed", error: statementFailure({}, tableName) };
   const { Error: error, Item: item } = response;

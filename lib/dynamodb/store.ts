@@ -42,7 +42,7 @@ export class DynamoDbStore extends RowStore implements Store {
       const purpose = { kind: "take-all", at: takes[0]?.at } as const;
       this.#heard(await this.#transport.ask(["TransactWriteItems", { TransactItems }], signal, purpose));
     } catch (error) {
-      // An engine that does not tell the reasons: each row is read.
+      // An engine may not tell the reasons: then each row is read.
       const reasons = isRefusal(error) ? takes.map(() => REFUSED) : refusalsOf(error);
       if (reasons === undefined) throw error;
       return await this.#allRefused(takes, reasons, signal);
@@ -127,19 +127,19 @@ export class DynamoDbStore extends RowStore implements Store {
     });
   }
 
-  /** @throws {@link LockStoreError} for a take or a draw where there is no item any more: none of them refuses it. */
+  /** @throws {@link LockStoreError} for a take or a draw if the item is gone by now: a missing item refuses neither of them. */
   async #refusingOne({ kind, at }: Write, shown: Item | undefined, signal: AbortSignal): Promise<Row | undefined> {
     const item = shown ?? (await this.#get(at, true, signal));
     if (item === undefined && (kind === "take" || kind === "draw")) {
       const message = `The row of lock ${at.name} was in the way and then was gone: try again`;
       throw new LockStoreError(message, { transient: true });
     }
-    // A counter is no row, and one of ours refuses no draw.
+    // A counter is no row, and a counter of ours never refuses a draw: so this one is foreign.
     if (kind === "draw") throw foreign(this.layout, item ?? {}, NO_COUNTER);
     return item && rowOf(this.layout, at, item);
   }
 
-  /** Which rows refused takes that go together. */
+  /** Which rows refused the takes of one transaction. */
   async #allRefused(
     takes: readonly Take[],
     reasons: readonly CancellationReason[],
@@ -155,12 +155,12 @@ export class DynamoDbStore extends RowStore implements Store {
     if (isAnothers || (rows.every((row) => row !== undefined) && !reasons.some(isConflict))) {
       return { kind: "refused", rows };
     }
-    // An earlier copy of our own, where something else is under way, or rows that are gone: the next try tells.
+    // Either an earlier copy of our own was applied while another write is in conflict, or rows are gone: the next try tells.
     const message = `The rows of ${takes.length} locks changed while they were taken: try again`;
     throw new LockStoreError(message, { transient: true });
   }
 
-  /** The row that refused, as the refusal shows it. An engine that shows none is asked. */
+  /** The row that refused, as the refusal shows it. If an engine does not show it, it is read. */
   async #refusing(at: Address, shown: Item | undefined, signal: AbortSignal): Promise<Row | undefined> {
     const item = shown ?? (await this.#get(at, true, signal));
     return item && rowOf(this.layout, at, item);
@@ -172,7 +172,10 @@ export class DynamoDbStore extends RowStore implements Store {
     return (await this.#transport.ask(["GetItem", input], signal, { kind: "read", at }))?.Item;
   }
 
-  /** What a take, a transfer, or the write of a marked row found. It is told and no more: the write stands, whatever it was. */
+  /**
+   * The row that a take, a transfer, or the write of a marked row found. A row that does not parse is ignored, because the
+   * write was applied all the same.
+   */
   #shown(write: Write, item: Item | undefined): Row | undefined {
     if (item === undefined || !isRowShown(write, item.wanted !== undefined)) return undefined;
     try {
@@ -190,12 +193,12 @@ export class DynamoDbStore extends RowStore implements Store {
     throw foreign(this.layout, before ?? {}, write.kind === "draw" ? NO_COUNTER : "its fence must be a whole number");
   }
 
-  /** A request id is what a table gives. */
+  /** DynamoDB's replies have a request id. A mock client's reply without `$metadata` counts as one with it. */
   #heard(reply: Reply): void {
     this.#proven ||= reply?.$metadata === undefined || reply.$metadata.requestId !== undefined;
   }
 
-  /** A server that answers everything with success would grant every lock: so the first one is read back. */
+  /** A server that answers everything with success would grant every lock: so the first row that is written is read back. */
   async #prove(at: Address, signal: AbortSignal): Promise<void> {
     if ((await this.#get(at, true, signal)) === undefined) {
       throw new LockStoreError(
@@ -218,13 +221,15 @@ export function requestOf(layout: TableLayout, write: Write): ItemRequest {
   return ["UpdateItem", { TableName: layout.tableName, Key: itemKey(layout, write.at), ...ConditionCheck }];
 }
 
-/** What the reply shows, at no cost: the row as it was, and of what else counts what it changed. */
+/** What the reply shows, at no cost: the row as it was; for other writes that count, the old values of what they changed. */
 function returnedBy(write: Write): ReturnValue | undefined {
   if (isRowShown(write, true)) return "ALL_OLD";
   return countOf(write) === undefined ? undefined : "UPDATED_OLD";
 }
 
-/** A release and a renewal tell what they have found only where others have marked it. */
+/**
+ * Whether the outcome shows the row as it was: a take and a transfer always, a release and a renewal only if others have marked it.
+ */
 function isRowShown({ kind }: Write, isMarked: boolean): boolean {
   return kind === "take" || kind === "transfer" || ((kind === "vacate" || kind === "renew") && isMarked);
 }

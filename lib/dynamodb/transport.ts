@@ -24,7 +24,7 @@ import { isAboutTheKey, isInvalid, isRefusal, refusalsOf, storeFailure } from ".
 import { type Purpose, tell } from "./request-events.js";
 import { isStrong, keyAdvice } from "./table-keys.js";
 
-/** The commands of the requests about items. Each says its type, which a declaration cannot infer. */
+/** The commands of requests about items. Each states its type, which a declaration file cannot infer. */
 const COMMANDS = {
   GetItem: GetItemCommand as typeof GetItemCommand,
   PutItem: PutItemCommand as typeof PutItemCommand,
@@ -44,18 +44,18 @@ export type ItemRequest = {
   ];
 }[keyof typeof COMMANDS];
 
-/** The command of a request: as one of them, because no overload of the client's `send` takes them all. */
+/** The command of a request, typed as one of them: no overload of the client's `send` takes all of them. */
 export function commandOf([operation, input]: ItemRequest): GetItemCommand {
   return new (COMMANDS[operation] as typeof GetItemCommand)(input as GetItemCommand["input"]);
 }
 
-/** The permissions that IAM asks for where it has no action of the operation's name. */
+/** The actions that IAM checks for operations without an action of their own name. */
 const PERMISSIONS: Readonly<Record<string, string>> = {
   TransactWriteItems: "PutItem",
   BatchExecuteStatement: "PartiQLUpdate",
 };
 
-/** What the store reads of a reply. The client of somebody's test may leave out anything. */
+/** What the store reads of a reply. A test's mock client may leave out anything. */
 export type Reply =
   | (Partial<
       Omit<
@@ -71,9 +71,9 @@ type Heard = ReturnType<NonNullable<Clock["listen"]>> | undefined;
 interface RequestContext {
   /** No attempt leaves once it has aborted. */
   readonly signal: AbortSignal;
-  /** Told of each attempt and of the `Date` of its reply. */
+  /** Called as each attempt leaves. The function that it returns is called with the `Date` of the reply. */
   readonly listen: () => Heard;
-  /** What the clock waits for from the attempt that left last. */
+  /** What {@link listen} has returned for the attempt that left last. */
   heard?: Heard;
   /** Whether a reply has told the time. */
   isTold: boolean;
@@ -85,9 +85,9 @@ interface RequestContext {
 const NEXT_TO_THE_NETWORK = { step: "deserialize", priority: "low", name: "dynamutexAttempts" } as const;
 
 /**
- * On the input of a command of ours. Middleware is handed the input with each attempt, whichever command the SDK made
- * the chain of handlers from. As an enumerable property it also survives a caller's middleware that sends
- * `{ ...input, more }`; the SDK serialises members that it knows, and so leaves it out.
+ * The key of a request's context on the input of its command. The SDK hands the input to the middleware with each attempt,
+ * whichever command it made the chain of handlers from. As an enumerable property, the context also survives a caller's
+ * middleware that sends `{ ...input, more }`; the SDK serialises only members that it knows, and so leaves it out.
  */
 const CONTEXT = Symbol("dynamutex");
 
@@ -96,8 +96,8 @@ const ownClients = new WeakSet<DynamoDBClient>();
 /**
  * A client from the environment: region, credentials and endpoint as the AWS SDK finds them.
  *
- * It tries everything once, because the protocol has its own retries, which know how much of a lease is left. A request
- * that hangs ends: on its way to a connection, on its way to a reply, and in the middle of one.
+ * It sends each request once, because the protocol has its own retries, which know how much of a lease is left. Each phase of a
+ * request has a timeout: connecting, waiting for the reply, and reading the reply.
  *
  * The SDK sorts a client's middleware anew for every request, unless the client has `cacheMiddleware` and the request no
  * options, such as an abort signal. So requests are sent to it without options, and the signal reaches the request handler by
@@ -127,7 +127,7 @@ export function defaultClient({
       if (context === undefined) return next(args);
       const { requestHandler: handler } = client.config;
       const request = args.request as Parameters<typeof handler.handle>[0];
-      // In the place of `next`, which would call the same handler without the signal.
+      // Replaces `next`, which would call the same handler without the signal.
       return attempt(context, () => handler.handle(request, { abortSignal: context.signal }));
     },
     NEXT_TO_THE_NETWORK,
@@ -136,8 +136,8 @@ export function defaultClient({
 }
 
 /**
- * Sends requests to one table. A signal ends each of them, the clock hears of every attempt, and errors become errors
- * of this library. A caller's client stays as it is: what listens is a middleware on each command.
+ * Sends requests to one table. A signal ends each of them, the clock hears of every attempt, and errors become errors of this
+ * library. A caller's client is not changed: each command has a middleware of its own, which listens.
  */
 export class Transport {
   readonly #client: DynamoDBClient;
@@ -150,21 +150,21 @@ export class Transport {
     this.#clock = clock;
   }
 
-  /** @param purpose what the channel is told; nothing without. @throws the SDK's own error. */
+  /** @param purpose what the channel reports of the request; without it, nothing. @throws the SDK's own error. */
   async send(request: ItemRequest, signal: AbortSignal, purpose?: Purpose): Promise<Reply> {
     const listen = (): Heard => this.#clock.listen?.();
     const context: RequestContext = { signal, listen, isTold: false, attempts: 0 };
     const command = commandOf(request);
     const isMetered = purpose !== undefined && CHANNELS["dynamutex:request"].hasSubscribers;
     const reply = await (isMetered ? this.#sendHeard(command, context, purpose) : this.#send(command, context));
-    // Only a success shows that replies tell nothing: an error may be somebody else's.
+    // Only a success proves that the table's replies tell no time: an error may come from a gateway.
     if (!context.isTold) (context.heard ?? listen())?.(undefined);
     return reply;
   }
 
-  /** The same with a subscriber, which also wants to know what it costs. */
+  /** The same if the channel has a subscriber, which also gets the consumed capacity. */
   async #sendHeard(command: GetItemCommand, context: RequestContext, purpose: Purpose): Promise<Reply> {
-    // All copies that share a token have to be the same: whoever has made the token has decided this as well.
+    // All copies that share a token must be the same, so the maker of the token has already decided whether to ask for this.
     const { input } = command;
     if (!("ClientRequestToken" in input)) input.ReturnConsumedCapacity = "TOTAL";
     const leftAt = this.#clock.atLeast();
@@ -182,8 +182,8 @@ export class Transport {
     if (ownClients.has(this.#client)) return await this.#client.send(command);
     command.middlewareStack.add(
       (next) => (args) => {
-        // Of the input and not of this command: a client whose `send` drops the options, and which has
-        // `cacheMiddleware`, uses the middleware of one command for all of its class, the caller's own included.
+        // Read the context from the input and not from this command: a client whose `send` drops the options, and which has
+        // `cacheMiddleware`, uses the middleware of one command for all commands of its class, including the caller's own.
         const context = (args.input as { readonly [CONTEXT]?: RequestContext })[CONTEXT];
         return context === undefined ? next(args) : attempt(context, () => next(args));
       },
@@ -217,7 +217,7 @@ export class Transport {
     return storeFailure(error, { ...asked, region });
   }
 
-  /** What a transaction has failed of, if the table has none. */
+  /** The error of a transaction that failed because the table has no transactions; undefined if it failed for another reason. */
   async noTransactions(error: unknown, signal: AbortSignal): Promise<LockStoreError | undefined> {
     const table = isInvalid(error) ? await this.#describe(signal) : undefined;
     if (table === undefined || !isStrong(table)) return undefined;
@@ -225,7 +225,7 @@ export class Transport {
     return storeFailure(error, { action: "TransactWriteItems", tableName, mismatch: noTransactionsOn(tableName) });
   }
 
-  /** The table, where it can be described. */
+  /** The table's description; undefined if it cannot be had. */
   async #describe(signal: AbortSignal): Promise<TableDescription | undefined> {
     const command = new DescribeTableCommand({ TableName: this.#layout.tableName });
     const reply = await this.#client.send(command, { abortSignal: signal }).catch(() => undefined);
@@ -233,7 +233,7 @@ export class Transport {
   }
 }
 
-/** Of a table with multi-Region strong consistency. */
+/** The advice for a table with multi-Region strong consistency. */
 function noTransactionsOn(tableName: string): string {
   return (
     `table ${tableName} is a global table with strong consistency, which has no transactions: take locks one by one in place of ` +
@@ -241,7 +241,7 @@ function noTransactionsOn(tableName: string): string {
   );
 }
 
-/** Makes one attempt, unless its time is over, and lets the clock hear of it and of the reply, errors included. */
+/** Makes one attempt, unless the signal has aborted. The clock hears of it and of the reply, error replies included. */
 async function attempt<Result extends { readonly response: unknown }>(
   context: RequestContext,
   send: () => Promise<Result>,

@@ -17,12 +17,12 @@ import type { Session } from "../session/session.js";
 import { Wait } from "../taking/wait.js";
 import { lookForResult, Wish } from "./look.js";
 
-/** What a call gets: the lock, to run its function under, or the result of another. */
+/** What a call gets: the lock, to run its function under, or the result of another flight. */
 type Served =
   | { readonly kind: "lock"; readonly lock: HeldLock; readonly flight: Flight }
   | { readonly kind: "result"; readonly data: LockData };
 
-/** A call, which stands in the line of its lock's calls until it has one of these, or runs its function. */
+/** A call, which stands in the line of its lock's calls until it has the lock or a result. */
 interface Asker extends Caller<never> {
   readonly wait: Wait;
   readonly wish: Wish;
@@ -31,11 +31,11 @@ interface Asker extends Caller<never> {
   joined?: Flight;
 }
 
-/** A section that runs for all who have joined it. */
+/** A section that runs for all calls that have joined it. */
 interface Flight {
   readonly leader: Asker;
   readonly made: number;
-  /** Whether a call that comes now may join it: its function runs under the lock. After that its release may have been applied. */
+  /** Whether a new call may join it: only while its function runs under the lock. After that, its release may have been applied. */
   isOpen: boolean;
 }
 
@@ -52,7 +52,7 @@ export class Flights {
     this.#layout = layout;
   }
 
-  /** Runs `fn` under the lock, or gives what another has come to. @param options with nothing left out but the signal. */
+  /** Runs `fn` under the lock, or returns the result of another flight. @param options all of them, except for the signal. */
   async call<Held, T>(resource: Resource, fn: (lock: Held) => T | Promise<T>, options: FlightOptions): Promise<T> {
     checkHasSort("singleFlight()", this.#layout);
     // Mutexes of one name may be kept in different ways: a function has to get the lock that it expects.
@@ -65,7 +65,7 @@ export class Flights {
     return await flights.call(fn, options).finally(forget);
   }
 
-  /** Of how many locks a call is under way: others are forgotten. */
+  /** For how many locks a call is in progress: others are forgotten. */
   get size(): number {
     return this.#each.size;
   }
@@ -75,10 +75,10 @@ export class Flights {
  * The flights of one lock in this process.
  *
  * 1. A call looks for a result by a query, which it shares with the calls of the same moment.
- * 2. The first that finds none leads: it asks for the lock, and the others wait in line behind it. Each row that it sees while it
- *    waits may name another result: then one more look, a consistent one, gives the value.
- * 3. Its claim names the result that was seen last. A flight that has ended since refuses it.
- * 4. Once it has the lock it runs its function, and all who came before that share what it comes to.
+ * 2. The first call that finds none leads: it asks for the lock, and the others wait in line behind it. A row that the leader
+ *    sees while it waits may name another result: then one more look, a consistent one, gives the value.
+ * 3. The leader's claim names the result that was seen last. It is refused if another flight has ended since.
+ * 4. Once the leader has the lock, it runs its function, and all calls that came before share the result.
  */
 class LockFlights implements FlightClaims {
   lastId: string | undefined;
@@ -92,13 +92,13 @@ class LockFlights implements FlightClaims {
   #isHinted = false;
   /** The last look that was sent, or is about to be. */
   #looking: Promise<unknown> = Promise.resolve();
-  /** The look that was not sent yet. */
+  /** The look that is to be sent next. */
   #nextLook: Promise<void> | undefined;
   #flight: Flight | undefined;
   /** The lock's row as the last look has shown it, until a claim has asked for it. */
   #row: Row | undefined;
 
-  /** @param onIdle is told when nothing is done for a call any more: that may be after the call has ended. */
+  /** @param onIdle is called when nothing is in progress for any call: that may be after the last call has its answer. */
   constructor(sections: Sections, resource: Resource, onIdle: () => void) {
     this.#sections = sections;
     this.#session = sections.session;
@@ -143,7 +143,7 @@ class LockFlights implements FlightClaims {
       await this.#line.waitToLead(asker);
       await this.#lead(asker);
     } finally {
-      // One that has the lock leads until its flight is over.
+      // A call that has the lock leads until its flight is over.
       if (this.#flight?.leader !== asker) this.#leave(asker);
     }
   }
@@ -154,18 +154,18 @@ class LockFlights implements FlightClaims {
     if (this.isIdle) this.#onIdle();
   }
 
-  /** Who is in the way of a call. The one that leads sees the rows itself. */
+  /** Who is in the way of a call. The leader sees the rows itself. */
   #holderFor(asker: Asker): LockInfo | undefined {
     const { leader } = this.#line;
     return this.#own ?? (leader?.caller === asker ? undefined : leader?.caller.wait.holder);
   }
 
-  /** The lock, as a section of this process has it. What was taken, and is not handed out yet, is nobody's. */
+  /** The lock, if a section of this process has it. A lease that is not handed out yet does not count. */
   get #own(): LockInfo | undefined {
     return this.#session.leasesOn(this.#resource.at).find(({ inUseSince }) => inUseSince !== undefined)?.row.info;
   }
 
-  /** A look that leaves after this: one for all who ask until then. @throws the store's error. */
+  /** Looks for a result. One look serves all calls that ask before it leaves. @throws the store's error. */
   #look(): Promise<void> {
     if (this.#nextLook === undefined) {
       this.#nextLook = this.#looking.then(() => this.#lookForAll());
@@ -182,13 +182,13 @@ class LockFlights implements FlightClaims {
     this.#isHinted = false;
     const look = await lookForResult(this.#session, this.#resource.at, isConsistent);
     this.lastId = look.row?.result?.id;
-    // Of a section of this process the local line knows more.
+    // If a section of this process has the row, the local line knows more.
     this.#row = look.row?.uuid !== undefined && this.#own?.uuid === look.row.uuid ? undefined : look.row;
     this.#session.sightings.note(this.#resource.at, look.row);
     for (const asker of askers) if (asker.wish.takes(look)) share(asker, look.found?.data ?? {});
   }
 
-  /** Asks for the lock, for all. */
+  /** Asks for the lock, on behalf of all calls. */
   async #lead(asker: Asker): Promise<void> {
     const { wait } = asker;
     const request = { resource: this.#resource, data: undefined, holdAtLeastMs: 0, flight: this };
@@ -201,7 +201,7 @@ class LockFlights implements FlightClaims {
   #saw(row: Row): void {
     if (row.result?.id === this.lastId) return;
     this.#isHinted = true;
-    // Where it fails, the next row that is seen asks for another.
+    // If this look fails, the next row that is seen asks for another.
     void this.#look().catch(() => undefined);
   }
 
@@ -209,7 +209,7 @@ class LockFlights implements FlightClaims {
     const flight: Flight = { leader, made: earliestOf(this.#session.clock.wall()), isOpen: true };
     if (!leader.deliver({ kind: "lock", lock, flight })) return false;
     this.#flight = flight;
-    // Its function may go on for as long as it likes: nobody waits for what cannot be shared.
+    // After a loss, its function may run on for as long as it likes. No call waits for it, because its result cannot be shared.
     lock.onLost = () => this.#end(flight);
     for (const asker of this.#askers) if (asker.wait.isPatient) asker.joined = flight;
     return true;
@@ -242,7 +242,7 @@ class LockFlights implements FlightClaims {
     this.#leave(flight.leader);
   }
 
-  /** @returns what is shared with others; undefined if that cannot be. */
+  /** Writes the value for other calls. @returns what is shared with them; undefined if it cannot be shared. */
   async #put(
     lock: HeldLock,
     value: unknown,
@@ -275,13 +275,13 @@ class LockFlights implements FlightClaims {
   }
 }
 
-/** The call has the result of another, and a copy of its own of that. */
+/** Ends a call with the result of another flight, of which it gets a copy of its own. */
 function share({ wait, deliver }: Asker, data: LockData): void {
   wait.missed("shared");
   deliver({ kind: "result", data: copyOf(data) });
 }
 
-/** What a call that does not wait ends with, where another has the lock or goes first. */
+/** The error of a call that does not wait, if another holder has the lock or another call goes first. */
 function refusalOf({ wait }: Asker): LockTimeoutError {
   wait.missed("held");
   return wait.timeout();

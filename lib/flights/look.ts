@@ -11,12 +11,12 @@ export interface Look {
   readonly row: Row | undefined;
   /** The result that counts, with its value. */
   readonly found: (FlightResult & { readonly data: Readonly<Record<string, unknown>> }) | undefined;
-  /** The flights that may have been over by then. */
+  /** The flights that may have been over when the look was made. */
   readonly ids: ReadonlySet<string>;
   readonly isConsistent: boolean;
 }
 
-/** @throws the store's error, after retries of 10 s; that the table is closed. */
+/** @throws the store's error, after retries for 10 s; the error of a closed table. */
 export async function lookForResult(session: Session, at: Address, isConsistent: boolean): Promise<Look> {
   const { rows } = await rowsIn(session, at.name, RESULT_AND_LOCK, { consistent: isConsistent });
   const row = rows.find(({ sort }) => sort === at.sort);
@@ -31,9 +31,9 @@ export async function lookForResult(session: Session, at: Address, isConsistent:
 export class Wish {
   readonly freshMs: number;
   readonly #session: Session;
-  /** The latest time that it may have been when the call began; as soon as it was known, where it was not. */
+  /** The upper bound of the table's time when the call began; if the time was not known then, as soon as it was known. */
   #latest: number | undefined;
-  /** What the first consistent look has shown that was sent after the call began: flights that were over by then. */
+  /** The flights that were over by the first consistent look that was sent after the call began. */
   #over: ReadonlySet<string> | undefined;
 
   constructor(session: Session, freshMs: number) {
@@ -45,14 +45,14 @@ export class Wish {
   /** Whether a look shows a result that the call takes. The look was sent after the call began. */
   takes({ found, ids, isConsistent }: Look): boolean {
     if (this.freshMs > 0) return found !== undefined && this.#isFresh(found.made);
-    // No clock tells what was over before the call began. What the first look shows may have been.
+    // With `freshMs: 0`, no clock tells which flights were over before the call began: those of the first look may have been.
     if (!isConsistent) return false;
     const over = this.#over;
     this.#over ??= ids;
     return over !== undefined && found !== undefined && !over.has(found.id);
   }
 
-  /** Whether the call takes what a flight of its own process comes to, whose section runs. */
+  /** Whether the call takes the result of a flight of its own process that is still running. */
   joins(made: number): boolean {
     return this.freshMs === 0 || this.#isFresh(made);
   }

@@ -9,11 +9,11 @@ import { uuidOf } from "./hand-off-token.js";
 import type { Renewals } from "./renewals.js";
 import type { Term } from "./term.js";
 
-/** The ways out of a lease: it is released, given back, or handed off. It is left once. */
+/** The ways out of a lease: it is released, given back, or handed off, and only once. */
 export class Exit {
-  /** For how long the row stays taken after its release, if it does: such a lease serves one section. */
+  /** The minimum hold: how long the row stays taken after its release. A lease with a hold serves one section. */
   hold: MinimumHold | undefined;
-  /** What its release names on the row: the result of a flight. */
+  /** The result of a single flight: the release writes it to the row. */
   result: NamedResult | undefined;
   readonly #session: Session;
   readonly #lease: Term;
@@ -26,18 +26,21 @@ export class Exit {
     this.#renewals = renewals;
   }
 
-  /** From now on the lock stays taken for so long, however soon the lease is released; 0 for no longer than that. */
+  /** Sets the minimum hold: the lock stays taken for `ms` from now, however soon the lease is released. 0 means no hold. */
   holdAtLeast(ms: number): void {
     const { clock } = this.#session;
     this.hold = ms > 0 ? minimumHold(ms, clock.atLeast(), boundsOf(clock)) : undefined;
   }
 
-  /** Every call gets the same answer. @throws {@link LockLostError} if it had been lost before. */
+  /** Releases the lease. Every call gets the same answer. @throws {@link LockLostError} if the lease had been lost before. */
   release(): Promise<void> {
     return this.#left ?? this.#leave(() => this.#release(() => this.#releaseUntil()));
   }
 
-  /** Nobody has begun on it, and nobody will: meanwhile it excludes nobody in this process, unless it stays taken. */
+  /**
+   * Releases a lease on which no section has begun, nor will. Meanwhile it excludes no caller in this process, unless it has a
+   * hold.
+   */
   giveBack(): Promise<void> {
     const { row } = this.#lease;
     abandon(this.#session, row, this.hold);
@@ -45,11 +48,12 @@ export class Exit {
   }
 
   /**
-   * Gives the row to whoever has the secret that this returns, for so long. No section relies on it any more, whatever comes of
-   * it: where there is no answer, the row is released under either uuid.
+   * Hands the row off for `withinMs`: the process that gets the secret may resume it. No section relies on the lease any more,
+   * whatever the outcome. Without an answer, the row is released under both uuids.
    *
-   * @param tick of the section that ends.
-   * @throws {@link LockLostError} if it had been lost before. @throws the store's error.
+   * @param tick the tick of the section that ends.
+   * @returns the secret.
+   * @throws {@link LockLostError} if the lease had been lost before. @throws the store's error.
    */
   handOff(withinMs: number, tick: number | undefined): Promise<string> {
     const { lost } = this.#lease;
@@ -60,7 +64,7 @@ export class Exit {
   #leave<Result>(how: () => Promise<Result>): Promise<Result> {
     this.#lease.leave();
     const leaving = this.#last(how);
-    // Only the caller that leaves it hears that the store failed. For all others the lease is over.
+    // Only the caller that leaves the lease gets the store's error. For all other callers the lease is over.
     this.#left = leaving.then(
       () => undefined,
       (error: unknown) => {
@@ -72,7 +76,7 @@ export class Exit {
     return leaving;
   }
 
-  /** The last that is done with the row. A close waits for it. */
+  /** Makes the last write to the row. A close waits for it. */
   async #last<Result>(how: () => Promise<Result>): Promise<Result> {
     try {
       if (this.#renewals.writing !== undefined) await this.#renewals.settle();
@@ -82,7 +86,7 @@ export class Exit {
     }
   }
 
-  /** Removes the uuid from the row, if it may still be there. On a lost lease this comes when its section has ended. */
+  /** Removes the uuid from the row, if it may still be there. A lost lease is released when its section has ended. */
   async #release(until: () => (() => number) | undefined): Promise<void> {
     const { row, lost } = this.#lease;
     if (lost === undefined) {
@@ -106,11 +110,12 @@ export class Exit {
       ...(tick !== undefined && { tick }),
       ...(hold && { heldUntil: hold.expires, heldForMs: Math.ceil(hold.ms) }),
     };
-    // It stays taken for as long as it was to be, also where nobody goes on with it.
+    // The row stays taken for the rest of its hold, even if nobody resumes it.
     const heldMs = hold === undefined ? 0 : Math.ceil(hold.ms - (clock.atLeast() - hold.startedAt));
     const giveUpAt = Math.min(clock.atMost() + row.settings.releaseWithinMs, ends);
     const trying: Trying = { until: () => giveUpAt };
-    // Only what was renewed under its uuid is handed on: a late copy of its take cannot bring that back.
+    // Renew first, if the uuid was never renewed. The transfer asks for a stamp later than the first one, so it is refused on a
+    // row that a late copy of the take has brought back.
     let stamping: Stamping = row.guard === undefined ? await row.renew(trying) : { kind: "stamped" };
     if (stamping.kind === "stamped") stamping = await row.transfer(handOff, Math.max(withinMs, heldMs), trying);
     switch (stamping.kind) {

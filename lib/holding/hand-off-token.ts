@@ -5,20 +5,20 @@ import type { TableId } from "../session/session.js";
 
 const PREFIX = "dynamutex-2.";
 
-/** More than the longest key needs, each character of which may be escaped. */
+/** The longest token that is read: more than the longest key needs, even if each of its characters is escaped. */
 const MOST_CHARACTERS = 32_768;
 
 /**
- * The uuid on a row that is handed off. Everybody who reads the table sees it, and it opens nothing: the secret that gives it
- * is in the token alone.
+ * The uuid on a row that is handed off: a hash. Everybody who reads the table sees it, but only the secret that it was made
+ * from lets a process resume the lock, and only the token has that secret.
  */
 export function uuidOf(secret: string): string {
   return createHash("sha256").update(secret).digest("hex");
 }
 
 /**
- * A string of letters, digits, `-`, `_` and `.`: fit for a message and a header. It says which row it is for, and opens it;
- * whatever else there is to know is on the row.
+ * A string of letters, digits, `-`, `_` and `.`: fit for a message and a header. It names the row that it is for, and has the
+ * secret; everything else about the hand-off is on the row.
  */
 export function tokenOf({ tableName, keyPrefix }: TableId, { name, sort }: Address, secret: string): string {
   const parts = [plainName(tableName), keyPrefix, name, sort, secret];
@@ -69,12 +69,12 @@ function decoded(token: string): Parts {
   throw new LockConfigError("token", shown(token), "must be a token that handOff() has returned, whole and unchanged");
 }
 
-/** An error ends up in logs, and a token that was spoiled on its way is as good as whole to whoever can mend it. */
+/** Shows the prefix only: errors end up in logs, and a damaged token may be easy to repair for whoever reads it there. */
 function shown(token: unknown): string {
   return typeof token === "string" ? `${token.slice(0, PREFIX.length)}…` : typeof token;
 }
 
-/** A table may be given by its ARN, by one host and not by another. */
+/** One host may name a table by its ARN, and another by its plain name. */
 function plainName(tableName: string): string {
   return tableName.split(":table/")[1] ?? tableName;
 }

@@ -25,15 +25,15 @@ export class HeldLock implements TransferableLock {
   readonly uuid: string;
   readonly owner: string;
   readonly acquired: Date;
-  /** There on a fenced lock, and not on any other. */
+  /** Present only on a fenced lock. */
   declare readonly fencingToken?: bigint;
-  /** There on a permit of a semaphore, and not on any other. */
+  /** Present only on a permit of a semaphore. */
   declare readonly permit?: number;
   readonly tick: number | undefined;
   readonly attempt: number | undefined;
   readonly #session: Session;
   readonly #lease: Lease;
-  /** Made when it is first read, or aborted. */
+  /** Created when it is first read or aborted. */
   #lossSignal: LossSignal | undefined;
   readonly #end: (lease: Lease, section: Section) => Promise<void>;
   readonly #mayHandOff: boolean;
@@ -43,13 +43,13 @@ export class HeldLock implements TransferableLock {
   readonly #isPassedOn: boolean;
   /** Its events are published from `delivered` on: a caller that gave up before it got its lock has no section. */
   #stage: "new" | "delivered" | "lost" | "over" = "new";
-  /** The call that it was delivered to. */
+  /** The number of the call that it was delivered to. */
   #call = 0;
-  /** When its caller has ended it, on `atLeast`. */
+  /** When its caller has ended the section, on `atLeast`. */
   #endedAt = 0;
-  /** Whether `wanted` was told of. */
+  /** Whether `dynamutex:wanted` was published. */
   #isWantedTold = false;
-  /** Is told that the lease has ended before the section did. @internal */
+  /** Called if the lease ends before the section does. @internal */
   onLost: () => void = () => undefined;
   #cancelWantedAlarm: () => void = () => undefined;
   #over: { readonly done: Promise<void>; readonly lost: LockLostError | undefined } | undefined;
@@ -61,7 +61,7 @@ export class HeldLock implements TransferableLock {
     readonly tick?: number | undefined;
     /** What becomes of the lease when the section is over. Default: it is released. */
     readonly end?: (lease: Lease, section: Section) => Promise<void>;
-    /** Whether another process may go on with its row. Default true. */
+    /** Whether the lock may be handed off. Default true. */
     readonly mayHandOff?: boolean;
   }) {
     const { uuid, fence } = section.lease.row;
@@ -81,7 +81,7 @@ export class HeldLock implements TransferableLock {
     this.#beganAt = section.lease.begin(this);
   }
 
-  /** Its caller has got it: from here on the events of its section are published. @internal */
+  /** The caller has the lock: from here on the events of its section are published. @internal */
   delivered({ call, waitedMs }: { readonly call: number; readonly waitedMs: number }): void {
     this.#stage = "delivered";
     this.#lease.row.hasBegun = true;
@@ -95,7 +95,7 @@ export class HeldLock implements TransferableLock {
     this.renewed();
   }
 
-  /** Its release writes the result of its flight to the row. @internal */
+  /** Makes the release write the result of a single flight to the row. @internal */
   names(result: NamedResult): void {
     this.#lease.exit.result = result;
   }
@@ -104,7 +104,10 @@ export class HeldLock implements TransferableLock {
     return this.held && this.#lease.wantedInMs <= 0;
   }
 
-  /** Tells once that others wait. A mark that is known and does not count yet is looked at again when it does. @internal */
+  /**
+   * Publishes `dynamutex:wanted`, once. If the mark that is known does not count yet, an alarm checks again when it does.
+   * @internal
+   */
   renewed(): void {
     this.#cancelWantedAlarm();
     const { wantedInMs } = this.#lease;
@@ -141,7 +144,7 @@ export class HeldLock implements TransferableLock {
   abort(reason: unknown): void {
     this.#abort(reason);
     this.onLost();
-    // Once: a release throws the loss that the section was told of before.
+    // Publish the loss once: a release throws again what the section was told before.
     if (this.#stage !== "delivered" || !(reason instanceof LockLostError)) return;
     this.#stage = "lost";
     const { name, uuid } = this;
@@ -202,7 +205,7 @@ export class HeldLock implements TransferableLock {
     try {
       await this.#lease.renewals.extend(data);
     } catch (error) {
-      // Its release has ended a renewal that had not left, or waited to be tried again.
+      // The release of the section ends a renewal that has not left, or that waits for its next attempt.
       this.#throwIfNotHeld();
       throw error;
     }
@@ -222,7 +225,7 @@ export class HeldLock implements TransferableLock {
     try {
       await this.#end(this.#lease, this);
     } catch (error) {
-      // A loss that was found only by the release, when no section relied on the lease any more.
+      // Only the release has found this loss, when no section relied on the lease any more.
       this.abort(error);
       throw error;
     } finally {
@@ -235,8 +238,9 @@ export class HeldLock implements TransferableLock {
   }
 
   /**
-   * Records that the tick of its section has succeeded: as long as the lock is held, and then for as long as a release is
-   * tried, because the row may be ours to the end of its lease. @throws {@link LockStoreError} if that is not known to be so. @internal
+   * Records that the tick of its section has succeeded. Retries while the lock is held, and then for as long as a release is
+   * tried, because the row may be ours to the end of its lease. @throws {@link LockStoreError} if the outcome is not known.
+   * @internal
    */
   async recordSuccess(): Promise<void> {
     if (this.attempt === undefined) return;
@@ -248,12 +252,12 @@ export class HeldLock implements TransferableLock {
       return giveUpAt();
     };
     const recorded = this.#lease.row.record(until);
-    // A close does not wait for a lease that was lost.
+    // Detach it, because a close does not wait for a lease that was lost.
     this.#session.detach(recorded);
     await recorded;
   }
 
-  /** It tells of its end once: after its release, or before the next section on its lease tells of its beginning. @internal */
+  /** Publishes its end, once: after its release, or before the next section on its lease publishes its beginning. @internal */
   tellEnd(): void {
     if (this.#stage === "new" || this.#stage === "over") return;
     this.#stage = "over";
@@ -271,13 +275,13 @@ export class HeldLock implements TransferableLock {
         "must be an exclusive lock of a row of its own, and not that of singleFlight(): neither that nor those of a shared mutex can be handed off";
     if (remedy !== undefined) throw new LockConfigError("handOff()", this.name, remedy);
     if (this.#over !== undefined) this.#throwIfNotHeld();
-    // From here on the section is over, whatever comes of it, and also where the lock was lost before.
+    // From here on the section is over, whatever the outcome of the hand-off, and also if the lock was lost before.
     const handed = this.#lease.exit.handOff(withinMs, this.tick);
-    handed.catch(() => undefined); // it is heard below, after the section's end
+    handed.catch(() => undefined); // awaited below, after the section's end
     const { lost } = this.#lease;
     const done = this.#endSection();
     this.#over = { done, lost };
-    // A loss is told to the signal before it is thrown.
+    // Abort the signal with a loss before that loss is thrown.
     await done.catch(() => undefined);
     return tokenOf(this.#session.table, this.#lease.row.at, await handed);
   }
@@ -302,7 +306,7 @@ export class HeldLock implements TransferableLock {
       case "committed":
         return;
       case "unguarded":
-        // After the section, the lease may be another's, under another uuid.
+        // After the section's end, the lease may belong to another section, under another uuid.
         if (this.#over === undefined) throw this.#lease.unguarded(outcome.row);
         this.#throwIfNotHeld();
         return;
@@ -325,7 +329,7 @@ export class HeldLock implements TransferableLock {
     }
   }
 
-  /** Lets `signal` abort ours as well, which is no loss, until the returned function is called. */
+  /** Lets `signal` abort the signal of this lock as well, which is no loss, until the returned function is called. */
   follow(signal: AbortSignal | undefined): () => void {
     return follow([signal], (reason) => this.#abort(reason));
   }
@@ -337,7 +341,7 @@ export class HeldLock implements TransferableLock {
 
   #throwIfNotHeld(): void {
     if (this.held) return;
-    // That look may have been the first after the deadline.
+    // Reading `held` may have been the first look after the deadline.
     const { lost } = this;
     if (lost !== undefined) throw lost;
     const name = JSON.stringify(this.name);

@@ -8,7 +8,7 @@ import { Exit } from "./exit.js";
 import { type LeaseEvents, Renewals } from "./renewals.js";
 import type { Term } from "./term.js";
 
-/** What relies on a lease. It is told once if the lease ends first, and publishes that. */
+/** A section that relies on a lease. It is told once if the lease ends first, and publishes that loss. */
 export interface Section {
   abort(reason: unknown): void;
   /** The lease was renewed, which may have shown that others wait for its row. */
@@ -36,7 +36,7 @@ type State =
       maxHoldEnds: number;
       cancelDeadline: () => void;
     }
-  /** Lost, once and for ever, while the section may still run; or left. */
+  /** Lost, for good, while the section may still run; or left by its exit. */
   | { readonly kind: "over"; readonly error: LockLostError | undefined };
 
 const nothing = (): void => undefined;
@@ -45,8 +45,8 @@ const nothing = (): void => undefined;
  * Keeps one acquisition: checks its deadline, and reports its loss.
  *
  * 1. Its {@link Renewals} move its deadline: to the end of the row's new lease less the safety margin.
- * 2. At the deadline, or when a refusal shows that the row is not ours, it is lost, once and for ever.
- * 3. It is left by its {@link Exit}: no renewal overlaps with that.
+ * 2. At the deadline, or when a refusal shows that the row is not ours, it is lost, for good.
+ * 3. Its {@link Exit} ends it: no renewal overlaps with the last write of the row.
  */
 export class Lease implements Term, HeldLease {
   readonly settings: MutexSettings;
@@ -102,7 +102,7 @@ export class Lease implements Term, HeldLease {
     return this.#state.kind !== "over" && this.#session.clock.atMost() < this.ends;
   }
 
-  /** In how many ms others count as waiting for it: 0 if they do, Infinity if none is known to. */
+  /** In how many ms this process has to let others in: 0 for now, Infinity if nobody is known to wait. */
   get wantedInMs(): number {
     return this.#session.contention?.turnLeftMs(this.row.at, this.settings.handOverMs) ?? Number.POSITIVE_INFINITY;
   }
@@ -122,8 +122,8 @@ export class Lease implements Term, HeldLease {
   }
 
   /**
-   * A section begins to rely on it: the first on this lease, the next that it is passed on to, or one more.
-   * @returns when that is, on `atLeast`.
+   * A section begins to rely on the lease: the first, the next one that it passes to, or one that joins others.
+   * @returns when it began, on `atLeast`.
    */
   begin(section: Section): number {
     const { clock } = this.#session;
@@ -140,8 +140,8 @@ export class Lease implements Term, HeldLease {
   }
 
   /**
-   * Renews it, whatever its sections want, and tells of its loss, before the first of them begins.
-   * @param share of the time until the first renewal is due after which it comes.
+   * Renews the lease and watches its deadline from before its first section begins, even without `autoRenew`.
+   * @param share after which share of the time until it is due the first renewal is sent.
    */
   watch(section: Section, share = 1): void {
     this.#sections.add(section);
@@ -153,8 +153,8 @@ export class Lease implements Term, HeldLease {
   }
 
   /**
-   * A section has ended in time. Until the next one begins, no section relies on the lease, so none loses it.
-   * @returns whether no other relies on it.
+   * A section has ended in time. Until the next one begins, no section relies on the lease, so none can lose it.
+   * @returns whether no other section relies on the lease.
    */
   endSection(section: Section): boolean {
     this.#sections.delete(section);
@@ -168,7 +168,7 @@ export class Lease implements Term, HeldLease {
     return this.lost ?? this.end(this.row.reasonOf(row));
   }
 
-  /** Its row is known not to be ours any more. Between two sections the lease is lost as well: it must not be passed on. */
+  /** The row is known not to be ours any more. The lease is lost between two sections as well: it must not be passed on. */
   lose(reason: LossReason): void {
     if (this.#state.kind !== "over") this.end(reason);
   }
@@ -179,7 +179,7 @@ export class Lease implements Term, HeldLease {
     const error = this.row.loss(reason, cause);
     this.#settle({ kind: "over", error });
     void this.renewals.settle();
-    // A close waits for no section that lost its lock before: nobody may be there to end it.
+    // A close does not wait for a section that has lost its lock before: nobody may be there to end that section.
     if (kind === "in-use" && reason !== "closed") this.forget();
     if (kind === "in-use") for (const section of this.#sections) section.abort(error);
     this.#onLost();
@@ -205,9 +205,10 @@ export class Lease implements Term, HeldLease {
    * gets in beside it. @returns the loss of that section, if there is one.
    */
   revoke(): LockLostError | undefined {
-    // Its section may be over, or its lease.
+    // The section or the lease may be over already.
     if (!this.held) return undefined;
-    // What has served nobody yet waits for the readers to leave, and its caller has had its answer.
+    // Only a lease with a section is revoked. A place is released, and so is the row of a writer that still waits for readers
+    // to leave: its caller has had its answer.
     if (this.#events.hasSection && this.renewals.haveServed) return this.end("closed");
     void this.exit.release();
     return undefined;
@@ -218,7 +219,7 @@ export class Lease implements Term, HeldLease {
     for (const section of this.#sections) section.renewed?.();
   }
 
-  /** Looks at the deadline that it has now. By then renewals have moved it, and the look is at the one after. */
+  /** Sets an alarm for the present deadline. If renewals have moved the deadline by then, sets the next alarm. */
   #watchDeadline(): void {
     const state = this.#state;
     if (state.kind !== "in-use") return;

@@ -7,15 +7,15 @@ import type { Stamping, Trying } from "../taking/taken.js";
 import type { Wait } from "../taking/wait.js";
 import type { Term } from "./term.js";
 
-/** What one renewal came to. After `unknown` the old deadline still bounds us. */
+/** The outcome of one renewal. After `unknown` the old deadline still bounds us. */
 export type Renewal =
   | { readonly kind: "renewed" }
   | { readonly kind: "lost"; readonly error: LockLostError }
   | { readonly kind: "unknown"; readonly cause: unknown };
 
-/** What a lock's lease and a place's differ in: their diagnostics channels, and what a close does to them. */
+/** How a lock's lease and a place's differ: in their diagnostics channels, and in what a close does to them. */
 export interface LeaseEvents {
-  /** Whether a caller's section runs on it, which a closing table revokes. A place it releases. */
+  /** Whether a caller's section runs on the lease. A closing table revokes such a lease, and releases a place. */
   readonly hasSection: boolean;
   renewed(row: Acquisition, remainingMs: number): void;
   renewalFailed(row: Acquisition, cause: unknown): void;
@@ -24,13 +24,13 @@ export interface LeaseEvents {
 /** What has run under the present uuid: nothing ever, nothing since a reissue, a section, a section with a guard. */
 type Usage = "unused" | "reissued" | "used" | "guarded";
 
-/** From how many leases of one process on their renewals are spread. */
+/** If a process has this many leases or more, their renewals are spread. */
 const MANY = 16;
 
-/** Where renewals leave together, they are due at so many moments of `renewEveryMs`: once on them, they stay there. */
+/** Where renewals leave together, they are due at this many moments in each `renewEveryMs`, and stay on these moments. */
 const SLOTS = 8;
 
-/** How soon a renewal that was not answered is tried anew. */
+/** How soon a renewal follows one that got no answer, or that did not move the end of the lease. */
 const RENEW_AGAIN_MS = 50;
 
 const nothing = (): void => undefined;
@@ -69,12 +69,12 @@ export class Renewals {
     return this.#usage !== "unused";
   }
 
-  /** Sets the timer. @param share of the time until the next one is due: for its first section, see {@link spread}. */
+  /** Sets the timer of the next renewal. @param share after which share of the time until it is due: see {@link spread}. */
   start(share = 1): void {
     this.#arm(this.#dueIn() * share);
   }
 
-  /** Spreads the renewals of many locks that were taken at once: the first renewal of each comes early by chance. */
+  /** Spreads the renewals of many locks that were taken at once: the first renewal of each comes early by a random amount. */
   spread(): number {
     return this.haveServed || this.#session.leases.size < MANY ? 1 : 0.5 + this.#session.random() / 2;
   }
@@ -89,14 +89,14 @@ export class Renewals {
     this.#cancelTimer();
   }
 
-  /** Ends the write that is in flight: no further attempt. @returns when it is over, so that no other overlaps with it. */
+  /** Ends the retries of the write in flight. @returns when that write is over, so that no other overlaps with it. */
   async settle(): Promise<void> {
     this.#writing?.enough.abort();
     await this.#writing?.done;
   }
 
   /**
-   * Renews now, with other data, if given, or joins the renewal that is in flight. A caller with data waits for that one
+   * Renews now, with other data, if given, or joins the renewal in flight. A caller with data waits for the renewal in flight
    * first, because joining it would lose the data.
    */
   async renew(data?: LockData): Promise<Renewal> {
@@ -105,7 +105,7 @@ export class Renewals {
     return await (this.#writing?.done ?? this.#write((trying) => row.renew(trying, data)));
   }
 
-  /** The same for a caller that has to know. @throws what the renewal came to, if the row was not renewed. */
+  /** Like {@link renew}, but it rejects if the row was not renewed. @throws the loss, or why the renewal got no answer. */
   async extend(data?: LockData): Promise<void> {
     const renewal = await this.renew(data);
     if (renewal.kind === "lost") throw renewal.error;
@@ -113,19 +113,18 @@ export class Renewals {
   }
 
   /**
-   * Renews the lease before a section relies on it, if the take was slow: half of it is gone. @returns whether it stands.
+   * Renews the lease before a section relies on it, if the take was slow and half of the lease is gone. @returns whether it stands.
    *
-   * @param wait of the call that it is for: the renewal is tried for no longer.
+   * @param wait the call that the lease is for: the renewal is tried for no longer than that call waits.
    * @param mayLapse whether the lease may have been over for a moment. Nobody else has taken a row that is still ours, but an
-   * observer may have acted on its lease being over. So it goes on under a new uuid: a uuid whose lease was over is never used
-   * again.
+   * observer may have acted on the end of its lease. So the row gets a new uuid: a uuid whose lease was over is never used again.
    */
   async secure(
     wait: Pick<Wait, "enough" | "until">,
     { mayLapse }: { readonly mayLapse: boolean } = { mayLapse: true },
   ): Promise<boolean> {
     const { row } = this.#lease;
-    // A writer that has waited for readers may have a renewal under way.
+    // A writer that has waited for readers may have a renewal in flight.
     if (this.#writing !== undefined) await this.settle();
     const { clock } = this.#session;
     const tryingUntil = (end: number): Trying => ({ until: () => Math.min(end, wait.until()), enough: wait.enough });
@@ -134,7 +133,7 @@ export class Renewals {
       const { ends } = this.#lease;
       const stamping = await row.renew(tryingUntil(ends));
       if (stamping.kind === "refused") return false;
-      // An answer may be heard before the timer that bounds its request: the process was suspended.
+      // The process may have been suspended: then an answer may be handled before the timer that bounds its request.
       if (clock.atMost() < ends) return true;
     }
     if (!mayLapse) return false;
@@ -151,7 +150,7 @@ export class Renewals {
     const { row } = this.#lease;
     const mustReissue = this.#usage === "guarded" || (this.#usage === "used" && row.settings.fencing);
     if (!mustReissue && !row.isHalfGone) return this.#lease.stands;
-    // No other begins meanwhile: the timer is off, and the section's own calls are over.
+    // No other write begins meanwhile: the timer is off, and the section's own calls are over.
     await this.settle();
     if (!this.#lease.stands) return false;
     const giveUpAt = Math.min(this.#session.clock.atMost() + row.settings.releaseWithinMs, this.#lease.ends);
@@ -162,8 +161,8 @@ export class Renewals {
   }
 
   /**
-   * The condition that ties the section's own writes to the lease. Late copies of them must not pass under the next
-   * section, so the lease changes its uuid between the two. @throws what a renewal before it came to.
+   * The guard: a condition that ties the section's own writes to the lease. A late copy of such a write must not be applied under
+   * the next section, so the lease changes its uuid between the two. @throws why a renewal that the guard needs has failed.
    */
   async guard(): Promise<Check> {
     this.#usage = "guarded";
@@ -189,7 +188,7 @@ export class Renewals {
     return await done;
   }
 
-  /** @param ends when the lease ended as it was when the write left. */
+  /** @param ends when the lease would have ended, as known when the write left. */
   async #judged(sent: Promise<Stamping>, ends: number): Promise<Renewal> {
     const stamping = await sent;
     if (stamping.kind === "stamped") this.lastFailure = undefined;
@@ -215,7 +214,7 @@ export class Renewals {
     }
   }
 
-  /** In ms. Counted from the lease's end: a lease may be shorter than `ttlMs`. */
+  /** In how many ms the next renewal is due. Counted from the lease's end: a lease may be shorter than `ttlMs`. */
   #dueIn(): number {
     const { end, settings } = this.#lease.row;
     return Math.max(0, end - (settings.ttlMs - settings.renewEveryMs) - this.#session.clock.atMost());

@@ -21,18 +21,18 @@ import { parseToken } from "./hand-off-token.js";
 import { HeldLock } from "./handle.js";
 import { Lease } from "./lease.js";
 
-/** A row that is handed off, as it was read: none of that changes while the uuid is on it. */
+/** What was read of a row that is handed off: none of it changes while the uuid is on the row. */
 interface Handed extends HandOff {
   readonly expires: number;
   readonly remembers: Memory;
 }
 
 /**
- * A lock that was handed off, for a section of this process.
+ * Resumes a lock that was handed off, for a section of this process.
  *
  * @param isOurs whether a row is one of this lock.
- * @param targetOf how its lease is kept from here on.
- * @throws {@link LockLostError} if somebody was first, or the time of the token is over. @throws the store's error.
+ * @param targetOf how the lease is kept from here on.
+ * @throws {@link LockLostError} if another process was first, or the time of the token is over. @throws the store's error.
  */
 export async function resume(
   session: Session,
@@ -65,9 +65,9 @@ export async function resume(
 }
 
 /**
- * Reads the row that a token is for. All that there is to know of the hand-off is there, so nobody can edit it.
+ * Reads the row that a token is for. All facts of the hand-off come from the row: the token could be edited by anybody.
  *
- * @param uuid that the token opens.
+ * @param uuid the uuid that the token's secret gives.
  */
 async function handedOff(session: Session, at: Address, uuid: string, wait: Wait): Promise<Handed> {
   const read = (signal: AbortSignal) => session.store.read(at, { consistent: true }, signal);
@@ -78,8 +78,8 @@ async function handedOff(session: Session, at: Address, uuid: string, wait: Wait
 }
 
 /**
- * Goes on with the row: one write, which gives it a uuid of this process. Of two that resume one wins, because the write names
- * the uuid of the hand-off, and replaces it. Where it fails, what may have been taken is given back.
+ * Takes the row by one write, which gives it a uuid of this process. Of two processes that resume, one wins, because the write
+ * names the uuid of the hand-off, and replaces it. If the write fails, what it may have taken is given back.
  */
 async function acquire(session: Session, target: Target, handed: Handed, wait: Wait): Promise<Acquisition> {
   const { clock, store } = session;
@@ -100,7 +100,7 @@ async function acquire(session: Session, target: Target, handed: Handed, wait: W
         return store.write(sent.write, signal);
       });
     } catch (error) {
-      // Nobody relies on what a copy without an answer has taken, or may still take.
+      // No section relies on what a copy without an answer has taken, or may still take.
       if (sent !== undefined) {
         const maybe = new Acquisition(session, target, sent.taken);
         session.detach(removeWhenItArrives(session, maybe, restOf(session, handed)));
@@ -113,7 +113,7 @@ async function acquire(session: Session, target: Target, handed: Handed, wait: W
     }
     const row = outcome.kind === "applied" ? outcome.replaced : outcome.row;
     if (outcome.kind === "refused" && wasApplied(sent.write, row) !== "yes") throw refused(target, handed, row);
-    // Since when it is taken, and with which data, the row says.
+    // The row tells since when the lock is taken, and with which data.
     const { acquired, data } = row ?? sent.taken;
     const drawn = outcome.kind === "applied" ? outcome.drawn : row?.fence;
     const fence = settings.fencing ? drawn : undefined;
@@ -121,7 +121,7 @@ async function acquire(session: Session, target: Target, handed: Handed, wait: W
   }
 }
 
-/** The transfer, as its first copy leaves, and what it takes, as far as that is known without its answer. */
+/** The transfer, chosen as its first copy leaves, and what it takes, as far as that is known without its answer. */
 function transferTo(session: Session, { at, settings }: Target, handed: Handed) {
   const { clock, owner } = session;
   const { ttlMs, fencing: fenced } = settings;
@@ -132,14 +132,14 @@ function transferTo(session: Session, { at, settings }: Target, handed: Handed) 
   return { write, taken };
 }
 
-/** What is left of the hold that began where the row was handed off; undefined if there was none. */
+/** What is left of the hold that began before the hand-off; undefined if there was none. */
 function restOf({ clock }: Session, { heldUntil: expires, heldForMs: ms }: Handed): MinimumHold | undefined {
   if (expires === undefined || ms === undefined) return undefined;
   return holdUntil({ expires, ms }, clock.atLeast(), boundsOf(clock));
 }
 
 function refused(target: Target, handed: Handed, row: Row | undefined): Error {
-  // Refused by the very uuid that it names: the row has no token to count up.
+  // The row has the uuid that the write names, and refused it all the same: it has no fencing token to count up.
   if (isStillHeldBy(handed.uuid, row)) {
     const remedy = "must be as it was on the mutex that handed the lock off: its row has no fencing token";
     return new LockConfigError("fencing", target.settings.fencing, remedy);

@@ -1,7 +1,7 @@
 import type { LockLostError, LossReason } from "../errors.js";
 import type { Acquisition } from "../taking/acquisition.js";
 
-/** The end of a lease, as its renewals and its ways out see it. */
+/** A lease as its renewals and its exit see it: until when it lasts, and how it ends. */
 export interface Term {
   readonly row: Acquisition;
   /** The loss, if any. */
@@ -16,14 +16,14 @@ export interface Term {
   readonly ends: number;
   /** Whether a section may begin on it. */
   readonly stands: boolean;
-  /** Whether it ended while no section relied on it: that is no loss, whoever holds the row since. */
+  /** Whether it ended while no section relied on it: that is no loss, even if another process holds the row by now. */
   readonly hasRunOut: boolean;
-  /** A renewal has got through, and may have found a mark. */
+  /** A renewal was applied, and may have found a mark. */
   renewed(): void;
-  /** It is lost, once and for ever. @returns the loss that was found first. */
+  /** Ends the lease as lost, for good. @returns the loss that was found first. */
   end(reason: LossReason, cause?: unknown): LockLostError;
-  /** It is being left: from here on no section relies on it, and what happens to the row is no loss. */
+  /** Begins to leave the lease: from here on no section relies on it, and what happens to the row is no loss. */
   leave(): void;
-  /** A close waits for it no longer. */
+  /** Lets a close no longer wait for the lease. */
   forget(): void;
 }

@@ -21,7 +21,10 @@ interface Guarded {
   readonly guard: () => Promise<Check>;
 }
 
-/** Sends the caller's items together with the guard. @throws the section's loss or end, where there is one, or why it was not sent. */
+/**
+ * Sends the caller's items together with the guard.
+ * @throws the loss or the end of the section, if there is one; otherwise why the transaction was not sent, or got no answer.
+ */
 export async function transactUnder(
   session: Session,
   { lease, section, guard }: Guarded,
@@ -46,7 +49,7 @@ export async function transactUnder(
   const persistence = { kind: "take", until, attemptMs: attemptMs(lease.settings.ttlMs) } as const;
   const sent = persist(session, persistence, (signal) => store.transact(writes, signal));
   return await sent.catch((error: unknown) => {
-    // Where no answer has come, the end of the section has ended the retries.
+    // If no answer came, the end of the section or of its lease may have ended the retries.
     if (section.lost !== undefined || isTransient(error)) section.assertHeld();
     throw error;
   });

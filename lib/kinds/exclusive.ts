@@ -6,16 +6,16 @@ import { untilFree } from "../taking/watch.js";
 import { Kind, type OwnLease, type QueueRules, type ResourceClaim, takeRow, targetOf } from "./kind.js";
 import { grantedUnless, lookForReaders, WRITER_GATE } from "./shared-mutex-rows.js";
 
-/** A writer that waits: its lease is renewed, and its loss is noticed when it is next looked at. */
+/** Stands for a writer that waits for readers, so that its lease is renewed. It is told nothing: the writer checks `lease.held`. */
 const WAITING_WRITER: Section = { abort: () => undefined };
 
 /**
- * The exclusive side of a shared mutex. Both sides put their flag first and look at the other's then, so that one of two
- * always sees the other:
+ * The exclusive side of a shared mutex. Each side puts its own flag first and looks at the other's afterwards, so one of the
+ * two always sees the other:
  *
- * 1. It takes the row `writer` by the ordinary claim. From then on no further reader gets in.
- * 2. It looks for readers, consistent, until none is left. Dead ones are removed exactly as they were seen.
- * 3. Only an empty look, made while its own lease stands, lets it in.
+ * 1. A writer takes the row `writer` by the ordinary claim. From then on no further reader gets in.
+ * 2. It looks for readers, consistently, until none is left. Rows of dead readers are removed exactly as they were seen.
+ * 3. It has the lock only after an empty look that was made while its own lease stood.
  */
 export class ExclusiveSide extends Kind {
   readonly id = "exclusive";
@@ -34,11 +34,11 @@ export class ExclusiveSide extends Kind {
   }
 
   /**
-   * Waits for the readers to leave. From the take on the lease must not lapse, not even for a moment that a renewal mends: a
-   * reader that looks at such a row takes its writer for dead. So it is watched from here until its section begins.
+   * Waits for the readers to leave. From the take on the lease must not lapse, not even for a moment before a renewal: a reader
+   * that looks in that moment takes the writer for dead. So the lease is watched from here until its section begins.
    *
-   * @returns a reader, if the call does not wait. Undefined when no reader is left, and when the lease was lost, on which no
-   * section begins.
+   * @returns a reader, if the call does not wait. Undefined if no reader is left, and also if the lease was lost: no section
+   * begins on a lost lease.
    * @throws what ended the wait.
    */
   async #readerInTheWay(

@@ -28,9 +28,9 @@ export const resourceKey = ({ kind, name }: Resource): string => `${kind.id}/${n
 
 /** What a single flight adds to the claims for its lock: another flight may end meanwhile, with a result that serves this call. */
 export interface FlightClaims {
-  /** The result that was seen last: a claim that finds another is refused. */
+  /** The id of the result that the call has seen last: its claim is refused if the row shows another one. */
   readonly lastId: string | undefined;
-  /** Waits for the look that is under way. @returns the lock's row, as the last look has shown it, once. */
+  /** Waits for the look in flight. @returns the lock's row, as the last look has shown it; undefined if an earlier claim got it. */
   looked(): Promise<Row | undefined>;
 }
 
@@ -53,9 +53,9 @@ export interface ResourceClaim extends SectionRequest {
   readonly until?: (() => number) | undefined;
   /** What a look has just shown of the gate. */
   readonly seen?: readonly Row[] | undefined;
-  /** How many others are ahead: they get as much of the room that was seen. Default 0. */
+  /** How much of the room that was seen the callers ahead in the queue need. Undefined outside a queue. */
   readonly ahead?: number | undefined;
-  /** Told where the row is taken, and others have to leave before the claim is granted. */
+  /** Called if the row is taken, and other holders have to leave before the claim is granted. */
   readonly onTaken?: (() => void) | undefined;
   /** The lease of this process that the caller's section could join, if there is one. */
   readonly open: () => OwnLease | undefined;
@@ -65,11 +65,11 @@ export interface ResourceClaim extends SectionRequest {
 export class OwnLease {
   readonly lease: Lease;
   readonly resource: Resource;
-  /** When the table was last asked whether others wait for it to go, on `atLeast`. */
+  /** When the table was last asked whether others wait for this lease to go, on `atLeast`. */
   lookedAt: number;
-  /** The section that has just ended on it, while it goes on to the next. */
+  /** The section that has just ended on the lease, while the lease passes to the next one. */
   before: HeldLock | undefined;
-  /** Whether no further section begins on it: a writer was seen, or its row without our uuid. */
+  /** Whether no further section may begin on it: a writer was seen, or the row no longer has our uuid. */
   isClosed = false;
   /** Whether a single flight runs on it, which never passes its lease on. */
   isFlight = false;
@@ -89,8 +89,8 @@ export abstract class Kind {
   abstract readonly id: string;
   abstract readonly queue: QueueRules;
   /**
-   * Whether one row decides who has the lock. If so, a lease that lapsed and was renewed excluded everybody all along, and
-   * another process may go on with its row. If not, others may have acted on what they saw of a lapsed row.
+   * Whether one row decides who has the lock. If so, a lease that lapsed and was renewed excluded everybody all along, and a
+   * hand-off may pass its row to another process. If not, others may have acted on what they saw of a lapsed row.
    */
   readonly rowDecides: boolean = true;
   /** Whether several sections of a process run on one lease at the same time. Otherwise it passes from one to the next. */
@@ -114,13 +114,13 @@ export abstract class Kind {
     return watch(this.session, first, wait, blocked);
   }
 
-  /** This process has no use for the lease any more. @param isFree whether its row was released, and may still be free. */
+  /** No section of this process uses the lease any more. @param isFree whether its row was released, and may still be free. */
   ended(_own: OwnLease, _isFree: boolean): void {
     // One row has nothing to keep count of.
   }
 }
 
-/** Takes one row of a lock. Default: the one that stands for it. */
+/** Takes one row of a lock; by default the one that stands for the lock. */
 export async function takeRow(
   session: Session,
   claimed: ResourceClaim,
@@ -141,10 +141,10 @@ export async function takeRow(
   return { kind: "granted", granted: new OwnLease(session, resource, result.granted) };
 }
 
-/** What the fair queue of a kind weighs. */
+/** How the fair queue of a kind measures the room for callers, and the places that need it. */
 export interface QueueRules {
   readonly keys: QueueKeys;
-  /** What a place says of itself, for others to weigh it, and for people to see. */
+  /** The side that a place names on its row, for others to weigh it, and for people to see. */
   readonly side?: "exclusive" | "shared";
   /** How many items a look at the gate and the first places reads at once: the gate is the lock's own rows, right before them. */
   lookLimit(resource: Resource): number;

@@ -2,7 +2,7 @@ import { MUTEX_QUEUE } from "../protocol/addresses.js";
 import { looksFreeIn } from "../taking/claim.js";
 import { Kind, type QueueRules, targetOf } from "./kind.js";
 
-/** The row itself, the first place, and the next one: it tells whether anybody waits behind the first. */
+/** The lock's row and the first two places: the second place tells whether anybody waits behind the first. */
 const LOOK_LIMIT = 3;
 
 /** A mutex is one row: its holder has the lock. */

@@ -16,7 +16,9 @@ import { Kind, newest, type OwnLease, type QueueRules, type Resource, type Resou
 /** How many of the permits that a look has shown as free are tried before the look counts as outdated. */
 const MOST_TRIES = 3;
 
-/** If others have marked the guessed permit, the first look comes so many times `poll.minMs` later: by default the longest pause. */
+/**
+ * If others have marked the guessed permit, the first look comes after this many times `poll.minMs`: by default the longest pause.
+ */
 const FIRST_CROWDED_PAUSES = 8;
 
 /** How many rows a look reads besides the permits: the first places, and permits of hosts that use more of them. */
@@ -29,8 +31,8 @@ const MOST_GUESSES = 1_000;
  * A semaphore has as many rows as permits, and each row is a lock by itself. Its holder has a permit, so there are never more
  * holders than rows, whatever a process believes about the other rows.
  *
- * 1. It guesses a permit that nothing is known against, at first the one that this process released last. As long as permits
- *    are free, the guess saves the look.
+ * 1. A claim first guesses a permit that is not known to be taken, if possible the one that this process released last. As long
+ *    as permits are free, the guess saves the look.
  * 2. If the guess is refused, one query shows which permits are free. The ordinary claim takes a random one of these.
  */
 export class SemaphoreKind extends Kind {
@@ -50,7 +52,7 @@ export class SemaphoreKind extends Kind {
       return Math.max(1, first === -1 ? places.length : first);
     },
   };
-  /** The permits that callers of this process have, or ask for. One that is asked for has no lease yet. */
+  /** The permits that callers of this process have, or are claiming. A claim in flight has no lease yet. */
   readonly #inUse = new Map<string, OwnLease | undefined>();
   /** The permit that was released last, by name: it may still be free. */
   readonly #guesses = new BoundedMap<string, number>(MOST_GUESSES);
@@ -65,8 +67,8 @@ export class SemaphoreKind extends Kind {
       if (result.kind === "granted") return result;
       wait.enough.throwIfAborted();
       const [{ row }] = result.inTheWay;
-      // Others have waited for long, so any other permit is free only until its last holder asks again: a look would not help a
-      // call that waits. A try looks all the same.
+      // The mark tells that others have waited for long, so any other permit is free only until its last holder asks again: a
+      // look would not help a call that waits. A try looks all the same.
       if (wait.isPatient && outlastsPause(resource, wait) && isMarked(row, session.clock.wall())) return result;
     }
     for (let rows = seen; ; rows = undefined) {
@@ -85,7 +87,7 @@ export class SemaphoreKind extends Kind {
         wait.blocker.saw(inTheWay.row);
         return { kind: "held", inTheWay: [inTheWay] };
       }
-      // Other callers of this process ask for all that is free.
+      // Other callers of this process are claiming all of the free permits.
       await wait.pacing.again();
     }
   }
@@ -101,17 +103,17 @@ export class SemaphoreKind extends Kind {
     const { settings } = resource;
     const { minMs, maxMs } = settings.poll;
     if (looksFree(session, first.target, first.row)) {
-      // Another call of this process asks for it.
+      // Another call of this process is claiming this permit.
       await wait.pacing.again();
       return undefined;
     }
-    // The pauses go on growing across claims that came too late: in a crowd, a look often shows a permit that is already gone.
+    // The pauses keep growing across claims that came too late: in a crowd, a look often shows a permit that is already taken.
     // If others have waited for long, a caller that comes later looks no more often than they do.
     blocked.polling ??= new Polling(session, settings.poll);
     wait.blocker.saw(first.row);
-    // A permit that looked free was not: its holder keeps asking for it, and has to learn that others wait.
+    // A permit looked free, but the claim for it was refused: its holder keeps taking it, and has to learn that others wait.
     await this.#contend(resource, [first.row], wait, blocked);
-    // A refused guess shows only one permit: others may be free, and whoever marked this one may have gone.
+    // A refused guess shows only one permit: others may be free, and the waiter that marked this one may have gone.
     for (let rows: readonly Row[] = [first.row], hasLooked = false; ; hasLooked = true) {
       const isCrowded = outlastsPause(resource, wait) && rows.some((row) => isMarked(row, session.clock.wall()));
       if (isCrowded) blocked.polling.set(hasLooked ? maxMs : Math.min(maxMs, FIRST_CROWDED_PAUSES * minMs));
@@ -129,7 +131,7 @@ export class SemaphoreKind extends Kind {
   override ended(own: OwnLease, isFree: boolean): void {
     const permit = permitOf(own.lease.row.at.sort) ?? 0;
     const use = useOf(own.resource, permit);
-    // It may be called twice for one lease, and another lease of this process may have the row by then.
+    // `ended` may be called twice for one lease, and another lease of this process may have the row by then.
     if (this.#inUse.get(use) !== own) return;
     this.#inUse.delete(use);
     if (isFree) this.#guesses.set(own.resource.name, permit);
@@ -147,7 +149,7 @@ export class SemaphoreKind extends Kind {
     }
   }
 
-  /** A permit that nothing is known against. */
+  /** A permit that is not known to be taken. */
   #guess(resource: Resource): number | undefined {
     const { name, permits } = resource;
     const mayBeFree = (permit: number): boolean => {
@@ -159,7 +161,7 @@ export class SemaphoreKind extends Kind {
     return fromAnywhere(numbersTo(permits), this.session.random).find(mayBeFree);
   }
 
-  /** Learns of the marks on permits that are in the way, and marks one of those that have none. */
+  /** Learns of the marks on permits that are in the way, and marks one of the held permits that have no mark. */
   async #contend(resource: Resource, rows: readonly Row[], wait: Wait, blocked: Blocked): Promise<void> {
     const { session } = this;
     for (const row of rows) session.contended().waitsFor(row);
@@ -190,12 +192,12 @@ export class SemaphoreKind extends Kind {
 
 const useOf = ({ name }: Resource, permit: number): string => `${permit}/${name}`;
 
-/** As many callers may share a place: the later ones of them are ahead of those behind it as well. */
+/** How many permits the callers that share a place need: all of them go before the places behind it. */
 function weightOf({ data }: Row): number {
   return typeof data?.sections === "number" ? Math.max(1, data.sections) : 1;
 }
 
-/** Whether a call still looks at least once after the longest pause: one that does not would end without a look. */
+/** Whether the call has time for a look after the longest pause: without that time, it would end without a look. */
 function outlastsPause({ settings }: Resource, { remainingMs }: Wait): boolean {
   return remainingMs > 2 * settings.poll.maxMs;
 }
@@ -207,7 +209,7 @@ function freePermits(session: Session, { settings, permits }: Resource, rows: re
   return numbersTo(permits).filter((permit) => !taken.has(permit));
 }
 
-/** The permits that this caller knows of. Says once if a holder knows of another number of them. */
+/** The rows of the permits that this caller knows of. Reports once if a holder knows of another number of permits. */
 function ownRows(session: Session, { name, permits }: Resource, rows: readonly Row[]): readonly Row[] {
   const other = rows.find((row) => row.permits !== undefined && row.permits !== permits);
   if (other?.permits !== undefined && session.isNews(`${permits}/${other.permits}/${name}`))
@@ -226,7 +228,7 @@ function targetOf({ name, settings, permits }: Resource, permit: number): Target
 
 const numbersTo = (end: number): number[] => Array.from({ length: end }, (_, index) => index);
 
-/** All of them, from one on that is drawn by chance. */
+/** All of the values in order, from a random one on, with those before it at the end. */
 function fromAnywhere<Value>(values: readonly Value[], random: () => number): Value[] {
   const start = Math.floor(random() * values.length);
   return [...values.slice(start), ...values.slice(0, start)];

@@ -8,13 +8,13 @@ import { isDead, knownNow, pagesOf, removeAsSeen } from "../taking/rows.js";
 import type { Wait } from "../taking/wait.js";
 import { type OwnLease, type QueueRules, type Resource, targetOf } from "./kind.js";
 
-/** How many readers a writer looks at: one that is there is enough to wait for. */
+/** How many readers one look of a writer reads: a single reader that is alive is enough to wait for. */
 const READERS_LIMIT = 8;
 
-/** The first places: those of the shared side go in together, and of 16 a look costs no more than of one. */
+/** How many places a look reads: places of the shared side enter together, and a look at 16 costs no more than at one. */
 const LOOK_LIMIT = 16;
 
-/** What the queue of both sides has in common: places of either wait for the writer's row. */
+/** The queue rules that both sides have in common: places of either side wait for the writer's row. */
 export const WRITER_GATE: Pick<QueueRules, "keys" | "lookLimit" | "gateRows" | "together"> = {
   keys: SHARED_MUTEX_QUEUE,
   lookLimit: () => LOOK_LIMIT,
@@ -25,25 +25,28 @@ export const WRITER_GATE: Pick<QueueRules, "keys" | "lookLimit" | "gateRows" | "
   },
 };
 
-/** The row of a writer, if there is one who may have the lock, or be waiting for the readers to leave. */
+/** The row of a writer that may have the lock, or wait for the readers to leave, if there is one. Eventually consistent. */
 export async function lookForWriter(session: Session, resource: Resource, wait: Wait): Promise<InTheWay | undefined> {
   return (await readWriter(session, resource, wait, { isConsistent: false })).writer;
 }
 
-/** Whether a reader, whose flag is there, has seen that no writer is: the row of one that is dead is removed. */
+/**
+ * Looks for a writer, consistently, after the caller has put its own flag as a reader. The row of a dead writer is removed.
+ * @returns the writer that keeps the reader out, if there is one.
+ */
 export async function untilNoWriter(session: Session, resource: Resource, wait: Wait): Promise<InTheWay | undefined> {
   for (;;) {
     const { writer, row } = await readWriter(session, resource, wait, { isConsistent: true });
     if (writer !== undefined || row?.uuid === undefined) return writer;
     wait.enough.throwIfAborted();
-    // Where it was applied, no writer was there at that moment, as if a read had shown none.
+    // If the removal was applied, no writer was there at that moment, as if a read had shown none.
     if (await remove(session, row, resource.settings.ttlMs, wait)) return undefined;
     wait.enough.throwIfAborted();
     await wait.pacing.again();
   }
 }
 
-/** The row under the key of the writer, and that of a writer who may have the lock. */
+/** Reads the writer's row. @returns the row, and also `writer` unless that row is dead. */
 async function readWriter(
   session: Session,
   resource: Resource,
@@ -62,8 +65,9 @@ async function readWriter(
 }
 
 /**
- * Looks for readers, consistent, and removes those that are dead: judged by what was known before the look left, and on the
- * condition that the row is still exactly as it was seen. @returns one that is alive; `found` alone where it has to look again.
+ * Looks for readers, consistently, and removes the rows of dead ones. A reader is judged by what was known before the look
+ * left, and removed on the condition that its row is still exactly as it was seen.
+ * @returns a reader that is alive; `found` without one if the caller has to look again.
  */
 export async function lookForReaders(
   session: Session,
@@ -82,7 +86,7 @@ export async function lookForReaders(
   return { found };
 }
 
-/** A row that was just taken, unless a look at the other side's shows that it is in the way: then the row is given back. */
+/** Grants a row that was just taken, unless a look shows a row of the other side in its way: then the new row is given back. */
 export async function grantedUnless(
   session: Session,
   own: OwnLease,
@@ -98,7 +102,7 @@ export async function grantedUnless(
   }
 }
 
-/** @returns whether the row is gone, for certain. @throws the store's error, if it does not pass. */
+/** @returns whether the row is certainly gone. @throws the store's error, if it is not transient. */
 async function remove(session: Session, row: Row, ttlMs: number, { enough }: Wait): Promise<boolean> {
   try {
     return (await removeAsSeen(session, row, { ttlMs, enough })).kind === "applied";

@@ -6,20 +6,21 @@ import { Kind, type OwnLease, type QueueRules, type ResourceClaim, takeRow, targ
 import { grantedUnless, lookForWriter, untilNoWriter, WRITER_GATE } from "./shared-mutex-rows.js";
 
 /**
- * The shared side of a shared mutex. Both sides put their flag first and look at the other's then, so that one of two always
- * sees the other:
+ * The shared side of a shared mutex. Each side puts its own flag first and looks at the other's afterwards, so one of the two
+ * always sees the other:
  *
- * 1. It takes a row of its own, `reader#<uuid>`, by the ordinary claim.
- * 2. It reads `writer`, consistent. Where a writer has it, judged by what was known before the read left, it gives its row
- *    back and waits.
- * 3. The row of a dead writer it removes, on the condition that it is still exactly as it was seen: from there on no guard of
- *    that writer passes. Where that is refused, it goes on with 2. Else it has the lock.
+ * 1. A reader takes a row of its own, `reader#<uuid>`, by the ordinary claim.
+ * 2. It reads `writer`, consistently. If a writer has that row, judged by what was known before the read left, the reader gives
+ *    its own row back and waits.
+ * 3. It removes the row of a dead writer, on the condition that the row is still exactly as it was seen: from there on no guard
+ *    of that writer passes. If the removal is refused, the reader goes on with 2. Otherwise it has the lock.
  *
- * A caller that has seen a writer before looks first whether it is still there: flags that come and go would keep it out.
+ * A reader that has seen a writer before looks first whether that writer is still there: otherwise flags of readers that come
+ * and go would keep the writer out.
  *
  * Callers of one process share a row. A caller that joins sends nothing, and needs no safety of its own: while the row is
- * there, no writer gets in. So that writers do get in, nobody joins once the process has seen one, which it looks for every
- * `handOverMs`; the row goes when the last of its sections ends.
+ * there, no writer gets in. To let writers in, no caller joins once this process has seen a writer, which it looks for every
+ * `handOverMs`. The row goes when the last of its sections ends.
  */
 export class SharedSide extends Kind {
   readonly id = "shared";
@@ -37,12 +38,12 @@ export class SharedSide extends Kind {
     const { resource, wait, seen, open } = claimed;
     const joined = open();
     if (joined !== undefined) {
-      // What was seen just now has shown no writer.
+      // The look that this claim relies on has shown no writer.
       if (seen !== undefined) joined.lookedAt = session.clock.atLeast();
       const writer = await this.#writerBehind(joined, wait);
       if (writer !== undefined) return { kind: "held", inTheWay: [writer] };
       const { lease } = joined;
-      // It may have been renewed long ago, where it does not renew itself.
+      // Without `autoRenew`, the last renewal may be long ago.
       if (lease.row.isHalfGone && lease.stands) await lease.renewals.renew();
       if (lease.stands && !lease.row.isHalfGone && !joined.isClosed) return { kind: "granted", granted: joined };
     }
@@ -57,7 +58,10 @@ export class SharedSide extends Kind {
     return await grantedUnless(session, result.granted, () => untilNoWriter(session, resource, wait));
   }
 
-  /** The writer that waits for a row of this process to go, looked for every `handOverMs`. Nobody joins that row any more. */
+  /**
+   * Looks every `handOverMs` for a writer that waits for a row of this process to go. Once it has seen one, no caller joins the
+   * row.
+   */
   async #writerBehind(own: OwnLease, wait: Wait): Promise<InTheWay | undefined> {
     const now = this.session.clock.atLeast();
     if (now - own.lookedAt < own.resource.settings.handOverMs) return undefined;

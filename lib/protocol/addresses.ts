@@ -9,12 +9,12 @@ export const LOCK_SORT = "lock";
 export const WRITER_SORT = "writer";
 
 /**
- * The sort key of the last result of a single flight, right before the mutex's own row: one query shows both. Behind that row it
- * would lie between the row and the places of the fair queue, whose looks would pay for its value.
+ * The sort key of the last result of a single flight, right before the mutex's own row: one query shows both. Behind that row,
+ * it would lie between the row and the places of the fair queue, and every look at the queue would read the value as well.
  */
 const RESULT_SORT = "flight";
 
-/** As many digits in every key, so that keys sort as numbers do: more than a semaphore may have permits. */
+/** Every key has four digits, so that keys sort as numbers do: more than the permits of a semaphore need. */
 const PERMIT_SORT = /^semaphore#(\d{4})$/;
 
 const READER_PREFIX = "reader#";
@@ -66,7 +66,7 @@ export const readerAt = (name: string, uuid: string): Address => ({ name, sort: 
 
 const permitSort = (permit: number): string => `semaphore#${String(permit).padStart(4, "0")}`;
 
-/** All permits of a semaphore, those included that another host knows of. */
+/** All permits of a semaphore, including those that only another host knows of. */
 export const PERMITS: SortRange = { first: permitSort(0), last: permitSort(9_999) };
 
 /** All acquisitions of the shared side: `$` follows `#`. */
@@ -102,7 +102,7 @@ export function ticketOf(sort: string): bigint | undefined {
   return digits === undefined ? undefined : BigInt(digits);
 }
 
-/** What a row is a lease on, by its sort key, or the result of a flight, which is none; undefined for an item that is none of our rows. */
+/** What a row is a lease on, by its sort key; a `result` is no lease. Undefined for an item that is not one of our rows. */
 export type RowKind = "lock" | "permit" | "writer" | "reader" | "place" | "result";
 
 export function kindOf(sort: string): RowKind | undefined {

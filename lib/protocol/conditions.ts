@@ -31,7 +31,7 @@ export interface Range {
   readonly most: number | bigint;
 }
 
-/** A value that each write gives by itself: so conditions are constants, made once. */
+/** A value that each write supplies under this name, so that conditions are constants, made once. */
 export interface Named {
   readonly value: string;
 }
@@ -49,7 +49,7 @@ export const greater = (attribute: string, to: Operand | Named): Condition => ({
 export const all = (...of: readonly Condition[]): Condition => ({ kind: "all", of });
 export const any = (...of: readonly Condition[]): Condition => ({ kind: "any", of });
 
-/** Whether an item, or there being none, meets a condition. */
+/** Whether an item, or the absence of one, meets a condition. */
 export function holds(condition: Condition, item: Attributes | undefined, values: Values = {}): boolean {
   switch (condition.kind) {
     case "noItem":
@@ -78,7 +78,7 @@ export function holds(condition: Condition, item: Attributes | undefined, values
   }
 }
 
-/** What an item has under a path of one name or two; undefined where it has none. */
+/** The value that an item has under a path of one name or two; undefined if it has none. */
 function valueIn(item: Attributes | undefined, path: string): unknown {
   const dot = path.indexOf(".");
   if (dot < 0) return item?.[path];

@@ -31,10 +31,11 @@ export interface Stamped {
 }
 
 /**
- * Until when a holder may count on its stamp, on the `atMost` stopwatch; without margin.
+ * Until when a holder may count on its stamp, on the `atMost` stopwatch; not reduced by the safety margin.
  *
  * Two ways lead to a takeover, and the lease ends before either:
- * - a contender compares `expires` with its `earliest`, which no true time exceeds: so not before our `latest` gets there;
+ * - a contender compares `expires` with its `earliest`, which is never later than the true time: so it takes the row over only
+ *   after our `latest` has reached `expires`;
  * - a watcher counts the ttl from after it saw the stamp, which was not before the first copy of it was sent.
  *
  * Without bounds nothing can be proven.
@@ -47,8 +48,8 @@ export function leaseEnd({ expires, ttlMs, sentAt, bounds, atMost }: Stamped): n
 /**
  * For how long a lock stays taken at least, from its hand-out, however soon its section ends.
  *
- * Its end is chosen once, late enough on any clock within the bounds of that moment; whoever takes the row compares with
- * its own `earliest`, which no true time exceeds. So a wrong clock makes a hold longer, and never shorter.
+ * Its end is chosen once, late enough on any clock within the bounds of that moment. A process that takes the row compares the end
+ * with its own `earliest`, which is never later than the true time. So a wrong clock makes a hold longer, and never shorter.
  */
 export interface MinimumHold {
   readonly ms: number;
@@ -62,13 +63,13 @@ export function minimumHold(ms: number, atLeast: number, bounds: Bounds): Minimu
   return { ms, startedAt: atLeast, expires: Math.ceil(bounds.latest + ms) };
 }
 
-/** The rest of a hold that began elsewhere: no shorter than it was, as far as the clock tells. */
+/** The rest of a hold that began in another process: not shortened, as far as the clock tells. */
 export function holdUntil(
   { expires, ms }: Omit<MinimumHold, "startedAt">,
   atLeast: number,
   { earliest }: Bounds,
 ): MinimumHold {
-  // Whoever watches the row would wait for as long as these bounds are wide.
+  // At most `ms`: otherwise a process that watches the row would also wait for as long as these bounds are wide.
   return { ms: Math.min(ms, Math.max(0, expires - earliest)), startedAt: atLeast, expires };
 }
 

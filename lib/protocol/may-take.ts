@@ -10,7 +10,9 @@ export interface Sighting {
 
 /** What a process knows of the time, and of the row that it wants, at the moment at which it asks. */
 export interface Knowledge {
-  /** The earliest time that the table's clock may show; 1 where no clock is trusted: only a row that was kept free is over. */
+  /**
+   * The earliest time that the table's clock may show; 1 where no clock is trusted: then only a row that is kept but free is over.
+   */
   readonly earliest: number;
   /**
    * The lease that has been seen unchanged for the row's own `ttlMs`; or a claim of this process that nobody relies on, as
@@ -28,7 +30,10 @@ export const IS_SEEN_LEASE: Condition = all(
   equal("expires", { value: "seenExpires" }),
 );
 
-/** Its lease is over, or it is exactly the lease that was seen unchanged. Two watchers cannot both win: a take changes the pair. */
+/**
+ * The row's lease is over, or it is exactly the lease that was seen unchanged. Two watchers cannot both win: a take changes the
+ * pair.
+ */
 export const IS_UNCHANGED_LEASE: Condition = any(HAS_EXPIRED, IS_SEEN_LEASE);
 
 /** The same for a row without a holder. */

@@ -41,19 +41,19 @@ export interface Row extends Address {
   readonly attempt: number | undefined;
   /** How many permits the semaphore has, as the holder of this one knows it. */
   readonly permits: number | undefined;
-  /** What the last hand-off has left; it counts only as long as it names the uuid that it is asked for. */
+  /** What the last hand-off has left; it counts only as long as it names the uuid of the row. */
   readonly handOff: HandOff | undefined;
   /** The result of the last single flight: a value that does not name it counts for nobody. */
   readonly result: FlightResult | undefined;
 }
 
 /**
- * What a row remembers after its release, in the order of what it asks of its writers: a row with a `fence`, or with the `result`
- * of a flight, is updated and never replaced or deleted; a row with a `tick` gets no purge date either.
+ * What a row remembers after its release, from the least to the most that its writers have to respect: a row with a `fence`, or
+ * with the `result` of a flight, is updated and never replaced or deleted; a row with a `tick` gets no purge date either.
  */
 export type Memory = "nothing" | "fence" | "tick";
 
-/** What an attribute has to be. */
+/** The type and the range that an attribute must have. */
 interface Kind {
   readonly asks: (attribute: string) => Condition;
   readonly text: string;
@@ -68,7 +68,7 @@ const numberIn = (range: Range): Kind => ({
 /** Milliseconds since 1970, as far as a `Date` goes; or how long something takes. */
 const MOMENT = numberIn({ name: "moment", least: 0, most: 8.64e15 });
 const TICK = numberIn({ name: "tick", least: Number.MIN_SAFE_INTEGER, most: Number.MAX_SAFE_INTEGER });
-/** One more has 38 digits, which is as far as DynamoDB counts. */
+/** The range of a number that is counted up: one more than its end has 38 digits, which is as far as DynamoDB counts. */
 const COUNTED: Range = { name: "counted", least: 0, most: 10n ** 38n - 2n };
 
 /** What every row has. */
@@ -92,8 +92,9 @@ const POSSIBLE: Readonly<Record<string, Kind>> = {
 };
 
 /**
- * What each attribute of a row is. By these conditions rows are parsed, and a take asks for all of them: what does not parse is
- * never overwritten. No condition can ask for a whole number, or look into any map: so a row may have fractions, and any data.
+ * The condition of each attribute of a row. The parser uses these conditions, and a take asks for all of them: an item that
+ * does not parse is never overwritten. No condition can ask for a whole number, or look into any map: so a row may have
+ * fractions, and any data.
  */
 const ATTRIBUTES = Object.entries({ ...NEEDED, ...POSSIBLE }).map(([name, { asks, text }]) => ({
   condition: name in NEEDED ? asks(name) : any(missing(name), asks(name)),
@@ -111,7 +112,7 @@ export type Parsed =
   | { readonly row: Row }
   | {
       readonly problem: string;
-      /** Whether it has our format and another attribute of every row: a row of ours, damaged since, and no item of others. */
+      /** Whether it has our format and another attribute that every row has: then it is a row of ours that was damaged since. */
       readonly isDamaged: boolean;
     };
 
@@ -121,7 +122,7 @@ export function parseRow({ name, sort }: Address, attributes: Attributes): Parse
     const has = (attribute: string): boolean => attribute !== "format" && attributes[attribute] !== undefined;
     return { problem: wrong.problem, isDamaged: attributes.format === FORMAT && Object.keys(NEEDED).some(has) };
   }
-  // The conditions have seen to the types. A number may be a bigint, which a range says nothing about.
+  // The conditions have checked the types. A number may be a bigint: a range admits both.
   const { uuid, owner, data, fence, handOff, result, due, attempt, ...numbers } = attributes as unknown as Checked;
   const numberOf = (value: number | undefined): number | undefined => (value === undefined ? undefined : Number(value));
   const row: Row = {
@@ -133,7 +134,7 @@ export function parseRow({ name, sort }: Address, attributes: Attributes): Parse
     // It may exceed 2^53, so it is kept exact.
     fence: fence === undefined ? undefined : wholeOf(fence),
     tick: numberOf(numbers.tick),
-    // An older process does not check them: what is no number of ours is no reason to refuse the row.
+    // An older process does not check these two: a value that is not an integer is no reason to refuse the row.
     due: wholeIn(due),
     attempt: wholeIn(attempt),
     permits: numberOf(numbers.permits),
@@ -154,10 +155,10 @@ type Checked = Omit<Row, "name" | "sort" | "fence" | "handOff" | "result" | "due
 
 const wholeIn = (value: unknown): number | undefined => (Number.isSafeInteger(value) ? Number(value) : undefined);
 
-/** A token with a fraction is not ours, and a take that draws from it finds out: until then it is one that was drawn. */
+/** A token with a fraction is not ours. A take that draws from it detects that; until then, it counts as a token that was drawn. */
 const wholeOf = (token: number | bigint): bigint => (typeof token === "bigint" ? token : BigInt(Math.floor(token)));
 
-/** What a row of each kind is for people. */
+/** What each kind of row is called in reports for people. */
 const KINDS = {
   lock: "mutex",
   place: "mutex",

@@ -13,13 +13,13 @@ const REMEMBERS_NOTHING = all(missing("fence"), missing("tick"), missing("result
 
 const REMEMBERS_NO_TICK = missing("tick");
 
-/** The takes of flights. They remember a result, and so nothing less than a fence. */
+/** What the take of a flight respects. A flight leaves a result on the row, so its take respects at least a fence. */
 type Flying = `${Exclude<Memory, "nothing">}${"SameResult" | "NoResult"}`;
 
-/** Neither this tick nor a later one was granted. The write that asks for it writes the tick, so a late copy is refused. */
+/** Neither this tick nor a later one was granted. The take that asks for it writes the tick, so a late copy is refused. */
 const IS_LATER_TICK = any(missing("tick"), less("tick", { value: "tick" }));
 
-/** The flight's result that was seen is still the last one; there is still none. */
+/** The row still has the flight's result that was seen; or it still has none. */
 const IS_SAME_RESULT = equal("result.id", { value: "resultId" });
 const HAS_NO_RESULT = missing("result.id");
 
@@ -33,8 +33,8 @@ const IS_DUE = all(
 type Tick = "newTick" | "dueTick" | "sameAttempt";
 
 /**
- * The conditions of a take, by what is known of the row, and by what the take respects: a put replaces everything, and a purge
- * date ends a tick.
+ * The conditions of a take, by what is known of the row, and by what the take respects: a put would replace everything that the
+ * row remembers, and a purge date would end a tick.
  */
 const takesOver = (isOver: Condition): Readonly<Record<Memory | Tick | Flying, Condition>> => {
   const where = (...more: readonly Condition[]): Condition => any(NO_ITEM, all(IS_OURS, ...more, isOver));
@@ -48,7 +48,8 @@ const takesOver = (isOver: Condition): Readonly<Record<Memory | Tick | Flying, C
     tick: where(),
     newTick: where(IS_LATER_TICK),
     dueTick: where(IS_DUE),
-    // It leaves the number as it is, so that cannot refuse a late copy once something has run: the uuid it replaces does.
+    // This take does not change the number, so once a run has begun, the number cannot refuse a late copy. The condition on the
+    // uuid that the take replaces does.
     sameAttempt: any(NO_ITEM, all(IS_OURS, IS_DUE, IS_SEEN_LEASE)),
   };
 };
@@ -67,7 +68,7 @@ const IS_MINE_TO_DELETE = all(IS_MINE, REMEMBERS_NOTHING);
 const IS_LEASE_AS_SEEN = all(IS_OURS, IS_SEEN_LEASE, REMEMBERS_NOTHING);
 const IS_HOLD_AS_SEEN = all(IS_OURS, missing("uuid"), equal("expires", { value: "seenExpires" }), REMEMBERS_NOTHING);
 
-/** Whatever stands there, this library wrote it. */
+/** There is no item, or this library wrote it. */
 const IS_NOT_FOREIGN = any(NO_ITEM, IS_OURS);
 
 const IS_SOMEBODYS = all(IS_OURS, isString("uuid"));
@@ -76,10 +77,10 @@ const IS_SOMEBODYS = all(IS_OURS, isString("uuid"));
 const IS_COUNTER = any(NO_ITEM, all(IS_OUR_FORMAT, IS_COUNTED));
 
 /**
- * Held by the writer of a transaction, who has renewed: its stamp is later than the first one of this uuid.
+ * Held by the acquisition that sends a transaction, which has renewed: its stamp is later than the first one of this uuid.
  *
- * A late copy of the take can bring the uuid back after the release, with its first stamp and no other, and so can a
- * late copy of a reissue. Where the lock is fenced, such a copy has drawn another token as well.
+ * A late copy of the take can bring the uuid back after the release, with its first stamp and no other, and so can a late copy
+ * of a reissue. Where the lock is fenced, such a copy has drawn another token as well.
  */
 const IS_STILL_HELD = all(IS_MINE, greater("expires", { value: "after" }));
 const IS_STILL_HELD_AND_FENCED = all(IS_STILL_HELD, isNumber("fence"));
@@ -121,12 +122,13 @@ export function memoryAfter({ remembers, fenceSeed, tick, after }: Take): Memory
  * | ours, the uuid it names                     | no (3)| no (3)               | no (3)        | yes (4)     |      |
  * | ours, any uuid                              |       |                      |               |             | yes  |
  *
- * (1) Renewals, reissues, transfers, vacating: writes that name the one acquisition that they are about. They remove its
- * uuid, or move `expires` forward, so a late copy of them changes nothing.
- * (2) Of these only format and uuid are compared: nobody else writes a uuid of ours.
+ * (1) Renewals, reissues, transfers, vacating: writes that name the one acquisition that they are about. They remove its uuid,
+ * or move `expires` forward, so a late copy of them changes nothing.
+ * (2) Of the row's attributes, only format and uuid are compared: nobody else writes a uuid of ours.
  * (3) A take is stamped later than the `earliest` that it is sent with, and no process watches its own acquisition.
- * (4) A renewal or reissue only where it moves `expires` forward; a reissue or transfer that draws a token only where the
- * row has one; a delete only where the row remembers nothing, and that of a row that was seen only where it is still as it was.
+ * (4) A renewal or reissue only where it moves `expires` forward; a reissue or transfer that draws a token only where the row
+ * has one; a delete only where the row remembers nothing. A removal asks that as well, and that the row is still exactly as it
+ * was seen.
  */
 export function askedBy(write: Write): RowCondition {
   switch (write.kind) {
@@ -190,7 +192,7 @@ function askedByTransfer({ kind, from: uuid, after, expires, fenced }: Transfer)
   return { condition: fenced ? IS_STILL_HELD_AND_FENCED : IS_STILL_HELD, values: { uuid, after } };
 }
 
-/** What a write leaves where its condition holds. */
+/** What a write does to a row that meets its condition. */
 export function leftBy(write: Write): Effect {
   switch (write.kind) {
     case "take":
@@ -248,7 +250,7 @@ function takes(write: Take): Effect {
   const row = { format: FORMAT, uuid, expires, ttlMs, owner, acquired, data, wanted, permits };
   if (respects === "nothing") return { kind: "put", attributes: { ...row, purge: purgeAt(expires) } };
   const due = attempt === undefined ? undefined : tick;
-  // A tick that is granted at most once leaves nothing of the one before it.
+  // A take for a tick without `untilSuccess` removes `due` and `attempt` of the tick before it.
   const cleared = tick === undefined ? { wanted, data } : { wanted, data, due, attempt };
   const remove = Object.entries(cleared).flatMap(([name, value]) => (value === undefined ? [name] : []));
   const count = fenceSeed === undefined ? undefined : { attribute: "fence", seed: fenceSeed };
@@ -278,7 +280,9 @@ function vacates(write: Vacate): Effect {
 const isDelete = ({ leaves, remembers }: Vacate): boolean =>
   leaves.kind === "free" && leaves.result === undefined && remembers === "nothing";
 
-/** A row like any other, whose holder is nobody: its uuid is the flight's, and its lease until when it is fresh. */
+/**
+ * Writes the value as a row like any other, which nobody holds: its uuid is the flight's, and its lease lasts while it is fresh.
+ */
 function putsResult({ result, owner, data }: PutResult): Effect {
   const { id: uuid, made, freshUntil: expires } = result;
   const row = { format: FORMAT, uuid, expires, ttlMs: expires - made, owner, acquired: made, data };
@@ -296,7 +300,10 @@ function update(
   return { kind: "update", set: { ...set, purge: purgeAt(neededUntil) }, remove };
 }
 
-/** One more, exactly; the condition has seen that the last one is a number, or that there is none and a seed. */
+/**
+ * One more than the last number, exactly. The condition has checked that the last one is a number, or that there is none and a
+ * seed.
+ */
 export function next(last: unknown, seed: number | undefined): number | bigint | undefined {
   const from = last ?? seed;
   if (typeof from === "bigint" || Number.isSafeInteger(from)) return BigInt(from as number | bigint) + 1n;

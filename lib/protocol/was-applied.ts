@@ -57,16 +57,16 @@ function isLeftBy({ leaves }: Vacate, row: Row | undefined): boolean {
   return row.expires === (leaves.kind === "held" ? leaves.expires : 0);
 }
 
-/** Whether a row that refused its holder is the holder's all the same. */
+/** Whether a row that refused a write still has the uuid of the writer. */
 export function isStillHeldBy(uuid: string, row: Row | undefined): boolean {
   return row?.uuid === uuid;
 }
 
 /**
- * What to send after a delete that was refused by its own uuid, because the row remembers something that the writer did
- * not know of: the same for a row that is kept. Undefined for every other refusal.
+ * What to send after a delete that was refused by its own uuid, because the row remembers something that the writer did not
+ * know of: the same release, as an update of a row that is kept. Undefined for every other refusal.
  *
- * The delete changed nothing, and no late copy of it will: what a row remembers, it remembers for ever.
+ * The delete changed nothing, and no late copy of it can: what a row remembers, it remembers for ever.
  */
 export function vacateKept(write: Write, refusedBy: Row | undefined): Vacate | undefined {
   if (write.kind !== "vacate" || write.remembers !== "nothing" || write.leaves.kind !== "free") return undefined;

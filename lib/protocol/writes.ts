@@ -18,27 +18,27 @@ export interface Take {
   readonly owner: string;
   readonly acquired: number;
   readonly data?: LockData | undefined;
-  /** Until when others wait, as this process has seen before: the row carries their mark on. */
+  /** The mark that this process knows of: until when others wait. The take carries it on to the new row. */
   readonly wanted?: number | undefined;
   readonly knowledge: Knowledge;
-  /** What the row remembers, as far as is known: one that remembers more refuses. */
+  /** What the row remembers, as far as is known: a row that remembers more refuses the take. */
   readonly remembers: Memory;
   /** Draws a fencing token: one more than the row's last, or than this time of the table's, in ms, where it has none. */
   readonly fenceSeed?: number | undefined;
   /** The tick that this acquisition is for: refused where the row remembers this tick or a later one. */
   readonly tick?: number | undefined;
-  /** Which run of its tick this is, where the tick is due until one succeeds. */
+  /** With `untilSuccess`: the number of this run of the tick. */
   readonly attempt?: number | undefined;
   /**
-   * The tick is run again: granted only where the row shows it, due, with this number of attempts. Undefined for the first
-   * form, which asks for no tick or an earlier one. A write that counted by itself would count again in a late copy.
+   * For a further run of the tick: granted only if the row shows this tick, due, with this number of attempts. Undefined for the
+   * first form, which asks for no tick or an earlier one. A write that incremented the number would count again in a late copy.
    */
   readonly seenAttempt?: number | undefined;
   /** How many permits the semaphore has, on a row that is one of them: for hosts that know of another number. */
   readonly permits?: number | undefined;
   /**
-   * The flight's result that the row has to have, or that it has none: refused once another flight has ended. So a late copy
-   * brings no flight back.
+   * For a single flight: the result that the row must have, or that it must have none. The take is refused once another flight
+   * has ended, so a late copy cannot begin the flight again.
    */
   readonly after?: { readonly id: string | undefined } | undefined;
 }
@@ -57,41 +57,45 @@ export interface Renew {
  * Gives a row another uuid: writes that name the old one are refused from then on.
  *
  * `reissue`: for the next section of its process, with a later `expires`.
- * `transfer`: to another holder, on a lease of another length. It is the one write beside the take that may set an `expires`
- * that is not later, and so with a `ttlMs` of its own, or those who watch the row would be early.
+ * `transfer`: to another holder, on a lease of another length. Apart from a take, only a transfer may set an `expires` that is
+ * not later. So it also sets its own `ttlMs`: otherwise a process that watches the row would take it over too early.
  */
 export interface Transfer {
   readonly kind: "reissue" | "transfer";
   readonly at: Address;
   readonly from: string;
   /**
-   * `expires` is later: a late copy of the write that brought the uuid cannot bring it back to be handed on once more.
-   * Undefined for a reissue, and for one who has nothing but the uuid.
+   * The row's `expires` must be later than this. So the row cannot be handed on once more if a late copy of the write that
+   * brought the uuid brings it back. Undefined for a reissue, and for a `resume`, which knows nothing but the uuid.
    */
   readonly after?: number | undefined;
   readonly uuid: string;
   readonly expires: number;
-  /** Undefined, as `owner`, where the holder stays the same. */
+  /** Undefined, like `owner`, if the holder stays the same. */
   readonly ttlMs?: number | undefined;
   readonly owner?: string | undefined;
   /** Whether it draws the next fencing token: refused where the row has none. */
   readonly fenced: boolean;
   readonly remembers: Memory;
-  /** What it leaves for whoever resumes the row; undefined for all others, and the row keeps what is there. */
+  /**
+   * What a hand-off leaves for the process that resumes the row. Undefined for every other transfer: the row keeps what is there.
+   */
   readonly handOff?: HandOff | undefined;
 }
 
 /** A flight's result, which its release names on the lock's row: the row stays, and keeps it. */
 export interface NamedResult extends FlightResult {
-  /** Until when its caller would call it fresh, in epoch ms: neither row is purged before that, unless a later lease says less. */
+  /**
+   * Until when the result is fresh for its caller, in epoch ms. Neither row is purged before, unless a later lease asks for less.
+   */
   readonly freshUntil: number;
 }
 
 /** How a row is left when its uuid is removed. */
 export type Left =
-  /** Free at once. `free`: gone, unless it remembers something, or is to. `kept`: there in any case. */
+  /** Free at once. `free`: the row is deleted, unless it remembers something, or is about to. `kept`: the row stays in any case. */
   | { readonly kind: "free" | "kept"; readonly result?: NamedResult | undefined }
-  /** Without a holder, and taken until `expires`; `ttlMs` is what is left until then, for those who watch. */
+  /** Without a holder, and taken until `expires`; `ttlMs` is what is left until then, for processes that watch the row. */
   | { readonly kind: "held"; readonly expires: number; readonly ttlMs: number }
   /** Without a holder, and taken until its lease would have ended. */
   | { readonly kind: "untilExpires" };
@@ -103,7 +107,7 @@ export interface Vacate {
   readonly uuid: string;
   readonly leaves: Left;
   readonly remembers: Memory;
-  /** How many runs of the tick have begun, where this lease has brought none: its own is taken back. */
+  /** The number of attempts to leave, if the run of this lease has not begun: its own attempt is taken back. */
   readonly attempt?: number | undefined;
 }
 
@@ -156,16 +160,16 @@ export interface Check {
   readonly kind: "check";
   readonly at: Address;
   readonly uuid: string;
-  /** `expires` is later: a late copy of the write that brought the uuid cannot make the row pass again. */
+  /** The row's `expires` must be later than this: a late copy of the write that brought the uuid cannot make the row pass again. */
   readonly after: number;
-  /** The row has this token, where the lock is fenced. */
+  /** The token that the row must have, if the lock is fenced. */
   readonly fence: bigint | undefined;
 }
 
 /** All writes of rows that the library sends. */
 export type Write = Take | Renew | Transfer | Vacate | RecordSuccess | Remove | PutResult | Want | Draw | Check;
 
-/** An attribute that becomes one more than it was, or than `seed` where it is missing. Without a seed, it is there. */
+/** An attribute that becomes one more than it was, or than `seed` if it is missing. Without a seed, it must be there. */
 export interface Count {
   readonly attribute: string;
   readonly seed?: number | undefined;

@@ -4,7 +4,7 @@ import type { Claimed } from "../taking/claim.js";
 import type { Wait } from "../taking/wait.js";
 import type { Caller } from "./local-line.js";
 
-/** What is known of a lock that is claimed. */
+/** What the queue adds to a claim: what a look has shown, and until when a claim may rely on it. */
 export type ClaimHow = Pick<ResourceClaim, "seen" | "ahead" | "until" | "onTaken">;
 
 /** A call that wants a lock, and how it gets one. */
@@ -17,8 +17,8 @@ export interface Call extends Caller<OwnLease>, SectionRequest {
 }
 
 /**
- * Whether a section may run on a lease that another took: it would keep it in the same way, with no data of its own,
- * and neither the section before nor this one holds the lock for longer than it runs.
+ * Whether a section may run on a lease that another call took. Both calls must keep the lease in the same way and have no data,
+ * and neither may hold the lock for longer than its section runs.
  */
 export function fits(
   { lease, isClosed, isFlight }: OwnLease,
@@ -26,7 +26,7 @@ export function fits(
 ): boolean {
   const { settings, kind, permits } = resource;
   if (isClosed || isFlight || flight !== undefined || !lease.stands) return false;
-  // The success of its tick is recorded under its uuid, so no other section runs under that.
+  // The success of this lease's tick is recorded under its uuid, so no other section may run under that uuid.
   if (lease.row.attempt !== undefined) return false;
   if (data !== undefined || lease.row.mayHaveData || holdAtLeastMs > 0 || lease.exit.hold !== undefined) return false;
   if ((permitOf(lease.row.at.sort) ?? 0) >= permits) return false;
@@ -35,7 +35,7 @@ export function fits(
   return KEPT_BY.every((option) => settings[option] === lease.settings[option]);
 }
 
-/** What a lease is kept by. */
+/** The options by which a lease is kept: two sections that share a lease must agree on them. */
 const KEPT_BY = [
   ...(["ttlMs", "renewEveryMs", "safetyMarginMs", "autoRenew", "maxHoldMs"] as const),
   ...(["releaseWithinMs", "handOverMs", "fencing"] as const),

@@ -11,11 +11,11 @@ import type { Pace } from "./pace.js";
 import { takePlace } from "./place.js";
 import { type QueueLook, QueueView } from "./queue-view.js";
 
-/** Which callers of this process a look admits. */
+/** Which callers of this process may enter, by what a look has shown. */
 export interface Admission {
-  /** Callers up to this number go before all others that it has shown. */
+  /** Callers of this process up to this number go before all places of other processes that the look has shown. */
   readonly upTo: number;
-  /** Whether it has shown the place of somebody else. */
+  /** Whether the look has shown a place of another process. */
   readonly othersWait: boolean;
 }
 
@@ -24,13 +24,13 @@ export interface AdmissionLook extends QueueLook {
   readonly admission: Admission;
 }
 
-/** For how long further callers that asked before a look go by it, where there is room for several. */
+/** How long a look counts for further callers that asked before it left, where several may have the lock. */
 const KNOWN_LASTS_MS = 1_000;
 
-/** So many of those who are next in line together look as often as one would: more share that many looks. */
+/** Up to this many waiters that are next together look as often as one alone would. More of them share that many looks. */
 const NEXT_TOGETHER = 4;
 
-/** How far apart waiters look for a place whose lease ends. */
+/** Waiters look this long after one another for a place whose lease ends. */
 const APART_MS = 50;
 
 /** The reason with which a draw is aborted when all of its callers have gone. */
@@ -39,35 +39,35 @@ export const NOBODY_WAITS: Error = new Error("Nobody waits any more");
 const NOT_YET: Admission = { upTo: 0, othersWait: false };
 
 /**
- * The callers of this process that want one fair lock. They stand in one line, in the order of asking, so a number tells
- * whose turn it is: all callers up to it go before the places of others. There are two ways to such a number:
+ * The callers of this process that want one fair lock, numbered in the order of asking. All callers up to an admitted number go
+ * before the places of other processes. A caller is admitted in one of two ways:
  *
- * - A place in the queue serves all who asked before its ticket was drawn.
- * - A consistent look that shows no place of others serves all who asked before it left.
+ * - A place in the queue serves all callers that asked before its ticket was drawn.
+ * - A consistent look that shows no place of another process serves all callers that asked before it left.
  */
 export class FairLine extends LocalLine<OwnLease> {
   readonly resource: Resource;
   readonly places: OwnPlaces = new OwnPlaces();
   readonly pace: Pace;
-  /** Which callers may go on with the lease at the front, by the last look that was made for it. */
+  /** Which callers may run on the lease that this process has, by the last look that was made for it. */
   admission: Admission = NOT_YET;
   /** What the last look has shown. */
   seen: AdmissionLook | undefined;
-  /** When it has looked last, on `atMost`, whatever came of it. */
+  /** When the last look left, on `atMost`, whether or not it succeeded. */
   lookedAt: number = Number.NEGATIVE_INFINITY;
-  /** Whether the one that leads has its row, and waits for others to leave: those behind it need a place of their own. */
+  /** Whether the leader has its row and waits for other holders to leave: then the callers behind it need a place of their own. */
   isTaken = false;
-  /** Whether the fair queue is drawing a place for the callers behind the front, or is about to. */
+  /** Whether the fair queue is drawing a place for the callers behind the leader, or is about to. */
   isAttended = false;
   readonly #session: Session;
   readonly #view: QueueView;
   readonly #placeLost: () => void;
-  /** The last of those that have room together, as seen. */
+  /** The ticket of the last place that may enter together with the first one, by the last look. */
   #front: bigint | undefined;
-  /** Up to which number its callers were found to fit a lease. */
+  /** Up to which number callers were found to fit this lease. */
   #fitting: { readonly lease: OwnLease | undefined; readonly upTo: number } = { lease: undefined, upTo: 0 };
   #drawing: Promise<void> | undefined;
-  /** Aborts when nobody waits any more for what is being drawn. */
+  /** Aborts when no caller waits any more for the ticket that is being drawn. */
   #nobodyWaits: AbortController | undefined;
 
   constructor(session: Session, resource: Resource, pace: Pace, placeLost: () => void) {
@@ -87,7 +87,8 @@ export class FairLine extends LocalLine<OwnLease> {
     const look = await this.#view.look(ask, isConsistent, isOwn, () => {
       asked = this.lastNumber;
     });
-    // Of the places that may enter together, one may be suspended while those behind it enter: the last of them tells the pace.
+    // The pace is taken from the last of the places that may enter together: the process of another of them may be suspended,
+    // while the places behind it enter.
     const front = look.places[this.resource.kind.queue.together(this.resource, look.places) - 1];
     this.pace.saw(look.gate, front && ticketOf(front.sort), (from, to) => this.#turnsBetween(from, to));
     this.#front = front && ticketOf(front.sort);
@@ -96,9 +97,9 @@ export class FairLine extends LocalLine<OwnLease> {
   }
 
   /**
-   * What a look has shown already that counts for the caller that leads, where several may have the lock: it had asked before
-   * that look left, and it has shown the whole queue, without anybody else in it. A look that ended at an own place has not
-   * shown who is behind it, and the place may be lost by now.
+   * The last look, if the leader may claim by it without a new one, where several may have the lock. The leader must have asked
+   * before that look left, and the look must have shown the whole queue, without a place of another process. A look that
+   * stopped at an own place does not count: it has not shown the places behind that one, which may be lost by now.
    */
   knownLookOf(wait: Wait): AdmissionLook | undefined {
     const { leader, capacity, seen } = this;
@@ -107,7 +108,7 @@ export class FairLine extends LocalLine<OwnLease> {
     return leader?.caller.wait === wait && leader.number <= seen.admission.upTo ? seen : undefined;
   }
 
-  /** How much room the places before this one need, of those that a look has shown. Places of this process do not count. */
+  /** How much room the places before this ticket need, of those that a look has shown. Places of this process do not count. */
   ahead({ places }: QueueLook, ticket: bigint): number {
     const { kind } = this.resource;
     const before = places.filter((place) => isBefore(place, ticket) && this.places.on(place.uuid) === undefined);
@@ -115,8 +116,8 @@ export class FairLine extends LocalLine<OwnLease> {
   }
 
   /**
-   * How long a caller of this process waits before it looks again, if so many are ahead of its place. With several permits,
-   * it may be the next in line together with those few.
+   * How long a caller of this process waits before it looks again, if the places ahead of it need that much room. With several
+   * permits, it may be next together with them.
    */
   pause({ places }: QueueLook, ticket: bigint, ahead: number): number {
     const { permits, settings, kind } = this.resource;
@@ -125,13 +126,13 @@ export class FairLine extends LocalLine<OwnLease> {
     let ms = this.pace.behind(turns, settings.poll);
     if (ahead < permits) ms = Math.min(ms, this.pace.next(settings.poll) * Math.max(1, (ahead + 1) / NEXT_TOGETHER));
     if (first === undefined) return ms;
-    // The process of the first place may have died: then it can be skipped once its lease is over. Each further place looks a
+    // If the process of the first place has died, its place can be skipped once its lease is over. Each further place looks a
     // little later, so that not all of them look at once.
     const apartMs = APART_MS * Number(ticket - (ticketOf(first.sort) ?? ticket) - 1n);
     return Math.min(ms, untilFree(this.#session, { ...this.resource, at: first }, first) + apartMs);
   }
 
-  /** Takes a place for all callers that ask before its draw leaves. A call in between joins the one under way. @throws the store's error. */
+  /** Takes a place for all callers that ask before its draw leaves. Later calls join that draw. @throws the store's error. */
   draw(): Promise<void> {
     if (this.#drawing !== undefined) return this.#drawing;
     const drawing = this.#draw().finally(() => {
@@ -141,12 +142,12 @@ export class FairLine extends LocalLine<OwnLease> {
     return drawing;
   }
 
-  /** Whether the lease at the front may go on to the first who waits. */
+  /** Whether the lease that this process has may pass to the first caller without a lock. */
   override get admitsFirst(): boolean {
     return (this.first ?? Number.POSITIVE_INFINITY) <= this.admission.upTo;
   }
 
-  /** The first caller behind the front that has no place, and that the present lease will not be passed on to. */
+  /** The first caller behind the leader that has no place, and that the present lease will not be passed on to. */
   get unserved(): Waiter<OwnLease> | undefined {
     const [lease] = this.leases;
     const goesOnTo = this.leader !== undefined || lease === undefined ? 0 : this.#goesOnTo(lease);
@@ -154,8 +155,8 @@ export class FairLine extends LocalLine<OwnLease> {
   }
 
   /**
-   * Up to which number callers can go on with this lease, one after the other, as far as they are admitted: behind one that
-   * cannot, the lease is given back. What was found before holds for as long as the first of them can, so each caller is looked at once.
+   * Up to which number the admitted callers can use this lease, one after the other: at the first one that cannot, the lease is
+   * given back. An earlier result counts while the first caller still fits, so each caller is checked once.
    */
   #goesOnTo(lease: OwnLease): number {
     const { admission } = this;
@@ -168,7 +169,7 @@ export class FairLine extends LocalLine<OwnLease> {
     return Math.min(upTo, admission.upTo);
   }
 
-  /** Gives up what nobody waits for any more. @returns whether nobody is left. */
+  /** Gives up the places and the draw that no caller needs any more. @returns whether the line is empty. */
   override tidy(): boolean {
     const { first, isEmpty } = this;
     this.places.leaveBefore(first);
@@ -193,11 +194,11 @@ export class FairLine extends LocalLine<OwnLease> {
       },
       { signal, waitMs: Number.POSITIVE_INFINITY },
     );
-    // The callers that share it may have gone meanwhile.
+    // The callers that share the new place may have gone meanwhile.
     this.tidy();
   }
 
-  /** How many turns there were from one ticket to another, by the look before. */
+  /** How many turns there were from one ticket to another, by the previous look. */
   #turnsBetween(from: bigint, to: bigint): number {
     const { side } = this.resource.kind.queue;
     if (side === undefined) return Number(to - from);
@@ -225,7 +226,10 @@ function isBefore({ sort }: Row, ticket: bigint): boolean {
   return (ticketOf(sort) ?? ticket) < ticket;
 }
 
-/** How many turns of a shared mutex come before a ticket: of the places that a look has not shown, as many as of those that it has. */
+/**
+ * How many turns of a shared mutex come before a ticket. Places that the look has not shown count as many turns each as those
+ * that it has shown.
+ */
 function turnsBefore(places: readonly Row[], ticket: bigint, side: "exclusive" | "shared"): number {
   const before = places.filter((place) => isBefore(place, ticket));
   const last = before.at(-1);
@@ -236,7 +240,7 @@ function turnsBefore(places: readonly Row[], ticket: bigint, side: "exclusive" |
   return (turnsIn(before) * (before.length + hidden)) / before.length;
 }
 
-/** How many turns these places of a shared mutex take: those of the shared side that follow one another go in together. */
+/** How many turns these places of a shared mutex take: consecutive places of the shared side enter together, in one turn. */
 function turnsIn(places: readonly Row[], next?: "exclusive" | "shared"): number {
   const sides = [...places.map(({ data }) => data?.side), next];
   return places.filter((_, index) => sides[index] !== "shared" || sides[index + 1] !== "shared").length;

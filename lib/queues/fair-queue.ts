@@ -15,29 +15,29 @@ import { FairLine, NOBODY_WAITS } from "./fair-line.js";
 import { Pace } from "./pace.js";
 import type { Place } from "./place.js";
 
-/** No copy of a claim leaves later than this after the look that it relies on, or it might overtake those who came since. */
+/** No copy of a claim leaves later than this after the look that it relies on: it could overtake callers that came since. */
 const LOOK_LASTS_MS = 3_000;
 
-/** For how long, while sections of this process run, those who ask are gathered before a place is taken for them. */
+/** While sections of this process run, callers are gathered for this long before a place is taken for all of them. */
 const GATHER_MS = 50;
 
-/** For how long a look still says how far it is to the front. */
+/** How long a look still tells how far a place is from the front of the queue. */
 const SEEN_LASTS_MS = 1_000;
 
-/** Of how many names the pace is remembered. */
+/** For how many names the pace is remembered. */
 const MOST_PACES = 1_000;
 
-/** What one try of a call comes to: a claim, or none because others are ahead. */
+/** The outcome of one try: that of a claim, or a refusal without a claim because others are ahead. */
 type Tried = Claimed<OwnLease> | { readonly kind: Refusal };
 
 /**
- * Takes locks in turn: first come, first served, among all hosts.
+ * Grants locks first come, first served, among all hosts.
  *
- * Order comes from the queue, and exclusion from the lock's own rows alone: they are taken by the ordinary claim. Places are in
- * the order of their tickets, which is the order of drawing. The callers of one process share places: see {@link FairLine}.
- * A caller with a place enters on one consistent query that shows its own row, and room for it after all living places before
- * it. So a waiter whose row is there is overtaken only by a claim whose look preceded that row. A row that is written late still
- * has the place of its ticket; only callers that entered meanwhile have gone before it.
+ * The queue decides the order. Exclusion comes from the lock's own rows alone, which are taken by the ordinary claim. Places
+ * are in the order of their tickets, which is the order of drawing. The callers of one process share places: see
+ * {@link FairLine}. A caller with a place enters on one consistent query that shows its own row, and room for it after all
+ * living places before it. So only a claim whose look preceded a waiter's row can overtake that waiter. A row that is written
+ * late still has the place of its ticket; only callers that entered meanwhile have gone before it.
  */
 export class FairQueue {
   readonly #session: Session;
@@ -47,31 +47,31 @@ export class FairQueue {
     this.#session = session;
   }
 
-  /** For the callers of this process that want this lock. How fast its queue has moved lately is remembered longer than the line. */
+  /** The line of this process's callers for one fair lock. The pace of the lock's queue is remembered after the line is gone. */
   newLine(resource: Resource): FairLine {
     const key = resourceKey(resource);
     const pace = this.#paces.get(key) ?? new Pace(this.#session);
     this.#paces.set(key, pace);
     const line = new FairLine(this.#session, resource, pace, () => {
-      // The callers behind the front may need another place. That waits for the next microtask: the caller that reads the
-      // loss may be about to draw one itself.
+      // The callers behind the leader may need another place. Check that in the next microtask: the caller that reads the loss
+      // may be about to draw one itself.
       this.#session.detach(Promise.resolve().then(() => this.attend(line)));
     });
     return line;
   }
 
   /**
-   * Waits for the lock's turn, for the call at the front of its process's line.
+   * Waits until it is the turn of the leader of this process's line, and takes the lock for it.
    *
-   * 1. Where no place serves it: if nobody else waits and the lock looks free, claim it. Else take a place.
-   * 2. Look at the lock's rows and the first places, until there is room for the own one.
-   * 3. Look once more, consistent: the own row is there, and there is room for it after those before it. Claim.
+   * 1. Without a place: if nobody else waits and the lock looks free, claim it. Otherwise take a place.
+   * 2. Look at the lock's rows and the first places, until there is room for the own place.
+   * 3. Look once more, consistently: the own row is there, and there is room for it after the places before it. Claim.
    *
    * @throws the store's error if it is not transient, or if the table never answered; what ended the wait.
    */
   async lead(line: FairLine, call: Call): Promise<void> {
     const { resource, wait } = call;
-    // This process may have held the lock since that look, so the rows that it showed are stale.
+    // This process may have held the lock since the last look, so the rows of the lock in that look are stale.
     if (line.seen !== undefined && line.capacity === 1) line.seen = { ...line.seen, gate: [] };
     // The look after this process's last section may have shown that other hosts wait.
     let mayBeFree = !line.admission.othersWait;
@@ -80,7 +80,7 @@ export class FairQueue {
       const own = line.places.first;
       if (own !== undefined) {
         if (await this.#enter(line, own, call)) return;
-        // It ended before it was renewed once: so may the next.
+        // The lease of this place ended before its first renewal, and that of the next place may end as soon.
         if (own.wasTooShort) leaseWasOver(wait, resource);
         await wait.pacing.again();
         continue;
@@ -104,7 +104,7 @@ export class FairQueue {
     }
   }
 
-  /** One try: nothing if anybody is ahead, and then no ticket is drawn. */
+  /** One try. It is refused if anybody is ahead, and draws no ticket. */
   async tryAcquire(line: FairLine, call: Call): Promise<Tried> {
     const { wait } = call;
     for (;;) {
@@ -116,8 +116,8 @@ export class FairQueue {
   }
 
   /**
-   * Whether the lease at the front, whose section has ended, goes on to the next caller of this process: where it is that
-   * one's turn. A request only if no look has told so in the last `handOverMs`: those who mark the row have no place.
+   * Whether the lease, whose section has ended, passes to the next caller of this process: only if it is that caller's turn. A look
+   * that admitted that caller counts for `handOverMs`: a caller without a place, which only marks the row, may come at any time.
    */
   async mayPass(line: FairLine, own: OwnLease): Promise<boolean> {
     const isRecent = this.#session.clock.atMost() - line.lookedAt < own.lease.settings.handOverMs;
@@ -126,20 +126,20 @@ export class FairQueue {
     return line.admitsFirst;
   }
 
-  /** Sees to it that callers behind the front get a place soon, where they may need one. */
+  /** Starts to get a place for the callers behind the leader, if they need one. */
   attend(line: FairLine): void {
     if (line.isAttended || line.unserved === undefined) return;
     line.isAttended = true;
     this.#session.detach(this.#attendTo(line));
   }
 
-  /** An error here is not reported: the caller that leads meets it in its own requests. */
+  /** An error here is not reported: the leader meets it in its own requests. */
   async #attendTo(line: FairLine): Promise<void> {
     try {
       for (let { unserved } = line; unserved !== undefined; { unserved } = line) {
         const [own] = line.leases;
         if (line.leader !== undefined || own === undefined) {
-          // The one at the front takes the lock, or a place for all.
+          // The leader takes the lock, or a place for all.
           if (line.places.first === undefined && !line.isTaken) return;
           await this.#drawFor(line);
           continue;
@@ -153,13 +153,16 @@ export class FairQueue {
         if (line.unserved === unserved && line.leases.has(own)) await this.#drawFor(line);
       }
     } finally {
-      // Before anything else: a caller that asks from here on starts this again.
+      // Reset this first: a caller that asks from here on must start `#attendTo` again.
       line.isAttended = false;
       line.tidy();
     }
   }
 
-  /** Waits after a transient failure, and returns for another try: the callers behind the front send no requests themselves. */
+  /**
+   * Draws a place. After a transient failure it waits and returns, for another try: the callers behind the leader send no
+   * requests themselves.
+   */
   async #drawFor(line: FairLine): Promise<void> {
     try {
       await line.draw();
@@ -170,7 +173,7 @@ export class FairQueue {
     }
   }
 
-  /** Looks, while this process has the lock, whose turn comes next. A failed look changes nothing. */
+  /** Looks whose turn comes next, while this process has the lock. A failed look changes nothing. */
   async #lookAgain(line: FairLine, own: OwnLease): Promise<void> {
     const { settings } = own.resource;
     const { at, uuid } = own.lease.row;
@@ -182,13 +185,14 @@ export class FairQueue {
     const { admission } = look;
     const row = look.gate.find(({ sort }) => sort === at.sort);
     if (row?.uuid !== uuid) {
-      // It was unlocked by force, say. Should its uuid have just changed, the next caller takes the row from the table.
+      // For example, the row was unlocked by force. If a reissue has just changed the uuid instead, the next caller only has to
+      // take the row from the table.
       own.isClosed = true;
       return;
     }
     // A caller that was entitled to this lease before stays entitled.
     line.admission = { ...admission, upTo: Math.max(line.admission.upTo, admission.upTo) };
-    // Callers without a place, of a mutex that is not fair or of a set, show only by their mark on the row.
+    // Callers of a plain mutex and of a set have no place: only their mark on the row shows that they wait.
     if (admission.othersWait || row.wanted === undefined) return;
     const contention = this.#session.contended();
     contention.sees(row);
@@ -217,8 +221,8 @@ export class FairQueue {
   }
 
   /**
-   * Waits until there is room for the own place after those before it, and takes the lock.
-   * @returns whether it was delivered; false if the place was lost.
+   * Waits until there is room for the own place after the places before it, and takes the lock.
+   * @returns whether the lock was delivered; false if the place was lost.
    */
   async #enter(line: FairLine, place: Place, call: Call): Promise<boolean> {
     const { resource, wait } = call;
@@ -229,7 +233,7 @@ export class FairQueue {
       await clock.sleep(Math.max(1, ms), wait.enough);
       wait.pacing.paused();
     };
-    // What was seen just before the place was taken says how far it is to the front.
+    // A look from just before the place was drawn tells how far the place is from the front.
     const { seen } = line;
     const isRecent = seen !== undefined && clock.atMost() - seen.sentAt < SEEN_LASTS_MS;
     let recent = isRecent ? { ...seen, isConsistent: false } : undefined;
@@ -273,7 +277,10 @@ export class FairQueue {
     return false;
   }
 
-  /** It is this process's turn, and other hosts hold all of the lock's rows. After a while it marks one, as line without a place do. */
+  /**
+   * It is this process's turn, but others hold all of the lock's rows. After a while it marks one row, as a waiter of a plain
+   * mutex does.
+   */
   async #markWhenBlocked(line: FairLine, { resource, wait }: Call, gate: readonly Row[]): Promise<void> {
     const session = this.#session;
     for (const row of gate) session.contended().waitsFor(row);
@@ -294,7 +301,8 @@ export class FairQueue {
       return await tryClaim(this.#session, wait, () => claim({ ...how, onTaken }));
     } catch (error) {
       this.#waitOut(wait, error);
-      // A claim for a tick is not repeated: the next could find the tick granted to this one, for which nothing runs.
+      // Do not repeat a claim for a tick: if this one was granted unseen, the next would find the tick done, although nothing
+      // ran for it.
       if (once !== undefined) throw error;
       return undefined;
     } finally {
@@ -302,14 +310,14 @@ export class FairQueue {
     }
   }
 
-  /** Returns where an outage is waited out. @throws what ended the wait; the failure, where trying again is of no use. */
+  /** Returns if the failure is to be waited out. @throws what ended the wait; the failure, if another try is of no use. */
   #waitOut(wait: Wait, error: unknown): void {
     wait.enough.throwIfAborted();
     if (!isTransient(error) || this.#session.clock.atMost() >= wait.until()) throw error;
   }
 }
 
-/** Waits for what others of this process wait for as well. @throws what ended this wait. */
+/** Waits for a promise that other callers of this process await as well. @throws what ended this wait. */
 async function before<T>({ enough }: Wait, shared: Promise<T>): Promise<T> {
   return await new Promise<T>((resolve, reject) => {
     const stop = onAbort(enough, () => reject(enough.reason));

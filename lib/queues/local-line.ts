@@ -15,25 +15,25 @@ export interface Waiter<Lease extends object> {
   /** Its number: callers are numbered in the order of asking. */
   readonly number: number;
   readonly caller: Caller<Lease>;
-  /** It leads from now on: for one that is behind the one that leads. */
+  /** Called when it begins to lead. Absent on a caller that led at once. */
   readonly lead?: () => void;
 }
 
 /**
- * The callers of one process for one lock, first come, first served. The first of them leads: it takes a row from the table,
- * for itself. The others wait behind it without a request. A lease whose section has ended goes to the first who can go on
- * with it, the one that leads included. While as many leases are out as the lock has rows, nobody leads.
+ * The callers of one process for one lock, first come, first served: a line. The first caller leads: it takes a row from the
+ * table, for itself. The others wait behind it without a request. A lease whose section has ended passes to the first caller,
+ * the leader included, if it can use that lease. While as many leases are in use as the lock has rows, nobody leads.
  */
 export class LocalLine<Lease extends object> {
-  /** Since when others have kept those who lead from the row; undefined where they have not. */
+  /** Since when holders elsewhere have kept the leaders of this line from the row; undefined if they have not. */
   blocked: Blocked | undefined;
   /** How many leases its callers may have at once. */
   capacity: number;
-  /** In the order of their numbers. */
+  /** The callers behind the leader, in the order of their numbers. */
   readonly #waiters: Waiter<Lease>[] = [];
   readonly #leases = new Set<Lease>();
   #leader: Waiter<Lease> | undefined;
-  /** How many ask beside the line. */
+  /** How many callers are claiming without standing in the line. */
   #beside = 0;
   #lastNumber = 0;
 
@@ -46,17 +46,16 @@ export class LocalLine<Lease extends object> {
     return this.#leases;
   }
 
-  /** The number of the caller that asked last; 0 where none has. */
+  /** The number of the caller that asked last; 0 if none has. */
   get lastNumber(): number {
     return this.#lastNumber;
   }
 
-  /** The caller that leads. */
   get leader(): Waiter<Lease> | undefined {
     return this.#leader;
   }
 
-  /** Whether as many leases are out as there may be, or are asked for. */
+  /** Whether as many leases are in use or being claimed as there may be. */
   get isFull(): boolean {
     return this.#leases.size + this.#beside >= this.capacity;
   }
@@ -70,32 +69,35 @@ export class LocalLine<Lease extends object> {
     return true;
   }
 
-  /** Gives up what nobody waits for any more. @returns whether nobody is left. */
+  /** Gives up what no caller needs any more. @returns whether the line is empty. */
   tidy(): boolean {
     return this.isEmpty;
   }
 
-  /** Whether somebody else than this caller waits. */
+  /** Whether another caller than this one waits. */
   isAwaited(caller: Caller<Lease>): boolean {
     return this.#waiters.length > 0 || (this.#leader !== undefined && this.#leader.caller !== caller);
   }
 
-  /** The number of the first that has no lock yet, the one that leads included. */
+  /** The number of the first caller that has no lock yet, the leader included. */
   get first(): number | undefined {
     return this.#first?.number;
   }
 
-  /** The first behind the one that leads whose number is greater than this. */
+  /** The first caller behind the leader whose number is greater than this. */
   firstAfter(number: number): Waiter<Lease> | undefined {
     return this.#waiters[this.#indexAfter(number)];
   }
 
-  /** How many of those behind the one that leads have a number greater than this. */
+  /** How many callers behind the leader have a number greater than this. */
   countAfter(number: number): number {
     return this.#waiters.length - this.#indexAfter(number);
   }
 
-  /** Waits until it leads, and keeps the process alive meanwhile. @throws the reason of `enough`, also where it is served. */
+  /**
+   * Waits until the caller leads, and keeps the process alive meanwhile.
+   * @throws the reason of `enough`, which also aborts when the caller is served.
+   */
   async waitToLead(caller: Caller<Lease>): Promise<void> {
     const { wait } = caller;
     const { enough } = wait;
@@ -121,24 +123,27 @@ export class LocalLine<Lease extends object> {
     });
   }
 
-  /** A caller asks for a lease beside the line, because nobody has to wait. */
+  /** A caller begins to claim without standing in the line. */
   enter(): void {
     this.#beside += 1;
   }
 
-  /** It has its lease, or waits no longer. */
+  /** A caller that claimed without standing in the line has its lease, or has stopped waiting. */
   exit(): void {
     this.#beside -= 1;
     this.#advance();
   }
 
-  /** The caller did not get its lease. It becomes the leader, ahead of callers that came meanwhile, if there is none. */
+  /**
+   * A caller that claimed without standing in the line got no lease. If nobody leads, it becomes the leader, ahead of callers
+   * that came meanwhile.
+   */
   exitToLead(caller: Caller<Lease>): boolean {
     this.#beside -= 1;
     return this.#tryLead(caller);
   }
 
-  /** A caller has taken a lease from the table. If it leads, the next does from here on. */
+  /** A caller has taken a lease from the table. If it was the leader, the next caller leads from here on. */
   settle(caller: Caller<Lease>, lease: Lease): void {
     this.#leases.add(lease);
     this.blocked = undefined;
@@ -146,21 +151,21 @@ export class LocalLine<Lease extends object> {
     this.#advance();
   }
 
-  /** Whether the first who waits could go on with this lease. */
+  /** Whether the first caller that waits can use this lease. */
   canPass(lease: Lease): boolean {
     return this.#leases.has(lease) && (this.#first?.caller.fits(lease) ?? false);
   }
 
-  /** Passes the lease to the first who waits, where it is that one's turn. @returns whether a section has begun on it. */
+  /** Passes the lease to the first caller that waits, if it is that caller's turn. @returns whether a section has begun on it. */
   pass(lease: Lease): boolean {
-    // Asked before each: where the first waits no longer, it may not be the turn of the one behind it.
+    // Check the turn of each caller: if the first one has stopped waiting, it may not be the turn of the next one.
     while (this.admitsFirst && this.canPass(lease)) {
       const first = this.#first as Waiter<Lease>;
       const leads = first === this.#leader;
       if (leads) this.#leader = undefined;
       const isTaken = first.caller.take(lease);
       if (!isTaken && !first.caller.wait.enough.aborted) {
-        // The lease has just ended: the first goes on waiting.
+        // The lease has just ended: this caller goes on waiting.
         if (leads) this.#leader = first;
         return false;
       }
@@ -171,7 +176,7 @@ export class LocalLine<Lease extends object> {
     return false;
   }
 
-  /** A caller that leads waits no longer, or a lease is not there any more. Does nothing for others. */
+  /** A leader has stopped waiting, or a lease has ended. Does nothing for other callers. */
   leave(who: object): void {
     if (this.#leader?.caller === who) this.#leader = undefined;
     this.#leases.delete(who as Lease);
@@ -190,13 +195,13 @@ export class LocalLine<Lease extends object> {
     this.#leader?.lead?.();
   }
 
-  /** Does nothing for one that is not behind the one that leads. */
+  /** Does nothing for a caller that is not behind the leader. */
   #remove({ number }: Waiter<Lease>): void {
     const index = this.#indexAfter(number - 1);
     if (this.#waiters[index]?.number === number) this.#waiters.splice(index, 1);
   }
 
-  /** Where those with a greater number begin. */
+  /** The index of the first caller with a greater number. */
   #indexAfter(number: number): number {
     let [low, high] = [0, this.#waiters.length];
     while (low < high) {

@@ -2,26 +2,26 @@ import type { MutexSettings } from "../options/mutex.js";
 import type { Row } from "../protocol/row.js";
 import type { Clock } from "../time/clock.js";
 
-/** How soon the next in line looks again, at the soonest. */
+/** The shortest pause between two looks of the waiter that is next. */
 const NEXT_MS = 90;
 
-/** Of the time for which the present holder has the lock, so much may pass between two looks of the next in line. */
+/** The waiter that is next pauses for this share of the time for which the present holder has had the lock. */
 const SHARE_OF_HOLD = 0.02;
 
-/** How soon those behind it look again, at the soonest. */
+/** The shortest pause between two looks of a waiter behind it. */
 const BEHIND_MS = 50;
 
-/** For each turn before a waiter, so many of the longest polls may pass between two looks: the next section may be short. */
+/** A waiter pauses for at most this many longest polls for each turn before its own: the next section may be short. */
 const POLLS_A_TURN = 2.5;
 
-/** The longest pause of anybody. */
+/** The longest pause of any waiter. */
 const LONGEST_MS = 5_000;
 
 /**
- * When a waiter looks at its queue again. The next in line looks often, and less often the longer the same section runs.
- * Those behind look at half of the estimated time until their turn, so that the number of their looks grows with the
- * logarithm of their place: the estimate is their distance times the pace at which turns have passed lately. A turn is a
- * place, or several that go in together.
+ * When a waiter looks at its queue again. The waiter that is next looks often, and less often the longer the same section runs.
+ * A waiter behind it looks after half of the estimated time until its turn, so the number of its looks grows with the logarithm
+ * of its distance. The estimate is that distance times the pace at which turns have passed lately. A turn is one place, or
+ * several that enter together.
  */
 export class Pace {
   readonly #clock: Clock;
@@ -45,7 +45,7 @@ export class Pace {
     if (first === undefined || first === this.#first?.ticket) return;
     if (this.#first !== undefined && first > this.#first.ticket) {
       const ms = (now - this.#first.since) / turns(this.#first.ticket, first);
-      // A faster pace is believed at once: a waiter that looks too late delays all behind it.
+      // Adopt a faster pace at once: a waiter that looks too late delays all waiters behind it.
       this.#msPerTurn = ms < (this.#msPerTurn ?? Number.POSITIVE_INFINITY) ? ms : ((this.#msPerTurn ?? ms) + ms) / 2;
     }
     this.#first = { ticket: first, since: now };
@@ -57,7 +57,7 @@ export class Pace {
     return this.#jittered(Math.min(maxMs, Math.max(NEXT_MS, heldMs * SHARE_OF_HOLD)));
   }
 
-  /** How long a waiter waits before it looks again, if so many turns are before its own. */
+  /** How long a waiter waits before it looks again, if this many turns come before its own. */
   behind(turns: number | bigint, { maxMs }: MutexSettings["poll"]): number {
     if (this.#first === undefined) return this.#jittered(Math.min(maxMs, BEHIND_MS));
     const distance = Math.max(1, Number(turns));

@@ -13,13 +13,13 @@ import { learnTime } from "../taking/known-time.js";
 import type { Wait } from "../taking/wait.js";
 import { boundsOf } from "../time/clock.js";
 
-/** Who shares a place. */
+/** Who shares a place: how many sections, and the number of the last caller. */
 interface Sharing {
   readonly sections: number;
   readonly last: number;
 }
 
-/** How many drawn tickets may have a row already. More than that means that somebody has set the counter back. */
+/** How many drawn tickets may have a row already. If more have, somebody has set the counter back. */
 const MOST_TAKEN = 5;
 
 const PLACE_EVENTS: LeaseEvents = {
@@ -29,15 +29,15 @@ const PLACE_EVENTS: LeaseEvents = {
 };
 
 /**
- * A place of this process in the queue: a lease on a row. It serves all who asked before the draw of its ticket left, and have
- * not entered yet. It counts as lost here before anybody else may skip it.
+ * A place of this process in the queue: a lease on a row. It serves all callers that asked before the draw of its ticket left
+ * and have not entered yet. This process counts it as lost before any other process may skip it.
  */
 export class Place {
   readonly ticket: bigint;
   readonly uuid: string;
   /** The number of the last caller that shares it. */
   readonly last: number;
-  /** Told of a loss. */
+  /** Called when the place is lost. */
   onLost: () => void = () => undefined;
   readonly #session: Session;
   readonly #lease: Lease;
@@ -59,7 +59,7 @@ export class Place {
     return this.#lease.lost;
   }
 
-  /** Whether it has ended before it was renewed once. */
+  /** Whether the lease of this place ended before its first renewal. */
   get wasTooShort(): boolean {
     return this.lost?.reason === "expired" && this.#lease.row.guard === undefined;
   }
@@ -71,7 +71,7 @@ export class Place {
     this.onLost();
   }
 
-  /** The row has been seen to be gone. */
+  /** A look has shown that the row is gone. */
   lose(): void {
     this.#lease.lose("deleted");
   }
@@ -118,7 +118,10 @@ export async function takePlace(
   );
 }
 
-/** The seed is the table's time in ms, which outruns any series of draws: a counter that was purged never goes back. */
+/**
+ * Draws the next ticket. The counter's seed is the table's time in ms, which grows faster than tickets are drawn: a counter
+ * that was purged never goes back.
+ */
 async function drawTicket(session: Session, resource: Resource, wait: Wait, onSent: () => void): Promise<bigint> {
   const { clock, store } = session;
   const { name, kind, settings } = resource;
@@ -135,7 +138,9 @@ async function drawTicket(session: Session, resource: Resource, wait: Wait, onSe
   }
 }
 
-/** A place is renewed for as long as its call waits, however the lock itself is renewed, and well before its lease ends. */
+/**
+ * A place is renewed for as long as its call waits, whatever the lock's own renewal options say, and well before its lease ends.
+ */
 function placeSettings(settings: MutexSettings): MutexSettings {
   const { ttlMs, safetyMarginMs } = settings;
   const renewEveryMs = Math.floor(Math.min(ttlMs / 2, ((ttlMs - safetyMarginMs) * 2) / 3));

@@ -7,14 +7,14 @@ import { Sweeper } from "./sweeper.js";
 
 /** What a look at a queue has shown. */
 export interface QueueLook {
-  /** The lock's own rows: those that say whether somebody may enter. */
+  /** The lock's own rows, which say whether a caller may enter. */
   readonly gate: readonly Row[];
-  /** The first places whose leases run, in order: all of them up to the first of this process, or as many as there is room for. */
+  /** The first places whose leases run, in order: up to the first of this process, as many as there is room for, or all. */
   readonly places: readonly Row[];
-  /** Whether there are no others behind them. */
+  /** Whether `places` are all that there are. */
   readonly isWhole: boolean;
   readonly isConsistent: boolean;
-  /** When it left, on `atMost`: places that came later were not seen. */
+  /** When the look left, on `atMost`: it does not show places that came later. */
   readonly sentAt: number;
 }
 
@@ -34,10 +34,10 @@ export class QueueView {
   }
 
   /**
-   * The lock's own rows and the first places: one request, unless dead ones are in the way.
+   * Reads the lock's own rows and the first places: one request, unless rows of dead waiters are in the way.
    *
    * @param isOwn whether a place is one of this process.
-   * @param onSent is called as it leaves.
+   * @param onSent is called as the request leaves.
    */
   async look(ask: Ask, isConsistent: boolean, isOwn: (place: Row) => boolean, onSent: () => void): Promise<QueueLook> {
     const { name, at, kind, settings } = this.#resource;
@@ -55,7 +55,7 @@ export class QueueView {
       const dead = new Set(queued.filter((place) => isDead(this.#session, place, page)));
       this.#sweeper.add(dead);
       places.push(...queued.filter((place) => !dead.has(place)));
-      // The first row is not there, so it is free, whatever was seen of it before.
+      // The lock has no row, so it is free, whatever was seen of it before.
       if (gate.length === 0) this.#session.sightings.note(at, undefined);
       if (isLast) break;
       if (this.#isEnough(gate, places, isOwn)) return { gate, places, isWhole: false, isConsistent, sentAt };
@@ -63,7 +63,7 @@ export class QueueView {
     return { gate, places, isWhole: true, isConsistent, sentAt };
   }
 
-  /** Whether those behind the places that were seen have to wait in any case. */
+  /** Whether a caller behind the places that were seen has to wait in any case. */
   #isEnough(gate: readonly Row[], places: readonly Row[], isOwn: (place: Row) => boolean): boolean {
     const { queue } = this.#resource.kind;
     if (places.some(isOwn)) return true;

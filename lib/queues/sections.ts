@@ -26,9 +26,9 @@ interface SectionCall extends Call {
 }
 
 /**
- * Gives the sections of this process their locks: through the local line of the lock, either with a lease that the
- * section before passed on, which takes no request, or with one that is taken from the table. Where the lock is fair, the
- * {@link FairQueue} says when it is whose turn; where it is not, {@link Turns} lets other hosts in.
+ * Gives the sections of this process their locks. Each call goes through the local line of its lock, and gets a lease that the
+ * previous section passed on, which takes no request, or one that is taken from the table. If the lock is fair, the
+ * {@link FairQueue} decides whose turn it is; otherwise {@link Turns} lets other hosts in.
  */
 export class Sections {
   readonly session: Session;
@@ -74,7 +74,7 @@ export class Sections {
     // A try cannot wait until others have had their turn. A tick runs once, so a try for it keeps nobody out.
     if (once === undefined && this.#isOthersTurn(resource)) return "held";
     const line = this.#line(resource);
-    // It overtakes nobody of its own process, unless they share the lock.
+    // A try does not overtake callers of its own process that wait, unless they share the lock.
     const isBehind = line.first !== undefined || line.isFull;
     if (isBehind && (resource.settings.fair || !resource.kind.isJoined)) {
       this.#sawLocally(resource, wait);
@@ -112,7 +112,7 @@ export class Sections {
     return call;
   }
 
-  /** Whether a caller may claim without standing in line: nobody else waits, and no other caller could share what it takes. */
+  /** Whether a caller may claim without standing in line: nobody else waits, and no other caller could share its lease. */
   #mayClaimAtOnce(resource: Resource): boolean {
     if (resource.kind.isJoined || resource.settings.fair) return false;
     const line = this.#line(resource);
@@ -123,7 +123,10 @@ export class Sections {
     return this.session.contention?.othersTurnOf(at) !== undefined;
   }
 
-  /** Claims without standing in line, and leads the line if that is refused. @returns false if another of this process leads. */
+  /**
+   * Claims without standing in line, and leads the line if the claim is refused.
+   * @returns false if another caller of this process leads.
+   */
   async #claimAtOnce(call: SectionCall): Promise<boolean> {
     const line = this.#line(call.resource);
     let refused: Claimed<OwnLease> | undefined;
@@ -148,7 +151,7 @@ export class Sections {
    * 1. Try to take it. A refusal shows the row, so nothing needs to be read.
    * 2. Watch it until it looks free; go on with 1. A read is a hint: the conditional write decides.
    *
-   * @param refused what a claim has come to just before.
+   * @param refused the outcome of a claim that has just failed.
    * @throws the store's error if it is not transient, or if the table never answered; what ended the wait.
    */
   async #lead(call: SectionCall, refused?: Claimed<OwnLease>): Promise<void> {
@@ -171,8 +174,8 @@ export class Sections {
   }
 
   /**
-   * Delivers a lock that was taken or joined, if it stands. What its caller does not want any more goes to those who wait
-   * behind it. @returns whether it was delivered; if not, it has been given back. @throws what ended the wait.
+   * Delivers a lock that was taken or joined, if its lease stands. If the caller has stopped waiting, the lease passes to the next
+   * caller of this process. @returns whether it was delivered; if not, it has been given back. @throws what ended the wait.
    */
   async #handOut(own: OwnLease, call: SectionCall): Promise<boolean> {
     const { lease, resource } = own;
@@ -205,9 +208,9 @@ export class Sections {
   }
 
   /**
-   * Where sections share a lease, all callers that asked while it was being taken begin on it at once. It is released when the last
-   * of them ends.
-   * @returns whether one has.
+   * Where sections share a lease, all callers that asked while it was being taken begin on it at once. It is released when the
+   * last of their sections ends.
+   * @returns whether a section has begun.
    */
   #share(own: OwnLease): boolean {
     let hasBegun = false;
@@ -224,7 +227,7 @@ export class Sections {
     const isDelivered = deliver(lock);
     if (isDelivered) {
       lease.exit.holdAtLeast(holdAtLeastMs);
-      // The section before tells of its end before this one tells of its beginning.
+      // Report the end of the previous section before the beginning of this one.
       own.before?.tellEnd();
       own.before = undefined;
       lock.delivered(wait);
@@ -233,14 +236,14 @@ export class Sections {
     }
     const line = this.#line(resource);
     if (line instanceof FairLine) {
-      // A place may be needed no longer, or those behind it need one.
+      // A place may not be needed any more, or the callers behind it may need one.
       line.tidy();
       this.#fairQueue.attend(line);
     }
     return isDelivered;
   }
 
-  /** A section is over, or has not begun: its lease goes to the next of this process, or back to the table. */
+  /** A section has ended, or never began: its lease passes to the next caller of this process, or goes back to the table. */
   async #end(own: OwnLease, section?: Section): Promise<void> {
     const { lease } = own;
     const { stands } = lease;
@@ -248,8 +251,8 @@ export class Sections {
       if (lease.lost !== undefined) throw lease.lost;
       return;
     }
-    // At once: while something is awaited, a further caller could join a lease that is about to be released. After a section,
-    // a caller that still waits did not fit, or its process has seen a writer.
+    // Share before any await: during one, another caller could join a lease that is about to be released. After a section there
+    // is nobody to share it with: a caller that still waits does not fit, or this process has seen a writer.
     if (section === undefined && this.#share(own)) return;
     if (!own.resource.kind.isJoined && (await this.#passOn(own, section))) return;
     let isFree = false;
@@ -257,13 +260,15 @@ export class Sections {
       await (section === undefined ? lease.exit.giveBack() : lease.exit.release());
       isFree = stands && lease.exit.hold === undefined;
     } finally {
-      // A lock that nobody else wants costs nothing.
+      // A lock that no other host has wanted needs no record of turns.
       if (stands && (own.isClosed || this.session.contention !== undefined)) this.#turns.end(own);
       this.#leave(own, isFree);
     }
   }
 
-  /** Passes the lease to the next of this process, unless others go first. @returns whether a section has begun on it. */
+  /**
+   * Passes the lease to the next caller of this process, unless other hosts go first. @returns whether a section has begun on it.
+   */
   async #passOn(own: OwnLease, section: Section | undefined): Promise<boolean> {
     const line = this.#line(own.resource);
     if (!line.canPass(own)) return false;
@@ -273,13 +278,13 @@ export class Sections {
     return line.pass(own);
   }
 
-  /** A lease that no section began on goes on at once, or back: the table is asked for nothing first. */
+  /** A lease on which no section has begun passes on or goes back at once: nothing is asked of the table first. */
   #mayPass(line: LocalLine<OwnLease>, own: OwnLease, section: Section | undefined): boolean | Promise<boolean> {
     if (section === undefined) return !this.#turns.isOver(own);
     return line instanceof FairLine ? this.#fairQueue.mayPass(line, own) : this.#turns.mayPass(own);
   }
 
-  /** No section of this process begins on the lease any more: another may ask the table. */
+  /** No further section of this process begins on the lease, so the next caller may ask the table. */
   #leave(own: OwnLease, isFree: boolean): void {
     own.resource.kind.ended(own, isFree);
     this.#line(own.resource).leave(own);
@@ -305,7 +310,9 @@ export class Sections {
     if (this.#lines.get(key)?.tidy()) this.#lines.delete(key);
   }
 
-  /** Who has the lock, as the line knows it: by the lease that it has taken last, or by the row that the leader has seen. */
+  /**
+   * Tells the wait who has the lock, as this process knows it: from its own latest lease, or from the row that the leader has seen.
+   */
   #sawLocally(resource: Resource, wait: Wait): void {
     wait.blocker.sawLocally(() => {
       const { leader, leases } = this.#line(resource);
@@ -316,5 +323,5 @@ export class Sections {
   }
 }
 
-/** Fair sections stand in another line than those of the same lock that are not. */
+/** Fair callers and other callers of one lock stand in separate lines. */
 const lineKeyOf = (resource: Resource): string => `${resource.settings.fair ? "fair/" : ""}${resourceKey(resource)}`;

@@ -6,19 +6,19 @@ import { removeAsSeen } from "../taking/rows.js";
 /** How many rows are removed at once: a queue with thousands of dead waiters must not take the table's throughput. */
 const AT_ONCE = 16;
 
-/** Beyond this many rows the oldest are forgotten: one that a stale look shows again is removed once more. */
+/** Beyond this many rows the oldest are forgotten: a forgotten row that a stale look shows again is removed once more. */
 const MOST_KNOWN = 10_000;
 
 /**
- * Removes the rows of dead waiters in the background: no turn depends on it. What fails is left to the next waiter that
- * finds the row, or to the table's TTL.
+ * Removes the rows of dead waiters in the background: no caller's turn depends on it. A row whose removal fails is left to the
+ * next waiter that finds it, or to the table's TTL.
  */
 export class Sweeper {
   readonly #session: Session;
   readonly #ttlMs: number;
-  /** The rows that were seen and have not been dealt with, in order. */
+  /** Dead rows that were seen and whose removal has not begun, in order. */
   readonly #dead = new Set<Row>();
-  /** Looks are repeated, removals are not. */
+  /** Rows that were seen dead: further looks show them again, but each is removed once. */
   readonly #known = new BoundedMap<string, true>(MOST_KNOWN);
   #running = 0;
 
@@ -33,8 +33,8 @@ export class Sweeper {
       if (!this.#known.has(key)) this.#dead.add(waiter);
       this.#known.set(key, true);
     }
-    // A look that was under way when the table closed may still add some. They are not removed: `#run` would return at once, again
-    // and again.
+    // A look that was in flight when the table closed may still add rows. They stay: `#run` would return at once, and this loop
+    // would never end.
     while (!this.#session.closing.aborted && this.#running < AT_ONCE && this.#dead.size > this.#running) {
       this.#running += 1;
       this.#session.detach(this.#run());
@@ -43,7 +43,7 @@ export class Sweeper {
 
   async #run(): Promise<void> {
     for (const waiter of this.#dead) {
-      // A closing table has no time for thousands of them.
+      // A closing table has no time to remove thousands of rows.
       if (this.#session.closing.aborted) break;
       this.#dead.delete(waiter);
       const removed = removeAsSeen(this.#session, waiter, { ttlMs: this.#ttlMs, enough: this.#session.closing });

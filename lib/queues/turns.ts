@@ -7,9 +7,9 @@ import type { Session } from "../session/session.js";
 import type { Wait } from "../taking/wait.js";
 
 /**
- * How a process shares a lock that is not fair with other hosts. It learns of their marks, whatever its sections ask for: each
- * release shows the row as it was, and a passed lease, which is not released, is looked at every `handOverMs`. After its turn
- * (see `session/contention.ts`) the lease is released, and this process stands back for a moment.
+ * How a process shares a lock that is not fair with other hosts. It learns of their marks, whatever its sections ask for: the
+ * reply to each release shows the row as it was, and while a lease is passed on instead of released, the row is read every
+ * `handOverMs`. After its turn (see `session/contention.ts`) this process releases the lease and stands back for a moment.
  */
 export class Turns {
   readonly #session: Session;
@@ -19,7 +19,7 @@ export class Turns {
   }
 
   /**
-   * Leaves the lock to others until they have had their turn. Looks in between whether one of them has taken it.
+   * Waits until other hosts have had their turn. In between, one look checks whether any of them has taken the lock.
    * @throws what ended the wait.
    */
   async standBack(resource: Resource, { enough }: Wait): Promise<void> {
@@ -42,8 +42,8 @@ export class Turns {
   }
 
   /**
-   * Whether a lease whose section has ended may go on to the next of this process. One look for marks every `handOverMs`: half
-   * a read unit, and nothing where no lease is passed on.
+   * Whether a lease whose section has ended may pass to the next caller of this process. The row is read for marks every
+   * `handOverMs`: half a read unit, and nothing where no lease is passed on.
    */
   async mayPass(own: OwnLease): Promise<boolean> {
     const { row, settings } = own.lease;
@@ -58,22 +58,22 @@ export class Turns {
     return !this.isOver(own);
   }
 
-  /** Whether this process, which has the row, is to let others in. Where the lock is fair, the queue says whose turn it is. */
+  /** Whether this process, which has the row, must let other hosts in. If the lock is fair, the queue decides that instead. */
   isOver({ lease, resource, isClosed }: OwnLease): boolean {
     const { fair, handOverMs } = lease.settings;
     if (fair || resource.kind.isJoined) return false;
     return isClosed || (this.#session.contention?.isTurnOver(lease.row.at, handOverMs) ?? false);
   }
 
-  /** The lease was released. */
+  /** The lease was released: if its turn is over, this process stands back. */
   end(own: OwnLease): void {
     const { row, settings } = own.lease;
     if (this.isOver(own)) this.#session.contended().giveTurn(row.at, settings.poll.maxMs);
   }
 
   /**
-   * The row as it is now, or nearly: half a read unit. @returns undefined where the look fails, which tells nothing: if the table
-   * is out of reach, other requests find out.
+   * Reads the row, eventually consistent: half a read unit. @returns undefined if the read fails. The failure is ignored: if
+   * the table is out of reach, other requests find out.
    */
   async #look(
     at: Address,

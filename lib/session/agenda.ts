@@ -1,27 +1,27 @@
 import { type Clock, sleepUntilRung } from "../time/clock.js";
 
-/** From how many leases of one process on their renewals leave together. */
+/** If a process has this many leases or more, their renewals leave together. */
 const TOGETHER = 8;
 
-/** How often a wait looks whether the process was suspended meanwhile: timers do not count that time, and leases do. */
+/** How often an alarm checks whether the process was suspended meanwhile: timers do not count that time, but leases do. */
 const LOOK_EVERY_MS = 1_000;
 
-/** A moment counts as one of the grid if it comes this little before it: alarms ring early, and stopwatches differ, by less. */
+/** A moment counts as one of the grid if it is at most this much before it: alarms ring early, and stopwatches differ, by less. */
 const NEARLY_MS = 5;
 
 /**
- * What the leases of one process do at certain moments: renew, and try again. Where there are many leases, moments are
- * rounded down to a grid, and everything that is due at one of them begins in one synchronous turn. So the renewals of that
- * turn can be sent in one request. All moments are on `atMost`: what fell due in a suspend begins soon after it.
+ * The alarms for renewals and their retries. If the process has many leases, moments are rounded down to a grid, and everything
+ * that is due at one moment begins in one synchronous turn. So the renewals of that turn can be sent in one request. All
+ * moments are on `atMost`: what fell due during a suspend begins soon after it.
  */
 export class Agenda {
   readonly #clock: Clock;
   readonly #leases: { readonly size: number };
   readonly #from: number;
-  /** What is due at a moment, and what cancels the alarm for it. */
+  /** The callbacks that are due at a moment, and what cancels the alarm for that moment. */
   readonly #slots = new Map<number, { readonly rings: Set<() => void>; readonly cancel: () => void }>();
 
-  /** @param from how many leases it takes. */
+  /** @param from the least number of leases with which moments are rounded. */
   constructor(clock: Clock, leases: { readonly size: number }, from: number = TOGETHER) {
     this.#clock = clock;
     this.#leases = leases;
@@ -50,7 +50,7 @@ export class Agenda {
 
   /** Waits as long as {@link alarm} does. @throws the reason of `signal`, if it aborts first. */
   readonly sleep: Clock["sleep"] = async (ms, signal) => {
-    // Where nothing is due together, the wait keeps the process alive, as it does elsewhere.
+    // With few leases nothing is due together. Either way, the wait keeps the process alive, as every wait of a call does.
     if (this.#leases.size < this.#from) return await this.#clock.sleep(ms, signal);
     const leave = this.#clock.stay?.();
     await sleepUntilRung((wake) => this.alarm(ms, wake), signal).finally(leave);
@@ -83,7 +83,7 @@ export class Agenda {
   }
 }
 
-/** Grids of powers of two lie in one another: so pauses that are about as long end at the same moments. */
+/** A grid whose step is a power of two contains all coarser ones: so pauses of about the same length end at the same moments. */
 function roundedDown(now: number, ms: number, gridMs: number): number {
   const stepMs = Math.min(gridMs, 2 ** Math.floor(Math.log2(ms / 2)));
   if (stepMs < 1) return now + ms;

@@ -1,4 +1,4 @@
-/** A map that keeps its latest entries: beyond so many, what was set the longest ago is forgotten. */
+/** A map that keeps its latest entries: beyond `most`, the entry that was set the longest ago is removed. */
 export class BoundedMap<Key, Value> extends Map<Key, Value> {
   readonly #most: number;
 

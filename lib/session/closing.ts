@@ -16,17 +16,17 @@ export interface Closeable {
 interface Remaining {
   readonly leases: ReadonlySet<Closeable>;
   readonly background: ReadonlySet<unknown>;
-  /** The longest time for which a lock of this process is released. */
+  /** The longest time for which a release of this process is retried. */
   readonly longestReleaseMs: () => number;
 }
 
 /**
- * The end of a table in a process, within one bound for the whole. Waiting calls have ended.
+ * Closes a table in this process, within one bound for the whole. Waiting calls have ended before.
  *
- * 1. At once: leases without a section are released.
- * 2. Sections run on, and are renewed, until the drain is over. Then those that are left are revoked: they lose their locks,
- *    and nobody else gets these before the sections end, or their leases do.
- * 3. What is left has as long as the longest release: revoked sections wind down, rows that were taken for nobody go.
+ * 1. Leases without a section are released at once.
+ * 2. Sections run on, and are renewed, until the drain is over. Then the remaining ones are revoked: they lose their locks, and
+ *    nobody else gets these locks before the sections end, or their leases do.
+ * 3. What is left has as long as the longest release: revoked sections wind down, and rows that were taken for nobody are removed.
  *
  * It ends as soon as nothing is left. Moments are on `atLeast`: a wall clock that is set forward shortens nothing.
  */
@@ -36,7 +36,7 @@ export class Closing {
   readonly #onSettled: () => void;
   #drainEnds = Number.POSITIVE_INFINITY;
   #closed: Promise<void> | undefined;
-  /** Ends the pause: nothing is left, or the drain ends sooner than it did. */
+  /** Ends the pause early: nothing is left, or the drain was shortened. */
   #pause: AbortController | undefined;
   #isSettled = false;
 
@@ -47,14 +47,14 @@ export class Closing {
     this.#onSettled = onSettled;
   }
 
-  /** How long until the whole is over. */
+  /** How much time is left until the bound of the whole close. */
   get remainingMs(): number {
     return this.#drainEnds + this.#remaining.longestReleaseMs() - this.#clock.atLeast();
   }
 
   /**
-   * @param drainMs how long sections may run on. Default 10 s at the first call; a further one then changes nothing. A
-   * further call with less time than is left shortens it for all.
+   * @param drainMs how long sections may run on. Default 10 s at the first call; a further call without it changes nothing. A
+   * further call with less time than is left shortens the drain for all.
    * @throws AggregateError with the loss of each lock that was revoked.
    */
   close(drainMs: number | undefined): Promise<void> {
@@ -65,7 +65,7 @@ export class Closing {
     return this.#closed;
   }
 
-  /** Something has ended. */
+  /** Called when a lease or background work has ended: checks whether anything is left. */
   look(): void {
     const { leases, background } = this.#remaining;
     if (this.#isSettled || leases.size + background.size > 0) return;

@@ -7,16 +7,16 @@ import { addressKey } from "./sightings.js";
 /** For how long a mark counts at most, whatever it says: its writer's clock may be wrong, and its writer may have died. */
 export const WANTED_FOR_MS = 60_000;
 
-/** For how many of its longest polls a process leaves a row to others. */
+/** For how many of its longest polls a process stands back. */
 const STAND_BACK_POLLS = 2;
 
-/** By when each of those others has looked once: the longest poll, jittered. */
+/** After how many of the longest polls each waiter has looked once: a pause is at most the longest poll, and its jitter. */
 const ALL_LOOKED_POLLS = 1.25;
 
-/** Beyond this many rows the oldest are forgotten: their waiters mark once more. */
+/** Beyond this many rows the oldest are forgotten: their waiters mark them once more. */
 const MOST_ROWS = 10_000;
 
-/** A process leaves a row to others: when it looks whether they came, and until when it asks for nothing. On `atLeast`. */
+/** This process leaves a lock to others: when it looks whether one of them came, and until when it sends no claim. On `atLeast`. */
 export interface OthersTurn {
   readonly at: Address;
   readonly lookAt: number;
@@ -29,26 +29,26 @@ interface Contended {
   wanted: number;
   /** Until when it is believed. */
   believedUntil: number;
-  /** Since when this process has the row, while it knows of the mark; undefined where it has had its turn. */
+  /** Since when this process has its turn with the row, which it took while it knew of the mark; undefined if its turn is over. */
   turnSince: number | undefined;
 }
 
 /**
- * The turns of this process among those that want the same row. There is an entry for a row only after a mark.
+ * The turns of this process, where several processes want the same row. There is an entry for a row only after a mark.
  *
  * 1. A process remembers a mark for as long as it lasts, if it wrote the mark or found it on the row: by a read, or in the answer
  *    to a take or a release, which show the row as it was. Each take carries the mark on, so that others see it and write none.
- * 2. A process that finds one while it has the row knows that somebody has been waiting for `handOverMs`: its turn is over.
- *    A process that takes the row while it knows of one has a turn of `handOverMs`.
- * 3. After its turn it asks for no row of that lock for two of its longest polls; permits that it still has, it keeps. It looks
- *    in between whether somebody came. If not, the mark is forgotten, so that one that nobody stands behind costs one
- *    pause; a waiter that was late marks again.
+ * 2. A process that finds a mark while it has the row knows that somebody has been waiting for `handOverMs`: its turn is over. A
+ *    process that takes the row while it knows of a mark has a turn of `handOverMs`.
+ * 3. After its turn it sends no claim for that lock for two of its longest polls, but keeps the permits that it still has. In
+ *    between, it looks whether another process has taken the row. If not, it forgets the mark, so that a mark whose waiter has gone
+ *    costs one pause; a waiter that was late marks again.
  */
 export class Contention {
   readonly #clock: Clock;
   readonly #has: (at: Address) => boolean;
   readonly #contended = new BoundedMap<string, Contended>(MOST_ROWS);
-  /** By lock: the permits of a semaphore have one together. */
+  /** One for each lock: the permits of a semaphore share it. */
   readonly #othersTurns = new BoundedMap<string, OthersTurn>(MOST_ROWS);
 
   /** @param has whether this process has a lease on a row. */
@@ -73,17 +73,19 @@ export class Contention {
   }
 
   /**
-   * A row is in the way. If another process holds it, the turn of this one is over. But this process may hold it itself: its call
-   * may wait for a further permit, or go by a look from before its take.
+   * A row is in the way of a call. If another process holds the row, the turn of this process is over. But this process may
+   * hold the row itself: the call may wait for a further permit, or rely on a look from before the take.
    */
   waitsFor(row: Row): void {
     this.sees(row);
     const known = row.uuid === undefined ? undefined : this.#of(row);
-    // Leases are many, and looked through only where it has had a turn.
+    // `#has` searches all leases, so ask it only if this process has a turn.
     if (known?.turnSince !== undefined && !this.#has(row)) known.turnSince = undefined;
   }
 
-  /** This process has taken the row: so a look at it, which comes `handOverMs` later, comes after the turn. */
+  /**
+   * This process has taken the row, and its turn begins. A look for marks, which comes `handOverMs` later, comes after the turn.
+   */
   begins(at: Address, takenAt: number): void {
     const known = this.#of(at);
     if (known !== undefined) known.turnSince ??= takenAt;
@@ -94,7 +96,7 @@ export class Contention {
     return this.#of(at)?.wanted;
   }
 
-  /** Whether this process, which has the row, is to let others in. */
+  /** Whether this process, which has the row, must let others in. */
   isTurnOver(at: Address, handOverMs: number): boolean {
     return this.turnLeftMs(at, handOverMs) <= 0;
   }
@@ -106,7 +108,7 @@ export class Contention {
     return known.turnSince === undefined ? 0 : Math.max(0, known.turnSince + handOverMs - this.#clock.atLeast());
   }
 
-  /** From here on this process leaves the row to others, who look at least every `longestPollMs`. */
+  /** From here on this process leaves the row to other processes, which look at least every `longestPollMs`. */
   giveTurn(at: Address, longestPollMs: number): void {
     const now = this.#clock.atLeast();
     const lookAt = now + ALL_LOOKED_POLLS * longestPollMs;
@@ -115,7 +117,7 @@ export class Contention {
     if (known !== undefined) known.turnSince = undefined;
   }
 
-  /** How this process leaves a lock to others at present, if it does: the one that this row is of. */
+  /** Whether this process leaves the lock of this row to others at present, and until when. */
   othersTurnOf(at: Address): OthersTurn | undefined {
     if (this.#othersTurns.size === 0) return undefined;
     const othersTurn = this.#othersTurns.get(lockOf(at));
@@ -124,7 +126,7 @@ export class Contention {
     return undefined;
   }
 
-  /** It was left to others for as long as they needed, and none of them has taken it. */
+  /** Forgets the mark of a row: each waiter had the time to look once, and none of them has taken the row. */
   nobodyCame(at: Address): void {
     this.#contended.delete(addressKey(at));
   }
@@ -143,7 +145,7 @@ export class Contention {
 /** A key for all rows of one lock. */
 const lockOf = ({ name, sort }: Address): string => `${kindOf(sort)}/${name}`;
 
-/** Whether processes take turns with such a row. Nobody waits for a place, and readers come and go. */
+/** Whether processes take turns with such a row. Nobody waits to take a place, and readers come and go, each on its own row. */
 function isContended({ sort }: Address): boolean {
   const kind = kindOf(sort);
   return kind === "lock" || kind === "permit" || kind === "writer";

@@ -26,7 +26,7 @@ export class Pacing {
     await this.#session.clock.sleep(pauseMs(this.#session, this.#times - AT_ONCE), this.#wait.enough);
   }
 
-  /** Something else has made it pause. */
+  /** Called when something else has made the call pause. */
   paused(): void {
     this.#times = 0;
   }

@@ -7,10 +7,10 @@ import { LONGEST_ATTEMPT_MS, noAnswer, type Persistence, retry } from "./retry.j
 const MOST_WIDTH = 48;
 const LEAST_WIDTH = 4;
 
-/** So many times the width of renewals are under way at once, at most: more would only wait in the queue of a slow engine. */
+/** At most this many times the width of renewals are in flight at once: more would only wait in the queue of a slow engine. */
 const RENEWALS_TIMES = 10;
 
-/** Of the width, the share that renewals always leave to the rest. */
+/** The share of the width that renewals always leave to other requests. */
 const OTHERS_SHARE = 1 / 4;
 
 /** How many of the latest answers count: enough for a percentile, few enough to follow a table that slows down. */
@@ -21,18 +21,21 @@ const SLOW_SHARE = 0.95;
 const LEAST_ATTEMPT_MS = 50;
 
 /**
- * Each attempt may take so many times as long as the one before it. With twice as long, the exclusive side sends 28 requests,
- * where less than 20 are promised, before it says that the table is too slow (`shared-mutexes/exclusive.test.ts`).
+ * The timeout of each attempt is this many times that of the attempt before it. With a factor of 2, the exclusive side sends 28
+ * requests, where less than 20 are promised, before it reports that the table is too slow (`shared-mutexes/exclusive.test.ts`).
  */
 const GROWTH = 3;
 
-/** An attempt is given at least so many times as long as slow answers take: what is sent again too soon slows them further. */
+/**
+ * The timeout of an attempt is at least this many times as long as slow answers take: a retry that is sent too soon slows them
+ * further.
+ */
 const PATIENCE_TIMES = 3;
 
 /** A renewal is late if its answer took more than this share of what was left of its lease as it left. */
 const LATE_SHARE = 1 / 4;
 
-/** How long the first attempt at a request of such a lease may take before it counts as unanswered. */
+/** The timeout of the first attempt at a request for a lease of this length. */
 export function attemptMs(ttlMs: number): number {
   return Math.min(LONGEST_ATTEMPT_MS, Math.max(50, ttlMs / 4));
 }
@@ -43,7 +46,7 @@ export class Copies {
   /** How many of them got no answer: they may still be applied. */
   unanswered = 0;
 
-  /** One has left. Its answer counts, however late. */
+  /** Counts a copy as it leaves. Its answer counts, however late it comes. */
   count<Outcome>(answer: Promise<Outcome>): Promise<Outcome> {
     this.sent += 1;
     this.unanswered += 1;
@@ -51,7 +54,7 @@ export class Copies {
       this.unanswered -= 1;
     };
     answer.then(answered, (error) => {
-      // What the client has repeated by itself got no answer the first time.
+      // If the SDK has retried the copy by itself, the first try got no answer.
       if (error instanceof LockStoreError && error.answered && !error.retried) answered();
     });
     return answer;
@@ -69,12 +72,12 @@ export interface Requests {
 }
 
 /**
- * Sends a request when its turn comes among those of this process, and again after transient failures, with growing,
- * jittered pauses on the clock, until `until`.
+ * Sends a request when its turn comes among those of this process, and again after transient failures, with growing, jittered
+ * pauses on the clock, until `until`.
  *
  * @param request is called as a copy leaves: what it says about the time is chosen inside.
- * @param instead is asked as a copy is about to leave: where it gives a promise, nothing is sent, and that is the outcome. The
- * request is not needed any more, or may not leave yet.
+ * @param instead is called as a copy is about to leave. If it returns a promise, nothing is sent, and that promise is the
+ * outcome: the request is not needed any more, or may not leave yet.
  * @throws what the last attempt threw; the reason of `enough` if that aborts before anything was sent.
  */
 export function persist<T>(
@@ -103,14 +106,14 @@ export function persist<T>(
       const copy = instead() ?? scheduler.heard(() => request(controller.signal), lateMs);
       const neededMs = Math.max(firstMs * GROWTH ** (sent - 1), PATIENCE_TIMES * (scheduler.slowMs ?? 0));
       const longestMs = Math.max(firstMs, Math.min(LONGEST_ATTEMPT_MS, neededMs));
-      // What remains is asked for once the request has left, which may have decided its end.
+      // Read the remaining time after the request has left: the request itself may decide when it ends.
       return bounded(clock, copy, Math.min(longestMs, remainingMs()), () => {
         const error = noAnswer(triedMs(), tried);
         controller.abort(error);
         return error;
       });
     });
-    isAtOnce = false; // It waits behind others, if it has not left by now.
+    isAtOnce = false; // If it has not left by now, it waits behind others.
     return answer;
   };
   const first = send();
@@ -130,10 +133,9 @@ export function sendOnce<T>(
 }
 
 /**
- * Waits for an answer, with a bound on the time that does not depend on the store's keeping it: a client that ignores the
- * signal is left behind, its outcome unknown.
+ * Waits for an answer, with a timeout of our own: if a client ignores the signal, its request runs on, and its outcome is unknown.
  *
- * @param end is called when the bound is reached, and gives what is thrown then.
+ * @param end is called when the timeout is reached, and returns the error to throw.
  */
 function bounded<T>(clock: Clock, answer: Promise<T>, boundMs: number, end: () => unknown): Promise<T> {
   return new Promise<T>((resolve, reject) => {
@@ -145,15 +147,16 @@ function bounded<T>(clock: Clock, answer: Promise<T>, boundMs: number, end: () =
 /**
  * The two lanes in which all requests of one process to one table travel.
  *
- * 1. Renewals leave at once, up to ten times the width: each lease has one write under way, and many leave in one request.
- * 2. Everything else has as many slots as the width less the renewals under way, and at least a quarter of the width. It
- *    leaves at once where there is a free slot, and waits in a {@link Backlog} otherwise.
- * 3. Throttling halves the width, successes restore it step by step. Where the table is out of reach, nothing makes it
- *    smaller: fewer requests at once would only lose leases.
- * 4. A renewal that is answered late halves the width as well: a process that can hardly keep what it holds takes less.
- *    Without, 287 leases of 3 s are lost in 20 s on a table that can keep some 250 of them (`load.test.ts`).
- * 5. Renewals beyond that wait for an answer, with their stamps yet to be chosen, and nothing else that waits leaves before
- *    them. Without, 205 of 500 leases of 3 s are lost on a table that serves 220 requests a second and has no batches.
+ * 1. Renewals leave at once, up to ten times the width: each lease has one write in flight, and many leave in one request.
+ * 2. Everything else has as many slots as the width less the renewals in flight, and at least a quarter of the width. It leaves
+ *    at once if there is a free slot, and waits in a {@link Backlog} otherwise.
+ * 3. Throttling halves the width, and successes restore it step by step. If the table is out of reach, nothing narrows it:
+ *    fewer requests at once would only lose leases.
+ * 4. A renewal that is answered late halves the width as well: a process that can hardly keep what it holds takes less. Without
+ *    this rule, 287 leases of 3 s are lost in 20 s on a table that can keep some 250 of them (`load.test.ts`).
+ * 5. Renewals beyond ten times the width wait for an answer to another one. Their stamps are chosen as they leave, and no other
+ *    waiting request leaves before them. Without this rule, 205 of 500 leases of 3 s are lost on a table that serves 220
+ *    requests a second and has no batches.
  */
 export class Scheduler {
   readonly #clock: Clock;
@@ -165,15 +168,15 @@ export class Scheduler {
   #halvedAt = Number.NEGATIVE_INFINITY;
   /** How long the latest answers took, in ms, in order of arrival. */
   readonly #latest: number[] = [];
-  /** The same, the shortest first. */
+  /** The same times, the shortest first. */
   readonly #sorted: number[] = [];
   /** The time within which all but one in twenty answers come at present; undefined before the first answer. */
   slowMs: number | undefined;
   /** The shortest time that an answer took lately; undefined before the first answer. */
   quickMs: number | undefined;
-  /** When the first request left that came after the last answer, on `atMost`. */
+  /** When the first request after the last answer left, on `atMost`. */
   #silentSince: number | undefined;
-  /** How many attempts the table has answered, whatever it was asked. It tells before from after on a clock that stands. */
+  /** How many attempts the table has answered, of any request. It tells before from after even on a clock that stands still. */
   answers = 0;
 
   constructor(clock: Clock) {
@@ -181,28 +184,28 @@ export class Scheduler {
     this.#backlog = new Backlog(clock, () => this.#underWay.renewals + this.#underWay.others);
   }
 
-  /** Since when requests have been sent and none was answered; now, if that is not so. On `atMost`. */
+  /** Since when requests have been sent without any answer; now, if none was sent since the last answer. On `atMost`. */
   get silentSince(): number {
     return this.#silentSince ?? this.#clock.atMost();
   }
 
-  /** How many requests may be in flight at once, as far as they are no renewals. */
+  /** How many requests may be in flight at once, apart from renewals. */
   get width(): number {
     return Math.floor(this.#width);
   }
 
-  /** How many renewals may be. */
+  /** How many renewals may be in flight at once. */
   get renewalWidth(): number {
     return this.width * RENEWALS_TIMES;
   }
 
   /**
-   * Calls `send` as soon as the request may leave: synchronously, if that is now. What a request says about its time is
-   * chosen inside `send`, so that it is true of the moment at which the request leaves. Where it fails it rejects, and does not
-   * throw: a throw frees its slot at once, so the next one would leave within it, and thousands overflow the stack.
+   * Calls `send` as soon as the request may leave: synchronously, if that is now. What a request says about its time is chosen
+   * inside `send`, so that it is true of the moment at which the request leaves. `send` must reject and never throw: a throw
+   * frees its slot at once, so the next request would leave within the throwing one, and thousands overflow the stack.
    *
-   * @throws the reason of `enough` if it aborts before the request has left; a {@link LockStoreError} if `until` comes
-   * before that; what `send` rejects with.
+   * @throws the reason of `enough` if it aborts before the request has left; a {@link LockStoreError} if `until` comes before
+   * that; what `send` rejects with.
    */
   run<T>(request: ScheduledRequest, send: () => Promise<T>): Promise<T> {
     const { kind, enough } = request;
@@ -215,8 +218,8 @@ export class Scheduler {
   }
 
   /**
-   * Sends a copy, and hears its answer, however late.
-   * @param lateMs of a renewal: with an answer after so many ms, it is late.
+   * Sends a copy, and counts its answer, however late it comes.
+   * @param lateMs for a renewal: an answer that takes longer is late.
    */
   async heard<T>(send: () => Promise<T>, lateMs: number = Number.POSITIVE_INFINITY): Promise<T> {
     const leftAt = this.#clock.atLeast();
@@ -227,7 +230,7 @@ export class Scheduler {
       const tookMs = this.#clock.atLeast() - leftAt;
       this.#remember(tookMs);
       if (tookMs > lateMs) this.#narrow(leftAt);
-      // One more for each round of answers, as congestion control has it.
+      // One more for each round of answers, as in congestion control.
       else this.#width = Math.min(MOST_WIDTH, this.#width + 1 / this.#width);
       return answer;
     } catch (error) {

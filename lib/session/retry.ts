@@ -7,7 +7,7 @@ import { NotSent, type ScheduledRequest } from "./backlog.js";
 const FIRST_PAUSE_MS = 25;
 export const LONGEST_PAUSE_MS = 1_000;
 
-/** How long the pause of this number is, half as long more or less. The first has the number 1. */
+/** How long the pause of this number is, up to half as long more or less. The first pause has the number 1. */
 export function pauseMs({ random }: { readonly random: () => number }, number: number): number {
   return (0.5 + random()) * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** number);
 }
@@ -16,42 +16,41 @@ export function pauseMs({ random }: { readonly random: () => number }, number: n
 export const LONGEST_ATTEMPT_MS = 3_000;
 
 /**
- * What was tried since the table last answered, so that an error can tell all of it. Requests that follow one another for
- * one purpose share it.
+ * What was tried since the table last answered, so that an error can report all of it. Requests that follow one another for one
+ * purpose share it.
  */
 export interface Tried {
-  /** When the first of them was to leave, on `atLeast`. */
+  /** When the first attempt was to leave, on `atLeast`. */
   readonly since: number;
   /** How many attempts have left. */
   sent: number;
-  /** What the last of these failed of, or that none has left. */
+  /** Why the last attempt failed, or that none has left. */
   failure?: unknown;
 }
 
 /**
- * How long a request may go on being tried. No attempt starts after `until`, and none outlasts it; failures that pass by
- * themselves are thrown only then. `enough` ends the retries: an attempt in flight is still awaited, no other is sent, not
- * even a first one.
+ * How long a request is retried. No attempt starts after `until`, and none outlasts it; transient failures are thrown only
+ * then. `enough` ends the retries: an attempt in flight is still awaited, no other is sent, not even a first one.
  */
 export interface Persistence extends ScheduledRequest {
   /**
-   * The longest that the first attempt may take, unless answers are slow at present. Each further one may take three times
-   * as long as the one before it, up to {@link LONGEST_ATTEMPT_MS}: where the table is far away and leases are short, an
-   * answer comes late and not never.
+   * The timeout of the first attempt, unless answers are slow at present. Each further attempt may take three times as long as
+   * the one before it, up to {@link LONGEST_ATTEMPT_MS}: with a distant table and short leases, an answer then comes late
+   * instead of never.
    */
   readonly attemptMs: number;
   /** Whether a failure is worth another attempt. Default: transient store errors only. */
   readonly worthRetrying?: ((error: unknown) => boolean) | undefined;
   readonly onFailure?: ((error: unknown) => void) | undefined;
-  /** The pause before another attempt, which may end sooner than it says, together with others. Default: the clock's. */
+  /** The pause before another attempt. It may end early, so that several requests leave together. Default: the clock's. */
   readonly sleep?: Clock["sleep"] | undefined;
-  /** What was tried before it for the same purpose. Default: nothing. */
+  /** What earlier requests have tried for the same purpose. Default: nothing. */
   readonly tried?: Tried | undefined;
 }
 
 /**
- * The end, as {@link Persistence} has it, of work that goes on for so many ms from now. They are counted on the stopwatch
- * that never runs ahead: a wall clock that is set forward makes them no fewer.
+ * An `until` for {@link Persistence}, `ms` from now. The time is counted on the stopwatch that never runs ahead: a wall clock
+ * that is set forward does not shorten it.
  */
 export function endAfter(clock: Clock, ms: number): () => number {
   const end = clock.atLeast() + ms;
@@ -83,10 +82,10 @@ export function retry<T>(
   return pRetry(attempt, {
     retries: Number.POSITIVE_INFINITY,
     minTimeout: 0,
-    // What it throws ends the retries.
+    // An error that this throws ends the retries.
     onFailedAttempt: async ({ error: { cause: error }, attemptNumber }) => {
       if (enough?.aborted && error === enough.reason) throw tried.failure ?? error;
-      // An attempt that did not leave hides no failure of one that did.
+      // An attempt that did not leave must not hide the failure of one that did.
       if (tried.failure === undefined || !(error instanceof NotSent)) {
         tried.failure = error;
         onFailure?.(error);
@@ -99,10 +98,12 @@ export function retry<T>(
   });
 }
 
-/** What p-retry gets: it refuses what is no error of its own realm, as an error of Node's is none where Jest runs the code. */
+/**
+ * The error for p-retry, which accepts errors of its own realm only: where Jest runs the code, Node's errors are of another realm.
+ */
 class FailedAttempt extends Error {}
 
-/** An attempt took too long. Its cause is what an earlier one failed of, if one did. */
+/** An attempt timed out. Its cause is the failure of an earlier attempt, if there was one. */
 class NoAnswer extends LockStoreError {}
 
 /** What to do about a table that has said nothing at all. */
@@ -113,7 +114,7 @@ export function noAnswer(ms: number, { sent, failure }: Tried): LockStoreError {
   const attempts = sent === 1 ? "" : ` in ${sent} attempts`;
   const message = `No answer from the table${attempts} within ${Math.round(ms)} ms`;
   const options = { transient: true, answered: false };
-  // A timeout is no cause: the failure before it is.
+  // A timeout is not a cause: the failure before it is.
   const cause = failure instanceof NoAnswer || failure instanceof NotSent ? failure.cause : failure;
   if (cause === undefined) return new NoAnswer(`${message}: ${ADVICE}`, options);
   const said = cause instanceof Error ? cause.message : String(cause);

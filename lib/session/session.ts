@@ -14,7 +14,7 @@ import { Scheduler } from "./requests.js";
 import { endAfter } from "./retry.js";
 import { Sightings } from "./sightings.js";
 
-/** Of how many semaphores a process remembers how many permits they have. */
+/** For how many semaphores a process remembers the number of permits. */
 const MOST_SEMAPHORES = 1_000;
 
 /** A lease that this process holds, on a lock's row or on a place in a queue. */
@@ -29,8 +29,8 @@ export interface HeldLease extends Closeable {
 }
 
 /**
- * The leases of each table of this process whose time passes by itself: with a clock that is turned by hand, one process plays
- * many hosts. They are held weakly, because nobody has to close a table.
+ * The leases of each table of this process whose clock runs by itself: with a clock that is set by hand, one process plays many
+ * hosts. They are held weakly, because nobody has to close a table.
  */
 const LEASES_OF_TABLES = new Set<WeakRef<ReadonlySet<HeldLease>>>();
 
@@ -63,7 +63,7 @@ export class Session {
   readonly agenda: Agenda;
   /** The leases that are held or being released. A close waits for them, and revokes those whose sections do not end. */
   readonly leases: Set<HeldLease> = new Set();
-  /** The permits of the semaphores that this process uses: the largest number of each. */
+  /** The number of permits of each semaphore that this process uses: the largest, if it uses several. */
   readonly semaphores: Map<string, number> = new BoundedMap(MOST_SEMAPHORES);
   /** Called when a lease has left {@link leases}. A closing table listens. */
   onLeaseLeft: (() => void) | undefined;
@@ -102,13 +102,13 @@ export class Session {
     setMaxListeners(0, this.#closed.signal);
   }
 
-  /** The same, made when somebody waits. */
+  /** The turns of this process, created when somebody waits. */
   contended(): Contention {
     this.contention ??= new Contention(this.clock, (at) => this.leasesOn(at).length > 0);
     return this.contention;
   }
 
-  /** The leases of this process on a row: one that is being released may be there beside the next. */
+  /** The leases of this process on a row: a lease that is being released may be there beside the next one. */
   leasesOn({ name, sort }: Address): readonly HeldLease[] {
     return [...this.leases].filter(({ row }) => row.at.name === name && row.at.sort === sort);
   }
@@ -118,7 +118,7 @@ export class Session {
     return this.#closed.signal;
   }
 
-  /** The end of background work that has `ms` from now, and no longer than a close lasts. */
+  /** An `until` for background work: `ms` from now, and no later than the end of a close. */
   untilClosed(ms: number): () => number {
     const end = endAfter(this.clock, ms);
     return () => Math.min(end(), this.clock.atMost() + (this.#closing?.remainingMs ?? Number.POSITIVE_INFINITY));
@@ -135,7 +135,7 @@ export class Session {
     return () => this.#waits.delete(stop);
   }
 
-  /** Whether something is told for the first time. */
+  /** Whether this is reported for the first time. */
   isNews(what: string): boolean {
     if (this.#told.has(what)) return false;
     this.#told.set(what, true);
@@ -147,7 +147,7 @@ export class Session {
     this.semaphores.set(name, Math.max(this.semaphores.get(name) ?? 0, permits));
   }
 
-  /** A lock may be taken that is released for so long: a close has as much time after its drain. */
+  /** Notes how long the release of a lock is retried: a close has as much time after its drain. */
   mayRelease(withinMs: number): void {
     this.#longestReleaseMs = Math.max(this.#longestReleaseMs, withinMs);
   }
@@ -162,7 +162,7 @@ export class Session {
     this.#background.add(tracked);
   }
 
-  /** Ends waiting calls, drains, revokes. The store is closed when nothing is left. @throws as {@link Closing.close} does. */
+  /** Ends waiting calls, drains and revokes. The store is closed when nothing is left. @throws as {@link Closing.close} does. */
   close(drainMs?: number): Promise<void> {
     if (this.#closing === undefined) {
       const longestReleaseMs = (): number => this.#longestReleaseMs;

@@ -25,13 +25,13 @@ interface Seen extends Sighting {
 }
 
 /**
- * What this process has seen of rows that others hold, and for how long it has seen them unchanged. It outlives the calls
- * that look, so that callers who only ever `tryLock()` can take over as well.
+ * What this process has seen of rows that others hold, and for how long it has seen them unchanged. It outlives the calls that
+ * look, so that callers that use nothing but `tryLock()` can take over as well.
  */
 export class Sightings {
   readonly #clock: Clock;
   readonly #seen = new BoundedMap<string, Seen>(MOST_ROWS);
-  /** The uuids of claims that were given up, the oldest first, and which attempt at its tick each was; 0 for none. */
+  /** The uuids of claims that were given up, the oldest first, with the number of the claim's attempt at its tick; 0 for none. */
   readonly #abandoned = new BoundedMap<string, number>(MOST_ABANDONED);
 
   constructor(clock: Clock) {
@@ -58,7 +58,7 @@ export class Sightings {
    * this process that sees the row takes it over at once, on the same condition as a lease that was watched for its ttl: that
    * it is still exactly as it was seen.
    *
-   * @param attempt at its tick that it was.
+   * @param attempt the number of its attempt at its tick, if it was for one.
    */
   abandon(uuid: string, attempt = 0): void {
     this.#abandoned.set(uuid, attempt);
@@ -69,15 +69,15 @@ export class Sightings {
     return uuid !== undefined && this.#abandoned.has(uuid);
   }
 
-  /** Whether nothing that was seen of a row says that it is held. */
+  /** Whether a row may be free, by what was last seen of it. A row that was not seen may be free. */
   mayBeFree(at: Address, takeover: Takeover): boolean {
     const seen = this.#seen.get(addressKey(at));
     return seen === undefined || mayTake(seen, this.knowledge(at, takeover));
   }
 
   /**
-   * Which attempt at this tick a claim made now is, by the row that was last seen. Nothing has run under a claim that this
-   * process has given up, so whoever takes that over keeps its number.
+   * The number that a claim made now has among the attempts at this tick, by the row that was last seen. Nothing has run under
+   * a claim that this process has given up, so a claim that takes its row over keeps its number.
    */
   nextAttempt(at: Address, tick: number): { readonly attempt: number; readonly seenAttempt?: number } {
     const { due, attempt: seenAttempt, uuid } = this.#seen.get(addressKey(at)) ?? {};

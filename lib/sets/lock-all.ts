@@ -50,7 +50,7 @@ export async function lockAll(
       }
       const leases = claimed.granted.map((acquisition) => new Lease(session, acquisition));
       const stand = await Promise.all(leases.map(({ renewals }) => renewals.secure(wait)));
-      // One may be over by the time that the last of them is sure.
+      // One lease may be over by the time that the last one is secured.
       if (stand.every((stands) => stands) && leases.every(({ stands }) => stands) && !wait.enough.aborted) {
         for (const lease of leases) lease.keep();
         const set = new HeldLockSet(session, leases);
@@ -105,7 +105,7 @@ class SetTake implements Attempt<WriteAllOutcome, readonly Acquisition[]> {
     return this.#takes.flatMap((take, index) => take.refusedBy(rows[index]));
   }
 
-  /** Two rows are looked at: one may have been ended by force. */
+  /** Looks for two of the rows: one may have been unlocked by force. */
   abandon(): void {
     if (this.sentAt === Number.POSITIVE_INFINITY) return;
     const session = this.#session;

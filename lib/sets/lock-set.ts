@@ -86,7 +86,7 @@ export class HeldLockSet implements LockSet {
   async #unlock(): Promise<void> {
     this.#look();
     await settled(this.#all.map((lock) => lock.unlock())).catch((error: unknown) => {
-      // Of several losses the one that was found first.
+      // If several locks were lost, throw the loss that was found first.
       this.signal.throwIfAborted();
       throw error;
     });
@@ -102,7 +102,7 @@ export class HeldLockSet implements LockSet {
   }
 }
 
-/** Waits for all of them, and throws what the first of those that failed has thrown. */
+/** Waits for all of them, and throws the error of the first one that failed. */
 async function settled(all: readonly Promise<unknown>[]): Promise<void> {
   for (const outcome of await Promise.allSettled(all)) if (outcome.status === "rejected") throw outcome.reason;
 }

@@ -11,15 +11,17 @@ import type { Acquisition } from "./acquisition.js";
 /** How often a claim whose arrival is uncertain is looked for. */
 const LOOK_EVERY_MS = 400;
 
-/** How long it is looked for. A claim that arrives later ends at its own stamp, because no process renews it. */
+/** How long such a claim is looked for. A claim that arrives later ends at its own stamp, because no process renews it. */
 const LOOK_FOR_MS = 10_000;
 
-/** How a row is left now: taken for as long as its hold lasts, if it has one. */
+/** How a release leaves the row now: taken until its hold is over, if it has a hold, and free otherwise. */
 export function leftNow({ clock }: Session, hold: MinimumHold | undefined): Left {
   return leftAfter(hold, clock.atLeast(), clock.wall());
 }
 
-/** No section will use this row. From here on it keeps no call of this process out, unless it stays taken for its hold. */
+/**
+ * Notes that no section will use this row. From here on it keeps no call of this process out, unless it stays taken for its hold.
+ */
 export function abandon(session: Session, { uuids, attempt }: Acquisition, hold?: MinimumHold): void {
   if (leftNow(session, hold).kind === "free") for (const uuid of uuids) session.sightings.abandon(uuid, attempt);
 }
@@ -39,9 +41,10 @@ export function untilGivenBack(session: Session, { end }: Acquisition): () => nu
 }
 
 /**
- * Abandons a claim that may still arrive, looks for it, and releases it once it has. Ends when it was found, when it would
- * be over on arrival, after {@link LOOK_FOR_MS}, or when a close has no time left. It reads the row, because a refused
- * delete would prove nothing. Runs in the background: the caller has had its answer. @returns whether the claim has arrived, as far as is known.
+ * Abandons a claim that may still arrive at the table, looks for its row, and releases the row once it is there. Ends when the
+ * row was released, when its lease would be over on arrival, after {@link LOOK_FOR_MS}, or when a close has no time left. It
+ * reads the row, because a refused delete would prove nothing. Runs in the background: the caller has had its answer.
+ * @returns whether the claim has arrived, as far as is known.
  */
 export async function removeWhenItArrives(
   session: Session,
@@ -54,7 +57,7 @@ export async function removeWhenItArrives(
   const lookUntil = endAfter(clock, LOOK_FOR_MS);
   const ms = attemptMs(settings.ttlMs);
   const until = session.untilClosed(Math.max(LOOK_FOR_MS + LOOK_EVERY_MS + ms, end - clock.atMost()));
-  // After any failure, as a release: credentials may be refreshed.
+  // Retry after any failure, as a release does: credentials may be refreshed.
   const persistence = { kind: "read", until, attemptMs: ms, worthRetrying: () => true } as const;
   try {
     for (;;) {

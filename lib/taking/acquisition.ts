@@ -21,15 +21,15 @@ interface Sent {
   readonly at: number;
 }
 
-/** The answer to a write that ends something, and whether it or an earlier copy of it was applied. */
+/** The answer to a release or to the record of a success, and whether that write or an earlier copy of it was applied. */
 interface Settled {
   readonly outcome: WriteOutcome;
   readonly applied: ReturnType<typeof wasApplied>;
 }
 
 /**
- * One acquisition of a row, a lock's or a place's, as its holder writes it. Every write moves `expires` forward, and what
- * is known to be on the row decides until when it is certainly ours.
+ * One acquisition of a row, a lock's or a place's, as its holder writes it. Every renewal and reissue moves `expires` forward.
+ * What is known to be on the row decides until when the row is certainly ours.
  */
 export class Acquisition {
   readonly at: Address;
@@ -38,14 +38,14 @@ export class Acquisition {
   readonly acquired: number;
   readonly tick: number | undefined;
   readonly attempt: number | undefined;
-  /** Whether its attempt at the tick has begun. One that has not is taken back with the row. */
+  /** Whether the run of its tick has begun. If not, the release takes the number of that run back. */
   hasBegun = false;
   readonly takeover: Takeover | undefined;
   readonly permits: number | undefined;
   readonly remembers: Memory;
   readonly #session: Session;
   readonly #namedHold: number | undefined;
-  /** The uuid that it had at first. */
+  /** The uuid of the take. */
   readonly #takenAs: string;
   #uuid: string;
   #fence: bigint | undefined;
@@ -99,18 +99,18 @@ export class Acquisition {
     return this.#expires;
   }
 
-  /** Until when the row is certainly ours, on `atMost`, as known when its stamp was confirmed; without margin. */
+  /** Until when the row is certainly ours, on `atMost`, as known when its stamp was confirmed; not reduced by the safety margin. */
   get end(): number {
     return this.#end;
   }
 
-  /** Whether less is left than half of the time for which a new lease may be relied on. */
+  /** Whether less than half is left of the time for which a new lease may be relied on. */
   get isHalfGone(): boolean {
     const { ttlMs, safetyMarginMs } = this.settings;
     return this.#end - safetyMarginMs - this.#session.clock.atMost() < (ttlMs - safetyMarginMs) / 2;
   }
 
-  /** What the row fulfils as long as it is ours; undefined before the first renewal under its uuid. */
+  /** The condition that the row fulfils as long as it is ours; undefined before the first renewal under its uuid. */
   get guard(): Check | undefined {
     if (this.#expires <= this.#firstStamp) return undefined;
     return { kind: "check", at: this.at, uuid: this.#uuid, after: this.#firstStamp, fence: this.#fence };
@@ -170,14 +170,15 @@ export class Acquisition {
     const uncertain = this.#uncertainUuid;
     if (uncertain === undefined) return released;
     if (released.kind === "refused" && !isStillHeldBy(uncertain, released.row)) return released;
-    // A reissue without an answer got there first, or may have. It comes too late after the release of what it replaces.
+    // A reissue without an answer was applied before this release, or may have been. If it arrives after the release of the
+    // uuid that it replaces, it is refused.
     const other = await this.#vacate(uncertain, until, leaves);
     return other.kind === "refused" ? { kind: "released" } : other;
   }
 
   /**
-   * Records that the run of its tick has succeeded, as often as it takes to know that, until `until`.
-   * @throws {@link LockStoreError} if that is not known.
+   * Records that the run of its tick has succeeded. Retries until the table has confirmed it, at most until `until`.
+   * @throws {@link LockStoreError} if it is not known whether it was recorded.
    */
   async record(until: () => number): Promise<void> {
     const { at, tick, attempt } = this;
@@ -273,7 +274,7 @@ export class Acquisition {
       if (write.fenced) this.#fence = outcome.kind === "applied" ? outcome.drawn : outcome.row?.fence;
     }
     this.#expires = write.expires;
-    // A later stamp ends nothing sooner, not even where the reply's `Date` contradicts what was known when the lease began.
+    // A later stamp never ends the lease sooner, not even if the reply's `Date` contradicts what was known when the lease began.
     this.#end = Math.max(this.#end, this.#endOf({ expires: write.expires, sentAt }));
     return { kind: "stamped" };
   }
@@ -297,7 +298,7 @@ export class Acquisition {
     return applied === "no" ? { kind: "refused", row: outcome.row } : { kind: "released" };
   }
 
-  /** Sends a write that ends something until it is answered, whatever fails. @throws what the last attempt failed of. */
+  /** Sends a release or the record of a success, and retries after any failure. @throws the failure of the last attempt. */
   async #settle(write: Vacate | RecordSuccess, until: () => number): Promise<Settled> {
     const { store } = this.#session;
     const copies = new Copies();
@@ -311,8 +312,8 @@ export class Acquisition {
   }
 
   /**
-   * A take names a row without a holder by its `expires`. A hold that we leave must have another one, or a late copy of the take
-   * would match it: so it ends a millisecond later.
+   * A take names a row without a holder by its `expires`. If the hold that we leave had the same `expires`, a late copy of the
+   * take would match it: so the hold ends a millisecond later.
    */
   #unlikeNamed(leaves: Left): Left {
     if (leaves.kind !== "held" || leaves.expires !== this.#namedHold) return leaves;
@@ -323,7 +324,7 @@ export class Acquisition {
     const { name } = this.at;
     publish("dynamutex:release-failed", { name, uuid, cause });
     if (isTransient(cause)) return;
-    // A failure that does not pass, such as a missing permission, would otherwise only show as slow locks.
+    // A failure that is not transient, such as a missing permission, would otherwise only show as slow locks.
     process.emitWarning(`${JSON.stringify(name)} was not released: ${cause}`, "DynamutexWarning");
   }
 

@@ -7,13 +7,13 @@ import { watchForStuck } from "./stuck.js";
 export class Blocker {
   readonly #session: Session;
   readonly #call: number;
-  /** Is told of each row of the lock that was seen, free or not. */
+  /** Called with each row of the lock that was seen, free or not. */
   onSeen: ((row: Row) => void) | undefined;
   #row: Row | undefined;
   #localHolder: (() => LockInfo | undefined) | undefined;
   /** Ends the watch for a section that does not end. */
   #endStuckWatch: (() => void) | undefined;
-  /** Whether that watch may begin: a call that waits, and has not ended. */
+  /** Whether that watch may begin: only for a call that waits, until it has ended. */
   #isWatched: boolean;
 
   constructor(session: Session, call: number, { isWatched }: { readonly isWatched: boolean }) {

@@ -25,13 +25,16 @@ export interface ClaimOptions {
   readonly until?: (() => number) | undefined;
 }
 
-/** The rows that were seen to be in the way: one at least. */
+/** The rows that were seen in the way: at least one. */
 export type RowsInTheWay = readonly [InTheWay, ...InTheWay[]];
 
 /**
- * Why a claim was refused. `done`: this tick was already granted, or has succeeded where it is run until then, now and for
- * ever. `superseded`: a later tick was granted, and this one was to be run until it succeeds. `gave-up`: as many runs of it
- * have begun as may.
+ * Why a claim was refused.
+ *
+ * - `held`: another holder has a row.
+ * - `done`: this tick was already granted or, with `untilSuccess`, has succeeded. That stays so for ever.
+ * - `superseded`: with `untilSuccess`, a later tick was granted.
+ * - `gave-up`: with `untilSuccess`, `maxAttempts` runs of this tick have begun.
  */
 export type Refusal = "held" | "done" | "superseded" | "gave-up";
 
@@ -40,7 +43,7 @@ export type Claimed<Granted> =
   | { readonly kind: Refusal; readonly inTheWay: RowsInTheWay };
 
 /**
- * Tries to take rows: one conditional write, and another where the refusal itself shows that they are free.
+ * Tries to take rows: one conditional write, and another one if the refusal itself shows that the rows are free.
  *
  * @throws the store's error, after retries in the time that `wait` allows.
  */
@@ -57,20 +60,20 @@ export async function tryClaim<Granted>(
   }
 }
 
-/** What the table has said to a claim. */
+/** The table's answer to a claim. */
 type Answer = { readonly kind: "applied" | "refused"; readonly retried?: boolean };
 
-/** A claim that is sent: the take of a row, or those of several that go together. All of its copies say the same. */
+/** One claim: the take of a row, or the takes of several rows in one transaction. All copies of a claim are the same. */
 export interface Attempt<Outcome extends Answer, Granted> {
   readonly uuids: readonly string[];
   /** When its first copy left, on `atMost`; Infinity before that. */
   readonly sentAt: number;
   send(signal: AbortSignal): Promise<Outcome>;
-  /** What it has taken, where it or an earlier copy of it was applied. */
+  /** What the claim has taken, if this copy or an earlier one was applied. */
   granted(outcome: Outcome): Granted | undefined;
-  /** Gives back what is left of an earlier copy. @returns the rows of others. */
+  /** Gives back what an earlier copy has taken. @returns the rows of other holders. */
   refused(outcome: Outcome): readonly InTheWay[];
-  /** Removes what a copy has taken, now or when it arrives. */
+  /** Removes what a copy of the claim has taken, now or when it arrives. */
   abandon(): void;
 }
 
@@ -86,7 +89,10 @@ export function claim(
   return claimBy(session, target, wait, options, (tick) => new RowTake(session, target, { ...purpose, tick }));
 }
 
-/** Makes one attempt after the other until one is answered. @param first of the rows to take: all are kept in the same way. */
+/**
+ * Makes one attempt after the other until one is answered.
+ * @param first the first of the rows to take: all are kept in the same way.
+ */
 export async function claimBy<Outcome extends Answer, Granted>(
   session: Session,
   first: Target,
@@ -96,13 +102,13 @@ export async function claimBy<Outcome extends Answer, Granted>(
 ): Promise<Claimed<Granted>> {
   const { ttlMs, safetyMarginMs, poll } = first.settings;
   const leaseMs = ttlMs - safetyMarginMs;
-  /** What the last attempt without an answer failed of. */
+  /** Why the last attempt without an answer failed. */
   let failure: unknown;
   for (;;) {
     wait.enough.throwIfAborted();
     if (!isTimeKnown(session.clock)) {
       const row = await learnTime(session, first.at, wait);
-      // Whether a tick is done, only the write tells for certain.
+      // Only the write tells for certain whether a tick is done.
       if (once === undefined && row !== undefined && !looksFree(session, first, row)) {
         wait.blocker.saw(row);
         return { kind: "held", inTheWay: [{ target: first, row }] };
@@ -119,12 +125,12 @@ export async function claimBy<Outcome extends Answer, Granted>(
     } catch (error) {
       once?.inVain.doubtfulTicks.set(tick, error);
       failure = error;
-      // A copy may have been applied: the client's own retries count.
+      // A copy may have been applied: the SDK's own retries count as copies.
       const isDoubtful = error instanceof LockStoreError && (error.transient || error.retried);
       if (isDoubtful || copies.sent > 1) attempt.abandon();
       wait.enough.throwIfAborted();
       if (isTransient(error)) throwIfTooSlow(session, wait, first, error);
-      // Its retries have paused until its lease would be over.
+      // The retries of this attempt have already paused until its lease would be over.
       if (!isTransient(error) || session.clock.atMost() >= until()) throw error;
       continue;
     }
@@ -136,7 +142,7 @@ export async function claimBy<Outcome extends Answer, Granted>(
     const granted = attempt.granted(outcome);
     if (granted !== undefined) return { kind: "granted", granted };
     const others = attempt.refused(outcome);
-    // Only the last copy was refused for certain: one that got no answer may still arrive, and block others.
+    // Only the last copy was refused for certain: an earlier copy without an answer may still arrive, and block others.
     if (copies.unanswered > 0 || outcome.retried) attempt.abandon();
     for (const uuid of attempt.uuids) once?.inVain.refused.add(uuid);
     for (const { target, row } of others) {
@@ -145,8 +151,8 @@ export async function claimBy<Outcome extends Answer, Granted>(
     }
     const inTheWay = others as unknown as RowsInTheWay;
     const kind = whyRefused(session, others, tick, once);
-    // A tick that succeeded is recorded as such. One that was only granted may have been granted to this very call, which has run
-    // nothing.
+    // With `untilSuccess`, `done` means that a success was recorded. Otherwise the tick may have been granted to this very
+    // call, which has run nothing.
     if (kind === "done" && once?.maxAttempts === undefined) throwIfTickIsOwn(inTheWay[0], once);
     const isOwn = others.every(({ row }) => session.sightings.isAbandoned(row));
     if (kind !== "held" || !isOwn || after !== undefined) return { kind, inTheWay };
@@ -157,7 +163,7 @@ export async function claimBy<Outcome extends Answer, Granted>(
   }
 }
 
-/** @param cause why an earlier claim of the call got no answer, if one did not. */
+/** @param cause the failure of an earlier claim of this call, if that got no answer. */
 function inOwnWay({ at }: Target, cause: unknown): LockStoreError {
   return new LockStoreError(
     `Lock ${JSON.stringify(at.name)} is not held: an earlier claim of this process got no answer, and its row was there ` +
@@ -176,7 +182,7 @@ function throwIfTickIsOwn({ target, row }: InTheWay, once: Once | undefined): vo
   );
 }
 
-/** Why no claim for this tick can be granted any more, as a row shows; undefined where one can. */
+/** Why no claim for this tick can be granted any more, as a row shows; undefined if one can. */
 export function endedBy(row: Row, tick: number | undefined, once: Once | undefined): "done" | "superseded" | undefined {
   if (tick === undefined || row.tick === undefined || row.tick < tick) return undefined;
   if (once?.maxAttempts === undefined) return "done";
@@ -184,7 +190,7 @@ export function endedBy(row: Row, tick: number | undefined, once: Once | undefin
   return row.due === tick ? undefined : "done";
 }
 
-/** Why a claim was refused, by the rows in its way. While the last run of a tick may go on, that is held. */
+/** Why a claim was refused, by the rows in its way. While the last run of a tick may still go on, the reason is `held`. */
 function whyRefused(
   session: Session,
   others: readonly InTheWay[],

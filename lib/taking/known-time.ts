@@ -10,16 +10,16 @@ export type Once = (
   | { readonly kind: "tick"; readonly tick: number }
   | { readonly kind: "period"; readonly everyMs: number }
 ) & {
-  /** The tick is due until a run of it succeeds, or so many have begun. Undefined: it is granted once. */
+  /** With `untilSuccess`: the tick is due until a run of it succeeds, or this many have begun. Undefined: it is granted once. */
   readonly maxAttempts?: number | undefined;
   /** The claims of this call that may have used a tick up, although nothing has run for it. */
   readonly inVain: ClaimsInVain;
 };
 
 export interface ClaimsInVain {
-  /** The ticks of those without an answer, and what each failed of. */
+  /** The ticks of claims without an answer, and why each claim failed. */
   readonly doubtfulTicks: Map<number | undefined, unknown>;
-  /** The uuids of those that were refused: a late copy of one may take the tick all the same. */
+  /** The uuids of claims that were refused: a late copy of one may still take the tick. */
   readonly refused: Set<string | undefined>;
 }
 
@@ -47,11 +47,11 @@ export async function learnTime(session: Session, at: Address, wait: Wait): Prom
       };
       own = reading;
       session.readingTime = reading;
-      // A client that ignores the signal may never answer: after the attempt nobody waits for its read any more.
+      // A client that ignores the signal may never answer: after the attempt's timeout, no other call waits for this read.
       signal.addEventListener("abort", end, { once: true });
       return reading.finally(end);
     };
-    // Calls that wait for the time share one read, those included whose turn comes after its reply.
+    // Calls that wait for the time share one read. A call whose request gets its slot after that reply shares it as well.
     const shared = async (): Promise<undefined> => {
       own = undefined;
       await session.readingTime;
@@ -67,7 +67,7 @@ export async function learnTime(session: Session, at: Address, wait: Wait): Prom
     sightings.note(at, row);
     if (isTimeKnown(clock)) return row;
     reads += 1;
-    // If the host was suspended during the read, the reply leaves the bounds wide, and the next one does not.
+    // If the host was suspended during the read, the reply leaves the bounds wide; the reply to another read does not.
     if (clock.wall() !== undefined && reads < MOST_READS) {
       await wait.pacing.again();
       continue;
@@ -83,11 +83,11 @@ export async function learnTime(session: Session, at: Address, wait: Wait): Prom
 /**
  * The tick to ask for now.
  *
- * A period is named by its beginning, in epoch ms on the table's clock, so that the same name may get another
- * `everyMs` one day. It is that of `earliest`: one that has begun, whatever the true time is. If the bounds lie on both
- * sides of a beginning, the current period is unknown. A claim for the earlier one could answer `done` and leave the later
- * one without a run, or run the earlier one beside another host's run of the later. So the call waits until the later one
- * has certainly begun, which takes no longer than the bounds are wide.
+ * A period is named by its beginning, in epoch ms on the table's clock, so that the same lock may get another `everyMs` one
+ * day. The call asks for the period of `earliest`: one that has begun, whatever the true time is. Near a period boundary, with
+ * `earliest` before it and `latest` after it, the current period is unknown. A claim for the earlier period could answer `done`
+ * and leave the later one without a run, or run the earlier one beside another host's run of the later one. So the call waits
+ * until the later period has certainly begun, which takes no longer than the bounds are wide.
  */
 export async function tickNow(session: Session, at: Address, once: Once, wait: Wait): Promise<number> {
   if (once.kind === "tick") return once.tick;

@@ -5,7 +5,7 @@ import type { Wait } from "./wait.js";
 /** By how much each pause is longer than the one before. */
 const GROWTH = 1.5;
 
-/** A pause of so many ms, a quarter more or less: callers that began together do not look together for ever. */
+/** A pause of `ms`, up to a quarter more or less: callers that began together do not go on looking at the same moments. */
 export const jittered = ({ random }: Pick<Session, "random">, ms: number): number => ms * (0.75 + random() / 2);
 
 /** The pauses between the looks of a call that waits: jittered, from `poll.minMs` growing to `poll.maxMs`. */
@@ -22,7 +22,8 @@ export class Polling {
 
   /**
    * Waits until the next look.
-   * @param dueInMs in how many ms a look would certainly show something new: the next look is no later. @throws what ended the wait.
+   * @param dueInMs in how many ms a look would certainly show something new: the next look is no later.
+   * @throws what ended the wait.
    */
   async pause(wait: Wait, dueInMs: number): Promise<void> {
     const ms = Math.min(jittered(this.#session, this.#nextMs), Math.max(1, dueInMs));
@@ -31,7 +32,7 @@ export class Polling {
     wait.pacing.paused();
   }
 
-  /** The next pause, and with it those that follow, is to be so long. Default: as the first. */
+  /** Sets the next pause, from which the following ones grow. Default: as long as the first. */
   set(ms: number = this.#poll.minMs): void {
     this.#nextMs = ms;
   }

@@ -11,16 +11,16 @@ import { giveBack, removeWhenItArrives } from "./abandoned-claims.js";
 import { Acquisition } from "./acquisition.js";
 import type { Taken, Takeover, Target } from "./taken.js";
 
-/** What the answer to a take tells of its row: what that remembered before, among others. */
+/** What the answer to a take tells of its row, such as what the row remembered before. */
 type Found = Partial<Pick<Taken, "fence" | "takeover"> & { readonly remembered: Memory }>;
 
 /** What a claim is for. */
 export interface Purpose extends Pick<Take, "data" | "tick" | "after"> {
-  /** Where the tick is due until a run of it succeeds: the most that may begin. */
+  /** With `untilSuccess`: the most runs of the tick that may begin. */
   readonly maxAttempts?: number | undefined;
 }
 
-/** The row that refuses a claim: `held` by somebody else, or `done`, because its tick was already granted. */
+/** A row that refuses a claim, and what the claim wanted to take. */
 export interface InTheWay {
   readonly target: Target;
   readonly row: Row;
@@ -46,7 +46,7 @@ export class RowTake {
     return [this.write.uuid];
   }
 
-  /** What each of its copies says: chosen as the first one leaves. */
+  /** The write that all copies send: its uuid and its stamp are chosen as the first copy leaves. */
   get write(): Take {
     if (this.#take === undefined) {
       // Read the stopwatch before the first copy leaves: a watcher may count the ttl from there.
@@ -81,7 +81,7 @@ export class RowTake {
     return wasApplied(this.write, row) !== "no";
   }
 
-  /** It was applied. @param row that it replaced, or has made of that, as far as is known. */
+  /** The take was applied. @param row the row that it replaced, or the row that it has written, as far as is known. */
   taken(row: Row | undefined, found: Found): Acquisition {
     if (row?.wanted !== undefined) this.#session.contended().sees(row);
     this.#session.sightings.note(this.#target.at, undefined);
@@ -89,16 +89,19 @@ export class RowTake {
   }
 
   refusedBy(row: Row | undefined): readonly InTheWay[] {
-    // Also of a refused claim the network may deliver a copy later: nobody relies on what that leaves.
+    // The network may deliver a copy later even of a refused claim: no section relies on the row that such a copy writes.
     this.#session.sightings.abandon(this.write.uuid, this.write.attempt);
     if (row === undefined) return [];
     if (!this.isOwn(row)) return [{ target: this.#target, row }];
-    // An earlier copy was applied, and one of its rows was ended by force since: what is left of it is abandoned.
+    // Only in a set: an earlier copy of its transaction was applied, and another of its rows was unlocked by force since. So
+    // this row is given back.
     this.#session.detach(giveBack(this.#session, this.acquisition()));
     return [];
   }
 
-  /** The row as it is, or may be, where a copy was applied. What the take respects is the most that it may remember. */
+  /**
+   * What is acquired if a copy was applied, or may have been. Without an answer, the row remembers at most what the take respects.
+   */
   acquisition({ remembered = this.write.remembers, fence, takeover }: Found = {}): Acquisition {
     const { uuid, expires, acquired, data, tick, attempt, knowledge } = this.write;
     return new Acquisition(this.#session, this.#target, {
@@ -129,12 +132,15 @@ export class RowTake {
       permits,
       knowledge: sightings.knowledge(at, takeover),
       remembers: sightings.memory(at),
-      // Should the row be deleted, the next first token is later than every one before it: time has gone on.
+      // If the row is deleted, its next first token is still greater than every earlier one: time has gone on.
       fenceSeed: fencing ? Math.ceil(bounds.latest) : undefined,
     };
   }
 
-  /** Where no further one may begin, it asks as the first would: the row refuses that, and tells what has become of the tick. */
+  /**
+   * The number of the run to claim. If no further run may begin, the claim asks as the first would: the row refuses it, and
+   * tells what has become of the tick.
+   */
   #attempt(): Pick<Take, "attempt" | "seenAttempt"> {
     const { tick, maxAttempts } = this.#purpose;
     if (tick === undefined || maxAttempts === undefined) return {};

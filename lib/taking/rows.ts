@@ -13,12 +13,12 @@ export const PAGE_ROWS = 100;
 /** How long the removal of a dead row is tried. */
 const REMOVE_WITHIN_MS = 10_000;
 
-/** Asks the table one question, within the bounds of whoever looks. `instead` is as {@link persist} has it. */
+/** Sends one read, within the bounds of the call that looks. `instead` works as in {@link persist}. */
 export type Ask = <T>(request: Request<T>, instead?: () => Promise<T> | undefined) => Promise<T>;
 
 /** What was known when a request left: what its reply shows may be no newer than that. */
 export interface Known {
-  /** What `expires` may be compared with. */
+  /** The lower bound of the table's time: `expires` may be compared with it. */
   readonly earliest: number;
   /** On `atLeast`. */
   readonly asOf: number;
@@ -26,13 +26,16 @@ export interface Known {
   readonly sentAt: number;
 }
 
-/** To be read before the request leaves: a row that its reply shows may be renewed before that arrives. */
+/** Call this before the request leaves: a row in its reply may have been renewed before the reply arrives. */
 export function knownNow({ clock }: Session, takeover: Takeover): Known {
   const bounds = takeover === "unchanged" ? undefined : clock.wall();
   return { earliest: earliestOf(bounds), asOf: clock.atLeast(), sentAt: clock.atMost() };
 }
 
-/** Whether nobody relies on a row that a reply has shown, and which was noted: judged by what was known before it. */
+/**
+ * Whether no process relies on a row that a reply has shown, judged by what was known before the request left. The row must
+ * have been noted.
+ */
 export function isDead(session: Session, row: Row, { earliest, asOf }: Known): boolean {
   return mayTake(row, { earliest, unchanged: session.sightings.unchanged(row, asOf) });
 }
@@ -53,7 +56,7 @@ export function removeAsSeen(
 export type KnownPage = Page<string> & Known;
 
 /**
- * Rows of one name, a page at a time: each page as small as it may be, the further ones large.
+ * Reads rows of one name, page by page. The first page has the limit of the range, and further ones have {@link PAGE_ROWS}.
  * @throws BadRow for an item under one of these keys that is none of our rows.
  */
 export async function* pagesOf(
@@ -78,7 +81,7 @@ export async function* pagesOf(
   }
 }
 
-/** The rest of a range after one of its pages: smaller with every page, or undefined, so that a strange reply cannot make a loop. */
+/** The rest of a range after one of its pages. It gets smaller with every page, so that no reply can make an endless loop. */
 export function restOf<Part extends SortRange & Pick<RangeQuery, "after">>(
   range: Part,
   { next }: Page<string>,

@@ -2,18 +2,18 @@ import { publish } from "../diagnostics.js";
 import { displayTime } from "../protocol/lease-time.js";
 import { type HeldLease, leasesOfProcess, type Session } from "../session/session.js";
 
-/** How long one call waits behind one section of its own process before it says so. */
+/** How long a call waits behind one section of its own process before a warning is published. */
 const STUCK_AFTER_MS = 60_000;
 
 /**
- * Says once if a call has waited for a minute while one and the same section of its own process held the lock: a `lock()`
- * inside of a section of the same name waits for ever. It is not refused, because an innocent call may wait as long.
+ * Warns once if a call has waited for a minute while one and the same section of its own process held the lock: a `lock()`
+ * inside of a section of the same name waits for ever. The call is not refused, because an innocent call may wait as long.
  *
  * The time is counted on the stopwatch that never runs ahead: a host that was suspended has not waited.
  *
  * @param call the call that waits.
  * @param inTheWay the uuid of the acquisition that the call waits for at present.
- * @returns what ends the watch.
+ * @returns a function that ends the watch.
  */
 export function watchForStuck(session: Session, call: number, inTheWay: () => string | undefined): () => void {
   const { clock } = session;
@@ -40,7 +40,7 @@ export function leaseOfThisProcess({ leases, owner }: Session, uuid: string | un
   return leasesOfProcess().find(({ row }) => row.uuid === uuid && row.info.owner === owner);
 }
 
-/** The same, while a section runs on it. */
+/** The same lease, if a section runs on it. */
 function leaseInUse(session: Session, uuid: string | undefined): LeaseInUse | undefined {
   const lease = leaseOfThisProcess(session, uuid);
   return lease !== undefined && isInUse(lease) ? lease : undefined;
@@ -58,7 +58,7 @@ function tell({ clock }: Session, call: number, { row, inUseSince }: LeaseInUse,
   const bounds = clock.wall();
   const since = bounds && new Date(displayTime(bounds) - heldMs);
   publish("dynamutex:stuck", { name, call, uuid: row.uuid, since, heldMs, waitedMs });
-  // A clock without `stay` is turned by hand, in a test: there a minute is nothing to warn of.
+  // A clock without `stay` is set by hand, in a test: a minute on it is no reason for a warning.
   if (clock.stay === undefined) return;
   process.emitWarning(
     `Lock ${JSON.stringify(name)}: a call has waited for ${seconds(waitedMs)} s behind a section of its own process, which ` +

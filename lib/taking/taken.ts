@@ -15,7 +15,7 @@ export interface Target {
 /** The rule by which a row was taken from a holder that did not release it. */
 export type Takeover = "expired" | "unchanged";
 
-/** What is known of a row that a write of ours has made our own, or may have made so. */
+/** What is known of a row that a write of this process has acquired, or may have acquired. */
 export interface Taken {
   readonly uuid: string;
   readonly expires: number;
@@ -25,25 +25,25 @@ export interface Taken {
   readonly acquired: number;
   readonly data?: LockData | undefined;
   readonly tick?: number | undefined;
-  /** Which run of the tick it is, where that is due until one succeeds. */
+  /** With `untilSuccess`: the number of this run of the tick. */
   readonly attempt?: number | undefined;
   readonly remembers: Memory;
   readonly fence?: bigint | undefined;
   readonly takeover?: Takeover | undefined;
-  /** The `expires` by which alone that write has named a row without a holder, if it has. */
+  /** The `expires` by which the write has named a row without a holder, if it has. */
   readonly namedHold?: number | undefined;
 }
 
-/** What a renewal or a reissue came to. After `unanswered` it may have been applied, or may be later. */
+/** The outcome of a renewal, a reissue or a transfer. After `unanswered` it may have been applied, or may be later. */
 export type Stamping =
   | { readonly kind: "stamped" }
   | { readonly kind: "refused"; readonly reason: LossReason }
   | { readonly kind: "unanswered"; readonly cause: unknown };
 
-/** What a release came to. After `unanswered` the row stays until its lease ends by itself. */
+/** The outcome of a release. After `unanswered` the row stays until its lease ends by itself. */
 export type Release =
   | { readonly kind: "released" }
-  /** Refused for certain: by this row, or by there being none. */
+  /** Certainly refused: by this row, or because there is none. */
   | { readonly kind: "refused"; readonly row: Row | undefined }
   | { readonly kind: "unanswered" };
 

@@ -4,7 +4,9 @@ import type { Session } from "../session/session.js";
 import type { Target } from "./taken.js";
 import { FIRST_ANSWER_MS, type Wait } from "./wait.js";
 
-/** How many leases of one call may be over before they are handed out. One or two may be by chance: a host was suspended. */
+/**
+ * A call fails when this many of its leases were over before they could be handed out. One or two may be chance: a suspended host.
+ */
 const MOST_OVER = 3;
 
 /** The table's answers take longer than a lease: no retry helps. */
@@ -13,7 +15,7 @@ export function tooSlow(name: string, { ttlMs }: MutexSettings, cause?: unknown)
   return new LockStoreError(message, cause === undefined ? {} : { cause });
 }
 
-/** Notes a lease that was over before it could be handed out. @throws {@link LockStoreError} if that is so again and again. */
+/** Notes a lease that was over before it could be handed out. @throws {@link LockStoreError} if it is the third of this call. */
 export function leaseWasOver(
   wait: Wait,
   { name, settings }: { readonly name: string; readonly settings: MutexSettings },
@@ -23,8 +25,9 @@ export function leaseWasOver(
 }
 
 /**
- * A claim got no answer while its lease would have lasted: an outage, which is waited out, unless for so long not even the
- * quickest answer to anything would have come in time. @throws {@link LockStoreError} then.
+ * Called when a claim got no answer before its lease would have been over. That is an outage, which is waited out, unless for
+ * {@link FIRST_ANSWER_MS} even the quickest answer to any request took longer than a lease lasts.
+ * @throws {@link LockStoreError} in that case.
  */
 export function throwIfTooSlow(
   { scheduler }: Session,

@@ -11,17 +11,17 @@ import { Blocker } from "./blocker.js";
 import type { Ask } from "./rows.js";
 import { leaseOfThisProcess } from "./stuck.js";
 
-/** How long a call waits for a first sign of life from the table, however long it would wait for the lock. */
+/** How long a call waits for a first answer from the table, however long it would wait for the lock. */
 export const FIRST_ANSWER_MS = 10_000;
 
-/** What ends what is under way for a call that has its lock. */
+/** The reason with which `enough` aborts when the call has its lock. */
 const SERVED: Error = new Error("The call has its lock");
 
-/** The number of the last call: global, because the channels are, which all copies of this library in a process share. */
+/** The number of the last call. It is global, because all copies of this library in a process share the diagnostics channels. */
 const LAST_CALL = Symbol.for("dynamutex.lastCall");
 const numbering = globalThis as { [LAST_CALL]?: number };
 
-/** What a wait does not decide itself of how long a request is tried. */
+/** What the sender of a request decides about its retries; the wait adds its own bounds. */
 type RequestBounds = Pick<Persistence, "kind" | "attemptMs" | "until">;
 
 /**
@@ -29,18 +29,18 @@ type RequestBounds = Pick<Persistence, "kind" | "attemptMs" | "until">;
  * reached, the caller is answered at once; requests in flight go on in the background, so that what they take is released.
  */
 export class Wait {
-  /** Of the lock; undefined for an administrative request. */
+  /** The lock's name; undefined for an administrative request. */
   readonly name: string | undefined;
   /** The number of the call, on the channels. */
   readonly call: number;
   readonly #session: Session;
   readonly #startedAt: number;
   readonly #startedAtLeast: number;
-  /** How many answers of the table were there when it began. */
+  /** How many answers the table had given when this call began. */
   readonly #answersBefore: number;
   /** Whether it waits for the lock, and waits out outages once the table has answered. */
   readonly isPatient: boolean;
-  /** How many locks its caller asks for; 0 for a wait of the library's own, of which the channels do not tell. */
+  /** How many locks the caller asks for; 0 for a wait of the library's own, which the channels do not report. */
   readonly #asksFor: number;
   #isMissed = false;
   #waitMs = Number.POSITIVE_INFINITY;
@@ -51,7 +51,7 @@ export class Wait {
   leasesOver = 0;
   /** What its requests have tried since the table last answered one of them. */
   #tried: Tried | undefined;
-  /** Why the last of its requests that failed has failed; undefined if none has. */
+  /** The failure of its last request that failed; undefined if none has. */
   #failure: unknown;
   #blocker: Blocker | undefined;
   #pacing: Pacing | undefined;
@@ -72,7 +72,7 @@ export class Wait {
     this.#answersBefore = session.scheduler.answers;
   }
 
-  /** The pauses of this call where nothing else makes it pause before it asks again. */
+  /** The pauses before this call asks again, where nothing else makes it pause. */
   get pacing(): Pacing {
     this.#pacing ??= new Pacing(this.#session, this);
     return this.#pacing;
@@ -95,8 +95,8 @@ export class Wait {
   }
 
   /**
-   * Until when requests are sent again, on `atMost`. Outages are waited out where the table has answered since the wait
-   * began; where it has not, the wait ends.
+   * Until when requests are sent again, on `atMost`. If the table has answered since the wait began, outages are waited out;
+   * otherwise the wait ends after {@link FIRST_ANSWER_MS}.
    */
   readonly until = (): number => {
     const { scheduler } = this.#session;
@@ -111,8 +111,8 @@ export class Wait {
   }
 
   /**
-   * Sends a request until it is answered, within the bounds of this call and these.
-   * @param instead as {@link persist} has it.
+   * Sends a request until it is answered, within `bounds` and those of this call.
+   * @param instead works as in {@link persist}.
    */
   async persist<T>(bounds: RequestBounds, request: Request<T>, instead?: () => Promise<T> | undefined): Promise<T> {
     const { clock } = this.#session;
@@ -137,13 +137,13 @@ export class Wait {
     this.persist({ kind: "read", attemptMs: LONGEST_ATTEMPT_MS, until: this.until }, question, instead);
 
   /**
-   * The same for a write that depends on the time: its first copy leaves only while the time is known.
+   * Like `persist`, for a write that depends on the time: its first copy leaves only while the time is known.
    * @returns undefined if the time has to be learned first: the process was suspended, or idle.
    */
   persistAtKnownTime<T>(bounds: RequestBounds, write: Request<T>): Promise<T | undefined> {
     let mayLeave = false;
     const learnFirst = (): Promise<undefined> | undefined => {
-      // A further copy says what the first one said.
+      // Further copies need no check: they repeat what the first one said.
       mayLeave ||= isTimeKnown(this.#session.clock);
       return mayLeave ? undefined : Promise.resolve(undefined);
     };
@@ -151,11 +151,11 @@ export class Wait {
   }
 
   /**
-   * Runs `work`, which hands over its result with `deliver`, until it does, fails, or one of the bounds is reached.
-   * `deliver` returns false if the caller has had another answer. It checks and answers in one synchronous step, so a
-   * lock is either handed out or released, never forgotten.
+   * Runs `work`, which hands over its result with `deliver`, until it does, fails, or one of the bounds is reached. `deliver`
+   * returns false if the caller has had another answer. It checks and answers in one synchronous step, so a lock is either
+   * handed out or released, never forgotten.
    *
-   * What a timer, a signal or a close runs here throws nothing: where it fails, the call is settled with that.
+   * Callbacks of timers, signals and closes throw nothing here: a failure in one of them settles the call.
    */
   run<T>(
     work: (deliver: (result: T) => boolean) => Promise<void>,
@@ -164,7 +164,7 @@ export class Wait {
     this.#waitMs = waitMs;
     const { clock } = this.#session;
     return new Promise((resolve, reject) => {
-      /** Once, with whatever comes first. @returns whether this is it. */
+      /** Settles the call, once. @returns false if it was settled before. */
       const settle = (reason: unknown, answer: () => void): boolean => {
         if (this.enough.aborted) return false;
         unregister();
@@ -178,7 +178,7 @@ export class Wait {
       const fail = (reason: unknown, because: Diagnostics["dynamutex:failed"]["because"]): void => {
         settle(reason, () => {
           reject(reason);
-          // A timeout has been told as a miss.
+          // A timeout was already published as a miss.
           if (this.#asksFor > 0 && !this.#isMissed)
             publish("dynamutex:failed", { ...this.#ended, because, cause: reason });
         });
@@ -195,7 +195,7 @@ export class Wait {
       const cancelTimer = Number.isFinite(waitMs) ? clock.alarm(waitMs, timeOut) : undefined;
       const stopListening = signal && onAbort(signal, () => fail(signal.reason, "aborted"));
       const deliver = (result: T): boolean => settle(SERVED, () => resolve(result));
-      // Now, in the caller's own asynchronous context: nothing was awaited before. A subscriber may end the call.
+      // Publish before anything is awaited, in the caller's own asynchronous context. A subscriber may end the call.
       if (this.#asksFor > 0 && CHANNELS["dynamutex:asked"].hasSubscribers)
         publish("dynamutex:asked", { name: this.name ?? "", call: this.call, locks: this.#asksFor });
       if (!this.enough.aborted) this.#session.detach(work(deliver).catch((error: unknown) => fail(error, "error")));

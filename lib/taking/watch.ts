@@ -14,12 +14,12 @@ import type { Wait } from "./wait.js";
 /** How soon a waiter marks again, if the row shows no mark: its own failed, or was lost with the row. */
 const MARK_AGAIN_MS = 5_000;
 
-/** Since when others keep a process from a row, on `atLeast`. */
+/** Since when others have kept this process from a row, on `atLeast`. */
 export interface Blocked {
   readonly since: number;
-  /** When it has marked the row last; -Infinity where it has not. */
+  /** When this process last marked the row; -Infinity if it has not. */
   markedAt: number;
-  /** Its pauses, where they go on growing from one wait to the next. */
+  /** The pauses of its waiter, if they keep growing from one wait to the next. */
   polling?: Polling;
 }
 
@@ -27,7 +27,7 @@ export function blockedFromNow({ clock }: Session): Blocked {
   return { since: clock.atLeast(), markedAt: Number.NEGATIVE_INFINITY };
 }
 
-/** Looks at the row until it looks free, and marks it once others have kept it for `handOverMs`, whoever they are. */
+/** Polls the row until it looks free, and marks it once others have kept it for `handOverMs`, one holder or several in turn. */
 export async function watch(
   session: Session,
   { target, row: first }: InTheWay,
@@ -37,7 +37,7 @@ export async function watch(
   const { sightings, store } = session;
   const { at, settings } = target;
   if (looksFree(session, target, first)) {
-    // The table has just refused it, or has shown it to be free by now: mostly the next claim takes it.
+    // The claim was refused, but the row looks free by now: mostly the next claim takes it.
     await wait.pacing.again();
     return undefined;
   }
@@ -46,7 +46,7 @@ export async function watch(
     wait.enough.throwIfAborted();
     wait.blocker.saw(row);
     session.contended().waitsFor(row);
-    // The refused claim has just shown the first row: if its section ends by the next look, it needs no hint.
+    // The refused claim has just shown the first row, so do not mark it: if its section ends by the next look, no hint is needed.
     if (row !== first) await mark(session, target, { row, blocked, wait });
     await polling.pause(wait, untilFree(session, target, row));
     const next = await wait.ask((signal) => store.read(at, { consistent: false }, signal));
@@ -65,7 +65,7 @@ export function isMarked(row: Row, bounds: Bounds | undefined): boolean {
   return row.wanted !== undefined && (bounds === undefined || row.wanted > bounds.earliest);
 }
 
-/** Milliseconds until a takeover of this row becomes possible, if nothing is done to it. */
+/** Milliseconds until a takeover of this row becomes possible, if nothing is written to it. */
 export function untilFree({ sightings, clock }: Session, { at, settings: { takeover } }: Target, row: Row): number {
   const unchanged = sightings.untilUnchanged(at);
   const bounds = takeover === "expired" ? clock.wall() : undefined;

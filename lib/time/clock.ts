@@ -24,8 +24,8 @@ export interface Clock {
   /** Calls `ring` once after `ms`, without keeping the process alive. The returned function cancels it. */
   alarm(ms: number, ring: () => void): () => void;
   /**
-   * By how much the clocks of the Regions may differ that hosts of one table use, in ms. If it is over 0, the table is one of several
-   * Regions: it has no transactions, and `guard()` and `transactWrite()` are refused.
+   * By how much the clocks of the Regions that hosts of one table use may differ, in ms. If it is over 0, the table spans
+   * several Regions: it has no transactions, and `guard()` and `transactWrite()` are refused.
    */
   readonly regionSkewMs?: number;
   /**
@@ -156,7 +156,10 @@ export function stopwatches(time: HostTime = hostTime): Pick<Clock, "atLeast" | 
 
 const timerMs = (ms: number): number => Math.min(Math.max(ms, 0), MAX_TIMER_MS);
 
-/** @param set calls `wake` when the time has come, unless what it returns is called before. */
+/**
+ * Waits until `set` calls `wake`. @param set calls `wake` when the time has come, unless the function that it returns is called
+ * before.
+ */
 export async function sleepUntilRung(set: (wake: () => void) => () => void, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted();
   await new Promise<void>((resolve, reject) => {
@@ -201,19 +204,19 @@ export function contradict(one: Bounds, other: Bounds): boolean {
   return one.earliest > other.latest || other.earliest > one.latest;
 }
 
-/** The bounds that follow from two on the same moment. */
+/** The bounds that hold if both of two bounds on the same moment are true. */
 export function intersect<Time extends Bounds>(one: Time, other: Bounds): Time {
   return { ...one, earliest: Math.max(one.earliest, other.earliest), latest: Math.min(one.latest, other.latest) };
 }
 
-/** The bounds that are true if either of two is. */
+/** The bounds that hold if at least one of two bounds is true. */
 export function cover<Time extends Bounds>(one: Time, other: Bounds): Time {
   return { ...one, earliest: Math.min(one.earliest, other.earliest), latest: Math.max(one.latest, other.latest) };
 }
 
 /**
- * Whether the wall clock jumped against the monotonic one. The later bound then cannot be carried over: the length of a
- * suspend is known only if the wall clock was right before and after it, and a wall clock that is set back hides one.
+ * Whether the wall clock jumped against the monotonic one. The later bound then cannot be carried over: the length of a suspend
+ * is known only if the wall clock was right before and after it, and a wall clock that is set back hides a suspend.
  */
 export function jumped(from: Reading, to: Reading): boolean {
   return Math.abs(to.lead - from.lead) > JITTER_MS + 2 * RATE_DRIFT * Math.max(0, to.atLeast - from.atLeast);

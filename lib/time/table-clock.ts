@@ -21,22 +21,23 @@ export interface TableClockOptions {
    */
   readonly fallbackSkewMs?: number | undefined;
   /**
-   * The most by which the clocks of the Regions differ that hosts of one table use, in ms: for a global table with strong consistency.
-   * All hosts must set it, to the same. It widens both bounds, so a lease that is over is taken over later by twice as much. Default 0.
+   * The most by which the clocks of the Regions that hosts of one table use may differ, in ms: for a global table with strong
+   * consistency. All hosts must set the same value. It widens both bounds, so a takeover by the time comes later by twice this
+   * value. Default 0.
    */
   readonly regionSkewMs?: number | undefined;
 }
 
 /**
- * The table's own time, learned from the `Date` header of replies. It sends no requests, and trusts no host's time of
- * day: hosts whose clocks are hours apart can share a lock.
+ * The table's own time, learned from the `Date` header of replies. It sends no requests, and trusts no host's time of day:
+ * hosts whose clocks are hours apart can share a lock.
  *
- * The bounds are about a second wide after the first reply, and narrow towards one round trip with further replies.
- * It relies on the host's wall clock in one respect: that it advances while the host is suspended. A suspend, or a wall
- * clock that is set forward, moves the later bound away until the next reply.
+ * The bounds are about a second wide after the first reply, and narrow towards one round trip with further replies. It relies
+ * on the host's wall clock in one respect: that it advances while the host is suspended. A suspend, or a wall clock that is set
+ * forward, moves the later bound away until the next reply.
  *
- * A reply that contradicts what is known, from a server whose clock is wrong, widens the bounds to cover both, until replies
- * of a minute have agreed with one of the two. Meanwhile locks are taken over by watching, and stamped by the later one.
+ * A reply that contradicts what is known, from a server whose clock is wrong, widens the bounds to cover both, until replies of
+ * a minute have agreed with one of the two. Meanwhile locks are taken over by watching, and stamps use the later time.
  *
  * @throws {@link LockConfigError} if an option cannot work.
  *
@@ -64,16 +65,16 @@ export function tableClockOn(host: TableClockHost, options: TableClockOptions = 
   const known = new Candidates();
   /** The reading at which the last reply came. */
   let heardAt: Reading | undefined;
-  /** When the request left whose reply came last, on `atMost`. */
+  /** When the request of the last reply left, on `atMost`. */
   let askedAt = Number.NEGATIVE_INFINITY;
-  /** Whether the last success told nothing of the time, when nothing current was known of it. */
+  /** Whether the last successful reply told no time, while no current time was known. */
   let fallenBack = false;
 
   function learn(date: number, sent: Reading): void {
     const now = read();
     const before = known.bounds(now);
     const verdict = known.hear(fromReply(date, sent, now), sent);
-    // After a jump the bounds stand on this reply alone: one that was asked for before it leaves them wide.
+    // After a jump of the clocks, the bounds rest on this reply alone. If its request left before the jump, they are still wide.
     const isAlone = heardAt === undefined || (verdict === "agreed" && jumped(heardAt, now));
     askedAt = isAlone ? sent.atMost : Math.max(askedAt, sent.atMost);
     heardAt = now;
@@ -101,13 +102,13 @@ export function tableClockOn(host: TableClockHost, options: TableClockOptions = 
   function isCurrent(): boolean {
     if (fallenBack) return true;
     const now = read();
-    // Counted from when the request left: while it was under way, the host may have been suspended.
+    // Counted from when the request left: while it was in flight, the host may have been suspended.
     if (now.atMost - askedAt < CURRENT_AGE_MS) return true;
     const bounds = known.bounds(now);
     return bounds !== undefined && bounds.latest - bounds.earliest <= CURRENT_WIDTH_MS;
   }
 
-  /** On the clock of any Region: replies tell that of one. */
+  /** Bounds on the clock of every Region: replies show the time of one Region. */
   function wall(): Bounds | undefined {
     const bounds = ownRegion();
     return bounds && { earliest: bounds.earliest - regionSkewMs, latest: bounds.latest + regionSkewMs };
@@ -177,7 +178,7 @@ export function age(time: TableTime, now: Reading): TableTime {
 }
 
 /**
- * For so long replies have to agree with a time, and none with another, before it counts alone. One server with a wrong
+ * A time counts alone only after replies have agreed with it, and none with another, for this long. One server with a wrong
  * clock may answer several times in a row, on one connection.
  */
 const CONFIRM_MS = 60_000;
@@ -185,9 +186,9 @@ const CONFIRM_MS = 60_000;
 /** A time that the table may show, and for how long replies have agreed with it. */
 interface Candidate {
   readonly time: TableTime;
-  /** When the first of the replies came that all agreed with it, on `atLeast`; undefined after one that contradicted it. */
+  /** Since when all replies have agreed with it, on `atLeast`; undefined after a reply that contradicted it. */
   readonly agreedSince: number | undefined;
-  /** Whether they agreed for long enough. It stays so until another candidate is confirmed. */
+  /** Whether replies have agreed with it for long enough. That stays so until another candidate is confirmed. */
   readonly isConfirmed: boolean;
 }
 
@@ -195,8 +196,8 @@ interface Candidate {
 export type Verdict = "agreed" | "contradicted" | "replaced";
 
 /**
- * The times that the table's clock may show: what was known, and at most one other, which covers all that contradicted it. The
- * bounds cover both, so they are true whichever of them is.
+ * The times that the table's clock may show: the one that was known, and at most one other, which covers all times that
+ * contradicted it. The bounds cover both, so they are true whichever of the two is right.
  *
  * | a reply                                              | what becomes of the candidates                        |
  * |------------------------------------------------------|-------------------------------------------------------|
@@ -247,7 +248,7 @@ export class Candidates {
   }
 }
 
-/** What is known and what a reply proves, at one moment. After a jump the later bound stands on the reply alone. */
+/** Intersects what is known with what a reply proves, at one moment. After a jump, the later bound rests on the reply alone. */
 function narrowed(time: TableTime, reply: TableTime, from: Reading): TableTime {
   if (!jumped(from, reply.at)) return intersect(time, reply);
   return { ...reply, earliest: Math.max(time.earliest, reply.earliest) };
