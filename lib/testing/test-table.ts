@@ -232,14 +232,10 @@ export class TestTable {
 
   #applyWrites(items: readonly TransactWriteItem[]): void {
     const returned: unknown = this.#onTransactWrite?.(items);
-    if (returned instanceof Promise) {
-      returned.catch(() => undefined);
-      throw new LockConfigError(
-        "onTransactWrite",
-        this.#onTransactWrite,
-        "must be synchronous: a transaction is one instant",
-      );
-    }
+    if (!(returned instanceof Promise)) return;
+    returned.catch(() => undefined);
+    const remedy = "must be synchronous: a transaction is one instant";
+    throw new LockConfigError("onTransactWrite", this.#onTransactWrite, remedy);
   }
 
   #changeRow(row: Row, reason: LossReason): void {
