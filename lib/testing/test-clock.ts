@@ -85,6 +85,7 @@ export class TableTime implements TestClock {
     await settled();
     const target = this.#read() + ms;
     for (let next = this.#next(target); next !== undefined; next = this.#next(target)) {
+      next.stop();
       this.#ring(next);
       await settled();
     }
@@ -112,7 +113,6 @@ export class TableTime implements TestClock {
 
   #ring(alarm: Alarm): void {
     if (!this.#alarms.delete(alarm)) return;
-    alarm.stop();
     this.#elapsed = Math.max(this.#read(), alarm.dueAt);
     alarm.ring();
   }

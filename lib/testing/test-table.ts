@@ -159,9 +159,8 @@ export class TestTable {
   held(): readonly LockInfo[] {
     const bounds = this.#time.clock.wall();
     const rows = this.memory.rows.filter((row) => isHolder(row) && isTaken(row, bounds));
-    return rows
-      .sort((one, other) => (`${one.name}\0${one.sort}` < `${other.name}\0${other.sort}` ? -1 : 1))
-      .map(infoOf);
+    const keyOf = ({ name, sort }: Row): string => `${name}\0${sort}`;
+    return rows.sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1)).map(infoOf);
   }
 
   /**
