@@ -6,8 +6,8 @@ import type { Instruments, Labels } from "./instruments.js";
 /** What is done with the messages of each channel. */
 export type Listeners = { readonly [Name in keyof Diagnostics]?: (message: Diagnostics[Name]) => void };
 
-/** Hears these channels. @returns what ends it. */
-export function listen(...all: readonly Listeners[]): () => void {
+/** Subscribes them to their channels. @returns what ends that. */
+export function subscribeAll(...all: readonly Listeners[]): () => void {
   const listeners = all.flatMap((some) => Object.entries(some) as [string, ChannelListener][]);
   for (const [channel, listener] of listeners) subscribe(channel, listener);
   return () => {

@@ -159,8 +159,8 @@ export class TestTable {
   held(): readonly LockInfo[] {
     const bounds = this.#time.clock.wall();
     const rows = this.memory.rows.filter((row) => isHolder(row) && isTaken(row, bounds));
-    const keyOf = ({ name, sort }: Row): string => `${name}\0${sort}`;
-    return rows.sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1)).map(infoOf);
+    const orderKey = ({ name, sort }: Row): string => `${name}\0${sort}`;
+    return rows.sort((one, other) => (orderKey(one) < orderKey(other) ? -1 : 1)).map(infoOf);
   }
 
   /**
