@@ -177,16 +177,12 @@ export class LockStoreError extends LockError {
  * }
  */
 export function findLockLost(error: unknown): LockLostError | undefined {
-  const seen = new Set<unknown>();
-  const pending: unknown[] = [error];
-  while (pending.length > 0) {
-    const next = pending.shift();
-    if (next instanceof LockLostError) return next;
-    if (typeof next !== "object" || next === null || seen.has(next)) continue;
-    seen.add(next);
-    const { cause, error: thrown, suppressed, errors } = next as Record<string, unknown>;
-    pending.push(thrown, suppressed, cause);
-    if (Array.isArray(errors)) pending.push(...errors);
+  // The loop also visits what it adds, and nothing twice: an error may be its own cause.
+  const parts = new Set([error]);
+  for (const part of parts) {
+    if (part instanceof LockLostError) return part;
+    const { cause, error: thrown, suppressed, errors } = Object(part) as Record<string, unknown>;
+    for (const inner of [thrown, suppressed, cause, ...(Array.isArray(errors) ? errors : [])]) parts.add(inner);
   }
   return undefined;
 }

@@ -6,16 +6,13 @@ export type LockData = Readonly<Record<string, unknown>>;
  * same. `structuredClone` does not fit: in a realm of its own, such as a Jest test, its sets and bytes are of another
  * realm.
  */
-export function copyOf<Value>(value: Value): Value {
-  return copied(value) as Value;
-}
-
-function copied(value: unknown): unknown {
+export function copyOf<Value>(value: Value): Value;
+export function copyOf(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (value instanceof Uint8Array) return new Uint8Array(value);
-  if (value instanceof Set) return new Set([...value].map(copied));
-  if (Array.isArray(value)) return value.map(copied);
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, copied(member)]));
+  if (value instanceof Set) return new Set([...value].map(copyOf));
+  if (Array.isArray(value)) return value.map(copyOf);
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, copyOf(member)]));
 }
 
 /** A lock's row, for people and dashboards. It may be stale by the time you read it. */

@@ -7,14 +7,12 @@ import { type LockOptions, lockOptions, type TryLockOptions, type TryRunOptions 
 import { NONE } from "./options/check.js";
 import type { OptionsCheck } from "./options/options-check.js";
 import type { Sections } from "./queues/sections.js";
-import type { Session } from "./session/session.js";
 import type { Refusal } from "./taking/claim.js";
 import type { Once } from "./taking/known-time.js";
 import { Wait } from "./taking/wait.js";
 
 /** The four calls that lock something, for every kind of lock. */
 export class SectionCalls<Held> {
-  readonly session: Session;
   readonly #sections: Sections;
   readonly #resource: Resource;
   readonly #checkTry: OptionsCheck<TryLockOptions>;
@@ -30,7 +28,6 @@ export class SectionCalls<Held> {
     checkTry: OptionsCheck<TryLockOptions>,
     checkTryRun: OptionsCheck<TryRunOptions> = checkTry,
   ) {
-    this.session = sections.session;
     this.#sections = sections;
     this.#resource = resource;
     this.#checkTry = checkTry;
@@ -69,14 +66,14 @@ export class SectionCalls<Held> {
       return tried.lock;
     }
     const request = this.#requestOf(options);
-    const wait = new Wait(this.session, name, { patient: true, asksFor: 1 });
+    const wait = new Wait(this.#sections.session, name, { patient: true, asksFor: 1 });
     return await wait.run<HeldLock>((deliver) => this.#sections.serve(request, wait, deliver), { signal, waitMs });
   }
 
   /** Takes the lock if it is free. Requests without an answer are retried. */
   async #try(options: TryRunOptions & Pick<LockOptions, "signal">): Promise<Tried> {
     const request = this.#requestOf(options);
-    const wait = new Wait(this.session, this.#resource.name, { patient: false, asksFor: 1 });
+    const wait = new Wait(this.#sections.session, this.#resource.name, { patient: false, asksFor: 1 });
     return await wait.run<Tried>(
       async (deliver) => {
         const answer = await this.#sections.tryServe(request, wait, (lock) => deliver({ kind: "granted", lock }));
@@ -91,8 +88,8 @@ export class SectionCalls<Held> {
   /** Checks what can be checked before a request, and copies the data, which may be sent much later. */
   #requestOf(options: TryRunOptions): SectionRequest {
     const { data, holdAtLeastMs = 0 } = options;
-    this.session.assertOpen();
-    this.session.store.admit(data);
+    this.#sections.session.assertOpen();
+    this.#sections.session.store.admit(data);
     return { resource: this.#resource, data: data && copyOf(data), holdAtLeastMs, once: tickOf(options) };
   }
 }

@@ -38,13 +38,12 @@ export class SharedMutex {
   /** @internal Made by `LockTable.sharedMutex()`. */
   constructor(sections: Sections, name: string, settings: MutexSettings) {
     const { exclusive, shared } = sections.kinds;
-    const resource: Resource = { name, kind: exclusive, at: writerAt(name), settings, permits: 1 };
     this.name = name;
     this.#session = sections.session;
-    this.#resource = resource;
-    const readers = { ...resource, kind: shared, permits: Number.POSITIVE_INFINITY };
+    this.#resource = { name, kind: exclusive, at: writerAt(name), settings, permits: 1 };
+    const readers = { ...this.#resource, kind: shared, permits: Number.POSITIVE_INFINITY };
     this.shared = new SectionCalls<Lock>(sections, readers, tryOptions);
-    this.exclusive = new SectionCalls<Lock>(sections, resource, tryOptions);
+    this.exclusive = new SectionCalls<Lock>(sections, this.#resource, tryOptions);
   }
 
   /**
@@ -79,6 +78,6 @@ export class SharedMutex {
   async forceUnlock(uuid: string, options: ForceUnlockOptions = NONE): Promise<boolean> {
     // Readers first: they are looked up, while a lost reply may make it look as if the writer's row had had this uuid.
     if (await forceUnlockIn(this.#session, this.name, READERS, uuid, options)) return true;
-    return await forceUnlock(this.#session, writerAt(this.name), uuid, options);
+    return await forceUnlock(this.#session, this.#resource.at, uuid, options);
   }
 }

@@ -62,37 +62,29 @@ const check: OptionsCheck<RunCoordinatorOptions> = optionsCheck(["runCoordinator
 export function runCoordinator(locks: Pick<LockTable, "mutex">, options: RunCoordinatorOptions = {}): RunCoordinator {
   if (typeof locks?.mutex !== "function") throw new LockConfigError("locks", locks, "must be a LockTable");
   const { maxHoldMs, prefix = "node-cron/" } = check(options);
-  const mutexOf = (task: string) => locks.mutex(`${prefix}${task}`, maxHoldMs === undefined ? {} : { maxHoldMs });
+  const mutexOf = (task: string) => locks.mutex(`${prefix}${task}`, { maxHoldMs });
   // What cannot work is refused now, and not by the first fire.
   mutexOf("task");
   const kept = new Map<string, Lock>();
+  const onComplete = async (key: string): Promise<void> => {
+    const lock = kept.get(key);
+    kept.delete(key);
+    await lock?.unlock();
+  };
   return {
     async shouldRun(key) {
       const { task, date } = fireOf(key);
       const lock = await mutexOf(task).tryLock({ once: date });
       if (lock === null) return false;
-      if (maxHoldMs === undefined) {
-        leave(lock);
-      } else {
-        kept.set(key, lock);
-        const onLost = (): void => {
-          if (kept.delete(key)) leave(lock);
-        };
-        lock.signal.addEventListener("abort", onLost, { once: true });
-      }
+      kept.set(key, lock);
+      // The tick is granted, so its run must not wait for the release, nor be told of a loss.
+      const leave = (): void => void onComplete(key).catch(() => undefined);
+      if (maxHoldMs === undefined) leave();
+      else lock.signal.addEventListener("abort", leave, { once: true });
       return true;
     },
-    async onComplete(key) {
-      const lock = kept.get(key);
-      kept.delete(key);
-      await lock?.unlock();
-    },
+    onComplete,
   };
-}
-
-/** Nobody waits for it. The tick is granted, so its run must not wait for the release, nor be told of a loss. */
-function leave(lock: Lock): void {
-  lock.unlock().catch(() => undefined);
 }
 
 const KEY = /^(?<task>.+):(?<date>(?:\d{4}|[+-]\d{6})-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)$/s;

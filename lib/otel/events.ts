@@ -1,33 +1,32 @@
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { type ChannelListener, subscribe, unsubscribe } from "node:diagnostics_channel";
 import { LOSS } from "../errors.js";
 import type { Diagnostics } from "../index.js";
 import type { Instruments, Labels } from "./instruments.js";
 
-/** Subscriptions that end together. */
-export class Listening {
-  readonly #ends: (() => void)[] = [];
+/** What is done with the messages of each channel. */
+export type Listeners = { readonly [Name in keyof Diagnostics]?: (message: Diagnostics[Name]) => void };
 
-  on<Name extends keyof Diagnostics>(channel: Name, hear: (message: Diagnostics[Name]) => void): void {
-    const listener = (message: unknown): void => hear(message as Diagnostics[Name]);
-    subscribe(channel, listener);
-    this.#ends.push(() => unsubscribe(channel, listener));
-  }
-
-  end(): void {
-    for (const end of this.#ends.splice(0)) end();
-  }
+/** Subscribes them to their channels. @returns what ends that. */
+export function subscribeAll(...all: readonly Listeners[]): () => void {
+  const listeners = all.flatMap((some) => Object.entries(some) as [string, ChannelListener][]);
+  for (const [channel, listener] of listeners) subscribe(channel, listener);
+  return () => {
+    for (const [channel, listener] of listeners) unsubscribe(channel, listener);
+  };
 }
 
 /** Counts the requests to the table, and what they cost. */
-export function countRequests(listening: Listening, instruments: Instruments, labels: Labels): void {
+export function countRequests(instruments: Instruments, labels: Labels): Listeners {
   const { requests, requestDuration, capacityUnits } = instruments;
-  listening.on("dynamutex:request", ({ operation, name, ms, outcome, readUnits, writeUnits }) => {
-    const attributes = { "dynamutex.operation": operation, ...labels(name) };
-    requests.add(1, { ...attributes, "dynamutex.outcome": outcome });
-    requestDuration.record(ms / 1_000, { ...attributes, "dynamutex.outcome": outcome });
-    if (readUnits) capacityUnits.add(readUnits, { ...attributes, "dynamutex.capacity.kind": "read" });
-    if (writeUnits) capacityUnits.add(writeUnits, { ...attributes, "dynamutex.capacity.kind": "write" });
-  });
+  return {
+    "dynamutex:request": ({ operation, name, ms, outcome, readUnits, writeUnits }) => {
+      const attributes = { "dynamutex.operation": operation, ...labels(name) };
+      requests.add(1, { ...attributes, "dynamutex.outcome": outcome });
+      requestDuration.record(ms / 1_000, { ...attributes, "dynamutex.outcome": outcome });
+      if (readUnits) capacityUnits.add(readUnits, { ...attributes, "dynamutex.capacity.kind": "read" });
+      if (writeUnits) capacityUnits.add(writeUnits, { ...attributes, "dynamutex.capacity.kind": "write" });
+    },
+  };
 }
 
 /** The channels on which nothing is told of a section that goes well. */
@@ -44,17 +43,13 @@ const WARNINGS: readonly (keyof Diagnostics)[] = [
 ];
 
 /** A channel's name, as an attribute. */
-const eventOf = (channel: string): string => channel.slice("dynamutex:".length);
+const eventOf = (channel: string) => ({ "dynamutex.event": channel.slice("dynamutex:".length) });
 
 /** Counts what the other channels tell. */
-export function countWarnings(listening: Listening, { warnings }: Instruments, labels: Labels): void {
-  for (const channel of WARNINGS) {
-    const event = eventOf(channel);
-    listening.on(channel, (message) => {
-      const name = "name" in message ? message.name : undefined;
-      warnings.add(1, { "dynamutex.event": event, ...labels(name) });
-    });
-  }
+export function countWarnings({ warnings }: Instruments, labels: Labels): Listeners {
+  const count = (channel: string) => (message: { readonly name?: string }) =>
+    warnings.add(1, { ...eventOf(channel), ...labels(message.name) });
+  return Object.fromEntries(WARNINGS.map((channel) => [channel, count(channel)]));
 }
 
 type Failure = Diagnostics["dynamutex:failed"]["because"];
@@ -68,5 +63,5 @@ const FAILURES: Readonly<Record<Failure, object>> = { aborted: {}, closed: {}, e
 export function startAtZero({ losses, failures, warnings }: Instruments): void {
   for (const reason of Object.keys(LOSS)) losses.add(0, { "dynamutex.reason": reason });
   for (const [because, type] of Object.entries(FAILURES)) failures.add(0, { "dynamutex.because": because, ...type });
-  for (const channel of WARNINGS) warnings.add(0, { "dynamutex.event": eventOf(channel) });
+  for (const channel of WARNINGS) warnings.add(0, eventOf(channel));
 }

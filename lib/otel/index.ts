@@ -10,7 +10,7 @@ import * as z from "zod/mini";
 import { optionsCheck, withMethods } from "../options/check.js";
 import type { OptionsCheck } from "../options/options-check.js";
 import { Calls } from "./calls.js";
-import { countRequests, countWarnings, Listening, startAtZero } from "./events.js";
+import { countRequests, countWarnings, startAtZero, subscribeAll } from "./events.js";
 import { instrumentsOf, type LockNames, labelling } from "./instruments.js";
 
 export type { LockNames } from "./instruments.js";
@@ -67,14 +67,11 @@ export function instrumentLocks(options: InstrumentOptions = {}): Disposable {
   const labels = labelling(lockNames);
   // With names, nobody knows the time series before there is something to count.
   if (lockNames === false) startAtZero(instruments);
-  const listening = new Listening();
   const calls = new Calls(instruments, tracer, labels);
-  calls.listen(listening);
-  countRequests(listening, instruments, labels);
-  countWarnings(listening, instruments, labels);
+  const end = subscribeAll(calls.listeners, countRequests(instruments, labels), countWarnings(instruments, labels));
   return {
     [Symbol.dispose]: () => {
-      listening.end();
+      end();
       calls.end();
     },
   };

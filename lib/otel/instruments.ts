@@ -70,12 +70,10 @@ const NONE: Attributes = {};
 
 /** An error of the caller's function is reported to OpenTelemetry's own log: thrown, it would end the process. */
 export function labelling(lockNames: LockNames): Labels {
-  if (lockNames === false) return () => NONE;
-  const labelOf = lockNames === true ? (name: string) => name : lockNames;
   return (name) => {
-    if (name === undefined) return NONE;
+    if (lockNames === false || name === undefined) return NONE;
     try {
-      const label = labelOf(name);
+      const label = lockNames === true ? name : lockNames(name);
       return label === undefined ? NONE : { "dynamutex.lock.name": label };
     } catch (error) {
       diag.error(`dynamutex: lockNames has thrown for lock ${JSON.stringify(name)}`, error);

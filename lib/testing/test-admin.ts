@@ -1,6 +1,6 @@
 import { AdminRequests, FIRST_ANSWER_MS } from "../dynamodb/admin/admin-requests.js";
 import { ACTIONS } from "../dynamodb/admin/findings.js";
-import type { TableLayout } from "../options/table.js";
+import type { CreateOptions, TableLayout } from "../options/table.js";
 import type { Requests } from "../session/requests.js";
 import type { TableReport } from "../table-report.js";
 import type { TestStore } from "./test-store.js";
@@ -13,10 +13,7 @@ export async function reached(
   store: TestStore,
   requests: Requests,
   action: string,
-  {
-    signal,
-    timeoutMs = FIRST_ANSWER_MS,
-  }: { readonly signal?: AbortSignal | undefined; readonly timeoutMs?: number | undefined },
+  { signal, timeoutMs = FIRST_ANSWER_MS }: CreateOptions,
 ): Promise<void> {
   const { tableName } = store.layout;
   await new AdminRequests({ tableName, requests, signal, timeoutMs }).ask(action, (ends) => store.reach(action, ends));

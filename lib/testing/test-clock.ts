@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { MessageChannel } from "node:worker_threads";
 import { LockConfigError } from "../errors.js";
 import { type Clock, hostTime, MAX_TIMER_MS, sleepUntilRung, timers } from "../time/clock.js";
@@ -29,13 +30,20 @@ export type TestTime = "real" | "manual";
 interface Alarm {
   readonly dueAt: number;
   readonly ring: () => void;
-  /** Whether somebody does nothing but wait for it: then it keeps the process alive. */
-  readonly isAwaited: boolean;
-  /** Ends the timer that rings it in real time. */
+  /** What rings it in real time. */
+  readonly timer: Clock["alarm"];
+  /** Ends that. */
   stop: () => void;
 }
 
 const nothing = (): void => undefined;
+
+/** As `timers.alarm`, for somebody who does nothing but wait for it: it keeps the process alive. */
+const awaited: Clock["alarm"] = (ms, ring) => {
+  const stopped = new AbortController();
+  timers.sleep(ms, stopped.signal).then(ring, nothing);
+  return () => stopped.abort();
+};
 
 /**
  * A clock for all hosts of a table in memory.
@@ -60,8 +68,8 @@ export class TableTime implements TestClock {
       wall: () => ({ earliest: this.#now, latest: this.#now }),
       atLeast: () => this.#read(),
       atMost: () => this.#read(),
-      alarm: (ms, ring) => this.#set(ms, ring, { isAwaited: false }),
-      sleep: (ms, signal) => sleepUntilRung((wake) => this.#set(ms, wake, { isAwaited: true }), signal),
+      alarm: (ms, ring) => this.#set(ms, ring, timers.alarm),
+      sleep: (ms, signal) => sleepUntilRung((wake) => this.#set(ms, wake, awaited), signal),
       ...(this.#isReal && timers.stay && { stay: timers.stay }),
     };
   }
@@ -99,9 +107,8 @@ export class TableTime implements TestClock {
 
   /** The earliest that is due by then; of several, the one that was set first. */
   #next(target: number): Alarm | undefined {
-    let next: Alarm | undefined;
-    for (const alarm of this.#alarms) if (alarm.dueAt < (next?.dueAt ?? Number.POSITIVE_INFINITY)) next = alarm;
-    return next !== undefined && next.dueAt <= target ? next : undefined;
+    const due = [...this.#alarms].filter(({ dueAt }) => dueAt <= target);
+    return due.sort((one, other) => one.dueAt - other.dueAt)[0];
   }
 
   #ring(alarm: Alarm): void {
@@ -110,10 +117,10 @@ export class TableTime implements TestClock {
     alarm.ring();
   }
 
-  #set(ms: number, ring: () => void, { isAwaited }: { readonly isAwaited: boolean }): () => void {
+  #set(ms: number, ring: () => void, timer: Clock["alarm"]): () => void {
     // Whole milliseconds, as timers have them, and no more of them than these.
     const wholeMs = Math.min(Math.max(0, Math.ceil(ms)), MAX_TIMER_MS);
-    const alarm: Alarm = { dueAt: this.#read() + wholeMs, ring, isAwaited, stop: nothing };
+    const alarm: Alarm = { dueAt: this.#read() + wholeMs, ring, timer, stop: nothing };
     this.#alarms.add(alarm);
     if (this.#isReal) this.#start(alarm);
     return () => {
@@ -125,14 +132,7 @@ export class TableTime implements TestClock {
   /** Has it ring in real time, when that time has come. */
   #start(alarm: Alarm): void {
     alarm.stop();
-    const ms = alarm.dueAt - this.#read();
-    if (!alarm.isAwaited) {
-      alarm.stop = timers.alarm(ms, () => this.#ring(alarm));
-      return;
-    }
-    const stopped = new AbortController();
-    timers.sleep(ms, stopped.signal).then(() => this.#ring(alarm), nothing);
-    alarm.stop = () => stopped.abort();
+    alarm.stop = alarm.timer(alarm.dueAt - this.#read(), () => this.#ring(alarm));
   }
 }
 
@@ -140,13 +140,9 @@ export class TableTime implements TestClock {
  * Resolves in a later turn of the event loop, when all promise reactions have run. Fake timers replace `setImmediate` and
  * `process.nextTick`, and nobody replaces this.
  */
-function settled(): Promise<void> {
-  return new Promise((resolve) => {
-    const { port1, port2 } = new MessageChannel();
-    port1.once("message", () => {
-      port1.close();
-      resolve();
-    });
-    port2.postMessage(undefined);
-  });
+async function settled(): Promise<void> {
+  const { port1, port2 } = new MessageChannel();
+  port2.postMessage(undefined);
+  await once(port1, "message");
+  port1.close();
 }

@@ -24,10 +24,7 @@ import type { ApplyWrites } from "./apply-writes.js";
 import type { MemoryTable } from "./memory-table.js";
 
 /** What becomes of a host's requests: each is answered, none is, or each fails with an error. */
-export type Condition =
-  | { readonly kind: "answers" }
-  | { readonly kind: "silent" }
-  | { readonly kind: "fails"; readonly error: unknown };
+export type Condition = "answers" | "silent" | { readonly error: unknown };
 
 interface TestStoreOptions {
   readonly table: MemoryTable;
@@ -51,61 +48,54 @@ export class TestStore extends RowStore implements Store {
   }
 
   /**
-   * A request without an answer never arrives: it is not applied, now or later.
+   * The table, once a request has arrived there. One without an answer never does: it is not applied, now or later.
    *
    * @param action as IAM calls it, for the errors that say so.
    * @throws {@link LockStoreError} once `signal` aborts, while the table is silent; at once while it fails.
    */
-  async reach(action: string, signal: AbortSignal): Promise<void> {
+  async reach(action: string, signal: AbortSignal): Promise<MemoryTable> {
     if (signal.aborted) throw aborted(signal);
-    switch (this.condition.kind) {
-      case "answers":
-        return;
-      case "silent": {
-        // As the socket of a request does.
-        const leave = this.#options.clock.stay?.();
-        return await new Promise<never>((_, reject) => {
-          onAbort(signal, () => reject(aborted(signal)));
-        }).finally(leave);
-      }
-      case "fails":
-        throw storeFailure(this.condition.error, { action, tableName: this.layout.tableName });
-      default:
-        this.condition satisfies never;
-    }
+    const { condition } = this;
+    if (condition === "answers") return this.#options.table;
+    if (condition !== "silent") throw storeFailure(condition.error, { action, tableName: this.layout.tableName });
+    // As the socket of a request does.
+    const leave = this.#options.clock.stay?.();
+    return await new Promise<never>((_, reject) => {
+      onAbort(signal, () => reject(aborted(signal)));
+    }).finally(leave);
   }
 
   protected override async writeOne(write: Write, signal: AbortSignal): Promise<WriteOutcome> {
     const { kind } = leftBy(write);
     const action = kind === "put" ? "PutItem" : kind === "delete" ? "DeleteItem" : "UpdateItem";
-    return (await this.#reached(action, signal)).write(write);
+    return (await this.reach(action, signal)).write(write);
   }
 
   protected override async renewAll(
     renewals: readonly Renew[],
     signal: AbortSignal,
   ): Promise<readonly (WriteOutcome | LockStoreError)[]> {
-    return (await this.#reached("PartiQLUpdate", signal)).renewAll(renewals);
+    return (await this.reach("PartiQLUpdate", signal)).renewAll(renewals);
   }
 
   async writeAll(takes: readonly Take[], signal: AbortSignal): Promise<WriteAllOutcome> {
-    return (await this.#reached("PutItem", signal)).writeAll(takes);
+    return (await this.reach("PutItem", signal)).writeAll(takes);
   }
 
   async read(at: Address, _options: { readonly consistent: boolean }, signal: AbortSignal): Promise<Row | undefined> {
-    return (await this.#reached("GetItem", signal)).read(at);
+    return (await this.reach("GetItem", signal)).read(at);
   }
 
   async query(query: RangeQuery, signal: AbortSignal): Promise<Page<string>> {
-    return (await this.#reached("Query", signal)).query(query);
+    return (await this.reach("Query", signal)).query(query);
   }
 
   async scan(prefix: string, after: Cursor | undefined, signal: AbortSignal): Promise<Page<Cursor>> {
-    return (await this.#reached("Scan", signal)).scan(prefix, after);
+    return (await this.reach("Scan", signal)).scan(prefix, after);
   }
 
   async transact(writes: GuardedWrites, signal: AbortSignal): Promise<TransactOutcome> {
-    return (await this.#reached("TransactWriteItems", signal)).transact(writes, this.#options.applyWrites);
+    return (await this.reach("TransactWriteItems", signal)).transact(writes, this.#options.applyWrites);
   }
 
   override guard(check: Check): TransactWriteItem {
@@ -117,12 +107,6 @@ export class TestStore extends RowStore implements Store {
   }
 
   close(): void {}
-
-  /** The table, once a request has arrived there. */
-  async #reached(action: string, signal: AbortSignal): Promise<MemoryTable> {
-    await this.reach(action, signal);
-    return this.#options.table;
-  }
 
   #noted<Guard extends TransactWriteItem | DocumentGuard>(guard: Guard, check: Check): Guard {
     this.#options.onGuard(guard, check);

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { types } from "node:util";
+import { inspect, types } from "node:util";
 import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { LockConfigError, type LossReason } from "../errors.js";
 import type { LockInfo } from "../lock-info.js";
@@ -43,8 +43,6 @@ export interface TestHostOptions extends Omit<MutexOptions, "fencing"> {
   readonly owner?: string | undefined;
 }
 
-const ANSWERS: Condition = { kind: "answers" };
-
 /** How many items a page looks at: enough that a test sees one page, as with DynamoDB. */
 const PAGE_ITEMS = 1_000;
 
@@ -74,7 +72,7 @@ export class TestTable {
   /** What guards that were given out ask for, by their text. */
   readonly #guards = new Map<string, Check>();
   /** That of hosts to come. */
-  #condition = ANSWERS;
+  #condition: Condition = "answers";
 
   /** @throws `LockConfigError` naming the option that cannot work. */
   constructor(options: TestTableOptions = {}) {
@@ -161,9 +159,8 @@ export class TestTable {
   held(): readonly LockInfo[] {
     const bounds = this.#time.clock.wall();
     const rows = this.memory.rows.filter((row) => isHolder(row) && isTaken(row, bounds));
-    return rows
-      .sort((one, other) => (`${one.name}\0${one.sort}` < `${other.name}\0${other.sort}` ? -1 : 1))
-      .map(infoOf);
+    const orderKey = ({ name, sort }: Row): string => `${name}\0${sort}`;
+    return rows.sort((one, other) => (orderKey(one) < orderKey(other) ? -1 : 1)).map(infoOf);
   }
 
   /**
@@ -173,7 +170,7 @@ export class TestTable {
    * @param host whose requests. Default: those of all hosts.
    */
   silence(host?: LockTable): void {
-    this.#become({ kind: "silent" }, host);
+    this.#become("silent", host);
   }
 
   /**
@@ -186,7 +183,7 @@ export class TestTable {
    * table.fail(Object.assign(new Error("slow down"), { name: "ThrottlingException" }));
    */
   fail(error: Error, host?: LockTable): void {
-    this.#become({ kind: "fails", error }, host);
+    this.#become({ error }, host);
   }
 
   /**
@@ -195,7 +192,7 @@ export class TestTable {
    * @param host whose requests. Default: those of all hosts.
    */
   answer(host?: LockTable): void {
-    this.#become(ANSWERS, host);
+    this.#become("answers", host);
   }
 
   /** The items of every `transactWrite()` that was applied, in order. */
@@ -234,14 +231,10 @@ export class TestTable {
 
   #applyWrites(items: readonly TransactWriteItem[]): void {
     const returned: unknown = this.#onTransactWrite?.(items);
-    if (returned instanceof Promise) {
-      returned.catch(() => undefined);
-      throw new LockConfigError(
-        "onTransactWrite",
-        this.#onTransactWrite,
-        "must be synchronous: a transaction is one instant",
-      );
-    }
+    if (!(returned instanceof Promise)) return;
+    returned.catch(() => undefined);
+    const remedy = "must be synchronous: a transaction is one instant";
+    throw new LockConfigError("onTransactWrite", this.#onTransactWrite, remedy);
   }
 
   #changeRow(row: Row, reason: LossReason): void {
@@ -278,7 +271,6 @@ export class TestTable {
 const NOT_OF_A_TABLE: Readonly<Record<string, string>> = {
   client: "must be left out: a table in memory needs no client",
   clock: 'must be left out: the table has a clock of its own, for which there are `time: "manual"` and `startAt`',
-  fencing: "is an option of each mutex: locks.mutex(name, { fencing: true })",
 };
 
 const OF_THE_TABLE = "is an option of the table, not of a host: new TestTable({ … })";
@@ -295,17 +287,13 @@ function refuse(options: object, remedies: Readonly<Record<string, string>>): vo
   if (typeof options !== "object" || options === null || Array.isArray(options)) {
     throw new LockConfigError("options", options, "must be an object with options");
   }
-  for (const [name, value] of Object.entries(options)) {
-    const remedy = Object.hasOwn(remedies, name) ? remedies[name] : undefined;
-    if (remedy !== undefined && value !== undefined) throw new LockConfigError(name, value, remedy);
+  for (const [name, remedy] of Object.entries(remedies)) {
+    const value = Reflect.get(options, name);
+    if (value !== undefined) throw new LockConfigError(name, value, remedy);
   }
 }
 
 /** The same for equal guards, whatever the order of their properties, and the realm that they are from. */
 function textOf(guard: unknown): string {
-  return JSON.stringify(guard, (_key, value) => {
-    if (typeof value === "bigint") return `${value}`;
-    if (typeof value !== "object" || value === null) return value;
-    return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)));
-  });
+  return inspect(guard, { sorted: true, depth: null, maxStringLength: null });
 }
