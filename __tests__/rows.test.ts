@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { BatchWriteItemCommand } from "@aws-sdk/client-dynamodb";
 import { describe, expect, test } from "@jest/globals";
-import { linesOf } from "../lib/cli/lock-text.js";
 import { viewOf } from "../lib/cli/lock-view.js";
+import { linesOf } from "../lib/cli/ls.js";
 import { arrayToJson } from "../lib/cli/output.js";
 import { actionOf, type Item } from "../lib/dynamodb/compile.js";
 import { attributesOf } from "../lib/dynamodb/items.js";

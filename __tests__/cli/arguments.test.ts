@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import { inPlace, linesOf } from "../../lib/cli/lock-text.js";
 import { viewOf } from "../../lib/cli/lock-view.js";
+import { inPlace, linesOf } from "../../lib/cli/ls.js";
 import { duration, planRun, type RunOptions, showDuration, showTick, tick } from "../../lib/cli/options.js";
 import { arrayToJson, toJson } from "../../lib/cli/output.js";
 import type { LockInfo } from "../../lib/index.js";

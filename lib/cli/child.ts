@@ -1,36 +1,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import type { Clock } from "../index.js";
+import { addAbortListener, once } from "node:events";
+import { type FencedLock, type Permit, systemClock } from "../index.js";
 import { EXIT, exitCodeOf, Failure } from "./failure.js";
 import { mention } from "./output.js";
-import { hasTerminal, processesIn, reachedTheGroup, statOf, wasGiven } from "./processes.js";
+import { companionsGiven, hasTerminal, processesIn, reachedTheGroup } from "./processes.js";
 
 /** What the command under the lock is told of, if this one is. */
-const FORWARDED = ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const;
+export const FORWARDED = ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const;
 
-export type ForwardedSignal = (typeof FORWARDED)[number];
-
-/** Ends a command that has not begun to do anything for anybody else. */
-export function endsWaiting(signal: ForwardedSignal): boolean {
-  return signal !== "SIGUSR1" && signal !== "SIGUSR2";
-}
-
-/** @returns what takes the handlers off again. */
-export function onSignals(handle: (signal: ForwardedSignal) => void): () => void {
-  for (const signal of FORWARDED) process.on(signal, handle);
-  return () => {
-    for (const signal of FORWARDED) process.off(signal, handle);
-  };
-}
-
-export interface ChildOptions {
-  readonly command: string;
-  readonly args: readonly string[];
-  readonly env: NodeJS.ProcessEnv;
-  /** A variable of `env` that no other process has, as `NAME=value`. */
-  readonly mark: string;
-  readonly clock: Clock;
-}
+export type HeldLock = FencedLock | Permit;
 
 /** The pause between two looks at who is left of the command. */
 const LOOK_MS = 50;
@@ -40,60 +18,87 @@ const LOOK_MS = 50;
  * told to end dies at once and passes nothing on.
  *
  * - Where a terminal controls this process, the command shares it, and so the process group that the keys go to: others
- *   may be in that group. The command's processes are those in it which were given the mark. Where the kernel does not
- *   show its processes as files, only the command itself is known.
+ *   may be in that group. The command's processes are those in it which were given the uuid of the lock. Where the kernel does
+ *   not show its processes as files, only the command itself is known.
  * - Everywhere else the command has a process group of its own.
  */
 export class Child {
-  /** The exit code that tells how it ended. @throws {@link Failure} if it could not begin. */
-  readonly ended: Promise<number>;
-  readonly #options: ChildOptions;
+  /** Whether it was told to end because the lock was lost, which was said as well. */
+  wasToldOfLoss = false;
+  readonly #command: readonly string[];
+  /** What this process was given, without what is put there for the SDK, and what the lock adds. */
+  readonly #env: NodeJS.ProcessEnv = { ...process.env };
+  readonly #clock = systemClock();
   readonly #hasOwnGroup = !hasTerminal() && process.platform !== "win32";
-  readonly #process: ChildProcess;
-  #isToldToEnd = false;
+  #process: ChildProcess | undefined;
+  /** The first signal that asked it to end. */
+  #askedBy: NodeJS.Signals | undefined;
   #isKilled = false;
-  #cancelKill: () => void = () => undefined;
 
-  constructor(options: ChildOptions) {
-    const { command, args, env } = options;
-    this.#options = options;
-    try {
-      this.#process = spawn(command, args, { env, stdio: "inherit", detached: this.#hasOwnGroup });
-    } catch (error) {
-      throw cannotBegin(command, error as NodeJS.ErrnoException);
-    }
-    this.ended = this.#end().finally(() => this.#cancelKill());
+  constructor(command: readonly string[]) {
+    this.#command = command;
+  }
+
+  /** The signal that came before it has begun, and keeps it from that. */
+  get preventedBy(): NodeJS.Signals | undefined {
+    return this.#process === undefined ? this.#askedBy : undefined;
   }
 
   /** Passes on what this process was sent, unless the command has it already. */
-  forward(signal: ForwardedSignal): void {
-    this.#isToldToEnd ||= endsWaiting(signal);
+  forward(signal: NodeJS.Signals): void {
+    if (signal !== "SIGUSR1" && signal !== "SIGUSR2") this.#askedBy ??= signal;
     if (this.#hasOwnGroup || !reachedTheGroup(signal)) this.#signal(signal);
   }
 
-  /** Asks it to end, and ends it by force after so long. */
-  terminate(killAfterMs: number): void {
-    this.#isToldToEnd = true;
-    this.#cancelKill = this.#options.clock.alarm(killAfterMs, () => {
-      this.#isKilled = true;
-      this.#signal("SIGKILL");
+  /**
+   * Runs it under a lock.
+   * @param killAfterMs after a loss, the time from TERM to KILL.
+   * @returns the exit code that tells how it ended.
+   * @throws if it could not begin.
+   */
+  async run(lock: HeldLock, killAfterMs: number): Promise<number> {
+    if (this.preventedBy !== undefined) throw new Failure("a signal came first", exitCodeOf(this.preventedBy));
+    // Nothing is started under a lock that is lost already: the host was suspended.
+    lock.assertHeld();
+    Object.assign(this.#env, variablesOf(lock));
+    let cancelKill: () => void = () => undefined;
+    using _ = addAbortListener(lock.signal, () => {
+      this.wasToldOfLoss = true;
+      cancelKill = this.#clock.alarm(killAfterMs, () => {
+        this.#isKilled = true;
+        this.#signal("SIGKILL");
+      });
+      this.#signal("SIGTERM");
+      mention(`${lock.signal.reason.message}; ${this.#command[0]} is told to end`);
     });
-    this.#signal("SIGTERM");
+    try {
+      const { exitCode, signalCode } = await this.#exited();
+      // What it has started was told to end as well, and is still at work under the lock.
+      const isToldToEnd = (): boolean => this.#askedBy !== undefined || this.wasToldOfLoss;
+      while (isToldToEnd() && !this.#isKilled && this.#isLeft()) await this.#clock.sleep(LOOK_MS);
+      return exitCode ?? exitCodeOf(signalCode ?? "SIGKILL");
+    } finally {
+      cancelKill();
+    }
   }
 
-  async #end(): Promise<number> {
-    const { command, clock } = this.#options;
-    const [code, signal] = await once(this.#process, "exit").catch((error) => {
-      throw cannotBegin(command, error);
-    });
-    // What it has started was told to end as well, and is still at work under the lock.
-    while (this.#isToldToEnd && !this.#isKilled && this.#isLeft()) await clock.sleep(LOOK_MS);
-    return code ?? exitCodeOf(signal ?? "SIGKILL");
+  /** Starts it, and waits for its own end. @throws {@link Failure} if it could not begin. */
+  async #exited(): Promise<ChildProcess> {
+    const [command = "", ...args] = this.#command;
+    try {
+      this.#process = spawn(command, args, { env: this.#env, stdio: "inherit", detached: this.#hasOwnGroup });
+      await once(this.#process, "exit");
+      return this.#process;
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      const exitCode = code === "ENOENT" ? EXIT.notFound : EXIT.cannotExecute;
+      throw new Failure(`${command} could not be started: ${message}`, exitCode, { cause: error });
+    }
   }
 
   #signal(signal: NodeJS.Signals): void {
-    const { pid, exitCode, signalCode } = this.#process;
-    if (pid === undefined) return; // it could not begin
+    const { pid, exitCode, signalCode } = this.#process ?? {};
+    if (pid === undefined) return; // it has not begun
     const itself = exitCode === null && signalCode === null ? [pid] : [];
     const targets = this.#hasOwnGroup ? [-pid] : new Set([...itself, ...this.#companions()]);
     for (const target of targets) {
@@ -101,14 +106,14 @@ export class Child {
         process.kill(target, signal);
       } catch (error) {
         const { code, message } = error as NodeJS.ErrnoException;
-        if (code !== "ESRCH") mention(`${this.#options.command} gets no signals of this user: ${message}`); // sudo
+        if (code !== "ESRCH") mention(`${this.#command[0]} gets no signals of this user: ${message}`); // sudo
       }
     }
   }
 
   #isLeft(): boolean {
-    const { pid = 0 } = this.#process;
     if (!this.#hasOwnGroup) return this.#companions().length > 0;
+    const pid = this.#process?.pid ?? 0;
     try {
       process.kill(-pid, 0);
     } catch (error) {
@@ -120,13 +125,18 @@ export class Child {
 
   /** The command's processes among those of this process's group. */
   #companions(): readonly number[] {
-    const group = statOf("self")?.group;
-    const all = group === undefined ? undefined : processesIn(group);
-    return all?.filter((pid) => wasGiven(pid, this.#options.mark)) ?? [];
+    return companionsGiven(`DYNAMUTEX_UUID=${this.#env.DYNAMUTEX_UUID}`);
   }
 }
 
-function cannotBegin(command: string, error: NodeJS.ErrnoException): Failure {
-  const exitCode = error.code === "ENOENT" ? EXIT.notFound : EXIT.cannotExecute;
-  return new Failure(`${command} could not be started: ${error.message}`, exitCode, { cause: error });
+/** What the command learns of its lock; undefined takes the variable of a `run` round this one away. */
+function variablesOf(lock: HeldLock): NodeJS.ProcessEnv {
+  return {
+    DYNAMUTEX_NAME: lock.name,
+    DYNAMUTEX_UUID: lock.uuid,
+    DYNAMUTEX_FENCING_TOKEN: "fencingToken" in lock ? lock.fencingToken.toString() : undefined,
+    DYNAMUTEX_PERMIT: "permit" in lock ? lock.permit.toString() : undefined,
+    DYNAMUTEX_ATTEMPT: lock.attempt?.toString(),
+    DYNAMUTEX_TICK: lock.tick?.toString(),
+  };
 }

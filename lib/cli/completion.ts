@@ -1,4 +1,4 @@
-import type { Command, Option } from "commander";
+import type { Argument, Command, Option } from "commander";
 
 export type Shell = "bash" | "zsh";
 
@@ -8,53 +8,44 @@ export const COMPLETIONS: Readonly<Record<Shell, (commands: readonly Command[]) 
 /** For bash 3.2 and newer. */
 function bash(commands: readonly Command[]): string {
   const names = commands.map((command) => command.name()).join(" ");
-  const cases = commands.map(
-    (command) =>
-      `    ${command.name()}) words="${[...choicesOf(command), ...optionsOf(command).map(flagOf)].join(" ")}" ;;`,
-  );
+  // What may follow a command: the value of an option that was typed just before, or one of its words.
+  const cases = commands.flatMap((command) => {
+    const values = optionsOf(command).filter(({ required }) => required);
+    const words = [...command.registeredArguments.flatMap(choicesOf), ...optionsOf(command).map(flagOf)];
+    return [
+      ...values.map((option) => bashCase(`"${command.name()} ${flagOf(option)}"`, choicesOf(option))),
+      bashCase(`"${command.name()} "*`, words),
+    ];
+  });
   return `_dynamutex() {
-  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} words= index
+  local current=\${COMP_WORDS[COMP_CWORD]} words= index
   COMPREPLY=()
   for ((index = 2; index < COMP_CWORD; index++)); do
     if [[ \${COMP_WORDS[index]} == -- ]]; then
-      if declare -F _command_offset >/dev/null; then _command_offset $((index + 1)); return; fi
-      if ((index + 1 == COMP_CWORD)); then COMPREPLY=($(compgen -c -- "$current")); return; fi
-      COMPREPLY=($(compgen -f -- "$current"))
+      if declare -F _command_offset >/dev/null; then _command_offset $((index + 1))
+      elif ((index + 1 == COMP_CWORD)); then COMPREPLY=($(compgen -c -- "$current"))
+      else COMPREPLY=($(compgen -f -- "$current")); fi
       return
     fi
   done
-  if ((COMP_CWORD == 1)); then
-    COMPREPLY=($(compgen -W "${names} --help --version" -- "$current"))
-    return
-  fi
-  case "\${COMP_WORDS[1]} $previous" in
-${commands.flatMap(valueCases).join("\n")}
-  esac
-  case \${COMP_WORDS[1]} in
+  case "\${COMP_WORDS[1]} \${COMP_WORDS[COMP_CWORD-1]}" in
 ${cases.join("\n")}
   esac
+  if ((COMP_CWORD == 1)); then words="${names} --help --version"; fi
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
 complete -F _dynamutex dynamutex
 `;
 }
 
-/** The options of a command whose value is typed next: one of its choices, or anything. */
-function valueCases(command: Command): string[] {
-  return optionsOf(command)
-    .filter((option) => placeholderOf(option) !== undefined)
-    .map((option) => {
-      const words = `compgen -W "${(option.argChoices ?? []).join(" ")}" -- "$current"`;
-      return `    "${command.name()} ${flagOf(option)}") COMPREPLY=($(${words})); return ;;`;
-    });
-}
+const bashCase = (pattern: string, words: readonly string[]): string => `    ${pattern}) words="${words.join(" ")}" ;;`;
 
 /** A file `_dynamutex` in `fpath`, or something to evaluate. */
 function zsh(commands: readonly Command[]): string {
   const names = commands.map((command) => `    ${quoted(`${command.name()}:${command.description()}`)}`);
   const cases = commands.map((command) => {
-    const choices = choicesOf(command).join(" ");
-    const specs = [...optionsOf(command).map(zshSpec), choices === "" ? "1:name:" : `1:value:(${choices})`];
+    const operands = command.registeredArguments.map((argument) => `1:${argument.name()}:${zshChoices(argument)}`);
+    const specs = [...optionsOf(command).map(zshSpec), ...operands];
     return `    ${command.name()}) _arguments ${specs.map(quoted).join(" ")} ;;`;
   });
   return `#compdef dynamutex
@@ -74,10 +65,9 @@ ${names.join("\n")}
     _normal
     return
   fi
-  local command=$words[2]
   shift words
   ((CURRENT--))
-  case $command in
+  case $words[1] in
 ${cases.join("\n")}
   esac
 }
@@ -87,22 +77,19 @@ if [[ $funcstack[1] == _dynamutex ]]; then _dynamutex "$@"; else compdef _dynamu
 
 /** `--flag=[description]:value:(choices)`, and without a value `--flag[description]`. */
 function zshSpec(option: Option): string {
-  const [value, choices = []] = [placeholderOf(option), option.argChoices];
   const text = option.description.replace(/[[\]:\\]/g, "\\$&");
-  if (value === undefined) return `${flagOf(option)}[${text}]`;
-  return `${flagOf(option)}=[${text}]:${value}:${choices.length > 0 ? `(${choices.join(" ")})` : ""}`;
+  if (!option.required) return `${flagOf(option)}[${text}]`;
+  return `${flagOf(option)}=[${text}]:${/<(.+)>/.exec(option.flags)?.[1]}:${zshChoices(option)}`;
 }
 
 /** Its own, and `--help`. */
 const optionsOf = (command: Command): readonly Option[] => command.createHelp().visibleOptions(command);
 
-/** What its argument may be, where that is known. */
-const choicesOf = (command: Command): readonly string[] =>
-  command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []);
+/** What an argument or the value of an option may be; nothing where that is not known. */
+const choicesOf = ({ argChoices }: Argument | Option): readonly string[] => argChoices ?? [];
 
-const flagOf = ({ long, short, flags }: Option): string => long ?? short ?? flags;
+const zshChoices = ({ argChoices }: Argument | Option): string => (argChoices ? `(${argChoices.join(" ")})` : "");
 
-/** What stands for its value; undefined if it has none. */
-const placeholderOf = ({ flags }: Option): string | undefined => /<(.+?)>/.exec(flags)?.[1];
+const flagOf = (option: Option): string => `--${option.name()}`;
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;

@@ -29,27 +29,19 @@ export class Failure extends Error {
   }
 }
 
-/** What the library's options are called here. */
-const FLAGS: Readonly<Record<string, string>> = {
-  ttlMs: "--ttl",
-  waitMs: "--wait",
-  holdAtLeastMs: "--at-least",
-  everyMs: "--every",
-  once: "--once",
-  permits: "--permits",
-  fair: "--fair",
-  uuid: "--uuid",
-  name: "NAME",
-  tableName: "--table",
-  keyPrefix: "--key-prefix",
-  keys: "--keys",
-};
+/** What the library's options are called here, where that is more than another spelling, as `--key-prefix` is of `keyPrefix`. */
+const FLAGS: Readonly<Record<string, string>> = { name: "NAME", tableName: "--table", holdAtLeastMs: "--at-least" };
+
+function flagOf(option: string): string {
+  const words = option.replace(/Ms$/, "").replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  return FLAGS[option] ?? `--${words}`;
+}
 
 /** One line that says what went wrong and what to do. */
 export function complaintOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { option } = error as Partial<LockConfigError>;
-  const flag = option === undefined ? undefined : FLAGS[option.split(".")[0] ?? ""];
-  // The message of an option that cannot work begins with its name.
-  return (flag === undefined ? error.message : flag + error.message.slice(option?.length)) || error.name;
+  if (option === undefined) return error.message || error.name;
+  // The message of an option that cannot work begins with its name, as a path: `keys.sort`.
+  return flagOf(option.replace(/\..*/, "")) + error.message.slice(option.length);
 }

@@ -1,4 +1,5 @@
-import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
+import { accessSync, constants, statSync } from "node:fs";
+import { open } from "node:fs/promises";
 import { basename, delimiter, join } from "node:path";
 import { EXIT, Failure } from "./failure.js";
 
@@ -14,12 +15,12 @@ const MOST_INTERPRETERS = 4;
  *
  * @throws {@link Failure} with the exit code 126 or 127.
  */
-export function findCommand(command: string): void {
+export async function findCommand(command: string): Promise<void> {
   if (process.platform === "win32") return; // the system looks in more places, by rules of its own
   const remedy = command.includes("/") ? "correct its path" : "give its path, or correct PATH";
   let file = located(command, remedy);
   for (let depth = 0; depth < MOST_INTERPRETERS; depth++) {
-    const [, interpreter, argument = ""] = /^#![ \t]*([^ \t\n]+)[ \t]*(.*)/.exec(beginningOf(file)) ?? [];
+    const [, interpreter, argument = ""] = /^#![ \t]*([^ \t\n]+)[ \t]*(.*)/.exec(await beginningOf(file)) ?? [];
     if (interpreter === undefined) return;
     const fix = interpreter.endsWith("\r")
       ? `${file} ends its lines with \r, as on Windows: save it with the line ends of Unix`
@@ -57,15 +58,11 @@ function located(command: string, remedy: string): string {
 }
 
 /** Nothing if it cannot be read: a program may be executed all the same. */
-function beginningOf(file: string): string {
-  const buffer = Buffer.alloc(FIRST_LINE_BYTES);
+async function beginningOf(file: string): Promise<string> {
   try {
-    const descriptor = openSync(file, "r");
-    try {
-      return buffer.toString("utf8", 0, readSync(descriptor, buffer));
-    } finally {
-      closeSync(descriptor);
-    }
+    await using handle = await open(file);
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(FIRST_LINE_BYTES));
+    return buffer.toString("utf8", 0, bytesRead);
   } catch {
     return "";
   }

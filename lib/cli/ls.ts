@@ -1,8 +1,8 @@
 import { isatty } from "node:tty";
+import { styleText } from "node:util";
 import type { LockInfo } from "../index.js";
 import { EXIT } from "./failure.js";
-import { inPlace, linesOf } from "./lock-text.js";
-import { countWaiters, inOrder, type LockView, viewOf } from "./lock-view.js";
+import { countWaiters, inOrder, type LockView, leftOf, viewOf } from "./lock-view.js";
 import { type OpenTable, onTable, type TableArguments } from "./open-table.js";
 import { arrayToJson, print, printable } from "./output.js";
 
@@ -18,34 +18,74 @@ const WATCH_MS = 2_000;
 
 /** Lists locks, once or for ever. */
 export async function ls(options: LsOptions): Promise<number> {
-  const show = options.json ? showJson : options.watch && isatty(1) ? showInPlace : showText;
   return await onTable(options, async (table) => {
     for (;;) {
-      show(await look(table, options), options);
+      print(textOf(await look(table, options), options));
       if (!options.watch) return EXIT.done;
       await table.clock.sleep(WATCH_MS);
     }
   });
 }
 
-async function look({ locks, clock, names }: OpenTable, { prefix, kept }: LsOptions): Promise<readonly LockView[]> {
+async function look({ locks, clock, keys }: OpenTable, { prefix, kept }: LsOptions): Promise<readonly LockView[]> {
   const listed: LockInfo[] = [];
   for await (const lock of locks.list({ prefix, kept })) listed.push(lock);
-  const waiting = names.sort !== undefined ? await countWaiters(locks, listed) : undefined;
+  const waiting = keys.sort !== undefined ? await countWaiters(locks, listed) : undefined;
   const bounds = clock.wall();
   return inOrder(listed.map((lock) => viewOf(lock, bounds, waiting?.get(lock))));
 }
 
-type Show = (views: readonly LockView[], options: LsOptions) => void;
-
-const showJson: Show = (views) => print(`${arrayToJson(views)}\n`);
-
-const showText: Show = (views, { watch }) => {
-  print(`${linesOf(views).join("\n")}\n${watch ? "\n" : ""}`);
-};
-
-const showInPlace: Show = (views, { table }) => {
+function textOf(views: readonly LockView[], { json, watch, table = "" }: LsOptions): string {
+  if (json) return `${arrayToJson(views)}\n`;
+  if (!watch || !isatty(1)) return `${linesOf(views).join("\n")}\n${watch ? "\n" : ""}`;
   const [rows, columns] = [process.stdout.rows || 24, process.stdout.columns || 80]; // a terminal may not know: 0
-  const title = `${views.length} locks in table ${printable(table ?? "")}, every ${WATCH_MS / 1_000} s, until Ctrl-C`;
-  print(inPlace([title.slice(0, columns), "", ...linesOf(views, columns)], rows));
-};
+  const title = `${views.length} locks in table ${printable(table)}, every ${WATCH_MS / 1_000} s, until Ctrl-C`;
+  return inPlace([title.slice(0, columns), "", ...linesOf(views, columns)], rows);
+}
+
+const HEADINGS = ["NAME", "KIND", "STATE", "LEFT", "WAITING", "OWNER", "SINCE"];
+
+const STYLES = {
+  held: "reset",
+  "handed-off": "yellow",
+  expired: "red",
+  blocked: "yellow",
+  free: "dim",
+  bad: "red",
+} as const;
+
+/**
+ * Locks as lines of a table, the first of which has the headings: in colours, if stdout is a terminal that has some.
+ * @param columns what a line may be long: a terminal would wrap it.
+ */
+export function linesOf(views: readonly LockView[], columns: number = Number.POSITIVE_INFINITY): string[] {
+  const rows = [HEADINGS, ...views.map(cellsOf)];
+  const widths = HEADINGS.map((_, column) => Math.max(...rows.map((cells) => cells[column]?.length ?? 0)));
+  return rows.map((cells, index) => {
+    const padded = cells.map((cell, column) => cell.padEnd(widths[column] ?? 0));
+    const line = padded.join("  ").trimEnd().slice(0, columns);
+    const state = views[index - 1]?.state;
+    return styleText(state === undefined ? "bold" : STYLES[state], line);
+  });
+}
+
+function cellsOf(view: LockView): string[] {
+  const { kind, state, owner, acquired, waiting } = view;
+  const since = state === "bad" ? "-" : acquired.toISOString().replace(/\.\d+Z$/, "Z");
+  return [printable(view.name), kind, state, leftOf(view), waiting ? String(waiting) : "-", printable(owner), since];
+}
+
+const HOME = "\u001b[H";
+const CLEAR_LINE = "\u001b[K";
+const CLEAR_BELOW = "\u001b[J";
+
+/**
+ * What draws these lines over those that were drawn before, from the upper left corner: nothing is cleared that is drawn
+ * again, so nothing flickers. What does not fit is left out, and said to be.
+ */
+export function inPlace(lines: readonly string[], rows: number): string {
+  const room = rows - 1; // for the line that the cursor is left on
+  const rest = lines.length - room + 1;
+  const shown = lines.length <= room ? lines : [...lines.slice(0, room - 1), `… and ${rest} more: use --prefix`];
+  return `${HOME}${shown.map((line) => `${line}${CLEAR_LINE}\n`).join("")}${CLEAR_BELOW}`;
+}

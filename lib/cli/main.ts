@@ -1,9 +1,8 @@
 #!/usr/bin/env node
-import { readFileSync } from "node:fs";
 import { inspect } from "node:util";
 import { CommanderError } from "commander";
 import { complaintOf, EXIT, Failure } from "./failure.js";
-import { complain, mention, print, printable } from "./output.js";
+import { complain, mention, printable } from "./output.js";
 import { programWith } from "./program.js";
 
 // What the library warns of is one line as well, without the number of the process.
@@ -12,31 +11,19 @@ process.on("warning", ({ message }) => mention(message));
 
 /** Runs a command line, and sets the exit code. */
 async function main(argv: readonly string[]): Promise<void> {
-  const [own, command] = argv[0] === "run" ? atSeparator(argv) : [argv];
-  const program = programWith(command);
-  program.on("option:version", () => {
-    print(`${JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")).version}\n`);
-    throw new CommanderError(EXIT.done, "version", "");
-  });
+  // The command that `run` runs is behind the first `--`: the parser does not see it, whatever stands before it.
+  const separator = argv[0] === "run" ? argv.indexOf("--") : -1;
+  const [own, command] = separator < 0 ? [argv] : [argv.slice(0, separator), argv.slice(separator + 1)];
   try {
-    await program.parseAsync(own, { from: "user" });
+    await programWith(command).parseAsync(own, { from: "user" });
   } catch (error) {
-    if (error instanceof CommanderError) {
-      process.exitCode = error.exitCode === EXIT.done ? EXIT.done : EXIT.failed;
-      // Without a command, the help was shown.
-      if (error.exitCode !== EXIT.done && error.code !== "commander.help") complain(lineOf(error, argv, command));
-      return;
-    }
-    if (process.env.DEBUG && error instanceof Error) console.error(inspect(error).replace(/[^\n]+/g, printable));
-    complain(complaintOf(error));
+    const ofParser = error instanceof CommanderError ? error : undefined;
+    if (ofParser?.exitCode === EXIT.done) return; // help and version were shown
     process.exitCode = error instanceof Failure ? error.exitCode : EXIT.failed;
+    if (ofParser?.code === "commander.help") return; // the same, without a command
+    if (process.env.DEBUG && error instanceof Error) console.error(inspect(error).replace(/[^\n]+/g, printable));
+    complain(ofParser === undefined ? complaintOf(error) : lineOf(ofParser, argv, command));
   }
-}
-
-/** The command that `run` runs is behind the first `--`: the parser does not see it, whatever stands before it. */
-function atSeparator(argv: readonly string[]): readonly [readonly string[], (readonly string[])?] {
-  const at = argv.indexOf("--");
-  return at < 0 ? [argv] : [argv.slice(0, at), argv.slice(at + 1)];
 }
 
 const ONE_NAME = "give exactly one NAME before --, in quotes if it is a variable, and none that begins with -";

@@ -1,12 +1,4 @@
-import {
-  type Clock,
-  LockStoreError,
-  LockTable,
-  type LockTableOptions,
-  type TableProblem,
-  type TableReport,
-  tableClock,
-} from "../index.js";
+import { type Clock, LockStoreError, LockTable, type TableProblem, type TableReport, tableClock } from "../index.js";
 import { EXIT, Failure } from "./failure.js";
 
 /** Where the locks are, as the options of every command say. */
@@ -20,9 +12,8 @@ export interface TableArguments {
   readonly endpointUrl?: string;
 }
 
-/** The names of a table and of its attributes, as the options say or by default. */
-export interface TableNames {
-  readonly tableName: string;
+/** The names of a table's attributes, as the options say or by default. */
+export interface TableKeys {
   readonly partition: string;
   readonly sort: string | undefined;
   readonly ttl: string;
@@ -31,42 +22,40 @@ export interface TableNames {
 export interface OpenTable {
   readonly locks: LockTable;
   readonly clock: Clock;
-  readonly names: TableNames;
+  readonly keys: TableKeys;
 }
 
-/** Does something with a table, and closes it. @throws as {@link openTable} and {@link explained} do. */
+/**
+ * Does something with a table, and closes it.
+ * @throws {@link Failure} without a table's name; a `LockConfigError` for options that cannot work; what `act` throws, or, where that
+ * comes from the table, what is wrong with it.
+ */
 export async function onTable<Result>(
-  given: TableArguments,
+  { table: tableName, keyPrefix, keys: names, ...others }: TableArguments,
   act: (table: OpenTable) => Promise<Result>,
 ): Promise<Result> {
-  const table = openTable(given);
-  await using _ = table.locks;
+  useEnvironment(others);
+  if (!tableName) throw new Failure("no table is named: give --table NAME, or set DYNAMUTEX_TABLE");
+  const keys = keysOf(names || "name,sort");
+  const clock = tableClock();
+  const locks = new LockTable({ tableName, keyPrefix, keys: { ...keys, sort: keys.sort ?? null }, clock });
   try {
-    return await act(table);
+    return await act({ locks, clock, keys });
   } catch (error) {
-    throw await explained(error, table);
+    throw await explained(error, locks, keys);
+  } finally {
+    await locks.close().catch(() => undefined);
   }
 }
 
-/** @throws {@link Failure} without a table's name; a `LockConfigError` for options that cannot work. */
-export function openTable({ table: tableName, keyPrefix, keys: given, ...others }: TableArguments): OpenTable {
-  useEnvironment(others);
-  if (!tableName) throw new Failure("no table is named: give --table NAME, or set DYNAMUTEX_TABLE");
-  const keys = given ? keysOf(given) : undefined;
-  const clock = tableClock();
-  const locks = new LockTable({ tableName, keyPrefix, ...(keys && { keys }), clock });
-  const { partition = "name", sort = "sort", ttl = "purge" } = keys ?? {};
-  return { locks, clock, names: { tableName, partition, sort: sort ?? undefined, ttl } };
-}
-
-function keysOf(text: string): NonNullable<LockTableOptions["keys"]> {
+function keysOf(text: string): TableKeys {
   const [partition, sort, ttl, ...more] = text.split(",");
   if (!partition || more.length > 0) {
     throw new Failure(
       `--keys ${text}: must be PARTITION, PARTITION,SORT or PARTITION,SORT,TTL; leave SORT empty for a table without one`,
     );
   }
-  return { partition, sort: sort || null, ttl: ttl || undefined };
+  return { partition, sort: sort || undefined, ttl: ttl || "purge" };
 }
 
 /** The SDK reads the environment. What is run under a lock gets that of this command, and not this one. */
@@ -81,28 +70,26 @@ function useEnvironment({ region, profile, endpointUrl }: TableArguments): void 
 }
 
 /** The same error, or what it comes from: if the table refused a request for good, `check()` tells what is wrong with it. */
-export async function explained(error: unknown, { locks, names }: OpenTable): Promise<unknown> {
+async function explained(error: unknown, locks: LockTable, keys: TableKeys): Promise<unknown> {
   if (!(error instanceof LockStoreError) || error.transient) return error;
-  const cause = error.cause instanceof Error ? error.cause.name : "";
-  if (!/^(ResourceNotFoundException|ValidationException|)$/.test(cause)) return error;
+  if (error.cause instanceof Error && !/^(ResourceNotFound|Validation)Exception$/.test(error.cause.name)) return error;
   const report = await locks.check().catch(() => undefined);
   const problem = report?.problems.find(({ code }) => code === "missing" || code === "keys");
-  return report && problem ? new Failure(wordsOf(problem, report, names), EXIT.failed, { cause: error }) : error;
+  return report && problem ? new Failure(wordsOf(problem, report, keys), EXIT.failed, { cause: error }) : error;
 }
 
 /** What is wrong with a table and what to do: of some problems, the library says it to a program and not to a prompt. */
-export function wordsOf({ code, message }: TableProblem, { table }: TableReport, names: TableNames): string {
-  const { tableName } = names;
+export function wordsOf({ code, message }: TableProblem, { tableName, table }: TableReport, keys: TableKeys): string {
   if (code === "missing") {
     return `table ${tableName} does not exist: \`dynamutex create-table\` creates it, or correct --table or --region`;
   }
   if (code !== "keys" || table?.partition === undefined) return message;
   const { partition, sort } = table;
-  if (partition === names.partition && sort === names.sort) return message; // a type is wrong
+  if (partition === keys.partition && sort === keys.sort) return message; // a type is wrong
   const differs =
-    partition === names.partition
-      ? `${sort === undefined ? "no sort key" : `sort key ${sort}`}, and --keys says ${names.sort ?? "none"}`
-      : `partition key ${partition}, and --keys says ${names.partition}`;
-  const keys = [partition, sort ?? "", names.ttl === "purge" ? "" : names.ttl].join(",").replace(/,+$/, "");
-  return `table ${tableName} does not fit: it has ${differs}; give --keys ${keys}`;
+    partition === keys.partition
+      ? `${sort === undefined ? "no sort key" : `sort key ${sort}`}, and --keys says ${keys.sort ?? "none"}`
+      : `partition key ${partition}, and --keys says ${keys.partition}`;
+  const names = [partition, sort ?? "", keys.ttl === "purge" ? "" : keys.ttl].join(",").replace(/,+$/, "");
+  return `table ${tableName} does not fit: it has ${differs}; give --keys ${names}`;
 }

@@ -4,20 +4,18 @@ import type { TableArguments } from "./open-table.js";
 
 const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g;
+const DURATION = /^(\d+(\.\d+)?(ms|s|m|h|d))+$/;
 
 /**
  * Milliseconds of `30s`, `1h30m`, `500ms` or `0`.
  * @throws what the parser of arguments makes one line of, for what is no duration, or is finer than 1 ms.
  */
 export function duration(text: string): number {
-  if (text === "0") return 0;
-  const parts = [...text.matchAll(PART)];
-  const ms = parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * UNITS[unit as keyof typeof UNITS], 0);
-  const isAll = text !== "" && parts.map(([part]) => part).join("") === text;
+  const parts = text.matchAll(/([\d.]+)([a-z]+)/g);
+  const amounts = [...parts].map(([, amount, unit]) => Number(amount) * UNITS[unit as keyof typeof UNITS]);
   // As far as doubles can tell: 1.1 hours are 3960000.0000000005 ms.
-  const whole = Math.round(ms);
-  if (isAll && Number.isSafeInteger(whole) && Math.abs(ms - whole) <= 4 * Number.EPSILON * ms) return whole;
+  const ms = Number(amounts.reduce((sum, amount) => sum + amount, 0).toFixed(2));
+  if ((DURATION.test(text) || text === "0") && Number.isSafeInteger(ms)) return ms;
   throw new InvalidArgumentError("Give a number and a unit of ms, s, m, h or d: 500ms, 30s, 1h30m.");
 }
 
@@ -33,29 +31,21 @@ export function showDuration(ms: number): string {
 /** A date with a zone, or none at all: then it is midnight UTC, on every host the same. */
 const DATE = /^(\d{4}-\d\d-\d\d)(T([01]\d|2[0-3]):\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/;
 
-/** What may be a tick of the calendar in epoch milliseconds: from 2001 to 2286. A smaller one is counted in something else. */
-const EPOCH_MS = { from: 1e12, to: 1e13 };
-
-/** A tick for people: one that is in epoch milliseconds as a date. */
-export function showTick(tick: number): string {
-  return tick >= EPOCH_MS.from && tick < EPOCH_MS.to ? new Date(tick).toISOString() : String(tick);
-}
+/** A tick for people: as a date if it can be one in epoch milliseconds, of 2001 to 2286. A smaller one is counted in something else. */
+export const showTick = (tick: number): string =>
+  tick >= 1e12 && tick < 1e13 ? new Date(tick).toISOString() : String(tick);
 
 /** The tick that `--once` names: a whole number as it is, a date as its epoch milliseconds. @throws as {@link duration} does. */
 export function tick(text: string): number {
-  const key = /^-?\d+$/.test(text) ? Number(text) : epochOf(text);
-  if (Number.isSafeInteger(key)) return key;
+  const [, day] = DATE.exec(text) ?? [];
+  // `Date` takes 30 February for 2 March.
+  const isDate = day !== undefined && new Date(day).toJSON()?.startsWith(day);
+  const key = isDate ? Date.parse(text) : Number(text);
+  if ((isDate || /^-?\d+$/.test(text)) && Number.isSafeInteger(key)) return key;
   throw new InvalidArgumentError(
     "Give a whole number or a date with its zone, such as 2026-05-04T10:00Z: ticks have an order. A text that is done once " +
       "can be a part of NAME.",
   );
-}
-
-function epochOf(text: string): number {
-  const [, day] = DATE.exec(text) ?? [];
-  // `Date` takes 30 February for 2 March.
-  const exists = day !== undefined && new Date(day).toJSON()?.startsWith(day);
-  return exists ? Date.parse(text) : Number.NaN;
 }
 
 /** The longest time that a timer of Node's can run. */
@@ -70,8 +60,8 @@ export function timer(text: string): number {
 
 export function wholeNumber(least: number, most: number, remedy = ""): (text: string) => number {
   return (text) => {
-    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-    if (value >= least && value <= most) return value;
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= least && value <= most) return value;
     throw new InvalidArgumentError(`Give a whole number from ${least} to ${most}. ${remedy}`.trimEnd());
   };
 }
@@ -101,11 +91,9 @@ export interface RunPlan {
   readonly killAfterMs: number;
 }
 
-const DEFAULT_TTL_MS = 30_000;
-
 /** @throws {@link Failure} for options that do not go together. */
 export function planRun(options: RunOptions): RunPlan {
-  const { wait, once, every, permits, ttl: ttlMs = DEFAULT_TTL_MS } = options;
+  const { wait, once, every, permits, ttl: ttlMs = 30_000 } = options;
   const tick = every !== undefined ? "--every" : once !== undefined ? "--once" : undefined;
   if (every !== undefined && once !== undefined) {
     throw new Failure("--every and --once both say what a tick is: leave one of them out");

@@ -41,13 +41,13 @@ export function printable(text: string): string {
 
 /** Writes to stdout. A reader that has had enough, such as `head`, ends the command without a word. */
 export function print(text: string): void {
-  if (process.stdout.listenerCount("error") === 0) {
-    process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code !== "EPIPE") complain(error.message);
-      process.exit(error.code === "EPIPE" ? 0 : 1);
-    });
-  }
+  if (process.stdout.listenerCount("error") === 0) process.stdout.on("error", stopPrinting);
   process.stdout.write(text);
+}
+
+function stopPrinting(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EPIPE") complain(error.message);
+  process.exit(error.code === "EPIPE" ? 0 : 1);
 }
 
 /** An array with a line for each of its members, for `grep` and `jq` alike. */

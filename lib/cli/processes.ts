@@ -1,29 +1,28 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { isatty } from "node:tty";
 
-/** What the kernel says of a process. */
-export interface ProcessStat {
-  readonly state: string;
-  readonly group: number;
-  readonly session: number;
-  /** The terminal that controls the session; 0 if there is none. */
-  readonly terminal: number;
-  /** The group that the terminal's keys go to. */
-  readonly foreground: number;
-}
-
-/** Undefined if it is gone, and where the kernel does not show processes as files. */
-export function statOf(pid: number | "self"): ProcessStat | undefined {
+/** What the kernel says of a process; undefined if it is gone, and where the kernel does not show processes as files. */
+function statOf(pid: number | "self") {
   try {
     // The name of the program is in brackets, and may hold anything. These follow it:
     const [state = "", , ...numbers] = readFileSync(`/proc/${pid}/stat`, "utf8")
       .replace(/^.*\) /s, "")
       .split(" ");
+    // The terminal controls the session, and is 0 if there is none. The terminal's keys go to the group in the foreground.
     const [group = 0, session = 0, terminal = 0, foreground = 0] = numbers.map(Number);
     return { state, group, session, terminal, foreground };
   } catch {
     return undefined;
   }
+}
+
+/**
+ * The same of this process. Where the kernel does not tell, a terminal controls it if one of its streams is a terminal, and it is
+ * taken to be in the foreground and to lead its session.
+ */
+function ownStat() {
+  const terminal = [0, 1, 2].some((descriptor) => isatty(descriptor)) ? 1 : 0;
+  return statOf("self") ?? { group: 0, session: process.pid, terminal, foreground: 0 };
 }
 
 /** The processes of a group, without those that have ended and wait to be reaped; undefined where they cannot be seen. */
@@ -36,13 +35,16 @@ export function processesIn(group: number): readonly number[] | undefined {
   });
 }
 
-/** Whether a process was given this variable when its program began. */
-export function wasGiven(pid: number, variable: string): boolean {
-  try {
-    return readFileSync(`/proc/${pid}/environ`, "utf8").split("\0").includes(variable);
-  } catch {
-    return false; // it is gone, or somebody else's
-  }
+/** The processes of this one's group that were given a variable when their programs began; none where they cannot be seen. */
+export function companionsGiven(variable: string): readonly number[] {
+  const wasGiven = (pid: number): boolean => {
+    try {
+      return readFileSync(`/proc/${pid}/environ`, "utf8").split("\0").includes(variable);
+    } catch {
+      return false; // it is gone, or somebody else's
+    }
+  };
+  return processesIn(ownStat().group)?.filter(wasGiven) ?? [];
 }
 
 /**
@@ -59,23 +61,10 @@ export function wasGiven(pid: number, variable: string): boolean {
  * Ctrl-\, INT and QUIT may be passed on though they have come: twice is better than never.
  */
 export function reachedTheGroup(signal: NodeJS.Signals): boolean {
-  const standing = statOf("self");
-  switch (signal) {
-    case "SIGINT":
-    case "SIGQUIT":
-      if (standing === undefined) return hasTerminalStream();
-      return standing.terminal !== 0 && standing.group === standing.foreground;
-    case "SIGHUP":
-      return standing !== undefined && standing.terminal === 0 && standing.session !== process.pid;
-    default:
-      return false;
-  }
+  const { group, session, terminal, foreground } = ownStat();
+  if (signal === "SIGINT" || signal === "SIGQUIT") return terminal !== 0 && group === foreground;
+  return signal === "SIGHUP" && terminal === 0 && session !== process.pid;
 }
 
 /** Whether a terminal controls this process. */
-export function hasTerminal(): boolean {
-  const standing = statOf("self");
-  return standing === undefined ? hasTerminalStream() : standing.terminal !== 0;
-}
-
-const hasTerminalStream = (): boolean => [0, 1, 2].some((descriptor) => isatty(descriptor));
+export const hasTerminal = (): boolean => ownStat().terminal !== 0;

@@ -1,6 +1,6 @@
+import { createRequire } from "node:module";
 import { Argument, Command, Option } from "commander";
 import type { Shell } from "./completion.js";
-import { Failure } from "./failure.js";
 import { duration, tick, timer, wholeNumber } from "./options.js";
 import { print } from "./output.js";
 
@@ -13,7 +13,7 @@ import { print } from "./output.js";
 export function programWith(command?: readonly string[]): Command {
   const program = new Command("dynamutex")
     .description("Locks on DynamoDB, for whatever can be started from a prompt")
-    .option("-V, --version", "show the version")
+    .version(createRequire(import.meta.url)("dynamutex/package.json").version, "-V, --version", "show the version")
     .addHelpText("after", PROGRAM_HELP)
     .helpCommand("help [command]", "show the options of a command")
     .enablePositionalOptions()
@@ -22,7 +22,7 @@ export function programWith(command?: readonly string[]): Command {
     .configureOutput({ writeOut: print, outputError: () => undefined });
   addRun(program, command);
 
-  const ls = ["dynamutex ls --prefix customer#", "dynamutex ls --json | jq -r '.[].name'"];
+  const ls = examples("dynamutex ls --prefix customer#", "dynamutex ls --json | jq -r '.[].name'");
   tableCommand(program, "ls", ls)
     .description("list the locks that are taken: who, since when, for how much longer, how many wait")
     .option("--prefix <text>", "only locks whose names begin with it")
@@ -31,20 +31,16 @@ export function programWith(command?: readonly string[]): Command {
     .option("--json", "JSON: an array with a line for each lock")
     .action(exits(async (options) => (await import("./ls.js")).ls(options)));
 
-  const inspect = [
-    "dynamutex inspect nightly-report",
-    "until dynamutex inspect deploy >/dev/null; [ $? -eq 1 ]; do sleep 5; done  # until it is free",
-  ];
+  const loop = "until dynamutex inspect deploy >/dev/null; [ $? -eq 1 ]; do sleep 5; done  # until it is free";
+  const inspect = examples("dynamutex inspect nightly-report", loop);
   tableCommand(program, "inspect", inspect)
     .description("show who holds a lock and who waits: exit code 0 if it is held, 1 if it is free")
     .argument("<name>", "the lock's name")
     .option("--json", "one line of JSON")
     .action(exits(async (name, options) => (await import("./inspect.js")).inspect(name, options)));
 
-  tableCommand(program, "unlock", [
-    "dynamutex unlock deploy --uuid 5f0c9a7e-…",
-    "dynamutex unlock deploy --force --yes",
-  ])
+  const unlock = examples("dynamutex unlock deploy --uuid 5f0c9a7e-…", "dynamutex unlock deploy --force --yes");
+  tableCommand(program, "unlock", unlock)
     .description("end somebody's lock by force; it stays taken until their lease ends")
     .argument("<name>", "the lock's name")
     .option("--uuid <uuid>", "only if this acquisition still holds it, as inspect shows it")
@@ -55,27 +51,28 @@ export function programWith(command?: readonly string[]): Command {
 
   const formats = new Option("--print <format>", "print a definition and create nothing");
   const create = "dynamutex create-table --table locks";
-  tableCommand(program, "create-table", [create, `${create} --print terraform > locks.tf`])
+  tableCommand(program, "create-table", examples(create, `${create} --print terraform > locks.tf`))
     .description("create the table, or print what creates it")
     .addOption(formats.choices(["cloudformation", "terraform", "cdk"]))
     .action(exits(async (options) => (await import("./table.js")).createTable(options)));
 
-  tableCommand(program, "check", ["dynamutex check --table locks"])
+  tableCommand(program, "check", examples("dynamutex check --table locks"))
     .description("check whether locks work on the table with these credentials: exit code 0 if they do, 1 if not")
     .action(exits(async (options) => (await import("./table.js")).check(options)));
 
-  const completion = ['eval "$(dynamutex completion bash)"', "dynamutex completion zsh > ~/.zfunc/_dynamutex"];
+  const completion = examples('eval "$(dynamutex completion bash)"', "dynamutex completion zsh > ~/.zfunc/_dynamutex");
   program
     .command("completion")
     .description("print the completion for a shell")
     .addArgument(new Argument("<shell>").choices(["bash", "zsh"]))
-    .addHelpText("after", examples(completion))
+    .addHelpText("after", completion)
     .action(async (shell: Shell) => print((await import("./completion.js")).COMPLETIONS[shell](program.commands)));
   return program;
 }
 
 function addRun(program: Command, command: readonly string[] | undefined): void {
-  const run = tableCommand(program, "run")
+  const attempts = wholeNumber(1, 1_000_000, "Write --until-success=N, or another option between it and NAME.");
+  const run = tableCommand(program, "run", RUN_HELP)
     .description("run a command while holding a lock")
     .usage("[options] NAME -- COMMAND ARGS…")
     .argument("<name>", "the lock's name")
@@ -86,21 +83,11 @@ function addRun(program: Command, command: readonly string[] | undefined): void 
     .option("--at-least <duration>", "the lock stays taken for so long, even if the command ends sooner", timer)
     .option("--once <tick>", "at most once for this tick: a number or a date", tick)
     .option("--every <duration>", "at most once in each period of this length, by the table's clock", duration)
-    .option(
-      "--until-success [n]",
-      "run the tick again until one exits with 0, n times at most",
-      wholeNumber(1, 1_000_000, "Write --until-success=N, or another option between it and NAME."),
-    )
+    .option("--until-success [n]", "run the tick again until one exits with 0, n times at most", attempts)
     .option("--permits <n>", "let so many run at once", wholeNumber(1, 1_000))
     .option("--busy-code <n>", "the exit code if it did not run; 0 says nothing (default: 75)", wholeNumber(0, 255))
     .option("--kill-after <duration>", "after a loss, from TERM to KILL (default: a 15th of --ttl)", timer)
-    .addHelpText("after", RUN_HELP)
-    .action(
-      exits(async (name, options) => {
-        if (command?.[0] === undefined) throw new Failure(command === undefined ? NO_SEPARATOR : NO_COMMAND);
-        return (await import("./run.js")).run(name, command, options);
-      }),
-    );
+    .action(exits(async (name, options) => (await import("./run.js")).run(name, command, options)));
   // A name in a variable may be `--help`: to show that and end with 0 would look as if the command had run.
   if (command !== undefined) run.helpOption(false);
 }
@@ -112,8 +99,8 @@ function exits<Given extends readonly unknown[]>(act: (...given: Given) => Promi
   };
 }
 
-/** A command on a table, with the options that say which. */
-function tableCommand(program: Command, name: string, lines: readonly string[] = []): Command {
+/** A command on a table, with the options that say which. @param help what stands below them in its help. */
+function tableCommand(program: Command, name: string, help: string): Command {
   const prefix = new Option("--key-prefix <text>", "what stands before every name in the table");
   return program
     .command(name)
@@ -123,15 +110,11 @@ function tableCommand(program: Command, name: string, lines: readonly string[] =
     .option("--region <region>", "as for the AWS CLI")
     .option("--profile <name>", "as for the AWS CLI")
     .option("--endpoint-url <url>", "as for the AWS CLI")
-    .addHelpText("after", lines.length === 0 ? "" : examples(lines));
+    .addHelpText("after", help);
 }
 
-/** Shown under the help of a command. */
-const examples = (lines: readonly string[]): string => `\nExamples:\n${lines.map((line) => `  $ ${line}\n`).join("")}`;
-
-const NO_SEPARATOR = "there is no command: put -- before the command that is run: dynamutex run NAME -- COMMAND";
-
-const NO_COMMAND = "there is no command behind --: give the one to run";
+const examples = (...lines: readonly string[]): string =>
+  `\nExamples:\n${lines.map((line) => `  $ ${line}\n`).join("")}`;
 
 const RUN_HELP = `
 Exit codes: the command's own; 128 + n if signal n ended it; 75 if the lock was busy, or its tick granted before;

@@ -1,15 +1,15 @@
 import { styleText } from "node:util";
 import { EXIT, Failure } from "./failure.js";
-import { onTable, type TableArguments, type TableNames, wordsOf } from "./open-table.js";
+import { onTable, type TableArguments, type TableKeys, wordsOf } from "./open-table.js";
 import { print, printable } from "./output.js";
 
 /** Checks whether locks work on a table. @returns 0 if they do, 1 if not. */
 export async function check(options: TableArguments): Promise<number> {
-  return await onTable(options, async ({ locks, names }) => {
+  return await onTable(options, async ({ locks, keys }) => {
     const report = await locks.check();
     const { tableName, usable, problems, table, batches } = report;
     const lines = problems.map((problem) => {
-      const line = printable(`${problem.severity}: ${wordsOf(problem, report, names)}`);
+      const line = printable(`${problem.severity}: ${wordsOf(problem, report, keys)}`);
       return styleText(problem.severity === "error" ? "red" : "yellow", line);
     });
     if (usable && batches?.advice !== undefined) lines.push(printable(`advice: ${batches.advice}`));
@@ -20,51 +20,46 @@ export async function check(options: TableArguments): Promise<number> {
   });
 }
 
-type TemplateName = "cloudformation" | "terraform" | "cdk";
-
-export interface CreateTableOptions extends TableArguments {
-  readonly print?: TemplateName;
-}
+type Format = "cloudformation" | "terraform" | "cdk";
 
 /** Creates the table, or prints what creates it. */
-export async function createTable({ print: format, ...options }: CreateTableOptions): Promise<number> {
-  return await onTable(options, async ({ locks, names }) => {
-    if (format === undefined) {
+export async function createTable(options: TableArguments & { readonly print?: Format }): Promise<number> {
+  return await onTable(options, async ({ locks, keys }) => {
+    const { tableName } = locks;
+    if (options.print === undefined) {
       await locks.create();
-      print(`table ${printable(names.tableName)} is ready\n`);
+      print(`table ${printable(tableName)} is ready\n`);
       return EXIT.done;
     }
-    if (names.tableName.startsWith("arn:")) {
-      throw new Failure(
-        "--table is an ARN, and a template needs the table's name: give the part behind the last slash",
-      );
+    if (tableName.startsWith("arn:")) {
+      throw new Failure("--table is an ARN, and a template needs a name: give the part behind the last slash");
     }
-    print(TEMPLATES[format](names));
+    print({ cloudformation, terraform, cdk }[options.print](tableName, keys));
     return EXIT.done;
   });
 }
 
-/** What creates the table, for each tool. */
-const TEMPLATES: Readonly<Record<TemplateName, (names: TableNames) => string>> = { cloudformation, terraform, cdk };
-
-function cloudformation({ tableName, partition, sort, ttl }: TableNames): string {
-  const define = (key: string) => `- { AttributeName: ${yaml(key)}, AttributeType: S }`;
-  const range = sort === undefined ? "" : `\n        - { AttributeName: ${yaml(sort)}, KeyType: RANGE }`;
+function cloudformation(tableName: string, { partition, sort, ttl }: TableKeys): string {
+  const keys = sort === undefined ? [partition] : [partition, sort];
+  const define = (key: string) => `
+        - { AttributeName: ${JSON.stringify(key)}, AttributeType: S }`;
+  const use = (key: string, index: number) => `
+        - { AttributeName: ${JSON.stringify(key)}, KeyType: ${index === 0 ? "HASH" : "RANGE"} }`;
   return `Resources:
   Locks:
     Type: AWS::DynamoDB::Table
     Properties:
-      TableName: ${yaml(tableName)}
+      TableName: ${JSON.stringify(tableName)}
       BillingMode: PAY_PER_REQUEST
-      AttributeDefinitions:
-        ${keysOf(partition, sort).map(define).join("\n        ")}
-      KeySchema:
-        - { AttributeName: ${yaml(partition)}, KeyType: HASH }${range}
-      TimeToLiveSpecification: { AttributeName: ${yaml(ttl)}, Enabled: true }
+      AttributeDefinitions:${keys.map(define).join("")}
+      KeySchema:${keys.map(use).join("")}
+      TimeToLiveSpecification: { AttributeName: ${JSON.stringify(ttl)}, Enabled: true }
 `;
 }
 
-function terraform({ tableName, partition, sort, ttl }: TableNames): string {
+function terraform(tableName: string, { partition, sort, ttl }: TableKeys): string {
+  // A template of HCL begins with `${` or `%{`.
+  const quoted = (text: string) => JSON.stringify(text).replace(/[$%](?=\{)/g, "$&$&");
   const attribute = (key: string) => `
   attribute {
     name = ${quoted(key)}
@@ -75,7 +70,7 @@ function terraform({ tableName, partition, sort, ttl }: TableNames): string {
   name         = ${quoted(tableName)}
   billing_mode = "PAY_PER_REQUEST"
   hash_key     = ${quoted(partition)}
-${sort === undefined ? "" : `  range_key    = ${quoted(sort)}\n`}${keysOf(partition, sort).map(attribute).join("")}
+${sort === undefined ? "" : `  range_key    = ${quoted(sort)}\n`}${attribute(partition)}${sort === undefined ? "" : attribute(sort)}
   ttl {
     attribute_name = ${quoted(ttl)}
     enabled        = true
@@ -84,7 +79,7 @@ ${sort === undefined ? "" : `  range_key    = ${quoted(sort)}\n`}${keysOf(partit
 `;
 }
 
-function cdk({ tableName, partition, sort, ttl }: TableNames): string {
+function cdk(tableName: string, { partition, sort, ttl }: TableKeys): string {
   const attribute = (key: string) => `{ name: ${JSON.stringify(key)}, type: dynamodb.AttributeType.STRING }`;
   return `import * as dynamodb from "aws-cdk-lib/aws-dynamodb";
 
@@ -96,15 +91,3 @@ ${sort === undefined ? "" : `  sortKey: ${attribute(sort)},\n`}  timeToLiveAttri
 });
 `;
 }
-
-const keysOf = (partition: string, sort: string | undefined): string[] =>
-  sort === undefined ? [partition] : [partition, sort];
-
-/** In quotes where YAML would take it for something else than a string. */
-function yaml(text: string): string {
-  const isPlain = /^[a-z][\w.-]*$/i.test(text) && !/^(true|false|yes|no|on|off|null|y|n)$/i.test(text);
-  return isPlain ? text : JSON.stringify(text);
-}
-
-/** As HCL reads it: a template begins with `${` or `%{`. */
-const quoted = (text: string): string => JSON.stringify(text).replace(/[$%](?=\{)/g, "$&$&");

@@ -1,9 +1,8 @@
-import { createInterface } from "node:readline/promises";
+import { createInterface } from "node:readline";
 import { isatty } from "node:tty";
-import type { LockTable } from "../index.js";
 import { EXIT, Failure } from "./failure.js";
-import { findLocks, type LockView } from "./lock-view.js";
-import { type OpenTable, onTable, type TableArguments } from "./open-table.js";
+import { findLocks, type LockView, lockableAt } from "./lock-view.js";
+import { onTable, type TableArguments } from "./open-table.js";
 import { showDuration } from "./options.js";
 import { complain, print, printable } from "./output.js";
 
@@ -16,32 +15,30 @@ export interface UnlockOptions extends TableArguments {
 
 /** Ends an acquisition by force. @returns 0 if it held the lock until now, 1 if it did not. */
 export async function unlock(name: string, options: UnlockOptions): Promise<number> {
-  const { uuid, force } = options;
+  const { uuid, force, now = false, yes } = options;
   if ((uuid === undefined) === (force !== true)) {
     throw new Failure("give either --uuid U, as `dynamutex inspect` shows it, or --force for whoever holds it");
   }
-  return await onTable(options, (table) => unlockOn(table, name, options));
-}
-
-async function unlockOn(table: OpenTable, name: string, { uuid, now = false, yes }: UnlockOptions): Promise<number> {
-  const { locks } = await findLocks(table, name);
-  const holders = locks.filter((lock) => lock.uuid !== undefined);
-  const holder = uuid === undefined ? theOne(name, holders) : holders.find((lock) => lock.uuid === uuid);
-  if (holder?.uuid === undefined) {
-    const problem = locks.find((lock) => lock.problem !== undefined)?.problem;
-    if (problem !== undefined) throw new Failure(problem);
-    const blocked = locks.find(({ state }) => state === "blocked");
-    const until = blocked && `; it stays taken until ${blocked.expires.toISOString()}, which unlocking cannot end`;
-    complain(`${uuid === undefined ? "nobody holds" : `${uuid} does not hold`} ${name}${until ?? ""}`);
-    return EXIT.no;
-  }
-  if (!yes) await confirm(questionOf(holder, now));
-  if (!(await lockableOf(table.locks, holder).forceUnlock(holder.uuid, { now }))) {
-    complain(`${holder.uuid} did not hold ${name} any more`);
-    return EXIT.no;
-  }
-  print(`unlocked ${printable(name)}: ${now ? "free now" : `free in ${showDuration(holder.ttlMs)} at the latest`}\n`);
-  return EXIT.done;
+  return await onTable(options, async (table) => {
+    const { locks } = await findLocks(table, name);
+    const holders = locks.filter((lock) => lock.uuid !== undefined);
+    const holder = uuid === undefined ? theOne(name, holders) : holders.find((lock) => lock.uuid === uuid);
+    if (holder?.uuid === undefined) {
+      const problem = locks.find((lock) => lock.problem !== undefined)?.problem;
+      if (problem !== undefined) throw new Failure(problem);
+      const blocked = locks.find(({ state }) => state === "blocked");
+      const until = blocked && `; it stays taken until ${blocked.expires.toISOString()}, which unlocking cannot end`;
+      complain(`${uuid === undefined ? "nobody holds" : `${uuid} does not hold`} ${name}${until ?? ""}`);
+      return EXIT.no;
+    }
+    if (!yes) await confirm(questionOf(holder, now));
+    if (!(await lockableAt(table.locks, holder).forceUnlock(holder.uuid, { now }))) {
+      complain(`${holder.uuid} did not hold ${name} any more`);
+      return EXIT.no;
+    }
+    print(`unlocked ${printable(name)}: ${now ? "free now" : `free in ${showDuration(holder.ttlMs)} at the latest`}\n`);
+    return EXIT.done;
+  });
 }
 
 /** @throws {@link Failure} if there are several. */
@@ -53,25 +50,17 @@ function theOne(name: string, holders: readonly LockView[]): LockView | undefine
 
 function questionOf({ name, owner, expires, state }: LockView, now: boolean): string {
   const whose = `End the lock ${printable(name)} of ${printable(owner)}`;
-  return now
-    ? `${whose} now? If it still runs, another may run beside it.`
-    : `${whose}? It stays taken until its lease ends: that is at ${expires.toISOString()} now, and it may be ${state === "handed-off" ? "resumed" : "renewed"}.`;
-}
-
-function lockableOf(locks: LockTable, { name, kind }: LockView): Pick<ReturnType<LockTable["mutex"]>, "forceUnlock"> {
-  if (kind === "mutex") return locks.mutex(name);
-  return kind === "semaphore" ? locks.semaphore(name, { permits: 1 }) : locks.sharedMutex(name);
+  if (now) return `${whose} now? If it still runs, another may run beside it.`;
+  const until = `until its lease ends: that is at ${expires.toISOString()} now`;
+  return `${whose}? It stays taken ${until}, and it may be ${state === "handed-off" ? "resumed" : "renewed"}.`;
 }
 
 /** Asks on the terminal. @throws {@link Failure} if there is nobody to ask, or the answer is not yes. */
 async function confirm(question: string): Promise<void> {
   if (!isatty(0)) throw new Failure("there is no terminal to ask on: give --yes if you are certain");
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    const ended = new Promise<string>((resolve) => terminal.once("close", () => resolve("")));
-    const answer = await Promise.race([terminal.question(`${question} [y/N] `), ended]);
-    if (!/^y(es)?$/i.test(answer.trim())) throw new Failure("nothing was unlocked");
-  } finally {
-    terminal.close();
-  }
+  const terminal = createInterface({ input: process.stdin, output: process.stderr, prompt: `${question} [y/N] ` });
+  terminal.prompt();
+  const { value: answer = "" } = await terminal[Symbol.asyncIterator]().next();
+  terminal.close();
+  if (!/^y(es)?$/i.test(answer.trim())) throw new Failure("nothing was unlocked");
 }
