@@ -36,18 +36,23 @@ export function exactly<Options>(): <Given extends Shape<Options>>(
   return (shape) => shape;
 }
 
+/** For options that are given to the wrong call: what to do about each. */
+export type Elsewhere = Readonly<Record<string, string>>;
+
 /**
  * The compiler refuses a shape that leaves an option of the interface out, has one more, or accepts more or less than
  * the interface says.
  * @param takers what takes these options: the error for one that is given elsewhere says so.
+ * @param elsewhere what is said of options that are not taken here, where that does not say enough.
  */
 export function optionsCheck<Options extends object, Given extends Shape<NoInfer<Options>>>(
   takers: readonly string[],
   shape: () => Given & Exactly<NoInfer<Options>, Given>,
+  elsewhere?: Elsewhere,
 ): OptionsCheck<Options> {
   const shapeOf = lazily(shape);
-  TAKERS.push({ takers, names: () => namesIn(shapeOf()) });
-  const check = valueCheck(() => objectOf<Options>(shapeOf()), "options");
+  TAKERS.push({ takers, names: () => Object.keys(shapeOf()) });
+  const check = valueCheck(() => objectOf<Options>(shapeOf(), elsewhere), "options");
   return (options) => {
     if (options !== NONE) check(options);
     return options;
@@ -63,15 +68,24 @@ export const strings = (): z.ZodMiniType<Readonly<Record<string, string>>> =>
     "must be an object whose values are strings",
   );
 
-/** An object with these options and no others. An option that is missing may be the one that is misspelt: that one is told first. */
-export function objectOf<Options extends object>(shape: Shape<NoInfer<Options>>): z.ZodMiniType<Options> {
+/**
+ * An object with these options and no others, except undefined ones, which say nothing. An option that is missing may be the one
+ * that is misspelt: that one is told first.
+ */
+export function objectOf<Options extends object>(
+  shape: Shape<NoInfer<Options>>,
+  elsewhere: Elsewhere = {},
+): z.ZodMiniType<Options> {
   const known = Object.keys(shape);
+  const because = new Map(Object.entries(elsewhere));
   return z
     .custom<Options>(isObject, { error: "must be an object with options", abort: true })
     .check(({ value, issues }) => {
-      const unknown = Object.keys(value).find((name) => !known.includes(name));
+      const isUnknown = ([name, option]: [string, unknown]) => option !== undefined && !known.includes(name);
+      const [unknown] = Object.entries(value).find(isUnknown) ?? [];
       if (unknown !== undefined) {
-        issues.push({ code: "custom", input: value, path: [unknown], message: unknownOption(unknown, known) });
+        const message = because.get(unknown) ?? unknownOption(unknown, known);
+        issues.push({ code: "custom", input: value, path: [unknown], message });
       }
       for (const [name, schema] of Object.entries<z.ZodMiniType>(shape)) {
         const { error } = schema.safeParse(value[name as keyof Options]);
@@ -82,21 +96,8 @@ export function objectOf<Options extends object>(shape: Shape<NoInfer<Options>>)
     });
 }
 
-/** An option that is given to the wrong call: it must be left out, and the reason says where it belongs. */
-export function misplaced(because: string): z.ZodMiniType<undefined> {
-  const schema = z.optional(z.custom<undefined>((value) => value === undefined, because));
-  MISPLACED.add(schema);
-  return schema;
-}
-
-const MISPLACED = new WeakSet<object>();
-
 /** Everything that takes options. */
 const TAKERS: { readonly takers: readonly string[]; readonly names: () => readonly string[] }[] = [];
-
-function namesIn(shape: object): readonly string[] {
-  return Object.entries(shape).flatMap(([name, schema]) => (MISPLACED.has(schema as object) ? [] : [name]));
-}
 
 /** What to do about an option that does not exist here. @param here the names of the options that do. */
 function unknownOption(name: string, here: readonly string[]): string {
@@ -142,14 +143,16 @@ export const milliseconds = (): z.ZodMiniType<number> =>
     abort: true,
   });
 
-export const wholeMilliseconds = (): z.ZodMiniType<number> =>
-  milliseconds().check(z.refine(Number.isInteger, "must be a whole number of milliseconds"));
-
-/** Whole milliseconds that a timer can run. */
-export const duration = (least: number): z.ZodMiniType<number> =>
-  wholeMilliseconds().check(
+/** Whole milliseconds. Default: as many as a timer can run. @param why there may be no more than `most`. */
+export const duration = (
+  least: number,
+  most: number = MAX_TIMER_MS,
+  why = "the longest that a timer can run",
+): z.ZodMiniType<number> =>
+  milliseconds().check(
+    z.refine(Number.isInteger, "must be a whole number of milliseconds"),
     z.minimum(least, `must be at least ${least} ms`),
-    z.maximum(MAX_TIMER_MS, `must be at most ${MAX_TIMER_MS} ms, the longest that a timer can run`),
+    z.maximum(most, `must be at most ${most} ms, ${why}`),
   );
 
 /** The same, or Infinity. */
@@ -163,13 +166,6 @@ export const durationOrForever = (least: number): z.ZodMiniType<number> => {
 
 export const flag = (): z.ZodMiniType<boolean | undefined> =>
   z.optional(z.custom<boolean>((value) => typeof value === "boolean", "must be true or false"));
-
-/** One of a few words. */
-export const oneOf = <Word extends string>(...words: readonly Word[]): z.ZodMiniType<Word> =>
-  z.custom<Word>(
-    (value) => words.includes(value as Word),
-    `must be ${words.map((word) => JSON.stringify(word)).join(" or ")}`,
-  );
 
 /** An object with these methods. Its class is not compared: it may come from another copy of its package. */
 export const withMethods = <T>(what: string, methods: readonly string[]): z.ZodMiniType<T> =>
