@@ -7,7 +7,6 @@ import {
   exactly,
   flag,
   lockData,
-  milliseconds,
   optionsCheck,
   type Shape,
   signal,
@@ -206,21 +205,16 @@ const checkTryRun: OptionsCheck<TryRunOptions> = optionsCheck(["tryRun()"], () =
 }));
 
 /** @throws {@link LockConfigError} */
-export function tryLockOptions(options: TryLockOptions): TryLockOptions {
-  return oneTick(checkTryLock(options));
-}
+export const tryLockOptions: OptionsCheck<TryLockOptions> = (options) => oneTick(checkTryLock(options));
 
 /** @throws {@link LockConfigError} */
-export function tryRunOptions(options: TryRunOptions): TryRunOptions {
-  const { once, everyMs, untilSuccess } = checkTryRun(options);
+export const tryRunOptions: OptionsCheck<TryRunOptions> = (options) => oneTick(checkTryRun(options));
+
+function oneTick<Options extends TryRunOptions>(options: Options): Options {
+  const { once, everyMs, untilSuccess } = options;
   if (untilSuccess !== undefined && once === undefined && everyMs === undefined) {
     throw new LockConfigError("untilSuccess", untilSuccess, "needs a tick: give `once` or `everyMs` as well");
   }
-  return oneTick(options);
-}
-
-function oneTick<Options extends TryLockOptions>(options: Options): Options {
-  const { once, everyMs } = options;
   if (once === undefined || everyMs === undefined) return options;
   throw new LockConfigError("everyMs", everyMs, "must not be given together with `once`: one tick, or the other");
 }
@@ -292,6 +286,7 @@ export const checkData: (data: unknown) => void = valueCheck(lockData, "data");
 
 /** The argument of `assertHeld()`. */
 export const checkMinRemaining: (minRemainingMs: unknown) => void = valueCheck(
-  () => milliseconds().check(z.minimum(0, "must be a number of milliseconds, 0 or more")),
+  () =>
+    z.custom<number>((value) => typeof value === "number" && value >= 0, "must be a number of milliseconds, 0 or more"),
   "minRemainingMs",
 );

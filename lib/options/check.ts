@@ -36,23 +36,20 @@ export function exactly<Options>(): <Given extends Shape<Options>>(
   return (shape) => shape;
 }
 
-/** For options that are given to the wrong call: what to do about each. */
-export type Elsewhere = Readonly<Record<string, string>>;
-
 /**
  * The compiler refuses a shape that leaves an option of the interface out, has one more, or accepts more or less than
  * the interface says.
  * @param takers what takes these options: the error for one that is given elsewhere says so.
- * @param elsewhere what is said of options that are not taken here, where that does not say enough.
+ * @param remedies for options that are not taken here, where that does not say enough.
  */
 export function optionsCheck<Options extends object, Given extends Shape<NoInfer<Options>>>(
   takers: readonly string[],
   shape: () => Given & Exactly<NoInfer<Options>, Given>,
-  elsewhere?: Elsewhere,
+  remedies: Readonly<Record<string, string>> = {},
 ): OptionsCheck<Options> {
   const shapeOf = lazily(shape);
   TAKERS.push({ takers, names: () => Object.keys(shapeOf()) });
-  const check = valueCheck(() => objectOf<Options>(shapeOf(), elsewhere), "options");
+  const check = valueCheck(() => objectOf<Options>(shapeOf(), remedies), "options");
   return (options) => {
     if (options !== NONE) check(options);
     return options;
@@ -74,17 +71,16 @@ export const strings = (): z.ZodMiniType<Readonly<Record<string, string>>> =>
  */
 export function objectOf<Options extends object>(
   shape: Shape<NoInfer<Options>>,
-  elsewhere: Elsewhere = {},
+  remedies: Readonly<Record<string, string>> = {},
 ): z.ZodMiniType<Options> {
   const known = Object.keys(shape);
-  const because = new Map(Object.entries(elsewhere));
   return z
     .custom<Options>(isObject, { error: "must be an object with options", abort: true })
     .check(({ value, issues }) => {
-      const isUnknown = ([name, option]: [string, unknown]) => option !== undefined && !known.includes(name);
-      const [unknown] = Object.entries(value).find(isUnknown) ?? [];
+      const given = Object.entries(value).filter(([, option]) => option !== undefined);
+      const [unknown] = given.find(([name]) => !known.includes(name)) ?? [];
       if (unknown !== undefined) {
-        const message = because.get(unknown) ?? unknownOption(unknown, known);
+        const message = Object.hasOwn(remedies, unknown) ? remedies[unknown] : unknownOption(unknown, known);
         issues.push({ code: "custom", input: value, path: [unknown], message });
       }
       for (const [name, schema] of Object.entries<z.ZodMiniType>(shape)) {
@@ -102,17 +98,14 @@ const TAKERS: { readonly takers: readonly string[]; readonly names: () => readon
 /** What to do about an option that does not exist here. @param here the names of the options that do. */
 function unknownOption(name: string, here: readonly string[]): string {
   const alias = aliasOf(name);
-  if (here.includes(alias)) return `is not an option: did you mean ${alias}?`;
+  const meant = here.includes(alias) ? alias : nearest(name, here);
+  if (meant !== undefined) return `is not an option: did you mean ${meant}?`;
   const takers = takersOf(name);
   if (takers !== "") return `is not an option here, but one of ${takers}`;
   const ofClient = clientOptionNear(name);
   if (ofClient !== undefined) return elsewhere(ofClient);
-  const near = nearest(name, here);
-  if (near !== undefined) return `is not an option: did you mean ${near}?`;
-  const other = nearest(
-    name,
-    TAKERS.flatMap(({ names }) => names()),
-  );
+  const everywhere = TAKERS.flatMap(({ names }) => names());
+  const other = nearest(name, everywhere);
   if (other === undefined) return "is not an option: check its spelling";
   return `is not an option here: ${other} is one of ${takersOf(other)}`;
 }
@@ -131,17 +124,10 @@ export function isWellFormed(value: string): boolean {
 }
 
 /** A string that DynamoDB stores as it is. */
-export const text = (error = "must be a string"): z.ZodMiniType<string> =>
+export const text = (): z.ZodMiniType<string> =>
   z
-    .custom<string>((value) => typeof value === "string", { error, abort: true })
+    .custom<string>((value) => typeof value === "string", { error: "must be a string", abort: true })
     .check(z.refine(isWellFormed, NOT_WELL_FORMED));
-
-/** A number of milliseconds. `z.number()` does not fit: it refuses Infinity. */
-export const milliseconds = (): z.ZodMiniType<number> =>
-  z.custom<number>((value) => typeof value === "number" && !Number.isNaN(value), {
-    error: "must be a number of milliseconds",
-    abort: true,
-  });
 
 /** Whole milliseconds. Default: as many as a timer can run. @param why there may be no more than `most`. */
 export const duration = (
@@ -149,11 +135,9 @@ export const duration = (
   most: number = MAX_TIMER_MS,
   why = "the longest that a timer can run",
 ): z.ZodMiniType<number> =>
-  milliseconds().check(
-    z.refine(Number.isInteger, "must be a whole number of milliseconds"),
-    z.minimum(least, `must be at least ${least} ms`),
-    z.maximum(most, `must be at most ${most} ms, ${why}`),
-  );
+  z
+    .custom<number>(Number.isInteger, { error: "must be a whole number of milliseconds", abort: true })
+    .check(z.minimum(least, `must be at least ${least} ms`), z.maximum(most, `must be at most ${most} ms, ${why}`));
 
 /** The same, or Infinity. */
 export const durationOrForever = (least: number): z.ZodMiniType<number> => {
@@ -169,13 +153,7 @@ export const flag = (): z.ZodMiniType<boolean | undefined> =>
 
 /** An object with these methods. Its class is not compared: it may come from another copy of its package. */
 export const withMethods = <T>(what: string, methods: readonly string[]): z.ZodMiniType<T> =>
-  z.custom<T>(
-    (value) =>
-      typeof value === "object" &&
-      value !== null &&
-      methods.every((method) => typeof (value as Record<string, unknown>)[method] === "function"),
-    `must be ${what}`,
-  );
+  z.custom<T>((value) => methods.every((method) => typeof Object(value)[method] === "function"), `must be ${what}`);
 
 export const signal = (): z.ZodMiniType<AbortSignal | undefined> =>
   z.optional(withMethods<AbortSignal>("an AbortSignal", ["addEventListener", "throwIfAborted"]));
