@@ -97,8 +97,7 @@ const TAKERS: { readonly takers: readonly string[]; readonly names: () => readon
 
 /** What to do about an option that does not exist here. @param here the names of the options that do. */
 function unknownOption(name: string, here: readonly string[]): string {
-  const alias = aliasOf(name);
-  const meant = here.includes(alias) ? alias : nearest(name, here);
+  const meant = here.find((option) => option === aliasOf(name)) ?? nearest(name, here);
   if (meant !== undefined) return `is not an option: did you mean ${meant}?`;
   const takers = takersOf(name);
   if (takers !== "") return `is not an option here, but one of ${takers}`;

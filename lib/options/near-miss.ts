@@ -36,20 +36,15 @@ function isSecret(name: string): boolean {
 }
 
 /** What other locks call the options of these names. */
-const ALIASES: Readonly<Record<string, string>> = {
-  timeout: "waitMs",
-  acquiretimeout: "waitMs",
-  maxwait: "waitMs",
-  lease: "ttlMs",
-  leaseduration: "ttlMs",
-  leasetime: "ttlMs",
-  heartbeat: "renewEveryMs",
-  heartbeatperiod: "renewEveryMs",
+const ALIASES: Readonly<Record<string, readonly string[]>> = {
+  waitMs: ["timeout", "acquiretimeout", "maxwait"],
+  ttlMs: ["lease", "leaseduration", "leasetime"],
+  renewEveryMs: ["heartbeat", "heartbeatperiod"],
 };
 
-/** Our name for what other locks call so, or the same name. */
-export function aliasOf(name: string): string {
-  return ALIASES[plain(name)] ?? name;
+/** Our name for what other locks call so. */
+export function aliasOf(name: string): string | undefined {
+  return Object.keys(ALIASES).find((option) => ALIASES[option]?.includes(plain(name)));
 }
 
 /** The name that somebody meant: equal except for case, underscores or a unit, or a typo away. */
