@@ -21,7 +21,7 @@ const TOO_GREAT_NUMBER = 1e126;
  */
 export function marshalledData(data: LockData): AttributeValue {
   if (!isPlain(data)) throw new LockConfigError("data", data, "must be a plain object, which is stored as a map");
-  const bytes = sizeOf(data, "data", new Set());
+  const bytes = bytesOf(data);
   if (bytes > MAX_DATA_BYTES) {
     const remedy = `must be at most ${MAX_DATA_BYTES} bytes: an item has 400 KB, of which the row needs some for itself`;
     throw new LockConfigError("data", `${bytes} bytes`, remedy);
@@ -31,38 +31,25 @@ export function marshalledData(data: LockData): AttributeValue {
 
 /** @throws {@link LockConfigError} for a flight's value that cannot be stored, or would come back as something else. */
 export function checkResult(data: LockData): void {
-  const back = storedData(data);
   const bytes = bytesOf(data);
   if (bytes > MAX_RESULT_BYTES) {
     throw new LockConfigError("value", `${bytes} bytes`, `must be at most ${MAX_RESULT_BYTES} bytes to be shared`);
   }
-  checkSame(data, back, "data");
-}
-
-function checkMember(member: unknown, back: unknown, path: string): void {
-  if (!(back as ReadonlySet<unknown>).has(member))
-    checkSame(member, typeof member === "bigint" ? 0 : 0n, `${path} (a member)`);
+  checkNumbers(data, "data");
 }
 
 /** DynamoDB has one type of number: a small bigint would come back as a number, and a large number as a bigint. */
-function checkSame(value: unknown, back: unknown, path: string): void {
-  if (typeof value !== typeof back) {
+function checkNumbers(value: unknown, path: string): void {
+  if (typeof value === "number" || typeof value === "bigint") {
+    if (typeof numberOf(`${value}`) === typeof value) return;
     const remedy =
       "must be a number up to 2^53 - 1, or a bigint beyond, either way, or it would come back as the other";
     throw new LockConfigError(path, value, remedy);
   }
+  if (value instanceof Set) for (const member of value) checkNumbers(member, `${path} (a member)`);
   if (typeof value !== "object" || value === null || value instanceof Uint8Array) return;
-  if (value instanceof Set) {
-    for (const member of value)
-      if (typeof member === "bigint" || typeof member === "number") checkMember(member, back, path);
-    return;
-  }
-  for (const [key, member] of Object.entries(value))
-    checkSame(member, (back as typeof value)[key as never], `${path}.${key}`);
+  for (const [key, member] of Object.entries(value)) checkNumbers(member, `${path}.${key}`);
 }
-
-/** The size of data that can be stored, by DynamoDB's rules. */
-export const bytesOf = (data: LockData): number => sizeOf(data, "data", new Set());
 
 /** The caller's attributes as they come back from the table. @throws {@link LockConfigError} as {@link marshalledData} does. */
 export function storedData(data: LockData): LockData {
@@ -77,7 +64,7 @@ export function unmarshalledData(map: Record<string, AttributeValue>): LockData 
   return Object.fromEntries(Object.entries(map).map(([name, value]) => [name, unmarshalled(value)]));
 }
 
-/** @param value undefined where the SDK gives no value. */
+/** @param value undefined where the SDK gives no value: it has none for an attribute called `__proto__`. */
 function unmarshalled(value: AttributeValue = { NULL: true }): unknown {
   const { S, N, BOOL, B, L, M, SS, NS, BS } = value;
   if (N !== undefined) return numberOf(N);
@@ -92,13 +79,10 @@ function unmarshalled(value: AttributeValue = { NULL: true }): unknown {
 export function numberOf(text: string): number | bigint {
   const value = Number(text) + 0;
   if (Number.isSafeInteger(value)) return value;
-  const digits = text.replace(/^(-?\d)\.?(\d*)e\+(\d+)$/, withoutExponent);
+  // JavaScript writes numbers from 1e21 on with an exponent, and DynamoDB gives back all of their digits.
+  const [, first = "", others = "", exponent] = /^(-?\d)\.?(\d*)e\+(\d+)$/.exec(text) ?? [];
+  const digits = exponent === undefined ? text : first + others.padEnd(Number(exponent), "0");
   return /^-?\d+$/.test(digits) ? BigInt(digits) : value;
-}
-
-/** As DynamoDB gives it back: JavaScript writes numbers from 1e21 on with an exponent, which is more than its digits. */
-function withoutExponent(_text: string, first: string, others: string, exponent: string): string {
-  return first + others.padEnd(Number(exponent), "0");
 }
 
 /**
@@ -107,7 +91,7 @@ function withoutExponent(_text: string, first: string, others: string, exponent:
  * @param within the containers around the value: one that contains itself is among them.
  * @throws {@link LockConfigError} if the value cannot be stored.
  */
-function sizeOf(value: unknown, path: string, within: ReadonlySet<object>): number {
+export function bytesOf(value: unknown, path = "data", within: ReadonlySet<object> = new Set()): number {
   switch (typeof value) {
     case "string":
       checkText(value, path);
@@ -147,14 +131,11 @@ function sizeOfDigits(number: string): number {
 function sizeOfObject(value: object, path: string, within: ReadonlySet<object>): number {
   if (value instanceof Uint8Array) return value.byteLength;
   if (value instanceof Set) return sizeOfSet(value, path);
-  if (Object.prototype.toString.call(value) === "[object Date]") {
-    const remedy =
-      "must be a string or a number: use date.toISOString() or date.getTime(), for DynamoDB stores no dates";
-    throw new LockConfigError(path, value, remedy);
-  }
   const list = Array.isArray(value);
   if (!list && !isPlain(value)) {
-    const remedy = "must be a plain object, array, Set or Uint8Array: DynamoDB stores no class instances";
+    const remedy =
+      "must be a plain object, array, Set or Uint8Array: DynamoDB stores no class instances, and of a date what " +
+      "date.toISOString() or date.getTime() gives";
     throw new LockConfigError(path, value, remedy);
   }
   if (within.has(value)) throw new LockConfigError(path, value, "must not contain itself");
@@ -166,7 +147,7 @@ function sizeOfObject(value: object, path: string, within: ReadonlySet<object>):
   // Array.from turns the holes of an array into undefined. Object.entries would skip them, and the marshaller does not.
   for (const [key, member] of Object.entries(list ? Array.from(value) : value)) {
     if (!list) checkKey(key, path, value);
-    bytes += 1 + (list ? 0 : Buffer.byteLength(key)) + sizeOf(member, `${path}.${key}`, inside);
+    bytes += 1 + (list ? 0 : Buffer.byteLength(key)) + bytesOf(member, `${path}.${key}`, inside);
   }
   return bytes;
 }
@@ -186,7 +167,7 @@ function checkText(text: string, path: string): void {
 /** DynamoDB has sets of strings, of numbers and of binaries: not empty, not mixed, and without duplicates. */
 function sizeOfSet(set: ReadonlySet<unknown>, path: string): number {
   const members = [...set];
-  const sizes = members.map((member) => 1 + sizeOf(member, `${path} (a member)`, new Set()));
+  const sizes = members.map((member) => 1 + bytesOf(member, `${path} (a member)`));
   const kinds = new Set<string>(members.map((member) => (member instanceof Uint8Array ? "binary" : typeof member)));
   const isOfOneKind = kinds.size === 1 && ["binary", "string", "number", "bigint"].some((kind) => kinds.has(kind));
   // Sets compare bytes by identity, and DynamoDB by value.

@@ -1,4 +1,5 @@
 import type {
+  BatchStatementError,
   CancellationReason,
   ConditionalCheckFailedException,
   TransactionCanceledException,
@@ -36,10 +37,11 @@ const THROTTLING = wordsOf(
   "ProvisionedThroughputExceeded RequestLimitExceeded RequestThrottled SlowDown Throttled Throttling TooManyRequests",
 );
 
-/** The names of other transient failures: on DynamoDB's side, a conflict with another write, or no reply in time. */
+/** The names of all transient failures: these, and those on DynamoDB's side, a conflict with another write, or no reply in time. */
 const TRANSIENT = wordsOf(
   "Abort InternalFailure InternalServer LimitExceeded ReplicatedWriteConflict RequestTimeout ServiceUnavailable " +
     "Timeout TransactionConflict TransactionInProgress",
+  THROTTLING,
 );
 
 /** The permission is missing; the engine has none; a gateway, or the caller's client, does not know the request. */
@@ -103,14 +105,12 @@ export function storeFailure(error: unknown, context: RequestContext): LockStore
  * every other, and none, is not: the statement may have been applied.
  */
 export function statementFailure(
-  {
-    Code: name = "",
-    Message: message = "",
-  }: { readonly Code?: string | undefined; readonly Message?: string | undefined },
+  { Code, Message: message = "" }: BatchStatementError,
   tableName: string,
 ): LockStoreError {
+  const name: string = Code ?? "";
   const kind = kindOf(name);
-  if (!isThrottlingName(name) && kind !== "TransactionConflict" && kind !== "Validation" && !(kind in REMEDIES)) {
+  if (!THROTTLING.has(kind) && kind !== "TransactionConflict" && kind !== "Validation" && !(kind in REMEDIES)) {
     const what = name === "" ? "the reply leaves it out" : `${name}: ${message}`;
     const options = { transient: true, answered: false };
     return new LockStoreError(`No answer to one statement of a batch on table ${tableName}: ${what}`, options);
@@ -153,26 +153,22 @@ export const isConflict = ({ Code }: CancellationReason): boolean => Code === "T
 /** Whether a transaction was cancelled for transient reasons only. */
 export function isPassingCancellation(reasons: readonly { readonly Code?: string | undefined }[]): boolean {
   const codes = reasons.flatMap(({ Code }) => (Code === undefined || Code === "None" ? [] : [Code]));
-  return codes.length > 0 && codes.every(isTransientName);
+  return codes.length > 0 && codes.every((code) => TRANSIENT.has(kindOf(code)));
 }
 
 /** Whether DynamoDB refused a request for what it is. */
 export const isInvalid = (error: unknown): boolean => failureOf(error).name === "ValidationException";
 
 /** Whether DynamoDB refused a request because the table's key is not the one in the request. */
-export function isAboutTheKey(error: unknown): boolean {
-  const { name, message } = failureOf(error);
-  return name === "ValidationException" && /\bkeys?\b/i.test(message);
-}
+export const isAboutTheKey = (error: unknown): boolean =>
+  isInvalid(error) && /\bkeys?\b/i.test(failureOf(error).message);
 
 /** The name less its ending, unless it has nothing else: an error may come as `X`, `XError` or `XException`. */
 const kindOf = (name: unknown): string => String(name).replace(/(?<=.)(Error|Exception)$/, "");
-const isThrottlingName = (name: unknown): boolean => THROTTLING.has(kindOf(name));
-const isTransientName = (name: unknown): boolean => isThrottlingName(name) || TRANSIENT.has(kindOf(name));
 
-/** Whether `isSuch` holds for the name of the failure, or for the reason of one item of a transaction. */
-function isNamed({ name, CancellationReasons }: Failure, isSuch: (name: unknown) => boolean): boolean {
-  return isSuch(name) || CancellationReasons?.some(({ Code }) => isSuch(Code)) === true;
+/** Whether the failure has one of these names, or the reason of one item of a transaction has. */
+function isNamed({ name, CancellationReasons = [] }: Failure, kinds: ReadonlySet<string>): boolean {
+  return [name, ...CancellationReasons.map(({ Code }) => Code)].some((each) => kinds.has(kindOf(each)));
 }
 
 /** Whether the reply came from DynamoDB, rather than from the network or from another server. */
@@ -181,14 +177,14 @@ function isAnswer({ name, $fault }: Failure): boolean {
 }
 
 function isThrottling(failure: Failure): boolean {
-  return failure.$metadata?.httpStatusCode === 429 || isNamed(failure, isThrottlingName);
+  return failure.$metadata?.httpStatusCode === 429 || isNamed(failure, THROTTLING);
 }
 
 function isTransient(failure: Failure): boolean {
   const { name, message, code, errno, $metadata } = failure;
   return (
-    isNamed(failure, isTransientName) ||
-    $metadata?.httpStatusCode === 429 ||
+    isThrottling(failure) ||
+    isNamed(failure, TRANSIENT) ||
     ($metadata?.httpStatusCode ?? 0) >= 500 ||
     // The SDK has read the right time from the reply and signs the next request with it.
     $metadata?.clockSkewCorrected === true ||
@@ -214,8 +210,8 @@ function remedyFor(failure: Failure, context: RequestContext): string | undefine
   return `the endpoint answered with status ${status}, but not as DynamoDB does: check the endpoint and what stands before it`;
 }
 
-function wordsOf(words: string): ReadonlySet<string> {
-  return new Set(words.split(" "));
+function wordsOf(words: string, others: Iterable<string> = []): ReadonlySet<string> {
+  return new Set([...words.split(" "), ...others]);
 }
 
 /** Reads an error by its properties: its class differs in another realm and in another copy of the SDK. */

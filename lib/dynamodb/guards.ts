@@ -1,11 +1,11 @@
-import type { AttributeValue, CancellationReason, TransactWriteItem } from "@aws-sdk/client-dynamodb";
+import type { CancellationReason, TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { LockConfigError } from "../errors.js";
 import type { TableLayout } from "../options/table.js";
 import type { Address } from "../protocol/addresses.js";
 import type { Check } from "../protocol/writes.js";
 import type { DocumentGuard } from "../store.js";
 import { checkOf, type Item, itemKey } from "./compile.js";
-import { numberOf } from "./data.js";
+import { unmarshalledData } from "./data.js";
 import { isCancellation, isPassingCancellation, isRefusedItem, storeFailure } from "./failures.js";
 
 /** DynamoDB's limit for a transaction. */
@@ -14,13 +14,8 @@ const MOST_ITEMS = 100;
 /** The guard as an item of a transaction for a DocumentClient, which takes plain values. */
 export function documentGuard(layout: TableLayout, check: Check): DocumentGuard {
   const { Key, ExpressionAttributeValues, ...rest } = checkOf(layout, check);
-  const key = mapped(Key, ({ S = "" }) => S);
-  const values = mapped(ExpressionAttributeValues, ({ S, N = "" }) => S ?? numberOf(N));
-  return { ConditionCheck: { ...rest, Key: key, ExpressionAttributeValues: values } };
-}
-
-function mapped<Plain>(item: Item, plainOf: (value: AttributeValue) => Plain): Record<string, Plain> {
-  return Object.fromEntries(Object.entries(item).map(([name, value]) => [name, plainOf(value)]));
+  const plain = { Key: unmarshalledData(Key), ExpressionAttributeValues: unmarshalledData(ExpressionAttributeValues) };
+  return { ConditionCheck: { ...rest, ...plain } as DocumentGuard["ConditionCheck"] };
 }
 
 /**
@@ -58,9 +53,8 @@ export function refusalOfGuard(error: unknown, index: number, tableName: string)
 }
 
 function isOn(tableName: string, key: Item, { Put, Update, Delete, ConditionCheck }: TransactWriteItem): boolean {
-  const action = Update ?? Delete ?? ConditionCheck;
-  const [table, item] = action === undefined ? [Put?.TableName, Put?.Item] : [action.TableName, action.Key];
-  return nameOf(table) === nameOf(tableName) && Object.entries(key).every(([name, { S }]) => item?.[name]?.S === S);
+  const { TableName, Key } = Update ?? Delete ?? ConditionCheck ?? { TableName: Put?.TableName, Key: Put?.Item };
+  return nameOf(TableName) === nameOf(tableName) && Object.entries(key).every(([name, { S }]) => Key?.[name]?.S === S);
 }
 
 /** A table may be given by its ARN. The tables of one transaction are all in one region. */

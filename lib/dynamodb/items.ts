@@ -1,11 +1,11 @@
-import type { AttributeValue, QueryCommandInput, ScanCommandInput } from "@aws-sdk/client-dynamodb";
+import type { QueryCommandInput, ScanCommandInput } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../errors.js";
 import type { TableLayout } from "../options/table.js";
 import { type Address, kindOf, LOCK_SORT, PERMITS, READERS, WRITER_SORT } from "../protocol/addresses.js";
 import { type Attributes, FORMAT, parseRow, type Row } from "../protocol/row.js";
 import { BadRow, type Cursor, type Page, type RangeQuery, sorted } from "../store.js";
 import { type Item, itemKey, storedValue } from "./compile.js";
-import { numberOf, unmarshalledData } from "./data.js";
+import { unmarshalledData } from "./data.js";
 import type { Reply } from "./transport.js";
 
 const MAX_SHOWN = 500;
@@ -19,10 +19,11 @@ export function addressOf(layout: TableLayout, item: Item): Address {
   return { name, sort: layout.sort === undefined ? LOCK_SORT : (item[layout.sort]?.S ?? "") };
 }
 
-/** An item's attributes without its key: null for each that has a type which none of ours has. */
+/** An item's attributes without its key. */
 export function attributesOf(layout: TableLayout, item: Item): Attributes {
-  const others = Object.entries(item).filter(([name]) => name !== layout.partition && name !== layout.sort);
-  return Object.fromEntries(others.map(([name, value]) => [name === layout.ttl ? "purge" : name, plainOf(value)]));
+  const all = Object.entries(unmarshalledData(item));
+  const others = all.filter(([name]) => name !== layout.partition && name !== layout.sort);
+  return Object.fromEntries(others.map(([name, value]) => [name === layout.ttl ? "purge" : name, value]));
 }
 
 /** The row that an item shows. @throws {@link LockStoreError} if this library did not write the item. */
@@ -50,14 +51,6 @@ function messageOf({ tableName, partition, sort }: TableLayout, item: Item, beca
   );
 }
 
-/** @param value undefined where the SDK gives no value: it has none for an attribute called `__proto__`. */
-function plainOf(value: AttributeValue = { NULL: true }): unknown {
-  const { S, N, M } = value;
-  if (S !== undefined) return S;
-  if (N !== undefined) return numberOf(N);
-  return M === undefined ? null : unmarshalledData(M);
-}
-
 function show(item: Item): string {
   const json = JSON.stringify(item, (_key, value) =>
     value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value,
@@ -82,9 +75,7 @@ export function queryOf(layout: TableLayout, query: RangeQuery): QueryCommandInp
     },
     Limit: query.limit,
     ConsistentRead: query.consistent,
-    ...(query.after === undefined
-      ? {}
-      : { ExclusiveStartKey: itemKey(layout, { name: query.name, sort: query.after }) }),
+    ...(query.after !== undefined && { ExclusiveStartKey: itemKey(layout, { name: query.name, sort: query.after }) }),
   };
 }
 
@@ -120,7 +111,7 @@ export function scanOf(layout: TableLayout, prefix: string, after: Cursor | unde
     ExpressionAttributeNames: names,
     ExpressionAttributeValues: values,
     Limit: PAGE_ITEMS,
-    ...(after === undefined ? {} : { ExclusiveStartKey: after as Item }),
+    ExclusiveStartKey: after as Item | undefined,
   };
 }
 

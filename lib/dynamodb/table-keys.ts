@@ -14,10 +14,12 @@ export function keyIn(
   return name === undefined ? undefined : { name, type };
 }
 
-/** Says how a table's key differs from the options, for an error message; undefined if it does not. */
-export function keyMismatch(table: TableDescription, layout: TableLayout): string | undefined {
+/** How a table's key differs from the options, and what to do about it; undefined if it does not. */
+export function keyAdvice(table: TableDescription, layout: TableLayout): string | undefined {
   const differences = (["partition", "sort"] as const).flatMap((part) => partDiffers(part, layout[part], table) ?? []);
-  return differences.length === 0 ? undefined : `table ${layout.tableName} does not fit: ${differences.join("; ")}`;
+  if (differences.length === 0) return undefined;
+  const remedy = `${keysRemedy(table, layout)}use a table that \`await locks.create()\` makes`;
+  return `table ${layout.tableName} does not fit: ${differences.join("; ")}. To mend it, ${remedy}`;
 }
 
 function partDiffers(part: Part, wanted: string | undefined, table: TableDescription): string | undefined {
@@ -30,11 +32,8 @@ function partDiffers(part: Part, wanted: string | undefined, table: TableDescrip
   return `its ${part} key ${key.name} is of type ${key.type}, and locks need S, a string`;
 }
 
-/**
- * What to do so that the options fit a table's own key, as the first half of a choice: nothing if its key cannot be one of locks.
- * @param limit what does not work then.
- */
-export function keysRemedy(table: TableDescription, { tableName, ttl }: TableLayout, limit = ""): string {
+/** What to do so that the options fit a table's own key, as the first half of a choice: nothing if its key cannot be one of locks. */
+function keysRemedy(table: TableDescription, { tableName, ttl }: TableLayout): string {
   const [partition, sort] = [keyIn(table, "partition"), keyIn(table, "sort")];
   if (partition?.type !== "S" || (sort !== undefined && sort.type !== "S")) return "";
   const keys = { partition: partition.name, sort: sort?.name ?? null, ttl };
@@ -47,13 +46,8 @@ export function keysRemedy(table: TableDescription, { tableName, ttl }: TableLay
   const parts = (["partition", "sort", "ttl"] as const).filter((part) => keys[part] !== defaults[part]);
   const given = parts.map((part) => `${part}: ${JSON.stringify(keys[part])}`);
   const change = given.length === 0 ? "leave the option keys out" : `set keys: { ${given.join(", ")} }`;
+  const limit = sort === undefined ? ", with which only mutexes that are not fair work" : "";
   return `${change} on every host${limit}, or `;
-}
-
-/** How a table's key differs from the options, and what to do about it; undefined if it does not. */
-export function keyAdvice(table: TableDescription, layout: TableLayout): string | undefined {
-  const mismatch = keyMismatch(table, layout);
-  return mismatch && `${mismatch}; ${keysRemedy(table, layout)}choose another table`;
 }
 
 /** Whether it is a global table with multi-Region strong consistency: one without transactions and TTL. */

@@ -55,9 +55,13 @@ async function read(session: Session, at: Address): Promise<LockInfo | null> {
 }
 
 /** What can be said of a row that is not one of ours. */
-export function infoOfBad({ at, owner, message }: BadRow): LockInfo {
-  const unknown = { uuid: undefined, acquired: 0, expires: 0, ttlMs: 0, data: undefined, tick: undefined };
-  return { ...infoOf({ ...at, ...unknown, owner }), problem: message };
+function infoOfBad(bad: BadRow): LockInfo {
+  return { ...infoOf(blankOf(bad)), problem: bad.message };
+}
+
+/** Nothing but whose row it is can be relied on. */
+function blankOf({ at, owner }: BadRow) {
+  return { ...at, owner, uuid: undefined, acquired: 0, expires: 0, ttlMs: 0, data: undefined, tick: undefined };
 }
 
 /**
@@ -77,10 +81,7 @@ export async function listWaiters(session: Session, name: string, queue: QueueKe
   const { rows, bad } = await rowsIn(session, name, placesOf(queue), { consistent: false });
   const earliest = earliestOf(session.clock.wall());
   const waiters = rows.filter((row) => !mayTake(row, { earliest })).map(waiterInfo);
-  const blocked = bad.map(({ at: { sort }, owner, message }) => {
-    const unknown = { uuid: "", sections: 0, side: undefined, since: new Date(0), expires: new Date(0) };
-    return { ...unknown, ticket: ticketOf(sort) ?? 0n, owner, problem: message };
-  });
+  const blocked = bad.map((row) => ({ ...waiterInfo(blankOf(row)), sections: 0, problem: row.message }));
   return [...waiters, ...blocked].sort((one, other) => (one.ticket < other.ticket ? -1 : 1));
 }
 
@@ -104,7 +105,9 @@ export async function rowsIn(
   return { rows, bad };
 }
 
-function waiterInfo({ sort, uuid = "", owner, data, acquired, expires }: Row): WaiterInfo {
+type Place = Pick<Row, "sort" | "uuid" | "owner" | "data" | "acquired" | "expires">;
+
+function waiterInfo({ sort, uuid = "", owner, data, acquired, expires }: Place): WaiterInfo {
   const sections = typeof data?.sections === "number" ? data.sections : 1;
   const side = data?.side === "exclusive" || data?.side === "shared" ? data.side : undefined;
   const [since, until] = [new Date(acquired), new Date(expires)];
@@ -121,13 +124,11 @@ export async function* listLocks(
     const from = after;
     const scan = (ends: AbortSignal) => session.store.scan(prefix, from, ends);
     const { rows, bad, next } = await adminRequest(session, scan, { signal });
-    for (const row of rows) {
+    const bounds = session.clock.wall();
+    const shown = rows.filter((row) => kept || isTaken(row, bounds));
+    for (const info of [...shown.map(infoOf), ...bad.map(infoOfBad)]) {
       signal?.throwIfAborted();
-      if (kept || isTaken(row, session.clock.wall())) yield infoOf(row);
-    }
-    for (const row of bad) {
-      signal?.throwIfAborted();
-      yield infoOfBad(row);
+      yield info;
     }
     after = next;
   } while (after !== undefined);

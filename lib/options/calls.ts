@@ -6,17 +6,12 @@ import {
   durationOrForever,
   exactly,
   flag,
-  lazily,
   lockData,
-  milliseconds,
-  misplaced,
-  objectOf,
   optionsCheck,
   type Shape,
   signal,
   text,
   valueCheck,
-  wholeMilliseconds,
 } from "./check.js";
 import type { OptionsCheck } from "./options-check.js";
 
@@ -159,15 +154,15 @@ export interface CheckOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-/** No timer runs for it, so it may be longer than one can. */
-const MOST_WITHIN_MS = 365 * 24 * 60 * 60 * 1_000;
-const MOST_WITHIN = `must be a whole number of milliseconds from 1 to ${MOST_WITHIN_MS}, a year`;
+const YEAR_MS = 365 * 24 * 60 * 60 * 1_000;
 
-const heldShape = (): Shape<TryOptions> =>
-  exactly<TryOptions>()({
-    data: z.optional(lockData()),
-    holdAtLeastMs: z.optional(duration(0)),
-  });
+/** No timer runs for it, so it may be longer than one can. */
+const upToAYear = (least: number) => duration(least, YEAR_MS, "a year");
+
+const heldShape = () => ({
+  data: z.optional(lockData()),
+  holdAtLeastMs: z.optional(duration(0)),
+});
 
 /** @internal */
 export const lockShape = (): Shape<LockOptions> =>
@@ -187,76 +182,54 @@ const ticksShape = () => ({
       "must be a valid Date or a whole number up to 2^53 - 1 either way",
     ),
   ),
-  everyMs: z.optional(
-    wholeMilliseconds().check(
-      z.minimum(1_000, "must be at least 1000 ms: clocks do not agree on less"),
-      z.maximum(Number.MAX_SAFE_INTEGER, "must be at most 2^53 - 1 ms"),
-    ),
-  ),
+  everyMs: z.optional(duration(1_000, Number.MAX_SAFE_INTEGER, "which is 2^53 - 1")),
 });
 
-const checkTryLock: OptionsCheck<TryLockOptions & { readonly untilSuccess?: undefined }> = optionsCheck(
-  ["tryLock()"],
-  () => ({
-    ...ticksShape(),
-    untilSuccess: misplaced("is an option of tryRun(), which knows how its run ends"),
-  }),
-);
+const checkTryLock: OptionsCheck<TryLockOptions> = optionsCheck(["tryLock()"], ticksShape, {
+  untilSuccess: "is an option of tryRun(), which knows how its run ends",
+});
 
-const attempts = lazily(() =>
-  objectOf<{ readonly maxAttempts: number }>({
-    maxAttempts: z.custom<number>((value) => Number.isSafeInteger(value) && Number(value) >= 1),
-  }),
-);
+function isAttempts(value: unknown): boolean {
+  const { maxAttempts, ...others } = Object(value);
+  return Number.isSafeInteger(maxAttempts) && maxAttempts >= 1 && Object.keys(others).length === 0;
+}
 
 const checkTryRun: OptionsCheck<TryRunOptions> = optionsCheck(["tryRun()"], () => ({
   ...ticksShape(),
   untilSuccess: z.optional(
     z.custom<true | { readonly maxAttempts: number }>(
-      (value) => value === true || z.safeParse(attempts(), value).success,
+      (value) => value === true || isAttempts(value),
       "must be true, or { maxAttempts } with a whole number from 1 to 2^53 - 1",
     ),
   ),
 }));
 
 /** @throws {@link LockConfigError} */
-export function tryLockOptions(options: TryLockOptions): TryLockOptions {
-  return oneTick(checkTryLock(options));
-}
+export const tryLockOptions: OptionsCheck<TryLockOptions> = (options) => oneTick(checkTryLock(options));
 
 /** @throws {@link LockConfigError} */
-export function tryRunOptions(options: TryRunOptions): TryRunOptions {
-  const { once, everyMs, untilSuccess } = checkTryRun(options);
+export const tryRunOptions: OptionsCheck<TryRunOptions> = (options) => oneTick(checkTryRun(options));
+
+function oneTick<Options extends TryRunOptions>(options: Options): Options {
+  const { once, everyMs, untilSuccess } = options;
   if (untilSuccess !== undefined && once === undefined && everyMs === undefined) {
     throw new LockConfigError("untilSuccess", untilSuccess, "needs a tick: give `once` or `everyMs` as well");
   }
-  return oneTick(options);
-}
-
-function oneTick<Options extends TryLockOptions>(options: Options): Options {
-  const { once, everyMs } = options;
   if (once === undefined || everyMs === undefined) return options;
   throw new LockConfigError("everyMs", everyMs, "must not be given together with `once`: one tick, or the other");
 }
 
-type RefusedTicks = { readonly once?: undefined; readonly everyMs?: undefined; readonly untilSuccess?: undefined };
-
 const NO_TICKS = "is an option of a mutex: ticks are granted one at a time";
 
-const checkTry: OptionsCheck<TryOptions & RefusedTicks> = optionsCheck(["tryLock()", "tryRun()"], () => ({
-  ...heldShape(),
-  once: misplaced(NO_TICKS),
-  everyMs: misplaced(NO_TICKS),
-  untilSuccess: misplaced(NO_TICKS),
-}));
-
 /** Of a semaphore, and of a shared mutex. */
-export const tryOptions: OptionsCheck<TryOptions> = checkTry;
+export const tryOptions: OptionsCheck<TryOptions> = optionsCheck(["tryLock()", "tryRun()"], heldShape, {
+  once: NO_TICKS,
+  everyMs: NO_TICKS,
+  untilSuccess: NO_TICKS,
+});
 
 export const handOffOptions: OptionsCheck<HandOffOptions> = optionsCheck(["handOff()"], () => ({
-  withinMs: z
-    .custom<number>((value) => value !== undefined, "is required")
-    .check(z.refine((value) => Number.isInteger(value) && value >= 1 && value <= MOST_WITHIN_MS, MOST_WITHIN)),
+  withinMs: upToAYear(1),
 }));
 
 export const resumeOptions: OptionsCheck<ResumeOptions> = optionsCheck(["resume()"], () => ({ signal: signal() }));
@@ -267,12 +240,7 @@ export const electOptions: OptionsCheck<ElectOptions> = optionsCheck(["elect()"]
 }));
 
 export const singleFlightOptions: OptionsCheck<SingleFlightOptions> = optionsCheck(["singleFlight()"], () => ({
-  freshMs: z.optional(
-    wholeMilliseconds().check(
-      z.minimum(0, "must be at least 0 ms"),
-      z.maximum(MOST_WITHIN_MS, `must be at most ${MOST_WITHIN_MS} ms, a year`),
-    ),
-  ),
+  freshMs: z.optional(upToAYear(0)),
   signal: signal(),
   waitMs: z.optional(durationOrForever(0)),
 }));
@@ -285,20 +253,16 @@ export const observeOptions: OptionsCheck<ObserveOptions> = optionsCheck(["obser
 export const guardOptions: OptionsCheck<GuardOptions> = optionsCheck(["guard()"], () => ({ document: flag() }));
 
 export const transactWriteOptions: OptionsCheck<TransactWriteOptions> = optionsCheck(["transactWrite()"], () => ({
-  withinMs: z.optional(
-    duration(1).check(
-      z.maximum(540_000, "must be at most 540 000 ms: DynamoDB forgets a transaction after ten minutes"),
-    ),
-  ),
+  withinMs: z.optional(duration(1, 540_000, "because DynamoDB forgets a transaction after ten minutes")),
 }));
 
 const checkForceUnlock: OptionsCheck<ForceUnlockOptions> = optionsCheck(["forceUnlock()"], () => ({ now: flag() }));
-const A_UUID = "must be the uuid of the acquisition to end, as inspect() shows it";
-const checkUuid = valueCheck(() => z.custom((value) => typeof value === "string" && value !== "", A_UUID), "uuid");
 
 /** @throws {@link LockConfigError} */
 export function forceUnlockOptions(uuid: string, options: ForceUnlockOptions): { readonly now: boolean } {
-  checkUuid(uuid);
+  if (typeof uuid !== "string" || uuid === "") {
+    throw new LockConfigError("uuid", uuid, "must be the uuid of the acquisition to end, as inspect() shows it");
+  }
   return { now: checkForceUnlock(options).now ?? false };
 }
 
@@ -322,6 +286,7 @@ export const checkData: (data: unknown) => void = valueCheck(lockData, "data");
 
 /** The argument of `assertHeld()`. */
 export const checkMinRemaining: (minRemainingMs: unknown) => void = valueCheck(
-  () => milliseconds().check(z.minimum(0, "must be a number of milliseconds, 0 or more")),
+  () =>
+    z.custom<number>((value) => typeof value === "number" && value >= 0, "must be a number of milliseconds, 0 or more"),
   "minRemainingMs",
 );

@@ -40,14 +40,16 @@ export function exactly<Options>(): <Given extends Shape<Options>>(
  * The compiler refuses a shape that leaves an option of the interface out, has one more, or accepts more or less than
  * the interface says.
  * @param takers what takes these options: the error for one that is given elsewhere says so.
+ * @param remedies for options that are not taken here, where that does not say enough.
  */
 export function optionsCheck<Options extends object, Given extends Shape<NoInfer<Options>>>(
   takers: readonly string[],
   shape: () => Given & Exactly<NoInfer<Options>, Given>,
+  remedies: Readonly<Record<string, string>> = {},
 ): OptionsCheck<Options> {
   const shapeOf = lazily(shape);
-  TAKERS.push({ takers, names: () => namesIn(shapeOf()) });
-  const check = valueCheck(() => objectOf<Options>(shapeOf()), "options");
+  TAKERS.push({ takers, names: () => Object.keys(shapeOf()) });
+  const check = valueCheck(() => objectOf<Options>(shapeOf(), remedies), "options");
   return (options) => {
     if (options !== NONE) check(options);
     return options;
@@ -63,15 +65,23 @@ export const strings = (): z.ZodMiniType<Readonly<Record<string, string>>> =>
     "must be an object whose values are strings",
   );
 
-/** An object with these options and no others. An option that is missing may be the one that is misspelt: that one is told first. */
-export function objectOf<Options extends object>(shape: Shape<NoInfer<Options>>): z.ZodMiniType<Options> {
+/**
+ * An object with these options and no others, except undefined ones, which say nothing. An option that is missing may be the one
+ * that is misspelt: that one is told first.
+ */
+export function objectOf<Options extends object>(
+  shape: Shape<NoInfer<Options>>,
+  remedies: Readonly<Record<string, string>> = {},
+): z.ZodMiniType<Options> {
   const known = Object.keys(shape);
   return z
     .custom<Options>(isObject, { error: "must be an object with options", abort: true })
     .check(({ value, issues }) => {
-      const unknown = Object.keys(value).find((name) => !known.includes(name));
+      const given = Object.entries(value).filter(([, option]) => option !== undefined);
+      const [unknown] = given.find(([name]) => !known.includes(name)) ?? [];
       if (unknown !== undefined) {
-        issues.push({ code: "custom", input: value, path: [unknown], message: unknownOption(unknown, known) });
+        const message = Object.hasOwn(remedies, unknown) ? remedies[unknown] : unknownOption(unknown, known);
+        issues.push({ code: "custom", input: value, path: [unknown], message });
       }
       for (const [name, schema] of Object.entries<z.ZodMiniType>(shape)) {
         const { error } = schema.safeParse(value[name as keyof Options]);
@@ -82,36 +92,19 @@ export function objectOf<Options extends object>(shape: Shape<NoInfer<Options>>)
     });
 }
 
-/** An option that is given to the wrong call: it must be left out, and the reason says where it belongs. */
-export function misplaced(because: string): z.ZodMiniType<undefined> {
-  const schema = z.optional(z.custom<undefined>((value) => value === undefined, because));
-  MISPLACED.add(schema);
-  return schema;
-}
-
-const MISPLACED = new WeakSet<object>();
-
 /** Everything that takes options. */
 const TAKERS: { readonly takers: readonly string[]; readonly names: () => readonly string[] }[] = [];
 
-function namesIn(shape: object): readonly string[] {
-  return Object.entries(shape).flatMap(([name, schema]) => (MISPLACED.has(schema as object) ? [] : [name]));
-}
-
 /** What to do about an option that does not exist here. @param here the names of the options that do. */
 function unknownOption(name: string, here: readonly string[]): string {
-  const alias = aliasOf(name);
-  if (here.includes(alias)) return `is not an option: did you mean ${alias}?`;
+  const meant = here.find((option) => option === aliasOf(name)) ?? nearest(name, here);
+  if (meant !== undefined) return `is not an option: did you mean ${meant}?`;
   const takers = takersOf(name);
   if (takers !== "") return `is not an option here, but one of ${takers}`;
   const ofClient = clientOptionNear(name);
   if (ofClient !== undefined) return elsewhere(ofClient);
-  const near = nearest(name, here);
-  if (near !== undefined) return `is not an option: did you mean ${near}?`;
-  const other = nearest(
-    name,
-    TAKERS.flatMap(({ names }) => names()),
-  );
+  const everywhere = TAKERS.flatMap(({ names }) => names());
+  const other = nearest(name, everywhere);
   if (other === undefined) return "is not an option: check its spelling";
   return `is not an option here: ${other} is one of ${takersOf(other)}`;
 }
@@ -130,27 +123,20 @@ export function isWellFormed(value: string): boolean {
 }
 
 /** A string that DynamoDB stores as it is. */
-export const text = (error = "must be a string"): z.ZodMiniType<string> =>
+export const text = (): z.ZodMiniType<string> =>
   z
-    .custom<string>((value) => typeof value === "string", { error, abort: true })
+    .custom<string>((value) => typeof value === "string", { error: "must be a string", abort: true })
     .check(z.refine(isWellFormed, NOT_WELL_FORMED));
 
-/** A number of milliseconds. `z.number()` does not fit: it refuses Infinity. */
-export const milliseconds = (): z.ZodMiniType<number> =>
-  z.custom<number>((value) => typeof value === "number" && !Number.isNaN(value), {
-    error: "must be a number of milliseconds",
-    abort: true,
-  });
-
-export const wholeMilliseconds = (): z.ZodMiniType<number> =>
-  milliseconds().check(z.refine(Number.isInteger, "must be a whole number of milliseconds"));
-
-/** Whole milliseconds that a timer can run. */
-export const duration = (least: number): z.ZodMiniType<number> =>
-  wholeMilliseconds().check(
-    z.minimum(least, `must be at least ${least} ms`),
-    z.maximum(MAX_TIMER_MS, `must be at most ${MAX_TIMER_MS} ms, the longest that a timer can run`),
-  );
+/** Whole milliseconds. Default: as many as a timer can run. @param why there may be no more than `most`. */
+export const duration = (
+  least: number,
+  most: number = MAX_TIMER_MS,
+  why = "the longest that a timer can run",
+): z.ZodMiniType<number> =>
+  z
+    .custom<number>(Number.isInteger, { error: "must be a whole number of milliseconds", abort: true })
+    .check(z.minimum(least, `must be at least ${least} ms`), z.maximum(most, `must be at most ${most} ms, ${why}`));
 
 /** The same, or Infinity. */
 export const durationOrForever = (least: number): z.ZodMiniType<number> => {
@@ -164,22 +150,9 @@ export const durationOrForever = (least: number): z.ZodMiniType<number> => {
 export const flag = (): z.ZodMiniType<boolean | undefined> =>
   z.optional(z.custom<boolean>((value) => typeof value === "boolean", "must be true or false"));
 
-/** One of a few words. */
-export const oneOf = <Word extends string>(...words: readonly Word[]): z.ZodMiniType<Word> =>
-  z.custom<Word>(
-    (value) => words.includes(value as Word),
-    `must be ${words.map((word) => JSON.stringify(word)).join(" or ")}`,
-  );
-
 /** An object with these methods. Its class is not compared: it may come from another copy of its package. */
 export const withMethods = <T>(what: string, methods: readonly string[]): z.ZodMiniType<T> =>
-  z.custom<T>(
-    (value) =>
-      typeof value === "object" &&
-      value !== null &&
-      methods.every((method) => typeof (value as Record<string, unknown>)[method] === "function"),
-    `must be ${what}`,
-  );
+  z.custom<T>((value) => methods.every((method) => typeof Object(value)[method] === "function"), `must be ${what}`);
 
 export const signal = (): z.ZodMiniType<AbortSignal | undefined> =>
   z.optional(withMethods<AbortSignal>("an AbortSignal", ["addEventListener", "throwIfAborted"]));

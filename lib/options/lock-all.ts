@@ -1,7 +1,6 @@
-import type * as z from "zod/mini";
 import { LockConfigError } from "../errors.js";
 import { type LockOptions, lockShape } from "./calls.js";
-import { misplaced, optionsCheck } from "./check.js";
+import { optionsCheck } from "./check.js";
 import { type MutexOptions, type MutexSettings, mutexSettings, mutexShape } from "./mutex.js";
 import type { OptionsCheck } from "./options-check.js";
 import { checkName } from "./table.js";
@@ -12,17 +11,18 @@ export interface LockAllOptions extends LockOptions, Omit<MutexOptions, "fencing
 /** DynamoDB's limit for the writes of one transaction. */
 const MAX_NAMES = 100;
 
-const refused = (because: string): z.ZodMiniType<undefined> => misplaced(`must not be given to lockAll(): ${because}`);
-
-type RefusedOptions = { readonly [Name in Exclude<keyof MutexOptions, keyof LockAllOptions>]?: undefined };
-
-const checkLockAll: OptionsCheck<LockAllOptions & RefusedOptions> = optionsCheck(["lockAll()"], () => ({
-  ...mutexShape(),
-  ...lockShape(),
-  fencing: refused("a transaction returns no tokens; take locks with tokens one by one"),
-  fair: refused("a set stands in no queue, it takes its locks when all of them are free"),
-  handOverMs: refused("a set passes no lock on"),
-}));
+const checkLockAll: OptionsCheck<LockAllOptions> = optionsCheck(
+  ["lockAll()"],
+  () => {
+    const { fair, handOverMs, ...ofMutexes } = mutexShape();
+    return { ...ofMutexes, ...lockShape() };
+  },
+  {
+    fencing: "must not be given to lockAll(): a transaction returns no tokens; take locks with tokens one by one",
+    fair: "must not be given to lockAll(): a set stands in no queue, it takes its locks when all of them are free",
+    handOverMs: "must not be given to lockAll(): a set passes no lock on",
+  },
+);
 
 /** @throws {@link LockConfigError} naming the option that cannot work. */
 export function lockAllOptions(

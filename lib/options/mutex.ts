@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { LockConfigError } from "../errors.js";
-import { duration, durationOrForever, exactly, flag, objectOf, oneOf, optionsCheck, type Shape } from "./check.js";
+import { duration, durationOrForever, exactly, flag, objectOf, optionsCheck, type Shape } from "./check.js";
 import type { OptionsCheck } from "./options-check.js";
 
 /** Options of a mutex. Durations are whole milliseconds. */
@@ -79,7 +79,7 @@ export const mutexShape = (): Shape<Omit<MutexOptions, "fencing">> =>
     handOverMs: z.optional(duration(1)),
     releaseWithinMs: z.optional(duration(1)),
     fair: flag(),
-    takeover: z.optional(oneOf("expired", "unchanged")),
+    takeover: z.optional(z.literal(["expired", "unchanged"], 'must be "expired" or "unchanged"')),
   });
 
 const checkMutex: OptionsCheck<MutexOptions> = optionsCheck(["locks.mutex()"], () => ({

@@ -36,30 +36,24 @@ function isSecret(name: string): boolean {
 }
 
 /** What other locks call the options of these names. */
-const ALIASES: Readonly<Record<string, string>> = {
-  timeout: "waitMs",
-  acquiretimeout: "waitMs",
-  maxwait: "waitMs",
-  lease: "ttlMs",
-  leaseduration: "ttlMs",
-  leasetime: "ttlMs",
-  heartbeat: "renewEveryMs",
-  heartbeatperiod: "renewEveryMs",
+const ALIASES: Readonly<Record<string, readonly string[]>> = {
+  waitMs: ["timeout", "acquiretimeout", "maxwait"],
+  ttlMs: ["lease", "leaseduration", "leasetime"],
+  renewEveryMs: ["heartbeat", "heartbeatperiod"],
 };
 
-/** Our name for what other locks call so, or the same name. */
-export function aliasOf(name: string): string {
-  return ALIASES[plain(name)] ?? name;
+/** Our name for what other locks call so. */
+export function aliasOf(name: string): string | undefined {
+  return Object.keys(ALIASES).find((option) => ALIASES[option]?.includes(plain(name)));
 }
 
 /** The name that somebody meant: equal except for case, underscores or a unit, or a typo away. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
-  const distances = known.map((option) => [typosBetween(plain(name), plain(option)), option] as const);
-  const [closest] = distances.sort(([a], [b]) => a - b);
-  if (closest === undefined) return undefined;
-  const [typos, option] = closest;
+  const given = plain(name);
   // A third of a short word could be any other word.
-  return typos <= Math.min(2, Math.floor(option.length / 4)) ? option : undefined;
+  const within = (typos: number) =>
+    known.find((option) => typos <= option.length / 4 && isNear(given, plain(option), typos));
+  return within(0) ?? within(1) ?? within(2);
 }
 
 function plain(name: string): string {
@@ -69,22 +63,15 @@ function plain(name: string): string {
     .toLowerCase();
 }
 
-/** How many letters are missing, too many, wrong, or swapped with their neighbour. */
-function typosBetween(a: string, b: string): number {
-  let [before, last] = [[] as number[], Array.from({ length: b.length + 1 }, (_, index) => index)];
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const isSame = a[i - 1] === b[j - 1];
-      const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
-      row[j] = Math.min(
-        (last[j] ?? 0) + 1,
-        (row[j - 1] ?? 0) + 1,
-        (last[j - 1] ?? 0) + (isSame ? 0 : 1),
-        isSwapped ? (before[j - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY,
-      );
-    }
-    [before, last] = [last, row];
-  }
-  return last[b.length] ?? 0;
+/** Whether so few letters at most are missing, too many, wrong, or swapped with their neighbour. */
+function isNear(a: string, b: string, typos: number): boolean {
+  if (a === b || typos === 0) return a === b;
+  if (a[0] === b[0]) return isNear(a.slice(1), b.slice(1), typos);
+  const isSwapped = a[0] === b[1] && a[1] === b[0];
+  return (
+    isNear(a.slice(1), b, typos - 1) ||
+    isNear(a, b.slice(1), typos - 1) ||
+    isNear(a.slice(1), b.slice(1), typos - 1) ||
+    (isSwapped && isNear(a.slice(2), b.slice(2), typos - 1))
+  );
 }

@@ -1,6 +1,5 @@
 import * as z from "zod/mini";
-import { LockConfigError } from "../errors.js";
-import { misplaced, optionsCheck } from "./check.js";
+import { optionsCheck } from "./check.js";
 import { type MutexOptions, type MutexSettings, mutexSettings, mutexShape } from "./mutex.js";
 import type { OptionsCheck } from "./options-check.js";
 
@@ -22,22 +21,20 @@ export interface SemaphoreSettings {
   readonly settings: MutexSettings;
 }
 
-type GivenOptions = SemaphoreOptions & { readonly fencing?: undefined };
-
-const checkSemaphore: OptionsCheck<GivenOptions> = optionsCheck(["locks.semaphore()"], () => ({
-  ...mutexShape(),
-  fencing: misplaced("is an option of a mutex: several who hold permits at once have no order among them; use a guard"),
-  permits: z.custom<number>(
-    (value) => Number.isInteger(value) && (value as number) >= 1 && (value as number) <= MOST_PERMITS,
-    `must be a whole number from 1 to ${MOST_PERMITS}: how many may hold a permit at once`,
-  ),
-}));
+const checkSemaphore: OptionsCheck<SemaphoreOptions> = optionsCheck(
+  ["locks.semaphore()"],
+  () => ({
+    ...mutexShape(),
+    permits: z.custom<number>(
+      (value) => Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MOST_PERMITS,
+      `must be a whole number from 1 to ${MOST_PERMITS}, as in { permits: 4 }: how many may hold a permit at once`,
+    ),
+  }),
+  { fencing: "is an option of a mutex: several who hold permits at once have no order among them; use a guard" },
+);
 
 /** @throws {@link LockConfigError} */
 export function semaphoreSettings(options: SemaphoreOptions, defaults: MutexOptions): SemaphoreSettings {
-  if (options === undefined) {
-    throw new LockConfigError("permits", undefined, "is required: locks.semaphore(name, { permits: 4 })");
-  }
-  const { permits, ...mutex } = checkSemaphore(options);
+  const { permits, ...mutex } = checkSemaphore(options ?? {});
   return { permits, settings: mutexSettings(mutex, defaults) };
 }

@@ -1,16 +1,13 @@
-import { misplaced, optionsCheck } from "./check.js";
+import { optionsCheck } from "./check.js";
 import { type MutexOptions, type MutexSettings, mutexSettings, mutexShape } from "./mutex.js";
 import type { OptionsCheck } from "./options-check.js";
 
 /** Options of a shared mutex, for both of its sides. */
 export interface SharedMutexOptions extends Omit<MutexOptions, "fencing"> {}
 
-type GivenOptions = SharedMutexOptions & { readonly fencing?: undefined };
-
-const checkSharedMutex: OptionsCheck<GivenOptions> = optionsCheck(["locks.sharedMutex()"], () => ({
-  ...mutexShape(),
-  fencing: misplaced("is an option of a mutex: those who share a lock have no order among them; use a guard"),
-}));
+const checkSharedMutex: OptionsCheck<SharedMutexOptions> = optionsCheck(["locks.sharedMutex()"], mutexShape, {
+  fencing: "is an option of a mutex: those who share a lock have no order among them; use a guard",
+});
 
 /** @throws {@link LockConfigError} */
 export function sharedMutexSettings(options: SharedMutexOptions, defaults: MutexOptions): MutexSettings {

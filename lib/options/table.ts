@@ -6,7 +6,6 @@ import {
   duration,
   exactly,
   isWellFormed,
-  misplaced,
   NOT_WELL_FORMED,
   objectOf,
   optionsCheck,
@@ -80,45 +79,39 @@ const MAX_NAME_BYTES = 2_048;
 /** What DynamoDB takes for a table's name, or an ARN. */
 const TABLE = /^([a-zA-Z0-9_.-]{3,255}|arn:.{1,1020})$/;
 
-const attributeName = () =>
-  text("must be the name of an attribute").check(
-    z.refine((value) => value !== "", "must not be empty"),
-    z.refine(({ length }) => length <= 255, "must be at most 255 characters, DynamoDB's limit for a key's name"),
-  );
+/** @param why there may be no more characters than `most`. */
+const shortText = (most: number, why: string) =>
+  text().check(z.refine(({ length }) => length >= 1 && length <= most, `must have 1 to ${most} characters${why}`));
 
-type GivenOptions = LockTableOptions & { readonly fencing?: undefined };
+const attributeName = () => shortText(255, ", DynamoDB's limit for a key's name");
 
 /** Checks the options, except whether they fit one another. */
-export const tableOptions: OptionsCheck<GivenOptions> = optionsCheck(["new LockTable()"], () => ({
-  ...mutexShape(),
-  fencing: misplaced("is an option of each mutex: locks.mutex(name, { fencing: true })"),
-  tableName: z
-    .custom<string>((value) => value !== undefined, { error: "is required", abort: true })
-    .check(
-      z.refine(
-        (value) => typeof value === "string" && TABLE.test(value),
-        "must be a table's ARN, or its name: 3 to 255 of a-z, A-Z, 0-9, '_', '-' and '.'",
+export const tableOptions: OptionsCheck<LockTableOptions> = optionsCheck(
+  ["new LockTable()"],
+  () => ({
+    ...mutexShape(),
+    tableName: z.custom<string>(
+      (value) => typeof value === "string" && TABLE.test(value),
+      "must be a table's ARN, or its name: 3 to 255 of a-z, A-Z, 0-9, '_', '-' and '.'",
+    ),
+    client: z.optional(
+      withMethods<DynamoDBClient>("a DynamoDBClient of @aws-sdk/client-dynamodb", ["send", "destroy"]),
+    ),
+    keys: z.optional(
+      objectOf(
+        exactly<KeyOptions>()({
+          partition: z.optional(attributeName()),
+          sort: z.optional(z.nullable(attributeName())),
+          ttl: z.optional(attributeName()),
+        }),
       ),
     ),
-  client: z.optional(withMethods<DynamoDBClient>("a DynamoDBClient of @aws-sdk/client-dynamodb", ["send", "destroy"])),
-  keys: z.optional(
-    objectOf(
-      exactly<KeyOptions>()({
-        partition: z.optional(attributeName()),
-        sort: z.optional(z.nullable(attributeName())),
-        ttl: z.optional(attributeName()),
-      }),
-    ),
-  ),
-  keyPrefix: z.optional(text()),
-  owner: z.optional(
-    text().check(
-      z.refine((value) => value !== "", "must not be empty"),
-      z.refine(({ length }) => length <= 1_024, "must be at most 1 024 characters: it is written with every lock"),
-    ),
-  ),
-  clock: z.optional(withMethods<Clock>("a Clock", ["wall", "atLeast", "atMost", "sleep", "alarm"])),
-}));
+    keyPrefix: z.optional(text()),
+    owner: z.optional(shortText(1_024, ": it is written with every lock")),
+    clock: z.optional(withMethods<Clock>("a Clock", ["wall", "atLeast", "atMost", "sleep", "alarm"])),
+  }),
+  { fencing: "is an option of each mutex: locks.mutex(name, { fencing: true })" },
+);
 
 export const createOptions: OptionsCheck<CreateOptions> = optionsCheck(["create()"], () => ({
   signal: signal(),

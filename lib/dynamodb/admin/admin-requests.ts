@@ -36,7 +36,6 @@ export class AdminRequests {
   /** @param action its name in IAM. @throws {@link LockStoreError}, or the reason of the caller's signal. */
   async ask<Reply>(action: string, send: (signal: AbortSignal) => Promise<Reply>): Promise<Reply> {
     const { requests, signal, timeoutMs } = this.#options;
-    signal?.throwIfAborted();
     const isAnswered = () => requests.scheduler.answers > this.#answersBefore;
     const until = () => this.#startedAt + (isAnswered() ? timeoutMs : Math.min(timeoutMs, FIRST_ANSWER_MS));
     const persistence = { kind: "read", until, attemptMs: ATTEMPT_MS, enough: signal } as const;

@@ -36,7 +36,7 @@ export async function checkTable(
   ]);
   const answers: (readonly [TableAction, Probe])[] = [["DescribeTable", table], ["DescribeTimeToLive", ttl], ...items];
   if (answers.some(([, { kind }]) => kind === "missing")) return missingReport(layout);
-  const description = foundBy(table);
+  const description = table.found;
   if (table.kind === "allowed" && description === undefined) {
     const message = `The endpoint does not describe table ${tableName}: check that it is DynamoDB`;
     throw new LockStoreError(message, { answered: false });
@@ -52,9 +52,10 @@ export async function checkTable(
       problems.push(actionProblem(action, answer, layout));
     }
   }
-  if (ttl.kind === "allowed") problems.push(...ttlProblems(ttl.found, layout, facts));
+  // A table with strong consistency cannot have a TTL: its replica problem says so.
+  if (ttl.kind === "allowed" && facts?.consistency !== "strong") problems.push(...ttlProblems(ttl.found, layout));
   const usable = problems.every(({ severity }) => severity === "warning");
-  const { TimeToLiveStatus: status = "DISABLED", AttributeName: attribute } = foundBy(ttl) ?? {};
+  const { TimeToLiveStatus: status = "DISABLED", AttributeName: attribute } = ttl.found ?? {};
   return {
     tableName,
     usable,
@@ -64,8 +65,4 @@ export async function checkTable(
     batches,
     permissions: Object.fromEntries(answers.map(([action, { kind }]) => [action, kind])),
   };
-}
-
-function foundBy<Found>(answer: Probe<Found>): Found | undefined {
-  return answer.kind === "allowed" ? answer.found : undefined;
 }

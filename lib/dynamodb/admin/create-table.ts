@@ -3,7 +3,7 @@ import { CreateTableCommand, UpdateTimeToLiveCommand } from "@aws-sdk/client-dyn
 import { LockStoreError } from "../../errors.js";
 import type { CreateOptions, TableLayout } from "../../options/table.js";
 import type { Requests } from "../../session/requests.js";
-import { isStrong, keyMismatch, keysRemedy } from "../table-keys.js";
+import { isStrong, keyAdvice } from "../table-keys.js";
 import { ControlPlane, isCausedBy } from "./control-plane.js";
 
 const DEFAULT_TIMEOUT_MS = 120_000;
@@ -26,10 +26,8 @@ export async function createTable(
 ): Promise<void> {
   const plane = new ControlPlane(client, { tableName: layout.tableName, requests, signal, timeoutMs });
   const table = await activeTable(plane, layout, tags);
-  const mismatch = keyMismatch(table, layout);
-  if (mismatch !== undefined) {
-    throw new LockStoreError(`${mismatch}. It was left as it is: ${keysRemedy(table, layout)}choose another table`);
-  }
+  const mismatch = keyAdvice(table, layout);
+  if (mismatch !== undefined) throw new LockStoreError(mismatch);
   if (!isStrong(table)) await enableTtl(plane, layout);
 }
 

@@ -1,22 +1,21 @@
 import type { TableDescription, TimeToLiveDescription } from "@aws-sdk/client-dynamodb";
 import type { TableLayout } from "../../options/table.js";
 import type { TableAction, TableFacts, TableProblem, TableReport } from "../../table-report.js";
-import { isStrong, keyIn, keyMismatch, keysRemedy } from "../table-keys.js";
+import { isStrong, keyAdvice, keyIn } from "../table-keys.js";
 import type { Probe } from "./probes.js";
 
 /** What does not work without an action. It is an error if locks do not work at all then. */
-const NEEDED: Readonly<Record<TableAction, { readonly severity: TableProblem["severity"]; readonly without: string }>> =
-  {
-    DescribeTable: { severity: "warning", without: "its key, its billing and its replicas could not be checked" },
-    DescribeTimeToLive: { severity: "warning", without: "its TTL could not be checked" },
-    GetItem: { severity: "error", without: "nobody can wait for a lock" },
-    PutItem: { severity: "error", without: "no lock can be taken" },
-    UpdateItem: { severity: "error", without: "no lock can be renewed" },
-    DeleteItem: { severity: "error", without: "no lock can be released: each one would stay until its lease ends" },
-    Query: { severity: "warning", without: "fair mutexes, semaphores and shared mutexes do not work" },
-    Scan: { severity: "warning", without: "list() does not work" },
-    ConditionCheckItem: { severity: "warning", without: "guard() and transactWrite() do not work" },
-  };
+const NEEDED: Readonly<Record<TableAction, readonly [severity: TableProblem["severity"], without: string]>> = {
+  DescribeTable: ["warning", "its key, its billing and its replicas could not be checked"],
+  DescribeTimeToLive: ["warning", "its TTL could not be checked"],
+  GetItem: ["error", "nobody can wait for a lock"],
+  PutItem: ["error", "no lock can be taken"],
+  UpdateItem: ["error", "no lock can be renewed"],
+  DeleteItem: ["error", "no lock can be released: each one would stay until its lease ends"],
+  Query: ["warning", "fair mutexes, semaphores and shared mutexes do not work"],
+  Scan: ["warning", "list() does not work"],
+  ConditionCheckItem: ["warning", "guard() and transactWrite() do not work"],
+};
 
 export const ACTIONS = Object.keys(NEEDED) as readonly TableAction[];
 
@@ -61,19 +60,14 @@ export function missingReport({ tableName }: TableLayout): TableReport {
 /** The problems that a table's description shows. */
 export function tableProblems(table: TableDescription, layout: TableLayout): TableProblem[] {
   const { tableName } = layout;
-  const { status, sort, billing, replicas, consistency } = factsOf(table);
+  const { status, billing, replicas, consistency } = factsOf(table);
   const problems: TableProblem[] = [];
   if (status !== "ACTIVE" && status !== "UPDATING") {
     const why = STATUS[status] ?? `cannot be used: it is ${status}; see why in the DynamoDB console`;
     problems.push(error("status", `Table ${tableName} ${why}`));
   }
-  const mismatch = keyMismatch(table, layout);
-  if (mismatch !== undefined) {
-    const limit = sort === undefined ? ", with which only mutexes that are not fair work" : "";
-    const remedy = keysRemedy(table, layout, limit);
-    const message = `${mismatch}. To mend it, ${remedy}use a table that \`await locks.create()\` makes`;
-    problems.push(error("keys", message.replace(/^t/, "T")));
-  }
+  const mismatch = keyAdvice(table, layout);
+  if (mismatch !== undefined) problems.push(error("keys", mismatch.replace(/^t/, "T")));
   if (billing === "provisioned") {
     const { ReadCapacityUnits: read, WriteCapacityUnits: write } = table.ProvisionedThroughput ?? {};
     const message =
@@ -92,28 +86,20 @@ export function tableProblems(table: TableDescription, layout: TableLayout): Tab
 export function ttlProblems(
   { TimeToLiveStatus: status = "DISABLED", AttributeName: attribute }: TimeToLiveDescription = {},
   { tableName, ttl }: TableLayout,
-  facts: TableFacts | undefined,
 ): TableProblem[] {
-  // A table with strong consistency cannot have a TTL: its replica problem says so.
-  if (facts?.consistency === "strong") return [];
   const stays = "rows of dead holders stay until their locks are taken again, and rows that are kept stay for ever";
-  const remedy = `switch it on for the attribute ${ttl}, as \`await locks.create()\` does`;
-  switch (status) {
-    case "DISABLED":
-      return [warning("ttl", `The TTL of table ${tableName} is off: ${stays}; ${remedy}`)];
-    case "DISABLING": {
-      const when = "when it is off, which takes up to an hour";
-      return [warning("ttl", `The TTL of table ${tableName} is being switched off: ${stays}; ${remedy}, ${when}`)];
-    }
-    default: {
-      if (attribute === ttl) return [];
-      const message =
-        `The TTL of table ${tableName} is on the attribute ${attribute}, and the option keys.ttl says ${ttl}: ${stays}; ` +
-        `set keys: { ttl: ${JSON.stringify(attribute)} } on every host, if that attribute is one of epoch seconds and none of a lock's ` +
-        `own, or switch the TTL to ${ttl}`;
-      return [warning("ttl", message)];
-    }
-  }
+  const problem = (what: string, remedy: string) => [
+    warning("ttl", `The TTL of table ${tableName} is ${what}: ${stays}; ${remedy}`),
+  ];
+  const on = `switch it on for the attribute ${ttl}, as \`await locks.create()\` does`;
+  if (status === "DISABLED") return problem("off", on);
+  if (status === "DISABLING") return problem("being switched off", `${on}, when it is off, which takes up to an hour`);
+  if (attribute === ttl) return [];
+  return problem(
+    `on the attribute ${attribute}, and the option keys.ttl says ${ttl}`,
+    `set keys: { ttl: ${JSON.stringify(attribute)} } on every host, if that attribute is one of epoch seconds and none of a lock's ` +
+      `own, or switch the TTL to ${ttl}`,
+  );
 }
 
 /** The problem of an action that was not allowed: its permission is missing, or its request was refused otherwise. */
@@ -122,9 +108,9 @@ export function actionProblem(
   { kind, cause }: Extract<Probe, { readonly cause: Error }>,
   { tableName }: TableLayout,
 ): TableProblem {
-  const { severity, without } = NEEDED[action];
-  const reason =
-    cause.cause instanceof Object && "message" in cause.cause ? String(cause.cause.message) : cause.message;
+  const [severity, without] = NEEDED[action];
+  // What DynamoDB itself has said.
+  const { message: reason } = cause.cause as Error;
   const message =
     kind === "refused"
       ? `These credentials lack the permission dynamodb:${action} on table ${tableName}: ${without}; add it to their IAM policy`

@@ -3,19 +3,18 @@ import type { TableLayout } from "../../options/table.js";
 import { lockAt } from "../../protocol/addresses.js";
 import type { BatchReport, TableAction } from "../../table-report.js";
 import { itemKey } from "../compile.js";
-import { statedBy, statementOf } from "../statements.js";
+import { type Stated, statedBy, statementOf } from "../statements.js";
 import { commandOf, type ItemRequest, type Reply } from "../transport.js";
 import { type ControlPlane, isCausedBy } from "./control-plane.js";
 
 /** How a table answered one request that changes nothing. */
 export type Probe<Found = unknown> =
   | { readonly kind: "allowed"; readonly found: Found | undefined }
-  /** A permission is missing. */
-  | { readonly kind: "refused"; readonly cause: Error }
-  /** The table does not exist. */
-  | { readonly kind: "missing" }
-  /** Refused for a reason that does not tell whether the action is allowed. */
-  | { readonly kind: "unknown"; readonly cause: Error };
+  /**
+   * `refused`: a permission is missing. `missing`: the table does not exist. `unknown`: refused for a reason that does not tell
+   * whether the action is allowed.
+   */
+  | { readonly kind: "refused" | "missing" | "unknown"; readonly found?: undefined; readonly cause: Error };
 
 /** The name of no lock. A lock that has it all the same is not changed. */
 const PROBED_NAME = "dynamutex#check";
@@ -60,19 +59,18 @@ export async function probeBatches(plane: ControlPlane, layout: TableLayout): Pr
   const uuid = PROBED_NAME;
   const renewal = { kind: "renew", at: lockAt(PROBED_NAME), uuid, expires: 1, remembers: "nothing" } as const;
   const request: ItemRequest = ["BatchExecuteStatement", { Statements: [statementOf(layout, renewal)] }];
-  let cause: LockStoreError;
+  let stated: Stated;
   try {
     const reply = await sent(plane, "PartiQLUpdate", request);
-    const stated = statedBy(reply?.Responses?.[0], layout.tableName);
-    if (stated.kind !== "failed") return { usable: true, advice: undefined };
-    cause = stated.error;
+    stated = statedBy(reply?.Responses?.[0], layout.tableName);
   } catch (error) {
     if (!(error instanceof LockStoreError)) throw error;
-    cause = error;
+    stated = { kind: "failed", error };
   }
+  if (stated.kind !== "failed") return { usable: true, advice: undefined };
   const advice =
     `Locks of table ${layout.tableName} are renewed one by one: with the permission dynamodb:PartiQLUpdate, a process that ` +
-    `holds eight or more renews up to 25 in a request, at the same price (${cause.message})`;
+    `holds eight or more renews up to 25 in a request, at the same price (${stated.error.message})`;
   return { usable: false, advice };
 }
 
@@ -86,7 +84,7 @@ export async function probe<Found>(request: Promise<Found>): Promise<Probe<Found
       return { kind: "allowed", found: undefined };
     }
     if (isCausedBy(error, "AccessDeniedException", "AccessDenied")) return { kind: "refused", cause };
-    if (isCausedBy(error, "ResourceNotFoundException")) return { kind: "missing" };
+    if (isCausedBy(error, "ResourceNotFoundException")) return { kind: "missing", cause };
     // For example, the key does not fit, or a global table with strong consistency refuses a transaction.
     if (isCausedBy(error, "ValidationException")) return { kind: "unknown", cause };
     throw error;
