@@ -44,8 +44,8 @@ export interface TryLockOptions extends TryOptions {
   readonly once?: Date | number | undefined;
   /**
    * The same by the table's clock: at most one run in each period of this many ms, counted from 1970-01-01T00:00Z. At
-   * least 1 000. Near the beginning of a period the call takes longer, until the clock is certain which period it is:
-   * about a second in a process that has just started, about a round trip later on.
+   * least 1 000. Near a period boundary the call waits until the next period has certainly begun: about a second in a process
+   * that has just started, about a round trip later on.
    */
   readonly everyMs?: number | undefined;
 }
