@@ -152,7 +152,7 @@ describe("a request that fails", () => {
   test("is not sent again once its signal aborts, and the attempt under way is awaited", async () => {
     const { time, attempts, send, ended } = scene();
     const enough = new AbortController();
-    const end = ended(send(["hangs"], { enough: enough.signal }));
+    const end = ended(send(["hangs"], { endSignal: enough.signal }));
     await time.advance(10);
     enough.abort();
     await turn();
@@ -166,7 +166,7 @@ describe("a request that fails", () => {
     const { time, send, ended } = scene();
     const enough = new AbortController();
     const failure = busy();
-    const end = ended(send([failure], { enough: enough.signal }));
+    const end = ended(send([failure], { endSignal: enough.signal }));
     await time.advance(10);
     enough.abort();
     await turn();
@@ -325,7 +325,7 @@ describe("while it waits for a slot", () => {
     const { time, attempts, failures, send, fill } = scene();
     fill();
     const enough = new AbortController();
-    const rejected = expect(send(["applied"], { enough: enough.signal })).rejects.toBe("over");
+    const rejected = expect(send(["applied"], { endSignal: enough.signal })).rejects.toBe("over");
     enough.abort("over");
     await rejected;
     expect([attempts, failures]).toEqual([[], []]);

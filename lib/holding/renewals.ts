@@ -51,7 +51,7 @@ export class Renewals {
   lastFailure: unknown;
   #usage: Usage = "unused";
   #cancelTimer: () => void = nothing;
-  #writing: { readonly done: Promise<Renewal>; readonly enough: AbortController } | undefined;
+  #writing: { readonly done: Promise<Renewal>; readonly end: AbortController } | undefined;
 
   constructor(session: Session, lease: Term, events: LeaseEvents) {
     this.#session = session;
@@ -91,7 +91,7 @@ export class Renewals {
 
   /** Ends the retries of the write in flight. @returns when that write is over, so that no other overlaps with it. */
   async settle(): Promise<void> {
-    this.#writing?.enough.abort();
+    this.#writing?.end.abort();
     await this.#writing?.done;
   }
 
@@ -120,14 +120,17 @@ export class Renewals {
    * observer may have acted on the end of its lease. So the row gets a new uuid: a uuid whose lease was over is never used again.
    */
   async secure(
-    wait: Pick<Wait, "enough" | "until">,
+    wait: Pick<Wait, "endSignal" | "until">,
     { mayLapse }: { readonly mayLapse: boolean } = { mayLapse: true },
   ): Promise<boolean> {
     const { row } = this.#lease;
     // A writer that has waited for readers may have a renewal in flight.
     if (this.#writing !== undefined) await this.settle();
     const { clock } = this.#session;
-    const tryingUntil = (end: number): Trying => ({ until: () => Math.min(end, wait.until()), enough: wait.enough });
+    const tryingUntil = (end: number): Trying => ({
+      until: () => Math.min(end, wait.until()),
+      endSignal: wait.endSignal,
+    });
     if (this.#lease.stands) {
       if (!row.isHalfGone) return true;
       const { ends } = this.#lease;
@@ -175,16 +178,16 @@ export class Renewals {
 
   /** Sends a write of the row. One is in flight at a time; other callers wait for it. */
   async #write(send: (trying: Trying) => Promise<Stamping>, until = () => this.#lease.deadline): Promise<Renewal> {
-    const enough = new AbortController();
+    const end = new AbortController();
     const { ends } = this.#lease;
     const onFailure = (cause: unknown): void => {
       this.lastFailure = cause;
       this.#events.renewalFailed(this.#lease.row, cause);
     };
-    const done = this.#judged(send({ until, enough: enough.signal, onFailure }), ends).finally(() => {
+    const done = this.#judged(send({ until, endSignal: end.signal, onFailure }), ends).finally(() => {
       this.#writing = undefined;
     });
-    this.#writing = { done, enough };
+    this.#writing = { done, end };
     return await done;
   }
 

@@ -51,14 +51,14 @@ export async function resume(
     const target = targetOf(at);
     const lease = new Lease(session, await acquire(session, target, handed, wait));
     lease.exit.hold = restOf(session, handed);
-    if (!wait.enough.aborted && (await lease.renewals.secure(wait)) && !wait.enough.aborted) {
+    if (!wait.endSignal.aborted && (await lease.renewals.secure(wait)) && !wait.endSignal.aborted) {
       lease.keep();
       const { acquired, tick } = lease.row;
       const lock = new HeldLock({ session, lease, acquired, tick });
       if (deliver(lock)) return lock.delivered(wait);
     }
     session.detach(lease.exit.giveBack());
-    wait.enough.throwIfAborted();
+    wait.endSignal.throwIfAborted();
     throw tooSlow(at.name, target.settings);
   };
   return await wait.run(work, { signal, waitMs: Number.POSITIVE_INFINITY });
@@ -89,7 +89,7 @@ async function acquire(session: Session, target: Target, handed: Handed, wait: W
   const giveUpAt = (): number =>
     Math.min(wait.until(), (sent?.taken.sentAt ?? clock.atMost()) + settings.ttlMs - settings.safetyMarginMs);
   for (;;) {
-    wait.enough.throwIfAborted();
+    wait.endSignal.throwIfAborted();
     await learnTime(session, at, wait);
     if (boundsOf(clock).earliest > handed.expires) throw lost(at, handed.uuid, "expired");
     const persistence = { kind: "take", attemptMs: attemptMs(settings.ttlMs), until: giveUpAt } as const;

@@ -50,7 +50,7 @@ export class ExclusiveSide extends Kind {
     lease.watch(WAITING_WRITER);
     while (lease.held) {
       const { found, alive } = await lookForReaders(this.session, resource, wait);
-      wait.enough.throwIfAborted();
+      wait.endSignal.throwIfAborted();
       if (!lease.held) break;
       if (alive !== undefined) {
         const target = { ...resource, at: alive };

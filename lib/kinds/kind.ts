@@ -129,7 +129,7 @@ export async function takeRow(
   const { resource, wait, data, once, flight, until } = claimed;
   if (flight !== undefined) {
     const row = await flight.looked();
-    wait.enough.throwIfAborted();
+    wait.endSignal.throwIfAborted();
     if (row !== undefined && !looksFree(session, target, row)) {
       wait.blocker.saw(row);
       return { kind: "held", inTheWay: [{ target, row }] };

@@ -65,7 +65,7 @@ export class SemaphoreKind extends Kind {
     if (guessed !== undefined) {
       const result = await send(guessed);
       if (result.kind === "granted") return result;
-      wait.enough.throwIfAborted();
+      wait.endSignal.throwIfAborted();
       const [{ row }] = result.inTheWay;
       // The mark tells that others have waited for long, so any other permit is free only until its last holder asks again: a
       // look would not help a call that waits. A try looks all the same.
@@ -81,7 +81,7 @@ export class SemaphoreKind extends Kind {
         const result = await send(permit);
         if (result.kind === "granted") return result;
         [inTheWay] = result.inTheWay;
-        wait.enough.throwIfAborted();
+        wait.endSignal.throwIfAborted();
       }
       if (inTheWay !== undefined) {
         wait.blocker.saw(inTheWay.row);
@@ -120,7 +120,7 @@ export class SemaphoreKind extends Kind {
       const freeIn = Math.min(...rows.map((row) => untilFree(session, { at: row, settings }, row)));
       await blocked.polling.pause(wait, freeIn);
       rows = await this.#look(resource, wait, { consistent: false });
-      wait.enough.throwIfAborted();
+      wait.endSignal.throwIfAborted();
       const inTheWay = newestOf(resource, rows);
       if (inTheWay === undefined || freePermits(session, resource, rows).length > 0) return rows;
       wait.blocker.saw(inTheWay.row);

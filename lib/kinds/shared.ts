@@ -51,7 +51,7 @@ export class SharedSide extends Kind {
     if (!session.sightings.mayBeFree(at, settings.takeover)) {
       const writer = await lookForWriter(session, resource, wait);
       if (writer !== undefined) return { kind: "held", inTheWay: [writer] };
-      wait.enough.throwIfAborted();
+      wait.endSignal.throwIfAborted();
     }
     const result = await takeRow(session, claimed, { at: readerAt(name, session.uuid()), settings });
     if (result.kind !== "granted") return result;

@@ -76,7 +76,7 @@ export class FairQueue {
     // The look after this process's last section may have shown that other hosts wait.
     let mayBeFree = !line.admission.othersWait;
     for (;;) {
-      wait.enough.throwIfAborted();
+      wait.endSignal.throwIfAborted();
       const own = line.places.first;
       if (own !== undefined) {
         if (await this.#enter(line, own, call)) return;
@@ -91,9 +91,9 @@ export class FairQueue {
         if (await call.handOut(result.granted)) return;
         continue;
       }
-      wait.enough.throwIfAborted();
+      wait.endSignal.throwIfAborted();
       // Callers whose sections have just ended may ask again at once. This lets them share the place.
-      if (line.admission.upTo > 0) await this.#session.clock.sleep(0, wait.enough);
+      if (line.admission.upTo > 0) await this.#session.clock.sleep(0, wait.endSignal);
       try {
         await before(wait, line.draw());
         this.attend(line);
@@ -110,7 +110,7 @@ export class FairQueue {
     for (;;) {
       const result = await this.#takeWithoutPlace(line, call);
       if (result !== undefined) return result;
-      wait.enough.throwIfAborted();
+      wait.endSignal.throwIfAborted();
       await wait.pacing.again();
     }
   }
@@ -206,7 +206,7 @@ export class FairQueue {
     const { resource, once, wait } = call;
     const look = line.knownLookOf(wait) ?? (await line.look(wait.ask, { isConsistent: true }));
     const { gate, admission, sentAt } = look;
-    wait.enough.throwIfAborted();
+    wait.endSignal.throwIfAborted();
     const row = newest(gate);
     if (row !== undefined) wait.blocker.saw(row);
     line.admission = admission;
@@ -230,7 +230,7 @@ export class FairQueue {
     const session = this.#session;
     const { clock } = session;
     const pause = async (ms: number): Promise<void> => {
-      await clock.sleep(Math.max(1, ms), wait.enough);
+      await clock.sleep(Math.max(1, ms), wait.endSignal);
       wait.pacing.paused();
     };
     // A look from just before the place was drawn tells how far the place is from the front.
@@ -238,10 +238,10 @@ export class FairQueue {
     const isRecent = seen !== undefined && clock.atMost() - seen.sentAt < SEEN_LASTS_MS;
     let recent = isRecent ? { ...seen, isConsistent: false } : undefined;
     for (let isConsistent = false; place.lost === undefined; ) {
-      wait.enough.throwIfAborted();
+      wait.endSignal.throwIfAborted();
       const look = recent ?? (await line.look(wait.ask, { isConsistent }));
       [recent, isConsistent] = [undefined, false];
-      wait.enough.throwIfAborted();
+      wait.endSignal.throwIfAborted();
       const { gate } = look;
       const room = resource.kind.queue.room(resource, gate);
       const ahead = line.ahead(look, place.ticket);
@@ -312,15 +312,15 @@ export class FairQueue {
 
   /** Returns if the failure is to be waited out. @throws what ended the wait; the failure, if another try is of no use. */
   #waitOut(wait: Wait, error: unknown): void {
-    wait.enough.throwIfAborted();
+    wait.endSignal.throwIfAborted();
     if (!isTransient(error) || this.#session.clock.atMost() >= wait.until()) throw error;
   }
 }
 
 /** Waits for a promise that other callers of this process await as well. @throws what ended this wait. */
-async function before<T>({ enough }: Wait, shared: Promise<T>): Promise<T> {
+async function before<T>({ endSignal }: Wait, shared: Promise<T>): Promise<T> {
   return await new Promise<T>((resolve, reject) => {
-    const stop = onAbort(enough, () => reject(enough.reason));
+    const stop = onAbort(endSignal, () => reject(endSignal.reason));
     shared.finally(stop).then(resolve, reject);
   });
 }

@@ -104,9 +104,9 @@ export async function takePlace(
     shared ??= sharing();
   };
   for (let taken = 0; taken < MOST_TAKEN; taken += 1) {
-    wait.enough.throwIfAborted();
+    wait.endSignal.throwIfAborted();
     const ticket = await drawTicket(session, resource, wait, onSent);
-    wait.enough.throwIfAborted();
+    wait.endSignal.throwIfAborted();
     const { sections, last } = shared ?? sharing();
     const data = side === undefined ? { sections } : { sections, side };
     const result = await claim(session, { at: placeAt(name, ticket, keys), settings }, wait, { data });

@@ -164,7 +164,7 @@ export class Sections {
       seen = undefined;
       if (result.kind === "granted") {
         if (await call.handOut(result.granted)) return;
-        wait.enough.throwIfAborted();
+        wait.endSignal.throwIfAborted();
         continue;
       }
       line.blocked ??= blockedFromNow(this.session);
@@ -182,14 +182,14 @@ export class Sections {
     const { wait } = call;
     const line = this.#line(resource);
     if (lease.renewals.haveServed) {
-      wait.enough.throwIfAborted();
+      wait.endSignal.throwIfAborted();
       if (lease.stands) line.settle(call, own);
       if (!call.take(own)) return false;
       this.#share(own);
       return true;
     }
     const isSecure = await lease.renewals.secure(wait, { mayLapse: resource.kind.rowDecides });
-    if (isSecure && (!wait.enough.aborted || line.isAwaited(call))) {
+    if (isSecure && (!wait.endSignal.aborted || line.isAwaited(call))) {
       line.settle(call, own);
       // After a loss, the next section of this process may ask the table at once: a lost lease excludes nobody.
       lease.keep(() => this.#leave(own, false));
@@ -200,7 +200,7 @@ export class Sections {
       }
     }
     this.session.detach(this.#end(own));
-    wait.enough.throwIfAborted();
+    wait.endSignal.throwIfAborted();
     // A lease that was renewed once was not lost because the table is slow.
     if (lease.row.guard === undefined) leaseWasOver(wait, resource);
     await wait.pacing.again();

@@ -13,7 +13,7 @@ export interface ScheduledRequest {
   /** Until when an answer is of use: the earliest goes first. Default: `until`, as it is when the request is queued. */
   readonly deadline?: number | undefined;
   /** Ends the wait for a slot. A request that has left is not touched. */
-  readonly enough?: AbortSignal | undefined;
+  readonly endSignal?: AbortSignal | undefined;
 }
 
 /** A request that waits for a slot. `leave` sends it. */
@@ -38,7 +38,7 @@ export class Backlog {
 
   /** Calls `send` when it is the request's turn. */
   add<T>(request: ScheduledRequest, send: () => Promise<T>): Promise<T> {
-    const { kind, until, deadline = until(), enough } = request;
+    const { kind, until, deadline = until(), endSignal } = request;
     const queuedAt = this.#clock.atLeast();
     return new Promise<T>((resolve, reject) => {
       let cancelLook: (() => void) | undefined;
@@ -54,7 +54,7 @@ export class Backlog {
         if (leftMs <= 0) end(() => reject(notSent(this.#clock.atLeast() - queuedAt, why)));
         else if (leftMs < Number.POSITIVE_INFINITY) cancelLook = this.#clock.alarm(leftMs, look);
       };
-      const stopListening = enough && onAbort(enough, () => end(() => reject(enough.reason)));
+      const stopListening = endSignal && onAbort(endSignal, () => end(() => reject(endSignal.reason)));
       const waiting: Waiting = { kind, deadline, leave: () => end(() => resolve(send())) };
       // Search from the end: most requests come with a later deadline than those that wait.
       this.waiting.splice(this.waiting.findLastIndex((other) => !isBefore(waiting, other)) + 1, 0, waiting);

@@ -78,7 +78,7 @@ export interface Requests {
  * @param request is called as a copy leaves: what it says about the time is chosen inside.
  * @param instead is called as a copy is about to leave. If it returns a promise, nothing is sent, and that promise is the
  * outcome: the request is not needed any more, or may not leave yet.
- * @throws what the last attempt threw; the reason of `enough` if that aborts before anything was sent.
+ * @throws what the last attempt threw; the reason of `endSignal` if that aborts before anything was sent.
  */
 export function persist<T>(
   session: Requests,
@@ -124,7 +124,7 @@ export function persist<T>(
 /** Sends a request when its turn comes, and never retries it: for requests that may fail. */
 export function sendOnce<T>(
   session: Requests,
-  asked: Pick<Persistence, "kind" | "attemptMs" | "enough">,
+  asked: Pick<Persistence, "kind" | "attemptMs" | "endSignal">,
   request: Request<T>,
 ): Promise<T> {
   const deadline = session.clock.atMost() + asked.attemptMs;
@@ -204,12 +204,12 @@ export class Scheduler {
    * inside `send`, so that it is true of the moment at which the request leaves. `send` must reject and never throw: a throw
    * frees its slot at once, so the next request would leave within the throwing one, and thousands overflow the stack.
    *
-   * @throws the reason of `enough` if it aborts before the request has left; a {@link LockStoreError} if `until` comes before
+   * @throws the reason of `endSignal` if it aborts before the request has left; a {@link LockStoreError} if `until` comes before
    * that; what `send` rejects with.
    */
   run<T>(request: ScheduledRequest, send: () => Promise<T>): Promise<T> {
-    const { kind, enough } = request;
-    if (enough?.aborted) return Promise.reject(enough.reason);
+    const { kind, endSignal } = request;
+    if (endSignal?.aborted) return Promise.reject(endSignal.reason);
     const lane = kind === "renewal" ? "renewals" : "others";
     const [first] = this.#backlog.waiting;
     const isFirst = first === undefined || (kind === "renewal" && first.kind !== "renewal");

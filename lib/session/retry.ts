@@ -30,7 +30,7 @@ export interface Tried {
 
 /**
  * How long a request is retried. No attempt starts after `until`, and none outlasts it; transient failures are thrown only
- * then. `enough` ends the retries: an attempt in flight is still awaited, no other is sent, not even a first one.
+ * then. `endSignal` ends the retries: an attempt in flight is still awaited, no other is sent, not even a first one.
  */
 export interface Persistence extends ScheduledRequest {
   /**
@@ -66,7 +66,7 @@ export function isTransient(error: unknown): boolean {
  * Makes one attempt after the other, with growing, jittered pauses, until one is answered, or fails for good, or its time is
  * over. The pauses are on our clock and not on p-retry's, so that they pass on virtual time as well.
  *
- * @throws what the last attempt that left threw, of this request or of one before it; the reason of `enough`, if there is none.
+ * @throws what the last attempt that left threw, of this request or of one before it; the reason of `endSignal`, if there is none.
  */
 export function retry<T>(
   session: { readonly clock: Clock; readonly random: () => number },
@@ -74,7 +74,14 @@ export function retry<T>(
   attemptOf: (number: number) => Promise<T>,
 ): Promise<T> {
   const { clock } = session;
-  const { until, enough, worthRetrying = isTransient, onFailure, tried, sleep = clock.sleep.bind(clock) } = persistence;
+  const {
+    until,
+    endSignal,
+    worthRetrying = isTransient,
+    onFailure,
+    tried,
+    sleep = clock.sleep.bind(clock),
+  } = persistence;
   const attempt = (number: number): Promise<T> =>
     attemptOf(number).catch((cause: unknown) => {
       throw new FailedAttempt("An attempt failed", { cause });
@@ -84,7 +91,7 @@ export function retry<T>(
     minTimeout: 0,
     // An error that this throws ends the retries.
     onFailedAttempt: async ({ error: { cause: error }, attemptNumber }) => {
-      if (enough?.aborted && error === enough.reason) throw tried.failure ?? error;
+      if (endSignal?.aborted && error === endSignal.reason) throw tried.failure ?? error;
       // An attempt that did not leave must not hide the failure of one that did.
       if (tried.failure === undefined || !(error instanceof NotSent)) {
         tried.failure = error;
@@ -92,8 +99,8 @@ export function retry<T>(
       }
       if (!worthRetrying(tried.failure)) throw tried.failure;
       const leftMs = until() - clock.atMost();
-      if (leftMs > 0) await sleep(Math.min(pauseMs(session, attemptNumber), leftMs), enough).catch(() => undefined);
-      if (!(until() > clock.atMost()) || enough?.aborted) throw tried.failure;
+      if (leftMs > 0) await sleep(Math.min(pauseMs(session, attemptNumber), leftMs), endSignal).catch(() => undefined);
+      if (!(until() > clock.atMost()) || endSignal?.aborted) throw tried.failure;
     },
   });
 }

@@ -56,7 +56,7 @@ export async function tryClaim<Granted>(
     const result = await send();
     if (result.kind !== "held" || attempt === MOST_TRIES) return result;
     if (!result.inTheWay.every(({ target, row }) => looksFree(session, target, row))) return result;
-    wait.enough.throwIfAborted();
+    wait.endSignal.throwIfAborted();
   }
 }
 
@@ -105,7 +105,7 @@ export async function claimBy<Outcome extends Answer, Granted>(
   /** Why the last attempt without an answer failed. */
   let failure: unknown;
   for (;;) {
-    wait.enough.throwIfAborted();
+    wait.endSignal.throwIfAborted();
     if (!isTimeKnown(session.clock)) {
       const row = await learnTime(session, first.at, wait);
       // Only the write tells for certain whether a tick is done.
@@ -128,7 +128,7 @@ export async function claimBy<Outcome extends Answer, Granted>(
       // A copy may have been applied: the SDK's own retries count as copies.
       const isDoubtful = error instanceof LockStoreError && (error.transient || error.retried);
       if (isDoubtful || copies.sent > 1) attempt.abandon();
-      wait.enough.throwIfAborted();
+      wait.endSignal.throwIfAborted();
       if (isTransient(error)) throwIfTooSlow(session, wait, first, error);
       // The retries of this attempt have already paused until its lease would be over.
       if (!isTransient(error) || session.clock.atMost() >= until()) throw error;
@@ -159,7 +159,7 @@ export async function claimBy<Outcome extends Answer, Granted>(
     // Only earlier claims of this process are in the way, and no section uses them: the next claim names their rows, and takes
     // them over.
     if (session.clock.atMost() >= until()) throw inOwnWay(first, failure);
-    await session.clock.sleep(poll.minMs, wait.enough);
+    await session.clock.sleep(poll.minMs, wait.endSignal);
   }
 }
 

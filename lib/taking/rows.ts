@@ -44,10 +44,10 @@ export function isDead(session: Session, row: Row, { earliest, asOf }: Known): b
 export function removeAsSeen(
   session: Session,
   { name, sort, uuid: seenUuid, expires: seenExpires }: Row,
-  { ttlMs, enough }: { readonly ttlMs: number; readonly enough: AbortSignal },
+  { ttlMs, endSignal }: { readonly ttlMs: number; readonly endSignal: AbortSignal },
 ): Promise<WriteOutcome> {
   const giveUpAt = session.clock.atMost() + REMOVE_WITHIN_MS;
-  const persistence = { kind: "release", until: () => giveUpAt, attemptMs: attemptMs(ttlMs), enough } as const;
+  const persistence = { kind: "release", until: () => giveUpAt, attemptMs: attemptMs(ttlMs), endSignal } as const;
   const write = { kind: "remove", at: { name, sort }, seenUuid, seenExpires } as const;
   return persist(session, persistence, (signal) => session.store.write(write, signal));
 }

@@ -52,6 +52,6 @@ export interface Trying {
   /** On `atMost`. */
   readonly until: () => number;
   /** Ends the retries: an attempt in flight is still awaited. */
-  readonly enough?: AbortSignal | undefined;
+  readonly endSignal?: AbortSignal | undefined;
   readonly onFailure?: ((cause: unknown) => void) | undefined;
 }

@@ -54,7 +54,7 @@ export const DEFECTS: Defects = {
     claim(/if \(copies\.unanswered > 0 \|\| outcome\.retried\)/g, "if (false)"),
   ],
   "a lock is delivered to a caller that has gone": [
-    sections(/\(!wait\.enough\.aborted \|\| line\.isAwaited\(call\)\)/g, "true"),
+    sections(/\(!wait\.endSignal\.aborted \|\| line\.isAwaited\(call\)\)/g, "true"),
     wait(/=> (settle\(SERVED, \(\) => resolve\(result\)\));/g, "=> ($1, true);"),
   ],
   "a holder does not learn what the row remembers": [rowTake(/memoryOf\((row|replaced)\)/g, '"nothing"', 2)],
