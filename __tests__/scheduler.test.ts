@@ -332,7 +332,7 @@ describe("the end of the wait for a slot", () => {
   test("comes for thousands at once where no attempt of theirs could be answered in time any more", async () => {
     const { time, session, fill, succeed } = scene();
     fill();
-    const asked = { kind: "release", attemptMs: 100, until: () => 1_000 } as const;
+    const asked = { kind: "release", firstTimeoutMs: 100, until: () => 1_000 } as const;
     const unsent = Array.from({ length: 5_000 }, () => persist(session, asked, () => Promise.resolve("sent")));
     const errors = Promise.all(unsent.map((answer) => answer.catch((error: unknown) => error)));
     await time.advance(980);
@@ -380,7 +380,7 @@ describe("how long answers take", () => {
       new Promise((resolve) => {
         answer = resolve;
       });
-    const late = expect(sendOnce(session, { kind: "read", attemptMs: 100 }, slow)).rejects.toThrow("No answer");
+    const late = expect(sendOnce(session, { kind: "read", firstTimeoutMs: 100 }, slow)).rejects.toThrow("No answer");
     await time.advance(100);
     await late;
     expect(scheduler.slowMs).toBe(10);

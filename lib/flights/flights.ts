@@ -259,7 +259,7 @@ class LockFlights implements FlightClaims {
       const data = copyOf(shared);
       const write = { kind: "put-result", at: resultAt(name), result, owner, data } as const;
       const until = (): number => clock.atMost() + lock.remainingMs;
-      const persistence = { kind: "take", until, attemptMs: LONGEST_ATTEMPT_MS } as const;
+      const persistence = { kind: "take", until, firstTimeoutMs: LONGEST_ATTEMPT_MS } as const;
       const { kind } = await persist(this.#session, persistence, (signal) => store.write(write, signal));
       if (kind === "refused")
         throw new LockStoreError(`The row for the result of lock ${JSON.stringify(name)} is not ours`);

@@ -7,7 +7,7 @@ import type { Memory, Row } from "../protocol/row.js";
 import { memoryOf } from "../protocol/rules.js";
 import { isStillHeldBy, wasApplied } from "../protocol/was-applied.js";
 import type { Transfer } from "../protocol/writes.js";
-import { attemptMs } from "../session/requests.js";
+import { firstTimeoutMs } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { WriteOutcome } from "../store.js";
 import { removeWhenItArrives } from "../taking/abandoned-claims.js";
@@ -92,7 +92,7 @@ async function acquire(session: Session, target: Target, handed: Handed, wait: W
     wait.endSignal.throwIfAborted();
     await learnTime(session, at, wait);
     if (boundsOf(clock).earliest > handed.expires) throw lost(at, handed.uuid, "expired");
-    const persistence = { kind: "take", attemptMs: attemptMs(settings.ttlMs), until: giveUpAt } as const;
+    const persistence = { kind: "take", firstTimeoutMs: firstTimeoutMs(settings.ttlMs), until: giveUpAt } as const;
     let outcome: WriteOutcome | undefined;
     try {
       outcome = await wait.persistAtKnownTime(persistence, (signal) => {

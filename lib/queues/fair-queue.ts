@@ -2,7 +2,7 @@ import { newest, type OwnLease, type Resource, resourceKey } from "../kinds/kind
 import type { Row } from "../protocol/row.js";
 import { onAbort } from "../session/abort-listening.js";
 import { BoundedMap } from "../session/bounded-map.js";
-import { attemptMs, sendOnce } from "../session/requests.js";
+import { firstTimeoutMs, sendOnce } from "../session/requests.js";
 import { isTransient, LONGEST_PAUSE_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { type Claimed, endedBy, type Refusal, tryClaim } from "../taking/claim.js";
@@ -177,7 +177,7 @@ export class FairQueue {
   async #lookAgain(line: FairLine, own: OwnLease): Promise<void> {
     const { settings } = own.resource;
     const { at, uuid } = own.lease.row;
-    const asked = { kind: "read", attemptMs: attemptMs(settings.ttlMs) } as const;
+    const asked = { kind: "read", firstTimeoutMs: firstTimeoutMs(settings.ttlMs) } as const;
     const look = await line
       .look((request) => sendOnce(this.#session, asked, request), { isConsistent: true })
       .catch(() => undefined);

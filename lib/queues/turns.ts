@@ -2,7 +2,7 @@ import type { OwnLease, Resource } from "../kinds/kind.js";
 import type { MutexSettings } from "../options/mutex.js";
 import type { Address } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
-import { attemptMs, sendOnce } from "../session/requests.js";
+import { firstTimeoutMs, sendOnce } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { Wait } from "../taking/wait.js";
 
@@ -81,7 +81,7 @@ export class Turns {
     endSignal?: AbortSignal,
   ): Promise<{ readonly row: Row | undefined } | undefined> {
     const { store } = this.#session;
-    const request = { kind: "read", attemptMs: attemptMs(ttlMs), endSignal } as const;
+    const request = { kind: "read", firstTimeoutMs: firstTimeoutMs(ttlMs), endSignal } as const;
     const look = sendOnce(this.#session, request, (signal) => store.read(at, { consistent: false }, signal));
     return await look.then(
       (row) => ({ row }),

@@ -36,7 +36,7 @@ const PATIENCE_TIMES = 3;
 const LATE_SHARE = 1 / 4;
 
 /** The timeout of the first attempt at a request for a lease of this length. */
-export function attemptMs(ttlMs: number): number {
+export function firstTimeoutMs(ttlMs: number): number {
   return Math.min(LONGEST_ATTEMPT_MS, Math.max(50, ttlMs / 4));
 }
 
@@ -87,7 +87,7 @@ export function persist<T>(
   instead: () => Promise<T> | undefined = () => undefined,
 ): Promise<T> {
   const { clock, scheduler } = session;
-  const { kind, until, attemptMs: firstMs, tried = { since: clock.atLeast(), sent: 0 } } = persistence;
+  const { kind, until, firstTimeoutMs: firstMs, tried = { since: clock.atLeast(), sent: 0 } } = persistence;
   let sent = 0;
   const triedMs = (): number => clock.atLeast() - tried.since;
   const remainingMs = (): number => Math.max(0, until() - clock.atMost());
@@ -124,10 +124,10 @@ export function persist<T>(
 /** Sends a request when its turn comes, and never retries it: for requests that may fail. */
 export function sendOnce<T>(
   session: Requests,
-  asked: Pick<Persistence, "kind" | "attemptMs" | "endSignal">,
+  asked: Pick<Persistence, "kind" | "firstTimeoutMs" | "endSignal">,
   request: Request<T>,
 ): Promise<T> {
-  const deadline = session.clock.atMost() + asked.attemptMs;
+  const deadline = session.clock.atMost() + asked.firstTimeoutMs;
   const once = { deadline, until: () => Number.POSITIVE_INFINITY, worthRetrying: () => false };
   return persist(session, { ...asked, ...once }, request);
 }

@@ -38,7 +38,7 @@ export interface Persistence extends ScheduledRequest {
    * the one before it, up to {@link LONGEST_ATTEMPT_MS}: with a distant table and short leases, an answer then comes late
    * instead of never.
    */
-  readonly attemptMs: number;
+  readonly firstTimeoutMs: number;
   /** Whether a failure is worth another attempt. Default: transient store errors only. */
   readonly worthRetrying?: ((error: unknown) => boolean) | undefined;
   readonly onFailure?: ((error: unknown) => void) | undefined;

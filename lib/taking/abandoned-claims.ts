@@ -3,7 +3,7 @@ import { earliestOf, leftAfter, type MinimumHold } from "../protocol/lease-time.
 import { mayTake } from "../protocol/may-take.js";
 import { isStillHeldBy } from "../protocol/was-applied.js";
 import type { Left } from "../protocol/writes.js";
-import { attemptMs, persist } from "../session/requests.js";
+import { firstTimeoutMs, persist } from "../session/requests.js";
 import { endAfter } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { Acquisition } from "./acquisition.js";
@@ -55,10 +55,10 @@ export async function removeWhenItArrives(
   const { clock, store } = session;
   const { at, uuid, end, settings } = acquisition;
   const lookUntil = endAfter(clock, LOOK_FOR_MS);
-  const ms = attemptMs(settings.ttlMs);
+  const ms = firstTimeoutMs(settings.ttlMs);
   const until = session.untilClosed(Math.max(LOOK_FOR_MS + LOOK_EVERY_MS + ms, end - clock.atMost()));
   // Retry after any failure, as a release does: credentials may be refreshed.
-  const persistence = { kind: "read", until, attemptMs: ms, worthRetrying: () => true } as const;
+  const persistence = { kind: "read", until, firstTimeoutMs: ms, worthRetrying: () => true } as const;
   try {
     for (;;) {
       const row = await persist(session, persistence, (signal) => store.read(at, { consistent: true }, signal));

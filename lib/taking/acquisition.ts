@@ -8,7 +8,7 @@ import { leaseEnd, stamp } from "../protocol/lease-time.js";
 import { infoOf, type Memory, type Row } from "../protocol/row.js";
 import { isStillHeldBy, wasApplied } from "../protocol/was-applied.js";
 import type { Check, Left, RecordSuccess, Renew, Transfer, Vacate } from "../protocol/writes.js";
-import { attemptMs, Copies, persist } from "../session/requests.js";
+import { Copies, firstTimeoutMs, persist } from "../session/requests.js";
 import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { WriteOutcome } from "../store.js";
@@ -232,7 +232,12 @@ export class Acquisition {
     const { agenda, clock, store } = this.#session;
     const { ttlMs } = this.settings;
     const copies = new Copies();
-    const persistence = { ...trying, kind: "renewal", attemptMs: attemptMs(ttlMs), sleep: agenda.sleep } as const;
+    const persistence = {
+      ...trying,
+      kind: "renewal",
+      firstTimeoutMs: firstTimeoutMs(ttlMs),
+      sleep: agenda.sleep,
+    } as const;
     let sent: Sent | undefined;
     let outcome: WriteOutcome;
     try {
@@ -302,8 +307,8 @@ export class Acquisition {
   async #settle(write: Vacate | RecordSuccess, until: () => number): Promise<Settled> {
     const { store } = this.#session;
     const copies = new Copies();
-    const ms = attemptMs(this.settings.ttlMs);
-    const persistence = { kind: "release", until, attemptMs: ms, worthRetrying: () => true } as const;
+    const ms = firstTimeoutMs(this.settings.ttlMs);
+    const persistence = { kind: "release", until, firstTimeoutMs: ms, worthRetrying: () => true } as const;
     const outcome = await persist(this.#session, persistence, (signal) => copies.count(store.write(write, signal)));
     if (outcome.kind === "applied") return { outcome, applied: "yes" };
     // A copy that was throttled counts as well: the network may have delivered it twice.
@@ -329,7 +334,7 @@ export class Acquisition {
   }
 
   #attemptEnd(): () => number {
-    const end = this.#session.clock.atMost() + attemptMs(this.settings.ttlMs);
+    const end = this.#session.clock.atMost() + firstTimeoutMs(this.settings.ttlMs);
     return () => end;
   }
 

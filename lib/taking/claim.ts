@@ -3,7 +3,7 @@ import type { LockData } from "../lock-info.js";
 import { mayTake } from "../protocol/may-take.js";
 import type { Row } from "../protocol/row.js";
 import type { Take } from "../protocol/writes.js";
-import { attemptMs, Copies } from "../session/requests.js";
+import { Copies, firstTimeoutMs } from "../session/requests.js";
 import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { isTimeKnown } from "../time/clock.js";
@@ -118,7 +118,7 @@ export async function claimBy<Outcome extends Answer, Granted>(
     const attempt = attemptFor(tick);
     const copies = new Copies();
     const end = (): number => Math.min(attempt.sentAt + leaseMs, until());
-    const persistence = { kind: "take", attemptMs: attemptMs(ttlMs), until: end } as const;
+    const persistence = { kind: "take", firstTimeoutMs: firstTimeoutMs(ttlMs), until: end } as const;
     let outcome: Outcome | undefined;
     try {
       outcome = await wait.persistAtKnownTime(persistence, (signal) => copies.count(attempt.send(signal)));

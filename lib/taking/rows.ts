@@ -2,7 +2,7 @@ import type { SortRange } from "../protocol/addresses.js";
 import { earliestOf } from "../protocol/lease-time.js";
 import { mayTake } from "../protocol/may-take.js";
 import type { Row } from "../protocol/row.js";
-import { attemptMs, persist, type Request } from "../session/requests.js";
+import { firstTimeoutMs, persist, type Request } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { Takeover } from "../session/sightings.js";
 import type { Page, RangeQuery, WriteOutcome } from "../store.js";
@@ -47,7 +47,12 @@ export function removeAsSeen(
   { ttlMs, endSignal }: { readonly ttlMs: number; readonly endSignal: AbortSignal },
 ): Promise<WriteOutcome> {
   const giveUpAt = session.clock.atMost() + REMOVE_WITHIN_MS;
-  const persistence = { kind: "release", until: () => giveUpAt, attemptMs: attemptMs(ttlMs), endSignal } as const;
+  const persistence = {
+    kind: "release",
+    until: () => giveUpAt,
+    firstTimeoutMs: firstTimeoutMs(ttlMs),
+    endSignal,
+  } as const;
   const write = { kind: "remove", at: { name, sort }, seenUuid, seenExpires } as const;
   return persist(session, persistence, (signal) => session.store.write(write, signal));
 }

@@ -22,7 +22,7 @@ const LAST_CALL = Symbol.for("dynamutex.lastCall");
 const numbering = globalThis as { [LAST_CALL]?: number };
 
 /** What the sender of a request decides about its retries; the wait adds its own bounds. */
-type RequestBounds = Pick<Persistence, "kind" | "attemptMs" | "until">;
+type RequestBounds = Pick<Persistence, "kind" | "firstTimeoutMs" | "until">;
 
 /**
  * The bounds of one call that wants a lock: its caller's signal, its timeout, the table's close. When one of them is
@@ -134,7 +134,7 @@ export class Wait {
 
   /** Asks the table one question, within the bounds of this call. */
   readonly ask: Ask = (question, instead) =>
-    this.persist({ kind: "read", attemptMs: LONGEST_ATTEMPT_MS, until: this.until }, question, instead);
+    this.persist({ kind: "read", firstTimeoutMs: LONGEST_ATTEMPT_MS, until: this.until }, question, instead);
 
   /**
    * Like `persist`, for a write that depends on the time: its first copy leaves only while the time is known.

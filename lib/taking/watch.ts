@@ -92,8 +92,10 @@ export async function mark(
   const before = blocked.markedAt;
   blocked.markedAt = now;
   try {
-    const { kind } = await sendOnce(session, { kind: "take", attemptMs: LONGEST_ATTEMPT_MS, endSignal }, (signal) =>
-      store.write({ kind: "want", at, until: wanted }, signal),
+    const { kind } = await sendOnce(
+      session,
+      { kind: "take", firstTimeoutMs: LONGEST_ATTEMPT_MS, endSignal },
+      (signal) => store.write({ kind: "want", at, until: wanted }, signal),
     );
     if (kind === "applied") session.contended().sees({ ...row, wanted });
     // The row had no holder at that moment, so there was nobody to tell.
