@@ -28,7 +28,7 @@ const SEEN_LASTS_MS = 1_000;
 const MOST_PACES = 1_000;
 
 /** The outcome of one try: that of a claim, or a refusal without a claim because others are ahead. */
-type Tried = Claimed<OwnLease> | { readonly kind: Refusal };
+type TryOutcome = Claimed<OwnLease> | { readonly kind: Refusal };
 
 /**
  * Grants locks first come, first served, among all hosts.
@@ -105,7 +105,7 @@ export class FairQueue {
   }
 
   /** One try. It is refused if anybody is ahead, and draws no ticket. */
-  async tryAcquire(line: FairLine, call: Call): Promise<Tried> {
+  async tryAcquire(line: FairLine, call: Call): Promise<TryOutcome> {
     const { wait } = call;
     for (;;) {
       const result = await this.#takeWithoutPlace(line, call);
@@ -202,7 +202,7 @@ export class FairQueue {
   }
 
   /** Takes the lock without a place, if nobody waits and it looks free. @returns undefined if no answer came in time. */
-  async #takeWithoutPlace(line: FairLine, call: Call): Promise<Tried | undefined> {
+  async #takeWithoutPlace(line: FairLine, call: Call): Promise<TryOutcome | undefined> {
     const { resource, once, wait } = call;
     const look = line.knownLookOf(wait) ?? (await line.look(wait.ask, { isConsistent: true }));
     const { gate, admission, sentAt } = look;
@@ -292,7 +292,7 @@ export class FairQueue {
   }
 
   /** The ordinary claim. @returns undefined if no answer came while its look was valid. */
-  async #claim(line: FairLine, { once, wait, claim }: Call, how: ClaimHow): Promise<Tried | undefined> {
+  async #claim(line: FairLine, { once, wait, claim }: Call, how: ClaimHow): Promise<TryOutcome | undefined> {
     const onTaken = (): void => {
       line.isTaken = true;
       this.attend(line);

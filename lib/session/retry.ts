@@ -19,7 +19,7 @@ export const LONGEST_ATTEMPT_MS = 3_000;
  * What was tried since the table last answered, so that an error can report all of it. Requests that follow one another for one
  * purpose share it.
  */
-export interface Tried {
+export interface AttemptLog {
   /** When the first attempt was to leave, on `atLeast`. */
   readonly since: number;
   /** How many attempts have left. */
@@ -45,7 +45,7 @@ export interface Persistence extends ScheduledRequest {
   /** The pause before another attempt. It may end early, so that several requests leave together. Default: the clock's. */
   readonly sleep?: Clock["sleep"] | undefined;
   /** What earlier requests have tried for the same purpose. Default: nothing. */
-  readonly tried?: Tried | undefined;
+  readonly tried?: AttemptLog | undefined;
 }
 
 /**
@@ -70,7 +70,7 @@ export function isTransient(error: unknown): boolean {
  */
 export function retry<T>(
   session: { readonly clock: Clock; readonly random: () => number },
-  persistence: Persistence & { readonly tried: Tried },
+  persistence: Persistence & { readonly tried: AttemptLog },
   attemptOf: (number: number) => Promise<T>,
 ): Promise<T> {
   const { clock } = session;
@@ -117,7 +117,7 @@ class NoAnswer extends LockStoreError {}
 const ADVICE = "check its region, its endpoint and the network to it";
 
 /** @param ms for how long it was tried in all. */
-export function noAnswer(ms: number, { sent, failure }: Tried): LockStoreError {
+export function noAnswer(ms: number, { sent, failure }: AttemptLog): LockStoreError {
   const attempts = sent === 1 ? "" : ` in ${sent} attempts`;
   const message = `No answer from the table${attempts} within ${Math.round(ms)} ms`;
   const options = { transient: true, answered: false };

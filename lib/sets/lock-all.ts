@@ -7,7 +7,7 @@ import type { Session } from "../session/session.js";
 import type { WriteAllOutcome } from "../store.js";
 import { abandon, giveBack, removeWhenItArrives } from "../taking/abandoned-claims.js";
 import type { Acquisition } from "../taking/acquisition.js";
-import { type Attempt, claimBy, tryClaim } from "../taking/claim.js";
+import { type ClaimAttempt, claimBy, tryClaim } from "../taking/claim.js";
 import { type InTheWay, RowTake } from "../taking/row-take.js";
 import type { Target } from "../taking/taken.js";
 import { leaseWasOver } from "../taking/too-slow.js";
@@ -70,7 +70,7 @@ export async function lockAll(
 }
 
 /** The takes of several rows, which go together: one transaction. */
-class SetTake implements Attempt<WriteAllOutcome, readonly Acquisition[]> {
+class SetTake implements ClaimAttempt<WriteAllOutcome, readonly Acquisition[]> {
   readonly #session: Session;
   readonly #takes: readonly RowTake[];
 

@@ -64,7 +64,7 @@ export async function tryClaim<Granted>(
 type Answer = { readonly kind: "applied" | "refused"; readonly retried?: boolean };
 
 /** One claim: the take of a row, or the takes of several rows in one transaction. All copies of a claim are the same. */
-export interface Attempt<Outcome extends Answer, Granted> {
+export interface ClaimAttempt<Outcome extends Answer, Granted> {
   readonly uuids: readonly string[];
   /** When its first copy left, on `atMost`; Infinity before that. */
   readonly sentAt: number;
@@ -98,7 +98,7 @@ export async function claimBy<Outcome extends Answer, Granted>(
   first: Target,
   wait: Wait,
   { once, after, until = wait.until }: ClaimOptions,
-  attemptFor: (tick: number | undefined) => Attempt<Outcome, Granted>,
+  attemptFor: (tick: number | undefined) => ClaimAttempt<Outcome, Granted>,
 ): Promise<Claimed<Granted>> {
   const { ttlMs, safetyMarginMs, poll } = first.settings;
   const leaseMs = ttlMs - safetyMarginMs;

@@ -4,7 +4,7 @@ import type { LockInfo } from "../lock-info.js";
 import { onAbort } from "../session/abort-listening.js";
 import { Pacing } from "../session/pacing.js";
 import { persist, type Request } from "../session/requests.js";
-import { LONGEST_ATTEMPT_MS, type Persistence, type Tried } from "../session/retry.js";
+import { type AttemptLog, LONGEST_ATTEMPT_MS, type Persistence } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { isTimeKnown } from "../time/clock.js";
 import { Blocker } from "./blocker.js";
@@ -50,7 +50,7 @@ export class Wait {
   /** How many of its leases were over before they could be handed out. */
   leasesOver = 0;
   /** What its requests have tried since the table last answered one of them. */
-  #tried: Tried | undefined;
+  #tried: AttemptLog | undefined;
   /** The failure of its last request that failed; undefined if none has. */
   #failure: unknown;
   #blocker: Blocker | undefined;
