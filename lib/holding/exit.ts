@@ -6,8 +6,8 @@ import { abandon, leftNow, untilGivenBack } from "../taking/abandoned-claims.js"
 import type { Stamping, Trying } from "../taking/taken.js";
 import { boundsOf } from "../time/clock.js";
 import { uuidOf } from "./hand-off-token.js";
+import type { LeaseControl } from "./lease-control.js";
 import type { Renewals } from "./renewals.js";
-import type { Term } from "./term.js";
 
 /** The ways out of a lease: it is released, given back, or handed off, and only once. */
 export class Exit {
@@ -16,11 +16,11 @@ export class Exit {
   /** The result of a single flight: the release writes it to the row. */
   result: NamedResult | undefined;
   readonly #session: Session;
-  readonly #lease: Term;
+  readonly #lease: LeaseControl;
   readonly #renewals: Renewals;
   #left: Promise<void> | undefined;
 
-  constructor(session: Session, lease: Term, renewals: Renewals) {
+  constructor(session: Session, lease: LeaseControl, renewals: Renewals) {
     this.#session = session;
     this.#lease = lease;
     this.#renewals = renewals;

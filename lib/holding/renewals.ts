@@ -5,7 +5,7 @@ import type { Session } from "../session/session.js";
 import type { Acquisition } from "../taking/acquisition.js";
 import type { Stamping, Trying } from "../taking/taken.js";
 import type { Wait } from "../taking/wait.js";
-import type { Term } from "./term.js";
+import type { LeaseControl } from "./lease-control.js";
 
 /** The outcome of one renewal. After `unknown` the old deadline still bounds us. */
 export type Renewal =
@@ -45,7 +45,7 @@ const nothing = (): void => undefined;
  */
 export class Renewals {
   readonly #session: Session;
-  readonly #lease: Term;
+  readonly #lease: LeaseControl;
   readonly #events: LeaseEvents;
   /** Why the last renewal got no answer, if it got none. */
   lastFailure: unknown;
@@ -53,7 +53,7 @@ export class Renewals {
   #cancelTimer: () => void = nothing;
   #writing: { readonly done: Promise<Renewal>; readonly end: AbortController } | undefined;
 
-  constructor(session: Session, lease: Term, events: LeaseEvents) {
+  constructor(session: Session, lease: LeaseControl, events: LeaseEvents) {
     this.#session = session;
     this.#lease = lease;
     this.#events = events;
