@@ -13,7 +13,7 @@ import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { WriteOutcome } from "../store.js";
 import { boundsOf } from "../time/clock.js";
-import type { Release, Stamping, Taken, Takeover, Target, Trying } from "./taken.js";
+import type { Release, Stamping, Taken, TakeoverRule, Target, Trying } from "./taken.js";
 
 /** A write that stamps, and when its first copy left, on `atMost`. */
 interface Sent {
@@ -40,7 +40,7 @@ export class Acquisition {
   readonly attempt: number | undefined;
   /** Whether the run of its tick has begun. If not, the release takes the number of that run back. */
   hasBegun = false;
-  readonly takeover: Takeover | undefined;
+  readonly takeover: TakeoverRule | undefined;
   readonly permits: number | undefined;
   readonly remembers: Memory;
   readonly #session: Session;

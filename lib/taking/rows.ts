@@ -4,7 +4,7 @@ import { mayTake } from "../protocol/may-take.js";
 import type { Row } from "../protocol/row.js";
 import { firstTimeoutMs, persist, type Request } from "../session/requests.js";
 import type { Session } from "../session/session.js";
-import type { Takeover } from "../session/sightings.js";
+import type { TakeoverPolicy } from "../session/sightings.js";
 import type { Page, RangeQuery, WriteOutcome } from "../store.js";
 
 /** How many rows are read at once where there are many: less than 40 KB. */
@@ -27,7 +27,7 @@ export interface Known {
 }
 
 /** Call this before the request leaves: a row in its reply may have been renewed before the reply arrives. */
-export function knownNow({ clock }: Session, takeover: Takeover): Known {
+export function knownNow({ clock }: Session, takeover: TakeoverPolicy): Known {
   const bounds = takeover === "unchanged" ? undefined : clock.wall();
   return { earliest: earliestOf(bounds), asOf: clock.atLeast(), sentAt: clock.atMost() };
 }
@@ -67,7 +67,7 @@ export type KnownPage = Page<string> & Known;
 export async function* pagesOf(
   session: Session,
   ask: Ask,
-  range: Omit<RangeQuery, "after"> & { readonly takeover: Takeover },
+  range: Omit<RangeQuery, "after"> & { readonly takeover: TakeoverPolicy },
   onSent: () => void = () => undefined,
 ): AsyncGenerator<{ readonly page: KnownPage; readonly isLast: boolean }, void, undefined> {
   const { takeover, ...first } = range;
