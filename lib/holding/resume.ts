@@ -31,7 +31,7 @@ interface Handed extends HandOff {
  * Resumes a lock that was handed off, for a section of this process.
  *
  * @param isOurs whether a row is one of this lock.
- * @param targetOf how the lease is kept from here on.
+ * @param targetFor how the lease is kept from here on.
  * @throws {@link LockLostError} if another process was first, or the time of the token is over. @throws the store's error.
  */
 export async function resume(
@@ -39,7 +39,7 @@ export async function resume(
   token: string,
   options: ResumeOptions,
   isOurs: (at: Address) => boolean,
-  targetOf: (at: Address) => Target,
+  targetFor: (at: Address) => Target,
 ): Promise<HeldLock> {
   const { signal } = resumeOptions(options);
   session.assertOpen();
@@ -48,7 +48,7 @@ export async function resume(
   const wait = new Wait(session, at.name, { patient: false, asksFor: 1 });
   const work = async (deliver: (lock: HeldLock) => boolean): Promise<void> => {
     const handed = await handedOff(session, at, uuid, wait);
-    const target = targetOf(at);
+    const target = targetFor(at);
     const lease = new Lease(session, await acquire(session, target, handed, wait));
     lease.exit.hold = restOf(session, handed);
     if (!wait.endSignal.aborted && (await lease.renewals.secure(wait)) && !wait.endSignal.aborted) {

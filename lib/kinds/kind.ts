@@ -124,7 +124,7 @@ export abstract class Kind {
 export async function takeRow(
   session: Session,
   claimed: ResourceClaim,
-  target: Target = targetOf(claimed.resource),
+  target: Target = rowTarget(claimed.resource),
 ): Promise<Claimed<OwnLease>> {
   const { resource, wait, data, once, flight, until } = claimed;
   if (flight !== undefined) {
@@ -159,7 +159,7 @@ export interface QueueRules {
 }
 
 /** The row that stands for a lock. */
-export const targetOf = ({ at, settings }: Resource): Target => ({ at, settings });
+export const rowTarget = ({ at, settings }: Resource): Target => ({ at, settings });
 
 /** The row that was taken last: all other holders have had theirs for longer. */
 export function newest(rows: readonly Row[]): Row | undefined {

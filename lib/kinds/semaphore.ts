@@ -141,7 +141,7 @@ export class SemaphoreKind extends Kind {
     const use = useOf(claimed.resource, permit);
     this.#inUse.set(use, undefined);
     try {
-      const result = await takeRow(this.session, claimed, targetOf(claimed.resource, permit));
+      const result = await takeRow(this.session, claimed, permitTarget(claimed.resource, permit));
       if (result.kind === "granted") this.#inUse.set(use, result.granted);
       return result;
     } finally {
@@ -153,7 +153,7 @@ export class SemaphoreKind extends Kind {
   #guess(resource: Resource): number | undefined {
     const { name, permits } = resource;
     const mayBeFree = (permit: number): boolean => {
-      const { at, settings } = targetOf(resource, permit);
+      const { at, settings } = permitTarget(resource, permit);
       return !this.#isInUse(resource, permit) && this.session.sightings.mayBeFree(at, settings.takeover);
     };
     const last = this.#guesses.get(name);
@@ -219,10 +219,10 @@ function ownRows(session: Session, { name, permits }: Resource, rows: readonly R
 
 function newestOf(resource: Resource, rows: readonly Row[]): InTheWay | undefined {
   const row = newest(rows);
-  return row && { target: targetOf(resource, permitOf(row.sort) ?? 0), row };
+  return row && { target: permitTarget(resource, permitOf(row.sort) ?? 0), row };
 }
 
-function targetOf({ name, settings, permits }: Resource, permit: number): Target {
+function permitTarget({ name, settings, permits }: Resource, permit: number): Target {
   return { at: permitAt(name, permit), settings, permits };
 }
 

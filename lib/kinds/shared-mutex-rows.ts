@@ -6,7 +6,7 @@ import type { Claimed } from "../taking/claim.js";
 import type { InTheWay } from "../taking/row-take.js";
 import { isDead, knownNow, pagesOf, removeAsSeen } from "../taking/rows.js";
 import type { Wait } from "../taking/wait.js";
-import { type OwnLease, type QueueRules, type Resource, targetOf } from "./kind.js";
+import { type OwnLease, type QueueRules, type Resource, rowTarget } from "./kind.js";
 
 /** How many readers one look of a writer reads: a single reader that is alive is enough to wait for. */
 const READERS_LIMIT = 8;
@@ -53,7 +53,7 @@ async function readWriter(
   wait: Wait,
   { isConsistent: consistent }: { readonly isConsistent: boolean },
 ): Promise<{ readonly row: Row | undefined; readonly writer: InTheWay | undefined }> {
-  const target = targetOf(resource);
+  const target = rowTarget(resource);
   const { known, row } = await wait.ask(async (signal) => {
     const before = knownNow(session, resource.settings.takeover);
     return { known: before, row: await session.store.read(target.at, { consistent }, signal) };
