@@ -56,9 +56,9 @@ export class FairLine extends LocalLine<OwnLease> {
   /** When the last look left, on `atMost`, whether or not it succeeded. */
   lookedAt: number = Number.NEGATIVE_INFINITY;
   /** Whether the leader has its row and waits for other holders to leave: then the callers behind it need a place of their own. */
-  isTaken = false;
+  leaderAwaitsHolders = false;
   /** Whether the fair queue is drawing a place for the callers behind the leader, or is about to. */
-  isAttended = false;
+  isDrawingForUnserved = false;
   readonly #session: Session;
   readonly #view: QueueView;
   readonly #placeLost: () => void;

@@ -55,7 +55,7 @@ export class FairQueue {
     const line = new FairLine(this.#session, resource, pace, () => {
       // The callers behind the leader may need another place. Check that in the next microtask: the caller that reads the loss
       // may be about to draw one itself.
-      this.#session.detach(Promise.resolve().then(() => this.attend(line)));
+      this.#session.detach(Promise.resolve().then(() => this.drawForUnserved(line)));
     });
     return line;
   }
@@ -96,7 +96,7 @@ export class FairQueue {
       if (line.admission.upTo > 0) await this.#session.clock.sleep(0, wait.endSignal);
       try {
         await before(wait, line.draw());
-        this.attend(line);
+        this.drawForUnserved(line);
       } catch (error) {
         this.#waitOut(wait, error);
         await wait.pacing.again();
@@ -127,20 +127,20 @@ export class FairQueue {
   }
 
   /** Starts to get a place for the callers behind the leader, if they need one. */
-  attend(line: FairLine): void {
-    if (line.isAttended || line.unserved === undefined) return;
-    line.isAttended = true;
-    this.#session.detach(this.#attendTo(line));
+  drawForUnserved(line: FairLine): void {
+    if (line.isDrawingForUnserved || line.unserved === undefined) return;
+    line.isDrawingForUnserved = true;
+    this.#session.detach(this.#drawWhileUnserved(line));
   }
 
   /** An error here is not reported: the leader meets it in its own requests. */
-  async #attendTo(line: FairLine): Promise<void> {
+  async #drawWhileUnserved(line: FairLine): Promise<void> {
     try {
       for (let { unserved } = line; unserved !== undefined; { unserved } = line) {
         const [own] = line.leases;
         if (line.leader !== undefined || own === undefined) {
           // The leader takes the lock, or a place for all.
-          if (line.places.first === undefined && !line.isTaken) return;
+          if (line.places.first === undefined && !line.leaderAwaitsHolders) return;
           await this.#drawFor(line);
           continue;
         }
@@ -153,8 +153,8 @@ export class FairQueue {
         if (line.unserved === unserved && line.leases.has(own)) await this.#drawFor(line);
       }
     } finally {
-      // Reset this first: a caller that asks from here on must start `#attendTo` again.
-      line.isAttended = false;
+      // Reset this first: a caller that asks from here on must start `#drawWhileUnserved` again.
+      line.isDrawingForUnserved = false;
       line.tidy();
     }
   }
@@ -294,8 +294,8 @@ export class FairQueue {
   /** The ordinary claim. @returns undefined if no answer came while its look was valid. */
   async #claim(line: FairLine, { once, wait, claim }: Call, how: ClaimHow): Promise<TryOutcome | undefined> {
     const onTaken = (): void => {
-      line.isTaken = true;
-      this.attend(line);
+      line.leaderAwaitsHolders = true;
+      this.drawForUnserved(line);
     };
     try {
       return await tryClaim(this.#session, wait, () => claim({ ...how, onTaken }));
@@ -306,7 +306,7 @@ export class FairQueue {
       if (once !== undefined) throw error;
       return undefined;
     } finally {
-      line.isTaken = false;
+      line.leaderAwaitsHolders = false;
     }
   }
 

@@ -58,7 +58,7 @@ export class Sections {
       if (this.#mayClaimAtOnce(resource) && (await this.#claimAtOnce(call))) return;
       const line = this.#line(resource);
       const leads = line.waitToLead(call);
-      if (line instanceof FairLine) this.#fairQueue.attend(line);
+      if (line instanceof FairLine) this.#fairQueue.drawForUnserved(line);
       await leads;
       await this.#lead(call);
     } finally {
@@ -238,7 +238,7 @@ export class Sections {
     if (line instanceof FairLine) {
       // A place may not be needed any more, or the callers behind it may need one.
       line.tidy();
-      this.#fairQueue.attend(line);
+      this.#fairQueue.drawForUnserved(line);
     }
     return isDelivered;
   }
