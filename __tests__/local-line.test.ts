@@ -77,11 +77,11 @@ test("a lease is not passed on to the next where it is not its turn, although th
 
 test("who asks beside the line counts among its leases until it has one or gives up; then the next leads", async () => {
   const line = new LocalLine<object>(1);
-  line.enter();
+  line.beginClaim();
   expect([line.isFull, line.isEmpty]).toEqual([true, false]);
   const waiting = line.waitToLead(caller({ stands: true }));
   expect(line.leader).toBeUndefined();
-  line.exit();
+  line.endClaim();
   await waiting;
   line.leave(line.leader?.caller ?? line);
   expect([line.isFull, line.isEmpty]).toEqual([false, true]);
@@ -90,9 +90,9 @@ test("who asks beside the line counts among its leases until it has one or gives
 test("who asked beside the line in vain leads before those who have come meanwhile", async () => {
   const line = new LocalLine<object>(1);
   const [first, second] = [caller({ stands: true }), caller({ stands: true })];
-  line.enter();
+  line.beginClaim();
   const waiting = watch(line.waitToLead(second));
-  expect(line.exitToLead(first)).toBe(true);
+  expect(line.endClaimAndLead(first)).toBe(true);
   await turn();
   expect([leads(line, first), waiting.settled]).toEqual([true, false]);
   line.leave(first);

@@ -94,7 +94,7 @@ export abstract class Kind {
    */
   readonly rowDecides: boolean = true;
   /** Whether several sections of a process run on one lease at the same time. Otherwise it passes from one to the next. */
-  readonly isJoined: boolean = false;
+  readonly sectionsShareLease: boolean = false;
   readonly session: Session;
 
   constructor(session: Session) {

@@ -25,7 +25,7 @@ import { grantedUnless, lookForWriter, untilNoWriter, WRITER_GATE } from "./shar
 export class SharedSide extends Kind {
   readonly id = "shared";
   override readonly rowDecides = false;
-  override readonly isJoined = true;
+  override readonly sectionsShareLease = true;
   readonly queue: QueueRules = {
     ...WRITER_GATE,
     side: "shared",

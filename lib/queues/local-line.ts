@@ -34,7 +34,7 @@ export class LocalLine<Lease extends object> {
   readonly #leases = new Set<Lease>();
   #leader: Waiter<Lease> | undefined;
   /** How many callers are claiming without standing in the line. */
-  #beside = 0;
+  #claimsOutside = 0;
   #lastNumber = 0;
 
   constructor(capacity: number) {
@@ -57,11 +57,11 @@ export class LocalLine<Lease extends object> {
 
   /** Whether as many leases are in use or being claimed as there may be. */
   get isFull(): boolean {
-    return this.#leases.size + this.#beside >= this.capacity;
+    return this.#leases.size + this.#claimsOutside >= this.capacity;
   }
 
   get isEmpty(): boolean {
-    return this.#leader === undefined && this.#leases.size + this.#waiters.length + this.#beside === 0;
+    return this.#leader === undefined && this.#leases.size + this.#waiters.length + this.#claimsOutside === 0;
   }
 
   /** Whether the first caller that waits may go on with a lease of this process. */
@@ -124,13 +124,13 @@ export class LocalLine<Lease extends object> {
   }
 
   /** A caller begins to claim without standing in the line. */
-  enter(): void {
-    this.#beside += 1;
+  beginClaim(): void {
+    this.#claimsOutside += 1;
   }
 
   /** A caller that claimed without standing in the line has its lease, or has stopped waiting. */
-  exit(): void {
-    this.#beside -= 1;
+  endClaim(): void {
+    this.#claimsOutside -= 1;
     this.#advance();
   }
 
@@ -138,8 +138,8 @@ export class LocalLine<Lease extends object> {
    * A caller that claimed without standing in the line got no lease. If nobody leads, it becomes the leader, ahead of callers
    * that came meanwhile.
    */
-  exitToLead(caller: Caller<Lease>): boolean {
-    this.#beside -= 1;
+  endClaimAndLead(caller: Caller<Lease>): boolean {
+    this.#claimsOutside -= 1;
     return this.#tryLead(caller);
   }
 

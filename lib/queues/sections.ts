@@ -76,11 +76,11 @@ export class Sections {
     const line = this.#line(resource);
     // A try does not overtake callers of its own process that wait, unless they share the lock.
     const isBehind = line.first !== undefined || line.isFull;
-    if (isBehind && (resource.settings.fair || !resource.kind.isJoined)) {
+    if (isBehind && (resource.settings.fair || !resource.kind.sectionsShareLease)) {
       this.#sawLocally(resource, wait);
       return "held";
     }
-    line.enter();
+    line.beginClaim();
     try {
       for (;;) {
         const isFair = line instanceof FairLine;
@@ -93,7 +93,7 @@ export class Sections {
         if (isTooLate) throw tooSlow(resource.name, resource.settings);
       }
     } finally {
-      line.exit();
+      line.endClaim();
       this.#tidy(resource);
     }
   }
@@ -114,7 +114,7 @@ export class Sections {
 
   /** Whether a caller may claim without standing in line: nobody else waits, and no other caller could share its lease. */
   #mayClaimAtOnce(resource: Resource): boolean {
-    if (resource.kind.isJoined || resource.settings.fair) return false;
+    if (resource.kind.sectionsShareLease || resource.settings.fair) return false;
     const line = this.#line(resource);
     return line.first === undefined && !line.isFull && !this.#isOthersTurn(resource);
   }
@@ -131,16 +131,16 @@ export class Sections {
     const line = this.#line(call.resource);
     let refused: Claimed<OwnLease> | undefined;
     let goesOn = false;
-    line.enter();
+    line.beginClaim();
     try {
       const result = await call.claim();
       if (result.kind !== "granted") refused = result;
       else if (await call.handOut(result.granted)) return true;
       goesOn = true;
     } finally {
-      if (!goesOn) line.exit();
+      if (!goesOn) line.endClaim();
     }
-    if (!line.exitToLead(call)) return false;
+    if (!line.endClaimAndLead(call)) return false;
     await this.#lead(call, refused);
     return true;
   }
@@ -214,7 +214,7 @@ export class Sections {
    */
   #share(own: OwnLease): boolean {
     let hasBegun = false;
-    while (own.resource.kind.isJoined && this.#line(own.resource).pass(own)) hasBegun = true;
+    while (own.resource.kind.sectionsShareLease && this.#line(own.resource).pass(own)) hasBegun = true;
     return hasBegun;
   }
 
@@ -254,7 +254,7 @@ export class Sections {
     // Share before any await: during one, another caller could join a lease that is about to be released. After a section there
     // is nobody to share it with: a caller that still waits does not fit, or this process has seen a writer.
     if (section === undefined && this.#share(own)) return;
-    if (!own.resource.kind.isJoined && (await this.#passOn(own, section))) return;
+    if (!own.resource.kind.sectionsShareLease && (await this.#passOn(own, section))) return;
     let isFree = false;
     try {
       await (section === undefined ? lease.exit.giveBack() : lease.exit.release());

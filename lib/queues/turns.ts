@@ -61,7 +61,7 @@ export class Turns {
   /** Whether this process, which has the row, must let other hosts in. If the lock is fair, the queue decides that instead. */
   isOver({ lease, resource, isClosed }: OwnLease): boolean {
     const { fair, handOverMs } = lease.settings;
-    if (fair || resource.kind.isJoined) return false;
+    if (fair || resource.kind.sectionsShareLease) return false;
     return isClosed || (this.#session.contention?.isTurnOver(lease.row.at, handOverMs) ?? false);
   }
 
