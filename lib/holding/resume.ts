@@ -50,7 +50,7 @@ export async function resume(
     const handed = await handedOff(session, at, uuid, wait);
     const target = targetFor(at);
     const lease = new Lease(session, await acquire(session, target, handed, wait));
-    lease.exit.hold = restOf(session, handed);
+    lease.exit.hold = remainingHold(session, handed);
     if (!wait.endSignal.aborted && (await lease.renewals.secure(wait)) && !wait.endSignal.aborted) {
       lease.keep();
       const { acquired, tick } = lease.row;
@@ -103,7 +103,7 @@ async function acquire(session: Session, target: Target, handed: Handed, wait: W
       // No section relies on what a copy without an answer has taken, or may still take.
       if (sent !== undefined) {
         const maybe = new Acquisition(session, target, sent.taken);
-        session.detach(removeWhenItArrives(session, maybe, restOf(session, handed)));
+        session.detach(removeWhenItArrives(session, maybe, remainingHold(session, handed)));
       }
       throw error;
     }
@@ -133,7 +133,7 @@ function transferTo(session: Session, { at, settings }: Target, handed: Handed) 
 }
 
 /** What is left of the hold that began before the hand-off; undefined if there was none. */
-function restOf({ clock }: Session, { heldUntil: expires, heldForMs: ms }: Handed): MinimumHold | undefined {
+function remainingHold({ clock }: Session, { heldUntil: expires, heldForMs: ms }: Handed): MinimumHold | undefined {
   if (expires === undefined || ms === undefined) return undefined;
   return holdUntil({ expires, ms }, clock.atLeast(), boundsOf(clock));
 }

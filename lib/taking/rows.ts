@@ -80,14 +80,14 @@ export async function* pagesOf(
     });
     const [bad] = page.bad;
     if (bad !== undefined) throw bad;
-    rest = restOf(query, page);
+    rest = nextRange(query, page);
     for (const row of page.rows) session.sightings.note(row, row);
     yield { page, isLast: rest === undefined };
   }
 }
 
 /** The rest of a range after one of its pages. It gets smaller with every page, so that no reply can make an endless loop. */
-export function restOf<Part extends SortRange & Pick<RangeQuery, "after">>(
+export function nextRange<Part extends SortRange & Pick<RangeQuery, "after">>(
   range: Part,
   { next }: Page<string>,
 ): (Part & { readonly limit: number }) | undefined {
