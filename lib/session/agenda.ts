@@ -4,7 +4,7 @@ import { type Clock, sleepUntilRung } from "../time/clock.js";
 const TOGETHER = 8;
 
 /** How often an alarm checks whether the process was suspended meanwhile: timers do not count that time, but leases do. */
-const LOOK_EVERY_MS = 1_000;
+const CHECK_EVERY_MS = 1_000;
 
 /** A moment counts as one of the grid if it is at most this much before it: alarms ring early, and stopwatches differ, by less. */
 const NEARLY_MS = 5;
@@ -67,13 +67,13 @@ export class Agenda {
     return slot;
   }
 
-  /** Rings when `atMost` shows the moment, or nearly; after a suspend, at the next look. */
+  /** Rings when `atMost` shows the moment, or nearly; after a suspend, at the next check. */
   #ringAt(moment: number, ring: () => void): () => void {
     let cancel: () => void;
     const wait = (leftMs: number): void => {
-      cancel = this.#clock.alarm(Math.min(leftMs, LOOK_EVERY_MS), look);
+      cancel = this.#clock.alarm(Math.min(leftMs, CHECK_EVERY_MS), check);
     };
-    const look = (): void => {
+    const check = (): void => {
       const leftMs = moment - this.#clock.atMost();
       if (leftMs < NEARLY_MS) ring();
       else wait(leftMs);

@@ -41,24 +41,24 @@ export class Backlog {
     const { kind, until, deadline = until(), endSignal } = request;
     const queuedAt = this.#clock.atLeast();
     return new Promise<T>((resolve, reject) => {
-      let cancelLook: (() => void) | undefined;
+      let cancelCheck: (() => void) | undefined;
       const end = (answer: () => void): void => {
         this.waiting.splice(this.waiting.indexOf(waiting), 1);
-        cancelLook?.();
+        cancelCheck?.();
         stopListening?.();
         answer();
       };
-      const look = (): void => {
+      const check = (): void => {
         const leftMs = until() - this.#clock.atMost();
         const why = `${this.#underWay()} requests of this process were under way, and others went first`;
         if (leftMs <= 0) end(() => reject(notSent(this.#clock.atLeast() - queuedAt, why)));
-        else if (leftMs < Number.POSITIVE_INFINITY) cancelLook = this.#clock.alarm(leftMs, look);
+        else if (leftMs < Number.POSITIVE_INFINITY) cancelCheck = this.#clock.alarm(leftMs, check);
       };
       const stopListening = endSignal && onAbort(endSignal, () => end(() => reject(endSignal.reason)));
       const waiting: Waiting = { kind, deadline, leave: () => end(() => resolve(send())) };
       // Search from the end: most requests come with a later deadline than those that wait.
       this.waiting.splice(this.waiting.findLastIndex((other) => !isBefore(waiting, other)) + 1, 0, waiting);
-      look();
+      check();
     });
   }
 }
