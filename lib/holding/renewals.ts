@@ -28,7 +28,7 @@ type Usage = "unused" | "reissued" | "used" | "guarded";
 const MANY = 16;
 
 /** Where renewals leave together, they are due at this many moments in each `renewEveryMs`, and stay on these moments. */
-const SLOTS = 8;
+const MOMENTS_PER_PERIOD = 8;
 
 /** How soon a renewal follows one that got no answer, or that did not move the end of the lease. */
 const RENEW_AGAIN_MS = 50;
@@ -225,7 +225,7 @@ export class Renewals {
 
   #arm(ms: number): void {
     this.#cancelTimer();
-    const gridMs = this.#lease.row.settings.renewEveryMs / SLOTS;
+    const gridMs = this.#lease.row.settings.renewEveryMs / MOMENTS_PER_PERIOD;
     this.#cancelTimer = this.#session.agenda.alarm(ms, () => void this.#renewOnTime(), gridMs);
   }
 

@@ -19,7 +19,7 @@ export class Agenda {
   readonly #leases: { readonly size: number };
   readonly #from: number;
   /** The callbacks that are due at a moment, and what cancels the alarm for that moment. */
-  readonly #slots = new Map<number, { readonly rings: Set<() => void>; readonly cancel: () => void }>();
+  readonly #rounds = new Map<number, { readonly rings: Set<() => void>; readonly cancel: () => void }>();
 
   /** @param from the least number of leases with which moments are rounded. */
   constructor(clock: Clock, leases: { readonly size: number }, from: number = TOGETHER) {
@@ -37,14 +37,14 @@ export class Agenda {
     const now = this.#clock.atMost();
     if (this.#leases.size < this.#from) return this.#ringAt(now + ms, ring);
     const moment = roundedDown(now, ms, gridMs);
-    const slot = this.#slots.get(moment) ?? this.#open(moment);
+    const round = this.#rounds.get(moment) ?? this.#open(moment);
     // A function of its own, in case one is added twice.
     const own = (): void => ring();
-    slot.rings.add(own);
+    round.rings.add(own);
     return () => {
-      if (!slot.rings.delete(own) || slot.rings.size > 0 || this.#slots.get(moment) !== slot) return;
-      this.#slots.delete(moment);
-      slot.cancel();
+      if (!round.rings.delete(own) || round.rings.size > 0 || this.#rounds.get(moment) !== round) return;
+      this.#rounds.delete(moment);
+      round.cancel();
     };
   }
 
@@ -59,12 +59,12 @@ export class Agenda {
   #open(moment: number): { readonly rings: Set<() => void>; readonly cancel: () => void } {
     const rings = new Set<() => void>();
     const cancel = this.#ringAt(moment, () => {
-      this.#slots.delete(moment);
+      this.#rounds.delete(moment);
       for (const ring of rings) ring();
     });
-    const slot = { rings, cancel };
-    this.#slots.set(moment, slot);
-    return slot;
+    const round = { rings, cancel };
+    this.#rounds.set(moment, round);
+    return round;
   }
 
   /** Rings when `atMost` shows the moment, or nearly; after a suspend, at the next check. */
