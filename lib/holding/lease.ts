@@ -103,7 +103,7 @@ export class Lease implements LeaseControl, HeldLease {
   }
 
   /** In how many ms this process has to let others in: 0 for now, Infinity if nobody is known to wait. */
-  get wantedInMs(): number {
+  get turnLeftMs(): number {
     return this.#session.contention?.turnLeftMs(this.row.at, this.settings.handOverMs) ?? Number.POSITIVE_INFINITY;
   }
 
@@ -215,7 +215,7 @@ export class Lease implements LeaseControl, HeldLease {
   }
 
   renewed(): void {
-    if (this.wantedInMs === Number.POSITIVE_INFINITY) return;
+    if (this.turnLeftMs === Number.POSITIVE_INFINITY) return;
     for (const section of this.#sections) section.renewed?.();
   }
 

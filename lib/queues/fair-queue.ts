@@ -95,7 +95,7 @@ export class FairQueue {
       // Callers whose sections have just ended may ask again at once. This lets them share the place.
       if (line.admission.upTo > 0) await this.#session.clock.sleep(0, wait.endSignal);
       try {
-        await before(wait, line.draw());
+        await awaitShared(wait, line.draw());
         this.drawForUnserved(line);
       } catch (error) {
         this.#waitOut(wait, error);
@@ -318,7 +318,7 @@ export class FairQueue {
 }
 
 /** Waits for a promise that other callers of this process await as well. @throws what ended this wait. */
-async function before<T>({ endSignal }: Wait, shared: Promise<T>): Promise<T> {
+async function awaitShared<T>({ endSignal }: Wait, shared: Promise<T>): Promise<T> {
   return await new Promise<T>((resolve, reject) => {
     const stop = onAbort(endSignal, () => reject(endSignal.reason));
     shared.finally(stop).then(resolve, reject);
