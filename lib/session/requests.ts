@@ -76,7 +76,7 @@ export interface Requests {
  * pauses on the clock, until `until`.
  *
  * @param request is called as a copy leaves: what it says about the time is chosen inside.
- * @param instead is called as a copy is about to leave. If it returns a promise, nothing is sent, and that promise is the
+ * @param skipWith is called as a copy is about to leave. If it returns a promise, nothing is sent, and that promise is the
  * outcome: the request is not needed any more, or may not leave yet.
  * @throws what the last attempt threw; the reason of `endSignal` if that aborts before anything was sent.
  */
@@ -84,7 +84,7 @@ export function persist<T>(
   session: Requests,
   persistence: Persistence,
   request: Request<T>,
-  instead: () => Promise<T> | undefined = () => undefined,
+  skipWith: () => Promise<T> | undefined = () => undefined,
 ): Promise<T> {
   const { clock, scheduler } = session;
   const { kind, until, firstTimeoutMs: firstMs, tried = { since: clock.atLeast(), sent: 0 } } = persistence;
@@ -103,7 +103,7 @@ export function persist<T>(
       tried.sent += 1;
       const lateMs = kind === "renewal" ? leftMs * LATE_SHARE : undefined;
       const controller = new AbortController();
-      const copy = instead() ?? scheduler.heard(() => request(controller.signal), lateMs);
+      const copy = skipWith() ?? scheduler.heard(() => request(controller.signal), lateMs);
       const neededMs = Math.max(firstMs * GROWTH ** (sent - 1), PATIENCE_TIMES * (scheduler.slowMs ?? 0));
       const longestMs = Math.max(firstMs, Math.min(LONGEST_ATTEMPT_MS, neededMs));
       // Read the remaining time after the request has left: the request itself may decide when it ends.

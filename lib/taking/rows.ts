@@ -13,8 +13,8 @@ export const PAGE_ROWS = 100;
 /** How long the removal of a dead row is tried. */
 const REMOVE_WITHIN_MS = 10_000;
 
-/** Sends one read, within the bounds of the call that looks. `instead` works as in {@link persist}. */
-export type Ask = <T>(request: Request<T>, instead?: () => Promise<T> | undefined) => Promise<T>;
+/** Sends one read, within the bounds of the call that looks. `skipWith` works as in {@link persist}. */
+export type Ask = <T>(request: Request<T>, skipWith?: () => Promise<T> | undefined) => Promise<T>;
 
 /** What was known when a request left: what its reply shows may be no newer than that. */
 export interface Known {

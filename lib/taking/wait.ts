@@ -112,9 +112,9 @@ export class Wait {
 
   /**
    * Sends a request until it is answered, within `bounds` and those of this call.
-   * @param instead works as in {@link persist}.
+   * @param skipWith works as in {@link persist}.
    */
-  async persist<T>(bounds: RequestBounds, request: Request<T>, instead?: () => Promise<T> | undefined): Promise<T> {
+  async persist<T>(bounds: RequestBounds, request: Request<T>, skipWith?: () => Promise<T> | undefined): Promise<T> {
     const { clock } = this.#session;
     this.#tried ??= { since: clock.atLeast(), sent: 0 };
     const persistence: Persistence = {
@@ -127,14 +127,14 @@ export class Wait {
         if (this.name !== undefined) publish("dynamutex:wait-failed", { name: this.name, cause });
       },
     };
-    const answer = await persist(this.#session, persistence, request, instead);
+    const answer = await persist(this.#session, persistence, request, skipWith);
     this.#tried = undefined;
     return answer;
   }
 
   /** Asks the table one question, within the bounds of this call. */
-  readonly ask: Ask = (question, instead) =>
-    this.persist({ kind: "read", firstTimeoutMs: LONGEST_ATTEMPT_MS, until: this.until }, question, instead);
+  readonly ask: Ask = (question, skipWith) =>
+    this.persist({ kind: "read", firstTimeoutMs: LONGEST_ATTEMPT_MS, until: this.until }, question, skipWith);
 
   /**
    * Like `persist`, for a write that depends on the time: its first copy leaves only while the time is known.
