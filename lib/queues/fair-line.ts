@@ -188,7 +188,7 @@ export class FairLine extends LocalLine<OwnLease> {
       async (deliver) => {
         const sharing = () => ({ sections: this.#waitingAfter(this.places.serve), last: this.lastNumber });
         const place = await takePlace(this.#session, this.resource, wait, sharing);
-        if (!deliver()) return place.leave();
+        if (!deliver()) return place.giveUp();
         place.onLost = this.#placeLost;
         this.places.add(place);
       },

@@ -77,7 +77,7 @@ export class Place {
   }
 
   /** Gives the place up, in the background: a row that cannot be removed ends by itself. */
-  leave(): void {
+  giveUp(): void {
     this.#session.detach(this.#lease.exit.giveBack());
   }
 }

@@ -192,7 +192,7 @@ export class Sections {
     if (isSecure && (!wait.endSignal.aborted || line.isAwaited(call))) {
       line.settle(call, own);
       // After a loss, the next section of this process may ask the table at once: a lost lease excludes nobody.
-      lease.keep(() => this.#leave(own, false));
+      lease.keep(() => this.#retire(own, false));
       own.isFlight = call.flight !== undefined;
       if (this.#deliver(own, lease.row.acquired, call, lease.row.tick)) {
         this.#share(own);
@@ -262,7 +262,7 @@ export class Sections {
     } finally {
       // A lock that no other host has wanted needs no record of turns.
       if (stands && (own.isClosed || this.session.contention !== undefined)) this.#turns.end(own);
-      this.#leave(own, isFree);
+      this.#retire(own, isFree);
     }
   }
 
@@ -285,7 +285,7 @@ export class Sections {
   }
 
   /** No further section of this process begins on the lease, so the next caller may ask the table. */
-  #leave(own: OwnLease, isFree: boolean): void {
+  #retire(own: OwnLease, isFree: boolean): void {
     own.resource.kind.ended(own, isFree);
     this.#line(own.resource).leave(own);
     this.#tidy(own.resource);

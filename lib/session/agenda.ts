@@ -52,8 +52,8 @@ export class Agenda {
   readonly sleep: Clock["sleep"] = async (ms, signal) => {
     // With few leases nothing is due together. Either way, the wait keeps the process alive, as every wait of a call does.
     if (this.#leases.size < this.#from) return await this.#clock.sleep(ms, signal);
-    const leave = this.#clock.stay?.();
-    await sleepUntilRung((wake) => this.alarm(ms, wake), signal).finally(leave);
+    const mayExit = this.#clock.stay?.();
+    await sleepUntilRung((wake) => this.alarm(ms, wake), signal).finally(mayExit);
   };
 
   #open(moment: number): { readonly rings: Set<() => void>; readonly cancel: () => void } {

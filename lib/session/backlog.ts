@@ -16,8 +16,8 @@ export interface ScheduledRequest {
   readonly endSignal?: AbortSignal | undefined;
 }
 
-/** A request that waits for a slot. `leave` sends it. */
-type Waiting = { readonly kind: RequestKind; readonly deadline: number; readonly leave: () => void };
+/** A request that waits for a slot. `send` sends it. */
+type Waiting = { readonly kind: RequestKind; readonly deadline: number; readonly send: () => void };
 
 /**
  * The requests that wait for a slot: renewals first, then releases, then the rest. Within each of these the earliest deadline
@@ -55,7 +55,7 @@ export class Backlog {
         else if (leftMs < Number.POSITIVE_INFINITY) cancelCheck = this.#clock.alarm(leftMs, check);
       };
       const stopListening = endSignal && onAbort(endSignal, () => end(() => reject(endSignal.reason)));
-      const waiting: Waiting = { kind, deadline, leave: () => end(() => resolve(send())) };
+      const waiting: Waiting = { kind, deadline, send: () => end(() => resolve(send())) };
       // Search from the end: most requests come with a later deadline than those that wait.
       this.waiting.splice(this.waiting.findLastIndex((other) => !isBefore(waiting, other)) + 1, 0, waiting);
       check();

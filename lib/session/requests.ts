@@ -273,7 +273,7 @@ export class Scheduler {
     } finally {
       this.#underWay[lane] -= 1;
       const { waiting } = this.#backlog;
-      while (waiting[0] !== undefined && this.#hasSlot(waiting[0].kind)) waiting[0].leave();
+      while (waiting[0] !== undefined && this.#hasSlot(waiting[0].kind)) waiting[0].send();
     }
   }
 }

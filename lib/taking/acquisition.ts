@@ -7,7 +7,7 @@ import type { HandOff } from "../protocol/hand-off.js";
 import { leaseEnd, stamp } from "../protocol/lease-time.js";
 import { infoOf, type Memory, type Row } from "../protocol/row.js";
 import { isStillHeldBy, wasApplied } from "../protocol/was-applied.js";
-import type { Check, Left, RecordSuccess, Renew, Transfer, Vacate } from "../protocol/writes.js";
+import type { Check, RecordSuccess, Renew, RowAfterRelease, Transfer, Vacate } from "../protocol/writes.js";
 import { Copies, firstTimeoutMs, persist } from "../session/requests.js";
 import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
@@ -165,7 +165,10 @@ export class Acquisition {
    * Removes the uuid from the row, if it is still ours. Retried after any failure until `until`. It never throws: a
    * failed release is reported on the diagnostics channel, and the lease ends by itself.
    */
-  async release(until: () => number = this.#attemptEnd(), leaves: Left = { kind: "free" }): Promise<Release> {
+  async release(
+    until: () => number = this.#attemptEnd(),
+    leaves: RowAfterRelease = { kind: "free" },
+  ): Promise<Release> {
     const released = await this.#vacate(this.#uuid, until, leaves);
     const uncertain = this.#uncertainUuid;
     if (uncertain === undefined) return released;
@@ -284,7 +287,7 @@ export class Acquisition {
     return { kind: "stamped" };
   }
 
-  async #vacate(uuid: string, until: () => number, leaves: Left): Promise<Release> {
+  async #vacate(uuid: string, until: () => number, leaves: RowAfterRelease): Promise<Release> {
     const { at, remembers } = this;
     const attempt = this.attempt === undefined || this.hasBegun ? undefined : this.attempt - 1;
     const write: Vacate = { kind: "vacate", at, uuid, leaves: this.#unlikeNamed(leaves), remembers, attempt };
@@ -320,7 +323,7 @@ export class Acquisition {
    * A take names a row without a holder by its `expires`. If the hold that we leave had the same `expires`, a late copy of the
    * take would match it: so the hold ends a millisecond later.
    */
-  #unlikeNamed(leaves: Left): Left {
+  #unlikeNamed(leaves: RowAfterRelease): RowAfterRelease {
     if (leaves.kind !== "held" || leaves.expires !== this.#namedHold) return leaves;
     return { ...leaves, expires: leaves.expires + 1 };
   }
