@@ -2,7 +2,12 @@ import { expect, test } from "@jest/globals";
 import { type Caller, LocalLine } from "../lib/queues/local-line.js";
 import { turn, watch } from "./support/eventually.js";
 
-const lasting = { enough: new AbortController().signal, waitedMs: 0, stay: () => () => undefined, holder: undefined };
+const lasting = {
+  endSignal: new AbortController().signal,
+  waitedMs: 0,
+  stay: () => () => undefined,
+  holder: undefined,
+};
 
 /** A caller that waits for as long as it takes, and can go on with any lease, as long as that stands. */
 const caller = (lease: { stands: boolean }): Caller<object> => ({
@@ -57,12 +62,12 @@ test("a lease is not passed on to the next where it is not its turn, although th
   }
   const { line, lease } = await lineWithLease(new Line(1));
   const took: object[] = [];
-  const first = { wait: { ...lasting, enough: new AbortController().signal }, fits: () => true, take: () => false };
+  const first = { wait: { ...lasting, endSignal: new AbortController().signal }, fits: () => true, take: () => false };
   const second = { wait: lasting, fits: () => true, take: () => took.push(second) > 0 };
   for (const one of [first, second]) line.waitToLead(one).catch(() => undefined);
   upTo = line.first ?? 0;
   // Answered in the same moment, by its timeout say: it still stands in line.
-  Object.defineProperty(first.wait.enough, "aborted", { value: true });
+  Object.defineProperty(first.wait.endSignal, "aborted", { value: true });
   expect(line.pass(lease)).toBe(false);
   expect([took, line.first]).toEqual([[], upTo + 1]);
   upTo += 1;
@@ -72,11 +77,11 @@ test("a lease is not passed on to the next where it is not its turn, although th
 
 test("who asks beside the line counts among its leases until it has one or gives up; then the next leads", async () => {
   const line = new LocalLine<object>(1);
-  line.enter();
+  line.beginClaim();
   expect([line.isFull, line.isEmpty]).toEqual([true, false]);
   const waiting = line.waitToLead(caller({ stands: true }));
   expect(line.leader).toBeUndefined();
-  line.exit();
+  line.endClaim();
   await waiting;
   line.leave(line.leader?.caller ?? line);
   expect([line.isFull, line.isEmpty]).toEqual([false, true]);
@@ -85,9 +90,9 @@ test("who asks beside the line counts among its leases until it has one or gives
 test("who asked beside the line in vain leads before those who have come meanwhile", async () => {
   const line = new LocalLine<object>(1);
   const [first, second] = [caller({ stands: true }), caller({ stands: true })];
-  line.enter();
+  line.beginClaim();
   const waiting = watch(line.waitToLead(second));
-  expect(line.exitToLead(first)).toBe(true);
+  expect(line.endClaimAndLead(first)).toBe(true);
   await turn();
   expect([leads(line, first), waiting.settled]).toEqual([true, false]);
   line.leave(first);

@@ -34,7 +34,7 @@ function scene({ random = () => 0.5 }: { readonly random?: () => number } = {}) 
     const persistence: Persistence = {
       kind: "take",
       until: endAfter(clock, 10_000),
-      attemptMs: ATTEMPT_MS,
+      firstTimeoutMs: ATTEMPT_MS,
       onFailure: (error) => failures.push(error),
       ...options,
     };
@@ -75,7 +75,7 @@ function scene({ random = () => 0.5 }: { readonly random?: () => number } = {}) 
   /** Makes answers take so long at present. */
   async function answersTake(ms: number): Promise<void> {
     for (let count = 0; count < 64; count += 1) {
-      const answer = sendOnce(session, { kind: "read", attemptMs: ms + 1 }, () => clock.sleep(ms));
+      const answer = sendOnce(session, { kind: "read", firstTimeoutMs: ms + 1 }, () => clock.sleep(ms));
       await time.advance(ms);
       await answer;
     }
@@ -110,7 +110,7 @@ describe("a request that is answered at once", () => {
     const { time, session, ended } = scene();
     let end = 10_000;
     const work = ended(
-      persist(session, { kind: "take", until: () => end, attemptMs: ATTEMPT_MS }, () => {
+      persist(session, { kind: "take", until: () => end, firstTimeoutMs: ATTEMPT_MS }, () => {
         end = 300;
         return new Promise<string>(() => undefined);
       }),
@@ -152,7 +152,7 @@ describe("a request that fails", () => {
   test("is not sent again once its signal aborts, and the attempt under way is awaited", async () => {
     const { time, attempts, send, ended } = scene();
     const enough = new AbortController();
-    const end = ended(send(["hangs"], { enough: enough.signal }));
+    const end = ended(send(["hangs"], { endSignal: enough.signal }));
     await time.advance(10);
     enough.abort();
     await turn();
@@ -166,7 +166,7 @@ describe("a request that fails", () => {
     const { time, send, ended } = scene();
     const enough = new AbortController();
     const failure = busy();
-    const end = ended(send([failure], { enough: enough.signal }));
+    const end = ended(send([failure], { endSignal: enough.signal }));
     await time.advance(10);
     enough.abort();
     await turn();
@@ -186,7 +186,7 @@ describe("a request that fails", () => {
 
   test("is left behind by a client that ignores the signal, also one that is sent once", async () => {
     const { time, session } = scene();
-    const hung = sendOnce(session, { kind: "read", attemptMs: 100 }, () => new Promise(() => undefined));
+    const hung = sendOnce(session, { kind: "read", firstTimeoutMs: 100 }, () => new Promise(() => undefined));
     const late = expect(hung).rejects.toMatchObject({
       message: expect.stringContaining("No answer from the table within 100 ms: check its region"),
       transient: true,
@@ -203,7 +203,7 @@ describe("the time of an attempt", () => {
     await answersTake(5);
     const free = fill();
     const begunAt = time.elapsed;
-    ended(send(["hangs"], { until: () => 60_000, attemptMs: 250 }));
+    ended(send(["hangs"], { until: () => 60_000, firstTimeoutMs: 250 }));
     await time.advance(200);
     expect(attempts).toEqual([]);
     await free();
@@ -220,10 +220,10 @@ describe("the time of an attempt", () => {
     ["take", 5_000, 5_000, 5_000],
   ])(
     "of a %s is three times as long as the slow answers of %i ms, up to 3 s, or the %i ms that are asked for: %i ms",
-    async (kind, slowMs, attemptMs, expectedMs) => {
+    async (kind, slowMs, firstTimeoutMs, expectedMs) => {
       const { time, attempts, send, ended, answersTake } = scene();
       await answersTake(slowMs);
-      ended(send(["hangs"], { kind, attemptMs, until: () => Number.POSITIVE_INFINITY }));
+      ended(send(["hangs"], { kind, firstTimeoutMs, until: () => Number.POSITIVE_INFINITY }));
       await time.advance(6_000);
       expect(attempts[0]?.endedAfter).toBe(expectedMs);
     },
@@ -325,7 +325,7 @@ describe("while it waits for a slot", () => {
     const { time, attempts, failures, send, fill } = scene();
     fill();
     const enough = new AbortController();
-    const rejected = expect(send(["applied"], { enough: enough.signal })).rejects.toBe("over");
+    const rejected = expect(send(["applied"], { endSignal: enough.signal })).rejects.toBe("over");
     enough.abort("over");
     await rejected;
     expect([attempts, failures]).toEqual([[], []]);
@@ -384,7 +384,7 @@ describe("the copies that were sent", () => {
   test("are counted as answered by an answer that comes too late", async () => {
     const { time, session, ended } = scene();
     const copies = new Copies();
-    const persistence: Persistence = { kind: "take", until: () => 10_000, attemptMs: ATTEMPT_MS };
+    const persistence: Persistence = { kind: "take", until: () => 10_000, firstTimeoutMs: ATTEMPT_MS };
     let answer: (value: string) => void = () => undefined;
     const deaf = (): Promise<string> =>
       copies.sent > 0
@@ -407,7 +407,7 @@ describe("a request that is sent once", () => {
     const { session, fill } = scene();
     const free = fill();
     let sent = 0;
-    const failing = sendOnce(session, { kind: "read", attemptMs: 100 }, () => {
+    const failing = sendOnce(session, { kind: "read", firstTimeoutMs: 100 }, () => {
       sent += 1;
       return Promise.reject(busy());
     });
@@ -445,7 +445,7 @@ describe("whether the table answers at all", () => {
       new Promise((resolve) => {
         answer = () => resolve("late");
       });
-    const late = ended(sendOnce(session, { kind: "read", attemptMs: 100 }, slow));
+    const late = ended(sendOnce(session, { kind: "read", firstTimeoutMs: 100 }, slow));
     await time.advance(90);
     ended(send(["hangs"]));
     await time.advance(100);

@@ -154,7 +154,7 @@ describe("the order in which requests leave", () => {
     for (let index = 0; index < 3_000; index += 1) {
       const [name, deadline, isKept] = [`${index}`, Math.floor(random() * 500), random() < 0.3];
       if (isKept) kept.push({ name, deadline });
-      ask(name, { deadline, enough: isKept ? undefined : enough.signal }).catch(() => undefined);
+      ask(name, { deadline, endSignal: isKept ? undefined : enough.signal }).catch(() => undefined);
     }
     enough.abort();
     await turn();
@@ -304,7 +304,7 @@ describe("the end of the wait for a slot", () => {
     const enough = new AbortController();
     fill();
     const reason = new Error("nobody wants it any more");
-    const rejected = expect(ask("leaving", { deadline: 1, enough: enough.signal })).rejects.toBe(reason);
+    const rejected = expect(ask("leaving", { deadline: 1, endSignal: enough.signal })).rejects.toBe(reason);
     askMany("next", 1, { deadline: 2 });
     enough.abort(reason);
     await rejected;
@@ -314,7 +314,7 @@ describe("the end of the wait for a slot", () => {
 
   test("has come before the wait where the signal has aborted already, also where a slot is free", async () => {
     const { left, ask } = scene();
-    await expect(ask("late", { enough: AbortSignal.abort("over") })).rejects.toBe("over");
+    await expect(ask("late", { endSignal: AbortSignal.abort("over") })).rejects.toBe("over");
     expect(left).toEqual([]);
   });
 
@@ -322,7 +322,7 @@ describe("the end of the wait for a slot", () => {
     const { ask, fill, free, succeed } = scene();
     const enough = new AbortController();
     fill();
-    const sent = ask("sent", { enough: enough.signal });
+    const sent = ask("sent", { endSignal: enough.signal });
     await free(1);
     enough.abort();
     await succeed("sent");
@@ -332,7 +332,7 @@ describe("the end of the wait for a slot", () => {
   test("comes for thousands at once where no attempt of theirs could be answered in time any more", async () => {
     const { time, session, fill, succeed } = scene();
     fill();
-    const asked = { kind: "release", attemptMs: 100, until: () => 1_000 } as const;
+    const asked = { kind: "release", firstTimeoutMs: 100, until: () => 1_000 } as const;
     const unsent = Array.from({ length: 5_000 }, () => persist(session, asked, () => Promise.resolve("sent")));
     const errors = Promise.all(unsent.map((answer) => answer.catch((error: unknown) => error)));
     await time.advance(980);
@@ -380,7 +380,7 @@ describe("how long answers take", () => {
       new Promise((resolve) => {
         answer = resolve;
       });
-    const late = expect(sendOnce(session, { kind: "read", attemptMs: 100 }, slow)).rejects.toThrow("No answer");
+    const late = expect(sendOnce(session, { kind: "read", firstTimeoutMs: 100 }, slow)).rejects.toThrow("No answer");
     await time.advance(100);
     await late;
     expect(scheduler.slowMs).toBe(10);

@@ -4,7 +4,7 @@ import { LockStoreError } from "../lib/errors.js";
 import { type Address, lockAt, placeAt } from "../lib/protocol/addresses.js";
 import type { Memory, Row } from "../lib/protocol/row.js";
 import { purgeAt } from "../lib/protocol/rules.js";
-import type { Check, Left, Take, Write } from "../lib/protocol/writes.js";
+import type { Check, RowAfterRelease, Take, Write } from "../lib/protocol/writes.js";
 import {
   EARLIEST,
   FOREIGN,
@@ -373,8 +373,8 @@ describe.each(ALL_SUBJECTS)("a store %s", (where, subjectOf) => {
   });
 
   describe("releasing", () => {
-    const HELD: Left = { kind: "held", expires: EARLIEST + 7, ttlMs: 7 };
-    const ALL: readonly Left[] = [FREE, { kind: "kept" }, { kind: "untilExpires" }, HELD];
+    const HELD: RowAfterRelease = { kind: "held", expires: EARLIEST + 7, ttlMs: 7 };
+    const ALL: readonly RowAfterRelease[] = [FREE, { kind: "kept" }, { kind: "untilExpires" }, HELD];
     const EACH = ALL.flatMap((leaves) => MEMORIES.map((remembers) => ({ leaves, remembers })));
 
     test("the holder's row is removed, whatever its stamp", async () => {
@@ -413,7 +413,7 @@ describe.each(ALL_SUBJECTS)("a store %s", (where, subjectOf) => {
       await write(taking);
       await write(vacateOf(at, uuid, HELD));
       const row = await read(at);
-      const later: Left = { kind: "held", expires: EARLIEST + 9, ttlMs: 9 };
+      const later: RowAfterRelease = { kind: "held", expires: EARLIEST + 9, ttlMs: 9 };
       const copies: readonly Write[] = [
         taking,
         renewalOf(at, uuid, expires + 1),

@@ -71,10 +71,10 @@ export class SectionCalls<Held> {
   }
 
   /** Takes the lock if it is free. Requests without an answer are retried. */
-  async #try(options: TryRunOptions & Pick<LockOptions, "signal">): Promise<Tried> {
+  async #try(options: TryRunOptions & Pick<LockOptions, "signal">): Promise<TryAnswer> {
     const request = this.#requestOf(options);
     const wait = new Wait(this.#sections.session, this.#resource.name, { patient: false, asksFor: 1 });
-    return await wait.run<Tried>(
+    return await wait.run<TryAnswer>(
       async (deliver) => {
         const answer = await this.#sections.tryServe(request, wait, (lock) => deliver({ kind: "granted", lock }));
         if (answer === "delivered") return;
@@ -94,7 +94,9 @@ export class SectionCalls<Held> {
   }
 }
 
-type Tried = { readonly kind: "granted"; readonly lock: HeldLock } | { readonly kind: Refusal; readonly wait: Wait };
+type TryAnswer =
+  | { readonly kind: "granted"; readonly lock: HeldLock }
+  | { readonly kind: Refusal; readonly wait: Wait };
 
 function tickOf({ once, everyMs, untilSuccess }: TryRunOptions): Once | undefined {
   const maxAttempts = untilSuccess === true ? Number.POSITIVE_INFINITY : untilSuccess?.maxAttempts;

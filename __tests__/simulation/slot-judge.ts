@@ -12,13 +12,13 @@ export interface SlotEvents {
 interface Waiting {
   readonly kind: RequestKind;
   readonly deadline: number;
-  readonly enough: AbortSignal | undefined;
+  readonly endSignal: AbortSignal | undefined;
 }
 
-const asWaiting = ({ kind, until, deadline = until(), enough }: ScheduledRequest): Waiting => ({
+const asWaiting = ({ kind, until, deadline = until(), endSignal }: ScheduledRequest): Waiting => ({
   kind,
   deadline,
-  enough,
+  endSignal,
 });
 
 /**
@@ -29,8 +29,8 @@ export function watchSlots(scheduler: Scheduler, slots: number, { count, unjust 
   const { run } = scheduler;
   const waiting = new Set<Waiting>();
   const mustGoBefore = (request: Waiting): Waiting | undefined =>
-    [...waiting].find(({ kind, deadline, enough }) => {
-      if (enough?.aborted) return false;
+    [...waiting].find(({ kind, deadline, endSignal }) => {
+      if (endSignal?.aborted) return false;
       return request.kind === "renewal"
         ? kind === "renewal" && deadline < request.deadline
         : kind === "release" && request.kind !== "release";

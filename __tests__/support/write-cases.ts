@@ -1,6 +1,6 @@
 import type { Address } from "../../lib/protocol/addresses.js";
 import type { Memory, Row } from "../../lib/protocol/row.js";
-import type { Left, Remove, Renew, Transfer, Vacate, Want } from "../../lib/protocol/writes.js";
+import type { Remove, Renew, RowAfterRelease, Transfer, Vacate, Want } from "../../lib/protocol/writes.js";
 import type { WriteOutcome } from "../../lib/store.js";
 
 export const APPLIED: WriteOutcome = { kind: "applied", replaced: undefined, drawn: undefined };
@@ -11,7 +11,7 @@ export function refusedBy(row: Row | undefined): WriteOutcome {
 }
 
 export const MEMORIES: readonly Memory[] = ["nothing", "fence", "tick"];
-export const FREE: Left = { kind: "free" };
+export const FREE: RowAfterRelease = { kind: "free" };
 
 /** What a row has that remembers so much. */
 export const REMEMBERS: Readonly<Record<Memory, Partial<Row>>> = {
@@ -37,7 +37,12 @@ export function transferOf(at: Address, differences: Partial<Transfer> = {}): Tr
   return { kind: "transfer", at, ...fresh, fenced: false, remembers: "nothing", ...differences };
 }
 
-export function vacateOf(at: Address, uuid: string, leaves: Left, differences: Partial<Vacate> = {}): Vacate {
+export function vacateOf(
+  at: Address,
+  uuid: string,
+  leaves: RowAfterRelease,
+  differences: Partial<Vacate> = {},
+): Vacate {
   return { kind: "vacate", at, uuid, leaves, remembers: "nothing", ...differences };
 }
 

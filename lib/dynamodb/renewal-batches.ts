@@ -38,7 +38,7 @@ export interface RenewalSender {
   ): Promise<readonly (WriteOutcome | Promise<WriteOutcome> | LockStoreError)[]>;
 }
 
-/** A renewal that waits for the others of its turn, or for the answer to its batch. */
+/** A renewal that waits for the others of its microtask, or for the answer to its batch. */
 interface Member {
   readonly renewal: Renew;
   readonly signal: AbortSignal;
@@ -47,10 +47,10 @@ interface Member {
 }
 
 /**
- * Sends renewals that leave in the same turn together, in one request of up to {@link MOST} statements. It is a way of sending
+ * Sends renewals that leave in the same microtask together, in one request of up to {@link MOST} statements. It is a way of sending
  * and nothing more: each renewal has an outcome of its own, and its caller does not learn how it was sent.
  *
- * 1. All renewals that are asked for until the next microtask are one turn. A batch has no row twice: DynamoDB would refuse the
+ * 1. All renewals that are asked for until the next microtask leave together. A batch has no row twice: DynamoDB would refuse the
  *    whole batch.
  * 2. Each member gives up by itself when its time is over. The request is aborted when all of them have.
  * 3. The batch size doubles from one with each answer: a new engine takes a second for its first 25. Renewals without an answer
@@ -65,7 +65,7 @@ export class RenewalBatches {
    * The batch size for a renewal that got no answer in a batch: what holds up one of its rows must not hold up the others for long.
    */
   readonly #mostAgain = new WeakMap<Renew, number>();
-  #turn: Member[] = [];
+  #pending: Member[] = [];
   #most = 1;
   #isUsable = true;
 
@@ -84,16 +84,16 @@ export class RenewalBatches {
     if (!this.#isUsable || this.#large.has(rowKey(renewal.at))) return this.#sender.one(renewal, signal);
     return new Promise((settle, fail) => {
       // Not by queueMicrotask(), which a test's fake timers hold back.
-      if (this.#turn.length === 0) void Promise.resolve().then(() => this.#leave());
-      this.#turn.push({ renewal, signal, settle, fail });
+      if (this.#pending.length === 0) void Promise.resolve().then(() => this.#sendPending());
+      this.#pending.push({ renewal, signal, settle, fail });
     });
   }
 
-  #leave(): void {
-    const turn = this.#turn;
-    this.#turn = [];
+  #sendPending(): void {
+    const pending = this.#pending;
+    this.#pending = [];
     let batch = new Batch();
-    for (const member of turn) {
+    for (const member of pending) {
       const most = this.#mostAgain.get(member.renewal) ?? this.#most;
       if (member.signal.aborted) member.fail(member.signal.reason);
       else if (!batch.add(member, most)) {

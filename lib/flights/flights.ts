@@ -138,7 +138,7 @@ class LockFlights implements FlightClaims {
       const { made, isOpen } = this.#flight ?? { made: 0, isOpen: false };
       if (isOpen && wait.isPatient && wish.joins(made)) asker.joined = this.#flight as Flight;
       else await this.#look();
-      wait.enough.throwIfAborted();
+      wait.endSignal.throwIfAborted();
       if (!wait.isPatient && !this.#line.isEmpty) throw refusalOf(asker);
       await this.#line.waitToLead(asker);
       await this.#lead(asker);
@@ -176,7 +176,7 @@ class LockFlights implements FlightClaims {
 
   async #lookForAll(): Promise<void> {
     this.#nextLook = undefined;
-    const askers = [...this.#askers].filter(({ wait }) => !wait.enough.aborted);
+    const askers = [...this.#askers].filter(({ wait }) => !wait.endSignal.aborted);
     if (askers.length === 0) return;
     const isConsistent = this.#isHinted || askers.some(({ wish }) => wish.freshMs === 0);
     this.#isHinted = false;
@@ -259,7 +259,7 @@ class LockFlights implements FlightClaims {
       const data = copyOf(shared);
       const write = { kind: "put-result", at: resultAt(name), result, owner, data } as const;
       const until = (): number => clock.atMost() + lock.remainingMs;
-      const persistence = { kind: "take", until, attemptMs: LONGEST_ATTEMPT_MS } as const;
+      const persistence = { kind: "take", until, firstTimeoutMs: LONGEST_ATTEMPT_MS } as const;
       const { kind } = await persist(this.#session, persistence, (signal) => store.write(write, signal));
       if (kind === "refused")
         throw new LockStoreError(`The row for the result of lock ${JSON.stringify(name)} is not ours`);

@@ -1,13 +1,13 @@
 import { LockLostError } from "../errors.js";
 import { type MinimumHold, minimumHold } from "../protocol/lease-time.js";
-import type { Left, NamedResult } from "../protocol/writes.js";
+import type { NamedResult, RowAfterRelease } from "../protocol/writes.js";
 import type { Session } from "../session/session.js";
-import { abandon, leftNow, untilGivenBack } from "../taking/abandoned-claims.js";
+import { abandon, rowAfterRelease, untilGivenBack } from "../taking/abandoned-claims.js";
 import type { Stamping, Trying } from "../taking/taken.js";
 import { boundsOf } from "../time/clock.js";
 import { uuidOf } from "./hand-off-token.js";
+import type { LeaseControl } from "./lease-control.js";
 import type { Renewals } from "./renewals.js";
-import type { Term } from "./term.js";
 
 /** The ways out of a lease: it is released, given back, or handed off, and only once. */
 export class Exit {
@@ -16,11 +16,11 @@ export class Exit {
   /** The result of a single flight: the release writes it to the row. */
   result: NamedResult | undefined;
   readonly #session: Session;
-  readonly #lease: Term;
+  readonly #lease: LeaseControl;
   readonly #renewals: Renewals;
-  #left: Promise<void> | undefined;
+  #exited: Promise<void> | undefined;
 
-  constructor(session: Session, lease: Term, renewals: Renewals) {
+  constructor(session: Session, lease: LeaseControl, renewals: Renewals) {
     this.#session = session;
     this.#lease = lease;
     this.#renewals = renewals;
@@ -34,7 +34,7 @@ export class Exit {
 
   /** Releases the lease. Every call gets the same answer. @throws {@link LockLostError} if the lease had been lost before. */
   release(): Promise<void> {
-    return this.#left ?? this.#leave(() => this.#release(() => this.#releaseUntil()));
+    return this.#exited ?? this.#leave(() => this.#release(() => this.#releaseUntil()));
   }
 
   /**
@@ -44,7 +44,7 @@ export class Exit {
   giveBack(): Promise<void> {
     const { row } = this.#lease;
     abandon(this.#session, row, this.hold);
-    return this.#left ?? this.#leave(() => this.#release(() => untilGivenBack(this.#session, row)));
+    return this.#exited ?? this.#leave(() => this.#release(() => untilGivenBack(this.#session, row)));
   }
 
   /**
@@ -65,14 +65,14 @@ export class Exit {
     this.#lease.leave();
     const leaving = this.#last(how);
     // Only the caller that leaves the lease gets the store's error. For all other callers the lease is over.
-    this.#left = leaving.then(
+    this.#exited = leaving.then(
       () => undefined,
       (error: unknown) => {
         if (error instanceof LockLostError) throw error;
       },
     );
     // The callers handle a rejection. This keeps it from counting as unhandled before they do.
-    this.#left.catch(() => undefined);
+    this.#exited.catch(() => undefined);
     return leaving;
   }
 
@@ -90,13 +90,13 @@ export class Exit {
   async #release(until: () => (() => number) | undefined): Promise<void> {
     const { row, lost } = this.#lease;
     if (lost === undefined) {
-      const release = await row.release(until(), this.#leaves());
+      const release = await row.release(until(), this.#rowAfter());
       if (release.kind === "refused" && !this.#lease.hasRunOut) throw this.#lease.end(row.reasonOf(release.row));
       return;
     }
     // The lease was renewed until it was revoked: without a release it would keep others out for up to its whole length.
-    if (lost.reason === "closed") await row.release(until(), this.#leaves());
-    if (lost.reason === "expired" || lost.reason === "max-hold") await row.release(undefined, this.#leaves());
+    if (lost.reason === "closed") await row.release(until(), this.#rowAfter());
+    if (lost.reason === "expired" || lost.reason === "max-hold") await row.release(undefined, this.#rowAfter());
     throw lost;
   }
 
@@ -125,7 +125,7 @@ export class Exit {
         throw this.#lease.end(this.#lease.hasRunOut ? "expired" : stamping.reason);
       case "unanswered": {
         const { cause } = stamping;
-        await row.release(this.#releaseUntil(), this.#leaves());
+        await row.release(this.#releaseUntil(), this.#rowAfter());
         throw this.#lease.hasRunOut ? this.#lease.end("expired", cause) : cause;
       }
       default:
@@ -141,7 +141,7 @@ export class Exit {
     return () => giveUpAt;
   }
 
-  #leaves(): Left {
-    return this.hold === undefined ? { kind: "free", result: this.result } : leftNow(this.#session, this.hold);
+  #rowAfter(): RowAfterRelease {
+    return this.hold === undefined ? { kind: "free", result: this.result } : rowAfterRelease(this.#session, this.hold);
   }
 }

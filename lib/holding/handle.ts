@@ -101,7 +101,7 @@ export class HeldLock implements TransferableLock {
   }
 
   get wanted(): boolean {
-    return this.held && this.#lease.wantedInMs <= 0;
+    return this.held && this.#lease.turnLeftMs <= 0;
   }
 
   /**
@@ -110,10 +110,10 @@ export class HeldLock implements TransferableLock {
    */
   renewed(): void {
     this.#cancelWantedAlarm();
-    const { wantedInMs } = this.#lease;
-    if (this.#isWantedTold || !this.held || wantedInMs === Number.POSITIVE_INFINITY) return;
-    if (wantedInMs > 0) {
-      this.#cancelWantedAlarm = this.#session.clock.alarm(Math.ceil(wantedInMs), () => this.renewed());
+    const { turnLeftMs } = this.#lease;
+    if (this.#isWantedTold || !this.held || turnLeftMs === Number.POSITIVE_INFINITY) return;
+    if (turnLeftMs > 0) {
+      this.#cancelWantedAlarm = this.#session.clock.alarm(Math.ceil(turnLeftMs), () => this.renewed());
       return;
     }
     this.#isWantedTold = true;

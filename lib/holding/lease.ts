@@ -5,8 +5,8 @@ import type { Row } from "../protocol/row.js";
 import type { HeldLease, Session } from "../session/session.js";
 import type { Acquisition } from "../taking/acquisition.js";
 import { Exit } from "./exit.js";
+import type { LeaseControl } from "./lease-control.js";
 import { type LeaseEvents, Renewals } from "./renewals.js";
-import type { Term } from "./term.js";
 
 /** A section that relies on a lease. It is told once if the lease ends first, and publishes that loss. */
 export interface Section {
@@ -48,7 +48,7 @@ const nothing = (): void => undefined;
  * 2. At the deadline, or when a refusal shows that the row is not ours, it is lost, for good.
  * 3. Its {@link Exit} ends it: no renewal overlaps with the last write of the row.
  */
-export class Lease implements Term, HeldLease {
+export class Lease implements LeaseControl, HeldLease {
   readonly settings: MutexSettings;
   /** When this process took it, on `atLeast`. */
   readonly takenAt: number;
@@ -103,7 +103,7 @@ export class Lease implements Term, HeldLease {
   }
 
   /** In how many ms this process has to let others in: 0 for now, Infinity if nobody is known to wait. */
-  get wantedInMs(): number {
+  get turnLeftMs(): number {
     return this.#session.contention?.turnLeftMs(this.row.at, this.settings.handOverMs) ?? Number.POSITIVE_INFINITY;
   }
 
@@ -215,7 +215,7 @@ export class Lease implements Term, HeldLease {
   }
 
   renewed(): void {
-    if (this.wantedInMs === Number.POSITIVE_INFINITY) return;
+    if (this.turnLeftMs === Number.POSITIVE_INFINITY) return;
     for (const section of this.#sections) section.renewed?.();
   }
 

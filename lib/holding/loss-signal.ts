@@ -9,18 +9,18 @@ export class LossSignal {
   readonly signal: AbortSignal;
   readonly #controller = new AbortController();
 
-  /** @param look aborts this signal if the lease has ended. */
-  constructor(look: () => unknown) {
+  /** @param checkDeadline aborts this signal if the lease has ended. */
+  constructor(checkDeadline: () => unknown) {
     const { signal } = this.#controller;
     this.signal = signal;
-    const looking = (read: () => unknown) => (): unknown => {
-      look();
+    const checking = (read: () => unknown) => (): unknown => {
+      checkDeadline();
       return read.call(signal);
     };
     Object.defineProperties(signal, {
-      aborted: { get: looking(nativeAborted) },
-      reason: { get: looking(nativeReason) },
-      throwIfAborted: { value: looking(AbortSignal.prototype.throwIfAborted) },
+      aborted: { get: checking(nativeAborted) },
+      reason: { get: checking(nativeReason) },
+      throwIfAborted: { value: checking(AbortSignal.prototype.throwIfAborted) },
     });
   }
 

@@ -5,7 +5,7 @@ import type { Session } from "../session/session.js";
 import type { Acquisition } from "../taking/acquisition.js";
 import type { Stamping, Trying } from "../taking/taken.js";
 import type { Wait } from "../taking/wait.js";
-import type { Term } from "./term.js";
+import type { LeaseControl } from "./lease-control.js";
 
 /** The outcome of one renewal. After `unknown` the old deadline still bounds us. */
 export type Renewal =
@@ -28,7 +28,7 @@ type Usage = "unused" | "reissued" | "used" | "guarded";
 const MANY = 16;
 
 /** Where renewals leave together, they are due at this many moments in each `renewEveryMs`, and stay on these moments. */
-const SLOTS = 8;
+const MOMENTS_PER_PERIOD = 8;
 
 /** How soon a renewal follows one that got no answer, or that did not move the end of the lease. */
 const RENEW_AGAIN_MS = 50;
@@ -45,15 +45,15 @@ const nothing = (): void => undefined;
  */
 export class Renewals {
   readonly #session: Session;
-  readonly #lease: Term;
+  readonly #lease: LeaseControl;
   readonly #events: LeaseEvents;
   /** Why the last renewal got no answer, if it got none. */
   lastFailure: unknown;
   #usage: Usage = "unused";
   #cancelTimer: () => void = nothing;
-  #writing: { readonly done: Promise<Renewal>; readonly enough: AbortController } | undefined;
+  #writing: { readonly done: Promise<Renewal>; readonly end: AbortController } | undefined;
 
-  constructor(session: Session, lease: Term, events: LeaseEvents) {
+  constructor(session: Session, lease: LeaseControl, events: LeaseEvents) {
     this.#session = session;
     this.#lease = lease;
     this.#events = events;
@@ -91,7 +91,7 @@ export class Renewals {
 
   /** Ends the retries of the write in flight. @returns when that write is over, so that no other overlaps with it. */
   async settle(): Promise<void> {
-    this.#writing?.enough.abort();
+    this.#writing?.end.abort();
     await this.#writing?.done;
   }
 
@@ -120,14 +120,17 @@ export class Renewals {
    * observer may have acted on the end of its lease. So the row gets a new uuid: a uuid whose lease was over is never used again.
    */
   async secure(
-    wait: Pick<Wait, "enough" | "until">,
+    wait: Pick<Wait, "endSignal" | "until">,
     { mayLapse }: { readonly mayLapse: boolean } = { mayLapse: true },
   ): Promise<boolean> {
     const { row } = this.#lease;
     // A writer that has waited for readers may have a renewal in flight.
     if (this.#writing !== undefined) await this.settle();
     const { clock } = this.#session;
-    const tryingUntil = (end: number): Trying => ({ until: () => Math.min(end, wait.until()), enough: wait.enough });
+    const tryingUntil = (end: number): Trying => ({
+      until: () => Math.min(end, wait.until()),
+      endSignal: wait.endSignal,
+    });
     if (this.#lease.stands) {
       if (!row.isHalfGone) return true;
       const { ends } = this.#lease;
@@ -175,16 +178,16 @@ export class Renewals {
 
   /** Sends a write of the row. One is in flight at a time; other callers wait for it. */
   async #write(send: (trying: Trying) => Promise<Stamping>, until = () => this.#lease.deadline): Promise<Renewal> {
-    const enough = new AbortController();
+    const end = new AbortController();
     const { ends } = this.#lease;
     const onFailure = (cause: unknown): void => {
       this.lastFailure = cause;
       this.#events.renewalFailed(this.#lease.row, cause);
     };
-    const done = this.#judged(send({ until, enough: enough.signal, onFailure }), ends).finally(() => {
+    const done = this.#judged(send({ until, endSignal: end.signal, onFailure }), ends).finally(() => {
       this.#writing = undefined;
     });
-    this.#writing = { done, enough };
+    this.#writing = { done, end };
     return await done;
   }
 
@@ -222,7 +225,7 @@ export class Renewals {
 
   #arm(ms: number): void {
     this.#cancelTimer();
-    const gridMs = this.#lease.row.settings.renewEveryMs / SLOTS;
+    const gridMs = this.#lease.row.settings.renewEveryMs / MOMENTS_PER_PERIOD;
     this.#cancelTimer = this.#session.agenda.alarm(ms, () => void this.#renewOnTime(), gridMs);
   }
 

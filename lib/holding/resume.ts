@@ -7,7 +7,7 @@ import type { Memory, Row } from "../protocol/row.js";
 import { memoryOf } from "../protocol/rules.js";
 import { isStillHeldBy, wasApplied } from "../protocol/was-applied.js";
 import type { Transfer } from "../protocol/writes.js";
-import { attemptMs } from "../session/requests.js";
+import { firstTimeoutMs } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { WriteOutcome } from "../store.js";
 import { removeWhenItArrives } from "../taking/abandoned-claims.js";
@@ -31,7 +31,7 @@ interface Handed extends HandOff {
  * Resumes a lock that was handed off, for a section of this process.
  *
  * @param isOurs whether a row is one of this lock.
- * @param targetOf how the lease is kept from here on.
+ * @param targetFor how the lease is kept from here on.
  * @throws {@link LockLostError} if another process was first, or the time of the token is over. @throws the store's error.
  */
 export async function resume(
@@ -39,7 +39,7 @@ export async function resume(
   token: string,
   options: ResumeOptions,
   isOurs: (at: Address) => boolean,
-  targetOf: (at: Address) => Target,
+  targetFor: (at: Address) => Target,
 ): Promise<HeldLock> {
   const { signal } = resumeOptions(options);
   session.assertOpen();
@@ -48,17 +48,17 @@ export async function resume(
   const wait = new Wait(session, at.name, { patient: false, asksFor: 1 });
   const work = async (deliver: (lock: HeldLock) => boolean): Promise<void> => {
     const handed = await handedOff(session, at, uuid, wait);
-    const target = targetOf(at);
+    const target = targetFor(at);
     const lease = new Lease(session, await acquire(session, target, handed, wait));
-    lease.exit.hold = restOf(session, handed);
-    if (!wait.enough.aborted && (await lease.renewals.secure(wait)) && !wait.enough.aborted) {
+    lease.exit.hold = remainingHold(session, handed);
+    if (!wait.endSignal.aborted && (await lease.renewals.secure(wait)) && !wait.endSignal.aborted) {
       lease.keep();
       const { acquired, tick } = lease.row;
       const lock = new HeldLock({ session, lease, acquired, tick });
       if (deliver(lock)) return lock.delivered(wait);
     }
     session.detach(lease.exit.giveBack());
-    wait.enough.throwIfAborted();
+    wait.endSignal.throwIfAborted();
     throw tooSlow(at.name, target.settings);
   };
   return await wait.run(work, { signal, waitMs: Number.POSITIVE_INFINITY });
@@ -89,10 +89,10 @@ async function acquire(session: Session, target: Target, handed: Handed, wait: W
   const giveUpAt = (): number =>
     Math.min(wait.until(), (sent?.taken.sentAt ?? clock.atMost()) + settings.ttlMs - settings.safetyMarginMs);
   for (;;) {
-    wait.enough.throwIfAborted();
+    wait.endSignal.throwIfAborted();
     await learnTime(session, at, wait);
     if (boundsOf(clock).earliest > handed.expires) throw lost(at, handed.uuid, "expired");
-    const persistence = { kind: "take", attemptMs: attemptMs(settings.ttlMs), until: giveUpAt } as const;
+    const persistence = { kind: "take", firstTimeoutMs: firstTimeoutMs(settings.ttlMs), until: giveUpAt } as const;
     let outcome: WriteOutcome | undefined;
     try {
       outcome = await wait.persistAtKnownTime(persistence, (signal) => {
@@ -103,7 +103,7 @@ async function acquire(session: Session, target: Target, handed: Handed, wait: W
       // No section relies on what a copy without an answer has taken, or may still take.
       if (sent !== undefined) {
         const maybe = new Acquisition(session, target, sent.taken);
-        session.detach(removeWhenItArrives(session, maybe, restOf(session, handed)));
+        session.detach(removeWhenItArrives(session, maybe, remainingHold(session, handed)));
       }
       throw error;
     }
@@ -133,7 +133,7 @@ function transferTo(session: Session, { at, settings }: Target, handed: Handed) 
 }
 
 /** What is left of the hold that began before the hand-off; undefined if there was none. */
-function restOf({ clock }: Session, { heldUntil: expires, heldForMs: ms }: Handed): MinimumHold | undefined {
+function remainingHold({ clock }: Session, { heldUntil: expires, heldForMs: ms }: Handed): MinimumHold | undefined {
   if (expires === undefined || ms === undefined) return undefined;
   return holdUntil({ expires, ms }, clock.atLeast(), boundsOf(clock));
 }

@@ -5,7 +5,7 @@ import type { Lock } from "../lock.js";
 import { copyOf } from "../lock-info.js";
 import { type TransactWriteOptions, transactWriteOptions } from "../options/calls.js";
 import type { Check } from "../protocol/writes.js";
-import { attemptMs, persist } from "../session/requests.js";
+import { firstTimeoutMs, persist } from "../session/requests.js";
 import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { TransactOutcome } from "../store.js";
@@ -46,7 +46,7 @@ export async function transactUnder(
   const giveUpAt = clock.atMost() + withinMs;
   // Nothing is sent after the section or the lease has ended.
   const until = (): number => Math.min(giveUpAt, clock.atMost() + section.remainingMs);
-  const persistence = { kind: "take", until, attemptMs: attemptMs(lease.settings.ttlMs) } as const;
+  const persistence = { kind: "take", until, firstTimeoutMs: firstTimeoutMs(lease.settings.ttlMs) } as const;
   const sent = persist(session, persistence, (signal) => store.transact(writes, signal));
   return await sent.catch((error: unknown) => {
     // If no answer came, the end of the section or of its lease may have ended the retries.

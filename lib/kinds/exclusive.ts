@@ -3,7 +3,7 @@ import { type Claimed, looksFreeIn } from "../taking/claim.js";
 import { Polling } from "../taking/polling.js";
 import type { InTheWay } from "../taking/row-take.js";
 import { untilFree } from "../taking/watch.js";
-import { Kind, type OwnLease, type QueueRules, type ResourceClaim, takeRow, targetOf } from "./kind.js";
+import { Kind, type OwnLease, type QueueRules, type ResourceClaim, rowTarget, takeRow } from "./kind.js";
 import { grantedUnless, lookForReaders, WRITER_GATE } from "./shared-mutex-rows.js";
 
 /** Stands for a writer that waits for readers, so that its lease is renewed. It is told nothing: the writer checks `lease.held`. */
@@ -23,7 +23,7 @@ export class ExclusiveSide extends Kind {
   readonly queue: QueueRules = {
     ...WRITER_GATE,
     side: "exclusive",
-    room: (resource, rows) => (looksFreeIn(this.session, targetOf(resource), rows) ? 1 : 0),
+    room: (resource, rows) => (looksFreeIn(this.session, rowTarget(resource), rows) ? 1 : 0),
     weight: () => 1,
   };
 
@@ -50,7 +50,7 @@ export class ExclusiveSide extends Kind {
     lease.watch(WAITING_WRITER);
     while (lease.held) {
       const { found, alive } = await lookForReaders(this.session, resource, wait);
-      wait.enough.throwIfAborted();
+      wait.endSignal.throwIfAborted();
       if (!lease.held) break;
       if (alive !== undefined) {
         const target = { ...resource, at: alive };

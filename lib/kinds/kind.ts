@@ -94,7 +94,7 @@ export abstract class Kind {
    */
   readonly rowDecides: boolean = true;
   /** Whether several sections of a process run on one lease at the same time. Otherwise it passes from one to the next. */
-  readonly isJoined: boolean = false;
+  readonly sectionsShareLease: boolean = false;
   readonly session: Session;
 
   constructor(session: Session) {
@@ -124,12 +124,12 @@ export abstract class Kind {
 export async function takeRow(
   session: Session,
   claimed: ResourceClaim,
-  target: Target = targetOf(claimed.resource),
+  target: Target = rowTarget(claimed.resource),
 ): Promise<Claimed<OwnLease>> {
   const { resource, wait, data, once, flight, until } = claimed;
   if (flight !== undefined) {
     const row = await flight.looked();
-    wait.enough.throwIfAborted();
+    wait.endSignal.throwIfAborted();
     if (row !== undefined && !looksFree(session, target, row)) {
       wait.blocker.saw(row);
       return { kind: "held", inTheWay: [{ target, row }] };
@@ -159,7 +159,7 @@ export interface QueueRules {
 }
 
 /** The row that stands for a lock. */
-export const targetOf = ({ at, settings }: Resource): Target => ({ at, settings });
+export const rowTarget = ({ at, settings }: Resource): Target => ({ at, settings });
 
 /** The row that was taken last: all other holders have had theirs for longer. */
 export function newest(rows: readonly Row[]): Row | undefined {

@@ -65,7 +65,7 @@ export class SemaphoreKind extends Kind {
     if (guessed !== undefined) {
       const result = await send(guessed);
       if (result.kind === "granted") return result;
-      wait.enough.throwIfAborted();
+      wait.endSignal.throwIfAborted();
       const [{ row }] = result.inTheWay;
       // The mark tells that others have waited for long, so any other permit is free only until its last holder asks again: a
       // look would not help a call that waits. A try looks all the same.
@@ -81,7 +81,7 @@ export class SemaphoreKind extends Kind {
         const result = await send(permit);
         if (result.kind === "granted") return result;
         [inTheWay] = result.inTheWay;
-        wait.enough.throwIfAborted();
+        wait.endSignal.throwIfAborted();
       }
       if (inTheWay !== undefined) {
         wait.blocker.saw(inTheWay.row);
@@ -120,7 +120,7 @@ export class SemaphoreKind extends Kind {
       const freeIn = Math.min(...rows.map((row) => untilFree(session, { at: row, settings }, row)));
       await blocked.polling.pause(wait, freeIn);
       rows = await this.#look(resource, wait, { consistent: false });
-      wait.enough.throwIfAborted();
+      wait.endSignal.throwIfAborted();
       const inTheWay = newestOf(resource, rows);
       if (inTheWay === undefined || freePermits(session, resource, rows).length > 0) return rows;
       wait.blocker.saw(inTheWay.row);
@@ -141,7 +141,7 @@ export class SemaphoreKind extends Kind {
     const use = useOf(claimed.resource, permit);
     this.#inUse.set(use, undefined);
     try {
-      const result = await takeRow(this.session, claimed, targetOf(claimed.resource, permit));
+      const result = await takeRow(this.session, claimed, permitTarget(claimed.resource, permit));
       if (result.kind === "granted") this.#inUse.set(use, result.granted);
       return result;
     } finally {
@@ -153,7 +153,7 @@ export class SemaphoreKind extends Kind {
   #guess(resource: Resource): number | undefined {
     const { name, permits } = resource;
     const mayBeFree = (permit: number): boolean => {
-      const { at, settings } = targetOf(resource, permit);
+      const { at, settings } = permitTarget(resource, permit);
       return !this.#isInUse(resource, permit) && this.session.sightings.mayBeFree(at, settings.takeover);
     };
     const last = this.#guesses.get(name);
@@ -219,10 +219,10 @@ function ownRows(session: Session, { name, permits }: Resource, rows: readonly R
 
 function newestOf(resource: Resource, rows: readonly Row[]): InTheWay | undefined {
   const row = newest(rows);
-  return row && { target: targetOf(resource, permitOf(row.sort) ?? 0), row };
+  return row && { target: permitTarget(resource, permitOf(row.sort) ?? 0), row };
 }
 
-function targetOf({ name, settings, permits }: Resource, permit: number): Target {
+function permitTarget({ name, settings, permits }: Resource, permit: number): Target {
   return { at: permitAt(name, permit), settings, permits };
 }
 

@@ -6,7 +6,7 @@ import type { Claimed } from "../taking/claim.js";
 import type { InTheWay } from "../taking/row-take.js";
 import { isDead, knownNow, pagesOf, removeAsSeen } from "../taking/rows.js";
 import type { Wait } from "../taking/wait.js";
-import { type OwnLease, type QueueRules, type Resource, targetOf } from "./kind.js";
+import { type OwnLease, type QueueRules, type Resource, rowTarget } from "./kind.js";
 
 /** How many readers one look of a writer reads: a single reader that is alive is enough to wait for. */
 const READERS_LIMIT = 8;
@@ -38,10 +38,10 @@ export async function untilNoWriter(session: Session, resource: Resource, wait: 
   for (;;) {
     const { writer, row } = await readWriter(session, resource, wait, { isConsistent: true });
     if (writer !== undefined || row?.uuid === undefined) return writer;
-    wait.enough.throwIfAborted();
+    wait.endSignal.throwIfAborted();
     // If the removal was applied, no writer was there at that moment, as if a read had shown none.
     if (await remove(session, row, resource.settings.ttlMs, wait)) return undefined;
-    wait.enough.throwIfAborted();
+    wait.endSignal.throwIfAborted();
     await wait.pacing.again();
   }
 }
@@ -53,7 +53,7 @@ async function readWriter(
   wait: Wait,
   { isConsistent: consistent }: { readonly isConsistent: boolean },
 ): Promise<{ readonly row: Row | undefined; readonly writer: InTheWay | undefined }> {
-  const target = targetOf(resource);
+  const target = rowTarget(resource);
   const { known, row } = await wait.ask(async (signal) => {
     const before = knownNow(session, resource.settings.takeover);
     return { known: before, row: await session.store.read(target.at, { consistent }, signal) };
@@ -103,12 +103,12 @@ export async function grantedUnless(
 }
 
 /** @returns whether the row is certainly gone. @throws the store's error, if it is not transient. */
-async function remove(session: Session, row: Row, ttlMs: number, { enough }: Wait): Promise<boolean> {
+async function remove(session: Session, row: Row, ttlMs: number, { endSignal }: Wait): Promise<boolean> {
   try {
-    return (await removeAsSeen(session, row, { ttlMs, enough })).kind === "applied";
+    return (await removeAsSeen(session, row, { ttlMs, endSignal })).kind === "applied";
   } catch (error) {
     // The next look finds what is left.
-    if (isTransient(error) || enough.aborted) return false;
+    if (isTransient(error) || endSignal.aborted) return false;
     throw error;
   }
 }

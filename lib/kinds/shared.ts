@@ -2,7 +2,7 @@ import { readerAt } from "../protocol/addresses.js";
 import { type Claimed, looksFreeIn } from "../taking/claim.js";
 import type { InTheWay } from "../taking/row-take.js";
 import type { Wait } from "../taking/wait.js";
-import { Kind, type OwnLease, type QueueRules, type ResourceClaim, takeRow, targetOf } from "./kind.js";
+import { Kind, type OwnLease, type QueueRules, type ResourceClaim, rowTarget, takeRow } from "./kind.js";
 import { grantedUnless, lookForWriter, untilNoWriter, WRITER_GATE } from "./shared-mutex-rows.js";
 
 /**
@@ -25,11 +25,11 @@ import { grantedUnless, lookForWriter, untilNoWriter, WRITER_GATE } from "./shar
 export class SharedSide extends Kind {
   readonly id = "shared";
   override readonly rowDecides = false;
-  override readonly isJoined = true;
+  override readonly sectionsShareLease = true;
   readonly queue: QueueRules = {
     ...WRITER_GATE,
     side: "shared",
-    room: (resource, rows) => (looksFreeIn(this.session, targetOf(resource), rows) ? Number.POSITIVE_INFINITY : 0),
+    room: (resource, rows) => (looksFreeIn(this.session, rowTarget(resource), rows) ? Number.POSITIVE_INFINITY : 0),
     weight: ({ data }) => (data?.side === "shared" ? 0 : Number.POSITIVE_INFINITY),
   };
 
@@ -51,7 +51,7 @@ export class SharedSide extends Kind {
     if (!session.sightings.mayBeFree(at, settings.takeover)) {
       const writer = await lookForWriter(session, resource, wait);
       if (writer !== undefined) return { kind: "held", inTheWay: [writer] };
-      wait.enough.throwIfAborted();
+      wait.endSignal.throwIfAborted();
     }
     const result = await takeRow(session, claimed, { at: readerAt(name, session.uuid()), settings });
     if (result.kind !== "granted") return result;

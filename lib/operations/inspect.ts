@@ -9,7 +9,7 @@ import { infoOf, type Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
 import { BadRow, type Cursor, type RangeQuery } from "../store.js";
 import type { TableProblem } from "../table-report.js";
-import { PAGE_ROWS, restOf } from "../taking/rows.js";
+import { nextRange, PAGE_ROWS } from "../taking/rows.js";
 import type { Bounds } from "../time/clock.js";
 import { adminRequest } from "./admin-request.js";
 
@@ -100,7 +100,7 @@ export async function rowsIn(
     const page = await adminRequest(session, (signal) => session.store.query(asked, signal), { signal: ends });
     rows.push(...page.rows);
     bad.push(...page.bad);
-    rest = restOf(asked, page);
+    rest = nextRange(asked, page);
   }
   return { rows, bad };
 }

@@ -17,7 +17,7 @@ export type Condition =
   | { readonly kind: "noItem" }
   | { readonly kind: "missing"; readonly attribute: string }
   | { readonly kind: "type"; readonly attribute: string; readonly type: PlainType }
-  | { readonly kind: "equal" | "less" | "greater"; readonly attribute: string; readonly to: Operand | Named }
+  | { readonly kind: "equal" | "less" | "greater"; readonly attribute: string; readonly to: Operand | Placeholder }
   /** A number, both ends included. */
   | { readonly kind: "within"; readonly attribute: string; readonly range: Range }
   | { readonly kind: "all" | "any"; readonly of: readonly Condition[] };
@@ -32,7 +32,7 @@ export interface Range {
 }
 
 /** A value that each write supplies under this name, so that conditions are constants, made once. */
-export interface Named {
+export interface Placeholder {
   readonly value: string;
 }
 
@@ -43,9 +43,13 @@ export const isString = (attribute: string): Condition => ({ kind: "type", attri
 export const isNumber = (attribute: string): Condition => ({ kind: "type", attribute, type: "number" });
 export const isMap = (attribute: string): Condition => ({ kind: "type", attribute, type: "map" });
 export const within = (attribute: string, range: Range): Condition => ({ kind: "within", attribute, range });
-export const equal = (attribute: string, to: Operand | Named): Condition => ({ kind: "equal", attribute, to });
-export const less = (attribute: string, to: Operand | Named): Condition => ({ kind: "less", attribute, to });
-export const greater = (attribute: string, to: Operand | Named): Condition => ({ kind: "greater", attribute, to });
+export const equal = (attribute: string, to: Operand | Placeholder): Condition => ({ kind: "equal", attribute, to });
+export const less = (attribute: string, to: Operand | Placeholder): Condition => ({ kind: "less", attribute, to });
+export const greater = (attribute: string, to: Operand | Placeholder): Condition => ({
+  kind: "greater",
+  attribute,
+  to,
+});
 export const all = (...of: readonly Condition[]): Condition => ({ kind: "all", of });
 export const any = (...of: readonly Condition[]): Condition => ({ kind: "any", of });
 

@@ -7,7 +7,7 @@ export interface FlightResult {
 }
 
 /** The parts of the lock's row and of the value's row that decide which result counts. */
-interface Named {
+interface NamingRow {
   readonly result: FlightResult | undefined;
 }
 interface Value {
@@ -21,11 +21,11 @@ export function flightResultIn(value: unknown): FlightResult | undefined {
 }
 
 /** The result that counts: the one that the lock's row names, if its value is there. */
-export function countingResult(lock: Named | undefined, value: Value | undefined): FlightResult | undefined {
+export function countingResult(lock: NamingRow | undefined, value: Value | undefined): FlightResult | undefined {
   return lock?.result !== undefined && lock.result.id === value?.uuid ? lock.result : undefined;
 }
 
 /** Every flight that may be over by now. A value that the lock's row does not name counts too: an older process drops the name. */
-export function overBy(lock: Named | undefined, value: Value | undefined): ReadonlySet<string> {
+export function overBy(lock: NamingRow | undefined, value: Value | undefined): ReadonlySet<string> {
   return new Set([lock?.result?.id, value?.uuid].flatMap((id) => id ?? []));
 }

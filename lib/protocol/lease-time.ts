@@ -1,5 +1,5 @@
 import type { Bounds } from "../time/clock.js";
-import type { Left } from "./writes.js";
+import type { RowAfterRelease } from "./writes.js";
 
 /**
  * The end of a lease that begins now: late enough on any clock within the bounds, and always later than the last stamp,
@@ -74,7 +74,11 @@ export function holdUntil(
 }
 
 /** How a row is left on release: held while the minimum hold lasts, by the stopwatch and by the table's clock; else free. */
-export function leftAfter(hold: MinimumHold | undefined, atLeast: number, bounds: Bounds | undefined): Left {
+export function rowAfterHold(
+  hold: MinimumHold | undefined,
+  atLeast: number,
+  bounds: Bounds | undefined,
+): RowAfterRelease {
   if (hold === undefined) return { kind: "free" };
   const left = hold.ms - (atLeast - hold.startedAt);
   if (left <= 0 || (bounds !== undefined && bounds.earliest > hold.expires)) return { kind: "free" };

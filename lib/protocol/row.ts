@@ -54,14 +54,14 @@ export interface Row extends Address {
 export type Memory = "nothing" | "fence" | "tick";
 
 /** The type and the range that an attribute must have. */
-interface Kind {
+interface AttributeType {
   readonly asks: (attribute: string) => Condition;
   readonly text: string;
 }
 
-const STRING: Kind = { asks: isString, text: "a string" };
-const MAP: Kind = { asks: isMap, text: "a map" };
-const numberIn = (range: Range): Kind => ({
+const STRING: AttributeType = { asks: isString, text: "a string" };
+const MAP: AttributeType = { asks: isMap, text: "a map" };
+const numberIn = (range: Range): AttributeType => ({
   asks: (attribute) => within(attribute, range),
   text: `a number from ${range.least} to ${range.most}`,
 });
@@ -72,7 +72,7 @@ const TICK = numberIn({ name: "tick", least: Number.MIN_SAFE_INTEGER, most: Numb
 const COUNTED: Range = { name: "counted", least: 0, most: 10n ** 38n - 2n };
 
 /** What every row has. */
-const NEEDED: Readonly<Record<string, Kind>> = {
+const NEEDED: Readonly<Record<string, AttributeType>> = {
   format: { asks: (attribute) => equal(attribute, FORMAT), text: `${FORMAT}` },
   owner: STRING,
   expires: MOMENT,
@@ -81,7 +81,7 @@ const NEEDED: Readonly<Record<string, Kind>> = {
 };
 
 /** What a row may have. */
-const POSSIBLE: Readonly<Record<string, Kind>> = {
+const POSSIBLE: Readonly<Record<string, AttributeType>> = {
   uuid: STRING,
   data: MAP,
   wanted: MOMENT,

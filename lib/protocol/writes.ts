@@ -92,7 +92,7 @@ export interface NamedResult extends FlightResult {
 }
 
 /** How a row is left when its uuid is removed. */
-export type Left =
+export type RowAfterRelease =
   /** Free at once. `free`: the row is deleted, unless it remembers something, or is about to. `kept`: the row stays in any case. */
   | { readonly kind: "free" | "kept"; readonly result?: NamedResult | undefined }
   /** Without a holder, and taken until `expires`; `ttlMs` is what is left until then, for processes that watch the row. */
@@ -105,7 +105,7 @@ export interface Vacate {
   readonly kind: "vacate";
   readonly at: Address;
   readonly uuid: string;
-  readonly leaves: Left;
+  readonly leaves: RowAfterRelease;
   readonly remembers: Memory;
   /** The number of attempts to leave, if the run of this lease has not begun: its own attempt is taken back. */
   readonly attempt?: number | undefined;

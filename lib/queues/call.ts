@@ -31,7 +31,7 @@ export function fits(
   if (data !== undefined || lease.row.mayHaveData || holdAtLeastMs > 0 || lease.exit.hold !== undefined) return false;
   if ((permitOf(lease.row.at.sort) ?? 0) >= permits) return false;
   // A section that joins others would lose the lock as soon as the first of them has held it for `maxHoldMs`.
-  if (kind.isJoined && settings.maxHoldMs !== Number.POSITIVE_INFINITY) return false;
+  if (kind.sectionsShareLease && settings.maxHoldMs !== Number.POSITIVE_INFINITY) return false;
   return KEPT_BY.every((option) => settings[option] === lease.settings[option]);
 }
 

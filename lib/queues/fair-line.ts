@@ -56,9 +56,9 @@ export class FairLine extends LocalLine<OwnLease> {
   /** When the last look left, on `atMost`, whether or not it succeeded. */
   lookedAt: number = Number.NEGATIVE_INFINITY;
   /** Whether the leader has its row and waits for other holders to leave: then the callers behind it need a place of their own. */
-  isTaken = false;
+  leaderAwaitsHolders = false;
   /** Whether the fair queue is drawing a place for the callers behind the leader, or is about to. */
-  isAttended = false;
+  isDrawingForUnserved = false;
   readonly #session: Session;
   readonly #view: QueueView;
   readonly #placeLost: () => void;
@@ -90,7 +90,7 @@ export class FairLine extends LocalLine<OwnLease> {
     // The pace is taken from the last of the places that may enter together: the process of another of them may be suspended,
     // while the places behind it enter.
     const front = look.places[this.resource.kind.queue.together(this.resource, look.places) - 1];
-    this.pace.saw(look.gate, front && ticketOf(front.sort), (from, to) => this.#turnsBetween(from, to));
+    this.pace.saw(look.gate, front && ticketOf(front.sort), (from, to) => this.#groupsBetween(from, to));
     this.#front = front && ticketOf(front.sort);
     this.seen = { ...look, admission: this.#admissionOf(look, asked) };
     return this.seen;
@@ -122,8 +122,8 @@ export class FairLine extends LocalLine<OwnLease> {
   pause({ places }: QueueLook, ticket: bigint, ahead: number): number {
     const { permits, settings, kind } = this.resource;
     const [{ side }, [first]] = [kind.queue, places];
-    const turns = side === undefined ? ticket - (this.#front ?? ticket) : turnsBefore(places, ticket, side);
-    let ms = this.pace.behind(turns, settings.poll);
+    const groups = side === undefined ? ticket - (this.#front ?? ticket) : groupsBefore(places, ticket, side);
+    let ms = this.pace.behind(groups, settings.poll);
     if (ahead < permits) ms = Math.min(ms, this.pace.next(settings.poll) * Math.max(1, (ahead + 1) / NEXT_TOGETHER));
     if (first === undefined) return ms;
     // If the process of the first place has died, its place can be skipped once its lease is over. Each further place looks a
@@ -188,7 +188,7 @@ export class FairLine extends LocalLine<OwnLease> {
       async (deliver) => {
         const sharing = () => ({ sections: this.#waitingAfter(this.places.serve), last: this.lastNumber });
         const place = await takePlace(this.#session, this.resource, wait, sharing);
-        if (!deliver()) return place.leave();
+        if (!deliver()) return place.giveUp();
         place.onLost = this.#placeLost;
         this.places.add(place);
       },
@@ -198,12 +198,12 @@ export class FairLine extends LocalLine<OwnLease> {
     this.tidy();
   }
 
-  /** How many turns there were from one ticket to another, by the previous look. */
-  #turnsBetween(from: bigint, to: bigint): number {
+  /** How many groups there were from one ticket to another, by the previous look. */
+  #groupsBetween(from: bigint, to: bigint): number {
     const { side } = this.resource.kind.queue;
     if (side === undefined) return Number(to - from);
     const passed = (this.seen?.places ?? []).filter((place) => !isBefore(place, from) && isBefore(place, to));
-    return Math.max(1, turnsIn(passed));
+    return Math.max(1, groupsIn(passed));
   }
 
   #waitingAfter(number: number): number {
@@ -227,21 +227,21 @@ function isBefore({ sort }: Row, ticket: bigint): boolean {
 }
 
 /**
- * How many turns of a shared mutex come before a ticket. Places that the look has not shown count as many turns each as those
+ * How many groups of a shared mutex come before a ticket. Places that the look has not shown count as many groups each as those
  * that it has shown.
  */
-function turnsBefore(places: readonly Row[], ticket: bigint, side: "exclusive" | "shared"): number {
+function groupsBefore(places: readonly Row[], ticket: bigint, side: "exclusive" | "shared"): number {
   const before = places.filter((place) => isBefore(place, ticket));
   const last = before.at(-1);
   if (last === undefined) return 0;
   const isHidden = before.length === places.length;
   const hidden = isHidden ? Number(ticket - (ticketOf(last.sort) ?? ticket)) - 1 : 0;
-  if (hidden <= 0) return turnsIn(before, side);
-  return (turnsIn(before) * (before.length + hidden)) / before.length;
+  if (hidden <= 0) return groupsIn(before, side);
+  return (groupsIn(before) * (before.length + hidden)) / before.length;
 }
 
-/** How many turns these places of a shared mutex take: consecutive places of the shared side enter together, in one turn. */
-function turnsIn(places: readonly Row[], next?: "exclusive" | "shared"): number {
+/** How many groups these places of a shared mutex make: consecutive places of the shared side enter together, as one group. */
+function groupsIn(places: readonly Row[], next?: "exclusive" | "shared"): number {
   const sides = [...places.map(({ data }) => data?.side), next];
   return places.filter((_, index) => sides[index] !== "shared" || sides[index + 1] !== "shared").length;
 }

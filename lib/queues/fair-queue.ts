@@ -2,7 +2,7 @@ import { newest, type OwnLease, type Resource, resourceKey } from "../kinds/kind
 import type { Row } from "../protocol/row.js";
 import { onAbort } from "../session/abort-listening.js";
 import { BoundedMap } from "../session/bounded-map.js";
-import { attemptMs, sendOnce } from "../session/requests.js";
+import { firstTimeoutMs, sendOnce } from "../session/requests.js";
 import { isTransient, LONGEST_PAUSE_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { type Claimed, endedBy, type Refusal, tryClaim } from "../taking/claim.js";
@@ -28,7 +28,7 @@ const SEEN_LASTS_MS = 1_000;
 const MOST_PACES = 1_000;
 
 /** The outcome of one try: that of a claim, or a refusal without a claim because others are ahead. */
-type Tried = Claimed<OwnLease> | { readonly kind: Refusal };
+type TryOutcome = Claimed<OwnLease> | { readonly kind: Refusal };
 
 /**
  * Grants locks first come, first served, among all hosts.
@@ -55,7 +55,7 @@ export class FairQueue {
     const line = new FairLine(this.#session, resource, pace, () => {
       // The callers behind the leader may need another place. Check that in the next microtask: the caller that reads the loss
       // may be about to draw one itself.
-      this.#session.detach(Promise.resolve().then(() => this.attend(line)));
+      this.#session.detach(Promise.resolve().then(() => this.drawForUnserved(line)));
     });
     return line;
   }
@@ -76,7 +76,7 @@ export class FairQueue {
     // The look after this process's last section may have shown that other hosts wait.
     let mayBeFree = !line.admission.othersWait;
     for (;;) {
-      wait.enough.throwIfAborted();
+      wait.endSignal.throwIfAborted();
       const own = line.places.first;
       if (own !== undefined) {
         if (await this.#enter(line, own, call)) return;
@@ -91,12 +91,12 @@ export class FairQueue {
         if (await call.handOut(result.granted)) return;
         continue;
       }
-      wait.enough.throwIfAborted();
+      wait.endSignal.throwIfAborted();
       // Callers whose sections have just ended may ask again at once. This lets them share the place.
-      if (line.admission.upTo > 0) await this.#session.clock.sleep(0, wait.enough);
+      if (line.admission.upTo > 0) await this.#session.clock.sleep(0, wait.endSignal);
       try {
-        await before(wait, line.draw());
-        this.attend(line);
+        await awaitShared(wait, line.draw());
+        this.drawForUnserved(line);
       } catch (error) {
         this.#waitOut(wait, error);
         await wait.pacing.again();
@@ -105,12 +105,12 @@ export class FairQueue {
   }
 
   /** One try. It is refused if anybody is ahead, and draws no ticket. */
-  async tryAcquire(line: FairLine, call: Call): Promise<Tried> {
+  async tryAcquire(line: FairLine, call: Call): Promise<TryOutcome> {
     const { wait } = call;
     for (;;) {
       const result = await this.#takeWithoutPlace(line, call);
       if (result !== undefined) return result;
-      wait.enough.throwIfAborted();
+      wait.endSignal.throwIfAborted();
       await wait.pacing.again();
     }
   }
@@ -127,20 +127,20 @@ export class FairQueue {
   }
 
   /** Starts to get a place for the callers behind the leader, if they need one. */
-  attend(line: FairLine): void {
-    if (line.isAttended || line.unserved === undefined) return;
-    line.isAttended = true;
-    this.#session.detach(this.#attendTo(line));
+  drawForUnserved(line: FairLine): void {
+    if (line.isDrawingForUnserved || line.unserved === undefined) return;
+    line.isDrawingForUnserved = true;
+    this.#session.detach(this.#drawWhileUnserved(line));
   }
 
   /** An error here is not reported: the leader meets it in its own requests. */
-  async #attendTo(line: FairLine): Promise<void> {
+  async #drawWhileUnserved(line: FairLine): Promise<void> {
     try {
       for (let { unserved } = line; unserved !== undefined; { unserved } = line) {
         const [own] = line.leases;
         if (line.leader !== undefined || own === undefined) {
           // The leader takes the lock, or a place for all.
-          if (line.places.first === undefined && !line.isTaken) return;
+          if (line.places.first === undefined && !line.leaderAwaitsHolders) return;
           await this.#drawFor(line);
           continue;
         }
@@ -153,8 +153,8 @@ export class FairQueue {
         if (line.unserved === unserved && line.leases.has(own)) await this.#drawFor(line);
       }
     } finally {
-      // Reset this first: a caller that asks from here on must start `#attendTo` again.
-      line.isAttended = false;
+      // Reset this first: a caller that asks from here on must start `#drawWhileUnserved` again.
+      line.isDrawingForUnserved = false;
       line.tidy();
     }
   }
@@ -177,7 +177,7 @@ export class FairQueue {
   async #lookAgain(line: FairLine, own: OwnLease): Promise<void> {
     const { settings } = own.resource;
     const { at, uuid } = own.lease.row;
-    const asked = { kind: "read", attemptMs: attemptMs(settings.ttlMs) } as const;
+    const asked = { kind: "read", firstTimeoutMs: firstTimeoutMs(settings.ttlMs) } as const;
     const look = await line
       .look((request) => sendOnce(this.#session, asked, request), { isConsistent: true })
       .catch(() => undefined);
@@ -202,11 +202,11 @@ export class FairQueue {
   }
 
   /** Takes the lock without a place, if nobody waits and it looks free. @returns undefined if no answer came in time. */
-  async #takeWithoutPlace(line: FairLine, call: Call): Promise<Tried | undefined> {
+  async #takeWithoutPlace(line: FairLine, call: Call): Promise<TryOutcome | undefined> {
     const { resource, once, wait } = call;
     const look = line.knownLookOf(wait) ?? (await line.look(wait.ask, { isConsistent: true }));
     const { gate, admission, sentAt } = look;
-    wait.enough.throwIfAborted();
+    wait.endSignal.throwIfAborted();
     const row = newest(gate);
     if (row !== undefined) wait.blocker.saw(row);
     line.admission = admission;
@@ -230,7 +230,7 @@ export class FairQueue {
     const session = this.#session;
     const { clock } = session;
     const pause = async (ms: number): Promise<void> => {
-      await clock.sleep(Math.max(1, ms), wait.enough);
+      await clock.sleep(Math.max(1, ms), wait.endSignal);
       wait.pacing.paused();
     };
     // A look from just before the place was drawn tells how far the place is from the front.
@@ -238,10 +238,10 @@ export class FairQueue {
     const isRecent = seen !== undefined && clock.atMost() - seen.sentAt < SEEN_LASTS_MS;
     let recent = isRecent ? { ...seen, isConsistent: false } : undefined;
     for (let isConsistent = false; place.lost === undefined; ) {
-      wait.enough.throwIfAborted();
+      wait.endSignal.throwIfAborted();
       const look = recent ?? (await line.look(wait.ask, { isConsistent }));
       [recent, isConsistent] = [undefined, false];
-      wait.enough.throwIfAborted();
+      wait.endSignal.throwIfAborted();
       const { gate } = look;
       const room = resource.kind.queue.room(resource, gate);
       const ahead = line.ahead(look, place.ticket);
@@ -292,10 +292,10 @@ export class FairQueue {
   }
 
   /** The ordinary claim. @returns undefined if no answer came while its look was valid. */
-  async #claim(line: FairLine, { once, wait, claim }: Call, how: ClaimHow): Promise<Tried | undefined> {
+  async #claim(line: FairLine, { once, wait, claim }: Call, how: ClaimHow): Promise<TryOutcome | undefined> {
     const onTaken = (): void => {
-      line.isTaken = true;
-      this.attend(line);
+      line.leaderAwaitsHolders = true;
+      this.drawForUnserved(line);
     };
     try {
       return await tryClaim(this.#session, wait, () => claim({ ...how, onTaken }));
@@ -306,21 +306,21 @@ export class FairQueue {
       if (once !== undefined) throw error;
       return undefined;
     } finally {
-      line.isTaken = false;
+      line.leaderAwaitsHolders = false;
     }
   }
 
   /** Returns if the failure is to be waited out. @throws what ended the wait; the failure, if another try is of no use. */
   #waitOut(wait: Wait, error: unknown): void {
-    wait.enough.throwIfAborted();
+    wait.endSignal.throwIfAborted();
     if (!isTransient(error) || this.#session.clock.atMost() >= wait.until()) throw error;
   }
 }
 
 /** Waits for a promise that other callers of this process await as well. @throws what ended this wait. */
-async function before<T>({ enough }: Wait, shared: Promise<T>): Promise<T> {
+async function awaitShared<T>({ endSignal }: Wait, shared: Promise<T>): Promise<T> {
   return await new Promise<T>((resolve, reject) => {
-    const stop = onAbort(enough, () => reject(enough.reason));
+    const stop = onAbort(endSignal, () => reject(endSignal.reason));
     shared.finally(stop).then(resolve, reject);
   });
 }

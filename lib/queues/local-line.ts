@@ -3,7 +3,7 @@ import type { Blocked } from "../taking/watch.js";
 
 /** A call that waits for a lock, and what it does with a lease that a section before it has left. */
 export interface Caller<Lease extends object> {
-  readonly wait: Pick<Wait, "enough" | "holder" | "stay" | "waitedMs">;
+  readonly wait: Pick<Wait, "endSignal" | "holder" | "stay" | "waitedMs">;
   /** Whether it can go on with the lease as it is. */
   fits(lease: Lease): boolean;
   /** Begins its section on the lease. @returns false if it waits no longer, or the lease was lost. */
@@ -34,7 +34,7 @@ export class LocalLine<Lease extends object> {
   readonly #leases = new Set<Lease>();
   #leader: Waiter<Lease> | undefined;
   /** How many callers are claiming without standing in the line. */
-  #beside = 0;
+  #claimsOutside = 0;
   #lastNumber = 0;
 
   constructor(capacity: number) {
@@ -57,11 +57,11 @@ export class LocalLine<Lease extends object> {
 
   /** Whether as many leases are in use or being claimed as there may be. */
   get isFull(): boolean {
-    return this.#leases.size + this.#beside >= this.capacity;
+    return this.#leases.size + this.#claimsOutside >= this.capacity;
   }
 
   get isEmpty(): boolean {
-    return this.#leader === undefined && this.#leases.size + this.#waiters.length + this.#beside === 0;
+    return this.#leader === undefined && this.#leases.size + this.#waiters.length + this.#claimsOutside === 0;
   }
 
   /** Whether the first caller that waits may go on with a lease of this process. */
@@ -96,41 +96,41 @@ export class LocalLine<Lease extends object> {
 
   /**
    * Waits until the caller leads, and keeps the process alive meanwhile.
-   * @throws the reason of `enough`, which also aborts when the caller is served.
+   * @throws the reason of `endSignal`, which also aborts when the caller is served.
    */
   async waitToLead(caller: Caller<Lease>): Promise<void> {
     const { wait } = caller;
-    const { enough } = wait;
+    const { endSignal } = wait;
     // A caller that claimed without standing in line may have been answered meanwhile. Its abort event has already fired,
     // so the listener below would never run.
-    enough.throwIfAborted();
+    endSignal.throwIfAborted();
     if (this.#waiters.length === 0 && this.#tryLead(caller)) return;
     await new Promise<void>((resolve, reject) => {
       const mayExit = wait.stay();
       const giveUp = (): void => {
         mayExit();
         this.#remove(waiter);
-        reject(enough.reason);
+        reject(endSignal.reason);
       };
       const lead = (): void => {
         mayExit();
-        enough.removeEventListener("abort", giveUp);
+        endSignal.removeEventListener("abort", giveUp);
         resolve();
       };
       const waiter = { number: ++this.#lastNumber, caller, lead };
-      enough.addEventListener("abort", giveUp, { once: true });
+      endSignal.addEventListener("abort", giveUp, { once: true });
       this.#waiters.push(waiter);
     });
   }
 
   /** A caller begins to claim without standing in the line. */
-  enter(): void {
-    this.#beside += 1;
+  beginClaim(): void {
+    this.#claimsOutside += 1;
   }
 
   /** A caller that claimed without standing in the line has its lease, or has stopped waiting. */
-  exit(): void {
-    this.#beside -= 1;
+  endClaim(): void {
+    this.#claimsOutside -= 1;
     this.#advance();
   }
 
@@ -138,8 +138,8 @@ export class LocalLine<Lease extends object> {
    * A caller that claimed without standing in the line got no lease. If nobody leads, it becomes the leader, ahead of callers
    * that came meanwhile.
    */
-  exitToLead(caller: Caller<Lease>): boolean {
-    this.#beside -= 1;
+  endClaimAndLead(caller: Caller<Lease>): boolean {
+    this.#claimsOutside -= 1;
     return this.#tryLead(caller);
   }
 
@@ -164,7 +164,7 @@ export class LocalLine<Lease extends object> {
       const leads = first === this.#leader;
       if (leads) this.#leader = undefined;
       const isTaken = first.caller.take(lease);
-      if (!isTaken && !first.caller.wait.enough.aborted) {
+      if (!isTaken && !first.caller.wait.endSignal.aborted) {
         // The lease has just ended: this caller goes on waiting.
         if (leads) this.#leader = first;
         return false;

@@ -10,7 +10,7 @@ export class OwnPlaces {
 
   /** The first place that is not lost. Lost places before it are given up. */
   get first(): Place | undefined {
-    while (this.#standing[0]?.lost !== undefined) this.#standing.shift()?.leave();
+    while (this.#standing[0]?.lost !== undefined) this.#standing.shift()?.giveUp();
     return this.#standing[0];
   }
 
@@ -33,6 +33,6 @@ export class OwnPlaces {
    * @param first the number of the first caller that still waits; without it, nobody waits.
    */
   leaveBefore(first: number = Number.POSITIVE_INFINITY): void {
-    while (this.#standing[0] !== undefined && this.#standing[0].last < first) this.#standing.shift()?.leave();
+    while (this.#standing[0] !== undefined && this.#standing[0].last < first) this.#standing.shift()?.giveUp();
   }
 }

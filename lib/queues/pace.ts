@@ -11,16 +11,16 @@ const SHARE_OF_HOLD = 0.02;
 /** The shortest pause between two looks of a waiter behind it. */
 const BEHIND_MS = 50;
 
-/** A waiter pauses for at most this many longest polls for each turn before its own: the next section may be short. */
-const POLLS_A_TURN = 2.5;
+/** A waiter pauses for at most this many longest polls for each group before it: the next section may be short. */
+const POLLS_A_GROUP = 2.5;
 
 /** The longest pause of any waiter. */
 const LONGEST_MS = 5_000;
 
 /**
  * When a waiter looks at its queue again. The waiter that is next looks often, and less often the longer the same section runs.
- * A waiter behind it looks after half of the estimated time until its turn, so the number of its looks grows with the logarithm
- * of its distance. The estimate is that distance times the pace at which turns have passed lately. A turn is one place, or
+ * A waiter behind it looks after half of the estimated time until it is in front, so the number of its looks grows with the logarithm
+ * of its distance. The estimate is that distance times the pace at which groups have passed lately. A group is one place, or
  * several that enter together.
  */
 export class Pace {
@@ -28,7 +28,7 @@ export class Pace {
   readonly #random: () => number;
   /** The first place, and since when it was seen to be the first, on `atLeast`. */
   #first: { readonly ticket: bigint; readonly since: number } | undefined;
-  #msPerTurn: number | undefined;
+  #msPerGroup: number | undefined;
   /** Who holds the lock, and since when that was seen. */
   #holders: { readonly uuids: string; readonly since: number } | undefined;
 
@@ -37,16 +37,16 @@ export class Pace {
     this.#random = random;
   }
 
-  /** Notes what a look has shown. @param turns how many turns there were from one ticket to another. */
-  saw(gate: readonly Row[], first: bigint | undefined, turns: (from: bigint, to: bigint) => number): void {
+  /** Notes what a look has shown. @param groupsBetween how many groups there were from one ticket to another. */
+  saw(gate: readonly Row[], first: bigint | undefined, groupsBetween: (from: bigint, to: bigint) => number): void {
     const now = this.#clock.atLeast();
     const uuids = gate.map(({ uuid }) => uuid).join();
     if (this.#holders?.uuids !== uuids) this.#holders = { uuids, since: now };
     if (first === undefined || first === this.#first?.ticket) return;
     if (this.#first !== undefined && first > this.#first.ticket) {
-      const ms = (now - this.#first.since) / turns(this.#first.ticket, first);
+      const ms = (now - this.#first.since) / groupsBetween(this.#first.ticket, first);
       // Adopt a faster pace at once: a waiter that looks too late delays all waiters behind it.
-      this.#msPerTurn = ms < (this.#msPerTurn ?? Number.POSITIVE_INFINITY) ? ms : ((this.#msPerTurn ?? ms) + ms) / 2;
+      this.#msPerGroup = ms < (this.#msPerGroup ?? Number.POSITIVE_INFINITY) ? ms : ((this.#msPerGroup ?? ms) + ms) / 2;
     }
     this.#first = { ticket: first, since: now };
   }
@@ -57,14 +57,14 @@ export class Pace {
     return this.#jittered(Math.min(maxMs, Math.max(NEXT_MS, heldMs * SHARE_OF_HOLD)));
   }
 
-  /** How long a waiter waits before it looks again, if this many turns come before its own. */
-  behind(turns: number | bigint, { maxMs }: MutexSettings["poll"]): number {
+  /** How long a waiter waits before it looks again, if this many groups come before it. */
+  behind(groups: number | bigint, { maxMs }: MutexSettings["poll"]): number {
     if (this.#first === undefined) return this.#jittered(Math.min(maxMs, BEHIND_MS));
-    const distance = Math.max(1, Number(turns));
+    const distance = Math.max(1, Number(groups));
     const stoodMs = this.#clock.atLeast() - this.#first.since;
-    const turnMs = distance * Math.max(this.#msPerTurn ?? 0, stoodMs);
-    const longestMs = Math.min(LONGEST_MS, distance * POLLS_A_TURN * maxMs);
-    return this.#jittered(Math.min(longestMs, Math.max(BEHIND_MS, turnMs / 2)));
+    const untilFrontMs = distance * Math.max(this.#msPerGroup ?? 0, stoodMs);
+    const longestMs = Math.min(LONGEST_MS, distance * POLLS_A_GROUP * maxMs);
+    return this.#jittered(Math.min(longestMs, Math.max(BEHIND_MS, untilFrontMs / 2)));
   }
 
   #jittered(ms: number): number {

@@ -5,7 +5,7 @@ import type { LeaseEvents } from "../holding/renewals.js";
 import type { Resource } from "../kinds/kind.js";
 import type { MutexSettings } from "../options/mutex.js";
 import { type Address, placeAt } from "../protocol/addresses.js";
-import { attemptMs } from "../session/requests.js";
+import { firstTimeoutMs } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { Acquisition } from "../taking/acquisition.js";
 import { claim } from "../taking/claim.js";
@@ -77,7 +77,7 @@ export class Place {
   }
 
   /** Gives the place up, in the background: a row that cannot be removed ends by itself. */
-  leave(): void {
+  giveUp(): void {
     this.#session.detach(this.#lease.exit.giveBack());
   }
 }
@@ -104,9 +104,9 @@ export async function takePlace(
     shared ??= sharing();
   };
   for (let taken = 0; taken < MOST_TAKEN; taken += 1) {
-    wait.enough.throwIfAborted();
+    wait.endSignal.throwIfAborted();
     const ticket = await drawTicket(session, resource, wait, onSent);
-    wait.enough.throwIfAborted();
+    wait.endSignal.throwIfAborted();
     const { sections, last } = shared ?? sharing();
     const data = side === undefined ? { sections } : { sections, side };
     const result = await claim(session, { at: placeAt(name, ticket, keys), settings }, wait, { data });
@@ -126,7 +126,7 @@ async function drawTicket(session: Session, resource: Resource, wait: Wait, onSe
   const { clock, store } = session;
   const { name, kind, settings } = resource;
   const counter: Address = { name, sort: kind.queue.keys.counter };
-  const persistence = { kind: "take", attemptMs: attemptMs(settings.ttlMs), until: wait.until } as const;
+  const persistence = { kind: "take", firstTimeoutMs: firstTimeoutMs(settings.ttlMs), until: wait.until } as const;
   for (;;) {
     await learnTime(session, resource.at, wait);
     const outcome = await wait.persistAtKnownTime(persistence, (signal) => {

@@ -58,7 +58,7 @@ export class Sections {
       if (this.#mayClaimAtOnce(resource) && (await this.#claimAtOnce(call))) return;
       const line = this.#line(resource);
       const leads = line.waitToLead(call);
-      if (line instanceof FairLine) this.#fairQueue.attend(line);
+      if (line instanceof FairLine) this.#fairQueue.drawForUnserved(line);
       await leads;
       await this.#lead(call);
     } finally {
@@ -76,11 +76,11 @@ export class Sections {
     const line = this.#line(resource);
     // A try does not overtake callers of its own process that wait, unless they share the lock.
     const isBehind = line.first !== undefined || line.isFull;
-    if (isBehind && (resource.settings.fair || !resource.kind.isJoined)) {
+    if (isBehind && (resource.settings.fair || !resource.kind.sectionsShareLease)) {
       this.#sawLocally(resource, wait);
       return "held";
     }
-    line.enter();
+    line.beginClaim();
     try {
       for (;;) {
         const isFair = line instanceof FairLine;
@@ -93,7 +93,7 @@ export class Sections {
         if (isTooLate) throw tooSlow(resource.name, resource.settings);
       }
     } finally {
-      line.exit();
+      line.endClaim();
       this.#tidy(resource);
     }
   }
@@ -114,7 +114,7 @@ export class Sections {
 
   /** Whether a caller may claim without standing in line: nobody else waits, and no other caller could share its lease. */
   #mayClaimAtOnce(resource: Resource): boolean {
-    if (resource.kind.isJoined || resource.settings.fair) return false;
+    if (resource.kind.sectionsShareLease || resource.settings.fair) return false;
     const line = this.#line(resource);
     return line.first === undefined && !line.isFull && !this.#isOthersTurn(resource);
   }
@@ -131,16 +131,16 @@ export class Sections {
     const line = this.#line(call.resource);
     let refused: Claimed<OwnLease> | undefined;
     let goesOn = false;
-    line.enter();
+    line.beginClaim();
     try {
       const result = await call.claim();
       if (result.kind !== "granted") refused = result;
       else if (await call.handOut(result.granted)) return true;
       goesOn = true;
     } finally {
-      if (!goesOn) line.exit();
+      if (!goesOn) line.endClaim();
     }
-    if (!line.exitToLead(call)) return false;
+    if (!line.endClaimAndLead(call)) return false;
     await this.#lead(call, refused);
     return true;
   }
@@ -164,7 +164,7 @@ export class Sections {
       seen = undefined;
       if (result.kind === "granted") {
         if (await call.handOut(result.granted)) return;
-        wait.enough.throwIfAborted();
+        wait.endSignal.throwIfAborted();
         continue;
       }
       line.blocked ??= blockedFromNow(this.session);
@@ -182,17 +182,17 @@ export class Sections {
     const { wait } = call;
     const line = this.#line(resource);
     if (lease.renewals.haveServed) {
-      wait.enough.throwIfAborted();
+      wait.endSignal.throwIfAborted();
       if (lease.stands) line.settle(call, own);
       if (!call.take(own)) return false;
       this.#share(own);
       return true;
     }
     const isSecure = await lease.renewals.secure(wait, { mayLapse: resource.kind.rowDecides });
-    if (isSecure && (!wait.enough.aborted || line.isAwaited(call))) {
+    if (isSecure && (!wait.endSignal.aborted || line.isAwaited(call))) {
       line.settle(call, own);
       // After a loss, the next section of this process may ask the table at once: a lost lease excludes nobody.
-      lease.keep(() => this.#leave(own, false));
+      lease.keep(() => this.#retire(own, false));
       own.isFlight = call.flight !== undefined;
       if (this.#deliver(own, lease.row.acquired, call, lease.row.tick)) {
         this.#share(own);
@@ -200,7 +200,7 @@ export class Sections {
       }
     }
     this.session.detach(this.#end(own));
-    wait.enough.throwIfAborted();
+    wait.endSignal.throwIfAborted();
     // A lease that was renewed once was not lost because the table is slow.
     if (lease.row.guard === undefined) leaseWasOver(wait, resource);
     await wait.pacing.again();
@@ -214,7 +214,7 @@ export class Sections {
    */
   #share(own: OwnLease): boolean {
     let hasBegun = false;
-    while (own.resource.kind.isJoined && this.#line(own.resource).pass(own)) hasBegun = true;
+    while (own.resource.kind.sectionsShareLease && this.#line(own.resource).pass(own)) hasBegun = true;
     return hasBegun;
   }
 
@@ -238,7 +238,7 @@ export class Sections {
     if (line instanceof FairLine) {
       // A place may not be needed any more, or the callers behind it may need one.
       line.tidy();
-      this.#fairQueue.attend(line);
+      this.#fairQueue.drawForUnserved(line);
     }
     return isDelivered;
   }
@@ -254,7 +254,7 @@ export class Sections {
     // Share before any await: during one, another caller could join a lease that is about to be released. After a section there
     // is nobody to share it with: a caller that still waits does not fit, or this process has seen a writer.
     if (section === undefined && this.#share(own)) return;
-    if (!own.resource.kind.isJoined && (await this.#passOn(own, section))) return;
+    if (!own.resource.kind.sectionsShareLease && (await this.#passOn(own, section))) return;
     let isFree = false;
     try {
       await (section === undefined ? lease.exit.giveBack() : lease.exit.release());
@@ -262,7 +262,7 @@ export class Sections {
     } finally {
       // A lock that no other host has wanted needs no record of turns.
       if (stands && (own.isClosed || this.session.contention !== undefined)) this.#turns.end(own);
-      this.#leave(own, isFree);
+      this.#retire(own, isFree);
     }
   }
 
@@ -285,7 +285,7 @@ export class Sections {
   }
 
   /** No further section of this process begins on the lease, so the next caller may ask the table. */
-  #leave(own: OwnLease, isFree: boolean): void {
+  #retire(own: OwnLease, isFree: boolean): void {
     own.resource.kind.ended(own, isFree);
     this.#line(own.resource).leave(own);
     this.#tidy(own.resource);

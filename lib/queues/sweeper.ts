@@ -46,7 +46,7 @@ export class Sweeper {
       // A closing table has no time to remove thousands of rows.
       if (this.#session.closing.aborted) break;
       this.#dead.delete(waiter);
-      const removed = removeAsSeen(this.#session, waiter, { ttlMs: this.#ttlMs, enough: this.#session.closing });
+      const removed = removeAsSeen(this.#session, waiter, { ttlMs: this.#ttlMs, endSignal: this.#session.closing });
       await removed.catch(() => this.#known.delete(seenKey(waiter)));
     }
     this.#running -= 1;

@@ -2,7 +2,7 @@ import type { OwnLease, Resource } from "../kinds/kind.js";
 import type { MutexSettings } from "../options/mutex.js";
 import type { Address } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
-import { attemptMs, sendOnce } from "../session/requests.js";
+import { firstTimeoutMs, sendOnce } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { Wait } from "../taking/wait.js";
 
@@ -22,7 +22,7 @@ export class Turns {
    * Waits until other hosts have had their turn. In between, one look checks whether any of them has taken the lock.
    * @throws what ended the wait.
    */
-  async standBack(resource: Resource, { enough }: Wait): Promise<void> {
+  async standBack(resource: Resource, { endSignal }: Wait): Promise<void> {
     const { clock, owner } = this.#session;
     const othersTurn = this.#session.contention?.othersTurnOf(resource.at);
     if (othersTurn === undefined) return;
@@ -30,15 +30,15 @@ export class Turns {
     const contention = this.#session.contended();
     const lookInMs = lookAt - clock.atLeast();
     if (lookInMs > 0) {
-      await clock.sleep(lookInMs, enough);
-      const look = await this.#look(at, resource.settings, enough);
+      await clock.sleep(lookInMs, endSignal);
+      const look = await this.#look(at, resource.settings, endSignal);
       const row = look?.row;
       // A row with the owner of this process and without a uuid was left by its own release.
       if (row !== undefined && (row.uuid !== undefined || row.owner !== owner)) contention.waitsFor(row);
       else if (look !== undefined) contention.nobodyCame(at);
     }
     const restMs = until - clock.atLeast();
-    if (restMs > 0) await clock.sleep(restMs, enough);
+    if (restMs > 0) await clock.sleep(restMs, endSignal);
   }
 
   /**
@@ -61,7 +61,7 @@ export class Turns {
   /** Whether this process, which has the row, must let other hosts in. If the lock is fair, the queue decides that instead. */
   isOver({ lease, resource, isClosed }: OwnLease): boolean {
     const { fair, handOverMs } = lease.settings;
-    if (fair || resource.kind.isJoined) return false;
+    if (fair || resource.kind.sectionsShareLease) return false;
     return isClosed || (this.#session.contention?.isTurnOver(lease.row.at, handOverMs) ?? false);
   }
 
@@ -78,10 +78,10 @@ export class Turns {
   async #look(
     at: Address,
     { ttlMs }: MutexSettings,
-    enough?: AbortSignal,
+    endSignal?: AbortSignal,
   ): Promise<{ readonly row: Row | undefined } | undefined> {
     const { store } = this.#session;
-    const request = { kind: "read", attemptMs: attemptMs(ttlMs), enough } as const;
+    const request = { kind: "read", firstTimeoutMs: firstTimeoutMs(ttlMs), endSignal } as const;
     const look = sendOnce(this.#session, request, (signal) => store.read(at, { consistent: false }, signal));
     return await look.then(
       (row) => ({ row }),

@@ -4,7 +4,7 @@ import { type Clock, sleepUntilRung } from "../time/clock.js";
 const TOGETHER = 8;
 
 /** How often an alarm checks whether the process was suspended meanwhile: timers do not count that time, but leases do. */
-const LOOK_EVERY_MS = 1_000;
+const CHECK_EVERY_MS = 1_000;
 
 /** A moment counts as one of the grid if it is at most this much before it: alarms ring early, and stopwatches differ, by less. */
 const NEARLY_MS = 5;
@@ -19,7 +19,7 @@ export class Agenda {
   readonly #leases: { readonly size: number };
   readonly #from: number;
   /** The callbacks that are due at a moment, and what cancels the alarm for that moment. */
-  readonly #slots = new Map<number, { readonly rings: Set<() => void>; readonly cancel: () => void }>();
+  readonly #rounds = new Map<number, { readonly rings: Set<() => void>; readonly cancel: () => void }>();
 
   /** @param from the least number of leases with which moments are rounded. */
   constructor(clock: Clock, leases: { readonly size: number }, from: number = TOGETHER) {
@@ -37,14 +37,14 @@ export class Agenda {
     const now = this.#clock.atMost();
     if (this.#leases.size < this.#from) return this.#ringAt(now + ms, ring);
     const moment = roundedDown(now, ms, gridMs);
-    const slot = this.#slots.get(moment) ?? this.#open(moment);
+    const round = this.#rounds.get(moment) ?? this.#open(moment);
     // A function of its own, in case one is added twice.
     const own = (): void => ring();
-    slot.rings.add(own);
+    round.rings.add(own);
     return () => {
-      if (!slot.rings.delete(own) || slot.rings.size > 0 || this.#slots.get(moment) !== slot) return;
-      this.#slots.delete(moment);
-      slot.cancel();
+      if (!round.rings.delete(own) || round.rings.size > 0 || this.#rounds.get(moment) !== round) return;
+      this.#rounds.delete(moment);
+      round.cancel();
     };
   }
 
@@ -52,28 +52,28 @@ export class Agenda {
   readonly sleep: Clock["sleep"] = async (ms, signal) => {
     // With few leases nothing is due together. Either way, the wait keeps the process alive, as every wait of a call does.
     if (this.#leases.size < this.#from) return await this.#clock.sleep(ms, signal);
-    const leave = this.#clock.stay?.();
-    await sleepUntilRung((wake) => this.alarm(ms, wake), signal).finally(leave);
+    const mayExit = this.#clock.stay?.();
+    await sleepUntilRung((wake) => this.alarm(ms, wake), signal).finally(mayExit);
   };
 
   #open(moment: number): { readonly rings: Set<() => void>; readonly cancel: () => void } {
     const rings = new Set<() => void>();
     const cancel = this.#ringAt(moment, () => {
-      this.#slots.delete(moment);
+      this.#rounds.delete(moment);
       for (const ring of rings) ring();
     });
-    const slot = { rings, cancel };
-    this.#slots.set(moment, slot);
-    return slot;
+    const round = { rings, cancel };
+    this.#rounds.set(moment, round);
+    return round;
   }
 
-  /** Rings when `atMost` shows the moment, or nearly; after a suspend, at the next look. */
+  /** Rings when `atMost` shows the moment, or nearly; after a suspend, at the next check. */
   #ringAt(moment: number, ring: () => void): () => void {
     let cancel: () => void;
     const wait = (leftMs: number): void => {
-      cancel = this.#clock.alarm(Math.min(leftMs, LOOK_EVERY_MS), look);
+      cancel = this.#clock.alarm(Math.min(leftMs, CHECK_EVERY_MS), check);
     };
-    const look = (): void => {
+    const check = (): void => {
       const leftMs = moment - this.#clock.atMost();
       if (leftMs < NEARLY_MS) ring();
       else wait(leftMs);

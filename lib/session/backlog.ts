@@ -13,11 +13,11 @@ export interface ScheduledRequest {
   /** Until when an answer is of use: the earliest goes first. Default: `until`, as it is when the request is queued. */
   readonly deadline?: number | undefined;
   /** Ends the wait for a slot. A request that has left is not touched. */
-  readonly enough?: AbortSignal | undefined;
+  readonly endSignal?: AbortSignal | undefined;
 }
 
-/** A request that waits for a slot. `leave` sends it. */
-type Waiting = { readonly kind: RequestKind; readonly deadline: number; readonly leave: () => void };
+/** A request that waits for a slot. `send` sends it. */
+type Waiting = { readonly kind: RequestKind; readonly deadline: number; readonly send: () => void };
 
 /**
  * The requests that wait for a slot: renewals first, then releases, then the rest. Within each of these the earliest deadline
@@ -38,27 +38,27 @@ export class Backlog {
 
   /** Calls `send` when it is the request's turn. */
   add<T>(request: ScheduledRequest, send: () => Promise<T>): Promise<T> {
-    const { kind, until, deadline = until(), enough } = request;
+    const { kind, until, deadline = until(), endSignal } = request;
     const queuedAt = this.#clock.atLeast();
     return new Promise<T>((resolve, reject) => {
-      let cancelLook: (() => void) | undefined;
+      let cancelCheck: (() => void) | undefined;
       const end = (answer: () => void): void => {
         this.waiting.splice(this.waiting.indexOf(waiting), 1);
-        cancelLook?.();
+        cancelCheck?.();
         stopListening?.();
         answer();
       };
-      const look = (): void => {
+      const check = (): void => {
         const leftMs = until() - this.#clock.atMost();
         const why = `${this.#underWay()} requests of this process were under way, and others went first`;
         if (leftMs <= 0) end(() => reject(notSent(this.#clock.atLeast() - queuedAt, why)));
-        else if (leftMs < Number.POSITIVE_INFINITY) cancelLook = this.#clock.alarm(leftMs, look);
+        else if (leftMs < Number.POSITIVE_INFINITY) cancelCheck = this.#clock.alarm(leftMs, check);
       };
-      const stopListening = enough && onAbort(enough, () => end(() => reject(enough.reason)));
-      const waiting: Waiting = { kind, deadline, leave: () => end(() => resolve(send())) };
+      const stopListening = endSignal && onAbort(endSignal, () => end(() => reject(endSignal.reason)));
+      const waiting: Waiting = { kind, deadline, send: () => end(() => resolve(send())) };
       // Search from the end: most requests come with a later deadline than those that wait.
       this.waiting.splice(this.waiting.findLastIndex((other) => !isBefore(waiting, other)) + 1, 0, waiting);
-      look();
+      check();
     });
   }
 }

@@ -66,7 +66,7 @@ export class Closing {
   }
 
   /** Called when a lease or background work has ended: checks whether anything is left. */
-  look(): void {
+  checkSettled(): void {
     const { leases, background } = this.#remaining;
     if (this.#isSettled || leases.size + background.size > 0) return;
     this.#isSettled = true;
@@ -77,7 +77,7 @@ export class Closing {
   async #close(): Promise<void> {
     const { leases } = this.#remaining;
     for (const lease of [...leases]) lease.endIfIdle();
-    this.look();
+    this.checkSettled();
     await this.#pauseWhile(() => this.#drainEnds - this.#clock.atLeast());
     const revoked = [...leases].flatMap((lease) => lease.revoke() ?? []);
     await this.#pauseWhile(() => this.remainingMs);

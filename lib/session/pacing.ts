@@ -11,19 +11,19 @@ const AT_ONCE = 2;
  */
 export class Pacing {
   readonly #session: Pick<Requests, "clock" | "random">;
-  readonly #wait: { readonly enough: AbortSignal };
+  readonly #wait: { readonly endSignal: AbortSignal };
   #times = 0;
 
-  constructor(session: Pick<Requests, "clock" | "random">, wait: { readonly enough: AbortSignal }) {
+  constructor(session: Pick<Requests, "clock" | "random">, wait: { readonly endSignal: AbortSignal }) {
     this.#session = session;
     this.#wait = wait;
   }
 
-  /** Called before a call asks again, if nothing else has made it pause. @throws the reason of `enough`. */
+  /** Called before a call asks again, if nothing else has made it pause. @throws the reason of `endSignal`. */
   async again(): Promise<void> {
     this.#times += 1;
     if (this.#times <= AT_ONCE) return;
-    await this.#session.clock.sleep(pauseMs(this.#session, this.#times - AT_ONCE), this.#wait.enough);
+    await this.#session.clock.sleep(pauseMs(this.#session, this.#times - AT_ONCE), this.#wait.endSignal);
   }
 
   /** Called when something else has made the call pause. */

@@ -36,7 +36,7 @@ const PATIENCE_TIMES = 3;
 const LATE_SHARE = 1 / 4;
 
 /** The timeout of the first attempt at a request for a lease of this length. */
-export function attemptMs(ttlMs: number): number {
+export function firstTimeoutMs(ttlMs: number): number {
   return Math.min(LONGEST_ATTEMPT_MS, Math.max(50, ttlMs / 4));
 }
 
@@ -76,18 +76,18 @@ export interface Requests {
  * pauses on the clock, until `until`.
  *
  * @param request is called as a copy leaves: what it says about the time is chosen inside.
- * @param instead is called as a copy is about to leave. If it returns a promise, nothing is sent, and that promise is the
+ * @param skipWith is called as a copy is about to leave. If it returns a promise, nothing is sent, and that promise is the
  * outcome: the request is not needed any more, or may not leave yet.
- * @throws what the last attempt threw; the reason of `enough` if that aborts before anything was sent.
+ * @throws what the last attempt threw; the reason of `endSignal` if that aborts before anything was sent.
  */
 export function persist<T>(
   session: Requests,
   persistence: Persistence,
   request: Request<T>,
-  instead: () => Promise<T> | undefined = () => undefined,
+  skipWith: () => Promise<T> | undefined = () => undefined,
 ): Promise<T> {
   const { clock, scheduler } = session;
-  const { kind, until, attemptMs: firstMs, tried = { since: clock.atLeast(), sent: 0 } } = persistence;
+  const { kind, until, firstTimeoutMs: firstMs, tried = { since: clock.atLeast(), sent: 0 } } = persistence;
   let sent = 0;
   const triedMs = (): number => clock.atLeast() - tried.since;
   const remainingMs = (): number => Math.max(0, until() - clock.atMost());
@@ -103,7 +103,7 @@ export function persist<T>(
       tried.sent += 1;
       const lateMs = kind === "renewal" ? leftMs * LATE_SHARE : undefined;
       const controller = new AbortController();
-      const copy = instead() ?? scheduler.heard(() => request(controller.signal), lateMs);
+      const copy = skipWith() ?? scheduler.heard(() => request(controller.signal), lateMs);
       const neededMs = Math.max(firstMs * GROWTH ** (sent - 1), PATIENCE_TIMES * (scheduler.slowMs ?? 0));
       const longestMs = Math.max(firstMs, Math.min(LONGEST_ATTEMPT_MS, neededMs));
       // Read the remaining time after the request has left: the request itself may decide when it ends.
@@ -124,10 +124,10 @@ export function persist<T>(
 /** Sends a request when its turn comes, and never retries it: for requests that may fail. */
 export function sendOnce<T>(
   session: Requests,
-  asked: Pick<Persistence, "kind" | "attemptMs" | "enough">,
+  asked: Pick<Persistence, "kind" | "firstTimeoutMs" | "endSignal">,
   request: Request<T>,
 ): Promise<T> {
-  const deadline = session.clock.atMost() + asked.attemptMs;
+  const deadline = session.clock.atMost() + asked.firstTimeoutMs;
   const once = { deadline, until: () => Number.POSITIVE_INFINITY, worthRetrying: () => false };
   return persist(session, { ...asked, ...once }, request);
 }
@@ -204,12 +204,12 @@ export class Scheduler {
    * inside `send`, so that it is true of the moment at which the request leaves. `send` must reject and never throw: a throw
    * frees its slot at once, so the next request would leave within the throwing one, and thousands overflow the stack.
    *
-   * @throws the reason of `enough` if it aborts before the request has left; a {@link LockStoreError} if `until` comes before
+   * @throws the reason of `endSignal` if it aborts before the request has left; a {@link LockStoreError} if `until` comes before
    * that; what `send` rejects with.
    */
   run<T>(request: ScheduledRequest, send: () => Promise<T>): Promise<T> {
-    const { kind, enough } = request;
-    if (enough?.aborted) return Promise.reject(enough.reason);
+    const { kind, endSignal } = request;
+    if (endSignal?.aborted) return Promise.reject(endSignal.reason);
     const lane = kind === "renewal" ? "renewals" : "others";
     const [first] = this.#backlog.waiting;
     const isFirst = first === undefined || (kind === "renewal" && first.kind !== "renewal");
@@ -273,7 +273,7 @@ export class Scheduler {
     } finally {
       this.#underWay[lane] -= 1;
       const { waiting } = this.#backlog;
-      while (waiting[0] !== undefined && this.#hasSlot(waiting[0].kind)) waiting[0].leave();
+      while (waiting[0] !== undefined && this.#hasSlot(waiting[0].kind)) waiting[0].send();
     }
   }
 }

@@ -19,7 +19,7 @@ export const LONGEST_ATTEMPT_MS = 3_000;
  * What was tried since the table last answered, so that an error can report all of it. Requests that follow one another for one
  * purpose share it.
  */
-export interface Tried {
+export interface AttemptLog {
   /** When the first attempt was to leave, on `atLeast`. */
   readonly since: number;
   /** How many attempts have left. */
@@ -30,7 +30,7 @@ export interface Tried {
 
 /**
  * How long a request is retried. No attempt starts after `until`, and none outlasts it; transient failures are thrown only
- * then. `enough` ends the retries: an attempt in flight is still awaited, no other is sent, not even a first one.
+ * then. `endSignal` ends the retries: an attempt in flight is still awaited, no other is sent, not even a first one.
  */
 export interface Persistence extends ScheduledRequest {
   /**
@@ -38,14 +38,14 @@ export interface Persistence extends ScheduledRequest {
    * the one before it, up to {@link LONGEST_ATTEMPT_MS}: with a distant table and short leases, an answer then comes late
    * instead of never.
    */
-  readonly attemptMs: number;
+  readonly firstTimeoutMs: number;
   /** Whether a failure is worth another attempt. Default: transient store errors only. */
   readonly worthRetrying?: ((error: unknown) => boolean) | undefined;
   readonly onFailure?: ((error: unknown) => void) | undefined;
   /** The pause before another attempt. It may end early, so that several requests leave together. Default: the clock's. */
   readonly sleep?: Clock["sleep"] | undefined;
   /** What earlier requests have tried for the same purpose. Default: nothing. */
-  readonly tried?: Tried | undefined;
+  readonly tried?: AttemptLog | undefined;
 }
 
 /**
@@ -66,15 +66,22 @@ export function isTransient(error: unknown): boolean {
  * Makes one attempt after the other, with growing, jittered pauses, until one is answered, or fails for good, or its time is
  * over. The pauses are on our clock and not on p-retry's, so that they pass on virtual time as well.
  *
- * @throws what the last attempt that left threw, of this request or of one before it; the reason of `enough`, if there is none.
+ * @throws what the last attempt that left threw, of this request or of one before it; the reason of `endSignal`, if there is none.
  */
 export function retry<T>(
   session: { readonly clock: Clock; readonly random: () => number },
-  persistence: Persistence & { readonly tried: Tried },
+  persistence: Persistence & { readonly tried: AttemptLog },
   attemptOf: (number: number) => Promise<T>,
 ): Promise<T> {
   const { clock } = session;
-  const { until, enough, worthRetrying = isTransient, onFailure, tried, sleep = clock.sleep.bind(clock) } = persistence;
+  const {
+    until,
+    endSignal,
+    worthRetrying = isTransient,
+    onFailure,
+    tried,
+    sleep = clock.sleep.bind(clock),
+  } = persistence;
   const attempt = (number: number): Promise<T> =>
     attemptOf(number).catch((cause: unknown) => {
       throw new FailedAttempt("An attempt failed", { cause });
@@ -84,7 +91,7 @@ export function retry<T>(
     minTimeout: 0,
     // An error that this throws ends the retries.
     onFailedAttempt: async ({ error: { cause: error }, attemptNumber }) => {
-      if (enough?.aborted && error === enough.reason) throw tried.failure ?? error;
+      if (endSignal?.aborted && error === endSignal.reason) throw tried.failure ?? error;
       // An attempt that did not leave must not hide the failure of one that did.
       if (tried.failure === undefined || !(error instanceof NotSent)) {
         tried.failure = error;
@@ -92,8 +99,8 @@ export function retry<T>(
       }
       if (!worthRetrying(tried.failure)) throw tried.failure;
       const leftMs = until() - clock.atMost();
-      if (leftMs > 0) await sleep(Math.min(pauseMs(session, attemptNumber), leftMs), enough).catch(() => undefined);
-      if (!(until() > clock.atMost()) || enough?.aborted) throw tried.failure;
+      if (leftMs > 0) await sleep(Math.min(pauseMs(session, attemptNumber), leftMs), endSignal).catch(() => undefined);
+      if (!(until() > clock.atMost()) || endSignal?.aborted) throw tried.failure;
     },
   });
 }
@@ -110,7 +117,7 @@ class NoAnswer extends LockStoreError {}
 const ADVICE = "check its region, its endpoint and the network to it";
 
 /** @param ms for how long it was tried in all. */
-export function noAnswer(ms: number, { sent, failure }: Tried): LockStoreError {
+export function noAnswer(ms: number, { sent, failure }: AttemptLog): LockStoreError {
   const attempts = sent === 1 ? "" : ` in ${sent} attempts`;
   const message = `No answer from the table${attempts} within ${Math.round(ms)} ms`;
   const options = { transient: true, answered: false };

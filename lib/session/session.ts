@@ -156,7 +156,7 @@ export class Session {
   detach(work: Promise<unknown>): void {
     const done = (): void => {
       this.#background.delete(tracked);
-      this.#closing?.look();
+      this.#closing?.checkSettled();
     };
     const tracked: Promise<void> = work.then(done, done);
     this.#background.add(tracked);
@@ -169,7 +169,7 @@ export class Session {
       const remaining = { leases: this.leases, background: this.#background, longestReleaseMs };
       const closing = new Closing(this.clock, remaining, () => this.store.close());
       this.#closing = closing;
-      this.onLeaseLeft = () => closing.look();
+      this.onLeaseLeft = () => closing.checkSettled();
       const reason = new LockError("LOCK_CLOSED", "This LockTable is closed: make a new one to lock again");
       this.#closed.abort(reason);
       for (const stop of [...this.#waits]) stop(reason);

@@ -13,7 +13,7 @@ const MOST_ROWS = 10_000;
 const MOST_ABANDONED = 10_000;
 
 /** By which rules a row is judged: `expired` by its `expires` or by watching, `unchanged` by watching alone. */
-export type Takeover = "expired" | "unchanged";
+export type TakeoverPolicy = "expired" | "unchanged";
 
 interface Seen extends Sighting {
   readonly ttlMs: number;
@@ -70,7 +70,7 @@ export class Sightings {
   }
 
   /** Whether a row may be free, by what was last seen of it. A row that was not seen may be free. */
-  mayBeFree(at: Address, takeover: Takeover): boolean {
+  mayBeFree(at: Address, takeover: TakeoverPolicy): boolean {
     const seen = this.#seen.get(addressKey(at));
     return seen === undefined || mayTake(seen, this.knowledge(at, takeover));
   }
@@ -92,7 +92,7 @@ export class Sightings {
   }
 
   /** What is known now of the time and of a row, for {@link mayTake}. */
-  knowledge(at: Address, takeover: Takeover): Knowledge {
+  knowledge(at: Address, takeover: TakeoverPolicy): Knowledge {
     const bounds = takeover === "expired" ? this.#clock.wall() : undefined;
     const unchanged = this.#seen.size === 0 ? undefined : this.unchanged(at);
     return { earliest: earliestOf(bounds), unchanged };

@@ -7,7 +7,7 @@ import type { Session } from "../session/session.js";
 import type { WriteAllOutcome } from "../store.js";
 import { abandon, giveBack, removeWhenItArrives } from "../taking/abandoned-claims.js";
 import type { Acquisition } from "../taking/acquisition.js";
-import { type Attempt, claimBy, tryClaim } from "../taking/claim.js";
+import { type ClaimAttempt, claimBy, tryClaim } from "../taking/claim.js";
 import { type InTheWay, RowTake } from "../taking/row-take.js";
 import type { Target } from "../taking/taken.js";
 import { leaseWasOver } from "../taking/too-slow.js";
@@ -51,7 +51,7 @@ export async function lockAll(
       const leases = claimed.granted.map((acquisition) => new Lease(session, acquisition));
       const stand = await Promise.all(leases.map(({ renewals }) => renewals.secure(wait)));
       // One lease may be over by the time that the last one is secured.
-      if (stand.every((stands) => stands) && leases.every(({ stands }) => stands) && !wait.enough.aborted) {
+      if (stand.every((stands) => stands) && leases.every(({ stands }) => stands) && !wait.endSignal.aborted) {
         for (const lease of leases) lease.keep();
         const set = new HeldLockSet(session, leases);
         if (deliver(set)) {
@@ -61,7 +61,7 @@ export async function lockAll(
         }
       }
       for (const { exit } of leases) session.detach(exit.giveBack());
-      wait.enough.throwIfAborted();
+      wait.endSignal.throwIfAborted();
       leaseWasOver(wait, { name: targets[0].at.name, settings });
       blocked = blockedFromNow(session);
     }
@@ -70,7 +70,7 @@ export async function lockAll(
 }
 
 /** The takes of several rows, which go together: one transaction. */
-class SetTake implements Attempt<WriteAllOutcome, readonly Acquisition[]> {
+class SetTake implements ClaimAttempt<WriteAllOutcome, readonly Acquisition[]> {
   readonly #session: Session;
   readonly #takes: readonly RowTake[];
 

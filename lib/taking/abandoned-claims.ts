@@ -1,9 +1,9 @@
 import { publish } from "../diagnostics.js";
-import { earliestOf, leftAfter, type MinimumHold } from "../protocol/lease-time.js";
+import { earliestOf, type MinimumHold, rowAfterHold } from "../protocol/lease-time.js";
 import { mayTake } from "../protocol/may-take.js";
 import { isStillHeldBy } from "../protocol/was-applied.js";
-import type { Left } from "../protocol/writes.js";
-import { attemptMs, persist } from "../session/requests.js";
+import type { RowAfterRelease } from "../protocol/writes.js";
+import { firstTimeoutMs, persist } from "../session/requests.js";
 import { endAfter } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { Acquisition } from "./acquisition.js";
@@ -15,15 +15,16 @@ const LOOK_EVERY_MS = 400;
 const LOOK_FOR_MS = 10_000;
 
 /** How a release leaves the row now: taken until its hold is over, if it has a hold, and free otherwise. */
-export function leftNow({ clock }: Session, hold: MinimumHold | undefined): Left {
-  return leftAfter(hold, clock.atLeast(), clock.wall());
+export function rowAfterRelease({ clock }: Session, hold: MinimumHold | undefined): RowAfterRelease {
+  return rowAfterHold(hold, clock.atLeast(), clock.wall());
 }
 
 /**
  * Notes that no section will use this row. From here on it keeps no call of this process out, unless it stays taken for its hold.
  */
 export function abandon(session: Session, { uuids, attempt }: Acquisition, hold?: MinimumHold): void {
-  if (leftNow(session, hold).kind === "free") for (const uuid of uuids) session.sightings.abandon(uuid, attempt);
+  if (rowAfterRelease(session, hold).kind === "free")
+    for (const uuid of uuids) session.sightings.abandon(uuid, attempt);
 }
 
 /** Releases, in the background, a row that was taken and is not handed out. No section has run on it, so no hold applies. */
@@ -55,15 +56,16 @@ export async function removeWhenItArrives(
   const { clock, store } = session;
   const { at, uuid, end, settings } = acquisition;
   const lookUntil = endAfter(clock, LOOK_FOR_MS);
-  const ms = attemptMs(settings.ttlMs);
+  const ms = firstTimeoutMs(settings.ttlMs);
   const until = session.untilClosed(Math.max(LOOK_FOR_MS + LOOK_EVERY_MS + ms, end - clock.atMost()));
   // Retry after any failure, as a release does: credentials may be refreshed.
-  const persistence = { kind: "read", until, attemptMs: ms, worthRetrying: () => true } as const;
+  const persistence = { kind: "read", until, firstTimeoutMs: ms, worthRetrying: () => true } as const;
   try {
     for (;;) {
       const row = await persist(session, persistence, (signal) => store.read(at, { consistent: true }, signal));
       const isThere = isStillHeldBy(uuid, row);
-      if (isThere && (await acquisition.release(until, leftNow(session, hold))).kind === "released") return true;
+      if (isThere && (await acquisition.release(until, rowAfterRelease(session, hold))).kind === "released")
+        return true;
       // A process that takes over by watching waits for a whole ttl, even if the row's lease ended long ago.
       const bounds = settings.takeover === "expired" ? clock.wall() : undefined;
       const isHarmless = mayTake(acquisition, { earliest: earliestOf(bounds) });

@@ -7,13 +7,13 @@ import type { HandOff } from "../protocol/hand-off.js";
 import { leaseEnd, stamp } from "../protocol/lease-time.js";
 import { infoOf, type Memory, type Row } from "../protocol/row.js";
 import { isStillHeldBy, wasApplied } from "../protocol/was-applied.js";
-import type { Check, Left, RecordSuccess, Renew, Transfer, Vacate } from "../protocol/writes.js";
-import { attemptMs, Copies, persist } from "../session/requests.js";
+import type { Check, RecordSuccess, Renew, RowAfterRelease, Transfer, Vacate } from "../protocol/writes.js";
+import { Copies, firstTimeoutMs, persist } from "../session/requests.js";
 import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { WriteOutcome } from "../store.js";
 import { boundsOf } from "../time/clock.js";
-import type { Release, Stamping, Taken, Takeover, Target, Trying } from "./taken.js";
+import type { Release, Stamping, Taken, TakeoverRule, Target, Trying } from "./taken.js";
 
 /** A write that stamps, and when its first copy left, on `atMost`. */
 interface Sent {
@@ -40,7 +40,7 @@ export class Acquisition {
   readonly attempt: number | undefined;
   /** Whether the run of its tick has begun. If not, the release takes the number of that run back. */
   hasBegun = false;
-  readonly takeover: Takeover | undefined;
+  readonly takeover: TakeoverRule | undefined;
   readonly permits: number | undefined;
   readonly remembers: Memory;
   readonly #session: Session;
@@ -165,7 +165,10 @@ export class Acquisition {
    * Removes the uuid from the row, if it is still ours. Retried after any failure until `until`. It never throws: a
    * failed release is reported on the diagnostics channel, and the lease ends by itself.
    */
-  async release(until: () => number = this.#attemptEnd(), leaves: Left = { kind: "free" }): Promise<Release> {
+  async release(
+    until: () => number = this.#attemptEnd(),
+    leaves: RowAfterRelease = { kind: "free" },
+  ): Promise<Release> {
     const released = await this.#vacate(this.#uuid, until, leaves);
     const uncertain = this.#uncertainUuid;
     if (uncertain === undefined) return released;
@@ -232,7 +235,12 @@ export class Acquisition {
     const { agenda, clock, store } = this.#session;
     const { ttlMs } = this.settings;
     const copies = new Copies();
-    const persistence = { ...trying, kind: "renewal", attemptMs: attemptMs(ttlMs), sleep: agenda.sleep } as const;
+    const persistence = {
+      ...trying,
+      kind: "renewal",
+      firstTimeoutMs: firstTimeoutMs(ttlMs),
+      sleep: agenda.sleep,
+    } as const;
     let sent: Sent | undefined;
     let outcome: WriteOutcome;
     try {
@@ -279,7 +287,7 @@ export class Acquisition {
     return { kind: "stamped" };
   }
 
-  async #vacate(uuid: string, until: () => number, leaves: Left): Promise<Release> {
+  async #vacate(uuid: string, until: () => number, leaves: RowAfterRelease): Promise<Release> {
     const { at, remembers } = this;
     const attempt = this.attempt === undefined || this.hasBegun ? undefined : this.attempt - 1;
     const write: Vacate = { kind: "vacate", at, uuid, leaves: this.#unlikeNamed(leaves), remembers, attempt };
@@ -302,8 +310,8 @@ export class Acquisition {
   async #settle(write: Vacate | RecordSuccess, until: () => number): Promise<Settled> {
     const { store } = this.#session;
     const copies = new Copies();
-    const ms = attemptMs(this.settings.ttlMs);
-    const persistence = { kind: "release", until, attemptMs: ms, worthRetrying: () => true } as const;
+    const ms = firstTimeoutMs(this.settings.ttlMs);
+    const persistence = { kind: "release", until, firstTimeoutMs: ms, worthRetrying: () => true } as const;
     const outcome = await persist(this.#session, persistence, (signal) => copies.count(store.write(write, signal)));
     if (outcome.kind === "applied") return { outcome, applied: "yes" };
     // A copy that was throttled counts as well: the network may have delivered it twice.
@@ -315,7 +323,7 @@ export class Acquisition {
    * A take names a row without a holder by its `expires`. If the hold that we leave had the same `expires`, a late copy of the
    * take would match it: so the hold ends a millisecond later.
    */
-  #unlikeNamed(leaves: Left): Left {
+  #unlikeNamed(leaves: RowAfterRelease): RowAfterRelease {
     if (leaves.kind !== "held" || leaves.expires !== this.#namedHold) return leaves;
     return { ...leaves, expires: leaves.expires + 1 };
   }
@@ -329,7 +337,7 @@ export class Acquisition {
   }
 
   #attemptEnd(): () => number {
-    const end = this.#session.clock.atMost() + attemptMs(this.settings.ttlMs);
+    const end = this.#session.clock.atMost() + firstTimeoutMs(this.settings.ttlMs);
     return () => end;
   }
 

@@ -3,7 +3,7 @@ import type { LockData } from "../lock-info.js";
 import { mayTake } from "../protocol/may-take.js";
 import type { Row } from "../protocol/row.js";
 import type { Take } from "../protocol/writes.js";
-import { attemptMs, Copies } from "../session/requests.js";
+import { Copies, firstTimeoutMs } from "../session/requests.js";
 import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { isTimeKnown } from "../time/clock.js";
@@ -56,7 +56,7 @@ export async function tryClaim<Granted>(
     const result = await send();
     if (result.kind !== "held" || attempt === MOST_TRIES) return result;
     if (!result.inTheWay.every(({ target, row }) => looksFree(session, target, row))) return result;
-    wait.enough.throwIfAborted();
+    wait.endSignal.throwIfAborted();
   }
 }
 
@@ -64,7 +64,7 @@ export async function tryClaim<Granted>(
 type Answer = { readonly kind: "applied" | "refused"; readonly retried?: boolean };
 
 /** One claim: the take of a row, or the takes of several rows in one transaction. All copies of a claim are the same. */
-export interface Attempt<Outcome extends Answer, Granted> {
+export interface ClaimAttempt<Outcome extends Answer, Granted> {
   readonly uuids: readonly string[];
   /** When its first copy left, on `atMost`; Infinity before that. */
   readonly sentAt: number;
@@ -98,14 +98,14 @@ export async function claimBy<Outcome extends Answer, Granted>(
   first: Target,
   wait: Wait,
   { once, after, until = wait.until }: ClaimOptions,
-  attemptFor: (tick: number | undefined) => Attempt<Outcome, Granted>,
+  attemptFor: (tick: number | undefined) => ClaimAttempt<Outcome, Granted>,
 ): Promise<Claimed<Granted>> {
   const { ttlMs, safetyMarginMs, poll } = first.settings;
   const leaseMs = ttlMs - safetyMarginMs;
   /** Why the last attempt without an answer failed. */
   let failure: unknown;
   for (;;) {
-    wait.enough.throwIfAborted();
+    wait.endSignal.throwIfAborted();
     if (!isTimeKnown(session.clock)) {
       const row = await learnTime(session, first.at, wait);
       // Only the write tells for certain whether a tick is done.
@@ -118,7 +118,7 @@ export async function claimBy<Outcome extends Answer, Granted>(
     const attempt = attemptFor(tick);
     const copies = new Copies();
     const end = (): number => Math.min(attempt.sentAt + leaseMs, until());
-    const persistence = { kind: "take", attemptMs: attemptMs(ttlMs), until: end } as const;
+    const persistence = { kind: "take", firstTimeoutMs: firstTimeoutMs(ttlMs), until: end } as const;
     let outcome: Outcome | undefined;
     try {
       outcome = await wait.persistAtKnownTime(persistence, (signal) => copies.count(attempt.send(signal)));
@@ -128,7 +128,7 @@ export async function claimBy<Outcome extends Answer, Granted>(
       // A copy may have been applied: the SDK's own retries count as copies.
       const isDoubtful = error instanceof LockStoreError && (error.transient || error.retried);
       if (isDoubtful || copies.sent > 1) attempt.abandon();
-      wait.enough.throwIfAborted();
+      wait.endSignal.throwIfAborted();
       if (isTransient(error)) throwIfTooSlow(session, wait, first, error);
       // The retries of this attempt have already paused until its lease would be over.
       if (!isTransient(error) || session.clock.atMost() >= until()) throw error;
@@ -159,7 +159,7 @@ export async function claimBy<Outcome extends Answer, Granted>(
     // Only earlier claims of this process are in the way, and no section uses them: the next claim names their rows, and takes
     // them over.
     if (session.clock.atMost() >= until()) throw inOwnWay(first, failure);
-    await session.clock.sleep(poll.minMs, wait.enough);
+    await session.clock.sleep(poll.minMs, wait.endSignal);
   }
 }
 

@@ -58,7 +58,7 @@ export async function learnTime(session: Session, at: Address, wait: Wait): Prom
     };
     const isShared = (): boolean => isTimeKnown(clock) || session.readingTime !== undefined;
     const row = await wait.ask(read, () => (isShared() ? shared() : undefined));
-    wait.enough.throwIfAborted();
+    wait.endSignal.throwIfAborted();
     if (own === undefined) {
       // Another call's reply counts for this one. If it told nothing, this one reads for itself.
       if (!isTimeKnown(clock)) await wait.pacing.again();
@@ -100,6 +100,6 @@ export async function tickNow(session: Session, at: Address, once: Once, wait: W
     // Bounds that are wider than the period can never tell.
     const tells = latest < begins + once.everyMs || latest - earliest >= once.everyMs;
     if (tells || doubt > MOST_DOUBT_MS) return begins;
-    await clock.sleep(Math.ceil(doubt), wait.enough);
+    await clock.sleep(Math.ceil(doubt), wait.endSignal);
   }
 }

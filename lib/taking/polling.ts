@@ -28,7 +28,7 @@ export class Polling {
   async pause(wait: Wait, dueInMs: number): Promise<void> {
     const ms = Math.min(jittered(this.#session, this.#nextMs), Math.max(1, dueInMs));
     this.#nextMs = Math.min(this.#poll.maxMs, this.#nextMs * GROWTH);
-    await this.#session.clock.sleep(ms, wait.enough);
+    await this.#session.clock.sleep(ms, wait.endSignal);
     wait.pacing.paused();
   }
 

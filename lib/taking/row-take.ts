@@ -9,7 +9,7 @@ import type { WriteOutcome } from "../store.js";
 import { boundsOf } from "../time/clock.js";
 import { giveBack, removeWhenItArrives } from "./abandoned-claims.js";
 import { Acquisition } from "./acquisition.js";
-import type { Taken, Takeover, Target } from "./taken.js";
+import type { Taken, TakeoverRule, Target } from "./taken.js";
 
 /** What the answer to a take tells of its row, such as what the row remembered before. */
 type Found = Partial<Pick<Taken, "fence" | "takeover"> & { readonly remembered: Memory }>;
@@ -149,7 +149,7 @@ export class RowTake {
   }
 
   /** The rule by which it took its row from a holder that was gone. */
-  #takeoverOf(replaced: Row | undefined): Takeover | undefined {
+  #takeoverOf(replaced: Row | undefined): TakeoverRule | undefined {
     if (replaced?.uuid === undefined || this.#session.sightings.isAbandoned(replaced)) return undefined;
     return mayTake(replaced, { earliest: this.write.knowledge.earliest }) ? "expired" : "unchanged";
   }

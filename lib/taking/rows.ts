@@ -2,9 +2,9 @@ import type { SortRange } from "../protocol/addresses.js";
 import { earliestOf } from "../protocol/lease-time.js";
 import { mayTake } from "../protocol/may-take.js";
 import type { Row } from "../protocol/row.js";
-import { attemptMs, persist, type Request } from "../session/requests.js";
+import { firstTimeoutMs, persist, type Request } from "../session/requests.js";
 import type { Session } from "../session/session.js";
-import type { Takeover } from "../session/sightings.js";
+import type { TakeoverPolicy } from "../session/sightings.js";
 import type { Page, RangeQuery, WriteOutcome } from "../store.js";
 
 /** How many rows are read at once where there are many: less than 40 KB. */
@@ -13,8 +13,8 @@ export const PAGE_ROWS = 100;
 /** How long the removal of a dead row is tried. */
 const REMOVE_WITHIN_MS = 10_000;
 
-/** Sends one read, within the bounds of the call that looks. `instead` works as in {@link persist}. */
-export type Ask = <T>(request: Request<T>, instead?: () => Promise<T> | undefined) => Promise<T>;
+/** Sends one read, within the bounds of the call that looks. `skipWith` works as in {@link persist}. */
+export type Ask = <T>(request: Request<T>, skipWith?: () => Promise<T> | undefined) => Promise<T>;
 
 /** What was known when a request left: what its reply shows may be no newer than that. */
 export interface Known {
@@ -27,7 +27,7 @@ export interface Known {
 }
 
 /** Call this before the request leaves: a row in its reply may have been renewed before the reply arrives. */
-export function knownNow({ clock }: Session, takeover: Takeover): Known {
+export function knownNow({ clock }: Session, takeover: TakeoverPolicy): Known {
   const bounds = takeover === "unchanged" ? undefined : clock.wall();
   return { earliest: earliestOf(bounds), asOf: clock.atLeast(), sentAt: clock.atMost() };
 }
@@ -44,10 +44,15 @@ export function isDead(session: Session, row: Row, { earliest, asOf }: Known): b
 export function removeAsSeen(
   session: Session,
   { name, sort, uuid: seenUuid, expires: seenExpires }: Row,
-  { ttlMs, enough }: { readonly ttlMs: number; readonly enough: AbortSignal },
+  { ttlMs, endSignal }: { readonly ttlMs: number; readonly endSignal: AbortSignal },
 ): Promise<WriteOutcome> {
   const giveUpAt = session.clock.atMost() + REMOVE_WITHIN_MS;
-  const persistence = { kind: "release", until: () => giveUpAt, attemptMs: attemptMs(ttlMs), enough } as const;
+  const persistence = {
+    kind: "release",
+    until: () => giveUpAt,
+    firstTimeoutMs: firstTimeoutMs(ttlMs),
+    endSignal,
+  } as const;
   const write = { kind: "remove", at: { name, sort }, seenUuid, seenExpires } as const;
   return persist(session, persistence, (signal) => session.store.write(write, signal));
 }
@@ -62,7 +67,7 @@ export type KnownPage = Page<string> & Known;
 export async function* pagesOf(
   session: Session,
   ask: Ask,
-  range: Omit<RangeQuery, "after"> & { readonly takeover: Takeover },
+  range: Omit<RangeQuery, "after"> & { readonly takeover: TakeoverPolicy },
   onSent: () => void = () => undefined,
 ): AsyncGenerator<{ readonly page: KnownPage; readonly isLast: boolean }, void, undefined> {
   const { takeover, ...first } = range;
@@ -75,14 +80,14 @@ export async function* pagesOf(
     });
     const [bad] = page.bad;
     if (bad !== undefined) throw bad;
-    rest = restOf(query, page);
+    rest = nextRange(query, page);
     for (const row of page.rows) session.sightings.note(row, row);
     yield { page, isLast: rest === undefined };
   }
 }
 
 /** The rest of a range after one of its pages. It gets smaller with every page, so that no reply can make an endless loop. */
-export function restOf<Part extends SortRange & Pick<RangeQuery, "after">>(
+export function nextRange<Part extends SortRange & Pick<RangeQuery, "after">>(
   range: Part,
   { next }: Page<string>,
 ): (Part & { readonly limit: number }) | undefined {

@@ -13,7 +13,7 @@ export interface Target {
 }
 
 /** The rule by which a row was taken from a holder that did not release it. */
-export type Takeover = "expired" | "unchanged";
+export type TakeoverRule = "expired" | "unchanged";
 
 /** What is known of a row that a write of this process has acquired, or may have acquired. */
 export interface Taken {
@@ -29,7 +29,7 @@ export interface Taken {
   readonly attempt?: number | undefined;
   readonly remembers: Memory;
   readonly fence?: bigint | undefined;
-  readonly takeover?: Takeover | undefined;
+  readonly takeover?: TakeoverRule | undefined;
   /** The `expires` by which the write has named a row without a holder, if it has. */
   readonly namedHold?: number | undefined;
 }
@@ -52,6 +52,6 @@ export interface Trying {
   /** On `atMost`. */
   readonly until: () => number;
   /** Ends the retries: an attempt in flight is still awaited. */
-  readonly enough?: AbortSignal | undefined;
+  readonly endSignal?: AbortSignal | undefined;
   readonly onFailure?: ((cause: unknown) => void) | undefined;
 }

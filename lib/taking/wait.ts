@@ -4,7 +4,7 @@ import type { LockInfo } from "../lock-info.js";
 import { onAbort } from "../session/abort-listening.js";
 import { Pacing } from "../session/pacing.js";
 import { persist, type Request } from "../session/requests.js";
-import { LONGEST_ATTEMPT_MS, type Persistence, type Tried } from "../session/retry.js";
+import { type AttemptLog, LONGEST_ATTEMPT_MS, type Persistence } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { isTimeKnown } from "../time/clock.js";
 import { Blocker } from "./blocker.js";
@@ -14,7 +14,7 @@ import { leaseOfThisProcess } from "./stuck.js";
 /** How long a call waits for a first answer from the table, however long it would wait for the lock. */
 export const FIRST_ANSWER_MS = 10_000;
 
-/** The reason with which `enough` aborts when the call has its lock. */
+/** The reason with which `endSignal` aborts when the call has its lock. */
 const SERVED: Error = new Error("The call has its lock");
 
 /** The number of the last call. It is global, because all copies of this library in a process share the diagnostics channels. */
@@ -22,7 +22,7 @@ const LAST_CALL = Symbol.for("dynamutex.lastCall");
 const numbering = globalThis as { [LAST_CALL]?: number };
 
 /** What the sender of a request decides about its retries; the wait adds its own bounds. */
-type RequestBounds = Pick<Persistence, "kind" | "attemptMs" | "until">;
+type RequestBounds = Pick<Persistence, "kind" | "firstTimeoutMs" | "until">;
 
 /**
  * The bounds of one call that wants a lock: its caller's signal, its timeout, the table's close. When one of them is
@@ -44,13 +44,13 @@ export class Wait {
   readonly #asksFor: number;
   #isMissed = false;
   #waitMs = Number.POSITIVE_INFINITY;
-  readonly #enough = new AbortController();
+  readonly #end = new AbortController();
   /** Aborts when the caller has had its answer: the call is over, and nothing more is sent for it. */
-  readonly enough: AbortSignal = this.#enough.signal;
+  readonly endSignal: AbortSignal = this.#end.signal;
   /** How many of its leases were over before they could be handed out. */
   leasesOver = 0;
   /** What its requests have tried since the table last answered one of them. */
-  #tried: Tried | undefined;
+  #tried: AttemptLog | undefined;
   /** The failure of its last request that failed; undefined if none has. */
   #failure: unknown;
   #blocker: Blocker | undefined;
@@ -80,7 +80,7 @@ export class Wait {
 
   /** Who is in its way. */
   get blocker(): Blocker {
-    this.#blocker ??= new Blocker(this.#session, this.call, { isWatched: this.isPatient && !this.enough.aborted });
+    this.#blocker ??= new Blocker(this.#session, this.call, { isWatched: this.isPatient && !this.endSignal.aborted });
     return this.#blocker;
   }
 
@@ -112,29 +112,29 @@ export class Wait {
 
   /**
    * Sends a request until it is answered, within `bounds` and those of this call.
-   * @param instead works as in {@link persist}.
+   * @param skipWith works as in {@link persist}.
    */
-  async persist<T>(bounds: RequestBounds, request: Request<T>, instead?: () => Promise<T> | undefined): Promise<T> {
+  async persist<T>(bounds: RequestBounds, request: Request<T>, skipWith?: () => Promise<T> | undefined): Promise<T> {
     const { clock } = this.#session;
     this.#tried ??= { since: clock.atLeast(), sent: 0 };
     const persistence: Persistence = {
       ...bounds,
       tried: this.#tried,
       deadline: clock.atMost() + FIRST_ANSWER_MS,
-      enough: this.enough,
+      endSignal: this.endSignal,
       onFailure: (cause) => {
         this.#failure = cause;
         if (this.name !== undefined) publish("dynamutex:wait-failed", { name: this.name, cause });
       },
     };
-    const answer = await persist(this.#session, persistence, request, instead);
+    const answer = await persist(this.#session, persistence, request, skipWith);
     this.#tried = undefined;
     return answer;
   }
 
   /** Asks the table one question, within the bounds of this call. */
-  readonly ask: Ask = (question, instead) =>
-    this.persist({ kind: "read", attemptMs: LONGEST_ATTEMPT_MS, until: this.until }, question, instead);
+  readonly ask: Ask = (question, skipWith) =>
+    this.persist({ kind: "read", firstTimeoutMs: LONGEST_ATTEMPT_MS, until: this.until }, question, skipWith);
 
   /**
    * Like `persist`, for a write that depends on the time: its first copy leaves only while the time is known.
@@ -166,12 +166,12 @@ export class Wait {
     return new Promise((resolve, reject) => {
       /** Settles the call, once. @returns false if it was settled before. */
       const settle = (reason: unknown, answer: () => void): boolean => {
-        if (this.enough.aborted) return false;
+        if (this.endSignal.aborted) return false;
         unregister();
         cancelTimer?.();
         stopListening?.();
         this.#blocker?.end();
-        this.#enough.abort(reason);
+        this.#end.abort(reason);
         answer();
         return true;
       };
@@ -198,7 +198,7 @@ export class Wait {
       // Publish before anything is awaited, in the caller's own asynchronous context. A subscriber may end the call.
       if (this.#asksFor > 0 && CHANNELS["dynamutex:asked"].hasSubscribers)
         publish("dynamutex:asked", { name: this.name ?? "", call: this.call, locks: this.#asksFor });
-      if (!this.enough.aborted) this.#session.detach(work(deliver).catch((error: unknown) => fail(error, "error")));
+      if (!this.endSignal.aborted) this.#session.detach(work(deliver).catch((error: unknown) => fail(error, "error")));
     });
   }
 
@@ -215,7 +215,7 @@ export class Wait {
 
   /** Publishes that the call ends without the lock. */
   missed(because: Diagnostics["dynamutex:missed"]["because"]): void {
-    if (this.enough.aborted) return;
+    if (this.endSignal.aborted) return;
     this.#isMissed = true;
     publish("dynamutex:missed", { ...this.#ended, because, holder: this.holder });
   }

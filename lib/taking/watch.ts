@@ -43,7 +43,7 @@ export async function watch(
   }
   const polling = new Polling(session, settings.poll);
   for (let row = first; !looksFree(session, target, row); ) {
-    wait.enough.throwIfAborted();
+    wait.endSignal.throwIfAborted();
     wait.blocker.saw(row);
     session.contended().waitsFor(row);
     // The refused claim has just shown the first row, so do not mark it: if its section ends by the next look, no hint is needed.
@@ -88,12 +88,14 @@ export async function mark(
   const bounds = clock.wall();
   if (row.uuid === undefined || bounds === undefined || isMarked(row, bounds)) return;
   const wanted = Math.ceil(bounds.latest + Math.min(WANTED_FOR_MS, wait.remainingMs));
-  const { enough } = wait;
+  const { endSignal } = wait;
   const before = blocked.markedAt;
   blocked.markedAt = now;
   try {
-    const { kind } = await sendOnce(session, { kind: "take", attemptMs: LONGEST_ATTEMPT_MS, enough }, (signal) =>
-      store.write({ kind: "want", at, until: wanted }, signal),
+    const { kind } = await sendOnce(
+      session,
+      { kind: "take", firstTimeoutMs: LONGEST_ATTEMPT_MS, endSignal },
+      (signal) => store.write({ kind: "want", at, until: wanted }, signal),
     );
     if (kind === "applied") session.contended().sees({ ...row, wanted });
     // The row had no holder at that moment, so there was nobody to tell.

@@ -19,7 +19,7 @@ import type { Defects } from "./patch.js";
 /** Defects of taking and holding. What each breaks is a sentence of docs/protocol.md. */
 export const DEFECTS: Defects = {
   "a lease does not run while its host is suspended": [clock(/monotonic \+ suspended \+ missed/g, "monotonic")],
-  "what falls due in a suspend waits for its timer": [agenda(/Math\.min\(leftMs, LOOK_EVERY_MS\)/g, "leftMs")],
+  "what falls due in a suspend waits for its timer": [agenda(/Math\.min\(leftMs, CHECK_EVERY_MS\)/g, "leftMs")],
   "nobody checks the deadline": [lease(/this\.#session\.clock\.atMost\(\) >= this\.deadline/g, "false")],
   "a watcher counts on the lease's stopwatch": [
     sightings(/#clock\.atLeast\(\)/g, "#clock.atMost()", 3),
@@ -54,7 +54,7 @@ export const DEFECTS: Defects = {
     claim(/if \(copies\.unanswered > 0 \|\| outcome\.retried\)/g, "if (false)"),
   ],
   "a lock is delivered to a caller that has gone": [
-    sections(/\(!wait\.enough\.aborted \|\| line\.isAwaited\(call\)\)/g, "true"),
+    sections(/\(!wait\.endSignal\.aborted \|\| line\.isAwaited\(call\)\)/g, "true"),
     wait(/=> (settle\(SERVED, \(\) => resolve\(result\)\));/g, "=> ($1, true);"),
   ],
   "a holder does not learn what the row remembers": [rowTake(/memoryOf\((row|replaced)\)/g, '"nothing"', 2)],

@@ -38,7 +38,7 @@ export class AdminRequests {
     const { requests, signal, timeoutMs } = this.#options;
     const isAnswered = () => requests.scheduler.answers > this.#answersBefore;
     const until = () => this.#startedAt + (isAnswered() ? timeoutMs : Math.min(timeoutMs, FIRST_ANSWER_MS));
-    const persistence = { kind: "read", until, attemptMs: ATTEMPT_MS, enough: signal } as const;
+    const persistence = { kind: "read", until, firstTimeoutMs: ATTEMPT_MS, endSignal: signal } as const;
     const attempt = async (ends: AbortSignal): Promise<Reply> => {
       const either = new AbortController();
       const stopFollowing = follow([ends, signal], (reason) => either.abort(reason));

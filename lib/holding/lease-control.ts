@@ -2,7 +2,7 @@ import type { LockLostError, LossReason } from "../errors.js";
 import type { Acquisition } from "../taking/acquisition.js";
 
 /** A lease as its renewals and its exit see it: until when it lasts, and how it ends. */
-export interface Term {
+export interface LeaseControl {
   readonly row: Acquisition;
   /** The loss, if any. */
   readonly lost: LockLostError | undefined;
