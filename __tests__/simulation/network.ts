@@ -162,7 +162,6 @@ export class Network extends Watcher {
       const close = (): boolean => {
         const was = open;
         open = false;
-        signal.removeEventListener("abort", onAbort);
         return was;
       };
       const onAbort = (): void => {
@@ -172,7 +171,8 @@ export class Network extends Watcher {
         onAbort();
         return;
       }
-      signal.addEventListener("abort", onAbort, { once: true });
+      // Each request has a signal of its own, so nobody minds what stays on it.
+      signal.addEventListener("abort", onAbort);
       const attempt = (number: number): void => {
         if (number === 1) for (const part of partsOf(message)) this.#events.sent(sender, part);
         this.#send(request, (reply) => {
