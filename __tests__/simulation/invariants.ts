@@ -229,7 +229,7 @@ export class Judge extends Watcher {
       case "mutex":
         return all.length > 0 || handedOff > 0 || this.#staysTaken(lockAt(name));
       case "permit":
-        return all.length + handedOff + this.#permitsThatStayTaken(name) >= this.#permits;
+        return this.#areTaken(this.#permits - all.length - handedOff, name);
       case "exclusive":
         return all.length > 0 || this.#staysTaken(writerAt(name)) || this.#readersStay(name);
       case "shared":
@@ -245,9 +245,15 @@ export class Judge extends Watcher {
     return row !== undefined && row.uuid === undefined && row.expires + MOST_DOUBT_MS > this.tableTime;
   }
 
-  #permitsThatStayTaken(name: string): number {
-    const sorts = [...this.scene.table.partition(name).keys()].filter((sort) => permitOf(sort) !== undefined);
-    return sorts.filter((sort) => this.#staysTaken({ name, sort })).length;
+  /** Whether so many permits of a semaphore have no holder, and may be taken by nobody yet. */
+  #areTaken(permits: number, name: string): boolean {
+    let left = permits;
+    if (left <= 0) return true;
+    for (const sort of this.scene.table.partition(name).keys()) {
+      if (permitOf(sort) !== undefined && this.#staysTaken({ name, sort })) left -= 1;
+      if (left === 0) return true;
+    }
+    return false;
   }
 
   #readersStay(name: string): boolean {
