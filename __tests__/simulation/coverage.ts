@@ -1,22 +1,25 @@
 /** How often each state of interest was reached, so that a run that never saw a takeover is visible. */
 export class Coverage {
-  readonly #counts = new Map<string, number>();
+  readonly #counts = new Map<string, { value: number }>();
 
   count(what: string, by = 1): void {
-    this.#counts.set(what, (this.#counts.get(what) ?? 0) + by);
+    const count = this.#counts.get(what);
+    if (count === undefined) this.#counts.set(what, { value: by });
+    else count.value += by;
   }
 
   of(what: string): number {
-    return this.#counts.get(what) ?? 0;
+    return this.#counts.get(what)?.value ?? 0;
   }
 
   add(other: Coverage): void {
-    for (const [what, count] of other.#counts) this.count(what, count);
+    for (const [what, { value }] of other.#counts) this.count(what, value);
   }
 
   /** Sorted by name, so that two reports can be compared line by line. */
   get entries(): readonly (readonly [string, number])[] {
-    return [...this.#counts].sort(([one], [other]) => (one < other ? -1 : 1));
+    const counts = [...this.#counts].map(([what, { value }]) => [what, value] as const);
+    return counts.sort(([one], [other]) => (one < other ? -1 : 1));
   }
 
   toString(): string {

@@ -7,7 +7,7 @@ import { type HandOff, HandOffJudge } from "./hand-off-judge.js";
 import { HandOverJudge } from "./hand-over-judge.js";
 import { JoinJudge } from "./join-judge.js";
 import { LineJudge } from "./line-judge.js";
-import { type Asking, type Kind, lockOf, shortUuids } from "./locks.js";
+import { type Asking, type Kind, lockKindOf, shortUuids } from "./locks.js";
 import type { Process } from "./machine.js";
 import { isForced, takesOf } from "./message.js";
 import type { Arrival, Change, Sender } from "./network.js";
@@ -217,7 +217,7 @@ export class Judge extends Watcher {
   /** Whether a uuid is that of a row of the shared side. */
   isReader(uuid: string): boolean {
     const row = this.#rows.get(uuid);
-    return row !== undefined && lockOf(row.at)?.kind === "shared";
+    return row !== undefined && lockKindOf(row.at) === "shared";
   }
 
   /** Whether nobody who asks for this lock may get it now. */
@@ -229,7 +229,7 @@ export class Judge extends Watcher {
       case "mutex":
         return all.length > 0 || handedOff > 0 || this.#staysTaken(lockAt(name));
       case "permit":
-        return all.length + handedOff + this.#permitsThatStayTaken(name) >= this.#permits;
+        return this.#areTaken(this.#permits - all.length - handedOff, name);
       case "exclusive":
         return all.length > 0 || this.#staysTaken(writerAt(name)) || this.#readersStay(name);
       case "shared":
@@ -245,14 +245,20 @@ export class Judge extends Watcher {
     return row !== undefined && row.uuid === undefined && row.expires + MOST_DOUBT_MS > this.tableTime;
   }
 
-  #permitsThatStayTaken(name: string): number {
-    const sorts = [...this.scene.table.partition(name).keys()].filter((sort) => permitOf(sort) !== undefined);
-    return sorts.filter((sort) => this.#staysTaken({ name, sort })).length;
+  /** Whether so many permits of a semaphore have no holder, and may be taken by nobody yet. */
+  #areTaken(permits: number, name: string): boolean {
+    let left = permits;
+    if (left <= 0) return true;
+    for (const sort of this.scene.table.partition(name).keys()) {
+      if (permitOf(sort) !== undefined && this.#staysTaken({ name, sort })) left -= 1;
+      if (left === 0) return true;
+    }
+    return false;
   }
 
   #readersStay(name: string): boolean {
     const sorts = [...this.scene.table.partition(name).keys()];
-    return sorts.some((sort) => lockOf({ name, sort })?.kind === "shared" && this.#staysTaken({ name, sort }));
+    return sorts.some((sort) => lockKindOf({ sort }) === "shared" && this.#staysTaken({ name, sort }));
   }
 
   /** Whether a writer has its row, or waits behind it for the readers to leave. */
@@ -614,7 +620,7 @@ function shownBy(answer: Answer): readonly string[] {
   if (answer.kind === "write" && answer.write.kind === "take") {
     const { write, outcome } = answer;
     // Either side of a shared mutex looks at the other first.
-    const { kind } = lockOf(write.at) ?? {};
+    const kind = lockKindOf(write.at);
     const actsAtOnce = kind === "mutex" || kind === "permit";
     return actsAtOnce && outcome.kind === "refused" && outcome.row?.uuid === write.uuid ? [write.uuid] : [];
   }

@@ -30,11 +30,16 @@ const KINDS: Readonly<Partial<Record<RowKind, Kind>>> = {
   reader: "shared",
 };
 
-/** The lock that a row belongs to; undefined for a place. */
-export function lockOf({ name, sort }: Address): Asking | undefined {
+/** Of which kind the lock is that is taken by a row; undefined for a place. */
+export function lockKindOf({ sort }: Pick<Address, "sort">): Kind | undefined {
   const row = kindOf(sort);
-  const kind = row && KINDS[row];
-  return kind && askingFor(kind, name);
+  return row && KINDS[row];
+}
+
+/** The lock that a row belongs to; undefined for a place. */
+export function lockOf(at: Address): Asking | undefined {
+  const kind = lockKindOf(at);
+  return kind && askingFor(kind, at.name);
 }
 
 /** The lock that a place waits for. */
@@ -49,7 +54,7 @@ function keyOf(kind: Kind, name: string): string {
   return kind === "permit" ? `permits of ${name}` : `sides of ${name}`;
 }
 
-export const rowKey = ({ name, sort }: Address): string => `${name}/${sort}`;
+export const isSameRow = (one: Address, other: Address): boolean => one.sort === other.sort && one.name === other.name;
 
 /** Like any uuid for the library, and short for people: see {@link shortUuids}. */
 export function uuidOf(owner: string, number: number): string {

@@ -118,12 +118,20 @@ export class Machine {
   }
 }
 
+/** A timer of a process. */
+interface Timer {
+  /** What the monotonic clock shows when it is due. */
+  readonly due: number;
+  readonly ring: () => void;
+  disarm: () => void;
+}
+
 /** One life of a program on a machine. */
 export class Process {
   readonly #machine: Machine;
   readonly #scheduler: Scheduler;
   readonly #random: Random;
-  readonly #timers = new Set<object>();
+  readonly #timers = new Set<Timer>();
   readonly #obituaries: (() => void)[] = [];
   #backlog: (() => void)[] = [];
   #crashed = false;
@@ -207,29 +215,26 @@ export class Process {
   /** Calls `ring` when the machine's monotonic clock has gone on by so much: somewhat later, much later if it sleeps. */
   after(ms: number, ring: () => void): () => void {
     if (this.#crashed) return () => undefined;
-    const timer = {};
-    this.#timers.add(timer);
     const due = this.#machine.time.monotonic() + Math.min(Math.max(0, ms), MAX_TIMER_MS);
-    const fire = (): void => {
-      if (!this.#timers.delete(timer)) return;
-      ring();
-    };
-    const arm = (): (() => void) => {
-      const lag = this.#random() * (EARLY_MS + LATE_MS) - EARLY_MS;
-      return this.#scheduler.wakeAt(this.#machine.dueAt(due) + lag, () => {
-        if (!this.#timers.has(timer)) return;
-        // A suspend stops the clock that it is due on: then the rest of it is still to come.
-        if (this.#machine.time.monotonic() >= due - 1) this.deliver(fire);
-        else this.deliver(again);
-      });
-    };
-    const again = (): void => {
-      disarm = arm();
-    };
-    let disarm = arm();
+    const timer: Timer = { due, ring, disarm: () => undefined };
+    this.#timers.add(timer);
+    this.#arm(timer);
     return () => {
       this.#timers.delete(timer);
-      disarm();
+      timer.disarm();
     };
+  }
+
+  #arm(timer: Timer): void {
+    const lag = this.#random() * (EARLY_MS + LATE_MS) - EARLY_MS;
+    timer.disarm = this.#scheduler.wakeAt(this.#machine.dueAt(timer.due) + lag, () => {
+      if (!this.#timers.has(timer)) return;
+      // A suspend stops the clock that it is due on: then the rest of it is still to come.
+      const isDue = this.#machine.time.monotonic() >= timer.due - 1;
+      this.deliver(() => {
+        if (!isDue) this.#arm(timer);
+        else if (this.#timers.delete(timer)) timer.ring();
+      });
+    });
   }
 }

@@ -7,7 +7,7 @@ import { MemoryTable, type Partition } from "../../lib/testing/memory-table.js";
 import type { Clock } from "../../lib/time/clock.js";
 import type { Answer, Message } from "../support/message.js";
 import { aborted, answerOf, MemoryStore } from "../support/message-store.js";
-import { type Random, seededRandom } from "../support/seeded-random.js";
+import { type Random, seededRandom, seededStreams } from "../support/seeded-random.js";
 import type { Process } from "./machine.js";
 import { addressesOf } from "./message.js";
 import type { Schedule } from "./schedule.js";
@@ -147,10 +147,10 @@ export class Network extends Watcher {
     // Few may send no batches, and most of those from some moment on.
     const batchesUntil = draw() < 0.1 ? draw() * this.#calmAtMs : Number.POSITIVE_INFINITY;
     const sender = { owner, process, clock, batchesUntil };
+    const randomOf = seededStreams(this.#seed, "network", owner);
     return new MemoryStore(this.scene.table, (message, signal) => {
       requests += 1;
-      const random = seededRandom(this.#seed, "network", owner, requests);
-      return this.#exchange({ sender, message, signal, random });
+      return this.#exchange({ sender, message, signal, random: randomOf(requests) });
     });
   }
 
@@ -162,7 +162,6 @@ export class Network extends Watcher {
       const close = (): boolean => {
         const was = open;
         open = false;
-        signal.removeEventListener("abort", onAbort);
         return was;
       };
       const onAbort = (): void => {
@@ -172,7 +171,8 @@ export class Network extends Watcher {
         onAbort();
         return;
       }
-      signal.addEventListener("abort", onAbort, { once: true });
+      // Each request has a signal of its own, so nobody minds what stays on it.
+      signal.addEventListener("abort", onAbort);
       const attempt = (number: number): void => {
         if (number === 1) for (const part of partsOf(message)) this.#events.sent(sender, part);
         this.#send(request, (reply) => {
@@ -349,22 +349,26 @@ export class Network extends Watcher {
     this.#messages += 1;
     this.scene.scheduler.at(at, () => {
       this.#messages -= 1;
-      const addresses = addressesOf(message);
-      const partitions = new Map(addresses.map(({ name }) => [name, this.scene.table.partition(name)]));
-      const befores = addresses.map((address) => ({
-        item: this.scene.table.item(address),
-        row: this.scene.table.row(address),
-      }));
+      const befores = addressesOf(message).map((address) => this.#stateOf(address));
       const answer = this.#answer(message, copy.stale);
-      for (const [name, was] of partitions) if (this.scene.table.partition(name) !== was) this.#remember(name, was);
-      const rows = addresses.map((address, index) => {
-        const [item, after] = [this.scene.table.item(address), this.scene.table.row(address)];
-        const before = befores[index];
-        return { at: address, before: before?.row, after, item, hasChanged: item !== before?.item };
-      });
+      const rows = befores.map((before) => this.#changeSince(before));
       this.#events.arrived({ sender, message, answer: "answer" in answer ? answer.answer : undefined, rows, ...copy });
       reply?.(answer);
     });
+  }
+
+  #stateOf(at: Address): State {
+    const { table } = this.scene;
+    return { at, partition: table.partition(at.name), item: table.item(at), row: table.row(at) };
+  }
+
+  /** What has become of a row; what it was is remembered. */
+  #changeSince({ at, partition, item: was, row: before }: State): Change {
+    const { table } = this.scene;
+    if (table.partition(at.name) !== partition) this.#remember(at.name, partition);
+    const item = table.item(at);
+    const hasChanged = item !== was;
+    return { at, before, after: hasChanged ? table.row(at) : before, item, hasChanged };
   }
 
   #answer(message: Message, stale: number): Reply {
@@ -428,6 +432,14 @@ export class Network extends Watcher {
   #mayMislead(process: Process): boolean {
     return this.#taught.has(process) && process.forwardMs === 0;
   }
+}
+
+/** A row at one moment, its item, and all items of its name. */
+interface State {
+  readonly at: Address;
+  readonly partition: Partition;
+  readonly item: Attributes | undefined;
+  readonly row: Row | undefined;
 }
 
 /** When a server answered, and by how much its clock is ahead. */

@@ -7,12 +7,16 @@ import { MemoryTable } from "../../lib/testing/memory-table.js";
  * and what travels to a process is parsed anew, as it is on its way from the engine.
  */
 export class ParsedTable extends MemoryTable {
-  readonly #rows = new WeakMap<Attributes, Row | undefined>();
+  /** Null for an item that is none of our rows. */
+  readonly #rows = new WeakMap<Attributes, Row | null>();
 
   override row(at: Address): Row | undefined {
     const item = this.item(at);
     if (item === undefined) return undefined;
-    if (!this.#rows.has(item)) this.#rows.set(item, super.row(at));
-    return this.#rows.get(item);
+    const known = this.#rows.get(item);
+    if (known !== undefined) return known ?? undefined;
+    const row = super.row(at);
+    this.#rows.set(item, row ?? null);
+    return row;
   }
 }

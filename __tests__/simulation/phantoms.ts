@@ -1,7 +1,7 @@
 import { type Address, READERS, WRITER_SORT } from "../../lib/protocol/addresses.js";
 import type { Take } from "../../lib/protocol/writes.js";
 import type { Answer, Message } from "../support/message.js";
-import { lockOf, rowKey } from "./locks.js";
+import { isSameRow, lockKindOf } from "./locks.js";
 import type { Process } from "./machine.js";
 import { isForced, takesOf } from "./message.js";
 import type { Change } from "./network.js";
@@ -86,7 +86,7 @@ export class Phantoms extends Watcher {
       }
     } else if (message.kind === "read") {
       const { at, consistent } = message;
-      if (consistent) this.#looked(process, (it) => rowKey(it) === rowKey(at));
+      if (consistent) this.#looked(process, (it) => isSameRow(it, at));
       // Whoever has put a reader's row looks for a writer.
       if (at.sort === WRITER_SORT) this.#goesOn(process, at.name, "shared");
     } else if (message.kind === "query") {
@@ -130,7 +130,7 @@ export class Phantoms extends Watcher {
     if (duplicate) return;
     for (const { uuid, at, expires } of claimsOf(message)) {
       const call = this.#calls.get(uuid);
-      const isThere = rows.some((row) => rowKey(row.at) === rowKey(at) && row.after?.uuid === uuid);
+      const isThere = rows.some((row) => isSameRow(row.at, at) && row.after?.uuid === uuid);
       if (!isThere || call === undefined || now > call.sentAt + LOOKED_FOR_MS) continue;
       call.heededAt = now;
       this.#rows.set(uuid, { at, expires, call, lookedAt: now });
@@ -164,7 +164,7 @@ export class Phantoms extends Watcher {
     }
     for (const [uuid, { at, call }] of this.#rows) {
       if (call.process !== process || !call.looksAt.some(isShown)) continue;
-      if (!isShown(at) && call.looksAt.some((it) => rowKey(it) === rowKey(at))) continue;
+      if (!isShown(at) && call.looksAt.some((it) => isSameRow(it, at))) continue;
       const phantom = this.#rows.get(uuid);
       if (phantom !== undefined) phantom.lookedAt = this.now;
       if (isShown(at) && this.#sizeOf(call) === 1) this.#rows.delete(uuid);
@@ -174,7 +174,7 @@ export class Phantoms extends Watcher {
   /** Its process is about to enter by such a row, and does the next that has to be done for that. */
   #goesOn(process: Process, name: string, kind: "exclusive" | "shared"): void {
     for (const { at, call } of this.#rows.values()) {
-      if (call.process === process && at.name === name && lockOf(at)?.kind === kind) call.heededAt = this.now;
+      if (call.process === process && at.name === name && lockKindOf(at) === kind) call.heededAt = this.now;
     }
   }
 
@@ -206,7 +206,7 @@ export class Phantoms extends Watcher {
 /** The locks' own rows that a message wants to take: who left a place behind is found at the end. */
 function claimsOf(message: Message): readonly Take[] {
   const takes = takesOf(message);
-  return takes.length === 0 ? takes : takes.filter(({ at }) => lockOf(at) !== undefined);
+  return takes.length === 0 ? takes : takes.filter(({ at }) => lockKindOf(at) !== undefined);
 }
 
 /** Whether somebody else's row refuses a claim. */

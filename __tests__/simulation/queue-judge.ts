@@ -15,7 +15,7 @@ import type { Take } from "../../lib/protocol/writes.js";
 import type { Page, RangeQuery } from "../../lib/store.js";
 import type { Answer, Message } from "../support/message.js";
 import type { Holding } from "./invariants.js";
-import { lockOf } from "./locks.js";
+import { lockKindOf } from "./locks.js";
 import type { Process } from "./machine.js";
 import type { Arrival, Sender } from "./network.js";
 import { FAIR_NAME } from "./schedule.js";
@@ -67,7 +67,7 @@ export const permitPlaces = (permits: number): QueueKind => ({
 export const SIDES_PLACES: QueueKind = {
   keys: SHARED_MUTEX_QUEUE,
   sideOf: (sort) => {
-    const side = sideNamed(lockOf({ name: "", sort })?.kind);
+    const side = sideNamed(lockKindOf({ sort }));
     return side === "any" ? undefined : side;
   },
   room: 1,
@@ -145,8 +145,9 @@ export class QueueJudge extends Watcher {
   /** What arrived at the table. @returns who has lost its place to it. */
   arrived({ sender, message, rows }: Arrival): string | undefined {
     for (const { at, before, after, hasChanged } of rows) {
+      if (at.name !== FAIR_NAME || !hasChanged) continue;
       const ticket = this.#ticketIn(at.sort);
-      if (at.name !== FAIR_NAME || ticket === undefined || !hasChanged) continue;
+      if (ticket === undefined) continue;
       const lost =
         before?.uuid !== undefined && before.uuid !== after?.uuid ? this.#removed(before.uuid, sender) : undefined;
       if (lost !== undefined) return lost;
@@ -174,7 +175,7 @@ export class QueueJudge extends Watcher {
 
   /** What a process sends. @returns what it should have known better. */
   sent({ process, owner }: Sender, message: Message): Trespass | undefined {
-    if (message.kind === "query") this.#sentAt.set(message, this.now);
+    if (message.kind === "query" && message.query.name === FAIR_NAME) this.#sentAt.set(message, this.now);
     if (message.kind !== "write" || message.write.at.name !== FAIR_NAME) return undefined;
     const { write } = message;
     const told = this.#toldTo(process);
@@ -209,14 +210,14 @@ export class QueueJudge extends Watcher {
 
   /** A reply that a process has heard. */
   heard({ process, owner }: Sender, message: Message, answer: Answer): void {
-    const told = this.#toldTo(process);
     if (answer.kind === "query" && answer.query.name === FAIR_NAME && answer.query.consistent) {
-      this.#looked(told, owner, answer, this.#sentAt.get(message) ?? 0);
+      this.#looked(this.#toldTo(process), owner, answer, this.#sentAt.get(message) ?? 0);
     }
     if (answer.kind !== "write" || answer.write.at.name !== FAIR_NAME) return;
     const { write, outcome } = answer;
     const ticket = this.#ticketIn(write.at.sort);
     if (ticket === undefined) return;
+    const told = this.#toldTo(process);
     const isThere = outcome.kind === "applied" || ("uuid" in write && outcome.row?.uuid === write.uuid);
     if (write.kind === "take" && isThere && !told.left.has(write.uuid)) told.places.set(write.uuid, ticket);
     if (write.kind === "renew" && !isThere) told.places.delete(write.uuid);

@@ -23,7 +23,7 @@ import {
 } from "./schedule.js";
 import { type ForgedToken, type HandedOn, outcomeOf, type Stage } from "./section.js";
 import { watchSlots } from "./slot-judge.js";
-import type { Scene } from "./watcher.js";
+import { entryOf, type Scene } from "./watcher.js";
 
 /** How long a request that the faults swallowed may still be waited for. */
 export const HUNG_MS = 3_000;
@@ -150,6 +150,7 @@ export class SimulatedHost {
     program.done = true;
   }
 
+  /** A program makes each of its locks once. Other programs of its process have their own of the same name. */
   #stage(life: Life): Stage {
     const { owner, process, host } = life;
     const { scheduler, wants } = this.#world;
@@ -158,6 +159,11 @@ export class SimulatedHost {
     const options = { ttlMs, takeover, maxHoldMs, releaseWithinMs };
     const isFair = ({ name }: Asking): boolean => fair || name === FAIR_NAME;
     const optionsFor = (asking: Asking) => ({ ...options, handOverMs, fair: isFair(asking), permits });
+    const lockables = new Map<string, SimLockable>();
+    const lockable = (asking: Asking, fenced = fencing): SimLockable =>
+      entryOf(lockables, `${asking.kind}, ${fenced}: ${asking.key}`, () =>
+        lockableOf(host, asking, { ...optionsFor(asking), fencing: fenced }),
+      );
     return {
       ...this.#world,
       process,
@@ -168,7 +174,7 @@ export class SimulatedHost {
       isFair,
       askingFor: (kind, name) => askingFor(kind, `lock-${name}`),
       handOverMs: (asking) => (asking.kind !== "mutex" || isFair(asking) ? undefined : handOverMs),
-      lockable: (asking, fenced = fencing) => lockableOf(host, asking, { ...optionsFor(asking), fencing: fenced }),
+      lockable,
       holderOf: (asking) => holderOf(host, asking, optionsFor(asking)),
       lockAll: (names, how) => host.lockAll(names, options, how),
       drainEnds: () => life.closing?.drainEnds,

@@ -98,11 +98,11 @@ export class MemoryStore extends RowStore implements Store {
 
   close(): void {}
 
-  async #ask<Kind extends Message["kind"]>(
+  #ask<Kind extends Message["kind"]>(
     message: Extract<Message, { kind: Kind }>,
     signal: AbortSignal,
   ): Promise<Extract<Answer, { kind: Kind }>> {
-    return (await this.send(message, signal)) as Extract<Answer, { kind: Kind }>;
+    return this.send(message, signal) as Promise<Extract<Answer, { kind: Kind }>>;
   }
 }
 

@@ -6,8 +6,18 @@ export type Random = () => number;
  * one part of a run draws does not shift what another draws.
  */
 export function seededRandom(seed: number, ...name: readonly (string | number)[]): Random {
-  // mulberry32: small, and good enough to choose faults.
-  let state = name.length === 0 ? seed >>> 0 : hash(`${seed}/${name.join("/")}`);
+  return randomFrom(name.length === 0 ? seed >>> 0 : hash(`${seed}/${name.join("/")}`) >>> 0);
+}
+
+/** The same for many streams of one name, each with a number at its end: `seededRandom(seed, ...name, number)`. */
+export function seededStreams(seed: number, ...name: readonly (string | number)[]): (number: number) => Random {
+  const begun = hash(`${seed}/${name.join("/")}/`);
+  return (number) => randomFrom(hash(String(number), begun) >>> 0);
+}
+
+/** mulberry32: small, and good enough to choose faults. */
+function randomFrom(seed: number): Random {
+  let state = seed;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(state ^ (state >>> 15), state | 1);
@@ -16,9 +26,9 @@ export function seededRandom(seed: number, ...name: readonly (string | number)[]
   };
 }
 
-/** FNV-1a. */
-function hash(text: string): number {
-  let state = 0x811c9dc5;
+/** FNV-1a, of a text that goes on where another has ended. */
+function hash(text: string, before = 0x811c9dc5): number {
+  let state = before;
   for (let index = 0; index < text.length; index += 1) state = Math.imul(state ^ text.charCodeAt(index), 0x01000193);
-  return state >>> 0;
+  return state;
 }
