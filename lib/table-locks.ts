@@ -9,7 +9,7 @@ import type { CheckOptions, CloseOptions, ListOptions } from "./options/calls.js
 import { checkOptions, closeOptions, listOptions } from "./options/calls.js";
 import { NONE } from "./options/check.js";
 import { checkNames, type LockAllOptions, lockAllOptions } from "./options/lock-all.js";
-import { type MutexOptions, mutexSettings } from "./options/mutex.js";
+import { type MutexOptions, type MutexSettings, mutexSettings } from "./options/mutex.js";
 import { type SemaphoreOptions, semaphoreSettings } from "./options/semaphore.js";
 import { type SharedMutexOptions, sharedMutexSettings } from "./options/shared-mutex.js";
 import type { CreateOptions, LockTableOptions, TableLayout } from "./options/table.js";
@@ -43,6 +43,8 @@ export class TableLocks implements AsyncDisposable {
   readonly #flights: Flights;
   readonly #layout: TableLayout;
   readonly #defaults: MutexOptions;
+  /** The settings of a mutex without options of its own. */
+  readonly #settings: MutexSettings;
 
   /** @internal @param connect is called once the options are known to work. */
   constructor(options: LockTableOptions, connect: (layout: TableLayout, clock: Clock) => Backend) {
@@ -50,7 +52,8 @@ export class TableLocks implements AsyncDisposable {
     const { owner = `${hostname()}#${process.pid}`, clock = tableClock(), ...defaults } = rest;
     this.tableName = tableName;
     this.#layout = tableLayout(options);
-    checkFits(mutexSettings(NONE, defaults), this.#layout);
+    this.#settings = mutexSettings(NONE, defaults);
+    checkFits(this.#settings, this.#layout);
     this.#defaults = defaults;
     this.#backend = connect(this.#layout, clock);
     this.session = new Session({ store: this.#backend.store, clock, owner, table: this.#layout });
@@ -67,8 +70,9 @@ export class TableLocks implements AsyncDisposable {
    */
   mutex(name: string, options: MutexOptions & { readonly fencing: true }): Mutex<FencedLock>;
   mutex(name: string, options?: MutexOptions): Mutex;
-  mutex(name: string, options: MutexOptions = NONE): Mutex {
+  mutex(name: string, options?: MutexOptions): Mutex {
     checkName(name, this.#layout.keyPrefix);
+    if (options === undefined) return new Mutex(this.#sections, name, this.#settings, this.#flights);
     const settings = mutexSettings(options, this.#defaults);
     checkFits(settings, this.#layout);
     return new Mutex(this.#sections, name, settings, this.#flights);
