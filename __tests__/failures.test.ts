@@ -5,8 +5,8 @@ import { createServer as createHttpServer, type ServerResponse } from "node:http
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterEach, describe, expect, test } from "@jest/globals";
+import { defaultClient } from "../lib/dynamodb/default-client.js";
 import { DynamoDbStore } from "../lib/dynamodb/store.js";
-import { defaultClient } from "../lib/dynamodb/transport.js";
 import { LockStoreError } from "../lib/errors.js";
 import { type LockTableOptions, tableLayout } from "../lib/options/table.js";
 import { lockAt } from "../lib/protocol/addresses.js";

@@ -1,6 +1,7 @@
 import { DynamoDBClient, type DynamoDBClientConfig, type GetItemCommand } from "@aws-sdk/client-dynamodb";
 import { beforeAll, describe, expect, it } from "@jest/globals";
-import { commandOf, defaultClient, type ItemRequest, Transport } from "../lib/dynamodb/transport.js";
+import { defaultClient } from "../lib/dynamodb/default-client.js";
+import { commandOf, type ItemRequest, Transport } from "../lib/dynamodb/transport.js";
 import { tableLayout } from "../lib/options/table.js";
 import { type Clock, systemClock } from "../lib/time/clock.js";
 

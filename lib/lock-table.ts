@@ -1,8 +1,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { checkTable } from "./dynamodb/admin/check-table.js";
 import { createTable } from "./dynamodb/admin/create-table.js";
+import { defaultClient } from "./dynamodb/default-client.js";
 import { DynamoDbStore } from "./dynamodb/store.js";
-import { defaultClient } from "./dynamodb/transport.js";
 import type { LockTableOptions } from "./options/table.js";
 import { TableLocks } from "./table-locks.js";
 

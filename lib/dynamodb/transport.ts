@@ -4,7 +4,7 @@ import {
   type ConsumedCapacity,
   DeleteItemCommand,
   DescribeTableCommand,
-  DynamoDBClient,
+  type DynamoDBClient,
   GetItemCommand,
   type GetItemCommandOutput,
   PutItemCommand,
@@ -94,32 +94,13 @@ const CONTEXT = Symbol("dynamutex");
 const ownClients = new WeakSet<DynamoDBClient>();
 
 /**
- * A client from the environment: region, credentials and endpoint as the AWS SDK finds them.
- *
- * It sends each request once, because the protocol has its own retries, which know how much of a lease is left. Each phase of a
- * request has a timeout: connecting, waiting for the reply, and reading the reply.
+ * Makes a client one of the library's own: a {@link Transport} sends to it without options, and closes it.
  *
  * The SDK sorts a client's middleware anew for every request, unless the client has `cacheMiddleware` and the request no
- * options, such as an abort signal. So requests are sent to it without options, and the signal reaches the request handler by
- * way of one middleware, installed once. Requests with options work on it as on any other client.
+ * options, such as an abort signal. So the signal reaches the request handler by way of one middleware, installed once. Requests
+ * with options work on such a client as on any other.
  */
-export function defaultClient({
-  connectMs = 1_500,
-  answerMs = 5_000,
-}: {
-  readonly connectMs?: number;
-  readonly answerMs?: number;
-} = {}): DynamoDBClient {
-  const agent = { keepAlive: true, maxSockets: 512 };
-  const requestHandler = {
-    connectionTimeout: connectMs,
-    requestTimeout: answerMs,
-    throwOnRequestTimeout: true,
-    socketTimeout: answerMs,
-    httpAgent: agent,
-    httpsAgent: agent,
-  };
-  const client = new DynamoDBClient({ maxAttempts: 1, cacheMiddleware: true, requestHandler });
+export function adopt(client: DynamoDBClient): DynamoDBClient {
   ownClients.add(client);
   client.middlewareStack.add(
     (next) => (args) => {
