@@ -142,6 +142,24 @@ describe("a table that is there", () => {
       },
       "its sort key sort is of type N, and locks need S, a string.",
     ],
+    [
+      "an index that refuses every row of a lock",
+      {},
+      {
+        AttributeDefinitions: [
+          ...(tableInput("").AttributeDefinitions ?? []),
+          { AttributeName: "expires", AttributeType: "S" },
+        ],
+        GlobalSecondaryIndexes: [
+          {
+            IndexName: "by-end",
+            KeySchema: [{ AttributeName: "expires", KeyType: "HASH" }],
+            Projection: { ProjectionType: "ALL" },
+          },
+        ],
+      },
+      "the key of its index by-end has expires (S), and locks write a value of type N: DynamoDB refuses every lock.",
+    ],
   ])("with %s is refused, and no TTL is switched on", async (_case, keys, differences, words) => {
     const layout = layoutOf(keys);
     await existing(layout, differences);
@@ -226,6 +244,24 @@ describe("waiting for a table", () => {
       "DescribeTimeToLive",
       "UpdateTimeToLive",
     ]);
+  });
+
+  test.each([
+    ["describe", "DescribeTimeToLive"],
+    ["switch", "UpdateTimeToLive"],
+  ])("on an engine that cannot %s a TTL is made, and a warning says that old rows stay", async (_, operation) => {
+    const warned = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
+    const { done, sent } = run({
+      DescribeTable: [NOT_FOUND, inState("ACTIVE")],
+      DescribeTimeToLive: [ttl("DISABLED")],
+      [operation]: [refusal("UnknownOperationException")],
+    });
+    await done;
+    const warnings = warned.mock.calls;
+    warned.mockRestore();
+    expect(sent).toContain("CreateTable");
+    expect(sent.filter((action) => action === operation)).toHaveLength(1);
+    expect(warnings).toEqual([[expect.stringMatching(/has no TTL, so nothing removes old rows/), "DynamutexWarning"]]);
   });
 
   test("whose TTL DynamoDB refuses to switch says why, and does not go on for ever", async () => {

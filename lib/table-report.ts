@@ -13,7 +13,8 @@ export type TableAction =
 /** A reason why locks do not work on a table, or work only in part. */
 export interface TableProblem {
   /**
-   * `missing`: the table does not exist. `status`: it cannot be used at present. `keys`: its key differs from the options.
+   * `missing`: the table does not exist. `status`: it cannot be used at present. `keys`: its key differs from the options. `index`: an index
+   * has an attribute of our rows in its key, with another type.
    * `permission`: an action is refused. `ttl`: DynamoDB does not remove the rows of dead holders. `billing`: its capacity
    * is limited. `replicas`: it is a global table. `permits`: hosts disagree on how many permits a semaphore has. `row`: an item
    * under a permit's key is not one that this library writes. `request`: it refuses a request for another reason.
@@ -22,6 +23,7 @@ export interface TableProblem {
     | "missing"
     | "status"
     | "keys"
+    | "index"
     | "permission"
     | "ttl"
     | "billing"

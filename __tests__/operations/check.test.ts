@@ -49,6 +49,21 @@ function keyedBy(...attributes: readonly (readonly [string, "S" | "N"])[]): Part
   };
 }
 
+/** An index whose key is one attribute. */
+function indexOn(attribute: string, type: "S" | "N"): Partial<CreateTableCommandInput> {
+  const { AttributeDefinitions = [] } = tableInput("");
+  return {
+    AttributeDefinitions: [...AttributeDefinitions, { AttributeName: attribute, AttributeType: type }],
+    GlobalSecondaryIndexes: [
+      {
+        IndexName: `by-${attribute}`,
+        KeySchema: [{ AttributeName: attribute, KeyType: "HASH" }],
+        Projection: { ProjectionType: "KEYS_ONLY" },
+      },
+    ],
+  };
+}
+
 function check(tableName: string): Promise<TableReport> {
   return scene.host({ tableName }).check();
 }
@@ -132,6 +147,28 @@ describe("check() of a table that does not fit", () => {
     const report = await check(await tableByHand(differences, "purge"));
     expect(onlyProblem(report, "error keys")).toContain(message);
     expect(report.usable).toBe(false);
+  });
+
+  test.each([
+    ["owner", "N", "error", "locks write a value of type S: DynamoDB refuses every lock."],
+    ["purge", "S", "error", "locks write a value of type N: DynamoDB refuses every lock."],
+    ["fence", "S", "warning", "a value of type N: DynamoDB refuses every row of a lock that has fence."],
+    ["data", "S", "warning", "a map, which no index can have in its key: DynamoDB refuses every row of a lock that has data."],
+  ] as const)("with an index on %s as %s: an %s that names the index", async (attribute, type, severity, because) => {
+    const tableName = await tableByHand(indexOn(attribute, type), attribute === "purge" ? undefined : "purge");
+    const report = await check(tableName);
+    const problems = report.problems.filter(({ code }) => code !== "ttl");
+    const message = onlyProblem({ ...report, problems }, `${severity} index`);
+    expect(message).toContain(`does not fit: the key of its index by-${attribute} has ${attribute} (${type}), and locks write`);
+    expect(message).toContain(because);
+    expect(report.usable).toBe(severity === "warning");
+    const lock = scene.host({ tableName }).mutex(scene.name).lock({ waitMs: 10_000 });
+    if (severity === "warning") await (await lock).unlock();
+    else await expect(lock).rejects.toMatchObject({ code: "LOCK_STORE", message: expect.stringContaining(because) });
+  });
+
+  test("an index on an attribute of a lock that has its type is no problem", async () => {
+    expect(await check(await tableByHand(indexOn("owner", "S"), "purge"))).toMatchObject({ usable: true, problems: [] });
   });
 
   test.each([
@@ -234,6 +271,19 @@ describe("check() where batches cannot be used", () => {
     expect(report.batches?.advice).toContain("dynamodb:PartiQLUpdate");
     expect(report.batches?.advice).toContain(because);
   });
+});
+
+test("check() on an engine without a TTL and without transactions says what does not work, and that locks do", async () => {
+  const tableName = await rightTable();
+  for (const operation of ["DescribeTimeToLive", "TransactWriteItems"] as const) {
+    scene.proxy.on(operation, error("UnknownOperationException", ""), FOREVER);
+  }
+  const { usable, problems } = await check(tableName);
+  expect(usable).toBe(true);
+  expect(problems.map(({ code, severity, message }) => `${severity} ${code}: ${message}`)).toEqual([
+    expect.stringMatching(/^warning ttl: .* has no TTL, so nothing removes old rows: /),
+    expect.stringMatching(/^warning request: .* does not have ConditionCheckItem: guard\(\) and transactWrite\(\) do not work$/),
+  ]);
 });
 
 describe("check() with permissions that are missing", () => {

@@ -22,7 +22,8 @@ import type { TableLayout } from "../options/table.js";
 import type { Clock } from "../time/clock.js";
 import { isAboutTheKey, isInvalid, isRefusal, refusalsOf, storeFailure } from "./failures.js";
 import { type Purpose, tell } from "./request-events.js";
-import { isStrong, keyAdvice } from "./table-keys.js";
+import { tableAdvice } from "./table-indexes.js";
+import { isStrong } from "./table-keys.js";
 
 /** The commands of requests about items. Each states its type, which a declaration file cannot infer. */
 const COMMANDS = {
@@ -192,7 +193,7 @@ export class Transport {
     if (noTransactions) return noTransactions;
     if (isAboutTheKey(error)) {
       const table = await this.#describe(signal);
-      return storeFailure(error, { ...asked, mismatch: table && keyAdvice(table, this.#layout) });
+      return storeFailure(error, { ...asked, mismatch: table && tableAdvice(table, this.#layout) });
     }
     const region = await this.#client.config?.region?.().catch(() => undefined);
     return storeFailure(error, { ...asked, region });

@@ -24,6 +24,9 @@ export class ControlPlane extends AdminRequests {
   }
 }
 
+/** Whether the endpoint is an engine that does not have the operation that was asked of it. */
+export const isNotImplemented = (error: unknown): boolean => isCausedBy(error, "UnknownOperationException");
+
 /** Whether DynamoDB refused a request with one of these errors. */
 export function isCausedBy(error: unknown, ...names: readonly string[]): boolean {
   return error instanceof LockStoreError && names.includes((error.cause as Partial<Error> | undefined)?.name ?? "");

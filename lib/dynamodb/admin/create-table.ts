@@ -3,8 +3,10 @@ import { CreateTableCommand, UpdateTimeToLiveCommand } from "@aws-sdk/client-dyn
 import { LockStoreError } from "../../errors.js";
 import type { CreateOptions, TableLayout } from "../../options/table.js";
 import type { Requests } from "../../session/requests.js";
-import { isStrong, keyAdvice } from "../table-keys.js";
-import { ControlPlane, isCausedBy } from "./control-plane.js";
+import { tableAdvice } from "../table-indexes.js";
+import { isStrong } from "../table-keys.js";
+import { ControlPlane, isCausedBy, isNotImplemented } from "./control-plane.js";
+import { noTtl } from "./findings.js";
 
 const DEFAULT_TIMEOUT_MS = 120_000;
 
@@ -13,8 +15,9 @@ const DEFAULT_TIMEOUT_MS = 120_000;
  *
  * 1. Describes it, and creates it if it does not exist. Another process may do so at the same moment.
  * 2. Waits until it is active.
- * 3. Compares its key with the layout.
+ * 3. Compares its key and its indexes with the layout.
  * 4. Enables the TTL, unless it is enabled already, or the table is one of several Regions with strong consistency, which has none.
+ *    An engine may have no TTL at all: a warning of the process says what that means.
  *
  * @throws {@link LockStoreError} that says how the table differs, or why it cannot be created.
  */
@@ -26,9 +29,13 @@ export async function createTable(
 ): Promise<void> {
   const plane = new ControlPlane(client, { tableName: layout.tableName, requests, signal, timeoutMs });
   const table = await activeTable(plane, layout, tags);
-  const mismatch = keyAdvice(table, layout);
+  const mismatch = tableAdvice(table, layout);
   if (mismatch !== undefined) throw new LockStoreError(mismatch);
-  if (!isStrong(table)) await enableTtl(plane, layout);
+  if (isStrong(table)) return;
+  await enableTtl(plane, layout).catch((error: unknown) => {
+    if (!isNotImplemented(error)) throw error;
+    process.emitWarning(noTtl(layout.tableName), "DynamutexWarning");
+  });
 }
 
 async function activeTable(

@@ -1,7 +1,9 @@
 import type { TableDescription, TimeToLiveDescription } from "@aws-sdk/client-dynamodb";
 import type { TableLayout } from "../../options/table.js";
 import type { TableAction, TableFacts, TableProblem, TableReport } from "../../table-report.js";
+import { indexConflicts } from "../table-indexes.js";
 import { isStrong, keyAdvice, keyIn } from "../table-keys.js";
+import { isNotImplemented } from "./control-plane.js";
 import type { Probe } from "./probes.js";
 
 /** What does not work without an action. It is an error if locks do not work at all then. */
@@ -68,6 +70,9 @@ export function tableProblems(table: TableDescription, layout: TableLayout): Tab
   }
   const mismatch = keyAdvice(table, layout);
   if (mismatch !== undefined) problems.push(error("keys", mismatch.replace(/^t/, "T")));
+  for (const { isFatal, message } of indexConflicts(table, layout)) {
+    problems.push({ code: "index", severity: isFatal ? "error" : "warning", message: message.replace(/^t/, "T") });
+  }
   if (billing === "provisioned") {
     const { ReadCapacityUnits: read, WriteCapacityUnits: write } = table.ProvisionedThroughput ?? {};
     const message =
@@ -83,13 +88,18 @@ export function tableProblems(table: TableDescription, layout: TableLayout): Tab
   return problems;
 }
 
+const ROWS_STAY = "rows of dead holders stay until their locks are taken again, and rows that are kept stay for ever";
+
+/** What is said of an engine that has no TTL. */
+export const noTtl = (tableName: string): string =>
+  `The endpoint of table ${tableName} has no TTL, so nothing removes old rows: ${ROWS_STAY}; delete them yourself`;
+
 export function ttlProblems(
   { TimeToLiveStatus: status = "DISABLED", AttributeName: attribute }: TimeToLiveDescription = {},
   { tableName, ttl }: TableLayout,
 ): TableProblem[] {
-  const stays = "rows of dead holders stay until their locks are taken again, and rows that are kept stay for ever";
   const problem = (what: string, remedy: string) => [
-    warning("ttl", `The TTL of table ${tableName} is ${what}: ${stays}; ${remedy}`),
+    warning("ttl", `The TTL of table ${tableName} is ${what}: ${ROWS_STAY}; ${remedy}`),
   ];
   const on = `switch it on for the attribute ${ttl}, as \`await locks.create()\` does`;
   if (status === "DISABLED") return problem("off", on);
@@ -109,6 +119,11 @@ export function actionProblem(
   { tableName }: TableLayout,
 ): TableProblem {
   const [severity, without] = NEEDED[action];
+  if (isNotImplemented(cause)) {
+    if (action === "DescribeTimeToLive") return warning("ttl", noTtl(tableName));
+    const message = `The endpoint of table ${tableName} does not have ${action}: ${without}`;
+    return { code: "request", severity, message };
+  }
   // What DynamoDB itself has said.
   const { message: reason } = cause.cause as Error;
   const message =

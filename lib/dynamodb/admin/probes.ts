@@ -5,7 +5,7 @@ import type { BatchReport, TableAction } from "../../table-report.js";
 import { itemKey } from "../compile.js";
 import { type Stated, statedBy, statementOf } from "../statements.js";
 import { commandOf, type ItemRequest, type Reply } from "../transport.js";
-import { type ControlPlane, isCausedBy } from "./control-plane.js";
+import { type ControlPlane, isCausedBy, isNotImplemented } from "./control-plane.js";
 
 /** How a table answered one request that changes nothing. */
 export type Probe<Found = unknown> =
@@ -85,6 +85,7 @@ export async function probe<Found>(request: Promise<Found>): Promise<Probe<Found
     }
     if (isCausedBy(error, "AccessDeniedException", "AccessDenied")) return { kind: "refused", cause };
     if (isCausedBy(error, "ResourceNotFoundException")) return { kind: "missing", cause };
+    if (isNotImplemented(error)) return { kind: "unknown", cause };
     // For example, the key does not fit, or a global table with strong consistency refuses a transaction.
     if (isCausedBy(error, "ValidationException")) return { kind: "unknown", cause };
     throw error;
