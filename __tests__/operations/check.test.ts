@@ -153,13 +153,20 @@ describe("check() of a table that does not fit", () => {
     ["owner", "N", "error", "locks write a value of type S: DynamoDB refuses every lock."],
     ["purge", "S", "error", "locks write a value of type N: DynamoDB refuses every lock."],
     ["fence", "S", "warning", "a value of type N: DynamoDB refuses every row of a lock that has fence."],
-    ["data", "S", "warning", "a map, which no index can have in its key: DynamoDB refuses every row of a lock that has data."],
+    [
+      "data",
+      "S",
+      "warning",
+      "a map, which no index can have in its key: DynamoDB refuses every row of a lock that has data.",
+    ],
   ] as const)("with an index on %s as %s: an %s that names the index", async (attribute, type, severity, because) => {
     const tableName = await tableByHand(indexOn(attribute, type), attribute === "purge" ? undefined : "purge");
     const report = await check(tableName);
     const problems = report.problems.filter(({ code }) => code !== "ttl");
     const message = onlyProblem({ ...report, problems }, `${severity} index`);
-    expect(message).toContain(`does not fit: the key of its index by-${attribute} has ${attribute} (${type}), and locks write`);
+    expect(message).toContain(
+      `does not fit: the key of its index by-${attribute} has ${attribute} (${type}), and locks write`,
+    );
     expect(message).toContain(because);
     expect(report.usable).toBe(severity === "warning");
     const lock = scene.host({ tableName }).mutex(scene.name).lock({ waitMs: 10_000 });
@@ -168,7 +175,10 @@ describe("check() of a table that does not fit", () => {
   });
 
   test("an index on an attribute of a lock that has its type is no problem", async () => {
-    expect(await check(await tableByHand(indexOn("owner", "S"), "purge"))).toMatchObject({ usable: true, problems: [] });
+    expect(await check(await tableByHand(indexOn("owner", "S"), "purge"))).toMatchObject({
+      usable: true,
+      problems: [],
+    });
   });
 
   test.each([
@@ -282,7 +292,9 @@ test("check() on an engine without a TTL and without transactions says what does
   expect(usable).toBe(true);
   expect(problems.map(({ code, severity, message }) => `${severity} ${code}: ${message}`)).toEqual([
     expect.stringMatching(/^warning ttl: .* has no TTL, so nothing removes old rows: /),
-    expect.stringMatching(/^warning request: .* does not have ConditionCheckItem: guard\(\) and transactWrite\(\) do not work$/),
+    expect.stringMatching(
+      /^warning request: .* does not have ConditionCheckItem: guard\(\) and transactWrite\(\) do not work$/,
+    ),
   ]);
 });
 
