@@ -37,14 +37,14 @@ describe("links", () => {
 
 describe("the index", () => {
   const linked = new Map(
-    [...INDEX.text.matchAll(/^\| \[(.+?\?)\]\(([^)]+)\)/gm)].map(([, question = "", link = ""]) => [
+    [...INDEX.text.matchAll(/^- \[(.+?\?)\]\(([^)]+)\)$/gm)].map(([, question = "", link = ""]) => [
       join("docs", link),
       question,
     ]),
   );
 
   it("lists every page once, and none that is not there", () => {
-    const rows = [...INDEX.text.matchAll(/^\| \[/gm)];
+    const rows = [...INDEX.text.matchAll(/^- \[/gm)];
     expect(rows).toHaveLength(linked.size);
     const pages = DOCS.map(({ path }) => path).filter((path) => path !== INDEX.path);
     expect([...linked.keys()].sort()).toEqual([...pages, "SECURITY.md"].sort());

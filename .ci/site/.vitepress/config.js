@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
 import { withMermaid } from "vitepress-plugin-mermaid";
+import { DESIGN, index } from "../../pages.js";
 
 /** A link to a heading is GitHub's: lower case, words joined by hyphens, and nothing else. */
 function slugify(heading) {
@@ -10,16 +10,12 @@ function slugify(heading) {
     .replaceAll(/\s/g, "-");
 }
 
-/** The index of docs/, as it is there: a group for each heading, and a page for each row. */
+/** The index of docs/: a group for each heading, with the titles of its pages. */
 function sidebar() {
-  const [, ...groups] = readFileSync("docs/README.md", "utf8").split("\n## ");
-  return groups.map((group) => ({
-    text: group.split("\n")[0],
-    collapsed: false,
-    items: [...group.matchAll(/^\| \[.+?\]\(([\w.-]+\.md)\) \| (.+) \|$/gm)].map(([, link, text]) => ({
-      text,
-      link: `/docs/${link.replace(/\.md$/, "")}`,
-    })),
+  return index().map(({ heading, pages }) => ({
+    text: heading,
+    collapsed: heading === DESIGN,
+    items: pages.map(({ title, path }) => ({ text: title, link: `/${path.replace(/\.md$/, "")}` })),
   }));
 }
 
