@@ -5,6 +5,7 @@ import {
   LockTable,
   type LockTableOptions,
   type MutexOptions,
+  type SemaphoreOptions,
   systemClock,
   tableClock,
 } from "../lib/index.js";
@@ -342,6 +343,32 @@ describe("unknown options", () => {
     expect(refusal(() => locks.mutex("name", given as MutexOptions))).toEqual(itself);
     await expect(locks.mutex("name").lock(given)).rejects.toEqual(itself);
     await expect(locks.lockAll(["a", "b"], given)).rejects.toEqual(itself);
+  });
+});
+
+describe("what is required", () => {
+  const locks = new LockTable({ tableName: "locks" });
+  const NAME = "must be a table's ARN, or its name: 3 to 255 of a-z, A-Z, 0-9, '_', '-' and '.'";
+
+  test("is named where it is missing, and where there are no options at all", async () => {
+    for (const none of [undefined, {}, { tableName: undefined }]) {
+      const { message } = refusal(() => new LockTable(none as unknown as LockTableOptions));
+      expect(message).toBe(`tableName: is required, and ${NAME} (got undefined)`);
+    }
+    const { message } = refusal(() => locks.semaphore("name", undefined as unknown as SemaphoreOptions));
+    expect(message).toContain("permits: is required, and must be a whole number from 1 to 1000");
+    await using lock = await scene.host().mutex(scene.name).lock();
+    for (const none of [undefined, {}])
+      await expect(lock.handOff(none as never)).rejects.toThrow("withinMs: is required, and must be a whole number");
+    expect(lock.held).toBe(true);
+  });
+
+  test("is named where something else is given in place of options", async () => {
+    expect(refusal(() => new LockTable("locks" as never)).message).toBe(
+      'options: must be an object with options, of which tableName is required (got "locks")',
+    );
+    await using lock = await scene.host().mutex(scene.name).lock();
+    await expect(lock.handOff(60_000 as never)).rejects.toThrow("of which withinMs is required (got 60000)");
   });
 });
 

@@ -22,6 +22,7 @@ import type {
 } from "./options/calls.js";
 import { electOptions, observeOptions, singleFlightOptions, tryLockOptions, tryRunOptions } from "./options/calls.js";
 import { NONE } from "./options/check.js";
+import type { SetMember } from "./options/lock-all.js";
 import type { MutexSettings } from "./options/mutex.js";
 import { type Address, lockAt } from "./protocol/addresses.js";
 import type { Sections } from "./queues/sections.js";
@@ -47,6 +48,12 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
     this.#resource = { name, kind: sections.kinds.mutex, at: lockAt(name), settings, permits: 1 };
     this.#flights = flights;
     this.#calls = new SectionCalls<Held>(sections, this.#resource, tryLockOptions, tryRunOptions);
+  }
+
+  /** What a set needs to know of a mutex of this session; undefined for anything else. @internal */
+  static of(value: unknown, session: Session): SetMember | undefined {
+    const isOurs = typeof value === "object" && value !== null && #session in value && value.#session === session;
+    return isOurs ? { name: value.name, settings: value.#resource.settings } : undefined;
   }
 
   /**

@@ -1,5 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { hostname } from "node:os";
+import { LockConfigError } from "./errors.js";
 import { Flights } from "./flights/flights.js";
 import type { FencedLock } from "./lock.js";
 import type { LockInfo } from "./lock-info.js";
@@ -8,7 +9,7 @@ import { listLocks, permitProblems } from "./operations/inspect.js";
 import type { CheckOptions, CloseOptions, ListOptions } from "./options/calls.js";
 import { checkOptions, closeOptions, listOptions } from "./options/calls.js";
 import { NONE } from "./options/check.js";
-import { checkNames, type LockAllOptions, lockAllOptions } from "./options/lock-all.js";
+import { checkCount, checkMembers, type LockAllOptions, lockAllOptions, type SetMember } from "./options/lock-all.js";
 import { type MutexOptions, type MutexSettings, mutexSettings } from "./options/mutex.js";
 import { type SemaphoreOptions, semaphoreSettings } from "./options/semaphore.js";
 import { type SharedMutexOptions, sharedMutexSettings } from "./options/shared-mutex.js";
@@ -119,21 +120,29 @@ export class TableLocks implements AsyncDisposable {
    * it waits, so overlapping sets cannot deadlock, whatever their order. A set whose locks are seldom free at the same
    * time may wait for ever.
    *
-   * @param names 1 to 100, without duplicates.
+   * @param locks 1 to 100 names, or mutexes of this `LockTable`, each lock once. A mutex brings its own options along, except for
+   * `waitMs` and `fair`; those of the call go first.
    * @param options those of a mutex and of its `lock()` together, without `fencing`, `fair` and `handOverMs`.
    * @throws {@link LockTimeoutError} after `waitMs`. It names one holder.
    * @throws the reason of `signal`.
    * @throws {@link LockStoreError} if the table cannot be used, or has not answered once within 10 s.
-   * @throws {@link LockConfigError} if a name or an option cannot work.
+   * @throws {@link LockConfigError} if a lock or an option cannot work.
    *
    * @example
    * await using set = await locks.lockAll(["account#1", "account#2"]);
    * await transfer(set.signal);
    */
-  async lockAll(names: readonly string[], options: LockAllOptions = {}): Promise<LockSet> {
-    checkNames(names, this.#layout.keyPrefix);
-    const { settings, lock } = lockAllOptions(options, this.#defaults);
-    return await lockAll(this.session, names, settings, lock);
+  async lockAll(locks: readonly (string | Mutex)[], options: LockAllOptions = {}): Promise<LockSet> {
+    checkCount(locks);
+    const { lock, settingsOf } = lockAllOptions(options, this.#defaults);
+    const members = locks.map((each, index): SetMember => {
+      if (typeof each === "string") checkName(each, this.#layout.keyPrefix);
+      const member = typeof each === "string" ? { name: each, settings: undefined } : Mutex.of(each, this.session);
+      if (member !== undefined) return { name: member.name, settings: settingsOf(member.settings) };
+      throw new LockConfigError(`locks.${index}`, each, "must be a name, or a mutex of this LockTable");
+    });
+    checkMembers(members);
+    return await lockAll(this.session, members, lock);
   }
 
   /**

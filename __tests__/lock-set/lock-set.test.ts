@@ -1,5 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
-import type { LockAllOptions, LockSet, LockTable } from "../../lib/index.js";
+import { type LockAllOptions, type LockSet, LockTable } from "../../lib/index.js";
+import { mutexSettings } from "../../lib/options/mutex.js";
+import { lockAll } from "../../lib/sets/lock-all.js";
 import { hear } from "../support/diagnostics.js";
 import { eventually, turn } from "../support/eventually.js";
 import {
@@ -328,10 +330,14 @@ describe("what cannot work", () => {
     locks.lockAll(names as string[], options as LockAllOptions);
 
   test.each([
-    [[], undefined, "names"],
-    ["name", undefined, "names"],
-    [["a", "b", "a"], undefined, "names"],
-    [Array.from({ length: 101 }, (_, index) => `n${index}`), undefined, "names"],
+    [[], undefined, "locks"],
+    ["name", undefined, "locks"],
+    [undefined, undefined, "locks"],
+    [["a", "b", "a"], undefined, "locks.2"],
+    [["a", 7], undefined, "locks.1"],
+    [[undefined], undefined, "locks.0"],
+    [["a", { name: "b" }], undefined, "locks.1"],
+    [Array.from({ length: 101 }, (_, index) => `n${index}`), undefined, "locks"],
     [["a", ""], undefined, "name"],
     [["a", "ä".repeat(1_025)], undefined, "name"],
     [["a"], { fencing: true }, "fencing"],
@@ -345,6 +351,67 @@ describe("what cannot work", () => {
   ])("%j with %j is refused before anything is sent", async (names, options, option) => {
     const { locks } = oneHost();
     await expect(call(locks, names, options)).rejects.toMatchObject({ code: "LOCK_CONFIG", option });
+    expect(scene.proxy.counts()).toEqual({});
+  });
+});
+
+describe("mutexes in place of names", () => {
+  test("are the locks of these names, mixed with names, and in their order", async () => {
+    const { locks, names } = oneHost();
+    const [x, y, z] = names;
+    await using set = await locks.lockAll([locks.mutex(z), x, locks.mutex(y)]);
+    expect(set.names).toEqual([z, x, y]);
+    expect(scene.proxy.counts()).toEqual({ TransactWriteItems: 1 });
+    expect(await uuids(set.names)).toEqual(own(set));
+  });
+
+  test("bring along how their locks are kept, and the options of the call go first", async () => {
+    const { locks, names } = oneHost();
+    const [x, y, z] = names;
+    const short = { ttlMs: 10_000, safetyMarginMs: 2_000 };
+    const ofMutexes = await locks.lockAll([locks.mutex(x, { ttlMs: 20_000 }), locks.mutex(y, short), z]);
+    expect([...ofMutexes.locks.values()].map(({ remainingMs }) => remainingMs)).toEqual([18_000, 8_000, 27_000]);
+    await ofMutexes.unlock();
+    const ofCall = await locks.lockAll([locks.mutex(y, short), z], { ttlMs: 5_000 });
+    expect([...ofCall.locks.values()].map(({ remainingMs }) => remainingMs)).toEqual([4_500, 4_500]);
+    await ofCall.unlock();
+  });
+
+  test("do not hand a lock out whose own lease is over before the table answers", async () => {
+    const time = new ManualTime();
+    const host = new MemoryHost(time);
+    host.fate = ({ kind }) => (kind === "writeAll" ? "lost" : "answered");
+    const settings = (ttlMs: number) => mutexSettings({ ttlMs });
+    const members = [
+      { name: "a", settings: settings(30_000) },
+      { name: "b", settings: settings(1_000) },
+    ];
+    const taking = lockAll(host.session, members, { waitMs: 9_000 });
+    const refused = expect(taking).rejects.toMatchObject({ code: "LOCK_TIMEOUT" });
+    await time.advance(9_000);
+    await refused;
+    // After its lease a copy of a claim would be of no use any more: another claim, with other uuids, is made.
+    const uuids = host.sent.flatMap((message) => (message.kind === "writeAll" ? message.takes[1]?.uuid : []));
+    expect(new Set(uuids).size).toBeGreaterThan(5);
+  });
+
+  test.each([
+    ["of another table", () => new LockTable({ tableName: "others" }).mutex("b")],
+    ["that is a semaphore", () => new LockTable({ tableName: "others" }).semaphore("b", { permits: 1 })],
+    ["that is a Promise", () => Promise.resolve("b")],
+  ])("one %s is refused", async (_, other) => {
+    const { locks } = oneHost();
+    const refused = locks.lockAll(["a", other() as never]);
+    await expect(refused).rejects.toThrow(/^locks\.1: must be a name, or a mutex of this LockTable \(got /);
+  });
+
+  test("one with tokens is refused, and the same lock twice", async () => {
+    const { locks } = oneHost();
+    const fenced = locks.mutex("b", { fencing: true });
+    await expect(locks.lockAll(["a", fenced])).rejects.toThrow(
+      /^locks\.1: must not be a mutex with fencing.* \(got "b"\)/,
+    );
+    await expect(locks.lockAll(["a", locks.mutex("a")])).rejects.toThrow(/^locks\.1: must not be there twice/);
     expect(scene.proxy.counts()).toEqual({});
   });
 });

@@ -111,7 +111,9 @@ export const dynamutex: Protocol = (surroundings) => {
     semaphore: (name, options) => new Semaphore(sections, name, semaphoreSettings(options, {})),
     sharedMutex: (name, options) => new SharedMutex(sections, name, sharedMutexSettings(options, {})),
     lockAll: (names, mutex, options) => {
-      return lockAll(session, names, mutexSettings(mutex), options);
+      const settings = mutexSettings(mutex);
+      const members = names.map((name) => ({ name, settings }));
+      return lockAll(session, members, options);
     },
     close: (drainMs) => session.close(drainMs),
   };

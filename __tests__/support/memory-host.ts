@@ -79,7 +79,9 @@ export class MemoryHost {
   }
 
   lockAll(names: readonly string[], options: MutexOptions = {}): Promise<LockSet> {
-    return lockAll(this.session, names, mutexSettings(options), {});
+    const settings = mutexSettings(options);
+    const members = names.map((name) => ({ name, settings }));
+    return lockAll(this.session, members, { waitMs: settings.waitMs });
   }
 
   row(name: string): Row | undefined {

@@ -50,7 +50,8 @@ export function optionsCheck<Options extends object, Given extends Shape<NoInfer
   const shapeOf = lazily(shape);
   TAKERS.push({ takers, names: () => Object.keys(shapeOf()) });
   const check = valueCheck(() => objectOf<Options>(shapeOf(), remedies), "options");
-  return (options) => {
+  // No options at all are checked as an empty object: the error then names an option that is required.
+  return (options = {} as Options) => {
     if (options !== NONE) check(options);
     return options;
   };
@@ -75,7 +76,7 @@ export function objectOf<Options extends object>(
 ): z.ZodMiniType<Options> {
   const known = Object.keys(shape);
   return z
-    .custom<Options>(isObject, { error: "must be an object with options", abort: true })
+    .custom<Options>(isObject, { error: () => `must be an object with options${requiredOf(shape)}`, abort: true })
     .check(({ value, issues }) => {
       const given = Object.entries(value).filter(([, option]) => option !== undefined);
       const [unknown] = given.find(([name]) => !known.includes(name)) ?? [];
@@ -85,11 +86,20 @@ export function objectOf<Options extends object>(
       }
       for (const [name, schema] of Object.entries<z.ZodMiniType>(shape)) {
         const { error } = schema.safeParse(value[name as keyof Options]);
+        const missing = error !== undefined && value[name as keyof Options] === undefined ? "is required, and " : "";
         for (const { message, path } of error?.issues ?? []) {
-          issues.push({ code: "custom", input: value, path: [name, ...path], message });
+          issues.push({ code: "custom", input: value, path: [name, ...path], message: `${missing}${message}` });
         }
       }
     });
+}
+
+/** What is to be among the options, for an error. */
+function requiredOf(shape: object): string {
+  const required = Object.entries(shape as Readonly<Record<string, z.ZodMiniType>>).filter(
+    ([, schema]) => !schema.safeParse(undefined).success,
+  );
+  return required.length === 0 ? "" : `, of which ${required.map(([name]) => name).join(" and ")} is required`;
 }
 
 /** Everything that takes options. */

@@ -3,7 +3,6 @@ import { type LockOptions, lockShape } from "./calls.js";
 import { optionsCheck } from "./check.js";
 import { type MutexOptions, type MutexSettings, mutexSettings, mutexShape } from "./mutex.js";
 import type { OptionsCheck } from "./options-check.js";
-import { checkName } from "./table.js";
 
 /** Options of one `lockAll()`. Default: those of the table's mutexes. */
 export interface LockAllOptions extends LockOptions, Omit<MutexOptions, "fencing" | "fair" | "handOverMs"> {}
@@ -24,25 +23,47 @@ const checkLockAll: OptionsCheck<LockAllOptions> = optionsCheck(
   },
 );
 
-/** @throws {@link LockConfigError} naming the option that cannot work. */
+/** One of the locks of a set, and how it is kept. */
+export interface SetMember {
+  readonly name: string;
+  readonly settings: MutexSettings;
+}
+
+/** The options of a set, completed. @throws {@link LockConfigError} naming the option that cannot work. */
 export function lockAllOptions(
   options: LockAllOptions,
   defaults: MutexOptions,
-): { readonly settings: MutexSettings; readonly lock: LockOptions } {
-  const { signal, waitMs, data, holdAtLeastMs, ...mutex } = checkLockAll(options);
-  return { settings: mutexSettings(mutex, defaults), lock: { signal, waitMs, data, holdAtLeastMs } };
+): {
+  readonly lock: LockOptions;
+  /** How a lock of the set is kept: by these options, then by those of its mutex, if it was given as one, or of the table. */
+  readonly settingsOf: (mutex?: MutexSettings) => MutexSettings;
+} {
+  const { signal, waitMs, data, holdAtLeastMs, ...own } = checkLockAll(options);
+  const ofNames = mutexSettings(own, defaults);
+  const settingsOf = (mutex?: MutexSettings) => (mutex === undefined ? ofNames : mutexSettings(own, mutex));
+  return { lock: { signal, waitMs: waitMs ?? ofNames.waitMs, data, holdAtLeastMs }, settingsOf };
 }
 
-/** @throws {@link LockConfigError} if a set has no names, too many, an invalid one, or one twice. */
-export function checkNames(names: readonly string[], keyPrefix: string): void {
-  if (!Array.isArray(names) || names.length === 0) {
-    throw new LockConfigError("names", names, "must be an array of at least one name");
+/** @throws {@link LockConfigError} if a set has no locks, or too many. */
+export function checkCount(locks: readonly unknown[]): void {
+  if (!Array.isArray(locks) || locks.length === 0) {
+    throw new LockConfigError("locks", locks, "must be an array of at least one name or mutex");
   }
-  if (names.length > MAX_NAMES) {
+  if (locks.length > MAX_NAMES) {
     const remedy = `must be at most ${MAX_NAMES}, which is what one transaction of DynamoDB may write`;
-    throw new LockConfigError("names", `${names.length} names`, remedy);
+    throw new LockConfigError("locks", `${locks.length} locks`, remedy);
   }
-  for (const name of names) checkName(name, keyPrefix);
-  const repeated = names.find((name, index) => names.indexOf(name) < index);
-  if (repeated !== undefined) throw new LockConfigError("names", repeated, "must not contain a name twice");
+}
+
+/** @throws {@link LockConfigError} if a set has a lock twice, or one with tokens. */
+export function checkMembers(members: readonly SetMember[]): void {
+  const names = new Set<string>();
+  for (const [index, { name, settings }] of members.entries()) {
+    if (settings.fencing) {
+      const remedy = "must not be a mutex with fencing: a transaction returns no tokens; take this lock by itself";
+      throw new LockConfigError(`locks.${index}`, name, remedy);
+    }
+    if (names.has(name)) throw new LockConfigError(`locks.${index}`, name, "must not be there twice");
+    names.add(name);
+  }
 }

@@ -35,6 +35,6 @@ const checkSemaphore: OptionsCheck<SemaphoreOptions> = optionsCheck(
 
 /** @throws {@link LockConfigError} */
 export function semaphoreSettings(options: SemaphoreOptions, defaults: MutexOptions): SemaphoreSettings {
-  const { permits, ...mutex } = checkSemaphore(options ?? {});
+  const { permits, ...mutex } = checkSemaphore(options);
   return { permits, settings: mutexSettings(mutex, defaults) };
 }

@@ -1,7 +1,7 @@
 import { Lease } from "../holding/lease.js";
 import { copyOf, type LockData } from "../lock-info.js";
 import type { LockOptions } from "../options/calls.js";
-import type { MutexSettings } from "../options/mutex.js";
+import type { SetMember } from "../options/lock-all.js";
 import { lockAt } from "../protocol/addresses.js";
 import type { Session } from "../session/session.js";
 import type { WriteAllOutcome } from "../store.js";
@@ -24,19 +24,19 @@ import { HeldLockSet, type LockSet } from "./lock-set.js";
  */
 export async function lockAll(
   session: Session,
-  names: readonly string[],
-  settings: MutexSettings,
-  options: LockOptions,
+  members: readonly SetMember[],
+  { signal, data: given, holdAtLeastMs = 0, waitMs = Number.POSITIVE_INFINITY }: LockOptions,
 ): Promise<LockSet> {
-  const { signal, holdAtLeastMs = 0, waitMs = settings.waitMs } = options;
   signal?.throwIfAborted();
   session.assertOpen();
-  session.store.admit(options.data);
-  const data = options.data && copyOf(options.data);
-  const targets = names.map((name) => ({ at: lockAt(name), settings })) as [Target, ...Target[]];
+  session.store.admit(given);
+  const data = given && copyOf(given);
+  const targets = members.map(({ name, settings }) => ({ at: lockAt(name), settings })) as [Target, ...Target[]];
+  const first = targets.reduce((least, target) => (leaseMs(target) < leaseMs(least) ? target : least));
+  const names = members.map(({ name }) => name);
   const waits = waitMs > 0;
   const wait = new Wait(session, names.join(", "), { patient: waits, asksFor: names.length });
-  const send = () => claimBy(session, targets[0], wait, {}, () => new SetTake(session, targets, data));
+  const send = () => claimBy(session, first, wait, {}, () => new SetTake(session, targets, data));
   const work = async (deliver: (set: LockSet) => boolean): Promise<void> => {
     for (let blocked = blockedFromNow(session); ; ) {
       const claimed = await (waits ? send() : tryClaim(session, wait, send));
@@ -62,12 +62,14 @@ export async function lockAll(
       }
       for (const { exit } of leases) session.detach(exit.giveBack());
       wait.endSignal.throwIfAborted();
-      leaseWasOver(wait, { name: targets[0].at.name, settings });
+      leaseWasOver(wait, { name: first.at.name, settings: first.settings });
       blocked = blockedFromNow(session);
     }
   };
   return await wait.run(work, { signal, waitMs: waits ? waitMs : Number.POSITIVE_INFINITY });
 }
+
+const leaseMs = ({ settings }: Target): number => settings.ttlMs - settings.safetyMarginMs;
 
 /** The takes of several rows, which go together: one transaction. */
 class SetTake implements ClaimAttempt<WriteAllOutcome, readonly Acquisition[]> {

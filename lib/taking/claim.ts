@@ -91,7 +91,7 @@ export function claim(
 
 /**
  * Makes one attempt after the other until one is answered.
- * @param first the first of the rows to take: all are kept in the same way.
+ * @param first of the rows to take the one with the shortest lease.
  */
 export async function claimBy<Outcome extends Answer, Granted>(
   session: Session,
