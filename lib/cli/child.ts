@@ -3,12 +3,15 @@ import { addAbortListener, once } from "node:events";
 import { type FencedLock, type Permit, systemClock } from "../index.js";
 import { EXIT, exitCodeOf, Failure } from "./failure.js";
 import { mention } from "./output.js";
-import { companionsGiven, hasTerminal, processesIn, reachedTheGroup } from "./processes.js";
+import { companionsGiven, hasTerminal, processesGiven, processesIn, reachedTheGroup } from "./processes.js";
 
 /** What the command under the lock is told of, if this one is. */
 export const FORWARDED = ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const;
 
 export type HeldLock = FencedLock | Permit;
+
+/** The uuids of the runs around this one, for those to find what this one starts. */
+const OUTER = "DYNAMUTEX_OUTER_UUIDS";
 
 /** The pause between two looks at who is left of the command. */
 const LOOK_MS = 50;
@@ -44,6 +47,10 @@ export class Child {
     return this.#process === undefined ? this.#askedBy : undefined;
   }
 
+  get hasBegun(): boolean {
+    return this.#process?.pid !== undefined;
+  }
+
   /** Passes on what this process was sent, unless the command has it already. */
   forward(signal: NodeJS.Signals): void {
     if (signal !== "SIGUSR1" && signal !== "SIGUSR2") this.#askedBy ??= signal;
@@ -66,7 +73,8 @@ export class Child {
       this.wasToldOfLoss = true;
       cancelKill = this.#clock.alarm(killAfterMs, () => {
         this.#isKilled = true;
-        this.#signal("SIGKILL");
+        // A `run` inside of this one passes TERM on, and cannot pass on KILL.
+        this.#signal("SIGKILL", this.#nested());
       });
       this.#signal("SIGTERM");
       mention(`${lock.signal.reason.message}; ${this.#command[0]} is told to end`);
@@ -96,12 +104,13 @@ export class Child {
     }
   }
 
-  #signal(signal: NodeJS.Signals): void {
+  /** @param others are sent it as well. */
+  #signal(signal: NodeJS.Signals, others: readonly number[] = []): void {
     const { pid, exitCode, signalCode } = this.#process ?? {};
     if (pid === undefined) return; // it has not begun
     const itself = exitCode === null && signalCode === null ? [pid] : [];
-    const targets = this.#hasOwnGroup ? [-pid] : new Set([...itself, ...this.#companions()]);
-    for (const target of targets) {
+    const targets = this.#hasOwnGroup ? [-pid] : [...itself, ...this.#companions()];
+    for (const target of new Set([...targets, ...others])) {
       try {
         process.kill(target, signal);
       } catch (error) {
@@ -112,6 +121,8 @@ export class Child {
   }
 
   #isLeft(): boolean {
+    // After a loss a KILL bounds the wait for these. After a signal, the `run` that started them waits for what it must.
+    if (this.wasToldOfLoss && this.#nested().length > 0) return true;
     if (!this.#hasOwnGroup) return this.#companions().length > 0;
     const pid = this.#process?.pid ?? 0;
     try {
@@ -123,9 +134,14 @@ export class Child {
     return processesIn(pid)?.length !== 0;
   }
 
+  /** What each `run` inside of this one has started, in whichever process group. */
+  #nested(): readonly number[] {
+    return processesGiven(OUTER, (uuids) => uuids.split(" ").includes(this.#env.DYNAMUTEX_UUID ?? ""));
+  }
+
   /** The command's processes among those of this process's group. */
   #companions(): readonly number[] {
-    return companionsGiven(`DYNAMUTEX_UUID=${this.#env.DYNAMUTEX_UUID}`);
+    return companionsGiven("DYNAMUTEX_UUID", this.#env.DYNAMUTEX_UUID);
   }
 }
 
@@ -134,6 +150,7 @@ function variablesOf(lock: HeldLock): NodeJS.ProcessEnv {
   return {
     DYNAMUTEX_NAME: lock.name,
     DYNAMUTEX_UUID: lock.uuid,
+    [OUTER]: [process.env[OUTER], process.env.DYNAMUTEX_UUID].filter(Boolean).join(" ") || undefined,
     DYNAMUTEX_FENCING_TOKEN: "fencingToken" in lock ? lock.fencingToken.toString() : undefined,
     DYNAMUTEX_PERMIT: "permit" in lock ? lock.permit.toString() : undefined,
     DYNAMUTEX_ATTEMPT: lock.attempt?.toString(),

@@ -18,6 +18,8 @@ export const EXIT = {
 /** How a shell shows the end of a process by a signal. */
 export const exitCodeOf = (signal: NodeJS.Signals): number => 128 + constants.signals[signal];
 
+export const NO_SEPARATOR = "there is no command: put -- before the command that is run: dynamutex run NAME -- COMMAND";
+
 /** A failure that one line explains: what is wrong, and what to do. */
 export class Failure extends Error {
   override readonly name = "Failure";

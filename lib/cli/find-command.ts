@@ -6,6 +6,9 @@ import { EXIT, Failure } from "./failure.js";
 /** What the kernel reads of a script to find its interpreter. */
 const FIRST_LINE_BYTES = 256;
 
+/** Where the system looks for a command if PATH is not set. */
+const DEFAULT_PATH = "/bin:/usr/bin";
+
 /** How many scripts the kernel follows whose interpreter is a script again. */
 const MOST_INTERPRETERS = 4;
 
@@ -41,7 +44,7 @@ function soughtByEnv(argument: string): string | undefined {
 
 /** @returns the file that is executed. */
 function located(command: string, remedy: string): string {
-  const folders = (process.env.PATH ?? "").split(delimiter);
+  const folders = (process.env.PATH ?? DEFAULT_PATH).split(delimiter);
   const files = command.includes("/") ? [command] : folders.map((folder) => join(folder || ".", command));
   let isForbidden = false;
   for (const file of files) {

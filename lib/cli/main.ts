@@ -1,13 +1,20 @@
 #!/usr/bin/env node
 import { inspect } from "node:util";
 import { CommanderError } from "commander";
-import { complaintOf, EXIT, Failure } from "./failure.js";
+import { complaintOf, EXIT, exitCodeOf, Failure } from "./failure.js";
 import { complain, mention, printable } from "./output.js";
 import { programWith } from "./program.js";
 
 // What the library warns of is one line as well, without the number of the process.
 process.removeAllListeners("warning");
 process.on("warning", ({ message }) => mention(message));
+
+// The kernel ends the first process of a container by no signal that it does not handle. `run` handles all of its own.
+if (process.pid === 1 && process.argv[2] !== "run") {
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"] as const) {
+    process.once(signal, () => process.exit(exitCodeOf(signal)));
+  }
+}
 
 /** Runs a command line, and sets the exit code. */
 async function main(argv: readonly string[]): Promise<void> {

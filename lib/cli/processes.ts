@@ -25,27 +25,42 @@ function ownStat() {
   return statOf("self") ?? { group: 0, session: process.pid, terminal, foreground: 0 };
 }
 
+function allPids(): readonly number[] {
+  const entries = statOf("self") === undefined ? [] : readdirSync("/proc");
+  return entries.filter((entry) => /^\d+$/.test(entry)).map(Number);
+}
+
+const isAlive = (stat: ReturnType<typeof statOf>): boolean => stat !== undefined && !/[ZX]/.test(stat.state);
+
+/** The value of a variable when a process's program began; undefined if it was not given, or cannot be seen. */
+function givenTo(pid: number, name: string): string | undefined {
+  try {
+    const variables = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
+    return variables.find((each) => each.startsWith(`${name}=`))?.slice(name.length + 1);
+  } catch {
+    return undefined; // it is gone, or somebody else's
+  }
+}
+
+/** The processes that were given a variable with such a value when their programs began; none where they cannot be seen. */
+export const processesGiven = (name: string, matches: (value: string) => boolean): readonly number[] =>
+  allPids().filter((pid) => {
+    const value = givenTo(pid, name);
+    return value !== undefined && matches(value) && isAlive(statOf(pid));
+  });
+
 /** The processes of a group, without those that have ended and wait to be reaped; undefined where they cannot be seen. */
 export function processesIn(group: number): readonly number[] | undefined {
   if (statOf("self") === undefined) return undefined;
-  const pids = readdirSync("/proc").filter((entry) => /^\d+$/.test(entry));
-  return pids.map(Number).filter((pid) => {
+  return allPids().filter((pid) => {
     const stat = statOf(pid);
-    return stat?.group === group && !/[ZX]/.test(stat.state);
+    return stat?.group === group && isAlive(stat);
   });
 }
 
-/** The processes of this one's group that were given a variable when their programs began; none where they cannot be seen. */
-export function companionsGiven(variable: string): readonly number[] {
-  const wasGiven = (pid: number): boolean => {
-    try {
-      return readFileSync(`/proc/${pid}/environ`, "utf8").split("\0").includes(variable);
-    } catch {
-      return false; // it is gone, or somebody else's
-    }
-  };
-  return processesIn(ownStat().group)?.filter(wasGiven) ?? [];
-}
+/** The same among the processes of this one's group. */
+export const companionsGiven = (name: string, value: string | undefined): readonly number[] =>
+  processesIn(ownStat().group)?.filter((pid) => givenTo(pid, name) === value) ?? [];
 
 /**
  * Whether a signal that has just come has reached the command under the lock as well, because a terminal sent it to the

@@ -1,6 +1,7 @@
 import { createRequire } from "node:module";
 import { Argument, Command, Option } from "commander";
 import type { Shell } from "./completion.js";
+import { Failure, NO_SEPARATOR } from "./failure.js";
 import { duration, tick, timer, wholeNumber } from "./options.js";
 import { print } from "./output.js";
 
@@ -88,6 +89,11 @@ function addRun(program: Command, command: readonly string[] | undefined): void 
     .option("--busy-code <n>", "the exit code if it did not run; 0 says nothing (default: 75)", wholeNumber(0, 255))
     .option("--kill-after <duration>", "after a loss, from TERM to KILL (default: a 15th of --ttl)", timer)
     .action(exits(async (name, options) => (await import("./run.js")).run(name, command, options)));
+  // `run NAME grep -h` has forgotten the --.
+  run.addHelpText("beforeAll", () => {
+    if (run.args.findIndex((word) => /^(-h|--help)$/.test(word)) > 1) throw new Failure(NO_SEPARATOR);
+    return "";
+  });
   // A name in a variable may be `--help`: to show that and end with 0 would look as if the command had run.
   if (command !== undefined) run.helpOption(false);
 }

@@ -1,12 +1,10 @@
 import { findLockLost, type Lockable, type LockTable, LockTimeoutError, type TryRun } from "../index.js";
 import { Child, FORWARDED, type HeldLock } from "./child.js";
-import { EXIT, exitCodeOf, Failure } from "./failure.js";
+import { EXIT, exitCodeOf, Failure, NO_SEPARATOR } from "./failure.js";
 import { findCommand } from "./find-command.js";
 import { onTable } from "./open-table.js";
 import { planRun, type RunOptions, type RunPlan, showTick } from "./options.js";
 import { complain } from "./output.js";
-
-const NO_SEPARATOR = "there is no command: put -- before the command that is run: dynamutex run NAME -- COMMAND";
 
 const NO_COMMAND = "there is no command behind --: give the one to run";
 
@@ -43,9 +41,6 @@ export async function run(name: string, command: readonly string[] | undefined, 
 /** Ends a section whose command has another exit code than 0: its tick has not succeeded. */
 const NO_SUCCESS = new Error("The command has not succeeded");
 
-/** A command that cannot be run or found has not begun, by the exit codes of a shell. */
-const NOT_BEGUN: readonly number[] = [EXIT.cannotExecute, EXIT.notFound];
-
 /** @returns the exit code. */
 async function underLock(
   locks: LockTable,
@@ -64,7 +59,8 @@ async function underLock(
     try {
       code = await child.run(lock, killAfterMs);
     } finally {
-      if (NOT_BEGUN.includes(code)) lock.uncountAttempt();
+      // Not by its exit code: a script that ends with 127 has run, and may have missed a program at its end.
+      if (!child.hasBegun) lock.uncountAttempt();
     }
     if (code === EXIT.done) return;
     // What is thrown below would hide a loss that only the release finds.
