@@ -18,6 +18,7 @@ export const ENTRIES = [
   { name: ".", file: "index" },
   { name: "./testing", file: "testing/index" },
   { name: "./otel", file: "otel/index" },
+  { name: "./prom-client", file: "prom-client/index" },
   { name: "./node-cron", file: "node-cron/index" },
   { command: "dynamutex", file: "cli/main" },
 ].filter(({ file }) => existsSync(`lib/${file}.ts`));

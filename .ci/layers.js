@@ -7,8 +7,10 @@
 export const LAYERS = [
   "cli/",
   "testing/",
-  // Another entry point, over the public names alone.
+  // Other entry points, over the public names alone.
   "otel/",
+  "prom-client/",
+  "metrics/",
   "node-cron/",
   "index.ts",
   "lock-table.ts",
@@ -54,7 +56,9 @@ export const IMPORTS_ONLY = {
   "protocol/": ["protocol/", "time/clock.ts", "lock-info.ts"],
   // Types alone of the public names, and the checks of options: a program loads it before the AWS SDK, so that others can
   // instrument that.
-  "otel/": ["otel/", "index.ts", "errors.ts", "options/check.ts", "options/options-check.ts"],
+  "otel/": ["otel/", "metrics/", "index.ts", "options/check.ts", "options/options-check.ts"],
+  "prom-client/": ["prom-client/", "metrics/", "errors.ts", "options/check.ts", "options/options-check.ts"],
+  "metrics/": ["metrics/", "index.ts", "errors.ts"],
   "node-cron/": ["index.ts", "errors.ts", "options/check.ts", "options/options-check.ts"],
 };
 
@@ -71,6 +75,12 @@ export const PACKAGES = [
     run: ["otel/"],
     types: [],
     because: "only lib/otel/ knows OpenTelemetry, which most users do not have",
+  },
+  {
+    name: /^prom-client$/,
+    run: ["prom-client/"],
+    types: [],
+    because: "only lib/prom-client/ knows prom-client, which most users do not have",
   },
 ];
 

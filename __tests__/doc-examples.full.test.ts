@@ -7,7 +7,7 @@ const ROOT = process.cwd();
 
 /** The files whose doc comments a caller's editor shows. */
 const FILES =
-  "lock-table table-locks mutex semaphore shared-mutex lock lockable sets/lock-set election errors testing/test-table testing/test-clock otel/index node-cron/index".split(
+  "lock-table table-locks mutex semaphore shared-mutex lock lockable sets/lock-set election errors testing/test-table testing/test-clock otel/index prom-client/index node-cron/index".split(
     " ",
   );
 

@@ -207,6 +207,18 @@ describe("the packed tarball", () => {
       "measured\nMODULE_NOT_FOUND\n",
     ],
     [
+      "dynamutex/prom-client, which needs prom-client",
+      ["prom-client"],
+      `
+      import { createRequire } from "node:module";
+      import { instrumentLocks } from "dynamutex/prom-client";
+      import { register } from "prom-client";
+      instrumentLocks();
+      console.log((await register.metrics()).includes("dynamutex_calls_total 0"));
+      try { createRequire(import.meta.url)("dynamutex"); } catch ({ code }) { console.log(code); }`,
+      "true\nMODULE_NOT_FOUND\n",
+    ],
+    [
       "dynamutex/node-cron, which loads it with dynamutex alone",
       [],
       `

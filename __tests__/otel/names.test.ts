@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "@jest/globals";
 import { PrometheusSerializer } from "@opentelemetry/exporter-prometheus";
 import { DataPointType, type MetricData } from "@opentelemetry/sdk-metrics";
+import { Registry } from "prom-client";
 import type { Diagnostics } from "../../lib/index.js";
+import { instrumentLocks } from "../../lib/prom-client/index.js";
 import { consumerFolder } from "../support/consumer-folder.js";
 import { firstColumn, pageAt } from "../support/pages.js";
 import { createTestTable } from "../support/table.js";
@@ -13,7 +15,6 @@ import { Collector } from "./collector.js";
 const read = (...path: string[]) => readFileSync(join(process.cwd(), ...path), "utf8");
 const OBSERVABILITY = pageAt("docs/observability.md");
 const PAGE = OBSERVABILITY.text;
-const PROMETHEUS = read("examples", "prometheus", "metrics.ts");
 const DASHBOARD = JSON.parse(read("examples", "grafana", "dynamutex.json")) as {
   readonly panels: readonly { readonly title: string; readonly targets: readonly { readonly expr: string }[] }[];
 };
@@ -26,10 +27,12 @@ const ALARMS = [
 /** Names of time series, each with the names of its labels. */
 type Series = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** The metrics of everything that the channels may tell, without a table. */
-async function everything(): Promise<readonly MetricData[]> {
+/** The metrics of everything that the channels may tell, without a table, and the text of prom-client. */
+async function everything(): Promise<{ readonly metrics: readonly MetricData[]; readonly exposition: string }> {
   const collector = new Collector();
   collector.instrument();
+  const registry = new Registry();
+  using _ = instrumentLocks({ registry });
   const publish = <Name extends keyof Diagnostics>(name: Name, message: Diagnostics[Name]) =>
     channel(name).publish(message);
   const of = (call: number) => ({ name: "a", uuid: `uuid-${call}`, call });
@@ -43,7 +46,7 @@ async function everything(): Promise<readonly MetricData[]> {
   publish("dynamutex:forced", { ...of(1), now: true });
   const request = { name: "a", ms: 3, cause: undefined, attempts: 1, readUnits: 1, writeUnits: 1 };
   publish("dynamutex:request", { operation: "take", outcome: "ok", ...request });
-  return await collector.metrics();
+  return { metrics: await collector.metrics(), exposition: await registry.metrics() };
 }
 
 /** The time series of the text that Prometheus reads. */
@@ -103,18 +106,13 @@ function missing(expression: string, series: Series): readonly string[] {
   return [...wrong, ...[...labels].filter((label) => !known.has(label))];
 }
 
-let metrics: readonly MetricData[];
-let printed: readonly string[];
+let printed: string;
 beforeAll(async () => {
   await using folder = await consumerFolder();
   const table = await createTestTable();
-  const recipes = [PROMETHEUS, read("examples", "pino", "log.ts")];
-  const files = recipes.map((_, index) => `${index}.ts`);
-  for (const [index, text] of recipes.entries()) {
-    await folder.write(`${index}.ts`, text.replaceAll('"locks" }', `"${table}" }`));
-  }
-  expect(await folder.compile(files, { target: "es2022", outDir: folder.path })).toBe("");
-  printed = [await folder.run("0.js"), await folder.run("1.js")];
+  await folder.write("log.ts", read("examples", "pino", "log.ts").replaceAll('"locks" }', `"${table}" }`));
+  expect(await folder.compile(["log.ts"], { target: "es2022", outDir: folder.path })).toBe("");
+  printed = await folder.run("log.js");
 }, 120_000);
 
 describe("docs/observability.md", () => {
@@ -131,7 +129,7 @@ describe("docs/observability.md", () => {
       const labels = [...attributes.matchAll(/`((?:dynamutex|error)\.[\w.]+)`/g)].map(([, label = ""]) => label);
       return [name, kind.includes("histogram") ? "s" : "", labels.sort()];
     });
-    const measured = (await everything()).map(({ descriptor: { name, unit }, dataPoints }) => {
+    const measured = (await everything()).metrics.map(({ descriptor: { name, unit }, dataPoints }) => {
       const labels = new Set(dataPoints.flatMap(({ attributes }) => Object.keys(attributes)));
       return [name, unit === "s" ? "s" : "", [...labels].sort()];
     });
@@ -139,27 +137,19 @@ describe("docs/observability.md", () => {
   });
 
   test("has a recipe for pino that logs sections, and leaves out what nobody wants to read", () => {
-    const lines = (printed[1] ?? "").split("\n").map((line) => JSON.parse(line));
+    const lines = printed.split("\n").map((line) => JSON.parse(line));
     expect(lines).toMatchObject([
       { level: 30, name: "locks", lock: "nightly-report", msg: "dynamutex:acquired", passedOn: false },
       { level: 30, name: "locks", lock: "nightly-report", msg: "dynamutex:released", call: lines[0]?.call },
     ]);
   });
-
-  test("has a recipe for prom-client that measures a section", () => {
-    const text = printed[0] ?? "";
-    expect(text).toMatch(/^dynamutex_calls_total 1$/m);
-    expect(text).toMatch(/^dynamutex_wait_duration_seconds_count\{dynamutex_outcome="acquired"\} 1$/m);
-    expect(text).toMatch(/^dynamutex_hold_duration_seconds_count\{dynamutex_outcome="released"\} 1$/m);
-    expect(text).toMatch(/^dynamutex_held 0$/m);
-    expect(text).toMatch(/^dynamutex_waiting 0$/m);
-    expect(text).toMatch(/^dynamutex_requests_total\{dynamutex_operation="take",dynamutex_outcome="ok"\} 1$/m);
-  });
 });
 
 describe("the dashboard and the alarms ask for metrics and labels that are there:", () => {
+  let metrics: readonly MetricData[];
+  let exposition: string;
   beforeAll(async () => {
-    metrics = await everything();
+    ({ metrics, exposition } = await everything());
   });
 
   test("as a Collector names them", () => {
@@ -176,16 +166,9 @@ describe("the dashboard and the alarms ask for metrics and labels that are there
     expect(SHOWN.flatMap((expression) => missing(expression, series))).toEqual([]);
   });
 
-  test("as the recipe for prom-client names them", () => {
-    const defined = [...PROMETHEUS.matchAll(/(counter|gauge|histogram)\("(dynamutex_\w+)"([^;]*)\);/g)];
-    const series = new Map(
-      defined.flatMap(([, kind, name = "", rest = ""]) => {
-        const labels = new Set([...rest.matchAll(/"(\w+)"/g)].map(([, label = ""]) => label));
-        if (kind !== "histogram") return [[name, labels] as const];
-        return ["_bucket", "_sum", "_count"].map((part) => [name + part, new Set([...labels, "le"])] as const);
-      }),
-    );
-    expect([...seriesIn(printed[0] ?? "").keys()].filter((name) => !series.has(name))).toEqual([]);
+  test("as dynamutex/prom-client exposes them", () => {
+    const series = seriesIn(exposition);
+    expect([...series.keys()].sort()).toEqual([...specified(metrics).keys()].sort());
     expect([...SHOWN, ...ALARMS].flatMap((expression) => missing(expression, series))).toEqual([]);
   });
 

@@ -5,15 +5,17 @@
  * @packageDocumentation
  */
 
-import { type MeterProvider, metrics, type TracerProvider, trace } from "@opentelemetry/api";
+import { diag, type MeterProvider, metrics, type TracerProvider, trace } from "@opentelemetry/api";
 import * as z from "zod/mini";
+import type { LockNames } from "../metrics/labels.js";
+import { lockNamesOption } from "../metrics/lock-names-option.js";
+import { measure } from "../metrics/measure.js";
 import { optionsCheck, withMethods } from "../options/check.js";
 import type { OptionsCheck } from "../options/options-check.js";
-import { Calls } from "./calls.js";
-import { countRequests, countWarnings, startAtZero, subscribeAll } from "./events.js";
-import { instrumentsOf, type LockNames, labelling } from "./instruments.js";
+import { instrumentsOn } from "./instruments.js";
+import { spansOf } from "./section-spans.js";
 
-export type { LockNames } from "./instruments.js";
+export type { LockNames } from "../metrics/labels.js";
 
 /** What {@link instrumentLocks} takes. */
 export interface InstrumentOptions {
@@ -28,12 +30,7 @@ export interface InstrumentOptions {
 const check: OptionsCheck<InstrumentOptions> = optionsCheck(["instrumentLocks()"], () => ({
   meterProvider: z.optional(withMethods<MeterProvider>("a MeterProvider of OpenTelemetry", ["getMeter"])),
   tracerProvider: z.optional(withMethods<TracerProvider>("a TracerProvider of OpenTelemetry", ["getTracer"])),
-  lockNames: z.optional(
-    z.custom<LockNames>(
-      (value) => typeof value === "boolean" || typeof value === "function",
-      "must be a boolean, or a function that makes a label of a name",
-    ),
-  ),
+  lockNames: lockNamesOption(),
 }));
 
 /** The name of the meter and of the tracer. */
@@ -62,17 +59,11 @@ const SCOPE = "dynamutex";
  */
 export function instrumentLocks(options: InstrumentOptions = {}): Disposable {
   const { meterProvider, tracerProvider, lockNames = false } = check(options);
-  const instruments = instrumentsOf((meterProvider ?? metrics.getMeterProvider()).getMeter(SCOPE));
   const tracer = (tracerProvider ?? trace.getTracerProvider()).getTracer(SCOPE);
-  const labels = labelling(lockNames);
-  // With names, nobody knows the time series before there is something to count.
-  if (lockNames === false) startAtZero(instruments);
-  const calls = new Calls(instruments, tracer, labels);
-  const end = subscribeAll(calls.listeners, countRequests(instruments, labels), countWarnings(instruments, labels));
-  return {
-    [Symbol.dispose]: () => {
-      end();
-      calls.end();
-    },
-  };
+  return measure({
+    instruments: instrumentsOn((meterProvider ?? metrics.getMeterProvider()).getMeter(SCOPE)),
+    spans: spansOf(tracer),
+    lockNames,
+    report: (message, error) => diag.error(message, error),
+  });
 }

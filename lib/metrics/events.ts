@@ -1,7 +1,8 @@
 import { type ChannelListener, subscribe, unsubscribe } from "node:diagnostics_channel";
 import { LOSS } from "../errors.js";
 import type { Diagnostics } from "../index.js";
-import type { Instruments, Labels } from "./instruments.js";
+import type { Labels } from "./labels.js";
+import type { Attributes, Instruments } from "./metrics.js";
 
 /** What is done with the messages of each channel. */
 export type Listeners = { readonly [Name in keyof Diagnostics]?: (message: Diagnostics[Name]) => void };
@@ -21,10 +22,10 @@ export function countRequests(instruments: Instruments, labels: Labels): Listene
   return {
     "dynamutex:request": ({ operation, name, ms, outcome, readUnits, writeUnits }) => {
       const attributes = { "dynamutex.operation": operation, ...labels(name) };
-      requests.add(1, { ...attributes, "dynamutex.outcome": outcome });
-      requestDuration.record(ms / 1_000, { ...attributes, "dynamutex.outcome": outcome });
-      if (readUnits) capacityUnits.add(readUnits, { ...attributes, "dynamutex.capacity.kind": "read" });
-      if (writeUnits) capacityUnits.add(writeUnits, { ...attributes, "dynamutex.capacity.kind": "write" });
+      requests(1, { ...attributes, "dynamutex.outcome": outcome });
+      requestDuration(ms / 1_000, { ...attributes, "dynamutex.outcome": outcome });
+      if (readUnits) capacityUnits(readUnits, { ...attributes, "dynamutex.capacity.kind": "read" });
+      if (writeUnits) capacityUnits(writeUnits, { ...attributes, "dynamutex.capacity.kind": "write" });
     },
   };
 }
@@ -48,20 +49,24 @@ const eventOf = (channel: string) => ({ "dynamutex.event": channel.slice("dynamu
 /** Counts what the other channels tell. */
 export function countWarnings({ warnings }: Instruments, labels: Labels): Listeners {
   const count = (channel: string) => (message: { readonly name?: string }) =>
-    warnings.add(1, { ...eventOf(channel), ...labels(message.name) });
+    warnings(1, { ...eventOf(channel), ...labels(message.name) });
   return Object.fromEntries(WARNINGS.map((channel) => [channel, count(channel)]));
 }
 
 type Failure = Diagnostics["dynamutex:failed"]["because"];
 
-const FAILURES: Readonly<Record<Failure, object>> = { aborted: {}, closed: {}, error: { "error.type": "LOCK_STORE" } };
+const FAILURES: Readonly<Record<Failure, Attributes>> = {
+  aborted: {},
+  closed: {},
+  error: { "error.type": "LOCK_STORE" },
+};
 
 /**
  * Lets the counters that alarms look at begin at 0. One that is not there before the first loss is 1 when it is first seen, and
  * whoever asks by how much it has grown since is told: by nothing.
  */
 export function startAtZero({ losses, failures, warnings }: Instruments): void {
-  for (const reason of Object.keys(LOSS)) losses.add(0, { "dynamutex.reason": reason });
-  for (const [because, type] of Object.entries(FAILURES)) failures.add(0, { "dynamutex.because": because, ...type });
-  for (const channel of WARNINGS) warnings.add(0, eventOf(channel));
+  for (const reason of Object.keys(LOSS)) losses(0, { "dynamutex.reason": reason });
+  for (const [because, type] of Object.entries(FAILURES)) failures(0, { "dynamutex.because": because, ...type });
+  for (const channel of WARNINGS) warnings(0, eventOf(channel));
 }
