@@ -1,7 +1,7 @@
 import { DeleteItemCommand, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { describe, expect, test } from "@jest/globals";
-import type { LockInfo, LockTable } from "../lib/index.js";
+import type { LockInfo, LockTable, MutexOptions } from "../lib/index.js";
 import { Wait } from "../lib/taking/wait.js";
 import { watch } from "./support/eventually.js";
 import { ManualTime } from "./support/manual-time.js";
@@ -23,6 +23,7 @@ const BAD: readonly (readonly [string, Attributes])[] = [
   ["a `tick` of another type", { tick: [7] }],
   ["`permits` of another type", { permits: "4" }],
   ["`data` that are no map", { data: "mine" }],
+  ["a `fence` that is no whole number", { fence: 1.5 }],
 ];
 
 const DELETE_COMMAND = /aws dynamodb delete-item --table-name (\S+) --key '(\{.*?\}\})'/;
@@ -124,6 +125,29 @@ test("trap 47: an attribute that is called like a property of all objects is one
   expect(await mutex.inspect()).toMatchObject({ uuid: lock.uuid });
   await lock.unlock();
 });
+
+test.each<[string, MutexOptions, boolean]>([
+  ["a fenced take", { fencing: true }, false],
+  ["a take for a tick", {}, true],
+  ["a fenced take for a tick", { fencing: true }, true],
+])(
+  "trap 47: %s puts a row back whose token is no whole number, and nobody gets the lock",
+  async (_, options, isTick) => {
+    const at = (tick: number) => (isTick ? { once: tick } : {});
+    const mutex = scene.host().mutex(scene.name, options);
+    // This process then knows the time and what the row remembers, so it takes the row without reading it.
+    await (await mutex.tryLock(at(1)))?.unlock();
+    await scene.put({ ...(await scene.row()), fence: 1.5 });
+    const before = await scene.row();
+    scene.proxy.reset();
+    const problem = /its fence must be a whole number.*aws dynamodb delete-item/s;
+    const refused = { code: "LOCK_STORE", message: expect.stringMatching(problem) };
+    await expect(mutex.tryLock(at(2))).rejects.toMatchObject(refused);
+    expect(await scene.row()).toEqual(before);
+    expect(scene.proxy.counts()).toEqual({ UpdateItem: 1, PutItem: 1 });
+    await expect(scene.host().mutex(scene.name, options).tryLock(at(2))).rejects.toThrow(problem);
+  },
+);
 
 test("a row with fractions is one of ours: watched, marked and taken over", async () => {
   const time = new ManualTime();

@@ -113,8 +113,13 @@ describe(`with seed ${SEED}`, () => {
   });
 
   test("trap 25: a take that would be let through meets a row that parses, whatever the types are", () => {
+    // No condition can ask for a whole token: the take sees the others in its reply, and puts them back (bad-rows.test.ts).
+    const hasFraction = ({ fence }: Attributes): boolean => typeof fence === "number" && !Number.isInteger(fence);
     const overwritten = items.filter(
-      (item) => parsedRow(item) === undefined && TAKES.some((take) => apply(item, take).kind === "applied"),
+      (item) =>
+        !hasFraction(item) &&
+        parsedRow(item) === undefined &&
+        TAKES.some((take) => apply(item, take).kind === "applied"),
     );
     expect({ count: overwritten.length, first: overwritten[0] }).toEqual({ count: 0, first: undefined });
   });

@@ -100,7 +100,12 @@ export class DynamoDbStore extends RowStore implements Store {
     this.#heard(reply);
     if (write.kind === "take" && !this.#proven) await this.#prove(write.at, signal);
     const before = reply?.Attributes;
-    return { kind: "applied", replaced: this.#shown(write, before), drawn: this.#drawn(write, before) };
+    try {
+      return { kind: "applied", replaced: this.#shown(write, before), drawn: this.#drawn(write, before) };
+    } catch (error) {
+      if (before !== undefined && isRowShown(write, false)) await this.#putBack(write, before, signal);
+      throw error;
+    }
   }
 
   protected override async renewAll(
@@ -180,9 +185,25 @@ export class DynamoDbStore extends RowStore implements Store {
     if (item === undefined || !isRowShown(write, item.wanted !== undefined)) return undefined;
     try {
       return rowOf(this.layout, write.at, item);
-    } catch {
+    } catch (error) {
+      if (write.kind === "take" || write.kind === "transfer") throw error;
       return undefined;
     }
+  }
+
+  /**
+   * Puts the item back that a take or a transfer has changed and that is no row of ours: no condition can ask for a whole token.
+   * Nobody counts on the uuid of that write. If this fails, the item stays damaged, and nobody takes it.
+   */
+  async #putBack(write: Write, Item: Item, signal: AbortSignal): Promise<void> {
+    const uuid = "uuid" in write ? write.uuid : "";
+    const condition = {
+      ConditionExpression: "#uuid = :uuid",
+      ExpressionAttributeNames: { "#uuid": "uuid" },
+      ExpressionAttributeValues: { ":uuid": { S: uuid } },
+    };
+    const request: ItemRequest = ["PutItem", { TableName: this.layout.tableName, Item, ...condition }];
+    await this.#transport.ask(request, signal, write).catch(() => undefined);
   }
 
   /** What a write has drawn, if it draws. @throws {@link LockStoreError} if it counted up somebody else's number. */

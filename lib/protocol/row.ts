@@ -94,7 +94,7 @@ const POSSIBLE: Readonly<Record<string, AttributeType>> = {
 /**
  * The condition of each attribute of a row. The parser uses these conditions, and a take asks for all of them: an item that
  * does not parse is never overwritten. No condition can ask for a whole number, or look into any map: so a row may have
- * fractions, and any data.
+ * fractions, and any data. Only a `fence` must be whole: the parser refuses the others, and a take that has met one puts it back.
  */
 const ATTRIBUTES = Object.entries({ ...NEEDED, ...POSSIBLE }).map(([name, { asks, text }]) => ({
   condition: name in NEEDED ? asks(name) : any(missing(name), asks(name)),
@@ -124,6 +124,9 @@ export function parseRow({ name, sort }: Address, attributes: Attributes): Parse
   }
   // The conditions have checked the types. A number may be a bigint: a range admits both.
   const { uuid, owner, data, fence, handOff, result, due, attempt, ...numbers } = attributes as unknown as Checked;
+  if (typeof fence === "number" && !Number.isInteger(fence)) {
+    return { problem: "its fence must be a whole number", isDamaged: true };
+  }
   const numberOf = (value: number | undefined): number | undefined => (value === undefined ? undefined : Number(value));
   const row: Row = {
     ...{ name, sort, uuid, owner, data },
@@ -132,7 +135,7 @@ export function parseRow({ name, sort }: Address, attributes: Attributes): Parse
     acquired: Number(numbers.acquired),
     wanted: numberOf(numbers.wanted),
     // It may exceed 2^53, so it is kept exact.
-    fence: fence === undefined ? undefined : wholeOf(fence),
+    fence: fence === undefined ? undefined : BigInt(fence),
     tick: numberOf(numbers.tick),
     // An older process does not check these two: a value that is not an integer is no reason to refuse the row.
     due: wholeIn(due),
@@ -154,9 +157,6 @@ type Checked = Omit<Row, "name" | "sort" | "fence" | "handOff" | "result" | "due
 };
 
 const wholeIn = (value: unknown): number | undefined => (Number.isSafeInteger(value) ? Number(value) : undefined);
-
-/** A token with a fraction is not ours. A take that draws from it detects that; until then, it counts as a token that was drawn. */
-const wholeOf = (token: number | bigint): bigint => (typeof token === "bigint" ? token : BigInt(Math.floor(token)));
 
 /** What each kind of row is called in reports for people. */
 const KINDS = {
