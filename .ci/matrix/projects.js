@@ -3,6 +3,7 @@ import { execFile } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { filesAt, stage } from "../release/stage.js";
 
 const execute = promisify(execFile);
 
@@ -17,9 +18,12 @@ export async function run(program, args, options = {}) {
   }
 }
 
-/** Builds nothing: packs what is in dist/. @returns the path of the tarball. */
+/** Builds nothing: packs what is in dist/, as a release does. @returns the path of the tarball. */
 export async function pack(folder) {
-  const stdout = await run("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", folder]);
+  const staged = join(folder, "staged");
+  const manifest = await readJson("package.json");
+  await stage(".", staged, filesAt(manifest, manifest.version));
+  const stdout = await run("npm", ["pack", "--json", "--pack-destination", folder], { cwd: staged });
   const [packed] = JSON.parse(stdout);
   return { ...packed, path: join(folder, packed.filename) };
 }

@@ -15,9 +15,6 @@ import { released, unreleased } from "./changelog.js";
 import { nextVersion, problemsOf } from "./manifest.js";
 import { filesAt, stage } from "./stage.js";
 
-/** Stands for the fields that are unknown until publishing, in a dry run. */
-const UNKNOWN = { url: "git+https://example.invalid/unknown/unknown.git" };
-
 const args = process.argv.slice(2);
 const isDry = args.includes("--dry-run");
 const asked = args.find((arg) => !arg.startsWith("-")) ?? (isDry ? "patch" : undefined);
@@ -69,7 +66,7 @@ async function rehearse() {
   for (const problem of problemsOf(manifest)) console.log(`release: would be refused: ${problem}`);
   const version = commitAndTag(clone);
   const staged = join(temporary, "staged");
-  await stage(clone, staged, filesAt(manifest.repository === undefined ? { repository: UNKNOWN } : manifest, version));
+  await stage(clone, staged, filesAt(manifest, version));
   npm(staged, "publish", "--dry-run", "--ignore-scripts", "--access", "public", "--tag", "latest");
   console.log(`release: ${version} would be tagged v${version}, with these notes:\n`);
   console.log(git(clone, "tag", "--list", "--format=%(contents)", `v${version}`));

@@ -4,8 +4,9 @@
  */
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, extname, join, relative } from "node:path";
+import { llmsText } from "../llms.js";
 import { guides } from "../pages.js";
-import { llmsText, startPage } from "./start-page.js";
+import { startPage } from "./start-page.js";
 
 const ROOT_PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE"];
 const LINK = /\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)/g;
@@ -32,8 +33,7 @@ export function stage({ pages, twins }) {
 
   const { matter, text } = startPage();
   write(join(pages, "index.md"), `${frontMatter({ ...matter, search: false })}${text}`);
-  write(join(twins, "index.md"), llmsText());
-  write(join(twins, "llms.txt"), llmsText());
+  for (const name of ["index.md", "llms.txt"]) write(join(twins, name), llmsText({ withDesign: true }));
   staged.push({ path: "index.md", isFound: false });
 
   const waiting = [
