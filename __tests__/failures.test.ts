@@ -6,12 +6,14 @@ import { type AddressInfo, createServer, type Server, type Socket } from "node:n
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { defaultClient } from "../lib/dynamodb/default-client.js";
+import { storeFailure } from "../lib/dynamodb/failures.js";
 import { DynamoDbStore } from "../lib/dynamodb/store.js";
 import { LockStoreError } from "../lib/errors.js";
 import { type LockTableOptions, tableLayout } from "../lib/options/table.js";
 import { lockAt } from "../lib/protocol/addresses.js";
 import { systemClock } from "../lib/time/clock.js";
 import { eventually } from "./support/eventually.js";
+import { pageAt } from "./support/pages.js";
 import { takeWith } from "./support/store-cases.js";
 import { createTestTable, testClient } from "./support/table.js";
 import { FREE, vacateOf } from "./support/write-cases.js";
@@ -161,6 +163,26 @@ describe("what somebody has to put right", () => {
     const failure = await takeFailure(clientAt(await refusing(type)));
     expect(failure).toMatchObject({ transient: false, throttled: false, answered: true, cause: { name: type } });
     for (const word of words) expect(failure.message).toContain(word);
+  });
+
+  test("a missing permission lists all that locks, or create(), need, as docs/table.md has them", async () => {
+    const { text } = pageAt("docs/table.md");
+    const denied = Object.assign(new Error("no"), { name: "AccessDeniedException" });
+    const told = (action: string) => {
+      const { message } = storeFailure(denied, { action, tableName: "locks" });
+      expect(message).toContain("docs/table.md in the package dynamutex");
+      return [...message.matchAll(/dynamodb:\w+/g)].map(([permission]) => permission);
+    };
+    const needed = (to: string) => {
+      const [row = ""] = text.split("\n").filter((line) => line.startsWith(`| ${to} |`));
+      return [...row.matchAll(/dynamodb:\w+/g)].map(([permission]) => permission);
+    };
+    const locks = needed("take, wait for, renew and release locks");
+    expect(locks).toHaveLength(4);
+    expect(told("PutItem")).toEqual(["dynamodb:PutItem", ...locks]);
+    expect(told("Query")).toEqual(["dynamodb:Query", ...locks]);
+    expect(told("CreateTable")).toEqual(["dynamodb:CreateTable", ...needed("`create()`")]);
+    expect(told("TagResource")).toEqual(["dynamodb:TagResource", ...needed("`create()`")]);
   });
 
   test("names the action of each operation", async () => {

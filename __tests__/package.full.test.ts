@@ -1,7 +1,9 @@
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, relative } from "node:path";
+import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { consumerEnv } from "./support/consumer-folder.js";
@@ -10,6 +12,9 @@ import { createTestTable } from "./support/table.js";
 const run = promisify(execFile);
 const ROOT = process.cwd();
 const MODULES = join(ROOT, "node_modules");
+
+/** The scripts are JavaScript without types. */
+const script = (...path: string[]) => import(pathToFileURL(join(ROOT, ".ci", ...path)).href);
 
 /** The consumer's program, but for its imports: what the README promises, on a table that exists. */
 const PROGRAM = `
@@ -121,11 +126,18 @@ const PRINTED = [
 let consumer: string;
 let installed: string;
 let packed: string;
+/** What the addresses of files begin with that are in the repository alone. */
+let base: string;
 
 beforeAll(async () => {
   consumer = await mkdtemp(join(tmpdir(), "dynamutex-consumer-"));
   installed = join(consumer, "node_modules", "dynamutex");
-  const { stdout } = await run("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", consumer]);
+  // As a release does it.
+  const { filesAt, stage } = await script("release", "stage.js");
+  const staged = join(consumer, "staged");
+  base = filesAt({}, "0.1.0");
+  await stage(ROOT, staged, base);
+  const { stdout } = await run("npm", ["pack", "--json", "--pack-destination", consumer], { cwd: staged });
   const [{ filename }] = JSON.parse(stdout);
   packed = join(consumer, filename);
   await unpack(installed);
@@ -148,7 +160,7 @@ beforeAll(async () => {
 afterAll(() => rm(consumer, { recursive: true, force: true }));
 
 describe("the packed tarball", () => {
-  it("has the build, and license, README, changelog, and nothing else", async () => {
+  it("has the build, license, README, changelog, the guides with llms.txt, and nothing else", async () => {
     const files = await packedFiles();
     const modules = files
       .filter((file) => file.endsWith(".mjs"))
@@ -163,6 +175,7 @@ describe("the packed tarball", () => {
     const { bin = {} } = JSON.parse(await readFile(join(installed, "package.json"), "utf8"));
     const expected = [
       ...["CHANGELOG.md", "LICENSE", "README.md", "dist/THIRD-PARTY-LICENSES", "package.json"],
+      ...["docs/README.md", "llms.txt", ...(await script("pages.js")).guides()],
       ...perModule,
       ...chunks,
       ...declarations.map((file) => relative(installed, file)),
@@ -170,6 +183,31 @@ describe("the packed tarball", () => {
     ];
     expect(modules).toContain("index");
     expect(files).toEqual([...new Set(expected)].sort());
+  });
+
+  it("has pages whose links lead to each other, or to what is in the repository", async () => {
+    const pages = (await packedFiles()).filter((file) => /\.(md|txt)$/.test(file));
+    expect(pages.length).toBeGreaterThan(30);
+    const wrong: string[] = [];
+    for (const page of pages) {
+      const text = (await readFile(join(installed, page), "utf8")).replaceAll(/^```[\s\S]*?^```/gm, "");
+      for (const [, target = ""] of text.matchAll(/\]\((?!#|mailto:)([^)#\s]+)/g)) {
+        const isElsewhere = /^https?:/.test(target) && !target.startsWith(base);
+        const file = target.startsWith(base)
+          ? join(ROOT, target.slice(base.length))
+          : join(installed, dirname(page), target);
+        if (!isElsewhere && !existsSync(file)) wrong.push(`${page}: ${target}`);
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  it("has each page that an error or a comment of its types names", async () => {
+    const files = (await packedFiles()).filter((file) => /\.(cjs|js|ts)$/.test(file));
+    const texts = await Promise.all(files.map((file) => readFile(join(installed, file), "utf8")));
+    const named = new Set(texts.flatMap((text) => [...text.matchAll(/docs\/[\w.-]+\.md/g)].map(([page]) => page)));
+    expect(named.size).toBeGreaterThan(2);
+    expect([...named].filter((page) => !existsSync(join(installed, page)))).toEqual([]);
   });
 
   it("has no chunk that nothing loads", async () => {

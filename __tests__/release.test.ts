@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -63,28 +63,51 @@ describe("the manifest of a release", () => {
 });
 
 describe("the tarball of a release", () => {
-  it("has pages whose relative links lead to the tag, and leaves the others alone", async () => {
-    const { filesAt, withAbsoluteLinks } = await script("stage.js");
+  it("has pages whose links lead to each other, and for all else to the tag", async () => {
+    const { filesAt, packedLinks } = await script("stage.js");
     const base = filesAt({ repository: { url: "git+https://host.invalid/a/b.git" } }, "0.2.0");
     expect(base).toBe("https://host.invalid/a/b/blob/v0.2.0/");
-    const links = "[a](docs/a.md#b) ![c](./c.svg) [d](#d) [e](https://host.invalid/e) [f](mailto:f@host.invalid)";
-    expect(withAbsoluteLinks(links, base)).toBe(
-      `[a](${base}docs/a.md#b) ![c](${base}c.svg) [d](#d) [e](https://host.invalid/e) [f](mailto:f@host.invalid)`,
-    );
+    const packed = new Set(["README.md", "docs/a.md", "docs/z.md"]);
+    const links =
+      "[a](a.md#b) ![c](./c.svg) [d](#d) [e](https://host.invalid/e) [f](mailto:f@host.invalid) [g](../README.md)";
+    const code = "```ts\n[h](h)\n```";
+    expect(
+      packedLinks(`${links} [i](../CONTRIBUTING.md#i)\n${code}\n[j](j/)`, { page: "docs/z.md", packed, base }),
+    ).toBe(`${links.replace("./", `${base}docs/`)} [i](${base}CONTRIBUTING.md#i)\n${code}\n[j](${base}docs/j/)`);
   });
 
-  it("has no manifest fields that are of use in the repository alone", async () => {
+  it("has no manifest fields that are of use in the repository alone, the guides, and no pages for maintainers", async () => {
     const { stage } = await script("stage.js");
     const folder = await mkdtemp(join(tmpdir(), "dynamutex-stage-"));
     try {
       const manifest = { name: "a", version: "0.1.0", files: ["CHANGELOG.md"], scripts: {}, devDependencies: {} };
-      await writeFile(join(folder, "package.json"), JSON.stringify(manifest));
-      for (const file of ["LICENSE", "CHANGELOG.md", "README.md"]) await writeFile(join(folder, file), "[x](y.md)");
-      await stage(folder, join(folder, "staged"), "https://host.invalid/");
-      const read = (file: string) => readFile(join(folder, "staged", file), "utf8");
+      const files: Readonly<Record<string, string>> = {
+        "package.json": JSON.stringify(manifest),
+        LICENSE: "",
+        "CHANGELOG.md": "[x](y.md) [guide](docs/guide.md)",
+        "README.md": "# a\n\nIt is [a thing](docs/guide.md).\n\n```ts\na();\n```\n",
+        "docs/README.md": "# Index\n\n## Guides\n\n- [How?](guide.md)\n\n## Design\n\n- [Why?](model.md)\n",
+        "docs/guide.md": "# The guide\n\nHow?\n",
+        "docs/model.md": "# The model\n\nWhy?\n",
+      };
+      await mkdir(join(folder, "docs"));
+      for (const [file, text] of Object.entries(files)) await writeFile(join(folder, file), text);
+      const staged = join(folder, "staged");
+      await stage(folder, staged, "https://host.invalid/");
+      const read = (file: string) => readFile(join(staged, file), "utf8");
       expect(JSON.parse(await read("package.json"))).toEqual({ name: "a", version: "0.1.0" });
-      expect([await read("README.md"), await read("CHANGELOG.md")]).toEqual(
-        Array(2).fill("[x](https://host.invalid/y.md)"),
+      expect(await read("CHANGELOG.md")).toBe("[x](https://host.invalid/y.md) [guide](docs/guide.md)");
+      expect((await readdir(join(staged, "docs"))).sort()).toEqual(["README.md", "guide.md"]);
+      expect(await read("docs/README.md")).toContain("- [How?](guide.md)");
+      expect(await read("docs/README.md")).toContain("- [Why?](https://host.invalid/docs/model.md)");
+      expect(await read("llms.txt")).toBe(
+        [
+          "# a",
+          "> It is a thing.",
+          "- [Overview](README.md): install, take a lock, what is promised",
+          "## Guides",
+          "- [The guide](docs/guide.md): How?\n",
+        ].join("\n\n"),
       );
     } finally {
       await rm(folder, { recursive: true, force: true });

@@ -5,6 +5,7 @@ import type {
   TransactionCanceledException,
 } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../errors.js";
+import { missingPermission } from "./permissions.js";
 import { refusedConnection } from "./refused-connections.js";
 
 /** What a request asked for. It goes into the error message. */
@@ -61,9 +62,7 @@ const REMEDIES: Readonly<Record<string, (context: RequestContext) => string>> = 
   ResourceNotFound: ({ tableName, region }) =>
     `table ${tableName} does not exist${region === undefined ? "" : ` in region ${region}`} for these credentials: ` +
     "`await locks.create()` creates it, and so does `npx dynamutex create-table`, which prints a template with --print",
-  AccessDenied: ({ action, tableName }) =>
-    `these credentials lack the permission dynamodb:${action} on table ${tableName}: the documentation lists ` +
-    "what locks need (docs/table.md)",
+  AccessDenied: ({ action, tableName }) => missingPermission(action, tableName),
   CredentialsProvider: () =>
     "the AWS SDK found no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or AWS_PROFILE, give the " +
     "process a role, or pass a `client` that has credentials",

@@ -18,7 +18,7 @@ import { transactUnder } from "./transact-under.js";
 
 const NO_GUARDS =
   "is for a table of several Regions, which has no transactions and so no guards: in place of one, compare the fencing token in a " +
-  "condition on the item itself (docs/regions.md)";
+  "condition on the item itself (docs/regions.md in the package)";
 
 /** One section's handle over a lease, which may have served other sections before and may serve others after. */
 export class HeldLock implements TransferableLock {
