@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -25,7 +26,6 @@ const PRINTED: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   "docs/leader-election.md": [
     /^(?=[\s\S]*^leads$)(?=[\s\S]*^host-a at http:\/\/10\.0\.0\.17$)(?=[\s\S]*^ends its turn$)/m,
   ],
-  "docs/http-services.md": ["200 200 200 at most 1 at once"],
   "docs/lambda.md": [JSON.stringify({ statusCode: 200, body: "shipped 17" })],
   "docs/local-development.md": ["a is held: true"],
   "docs/semaphores.md": [
@@ -41,12 +41,14 @@ const PRINTED: Readonly<Record<string, readonly (string | RegExp)[]>> = {
 /** Blocks that need a mutex and some work around them, by their page and their place among those that it marks. */
 const SECTIONS = { "docs/observability.md": 0, "README.md": 1 };
 
+const FOLDER = join(process.cwd(), "__tests__", "docs");
+
 /** Declarations alone, which a tool writes. */
 const API_REPORT = /^docs\/.*\.api\.md$/;
 
 const BLOCKS = [pageAt("README.md"), pageAt("SECURITY.md"), pageAt("CONTRIBUTING.md"), ...docsPages()]
   .flatMap(blocksOf)
-  .filter(({ language, page }) => language === "ts" && !API_REPORT.test(page))
+  .filter(({ language, page, files }) => language === "ts" && files.length === 0 && !API_REPORT.test(page))
   .map((block) => ({ ...block, file: `${block.page.replaceAll(/[/.]/g, "-")}-${block.line}` }));
 const RUNNING = BLOCKS.filter(({ runs }) => runs);
 const PROGRAMS = RUNNING.flatMap((block) => {
@@ -162,6 +164,18 @@ async function run({ file, text, table }: (typeof PROGRAMS)[number], target: str
   if (!text.includes("locks.create()")) await createTestTable({ name: table });
   return await folder.run("run.js", join(folder.path, target, `${file}.js`));
 }
+
+test("every program that a page names is started, by a test of its own", () => {
+  const tests = readdirSync(FOLDER).filter((name) => name.endsWith(".test.ts"));
+  const sources = tests.map((name) => readFileSync(join(FOLDER, name), "utf8")).join("");
+  const blocks = [pageAt("README.md"), ...docsPages()].flatMap(blocksOf);
+  const files = new Set(blocks.flatMap((block) => block.files));
+  const imported = new Set(
+    blocks.flatMap(({ text }) => [...text.matchAll(/ from "\.\/(.+)\.js"/g)].map(([, name]) => `${name}.ts`)),
+  );
+  expect(files.size).toBeGreaterThan(4);
+  expect([...files].filter((file) => !imported.has(file) && !sources.includes(`"${file}"`))).toEqual([]);
+});
 
 test("every block that a page marks as running is run", () => {
   const places = RUNNING.map(({ page }) => page).sort();

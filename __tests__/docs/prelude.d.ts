@@ -2,7 +2,6 @@
  * What the examples of the documentation and of doc comments leave to the reader: an example that says neither where
  * something comes from nor runs may use these. Whole programs, which are marked as running, are compiled without them.
  */
-import type { ServerResponse } from "node:http";
 import type { DynamoDBClient, TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import type * as D from "dynamutex";
 import type { TestTable } from "dynamutex/testing";
@@ -29,7 +28,7 @@ declare global {
   const request: Request;
   const parts: readonly { readonly number: number }[];
   // biome-ignore lint/suspicious/noExplicitAny: they stand for whatever the reader has.
-  const documentClient: any, TransactWriteCommand: any, queue: any, server: any, order: any;
+  const documentClient: any, TransactWriteCommand: any, queue: any, order: any;
   function charge(...args: unknown[]): Promise<void>;
   function build(part: unknown, signal: AbortSignal): Promise<void>;
   function cron(schedule: string, job: () => Promise<void>): void;
@@ -42,14 +41,7 @@ declare global {
   function buildReport(...args: unknown[]): Promise<void>;
   function sendInvoices(...args: unknown[]): Promise<void>;
   function sendReport(...args: unknown[]): Promise<void>;
-  function goneSignal(response: ServerResponse): AbortSignal;
   function serve(signal: AbortSignal): Promise<void>;
-  function nextJob(): Promise<Job>;
-  interface Job {
-    readonly customer: string;
-    done(): Promise<void>;
-    giveBack(): Promise<void>;
-  }
   function transfer(...args: unknown[]): Promise<void>;
   function ship(...args: unknown[]): Promise<void>;
   function readAll(...args: unknown[]): Promise<void>;

@@ -28,7 +28,18 @@ export async function consumerFolder(): Promise<ConsumerFolder> {
   const modules = join(path, "node_modules");
   await mkdir(modules);
   await symlink(ROOT, join(modules, "dynamutex"), "junction");
-  for (const scope of ["@types", "@aws-sdk", "@opentelemetry", "node-cron", "pino", "prom-client"]) {
+  for (const scope of [
+    "@types",
+    "@aws-sdk",
+    "@opentelemetry",
+    "node-cron",
+    "croner",
+    "express",
+    "fastify",
+    "@middy",
+    "pino",
+    "prom-client",
+  ]) {
     await symlink(join(ROOT, "node_modules", scope), join(modules, scope), "junction");
   }
   await writeFile(join(path, "package.json"), JSON.stringify({ type: "module", private: true }));

@@ -18,6 +18,8 @@ export interface Block {
   readonly text: string;
   /** Whether the page marks it as one that the tests run, with `<!-- runs -->` above it. */
   readonly runs: boolean;
+  /** Where the reader saves it, or adds it, with `<!-- file: worker.ts -->` above it: tests start such a program by that name. */
+  readonly files: readonly string[];
 }
 
 export function pageAt(path: string): Page {
@@ -37,13 +39,14 @@ export function examplesPages(): readonly Page[] {
 }
 
 export function blocksOf({ path, text }: Page): readonly Block[] {
-  const fences = /(<!-- runs -->\n)?^```(\w+)\n(.*?)^```$/gms;
-  return [...text.matchAll(fences)].map(({ 1: runs, 2: language = "", 3: code = "", index }) => ({
+  const fences = /((?:^<!-- [^\n]* -->\n)*)^```(\w+)\n(.*?)^```$/gms;
+  return [...text.matchAll(fences)].map(({ 1: marks = "", 2: language = "", 3: code = "", index }) => ({
     page: path,
     language,
     line: text.slice(0, index).split("\n").length,
     text: code,
-    runs: runs !== undefined,
+    runs: marks.includes("<!-- runs -->"),
+    files: [...marks.matchAll(/<!-- file: (\S+) -->/g)].map(([, file = ""]) => file),
   }));
 }
 
