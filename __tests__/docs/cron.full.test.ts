@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { type PagePrograms, pagePrograms } from "../support/page-programs.js";
+
+/**
+ * The reader's job, and the clock of its host: it stands a moment before a fire, and then at the instant at which the host
+ * wakes up.
+ */
+const INVOICES = `
+const { FIRES_AT = "", WAKES_AT = "", FAILS } = process.env;
+const RealDate = Date;
+let now = RealDate.parse(FIRES_AT) - 300;
+setTimeout(() => (now = RealDate.parse(WAKES_AT)), 50);
+globalThis.Date = class extends RealDate {
+  constructor(...values: []) {
+    super(...(values.length === 0 ? [now] : values) as []);
+  }
+  static override now() {
+    return now;
+  }
+} as DateConstructor;
+
+export async function sendInvoices(signal?: AbortSignal): Promise<void> {
+  console.log("the job runs");
+  signal?.throwIfAborted();
+  if (FAILS !== undefined) throw new Error("the mail server is down");
+}
+`;
+
+let programs: PagePrograms;
+
+beforeAll(async () => {
+  programs = await pagePrograms({ pages: ["docs/cron.md"], given: { "invoices.ts": INVOICES } });
+}, 60_000);
+
+afterAll(async () => {
+  await programs[Symbol.asyncDispose]();
+});
+
+/** What a host prints that wakes up then, by default for a fire in this minute, and gets SIGTERM after it. */
+async function host(file: string, wakesAt: string, env: Readonly<Record<string, string>> = {}): Promise<string[]> {
+  const fire = wakesAt.replace(/:[\d.]+Z$/, ":00.000Z");
+  await using program = programs.start(file, { FIRES_AT: fire, WAKES_AT: wakesAt, ...env });
+  await program.printed(/^(sent|not here.*|not-elected|the job ended|Error: .*)$/);
+  program.kill("SIGTERM");
+  const { code } = await program.exit;
+  expect(code).toBe(0);
+  return program.lines.filter((line) => !/^ +at |^}/.test(line));
+}
+
+// Six in Berlin is five in UTC.
+test("trap 53: hosts of croner that wake up at, some ms after, and minutes after the time run a tick once", async () => {
+  const hosts = ["05:00:00.000", "05:00:00.040", "05:00:01.700", "05:03:00.000"];
+  const printed: string[] = [];
+  const env = { FIRES_AT: "2026-11-26T05:00:00.000Z" };
+  for (const time of hosts) printed.push(...(await host("croner.ts", `2026-11-26T${time}Z`, env)));
+  expect(printed).toEqual(["the job runs", "sent", "not here: done", "not here: done", "not here: done"]);
+  expect(await host("croner.ts", "2026-11-27T05:00:00.003Z")).toEqual(["the job runs", "sent"]); // the next tick
+});
+
+test("trap 53: the daily program of croner runs again until it has worked, and then not until the next day", async () => {
+  const failed = ["the job runs", "Error: the mail server is down"];
+  const day = (time: string) => `2026-11-26T${time}Z`;
+  expect(await host("daily.ts", day("05:00:00.020"), { FAILS: "yes" })).toEqual(failed);
+  expect(await host("daily.ts", day("05:05:00.000"), { FAILS: "yes" })).toEqual(failed);
+  expect(await host("daily.ts", day("05:10:00.001"))).toEqual(["the job runs", "sent"]);
+  expect(await host("daily.ts", day("05:10:00.030"))).toEqual(["not here: done"]);
+  expect(await host("daily.ts", day("05:15:00.000"))).toEqual(["not here: done"]);
+  expect(await host("daily.ts", "2026-11-27T05:00:00.000Z")).toEqual(["the job runs", "sent"]);
+});
+
+test("of three hosts of node-cron one runs each fire, and the others say that they were not elected", async () => {
+  const times = ["06:00:00.000", "06:00:00.040", "06:00:00.900"];
+  const hosts = times.map((time) => ({
+    TZ: "UTC",
+    WAKES_AT: `2026-11-26T${time}Z`,
+    FIRES_AT: "2026-11-26T06:00:00.000Z",
+  }));
+  const printed: string[] = [];
+  for (const env of hosts) {
+    await using program = programs.start("node-cron-host.ts", env);
+    await program.printed(/^(the job runs|not-elected|coordinator-error)$/);
+    printed.push(...program.lines);
+  }
+  expect(printed).toEqual(["the job runs", "not-elected", "not-elected"]);
+});
