@@ -41,7 +41,7 @@ const PRINTED: Readonly<Record<string, readonly (string | RegExp)[]>> = {
 /** Blocks that need a mutex and some work around them, by their page and their place among those that it marks. */
 const SECTIONS = { "docs/observability.md": 0, "README.md": 1 };
 
-const FOLDER = join(process.cwd(), "__tests__", "docs");
+const TESTS = join(process.cwd(), "__tests__");
 
 /** Declarations alone, which a tool writes. */
 const API_REPORT = /^docs\/.*\.api\.md$/;
@@ -166,8 +166,8 @@ async function run({ file, text, table }: (typeof PROGRAMS)[number], target: str
 }
 
 test("every program that a page names is started, by a test of its own", () => {
-  const tests = readdirSync(FOLDER).filter((name) => name.endsWith(".test.ts"));
-  const sources = tests.map((name) => readFileSync(join(FOLDER, name), "utf8")).join("");
+  const tests = readdirSync(TESTS, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".test.ts"));
+  const sources = tests.map((name) => readFileSync(join(TESTS, name), "utf8")).join("");
   const blocks = [pageAt("README.md"), ...docsPages()].flatMap(blocksOf);
   const files = new Set(blocks.flatMap((block) => block.files));
   const imported = new Set(

@@ -8,7 +8,8 @@ import { Registry } from "prom-client";
 import type { Diagnostics } from "../../lib/index.js";
 import { instrumentLocks } from "../../lib/prom-client/index.js";
 import { consumerFolder } from "../support/consumer-folder.js";
-import { firstColumn, pageAt } from "../support/pages.js";
+import { freePort } from "../support/free-port.js";
+import { blocksOf, firstColumn, pageAt } from "../support/pages.js";
 import { createTestTable } from "../support/table.js";
 import { Collector } from "./collector.js";
 
@@ -106,13 +107,32 @@ function missing(expression: string, series: Series): readonly string[] {
   return [...wrong, ...[...labels].filter((label) => !known.has(label))];
 }
 
+/** A program that takes a lock once the page's exporter is set up, and prints what Prometheus reads there. */
+function scraped(tableName: string, port: number): string {
+  return `process.env.OTEL_EXPORTER_PROMETHEUS_PORT = "${port}";
+await import("./instrument.js");
+const { LockTable } = await import("dynamutex");
+const locks = new LockTable({ tableName: "${tableName}" });
+await locks.mutex("scraped").run(() => undefined);
+await locks.close();
+console.log(await (await fetch("http://127.0.0.1:${port}/metrics")).text());
+process.exit();
+`;
+}
+
 let printed: string;
+let scrape: string;
 beforeAll(async () => {
   await using folder = await consumerFolder();
   const table = await createTestTable();
+  const exporter = blocksOf(OBSERVABILITY).find((block) => block.files.includes("instrument.ts"));
   await folder.write("log.ts", read("examples", "pino", "log.ts").replaceAll('"locks" }', `"${table}" }`));
-  expect(await folder.compile(["log.ts"], { target: "es2022", outDir: folder.path })).toBe("");
+  await folder.write("instrument.ts", exporter?.text ?? "");
+  await folder.write("scraped.ts", scraped(table, await freePort()));
+  const files = ["log.ts", "instrument.ts", "scraped.ts"];
+  expect(await folder.compile(files, { target: "es2022", outDir: folder.path })).toBe("");
   printed = await folder.run("log.js");
+  scrape = await folder.run("scraped.js");
 }, 120_000);
 
 describe("docs/observability.md", () => {
@@ -143,6 +163,13 @@ describe("docs/observability.md", () => {
       { level: 30, name: "locks", lock: "nightly-report", msg: "dynamutex:released", call: lines[0]?.call },
     ]);
   });
+
+  test("trap 53: has an exporter for Prometheus with the metrics that its alarms on waits ask for", () => {
+    const series = seriesIn(scrape);
+    const waits = ALARMS.filter((expression) => expression.includes("wait_duration"));
+    expect(waits).toHaveLength(2);
+    expect(waits.flatMap((expression) => missing(expression, series))).toEqual([]);
+  });
 });
 
 describe("the dashboard and the alarms ask for metrics and labels that are there:", () => {
@@ -159,11 +186,11 @@ describe("the dashboard and the alarms ask for metrics and labels that are there
     expect([...SHOWN, ...ALARMS].flatMap((expression) => missing(expression, series))).toEqual([]);
   });
 
-  test("the dashboard also as the exporter of the SDK names them", async () => {
+  test("trap 53: as the exporter of the SDK, which the page uses, names them", async () => {
     const collected = { resource: { attributes: {} }, scopeMetrics: [{ scope: { name: "dynamutex" }, metrics }] };
     const series = seriesIn(new PrometheusSerializer().serialize(collected as never));
     expect(series.has("dynamutex_held")).toBe(true);
-    expect(SHOWN.flatMap((expression) => missing(expression, series))).toEqual([]);
+    expect([...SHOWN, ...ALARMS].flatMap((expression) => missing(expression, series))).toEqual([]);
   });
 
   test("as dynamutex/prom-client exposes them", () => {
