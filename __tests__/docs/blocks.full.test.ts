@@ -26,7 +26,6 @@ const PRINTED: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   "docs/leader-election.md": [
     /^(?=[\s\S]*^leads$)(?=[\s\S]*^host-a at http:\/\/10\.0\.0\.17$)(?=[\s\S]*^ends its turn$)/m,
   ],
-  "docs/lambda.md": [JSON.stringify({ statusCode: 200, body: "shipped 17" })],
   "docs/local-development.md": ["a is held: true"],
   "docs/semaphores.md": [
     /^at most [1-4] at once$/,
@@ -82,14 +81,6 @@ beforeAll(async () => {
     const table = PROGRAMS.find((program) => program.file === file)?.table;
     await folder.write(`${file}.ts`, table === undefined ? text : text.replaceAll('"locks"', `"${table}"`));
   }
-  // A handler waits for somebody who calls it.
-  await folder.write(
-    "run.js",
-    `const { handler } = await import(process.argv[2]);
-const context = { awsRequestId: "r-1", getRemainingTimeInMillis: () => 30_000 };
-if (handler !== undefined) console.log(JSON.stringify(await handler({ order: "17" }, context)));
-`,
-  );
 });
 
 afterAll(async () => {
@@ -162,7 +153,7 @@ describe.each(TARGETS)("the blocks of README, SECURITY and docs/, compiled for $
 
 async function run({ file, text, table }: (typeof PROGRAMS)[number], target: string): Promise<string> {
   if (!text.includes("locks.create()")) await createTestTable({ name: table });
-  return await folder.run("run.js", join(folder.path, target, `${file}.js`));
+  return await folder.run(join(folder.path, target, `${file}.js`));
 }
 
 test("every program that a page names is started, by a test of its own", () => {

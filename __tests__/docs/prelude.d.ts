@@ -21,6 +21,7 @@ declare global {
   const items: readonly TransactWriteItem[];
   const debit: TransactWriteItem;
   const credit: TransactWriteItem;
+  const lockTable: { grant(grantee: unknown, ...actions: readonly string[]): unknown };
   const TableName: string;
   const Key: Record<string, { S: string }>;
   const customer: string;

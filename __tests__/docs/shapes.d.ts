@@ -1,6 +1,6 @@
 /**
  * The parts of frameworks that the documentation's examples touch, as the frameworks declare them. They are not installed: their packages
- * are heavier than this one. The examples were compiled against the real types of @nestjs/common 11 and @middy/core 6
+ * are heavier than this one. The examples were compiled against the real types of @nestjs/common 11 and aws-cdk-lib 2.276
  * when they were written.
  */
 
@@ -15,31 +15,23 @@ declare module "@nestjs/common" {
   }): ClassDecorator;
 }
 
-declare module "@middy/core" {
-  namespace middy {
-    interface Context {
-      getRemainingTimeInMillis(): number;
-    }
-    type MiddlewareFn<Event, Result> = (request: {
-      readonly event: Event;
-      readonly context: Context;
-      response: Result | null;
-    }) => unknown;
-    interface MiddlewareObj<Event, Result> {
-      before?: MiddlewareFn<Event, Result>;
-      after?: MiddlewareFn<Event, Result>;
-      onError?: MiddlewareFn<Event, Result>;
-    }
-    interface MiddyfiedHandler<Event, Result> {
-      use(middleware: MiddlewareObj<Event, Result>): this;
-      handler(handler: (event: Event, context: Context) => Promise<Result>): this;
-      (event: Event, context: Context): Promise<Result>;
-    }
+declare module "aws-cdk-lib/aws-lambda-nodejs" {
+  export enum OutputFormat {
+    ESM = "esm",
   }
-  function middy<Event, Result>(options?: {
-    readonly timeoutEarlyInMillis?: number;
-  }): middy.MiddyfiedHandler<Event, Result>;
-
-  // biome-ignore lint/style/noDefaultExport: as the framework has it.
-  export default middy;
+  export class NodejsFunction {
+    constructor(
+      scope: unknown,
+      id: string,
+      props: {
+        readonly entry: string;
+        readonly bundling: {
+          readonly format: OutputFormat;
+          readonly mainFields: readonly string[];
+          readonly bundleAwsSDK: boolean;
+          readonly banner: string;
+        };
+      },
+    );
+  }
 }

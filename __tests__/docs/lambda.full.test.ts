@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { LockTable } from "dynamutex";
+import { type PagePrograms, pagePrograms } from "../support/page-programs.js";
+import { pageAt } from "../support/pages.js";
+import { testClient } from "../support/table.js";
+
+/** The reader's own work. */
+const SHIPPING = `
+import { once } from "node:events";
+
+export async function ship(order: string, signal?: AbortSignal): Promise<string> {
+  if (order.startsWith("no")) throw new Error("no such order");
+  if (order.startsWith("slow") && signal !== undefined) {
+    await once(signal, "abort");
+    throw signal.reason;
+  }
+  return "shipped " + order;
+}
+`;
+
+/**
+ * What Lambda does: it loads the handler, calls it, and kills the process that takes longer than it may. The first invocation has all
+ * the time that it needs to load the SDK and to connect.
+ */
+const RUNTIME = `
+const { HANDLER = "", ORDER = "" } = process.env;
+const { handler } = await import(HANDLER);
+
+async function invoke(order: string, timeoutMs: number): Promise<string> {
+  const endsAt = Date.now() + timeoutMs;
+  const context = { awsRequestId: "r-1", getRemainingTimeInMillis: () => endsAt - Date.now() };
+  const timeout = setTimeout(() => {
+    console.log("killed by the timeout");
+    process.exit(1);
+  }, timeoutMs);
+  try {
+    return JSON.stringify(await handler({ order }, context));
+  } catch (error) {
+    return "fails: " + ((error as { code?: string }).code ?? (error as Error).message);
+  } finally {
+    clearTimeout(timeout);
+  }
+}
+
+await invoke("first-" + ORDER, 60_000);
+console.log(await invoke(ORDER, 3_000)); // Lambda's default
+process.exit();
+`;
+
+let programs: PagePrograms;
+let locks: LockTable;
+
+beforeAll(async () => {
+  const given = { "shipping.ts": SHIPPING, "runtime.ts": RUNTIME };
+  programs = await pagePrograms({ pages: ["docs/lambda.md"], given });
+  locks = new LockTable({ tableName: programs.tableName, client: testClient() });
+}, 60_000);
+
+afterAll(async () => {
+  await locks.close();
+  await programs[Symbol.asyncDispose]();
+});
+
+async function invoke(file: string, order: string): Promise<string> {
+  await using program = programs.start("runtime.ts", {
+    HANDLER: `./${file.replace(".ts", ".js")}`,
+    ORDER: order,
+  });
+  await program.exit;
+  return program.lines.join("\n");
+}
+
+describe.each([
+  {
+    file: "handler.ts",
+    shipped: (order: string) => ({ statusCode: 200, body: `shipped ${order}` }),
+    busy: '{"statusCode":409,"body":"busy"}',
+  },
+  { file: "middy.ts", shipped: (order: string) => `shipped ${order}`, busy: "fails: LOCK_TIMEOUT" },
+])("$file of docs/lambda.md, with Lambda's default timeout,", ({ file, shipped, busy }) => {
+  const order = (name: string) => `${name}-${file}`;
+  const isFree = async (name: string) => (await locks.mutex(`order#${order(name)}`).inspect()) === null;
+
+  test("trap 53: does its work under the lock, and releases it", async () => {
+    expect(await invoke(file, order("17"))).toBe(JSON.stringify(shipped(order("17"))));
+    expect(await isFree("17")).toBe(true);
+  });
+
+  test("trap 53: says in time that another invocation has the lock", async () => {
+    await using held = await locks.mutex(`order#${order("18")}`).lock();
+    expect(await invoke(file, order("18"))).toBe(busy);
+    await held.unlock();
+  });
+
+  test("fails when its work fails, and releases the lock", async () => {
+    expect(await invoke(file, order("no"))).toBe("fails: no such order");
+    expect(await isFree("no")).toBe(true);
+  });
+});
+
+test("trap 53: the handler ends work that would outlast the invocation, and releases the lock", async () => {
+  expect(await invoke("handler.ts", "slow")).toBe("fails: 23"); // the code of a TimeoutError
+  expect(await locks.mutex("order#slow").inspect()).toBeNull();
+});
+
+test("the SDK's version is where the page looks for it", async () => {
+  await using program = programs.start("sdk-version.ts");
+  await program.exit;
+  expect(program.lines).toEqual([expect.stringMatching(/^3\.\d+\.\d+$/)]);
+});
+
+test("the sizes are those of docs/packaging.md", () => {
+  const told = /(\d+) kB with the AWS SDK, and (\d+) kB without it/.exec(pageAt("docs/lambda.md").text)?.slice(1);
+  const packaging = pageAt("docs/packaging.md").text;
+  const measured = ["with the SDK, ESM and CommonJS", "with the SDK outside, ESM"].map((which) =>
+    Math.round(Number(packaging.split(`a minified handler ${which} | `)[1]?.split(" kB")[0])),
+  );
+  expect(told?.map(Number)).toEqual(measured);
+});
