@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -17,15 +17,16 @@ const STEPS = PAGE.text
   .filter((section) => /^## \d+\. /.test(section))
   .map((section) => ({ title: section.split("\n")[0] ?? "", blocks: blocksOf({ path: PAGE.path, text: section }) }));
 
-/** In the place of npm: it installs from this repository, so that the test needs no network. */
+/** In the place of npm and npx: they install from this repository, so that the test needs no network. */
 const NPM = `
+npx() { node "$REPOSITORY/node_modules/typescript/bin/$@"; }
 npm() {
   if [ "$1" != install ]; then command npm "$@"; return; fi
   for name in "\${@:2}"; do
     case "$name" in
       --*) ;;
       dynamutex) mkdir -p node_modules && ln -s "$REPOSITORY" node_modules/dynamutex ;;
-      *) mkdir -p node_modules && test -d "$REPOSITORY/node_modules/$name" && ln -s "$REPOSITORY/node_modules/$name" node_modules/ ;;
+      *) mkdir -p "node_modules/$(dirname "$name")" && test -d "$REPOSITORY/node_modules/$name" && ln -s "$REPOSITORY/node_modules/$name" "node_modules/$name" ;;
     esac
   done
 }
@@ -76,6 +77,48 @@ test("the steps lead from an empty folder to two processes that contend for a lo
     await rm(empty, { recursive: true, force: true });
   }
 });
+
+const ENGINE = STEPS.find(({ title }) => title.includes("`dynamodb.mjs`"))?.blocks[0]?.text ?? "";
+
+test("without Java, the engine's program says what to install", async () => {
+  const { code, printed } = await startEngine({ PATH: "/nowhere" }).ended;
+  expect(printed).toBe("No Java was found: install Java 17 or newer, or use Docker.\n");
+  expect(code).toBe(1);
+});
+
+test("with a Java that is too old, or a port that is taken, the engine's program says what it needs", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "dynamutex-java-"));
+  try {
+    await writeFile(join(folder, "java"), "#!/bin/sh\nexit 1\n", { mode: 0o755 });
+    const { code, printed } = await startEngine({ PATH: `${folder}:${process.env.PATH}` }).ended;
+    expect(printed).toBe("DynamoDB Local has ended: it needs Java 17 or newer, and port 8000.\n");
+    expect(code).toBe(1);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
+  "the end of the engine's program by %s is that of Java",
+  async (signal) => {
+    const port = await freePort();
+    const { child, ended } = startEngine({}, port);
+    await isUp(port, child);
+    child.kill(signal);
+    await ended;
+    await expect(fetch(`http://127.0.0.1:${port}`)).rejects.toThrow("fetch failed");
+  },
+);
+
+/** The page's program for the engine, as it stands there but for its port. */
+function startEngine(env: NodeJS.ProcessEnv, port = 8000) {
+  const code = ENGINE.replace("port: 8000", `port: ${port}`);
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", code], { env: { ...process.env, ...env } });
+  let printed = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => (printed += text));
+  const ended = once(child, "close").then(([exitCode]) => ({ code: exitCode, printed }));
+  return { child, ended };
+}
 
 /** What a shell prints that gets these lines. */
 async function shell(lines: string, cwd: string): Promise<string> {

@@ -83,9 +83,9 @@ function said(event: LogEvent): string {
     case "stopped":
       return "has stopped";
     case "killed":
-      return "is killed with the lock in its hand (SIGKILL)";
+      return "is killed while it holds the lock (SIGKILL)";
     case "frozen":
-      return "is frozen with the lock in its hand (SIGSTOP)";
+      return "is frozen while it holds the lock (SIGSTOP)";
     case "woken":
       return "is woken and believes that it holds the lock (SIGCONT)";
     default:
