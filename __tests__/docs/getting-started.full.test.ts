@@ -74,9 +74,9 @@ test("the steps lead from an empty folder to two processes that contend for a lo
       process.kill(-engine.pid, "SIGKILL");
       await once(engine, "exit");
     }
-    await rm(empty, { recursive: true, force: true }, 120_000);
+    await rm(empty, { recursive: true, force: true });
   }
-});
+}, 120_000);
 
 const ENGINE = STEPS.find(({ title }) => title.includes("`dynamodb.mjs`"))?.blocks[0]?.text ?? "";
 
