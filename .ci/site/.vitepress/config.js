@@ -23,11 +23,14 @@ function sidebar() {
   }));
 }
 
-/** Each cell of a table knows the head of its column, which a phone shows beside it. */
+/** Each cell of a table knows the head of its column, which a phone shows beside it. How it is aligned is left to the style sheet. */
 function withHeads(markdown) {
   markdown.core.ruler.push("heads", ({ tokens }) => {
     let heads = [];
     let column = 0;
+    for (const token of tokens.filter(({ attrs }) => attrs?.join() === "style,text-align:right")) {
+      token.attrs = [["class", "numbers"]];
+    }
     for (const [at, { type }] of tokens.entries()) {
       if (type === "table_open") heads = [];
       if (type === "tr_open") column = 0;
@@ -78,10 +81,11 @@ export default withMermaid({
   },
   // A diagram keeps its own size: made to fit the page, its letters were half as large as those of the text.
   mermaid: {
+    themeCSS: ".note { fill: var(--vp-c-bg-soft) } .noteText, .noteText > tspan { fill: var(--vp-c-text-1) }",
     sequence: {
       useMaxWidth: false,
       wrap: true,
-      width: 115,
+      width: 130,
       actorMargin: 20,
       diagramMarginX: 10,
       mirrorActors: false,
