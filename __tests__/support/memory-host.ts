@@ -44,6 +44,7 @@ export class MemoryHost {
       tableId = { tableName: "locks", keyPrefix: "" },
       random = () => 0.5,
       togetherFrom,
+      mostRemembered,
       ...how
     }: {
       readonly owner?: string;
@@ -52,6 +53,8 @@ export class MemoryHost {
       readonly random?: () => number;
       /** From how many leases on it sends renewals together. */
       readonly togetherFrom?: number;
+      /** How many rows it remembers beyond the calls that saw them. */
+      readonly mostRemembered?: number;
     } & ManualClockOptions = {},
   ) {
     this.table = table;
@@ -59,8 +62,11 @@ export class MemoryHost {
     store.close = () => {
       this.closed += 1;
     };
-    const together = togetherFrom === undefined ? {} : { togetherFrom };
-    this.session = new Session({ store, clock: time.clock(how), owner, table: tableId, random, ...together });
+    const bounds = {
+      ...(togetherFrom !== undefined && { togetherFrom }),
+      ...(mostRemembered !== undefined && { mostRemembered }),
+    };
+    this.session = new Session({ store, clock: time.clock(how), owner, table: tableId, random, ...bounds });
     this.#sections = new Sections(this.session);
     this.flights = new Flights(this.#sections);
   }

@@ -57,7 +57,7 @@ export class ExclusiveSide extends Kind {
         wait.blocker.saw(alive);
         if (!wait.isPatient) return { target, row: alive };
         onTaken?.();
-        await polling.pause(wait, untilFree(this.session, target, alive));
+        await polling.pause(wait, untilFree(this.session, wait, target, alive));
       } else if (found) {
         await wait.pacing.again();
       } else {

@@ -130,7 +130,7 @@ export async function takeRow(
   if (flight !== undefined) {
     const row = await flight.looked();
     wait.endSignal.throwIfAborted();
-    if (row !== undefined && !looksFree(session, target, row)) {
+    if (row !== undefined && !looksFree(wait, target, row)) {
       wait.blocker.saw(row);
       return { kind: "held", inTheWay: [{ target, row }] };
     }

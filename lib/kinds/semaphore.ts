@@ -4,7 +4,7 @@ import type { Row } from "../protocol/row.js";
 import { BoundedMap } from "../session/bounded-map.js";
 import type { Session } from "../session/session.js";
 import type { RangeQuery } from "../store.js";
-import { type Claimed, looksFree, type RowsInTheWay } from "../taking/claim.js";
+import { type Claimed, looksFree, type RowsInTheWay, type Seeing } from "../taking/claim.js";
 import { Polling } from "../taking/polling.js";
 import type { InTheWay } from "../taking/row-take.js";
 import { pagesOf } from "../taking/rows.js";
@@ -61,7 +61,7 @@ export class SemaphoreKind extends Kind {
     const { session } = this;
     const { resource, wait, seen, ahead } = claimed;
     const send = (permit: number) => this.#take(claimed, permit);
-    const guessed = seen === undefined ? this.#guess(resource) : undefined;
+    const guessed = seen === undefined ? this.#guess(resource, wait) : undefined;
     if (guessed !== undefined) {
       const result = await send(guessed);
       if (result.kind === "granted") return result;
@@ -73,7 +73,7 @@ export class SemaphoreKind extends Kind {
     }
     for (let rows = seen; ; rows = undefined) {
       rows ??= await this.#look(resource, wait, { consistent: true });
-      const free = freePermits(session, resource, rows).filter((permit) => !this.#isInUse(resource, permit));
+      const free = freePermits(wait, resource, rows).filter((permit) => !this.#isInUse(resource, permit));
       // A caller that stands behind others in the queue leaves them the first of the free permits.
       const inOrder = ahead === undefined ? fromAnywhere(free, session.random) : free.slice(ahead);
       let inTheWay = newestOf(resource, rows);
@@ -102,7 +102,7 @@ export class SemaphoreKind extends Kind {
     const { session } = this;
     const { settings } = resource;
     const { minMs, maxMs } = settings.poll;
-    if (looksFree(session, first.target, first.row)) {
+    if (looksFree(wait, first.target, first.row)) {
       // Another call of this process is claiming this permit.
       await wait.pacing.again();
       return undefined;
@@ -117,12 +117,12 @@ export class SemaphoreKind extends Kind {
     for (let rows: readonly Row[] = [first.row], hasLooked = false; ; hasLooked = true) {
       const isCrowded = outlastsPause(resource, wait) && rows.some((row) => isMarked(row, session.clock.wall()));
       if (isCrowded) blocked.polling.set(hasLooked ? maxMs : Math.min(maxMs, FIRST_CROWDED_PAUSES * minMs));
-      const freeIn = Math.min(...rows.map((row) => untilFree(session, { at: row, settings }, row)));
+      const freeIn = Math.min(...rows.map((row) => untilFree(session, wait, { at: row, settings }, row)));
       await blocked.polling.pause(wait, freeIn);
       rows = await this.#look(resource, wait, { consistent: false });
       wait.endSignal.throwIfAborted();
       const inTheWay = newestOf(resource, rows);
-      if (inTheWay === undefined || freePermits(session, resource, rows).length > 0) return rows;
+      if (inTheWay === undefined || freePermits(wait, resource, rows).length > 0) return rows;
       wait.blocker.saw(inTheWay.row);
       await this.#contend(resource, rows, wait, blocked);
     }
@@ -150,11 +150,11 @@ export class SemaphoreKind extends Kind {
   }
 
   /** A permit that is not known to be taken. */
-  #guess(resource: Resource): number | undefined {
+  #guess(resource: Resource, { sightings }: Wait): number | undefined {
     const { name, permits } = resource;
     const mayBeFree = (permit: number): boolean => {
       const { at, settings } = permitTarget(resource, permit);
-      return !this.#isInUse(resource, permit) && this.session.sightings.mayBeFree(at, settings.takeover);
+      return !this.#isInUse(resource, permit) && sightings.mayBeFree(at, settings.takeover);
     };
     const last = this.#guesses.get(name);
     if (last !== undefined && last < permits && mayBeFree(last)) return last;
@@ -176,12 +176,12 @@ export class SemaphoreKind extends Kind {
     const { name, settings, permits } = resource;
     const range = { name, ...PERMITS, limit: permits + MORE_ROWS, consistent, takeover: settings.takeover };
     const rows: Row[] = [];
-    for await (const { page } of pagesOf(session, wait.ask, range)) rows.push(...page.rows);
+    for await (const { page } of pagesOf(session, wait, range)) rows.push(...page.rows);
     const own = ownRows(session, resource, rows);
     const there = new Set(own.map(({ sort }) => permitOf(sort)));
     // A permit without a row is free, whatever was seen of it before.
     for (const permit of numbersTo(permits))
-      if (!there.has(permit)) session.sightings.note(permitAt(name, permit), undefined);
+      if (!there.has(permit)) wait.sightings.note(permitAt(name, permit), undefined);
     return own;
   }
 
@@ -203,8 +203,8 @@ function outlastsPause({ settings }: Resource, { remainingMs }: Wait): boolean {
 }
 
 /** The permits that a claim made now would take, in order. */
-function freePermits(session: Session, { settings, permits }: Resource, rows: readonly Row[]): number[] {
-  const held = rows.filter((row) => !looksFree(session, { at: row, settings }, row));
+function freePermits(seeing: Seeing, { settings, permits }: Resource, rows: readonly Row[]): number[] {
+  const held = rows.filter((row) => !looksFree(seeing, { at: row, settings }, row));
   const taken = new Set(held.map(({ sort }) => permitOf(sort)));
   return numbersTo(permits).filter((permit) => !taken.has(permit));
 }

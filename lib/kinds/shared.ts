@@ -48,7 +48,7 @@ export class SharedSide extends Kind {
       if (lease.stands && !lease.row.isHalfGone && !joined.isClosed) return { kind: "granted", granted: joined };
     }
     const { name, at, settings } = resource;
-    if (!session.sightings.mayBeFree(at, settings.takeover)) {
+    if (!wait.sightings.mayBeFree(at, settings.takeover)) {
       const writer = await lookForWriter(session, resource, wait);
       if (writer !== undefined) return { kind: "held", inTheWay: [writer] };
       wait.endSignal.throwIfAborted();

@@ -129,7 +129,7 @@ export class FairLine extends LocalLine<OwnLease> {
     // If the process of the first place has died, its place can be skipped once its lease is over. Each further place looks a
     // little later, so that not all of them look at once.
     const apartMs = APART_MS * Number(ticket - (ticketOf(first.sort) ?? ticket) - 1n);
-    return Math.min(ms, untilFree(this.#session, { ...this.resource, at: first }, first) + apartMs);
+    return Math.min(ms, untilFree(this.#session, this.#session, { ...this.resource, at: first }, first) + apartMs);
   }
 
   /** Takes a place for all callers that ask before its draw leaves. Later calls join that draw. @throws the store's error. */

@@ -259,7 +259,7 @@ export class FairQueue {
       if (room === 0) {
         const ms = line.pace.next(poll);
         await this.#markWhenBlocked(line, call, gate);
-        await pause(Math.min(ms, ...gate.map((row) => untilFree(session, { ...resource, at: row }, row))));
+        await pause(Math.min(ms, ...gate.map((row) => untilFree(session, session, { ...resource, at: row }, row))));
         // If the next look is soon, it is consistent: a claim may then follow it directly.
         isConsistent = ms < poll.maxMs / 2;
         continue;
@@ -298,7 +298,7 @@ export class FairQueue {
       this.drawForUnserved(line);
     };
     try {
-      return await tryClaim(this.#session, wait, () => claim({ ...how, onTaken }));
+      return await tryClaim(wait, () => claim({ ...how, onTaken }));
     } catch (error) {
       this.#waitOut(wait, error);
       // Do not repeat a claim for a tick: if this one was granted unseen, the next would find the tick done, although nothing

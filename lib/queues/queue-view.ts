@@ -40,6 +40,7 @@ export class QueueView {
    * @param onSent is called as the request leaves.
    */
   async look(ask: Ask, isConsistent: boolean, isOwn: (place: Row) => boolean, onSent: () => void): Promise<QueueLook> {
+    const { sightings } = this.#session;
     const { name, at, kind, settings } = this.#resource;
     const placeRange = placesOf(kind.queue.keys);
     const range = { first: at.sort, last: placeRange.last, limit: kind.queue.lookLimit(this.#resource) };
@@ -48,7 +49,7 @@ export class QueueView {
     const gate: Row[] = [];
     const places: Row[] = [];
     let sentAt = 0;
-    for await (const { page, isLast } of pagesOf(this.#session, ask, query, onSent)) {
+    for await (const { page, isLast } of pagesOf(this.#session, { ask, sightings }, query, onSent)) {
       sentAt ||= page.sentAt;
       gate.push(...kind.queue.gateRows(this.#resource, page.rows.filter(isGate)));
       const queued = page.rows.filter((row) => !isGate(row));
@@ -56,7 +57,7 @@ export class QueueView {
       this.#sweeper.add(dead);
       places.push(...queued.filter((place) => !dead.has(place)));
       // The lock has no row, so it is free, whatever was seen of it before.
-      if (gate.length === 0) this.#session.sightings.note(at, undefined);
+      if (gate.length === 0) sightings.note(at, undefined);
       if (isLast) break;
       if (this.#isEnough(gate, places, isOwn)) return { gate, places, isWhole: false, isConsistent, sentAt };
     }

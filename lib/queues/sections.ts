@@ -84,7 +84,7 @@ export class Sections {
     try {
       for (;;) {
         const isFair = line instanceof FairLine;
-        const claim = () => tryClaim(this.session, wait, () => call.claim());
+        const claim = () => tryClaim(wait, () => call.claim());
         const result = await (isFair ? this.#fairQueue.tryAcquire(line, call) : claim());
         if (result.kind !== "granted") return result.kind;
         if (await call.handOut(result.granted)) return "delivered";
@@ -201,6 +201,7 @@ export class Sections {
     }
     this.session.detach(this.#end(own));
     wait.endSignal.throwIfAborted();
+    for (const uuid of lease.row.uuids) wait.sightings.abandon(uuid, lease.row.attempt);
     // A lease that was renewed once was not lost because the table is slow.
     if (lease.row.guard === undefined) leaseWasOver(wait, resource);
     await wait.pacing.again();

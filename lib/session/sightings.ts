@@ -6,11 +6,8 @@ import { memoryOf } from "../protocol/rules.js";
 import type { Clock } from "../time/clock.js";
 import { BoundedMap } from "./bounded-map.js";
 
-/** Beyond this many rows the oldest are forgotten: that delays their takeover and costs nothing else. */
-const MOST_ROWS = 10_000;
-
-/** The same for claims that were given up. */
-const MOST_ABANDONED = 10_000;
+/** How many rows a process remembers beyond its calls, and how many claims that were given up: the oldest are forgotten. */
+const MOST_REMEMBERED = 10_000;
 
 /** By which rules a row is judged: `expired` by its `expires` or by watching, `unchanged` by watching alone. */
 export type TakeoverPolicy = "expired" | "unchanged";
@@ -25,17 +22,32 @@ interface Seen extends Sighting {
 }
 
 /**
- * What this process has seen of rows that others hold, and for how long it has seen them unchanged. It outlives the calls that
- * look, so that callers that use nothing but `tryLock()` can take over as well.
+ * What is seen of rows that others hold, and for how long they were seen unchanged: by one call, or by all calls of a process.
+ *
+ * A process remembers a bounded number of rows. That outlives the calls that look, so that callers that use nothing but
+ * `tryLock()` can take over as well, and it is a hint. What a call has seen itself travels with the call ({@link ofCall}), or a
+ * process that asks for more rows at once than it remembers would forget each refusal before the next try.
  */
 export class Sightings {
   readonly #clock: Clock;
-  readonly #seen = new BoundedMap<string, Seen>(MOST_ROWS);
+  /** What the process remembers, for the sightings of a call; undefined for those of the process. */
+  readonly #hints: Sightings | undefined;
+  readonly #most: number;
+  /** Undefined until a row is noted, because most calls note none. */
+  #seen: Map<string, Seen> | undefined;
   /** The uuids of claims that were given up, the oldest first, with the number of the claim's attempt at its tick; 0 for none. */
-  readonly #abandoned = new BoundedMap<string, number>(MOST_ABANDONED);
+  #abandoned: Map<string, number> | undefined;
 
-  constructor(clock: Clock) {
+  /** @param most how many rows, and how many claims that were given up, are remembered. */
+  constructor(clock: Clock, { most = MOST_REMEMBERED, hints }: { most?: number; hints?: Sightings } = {}) {
     this.#clock = clock;
+    this.#most = most;
+    this.#hints = hints;
+  }
+
+  /** The sightings of one call: what it notes is never forgotten, and noted for its process as well. */
+  ofCall(): Sightings {
+    return new Sightings(this.#clock, { most: Number.POSITIVE_INFINITY, hints: this });
   }
 
   /**
@@ -43,14 +55,17 @@ export class Sightings {
    * like that. A stale read does no harm, because a takeover's condition names the exact lease.
    */
   note(at: Address, row: Row | undefined): void {
+    this.#hints?.note(at, row);
     const key = addressKey(at);
-    if (row === undefined) return void this.#seen.delete(key);
+    if (row === undefined) return void this.#seen?.delete(key);
     const { uuid, expires, ttlMs, attempt } = row;
     const due = row.due === row.tick ? row.due : undefined;
     const seen: Seen = { uuid, expires, ttlMs, due, attempt, memory: memoryOf(row), since: this.#clock.atLeast() };
-    const before = this.#seen.get(key);
+    const before = this.#seen?.get(key);
     if (before !== undefined && isSame(before, seen)) return;
-    this.#seen.set(key, seen);
+    this.#seen ??= new BoundedMap(this.#most);
+    const hint = this.#hint(at);
+    this.#seen.set(key, hint !== undefined && isSame(hint, seen) ? hint : seen);
   }
 
   /**
@@ -61,17 +76,19 @@ export class Sightings {
    * @param attempt the number of its attempt at its tick, if it was for one.
    */
   abandon(uuid: string, attempt = 0): void {
+    this.#hints?.abandon(uuid, attempt);
+    this.#abandoned ??= new BoundedMap(this.#most);
     this.#abandoned.set(uuid, attempt);
   }
 
   /** Whether a row is that of a claim which this process has given up. */
   isAbandoned({ uuid }: Pick<Row, "uuid">): boolean {
-    return uuid !== undefined && this.#abandoned.has(uuid);
+    return uuid !== undefined && this.#abandonedAttempt(uuid) !== undefined;
   }
 
   /** Whether a row may be free, by what was last seen of it. A row that was not seen may be free. */
   mayBeFree(at: Address, takeover: TakeoverPolicy): boolean {
-    const seen = this.#seen.get(addressKey(at));
+    const seen = this.#find(at);
     return seen === undefined || mayTake(seen, this.knowledge(at, takeover));
   }
 
@@ -80,22 +97,21 @@ export class Sightings {
    * a claim that this process has given up, so a claim that takes its row over keeps its number.
    */
   nextAttempt(at: Address, tick: number): { readonly attempt: number; readonly seenAttempt?: number } {
-    const { due, attempt: seenAttempt, uuid } = this.#seen.get(addressKey(at)) ?? {};
+    const { due, attempt: seenAttempt, uuid } = this.#find(at) ?? {};
     if (due !== tick || seenAttempt === undefined) return { attempt: 1 };
-    const isOwn = uuid !== undefined && seenAttempt > 0 && this.#abandoned.get(uuid) === seenAttempt;
+    const isOwn = uuid !== undefined && seenAttempt > 0 && this.#abandonedAttempt(uuid) === seenAttempt;
     return { attempt: isOwn ? seenAttempt : seenAttempt + 1, seenAttempt };
   }
 
   /** What the row remembered when it was last seen. */
   memory(at: Address): Memory {
-    return this.#seen.get(addressKey(at))?.memory ?? "nothing";
+    return this.#find(at)?.memory ?? "nothing";
   }
 
   /** What is known now of the time and of a row, for {@link mayTake}. */
   knowledge(at: Address, takeover: TakeoverPolicy): Knowledge {
     const bounds = takeover === "expired" ? this.#clock.wall() : undefined;
-    const unchanged = this.#seen.size === 0 ? undefined : this.unchanged(at);
-    return { earliest: earliestOf(bounds), unchanged };
+    return { earliest: earliestOf(bounds), unchanged: this.unchanged(at) };
   }
 
   /**
@@ -105,9 +121,9 @@ export class Sightings {
    * @param asOf when the row was still as it was last seen, on `atLeast`: default now, which a write's condition ensures.
    */
   unchanged(at: Address, asOf: number = this.#clock.atLeast()): Sighting | undefined {
-    if (this.untilUnchanged(at, asOf) > 0) return undefined;
-    const seen = this.#seen.get(addressKey(at));
-    return seen && { uuid: seen.uuid, expires: seen.expires };
+    const seen = this.#find(at);
+    if (seen === undefined || this.#untilUnchanged(seen, asOf) > 0) return undefined;
+    return { uuid: seen.uuid, expires: seen.expires };
   }
 
   /**
@@ -115,9 +131,30 @@ export class Sightings {
    * was left of its hold; Infinity where nothing was seen. A claim that this process has given up needs no watching.
    */
   untilUnchanged(at: Address, asOf: number = this.#clock.atLeast()): number {
-    const seen = this.#seen.get(addressKey(at));
-    if (seen === undefined) return Number.POSITIVE_INFINITY;
+    const seen = this.#find(at);
+    return seen === undefined ? Number.POSITIVE_INFINITY : this.#untilUnchanged(seen, asOf);
+  }
+
+  #untilUnchanged(seen: Seen, asOf: number): number {
     return this.isAbandoned(seen) ? 0 : Math.max(0, seen.since + seen.ttlMs - asOf);
+  }
+
+  /** What was last seen of a row: another call may have seen it later than this one. */
+  #find(at: Address): Seen | undefined {
+    const hint = this.#hint(at);
+    if (this.#seen === undefined || this.#seen.size === 0) return hint;
+    const own = this.#seen.get(addressKey(at));
+    if (own === undefined || hint === undefined) return own ?? hint;
+    return hint.since > own.since && !isSame(hint, own) ? hint : own;
+  }
+
+  #hint(at: Address): Seen | undefined {
+    return this.#hints === undefined ? undefined : this.#hints.#find(at);
+  }
+
+  #abandonedAttempt(uuid: string): number | undefined {
+    const own = this.#abandoned?.get(uuid);
+    return own === undefined && this.#hints !== undefined ? this.#hints.#abandonedAttempt(uuid) : own;
   }
 }
 

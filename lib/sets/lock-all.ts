@@ -36,10 +36,10 @@ export async function lockAll(
   const names = members.map(({ name }) => name);
   const waits = waitMs > 0;
   const wait = new Wait(session, names.join(", "), { patient: waits, asksFor: names.length });
-  const send = () => claimBy(session, first, wait, {}, () => new SetTake(session, targets, data));
+  const send = () => claimBy(session, first, wait, {}, () => new SetTake(session, wait, targets, data));
   const work = async (deliver: (set: LockSet) => boolean): Promise<void> => {
     for (let blocked = blockedFromNow(session); ; ) {
-      const claimed = await (waits ? send() : tryClaim(session, wait, send));
+      const claimed = await (waits ? send() : tryClaim(wait, send));
       if (claimed.kind !== "granted") {
         if (!waits) {
           wait.missed("held");
@@ -62,6 +62,7 @@ export async function lockAll(
       }
       for (const { exit } of leases) session.detach(exit.giveBack());
       wait.endSignal.throwIfAborted();
+      for (const uuid of claimed.granted.flatMap(({ uuids }) => uuids)) wait.sightings.abandon(uuid);
       leaseWasOver(wait, { name: first.at.name, settings: first.settings });
       blocked = blockedFromNow(session);
     }
@@ -76,9 +77,9 @@ class SetTake implements ClaimAttempt<WriteAllOutcome, readonly Acquisition[]> {
   readonly #session: Session;
   readonly #takes: readonly RowTake[];
 
-  constructor(session: Session, targets: readonly Target[], data: LockData | undefined) {
+  constructor(session: Session, { sightings }: Wait, targets: readonly Target[], data: LockData | undefined) {
     this.#session = session;
-    this.#takes = targets.map((target) => new RowTake(session, target, { data }));
+    this.#takes = targets.map((target) => new RowTake(session, sightings, target, { data }));
   }
 
   get uuids(): readonly string[] {
@@ -111,6 +112,7 @@ class SetTake implements ClaimAttempt<WriteAllOutcome, readonly Acquisition[]> {
   abandon(): void {
     if (this.sentAt === Number.POSITIVE_INFINITY) return;
     const session = this.#session;
+    for (const take of this.#takes) take.giveUp();
     const acquisitions = this.#takes.map((take) => take.acquisition());
     for (const acquisition of acquisitions) abandon(session, acquisition);
     let rest: Promise<unknown> | undefined;

@@ -1,12 +1,13 @@
 import type { LockInfo } from "../lock-info.js";
 import { infoOf, type Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
+import type { Sightings } from "../session/sightings.js";
 import { watchForStuck } from "./stuck.js";
 
 /** Who is in the way of one call, as last seen: for its error, its channels, and the warning of a section that does not end. */
 export class Blocker {
   readonly #session: Session;
-  readonly #call: number;
+  readonly #wait: { readonly call: number; readonly sightings: Sightings };
   /** Called with each row of the lock that was seen, free or not. */
   onSeen: ((row: Row) => void) | undefined;
   #row: Row | undefined;
@@ -16,9 +17,13 @@ export class Blocker {
   /** Whether that watch may begin: only for a call that waits, until it has ended. */
   #isWatched: boolean;
 
-  constructor(session: Session, call: number, { isWatched }: { readonly isWatched: boolean }) {
+  constructor(
+    session: Session,
+    wait: { readonly call: number; readonly sightings: Sightings },
+    { isWatched }: { readonly isWatched: boolean },
+  ) {
     this.#session = session;
-    this.#call = call;
+    this.#wait = wait;
     this.#isWatched = isWatched;
   }
 
@@ -28,7 +33,7 @@ export class Blocker {
 
   /** Notes the row that is in the way. A claim that this process has given up has no holder, so it is not named. */
   saw(row: Row): void {
-    if (!this.#session.sightings.isAbandoned(row)) this.#row = row;
+    if (!this.#wait.sightings.isAbandoned(row)) this.#row = row;
     this.#watchForStuck();
     this.onSeen?.(row);
   }
@@ -47,6 +52,6 @@ export class Blocker {
 
   #watchForStuck(): void {
     // A set waits for the lock that was last seen in the way.
-    if (this.#isWatched) this.#endStuckWatch ??= watchForStuck(this.#session, this.#call, () => this.holder?.uuid);
+    if (this.#isWatched) this.#endStuckWatch ??= watchForStuck(this.#session, this.#wait.call, () => this.holder?.uuid);
   }
 }

@@ -37,7 +37,7 @@ const MOST_READS = 3;
  * @throws {@link LockStoreError} if replies do not tell the time; what ended the wait.
  */
 export async function learnTime(session: Session, at: Address, wait: Wait): Promise<Row | undefined> {
-  const { clock, store, sightings } = session;
+  const { clock, store } = session;
   for (let reads = 0; !isTimeKnown(clock); ) {
     let own: Promise<Row | undefined> | undefined;
     const read = (signal: AbortSignal): Promise<Row | undefined> => {
@@ -64,7 +64,7 @@ export async function learnTime(session: Session, at: Address, wait: Wait): Prom
       if (!isTimeKnown(clock)) await wait.pacing.again();
       continue;
     }
-    sightings.note(at, row);
+    wait.sightings.note(at, row);
     if (isTimeKnown(clock)) return row;
     reads += 1;
     // If the host was suspended during the read, the reply leaves the bounds wide; the reply to another read does not.

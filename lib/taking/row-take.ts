@@ -5,6 +5,7 @@ import { memoryAfter, memoryOf } from "../protocol/rules.js";
 import { wasApplied } from "../protocol/was-applied.js";
 import type { Take } from "../protocol/writes.js";
 import type { Session } from "../session/session.js";
+import type { Sightings } from "../session/sightings.js";
 import type { WriteOutcome } from "../store.js";
 import { boundsOf } from "../time/clock.js";
 import { giveBack, removeWhenItArrives } from "./abandoned-claims.js";
@@ -31,12 +32,15 @@ export class RowTake {
   /** When its first copy left, on `atMost`; Infinity before that. */
   sentAt: number = Number.POSITIVE_INFINITY;
   readonly #session: Session;
+  readonly #sightings: Sightings;
   readonly #target: Target;
   readonly #purpose: Purpose;
   #take: Take | undefined;
 
-  constructor(session: Session, target: Target, purpose: Purpose) {
+  /** @param sightings of the call that claims. */
+  constructor(session: Session, sightings: Sightings, target: Target, purpose: Purpose) {
     this.#session = session;
+    this.#sightings = sightings;
     this.#target = target;
     this.#purpose = purpose;
     session.mayRelease(target.settings.releaseWithinMs);
@@ -74,7 +78,14 @@ export class RowTake {
   }
 
   abandon(): void {
-    if (this.#take !== undefined) this.#session.detach(removeWhenItArrives(this.#session, this.acquisition()));
+    if (this.#take === undefined) return;
+    this.giveUp();
+    this.#session.detach(removeWhenItArrives(this.#session, this.acquisition()));
+  }
+
+  /** Notes that no section will use this take, wherever its copies are. */
+  giveUp(): void {
+    this.#sightings.abandon(this.write.uuid, this.write.attempt);
   }
 
   isOwn(row: Row | undefined): boolean {
@@ -84,13 +95,13 @@ export class RowTake {
   /** The take was applied. @param row the row that it replaced, or the row that it has written, as far as is known. */
   taken(row: Row | undefined, found: Found): Acquisition {
     if (row?.wanted !== undefined) this.#session.contended().sees(row);
-    this.#session.sightings.note(this.#target.at, undefined);
+    this.#sightings.note(this.#target.at, undefined);
     return this.acquisition(found);
   }
 
   refusedBy(row: Row | undefined): readonly InTheWay[] {
     // The network may deliver a copy later even of a refused claim: no section relies on the row that such a copy writes.
-    this.#session.sightings.abandon(this.write.uuid, this.write.attempt);
+    this.giveUp();
     if (row === undefined) return [];
     if (!this.isOwn(row)) return [{ target: this.#target, row }];
     // Only in a set: an earlier copy of its transaction was applied, and another of its rows was unlocked by force since. So
@@ -115,7 +126,8 @@ export class RowTake {
   /** A fresh uuid and a lease that begins now. */
   #newTake(): Take {
     const { at, settings, permits } = this.#target;
-    const { clock, owner, sightings, contention } = this.#session;
+    const { clock, owner, contention } = this.#session;
+    const sightings = this.#sightings;
     const { ttlMs, fencing, takeover } = settings;
     const bounds = boundsOf(clock);
     const { data, tick, after } = this.#purpose;
@@ -144,13 +156,13 @@ export class RowTake {
   #attempt(): Pick<Take, "attempt" | "seenAttempt"> {
     const { tick, maxAttempts } = this.#purpose;
     if (tick === undefined || maxAttempts === undefined) return {};
-    const next = this.#session.sightings.nextAttempt(this.#target.at, tick);
+    const next = this.#sightings.nextAttempt(this.#target.at, tick);
     return next.attempt > maxAttempts ? { attempt: 1 } : next;
   }
 
   /** The rule by which it took its row from a holder that was gone. */
   #takeoverOf(replaced: Row | undefined): TakeoverRule | undefined {
-    if (replaced?.uuid === undefined || this.#session.sightings.isAbandoned(replaced)) return undefined;
+    if (replaced?.uuid === undefined || this.#sightings.isAbandoned(replaced)) return undefined;
     return mayTake(replaced, { earliest: this.write.knowledge.earliest }) ? "expired" : "unchanged";
   }
 }

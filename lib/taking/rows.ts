@@ -4,7 +4,7 @@ import { mayTake } from "../protocol/may-take.js";
 import type { Row } from "../protocol/row.js";
 import { firstTimeoutMs, persist, type Request } from "../session/requests.js";
 import type { Session } from "../session/session.js";
-import type { TakeoverPolicy } from "../session/sightings.js";
+import type { Sightings, TakeoverPolicy } from "../session/sightings.js";
 import type { Page, RangeQuery, WriteOutcome } from "../store.js";
 
 /** How many rows are read at once where there are many: less than 40 KB. */
@@ -36,8 +36,8 @@ export function knownNow({ clock }: Session, takeover: TakeoverPolicy): Known {
  * Whether no process relies on a row that a reply has shown, judged by what was known before the request left. The row must
  * have been noted.
  */
-export function isDead(session: Session, row: Row, { earliest, asOf }: Known): boolean {
-  return mayTake(row, { earliest, unchanged: session.sightings.unchanged(row, asOf) });
+export function isDead({ sightings }: { readonly sightings: Sightings }, row: Row, { earliest, asOf }: Known): boolean {
+  return mayTake(row, { earliest, unchanged: sightings.unchanged(row, asOf) });
 }
 
 /** Removes a row that is dead, on the condition that it is still exactly as it was seen. */
@@ -66,7 +66,7 @@ export type KnownPage = Page<string> & Known;
  */
 export async function* pagesOf(
   session: Session,
-  ask: Ask,
+  { ask, sightings }: { readonly ask: Ask; readonly sightings: Sightings },
   range: Omit<RangeQuery, "after"> & { readonly takeover: TakeoverPolicy },
   onSent: () => void = () => undefined,
 ): AsyncGenerator<{ readonly page: KnownPage; readonly isLast: boolean }, void, undefined> {
@@ -81,7 +81,7 @@ export async function* pagesOf(
     const [bad] = page.bad;
     if (bad !== undefined) throw bad;
     rest = nextRange(query, page);
-    for (const row of page.rows) session.sightings.note(row, row);
+    for (const row of page.rows) sightings.note(row, row);
     yield { page, isLast: rest === undefined };
   }
 }

@@ -6,6 +6,7 @@ import { Pacing } from "../session/pacing.js";
 import { persist, type Request } from "../session/requests.js";
 import { type AttemptLog, LONGEST_ATTEMPT_MS, type Persistence } from "../session/retry.js";
 import type { Session } from "../session/session.js";
+import type { Sightings } from "../session/sightings.js";
 import { isTimeKnown } from "../time/clock.js";
 import { Blocker } from "./blocker.js";
 import type { Ask } from "./rows.js";
@@ -55,6 +56,7 @@ export class Wait {
   #failure: unknown;
   #blocker: Blocker | undefined;
   #pacing: Pacing | undefined;
+  #sightings: Sightings | undefined;
 
   constructor(
     session: Session,
@@ -78,9 +80,15 @@ export class Wait {
     return this.#pacing;
   }
 
+  /** What this call has seen of rows, and which of its claims it has given up. */
+  get sightings(): Sightings {
+    this.#sightings ??= this.#session.sightings.ofCall();
+    return this.#sightings;
+  }
+
   /** Who is in its way. */
   get blocker(): Blocker {
-    this.#blocker ??= new Blocker(this.#session, this.call, { isWatched: this.isPatient && !this.endSignal.aborted });
+    this.#blocker ??= new Blocker(this.#session, this, { isWatched: this.isPatient && !this.endSignal.aborted });
     return this.#blocker;
   }
 

@@ -5,7 +5,7 @@ import { sendOnce } from "../session/requests.js";
 import { LONGEST_ATTEMPT_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { Bounds } from "../time/clock.js";
-import { looksFree } from "./claim.js";
+import { looksFree, type Seeing } from "./claim.js";
 import { Polling } from "./polling.js";
 import type { InTheWay } from "./row-take.js";
 import type { Target } from "./taken.js";
@@ -34,22 +34,22 @@ export async function watch(
   wait: Wait,
   blocked: Blocked,
 ): Promise<undefined> {
-  const { sightings, store } = session;
+  const { sightings } = wait;
   const { at, settings } = target;
-  if (looksFree(session, target, first)) {
+  if (looksFree(wait, target, first)) {
     // The claim was refused, but the row looks free by now: mostly the next claim takes it.
     await wait.pacing.again();
     return undefined;
   }
   const polling = new Polling(session, settings.poll);
-  for (let row = first; !looksFree(session, target, row); ) {
+  for (let row = first; !looksFree(wait, target, row); ) {
     wait.endSignal.throwIfAborted();
     wait.blocker.saw(row);
     session.contended().waitsFor(row);
     // The refused claim has just shown the first row, so do not mark it: if its section ends by the next look, no hint is needed.
     if (row !== first) await mark(session, target, { row, blocked, wait });
-    await polling.pause(wait, untilFree(session, target, row));
-    const next = await wait.ask((signal) => store.read(at, { consistent: false }, signal));
+    await polling.pause(wait, untilFree(session, wait, target, row));
+    const next = await wait.ask((signal) => session.store.read(at, { consistent: false }, signal));
     sightings.note(at, next);
     if (next === undefined) return undefined;
     wait.blocker.onSeen?.(next);
@@ -66,7 +66,12 @@ export function isMarked(row: Row, bounds: Bounds | undefined): boolean {
 }
 
 /** Milliseconds until a takeover of this row becomes possible, if nothing is written to it. */
-export function untilFree({ sightings, clock }: Session, { at, settings: { takeover } }: Target, row: Row): number {
+export function untilFree(
+  { clock }: Session,
+  { sightings }: Seeing,
+  { at, settings: { takeover } }: Target,
+  row: Row,
+): number {
   const unchanged = sightings.untilUnchanged(at);
   const bounds = takeover === "expired" ? clock.wall() : undefined;
   return bounds === undefined ? unchanged : Math.min(unchanged, row.expires + 1 - bounds.earliest);

@@ -49,7 +49,12 @@ export const DEFECTS: Defects = {
   "a claim in flight is forgotten when its caller gives up": [
     claim(/if \(isDoubtful \|\| copies\.sent > 1\)/g, "if (false)"),
   ],
-  "a call counts its own earlier claim as another's": [sightings(/this\.#abandoned\.has\(uuid\)/g, "false")],
+  "a call counts its own earlier claim as another's": [
+    sightings(/this\.#abandonedAttempt\(uuid\) !== undefined/g, "false"),
+  ],
+  "what a call has seen is forgotten with what its process remembers": [
+    sightings(/return new Sightings\(this\.#clock, \{ most: .*\);/g, "return this;"),
+  ],
   "one refused copy counts as proof that no other is in flight": [
     claim(/if \(copies\.unanswered > 0 \|\| outcome\.retried\)/g, "if (false)"),
   ],

@@ -57,7 +57,7 @@ export const KIND_DEFECTS: Defects = {
   ],
   "a writer takes a reader for dead by the latest time it may be": [
     flags(
-      /!isDead\(session, row, page\)/g,
+      /!isDead\(wait, row, page\)/g,
       "!isDead(session, row, { ...page, earliest: session.clock.wall()?.latest ?? 1 })",
     ),
   ],

@@ -20,6 +20,7 @@ export const TESTS: Readonly<Record<string, string>> = {
   "a page of the queue counts as the whole of it": "fair/shared-places",
   "a place serves all who have asked by the time that its row is there": "fair/shared-places",
   "what falls due in a suspend waits for its timer": "agenda",
+  "what a call has seen is forgotten with what its process remembers": "many-names",
   "a renewal leaves before one whose lease ends first": "scheduler",
 };
 
