@@ -23,7 +23,7 @@ export class ExclusiveSide extends Kind {
   readonly queue: QueueRules = {
     ...WRITER_GATE,
     side: "exclusive",
-    room: (resource, rows) => (looksFreeIn(this.session, rowTarget(resource), rows) ? 1 : 0),
+    room: (seeing, resource, rows) => (looksFreeIn(seeing, rowTarget(resource), rows) ? 1 : 0),
     weight: () => 1,
   };
 

@@ -41,7 +41,7 @@ export class SemaphoreKind extends Kind {
     keys: SEMAPHORE_QUEUE,
     lookLimit: ({ permits }) => permits + MORE_ROWS,
     gateRows: (resource, rows) => ownRows(this.session, resource, rows),
-    room: (resource, rows) => freePermits(this.session, resource, rows).length,
+    room: (seeing, resource, rows) => freePermits(seeing, resource, rows).length,
     weight: weightOf,
     together: ({ permits }, places) => {
       let needed = 0;

@@ -29,7 +29,7 @@ export class SharedSide extends Kind {
   readonly queue: QueueRules = {
     ...WRITER_GATE,
     side: "shared",
-    room: (resource, rows) => (looksFreeIn(this.session, rowTarget(resource), rows) ? Number.POSITIVE_INFINITY : 0),
+    room: (seeing, resource, rows) => (looksFreeIn(seeing, rowTarget(resource), rows) ? Number.POSITIVE_INFINITY : 0),
     weight: ({ data }) => (data?.side === "shared" ? 0 : Number.POSITIVE_INFINITY),
   };
 

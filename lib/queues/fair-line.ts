@@ -2,7 +2,7 @@ import type { OwnLease, Resource } from "../kinds/kind.js";
 import { ticketOf } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
-import type { Ask } from "../taking/rows.js";
+import type { Looker } from "../taking/rows.js";
 import { Wait } from "../taking/wait.js";
 import { untilFree } from "../taking/watch.js";
 import { LocalLine, type Waiter } from "./local-line.js";
@@ -80,11 +80,11 @@ export class FairLine extends LocalLine<OwnLease> {
   }
 
   /** Looks at the queue. */
-  async look(ask: Ask, { isConsistent }: { readonly isConsistent: boolean }): Promise<AdmissionLook> {
+  async look(looker: Looker, { isConsistent }: { readonly isConsistent: boolean }): Promise<AdmissionLook> {
     let asked = 0;
     this.lookedAt = this.#session.clock.atMost();
     const isOwn = ({ uuid }: Row): boolean => this.places.on(uuid) !== undefined;
-    const look = await this.#view.look(ask, isConsistent, isOwn, () => {
+    const look = await this.#view.look(looker, isConsistent, isOwn, () => {
       asked = this.lastNumber;
     });
     // The pace is taken from the last of the places that may enter together: the process of another of them may be suspended,
@@ -119,7 +119,7 @@ export class FairLine extends LocalLine<OwnLease> {
    * How long a caller of this process waits before it looks again, if the places ahead of it need that much room. With several
    * permits, it may be next together with them.
    */
-  pause({ places }: QueueLook, ticket: bigint, ahead: number): number {
+  pause(wait: Wait, { places }: QueueLook, ticket: bigint, ahead: number): number {
     const { permits, settings, kind } = this.resource;
     const [{ side }, [first]] = [kind.queue, places];
     const groups = side === undefined ? ticket - (this.#front ?? ticket) : groupsBefore(places, ticket, side);
@@ -129,7 +129,7 @@ export class FairLine extends LocalLine<OwnLease> {
     // If the process of the first place has died, its place can be skipped once its lease is over. Each further place looks a
     // little later, so that not all of them look at once.
     const apartMs = APART_MS * Number(ticket - (ticketOf(first.sort) ?? ticket) - 1n);
-    return Math.min(ms, untilFree(this.#session, this.#session, { ...this.resource, at: first }, first) + apartMs);
+    return Math.min(ms, untilFree(this.#session, wait, { ...this.resource, at: first }, first) + apartMs);
   }
 
   /** Takes a place for all callers that ask before its draw leaves. Later calls join that draw. @throws the store's error. */

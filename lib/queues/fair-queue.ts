@@ -7,6 +7,7 @@ import { isTransient, LONGEST_PAUSE_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { type Claimed, endedBy, type Refusal, tryClaim } from "../taking/claim.js";
 import { tickNow } from "../taking/known-time.js";
+import type { Ask } from "../taking/rows.js";
 import { leaseWasOver } from "../taking/too-slow.js";
 import type { Wait } from "../taking/wait.js";
 import { blockedFromNow, mark, untilFree } from "../taking/watch.js";
@@ -178,9 +179,9 @@ export class FairQueue {
     const { settings } = own.resource;
     const { at, uuid } = own.lease.row;
     const asked = { kind: "read", firstTimeoutMs: firstTimeoutMs(settings.ttlMs) } as const;
-    const look = await line
-      .look((request) => sendOnce(this.#session, asked, request), { isConsistent: true })
-      .catch(() => undefined);
+    const { sightings } = this.#session;
+    const ask: Ask = (request) => sendOnce(this.#session, asked, request);
+    const look = await line.look({ ask, sightings }, { isConsistent: true }).catch(() => undefined);
     if (look === undefined || !line.leases.has(own)) return;
     const { admission } = look;
     const row = look.gate.find(({ sort }) => sort === at.sort);
@@ -204,7 +205,7 @@ export class FairQueue {
   /** Takes the lock without a place, if nobody waits and it looks free. @returns undefined if no answer came in time. */
   async #takeWithoutPlace(line: FairLine, call: Call): Promise<TryOutcome | undefined> {
     const { resource, once, wait } = call;
-    const look = line.knownLookOf(wait) ?? (await line.look(wait.ask, { isConsistent: true }));
+    const look = line.knownLookOf(wait) ?? (await line.look(wait, { isConsistent: true }));
     const { gate, admission, sentAt } = look;
     wait.endSignal.throwIfAborted();
     const row = newest(gate);
@@ -215,7 +216,7 @@ export class FairQueue {
       return { kind: (row && endedBy(row, tick, once)) ?? "held" };
     }
     // Only the claim can tell whether a tick is done.
-    if (once === undefined && resource.kind.queue.room(resource, gate) === 0) return { kind: "held" };
+    if (once === undefined && resource.kind.queue.room(wait, resource, gate) === 0) return { kind: "held" };
     const until = (): number => Math.min(sentAt + LOOK_LASTS_MS, wait.until());
     return await this.#claim(line, call, { until, seen: gate, ahead: 0 });
   }
@@ -239,17 +240,17 @@ export class FairQueue {
     let recent = isRecent ? { ...seen, isConsistent: false } : undefined;
     for (let isConsistent = false; place.lost === undefined; ) {
       wait.endSignal.throwIfAborted();
-      const look = recent ?? (await line.look(wait.ask, { isConsistent }));
+      const look = recent ?? (await line.look(wait, { isConsistent }));
       [recent, isConsistent] = [undefined, false];
       wait.endSignal.throwIfAborted();
       const { gate } = look;
-      const room = resource.kind.queue.room(resource, gate);
+      const room = resource.kind.queue.room(wait, resource, gate);
       const ahead = line.ahead(look, place.ticket);
       if (ahead > 0 && ahead >= room) {
         const row = newest(gate);
         if (row !== undefined) wait.blocker.saw(row);
         line.blocked = undefined;
-        await pause(line.pause(look, place.ticket, ahead));
+        await pause(line.pause(wait, look, place.ticket, ahead));
         continue;
       }
       if (look.isConsistent && !look.places.some(({ uuid }) => uuid === place.uuid)) {
@@ -259,7 +260,7 @@ export class FairQueue {
       if (room === 0) {
         const ms = line.pace.next(poll);
         await this.#markWhenBlocked(line, call, gate);
-        await pause(Math.min(ms, ...gate.map((row) => untilFree(session, session, { ...resource, at: row }, row))));
+        await pause(Math.min(ms, ...gate.map((row) => untilFree(session, wait, { ...resource, at: row }, row))));
         // If the next look is soon, it is consistent: a claim may then follow it directly.
         isConsistent = ms < poll.maxMs / 2;
         continue;

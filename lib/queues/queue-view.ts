@@ -2,7 +2,7 @@ import type { Resource } from "../kinds/kind.js";
 import { placesOf } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
-import { type Ask, isDead, pagesOf } from "../taking/rows.js";
+import { isDead, type Looker, pagesOf } from "../taking/rows.js";
 import { Sweeper } from "./sweeper.js";
 
 /** What a look at a queue has shown. */
@@ -39,8 +39,12 @@ export class QueueView {
    * @param isOwn whether a place is one of this process.
    * @param onSent is called as the request leaves.
    */
-  async look(ask: Ask, isConsistent: boolean, isOwn: (place: Row) => boolean, onSent: () => void): Promise<QueueLook> {
-    const { sightings } = this.#session;
+  async look(
+    looker: Looker,
+    isConsistent: boolean,
+    isOwn: (place: Row) => boolean,
+    onSent: () => void,
+  ): Promise<QueueLook> {
     const { name, at, kind, settings } = this.#resource;
     const placeRange = placesOf(kind.queue.keys);
     const range = { first: at.sort, last: placeRange.last, limit: kind.queue.lookLimit(this.#resource) };
@@ -49,26 +53,26 @@ export class QueueView {
     const gate: Row[] = [];
     const places: Row[] = [];
     let sentAt = 0;
-    for await (const { page, isLast } of pagesOf(this.#session, { ask, sightings }, query, onSent)) {
+    for await (const { page, isLast } of pagesOf(this.#session, looker, query, onSent)) {
       sentAt ||= page.sentAt;
       gate.push(...kind.queue.gateRows(this.#resource, page.rows.filter(isGate)));
       const queued = page.rows.filter((row) => !isGate(row));
-      const dead = new Set(queued.filter((place) => isDead(this.#session, place, page)));
+      const dead = new Set(queued.filter((place) => isDead(looker, place, page)));
       this.#sweeper.add(dead);
       places.push(...queued.filter((place) => !dead.has(place)));
       // The lock has no row, so it is free, whatever was seen of it before.
-      if (gate.length === 0) sightings.note(at, undefined);
+      if (gate.length === 0) looker.sightings.note(at, undefined);
       if (isLast) break;
-      if (this.#isEnough(gate, places, isOwn)) return { gate, places, isWhole: false, isConsistent, sentAt };
+      if (this.#isEnough(looker, gate, places, isOwn)) return { gate, places, isWhole: false, isConsistent, sentAt };
     }
     return { gate, places, isWhole: true, isConsistent, sentAt };
   }
 
   /** Whether a caller behind the places that were seen has to wait in any case. */
-  #isEnough(gate: readonly Row[], places: readonly Row[], isOwn: (place: Row) => boolean): boolean {
+  #isEnough(looker: Looker, gate: readonly Row[], places: readonly Row[], isOwn: (place: Row) => boolean): boolean {
     const { queue } = this.#resource.kind;
     if (places.some(isOwn)) return true;
     const ahead = places.reduce((sum, place) => sum + queue.weight(place), 0);
-    return ahead > 0 && ahead >= queue.room(this.#resource, gate);
+    return ahead > 0 && ahead >= queue.room(looker, this.#resource, gate);
   }
 }

@@ -45,9 +45,9 @@ export class Sightings {
     this.#hints = hints;
   }
 
-  /** The sightings of one call: what it notes is never forgotten, and noted for its process as well. */
+  /** The sightings of one call: what it notes is noted for its process as well. No call sees more rows than are remembered. */
   ofCall(): Sightings {
-    return new Sightings(this.#clock, { most: Number.POSITIVE_INFINITY, hints: this });
+    return new Sightings(this.#clock, { hints: this });
   }
 
   /**

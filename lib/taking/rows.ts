@@ -16,6 +16,12 @@ const REMOVE_WITHIN_MS = 10_000;
 /** Sends one read, within the bounds of the call that looks. `skipWith` works as in {@link persist}. */
 export type Ask = <T>(request: Request<T>, skipWith?: () => Promise<T> | undefined) => Promise<T>;
 
+/** What looks at rows: a call, or a process. */
+export interface Looker {
+  readonly ask: Ask;
+  readonly sightings: Sightings;
+}
+
 /** What was known when a request left: what its reply shows may be no newer than that. */
 export interface Known {
   /** The lower bound of the table's time: `expires` may be compared with it. */
@@ -66,7 +72,7 @@ export type KnownPage = Page<string> & Known;
  */
 export async function* pagesOf(
   session: Session,
-  { ask, sightings }: { readonly ask: Ask; readonly sightings: Sightings },
+  { ask, sightings }: Looker,
   range: Omit<RangeQuery, "after"> & { readonly takeover: TakeoverPolicy },
   onSent: () => void = () => undefined,
 ): AsyncGenerator<{ readonly page: KnownPage; readonly isLast: boolean }, void, undefined> {

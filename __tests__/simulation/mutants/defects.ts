@@ -53,7 +53,7 @@ export const DEFECTS: Defects = {
     sightings(/this\.#abandonedAttempt\(uuid\) !== undefined/g, "false"),
   ],
   "what a call has seen is forgotten with what its process remembers": [
-    sightings(/return new Sightings\(this\.#clock, \{ most: .*\);/g, "return this;"),
+    sightings(/return new Sightings\(this\.#clock, \{ hints: this \}\);/g, "return this;"),
   ],
   "one refused copy counts as proof that no other is in flight": [
     claim(/if \(copies\.unanswered > 0 \|\| outcome\.retried\)/g, "if (false)"),

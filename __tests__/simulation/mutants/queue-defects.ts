@@ -17,7 +17,7 @@ export const QUEUE_DEFECTS: Defects = {
         'if (settings.fair && at.sort === "lock" && this.write) return Promise.resolve({ kind: "applied" });',
     ),
   ],
-  "dead waiters are never skipped": [view(/isDead\(this\.#session, place, page\)/g, "false")],
+  "dead waiters are never skipped": [view(/isDead\(looker, place, page\)/g, "false")],
   "a waiter is judged by what is known when the reply comes": [JUDGED_BY_REPLY],
   "a lost place is not noticed": [place(/get lost\(\) \{/g, "$& return undefined;")],
   "nobody looks once more before he enters": [fair(/if \(!look\.isConsistent\) \{/g, "if (false) {")],
@@ -42,10 +42,7 @@ export const QUEUE_DEFECTS: Defects = {
     fairLine(/get admitsFirst\(\) \{/g, "$& return true;"),
   ],
   "the lease goes on after a look that may be stale": [
-    fair(
-      /sendOnce\(this\.#session, asked, request\), \{ isConsistent: true \}/g,
-      "sendOnce(this.#session, asked, request), { isConsistent: false }",
-    ),
+    fair(/look\(\{ ask, sightings \}, \{ isConsistent: true \}/g, "look({ ask, sightings }, { isConsistent: false }"),
   ],
   "a page of the queue counts as the whole of it": [view(/isWhole: false/g, "isWhole: true")],
   "a claim relies on a place that is not there": [
