@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "@jest/globals";
 import { LockStoreError } from "../lib/errors.js";
 import { type Address, lockAt, placeAt } from "../lib/protocol/addresses.js";
+import { numberOfMark } from "../lib/protocol/mark.js";
 import type { Memory, Row } from "../lib/protocol/row.js";
 import { purgeAt } from "../lib/protocol/rules.js";
 import type { Check, RowAfterRelease, Take, Write } from "../lib/protocol/writes.js";
@@ -90,9 +91,10 @@ describe.each(ALL_SUBJECTS)("a store %s", (where, subjectOf) => {
 
     test("a mark is carried on where its process knows of it", async () => {
       const row = await plant({ expires: EARLIEST - 1, wanted: EARLIEST, ...REMEMBERS[remembers] });
-      const taking = take({ at: row, remembers, wanted: EARLIEST + 5 });
+      const wanted = numberOfMark({ until: EARLIEST + 5, needMs: 750 });
+      const taking = take({ at: row, remembers, wanted });
       expect(await write(taking)).toEqual({ ...APPLIED, replaced: row });
-      expect(await read(row)).toMatchObject({ uuid: taking.uuid, wanted: EARLIEST + 5 });
+      expect(await read(row)).toMatchObject({ uuid: taking.uuid, wanted });
     });
   });
 
@@ -477,8 +479,10 @@ describe.each(ALL_SUBJECTS)("a store %s", (where, subjectOf) => {
     test("marks the row of whoever holds it, and changes nothing else", async () => {
       for (const uuid of ["theirs", "another"]) {
         const row = await plant({ uuid, expires: 100, fence: 1n, wanted: 5 });
-        expect(await write(wantOf(row, 900))).toEqual(APPLIED);
-        expect(await read(row)).toEqual({ ...row, wanted: 900 });
+        for (const wanted of [900, numberOfMark({ until: EARLIEST + 60_000, needMs: 2_250 })]) {
+          expect(await write(wantOf(row, wanted))).toMatchObject({ kind: "applied" });
+          expect(await read(row)).toEqual({ ...row, wanted });
+        }
       }
     });
   });

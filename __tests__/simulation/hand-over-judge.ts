@@ -1,4 +1,5 @@
 import { LOCK_SORT } from "../../lib/protocol/addresses.js";
+import { markInNumber } from "../../lib/protocol/mark.js";
 import type { Row } from "../../lib/protocol/row.js";
 import type { Answer, Message } from "../support/message.js";
 import type { Holding } from "./invariants.js";
@@ -10,8 +11,11 @@ import { entryOf, Watcher } from "./watcher.js";
 /** By how much a process may measure less than its own stopwatch shows here: readings at the same moment differ by nothing. */
 const SLACK_MS = 1;
 
-/** For how long a process stands back: two of the longest polls, and a timer may ring a little early. */
-const STANDS_BACK_MS = 2 * 400 - 2;
+/** For how long a process stands back for a mark that does not say how long its writer needs: two of the longest polls. */
+const UNSAID_NEED_MS = 2 * 400;
+
+/** A timer may ring a little early. */
+const EARLY_MS = 2;
 
 /** A lease that one section after the other runs on, under one uuid or several. */
 interface Passed {
@@ -117,12 +121,16 @@ export class HandOverJudge extends Watcher {
   #released(process: Process, uuid: string, row: Row | undefined): void {
     const lease = this.#releasing.get(uuid);
     this.#releasing.delete(uuid);
-    if (lease !== undefined && this.#turns.released(process, lease, row)) this.#standsBack(process, lease.name);
+    if (lease !== undefined && this.#turns.released(process, lease, row))
+      this.#standsBack(process, lease.name, row?.wanted);
   }
 
-  #standsBack(process: Process, name: string, markedMs = STANDS_BACK_MS): void {
+  /** @param forMs for how long the mark lasts. */
+  #standsBack(process: Process, name: string, wanted = 0, forMs = Number.POSITIVE_INFINITY): void {
     const standing = entryOf(this.#standing, process, () => new Map<string, number>());
-    standing.set(name, process.time.monotonic() + Math.min(STANDS_BACK_MS, markedMs));
+    const { needMs = UNSAID_NEED_MS } = markInNumber(wanted);
+    if (needMs > UNSAID_NEED_MS) this.count("processes that stood back for a waiter far away");
+    standing.set(name, process.time.monotonic() + Math.min(needMs - EARLY_MS, forMs));
     this.#turns.sees(process, name);
   }
 
@@ -187,7 +195,7 @@ export class HandOverJudge extends Watcher {
       lease.isWanted = true;
       this.count("leases given back because others wait");
       // A mark that is over by the time of the release keeps nobody back.
-      this.#standsBack(process, at.name, row.wanted - this.tableTime);
+      this.#standsBack(process, at.name, row.wanted, row.wanted - this.tableTime);
     }
   }
 

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { kindOf as kindOfRow, ticketOf } from "../../lib/protocol/addresses.js";
+import { markInNumber } from "../../lib/protocol/mark.js";
 import type { Row } from "../../lib/protocol/row.js";
 import type { Answer } from "../support/message.js";
 import { CallJudge } from "./call-judge.js";
@@ -105,6 +106,8 @@ class World {
   /** Patient calls: the names that each waits for, and since when nobody holds any of them. */
   readonly #wants = new Set<Want>();
   #failure: { readonly error: unknown } | undefined;
+  /** The longest need of a mark: a process that has had its turn stands back for that, whoever has written it. */
+  #longestNeedMs = 0;
   /** How many tokens are on their way, or being used. */
   #tokens = 0;
   /** All that there ever were, in order. */
@@ -401,7 +404,7 @@ class World {
 
   /** For how long locks may be free while somebody wants them. */
   #longestWaitMs(locks: readonly Asking[]): number {
-    const longest = this.#longestTtlMs * 1.002 + OBTAIN_WITHIN_MS;
+    const longest = this.#longestTtlMs * 1.002 + OBTAIN_WITHIN_MS + this.#longestNeedMs;
     // Of the dead ahead, each may have to be watched for its lease; so may the rows of a set, one after the other.
     const inTheWay = ({ kind, name }: Asking): number =>
       [...this.#table.partition(name).keys()].filter((sort) => {
@@ -425,6 +428,8 @@ class World {
     }
     this.#tell(() => lineOf(arrival));
     this.#judge.arrived(arrival);
+    if (message.kind === "write" && message.write.kind === "want")
+      this.#longestNeedMs = Math.max(this.#longestNeedMs, markInNumber(message.write.until).needMs ?? 0);
     if (message.kind === "write" && isForced(message.write)) {
       this.#mend(arrival);
       this.#watchedAnew(arrival);

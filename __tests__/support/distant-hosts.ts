@@ -31,6 +31,8 @@ export interface Work {
   readonly tries?: boolean;
   /** How many permits there are, where a semaphore takes the place of a mutex. */
   readonly permits?: number;
+  /** How long a message of this host takes to the table, and an answer back. Default: as long as for all hosts. */
+  readonly oneWayMs?: number;
   /** Which side of a shared mutex takes the place of a mutex. */
   readonly side?: "shared" | "exclusive";
 }
@@ -47,9 +49,13 @@ export class BusyHost {
   readonly #callers: Promise<void>[];
 
   constructor(
-    { time, table, oneWayMs }: { readonly time: ManualTime; readonly table: MemoryTable; readonly oneWayMs: number },
+    {
+      time,
+      table,
+      oneWayMs: usual,
+    }: { readonly time: ManualTime; readonly table: MemoryTable; readonly oneWayMs: number },
     owner: string,
-    { mutexes = [{}], callers = 1, ...work }: Work,
+    { mutexes = [{}], callers = 1, oneWayMs = usual, ...work }: Work,
   ) {
     this.#clock = time.clock();
     const store = new MemoryStore(table, async (message, signal) => {

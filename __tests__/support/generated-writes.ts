@@ -1,6 +1,7 @@
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import type { Item } from "../../lib/dynamodb/compile.js";
 import { type Address, LOCK_SORT, MUTEX_QUEUE, PERMITS, placeSort } from "../../lib/protocol/addresses.js";
+import { numberOfMark } from "../../lib/protocol/mark.js";
 import type { Write } from "../../lib/protocol/writes.js";
 import { type Random, seededRandom } from "./seeded-random.js";
 
@@ -182,7 +183,7 @@ function writeOf(draw: Draw, kind: Write["kind"], at: Address): Write {
         owner: "host#2",
         acquired: STAMP,
         data,
-        wanted: draw.maybe(0.3, () => draw.stamp()),
+        wanted: draw.maybe(0.3, () => markOf(draw)),
         remembers,
         knowledge: {
           earliest: draw.oneOf([1, draw.stamp(), draw.stamp(), STAMP + 3]),
@@ -232,7 +233,7 @@ function writeOf(draw: Draw, kind: Write["kind"], at: Address): Write {
     case "put-result":
       throw new Error("drawn with the other writes of flights");
     case "want":
-      return { kind, at, until: draw.stamp() };
+      return { kind, at, until: markOf(draw) };
     case "draw":
       return { kind, at, seed: draw.oneOf([0, STAMP]) };
     case "check":
@@ -241,3 +242,7 @@ function writeOf(draw: Draw, kind: Write["kind"], at: Address): Write {
       return kind satisfies never;
   }
 }
+
+/** With a need, or as an older process writes it. */
+const markOf = (draw: Draw): number =>
+  numberOfMark({ until: draw.stamp(), needMs: draw.maybe(0.5, () => draw.oneOf([750, 5_000])) });

@@ -4,6 +4,7 @@ import type { LockData } from "../lock-info.js";
 import type { TableLayout } from "../options/table.js";
 import { type Address, LOCK_SORT } from "../protocol/addresses.js";
 import type { Condition, Operand } from "../protocol/conditions.js";
+import { isMark } from "../protocol/mark.js";
 import { askedBy, leftBy, type RowCondition } from "../protocol/rules.js";
 import type { Check, Count, Effect, Write } from "../protocol/writes.js";
 import { marshalledData } from "./data.js";
@@ -66,6 +67,11 @@ export function storedValue(value: unknown): AttributeValue {
   if (typeof value === "bigint" || Number.isSafeInteger(value)) return { N: `${value}` };
   if (typeof value === "number") throw new RangeError(`A row holds whole numbers only, not ${value}`);
   return marshalledData(value as LockData);
+}
+
+/** The value of one of our attributes. Only a mark has a fraction. */
+function attributeValue(attribute: string, value: unknown): AttributeValue {
+  return attribute === "wanted" && isMark(value) ? { N: `${value}` } : storedValue(value);
 }
 
 /** A value that a condition compares with. A stamp that was seen may have a fraction, although this library writes none. */
@@ -187,7 +193,7 @@ function updateOf(
   const setting: string[] = [];
   for (const [attribute, value] of Object.entries(set)) {
     if (value === undefined) continue;
-    values[`:${attribute}`] = storedValue(value);
+    values[`:${attribute}`] = attributeValue(attribute, value);
     setting.push(`${wordOf(attribute)} = :${attribute}`);
   }
   if (count !== undefined) setting.push(countingOf(count, wordOf(count.attribute), values));
@@ -206,7 +212,7 @@ function countingOf({ seed }: Count, word: string, values: Item): string {
 function valuesOf(layout: TableLayout, attributes: Readonly<Record<string, unknown>>): Item {
   const item: Item = {};
   for (const [attribute, value] of Object.entries(attributes)) {
-    if (value !== undefined) item[nameIn(layout, attribute)] = storedValue(value);
+    if (value !== undefined) item[nameIn(layout, attribute)] = attributeValue(attribute, value);
   }
   return item;
 }

@@ -10,7 +10,7 @@ import type { InTheWay } from "../taking/row-take.js";
 import { pagesOf } from "../taking/rows.js";
 import type { Target } from "../taking/taken.js";
 import type { Wait } from "../taking/wait.js";
-import { type Blocked, isMarked, mark, untilFree } from "../taking/watch.js";
+import { type Blocked, isMarked, isMarkedFor, mark, untilFree } from "../taking/watch.js";
 import { Kind, newest, type OwnLease, type QueueRules, type Resource, type ResourceClaim, takeRow } from "./kind.js";
 
 /** How many of the permits that a look has shown as free are tried before the look counts as outdated. */
@@ -165,7 +165,7 @@ export class SemaphoreKind extends Kind {
   async #contend(resource: Resource, rows: readonly Row[], wait: Wait, blocked: Blocked): Promise<void> {
     const { session } = this;
     for (const row of rows) session.contended().waitsFor(row);
-    const unmarked = rows.filter((held) => held.uuid !== undefined && !isMarked(held, session.clock.wall()));
+    const unmarked = rows.filter((held) => held.uuid !== undefined && !isMarkedFor(session, resource.settings, held));
     const [row] = fromAnywhere(unmarked, session.random);
     if (row !== undefined) await mark(session, { ...resource, at: row }, { row, blocked, wait });
   }

@@ -19,7 +19,7 @@ export class Turns {
   }
 
   /**
-   * Waits until other hosts have had their turn. In between, one look checks whether any of them has taken the lock.
+   * Waits until other hosts have had their turn. One look checks whether any of them has taken the lock.
    * @throws what ended the wait.
    */
   async standBack(resource: Resource, { endSignal }: Wait): Promise<void> {

@@ -1,4 +1,5 @@
 import { type Address, kindOf } from "../protocol/addresses.js";
+import { markInNumber, NEED_STEP_MS, numberOfMark } from "../protocol/mark.js";
 import type { Row } from "../protocol/row.js";
 import type { Clock } from "../time/clock.js";
 import { BoundedMap } from "./bounded-map.js";
@@ -7,7 +8,7 @@ import { addressKey } from "./sightings.js";
 /** For how long a mark counts at most, whatever it says: its writer's clock may be wrong, and its writer may have died. */
 export const WANTED_FOR_MS = 60_000;
 
-/** For how many of its longest polls a process stands back. */
+/** For how many of its longest polls a process stands back for a mark that does not say how long its writer needs. */
 const STAND_BACK_POLLS = 2;
 
 /** After how many of the longest polls each waiter has looked once: a pause is at most the longest poll, and its jitter. */
@@ -27,6 +28,8 @@ export interface OthersTurn {
 interface Contended {
   /** What the mark says, on the table's clock. */
   wanted: number;
+  /** The longest need of a mark that was seen; undefined if none said what it needs. */
+  needMs: number | undefined;
   /** Until when it is believed. */
   believedUntil: number;
   /** Since when this process has its turn with the row, which it took while it knew of the mark; undefined if its turn is over. */
@@ -40,9 +43,9 @@ interface Contended {
  *    to a take or a release, which show the row as it was. Each take carries the mark on, so that others see it and write none.
  * 2. A process that finds a mark while it has the row knows that somebody has been waiting for `handOverMs`: its turn is over. A
  *    process that takes the row while it knows of a mark has a turn of `handOverMs`.
- * 3. After its turn it sends no claim for that lock for two of its longest polls, but keeps the permits that it still has. In
- *    between, it looks whether another process has taken the row. If not, it forgets the mark, so that a mark whose waiter has gone
- *    costs one pause; a waiter that was late marks again.
+ * 3. After its turn it sends no claim for that lock for as long as the mark's writer needs, the longest need if there are several,
+ *    but keeps the permits that it still has. Shortly before, it looks whether another process has taken the row. If not, it forgets
+ *    the mark, so that a mark whose waiter has gone costs one pause; a waiter that was late marks again.
  */
 export class Contention {
   readonly #clock: Clock;
@@ -61,13 +64,14 @@ export class Contention {
   sees(row: Row | undefined): void {
     if (row?.wanted === undefined || !isContended(row)) return;
     const bounds = this.#clock.wall();
-    const until = Math.ceil(row.wanted);
+    const { until, needMs } = markInNumber(row.wanted);
     const wanted = bounds === undefined ? until : Math.min(until, Math.ceil(bounds.latest) + WANTED_FOR_MS);
     const runsMs = bounds === undefined ? WANTED_FOR_MS : wanted - bounds.earliest;
     if (runsMs <= 0) return;
     const believedUntil = this.#clock.atLeast() + Math.min(WANTED_FOR_MS, runsMs);
-    const known = this.#of(row) ?? { wanted, believedUntil, turnSince: undefined };
+    const known = this.#of(row) ?? { wanted, needMs, believedUntil, turnSince: undefined };
     known.wanted = Math.max(known.wanted, wanted);
+    if (needMs !== undefined) known.needMs = Math.max(known.needMs ?? 0, needMs);
     known.believedUntil = Math.max(known.believedUntil, believedUntil);
     this.#contended.set(addressKey(row), known);
   }
@@ -93,7 +97,8 @@ export class Contention {
 
   /** The mark that a take of this row carries on. */
   markOf(at: Address): number | undefined {
-    return this.#of(at)?.wanted;
+    const known = this.#of(at);
+    return known && numberOfMark({ until: known.wanted, needMs: known.needMs });
   }
 
   /** Whether this process, which has the row, must let others in. */
@@ -108,12 +113,19 @@ export class Contention {
     return known.turnSince === undefined ? 0 : Math.max(0, known.turnSince + handOverMs - this.#clock.atLeast());
   }
 
-  /** From here on this process leaves the row to other processes, which look at least every `longestPollMs`. */
+  /**
+   * From here on this process leaves the row to other processes, for as long as they need. Those of which it does not know what
+   * they need look at least every `longestPollMs`.
+   */
   giveTurn(at: Address, longestPollMs: number): void {
     const now = this.#clock.atLeast();
-    const lookAt = now + ALL_LOOKED_POLLS * longestPollMs;
-    this.#othersTurns.set(lockOf(at), { at, lookAt, until: now + STAND_BACK_POLLS * longestPollMs });
     const known = this.#of(at);
+    const needMs = known?.needMs;
+    // Look as soon as a waiter may have come: one that came early has had its turn soon after, and leaves the row free.
+    const lookAt = now + (needMs === undefined ? ALL_LOOKED_POLLS * longestPollMs : needMs - NEED_STEP_MS);
+    const until = now + (needMs ?? STAND_BACK_POLLS * longestPollMs);
+    // The waiter for another permit of the same semaphore may need longer.
+    if (until >= (this.othersTurnOf(at)?.until ?? 0)) this.#othersTurns.set(lockOf(at), { at, lookAt, until });
     if (known !== undefined) known.turnSince = undefined;
   }
 

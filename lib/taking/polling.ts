@@ -5,6 +5,9 @@ import type { Wait } from "./wait.js";
 /** By how much each pause is longer than the one before. */
 const GROWTH = 1.5;
 
+/** By how much a pause may be longer than stated. */
+export const LONGEST_JITTER = 1.25;
+
 /** A pause of `ms`, up to a quarter more or less: callers that began together do not go on looking at the same moments. */
 export const jittered = ({ random }: Pick<Session, "random">, ms: number): number => ms * (0.75 + random() / 2);
 

@@ -1,4 +1,4 @@
-import { acquisition, backlog, contention, lease, renewals, rowTake, turns, watch } from "./files.js";
+import { acquisition, backlog, contention, lease, mark, renewals, rowTake, turns, watch } from "./files.js";
 import type { Defects } from "./patch.js";
 
 /** Defects of what the sections of one process share. What each breaks is said in lib/queues/ and lib/session/. */
@@ -7,7 +7,19 @@ export const HAND_OVER_DEFECTS: Defects = {
     contention(/isTurnOver\(at, handOverMs\) \{/g, "$& return false;"),
   ],
   "a lease is passed on without a look whether others wait": [turns(/ >= settings\.handOverMs/g, " >= Infinity")],
-  "a process does not stand back for those who wait": [contention(/STAND_BACK_POLLS = 2/g, "STAND_BACK_POLLS = 0")],
+  "a process does not stand back for those who wait": [
+    contention(/const until = now \+ \(needMs \?\? STAND_BACK_POLLS \* longestPollMs\);/g, "const until = now;"),
+  ],
+  "a mark does not say how long its writer needs": [
+    mark(/\(needInMark\(needMs\) \/ NEED_STEP_MS\) \* STEP_FRACTION/g, "0"),
+  ],
+  "a process stands back for two of its own longest polls, whatever a waiter needs": [
+    contention(/needMs \?\? STAND_BACK_POLLS/g, "STAND_BACK_POLLS"),
+  ],
+  "a smaller need is written over a larger one": [contention(/Math\.max\(known\.needMs \?\? 0, needMs\)/g, "needMs")],
+  "a waiter that needs longer counts on the mark of another": [
+    watch(/\(markInNumber\(row\.wanted\)\.needMs \?\? UNSAID_NEED_MS\) >= /g, "Infinity >= "),
+  ],
   "a take forgets that others wait": [rowTake(/contention\?\.markOf\(at\)/g, "undefined")],
   "nobody looks for marks where a lease cannot be passed on": [
     acquisition(/this\.#session\.contended\(\)\.sees\(outcome\.replaced\)/g, "void 0", 2),

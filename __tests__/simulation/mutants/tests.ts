@@ -21,6 +21,13 @@ export const TESTS: Readonly<Record<string, string>> = {
   "a place serves all who have asked by the time that its row is there": "fair/shared-places",
   "what falls due in a suspend waits for its timer": "agenda",
   "what a call has seen is forgotten with what its process remembers": "many-names",
+  "a mark does not say how long its writer needs": "far-waiters",
+  "a process stands back for two of its own longest polls, whatever a waiter needs": "far-waiters",
+  "a smaller need is written over a larger one": "far-waiters",
+  "a waiter that needs longer counts on the mark of another": "far-waiters",
+  "a set watches each row that has refused it, one after the other": "lock-set/free-rows",
+  "a set is asked for again as soon as the row that it watches is free": "lock-set/free-rows",
+  "a set forgets which rows have refused it before": "lock-set/free-rows",
   "a renewal leaves before one whose lease ends first": "scheduler",
 };
 
