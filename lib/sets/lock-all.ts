@@ -12,14 +12,14 @@ import { type InTheWay, RowTake } from "../taking/row-take.js";
 import type { Target } from "../taking/taken.js";
 import { leaseWasOver } from "../taking/too-slow.js";
 import { Wait } from "../taking/wait.js";
-import { blockedFromNow, watch } from "../taking/watch.js";
 import { HeldLockSet, type LockSet } from "./lock-set.js";
+import { SetWatch } from "./set-watch.js";
 
 /**
  * @internal Takes all of these locks by one transaction, all or none.
  *
  * 1. Try to take them. A refusal shows the rows that are in the way, so nothing needs to be read.
- * 2. Watch these rows, one after the other, each until it looks free: one read a poll, however many the locks are.
+ * 2. Wait until none of them looks held, as {@link SetWatch} does: one read a poll, however many the locks are.
  * 3. Go on with 1. Nothing is held meanwhile, so no two sets wait for one another.
  */
 export async function lockAll(
@@ -38,14 +38,15 @@ export async function lockAll(
   const wait = new Wait(session, names.join(", "), { patient: waits, asksFor: names.length });
   const send = () => claimBy(session, first, wait, {}, () => new SetTake(session, wait, targets, data));
   const work = async (deliver: (set: LockSet) => boolean): Promise<void> => {
-    for (let blocked = blockedFromNow(session); ; ) {
+    const refusers = new SetWatch(session, wait, first);
+    for (;;) {
       const claimed = await (waits ? send() : tryClaim(wait, send));
       if (claimed.kind !== "granted") {
         if (!waits) {
           wait.missed("held");
           throw wait.timeout();
         }
-        for (const inTheWay of claimed.inTheWay) await watch(session, inTheWay, wait, { ...blocked });
+        await refusers.untilFree(claimed.inTheWay);
         continue;
       }
       const leases = claimed.granted.map((acquisition) => new Lease(session, acquisition));
@@ -64,7 +65,7 @@ export async function lockAll(
       wait.endSignal.throwIfAborted();
       for (const uuid of claimed.granted.flatMap(({ uuids }) => uuids)) wait.sightings.abandon(uuid);
       leaseWasOver(wait, { name: first.at.name, settings: first.settings });
-      blocked = blockedFromNow(session);
+      refusers.restart();
     }
   };
   return await wait.run(work, { signal, waitMs: waits ? waitMs : Number.POSITIVE_INFINITY });

@@ -11,6 +11,7 @@ import {
   look,
   rowTake,
   rules,
+  setWatch,
   table,
   wasApplied,
 } from "./files.js";
@@ -33,6 +34,15 @@ export const SET_DEFECTS: Defects = {
   "an own set on the rows is not recognised": [
     lockAll(/new RowTake\(.*?\)/g, "Object.assign($&, { isOfSet: true })"),
     rowTake(/\bisOwn\(row\) \{/g, "$& if (this.isOfSet) return false;"),
+  ],
+  "a set watches each row that has refused it, one after the other": [
+    setWatch(/held = await this\.#nextHeld\(held\);/g, "held = refusers[refusers.indexOf(held) + 1];"),
+  ],
+  "a set is asked for again as soon as the row that it watches is free": [
+    setWatch(/held = await this\.#nextHeld\(held\);/g, "held = undefined;"),
+  ],
+  "a set forgets which rows have refused it before": [
+    setWatch(/for \(const inTheWay of refusers\)/g, "this.#refusers.clear();\n$&"),
   ],
   "a set releases its first lock alone": [
     lockSet(/this\.#all\.map\(\(lock\) => lock\.unlock\(\)\)/g, "[this.#all[0].unlock()]"),
