@@ -55,6 +55,7 @@ export function reportOn(run: {
     "hosts closed under load (SIGTERM) and started again": mischief.hostClosed,
     "hosts suspended past a lease (SIGSTOP, SIGCONT)": mischief.hostSuspended,
     "hosts cut off from the table": mischief.hostCutOff,
+    "times that all pooled connections of a host died": mischief.connectionsKilled,
     "steps of a host's wrong clock": count("stepped"),
     "engine killed (SIGKILL) and started again": mischief.engineKilled,
     "seconds without an engine": Math.round(mischief.engineDownMs / 1_000),

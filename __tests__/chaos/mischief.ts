@@ -11,6 +11,8 @@ export interface MischiefCounts {
   hostSuspended: number;
   hostClosed: number;
   hostCutOff: number;
+  /** How often all pooled connections of a host died. */
+  connectionsKilled: number;
   engineKilled: number;
   /** How long there was no engine, all in all. */
   engineDownMs: number;
@@ -89,6 +91,11 @@ export async function makeMischief(scene: Scene, counts: MischiefCounts, enough:
         proxy.heal(tag);
       }),
     ),
+    every("connections", [1_000, 3_000], async (random) => {
+      const how: Cut = random() < 0.5 ? "hang" : "reset";
+      proxy.killConnections(how, aim(slots, random).tag);
+      counts.connectionsKilled += 1;
+    }),
     every("engine", engineEveryMs, async () => {
       counts.engineKilled += 1;
       const killedAt = performance.now();

@@ -21,7 +21,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   await using stage = await setStage(options);
   await stage.allInSectionOnce();
   const chaos = stage.proxy.chaos(seed);
-  const hosts = { hostKilled: 0, hostClosed: 0, hostSuspended: 0, hostCutOff: 0 };
+  const hosts = { hostKilled: 0, hostClosed: 0, hostSuspended: 0, hostCutOff: 0, connectionsKilled: 0 };
   const mischief: MischiefCounts = { ...hosts, engineKilled: 0, engineDownMs: 0 };
   const startedAt = performance.now();
   const report = (violations: readonly string[] = []): ChaosReport =>

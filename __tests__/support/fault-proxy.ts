@@ -2,6 +2,7 @@
 import "./foreign-errors.js";
 import { setMaxListeners } from "node:events";
 import { Agent, createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createTlsServer, Server as TlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { text as readText } from "node:stream/consumers";
 import { Chaos } from "./fault-proxy/chaos.js";
@@ -45,11 +46,12 @@ export class FaultProxy extends RequestLog implements AsyncDisposable {
     this.#closing = closing;
     this.#server = server;
     this.#target = new URL(target);
+    server.on(isTls(server) ? "secureConnection" : "connection", (connection) => this.#links.add(connection));
     server.on("request", (incoming, response) => void this.#handle(incoming, response));
   }
 
   get endpoint(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return `${isTls(this.#server) ? "https" : "http"}://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
   /** An endpoint whose requests bear this tag, and which {@link partition} can cut off. */
@@ -87,6 +89,20 @@ export class FaultProxy extends RequestLog implements AsyncDisposable {
     this.#links.heal(client);
   }
 
+  /** How many connections clients have made so far. */
+  get connections(): number {
+    return this.#links.made;
+  }
+
+  get openConnections(): number {
+    return this.#links.open;
+  }
+
+  /** The connections that are open now, of this client or of all, are dead for good. Their client learns of it at the next use. */
+  killConnections(how: Cut, client?: string): void {
+    this.#links.kill(client, how);
+  }
+
   /** What the Date header of all replies shows from now on. */
   rewriteDate(date: () => string): void {
     this.#date = date;
@@ -117,7 +133,7 @@ export class FaultProxy extends RequestLog implements AsyncDisposable {
     try {
       const reached = this.#links.admit(exchange);
       const fault = reached ? this.#faultFor(request) : undefined;
-      request.fault = reached ? fault?.kind : "partition";
+      request.fault = reached ? fault?.kind : this.#links.isDead(exchange) ? "dead connection" : "partition";
       this.add(request);
       if (!reached) return;
       await exchange.wait(this.latencyMs);
@@ -149,9 +165,18 @@ export class FaultProxy extends RequestLog implements AsyncDisposable {
   }
 }
 
-/** Starts a proxy in front of the engine at `target`, on a port of its own. */
-export async function startFaultProxy({ target }: { readonly target: string }): Promise<FaultProxy> {
-  const server = createServer();
+/**
+ * Starts a proxy in front of the engine at `target`, on a port of its own.
+ * @param tls its key and certificate; without them, it speaks plain HTTP.
+ */
+export async function startFaultProxy({
+  target,
+  tls,
+}: {
+  readonly target: string;
+  readonly tls?: { readonly key: string; readonly cert: string };
+}): Promise<FaultProxy> {
+  const server = tls === undefined ? createServer() : createTlsServer(tls);
   // Sockets end when a test says so. A server that closes idle ones would add resets of its own.
   Object.assign(server, { keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0 });
   const proxy = new FaultProxy(server, target);
@@ -161,6 +186,8 @@ export async function startFaultProxy({ target }: { readonly target: string }): 
   });
   return proxy;
 }
+
+const isTls = (server: Server): boolean => server instanceof TlsServer;
 
 /** The tag in the path of a URL of {@link FaultProxy.endpointFor}. */
 function clientIn(path = "/"): string {

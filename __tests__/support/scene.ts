@@ -26,7 +26,7 @@ export interface HostOptions extends Partial<LockTableOptions> {
 }
 
 /** Faults after which nothing comes. */
-const SILENT = new Set(["partition", "hang", "hangAfter"]);
+const SILENT = new Set(["partition", "hang", "hangAfter", "dead connection"]);
 
 /** A table, a network that fails on demand, and a lock's name that is each test's own. */
 export class Scene {

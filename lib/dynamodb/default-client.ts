@@ -1,11 +1,15 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { Connections } from "./connections.js";
 import { adopt } from "./transport.js";
+
+const RETRIES = { retryMode: "standard", maxAttempts: 1 };
 
 /**
  * A client from the environment: region, credentials and endpoint as the AWS SDK finds them.
  *
- * It sends each request once, because the protocol has its own retries, which know how much of a lease is left. Each phase of a
- * request has a timeout: connecting, waiting for the reply, and reading the reply.
+ * It sends each request once, because the protocol has its own retries, which know how much of a lease is left, and
+ * what the environment says of retries does not count: the rate limiter of AWS_RETRY_MODE=adaptive would hold renewals back
+ * until their leases are over. Each phase of a request has a timeout: connecting, waiting for the reply, and reading the reply.
  */
 export function defaultClient({
   connectMs = 1_500,
@@ -14,14 +18,15 @@ export function defaultClient({
   readonly connectMs?: number;
   readonly answerMs?: number;
 } = {}): DynamoDBClient {
-  const agent = { keepAlive: true, maxSockets: 512 };
+  const connections = new Connections();
   const requestHandler = {
     connectionTimeout: connectMs,
     requestTimeout: answerMs,
     throwOnRequestTimeout: true,
     socketTimeout: answerMs,
-    httpAgent: agent,
-    httpsAgent: agent,
+    httpAgent: connections.httpAgent,
+    httpsAgent: connections.httpsAgent,
   };
-  return adopt(new DynamoDBClient({ maxAttempts: 1, cacheMiddleware: true, requestHandler }));
+  const client = new DynamoDBClient({ ...RETRIES, cacheMiddleware: true, requestHandler });
+  return adopt(client, (request) => connections.send(request));
 }

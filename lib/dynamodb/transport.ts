@@ -100,17 +100,22 @@ const ownClients = new WeakSet<DynamoDBClient>();
  * The SDK sorts a client's middleware anew for every request, unless the client has `cacheMiddleware` and the request no
  * options, such as an abort signal. So the signal reaches the request handler by way of one middleware, installed once. Requests
  * with options work on such a client as on any other.
+ *
+ * @param exchange hands each request to the network.
  */
-export function adopt(client: DynamoDBClient): DynamoDBClient {
+export function adopt(
+  client: DynamoDBClient,
+  exchange: <Result>(request: () => Promise<Result>) => Promise<Result>,
+): DynamoDBClient {
   ownClients.add(client);
   client.middlewareStack.add(
     (next) => (args) => {
       const context = (args.input as { readonly [CONTEXT]?: RequestContext })[CONTEXT];
-      if (context === undefined) return next(args);
+      if (context === undefined) return exchange(() => next(args));
       const { requestHandler: handler } = client.config;
       const request = args.request as Parameters<typeof handler.handle>[0];
       // Replaces `next`, which would call the same handler without the signal.
-      return attempt(context, () => handler.handle(request, { abortSignal: context.signal }));
+      return attempt(context, () => exchange(() => handler.handle(request, { abortSignal: context.signal })));
     },
     NEXT_TO_THE_NETWORK,
   );

@@ -1,6 +1,8 @@
 import { once } from "node:events";
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { TLSSocket } from "node:tls";
 import type { RecordedRequest } from "./recorded-request.js";
 import { errorReply, type Reply, TargetError, withBody } from "./reply.js";
 import { mustAskForUnits, unitsOf } from "./units.js";
@@ -23,6 +25,8 @@ export interface Surroundings {
 /** What a fault can do with one request. It may do nothing: then the client waits until it gives up. */
 export class Exchange {
   readonly request: RecordedRequest;
+  /** What the client sent it on. */
+  readonly connection: Socket | undefined;
   readonly #headers: IncomingHttpHeaders;
   readonly #text: string;
   readonly #response: ServerResponse;
@@ -36,6 +40,7 @@ export class Exchange {
     around: Surroundings,
   ) {
     this.request = request;
+    this.connection = response.socket ?? undefined;
     this.#headers = headers;
     this.#text = text;
     this.#response = response;
@@ -93,7 +98,8 @@ export class Exchange {
     this.request.end("cut");
     const { socket } = this.#response;
     // A reset, not an orderly end: the client must not take it for a reply without a body.
-    if (socket) socket.resetAndDestroy();
+    // Node cannot reset one with TLS, where an end without a reply is an error as well.
+    if (socket && !(socket instanceof TLSSocket)) socket.resetAndDestroy();
     else this.#response.destroy();
   }
 
