@@ -384,8 +384,15 @@ describe("what cannot be sent is refused beforehand", () => {
   const ownKey = () => ({ name: { S: scene.name }, sort: { S: "lock" } });
   const arn = () => `arn:aws:dynamodb:us-east-1:000000000000:table/${scene.tableName}`;
 
+  const containingItself = (): unknown => {
+    const item: { Put: Record<string, unknown> } = { Put: { TableName: table() } };
+    item.Put.Item = { list: { L: [item] } };
+    return item;
+  };
+
   const REFUSED: readonly (readonly [string, () => unknown, string])[] = [
     ["no array", () => ({ ...addOne() }), "items"],
+    ["an item that contains itself", () => [addOne(), containingItself()], "items.1"],
     ["an item that is none", () => [addOne(), undefined], "items.1"],
     ["100 items", () => Array.from({ length: 100 }, (_, index) => addOne(`${index}`)), "items"],
     ["an update of the lock's own row", () => [{ Update: { TableName: table(), Key: ownKey() } }], "items.0"],

@@ -100,16 +100,17 @@ test.each([
   ["locks", () => runCoordinator({} as never)],
   ["options", () => runCoordinator(hosts[0] as LockTable, null as never)],
   ["prefix", () => runCoordinator(hosts[0] as LockTable, { prefix: 1 as never })],
+  ["prefix", () => runCoordinator(hosts[0] as LockTable, { prefix: "p".repeat(2_048) })],
   ["maxHoldMs", () => runCoordinator(hosts[0] as LockTable, { maxHoldMs: 0 })],
   ["maxhold", () => runCoordinator(hosts[0] as LockTable, { maxhold: 1 } as never)],
 ])("runCoordinator() refuses what cannot work, and names it: %s", (option, make) => {
   expect(make).toThrow(expect.objectContaining({ code: "LOCK_CONFIG", option }));
 });
 
-test.each(["", "invoices", ":2026-11-01T06:00:00.000Z", "invoices:6 o'clock"])(
-  "a key that node-cron did not make is refused: %j",
+test.each(["", "invoices", ":2026-11-01T06:00:00.000Z", "invoices:6 o'clock", Symbol("key"), undefined, 7])(
+  "a key that node-cron did not make is refused: %p",
   async (key) => {
-    const refused = runCoordinator(hosts[0] as LockTable).shouldRun(key, LEASE_MS);
+    const refused = runCoordinator(hosts[0] as LockTable).shouldRun(key as string, LEASE_MS);
     await expect(refused).rejects.toMatchObject({ code: "LOCK_CONFIG", option: "key" });
   },
 );

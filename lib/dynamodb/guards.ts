@@ -33,10 +33,19 @@ export function admitItems(layout: TableLayout, at: Address, items: readonly Tra
     if (typeof item !== "object" || item === null) {
       throw new LockConfigError(`items.${index}`, item, "must be a TransactWriteItem");
     }
+    if (containsItself(item)) throw new LockConfigError(`items.${index}`, item, "must not contain itself");
     if (!isOn(layout.tableName, own, item)) continue;
     const remedy = "must not be on the lock's own row, on which the guard is: DynamoDB takes one action for each item";
     throw new LockConfigError(`items.${index}`, item, remedy);
   }
+}
+
+/** @param around the objects that a value is in. */
+function containsItself(value: unknown, around: readonly unknown[] = []): boolean {
+  if (typeof value !== "object" || value === null || value instanceof Uint8Array) return false;
+  const path = [...around, value];
+  const members = value instanceof Set ? [...value] : Object.values(value);
+  return around.includes(value) || members.some((member) => containsItself(member, path));
 }
 
 /**

@@ -118,7 +118,7 @@ export class Lease implements LeaseControl, HeldLease {
   /** From here on a closing table waits for the lease. */
   keep(onLost: () => void = nothing): void {
     this.#onLost = onLost;
-    this.#session.leases.add(this);
+    this.#session.keepLease(this);
   }
 
   /**
@@ -188,11 +188,11 @@ export class Lease implements LeaseControl, HeldLease {
 
   leave(): void {
     this.#settle({ kind: "over", error: this.lost });
-    this.#session.leases.add(this);
+    this.#session.keepLease(this);
   }
 
   forget(): void {
-    if (this.#session.leases.delete(this)) this.#session.onLeaseLeft?.();
+    this.#session.forgetLease(this);
   }
 
   /** The table has closed, so no other section begins on it. */

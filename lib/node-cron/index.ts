@@ -64,7 +64,13 @@ export function runCoordinator(locks: Pick<LockTable, "mutex">, options: RunCoor
   const { maxHoldMs, prefix = "node-cron/" } = check(options);
   const mutexOf = (task: string) => locks.mutex(`${prefix}${task}`, { maxHoldMs });
   // What cannot work is refused now, and not by the first fire.
-  mutexOf("task");
+  try {
+    mutexOf("t");
+  } catch (error) {
+    if (!(error instanceof LockConfigError) || error.option !== "name") throw error;
+    const remedy = "must leave room for a task's name in the 2048 bytes of DynamoDB's key, with the table's keyPrefix";
+    throw new LockConfigError("prefix", prefix, remedy);
+  }
   const kept = new Map<string, Lock>();
   const onComplete = async (key: string): Promise<void> => {
     const lock = kept.get(key);
@@ -90,7 +96,7 @@ export function runCoordinator(locks: Pick<LockTable, "mutex">, options: RunCoor
 const KEY = /^(?<task>.+):(?<date>(?:\d{4}|[+-]\d{6})-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)$/s;
 
 function fireOf(key: string): { readonly task: string; readonly date: Date } {
-  const { task = "", date = "" } = KEY.exec(key)?.groups ?? {};
+  const { task = "", date = "" } = (typeof key === "string" ? KEY.exec(key)?.groups : undefined) ?? {};
   if (task !== "") return { task, date: new Date(date) };
   throw new LockConfigError("key", key, "must be what node-cron makes of a task's name and the date of a fire");
 }

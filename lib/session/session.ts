@@ -29,18 +29,12 @@ export interface HeldLease extends Closeable {
 }
 
 /**
- * The leases of each table of this process whose clock runs by itself: with a clock that is set by hand, one process plays many
- * hosts. They are held weakly, because nobody has to close a table.
+ * The leases of each table of this process that has any, and whose clock runs by itself: with a clock that is set by hand, one
+ * process plays many hosts.
  */
-const LEASES_OF_TABLES = new Set<WeakRef<ReadonlySet<HeldLease>>>();
+const LEASES_OF_TABLES = new Set<ReadonlySet<HeldLease>>();
 
-export function leasesOfProcess(): readonly HeldLease[] {
-  return [...LEASES_OF_TABLES].flatMap((table) => {
-    const leases = table.deref();
-    if (leases === undefined) LEASES_OF_TABLES.delete(table);
-    return leases === undefined ? [] : [...leases];
-  });
-}
+export const leasesOfProcess = (): readonly HeldLease[] => [...LEASES_OF_TABLES].flatMap((leases) => [...leases]);
 
 /** Which table the locks of a process are in, to tell it from others. */
 export interface TableId {
@@ -65,8 +59,6 @@ export class Session {
   readonly leases: Set<HeldLease> = new Set();
   /** The number of permits of each semaphore that this process uses: the largest, if it uses several. */
   readonly semaphores: Map<string, number> = new BoundedMap(MOST_SEMAPHORES);
-  /** Called when a lease has left {@link leases}. A closing table listens. */
-  onLeaseLeft: (() => void) | undefined;
   /** The read that is in flight for the table's time. */
   readingTime: Promise<Row | undefined> | undefined;
   readonly #closed = new AbortController();
@@ -91,7 +83,6 @@ export class Session {
     this.store = parts.store;
     this.clock = parts.clock;
     this.owner = parts.owner;
-    if (parts.clock.stay !== undefined) LEASES_OF_TABLES.add(new WeakRef(this.leases));
     this.table = parts.table ?? { tableName: "locks", keyPrefix: "" };
     this.random = parts.random ?? Math.random;
     // Without Node's cache of random bytes: two copies of a virtual machine would draw the same uuids from it, and each
@@ -111,6 +102,17 @@ export class Session {
   contended(): Contention {
     this.contention ??= new Contention(this.clock, (at) => this.leasesOn(at).length > 0);
     return this.contention;
+  }
+
+  keepLease(lease: HeldLease): void {
+    this.leases.add(lease);
+    if (this.clock.stay !== undefined) LEASES_OF_TABLES.add(this.leases);
+  }
+
+  forgetLease(lease: HeldLease): void {
+    if (!this.leases.delete(lease)) return;
+    if (this.leases.size === 0) LEASES_OF_TABLES.delete(this.leases);
+    this.#closing?.checkSettled();
   }
 
   /** The leases of this process on a row: a lease that is being released may be there beside the next one. */
@@ -174,7 +176,6 @@ export class Session {
       const remaining = { leases: this.leases, background: this.#background, longestReleaseMs };
       const closing = new Closing(this.clock, remaining, () => this.store.close());
       this.#closing = closing;
-      this.onLeaseLeft = () => closing.checkSettled();
       const reason = new LockError("LOCK_CLOSED", "This LockTable is closed: make a new one to lock again");
       this.#closed.abort(reason);
       for (const stop of [...this.#waits]) stop(reason);
