@@ -186,6 +186,41 @@ describe("the prompt", () => {
     expect(complete("run", "--wait", "")).toEqual([""]);
     expect(complete("run", "deploy", "--", "dynamu")).toEqual(["dynamutex"]);
   });
+
+  test("completes names of locks of the table that the line names, kept ones too, and is silent without one", async () => {
+    const completion = execFileSync(join(cli.bin, "dynamutex"), ["completion", "bash"], { encoding: "utf8" });
+    const complete = async (...words: readonly string[]): Promise<readonly string[]> => {
+      const line = `${completion}
+        COMP_WORDS=(dynamutex ${words.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=${words.length}
+        _dynamutex; printf '%s\\n' "\${COMPREPLY[@]}"`;
+      await cli.put("complete.bash", line);
+      const { stdout, stderr } = await cli.shell("bash --norc ./complete.bash", { env: { DYNAMUTEX_TABLE: undefined } })
+        .ended;
+      expect(stderr).toBe("");
+      return stdout.trim().split("\n");
+    };
+    const prefix = `${scene.name}-report`;
+    await scene.put(rowOf(), `${prefix}:eu`);
+    await scene.put(rowOf(), `${prefix}-held`);
+    await scene.put({ ...rowOf({ expires: 0, fence: 1 }), uuid: "gone" }, `${prefix} kept`);
+    const table = ["--table", scene.tableName];
+    for (const command of ["inspect", "unlock", "run"]) {
+      expect(await complete(command, ...table, `${prefix}-`)).toEqual([`${prefix}-held`]);
+    }
+    expect(await complete("inspect", "--table", "=", scene.tableName, prefix)).toEqual([
+      `${prefix.replaceAll(" ", "\\ ")}\\ kept`,
+      `${prefix}-held`,
+      `${prefix}:eu`,
+    ]);
+    expect(await complete("inspect", ...table, prefix, ":", "e")).toEqual(["eu"]);
+    expect(await complete("inspect", prefix)).toEqual([""]);
+  });
+
+  test.each(["bash", "zsh", "fish"])("the completion for %s asks for names where a lock is named", (shell) => {
+    const script = execFileSync(join(cli.bin, "dynamutex"), ["completion", shell], { encoding: "utf8" });
+    expect(script).toContain("dynamutex names");
+    expect(script).not.toMatch(/'names:|-a names -d/);
+  });
 });
 
 /** The text of a file that was built, and of all that it imports before it runs. */

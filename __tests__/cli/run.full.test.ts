@@ -1,10 +1,11 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { DeleteItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { processState } from "../support/host-process.js";
 import { rowOf, useScene } from "../support/scene.js";
-import { createTestTable } from "../support/table.js";
+import { createTestTable, testClient } from "../support/table.js";
 import { SECTION, useInstalledCli } from "./installed-cli.js";
 
 const scene = useScene();
@@ -203,6 +204,35 @@ describe("a lock that is not to be had", () => {
     expect(waited).toMatchObject(busy(/was not free within/));
     expect(quiet).toMatchObject({ code: 0, stdout: "", stderr: "" });
   });
+
+  const HELD =
+    /^dynamutex: waiting for lock "lock-\d+", which is held by web-1#4711, since \S+Z; its lease runs until .*\n$/;
+
+  test.each<[string, readonly string[], boolean, RegExp]>([
+    ["a mutex", [], true, HELD],
+    ["a permit", ["--permits", "1"], true, HELD],
+    [
+      "a blocked mutex",
+      ["--fair"],
+      false,
+      /^dynamutex: waiting for lock .*, which has no holder and stays taken until .*\n$/,
+    ],
+  ])(
+    "a wait of 2 s for %s says once for whom, and since when; with --busy-code 0 it says nothing",
+    async (_, options, isHeld, said) => {
+      const sort = options[0] === "--permits" ? "semaphore#0000" : "lock";
+      const { uuid, ...row } = rowOf({ owner: "web-1#4711" });
+      await scene.put({ ...row, ...(isHeld && { uuid }), sort });
+      const [telling, quiet] = [[], ["--busy-code", "0"]].map((more) =>
+        start(...options, ...more, scene.name, "--", "true"),
+      );
+      await telling?.says(/waiting/, "stderr");
+      const free = { TableName: scene.tableName, Key: { name: { S: scene.name }, sort: { S: sort } } };
+      await testClient().send(new DeleteItemCommand(free));
+      expect(await telling?.ended).toMatchObject({ code: 0, stderr: expect.stringMatching(said) });
+      expect(await quiet?.ended).toMatchObject({ code: 0, stderr: "" });
+    },
+  );
 
   test("a tick that was granted before: 75; --at-least: still taken", async () => {
     const once = () => run("--once", "2026-05-04T10:00Z", "--at-least", "1h", scene.name, "--", "echo", "ran");

@@ -22,6 +22,11 @@ describe("a line that cannot be understood says in one line what to type:", () =
       "run",
       "missing required argument 'name'; put -- before the command that is run: dynamutex run NAME -- COMMAND",
     ],
+    [
+      "a completion for no shell",
+      "completion",
+      "missing required argument 'shell': dynamutex completion bash, zsh or fish",
+    ],
     ["a misspelt option", "inspect --jsn deploy", "unknown option '--jsn' (Did you mean --json?)"],
     [
       "what may be a misspelt option or a name",
@@ -102,6 +107,14 @@ test("a table that is keyed otherwise: the flag to give", async () => {
       stderr: `dynamutex: table ${tableName} does not fit: it has no sort key, and --keys says sort; give --keys name\n`,
     });
   }
+});
+
+test("without a region the command speaks of its option", async () => {
+  const env = { AWS_REGION: undefined, AWS_DEFAULT_REGION: undefined, AWS_CONFIG_FILE: "/dev/null", HOME: "/" };
+  expect(await cli.run(["inspect", "m", "--table", "locks"], { env })).toMatchObject({
+    code: 125,
+    stderr: "dynamutex: no region is known: give --region, or set AWS_REGION, or a region in ~/.aws/config\n",
+  });
 });
 
 test("where nothing listens, the command says so as soon as the first connection is refused", async () => {

@@ -1,9 +1,16 @@
 import type { Argument, Command, Option } from "commander";
 
-export type Shell = "bash" | "zsh";
+export type Shell = "bash" | "zsh" | "fish";
 
 /** What a shell evaluates to complete these commands. Behind `--`, the completion is that of the command which is run. */
-export const COMPLETIONS: Readonly<Record<Shell, (commands: readonly Command[]) => string>> = { bash, zsh };
+export const COMPLETIONS: Readonly<Record<Shell, (commands: readonly Command[]) => string>> = { bash, zsh, fish };
+
+/** Those that say which table the names of locks are in. */
+const TABLE_FLAGS = "--table|--key-prefix|--keys|--region|--profile|--endpoint-url";
+const WITH_VALUE = TABLE_FLAGS.split("|").map((flag) => `${flag}=*`);
+
+/** Whether an argument is the name of a lock, which `dynamutex names` knows. */
+const isName = (argument: Argument): boolean => argument.name() === "name";
 
 /** For bash 3.2 and newer. */
 function bash(commands: readonly Command[]): string {
@@ -14,11 +21,12 @@ function bash(commands: readonly Command[]): string {
     const words = [...command.registeredArguments.flatMap(choicesOf), ...optionsOf(command).map(flagOf)];
     return [
       ...values.map((option) => bashCase(`"${command.name()} ${flagOf(option)}"`, choicesOf(option))),
-      bashCase(`"${command.name()} "*`, words),
+      bashCase(`"${command.name()} "*`, words, command.registeredArguments.some(isName) ? " isName=1" : ""),
     ];
   });
   return `_dynamutex() {
-  local current=\${COMP_WORDS[COMP_CWORD]} words= index
+  local current=\${COMP_WORDS[COMP_CWORD]} words= index isName= name whole at=$COMP_CWORD
+  local -a table=()
   COMPREPLY=()
   for ((index = 2; index < COMP_CWORD; index++)); do
     if [[ \${COMP_WORDS[index]} == -- ]]; then
@@ -33,12 +41,31 @@ ${cases.join("\n")}
   esac
   if ((COMP_CWORD == 1)); then words="${names} --help --version"; fi
   COMPREPLY=($(compgen -W "$words" -- "$current"))
+  if [[ -z $isName || $current == -* ]]; then return; fi
+  for ((index = 2; index < COMP_CWORD; index++)); do
+    case \${COMP_WORDS[index]} in
+      ${TABLE_FLAGS})
+        if [[ \${COMP_WORDS[index+1]} == = ]]; then table+=("\${COMP_WORDS[index]}" "\${COMP_WORDS[index+2]}")
+        else table+=("\${COMP_WORDS[index]}" "\${COMP_WORDS[index+1]}"); fi ;;
+    esac
+  done
+  whole=$current
+  while ((at > 2)) && [[ \${COMP_WORDS[at]} == : || \${COMP_WORDS[at-1]} == : ]]; do
+    ((at--))
+    whole=\${COMP_WORDS[at]}$whole
+  done
+  whole=\${whole//\\\\/}
+  while IFS= read -r name; do
+    if [[ $COMP_WORDBREAKS == *:* ]]; then name=\${name#"\${whole%"\${whole##*:}"}"}; fi
+    COMPREPLY+=("$(printf %q "$name")")
+  done < <(dynamutex names \${table[@]+"\${table[@]}"} --prefix "$whole" 2>/dev/null)
 }
 complete -F _dynamutex dynamutex
 `;
 }
 
-const bashCase = (pattern: string, words: readonly string[]): string => `    ${pattern}) words="${words.join(" ")}" ;;`;
+const bashCase = (pattern: string, words: readonly string[], also = ""): string =>
+  `    ${pattern}) words="${words.join(" ")}"${also} ;;`;
 
 /** A file `_dynamutex` in `fpath`, or something to evaluate. */
 function zsh(commands: readonly Command[]): string {
@@ -49,6 +76,18 @@ function zsh(commands: readonly Command[]): string {
     return `    ${command.name()}) _arguments ${specs.map(quoted).join(" ")} ;;`;
   });
   return `#compdef dynamutex
+_dynamutex_names() {
+  local -a table found
+  local -i index
+  for ((index = 1; index < $#words; index++)); do
+    case $words[index] in
+      ${TABLE_FLAGS}) table+=("$words[index]" "$words[index+1]") ;;
+      ${WITH_VALUE.join("|")}) table+=("$words[index]") ;;
+    esac
+  done
+  found=(\${(f)"$(dynamutex names $table --prefix "\${(Q)PREFIX}" 2>/dev/null)"})
+  compadd -a found
+}
 _dynamutex() {
   local -a names
   names=(
@@ -75,6 +114,47 @@ if [[ $funcstack[1] == _dynamutex ]]; then _dynamutex "$@"; else compdef _dynamu
 `;
 }
 
+/** A file `dynamutex.fish` in `~/.config/fish/completions`. */
+function fish(commands: readonly Command[]): string {
+  const lines = commands.flatMap((command) => {
+    const name = command.name();
+    const inside = `-n '__dynamutex_in ${name}'`;
+    const operands = command.registeredArguments.map((argument) =>
+      isName(argument) ? `${inside} -a '(__dynamutex_names)'` : `${inside} -a '${choicesOf(argument).join(" ")}'`,
+    );
+    const options = optionsOf(command).map((option) => {
+      const value = option.required ? ` -x -a '${choicesOf(option).join(" ")}'` : "";
+      return `${inside} -l ${option.name()}${value} -d ${quoted(option.description)}`;
+    });
+    return [`-n __fish_use_subcommand -a ${name} -d ${quoted(command.description())}`, ...options, ...operands];
+  });
+  return `function __dynamutex_in
+  set -l words (commandline -opc)
+  not contains -- -- $words; and test (count $words) -gt 1; and test $words[2] = $argv[1]
+end
+function __dynamutex_behind
+  contains -- -- (commandline -opc)
+end
+function __dynamutex_names
+  string match -q -- '-*' (commandline -ct); and return
+  set -l words (commandline -opc)
+  set -l table
+  for index in (seq 2 (count $words))
+    switch $words[$index]
+      case ${TABLE_FLAGS.replaceAll("|", " ")}
+        set table $table $words[$index] $words[(math $index + 1)]
+      case ${WITH_VALUE.map((flag) => `'${flag}'`).join(" ")}
+        set table $table $words[$index]
+    end
+  end
+  dynamutex names $table --prefix (commandline -ct) 2>/dev/null
+end
+complete -c dynamutex -f
+complete -c dynamutex -n __dynamutex_behind -F -a '(__fish_complete_command)'
+${lines.map((line) => `complete -c dynamutex ${line}`).join("\n")}
+`;
+}
+
 /** `--flag=[description]:value:(choices)`, and without a value `--flag[description]`. */
 function zshSpec(option: Option): string {
   const text = option.description.replace(/[[\]:\\]/g, "\\$&");
@@ -88,7 +168,10 @@ const optionsOf = (command: Command): readonly Option[] => command.createHelp().
 /** What an argument or the value of an option may be; nothing where that is not known. */
 const choicesOf = ({ argChoices }: Argument | Option): readonly string[] => argChoices ?? [];
 
-const zshChoices = ({ argChoices }: Argument | Option): string => (argChoices ? `(${argChoices.join(" ")})` : "");
+function zshChoices(given: Argument | Option): string {
+  if (given.argChoices) return `(${choicesOf(given).join(" ")})`;
+  return "flags" in given || !isName(given) ? "" : "_dynamutex_names";
+}
 
 const flagOf = (option: Option): string => `--${option.name()}`;
 

@@ -69,9 +69,17 @@ function useEnvironment({ region, profile, endpointUrl }: TableArguments): void 
   env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= "true";
 }
 
+/** What the SDK has not found, and what to type: the library speaks of the options of a program. */
+const UNKNOWN = [
+  [/region is missing/i, "no region is known: give --region, or set AWS_REGION, or a region in ~/.aws/config"],
+  [/could not load credentials/i, "no credentials are known: give --profile, or set AWS_PROFILE or AWS_ACCESS_KEY_ID"],
+] as const;
+
 /** The same error, or what it comes from: if the table refused a request for good, `check()` tells what is wrong with it. */
 async function explained(error: unknown, locks: LockTable, keys: TableKeys): Promise<unknown> {
   if (!(error instanceof LockStoreError) || error.transient) return error;
+  const unknown = error.cause instanceof Error && UNKNOWN.find(([told]) => told.test((error.cause as Error).message));
+  if (unknown) return new Failure(unknown[1], EXIT.failed, { cause: error });
   if (error.cause instanceof Error && !/^(ResourceNotFound|Validation)Exception$/.test(error.cause.name)) return error;
   const report = await locks.check().catch(() => undefined);
   const problem = report?.problems.find(({ code }) => code === "missing" || code === "keys");

@@ -29,7 +29,7 @@ export function showDuration(ms: number): string {
 }
 
 /** A date with a zone, or none at all: then it is midnight UTC, on every host the same. */
-const DATE = /^(\d{4}-\d\d-\d\d)(T([01]\d|2[0-3]):\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/;
+const DATE = /^(\d{4}-\d\d-\d\d)(T(\d\d):\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/;
 
 /** A tick for people: as a date if it can be one in epoch milliseconds, of 2001 to 2286. A smaller one is counted in something else. */
 export const showTick = (tick: number): string =>
@@ -37,11 +37,13 @@ export const showTick = (tick: number): string =>
 
 /** The tick that `--once` names: a whole number as it is, a date as its epoch milliseconds. @throws as {@link duration} does. */
 export function tick(text: string): number {
-  const [, day] = DATE.exec(text) ?? [];
-  // `Date` takes 30 February for 2 March.
-  const isDate = day !== undefined && new Date(day).toJSON()?.startsWith(day);
-  const key = isDate ? Date.parse(text) : Number(text);
-  if ((isDate || /^-?\d+$/.test(text)) && Number.isSafeInteger(key)) return key;
+  const [, day, , hour = ""] = DATE.exec(text) ?? [];
+  const key = day === undefined ? Number(text) : Date.parse(text);
+  // `Date` takes 30 February for 2 March, and 24:00 for the next day.
+  const exists = hour !== "24" && Number.isFinite(key) && (day === undefined || new Date(day).toJSON().startsWith(day));
+  if (day !== undefined && !exists)
+    throw new InvalidArgumentError("This date does not exist: correct the day or the time.");
+  if (exists && (day !== undefined || /^-?\d+$/.test(text)) && Number.isSafeInteger(key)) return key;
   throw new InvalidArgumentError(
     "Give a whole number or a date with its zone, such as 2026-05-04T10:00Z: ticks have an order. A text that is done once " +
       "can be a part of NAME.",

@@ -1,10 +1,23 @@
-import { findLockLost, type Lockable, type LockTable, LockTimeoutError, type TryRun } from "../index.js";
+import { isatty } from "node:tty";
+import {
+  findLockLost,
+  type Lockable,
+  type LockInfo,
+  type LockState,
+  type LockTable,
+  LockTimeoutError,
+  type Mutex,
+  type Semaphore,
+  type SemaphoreState,
+  systemClock,
+  type TryRun,
+} from "../index.js";
 import { Child, FORWARDED, type HeldLock } from "./child.js";
 import { EXIT, exitCodeOf, Failure, NO_SEPARATOR } from "./failure.js";
 import { findCommand } from "./find-command.js";
 import { onTable } from "./open-table.js";
 import { planRun, type RunOptions, type RunPlan, showTick } from "./options.js";
-import { complain } from "./output.js";
+import { complain, mention } from "./output.js";
 
 const NO_COMMAND = "there is no command behind --: give the one to run";
 
@@ -38,6 +51,9 @@ export async function run(name: string, command: readonly string[] | undefined, 
   }
 }
 
+/** After how long a wait says whom it waits for. */
+const TELL_AFTER_MS = 2_000;
+
 /** Ends a section whose command has another exit code than 0: its tick has not succeeded. */
 const NO_SUCCESS = new Error("The command has not succeeded");
 
@@ -50,12 +66,14 @@ async function underLock(
   options: RunOptions,
 ): Promise<number> {
   const { fair, permits, atLeast: holdAtLeastMs, once, every: everyMs, untilSuccess } = options;
-  const lockable: Lockable<HeldLock> =
+  const lockable: Lockable<HeldLock> & Pick<Mutex | Semaphore, "inspect"> =
     permits === undefined
       ? locks.mutex(name, { ...lease, fair, fencing: true })
       : locks.semaphore(name, { ...lease, fair, permits });
+  let isWaiting = waitMs !== undefined;
   let code: number = EXIT.cannotExecute; // until it has begun
   const section = async (lock: HeldLock): Promise<void> => {
+    isWaiting = false;
     try {
       code = await child.run(lock, killAfterMs);
     } finally {
@@ -67,6 +85,13 @@ async function underLock(
     await lock.unlock();
     throw NO_SUCCESS;
   };
+  // Whoever wants silence where the lock is busy, such as cron, wants it here.
+  const tells = waitMs !== undefined && (options.busyCode !== EXIT.done || isatty(2));
+  const tell = async (): Promise<void> => {
+    const who = await lockable.inspect().then(holderIn, () => undefined);
+    if (isWaiting) mention(`waiting for lock ${JSON.stringify(name)}${who === undefined ? "" : `, which ${who}`}`);
+  };
+  const cancel = tells ? systemClock().alarm(TELL_AFTER_MS, () => void tell()) : undefined;
   try {
     if (waitMs !== undefined) {
       await lockable.run(section, { waitMs, holdAtLeastMs });
@@ -80,7 +105,17 @@ async function underLock(
   } catch (error) {
     if (error === NO_SUCCESS) return code;
     throw error;
+  } finally {
+    isWaiting = false;
+    cancel?.();
   }
+}
+
+/** Who has the lock, and since when; of several, the one that has had it for the longest time. */
+function holderIn(state: LockState | SemaphoreState | null): string | undefined {
+  const holders = state === null ? [] : "holders" in state ? state.holders : [state];
+  const [first] = holders.toSorted((one, other) => one.acquired.getTime() - other.acquired.getTime());
+  return first && `${statusOf(first)}${holders.length > 1 ? `; and ${holders.length - 1} more have a permit` : ""}`;
 }
 
 /** Why the command was not run, in one line. */
@@ -94,10 +129,15 @@ function whyNot(name: string, { because, row }: Extract<TryRun<void>, { readonly
     return `${lock} was already granted for this tick${last}`;
   }
   if (row === undefined) return `${lock} is held`;
-  const until = row.expires.toISOString();
-  if (row.handedOff) return `${lock} was handed off by ${row.owner}, and may be resumed until ${until}`;
-  if (row.uuid === undefined) return `${lock} has no holder and stays taken until ${until}, which unlocking cannot end`;
-  return `${lock} is held by ${row.owner}, whose lease runs until ${until} unless it is renewed`;
+  return `${lock} ${statusOf(row)}`;
+}
+
+/** What stands behind the name of a lock that is taken. */
+function statusOf({ uuid, owner, handedOff, acquired, expires }: LockInfo): string {
+  const until = expires.toISOString();
+  if (handedOff) return `was handed off by ${owner}, and may be resumed until ${until}`;
+  if (uuid === undefined) return `has no holder and stays taken until ${until}, which unlocking cannot end`;
+  return `is held by ${owner}, since ${acquired.toISOString()}; its lease runs until ${until} unless it is renewed`;
 }
 
 /** With the exit code 0 it is no matter: cron would mail the line. */
