@@ -11,11 +11,16 @@ const MOST_NAMES = 200;
 /** Prints names of locks for a completion, one a line: of those that are taken or kept, as many as are found in a moment. */
 export async function names(options: TableArguments & { readonly prefix?: string }): Promise<number> {
   const found = new Set<string>();
-  const signal = AbortSignal.timeout(MOST_MS);
-  await onTable(options, async ({ locks }) => {
-    for await (const { name } of locks.list({ prefix: options.prefix, kept: true, signal })) {
-      found.add(name);
-      if (found.size === MOST_NAMES) break;
+  await onTable(options, async ({ locks, clock }) => {
+    const end = new AbortController();
+    const cancel = clock.alarm(MOST_MS, () => end.abort());
+    try {
+      for await (const { name } of locks.list({ prefix: options.prefix, kept: true, signal: end.signal })) {
+        found.add(name);
+        if (found.size === MOST_NAMES) break;
+      }
+    } finally {
+      cancel();
     }
   }).catch(() => undefined); // a prompt is no place for an error
   print(
