@@ -10,6 +10,7 @@ import {
 } from "@aws-sdk/client-dynamodb";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import { createTable } from "../lib/dynamodb/admin/create-table.js";
+import { Transport } from "../lib/dynamodb/transport.js";
 import { LockStoreError } from "../lib/errors.js";
 import { type CreateOptions, type KeyOptions, type TableLayout, tableLayout } from "../lib/options/table.js";
 import { type Clock, systemClock } from "../lib/time/clock.js";
@@ -32,8 +33,12 @@ function layoutOf(keys: KeyOptions = {}): TableLayout {
   return tableLayout({ tableName, keys });
 }
 
+function createOn(on: DynamoDBClient, layout: TableLayout, options: CreateOptions, clock: Clock): Promise<void> {
+  return createTable(new Transport(on, layout, clock), layout, options, requestsOn(clock));
+}
+
 function create(layout: TableLayout, options: CreateOptions = {}): Promise<void> {
-  return createTable(client, layout, options, requestsOn(systemClock()));
+  return createOn(client, layout, options, systemClock());
 }
 
 async function failureOf(promise: Promise<unknown>): Promise<LockStoreError> {
@@ -226,7 +231,7 @@ describe("waiting for a table", () => {
 
   const run = (script: Record<string, readonly unknown[]>, options: CreateOptions = {}) => {
     const { client: fake, sent } = scripted(script);
-    return { done: createTable(fake, layout, options, requestsOn(patientClock())), sent };
+    return { done: createOn(fake, layout, options, patientClock()), sent };
   };
 
   test("goes from nothing through creation to its TTL", async () => {
@@ -314,7 +319,7 @@ describe("a caller who has had enough", () => {
 
   test("beforehand: nothing is sent", async () => {
     const { client: fake, sent } = scripted({});
-    const done = createTable(fake, layoutOf(), { signal: AbortSignal.abort(reason) }, requestsOn(systemClock()));
+    const done = createOn(fake, layoutOf(), { signal: AbortSignal.abort(reason) }, systemClock());
     await expect(done).rejects.toBe(reason);
     expect(sent).toEqual([]);
   });
@@ -327,7 +332,7 @@ describe("a caller who has had enough", () => {
         controller.abort(reason);
       });
     const fake = Object.assign(testClient(), { send });
-    const done = createTable(fake, layoutOf(), { signal: controller.signal }, requestsOn(systemClock()));
+    const done = createOn(fake, layoutOf(), { signal: controller.signal }, systemClock());
     await expect(done).rejects.toBe(reason);
   });
 
@@ -338,7 +343,7 @@ describe("a caller who has had enough", () => {
       controller.abort(reason);
       signal?.throwIfAborted();
     };
-    const requests = requestsOn({ ...systemClock(), sleep });
-    await expect(createTable(fake, layoutOf(), { signal: controller.signal }, requests)).rejects.toBe(reason);
+    const clock = { ...systemClock(), sleep };
+    await expect(createOn(fake, layoutOf(), { signal: controller.signal }, clock)).rejects.toBe(reason);
   });
 });

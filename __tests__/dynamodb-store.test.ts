@@ -4,6 +4,7 @@ import { marshall } from "@aws-sdk/util-dynamodb";
 import { beforeAll, describe, expect, test } from "@jest/globals";
 import { defaultClient } from "../lib/dynamodb/default-client.js";
 import { DynamoDbStore } from "../lib/dynamodb/store.js";
+import { Transport } from "../lib/dynamodb/transport.js";
 import { type TableLayout, tableLayout } from "../lib/options/table.js";
 import { type Address, LOCK_SORT, lockAt, MUTEX_QUEUE, PERMITS, permitAt } from "../lib/protocol/addresses.js";
 import { wasApplied } from "../lib/protocol/was-applied.js";
@@ -27,7 +28,7 @@ beforeAll(async () => {
 });
 
 function storeOn(client: DynamoDBClient): Store {
-  return new DynamoDbStore({ client, layout, clock: systemClock() });
+  return new DynamoDbStore(layout, new Transport(client, layout, systemClock()));
 }
 
 /** What a middleware of these tests may look at and change. */
@@ -299,7 +300,7 @@ test("closing destroys the store's own client, and never a caller's", () => {
   for (const ownsClient of [true, false]) {
     const client = ownsClient ? defaultClient() : testClient();
     client.destroy = () => destroyed.push(ownsClient ? "its own" : "the caller's");
-    new DynamoDbStore({ client, layout, clock: systemClock() }).close();
+    new DynamoDbStore(layout, new Transport(client, layout, systemClock())).close();
   }
   expect(destroyed).toEqual(["its own"]);
 });

@@ -8,6 +8,7 @@ import { afterEach, describe, expect, test } from "@jest/globals";
 import { defaultClient } from "../lib/dynamodb/default-client.js";
 import { storeFailure } from "../lib/dynamodb/failures.js";
 import { DynamoDbStore } from "../lib/dynamodb/store.js";
+import { Transport } from "../lib/dynamodb/transport.js";
 import { LockStoreError } from "../lib/errors.js";
 import { type LockTableOptions, tableLayout } from "../lib/options/table.js";
 import { lockAt } from "../lib/protocol/addresses.js";
@@ -27,7 +28,7 @@ afterEach(() => {
 
 function storeOn(client: DynamoDBClient, options: Partial<LockTableOptions> = {}): DynamoDbStore {
   const layout = tableLayout({ tableName: "locks", ...options });
-  return new DynamoDbStore({ client, layout, clock: systemClock() });
+  return new DynamoDbStore(layout, new Transport(client, layout, systemClock()));
 }
 
 /** A client that sends everything once. */
@@ -97,6 +98,11 @@ async function cancelling(Code: string): Promise<string> {
   });
 }
 
+/** An error of Node's network. */
+function coded(code: string): Error {
+  return Object.assign(new Error(`connect ${code}`), { code });
+}
+
 describe("what passes by itself", () => {
   test.each([
     ["ProvisionedThroughputExceededException", "throttling"],
@@ -146,6 +152,31 @@ describe("what passes by itself", () => {
     expect(await readFailure(clientAt(endpoint))).toMatchObject({ transient: true, answered: true });
   });
 
+  test("a signature that DynamoDB holds for one of the future, which the SDK corrects as well", async () => {
+    const endpoint = await refusing("InvalidSignatureException", "Signature not yet current: 20260101T000000Z");
+    expect(await readFailure(clientAt(endpoint))).toMatchObject({ transient: true, answered: true });
+  });
+
+  test.each<readonly [string, unknown]>([
+    ["fetch without a connection", Object.assign(new TypeError("fetch failed"), { cause: coded("ECONNRESET") })],
+    ["fetch whose socket was closed", Object.assign(new TypeError("fetch failed"), { cause: coded("UND_ERR_SOCKET") })],
+    ["every address of a name", new AggregateError([coded("EHOSTUNREACH")])],
+    [
+      "a provider without a connection",
+      Object.assign(new Error("no credentials"), {
+        name: "CredentialsProviderError",
+        cause: coded("EAI_AGAIN"),
+      }),
+    ],
+    ["an error of STS that the SDK would repeat", Object.assign(new Error("x"), { $fault: "client", $retryable: {} })],
+  ])("credentials that are missing because of %s", async (_case, thrown) => {
+    const credentials = async () => {
+      throw thrown;
+    };
+    const failure = await takeFailure(testClient({ credentials, maxAttempts: 1 }));
+    expect(failure).toMatchObject({ transient: true, throttled: false });
+  });
+
   test("a client's own retries that were all in vain", async () => {
     const client = testClient({ endpoint: await refusing("InternalServerError", "no", 500), maxAttempts: 2 });
     expect(await readFailure(client)).toMatchObject({ transient: true, cause: { $metadata: { attempts: 2 } } });
@@ -183,6 +214,29 @@ describe("what somebody has to put right", () => {
     expect(told("Query")).toEqual(["dynamodb:Query", ...locks]);
     expect(told("CreateTable")).toEqual(["dynamodb:CreateTable", ...needed("`create()`")]);
     expect(told("TagResource")).toEqual(["dynamodb:TagResource", ...needed("`create()`")]);
+  });
+
+  test.each([
+    "ResourceNotFoundException",
+    "ValidationException",
+    "AccessDeniedException",
+    "UnrecognizedClientException",
+  ])("%s stays final on a host whose clock is an hour off, although the SDK marks it as corrected", async (type) => {
+    const date = new Date(Date.now() + 3_600_000).toUTCString();
+    const failure = await readFailure(clientAt(await refusing(type, "no", 400, { date })));
+    expect(failure).toMatchObject({ transient: false, cause: { $metadata: { clockSkewCorrected: true } } });
+  });
+
+  test("an error of STS is no answer of the table, once requests are known to reach it", async () => {
+    let fails = false;
+    const credentials = async () => {
+      if (fails) throw Object.assign(new Error("slow"), { name: "ThrottlingException", $fault: "client" });
+      return { accessKeyId: "test", secretAccessKey: "test", expiration: new Date() };
+    };
+    const store = storeOn(testClient({ credentials, maxAttempts: 1 }), { tableName: await createTestTable() });
+    await readOn(store);
+    fails = true;
+    expect(await failureOf(readOn(store))).toMatchObject({ transient: true, answered: false, throttled: false });
   });
 
   test("names the action of each operation", async () => {
@@ -236,7 +290,7 @@ describe("an endpoint that is not DynamoDB", () => {
     expect(failure).toMatchObject({ throttled: true, transient: true, answered: false });
   });
 
-  test("is asked for the row only once, if it is a table that gives no request ids", async () => {
+  test("is a table by the content type of its replies: without request ids, nothing more is asked", async () => {
     const client = testClient();
     const sent: unknown[] = [];
     client.middlewareStack.add(
@@ -251,7 +305,7 @@ describe("an endpoint that is not DynamoDB", () => {
     const store = storeOn(client, { tableName: await createTestTable() });
     expect(await store.write(takeWith({}), forever)).toMatchObject({ kind: "applied" });
     expect(await store.write(takeWith({}), forever)).toMatchObject({ kind: "applied" });
-    expect(sent).toEqual(["PutItemCommand", "GetItemCommand", "PutItemCommand"]);
+    expect(sent).toEqual(["PutItemCommand", "PutItemCommand"]);
   });
 
   test("speaks something else", async () => {

@@ -164,7 +164,10 @@ describe.each<readonly [string, (network: Network) => DynamoDBClient]>([
     await expect(sent[0]).rejects.toThrow(ENDED);
     for (const end of endings) end();
     const reasons = (await outcomes).map((outcome) => outcome.status === "rejected" && outcome.reason.message);
-    expect(reasons.slice(1)).toEqual(["read ECONNRESET", "read ECONNRESET"]);
+    expect(reasons.slice(1)).toEqual([
+      expect.stringContaining("read ECONNRESET"),
+      expect.stringContaining("read ECONNRESET"),
+    ]);
     const again = transport.send(getItem(), fresh());
     while (seen.length < 4) await new Promise(setImmediate);
     endings.at(-1)?.();

@@ -138,8 +138,8 @@ export class LockStoreError extends LockError {
   /** Whether the table throttled the request. The library then sends fewer requests at once. */
   readonly throttled: boolean;
   /**
-   * Whether a copy of the request may have been applied although it failed: the client sent it more than once by itself, or it
-   * conflicted with a write of another Region.
+   * Whether a copy of the request may have been applied although it failed: it left and the table has not answered it, the
+   * client sent it more than once by itself, or it conflicted with a write of another Region.
    */
   readonly retried: boolean;
 

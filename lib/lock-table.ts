@@ -3,6 +3,7 @@ import { checkTable } from "./dynamodb/admin/check-table.js";
 import { createTable } from "./dynamodb/admin/create-table.js";
 import { defaultClient } from "./dynamodb/default-client.js";
 import { DynamoDbStore } from "./dynamodb/store.js";
+import { Transport } from "./dynamodb/transport.js";
 import type { LockTableOptions } from "./options/table.js";
 import { TableLocks } from "./table-locks.js";
 
@@ -21,11 +22,11 @@ export class LockTable extends TableLocks {
    */
   constructor(options: LockTableOptions) {
     super(options, (layout, clock) => {
-      const client = options.client ?? defaultClient();
+      const transport = new Transport(options.client ?? defaultClient(), layout, clock);
       return {
-        store: new DynamoDbStore({ client, layout, clock }),
-        create: (how, requests) => createTable(client, layout, how, requests),
-        check: (how, requests) => checkTable(client, layout, how, requests),
+        store: new DynamoDbStore(layout, transport),
+        create: (how, requests) => createTable(transport, layout, how, requests),
+        check: (how, requests) => checkTable(transport, layout, how, requests),
       };
     });
   }

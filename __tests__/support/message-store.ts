@@ -1,4 +1,5 @@
 import { RowStore } from "../../lib/dynamodb/row-store.js";
+import { TableSign } from "../../lib/dynamodb/table-sign.js";
 import { LockStoreError } from "../../lib/errors.js";
 import { tableLayout } from "../../lib/options/table.js";
 import type { Address } from "../../lib/protocol/addresses.js";
@@ -54,7 +55,7 @@ export class MemoryStore extends RowStore implements Store {
       return answerOf(table, message);
     },
   ) {
-    super(LAYOUT);
+    super(LAYOUT, new TableSign());
     this.#table = table;
     this.#carry = carry;
   }

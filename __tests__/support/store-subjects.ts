@@ -11,6 +11,7 @@ import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
 import { afterAll, beforeAll } from "@jest/globals";
 import { createTable } from "../../lib/dynamodb/admin/create-table.js";
 import { DynamoDbStore } from "../../lib/dynamodb/store.js";
+import { Transport } from "../../lib/dynamodb/transport.js";
 import { type KeyOptions, type TableLayout, tableLayout } from "../../lib/options/table.js";
 import { type Address, LOCK_SORT } from "../../lib/protocol/addresses.js";
 import type { Attributes, Row } from "../../lib/protocol/row.js";
@@ -112,9 +113,10 @@ export async function tableSubject(options: {
 }): Promise<Subject> {
   const layout = tableLayout({ tableName: `test-${randomUUID()}`, ...options });
   const { tableName: TableName, ttl } = layout;
-  await createTable(client, layout, {}, requestsOn(systemClock()));
+  const transport = new Transport(client, layout, systemClock());
+  await createTable(transport, layout, {}, requestsOn(systemClock()));
   return {
-    store: new DynamoDbStore({ client, layout, clock: systemClock() }),
+    store: new DynamoDbStore(layout, transport),
     plantItem: async (at, item) => {
       const Key = rawKey(layout, at);
       if (item === undefined) return void (await client.send(new DeleteItemCommand({ TableName, Key })));

@@ -1,6 +1,6 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { adopt } from "./attempts.js";
 import { Connections } from "./connections.js";
-import { adopt } from "./transport.js";
 
 const RETRIES = { retryMode: "standard", maxAttempts: 1 };
 

@@ -8,8 +8,16 @@ import { LockStoreError } from "../errors.js";
 import { missingPermission } from "./permissions.js";
 import { refusedConnection } from "./refused-connections.js";
 
+/** How far a request came that has no answer. */
+export interface Progress {
+  /** Whether a copy of it has left. Undefined where the error itself is to tell. */
+  readonly hasLeft?: boolean;
+  /** Whether the table has been known to answer. */
+  readonly isKnown?: boolean;
+}
+
 /** What a request asked for. It goes into the error message. */
-export interface RequestContext {
+export interface RequestContext extends Progress {
   /** The operation as IAM knows it: `PutItem`. */
   readonly action: string;
   readonly tableName: string;
@@ -28,8 +36,11 @@ interface Failure {
   readonly $metadata?: {
     readonly httpStatusCode?: number;
     readonly attempts?: number;
-    readonly clockSkewCorrected?: boolean;
   };
+  /** The SDK's mark on errors that it holds for passing ones. */
+  readonly $retryable?: unknown;
+  readonly cause?: unknown;
+  readonly errors?: unknown;
   readonly CancellationReasons?: readonly { readonly Code?: string }[];
 }
 
@@ -48,11 +59,12 @@ const TRANSIENT = wordsOf(
 /** The permission is missing; the engine has none; a gateway, or the caller's client, does not know the request. */
 const NO_BATCHES = wordsOf("AccessDenied UnknownOperation Validation Unknown Type Error");
 
-/** The codes of network errors that have no `errno`. */
-const NETWORK_CODES = wordsOf(
-  "EAI_AGAIN ECONNABORTED ECONNREFUSED ECONNRESET EHOSTUNREACH ENETUNREACH ENOTFOUND EPIPE ERR_HTTP2_STREAM_ERROR " +
-    "ERR_STREAM_PREMATURE_CLOSE ETIMEDOUT",
-);
+/** The codes of network errors that have no `errno`: Node's, and those of its `fetch`. */
+const NETWORK_CODES =
+  /^(EAI_AGAIN|ECONN(ABORTED|REFUSED|RESET)|E(HOST|NET)UNREACH|ENOTFOUND|EPIPE|ETIMEDOUT|ERR_HTTP2_STREAM_ERROR|ERR_STREAM_PREMATURE_CLOSE|UND_ERR_.*)$/;
+
+/** What DynamoDB says of a request that is signed with a time that differs from its own. */
+const OF_A_WRONG_CLOCK = /Signature (expired|not yet current)/i;
 
 /** The SDK wraps errors of another realm, such as Node's own in Jest's tests, with this message and without their code. */
 const FOREIGN_REALM = "AWS SDK error wrapper for ";
@@ -83,19 +95,25 @@ const SAME_REMEDY: Readonly<Record<string, string>> = {
 
 /** Turns the SDK's error into one of this library, with a remedy in its message. */
 export function storeFailure(error: unknown, context: RequestContext): LockStoreError {
-  if (error instanceof LockStoreError) return error;
+  const chain = chainOf(error);
+  // A client may wrap what was thrown inside of it.
+  const own = chain.find((each) => each instanceof LockStoreError);
+  if (own !== undefined) return own;
   const failure = failureOf(error);
-  const { action, tableName } = context;
+  const { action, tableName, hasLeft, isKnown = false } = context;
+  const answered = hasLeft !== false && isAnswer(error);
+  const isSilence = hasLeft === true && !answered;
   const remedy = remedyFor(failure, context);
   const reason = `${failure.name}: ${failure.message}`;
   const message = remedy === undefined ? `on table ${tableName} failed: ${reason}` : `failed: ${remedy} (${reason})`;
   return new LockStoreError(`${action} ${message}`, {
     cause: error,
-    transient: isTransient(failure),
-    answered: isAnswer(failure),
-    throttled: isThrottling(failure),
+    // Until the table has answered once, its address may be wrong, which the caller has to hear soon.
+    transient: (isSilence && isKnown) || (answered ? mayPass(failure) : chain.some(mayPass)),
+    answered,
+    throttled: hasLeft !== false && isThrottling(failure),
     // A write that lost against one of another Region may have been applied and then undone, or not: nobody says which.
-    retried: (failure.$metadata?.attempts ?? 1) > 1 || kindOf(failure.name) === "ReplicatedWriteConflict",
+    retried: isSilence || (failure.$metadata?.attempts ?? 1) > 1 || kindOf(failure.name) === "ReplicatedWriteConflict",
   });
 }
 
@@ -170,8 +188,9 @@ function isNamed({ name, CancellationReasons = [] }: Failure, kinds: ReadonlySet
   return [name, ...CancellationReasons.map(({ Code }) => Code)].some((each) => kinds.has(kindOf(each)));
 }
 
-/** Whether the reply came from DynamoDB, rather than from the network or from another server. */
-function isAnswer({ name, $fault }: Failure): boolean {
+/** Whether DynamoDB has said this, rather than the network or another server. */
+export function isAnswer(error: unknown): boolean {
+  const { name, $fault } = failureOf(error);
   return $fault !== undefined && name !== "Unknown" && name !== "Error";
 }
 
@@ -179,19 +198,32 @@ function isThrottling(failure: Failure): boolean {
   return failure.$metadata?.httpStatusCode === 429 || isNamed(failure, THROTTLING);
 }
 
-function isTransient(failure: Failure): boolean {
-  const { name, message, code, errno, $metadata } = failure;
+/** Whether the same request may succeed later, by what its error says. */
+function mayPass(failure: Failure): boolean {
+  const { name, message, code, errno, $metadata, $retryable } = failure;
   return (
     isThrottling(failure) ||
     isNamed(failure, TRANSIENT) ||
     ($metadata?.httpStatusCode ?? 0) >= 500 ||
-    // The SDK has read the right time from the reply and signs the next request with it.
-    $metadata?.clockSkewCorrected === true ||
-    (name === "InvalidSignatureException" && message.includes("Signature expired")) ||
+    // The SDK has read the right time from the reply and signs the next request with it. It marks each error of a host with a
+    // wrong clock as corrected, so the mark alone says nothing.
+    (name === "InvalidSignatureException" && OF_A_WRONG_CLOCK.test(message)) ||
+    $retryable !== undefined ||
     typeof errno === "number" ||
     message.startsWith(FOREIGN_REALM) ||
-    (typeof code === "string" && NETWORK_CODES.has(code))
+    (typeof code === "string" && NETWORK_CODES.test(code))
   );
+}
+
+/** An error and what has caused it, each once: the parts of an `AggregateError` too. */
+function chainOf(error: unknown): readonly Failure[] {
+  // The loop also visits what it adds.
+  const chain = new Set([error]);
+  for (const part of chain) {
+    const { cause, errors } = Object(part) as Partial<Failure>;
+    for (const inner of [cause, ...(Array.isArray(errors) ? errors : [])]) if (inner !== undefined) chain.add(inner);
+  }
+  return [...chain].map(failureOf);
 }
 
 function remedyFor(failure: Failure, context: RequestContext): string | undefined {

@@ -57,6 +57,8 @@ export function refusalOfGuard(error: unknown, index: number, tableName: string)
   const reason = reasons?.[index];
   if (reason !== undefined && isRefusedItem(reason)) return reason;
   const failure = storeFailure(error, { action: "TransactWriteItems", tableName });
+  // The request has left, and nobody knows whether it was applied.
+  if (failure === error) throw error;
   if (reasons === undefined ? failure.transient : isPassingCancellation(reasons)) throw failure;
   return undefined;
 }

@@ -3,21 +3,26 @@ import type { LockStoreError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import type { TableLayout } from "../options/table.js";
 import type { Address } from "../protocol/addresses.js";
-import { vacateKept } from "../protocol/was-applied.js";
-import type { Check, Renew, Write } from "../protocol/writes.js";
-import type { DocumentGuard, WriteOutcome } from "../store.js";
+import type { Row } from "../protocol/row.js";
+import { isStillHeldBy, vacateKept } from "../protocol/was-applied.js";
+import type { Check, Renew, Take, Write } from "../protocol/writes.js";
+import type { DocumentGuard, WriteAllOutcome, WriteOutcome } from "../store.js";
 import { actionOf } from "./compile.js";
 import { bytesOf, checkResult, marshalledData } from "./data.js";
 import { admitItems, documentGuard } from "./guards.js";
 import { RenewalBatches } from "./renewal-batches.js";
+import { notShown, type TableSign } from "./table-sign.js";
 
 /** What every store does in the same way, on DynamoDB and in memory: guards, data, and how single writes are sent. */
 export abstract class RowStore {
   readonly layout: TableLayout;
+  /** What tells the table's replies from those of others. */
+  protected readonly sign: TableSign;
   readonly #renewals: RenewalBatches;
 
-  constructor(layout: TableLayout) {
+  constructor(layout: TableLayout, sign: TableSign) {
     this.layout = layout;
+    this.sign = sign;
     this.#renewals = new RenewalBatches({
       one: (renewal, signal) => this.writeOne(renewal, signal),
       all: (renewals, signal, signals) => this.renewAll(renewals, signal, signals),
@@ -34,6 +39,8 @@ export abstract class RowStore {
     signals: readonly AbortSignal[],
   ): Promise<readonly (WriteOutcome | Promise<WriteOutcome> | LockStoreError)[]>;
 
+  abstract read(at: Address, options: { readonly consistent: boolean }, signal: AbortSignal): Promise<Row | undefined>;
+
   async write(write: Write, signal: AbortSignal): Promise<WriteOutcome> {
     if (write.kind === "renew" && write.data === undefined) return await this.#renewals.write(write, signal);
     if (write.kind === "vacate") this.#renewals.note(write.at, 0);
@@ -43,6 +50,27 @@ export abstract class RowStore {
     const outcome = await this.writeOne(write, signal);
     const again = outcome.kind === "refused" ? vacateKept(write, outcome.row) : undefined;
     return again === undefined ? outcome : await this.writeOne(again, signal);
+  }
+
+  /**
+   * What the row says of a grant whose reply is no proof. A server that answers everything with success would grant every lock.
+   * @returns a refusal by the row: if the row has the uuid of the write, the write was applied.
+   * @throws {@link LockStoreError} if there is no row.
+   */
+  protected async readBack(write: Grant, signal: AbortSignal): Promise<WriteOutcome> {
+    return { kind: "refused", row: await this.#rowAfter(write, signal), retried: true };
+  }
+
+  /** The same for the takes of one transaction. */
+  protected async readBackAll(takes: readonly Take[], signal: AbortSignal): Promise<WriteAllOutcome> {
+    return { kind: "refused", rows: await Promise.all(takes.map((take) => this.#rowAfter(take, signal))) };
+  }
+
+  async #rowAfter({ at, uuid }: Grant, signal: AbortSignal): Promise<Row> {
+    const row = await this.read(at, { consistent: true }, signal);
+    if (row === undefined) throw notShown(this.layout.tableName, this.sign.isProven);
+    if (isStillHeldBy(uuid, row)) this.sign.prove();
+    return row;
   }
 
   admit(data: LockData | undefined): void {
@@ -64,4 +92,11 @@ export abstract class RowStore {
   admitItems(at: Address, items: readonly TransactWriteItem[]): void {
     admitItems(this.layout, at, items);
   }
+}
+
+/** A write on whose success somebody runs a section. */
+type Grant = Extract<Write, { readonly kind: "take" | "reissue" | "transfer" }>;
+
+export function grants(write: Write): write is Grant {
+  return write.kind === "take" || write.kind === "reissue" || write.kind === "transfer";
 }

@@ -1,4 +1,4 @@
-import type { CancellationReason, DynamoDBClient, ReturnValue } from "@aws-sdk/client-dynamodb";
+import type { CancellationReason, ReturnValue } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../errors.js";
 import type { TableLayout } from "../options/table.js";
 import type { Address } from "../protocol/addresses.js";
@@ -16,39 +16,36 @@ import type {
   WriteAllOutcome,
   WriteOutcome,
 } from "../store.js";
-import type { Clock } from "../time/clock.js";
 import { actionOf, type Item, itemKey } from "./compile.js";
 import { isConflict, isRefusal, isRefusedItem, refusalsOf } from "./failures.js";
 import { refusalOfGuard } from "./guards.js";
 import { attributesOf, foreign, queryOf, rangePageOf, rowOf, scanOf, scanPageOf } from "./items.js";
-import { RowStore } from "./row-store.js";
+import { grants, RowStore } from "./row-store.js";
 import { statedBy, statementOf } from "./statements.js";
-import { type ItemRequest, type Reply, Transport } from "./transport.js";
+import type { ItemRequest, Reply, Transport } from "./transport.js";
 
 /** The port on a DynamoDB table: one request for each operation, and a second where a refusal does not tell enough. */
 export class DynamoDbStore extends RowStore implements Store {
   readonly #transport: Transport;
-  /** Whether the endpoint has shown that it is a table. */
-  #proven = false;
 
-  constructor(parts: { readonly client: DynamoDBClient; readonly layout: TableLayout; readonly clock: Clock }) {
-    super(parts.layout);
-    this.#transport = new Transport(parts.client, parts.layout, parts.clock);
+  constructor(layout: TableLayout, transport: Transport) {
+    super(layout, transport.sign);
+    this.#transport = transport;
   }
 
   async writeAll(takes: readonly Take[], signal: AbortSignal): Promise<WriteAllOutcome> {
     const TransactItems = takes.map((take) => actionOf(this.layout, take));
+    let reply: Reply;
     try {
       const purpose = { kind: "take-all", at: takes[0]?.at } as const;
-      this.#heard(await this.#transport.ask(["TransactWriteItems", { TransactItems }], signal, purpose));
+      reply = await this.#transport.ask(["TransactWriteItems", { TransactItems }], signal, purpose);
     } catch (error) {
       // An engine may not tell the reasons: then each row is read.
       const reasons = isRefusal(error) ? takes.map(() => REFUSED) : refusalsOf(error);
       if (reasons === undefined) throw error;
       return await this.#allRefused(takes, reasons, signal);
     }
-    const [first] = takes;
-    if (first !== undefined && !this.#proven) await this.#prove(first.at, signal);
+    if (!this.#transport.believes(reply)) return await this.readBackAll(takes, signal);
     return { kind: "applied" };
   }
 
@@ -97,8 +94,7 @@ export class DynamoDbStore extends RowStore implements Store {
       const retried = (error.$metadata?.attempts ?? 1) > 1;
       return { kind: "refused", row: await this.#refusingOne(write, error.Item, signal), retried };
     }
-    this.#heard(reply);
-    if (write.kind === "take" && !this.#proven) await this.#prove(write.at, signal);
+    if (grants(write) && !this.#transport.believes(reply)) return await this.readBack(write, signal);
     const before = reply?.Attributes;
     try {
       return { kind: "applied", replaced: this.#shown(write, before), drawn: this.#drawn(write, before) };
@@ -120,7 +116,6 @@ export class DynamoDbStore extends RowStore implements Store {
     // A table answers each statement, if only to say that it failed.
     const { Responses: responses, $metadata } = reply ?? {};
     if (responses === undefined) throw new LockStoreError(`The client of table ${tableName} answers no batches`);
-    this.#heard(reply);
     const retried = ($metadata?.attempts ?? 1) > 1;
     return renewals.map((renewal, index) => {
       const stated = statedBy(responses[index], tableName);
@@ -212,22 +207,6 @@ export class DynamoDbStore extends RowStore implements Store {
     const drawn = drawnBy(write, before && attributesOf(this.layout, before));
     if (drawn !== undefined) return drawn;
     throw foreign(this.layout, before ?? {}, write.kind === "draw" ? NO_COUNTER : "its fence must be a whole number");
-  }
-
-  /** DynamoDB's replies have a request id. A mock client's reply without `$metadata` counts as one with it. */
-  #heard(reply: Reply): void {
-    this.#proven ||= reply?.$metadata === undefined || reply.$metadata.requestId !== undefined;
-  }
-
-  /** A server that answers everything with success would grant every lock: so the first row that is written is read back. */
-  async #prove(at: Address, signal: AbortSignal): Promise<void> {
-    if ((await this.#get(at, true, signal)) === undefined) {
-      throw new LockStoreError(
-        `The endpoint of table ${this.layout.tableName} says that it wrote a row and does not show it: check that it is DynamoDB`,
-        { answered: false },
-      );
-    }
-    this.#proven = true;
   }
 }
 

@@ -128,7 +128,7 @@ export async function claimBy<Outcome extends Answer, Granted>(
     } catch (error) {
       once?.inVain.doubtfulTicks.set(tick, error);
       failure = error;
-      // A copy may have been applied: the SDK's own retries count as copies.
+      // Only the table's answer is certain. Without one, a copy may have been applied: the SDK's own retries count as copies.
       const isDoubtful = error instanceof LockStoreError && (error.transient || error.retried);
       if (isDoubtful || copies.sent > 1) attempt.abandon();
       wait.endSignal.throwIfAborted();

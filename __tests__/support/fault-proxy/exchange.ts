@@ -81,6 +81,18 @@ export class Exchange {
     await this.request.settled;
   }
 
+  /** Answers with the head of a reply and half of its body, and ends the connection in order. */
+  async answerHalf(reply: Reply): Promise<void> {
+    this.#around.closing.throwIfAborted();
+    if (this.request.ending !== undefined || !this.#around.admit(this)) return;
+    const { connection, "keep-alive": _, "content-length": __, "transfer-encoding": ___, ...headers } = reply.headers;
+    // A body that ends with its connection: nothing but its own text tells that the rest is missing.
+    this.#response.writeHead(reply.status, { ...headers, connection: "close" });
+    this.#response.useChunkedEncodingByDefault = false;
+    this.#response.end(reply.text.slice(0, Math.floor(reply.text.length / 2)));
+    this.request.end("cut");
+  }
+
   /** Makes up an error and answers with it. */
   fail(status: number, type: string, message: string, more?: WireReply): Promise<void> {
     return this.answer(this.#around.dated(errorReply(status, type, message, more)));

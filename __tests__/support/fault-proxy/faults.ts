@@ -101,6 +101,31 @@ export const transactionConflict = ({ item = 0 }: { item?: number } = {}): Fault
   },
 });
 
+/** What somebody else says who answers at the table's address. */
+export interface Strange {
+  readonly status?: number;
+  readonly headers?: Reply["headers"];
+  readonly text?: string;
+}
+
+/** Somebody else answers, and nobody else hears of the request. With `applied`, the table has applied it all the same. */
+export const stranger = (
+  { status = 200, headers = {}, text = "" }: Strange = {},
+  { applied = false }: { readonly applied?: boolean } = {},
+): Fault => ({
+  kind: "stranger",
+  apply: async (exchange) => {
+    if (applied) await exchange.forward();
+    await exchange.answer({ status, headers: { date: new Date().toUTCString(), ...headers }, text, body: {} });
+  },
+});
+
+/** Applied, and the reply is cut off in the middle. */
+export const cutReply = (): Fault => ({
+  kind: "cutReply",
+  apply: async (exchange) => exchange.answerHalf(await exchange.forward()),
+});
+
 /** Passes on what the table answers, changed. */
 export const rewriteReply = (rewrite: (reply: Reply) => Reply, kind = "rewriteReply"): Fault => ({
   kind,

@@ -1,9 +1,9 @@
-import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../../errors.js";
 import type { CheckOptions } from "../../options/calls.js";
 import type { TableLayout } from "../../options/table.js";
 import type { Requests } from "../../session/requests.js";
 import type { TableAction, TableReport } from "../../table-report.js";
+import type { Transport } from "../transport.js";
 import { ControlPlane } from "./control-plane.js";
 import { actionProblem, factsOf, missingReport, tableProblems, ttlProblems } from "./findings.js";
 import { type Probe, probe, probeBatches, probeItems } from "./probes.js";
@@ -20,13 +20,13 @@ const DEFAULT_TIMEOUT_MS = 30_000;
  * @throws {@link LockStoreError} if the table cannot be reached, or DynamoDB does not know the credentials.
  */
 export async function checkTable(
-  client: DynamoDBClient,
+  transport: Transport,
   layout: TableLayout,
   { signal, timeoutMs = DEFAULT_TIMEOUT_MS }: CheckOptions,
   requests: Requests,
 ): Promise<TableReport> {
   const { tableName } = layout;
-  const plane = new ControlPlane(client, { tableName: layout.tableName, requests, signal, timeoutMs });
+  const plane = new ControlPlane(transport, { tableName: layout.tableName, requests, signal, timeoutMs });
   const table = await probe(plane.describeTable());
   if (table.kind === "missing") return missingReport(layout);
   const [ttl, items, batches] = await Promise.all([

@@ -1,10 +1,15 @@
-import type { DynamoDBClient, TableDescription } from "@aws-sdk/client-dynamodb";
-import { CreateTableCommand, UpdateTimeToLiveCommand } from "@aws-sdk/client-dynamodb";
+import {
+  CreateTableCommand,
+  type CreateTableCommandInput,
+  type TableDescription,
+  UpdateTimeToLiveCommand,
+} from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../../errors.js";
 import type { CreateOptions, TableLayout } from "../../options/table.js";
 import type { Requests } from "../../session/requests.js";
 import { tableAdvice } from "../table-indexes.js";
 import { isStrong } from "../table-keys.js";
+import type { Transport } from "../transport.js";
 import { ControlPlane, isCausedBy, isNotImplemented } from "./control-plane.js";
 import { noTtl } from "./findings.js";
 
@@ -22,12 +27,12 @@ const DEFAULT_TIMEOUT_MS = 120_000;
  * @throws {@link LockStoreError} that says how the table differs, or why it cannot be created.
  */
 export async function createTable(
-  client: DynamoDBClient,
+  transport: Transport,
   layout: TableLayout,
   { signal, timeoutMs = DEFAULT_TIMEOUT_MS, tags }: CreateOptions,
   requests: Requests,
 ): Promise<void> {
-  const plane = new ControlPlane(client, { tableName: layout.tableName, requests, signal, timeoutMs });
+  const plane = new ControlPlane(transport, { tableName: layout.tableName, requests, signal, timeoutMs });
   const table = await activeTable(plane, layout, tags);
   const mismatch = tableAdvice(table, layout);
   if (mismatch !== undefined) throw new LockStoreError(mismatch);
@@ -61,15 +66,16 @@ async function activeTable(
 
 async function create(plane: ControlPlane, layout: TableLayout, tags: CreateOptions["tags"]): Promise<void> {
   const names = [layout.partition, layout.sort].filter((name) => name !== undefined);
-  const command = new CreateTableCommand({
+  const input: CreateTableCommandInput = {
     TableName: layout.tableName,
     BillingMode: "PAY_PER_REQUEST",
     AttributeDefinitions: names.map((AttributeName) => ({ AttributeName, AttributeType: "S" })),
     KeySchema: names.map((AttributeName, index) => ({ AttributeName, KeyType: index === 0 ? "HASH" : "RANGE" })),
     ...(tags && { Tags: Object.entries(tags).map(([Key, Value]) => ({ Key, Value })) }),
-  });
+  };
+  const make = () => new CreateTableCommand(input);
   try {
-    await plane.ask("CreateTable", (abortSignal) => plane.client.send(command, { abortSignal }));
+    await plane.command("CreateTable", make);
   } catch (error) {
     // Another process has created it, or an attempt of ours whose reply was lost.
     if (!isCausedBy(error, "ResourceInUseException")) throw error;
@@ -78,12 +84,12 @@ async function create(plane: ControlPlane, layout: TableLayout, tags: CreateOpti
 
 async function enableTtl(plane: ControlPlane, layout: TableLayout): Promise<void> {
   const TimeToLiveSpecification = { AttributeName: layout.ttl, Enabled: true };
-  const command = new UpdateTimeToLiveCommand({ TableName: layout.tableName, TimeToLiveSpecification });
+  const make = () => new UpdateTimeToLiveCommand({ TableName: layout.tableName, TimeToLiveSpecification });
   let refusal: unknown;
   while (!(await isTtlEnabled(plane, layout))) {
     if (refusal !== undefined) throw refusal;
     try {
-      await plane.ask("UpdateTimeToLive", (abortSignal) => plane.client.send(command, { abortSignal }));
+      await plane.command("UpdateTimeToLive", make);
       return;
     } catch (error) {
       // DynamoDB also refuses to enable a TTL that another process has just enabled: the next description shows it.

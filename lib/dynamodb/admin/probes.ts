@@ -51,7 +51,7 @@ export async function probeItems(plane: ControlPlane, layout: TableLayout): Prom
 }
 
 function sent(plane: ControlPlane, action: string, request: ItemRequest): Promise<Reply> {
-  return plane.ask(action, (abortSignal) => plane.client.send(commandOf(request), { abortSignal }));
+  return plane.command(action, () => commandOf(request)) as Promise<Reply>;
 }
 
 /** Tries a batch of one renewal, which nothing fulfils. A batch is never needed, so nothing that it fails of is a problem. */
