@@ -152,7 +152,7 @@ describe("what passes by itself", () => {
     expect(await readFailure(clientAt(endpoint))).toMatchObject({ transient: true, answered: true });
   });
 
-  test("a signature that DynamoDB holds for one of the future, which the SDK corrects as well", async () => {
+  test("trap 50: a signature that DynamoDB holds for one of the future, which the SDK corrects as well", async () => {
     const endpoint = await refusing("InvalidSignatureException", "Signature not yet current: 20260101T000000Z");
     expect(await readFailure(clientAt(endpoint))).toMatchObject({ transient: true, answered: true });
   });
@@ -169,7 +169,7 @@ describe("what passes by itself", () => {
       }),
     ],
     ["an error of STS that the SDK would repeat", Object.assign(new Error("x"), { $fault: "client", $retryable: {} })],
-  ])("credentials that are missing because of %s", async (_case, thrown) => {
+  ])("trap 50: credentials that are missing because of %s", async (_case, thrown) => {
     const credentials = async () => {
       throw thrown;
     };
@@ -221,7 +221,7 @@ describe("what somebody has to put right", () => {
     "ValidationException",
     "AccessDeniedException",
     "UnrecognizedClientException",
-  ])("%s stays final on a host whose clock is an hour off, although the SDK marks it as corrected", async (type) => {
+  ])("trap 50: %s stays final on a host whose clock is an hour off, although the SDK marks it as corrected", async (type) => {
     const date = new Date(Date.now() + 3_600_000).toUTCString();
     const failure = await readFailure(clientAt(await refusing(type, "no", 400, { date })));
     expect(failure).toMatchObject({ transient: false, cause: { $metadata: { clockSkewCorrected: true } } });
