@@ -221,11 +221,14 @@ describe("what somebody has to put right", () => {
     "ValidationException",
     "AccessDeniedException",
     "UnrecognizedClientException",
-  ])("trap 50: %s stays final on a host whose clock is an hour off, although the SDK marks it as corrected", async (type) => {
-    const date = new Date(Date.now() + 3_600_000).toUTCString();
-    const failure = await readFailure(clientAt(await refusing(type, "no", 400, { date })));
-    expect(failure).toMatchObject({ transient: false, cause: { $metadata: { clockSkewCorrected: true } } });
-  });
+  ])(
+    "trap 50: %s stays final on a host whose clock is an hour off, although the SDK marks it as corrected",
+    async (type) => {
+      const date = new Date(Date.now() + 3_600_000).toUTCString();
+      const failure = await readFailure(clientAt(await refusing(type, "no", 400, { date })));
+      expect(failure).toMatchObject({ transient: false, cause: { $metadata: { clockSkewCorrected: true } } });
+    },
+  );
 
   test("an error of STS is no answer of the table, once requests are known to reach it", async () => {
     let fails = false;

@@ -1,13 +1,16 @@
-import { storeFailure } from "../../lib/dynamodb/failures.js";
+import { type Progress, storeFailure } from "../../lib/dynamodb/failures.js";
+import { notTheTables, type Sign, TableSign } from "../../lib/dynamodb/table-sign.js";
 import { LockStoreError } from "../../lib/errors.js";
 import type { Address } from "../../lib/protocol/addresses.js";
 import type { Attributes, Row } from "../../lib/protocol/row.js";
+import { drawnBy } from "../../lib/protocol/rules.js";
 import type { WriteOutcome } from "../../lib/store.js";
 import { MemoryTable, type Partition } from "../../lib/testing/memory-table.js";
 import type { Clock } from "../../lib/time/clock.js";
 import type { Answer, Message } from "../support/message.js";
 import { aborted, answerOf, MemoryStore } from "../support/message-store.js";
 import { type Random, seededRandom, seededStreams } from "../support/seeded-random.js";
+import { type ConnectionDeath, ConnectionPool } from "./connection-pool.js";
 import type { Process } from "./machine.js";
 import { addressesOf } from "./message.js";
 import type { Schedule } from "./schedule.js";
@@ -31,6 +34,13 @@ export interface NetworkPlan {
   /** Whether the client sends a request again by itself when its connection breaks, as the SDK does. */
   readonly clientRetries: boolean;
   readonly outages: readonly Outage[];
+  /** What marks the replies of the table. */
+  readonly sign: Sign;
+  /** The share of replies that are cut off: what the request asked for is done. */
+  readonly unreadable: number;
+  readonly strangers: readonly Stranger[];
+  /** When the idle connections of all hosts die, and whether a request on one is reset or hangs. */
+  readonly deaths: readonly ConnectionDeath[];
   readonly wrongDates: WrongDates | undefined;
 }
 
@@ -43,11 +53,25 @@ export interface WrongDates {
   readonly spell: { readonly atMs: number; readonly forMs: number; readonly share: number };
 }
 
-/** For a while the table answers nobody: connections are refused, or hang, or every answer is an error. */
+/**
+ * For a while the table answers nobody: connections are refused, or hang, or every answer is an error. Or the hosts have no
+ * credentials because that connection fails, and nothing leaves; or their clocks were put right, and no signature is accepted.
+ */
 export interface Outage {
   readonly atMs: number;
   readonly forMs: number;
-  readonly how: "refuse" | "hang" | "error";
+  readonly how: "refuse" | "hang" | "error" | "credentials" | "signature";
+}
+
+/** For a while somebody else answers at the table's address, with success and a date of its own. */
+export interface Stranger {
+  readonly atMs: number;
+  readonly forMs: number;
+  /** The share of requests that it answers, in per cent. */
+  readonly share: number;
+  readonly sign: Sign;
+  /** Whether it hands requests on, and only their replies are lost. */
+  readonly forwards: boolean;
 }
 
 /** A row that a request was about, before and after it. */
@@ -67,6 +91,13 @@ export interface Sender {
   readonly clock: Pick<Clock, "listen" | "wall">;
   /** Until when it may send batches, on virtual time. */
   readonly batchesUntil?: number;
+}
+
+/** A sender, and what its client of the table knows. */
+interface Client extends Sender {
+  /** What it judges replies by. */
+  readonly sign: TableSign;
+  readonly pool: ConnectionPool;
 }
 
 /** When a copy of a request left. */
@@ -109,7 +140,9 @@ const CALM_DELAY_MS = 8;
 const CLIENT_ATTEMPTS = 3;
 
 /** What a sender hears. */
-type Reply = { readonly answer: Answer } | { readonly error: LockStoreError; readonly again: boolean };
+type Reply =
+  | { readonly answer: Answer; readonly isStrange?: boolean }
+  | { readonly error: LockStoreError; readonly again: boolean };
 
 /** The network, and the front door of the table behind it. */
 export class Network extends Watcher {
@@ -124,11 +157,14 @@ export class Network extends Watcher {
   /** The share of writes that conflict with one of another Region, in per cent: some, where the table is one of several Regions. */
   readonly #conflicts: number;
   #messages = 0;
+  readonly #sign: Sign;
 
-  constructor(scene: Scene, { network, seed, calmAtMs }: Schedule, events: NetworkEvents) {
+  constructor(scene: Scene, { network, seed, calmAtMs, clock }: Schedule, events: NetworkEvents) {
     super(scene);
     this.#events = events;
     this.#plan = network;
+    // Replies without a sign tell no time.
+    this.#sign = network.sign === "none" && clock === "table" ? "id" : network.sign;
     this.#seed = seed;
     this.#calmAtMs = calmAtMs;
     const random = seededRandom(seed, "regions");
@@ -146,12 +182,14 @@ export class Network extends Watcher {
     const draw = seededRandom(this.#seed, "batches", owner);
     // Few may send no batches, and most of those from some moment on.
     const batchesUntil = draw() < 0.1 ? draw() * this.#calmAtMs : Number.POSITIVE_INFINITY;
-    const sender = { owner, process, clock, batchesUntil };
+    const [sign, pool] = [new TableSign(), new ConnectionPool()];
+    const sender = { owner, process, clock, batchesUntil, sign, pool };
     const randomOf = seededStreams(this.#seed, "network", owner);
-    return new MemoryStore(this.scene.table, (message, signal) => {
+    const carry = (message: Message, signal: AbortSignal): Promise<Answer> => {
       requests += 1;
       return this.#exchange({ sender, message, signal, random: randomOf(requests) });
-    });
+    };
+    return new MemoryStore(this.scene.table, carry, sign);
   }
 
   /** One request as its sender sees it: an answer, an error, or the end of its patience. */
@@ -164,8 +202,11 @@ export class Network extends Watcher {
         open = false;
         return was;
       };
+      const leftAt = this.now;
       const onAbort = (): void => {
-        if (close()) reject(aborted(signal));
+        if (!close()) return;
+        sender.pool.closeQuiet(leftAt);
+        reject(aborted(signal));
       };
       if (signal.aborted) {
         onAbort();
@@ -179,7 +220,9 @@ export class Network extends Watcher {
           if (!open) return;
           if ("answer" in reply) {
             close();
-            this.#hear(sender, message, reply.answer);
+            // Who hears somebody else's "nothing is there" before the table has answered goes by that; nothing was written.
+            const isWrite = message.kind !== "read" && message.kind !== "query";
+            if (!isWrite || reply.isStrange !== true) this.#hear(sender, message, reply.answer);
             resolve(number > 1 ? retried(reply.answer) : reply.answer);
           } else if (reply.again && this.#plan.clientRetries && number < CLIENT_ATTEMPTS) {
             this.count("requests that the client sent again");
@@ -201,13 +244,26 @@ export class Network extends Watcher {
   }
 
   /** One copy on its way there and back. */
-  #send({ sender, message, random }: Request, hear: (reply: Reply) => void): void {
+  #send({ sender, message, random }: Request, heard: (reply: Reply) => void): void {
+    const leftAt = this.now;
+    const hear = (reply: Reply): void => {
+      if ("error" in reply && !reply.error.answered) sender.pool.closeQuiet(leftAt);
+      else sender.pool.give(this.now);
+      heard(reply);
+    };
+    const outage = this.#outage();
+    if (outage?.how === "credentials") {
+      this.count("requests without credentials");
+      this.scene.scheduler.wakeAt(this.now + random() * 5, () => sender.process.deliver(() => hear(NO_CREDENTIALS)));
+      return;
+    }
     const learn = sender.clock.listen?.();
     const departure = { at: this.now, forwardMs: sender.process.forwardMs };
     const plan = this.#now();
     const back = (ms: number, reply: Reply, shown?: Shown): void => {
       this.scene.scheduler.wakeAt(this.#arrivalAfter(ms), () =>
         sender.process.deliver(() => {
+          if (shown !== undefined) sender.sign.admits(shown.sign);
           if (shown !== undefined && learn !== undefined) {
             const aheadMs = this.#mayMislead(sender.process) ? shown.aheadMs : 0;
             if (aheadMs === 0) this.#taught.add(sender.process);
@@ -219,7 +275,6 @@ export class Network extends Watcher {
         }),
       );
     };
-    const outage = this.#outage();
     if (outage?.how === "refuse") {
       back(random() * 5, lost("connection refused", true));
       return;
@@ -229,6 +284,8 @@ export class Network extends Watcher {
     const breaks = random() < 0.5;
     const lateMs = random() * plan.lateMs;
     const whose = plan.wrongDates === undefined ? 0 : random() * 100;
+    const strange = this.#stranger(seededRandom(this.#seed, "strangers", sender.owner, this.now));
+    const isUnreadable = plan.unreadable > 0 && random() * 100 < plan.unreadable;
     // A connection that breaks tells so at once; one that hangs says nothing for ever.
     const vanish = (ms: number): void => {
       if (breaks) back(ms, lost("connection reset", true));
@@ -236,6 +293,16 @@ export class Network extends Watcher {
     if (outage?.how === "hang" || fate.request < plan.requestLoss) {
       this.count("requests lost");
       vanish(thereMs);
+      return;
+    }
+    const dead = sender.pool.take(this.now, plan.deaths);
+    if (dead !== undefined) {
+      this.count(`requests on dead connections: ${dead}`);
+      if (dead === "reset") back(0, lost("connection reset", true));
+      return;
+    }
+    if (strange !== undefined && !strange.forwards) {
+      this.#answerInstead(strange, message, sender, thereMs + backMs, hear);
       return;
     }
     const stale = isConsistent(message) || random() * 100 >= plan.stale ? 0 : random() * 1_000;
@@ -253,12 +320,18 @@ export class Network extends Watcher {
       return;
     }
     const isLost = fate.reply < plan.replyLoss;
+    const isHeard = !isLost && !isUnreadable && strange === undefined;
     const mayConflict = this.#conflicts > 0 && message.kind === "write" && plan !== CALM;
     const meets = mayConflict ? seededRandom(this.#seed, "conflicts", sender.owner, this.now) : undefined;
     const conflicts = meets !== undefined && meets() * 100 < this.#conflicts;
     if (conflicts && meets() < 0.5) {
       this.count("conflicts of Regions: not applied");
       this.scene.scheduler.at(at, () => back(backMs, CONFLICT, this.#shown(whose)));
+      return;
+    }
+    if (outage?.how === "signature") {
+      this.count("requests with a signature of the future");
+      this.scene.scheduler.at(at, () => back(backMs, BAD_SIGNATURE, this.#shown(whose)));
       return;
     }
     if (outage?.how === "error" || fate.throttled < plan.throttling) {
@@ -273,12 +346,45 @@ export class Network extends Watcher {
     const answered = (reply: Reply): void => {
       if (conflicts) this.count("conflicts of Regions: applied or refused");
       if (isLost) vanish(backMs);
-      else back(backMs, conflicts ? CONFLICT : reply, this.#shown(whose));
+      else if (strange !== undefined) this.#answerInstead(strange, message, sender, backMs, hear);
+      else if (isUnreadable && message.kind !== "renewAll") {
+        this.count("replies that cannot be read");
+        back(backMs, UNREADABLE, this.#shown(whose));
+      } else back(backMs, conflicts ? CONFLICT : reply, this.#shown(whose));
       repeat();
     };
-    if (message.kind === "renewAll") this.#arriveAll(sender, message, at, { plan, random, isLost }, answered);
-    else this.#arrive(sender, message, at, { duplicate: false, answered: !isLost && !conflicts, stale }, answered);
+    if (message.kind === "renewAll") this.#arriveAll(sender, message, at, { plan, random, isLost: !isHeard }, answered);
+    else this.#arrive(sender, message, at, { duplicate: false, answered: isHeard && !conflicts, stale }, answered);
     if (isLost) this.count("replies lost");
+  }
+
+  /** Somebody else's answer arrives, which the sender's client judges. */
+  #answerInstead(
+    { sign, forwards }: Stranger,
+    message: Message,
+    sender: Client,
+    ms: number,
+    hear: (reply: Reply) => void,
+  ): void {
+    this.scene.scheduler.wakeAt(this.#arrivalAfter(ms), () =>
+      sender.process.deliver(() => {
+        const isBelieved = sender.sign.admits(sign);
+        this.count(`strangers' answers: ${isBelieved ? "before the first of the table" : "refused"}`);
+        if (isBelieved) hear({ answer: successOf(message), isStrange: true });
+        else hear({ error: notTheTables("memory", forwards ? 200 : 403), again: false });
+      }),
+    );
+  }
+
+  /** Who answers a request that leaves now in the place of the table. */
+  #stranger(random: Random): Stranger | undefined {
+    if (this.now >= this.#calmAtMs) return undefined;
+    // A table with a weak sign cannot be told from a stranger who has it as well: docs/guarantees.md does not promise that.
+    const isTold = (sign: Sign): boolean => this.#sign === "type" || (this.#sign === "id" && sign === "none");
+    return this.#plan.strangers.find(
+      ({ atMs, forMs, share, sign }) =>
+        isTold(sign) && this.now >= atMs && this.now < atMs + forMs && random() * 100 < share,
+    );
   }
 
   /** Who has sent several writes in one request hears of each. */
@@ -419,10 +525,11 @@ export class Network extends Watcher {
   #shown(whose: number): Shown {
     const { now, tableTime: time } = this;
     const { wrongDates } = this.#now();
-    if (wrongDates === undefined) return { time, aheadMs: 0 };
+    const sign = this.#sign;
+    if (wrongDates === undefined) return { time, aheadMs: 0, sign };
     const { aheadMs, share, spell } = wrongDates;
     const isSpell = now >= spell.atMs && now < spell.atMs + spell.forMs;
-    return { time, aheadMs: whose < Math.max(share, isSpell ? spell.share : 0) ? aheadMs : 0 };
+    return { time, sign, aheadMs: whose < Math.max(share, isSpell ? spell.share : 0) ? aheadMs : 0 };
   }
 
   /**
@@ -446,10 +553,11 @@ interface State {
 interface Shown {
   readonly time: number;
   readonly aheadMs: number;
+  readonly sign: Sign;
 }
 
 interface Request {
-  readonly sender: Sender;
+  readonly sender: Client;
   readonly message: Message;
   readonly signal: AbortSignal;
   readonly random: Random;
@@ -462,7 +570,7 @@ function isConsistent(message: Message): boolean {
 }
 
 /** What may happen to a message at some moment. */
-type Faults = Omit<NetworkPlan, "outages" | "clientRetries">;
+type Faults = Omit<NetworkPlan, "outages" | "clientRetries" | "strangers" | "sign">;
 
 const parts = new WeakMap<Message, readonly Message[]>();
 
@@ -501,6 +609,8 @@ export const CALM: Faults = {
   lateMs: 0,
   throttling: 0,
   stale: 0,
+  unreadable: 0,
+  deaths: [],
   wrongDates: undefined,
 };
 
@@ -519,6 +629,52 @@ const CONFLICT: Reply = {
   ),
   again: false,
 };
+
+/** The connection that gives credentials is broken, and nothing leaves. */
+const NO_CREDENTIALS = failed(
+  Object.assign(new Error("no credentials"), {
+    name: "CredentialsProviderError",
+    cause: Object.assign(new Error("getaddrinfo"), { code: "EAI_AGAIN" }),
+  }),
+  { hasLeft: false, isKnown: true },
+);
+
+/** As DynamoDB says it to a host whose clock was just put right. */
+const BAD_SIGNATURE = failed(
+  Object.assign(new Error("Signature not yet current"), { name: "InvalidSignatureException", $fault: "client" }),
+  { hasLeft: true, isKnown: true },
+);
+
+/** A reply of the table's that is cut off. */
+const UNREADABLE = failed(new SyntaxError("Unexpected end of JSON input"), { hasLeft: true, isKnown: true });
+
+function failed(error: Error, progress: Progress): Reply {
+  return { error: storeFailure(error, { action: "a request", tableName: "memory", ...progress }), again: false };
+}
+
+/** What a server says that answers everything with success, as a client of DynamoDB reads it. */
+function successOf(message: Message): Answer {
+  switch (message.kind) {
+    case "write": {
+      const outcome = { kind: "applied", replaced: undefined, drawn: drawnBy(message.write, undefined) } as const;
+      return { ...message, outcome };
+    }
+    case "writeAll":
+      return { ...message, outcome: { kind: "applied" } };
+    case "renewAll": {
+      const error = new LockStoreError("no batches");
+      return { ...message, outcomes: message.renewals.map(() => error) };
+    }
+    case "transact":
+      return { ...message, outcome: { kind: "committed" } };
+    case "read":
+      return { ...message, row: undefined };
+    case "query":
+      return { ...message, page: { rows: [], bad: [], next: undefined } };
+    default:
+      return message satisfies never;
+  }
+}
 
 function lost(message: string, again: boolean): Reply {
   return { error: new LockStoreError(message, { transient: true, answered: false }), again };

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import type { Forgery } from "./forged-tokens.js";
 import type { Kind } from "./locks.js";
 import type { MachinePlan } from "./machine.js";
-import type { NetworkPlan, Outage, WrongDates } from "./network.js";
+import type { NetworkPlan, Outage, Stranger, WrongDates } from "./network.js";
 
 /** A token is given to a host: once, twice, late, or never. */
 export interface Delivery {
@@ -244,8 +244,27 @@ const host: fc.Arbitrary<HostPlan> = fc.record({
 const outage: fc.Arbitrary<Outage> = fc.record({
   atMs: momentMs,
   forMs: pauseLength,
-  how: fc.constantFrom("refuse", "hang", "error"),
+  how: fc.constantFrom("refuse", "hang", "error", "credentials", "signature"),
 });
+
+/** Also before the table has answered for the first time. */
+const stranger: fc.Arbitrary<Stranger> = fc.record({
+  atMs: fc.oneof(fc.constant(0), momentMs),
+  forMs: between(1, 4_000),
+  share: fc.constantFrom(10, 50, 100),
+  sign: fc.constantFrom("none", "none", "id"),
+  forwards: fc.boolean(),
+});
+
+const deaths = fc.array(fc.record({ atMs: momentMs, how: fc.constantFrom("reset", "silent") }), { maxLength: 2 });
+
+/** Somebody else answers in a quarter of the schedules. */
+const strangers = fc.oneof(
+  weighted(3, fc.constant([])),
+  weighted(1, fc.array(stranger, { minLength: 1, maxLength: 2 })),
+);
+
+const sign = fc.constantFrom("type", "type", "type", "type", "type", "type", "id", "none");
 
 /** Further off than any bounds are wide. */
 const wrongBy = fc.oneof(between(60_000, 120_000), fc.constant(HOUR_MS));
@@ -281,6 +300,10 @@ const lossy: fc.Arbitrary<NetworkPlan> = fc.record({
   stale: share(50),
   clientRetries: fc.boolean(),
   outages: fc.array(outage, { maxLength: 2 }),
+  sign,
+  unreadable: share(5),
+  strangers,
+  deaths,
   wrongDates: mostlyRight,
 });
 
@@ -297,6 +320,10 @@ const unruly: fc.Arbitrary<NetworkPlan> = fc.record({
   stale: share(50),
   clientRetries: fc.boolean(),
   outages: fc.constant([]),
+  sign,
+  unreadable: share(5),
+  strangers,
+  deaths,
   wrongDates: mostlyRight,
 });
 

@@ -25,7 +25,8 @@ export function signOf({ "content-type": type, "x-amzn-requestid": id }: Headers
  *
  * 1. The content type of DynamoDB proves the table. Real engines send it with every reply, so it costs no request.
  * 2. A table without it is proven by a row that it shows after the row was written ({@link prove}).
- * 3. From then on, each reply needs the sign that the proven table had.
+ * 3. From then on, each reply needs the sign that the proven table had. Where that is weaker than the content type, a stranger may
+ *    have it as well, so each grant is read back.
  */
 export class TableSign {
   /** The sign of the proven table; undefined before that. */
@@ -38,9 +39,9 @@ export class TableSign {
     return this.#required !== undefined;
   }
 
-  /** Whether a reply that was admitted needs no other proof that a write was applied. */
+  /** Whether an admitted success proves by itself that a write was applied. A request id is too weak for that. */
   get isEnough(): boolean {
-    return this.#required !== undefined && this.#required !== "none";
+    return this.#required === "type";
   }
 
   /** Judges a reply before anything of it is believed. @returns false if it is not the table's. */

@@ -106,8 +106,8 @@ export class Transport {
       if (this.#isPlain(error, context)) throw error;
       throw await this.#failure(error, request, signal, this.#progressOf(context));
     }
-    // Only a success proves that the table's replies tell no time: an error may come from a gateway.
-    if (!context.isTold) (context.heard ?? context.listen())?.(undefined);
+    // Only a success of the table's proves that its replies tell no time: then the clock falls back to that of the host.
+    if (!context.isTold && this.believes(reply)) (context.heard ?? context.listen())?.(undefined);
     return reply;
   }
 
