@@ -1,7 +1,9 @@
 import { inFile } from "./patch.js";
 
 // The compiled files that defects are built into.
+export const failures = inFile("lib/dynamodb/failures.js");
 export const batches = inFile("lib/dynamodb/renewal-batches.js");
+export const tableSign = inFile("lib/dynamodb/table-sign.js");
 export const election = inFile("lib/election.js");
 export const flights = inFile("lib/flights/flights.js");
 export const look = inFile("lib/flights/look.js");

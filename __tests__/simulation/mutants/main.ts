@@ -13,6 +13,7 @@ import {
 import { HAND_OVER_DEFECTS } from "./hand-over-defects.js";
 import { KIND_DEFECTS } from "./kind-defects.js";
 import { type Finding, hunt, makeMutant } from "./mutant.js";
+import { NETWORK_DEFECTS } from "./network-defects.js";
 import type { Patch } from "./patch.js";
 import { PROTOCOL_DEFECTS } from "./protocol-defects.js";
 import { QUEUE_DEFECTS } from "./queue-defects.js";
@@ -49,6 +50,7 @@ async function main(): Promise<void> {
     ...FLIGHT_DEFECTS,
     ...ELECTION_DEFECTS,
     ...TICK_DEFECTS,
+    ...NETWORK_DEFECTS,
   });
   const chosen = all.filter(([defect]) => only === undefined || defect.includes(only));
   const findings = new Map<string, Finding>();
