@@ -73,8 +73,8 @@ export async function learnTime(session: Session, at: Address, wait: Wait): Prom
       continue;
     }
     throw new LockStoreError(
-      `Lock ${JSON.stringify(at.name)}: the table has answered, and its reply shows no time: check what stands between ` +
-        "this process and DynamoDB, or pass a `clock`, such as systemClock()",
+      `Lock ${JSON.stringify(at.name)}: the table's address has answered, and the reply shows no time of DynamoDB's: check what ` +
+        "stands between this process and the table, or pass a `clock`, such as systemClock()",
     );
   }
   return undefined;
