@@ -20,6 +20,7 @@ export const ENTRIES = [
   { name: "./otel", file: "otel/index" },
   { name: "./prom-client", file: "prom-client/index" },
   { name: "./node-cron", file: "node-cron/index" },
+  { name: "./nestjs", file: "nestjs/index" },
   { command: "dynamutex", file: "cli/main" },
 ].filter(({ file }) => existsSync(`lib/${file}.ts`));
 

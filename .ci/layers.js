@@ -12,6 +12,7 @@ export const LAYERS = [
   "prom-client/",
   "metrics/",
   "node-cron/",
+  "nestjs/",
   "index.ts",
   "lock-table.ts",
   "dynamodb/",
@@ -60,6 +61,8 @@ export const IMPORTS_ONLY = {
   "prom-client/": ["prom-client/", "metrics/", "errors.ts", "options/check.ts", "options/options-check.ts"],
   "metrics/": ["metrics/", "index.ts", "errors.ts"],
   "node-cron/": ["index.ts", "errors.ts", "options/check.ts", "options/options-check.ts"],
+  // The decorators take the options of a mutex and of its calls.
+  "nestjs/": ["nestjs/", "index.ts", "errors.ts", "options/"],
 };
 
 /** Who may use a package: `run` at run time, `types` in `import type` as well. */
@@ -81,6 +84,12 @@ export const PACKAGES = [
     run: ["prom-client/"],
     types: [],
     because: "only lib/prom-client/ knows prom-client, which most users do not have",
+  },
+  {
+    name: /^@nestjs\/|^reflect-metadata$/,
+    run: ["nestjs/"],
+    types: [],
+    because: "only lib/nestjs/ knows NestJS, which most users do not have",
   },
 ];
 

@@ -194,14 +194,18 @@ function isAttempts(value: unknown): boolean {
   return Number.isSafeInteger(maxAttempts) && maxAttempts >= 1 && Object.keys(others).length === 0;
 }
 
-const checkTryRun: OptionsCheck<TryRunOptions> = optionsCheck(["tryRun()"], () => ({
-  ...ticksShape(),
-  untilSuccess: z.optional(
+/** @internal */
+export const untilSuccess = (): z.ZodMiniType<TryRunOptions["untilSuccess"]> =>
+  z.optional(
     z.custom<true | { readonly maxAttempts: number }>(
       (value) => value === true || isAttempts(value),
       "must be true, or { maxAttempts } with a whole number from 1 to 2^53 - 1",
     ),
-  ),
+  );
+
+const checkTryRun: OptionsCheck<TryRunOptions> = optionsCheck(["tryRun()"], () => ({
+  ...ticksShape(),
+  untilSuccess: untilSuccess(),
 }));
 
 /** @throws {@link LockConfigError} */

@@ -1,0 +1,319 @@
+import { describe, expect, test } from "@jest/globals";
+import { Injectable, Scope, SetMetadata } from "@nestjs/common";
+import { Cron } from "@nestjs/schedule";
+import { Test } from "@nestjs/testing";
+import { of } from "rxjs";
+import type { Lock, LockTable } from "../../lib/index.js";
+import { HeldLock, InjectLocks, Locked, type LockedOptions, LockModule } from "../../lib/nestjs/index.js";
+import { TestTable } from "../../lib/testing/index.js";
+import { eventually } from "../support/eventually.js";
+import { startApplication } from "./application.js";
+
+/** A section that ends when it is told to. */
+class Gate {
+  isEntered = false;
+  open = (): void => undefined;
+
+  async pass(): Promise<void> {
+    this.isEntered = true;
+    await new Promise<void>((resolve) => {
+      this.open = resolve;
+    });
+  }
+}
+
+@Injectable()
+class Shipping {
+  readonly locks: LockTable;
+
+  constructor(@InjectLocks() locks: LockTable) {
+    this.locks = locks;
+  }
+
+  @Locked((order) => `order#${order}`)
+  async ship(order: string, gate: Gate): Promise<string> {
+    await gate.pass();
+    return `shipped ${order}`;
+  }
+
+  @Locked("tried", { waitMs: 0, data: { by: "tryShip" } })
+  async tryShip(gate: Gate): Promise<void> {
+    await gate.pass();
+  }
+
+  @Locked("failing")
+  async failing(): Promise<never> {
+    throw new Error(`failed in ${this.constructor.name}`);
+  }
+
+  @Locked("defaults")
+  async withDefaults(order: string, note = "none", @HeldLock() lock?: Lock): Promise<unknown> {
+    return { order, note, held: lock?.held, name: lock?.name };
+  }
+
+  @Locked("scheduled")
+  async scheduled(@HeldLock() lock?: Lock): Promise<unknown> {
+    return lock?.held;
+  }
+
+  @Locked("without")
+  async without(...args: unknown[]): Promise<unknown> {
+    return args;
+  }
+}
+
+/** That many applications of as many hosts of one table. */
+async function shippings(count: number): Promise<readonly [TestTable, ...Shipping[]]> {
+  const table = new TestTable();
+  const hosts = Array.from({ length: count }, () => table.host());
+  const applications = await Promise.all(hosts.map((host) => startApplication(host, { providers: [Shipping] })));
+  return [table, ...applications.map((application) => application.get(Shipping))];
+}
+
+describe("a method with @Locked()", () => {
+  test("excludes itself across two applications, by the name that its arguments make", async () => {
+    const [, one, other] = await shippings(2);
+    const [first, second, third] = [new Gate(), new Gate(), new Gate()];
+    const calls = [one?.ship("1", first)];
+    await eventually(() => first.isEntered);
+    calls.push(other?.ship("1", second), other?.ship("2", third));
+    await eventually(() => third.isEntered);
+    expect(second.isEntered).toBe(false);
+    first.open();
+    await eventually(() => second.isEntered);
+    second.open();
+    third.open();
+    expect(await Promise.all(calls)).toEqual(["shipped 1", "shipped 1", "shipped 2"]);
+  });
+
+  test("takes the options of run(): here it does not wait, and writes data", async () => {
+    const [table, one, other] = await shippings(2);
+    const gate = new Gate();
+    const first = one?.tryShip(gate);
+    await eventually(() => gate.isEntered);
+    expect((await table.host().mutex("tried").inspect())?.data).toEqual({ by: "tryShip" });
+    await expect(other?.tryShip(gate)).rejects.toMatchObject({ code: "LOCK_TIMEOUT", lockName: "tried" });
+    gate.open();
+    await first;
+  });
+
+  test("has its own `this`, and rejects with its own error, when the lock is released", async () => {
+    const [table, shipping] = await shippings(1);
+    await expect(shipping?.failing()).rejects.toThrow("failed in Shipping");
+    expect(await table.host().mutex("failing").inspect()).toBeNull();
+  });
+
+  test("hands the lock to the parameter with @HeldLock(), whatever its caller passes", async () => {
+    const [, shipping] = await shippings(1);
+    for (const args of [["7"], ["7", undefined], ["7", undefined, "no lock"]]) {
+      const told = await Reflect.apply(Shipping.prototype.withDefaults, shipping, args);
+      expect(told).toEqual({ order: "7", note: "none", held: true, name: "defaults" });
+    }
+    expect(await Reflect.apply(Shipping.prototype.scheduled, shipping, [undefined, "more"])).toBe(true);
+    expect(await shipping?.without("a", undefined)).toEqual(["a", undefined]);
+  });
+
+  test("rejects with the loss if its lock was lost, although it has succeeded", async () => {
+    const [table, shipping] = await shippings(1);
+    const gate = new Gate();
+    const call = shipping?.ship("1", gate);
+    await eventually(() => gate.isEntered);
+    table.lose("order#1", "stolen");
+    gate.open();
+    await expect(call).rejects.toMatchObject({ code: "LOCK_LOST" });
+  });
+});
+
+test("several tables are told apart by their names, in one class and in its subclass", async () => {
+  class Base {
+    @Locked("a")
+    async here(@HeldLock() lock?: Lock): Promise<string | undefined> {
+      return lock?.owner;
+    }
+  }
+  @Injectable()
+  class Both extends Base {
+    @Locked("a", { table: "europe" })
+    async there(@HeldLock() lock?: Lock): Promise<string | undefined> {
+      return lock?.owner;
+    }
+  }
+  const [home, europe] = [new TestTable(), new TestTable()];
+  const both = await startApplication(
+    { default: home.host({ owner: "home" }), europe: europe.host({ owner: "away" }) },
+    {
+      providers: [Both],
+    },
+  );
+  expect(await both.get(Both).here()).toBe("home");
+  expect(await both.get(Both).there()).toBe("away");
+});
+
+test("instances of request scope have the locks of their own application", async () => {
+  @Injectable({ scope: Scope.REQUEST })
+  class Scoped {
+    @Locked("scoped")
+    async owner(@HeldLock() lock?: Lock): Promise<string | undefined> {
+      return lock?.owner;
+    }
+  }
+  const table = new TestTable();
+  const one = await startApplication(table.host({ owner: "one" }), { providers: [Scoped] });
+  const other = await startApplication(table.host({ owner: "other" }), { providers: [Scoped] });
+  const instances = [await one.resolve(Scoped), await one.resolve(Scoped), await other.resolve(Scoped)];
+  expect(new Set(instances).size).toBe(3);
+  const owners = await Promise.all(instances.map((instance) => instance.owner()));
+  expect(owners).toEqual(["one", "one", "other"]);
+});
+
+describe("metadata of other decorators", () => {
+  const own = Object.assign(() => undefined, { mark: 1 });
+  const Mark: MethodDecorator = (_target, _key, descriptor) =>
+    void Object.assign(descriptor.value as object, { mark: own.mark });
+
+  class Ordered {
+    @SetMetadata("role", "admin")
+    @Cron("5 * * * *")
+    @Mark
+    @Locked("above")
+    async above(_one: string, _two: string): Promise<void> {}
+
+    @Locked("below")
+    @Mark
+    @Cron("5 * * * *")
+    @SetMetadata("role", "admin")
+    async below(_one: string, _two: string): Promise<void> {}
+
+    @SetMetadata("role", "admin")
+    @Cron("5 * * * *")
+    @Mark
+    async plain(_one: string, _two: string): Promise<void> {}
+  }
+
+  const told = (method: "above" | "below" | "plain") => {
+    const fn = Ordered.prototype[method];
+    const keys = Reflect.getMetadataKeys(fn).map(String).sort();
+    return {
+      keys,
+      cron: Reflect.getMetadata("SCHEDULE_CRON_OPTIONS", fn),
+      length: fn.length,
+      mark: Reflect.get(fn, "mark"),
+    };
+  };
+
+  test.each(["above", "below"] as const)("is on the method whatever their order: %s", (method) => {
+    expect(told(method)).toEqual(told("plain"));
+    expect(told(method).keys).toContain("role");
+    expect(Ordered.prototype[method].name).toBe(method);
+  });
+});
+
+describe("what is read after the lock has gone is refused", () => {
+  class Lazy {
+    @Locked("lazy")
+    async observable(): Promise<unknown> {
+      return of(1);
+    }
+    @Locked("lazy")
+    generator(): Promise<unknown> {
+      async function* numbers(): AsyncGenerator<number> {
+        yield 1;
+      }
+      return numbers() as never;
+    }
+  }
+
+  test.each(["observable", "generator"] as const)("%s", async (method) => {
+    const table = new TestTable();
+    const application = await startApplication(table.host(), { providers: [Lazy] });
+    const refused = expect.objectContaining({ code: "LOCK_CONFIG", option: `Lazy.${method}()` });
+    await expect(application.get(Lazy)[method]()).rejects.toEqual(refused);
+    expect(await table.host().mutex("lazy").inspect()).toBeNull();
+  });
+});
+
+describe("an instance that Nest has not injected says why it cannot lock", () => {
+  const refused = expect.objectContaining({
+    code: "LOCK_CONFIG",
+    message: expect.stringMatching(/^Bare\.work\(\): has no locks, because Nest did not make this object/),
+  });
+
+  class Bare {
+    @Locked("bare")
+    async work(): Promise<void> {}
+  }
+
+  test("one that was made by new", async () => {
+    await expect(new Bare().work()).rejects.toEqual(refused);
+  });
+
+  test("one that a factory has made", async () => {
+    const bare = { provide: Bare, useFactory: () => new Bare() };
+    const application = await startApplication(new TestTable().host(), { providers: [bare] });
+    await expect(application.get(Bare).work()).rejects.toEqual(refused);
+  });
+
+  test("a method without its instance", async () => {
+    const { work } = Bare.prototype;
+    await expect(work()).rejects.toEqual(refused);
+  });
+
+  test("a table that no LockModule has: the application does not start", async () => {
+    class Elsewhere {
+      @Locked("a", { table: "nowhere" })
+      async work(): Promise<void> {}
+    }
+    const building = Test.createTestingModule({
+      imports: [LockModule.forRoot({ tableName: "locks" })],
+      providers: [Elsewhere],
+    }).compile();
+    await expect(building).rejects.toThrow(/dependencies of the Elsewhere.*dynamutex\.nestjs\.app:nowhere/);
+  });
+});
+
+describe("what cannot work is refused where the class is declared", () => {
+  const declare = (name: unknown, options?: unknown) => () => Locked(name as string, options as LockedOptions);
+
+  test.each<[option: string, make: () => unknown]>([
+    ["name", declare("")],
+    ["name", declare(undefined)],
+    ["options", declare("a", null)],
+    ["ttlMs", declare("a", { ttlMs: 1 })],
+    ["waitMs", declare("a", { waitMs: -1 })],
+    ["ttl", declare("a", { ttl: 1_000 })],
+    ["signal", declare("a", { signal: new AbortController().signal })],
+    ["table", declare("a", { table: 1 })],
+    ["table", declare("a", { table: "" })],
+    ["name", () => InjectLocks("")],
+    ["@Locked()", () => Locked("a")(Shipping, "of", { value: async () => undefined })],
+    ["@Locked()", () => Locked("a")(Shipping.prototype, "of", undefined as never)],
+    ["@HeldLock()", () => HeldLock()(Shipping, undefined, 0)],
+  ])("%s", (option, make) => {
+    expect(make).toThrow(expect.objectContaining({ code: "LOCK_CONFIG", option }));
+  });
+
+  test("a method without a promise, by its type", () => {
+    class Typed {
+      // @ts-expect-error Its callers would get a promise, and not the text.
+      @Locked("a")
+      sync(): string {
+        return "";
+      }
+      // @ts-expect-error The name is made of what a caller passes, and that is not known.
+      @Locked((order: string) => order)
+      async typed(order: string): Promise<string> {
+        return order;
+      }
+    }
+    expect(Typed.name).toBe("Typed");
+  });
+
+  test("a name that the arguments do not make", async () => {
+    class Nameless {
+      @Locked((order) => order as string)
+      async ship(_order?: string): Promise<void> {}
+    }
+    const application = await startApplication(new TestTable().host(), { providers: [Nameless] });
+    await expect(application.get(Nameless).ship()).rejects.toMatchObject({ code: "LOCK_CONFIG", option: "name" });
+  });
+});

@@ -1,0 +1,88 @@
+import { LockConfigError, LockError } from "../errors.js";
+import type { Lock, MutexOptions } from "../index.js";
+import { tryRunOptions } from "../options/calls.js";
+import { NONE } from "../options/check.js";
+import { type LockedOptions, lockedOptions, type OncePerOptions, oncePerOptions } from "./options.js";
+import { wrapped } from "./wrapped.js";
+
+/** What goes on a method that returns a promise of this. */
+export type AsyncMethodDecorator<Result> = <Method extends (...args: never[]) => Promise<Result>>(
+  target: object,
+  key: string | symbol,
+  descriptor: TypedPropertyDescriptor<Method>,
+) => void;
+
+/**
+ * Runs a method of a provider or controller under a mutex: each call waits for the lock, and releases it when the method has ended.
+ * It is `mutex.run()`: after a loss of the lock the call rejects. {@link HeldLock} gives the method its lock.
+ *
+ * @param name of the mutex, or a function that makes it of the method's arguments.
+ * @param options those of a mutex and of `run()`, and `table`.
+ * @throws `LockConfigError` where the class is declared, if an option cannot work. Calls reject as `run()` does, and with a
+ * `LockConfigError` if the instance was not made by Nest, or the method returns an Observable or a generator.
+ *
+ * @example
+ * // import { Locked } from "dynamutex/nestjs";
+ * // In a provider: @Locked((order) => `order#${order}`, { waitMs: 5_000 }) async ship(order: string) {}
+ * const decorator = Locked((order) => `order#${order}`, { waitMs: 5_000 });
+ */
+export function Locked(
+  name: string | ((...args: unknown[]) => string),
+  options: LockedOptions = NONE,
+): AsyncMethodDecorator<unknown> {
+  const { table, waitMs, data, holdAtLeastMs, ...mutex } = lockedOptions(options);
+  if (typeof name !== "function" && (typeof name !== "string" || name === "")) {
+    throw new LockConfigError(
+      "name",
+      name,
+      "must be a non-empty string, or a function that makes one of the arguments",
+    );
+  }
+  const settings = settingsOf(mutex);
+  return wrapped("Locked", table, async ({ app, args, section }) => {
+    const of = typeof name === "function" ? name(...args) : name;
+    return await app.table.mutex(of, settings).run(section, { waitMs, data, holdAtLeastMs });
+  });
+}
+
+/**
+ * Runs a method at most once in each period of the table's clock, whichever hosts call it and however often: for methods that
+ * `@nestjs/schedule` calls. It is `mutex.tryRun()` with `everyMs`: a call whose tick is held or done resolves at once, and the method does
+ * not run. The channel `dynamutex:missed` tells why.
+ *
+ * @param everyMs the period, counted from 1970-01-01T00:00Z, in ms. At least 1 000.
+ * @param options those of a mutex and of `tryRun()`, `name` and `table`.
+ * @param options.untilSuccess whether a later call in the same period runs the method again after it has failed.
+ * @throws as {@link Locked} and `tryRun()` do.
+ *
+ * @example
+ * // import { OncePer } from "dynamutex/nestjs";
+ * // In a provider: @Cron("5 * * * *") @OncePer(3_600_000, { name: "send-invoices" }) async sendInvoices() {}
+ * const decorator = OncePer(3_600_000, { name: "send-invoices", untilSuccess: { maxAttempts: 3 } });
+ */
+export function OncePer(everyMs: number, options: OncePerOptions = NONE): AsyncMethodDecorator<void> {
+  const { table, name, data, holdAtLeastMs, untilSuccess, ...mutex } = oncePerOptions(options);
+  if (everyMs === undefined) throw new LockConfigError("everyMs", everyMs, "must be the length of a period, in ms");
+  const tick = tryRunOptions({ everyMs, data, holdAtLeastMs, untilSuccess });
+  const settings = settingsOf(mutex);
+  return wrapped("OncePer", table, async ({ app, instance, section }, method) => {
+    if (app.isStopping) return;
+    let hasBegun = false;
+    const begin = async (lock: Lock): Promise<unknown> => {
+      hasBegun = true;
+      return await section(lock);
+    };
+    try {
+      await app.table.mutex(name ?? app.tickName(instance, method), settings).tryRun(begin, tick);
+    } catch (error) {
+      // The call still waited for its period when the application closed the table: another host runs the tick.
+      const isClosed = error instanceof LockError && error.code === "LOCK_CLOSED";
+      if (!isClosed || hasBegun || !app.isStopping) throw error;
+    }
+  });
+}
+
+/** A mutex without options of its own costs no check of them. */
+function settingsOf(options: MutexOptions): MutexOptions | undefined {
+  return Object.keys(options).length === 0 ? undefined : options;
+}
