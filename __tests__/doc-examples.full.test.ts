@@ -7,13 +7,14 @@ const ROOT = process.cwd();
 
 /** The files whose doc comments a caller's editor shows. */
 const FILES =
-  "lock-table table-locks mutex semaphore shared-mutex lock lockable sets/lock-set election errors testing/test-table testing/test-clock otel/index prom-client/index node-cron/index".split(
+  "lock-table table-locks mutex semaphore shared-mutex lock lockable sets/lock-set election errors testing/test-table testing/test-clock otel/index prom-client/index node-cron/index nestjs/tokens nestjs/held-lock nestjs/lock-module nestjs/decorators".split(
     " ",
   );
 
 const IMPORTS = `import { findLockLost, type Lockable, LockTable } from "dynamutex";
 import { instrumentLocks } from "dynamutex/otel";
 import { runCoordinator } from "dynamutex/node-cron";
+import { HeldLock, InjectLocks, Locked, LockModule, OncePer } from "dynamutex/nestjs";
 import { TestTable } from "dynamutex/testing";
 import { GetItemCommand, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import assert from "node:assert/strict";

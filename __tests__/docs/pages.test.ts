@@ -16,7 +16,9 @@ const DOCS = docsPages();
 const LINKED = [README, ...DOCS, ...examplesPages(), ...["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"].map(pageAt)];
 
 /** Written by a tool, and so without a question. */
-const GENERATED = ["", "-testing", "-node-cron", "-prom-client"].map((entry) => `docs/dynamutex${entry}.api.md`);
+const GENERATED = ["", "-testing", "-node-cron", "-prom-client", "-nestjs"].map(
+  (entry) => `docs/dynamutex${entry}.api.md`,
+);
 
 describe("links", () => {
   test.each(LINKED.map((page) => [page.path, page] as const))("%s has none that leads nowhere", (_, page) => {

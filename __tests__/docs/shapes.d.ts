@@ -1,19 +1,8 @@
 /**
  * The parts of frameworks that the documentation's examples touch, as the frameworks declare them. They are not installed: their packages
- * are heavier than this one. The examples were compiled against the real types of @nestjs/common 11 and aws-cdk-lib 2.276
+ * are heavier than this one. The examples were compiled against the real types of aws-cdk-lib 2.276
  * when they were written.
  */
-
-declare module "@nestjs/common" {
-  export interface BeforeApplicationShutdown {
-    beforeApplicationShutdown(signal?: string): unknown;
-  }
-  export function Injectable(): ClassDecorator;
-  export function Module(metadata: {
-    readonly providers?: readonly unknown[];
-    readonly exports?: readonly unknown[];
-  }): ClassDecorator;
-}
 
 declare module "aws-cdk-lib/aws-lambda-nodejs" {
   export enum OutputFormat {

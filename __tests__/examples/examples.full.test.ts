@@ -83,7 +83,7 @@ test.each(Object.keys(SHOWN))(
   120_000,
 );
 
-test.each(["cron-croner", "cron-node-cron"])(
+test.each(["cron-croner", "cron-nestjs", "cron-node-cron"])(
   "%s: three hosts, one of them killed in the middle, run every tick at most once",
   async (example) => {
     const { code, printed } = await run(example);

@@ -13,6 +13,9 @@ export const PRELUDE: readonly string[] = ["prelude.d.ts", "shapes.d.ts"].map((n
   join(ROOT, "__tests__", "docs", name),
 );
 
+/** What a project of NestJS sets. */
+const AS_NEST = ["--experimentalDecorators", "--emitDecoratorMetadata"];
+
 /** A project that has this package, the AWS SDK, Node's types and what the recipes need installed, and nothing else. */
 export interface ConsumerFolder extends AsyncDisposable {
   readonly path: string;
@@ -31,6 +34,7 @@ export async function consumerFolder(): Promise<ConsumerFolder> {
   for (const scope of [
     "@types",
     "@aws-sdk",
+    "@nestjs",
     "@opentelemetry",
     "node-cron",
     "croner",
@@ -39,6 +43,8 @@ export async function consumerFolder(): Promise<ConsumerFolder> {
     "@middy",
     "pino",
     "prom-client",
+    "reflect-metadata",
+    "rxjs",
   ]) {
     await symlink(join(ROOT, "node_modules", scope), join(modules, scope), "junction");
   }
@@ -50,7 +56,7 @@ export async function consumerFolder(): Promise<ConsumerFolder> {
       const tsc = join(ROOT, "node_modules", "typescript", "bin", "tsc");
       const options = ["--target", target, "--lib", "es2023", "--module", "nodenext", "--strict", "--types", "node"];
       const output = outDir === undefined ? ["--noEmit"] : ["--rootDir", path, "--outDir", outDir];
-      return run(process.execPath, [tsc, ...options, "--experimentalDecorators", ...output, ...files], {
+      return run(process.execPath, [tsc, ...options, ...AS_NEST, ...output, ...files], {
         cwd: path,
       }).then(
         ({ stdout }) => stdout,
