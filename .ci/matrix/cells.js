@@ -20,6 +20,7 @@ import {
   JEST_ESM_TEST,
   JEST_TEST,
   MTS,
+  NEST_TS,
   NODE_TEST,
   RUNTIME,
   TWO_COPIES,
@@ -156,6 +157,22 @@ function compiled([version, compiler], setting, type, sources, options) {
   };
 }
 
+/** The majors of NestJS. */
+export const NESTS = [10, 11, 12];
+
+/** As a project of NestJS has it. */
+const NEST = ["commonjs", "module"].flatMap((type) =>
+  COMPILERS.map((compiler) =>
+    compiled(
+      compiler,
+      `NestJS, type ${type}`,
+      type,
+      { "main.ts": NEST_TS },
+      { module: "nodenext", skipLibCheck: true, experimentalDecorators: true, emitDecoratorMetadata: true },
+    ),
+  ),
+);
+
 /** A handler for Lambda. The format is that of the bundle. */
 const BUNDLES = [
   ["cjs", "with the SDK", []],
@@ -204,6 +221,7 @@ function requireInEsm() {
 /** With the newest versions of the dependencies that the package allows, and with the lowest. */
 export const CELLS = {
   newest: [...PLAIN, ...OTHERS, ...TEST_RUNNERS, ...TESTING, ...BUNDLES, ONE_BUNDLE, ...TYPESCRIPT, ...MIXED],
+  ...Object.fromEntries(NESTS.map((nest) => [`NestJS ${nest}`, NEST])),
   lowest: [...PLAIN.slice(0, 2), TEST_RUNNERS[0], TYPESCRIPT.find(({ name }) => /5\.9, module nodenext/.test(name))],
 };
 

@@ -10,13 +10,15 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { startDynamoDbLocal } from "../../.jest/examples/support/dynamodb-local.js";
-import { CELLS, RUNTIMES } from "./cells.js";
+import { CELLS, NESTS, RUNTIMES } from "./cells.js";
 import { PRINTED } from "./programs.js";
 import { install, lowest, pack, readJson, run, versionIn, write } from "./projects.js";
 import { sizes } from "./sizes.js";
 
 /** The majors of Node that everything runs on. */
 const NODES = [20, 24];
+/** What is installed for all cells where the newest version cannot be: Jest does not require() ES modules, which NestJS 12 is. */
+const IN_JEST = { "@nestjs/common": "^11.0.0" };
 /** The last major of vitest that runs on Node 20. */
 const VITEST = "vitest@4.1.12";
 
@@ -43,9 +45,15 @@ try {
       ...RUNTIMES.map((runtime) => `${runtime.package}@latest`),
       ...tools,
       ...newest,
-      ...peers.map(([name, range]) => `${name}@${range}`),
+      ...peers.map(([name, range]) => `${name}@${IN_JEST[name] ?? range}`),
     ],
     lowest: [...tools, ...oldest, ...peers.map(([name, range]) => `${name}@${lowest(range)}`)],
+    ...Object.fromEntries(
+      NESTS.map((nest) => [
+        `NestJS ${nest}`,
+        [...tools, ...newest, `@nestjs/common@${nest}`, `@nestjs/core@${nest}`, "reflect-metadata", "rxjs"],
+      ]),
+    ),
   };
   const nodes = await Promise.all(NODES.map(nodeOf));
 

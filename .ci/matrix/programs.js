@@ -244,3 +244,56 @@ export const INVOKE = (bundle) => `import(${JSON.stringify(bundle)}).then(
   process.exitCode = 1;
 });
 `;
+
+/** Two applications of NestJS, with decorators as TypeScript compiles them. */
+export const NEST_TS = `import { Injectable, Module } from "@nestjs/common";
+import { NestFactory } from "@nestjs/core";
+import { type Lock, LockTable } from "dynamutex";
+import { HeldLock, InjectLocks, Locked, LockModule, OncePer } from "dynamutex/nestjs";
+${BODY_OF_SECTIONS}
+let ticks = 0;
+
+@Injectable()
+class Reports {
+  constructor(@InjectLocks() readonly locks: LockTable) {}
+
+  @Locked((name) => \`report \${name}\`)
+  async report(name: string, @HeldLock() lock?: Lock): Promise<void> {
+    if (lock?.name !== "report a" || !lock.held) throw new Error("no lock");
+    await section();
+  }
+
+  @OncePer(3_600_000, { name: "tick" })
+  async tick(): Promise<void> {
+    ticks += 1;
+  }
+}
+
+@Injectable()
+class Service {
+  constructor(readonly reports: Reports) {}
+}
+
+@Module({
+  imports: [LockModule.forRootAsync({ useFactory: () => ({ tableName: process.env["TABLE_NAME"]! }) })],
+  providers: [Reports, Service],
+})
+class AppModule {}
+
+async function main(): Promise<void> {
+  const hosts = [0, 1].map(() => NestFactory.createApplicationContext(AppModule, { logger: false }));
+  const applications = await Promise.all(hosts);
+  const reports = applications.map((application) => application.get(Service).reports);
+  await reports[0]!.locks.create();
+  await Promise.all([0, 1, 0, 1, 0, 1].map((host) => reports[host]!.report("a")));
+  for (const host of reports) await host.tick();
+  for (const application of applications) await application.close();
+  if (ticks !== 1) throw new Error(ticks + " ticks");
+  console.log(ended + " sections of 2 hosts, at most " + most + " at a time");
+}
+
+main().catch((error: unknown) => {
+  console.error(error);
+  process.exitCode = 1;
+});
+`;

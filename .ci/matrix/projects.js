@@ -55,9 +55,9 @@ export async function versionIn(folder, name) {
   return (await readJson(folder, "node_modules", name, "package.json")).version;
 }
 
-/** The lowest version that a caret range allows. */
+/** The lowest version that a caret range allows, or several of them, from the lowest on. */
 export function lowest(range) {
-  const [, version] = /^\^(\d+\.\d+\.\d+)$/.exec(range) ?? [];
-  if (version === undefined) throw new Error(`${range} is not a caret range`);
+  const [, version] = /^\^(\d+\.\d+\.\d+)(?: \|\| |$)/.exec(range) ?? [];
+  if (version === undefined) throw new Error(`${range} is no caret range`);
   return version;
 }
