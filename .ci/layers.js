@@ -38,8 +38,10 @@ export const LAYERS = [
   "time/",
   // Leaves.
   "diagnostics.ts",
+  "retraced.ts",
   "errors.ts",
   "lock-info.ts",
+  "shown.ts",
   "table-report.ts",
 ];
 

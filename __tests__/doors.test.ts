@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { describe, expect, test } from "@jest/globals";
-import { type Clock, LockTable } from "../lib/index.js";
+import { type Clock, type Lockable, LockTable, type LockTimeoutError } from "../lib/index.js";
 import { TestTable } from "../lib/testing/index.js";
 import { hear, useWarnings } from "./support/diagnostics.js";
 import { eventually, watch } from "./support/eventually.js";
@@ -60,6 +61,100 @@ describe("where nothing listens at the endpoint", () => {
   });
 });
 
+describe("an address that cannot be right", () => {
+  /** The environment for as long as `act` takes; the variables of endpoints and regions are not set otherwise. */
+  async function within(env: Readonly<Record<string, string>>, act: () => Promise<void>): Promise<void> {
+    const names = [
+      "AWS_REGION",
+      "AWS_ENDPOINT_URL",
+      "AWS_ENDPOINT_URL_DYNAMODB",
+      "AWS_ACCESS_KEY_ID",
+      "AWS_SECRET_ACCESS_KEY",
+    ];
+    const before = names.map((name) => [name, process.env[name]] as const);
+    for (const name of names) delete process.env[name];
+    Object.assign(process.env, { AWS_ACCESS_KEY_ID: "test", AWS_SECRET_ACCESS_KEY: "test", ...env });
+    try {
+      await act();
+    } finally {
+      for (const [name, value] of before) {
+        if (value === undefined) delete process.env[name];
+        else process.env[name] = value;
+      }
+    }
+  }
+
+  /** How `tryLock()` fails, with the client that the library makes itself. */
+  async function failure(): Promise<string> {
+    const time = new ManualTime();
+    await using locks = new LockTable({ tableName: "locks", clock: time.clock() });
+    const asked = locks
+      .mutex("m")
+      .tryLock()
+      .then(String, (error: Error) => error.message);
+    const waiting = watch(asked);
+    await scene.play(time, () => waiting.settled, 500);
+    return await asked;
+  }
+
+  test.each([
+    [{ AWS_ENDPOINT_URL_DYNAMODB: "127.0.0.1:8000" }, "AWS_ENDPOINT_URL_DYNAMODB is 127.0.0.1:8000"],
+    [{ AWS_ENDPOINT_URL: "http//localhost:8000" }, "AWS_ENDPOINT_URL is http//localhost:8000"],
+  ])("%j: an endpoint without a scheme is told as what it is", async (env, told) => {
+    await within({ AWS_REGION: "us-east-1", ...env }, async () => {
+      expect(await failure()).toContain(`failed: ${told}, which is no URL: it has to begin with http:// or https://`);
+    });
+  });
+
+  /** What is warned of while a call waits for an answer. */
+  async function warningOfAWait(): Promise<string | undefined> {
+    const locks = new LockTable({ tableName: "locks" });
+    const controller = new AbortController();
+    const ended = expect(locks.mutex("m").lock({ signal: controller.signal })).rejects.toThrow("enough");
+    await eventually(() => warnings.length > 0);
+    controller.abort(new Error("enough"));
+    await ended;
+    await locks.close();
+    return warnings[0];
+  }
+
+  test("a region that does not exist is told at once, with its variable", async () => {
+    await within({ AWS_REGION: "us-esat-1" }, async () => {
+      expect(await warningOfAWait()).toBe(
+        "no host of the name dynamodb.us-esat-1.amazonaws.com is found: correct AWS_REGION, which is us-esat-1. " +
+          "The request is tried again until its time is over",
+      );
+    });
+  });
+
+  test("a host that does not exist is told at once, with the variable of the endpoint", async () => {
+    const endpoint = "http://no-such-host.invalid:8000";
+    await within({ AWS_REGION: "us-east-1", AWS_ENDPOINT_URL: endpoint }, async () => {
+      expect(await warningOfAWait()).toContain(
+        `no host of the name no-such-host.invalid is found: correct AWS_ENDPOINT_URL, which is ${endpoint}`,
+      );
+    });
+  });
+
+  test("what is no name of a region is told, with its variable", async () => {
+    await within({ AWS_REGION: "us_east_1" }, async () => {
+      expect(await failure()).toContain('failed: "us_east_1" is no region: correct AWS_REGION, which is us_east_1');
+    });
+  });
+
+  test("a session of SSO that has expired is told first", async () => {
+    const message =
+      "The SSO session associated with this profile has expired. To refresh this SSO session run aws sso login with the corresponding profile.";
+    const credentials = () => Promise.reject(Object.assign(new Error(message), { name: "CredentialsProviderError" }));
+    const client = new DynamoDBClient({ region: "us-east-1", credentials });
+    const locks = new LockTable({ tableName: "locks", client });
+    await expect(locks.mutex("m").tryLock()).rejects.toThrow(
+      /^GetItem failed: the session of AWS SSO has expired: run `aws sso login`/,
+    );
+    await locks.close();
+  });
+});
+
 test("a table that is keyed otherwise: lock() says which keys to set, as check() does", async () => {
   const tableName = await createTestTable({ sortKey: false });
   const locks = new LockTable({ tableName, client: testClient() });
@@ -79,12 +174,34 @@ describe("what a timeout says of who is in the way:", () => {
     const [one, other] = [table.host({ owner: "one" }), table.host({ owner: "other" })];
     await one.mutex("m").lock();
     const own = expect(one.mutex("m").lock({ waitMs: 1_000 })).rejects.toThrow(
-      "last seen held by this process, one until 2030-01-01T00:00:30.000Z",
+      "last seen held by a section of this process, one, until 2030-01-01T00:00:30.000Z. If that section awaits this call, ",
     );
     const others = expect(other.mutex("m").lock({ waitMs: 1_000 })).rejects.toThrow(
       "last seen held by one until 2030-",
     );
     await Promise.all([own, others, table.clock.advance(1_000)]);
+  });
+
+  test("who has it, also to callers of one process that ask at the same moment and do not wait", async () => {
+    const table = manual();
+    const [one, other] = [table.host({ owner: "one" }), table.host({ owner: "other" })];
+    const holders = async (mutex: Lockable): Promise<unknown> => {
+      const calls = Array.from({ length: 5 }, () =>
+        mutex.lock({ waitMs: 0 }).catch((error: LockTimeoutError) => error.holder?.owner),
+      );
+      const settled = Promise.all(calls);
+      await table.clock.advance(0);
+      return (await settled).map((told) => (typeof told === "object" ? "lock" : told));
+    };
+    for (const options of [{}, { fair: true }]) {
+      const lock = await one.mutex("m").lock();
+      expect(await holders(other.mutex("m", options))).toEqual(Array.from({ length: 5 }, () => "one"));
+      await lock.unlock();
+      expect(await holders(other.mutex("n", options))).toEqual(["lock", "other", "other", "other", "other"]);
+      await other.mutex("n").forceUnlock((await other.mutex("n").inspect())?.uuid ?? "", { now: true });
+    }
+    await one.semaphore("s", { permits: 1 }).lock();
+    expect(await holders(other.semaphore("s", { permits: 1 }))).toEqual(Array.from({ length: 5 }, () => "one"));
   });
 
   test("nobody, until when, and that no unlock ends it, where the lock is parked", async () => {
@@ -105,7 +222,7 @@ describe("a lock inside of a section of the same name, by way of another LockTab
   /** The clock of a process that runs by itself, as far as the library can tell. */
   const clockOf = (time: ManualTime): Clock => ({ ...time.clock(), stay: () => () => undefined });
 
-  test("is noticed after a minute", async () => {
+  test("is noticed after 5 s", async () => {
     const stuck = hear("dynamutex:stuck");
     const time = new ManualTime();
     const [outer, inner] = [1, 2].map(() => scene.host({ clock: clockOf(time), ...LONG }));

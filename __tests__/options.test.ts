@@ -469,6 +469,27 @@ describe("what one call adds", () => {
     },
   );
 
+  test.each([
+    ["a match of a RegExp", { found: /(?<b>b)/.exec("abc") }, "data.found", "index"],
+    ["a set with a property", { names: Object.assign(new Set(["a"]), { more: 1 }) }, "data.names", "more"],
+    ["a symbol", { in: { [Symbol("key")]: 1 } }, "data.in", "Symbol(key)"],
+    ["a symbol at the top", { [Symbol("key")]: 1 }, "data", "Symbol(key)"],
+  ])("data of which DynamoDB would store a part alone, by %s, is refused", async (_, data, option, property) => {
+    const refused = scene.host().mutex(scene.name).lock({ data });
+    await expect(refused).rejects.toMatchObject({ code: "LOCK_CONFIG", option });
+    await expect(refused).rejects.toThrow(`must have no property ${property}`.replace("index", ""));
+    expect(scene.proxy.requests).toEqual([]);
+  });
+
+  test("data that comes back as a simpler type is stored, and is shown as it is stored", async () => {
+    class Rows extends Array<number> {}
+    const data = { rows: Rows.of(1, -0), bytes: Buffer.from("abc") };
+    await using lock = await scene.host().mutex(scene.name).lock({ data });
+    const stored = { rows: [1, 0], bytes: new Uint8Array([97, 98, 99]) };
+    expect(lock.data).toStrictEqual(stored);
+    expect(await scene.row()).toMatchObject({ data: { rows: [1, 0] } });
+  });
+
   test("data that cannot be stored is refused before anything is sent", async () => {
     const it = scene.host().mutex(scene.name);
     const data = { at: new Date() };

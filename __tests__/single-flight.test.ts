@@ -394,11 +394,18 @@ describe("the calls of one process", () => {
   });
 });
 
+function argumentsOf(..._: unknown[]): IArguments {
+  // biome-ignore lint/complexity/noArguments: what is tested
+  return arguments;
+}
+
 describe("the value of a flight", () => {
   const SHARED: readonly unknown[] = [
     ...["text", "", 5, 1.5, 1e-7, 0, true, false, null, undefined, 2n ** 60n],
     ...[new Uint8Array([1, 2]), new Set(["a", "b"]), new Set([1, 2])],
     { list: [1, "a", null, { deep: [true] }], map: {} },
+    // Without a prototype, as GraphQL's and JSON's parsers make them.
+    Object.assign(Object.create(null), { a: [1] }),
   ];
   test.each(SHARED)("comes back as it went in: %p", async (value) => {
     const { one, other } = hosts();
@@ -413,6 +420,14 @@ describe("the value of a flight", () => {
     ["a large number", 2 ** 60, "data.value"],
     ["a number that is written with an exponent", -1.5e21, "data.value"],
     ["a set of small bigints", new Set([5n]), "data.value (a member)"],
+    ["-0", { at: [-0] }, "data.value.at.0"],
+    ["a match of a RegExp, an array with properties", /(?<b>b)/.exec("abc"), "data.value"],
+    ["a set with a property", Object.assign(new Set(["a"]), { more: 1 }), "data.value"],
+    ["a property under a symbol", { in: { [Symbol("key")]: 1 } }, "data.value.in"],
+    ["a subclass of Array", { list: new (class Rows extends Array {})() }, "data.value.list"],
+    ["a subclass of Set", new (class Names extends Set {})(["a"]), "data.value"],
+    ["a subclass of Uint8Array", { bytes: Buffer.from("abc") }, "data.value.bytes"],
+    ["arguments", argumentsOf("a"), "data.value"],
     ["more than 350 KB", "x".repeat(350 * 1_024), "value"],
   ];
   test.each(OWN)("that cannot be shared, %s, goes to its own caller, and a channel says so", async (_, value, path) => {

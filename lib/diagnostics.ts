@@ -112,9 +112,9 @@ export interface Diagnostics {
     readonly waitedMs: number;
   };
   /**
-   * A call has waited for a minute while one and the same section of its own process held the lock. The call may be inside
-   * of that section, and then waits for ever; or the section does not end. Published once a call, with a process warning.
-   * The call goes on waiting.
+   * A call has waited for 5 s while one and the same section of its own process held the lock. If that section awaits the call,
+   * neither ends: a mutex is not re-entrant. Published once a call; the first of a process is a process warning as well. The call
+   * goes on waiting.
    */
   readonly "dynamutex:stuck": {
     readonly name: string;

@@ -1,12 +1,13 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import { inspect } from "node:util";
+import { type InspectOptions, inspect } from "node:util";
 import { type Diagnostics, publish } from "./diagnostics.js";
 import { findLockLost, LockError } from "./errors.js";
-import type { Lock, TransferableLock } from "./lock.js";
+import type { Lock, LockJson, TransferableLock } from "./lock.js";
 import type { LockInfo } from "./lock-info.js";
 import type { ObserveOptions } from "./options/calls.js";
 import { follow } from "./session/abort-listening.js";
 import type { Session } from "./session/session.js";
+import { SHOWN, shownAs } from "./shown.js";
 
 /**
  * The pauses between two campaigns double from the first to the longest. The first is longer than the default polls, so that
@@ -122,6 +123,16 @@ export class Election<Held extends Lock = TransferableLock> implements AsyncDisp
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.resign();
+  }
+
+  /** What `JSON.stringify()` writes, and what `console.log()` shows. */
+  toJSON(): { readonly name: string; readonly isLeader: boolean; readonly lock: LockJson | undefined } {
+    return { name: this.name, isLeader: this.isLeader, lock: this.lock?.toJSON() };
+  }
+
+  /** @internal */
+  [SHOWN](_depth: number, options: InspectOptions): string {
+    return shownAs("Election", this.toJSON(), options);
   }
 
   async #run(): Promise<void> {

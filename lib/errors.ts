@@ -84,7 +84,9 @@ export class LockTimeoutError extends LockError {
 function seen({ uuid, owner, expires, handedOff }: LockInfo, inThisProcess: boolean): string {
   const until = expires.toISOString();
   if (uuid === undefined) return `without a holder, and blocked until ${until}, which no unlock can end`;
-  return `${handedOff ? "handed off" : "held"} by ${inThisProcess ? "this process, " : ""}${owner} until ${until}`;
+  if (!inThisProcess) return `${handedOff ? "handed off" : "held"} by ${owner} until ${until}`;
+  const nested = "If that section awaits this call, waiting longer does not help: a mutex is not re-entrant";
+  return `held by a section of this process, ${owner}, until ${until}. ${nested}`;
 }
 
 /**

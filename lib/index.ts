@@ -15,7 +15,7 @@ export {
   LockTimeoutError,
   type LossReason,
 } from "./errors.js";
-export type { FencedLock, Lock, Permit, TransferableLock } from "./lock.js";
+export type { FencedLock, Guard, Lock, LockJson, Permit, TransferableLock } from "./lock.js";
 export type {
   LockData,
   LockInfo,
@@ -26,7 +26,7 @@ export type {
   WaiterInfo,
 } from "./lock-info.js";
 export { LockTable } from "./lock-table.js";
-export type { Lockable, TryRun } from "./lockable.js";
+export type { Lockable, LockableJson, TryRun } from "./lockable.js";
 export { Mutex } from "./mutex.js";
 export type {
   CheckOptions,

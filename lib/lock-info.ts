@@ -8,10 +8,13 @@ export type LockData = Readonly<Record<string, unknown>>;
  */
 export function copyOf<Value>(value: Value): Value;
 export function copyOf(value: unknown): unknown {
+  // DynamoDB has one zero: adding 0 turns -0 into it.
+  if (typeof value === "number") return value + 0;
   if (typeof value !== "object" || value === null) return value;
   if (value instanceof Uint8Array) return new Uint8Array(value);
   if (value instanceof Set) return new Set([...value].map(copyOf));
-  if (Array.isArray(value)) return value.map(copyOf);
+  // The map() of a subclass would make another of it.
+  if (Array.isArray(value)) return Array.from(value, copyOf);
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, copyOf(member)]));
 }
 

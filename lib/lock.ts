@@ -5,6 +5,27 @@ import type { LockData } from "./lock-info.js";
 import type { HandOffOptions, TransactWriteOptions } from "./options/calls.js";
 import type { DocumentGuard } from "./store.js";
 
+/**
+ * A guard, as an item of a transaction. It has a name of its own so that the types of your functions that return one need not name
+ * the AWS SDK, which your package may not depend on itself.
+ */
+export interface Guard extends TransactWriteItem {}
+
+/** What `JSON.stringify()`, `console.log()` and `util.inspect()` show of a lock. */
+export interface LockJson {
+  readonly name: string;
+  readonly held: boolean;
+  readonly owner: string;
+  readonly uuid: string;
+  readonly acquired: Date;
+  readonly expires: Date;
+  readonly tick?: number;
+  readonly attempt?: number;
+  readonly permit?: number;
+  /** In decimal digits: JSON has no bigint. */
+  readonly fencingToken?: string;
+}
+
 /** A lock that was granted. It is held until it is unlocked or lost. */
 export interface Lock extends AsyncDisposable {
   readonly name: string;
@@ -100,7 +121,7 @@ export interface Lock extends AsyncDisposable {
    * const guard = await lock.guard({ document: true });
    * await documentClient.send(new TransactWriteCommand({ TransactItems: [debit, credit, guard] }));
    */
-  guard(options?: { readonly document?: false | undefined }): Promise<TransactWriteItem>;
+  guard(options?: { readonly document?: false | undefined }): Promise<Guard>;
   guard(options: { readonly document: true }): Promise<DocumentGuard>;
   /**
    * Applies your writes, all or none, and only if this lock is still held when DynamoDB applies them. A section that has
@@ -121,6 +142,8 @@ export interface Lock extends AsyncDisposable {
    * await lock.transactWrite([{ Put: { TableName, Item: next } }]);
    */
   transactWrite(items: readonly TransactWriteItem[], options?: TransactWriteOptions): Promise<void>;
+  /** What `JSON.stringify()` writes, and what `console.log()` shows. Your own attributes are not in it. */
+  toJSON(): LockJson;
 }
 
 /** A lock that another process can go on with: that of a mutex, and a permit of a semaphore. */

@@ -3,6 +3,16 @@ import type { Lock } from "./lock.js";
 import type { LockInfo } from "./lock-info.js";
 import type { LockOptions, TryOptions } from "./options/calls.js";
 
+/** What `JSON.stringify()`, `console.log()` and `util.inspect()` show of what can be locked, as this process knows it. */
+export interface LockableJson {
+  readonly name: string;
+  /** Whether this process holds it; of a semaphore, at least one of its permits. Nothing is asked of the table. */
+  readonly held: boolean;
+  readonly owner?: string;
+  /** When the lease ends unless it is renewed; where there are several, the first of them. */
+  readonly expires?: Date;
+}
+
 /**
  * The result of `tryRun()`: the value of the function, or why it did not run. `held`: the lock is held, or still taken
  * because of `holdAtLeastMs`, or this process has just had it for `handOverMs` and lets others in; a later call may succeed.

@@ -1,12 +1,13 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
+import type { InspectOptions } from "node:util";
 import { Election } from "./election.js";
 import { Flights } from "./flights/flights.js";
 import { resume } from "./holding/resume.js";
 import type { Resource } from "./kinds/kind.js";
 import type { TransferableLock } from "./lock.js";
 import { copyOf, type LockInfo, type LockState } from "./lock-info.js";
-import type { Lockable, TryRun } from "./lockable.js";
+import type { Lockable, LockableJson, TryRun } from "./lockable.js";
 import { forceUnlock } from "./operations/force-unlock.js";
 import { inspect } from "./operations/inspect.js";
 import { observe } from "./operations/observe.js";
@@ -26,8 +27,10 @@ import type { SetMember } from "./options/lock-all.js";
 import type { MutexSettings } from "./options/mutex.js";
 import { type Address, lockAt } from "./protocol/addresses.js";
 import type { Sections } from "./queues/sections.js";
+import { retraced } from "./retraced.js";
 import { checkFunction, SectionCalls } from "./section-calls.js";
 import type { Session } from "./session/session.js";
+import { SHOWN, shownAs } from "./shown.js";
 
 /**
  * A named mutex. Making one sends nothing. Several with the same name, in one process or many, exclude one another.
@@ -263,7 +266,11 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
    * if (holder !== null) console.log(`held by ${holder.owner} since ${holder.acquired.toISOString()}`);
    */
   async inspect(): Promise<LockState | null> {
-    return await inspect(this.#session, this.#resource);
+    try {
+      return await inspect(this.#session, this.#resource);
+    } catch (error) {
+      throw retraced(error);
+    }
   }
 
   /**
@@ -287,6 +294,20 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
    * if (holder?.uuid !== undefined) await mutex.forceUnlock(holder.uuid);
    */
   async forceUnlock(uuid: string, options: ForceUnlockOptions = NONE): Promise<boolean> {
-    return await forceUnlock(this.#session, this.#resource.at, uuid, options);
+    try {
+      return await forceUnlock(this.#session, this.#resource.at, uuid, options);
+    } catch (error) {
+      throw retraced(error);
+    }
+  }
+
+  /** What `JSON.stringify()` writes, and what `console.log()` shows. */
+  toJSON(): LockableJson {
+    return this.#calls.toJSON();
+  }
+
+  /** @internal */
+  [SHOWN](_depth: number, options: InspectOptions): string {
+    return shownAs("Mutex", this.toJSON(), options);
   }
 }

@@ -1,12 +1,16 @@
+import type { InspectOptions } from "node:util";
 import { LockConfigError } from "./errors.js";
 import type { HeldLock } from "./holding/handle.js";
 import type { Resource, SectionRequest } from "./kinds/kind.js";
 import { copyOf } from "./lock-info.js";
-import type { TryRun } from "./lockable.js";
+import type { LockableJson, TryRun } from "./lockable.js";
 import { type LockOptions, lockOptions, type TryLockOptions, type TryRunOptions } from "./options/calls.js";
 import { NONE } from "./options/check.js";
 import type { OptionsCheck } from "./options/options-check.js";
+import { type Address, kindOf } from "./protocol/addresses.js";
 import type { Sections } from "./queues/sections.js";
+import { retraced } from "./retraced.js";
+import { SHOWN, shownAs } from "./shown.js";
 import type { Refusal } from "./taking/claim.js";
 import type { Once } from "./taking/known-time.js";
 import { Wait } from "./taking/wait.js";
@@ -56,33 +60,58 @@ export class SectionCalls<Held> {
     return { ran: true, value: await runUnder(tried.lock, fn) };
   }
 
+  toJSON(): LockableJson {
+    const { session } = this.#sections;
+    const { name, kind } = this.#resource;
+    const isOurs = ({ name: of, sort }: Address): boolean => of === name && kindOf(sort) !== "place";
+    const held = [...session.leases].filter((lease) => isOurs(lease.row.at) && lease.held);
+    const infos = held.map(({ row }) => row.info).filter((info) => info.kind === kind.id);
+    const [first] = infos.toSorted((one, other) => Number(one.expires) - Number(other.expires));
+    return { name, held: infos.length > 0, ...(first && { owner: first.owner, expires: first.expires }) };
+  }
+
+  /** @internal */
+  [SHOWN](_depth: number, options: InspectOptions): string {
+    return shownAs("Lockable", this.toJSON(), options);
+  }
+
   async #lock(options: LockOptions): Promise<HeldLock> {
     const { name, settings } = this.#resource;
     const { signal, waitMs = settings.waitMs } = lockOptions(options);
     signal?.throwIfAborted();
     if (waitMs === 0) {
-      const tried = await this.#try(options);
+      const tried = await this.#try(options, { namesHolder: true });
       if (tried.kind !== "granted") throw tried.wait.timeout();
       return tried.lock;
     }
     const request = this.#requestOf(options);
     const wait = new Wait(this.#sections.session, name, { patient: true, asksFor: 1 });
-    return await wait.run<HeldLock>((deliver) => this.#sections.serve(request, wait, deliver), { signal, waitMs });
+    try {
+      return await wait.run<HeldLock>((deliver) => this.#sections.serve(request, wait, deliver), { signal, waitMs });
+    } catch (error) {
+      throw retraced(error);
+    }
   }
 
   /** Takes the lock if it is free. Requests without an answer are retried. */
-  async #try(options: TryRunOptions & Pick<LockOptions, "signal">): Promise<TryAnswer> {
+  async #try(
+    options: TryRunOptions & Pick<LockOptions, "signal">,
+    { namesHolder = false }: { readonly namesHolder?: boolean } = {},
+  ): Promise<TryAnswer> {
     const request = this.#requestOf(options);
-    const wait = new Wait(this.#sections.session, this.#resource.name, { patient: false, asksFor: 1 });
-    return await wait.run<TryAnswer>(
-      async (deliver) => {
-        const answer = await this.#sections.tryServe(request, wait, (lock) => deliver({ kind: "granted", lock }));
-        if (answer === "delivered") return;
-        wait.missed(answer);
-        deliver({ kind: answer, wait });
-      },
-      { signal: options.signal, waitMs: Number.POSITIVE_INFINITY },
-    );
+    const bounds = { patient: false, asksFor: 1, namesHolder };
+    const wait = new Wait(this.#sections.session, this.#resource.name, bounds);
+    const work = async (deliver: (answer: TryAnswer) => boolean): Promise<void> => {
+      const answer = await this.#sections.tryServe(request, wait, (lock) => deliver({ kind: "granted", lock }));
+      if (answer === "delivered") return;
+      wait.missed(answer);
+      deliver({ kind: answer, wait });
+    };
+    try {
+      return await wait.run<TryAnswer>(work, { signal: options.signal, waitMs: Number.POSITIVE_INFINITY });
+    } catch (error) {
+      throw retraced(error);
+    }
   }
 
   /** Checks what can be checked before a request, and copies the data, which may be sent much later. */

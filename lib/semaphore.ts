@@ -1,10 +1,11 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
+import type { InspectOptions } from "node:util";
 import { resume } from "./holding/resume.js";
 import type { Resource } from "./kinds/kind.js";
 import type { Permit } from "./lock.js";
 import type { SemaphoreState } from "./lock-info.js";
-import type { Lockable, TryRun } from "./lockable.js";
+import type { Lockable, LockableJson, TryRun } from "./lockable.js";
 import { forceUnlockIn } from "./operations/force-unlock.js";
 import { inspectSemaphore } from "./operations/inspect.js";
 import {
@@ -18,8 +19,10 @@ import { NONE } from "./options/check.js";
 import type { SemaphoreSettings } from "./options/semaphore.js";
 import { type Address, PERMITS, permitAt, permitOf } from "./protocol/addresses.js";
 import type { Sections } from "./queues/sections.js";
+import { retraced } from "./retraced.js";
 import { SectionCalls } from "./section-calls.js";
 import type { Session } from "./session/session.js";
+import { SHOWN, shownAs } from "./shown.js";
 
 /**
  * A named semaphore: at most so many hold a permit at once. Making one sends nothing. Each permit is a lock of its own, with
@@ -133,7 +136,11 @@ export class Semaphore implements Lockable<Permit> {
    * console.log(`${holders.length} of ${permits} permits are taken`);
    */
   async inspect(): Promise<SemaphoreState> {
-    return await inspectSemaphore(this.#session, this.#resource);
+    try {
+      return await inspectSemaphore(this.#session, this.#resource);
+    } catch (error) {
+      throw retraced(error);
+    }
   }
 
   /**
@@ -152,6 +159,20 @@ export class Semaphore implements Lockable<Permit> {
    * }
    */
   async forceUnlock(uuid: string, options: ForceUnlockOptions = NONE): Promise<boolean> {
-    return await forceUnlockIn(this.#session, this.name, PERMITS, uuid, options);
+    try {
+      return await forceUnlockIn(this.#session, this.name, PERMITS, uuid, options);
+    } catch (error) {
+      throw retraced(error);
+    }
+  }
+
+  /** What `JSON.stringify()` writes, and what `console.log()` shows. */
+  toJSON(): LockableJson {
+    return this.#calls.toJSON();
+  }
+
+  /** @internal */
+  [SHOWN](_depth: number, options: InspectOptions): string {
+    return shownAs("Semaphore", this.toJSON(), options);
   }
 }

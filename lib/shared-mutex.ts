@@ -1,9 +1,10 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
+import type { InspectOptions } from "node:util";
 import type { Resource } from "./kinds/kind.js";
 import type { Lock } from "./lock.js";
 import type { SharedMutexState } from "./lock-info.js";
-import type { Lockable } from "./lockable.js";
+import type { Lockable, LockableJson } from "./lockable.js";
 import { forceUnlock, forceUnlockIn } from "./operations/force-unlock.js";
 import { inspectSharedMutex } from "./operations/inspect.js";
 import { type ForceUnlockOptions, tryOptions } from "./options/calls.js";
@@ -11,8 +12,10 @@ import { NONE } from "./options/check.js";
 import type { MutexSettings } from "./options/mutex.js";
 import { READERS, writerAt } from "./protocol/addresses.js";
 import type { Sections } from "./queues/sections.js";
+import { retraced } from "./retraced.js";
 import { SectionCalls } from "./section-calls.js";
 import type { Session } from "./session/session.js";
+import { SHOWN, shownAs } from "./shown.js";
 
 /**
  * A named shared mutex: many hold its shared side at once, or one its exclusive side. Making one sends nothing. Both sides are
@@ -34,6 +37,8 @@ export class SharedMutex {
   readonly exclusive: Lockable;
   readonly #session: Session;
   readonly #resource: Resource;
+  readonly #shared: SectionCalls<Lock>;
+  readonly #exclusive: SectionCalls<Lock>;
 
   /** @internal Made by `LockTable.sharedMutex()`. */
   constructor(sections: Sections, name: string, settings: MutexSettings) {
@@ -42,8 +47,10 @@ export class SharedMutex {
     this.#session = sections.session;
     this.#resource = { name, kind: exclusive, at: writerAt(name), settings, permits: 1 };
     const readers = { ...this.#resource, kind: shared, permits: Number.POSITIVE_INFINITY };
-    this.shared = new SectionCalls<Lock>(sections, readers, tryOptions);
-    this.exclusive = new SectionCalls<Lock>(sections, this.#resource, tryOptions);
+    this.#shared = new SectionCalls<Lock>(sections, readers, tryOptions);
+    this.#exclusive = new SectionCalls<Lock>(sections, this.#resource, tryOptions);
+    this.shared = this.#shared;
+    this.exclusive = this.#exclusive;
   }
 
   /**
@@ -58,7 +65,11 @@ export class SharedMutex {
    * console.log(exclusive === null ? `${shared.length} processes read` : `${exclusive.owner} writes, or waits to`);
    */
   async inspect(): Promise<SharedMutexState> {
-    return await inspectSharedMutex(this.#session, this.#resource);
+    try {
+      return await inspectSharedMutex(this.#session, this.#resource);
+    } catch (error) {
+      throw retraced(error);
+    }
   }
 
   /**
@@ -78,6 +89,20 @@ export class SharedMutex {
   async forceUnlock(uuid: string, options: ForceUnlockOptions = NONE): Promise<boolean> {
     // Readers first: they are looked up, while a lost reply may make it look as if the writer's row had had this uuid.
     if (await forceUnlockIn(this.#session, this.name, READERS, uuid, options)) return true;
-    return await forceUnlock(this.#session, this.#resource.at, uuid, options);
+    try {
+      return await forceUnlock(this.#session, this.#resource.at, uuid, options);
+    } catch (error) {
+      throw retraced(error);
+    }
+  }
+
+  /** What `JSON.stringify()` writes, and what `console.log()` shows: which of its sides this process holds. */
+  toJSON(): { readonly name: string; readonly shared: LockableJson; readonly exclusive: LockableJson } {
+    return { name: this.name, shared: this.#shared.toJSON(), exclusive: this.#exclusive.toJSON() };
+  }
+
+  /** @internal */
+  [SHOWN](_depth: number, options: InspectOptions): string {
+    return shownAs("SharedMutex", this.toJSON(), options);
   }
 }

@@ -1,5 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { hostname } from "node:os";
+import type { InspectOptions } from "node:util";
 import { LockConfigError } from "./errors.js";
 import { Flights } from "./flights/flights.js";
 import type { FencedLock } from "./lock.js";
@@ -15,13 +16,16 @@ import { type SemaphoreOptions, semaphoreSettings } from "./options/semaphore.js
 import { type SharedMutexOptions, sharedMutexSettings } from "./options/shared-mutex.js";
 import type { CreateOptions, LockTableOptions, TableLayout } from "./options/table.js";
 import { checkFits, checkHasSort, checkName, createOptions, tableLayout, tableOptions } from "./options/table.js";
+import { kindOf } from "./protocol/addresses.js";
 import { Sections } from "./queues/sections.js";
+import { retraced } from "./retraced.js";
 import { Semaphore } from "./semaphore.js";
 import type { Requests } from "./session/requests.js";
 import { Session } from "./session/session.js";
 import { lockAll } from "./sets/lock-all.js";
 import type { LockSet } from "./sets/lock-set.js";
 import { SharedMutex } from "./shared-mutex.js";
+import { SHOWN, shownAs } from "./shown.js";
 import type { Store } from "./store.js";
 import type { TableReport } from "./table-report.js";
 import type { Clock } from "./time/clock.js";
@@ -142,7 +146,11 @@ export class TableLocks implements AsyncDisposable {
       throw new LockConfigError(`locks.${index}`, each, "must be a name, or a mutex of this LockTable");
     });
     checkMembers(members);
-    return await lockAll(this.session, members, lock);
+    try {
+      return await lockAll(this.session, members, lock);
+    } catch (error) {
+      throw retraced(error);
+    }
   }
 
   /**
@@ -155,7 +163,11 @@ export class TableLocks implements AsyncDisposable {
    */
   async create(options: CreateOptions = {}): Promise<void> {
     this.session.assertOpen();
-    await this.#backend.create(createOptions(options), this.session);
+    try {
+      await this.#backend.create(createOptions(options), this.session);
+    } catch (error) {
+      throw retraced(error);
+    }
   }
 
   /**
@@ -175,9 +187,13 @@ export class TableLocks implements AsyncDisposable {
    */
   async check(options: CheckOptions = {}): Promise<TableReport> {
     this.session.assertOpen();
-    const report = await this.#backend.check(checkOptions(options), this.session);
-    if (!report.usable || report.permissions.Query !== "allowed") return report;
-    return { ...report, problems: [...report.problems, ...(await permitProblems(this.session, options))] };
+    try {
+      const report = await this.#backend.check(checkOptions(options), this.session);
+      if (!report.usable || report.permissions.Query !== "allowed") return report;
+      return { ...report, problems: [...report.problems, ...(await permitProblems(this.session, options))] };
+    } catch (error) {
+      throw retraced(error);
+    }
   }
 
   /**
@@ -226,5 +242,17 @@ export class TableLocks implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  /** What `JSON.stringify()` writes, and what `console.log()` shows. `held`: how many locks this process holds. */
+  toJSON(): { readonly tableName: string; readonly owner: string; readonly held: number; readonly closed: boolean } {
+    const { leases, owner, closing } = this.session;
+    const held = [...leases].filter((lease) => lease.held && kindOf(lease.row.at.sort) !== "place").length;
+    return { tableName: this.tableName, owner, held, closed: closing.aborted };
+  }
+
+  /** @internal */
+  [SHOWN](_depth: number, options: InspectOptions): string {
+    return shownAs("LockTable", this.toJSON(), options);
   }
 }

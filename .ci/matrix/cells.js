@@ -15,7 +15,11 @@ import {
   ENTRY_POINTS,
   ESM,
   HANDLER,
+  INFERRED_TYPES,
   INVOKE,
+  JEST_DOM_GLOBALS,
+  JEST_DOM_IMPORT,
+  JEST_DOM_TEST,
   JEST_ENTRY_POINTS,
   JEST_ESM_TEST,
   JEST_TEST,
@@ -24,6 +28,7 @@ import {
   NODE_TEST,
   RUNTIME,
   TWO_COPIES,
+  VITEST_DOM_TEST,
   VITEST_TEST,
 } from "./programs.js";
 import { run } from "./projects.js";
@@ -75,6 +80,38 @@ const TEST_RUNNERS = [
   runner("vitest", "module", { "lock.test.js": VITEST_TEST }, ["../node_modules/vitest/vitest.mjs", "run"]),
   runner("node:test", "module", { "lock.test.js": NODE_TEST }, ["--test"]),
 ];
+
+/** Tests on a simulated DOM: its AbortSignals and its timers are not those of Node. */
+const DOMS = [
+  ...[
+    ["jsdom", "jsdom"],
+    ["happy-dom", "@happy-dom/jest-environment"],
+  ].flatMap(([name, testEnvironment]) => [
+    runner(`Jest with ${name}: dynamutex/testing`, "commonjs", jestOn(testEnvironment, JEST_DOM_TEST), jest()),
+    runner(
+      `Jest with ${name}: dynamutex, imported`,
+      "commonjs",
+      {
+        ...jestOn(testEnvironment, JEST_DOM_IMPORT, { customExportConditions: ["node", "node-addons"] }),
+        "globals.js": JEST_DOM_GLOBALS,
+      },
+      jest(),
+    ),
+  ]),
+  ...["jsdom", "happy-dom"].map((name) =>
+    runner(`vitest with ${name}`, "module", { "lock.test.js": VITEST_DOM_TEST }, [
+      "../node_modules/vitest/vitest.mjs",
+      "run",
+      `--environment=${name}`,
+    ]),
+  ),
+];
+
+function jestOn(testEnvironment, test, testEnvironmentOptions = {}) {
+  const setupFiles = test === JEST_DOM_IMPORT ? ["./globals.js"] : [];
+  const config = { testEnvironment, testEnvironmentOptions, setupFiles };
+  return { "lock.test.js": test, "jest.config.json": JSON.stringify(config) };
+}
 
 /** What a user copies from examples/testing: a table in memory, with the fake timers of each runner. */
 const TESTING = [
@@ -218,11 +255,30 @@ function requireInEsm() {
   return 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);';
 }
 
+/** A package that does not depend on the SDK itself, where pnpm lets it find only what it depends on. */
+const STRICT = [
+  compiled(
+    COMPILERS[1],
+    "declarations of inferred types",
+    "module",
+    { "main.ts": INFERRED_TYPES },
+    {
+      module: "nodenext",
+      declaration: true,
+    },
+  ),
+].map(({ files: { "entry-points.ts": _, ...files }, ...rest }) => ({
+  ...rest,
+  name: `pnpm, ${rest.name}`,
+  files: { ...files, "tsconfig.json": files["tsconfig.json"].replace('"entry-points.ts",', "") },
+}));
+
 /** With the newest versions of the dependencies that the package allows, and with the lowest. */
 export const CELLS = {
-  newest: [...PLAIN, ...OTHERS, ...TEST_RUNNERS, ...TESTING, ...BUNDLES, ONE_BUNDLE, ...TYPESCRIPT, ...MIXED],
+  newest: [...PLAIN, ...OTHERS, ...TEST_RUNNERS, ...DOMS, ...TESTING, ...BUNDLES, ONE_BUNDLE, ...TYPESCRIPT, ...MIXED],
   ...Object.fromEntries(NESTS.map((nest) => [`NestJS ${nest}`, NEST])),
   lowest: [...PLAIN.slice(0, 2), TEST_RUNNERS[0], TYPESCRIPT.find(({ name }) => /5\.9, module nodenext/.test(name))],
+  pnpm: STRICT,
 };
 
 function esbuild(folder, args) {

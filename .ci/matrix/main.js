@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { startDynamoDbLocal } from "../../.jest/examples/support/dynamodb-local.js";
 import { CELLS, NESTS, RUNTIMES } from "./cells.js";
 import { PRINTED } from "./programs.js";
-import { install, lowest, pack, readJson, run, versionIn, write } from "./projects.js";
+import { install, installByPnpm, lowest, pack, readJson, run, versionIn, write } from "./projects.js";
 import { sizes } from "./sizes.js";
 
 /** The majors of Node that everything runs on. */
@@ -21,6 +21,13 @@ const NODES = [20, 24];
 const IN_JEST = { "@nestjs/common": "^11.0.0" };
 /** The last major of vitest that runs on Node 20. */
 const VITEST = "vitest@4.1.12";
+/** Simulated DOMs, for Jest and for vitest. */
+const DOMS = [
+  "jsdom@26.1.0",
+  "jest-environment-jsdom@30.5.2",
+  "happy-dom@20.14.5",
+  "@happy-dom/jest-environment@20.14.5",
+];
 
 const pattern = process.argv[2] ?? "";
 const begun = performance.now();
@@ -42,6 +49,7 @@ try {
   const sets = {
     newest: [
       VITEST,
+      ...DOMS,
       ...RUNTIMES.map((runtime) => `${runtime.package}@latest`),
       ...tools,
       ...newest,
@@ -54,6 +62,8 @@ try {
         [...tools, ...newest, `@nestjs/common@${nest}`, `@nestjs/core@${nest}`, "reflect-metadata", "rxjs"],
       ]),
     ),
+    // What the package depends on is no dependency of its user.
+    pnpm: tools.filter((tool) => /^(typescript|@types\/node)@/.test(tool)),
   };
   const nodes = await Promise.all(NODES.map(nodeOf));
 
@@ -63,10 +73,10 @@ try {
     if (cells.length === 0 && !isMeasured) continue;
     const root = join(folder, set);
     await write(root, {});
-    await install(root, [tarball.path, ...packages], set === "newest" ? "online" : "offline");
-    const installed = await Promise.all(
-      Object.keys(dependencies).map(async (name) => `${name} ${await versionIn(root, name)}`),
-    );
+    if (set === "pnpm") await installByPnpm(root, [tarball.path, ...packages]);
+    else await install(root, [tarball.path, ...packages], set === "newest" ? "online" : "offline");
+    const versionOf = async (name) => `${name} ${await versionIn(root, name)}`;
+    const installed = set === "pnpm" ? ["found by pnpm"] : await Promise.all(Object.keys(dependencies).map(versionOf));
     console.log(`== the ${set} dependencies: ${installed.join(", ")}`);
     await each(cells, (cell, index) => runCell(root, cell, index, nodes));
     if (isMeasured) failed += await sizes({ root, tarball, nodes });

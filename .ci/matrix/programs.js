@@ -208,6 +208,85 @@ test("a contended lock", async () => {
 }, 60000);
 `;
 
+/** On a simulated DOM, whose AbortSignals are not Node's: a lock that is waited for, lost, and aborted by a caller's signal. */
+const ON_A_DOM = `
+async function onADom({ TestTable }) {
+  if (typeof window !== "object" || !(new AbortController().signal instanceof window.AbortSignal)) throw new Error("no DOM");
+  const table = new TestTable();
+  const [one, other] = [table.host(), table.host()];
+  const controller = new AbortController();
+  const lock = await one.mutex("a").lock({ signal: controller.signal });
+  const refused = other.mutex("a").lock({ signal: controller.signal }).catch((error) => error.message);
+  controller.abort(new Error("enough"));
+  const told = [await refused, lock.signal.aborted];
+  const waiting = other.mutex("a").run((held) => held.signal.aborted);
+  await lock.unlock();
+  told.push(await waiting);
+  const lost = await one.mutex("b").lock();
+  lost.signal.addEventListener("abort", () => told.push(lost.signal.reason.code));
+  await one.mutex("b").forceUnlock(lost.uuid);
+  told.push(lost.signal.aborted, await lost.unlock().catch((error) => error.reason));
+  const ending = new AbortController();
+  await one.mutex("c").run((held) => { ending.abort(); told.push(held.signal.aborted); }, { signal: ending.signal });
+  await Promise.all([one.close(), other.close()]);
+  return told.join();
+}
+`;
+const ON_A_DOM_TOLD = "enough,false,false,LOCK_LOST,true,forced,true";
+
+export const JEST_DOM_TEST = `
+${ON_A_DOM}
+test("dynamutex/testing", async () => {
+  expect(await onADom(require("dynamutex/testing"))).toBe(${JSON.stringify(ON_A_DOM_TOLD)});
+}, 60000);
+`;
+
+/** What the SDK needs of Node, and Jest's jsdom lacks. */
+export const JEST_DOM_GLOBALS = `
+const { TextDecoder, TextEncoder } = require("node:util");
+Object.assign(globalThis, { TextDecoder, TextEncoder });
+`;
+
+/** Jest takes the SDK's files for browsers, which it cannot load, unless it is told otherwise. */
+export const JEST_DOM_IMPORT = `
+test("dynamutex", async () => {
+  const { LockTable } = require("dynamutex");
+  await new LockTable({ tableName: "locks" }).close();
+});
+`;
+
+export const VITEST_DOM_TEST = `import { LockTable } from "dynamutex";
+import * as testing from "dynamutex/testing";
+import { expect, test } from "vitest";
+${ON_A_DOM}
+test("dynamutex and dynamutex/testing", async () => {
+  await new LockTable({ tableName: "locks" }).close();
+  expect(await onADom(testing)).toBe(${JSON.stringify(ON_A_DOM_TOLD)});
+}, 60000);
+`;
+
+/** Exports functions whose types nobody wrote down: the compiler has to name them, in a package that does not depend on the SDK. */
+export const INFERRED_TYPES = `import { type Lock, LockTable } from "dynamutex";
+import { TestTable } from "dynamutex/testing";
+
+export function guardOf(lock: Lock) {
+  return lock.guard();
+}
+
+export const mutexOf = (locks: LockTable, name: string) => locks.mutex(name, { fencing: true });
+export const setOf = async (locks: LockTable) => await locks.lockAll(["a", locks.mutex("b")]);
+export const stateOf = (locks: LockTable) => locks.semaphore("a", { permits: 2 }).inspect();
+export async function written(lock: Lock) {
+  return { plain: await lock.guard(), document: await lock.guard({ document: true }), shown: lock.toJSON() };
+}
+
+const lock = await new TestTable().host().mutex("a").lock();
+const { plain } = await written(lock);
+if (plain.ConditionCheck === undefined) throw new Error("no guard");
+await lock.unlock();
+console.log(${JSON.stringify(PRINTED)});
+`;
+
 export const VITEST_TEST = `import { LockTable, LockTimeoutError } from "dynamutex";
 import { expect, test } from "vitest";
 ${CONTEND}

@@ -39,6 +39,12 @@ export async function install(folder, packages, prefer) {
   await run("npm", ["install", ...flags, ...packages], { cwd: folder });
 }
 
+/** The same by pnpm, which lets a package import only what it depends on itself. */
+export async function installByPnpm(folder, packages) {
+  await write(folder, { "package.json": JSON.stringify({ name: "matrix", private: true }) });
+  await run("npx", ["-y", "-p", "pnpm@10", "pnpm", "add", "--silent", ...packages], { cwd: folder });
+}
+
 export async function write(folder, files) {
   for (const [file, text] of Object.entries(files)) {
     await mkdir(dirname(join(folder, file)), { recursive: true });

@@ -35,20 +35,40 @@ export function checkResult(data: LockData): void {
   if (bytes > MAX_RESULT_BYTES) {
     throw new LockConfigError("value", `${bytes} bytes`, `must be at most ${MAX_RESULT_BYTES} bytes to be shared`);
   }
-  checkNumbers(data, "data");
+  checkComesBack(data, "data");
 }
 
-/** DynamoDB has one type of number: a small bigint would come back as a number, and a large number as a bigint. */
-function checkNumbers(value: unknown, path: string): void {
+/**
+ * Checks that a copy which went through the table is what the value is. DynamoDB has one type of number and one zero: a small
+ * bigint would come back as a number, and a large number as a bigint. It knows no subclasses of arrays, sets and bytes.
+ */
+function checkComesBack(value: unknown, path: string): void {
   if (typeof value === "number" || typeof value === "bigint") {
-    if (typeof numberOf(`${value}`) === typeof value) return;
-    const remedy =
-      "must be a number up to 2^53 - 1, or a bigint beyond, either way, or it would come back as the other";
+    if (Object.is(numberOf(`${value}`), value) && !Object.is(value, -0)) return;
+    const remedy = Object.is(value, -0)
+      ? "must not be -0, which would come back as 0"
+      : "must be a number up to 2^53 - 1, or a bigint beyond, either way, or it would come back as the other";
     throw new LockConfigError(path, value, remedy);
   }
-  if (value instanceof Set) for (const member of value) checkNumbers(member, `${path} (a member)`);
-  if (typeof value !== "object" || value === null || value instanceof Uint8Array) return;
-  for (const [key, member] of Object.entries(value)) checkNumbers(member, `${path}.${key}`);
+  if (typeof value !== "object" || value === null) return;
+  checkIsOfBaseClass(value, path);
+  if (value instanceof Set) for (const member of value) checkComesBack(member, `${path} (a member)`);
+  if (value instanceof Uint8Array) return;
+  for (const [key, member] of Object.entries(value)) checkComesBack(member, `${path}.${key}`);
+}
+
+/** The prototypes of an array, a set or bytes, the object's included: a subclass has more, in every realm. */
+const PROTOTYPES = { array: 2, set: 2, bytes: 3, object: 1 };
+
+function checkIsOfBaseClass(value: object, path: string): void {
+  const kind =
+    value instanceof Uint8Array ? "bytes" : value instanceof Set ? "set" : Array.isArray(value) ? "array" : "object";
+  let depth = 0;
+  for (let next = Object.getPrototypeOf(value); next !== null; next = Object.getPrototypeOf(next)) depth += 1;
+  // An object without a prototype holds what one with the common prototype does.
+  if (depth === PROTOTYPES[kind] || (kind === "object" && depth === 0)) return;
+  const remedy = `must be an array, a Set or a Uint8Array itself: this ${value.constructor?.name} would come back as one`;
+  throw new LockConfigError(path, value, remedy);
 }
 
 /** The caller's attributes as they come back from the table. @throws {@link LockConfigError} as {@link marshalledData} does. */
@@ -129,6 +149,7 @@ function sizeOfDigits(number: string): number {
 }
 
 function sizeOfObject(value: object, path: string, within: ReadonlySet<object>): number {
+  checkLosesNothing(value, path);
   if (value instanceof Uint8Array) return value.byteLength;
   if (value instanceof Set) return sizeOfSet(value, path);
   const list = Array.isArray(value);
@@ -150,6 +171,26 @@ function sizeOfObject(value: object, path: string, within: ReadonlySet<object>):
     bytes += 1 + (list ? 0 : Buffer.byteLength(key)) + bytesOf(member, `${path}.${key}`, inside);
   }
   return bytes;
+}
+
+/**
+ * DynamoDB stores the properties of an object, and the members of an array or a set. What else a value carries would be lost in
+ * silence: properties under symbols, and those of an array or a set, such as the `groups` of a match of a RegExp.
+ */
+function checkLosesNothing(value: object, path: string): void {
+  const symbol = Object.getOwnPropertySymbols(value).find((key) =>
+    Object.prototype.propertyIsEnumerable.call(value, key),
+  );
+  const lost = symbol ?? (Array.isArray(value) || value instanceof Set ? propertyOf(value) : undefined);
+  if (lost === undefined) return;
+  const remedy = `must have no property ${String(lost)}, which DynamoDB does not store: copy what is to be stored into a plain object`;
+  throw new LockConfigError(path, value, remedy);
+}
+
+/** The name of a property of an array or a set that is none of its members. Indexes come first among the keys. */
+function propertyOf(value: readonly unknown[] | ReadonlySet<unknown>): string | undefined {
+  const last = Object.keys(value).at(-1);
+  return Array.isArray(value) && last === `${Number(last) >>> 0}` ? undefined : last;
 }
 
 function checkKey(key: string, path: string, value: unknown): void {
@@ -182,6 +223,8 @@ function sizeOfSet(set: ReadonlySet<unknown>, path: string): number {
 }
 
 function isPlain(value: object): boolean {
+  // The `arguments` of a function look like a plain object otherwise, and would be stored as one.
+  if (Object.prototype.toString.call(value) === "[object Arguments]") return false;
   const prototype = Object.getPrototypeOf(value);
   return prototype === null || (Object.getPrototypeOf(prototype) === null && prototype.constructor?.name === "Object");
 }

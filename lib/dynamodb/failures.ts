@@ -6,7 +6,7 @@ import type {
 } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../errors.js";
 import { missingPermission } from "./permissions.js";
-import { refusedConnection } from "./refused-connections.js";
+import { unreachable } from "./unreachable.js";
 
 /** How far a request came that has no answer. */
 export interface Progress {
@@ -84,6 +84,10 @@ const REMEDIES: Readonly<Record<string, (context: RequestContext) => string>> = 
   InvalidSignature: () =>
     "DynamoDB refused the signature: check the secret access key, and that the host's clock is right",
 };
+
+/** An error of the SDK's credentials, whose message has this at its end. */
+const EXPIRED_SSO =
+  "the session of AWS SSO has expired: run `aws sso login`, with --profile for a profile other than the default";
 
 /** Errors with the same remedy as another. */
 const SAME_REMEDY: Readonly<Record<string, string>> = {
@@ -228,11 +232,12 @@ function chainOf(error: unknown): readonly Failure[] {
 
 function remedyFor(failure: Failure, context: RequestContext): string | undefined {
   if (context.mismatch !== undefined) return context.mismatch;
+  if (/\baws sso login\b/.test(failure.message)) return EXPIRED_SSO;
   const kind = kindOf(failure.name);
   const known = REMEDIES[SAME_REMEDY[kind] ?? kind];
   if (known !== undefined) return known(context);
-  const refused = refusedConnection(failure);
-  if (refused !== undefined) return refused;
+  const wrongAddress = isAnswer(failure) ? undefined : unreachable(failure);
+  if (wrongAddress !== undefined) return wrongAddress;
   if (/region is missing/i.test(failure.message)) {
     return "the AWS SDK knows no region: set AWS_REGION, or pass a `client` that has one";
   }

@@ -10,6 +10,7 @@ import { earliestOf } from "../protocol/lease-time.js";
 import type { Row } from "../protocol/row.js";
 import { type Caller, LocalLine } from "../queues/local-line.js";
 import type { Sections } from "../queues/sections.js";
+import { retraced } from "../retraced.js";
 import { runUnder } from "../section-calls.js";
 import { persist } from "../session/requests.js";
 import { isTransient, LONGEST_ATTEMPT_MS } from "../session/retry.js";
@@ -117,7 +118,9 @@ class LockFlights implements FlightClaims {
     const no = (): boolean => false;
     const work = (deliver: Asker["deliver"]) => this.#serve({ wait, wish, deliver, fits: no, take: no });
     const bounds = { signal, waitMs: waitMs === 0 ? Number.POSITIVE_INFINITY : waitMs };
-    const served = await wait.run<Served>(work, bounds);
+    const served = await wait.run<Served>(work, bounds).catch((error: unknown) => {
+      throw retraced(error);
+    });
     if (served.kind === "result") return served.data.value as T;
     return await this.#fly(served, fn, { freshMs, signal });
   }

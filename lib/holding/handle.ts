@@ -1,15 +1,18 @@
 /// <reference lib="esnext.disposable" preserve="true" />
+import type { InspectOptions } from "node:util";
 import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { CHANNELS, publish } from "../diagnostics.js";
 import { LockConfigError, LockError, LockLostError } from "../errors.js";
-import type { TransferableLock } from "../lock.js";
+import type { Guard, LockJson, TransferableLock } from "../lock.js";
 import { copyOf, type LockData } from "../lock-info.js";
 import type { GuardOptions, HandOffOptions, TransactWriteOptions } from "../options/calls.js";
 import { checkData, checkMinRemaining, guardOptions, handOffOptions } from "../options/calls.js";
 import { permitOf } from "../protocol/addresses.js";
 import type { Check, NamedResult } from "../protocol/writes.js";
+import { retraced } from "../retraced.js";
 import { follow } from "../session/abort-listening.js";
 import type { Session } from "../session/session.js";
+import { SHOWN, shownAs } from "../shown.js";
 import type { DocumentGuard } from "../store.js";
 import { tokenOf } from "./hand-off-token.js";
 import type { Lease, Section } from "./lease.js";
@@ -207,7 +210,7 @@ export class HeldLock implements TransferableLock {
     } catch (error) {
       // The release of the section ends a renewal that has not left, or that waits for its next attempt.
       this.#throwIfNotHeld();
-      throw error;
+      throw retraced(error);
     }
   }
 
@@ -227,7 +230,7 @@ export class HeldLock implements TransferableLock {
     } catch (error) {
       // Only the release has found this loss, when no section relied on the lease any more.
       this.abort(error);
-      throw error;
+      throw retraced(error);
     } finally {
       this.tellEnd();
     }
@@ -283,16 +286,20 @@ export class HeldLock implements TransferableLock {
     this.#over = { done, lost };
     // Abort the signal with a loss before that loss is thrown.
     await done.catch(() => undefined);
-    return tokenOf(this.#session.table, this.#lease.row.at, await handed);
+    try {
+      return tokenOf(this.#session.table, this.#lease.row.at, await handed);
+    } catch (error) {
+      throw retraced(error);
+    }
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.unlock();
   }
 
-  guard(options?: { readonly document?: false | undefined }): Promise<TransactWriteItem>;
+  guard(options?: { readonly document?: false | undefined }): Promise<Guard>;
   guard(options: { readonly document: true }): Promise<DocumentGuard>;
-  async guard(options: GuardOptions = {}): Promise<TransactWriteItem | DocumentGuard> {
+  async guard(options: GuardOptions = {}): Promise<Guard | DocumentGuard> {
     const { document } = guardOptions(options);
     const guard = await this.#guard();
     const { store } = this.#session;
@@ -301,7 +308,9 @@ export class HeldLock implements TransferableLock {
 
   async transactWrite(items: readonly TransactWriteItem[], options: TransactWriteOptions = {}): Promise<void> {
     const guarded = { lease: this.#lease, section: this, guard: () => this.#guard() };
-    const outcome = await transactUnder(this.#session, guarded, items, options);
+    const outcome = await transactUnder(this.#session, guarded, items, options).catch((error: unknown) => {
+      throw retraced(error);
+    });
     switch (outcome.kind) {
       case "committed":
         return;
@@ -323,10 +332,28 @@ export class HeldLock implements TransferableLock {
     this.#throwIfNotHeld();
     try {
       return await this.#lease.renewals.guard();
+    } catch (error) {
+      throw retraced(error);
     } finally {
       // The section may have ended meanwhile: then the guard is not its own.
       this.#throwIfNotHeld();
     }
+  }
+
+  toJSON(): LockJson {
+    const { name, held, owner, uuid, acquired, expires, tick, attempt, permit, fencingToken } = this;
+    return {
+      ...{ name, held, owner, uuid, acquired, expires },
+      ...(tick !== undefined && { tick }),
+      ...(attempt !== undefined && { attempt }),
+      ...(permit !== undefined && { permit }),
+      ...(fencingToken !== undefined && { fencingToken: `${fencingToken}` }),
+    };
+  }
+
+  /** @internal */
+  [SHOWN](_depth: number, options: InspectOptions): string {
+    return shownAs("Lock", this.toJSON(), options);
   }
 
   /** Lets `signal` abort the signal of this lock as well, which is no loss, until the returned function is called. */
@@ -343,7 +370,7 @@ export class HeldLock implements TransferableLock {
     if (this.held) return;
     // Reading `held` may have been the first look after the deadline.
     const { lost } = this;
-    if (lost !== undefined) throw lost;
+    if (lost !== undefined) throw retraced(lost);
     const name = JSON.stringify(this.name);
     throw new LockError("LOCK_RELEASED", `Lock ${name} has been unlocked: take it again before you rely on it`);
   }

@@ -1,6 +1,3 @@
-const nativeAborted = nativeGetter("aborted");
-const nativeReason = nativeGetter("reason");
-
 /**
  * The `AbortSignal` of a lease. Reading it checks the deadline first, because a blocked event loop runs no timers:
  * `aborted`, `reason` and `throwIfAborted` are right even before the deadline's timer has fired.
@@ -17,10 +14,13 @@ export class LossSignal {
       checkDeadline();
       return read.call(signal);
     };
+    const [aborted, reason, throwIfAborted] = (["aborted", "reason", "throwIfAborted"] as const).map((name) =>
+      inherited(signal, name),
+    ) as [PropertyDescriptor, PropertyDescriptor, PropertyDescriptor];
     Object.defineProperties(signal, {
-      aborted: { get: checking(nativeAborted) },
-      reason: { get: checking(nativeReason) },
-      throwIfAborted: { value: checking(AbortSignal.prototype.throwIfAborted) },
+      aborted: { get: checking(aborted.get as () => unknown) },
+      reason: { get: checking(reason.get as () => unknown) },
+      throwIfAborted: { value: checking(throwIfAborted.value) },
     });
   }
 
@@ -29,8 +29,11 @@ export class LossSignal {
   }
 }
 
-function nativeGetter(property: "aborted" | "reason"): () => unknown {
-  const getter = Object.getOwnPropertyDescriptor(AbortSignal.prototype, property)?.get;
-  if (getter === undefined) throw new TypeError(`AbortSignal.prototype.${property} is not a getter on this runtime`);
-  return getter;
+/** A property of a signal, wherever its runtime has it: in a test on a simulated DOM the signal's class may be a subclass of it. */
+function inherited(signal: AbortSignal, name: keyof AbortSignal): PropertyDescriptor {
+  for (let owner = Object.getPrototypeOf(signal); owner !== null; owner = Object.getPrototypeOf(owner)) {
+    const property = Object.getOwnPropertyDescriptor(owner, name);
+    if (property !== undefined) return property;
+  }
+  throw new TypeError(`An AbortSignal of this runtime has no ${name}`);
 }

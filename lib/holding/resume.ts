@@ -7,6 +7,7 @@ import type { Memory, Row } from "../protocol/row.js";
 import { memoryOf } from "../protocol/rules.js";
 import { isStillHeldBy, wasApplied } from "../protocol/was-applied.js";
 import type { Transfer } from "../protocol/writes.js";
+import { retraced } from "../retraced.js";
 import { firstTimeoutMs } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { WriteOutcome } from "../store.js";
@@ -61,7 +62,11 @@ export async function resume(
     wait.endSignal.throwIfAborted();
     throw tooSlow(at.name, target.settings);
   };
-  return await wait.run(work, { signal, waitMs: Number.POSITIVE_INFINITY });
+  try {
+    return await wait.run(work, { signal, waitMs: Number.POSITIVE_INFINITY });
+  } catch (error) {
+    throw retraced(error);
+  }
 }
 
 /**

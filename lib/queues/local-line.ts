@@ -36,6 +36,7 @@ export class LocalLine<Lease extends object> {
   /** How many callers are claiming without standing in the line. */
   #claimsOutside = 0;
   #lastNumber = 0;
+  #asking: { readonly wait: Pick<Wait, "holder">; readonly answered: Promise<unknown> } | undefined;
 
   constructor(capacity: number) {
     this.capacity = capacity;
@@ -121,6 +122,19 @@ export class LocalLine<Lease extends object> {
       endSignal.addEventListener("abort", giveUp, { once: true });
       this.#waiters.push(waiter);
     });
+  }
+
+  /**
+   * The last claim of a caller that does not stand in the line: until it is answered, nobody in this process knows who has the lock.
+   */
+  get asking(): { readonly wait: Pick<Wait, "holder">; readonly answered: Promise<unknown> } | undefined {
+    return this.#asking;
+  }
+
+  /** Notes the claim of a caller outside the line. @returns its outcome. */
+  async asks<Outcome>(wait: Pick<Wait, "holder">, claim: Promise<Outcome>): Promise<Outcome> {
+    this.#asking = { wait, answered: claim.catch(() => undefined) };
+    return await claim;
   }
 
   /** A caller begins to claim without standing in the line. */

@@ -78,23 +78,30 @@ export class Sections {
     const isBehind = line.first !== undefined || line.isFull;
     if (isBehind && (resource.settings.fair || !resource.kind.sectionsShareLease)) {
       this.#sawLocally(resource, wait);
+      // The answer to the claim ahead tells who has the lock, for an error that names the holder.
+      if (wait.namesHolder && wait.holder === undefined) await line.asking?.answered;
       return "held";
     }
     line.beginClaim();
     try {
-      for (;;) {
-        const isFair = line instanceof FairLine;
-        const claim = () => tryClaim(wait, () => call.claim());
-        const result = await (isFair ? this.#fairQueue.tryAcquire(line, call) : claim());
-        if (result.kind !== "granted") return result.kind;
-        if (await call.handOut(result.granted)) return "delivered";
-        // A tick is granted once: another claim would be told that it is done, although nothing has run.
-        const isTooLate = once !== undefined || this.session.clock.atMost() >= wait.until();
-        if (isTooLate) throw tooSlow(resource.name, resource.settings);
-      }
+      return await line.asks(wait, this.#tryClaims(line, call));
     } finally {
       line.endClaim();
       this.#tidy(resource);
+    }
+  }
+
+  /** Claims again only for a lease that was over before it could be handed out. */
+  async #tryClaims(line: LocalLine<OwnLease>, call: SectionCall): Promise<"delivered" | Refusal> {
+    const { resource, wait, once } = call;
+    for (;;) {
+      const claim = () => tryClaim(wait, () => call.claim());
+      const result = await (line instanceof FairLine ? this.#fairQueue.tryAcquire(line, call) : claim());
+      if (result.kind !== "granted") return result.kind;
+      if (await call.handOut(result.granted)) return "delivered";
+      // A tick is granted once: another claim would be told that it is done, although nothing has run.
+      const isTooLate = once !== undefined || this.session.clock.atMost() >= wait.until();
+      if (isTooLate) throw tooSlow(resource.name, resource.settings);
     }
   }
 
@@ -131,11 +138,15 @@ export class Sections {
     const line = this.#line(call.resource);
     let refused: Claimed<OwnLease> | undefined;
     let goesOn = false;
+    const claim = async (): Promise<boolean> => {
+      const result = await call.claim();
+      if (result.kind === "granted") return await call.handOut(result.granted);
+      refused = result;
+      return false;
+    };
     line.beginClaim();
     try {
-      const result = await call.claim();
-      if (result.kind !== "granted") refused = result;
-      else if (await call.handOut(result.granted)) return true;
+      if (await line.asks(call.wait, claim())) return true;
       goesOn = true;
     } finally {
       if (!goesOn) line.endClaim();
@@ -315,11 +326,13 @@ export class Sections {
    * Tells the wait who has the lock, as this process knows it: from its own latest lease, or from the row that the leader has seen.
    */
   #sawLocally(resource: Resource, wait: Wait): void {
+    const line = this.#line(resource);
     wait.blocker.sawLocally(() => {
-      const { leader, leases } = this.#line(resource);
+      const { leader, leases, asking } = this.#lines.get(lineKeyOf(resource)) ?? line;
       const own = [...leases].at(-1);
       if (own !== undefined) return own.lease.row.info;
-      return leader?.caller.wait === wait ? undefined : leader?.caller.wait.holder;
+      const ahead = [leader?.caller.wait, asking?.wait].filter((other) => other !== undefined && other !== wait);
+      return ahead.map((other) => other?.holder).find((holder) => holder !== undefined);
     });
   }
 }

@@ -4,6 +4,7 @@ import { LockError, type LossReason } from "../errors.js";
 import type { LockInfo } from "../lock-info.js";
 import type { Address } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
+import { retraced } from "../retraced.js";
 import type { Store } from "../store.js";
 import type { Clock } from "../time/clock.js";
 import { Agenda } from "./agenda.js";
@@ -35,6 +36,15 @@ export interface HeldLease extends Closeable {
 const LEASES_OF_TABLES = new Set<ReadonlySet<HeldLease>>();
 
 export const leasesOfProcess = (): readonly HeldLease[] => [...LEASES_OF_TABLES].flatMap((leases) => [...leases]);
+
+/** Any number of background tasks listens for a close: Node would warn of a leak from 11 on. */
+function listenWithoutBound(signal: AbortSignal): void {
+  try {
+    setMaxListeners(0, signal);
+  } catch {
+    // In a test on a simulated DOM, this is a signal of jsdom or happy-dom. Node refuses it, and it has no bound.
+  }
+}
 
 /** Which table the locks of a process are in, to tell it from others. */
 export interface TableId {
@@ -94,8 +104,7 @@ export class Session {
     );
     this.scheduler = new Scheduler(parts.clock);
     this.agenda = new Agenda(parts.clock, this.leases, parts.togetherFrom);
-    // Any number of background tasks listens for the close: Node would warn of a leak from 11 on.
-    setMaxListeners(0, this.#closed.signal);
+    listenWithoutBound(this.#closed.signal);
   }
 
   /** The turns of this process, created when somebody waits. */
@@ -133,7 +142,8 @@ export class Session {
 
   /** @throws {@link LockError} with the code `LOCK_CLOSED` once the table is closed. */
   assertOpen(): void {
-    this.closing.throwIfAborted();
+    // Each call gets an error of its own, whose stack names it.
+    if (this.closing.aborted) throw retraced(this.closing.reason);
   }
 
   /** Registers a wait, which `stop` ends, until the returned function is called. */

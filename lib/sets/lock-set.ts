@@ -1,9 +1,11 @@
 /// <reference lib="esnext.disposable" preserve="true" />
+import type { InspectOptions } from "node:util";
 import { HeldLock } from "../holding/handle.js";
 import type { Lease } from "../holding/lease.js";
 import { LossSignal } from "../holding/loss-signal.js";
-import type { TransferableLock } from "../lock.js";
+import type { LockJson, TransferableLock } from "../lock.js";
 import type { Session } from "../session/session.js";
+import { SHOWN, shownAs } from "../shown.js";
 
 /** Several locks that were taken at once. Losing one of them is losing the set. */
 export interface LockSet extends AsyncDisposable {
@@ -27,6 +29,8 @@ export interface LockSet extends AsyncDisposable {
   assertHeld(minRemainingMs?: number): void;
   /** Renews all of them now. @throws as `Lock.extend()` does, after all of them have been tried. */
   extend(): Promise<void>;
+  /** What `JSON.stringify()` writes, and what `console.log()` shows. */
+  toJSON(): { readonly held: boolean; readonly locks: readonly LockJson[] };
   /**
    * Releases every lock, also if one of the releases fails. Further calls get the same answer.
    * @throws {@link LockLostError} if one of them had been lost, the same error as `signal.reason`.
@@ -81,6 +85,15 @@ export class HeldLockSet implements LockSet {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.unlock();
+  }
+
+  toJSON(): { readonly held: boolean; readonly locks: readonly LockJson[] } {
+    return { held: this.held, locks: this.#all.map((lock) => lock.toJSON()) };
+  }
+
+  /** @internal */
+  [SHOWN](_depth: number, options: InspectOptions): string {
+    return shownAs("LockSet", this.toJSON(), options);
   }
 
   async #unlock(): Promise<void> {

@@ -2,11 +2,14 @@ import { publish } from "../diagnostics.js";
 import { displayTime } from "../protocol/lease-time.js";
 import { type HeldLease, leasesOfProcess, type Session } from "../session/session.js";
 
-/** How long a call waits behind one section of its own process before a warning is published. */
-const STUCK_AFTER_MS = 60_000;
+/** How long a call waits behind one section of its own process before that is told. */
+const STUCK_AFTER_MS = 5_000;
+
+/** Whether this process was warned: a process whose sections are long has many such calls, which the channel tells one by one. */
+let isWarned = false;
 
 /**
- * Warns once if a call has waited for a minute while one and the same section of its own process held the lock: a `lock()`
+ * Tells once a call that it has waited for 5 s while one and the same section of its own process held the lock: a `lock()`
  * inside of a section of the same name waits for ever. The call is not refused, because an innocent call may wait as long.
  *
  * The time is counted on the stopwatch that never runs ahead: a host that was suspended has not waited.
@@ -34,14 +37,14 @@ export function watchForStuck(session: Session, call: number, inTheWay: () => st
  * The lease that this process has under a uuid: on this table, or on the same table by way of another `LockTable` that names
  * the same owner. Another owner would be another host, such as one of a table in memory.
  */
-export function leaseOfThisProcess({ leases, owner }: Session, uuid: string | undefined): HeldLease | undefined {
+function leaseOfThisProcess({ leases, owner }: Session, uuid: string | undefined): HeldLease | undefined {
   if (uuid === undefined) return undefined;
   for (const lease of leases) if (lease.row.uuid === uuid) return lease;
   return leasesOfProcess().find(({ row }) => row.uuid === uuid && row.info.owner === owner);
 }
 
 /** The same lease, if a section runs on it. */
-function leaseInUse(session: Session, uuid: string | undefined): LeaseInUse | undefined {
+export function leaseInUse(session: Session, uuid: string | undefined): LeaseInUse | undefined {
   const lease = leaseOfThisProcess(session, uuid);
   return lease !== undefined && isInUse(lease) ? lease : undefined;
 }
@@ -58,13 +61,14 @@ function tell({ clock }: Session, call: number, { row, inUseSince }: LeaseInUse,
   const bounds = clock.wall();
   const since = bounds && new Date(displayTime(bounds) - heldMs);
   publish("dynamutex:stuck", { name, call, uuid: row.uuid, since, heldMs, waitedMs });
-  // A clock without `stay` is set by hand, in a test: a minute on it is no reason for a warning.
-  if (clock.stay === undefined) return;
+  // A clock without `stay` is set by hand, in a test: some seconds on it are no reason for a warning.
+  if (isWarned || clock.stay === undefined) return;
+  isWarned = true;
   process.emitWarning(
     `Lock ${JSON.stringify(name)}: a call has waited for ${seconds(waitedMs)} s behind a section of its own process, which ` +
-      `has held the lock for ${seconds(heldMs)} s${since === undefined ? "" : `, since ${since.toISOString()}`}. If the ` +
-      "call is inside of that section, it waits for ever: use the lock that the section has. If it is not, that section " +
-      "may never end: see that it calls unlock()",
+      `has held the lock for ${seconds(heldMs)} s${since === undefined ? "" : `, since ${since.toISOString()}`}. If that ` +
+      "section awaits this call, neither ends: a mutex is not re-entrant, so use the lock that the section has. Otherwise see " +
+      "that the section ends. Further such calls of this process are told on the channel dynamutex:stuck alone",
     "DynamutexWarning",
   );
 }

@@ -10,7 +10,7 @@ import type { Sightings } from "../session/sightings.js";
 import { isTimeKnown } from "../time/clock.js";
 import { Blocker } from "./blocker.js";
 import type { Ask } from "./rows.js";
-import { leaseOfThisProcess } from "./stuck.js";
+import { leaseInUse } from "./stuck.js";
 
 /** How long a call waits for a first answer from the table, however long it would wait for the lock. */
 export const FIRST_ANSWER_MS = 10_000;
@@ -41,6 +41,8 @@ export class Wait {
   readonly #answersBefore: number;
   /** Whether it waits for the lock, and waits out outages once the table has answered. */
   readonly isPatient: boolean;
+  /** Whether its error is to name the holder: a call that does not wait then asks who has the lock before it gives up. */
+  readonly namesHolder: boolean;
   /** How many locks the caller asks for; 0 for a wait of the library's own, which the channels do not report. */
   readonly #asksFor: number;
   #isMissed = false;
@@ -61,13 +63,18 @@ export class Wait {
   constructor(
     session: Session,
     name: string | undefined,
-    { patient, asksFor = 0 }: { readonly patient: boolean; readonly asksFor?: number },
+    {
+      patient,
+      asksFor = 0,
+      namesHolder = false,
+    }: { readonly patient: boolean; readonly asksFor?: number; readonly namesHolder?: boolean },
   ) {
     this.#session = session;
     this.name = name;
     this.call = (numbering[LAST_CALL] ?? 0) + 1;
     numbering[LAST_CALL] = this.call;
     this.isPatient = patient;
+    this.namesHolder = namesHolder;
     this.#asksFor = asksFor;
     this.#startedAt = session.clock.atMost();
     this.#startedAtLeast = session.clock.atLeast();
@@ -216,7 +223,7 @@ export class Wait {
   }
 
   timeout(): LockTimeoutError {
-    const inThisProcess = leaseOfThisProcess(this.#session, this.holder?.uuid) !== undefined;
+    const inThisProcess = leaseInUse(this.#session, this.holder?.uuid) !== undefined;
     const options = { inThisProcess, ...(this.#failure !== undefined && { cause: this.#failure }) };
     return new LockTimeoutError(this.name ?? "", this.waitedMs, this.holder, options);
   }

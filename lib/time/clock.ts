@@ -184,7 +184,8 @@ export const timers: Pick<Clock, "sleep" | "alarm" | "stay"> = {
     }, signal),
   alarm: (ms, ring) => {
     const timer = setTimeout(ring, timerMs(ms));
-    timer.unref();
+    // In a test on a simulated DOM, a timer is a number.
+    (timer as Partial<NodeJS.Timeout>).unref?.();
     return () => clearTimeout(timer);
   },
   stay: () => {

@@ -67,3 +67,11 @@ export class AdminRequests {
     throw new LockStoreError(message, { transient: true });
   }
 }
+
+/** Whether the endpoint is an engine that does not have the operation that was asked of it. */
+export const isNotImplemented = (error: unknown): boolean => isCausedBy(error, "UnknownOperationException");
+
+/** Whether DynamoDB refused a request with one of these errors. */
+export function isCausedBy(error: unknown, ...names: readonly string[]): boolean {
+  return error instanceof LockStoreError && names.includes((error.cause as Partial<Error> | undefined)?.name ?? "");
+}

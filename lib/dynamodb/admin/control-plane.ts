@@ -6,7 +6,6 @@ import {
   type TableDescription,
   type TimeToLiveDescription,
 } from "@aws-sdk/client-dynamodb";
-import { LockStoreError } from "../../errors.js";
 import type { AnyCommand } from "../attempts.js";
 import type { Transport } from "../transport.js";
 import { AdminRequests, type AdminRequestsOptions } from "./admin-requests.js";
@@ -39,12 +38,4 @@ export class ControlPlane extends AdminRequests {
     const reply = await this.command("DescribeTimeToLive", make);
     return (reply as DescribeTimeToLiveCommandOutput).TimeToLiveDescription;
   }
-}
-
-/** Whether the endpoint is an engine that does not have the operation that was asked of it. */
-export const isNotImplemented = (error: unknown): boolean => isCausedBy(error, "UnknownOperationException");
-
-/** Whether DynamoDB refused a request with one of these errors. */
-export function isCausedBy(error: unknown, ...names: readonly string[]): boolean {
-  return error instanceof LockStoreError && names.includes((error.cause as Partial<Error> | undefined)?.name ?? "");
 }

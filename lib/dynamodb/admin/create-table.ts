@@ -10,7 +10,8 @@ import type { Requests } from "../../session/requests.js";
 import { tableAdvice } from "../table-indexes.js";
 import { isStrong } from "../table-keys.js";
 import type { Transport } from "../transport.js";
-import { ControlPlane, isCausedBy, isNotImplemented } from "./control-plane.js";
+import { isCausedBy, isNotImplemented } from "./admin-requests.js";
+import { ControlPlane } from "./control-plane.js";
 import { noTtl } from "./findings.js";
 
 const DEFAULT_TIMEOUT_MS = 120_000;

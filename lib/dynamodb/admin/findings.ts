@@ -3,7 +3,7 @@ import type { TableLayout } from "../../options/table.js";
 import type { TableAction, TableFacts, TableProblem, TableReport } from "../../table-report.js";
 import { indexConflicts } from "../table-indexes.js";
 import { isStrong, keyAdvice, keyIn } from "../table-keys.js";
-import { isNotImplemented } from "./control-plane.js";
+import { isNotImplemented } from "./admin-requests.js";
 import type { Probe } from "./probes.js";
 
 /** What does not work without an action. It is an error if locks do not work at all then. */

@@ -5,7 +5,8 @@ import type { BatchReport, TableAction } from "../../table-report.js";
 import { itemKey } from "../compile.js";
 import { type Stated, statedBy, statementOf } from "../statements.js";
 import { commandOf, type ItemRequest, type Reply } from "../transport.js";
-import { type ControlPlane, isCausedBy, isNotImplemented } from "./control-plane.js";
+import { isCausedBy, isNotImplemented } from "./admin-requests.js";
+import type { ControlPlane } from "./control-plane.js";
 
 /** How a table answered one request that changes nothing. */
 export type Probe<Found = unknown> =

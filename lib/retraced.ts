@@ -1,0 +1,28 @@
+import { LockError, LockStoreError } from "./errors.js";
+
+/** Errors whose stack names the code that called. */
+const retracedErrors = new WeakSet<LockError>();
+
+/**
+ * Gives an error of this library the stack of the call that rejects with it. Most are made where a timer, a reply or a close is
+ * handled, and say nothing of the code that called. Call it in a `catch` behind an `await`: there V8 knows the async functions that
+ * wait for the call. The stack of the cause stays as it is.
+ *
+ * A loss is one error for all calls that meet it, and names the first. Of other errors, which calls may share, each gets its own.
+ */
+export function retraced(error: unknown): unknown {
+  if (!(error instanceof LockError)) return error;
+  const own = retracedErrors.has(error) ? anotherOf(error) : error;
+  if (own === undefined) return error;
+  retracedErrors.add(own);
+  Error.captureStackTrace(own, retraced);
+  return own;
+}
+
+function anotherOf(error: LockError): LockError | undefined {
+  const cause = "cause" in error ? { cause: error.cause } : {};
+  if (error.constructor === LockError) return new LockError(error.code, error.message, cause);
+  if (!(error instanceof LockStoreError) || error.constructor !== LockStoreError) return undefined;
+  const { transient, answered, throttled, retried } = error;
+  return new LockStoreError(error.message, { ...cause, transient, answered, throttled, retried });
+}
