@@ -3,7 +3,7 @@
  */
 
 import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, Server } from "node:net";
 import { LockError, LockTable } from "dynamutex";
 
 const { CARRIER_URL, PORT = "0", TABLE_NAME = "locks" } = process.env;
@@ -56,7 +56,7 @@ function statusOf(error: unknown): number {
 server.listen(Number(PORT), () => console.log(`${name} listens on ${(server.address() as AddressInfo).port}`));
 
 process.once("SIGTERM", async () => {
-  server.close(); // no new requests
+  Server.prototype.close.call(server); // no new requests; that of node:http would cut responses that are being sent
   // Who waits for a lock is answered with 503, and who has one may end. Then nothing keeps the process alive.
   await locks.close({ drainMs: 20_000 }).catch(console.error);
 });
