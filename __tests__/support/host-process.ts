@@ -35,7 +35,7 @@ const CONFIG_VARIABLE = "DYNAMUTEX_TEST_HOST_CONFIG";
  */
 const KEEPER = 'trap "" INT TERM HUP; read -r end; kill -KILL "$1"';
 
-/** A program of ours in a process of its own: one that can be taken down with the lock in its hand. */
+/** A program of ours in a process of its own: one that can be killed while it holds a lock. */
 export class Host<Message extends HostMessage = HostMessage> implements AsyncDisposable {
   /** All it has reported so far. */
   readonly messages: Message[] = [];

@@ -16,7 +16,7 @@ await runExample(async () => {
   for (const order of ["order#1", "order#2"]) queue.push(...(await runs("shop.js", [order])));
   const [first = "", second = ""] = queue;
 
-  // It dies with the order in its hand: the queue hears nothing, and delivers the message again.
+  // It dies while it packs the order: the queue hears nothing, and delivers the message again.
   const packed = await runs("packer.js", ["packer-a", first], { killedAfter: /packs/ });
   packed.push(...(await runs("packer.js", ["packer-b", first])));
   packed.push(...(await runs("packer.js", ["packer-b", second])));

@@ -13,7 +13,7 @@ import { print } from "./output.js";
  */
 export function programWith(command?: readonly string[]): Command {
   const program = new Command("dynamutex")
-    .description("Locks on DynamoDB, for whatever can be started from a prompt")
+    .description("Run any command under a DynamoDB lock, and look after locks")
     .version(createRequire(import.meta.url)("dynamutex/package.json").version, "-V, --version", "show the version")
     .addHelpText("after", PROGRAM_HELP)
     .helpCommand("help [command]", "show the options of a command")
