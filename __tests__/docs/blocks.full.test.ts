@@ -46,7 +46,8 @@ const SHOWN_ONLY = [
   "docs/locks.md", // the forms of a call, as README has them
   "docs/locks.md", // README's block again
   "docs/regions.md", // a condition on an item of the reader's
-  "docs/http-services.md", // NestJS
+  "docs/nestjs.md", // options alone
+  "docs/nestjs.md", // for a test of the reader's
   "docs/getting-started.md", // all its steps run in getting-started.full.test.ts
   "docs/getting-started.md",
 ];
