@@ -1,5 +1,6 @@
 import { type Random, seededRandom } from "../seeded-random.js";
 import {
+  cutReply,
   delay,
   delayReply,
   duplicate,
@@ -8,11 +9,21 @@ import {
   hangAfter,
   resetAfter,
   resetBefore,
+  type Strange,
   status500,
+  stranger,
   throttle,
   transactionConflict,
 } from "./faults.js";
 import type { RecordedRequest } from "./recorded-request.js";
+
+/** What a load balancer, a proxy or a captive portal says in the table's place. */
+const PAGES: readonly Strange[] = [
+  {},
+  { text: "{}", headers: { "x-amzn-requestid": "1" } },
+  { text: "<html>back soon</html>", headers: { "content-type": "text/html" } },
+  { status: 403, text: "<html>no</html>", headers: { "content-type": "text/html" } },
+];
 
 /** Each fault by its kind: the share of requests that meet it, and how it is made of a number from 0 to 1. */
 const FAULTS = {
@@ -25,6 +36,11 @@ const FAULTS = {
   status500: [0.02, () => status500()],
   throttle: [0.02, () => throttle()],
   transactionConflict: [0.01, () => transactionConflict()],
+  cutReply: [0.02, () => cutReply()],
+  stranger: [
+    0.03,
+    (share: number) => stranger(PAGES[Math.floor(share * PAGES.length)], { applied: (share * 16) % 1 < 0.5 }),
+  ],
   duplicate: [0.05, (share: number) => duplicate(1_000 + share * 4_000)],
 } as const satisfies Record<string, readonly [number, (share: number) => Fault]>;
 
