@@ -26,6 +26,7 @@ export interface Clock {
   /**
    * By how much the clocks of the Regions that hosts of one table use may differ, in ms. If it is over 0, the table spans
    * several Regions: it has no transactions, and `guard()` and `transactWrite()` are refused.
+   * @experimental no test of several Regions has run on AWS.
    */
   readonly regionSkewMs?: number;
   /**

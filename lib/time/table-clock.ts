@@ -24,6 +24,7 @@ export interface TableClockOptions {
    * The most by which the clocks of the Regions that hosts of one table use may differ, in ms: for a global table with strong
    * consistency. All hosts must set the same value. It widens both bounds, so a takeover by the time comes later by twice this
    * value. Default 0.
+   * @experimental no test of several Regions has run on AWS.
    */
   readonly regionSkewMs?: number | undefined;
 }
