@@ -8,7 +8,7 @@ import { llmsText } from "../llms.js";
 import { guides } from "../pages.js";
 import { startPage } from "./start-page.js";
 
-const ROOT_PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE"];
+const ROOT_PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "AGENTS.md", "LICENSE"];
 const LINK = /\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)/g;
 
 /**

@@ -13,7 +13,12 @@ const ROOT = process.cwd();
 const README = pageAt("README.md");
 const INDEX = pageAt("docs/README.md");
 const DOCS = docsPages();
-const LINKED = [README, ...DOCS, ...examplesPages(), ...["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"].map(pageAt)];
+const LINKED = [
+  README,
+  ...DOCS,
+  ...examplesPages(),
+  ...["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "AGENTS.md"].map(pageAt),
+];
 
 /** Written by a tool, and so without a question. */
 const GENERATED = ["", "-testing", "-node-cron", "-prom-client", "-nestjs"].map(
@@ -49,10 +54,10 @@ describe("the index", () => {
     const rows = [...INDEX.text.matchAll(/^- \[/gm)];
     expect(rows).toHaveLength(linked.size);
     const pages = DOCS.map(({ path }) => path).filter((path) => path !== INDEX.path);
-    expect([...linked.keys()].sort()).toEqual([...pages, "SECURITY.md"].sort());
+    expect([...linked.keys()].sort()).toEqual([...pages, "SECURITY.md", "AGENTS.md"].sort());
   });
 
-  const asked = [...DOCS, pageAt("SECURITY.md")].filter(({ path }) => !GENERATED.includes(path));
+  const asked = [...DOCS, pageAt("SECURITY.md"), pageAt("AGENTS.md")].filter(({ path }) => !GENERATED.includes(path));
   it.each(asked.map((page) => [page.path, page] as const))("%s opens with its question", (path, page) => {
     const question = openingQuestion(page);
     expect(question).toMatch(/^[A-Z].+\?$/);

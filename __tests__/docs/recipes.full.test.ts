@@ -1,0 +1,112 @@
+import { execFile } from "node:child_process";
+import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { promisify } from "node:util";
+import { CreateTableCommand, PutItemCommand } from "@aws-sdk/client-dynamodb";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { consumerEnv } from "../support/consumer-folder.js";
+import { Desk } from "../support/desk.js";
+import { type PagePrograms, pagePrograms } from "../support/page-programs.js";
+import { blocksOf, pageAt } from "../support/pages.js";
+import { nameTestTable, testClient } from "../support/table.js";
+
+const PAGE = "docs/recipes.md";
+const run = promisify(execFile);
+
+/** The reader's provider, which answers when the test does, and a program that needs three tokens at once. */
+const PROVIDER = `
+export async function refresh(token: string, signal: AbortSignal) {
+  await fetch(process.env.DESK + "/refresh/" + token, { method: "POST", signal });
+  return { access: "access-2", refresh: "refresh-2", expires: Date.now() + 3_600_000 };
+}
+`;
+const MAIN = `
+import { accessToken } from "./access-token.js";
+
+const tokens = await Promise.all([accessToken(), accessToken(), accessToken()]);
+console.log(tokens.join(" "));
+process.exit();
+`;
+
+const client = testClient();
+const TOKENS = nameTestTable();
+let programs: PagePrograms;
+let bin: string;
+
+beforeAll(async () => {
+  const given = { "provider.ts": PROVIDER, "main.ts": MAIN };
+  programs = await pagePrograms({ pages: [PAGE], only: ["access-token.ts"], given });
+  const KeySchema = [{ AttributeName: "id", KeyType: "HASH" as const }];
+  const AttributeDefinitions = [{ AttributeName: "id", AttributeType: "S" as const }];
+  const BillingMode = "PAY_PER_REQUEST" as const;
+  await client.send(new CreateTableCommand({ TableName: TOKENS, KeySchema, AttributeDefinitions, BillingMode }));
+  bin = await mkdtemp(join(tmpdir(), "dynamutex-bin-"));
+}, 60_000);
+
+afterAll(async () => {
+  await rm(bin, { recursive: true, force: true });
+  await programs[Symbol.asyncDispose]();
+});
+
+async function store(expires: number): Promise<void> {
+  const [id, access, refresh] = ["crm", "access-1", "refresh-1"].map((S) => ({ S }));
+  const Item = { id, access, refresh, expires: { N: String(expires) }, version: { N: "1" } };
+  await client.send(new PutItemCommand({ TableName: TOKENS, Item: Item as never }));
+}
+
+test("a refresh token is used once by two processes that need a token three times each", async () => {
+  await store(0);
+  await using desk = new Desk();
+  const env = { DESK: await desk.start(), TOKENS_TABLE: TOKENS };
+  await using one = programs.start("main.js", env);
+  await desk.hears("POST /refresh/refresh-1");
+  await using other = programs.start("main.js", env);
+  await desk.answer("POST /refresh/refresh-1");
+  await Promise.all([one.exit, other.exit]);
+  expect([...one.lines, ...other.lines]).toEqual(Array(2).fill("access-2 access-2 access-2"));
+  expect(desk.asked).toEqual(["POST /refresh/refresh-1"]);
+});
+
+test("a token that is valid for longer than a minute is not refreshed", async () => {
+  await store(Date.now() + 120_000);
+  await using one = programs.start("main.js", { TOKENS_TABLE: TOKENS });
+  await one.exit;
+  expect(one.lines).toEqual(["access-1 access-1 access-1"]);
+});
+
+/** What the page has people run: a line of a shell for each tool, and what the init container runs. */
+function migrations(): readonly string[] {
+  const blocks = blocksOf(pageAt(PAGE));
+  const shell = blocks.find(({ files }) => files.includes("migrate.sh"))?.text ?? "";
+  const [, command = ""] =
+    /command: \[(.*)\]/.exec(blocks.find(({ language }) => language === "yaml")?.text ?? "") ?? [];
+  return [...shell.trim().split("\n"), command.replace(/^npx, /, "").replaceAll(", ", " ")];
+}
+
+/** A program of this name on the path of the page's commands. */
+async function provide(name: string, text: string): Promise<void> {
+  await writeFile(join(bin, name), `#!/bin/sh\n${text}\n`);
+  await chmod(join(bin, name), 0o755);
+}
+
+test("two instances that start at once migrate one after the other, with each line of the page", async () => {
+  const log = join(bin, "log");
+  const main = join(process.cwd(), "dist", "cli", "main.js");
+  await provide("dynamutex", `exec "${process.execPath}" "${main}" "$@"`);
+  await provide("npx", `echo "begin $*" >> "${log}"; sleep 0.2; echo "end $*" >> "${log}"`);
+  const path = [bin, process.env.PATH].join(delimiter);
+  const env = { ...consumerEnv(), PATH: path, DYNAMUTEX_TABLE: programs.tableName };
+  expect(migrations()).toHaveLength(4);
+  for (const line of migrations()) {
+    await writeFile(log, "");
+    await Promise.all([run("sh", ["-c", line], { env }), run("sh", ["-c", line], { env })]);
+    const [, tool] = line.split(" -- npx ");
+    expect((await readFile(log, "utf8")).trim().split("\n")).toEqual([
+      `begin ${tool}`,
+      `end ${tool}`,
+      `begin ${tool}`,
+      `end ${tool}`,
+    ]);
+  }
+});
