@@ -14,7 +14,10 @@ import { nameTestTable, testClient } from "../support/table.js";
 const PAGE = "docs/recipes.md";
 const run = promisify(execFile);
 
-/** The reader's provider, which answers when the test does, and a program that needs three tokens at once. */
+/**
+ * The reader's provider, which answers when the test does, and a program that needs three tokens at once. It tells when it polls
+ * a lock that is held.
+ */
 const PROVIDER = `
 export async function refresh(token: string, signal: AbortSignal) {
   await fetch(process.env.DESK + "/refresh/" + token, { method: "POST", signal });
@@ -22,8 +25,14 @@ export async function refresh(token: string, signal: AbortSignal) {
 }
 `;
 const MAIN = `
+import { subscribe } from "node:diagnostics_channel";
+import type { Diagnostics } from "dynamutex";
 import { accessToken } from "./access-token.js";
 
+subscribe("dynamutex:request", (message) => {
+  const { operation } = message as Diagnostics["dynamutex:request"];
+  if (operation === "read") void fetch(process.env.DESK + "/waits", { method: "PUT" });
+});
 const tokens = await Promise.all([accessToken(), accessToken(), accessToken()]);
 console.log(tokens.join(" "));
 process.exit();
@@ -62,10 +71,11 @@ test("a refresh token is used once by two processes that need a token three time
   await using one = programs.start("main.js", env);
   await desk.hears("POST /refresh/refresh-1");
   await using other = programs.start("main.js", env);
+  await desk.hears("PUT /waits");
   await desk.answer("POST /refresh/refresh-1");
   await Promise.all([one.exit, other.exit]);
   expect([...one.lines, ...other.lines]).toEqual(Array(2).fill("access-2 access-2 access-2"));
-  expect(desk.asked).toEqual(["POST /refresh/refresh-1"]);
+  expect(desk.asked.filter((asked) => asked !== "PUT /waits")).toEqual(["POST /refresh/refresh-1"]);
 });
 
 test("a token that is valid for longer than a minute is not refreshed", async () => {
