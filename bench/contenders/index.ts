@@ -8,6 +8,7 @@ export type ContenderName =
   | "fair"
   | "deliveryhero"
   | "lock-client"
+  | "verrou"
   | "in-memory";
 
 export interface Contender {
@@ -69,6 +70,13 @@ export const CONTENDERS: readonly Contender[] = [
 
 /** Beside the table. */
 const OTHERS: readonly Contender[] = [
+  {
+    name: "verrou",
+    title: "@verrou/core",
+    short: "Verrou",
+    settings: "",
+    open: async (options) => (await import("./verrou.js")).openVerrou(options),
+  },
   {
     name: "in-memory",
     title: "dynamutex in memory",

@@ -12,6 +12,7 @@ import { permits } from "./permits.js";
 import { polling } from "./polling.js";
 import { takeover } from "./takeover.js";
 import { uncontended } from "./uncontended.js";
+import { verrou } from "./verrou.js";
 import { waiters } from "./waiters.js";
 import { waiting } from "./waiting.js";
 
@@ -32,4 +33,5 @@ export const WORKLOADS: readonly Workload[] = [
   permits,
   held,
   polling,
+  verrou,
 ];

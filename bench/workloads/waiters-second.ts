@@ -16,7 +16,7 @@ export type Kind = Pick<LockerOptions, "permits" | "side">;
 
 export async function optionsOf(
   { ground }: Bench,
-  name: Own,
+  name: Own | "verrou",
   leaseMs: number,
   tag: string,
   kind: Kind,
@@ -26,6 +26,16 @@ export async function optionsOf(
 
 /** What so many hosts that wait for all that there is cost, each in a second. */
 export async function waitersSecond(bench: Bench, name: Own, count: number, kind: Kind = {}): Promise<number> {
+  return moneyOf(await unitsOfWaiter(bench, name, count, kind));
+}
+
+/** The same in read and write units. */
+export async function unitsOfWaiter(
+  bench: Bench,
+  name: Own | "verrou",
+  count: number,
+  kind: Kind = {},
+): Promise<{ readonly read: number; readonly write: number }> {
   bench.say(`a waiter's second, ${count} waiting, ${name} ${JSON.stringify(kind)}`);
   await using holders = new Team(kind.permits ?? 1);
   await using others = new Team(1);
@@ -39,5 +49,7 @@ export async function waitersSecond(bench: Bench, name: Own, count: number, kind
   const from = now() + START_MS;
   others.only.ask("pass", { name: lock }).catch(() => undefined);
   await sleep(START_MS + WINDOW_MS);
-  return moneyOf(ground.cost({ tag, from, to: from + WINDOW_MS })) / count / (WINDOW_MS / 1_000);
+  const { read, write } = ground.cost({ tag, from, to: from + WINDOW_MS });
+  const seconds = count * (WINDOW_MS / 1_000);
+  return { read: read / seconds, write: write / seconds };
 }
