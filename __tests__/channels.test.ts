@@ -31,6 +31,7 @@ const TELLING: { readonly [Name in keyof Diagnostics]: (message: Diagnostics[Nam
   "dynamutex:release-failed": () => [],
   "dynamutex:request": ({ operation, outcome }) => [operation, outcome],
   "dynamutex:not-shared": () => [],
+  "dynamutex:not-recorded": ({ isKnown }) => [isKnown],
   "dynamutex:wait-failed": () => [],
   "dynamutex:ticket-lost": ({ reason }) => [reason],
   "dynamutex:permits-differ": () => [],

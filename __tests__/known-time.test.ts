@@ -3,7 +3,7 @@ import type { Clock, MutexOptions, TryRun } from "../lib/index.js";
 import { isTimeKnown } from "../lib/time/clock.js";
 import { tableClockOn } from "../lib/time/table-clock.js";
 import { hear } from "./support/diagnostics.js";
-import { watch } from "./support/eventually.js";
+import { eventually, watch } from "./support/eventually.js";
 import { duplicate, resetBefore } from "./support/fault-proxy.js";
 import { ManualTime } from "./support/manual-time.js";
 import { untilStanding } from "./support/queue.js";
@@ -193,6 +193,23 @@ describe("trap 23: a new process writes nothing before it knows the table's time
     await afterSleeps(time, locking);
     expect(time.elapsed).toBeLessThan(4_000);
     hold.release();
+  });
+
+  test("a read without an answer holds up its own call alone: others wait for it until it is overdue, and then share another", async () => {
+    const { time } = world();
+    const hold = scene.proxy.hold("GetItem");
+    const locks = scene.host({ clock: time.tableClock({ aheadMs: HOUR_MS }) });
+    const first = watch(locks.mutex(scene.name).lock());
+    await hold.arrived;
+    const others = watch(Promise.all([1, 2, 3].map((index) => locks.mutex(`${scene.name}/${index}`).lock())));
+    await time.advance(200);
+    expect([scene.proxy.counts(), others.settled]).toEqual([{ GetItem: 1 }, false]);
+    await time.advance(50);
+    await eventually(() => others.settled);
+    expect(scene.proxy.counts()).toEqual({ GetItem: 2, PutItem: 3 });
+    expect([first.settled, time.elapsed]).toEqual([false, 250]);
+    hold.release();
+    await eventually(() => first.settled);
   });
 
   test("a period waits for it, and is the table's", async () => {

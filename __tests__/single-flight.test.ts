@@ -7,6 +7,7 @@ import { turn, watch } from "./support/eventually.js";
 import { deferred } from "./support/fault-proxy/deferred.js";
 import { createGate } from "./support/fault-proxy/gate.js";
 import { hosts, isRelease, isTake } from "./support/memory-host.js";
+import type { Message } from "./support/message.js";
 
 const NAME = "token";
 const FLIGHT = ["take lock", "put-result flight", "vacate lock"];
@@ -293,6 +294,102 @@ describe("the calls of one process", () => {
     expect([await waiting, await late]).toEqual(["shared", "own"]);
   });
 
+  test("wait for no query that is lost: a later one serves those before it as well", async () => {
+    const { time, one, other } = hosts();
+    const mutex = one.mutex(NAME);
+    await mutex.singleFlight(() => "there");
+    const queries = (): number => one.sent.filter(({ kind }) => kind === "query").length;
+    const before = queries();
+    one.fate = (message) => (message.kind === "query" && queries() === before + 1 ? "lost" : "answered");
+    const fresh = { freshMs: 60_000 };
+    const lost = mutex.singleFlight(() => "own", fresh);
+    await time.advance(10);
+    const late = [mutex.singleFlight(() => "own", fresh), mutex.singleFlight(() => "own", fresh)];
+    const served = Promise.all([lost, ...late]);
+    await time.settle(served, { withinMs: 100 });
+    expect(await served).toEqual(["there", "there", "there"]);
+    expect(queries()).toBe(before + 2);
+    expect(await other.mutex(NAME).singleFlight(() => "own", fresh)).toBe("there");
+  });
+
+  test("run their function although a query was lost, if a later one shows no result", async () => {
+    const { time, one } = hosts();
+    let queries = 0;
+    one.fate = (message) => (message.kind === "query" && ++queries === 1 ? "lost" : "answered");
+    const first = one.mutex(NAME).singleFlight(() => "first");
+    await time.advance(100);
+    const second = one.mutex(NAME).singleFlight(() => "second");
+    const served = Promise.all([first, second]);
+    await time.settle(served, { withinMs: 200 });
+    expect(await served).toEqual(["first", "first"]);
+    expect(queries).toBe(2);
+  });
+
+  test("go by the last query that was answered, also if an earlier one is answered after it", async () => {
+    const { time, one, other } = hosts();
+    await other.mutex(NAME).singleFlight(() => "old");
+    // An answer tells how soon others are to be expected.
+    await one.mutex("another").singleFlight(() => "any");
+    const reply = createGate();
+    let queries = 0;
+    one.hold = (message) => (message.kind === "query" && ++queries === 1 ? reply.released : undefined);
+    const end = new AbortController();
+    const early = one.mutex(NAME).singleFlight(() => "early", { signal: end.signal });
+    await turn();
+    await other.mutex(NAME).singleFlight(() => "new");
+    await time.advance(100);
+    const holder = await other.mutex(NAME).lock();
+    const waiting = one.mutex(NAME).singleFlight(() => "waiting");
+    await time.advance(100);
+    reply.release();
+    await time.advance(100);
+    one.told();
+    end.abort(new Error("enough"));
+    await expect(early).rejects.toThrow("enough");
+    await holder.unlock();
+    await time.settle(waiting);
+    expect(await waiting).toBe("waiting");
+    // No claim named the old result, which the table would have refused.
+    expect(one.told().filter((told) => told === "take lock")).toHaveLength(1);
+    expect(queries).toBe(2);
+  });
+
+  test("that come one after the other share few queries, while each of these is answered", async () => {
+    const { time, one } = hosts();
+    const mutex = one.mutex(NAME);
+    await mutex.singleFlight(() => "there");
+    one.hold = () => one.session.clock.sleep(20);
+    one.told();
+    const calls: Promise<string>[] = [];
+    for (let count = 0; count < 100; count += 1) {
+      calls.push(mutex.singleFlight(() => "own", { freshMs: 60_000 }));
+      await time.advance(1);
+    }
+    const served = Promise.all(calls);
+    await time.settle(served);
+    expect(new Set(await served)).toEqual(new Set(["there"]));
+    expect(one.told()).toHaveLength(6);
+  });
+
+  test("send few queries while none is answered, however many come", async () => {
+    const { time, one } = hosts();
+    one.fate = () => "lost";
+    const calls: Promise<unknown>[] = [];
+    for (let count = 0; count < 250; count += 1) {
+      calls.push(
+        one
+          .mutex(NAME)
+          .singleFlight(() => "own", { freshMs: 60_000 })
+          .catch((error: unknown) => error),
+      );
+      await time.advance(10);
+    }
+    // At 0, 250, 750 and 1 750 ms, before the first of them is sent again.
+    expect(one.told()).toHaveLength(4);
+    await time.settle(Promise.all(calls), { stepMs: 100 });
+    for (const outcome of await Promise.all(calls)) expect(outcome).toBeInstanceOf(LockStoreError);
+  });
+
   test("whose leader gives up go on without it", async () => {
     const { time, one, other } = hosts();
     const holder = await other.mutex(NAME).lock();
@@ -453,6 +550,34 @@ describe("the value of a flight", () => {
     expect(await settled).toMatchObject({ code: "LOCK_LOST" });
     expect(heard).toHaveLength(1);
     expect(await other.mutex(NAME).singleFlight(() => "next", { freshMs: 60_000 })).toBe("next");
+  });
+});
+
+describe("a value whose row alone is throttled", () => {
+  const throttled = () => new LockStoreError("slow down", { transient: true, throttled: true });
+  const putsValue = (message: Message): boolean => message.kind === "write" && message.write.kind === "put-result";
+
+  test.each([
+    ["as long as a release", 2_000, { ttlMs: 6_000 }, 5_000],
+    ["until the lease as it was would end", 2_000, { ttlMs: 30_000 }, 25_000],
+  ])("is tried for %s, and then goes to its own caller alone", async (_, runMs, options, triedMs) => {
+    const { time, one, other } = hosts();
+    one.fate = (message) => (putsValue(message) ? Promise.reject(throttled()) : "answered");
+    const heard = hear("dynamutex:not-shared");
+    const mutex = one.mutex(NAME, options);
+    const call = mutex.singleFlight(async () => {
+      await one.session.clock.sleep(runMs);
+      return "own";
+    });
+    const next = other.mutex(NAME, options).singleFlight(() => "next");
+    await time.settle(call, { stepMs: 50, withinMs: 60_000 });
+    expect(await call).toBe("own");
+    expect(heard).toHaveLength(1);
+    expect(time.elapsed).toBeGreaterThan(runMs + triedMs - 1_000);
+    expect(time.elapsed).toBeLessThanOrEqual(runMs + triedMs + 50);
+    expect(one.row(NAME)?.uuid).toBeUndefined();
+    await time.settle(next, { stepMs: 50 });
+    expect(await next).toBe("next");
   });
 });
 

@@ -24,6 +24,7 @@ const CHANNELS: Readonly<Record<keyof Diagnostics, true>> = {
   "dynamutex:election": true,
   "dynamutex:release-failed": true,
   "dynamutex:not-shared": true,
+  "dynamutex:not-recorded": true,
   "dynamutex:wait-failed": true,
   "dynamutex:ticket-lost": true,
   "dynamutex:clock": true,

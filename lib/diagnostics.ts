@@ -162,6 +162,18 @@ export interface Diagnostics {
    * run the function themselves.
    */
   readonly "dynamutex:not-shared": { readonly name: string; readonly uuid: string; readonly cause: unknown };
+  /**
+   * A run with `untilSuccess` has ended well, and the table has not confirmed that its success was recorded. The call rejects.
+   */
+  readonly "dynamutex:not-recorded": {
+    readonly name: string;
+    readonly uuid: string;
+    readonly tick: number;
+    readonly attempt: number;
+    /** Whether the success is known not to be recorded: the next host that asks runs the tick again. If false, it may do so. */
+    readonly isKnown: boolean;
+    readonly cause: unknown;
+  };
   /** A request of a waiting call failed. The call goes on waiting. */
   readonly "dynamutex:wait-failed": { readonly name: string; readonly cause: unknown };
   /**
@@ -240,7 +252,7 @@ export type RequestOperation =
 
 const NAMES =
   "asked acquired renewed renewal-failed one-by-one wanted lost released missed failed stuck forced release-failed request " +
-  "not-shared wait-failed ticket-lost permits-differ election clock";
+  "not-shared not-recorded wait-failed ticket-lost permits-differ election clock";
 
 /**
  * The channels. They are held here for as long as the library is loaded: Node forgets a channel that nobody holds, and one that

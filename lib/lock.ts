@@ -93,7 +93,8 @@ export interface Lock extends AsyncDisposable {
    * next section of this process.
    * @throws {@link LockConfigError} for data that DynamoDB cannot store. Nothing was sent.
    * @throws {@link LockLostError} if the lock is lost.
-   * @throws {@link LockStoreError} if the table did not answer. The row may have the old data or the new.
+   * @throws {@link LockStoreError} if the table refuses the data, or has not answered in half of the time that was left of the
+   * lease. The lock is still held, and renewed without them. Without an answer, the row may have the old data or the new.
    *
    * @example
    * await lock.replaceData({ ...lock.data, done: 350 });

@@ -1,8 +1,11 @@
 import { describe, expect, test } from "@jest/globals";
-import type { Lock, Mutex, TryRunOptions } from "../../lib/index.js";
+import { type Lock, LockStoreError, type Mutex, type TryRunOptions } from "../../lib/index.js";
 import { TestTable } from "../../lib/testing/index.js";
+import { hear } from "../support/diagnostics.js";
 import { deferred } from "../support/fault-proxy/deferred.js";
 import { createGate } from "../support/fault-proxy/gate.js";
+import { type Fate, hosts, inWords } from "../support/memory-host.js";
+import type { Message } from "../support/message.js";
 
 const TTL_MS = 30_000;
 /** Long before the end of an hour, which is a period here. */
@@ -212,6 +215,68 @@ describe("the record of a success", () => {
       return lock.uuid;
     }, TICK);
     expect(uuid.ran && uuid.value).not.toBe(await waiting);
+  });
+});
+
+describe("a success that the table does not confirm", () => {
+  const refusal = () => new LockStoreError("not authorized", { answered: true });
+  const records = (message: Message): boolean => message.kind === "write" && message.write.kind === "record";
+
+  /** A run that ends after 2 s, so that its lease has 25 s left. */
+  async function recorded(fate: (message: Message) => Fate) {
+    const { time, one, other } = hosts();
+    const heard = hear("dynamutex:not-recorded");
+    const mutex = one.mutex("report", { ttlMs: TTL_MS });
+    one.fate = (message) => (records(message) ? fate(message) : "answered");
+    const run = mutex.tryRun(() => one.session.clock.sleep(2_000), TICK).catch((error: unknown) => error);
+    await time.settle(run, { stepMs: 100, withinMs: 10 * TTL_MS });
+    return { time, one, other, heard, outcome: await run };
+  }
+
+  test.each<[string, (message: Message) => Fate]>([
+    ["is refused for good", () => Promise.reject(refusal())],
+    ["gets no answer", () => "lost"],
+  ])(
+    "whose record alone %s is given up when the lease as it was would end, though the lease is renewed",
+    async (_, fate) => {
+      const { time, one, other, heard, outcome } = await recorded(fate);
+      expect(outcome).toMatchObject({
+        code: "LOCK_STORE",
+        message: expect.stringContaining("it is not known whether"),
+      });
+      expect(heard).toMatchObject([{ name: "report", tick: 7, attempt: 1, isKnown: false }]);
+      expect(one.sent.some((message) => inWords(message) === "renew lock")).toBe(true);
+      // 27 s after the take. The release is quick.
+      expect(time.elapsed).toBeGreaterThan(25_000);
+      expect(time.elapsed).toBeLessThan(28_000);
+      expect(one.row("report")?.uuid).toBeUndefined();
+      expect(await other.mutex("report").tryRun((lock) => lock.attempt, TICK)).toEqual({ ran: true, value: 2 });
+    },
+  );
+
+  test("is recorded after an outage that is shorter than the lease", async () => {
+    const until = 20_000;
+    const { time, one } = hosts();
+    one.fate = () => (time.elapsed > 0 && time.elapsed < until ? "lost" : "answered");
+    const run = one.mutex("report", { ttlMs: TTL_MS }).tryRun(() => one.session.clock.sleep(1_000), TICK);
+    await time.settle(run, { stepMs: 100, withinMs: 2 * TTL_MS });
+    expect(await run).toMatchObject({ ran: true });
+    expect(one.row("report")).toMatchObject({ tick: 7, due: undefined });
+  });
+
+  test("is known not to be recorded where another host has the row", async () => {
+    const { table, locks, mutex, other } = twoHosts();
+    const heard = hear("dynamutex:not-recorded");
+    const { run, end } = await begin(mutex);
+    table.silence(locks);
+    await table.clock.advance(TTL_MS + 1_000);
+    const next = await begin(other);
+    table.answer(locks);
+    end();
+    await expect(run).rejects.toThrow("its success was not recorded");
+    expect(heard).toMatchObject([{ isKnown: true }]);
+    next.end();
+    expect(await next.run).toEqual(RAN);
   });
 });
 

@@ -1,8 +1,12 @@
 import { describe, expect, test } from "@jest/globals";
-import { type Lock, LockLostError } from "../../lib/index.js";
-import { watch } from "../support/eventually.js";
-import { hangAfter, type RecordedRequest, resetAfter, throttle } from "../support/fault-proxy.js";
+import { type Lock, LockStoreError } from "../../lib/index.js";
+import { hear } from "../support/diagnostics.js";
+import { turn, watch } from "../support/eventually.js";
+import { createGate } from "../support/fault-proxy/gate.js";
+import { error, hangAfter, type RecordedRequest, resetAfter, throttle } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
+import { hosts } from "../support/memory-host.js";
+import type { Message } from "../support/message.js";
 import { useScene } from "../support/scene.js";
 
 const scene = useScene();
@@ -158,15 +162,71 @@ describe("replaceData() on a bad network", () => {
     await lock.unlock();
   });
 
-  test("a table that does not answer ends it with the lease, and not later", async () => {
+  test("a table that does not answer ends it in the middle of the lease, whose other half is for renewals", async () => {
     const time = new ManualTime();
     const lock = await held(time, { done: 0 });
-    scene.proxy.on("UpdateItem", hangAfter(), { times: Number.POSITIVE_INFINITY });
+    const silence = scene.proxy.on("UpdateItem", hangAfter(), { times: Number.POSITIVE_INFINITY });
     const replacing = lock.replaceData({ done: 1 });
     const watched = watch(replacing);
     await scene.play(time, () => watched.settled, 250);
-    expect(time.elapsed).toBe(LEASE_MS);
-    await expect(replacing).rejects.toBeInstanceOf(LockLostError);
+    expect(time.elapsed).toBe(LEASE_MS / 2);
+    await expect(replacing).rejects.toMatchObject({ code: "LOCK_STORE", transient: true });
     expect(lock.data).toEqual({ done: 0 });
+    silence.remove();
+    await scene.play(time, () => time.elapsed >= 2 * TTL_MS, 250);
+    expect(lock.held).toBe(true);
+    await lock.unlock();
+  });
+});
+
+describe("data that the table refuses for good", () => {
+  const refusal = () => new LockStoreError("Type mismatch for Index Key data", { answered: true });
+  const writesData = (message: Message): boolean =>
+    message.kind === "write" && message.write.kind === "renew" && message.write.data !== undefined;
+
+  test("are refused at once, and the lock is kept", async () => {
+    const time = new ManualTime();
+    const lock = await held(time, { done: 0 });
+    const message = "One or more parameter values were invalid: Type mismatch for Index Key data Expected: S Actual: M";
+    scene.proxy.on("UpdateItem", error("ValidationException", message));
+    await expect(lock.replaceData({ done: 1 })).rejects.toMatchObject({ code: "LOCK_STORE", transient: false });
+    expect(scene.proxy.count("UpdateItem")).toBe(1);
+    expect(lock.data).toEqual({ done: 0 });
+    await scene.play(time, () => time.elapsed >= 2 * TTL_MS, 500);
+    expect(lock.held).toBe(true);
+    await lock.unlock();
+  });
+
+  test("cost one request for each call, and neither a renewal nor an extend() that comes meanwhile", async () => {
+    const { time, one } = hosts();
+    const failures = hear("dynamutex:renewal-failed");
+    const lock = await one.mutex("refused", { ttlMs: TTL_MS }).lock();
+    const arrival = createGate();
+    one.fate = (message) => (writesData(message) ? arrival.released.then(() => Promise.reject(refusal())) : "answered");
+    one.told();
+    const replacing = lock.replaceData({ done: 1 });
+    const refused = expect(replacing).rejects.toMatchObject({ code: "LOCK_STORE", transient: false });
+    await turn();
+    const extending = lock.extend();
+    arrival.release();
+    await Promise.all([refused, extending]);
+    expect(one.told()).toEqual(["renew lock", "renew lock"]);
+    expect(failures).toHaveLength(1);
+    await time.advance(3 * TTL_MS);
+    expect(lock.held).toBe(true);
+    await lock.unlock();
+  });
+
+  test("as far as this can be told only by silence, do not end the lease, however many calls there are", async () => {
+    const { time, one } = hosts();
+    const lock = await one.mutex("silent", { ttlMs: TTL_MS }).lock();
+    one.fate = (message) => (writesData(message) ? "lost" : "answered");
+    const calls = [1, 2, 3, 4].map((done) => lock.replaceData({ done }).catch((error: unknown) => error));
+    await time.settle(Promise.all(calls), { stepMs: 100, withinMs: 5 * TTL_MS });
+    for (const outcome of await Promise.all(calls))
+      expect(outcome).toMatchObject({ code: "LOCK_STORE", transient: true });
+    await time.advance(2 * TTL_MS);
+    expect(lock.held).toBe(true);
+    await lock.unlock();
   });
 });

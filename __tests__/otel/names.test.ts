@@ -212,7 +212,7 @@ describe("the dashboard and the alarms ask for metrics and labels that are there
     expect(begun).toEqual([
       ["dynamutex.failures", 3],
       ["dynamutex.losses", 6],
-      ["dynamutex.warnings", 9],
+      ["dynamutex.warnings", 10],
     ]);
   });
 });

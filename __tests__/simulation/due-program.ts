@@ -1,7 +1,7 @@
 import { LockLostError, LockStoreError } from "../../lib/errors.js";
 import { type Holding, Violation } from "./invariants.js";
 import type { Due, Step } from "./schedule.js";
-import { checkFailure, checkRelease, hold, outcomeOf, type Stage, section } from "./section.js";
+import { afterWork, checkFailure, checkRelease, hold, outcomeOf, type Stage, section } from "./section.js";
 
 /** How soon a caller asks again for a tick that is held, or whose run has failed. */
 const ASK_AGAIN_MS = 100;
@@ -31,6 +31,7 @@ async function ask(stage: Stage, step: Step, { maxAttempts, nextAfterMs }: Due, 
   const failure = new RunError("the run failed");
   const tick = step.tick + Math.floor(stage.now() / nextAfterMs);
   let begun: { readonly holding: Holding; readonly tick: number; readonly attempt: number } | undefined;
+  let hasEnded = (): void => undefined;
   const fn = async (lock: Holding["lock"]): Promise<void> => {
     ended();
     const { tick: own = 0, attempt = 0 } = lock;
@@ -40,6 +41,7 @@ async function ask(stage: Stage, step: Step, { maxAttempts, nextAfterMs }: Due, 
     check(ticks.begins(run, maxAttempts));
     await section(stage, step, holding);
     judge.gaveBack(holding);
+    hasEnded = afterWork(stage, holding);
     if (!step.throws) {
       ticks.succeeded(run);
       return;
@@ -54,6 +56,7 @@ async function ask(stage: Stage, step: Step, { maxAttempts, nextAfterMs }: Due, 
   const which = step.kind === "every" ? { everyMs: step.tick * 1_000 } : { once: tick };
   const options = { ...which, untilSuccess, holdAtLeastMs: step.holdAtLeastMs } as const;
   const { value: turn, error } = await outcomeOf(stage.lockable(asking).tryRun?.(fn, options));
+  hasEnded();
   if (begun === undefined) {
     ended(turn?.ran === false && turn.because === "held" ? { isTimeout: false } : undefined);
     if (turn?.ran !== false) {
@@ -69,7 +72,8 @@ async function ask(stage: Stage, step: Step, { maxAttempts, nextAfterMs }: Due, 
     if (error !== failure) throw new Violation("a call ends as documented", `tryRun hid the run's error: ${error}`);
     return false;
   }
-  if (error instanceof LockStoreError && (holding.told || !holding.calm)) {
+  const mayFail = holding.told || !holding.calm || stage.network.troublesAfterWorkSince(holding.takenAt);
+  if (error instanceof LockStoreError && mayFail) {
     coverage.count("ticks whose success was not known to be recorded");
     return false;
   }

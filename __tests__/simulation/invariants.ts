@@ -62,6 +62,7 @@ export type Invariant =
   | "a call ends as documented"
   | "a result is as young as asked for"
   | "an election keeps its word"
+  | "a step after the work ends"
   | "a drain lasts"
   | "a close ends in time"
   | "every promise settles"
@@ -159,6 +160,8 @@ export class Judge extends Watcher {
   /** How many may hold a semaphore at once. */
   readonly #permits: number;
   readonly holdings = new Set<Holding>();
+  /** Those whose section has ended, and whose call has not. */
+  readonly afterWork = new Set<Holding>();
   /** The latest stamp that was ever sent under a uuid. */
   readonly #stamps = new Map<string, number>();
   /** The last fencing token that was handed out for a name. */
@@ -385,13 +388,23 @@ export class Judge extends Watcher {
     for (const uuid of shownBy(answer)) this.#shown.set(uuid, { process, since: this.now });
   }
 
-  /** The library has told of a loss. Nobody but its own process may take a row from its holder, but by force. */
-  told(uuid: string, reason: string): void {
+  /**
+   * The library has told of a loss. Nobody but its own process may take a row from its holder, but by force.
+   * @param isWell whether the table has answered each renewal for a while.
+   */
+  told(uuid: string, reason: string, isWell: boolean): void {
+    if (isWell && reason === "expired") this.#expiredThoughWell(uuid);
     this.#losses.add(uuid);
     this.handOver.lost(uuid);
     // After an unlock by force the row may be anybody's.
     if ((reason !== "stolen" && reason !== "deleted") || this.#forced.has(uuid)) return;
     this.blame("a loss tells the truth", `${uuid} was not ${reason}`);
+  }
+
+  #expiredThoughWell(uuid: string): void {
+    const holding = [...this.holdings].find((one) => one.uuid === uuid);
+    if (holding === undefined || holding.disturbed || this.#inLine.has(holding.process)) return;
+    this.blame("a lock is not lost without a cause", `${uuid} has expired although the table was well again`);
   }
 
   /** A section has told that others wait for its lock. */

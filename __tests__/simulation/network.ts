@@ -156,6 +156,7 @@ export class Network extends Watcher {
   readonly #taught = new WeakSet<Process>();
   /** The share of writes that conflict with one of another Region, in per cent: some, where the table is one of several Regions. */
   readonly #conflicts: number;
+  readonly #troubles: Troubles;
   #messages = 0;
   readonly #sign: Sign;
 
@@ -169,6 +170,14 @@ export class Network extends Watcher {
     this.#calmAtMs = calmAtMs;
     const random = seededRandom(seed, "regions");
     this.#conflicts = random() < 0.15 ? random() * 30 : 0;
+    this.#troubles = troublesOf(seed, calmAtMs, this.isHonest);
+  }
+
+  /** Whether nothing but errors and delays can hold up a renewal, and no server shows a wrong date. */
+  get isHonest(): boolean {
+    const { requestLoss, replyLoss, unreadable, outages, strangers, deaths, wrongDates } = this.#plan;
+    const isLossless = requestLoss + replyLoss + unreadable + strangers.length + deaths.length === 0;
+    return isLossless && wrongDates === undefined && outages.every(({ how }) => how !== "hang");
   }
 
   /** How many copies of requests are on their way to the table. */
@@ -319,6 +328,11 @@ export class Network extends Watcher {
       this.scene.scheduler.at(at, () => back(backMs, { error: notPermitted(), again: false }, this.#shown(whose)));
       return;
     }
+    const refusal = this.#refusalOf(message);
+    if (refusal !== undefined) {
+      this.scene.scheduler.at(at, () => back(backMs, { error: refusal, again: false }, this.#shown(whose)));
+      return;
+    }
     const isLost = fate.reply < plan.replyLoss;
     const isHeard = !isLost && !isUnreadable && strange === undefined;
     const mayConflict = this.#conflicts > 0 && message.kind === "write" && plan !== CALM;
@@ -385,6 +399,29 @@ export class Network extends Watcher {
       ({ atMs, forMs, share, sign }) =>
         isTold(sign) && this.now >= atMs && this.now < atMs + forMs && random() * 100 < share,
     );
+  }
+
+  /** How the table refuses one kind of write although it answers all others; undefined where it does not. */
+  #refusalOf(message: Message): LockStoreError | undefined {
+    if (message.kind !== "write") return undefined;
+    const { write } = message;
+    const { now } = this;
+    const { refusesData, afterWork } = this.#troubles;
+    if (refusesData && write.kind === "renew" && write.data !== undefined) {
+      this.count("data refused for good");
+      return new LockStoreError("the data do not fit an index", { answered: true });
+    }
+    const isAfterWork = write.kind === "record" || write.kind === "put-result";
+    if (!isAfterWork || afterWork === undefined) return undefined;
+    const { atMs, endMs, isFinal } = afterWork;
+    if (now < atMs || now >= endMs) return undefined;
+    this.count(`steps after the work ${isFinal ? "refused for good" : "throttled"}`);
+    return new LockStoreError("this row alone", { transient: !isFinal, throttled: !isFinal, answered: true });
+  }
+
+  /** Whether writes after the work may have got nowhere since then. */
+  troublesAfterWorkSince(time: number): boolean {
+    return (this.#troubles.afterWork?.endMs ?? 0) >= time;
   }
 
   /** Who has sent several writes in one request hears of each. */
@@ -518,7 +555,8 @@ export class Network extends Watcher {
   #outage(): Outage | undefined {
     const { now } = this;
     if (now >= this.#calmAtMs) return undefined;
-    return this.#plan.outages.find(({ atMs, forMs }) => now >= atMs && now < atMs + forMs);
+    const { outages } = this.#plan;
+    return [...outages, ...this.#troubles.outages].find(({ atMs, forMs }) => now >= atMs && now < atMs + forMs);
   }
 
   /** What the Date header of a reply is made of. @param whose which of the table's servers answers, from 0 to 100. */
@@ -539,6 +577,31 @@ export class Network extends Watcher {
   #mayMislead(process: Process): boolean {
     return this.#taught.has(process) && process.forwardMs === 0;
   }
+}
+
+/** What the table refuses in some schedules, by their seed: so all others are as they were without. */
+interface Troubles {
+  /** Whether renewals with new data are refused for good, also when all else is calm. */
+  readonly refusesData: boolean;
+  /** When writes between the end of a section and its release get nowhere, although the table answers all others: also in a calm. */
+  readonly afterWork: { readonly atMs: number; readonly endMs: number; readonly isFinal: boolean } | undefined;
+  /** One that ends when all faults do. */
+  readonly outages: readonly Outage[];
+}
+
+/** @param isHonest whether the network loses nothing: only then an outage that ends late tells whether leases outlast it. */
+function troublesOf(seed: number, calmAtMs: number, isHonest: boolean): Troubles {
+  const random = seededRandom(seed, "troubles");
+  const isAlone = random() < 0.25;
+  const afterWork = { atMs: random() * calmAtMs, endMs: calmAtMs + random() * 8_000, isFinal: random() < 0.5 };
+  const refusesData = random() < 0.2;
+  const lasts = 200 + random() * 3_000;
+  const outage = { atMs: calmAtMs - lasts, forMs: lasts, how: random() < 0.5 ? "refuse" : "error" } as const;
+  return {
+    refusesData,
+    afterWork: isAlone ? afterWork : undefined,
+    outages: isHonest && random() < 0.6 ? [outage] : [],
+  };
 }
 
 /** A row at one moment, its item, and all items of its name. */

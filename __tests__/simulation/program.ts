@@ -8,6 +8,7 @@ import type { SimLock, SimLockable } from "./protocol.js";
 import type { Step } from "./schedule.js";
 import {
   type Asked,
+  afterWork,
   checkFailure,
   checkRelease,
   hold,
@@ -127,6 +128,7 @@ async function outcomeOfSection(
   call: (section: (lock: SimLock) => Promise<Shared>) => Promise<Shared | undefined> | undefined,
 ) {
   let holding: Holding | undefined;
+  let hasEnded = (): void => undefined;
   const failure = new SectionError("the section failed");
   const { value, error } = await outcomeOf(
     call(async (lock) => {
@@ -135,10 +137,12 @@ async function outcomeOfSection(
       if (step.kind === "flight") stage.judge.flights.begins(lock.uuid, stage.owner);
       await inSection(stage, step, holding);
       stage.judge.gaveBack(holding);
+      hasEnded = afterWork(stage, holding);
       if (step.throws) throw failure;
       return { uuid: lock.uuid };
     }),
   );
+  hasEnded();
   if (holding !== undefined && step.throws && error !== failure)
     throw new Violation("a call ends as documented", `${step.kind} hid the section's error: ${error}`);
   return { holding, value, error };

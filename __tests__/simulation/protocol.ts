@@ -17,7 +17,10 @@ import type { Store } from "../../lib/store.js";
 import type { Clock } from "../../lib/time/clock.js";
 
 /** A lock, as far as the simulation uses it. */
-export type SimLock = Pick<Lock, "uuid" | "expires" | "held" | "signal" | "transactWrite" | "unlock"> & {
+export type SimLock = Pick<
+  Lock,
+  "uuid" | "expires" | "held" | "signal" | "transactWrite" | "unlock" | "replaceData"
+> & {
   readonly fencingToken?: bigint;
   readonly tick?: number | undefined;
   readonly attempt?: number | undefined;

@@ -9,6 +9,9 @@ import type { Forceable, Holder, SimLock, SimLockable, SimSet } from "./protocol
 import type { Step } from "./schedule.js";
 import type { Surroundings } from "./simulated-host.js";
 
+/** The longest that a release waits for a renewal in flight, and what round trips and timers take. */
+const HUNG_RENEWAL_MS = 3_500;
+
 /** The default, which sets have. */
 const HAND_OVER_OF_SETS_MS = 500;
 
@@ -29,6 +32,7 @@ export interface Stage extends Surroundings {
   /** For how long sections of a process may join others of the shared side without a look. */
   readonly joinMs: number;
   readonly isFair: (asking: Asking) => boolean;
+  readonly releaseWithinMs: number;
   /** Whether the faults are over, and forgotten. */
   readonly calm: () => boolean;
   /** Until when the sections of its process may run on, if its table was closed. */
@@ -93,9 +97,21 @@ export async function section(stage: Stage, step: Step, holding: Holding): Promi
       else judge.blame("a call ends as documented", `transactWrite threw ${show(error)}`);
     });
   };
+  if (step.withData) process.after(step.holdMs / 4, () => replaceData(stage, step, lock));
   if (step.guarded) for (const share of [0.5, 1]) process.after(step.holdMs * share, write);
   await ended(stage, step, lock.signal);
   judge.looksWhetherWanted(holding, step.kind === "set" ? HAND_OVER_OF_SETS_MS : holding.joinMs);
+}
+
+/** It may come too late as well. If the table refuses the data, the lock goes on. */
+function replaceData({ coverage, judge }: Stage, { holdMs }: Step, lock: SimLock): void {
+  lock.replaceData({ job: holdMs, isHalfDone: true }).then(
+    () => coverage.count("data replaced"),
+    (error: unknown) => {
+      if (error instanceof LockError) coverage.count(`data not replaced: ${error.code}`);
+      else judge.blame("a call ends as documented", `replaceData threw ${show(error)}`);
+    },
+  );
 }
 
 /** A section's time is over, or its signal tells it to end. */
@@ -114,6 +130,20 @@ export function ended({ process }: Stage, { holdMs, careless }: Step, signal: Ab
 /** What a guarded section writes: it says by whom. */
 function itemsOf({ id }: Holding) {
   return [{ Put: { TableName: "results", Item: { id: { S: id } } } }];
+}
+
+/** The function of a call has ended. @returns what is to be called when the call has. */
+export function afterWork({ judge, now, epoch, releaseWithinMs }: Stage, holding: Holding): () => void {
+  const since = now();
+  const leaseMs = holding.lock.expires.getTime() - epoch - since;
+  const mostMs = Math.max(leaseMs, releaseWithinMs) + releaseWithinMs + HUNG_RENEWAL_MS;
+  judge.afterWork.add(holding);
+  return () => {
+    judge.afterWork.delete(holding);
+    const ms = now() - since;
+    if (ms > mostMs && !holding.disturbed)
+      throw new Violation("a step after the work ends", `${holding.uuid}: the call has ended ${ms} ms after its work`);
+  };
 }
 
 /** Gives the lock back. */

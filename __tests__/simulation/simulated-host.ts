@@ -180,6 +180,7 @@ export class SimulatedHost {
       holderOf: (asking) => holderOf(host, asking, optionsFor(asking)),
       lockAll: (names, how) => host.lockAll(names, options, how),
       drainEnds: () => life.closing?.drainEnds,
+      releaseWithinMs,
       calm: () => scheduler.now >= calmAtMs + HUNG_MS,
       wants: (names) => {
         const end = wants(names);
@@ -290,7 +291,8 @@ export class SimulatedHost {
 
   #disturb(): void {
     if (this.#life?.closing !== undefined) this.#life.closing.disturbed = true;
-    for (const holding of this.#world.judge.holdings) {
+    const { afterWork, holdings } = this.#world.judge;
+    for (const holding of [...holdings, ...afterWork]) {
       if (holding.process === this.#life?.process) [holding.disturbed, holding.untoldSince] = [true, undefined];
     }
   }

@@ -35,6 +35,9 @@ const OBTAIN_WITHIN_MS = 1_000;
 /** The longest pause before a request that has hung is sent again. */
 const PAUSED_MS = 1_500;
 
+/** How long before the end of a lease a table has to be well again to keep the lock: a pause is half of that at most. */
+const WELL_AGAIN_MS = 300;
+
 /** Longer than any lease, and any doubt about it. */
 const NO_LEASE_MS = 60_000;
 
@@ -173,7 +176,8 @@ class World {
     this.#judge.blame("each call tells once what came of it", this.#calls.wrong(name, message));
     if (name === "dynamutex:lost") {
       const { uuid, reason } = message as { readonly uuid: string; readonly reason: string };
-      this.#judge.told(uuid, reason);
+      const isWell = this.scheduler.now >= this.#schedule.calmAtMs + WELL_AGAIN_MS && this.#network.isHonest;
+      this.#judge.told(uuid, reason, isWell);
     }
     if (name === "dynamutex:wanted" && section.uuid !== undefined) this.#judge.toldWanted(section.uuid);
     if (name === "dynamutex:release-failed" && section.uuid !== undefined) this.#givenUp(section.uuid);

@@ -13,6 +13,7 @@ const LEVELS: Record<keyof Diagnostics, "error" | "warn" | "info" | "debug" | "t
   "dynamutex:renewal-failed": "warn",
   "dynamutex:release-failed": "warn",
   "dynamutex:not-shared": "warn",
+  "dynamutex:not-recorded": "warn",
   "dynamutex:wait-failed": "warn",
   "dynamutex:ticket-lost": "warn",
   "dynamutex:clock": "warn",

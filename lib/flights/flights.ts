@@ -17,6 +17,7 @@ import { isTransient, LONGEST_ATTEMPT_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { Wait } from "../taking/wait.js";
 import { lookForResult, Wish } from "./look.js";
+import { type NumberedLook, SharedLooks } from "./shared-looks.js";
 
 /** What a call gets: the lock, to run its function under, or the result of another flight. */
 type Served =
@@ -75,7 +76,7 @@ export class Flights {
 /**
  * The flights of one lock in this process.
  *
- * 1. A call looks for a result by a query, which it shares with the calls of the same moment.
+ * 1. A call looks for a result by a query, which it shares with others: see {@link SharedLooks}.
  * 2. The first call that finds none leads: it asks for the lock, and the others wait in line behind it. A row that the leader
  *    sees while it waits may name another result: then one more look, a consistent one, gives the value.
  * 3. The leader's claim names the result that was seen last. It is refused if another flight has ended since.
@@ -91,10 +92,7 @@ class LockFlights implements FlightClaims {
   readonly #line = new LocalLine<never>(1);
   /** Whether a row has named another result than the last look has shown. */
   #isHinted = false;
-  /** The last look that was sent, or is about to be. */
-  #looking: Promise<unknown> = Promise.resolve();
-  /** The look that is to be sent next. */
-  #nextLook: Promise<void> | undefined;
+  readonly #looks: SharedLooks;
   #flight: Flight | undefined;
   /** The lock's row as the last look has shown it, until a claim has asked for it. */
   #row: Row | undefined;
@@ -105,6 +103,7 @@ class LockFlights implements FlightClaims {
     this.#session = sections.session;
     this.#resource = resource;
     this.#onIdle = onIdle;
+    this.#looks = new SharedLooks(this.#session, (look) => this.#lookForAll(look));
   }
 
   get isIdle(): boolean {
@@ -126,7 +125,7 @@ class LockFlights implements FlightClaims {
   }
 
   async looked(): Promise<Row | undefined> {
-    await this.#looking;
+    await this.#looks.latest();
     const row = this.#row;
     this.#row = undefined;
     return row;
@@ -140,7 +139,7 @@ class LockFlights implements FlightClaims {
     try {
       const { made, isOpen } = this.#flight ?? { made: 0, isOpen: false };
       if (isOpen && wait.isPatient && wish.joins(made)) asker.joined = this.#flight as Flight;
-      else await this.#look();
+      else await this.#looks.ask();
       wait.endSignal.throwIfAborted();
       if (!wait.isPatient && !this.#line.isEmpty) throw refusalOf(asker);
       await this.#line.waitToLead(asker);
@@ -168,26 +167,20 @@ class LockFlights implements FlightClaims {
     return this.#session.leasesOn(this.#resource.at).find(({ inUseSince }) => inUseSince !== undefined)?.row.info;
   }
 
-  /** Looks for a result. One look serves all calls that ask before it leaves. @throws the store's error. */
-  #look(): Promise<void> {
-    if (this.#nextLook === undefined) {
-      this.#nextLook = this.#looking.then(() => this.#lookForAll());
-      this.#looking = this.#nextLook.catch(() => undefined);
-    }
-    return this.#nextLook;
-  }
-
-  async #lookForAll(): Promise<void> {
-    this.#nextLook = undefined;
+  /** Looks for a result, for all calls that have asked. @throws the store's error. */
+  async #lookForAll({ number, isLatest, lastNumber }: NumberedLook): Promise<void> {
     const askers = [...this.#askers].filter(({ wait }) => !wait.endSignal.aborted);
     if (askers.length === 0) return;
     const isConsistent = this.#isHinted || askers.some(({ wish }) => wish.freshMs === 0);
     this.#isHinted = false;
-    const look = await lookForResult(this.#session, this.#resource.at, isConsistent);
-    this.lastId = look.row?.result?.id;
-    // If a section of this process has the row, the local line knows more.
-    this.#row = look.row?.uuid !== undefined && this.#own?.uuid === look.row.uuid ? undefined : look.row;
-    this.#session.sightings.note(this.#resource.at, look.row);
+    const found = await lookForResult(this.#session, this.#resource.at, isConsistent);
+    const look = { ...found, number, lastNumber: lastNumber() };
+    if (isLatest()) {
+      this.lastId = look.row?.result?.id;
+      // If a section of this process has the row, the local line knows more.
+      this.#row = look.row?.uuid !== undefined && this.#own?.uuid === look.row.uuid ? undefined : look.row;
+      this.#session.sightings.note(this.#resource.at, look.row);
+    }
     for (const asker of askers) if (asker.wish.takes(look)) share(asker, look.found?.data ?? {});
   }
 
@@ -205,7 +198,7 @@ class LockFlights implements FlightClaims {
     if (row.result?.id === this.lastId) return;
     this.#isHinted = true;
     // If this look fails, the next row that is seen asks for another.
-    void this.#look().catch(() => undefined);
+    void this.#looks.ask().catch(() => undefined);
   }
 
   #begin(leader: Asker, lock: HeldLock): boolean {
@@ -253,7 +246,7 @@ class LockFlights implements FlightClaims {
   ): Promise<LockData | undefined> {
     // A function that has unlocked its lock, or lost it, did not run alone to its end.
     if (!lock.held) return undefined;
-    const { store, clock, owner } = this.#session;
+    const { store, owner } = this.#session;
     const { name } = this.#resource;
     const result = { id: lock.uuid, ...dates };
     try {
@@ -261,8 +254,10 @@ class LockFlights implements FlightClaims {
       store.admitResult(shared);
       const data = copyOf(shared);
       const write = { kind: "put-result", at: resultAt(name), result, owner, data } as const;
-      const until = (): number => clock.atMost() + lock.remainingMs;
-      const persistence = { kind: "take", until, firstTimeoutMs: LONGEST_ATTEMPT_MS } as const;
+      const stepEnds = lock.untilStepEnds();
+      // A lock that is lost names no result.
+      const until = (): number => (lock.held ? stepEnds() : Number.NEGATIVE_INFINITY);
+      const persistence = { kind: "release", until, firstTimeoutMs: LONGEST_ATTEMPT_MS } as const;
       const { kind } = await persist(this.#session, persistence, (signal) => store.write(write, signal));
       if (kind === "refused")
         throw new LockStoreError(`The row for the result of lock ${JSON.stringify(name)} is not ours`);

@@ -14,10 +14,17 @@ export interface Look {
   /** The flights that may have been over when the look was made. */
   readonly ids: ReadonlySet<string>;
   readonly isConsistent: boolean;
+  /** Its number, in the order in which looks leave, and that of the last one that had left when it was answered. */
+  readonly number: number;
+  readonly lastNumber: number;
 }
 
 /** @throws the store's error, after retries for 10 s; the error of a closed table. */
-export async function lookForResult(session: Session, at: Address, isConsistent: boolean): Promise<Look> {
+export async function lookForResult(
+  session: Session,
+  at: Address,
+  isConsistent: boolean,
+): Promise<Omit<Look, "number" | "lastNumber">> {
   const { rows } = await rowsIn(session, at.name, RESULT_AND_LOCK, { consistent: isConsistent });
   const row = rows.find(({ sort }) => sort === at.sort);
   const value = rows.find(({ sort }) => sort === RESULT_AND_LOCK.first);
@@ -33,8 +40,10 @@ export class Wish {
   readonly #session: Session;
   /** The upper bound of the table's time when the call began; if the time was not known then, as soon as it was known. */
   #latest: number | undefined;
-  /** The flights that were over by the first consistent look that was sent after the call began. */
+  /** The flights that were over by the first consistent look that was answered after the call began. */
   #over: ReadonlySet<string> | undefined;
+  /** The last look that had left by then. It may show an earlier state: only looks after it tell what has ended since. */
+  #overBy = 0;
 
   constructor(session: Session, freshMs: number) {
     this.#session = session;
@@ -43,13 +52,12 @@ export class Wish {
   }
 
   /** Whether a look shows a result that the call takes. The look was sent after the call began. */
-  takes({ found, ids, isConsistent }: Look): boolean {
+  takes({ found, ids, isConsistent, number, lastNumber }: Look): boolean {
     if (this.freshMs > 0) return found !== undefined && this.#isFresh(found.made);
     // With `freshMs: 0`, no clock tells which flights were over before the call began: those of the first look may have been.
     if (!isConsistent) return false;
-    const over = this.#over;
-    this.#over ??= ids;
-    return over !== undefined && found !== undefined && !over.has(found.id);
+    if (this.#over === undefined) [this.#over, this.#overBy] = [ids, lastNumber];
+    return number > this.#overBy && found !== undefined && !this.#over.has(found.id);
   }
 
   /** Whether the call takes the result of a flight of its own process that is still running. */

@@ -185,7 +185,7 @@ export class HeldLock implements TransferableLock {
         "takes no length: it renews the lease for the ttlMs of the lock's options",
       );
     }
-    await this.#extend();
+    await this.#renew(() => this.#lease.renewals.extend());
   }
 
   get data(): LockData | undefined {
@@ -196,17 +196,21 @@ export class HeldLock implements TransferableLock {
     checkData(data);
     this.#session.store.admit(data);
     const copy = copyOf(data);
+    const { renewals } = this.#lease;
     this.#throwIfNotHeld();
     // One write at a time, in the order of the calls. The section may end meanwhile.
-    for (let { writing } = this.#lease.renewals; writing !== undefined; writing = this.#lease.renewals.writing)
-      await writing;
-    await this.#extend(copy);
+    for (;;) {
+      if (renewals.writing !== undefined) await renewals.writing;
+      else if (renewals.lastFailure !== undefined) await this.extend();
+      else break;
+    }
+    await this.#renew(() => renewals.replaceData(copy));
   }
 
-  async #extend(data?: LockData): Promise<void> {
+  async #renew(send: () => Promise<void>): Promise<void> {
     this.#throwIfNotHeld();
     try {
-      await this.#lease.renewals.extend(data);
+      await send();
     } catch (error) {
       // The release of the section ends a renewal that has not left, or that waits for its next attempt.
       this.#throwIfNotHeld();
@@ -241,20 +245,23 @@ export class HeldLock implements TransferableLock {
   }
 
   /**
-   * Records that the tick of its section has succeeded. Retries while the lock is held, and then for as long as a release is
-   * tried, because the row may be ours to the end of its lease. @throws {@link LockStoreError} if the outcome is not known.
-   * @internal
+   * Until when a step between the end of the function and the release is tried, on `atMost`: as long as a release, or until the
+   * lease as it is now would end. It is fixed now. Renewals go on meanwhile and do not move it, so no such step holds the lock
+   * for longer. @internal
+   */
+  untilStepEnds(): () => number {
+    const leftMs = this.#lease.deadline - this.#session.clock.atMost();
+    return this.#session.untilClosed(Math.max(this.#lease.settings.releaseWithinMs, leftMs));
+  }
+
+  /**
+   * Records that the tick of its section has succeeded, also after a loss, because the row may be ours to the end of its lease.
+   * @throws {@link LockStoreError} if it was not recorded, or if that is not known. @internal
    */
   async recordSuccess(): Promise<void> {
     if (this.attempt === undefined) return;
     this.#lease.row.hasBegun = true;
-    let giveUpAt: (() => number) | undefined;
-    const until = (): number => {
-      if (this.held) return this.#lease.deadline;
-      giveUpAt ??= this.#session.untilClosed(this.#lease.settings.releaseWithinMs);
-      return giveUpAt();
-    };
-    const recorded = this.#lease.row.record(until);
+    const recorded = this.#lease.row.record(this.untilStepEnds());
     // Detach it, because a close does not wait for a lease that was lost.
     this.#session.detach(recorded);
     await recorded;

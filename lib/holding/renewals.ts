@@ -51,7 +51,7 @@ export class Renewals {
   lastFailure: unknown;
   #usage: Usage = "unused";
   #cancelTimer: () => void = nothing;
-  #writing: { readonly done: Promise<Renewal>; readonly end: AbortController } | undefined;
+  #writing: { readonly done: Promise<Renewal>; readonly end: AbortController; readonly hasData: boolean } | undefined;
 
   constructor(session: Session, lease: LeaseControl, events: LeaseEvents) {
     this.#session = session;
@@ -95,21 +95,35 @@ export class Renewals {
     await this.#writing?.done;
   }
 
-  /**
-   * Renews now, with other data, if given, or joins the renewal in flight. A caller with data waits for the renewal in flight
-   * first, because joining it would lose the data.
-   */
-  async renew(data?: LockData): Promise<Renewal> {
-    const { lost, row } = this.#lease;
-    if (lost !== undefined) return { kind: "lost", error: lost };
-    return await (this.#writing?.done ?? this.#write((trying) => row.renew(trying, data)));
+  /** Renews now, or joins the renewal in flight. If that fails with the data of a caller, a renewal without them follows. */
+  async renew(): Promise<Renewal> {
+    for (;;) {
+      const { lost, row } = this.#lease;
+      if (lost !== undefined) return { kind: "lost", error: lost };
+      if (this.#writing === undefined) return await this.#write((trying) => row.renew(trying));
+      const { done, hasData } = this.#writing;
+      const renewal = await done;
+      if (!hasData || renewal.kind !== "unknown") return renewal;
+    }
   }
 
   /** Like {@link renew}, but it rejects if the row was not renewed. @throws the loss, or why the renewal got no answer. */
-  async extend(data?: LockData): Promise<void> {
-    const renewal = await this.renew(data);
-    if (renewal.kind === "lost") throw renewal.error;
-    if (renewal.kind === "unknown") throw renewal.cause;
+  async extend(): Promise<void> {
+    throwIfNotRenewed(await this.renew());
+  }
+
+  /**
+   * Renews with other data. The caller has waited until no write is {@link writing}, and has renewed after a failure: the table
+   * may not take the data, however often they are sent, and that must not cost the lease. For the same reason the second half of
+   * the time that is left is for a renewal without them.
+   * @throws the loss, why the table has refused the data, or that it has not answered.
+   */
+  async replaceData(data: LockData): Promise<void> {
+    const { lost, row, deadline } = this.#lease;
+    if (lost !== undefined) throw lost;
+    const giveUpAt = (this.#session.clock.atMost() + deadline) / 2;
+    const send = (trying: Trying) => row.renew(trying, data);
+    throwIfNotRenewed(await this.#write(send, { until: () => giveUpAt, hasData: true }));
   }
 
   /**
@@ -158,7 +172,7 @@ export class Renewals {
     if (!this.#lease.stands) return false;
     const giveUpAt = Math.min(this.#session.clock.atMost() + row.settings.releaseWithinMs, this.#lease.ends);
     const send = (trying: Trying) => (mustReissue ? row.reissue(trying) : row.renew(trying));
-    const renewal = await this.#write(send, () => giveUpAt);
+    const renewal = await this.#write(send, { until: () => giveUpAt });
     if (mustReissue && renewal.kind === "renewed") this.#usage = "reissued";
     return renewal.kind === "renewed" && this.#lease.stands;
   }
@@ -177,7 +191,10 @@ export class Renewals {
   }
 
   /** Sends a write of the row. One is in flight at a time; other callers wait for it. */
-  async #write(send: (trying: Trying) => Promise<Stamping>, until = () => this.#lease.deadline): Promise<Renewal> {
+  async #write(
+    send: (trying: Trying) => Promise<Stamping>,
+    { until = () => this.#lease.deadline, hasData = false } = {},
+  ): Promise<Renewal> {
     const end = new AbortController();
     const { ends } = this.#lease;
     const onFailure = (cause: unknown): void => {
@@ -187,7 +204,7 @@ export class Renewals {
     const done = this.#judged(send({ until, endSignal: end.signal, onFailure }), ends).finally(() => {
       this.#writing = undefined;
     });
-    this.#writing = { done, end };
+    this.#writing = { done, end, hasData };
     return await done;
   }
 
@@ -238,4 +255,9 @@ export class Renewals {
     const isLonger = renewal.kind === "renewed" && row.end > end;
     this.#arm(Math.max(isLonger ? 0 : RENEW_AGAIN_MS, this.#dueIn()));
   }
+}
+
+function throwIfNotRenewed(renewal: Renewal): void {
+  if (renewal.kind === "lost") throw renewal.error;
+  if (renewal.kind === "unknown") throw renewal.cause;
 }

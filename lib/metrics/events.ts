@@ -36,6 +36,7 @@ const WARNINGS: readonly (keyof Diagnostics)[] = [
   "dynamutex:renewal-failed",
   "dynamutex:release-failed",
   "dynamutex:not-shared",
+  "dynamutex:not-recorded",
   "dynamutex:wait-failed",
   "dynamutex:ticket-lost",
   "dynamutex:permits-differ",

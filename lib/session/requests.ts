@@ -1,7 +1,7 @@
 import { LockStoreError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
 import { Backlog, notSent, type RequestKind, type ScheduledRequest } from "./backlog.js";
-import { LONGEST_ATTEMPT_MS, noAnswer, type Persistence, retry } from "./retry.js";
+import { hasLeaseToLose, LONGEST_ATTEMPT_MS, noAnswer, type Persistence, retry } from "./retry.js";
 
 /** How many requests are in flight at once while the table does not throttle, renewals included. */
 const MOST_WIDTH = 48;
@@ -31,6 +31,16 @@ const GROWTH = 3;
  * further.
  */
 const PATIENCE_TIMES = 3;
+
+/** When the first answer of all is overdue: names have to be resolved, connections made, credentials fetched. */
+const FIRST_OVERDUE_MS = 250;
+
+/**
+ * An attempt of a holder waits for no more than this share of the time that is left, unless answers are that slow: a table that
+ * was silent and is well again just before a lease ends is asked once more. The first attempt of a renewal is not cut by that: its
+ * timeout is a quarter of the lease, of which four tenths are left as it is due.
+ */
+const ATTEMPT_SHARE_OF_REST = 2 / 3;
 
 /** A renewal is late if its answer took more than this share of what was left of its lease as it left. */
 const LATE_SHARE = 1 / 4;
@@ -107,7 +117,9 @@ export function persist<T>(
       const neededMs = Math.max(firstMs * GROWTH ** (sent - 1), PATIENCE_TIMES * (scheduler.slowMs ?? 0));
       const longestMs = Math.max(firstMs, Math.min(LONGEST_ATTEMPT_MS, neededMs));
       // Read the remaining time after the request has left: the request itself may decide when it ends.
-      return bounded(clock, copy, Math.min(longestMs, remainingMs()), () => {
+      const restMs = remainingMs();
+      const mostMs = hasLeaseToLose(kind) ? Math.max(restMs * ATTEMPT_SHARE_OF_REST, scheduler.overdueMs) : longestMs;
+      return bounded(clock, copy, Math.min(longestMs, mostMs, restMs), () => {
         const error = noAnswer(triedMs(), tried);
         controller.abort(error);
         return error;
@@ -182,6 +194,11 @@ export class Scheduler {
   constructor(clock: Clock) {
     this.#clock = clock;
     this.#backlog = new Backlog(clock, () => this.#underWay.renewals + this.#underWay.others);
+  }
+
+  /** After how many ms an answer is overdue: nothing should wait for it any longer, although it may still come. */
+  get overdueMs(): number {
+    return this.slowMs === undefined ? FIRST_OVERDUE_MS : Math.max(LEAST_ATTEMPT_MS, PATIENCE_TIMES * this.slowMs);
   }
 
   /** Since when requests have been sent without any answer; now, if none was sent since the last answer. On `atMost`. */

@@ -1,15 +1,30 @@
 import pRetry from "p-retry";
 import { LockStoreError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
-import { NotSent, type ScheduledRequest } from "./backlog.js";
+import { NotSent, type RequestKind, type ScheduledRequest } from "./backlog.js";
 
 /** The pauses between requests of one call double from the first to the longest. */
 const FIRST_PAUSE_MS = 25;
 export const LONGEST_PAUSE_MS = 1_000;
 
-/** How long the pause of this number is, up to half as long more or less. The first pause has the number 1. */
-export function pauseMs({ random }: { readonly random: () => number }, number: number): number {
-  return (0.5 + random()) * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** number);
+/**
+ * A pause of a holder's request is about this share of the time that is left, if that is shorter: a table that is well again a
+ * second before a lease ends still keeps the lock. With its jitter it is at most half of that time.
+ */
+const SHARE_OF_REST = 1 / 3;
+
+/**
+ * How long the pause of this number is, up to half as long more or less. The first pause has the number 1.
+ * @param longestMs for a pause that has to be shorter; never less than the shortest.
+ */
+export function pauseMs(
+  { random }: { readonly random: () => number },
+  number: number,
+  longestMs: number = LONGEST_PAUSE_MS,
+): number {
+  return (
+    (0.5 + random()) * Math.min(Math.max(longestMs, FIRST_PAUSE_MS), LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** number)
+  );
 }
 
 /** The longest timeout of an attempt at a lock's request: a later answer is not expected. */
@@ -57,6 +72,11 @@ export function endAfter(clock: Clock, ms: number): () => number {
   return () => clock.atMost() + end - clock.atLeast();
 }
 
+/** Whether it matters to a lease when a request ends. All others begin again with the next claim or the next look. */
+export function hasLeaseToLose(kind: RequestKind): boolean {
+  return kind === "renewal" || kind === "release";
+}
+
 /** Whether a failure may pass by itself. */
 export function isTransient(error: unknown): boolean {
   return error instanceof LockStoreError && error.transient;
@@ -75,6 +95,7 @@ export function retry<T>(
 ): Promise<T> {
   const { clock } = session;
   const {
+    kind,
     until,
     endSignal,
     worthRetrying = isTransient,
@@ -82,6 +103,7 @@ export function retry<T>(
     tried,
     sleep = clock.sleep.bind(clock),
   } = persistence;
+  const restShare = hasLeaseToLose(kind) ? SHARE_OF_REST : Number.POSITIVE_INFINITY;
   const attempt = (number: number): Promise<T> =>
     attemptOf(number).catch((cause: unknown) => {
       throw new FailedAttempt("An attempt failed", { cause });
@@ -99,7 +121,10 @@ export function retry<T>(
       }
       if (!worthRetrying(tried.failure)) throw tried.failure;
       const leftMs = until() - clock.atMost();
-      if (leftMs > 0) await sleep(Math.min(pauseMs(session, attemptNumber), leftMs), endSignal).catch(() => undefined);
+      if (leftMs > 0) {
+        const ms = pauseMs(session, attemptNumber, leftMs * restShare);
+        await sleep(Math.min(ms, leftMs), endSignal).catch(() => undefined);
+      }
       if (!(until() > clock.atMost()) || endSignal?.aborted) throw tried.failure;
     },
   });

@@ -52,6 +52,14 @@ export interface TableId {
   readonly keyPrefix: string;
 }
 
+/** A read that is in flight for the table's time. */
+export interface TimeReading {
+  readonly answer: Promise<Row | undefined>;
+  /** Until when other calls wait for it, on `atLeast`, and how long that was when it left. */
+  readonly overdueAt: number;
+  readonly patienceMs: number;
+}
+
 /** What the locks of one table share in a process. Time, randomness and the store are parameters. */
 export class Session {
   readonly store: Store;
@@ -69,8 +77,8 @@ export class Session {
   readonly leases: Set<HeldLease> = new Set();
   /** The number of permits of each semaphore that this process uses: the largest, if it uses several. */
   readonly semaphores: Map<string, number> = new BoundedMap(MOST_SEMAPHORES);
-  /** The read that is in flight for the table's time. */
-  readingTime: Promise<Row | undefined> | undefined;
+  /** The last read that was sent to learn the table's time, if it is in flight. */
+  readingTime: TimeReading | undefined;
   readonly #closed = new AbortController();
   #closing: Closing | undefined;
   readonly #told = new BoundedMap<string, true>(MOST_SEMAPHORES);

@@ -134,13 +134,15 @@ export class Acquisition {
     return this.#mayHaveData;
   }
 
-  /** Stamps a later `expires`, and replaces the data, if given. The caller sends one at a time. */
+  /**
+   * Stamps a later `expires`, and replaces the data, if given. The caller sends one at a time. Without data, any failure is
+   * retried: credentials may be refreshed, a table may come back. With data it may be the data that the table refuses.
+   */
   async renew(trying: Trying, data?: LockData): Promise<Stamping> {
     this.#mayHaveData ||= data !== undefined;
     const { at, uuid, remembers } = this;
-    // Retry after any failure until the deadline: credentials may be refreshed, a table may come back.
-    const always = { ...trying, worthRetrying: () => true };
-    const stamping = await this.#stamp(always, (expires) => ({ kind: "renew", at, uuid, expires, data, remembers }));
+    const retried = data === undefined ? { ...trying, worthRetrying: () => true } : trying;
+    const stamping = await this.#stamp(retried, (expires) => ({ kind: "renew", at, uuid, expires, data, remembers }));
     if (stamping.kind === "stamped" && data !== undefined) this.#data = data;
     return stamping;
   }
@@ -181,23 +183,27 @@ export class Acquisition {
 
   /**
    * Records that the run of its tick has succeeded. Retries until the table has confirmed it, at most until `until`.
-   * @throws {@link LockStoreError} if it is not known whether it was recorded.
+   * @throws {@link LockStoreError} if it was not recorded, or if that is not known. A channel tells so as well.
    */
   async record(until: () => number): Promise<void> {
     const { at, tick, attempt } = this;
     if (tick === undefined || attempt === undefined) return;
     let cause: unknown;
+    let isKnown = false;
     try {
       const { outcome, applied } = await this.#settle({ kind: "record", at, uuid: this.#uuid, tick, attempt }, until);
       if (outcome.kind === "applied" || applied === "yes") return;
+      isKnown = applied === "no";
       cause = this.loss(this.reasonOf(outcome.row));
     } catch (error) {
       cause = error;
     }
-    const message = `Lock ${JSON.stringify(at.name)}: attempt ${attempt} at tick ${tick} ran to its end, and its success was not recorded`;
-    throw new LockStoreError(`${message}: unless it was recorded unheard, the next host that asks runs it again`, {
-      cause,
-    });
+    publish("dynamutex:not-recorded", { name: at.name, uuid: this.#uuid, tick, attempt, isKnown, cause });
+    const what = isKnown
+      ? "its success was not recorded: the next host that asks runs it again"
+      : "it is not known whether its success was recorded: if it was not, the next host that asks runs it again";
+    const run = `Lock ${JSON.stringify(at.name)}: attempt ${attempt} at tick ${tick} ran to its end`;
+    throw new LockStoreError(`${run}, and ${what}`, { cause });
   }
 
   loss(reason: LossReason, cause?: unknown): LockLostError {

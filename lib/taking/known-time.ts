@@ -1,6 +1,8 @@
 import { LockStoreError } from "../errors.js";
 import type { Address } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
+import { answeredWithin } from "../session/overdue.js";
+import { LONGEST_ATTEMPT_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { type Bounds, boundsOf, isTimeKnown } from "../time/clock.js";
 import type { Wait } from "./wait.js";
@@ -41,22 +43,19 @@ export async function learnTime(session: Session, at: Address, wait: Wait): Prom
   for (let reads = 0; !isTimeKnown(clock); ) {
     let own: Promise<Row | undefined> | undefined;
     const read = (signal: AbortSignal): Promise<Row | undefined> => {
-      const reading = store.read(at, { consistent: true }, signal);
-      const end = (): void => {
-        if (session.readingTime === reading) session.readingTime = undefined;
-      };
-      own = reading;
-      session.readingTime = reading;
-      // A client that ignores the signal may never answer: after the attempt's timeout, no other call waits for this read.
-      signal.addEventListener("abort", end, { once: true });
-      return reading.finally(end);
+      own = store.read(at, { consistent: true }, signal);
+      return share(session, own);
     };
-    // Calls that wait for the time share one read. A call whose request gets its slot after that reply shares it as well.
+    // Calls that wait for the time share one read, until its answer is overdue. A call whose request gets its slot after that
+    // reply shares it as well.
     const shared = async (): Promise<undefined> => {
       own = undefined;
-      await session.readingTime;
+      const { readingTime } = session;
+      if (readingTime === undefined) return;
+      await answeredWithin(clock, readingTime.overdueAt - clock.atLeast(), readingTime.answer);
     };
-    const isShared = (): boolean => isTimeKnown(clock) || session.readingTime !== undefined;
+    const isShared = (): boolean =>
+      isTimeKnown(clock) || clock.atLeast() < (session.readingTime?.overdueAt ?? Number.NEGATIVE_INFINITY);
     const row = await wait.ask(read, () => (isShared() ? shared() : undefined));
     wait.endSignal.throwIfAborted();
     if (own === undefined) {
@@ -78,6 +77,20 @@ export async function learnTime(session: Session, at: Address, wait: Wait): Prom
     );
   }
   return undefined;
+}
+
+/**
+ * Lets other calls wait for this read, until its answer is overdue. The longer no read is answered, the longer they wait: so in an
+ * outage there are few reads.
+ */
+function share(session: Session, answer: Promise<Row | undefined>): Promise<Row | undefined> {
+  const { clock, scheduler, readingTime: before } = session;
+  const patienceMs = before === undefined ? scheduler.overdueMs : Math.min(LONGEST_ATTEMPT_MS, 2 * before.patienceMs);
+  const reading = { answer, patienceMs, overdueAt: clock.atLeast() + patienceMs };
+  session.readingTime = reading;
+  return answer.finally(() => {
+    if (session.readingTime === reading) session.readingTime = undefined;
+  });
 }
 
 /**

@@ -3,8 +3,11 @@ import {
   agenda,
   claim,
   clock,
+  knownTime,
   lease,
   renewals,
+  requests,
+  retry,
   rows,
   rowTake,
   sections,
@@ -63,5 +66,16 @@ export const DEFECTS: Defects = {
     wait(/=> (settle\(SERVED, \(\) => resolve\(result\)\));/g, "=> ($1, true);"),
   ],
   "a holder does not learn what the row remembers": [rowTake(/memoryOf\((row|replaced)\)/g, '"nothing"', 2)],
+  "data that the table refuses are sent until the lease ends": [
+    acquisition(/data === undefined \? (\{ \.\.\.trying, worthRetrying: \(\) => true \}) : trying/g, "$1"),
+    renewals(/\(this\.#session\.clock\.atMost\(\) \+ deadline\) \/ 2/g, "deadline"),
+  ],
+  "a pause may be longer than what is left of a lease": [retry(/SHARE_OF_REST = 1 \/ 3/g, "SHARE_OF_REST = Infinity")],
+  "an attempt may wait until a lease ends": [
+    requests(/ATTEMPT_SHARE_OF_REST = 2 \/ 3/g, "ATTEMPT_SHARE_OF_REST = Infinity"),
+  ],
+  "a call waits for a read of the time however long that takes": [
+    knownTime(/overdueAt: clock\.atLeast\(\) \+ patienceMs/g, "overdueAt: Infinity"),
+  ],
   "a passed lease keeps its token": [renewals(/ \|\| \(this\.#usage === "used" && row\.settings\.fencing\)/g, "")],
 };

@@ -5,10 +5,12 @@ import {
   closing,
   election,
   flights,
+  handle,
   lease,
   lockAll,
   lockSet,
   look,
+  looks,
   rowTake,
   rules,
   setWatch,
@@ -91,7 +93,14 @@ export const BATCH_DEFECTS: Defects = {
 /** Defects of `singleFlight()`. What each breaks is a sentence of docs/single-flight.md. */
 export const FLIGHT_DEFECTS: Defects = {
   "a flight that was over before the call counts": [
-    look(/return over !== undefined && found !== undefined && !over\.has\(found\.id\)/g, "return found !== undefined"),
+    look(/return number > this\.#overBy && (found !== undefined) && .*;/g, "return $1;"),
+  ],
+  "a flight counts that was over before another look": [look(/number > this\.#overBy && /g, "")],
+  "a look waits until the one before is answered": [
+    looks(
+      /await \(before === undefined \? undefined : this\.#whileDue\(before\)\)/g,
+      "await before?.answered.catch(() => undefined)",
+    ),
   ],
   "a result is dated by the latest time that it may have been": [
     flights(/earliestOf\(this\.#session\.clock\.wall\(\)\)/g, "Math.ceil(this.#session.clock.wall().latest)"),
@@ -101,11 +110,21 @@ export const FLIGHT_DEFECTS: Defects = {
   ],
 };
 
+const STEP_ENDS =
+  /return this\.#session\.untilClosed\(Math\.max\(this\.#lease\.settings\.releaseWithinMs, leftMs\)\);/g;
+
+/** Defects of steps between the end of a function and the release. What each breaks is a sentence of docs/protocol.md. */
+export const AFTER_WORK_DEFECTS: Defects = {
+  "renewals move the end of a step after the work": [
+    handle(STEP_ENDS, "return () => (this.held ? this.#lease.deadline : this.#session.clock.atMost());"),
+  ],
+};
+
 /** Defects of ticks that are run until they succeed. What each breaks is a sentence of docs/protocol.md. */
 export const TICK_DEFECTS: Defects = {
   "the attempt that was seen is not compared": [rules(/, equal\("attempt", \{ value: "seenAttempt" \}\)/g, "")],
   "a success counts as recorded without an answer": [
-    acquisition(/cause = error;\n(\s+)\}\n(\s+const message = `Lock)/g, "return;\n$1}\n$2"),
+    acquisition(/cause = error;\n(\s+)\}\n(\s+publish\("dynamutex:not-recorded")/g, "return;\n$1}\n$2"),
   ],
   "a row without a holder proves that a success was recorded": [
     wasApplied(

@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { type Origin, originNow, withReport } from "../report.js";
 import { DEFECTS } from "./defects.js";
 import {
+  AFTER_WORK_DEFECTS,
   BATCH_DEFECTS,
   CLOSE_DEFECTS,
   ELECTION_DEFECTS,
@@ -48,6 +49,7 @@ async function main(): Promise<void> {
     ...KIND_DEFECTS,
     ...BATCH_DEFECTS,
     ...FLIGHT_DEFECTS,
+    ...AFTER_WORK_DEFECTS,
     ...ELECTION_DEFECTS,
     ...TICK_DEFECTS,
     ...NETWORK_DEFECTS,

@@ -6,6 +6,10 @@ import { COMPILED } from "./mutant.js";
 /** Defects that no schedule meets, or too few, and the file of `__tests__/` whose tests notice them. */
 export const TESTS: Readonly<Record<string, string>> = {
   "a renewal may leave the row as it was": "store-contract",
+  "an attempt may wait until a lease ends": "last-second",
+  "a pause may be longer than what is left of a lease": "last-second",
+  "a look waits until the one before is answered": "single-flight",
+  "a call waits for a read of the time however long that takes": "known-time",
   "a waiter is judged by what is known when the reply comes": "fair/queue",
   "a look serves those who ask while it is under way": "fair/shared-places",
   "a claim relies on a place that is not there": "fair/queue",
