@@ -51,7 +51,7 @@ async function outage({
   return { time, hosts, locks, losses, renewedAt, attempts };
 }
 
-describe("a table that is well again just before leases end", () => {
+describe("trap 51: a table that is well again just before leases end", () => {
   test.each([
     ["one lock each", 1],
     ["so many locks each that renewals travel together", 10],
