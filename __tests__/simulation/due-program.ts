@@ -55,9 +55,13 @@ async function ask(stage: Stage, step: Step, { maxAttempts, nextAfterMs }: Due, 
   const untilSuccess = maxAttempts === Number.POSITIVE_INFINITY ? true : { maxAttempts };
   const which = step.kind === "every" ? { everyMs: step.tick * 1_000 } : { once: tick };
   const options = { ...which, untilSuccess, holdAtLeastMs: step.holdAtLeastMs } as const;
+  const trying = judge.freeRows.begins(stage.process, asking.key);
   const { value: turn, error } = await outcomeOf(stage.lockable(asking).tryRun?.(fn, options));
   hasEnded();
+  trying.ended();
   if (begun === undefined) {
+    const isHeld = turn?.ran === false && turn.because === "held";
+    if (isHeld && !stage.isFair(asking)) judge.blame("nobody is told held of a free row", trying.held());
     ended(turn?.ran === false && turn.because === "held" ? { isTimeout: false } : undefined);
     if (turn?.ran !== false) {
       checkFailure(stage, step, { error, wasCalm });

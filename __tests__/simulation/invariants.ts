@@ -2,6 +2,7 @@ import { type Address, kindOf, lockAt, permitOf, writerAt } from "../../lib/prot
 import type { Attributes, Row } from "../../lib/protocol/row.js";
 import type { Answer, Message } from "../support/message.js";
 import { FlightJudge } from "./flight-judge.js";
+import { FreeRowJudge } from "./free-row-judge.js";
 import { GuardJudge } from "./guard-judge.js";
 import { type HandOff, HandOffJudge } from "./hand-off-judge.js";
 import { HandOverJudge } from "./hand-over-judge.js";
@@ -54,6 +55,7 @@ export type Invariant =
   | "renewals leave first"
   | "a release tells the truth"
   | "a free lock is obtained"
+  | "nobody is told held of a free row"
   | "first come, first served"
   | "nobody enters without a place"
   | "no claim on an old look"
@@ -178,6 +180,7 @@ export class Judge extends Watcher {
   readonly ownClaims = new OwnClaimJudge();
   readonly line = new LineJudge(this.scene);
   readonly handOver = new HandOverJudge(this.scene);
+  readonly freeRows = new FreeRowJudge(this.scene);
   readonly #guards = new GuardJudge(this.scene);
   readonly handOffs = new HandOffJudge(this.scene);
   readonly flights = new FlightJudge(this.scene);
@@ -446,6 +449,7 @@ export class Judge extends Watcher {
     this.blame("others get their turn", this.handOver.sent(process, message));
     this.phantoms.sent(process, message);
     this.ownClaims.sent(process, message);
+    this.freeRows.sent(process, message);
     this.handOffs.sent(message);
     this.#wanted.sent(process, message);
     for (const take of takesOf(message)) {
@@ -492,6 +496,7 @@ export class Judge extends Watcher {
       throw new Violation("a set is all or nothing", `only ${changed.map(({ after }) => after?.uuid)} of it are taken`);
     }
     if (changed.length === 0) return;
+    for (const change of changed) this.freeRows.arrived(change);
     this.phantoms.arrived(message, changed, duplicate);
     if (message.kind === "write" && message.write.kind === "vacate" && isForced(message.write)) {
       this.#forced.add(message.write.uuid);
