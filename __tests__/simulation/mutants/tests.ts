@@ -24,7 +24,6 @@ export const TESTS: Readonly<Record<string, string>> = {
   "a page of the queue counts as the whole of it": "fair/shared-places",
   "a place serves all who have asked by the time that its row is there": "fair/shared-places",
   "what falls due in a suspend waits for its timer": "agenda",
-  "what a call has seen is forgotten with what its process remembers": "many-names",
   "a mark does not say how long its writer needs": "far-waiters",
   "a process stands back for two of its own longest polls, whatever a waiter needs": "far-waiters",
   "a smaller need is written over a larger one": "far-waiters",
