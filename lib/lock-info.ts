@@ -47,6 +47,11 @@ export interface LockInfo {
   /** Whether one of them has succeeded. If not, the tick is due: whoever asks for it next runs it again. */
   readonly succeeded: boolean | undefined;
   /**
+   * Who was granted that tick, and when its last run began, as the holder knew the table's clock. Missing without a tick, and if a
+   * host with a version of this library that does not write it was granted the tick.
+   */
+  readonly lastRun?: { readonly owner: string; readonly began: Date };
+  /**
    * What is wrong with the row, and how to remove it, where it is not one that this library writes: nobody takes the lock until
    * it is removed. It then has no `uuid`, its dates are 1970-01-01T00:00Z, and nothing else of it counts.
    */

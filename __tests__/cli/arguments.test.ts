@@ -127,7 +127,7 @@ test.each([
 
 test("what would move the cursor is shown as an escape, and nothing is wider than the terminal", () => {
   const name = "a\u001b[2J\n\u007f\u009b";
-  const lines = linesOf([viewOf({ ...LOCK, name }, at(21_000), 3)], 40);
+  const lines = linesOf([viewOf({ ...LOCK, name }, at(21_000), 3)], { columns: 40 });
   expect(lines).toHaveLength(2);
   expect(lines[1]).toMatch(/^a\\u001b\[2J\\n\\u007f\\u009b {2}mutex {2}held/);
   expect(Math.max(...lines.map(({ length }) => length))).toBe(40);

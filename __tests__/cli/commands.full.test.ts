@@ -52,6 +52,45 @@ describe("inspect", () => {
   });
 });
 
+test("inspect and ls --kept say when a tick was run last, by whom, and whether it has succeeded", async () => {
+  const owner = "web-1#4711";
+  await using locks = scene.host({ owner });
+  const [plain, done, due] = ["plain", "done", "due"].map((name) => `${scene.name}-${name}`) as [
+    string,
+    string,
+    string,
+  ];
+  await locks.mutex(plain).tryRun(() => undefined, { once: 7 });
+  await locks.mutex(done).tryRun(() => undefined, { once: 7, untilSuccess: true as const });
+  const failing = { once: 7, untilSuccess: true as const };
+  await locks
+    .mutex(due)
+    .tryRun(() => Promise.reject(new Error("failed")), failing)
+    .catch(() => undefined);
+  const shown = await Promise.all([plain, done, due].map((name) => command("inspect", name)));
+  expect(shown.map(({ code }) => code)).toEqual([1, 1, 1]);
+  const ran = /\n {2}tick {5}7\n {2}last run by web-1#4711, from \S+Z; (.*)\n/;
+  expect(shown.map(({ stdout }) => ran.exec(stdout)?.[1])).toEqual([
+    "only untilSuccess records whether it succeeded",
+    "the tick has succeeded",
+    "the tick is due until it succeeds",
+  ]);
+  expect(shown.some(({ stdout }) => stdout.includes("1970"))).toBe(false);
+  const { stdout } = await command("ls", "--kept", "--prefix", scene.name);
+  const lines = stdout
+    .trim()
+    .split("\n")
+    .map((line) => line.split(/ {2,}/));
+  expect(lines[0]?.at(-1)).toBe("LAST RUN");
+  const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/;
+  expect(lines.slice(1).map((cells) => cells.at(-1)?.replace(time, "TIME"))).toEqual([
+    "TIME succeeded",
+    "TIME due",
+    "TIME",
+  ]);
+  expect((await command("ls", "--prefix", scene.name)).stdout).not.toContain("LAST RUN");
+});
+
 test("no command lets control characters of a row or of an argument through, not even in JSON or with DEBUG", async () => {
   const bad = "\u001b[2J\u0007\u007f\u009b31m";
   const name = `${scene.name}${bad}`;

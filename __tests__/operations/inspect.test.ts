@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import { LockError } from "../../lib/index.js";
 import { hang } from "../support/fault-proxy.js";
 import { untilStanding } from "../support/queue.js";
-import { rowOf, useScene } from "../support/scene.js";
+import { type Attributes, rowOf, useScene } from "../support/scene.js";
 
 const scene = useScene();
 
@@ -55,6 +55,55 @@ describe("inspect()", () => {
     expect(await mutex.inspect()).toMatchObject({ uuid: "dead", owner: "elsewhere#1" });
     await using lock = await mutex.lock();
     expect(await mutex.inspect()).toMatchObject({ uuid: lock.uuid });
+  });
+
+  test("of a free mutex with a tick it shows the last one: who was granted it, when, and whether it has succeeded", async () => {
+    const at = (owner: string) => scene.host({ owner, tag: owner }).mutex(scene.name);
+    const operator = at("operator");
+    const first = await at("a").tryLock({ once: 7 });
+    await first?.unlock();
+    const granted = { tick: 7, lastRun: { owner: "a", began: first?.acquired }, succeeded: undefined };
+    expect(await operator.inspect()).toMatchObject({ uuid: undefined, owner: "a", ...granted });
+    // A lock without a tick has another owner, and leaves what the row knows of its tick.
+    const plain = await at("b").lock();
+    expect(await operator.inspect()).toMatchObject({ uuid: plain.uuid, owner: "b", ...granted });
+    await plain.unlock();
+    expect(await operator.inspect()).toMatchObject({ uuid: undefined, owner: "b", ...granted });
+    expect(scene.proxy.select({ client: "a" }).map(({ operation }) => operation)).toEqual([
+      "GetItem", // the table's time
+      "UpdateItem",
+      "UpdateItem",
+    ]);
+  });
+
+  test("of a tick that runs until it succeeds it shows the last run, and whether that was the one", async () => {
+    const at = (owner: string) => scene.host({ owner }).mutex(scene.name);
+    const run = (owner: string, fn: () => void) => at(owner).tryRun(fn, { once: 7, untilSuccess: true });
+    await expect(
+      run("a", () => {
+        throw new Error("failed");
+      }),
+    ).rejects.toThrow("failed");
+    const failed = { attempts: 1, succeeded: false, lastRun: { owner: "a" } };
+    expect(await at("operator").inspect()).toMatchObject(failed);
+    await run("b", () => undefined);
+    expect(await at("operator").inspect()).toMatchObject({ attempts: 2, succeeded: true, lastRun: { owner: "b" } });
+  });
+
+  test.each<[string, Attributes]>([
+    ["of another tick: an older version was granted this one", { ran: { tick: 6, owner: "a", at: 1_000 } }],
+    ["of another attempt", { due: 7, attempt: 2, ran: { tick: 7, attempt: 1, owner: "a", at: 1_000 } }],
+    ["that does not parse", { ran: { tick: 7, owner: 5, at: 1_000 } }],
+    ["that is no date", { ran: { tick: 7, owner: "a", at: 9e15 } }],
+    ["of another type", { ran: "a" }],
+    ["of nobody: an older version wrote the row", {}],
+  ])("shows no last run %s", async (_, attributes) => {
+    const { uuid: __, ...row } = rowOf({ expires: 0, tick: 7, ...attributes });
+    await scene.put(row);
+    const state = await scene.host().mutex(scene.name).inspect();
+    expect(state).toMatchObject({ tick: 7, uuid: undefined });
+    expect(state).not.toHaveProperty("lastRun");
+    await (await scene.host().mutex(scene.name).lock()).unlock();
   });
 
   test("somebody else's item is shown in an error", async () => {

@@ -15,6 +15,7 @@ export const NOTHING_ELSE = {
   tick: undefined,
   due: undefined,
   attempt: undefined,
+  ran: undefined,
   permits: undefined,
   handOff: undefined,
   result: undefined,
@@ -71,6 +72,7 @@ export function rowOf({ at, uuid, expires, ttlMs, owner, acquired, data, tick, a
     tick,
     due: attempt === undefined ? undefined : tick,
     attempt,
+    ran: tick === undefined ? undefined : { tick, ...(attempt !== undefined && { attempt }), owner, at: acquired },
     permits,
   };
 }

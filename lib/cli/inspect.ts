@@ -23,11 +23,20 @@ function textOf(name: string, { locks, waiters }: Found): string {
 
 const line = (label: string, text: string): string => `  ${label.padEnd(8)} ${text}\n`;
 
-/** What has become of a tick that is run until it succeeds, by whether it has. */
-const TICK_STATES = { true: ", which has succeeded", false: ", due until it succeeds", undefined: "" } as const;
+/** What has become of a tick, by whether a run of it has succeeded. */
+const TICK_STATES = {
+  true: "the tick has succeeded",
+  false: "the tick is due until it succeeds",
+  undefined: "only untilSuccess records whether it succeeded",
+} as const;
+
+function runText({ lastRun, succeeded }: LockView): string {
+  const run = lastRun && `by ${printable(lastRun.owner)}, from ${lastRun.began.toISOString()}; `;
+  return `${run ?? ""}${TICK_STATES[`${succeeded}`]}`;
+}
 
 function lockText(lock: LockView): string {
-  const { name, kind, state, uuid, owner, acquired, expires, tick, attempts, succeeded, data, problem } = lock;
+  const { name, kind, state, uuid, owner, acquired, expires, tick, attempts, data, problem } = lock;
   const title = `${printable(name)}: ${kind}, ${state}\n`;
   if (problem !== undefined) return title + line("problem", printable(problem));
   return [
@@ -35,8 +44,9 @@ function lockText(lock: LockView): string {
     line("owner", `${printable(owner)}${uuid === undefined || state === "handed-off" ? ", the last one" : ""}`),
     uuid === undefined ? "" : line("uuid", printable(uuid)),
     line("since", acquired.toISOString()),
-    line("expires", `${expires.toISOString()}, ${leftOf(lock)}`),
-    tick === undefined ? "" : line("tick", `${showTick(tick)}${TICK_STATES[`${succeeded}`]}`),
+    state === "free" ? "" : line("expires", `${expires.toISOString()}, ${leftOf(lock)}`),
+    tick === undefined ? "" : line("tick", showTick(tick)),
+    tick === undefined ? "" : line("last run", runText(lock)),
     attempts === undefined ? "" : line("attempts", String(attempts)),
     data === undefined ? "" : line("data", toJson(data)),
   ].join("");

@@ -19,13 +19,13 @@ export interface LockView extends Omit<LockInfo, "handedOff"> {
 
 /** @param bounds the table's time; undefined if nothing is known of it. */
 export function viewOf(lock: LockInfo, bounds: Bounds | undefined, waiting?: number): LockView {
-  const { name, kind, uuid, owner, acquired, expires, ttlMs, data, tick, attempts, succeeded, problem } = lock;
+  const { name, kind, uuid, owner, acquired, expires, ttlMs, data, tick, attempts, succeeded, lastRun, problem } = lock;
   const state = stateOf(lock, bounds);
   const now = bounds === undefined ? acquired.getTime() : (bounds.earliest + bounds.latest) / 2;
   const leftMs = state === "free" || state === "bad" ? undefined : Math.round(expires.getTime() - now);
   // In the order in which JSON shows them.
   const row = { uuid, owner, acquired, expires, leftMs, ttlMs, tick, attempts, succeeded, data, waiting };
-  return { name, kind, state, ...row, ...(problem !== undefined && { problem }) };
+  return { name, kind, state, ...row, ...(lastRun && { lastRun }), ...(problem !== undefined && { problem }) };
 }
 
 function stateOf({ uuid, handedOff, expires, problem }: LockInfo, bounds: Bounds | undefined): LockView["state"] {

@@ -35,15 +35,15 @@ async function look({ locks, clock, keys }: OpenTable, { prefix, kept }: LsOptio
   return inOrder(listed.map((lock) => viewOf(lock, bounds, waiting?.get(lock))));
 }
 
-function textOf(views: readonly LockView[], { json, watch, table = "" }: LsOptions): string {
+function textOf(views: readonly LockView[], { json, watch, kept, table = "" }: LsOptions): string {
   if (json) return `${arrayToJson(views)}\n`;
-  if (!watch || !isatty(1)) return `${linesOf(views).join("\n")}\n${watch ? "\n" : ""}`;
+  if (!watch || !isatty(1)) return `${linesOf(views, { kept }).join("\n")}\n${watch ? "\n" : ""}`;
   const [rows, columns] = [process.stdout.rows || 24, process.stdout.columns || 80]; // a terminal may not know: 0
   const title = `${views.length} locks in table ${printable(table)}, every ${WATCH_MS / 1_000} s, until Ctrl-C`;
-  return inPlace([title.slice(0, columns), "", ...linesOf(views, columns)], rows);
+  return inPlace([title.slice(0, columns), "", ...linesOf(views, { columns, kept })], rows);
 }
 
-const HEADINGS = ["NAME", "KIND", "STATE", "LEFT", "WAITING", "OWNER", "SINCE"];
+const HEADINGS = ["NAME", "KIND", "STATE", "LEFT", "WAITING", "OWNER", "SINCE", "LAST RUN"];
 
 const STYLES = {
   held: "reset",
@@ -56,10 +56,14 @@ const STYLES = {
 
 /**
  * Locks as lines of a table, the first of which has the headings: in colours, if stdout is a terminal that has some.
- * @param columns what a line may be long: a terminal would wrap it.
+ * `columns` is what a line may be long: a terminal would wrap it. With `kept`, the last column has when each tick was run last.
  */
-export function linesOf(views: readonly LockView[], columns: number = Number.POSITIVE_INFINITY): string[] {
-  const rows = [HEADINGS, ...views.map(cellsOf)];
+export function linesOf(
+  views: readonly LockView[],
+  { columns, kept }: { readonly columns?: number; readonly kept?: boolean | undefined } = {},
+): string[] {
+  const all = [HEADINGS, ...views.map(cellsOf)];
+  const rows = kept ? all : all.map((cells) => cells.slice(0, -1));
   const widths = HEADINGS.map((_, column) => Math.max(...rows.map((cells) => cells[column]?.length ?? 0)));
   return rows.map((cells, index) => {
     const padded = cells.map((cell, column) => cell.padEnd(widths[column] ?? 0));
@@ -71,9 +75,25 @@ export function linesOf(views: readonly LockView[], columns: number = Number.POS
 
 function cellsOf(view: LockView): string[] {
   const { kind, state, owner, acquired, waiting } = view;
-  const since = state === "bad" ? "-" : acquired.toISOString().replace(/\.\d+Z$/, "Z");
-  return [printable(view.name), kind, state, leftOf(view), waiting ? String(waiting) : "-", printable(owner), since];
+  const since = state === "bad" ? "-" : inSeconds(acquired);
+  const taken = [
+    printable(view.name),
+    kind,
+    state,
+    leftOf(view),
+    waiting ? String(waiting) : "-",
+    printable(owner),
+    since,
+  ];
+  return [...taken, lastRunOf(view)];
 }
+
+const inSeconds = (date: Date): string => date.toISOString().replace(/\.\d+Z$/, "Z");
+
+const ENDS = { true: " succeeded", false: " due", undefined: "" } as const;
+
+const lastRunOf = ({ lastRun, succeeded }: LockView): string =>
+  lastRun === undefined ? "-" : `${inSeconds(lastRun.began)}${ENDS[`${succeeded}`]}`;
 
 const HOME = "\u001b[H";
 const CLEAR_LINE = "\u001b[K";

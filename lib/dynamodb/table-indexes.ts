@@ -6,7 +6,7 @@ import { keyAdvice } from "./table-keys.js";
 const EVERY_ROW = { format: "N", uuid: "S", expires: "N", ttlMs: "N", owner: "S", acquired: "N" } as const;
 const SOME_ROWS = {
   ...{ data: "M", wanted: "N", fence: "N", tick: "N", due: "N", attempt: "N", permits: "N", n: "N" },
-  ...{ handOff: "M", result: "M" },
+  ...{ handOff: "M", result: "M", ran: "M" },
 } as const;
 
 /** An index whose key has an attribute of our rows as another type: DynamoDB refuses every row that has this attribute. */

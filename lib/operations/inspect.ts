@@ -16,7 +16,7 @@ import { adminRequest } from "./admin-request.js";
 /** Of how many semaphores `check()` looks at the rows. */
 const MOST_LOOKED_AT = 100;
 
-/** Who has the lock, by one consistent read, and who waits in its queue; null if it is free. @throws the store's error. */
+/** Who has the lock, by one consistent read, and who waits in its queue; null if it is free and has no tick. @throws the store's error. */
 export async function inspect(session: Session, resource: Resource): Promise<LockState | null> {
   const info = await read(session, resource.at);
   return info && { ...info, waiters: await waitersFor(session, resource) };
@@ -47,7 +47,7 @@ export async function inspectSharedMutex(session: Session, resource: Resource): 
 async function read(session: Session, at: Address): Promise<LockInfo | null> {
   try {
     const row = await adminRequest(session, (signal) => session.store.read(at, { consistent: true }, signal));
-    return row !== undefined && (row.attempt !== undefined || isTaken(row, session.clock.wall())) ? infoOf(row) : null;
+    return row !== undefined && (row.tick !== undefined || isTaken(row, session.clock.wall())) ? infoOf(row) : null;
   } catch (error) {
     if (error instanceof BadRow && error.isDamaged) return infoOfBad(error);
     throw error;

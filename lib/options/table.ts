@@ -71,7 +71,7 @@ export interface TableLayout {
 
 /** The attributes of a lock's row: no key may have one of these names. */
 const ROW_ATTRIBUTES =
-  "format uuid expires ttlMs owner acquired data wanted fence tick due attempt permits handOff result n".split(" ");
+  "format uuid expires ttlMs owner acquired data wanted fence tick due attempt ran permits handOff result n".split(" ");
 
 /** DynamoDB's limit for a partition key. */
 const MAX_NAME_BYTES = 2_048;

@@ -15,6 +15,7 @@ import {
 } from "./conditions.js";
 import { type FlightResult, flightResultIn } from "./flight-result.js";
 import { type HandOff, handOffIn } from "./hand-off.js";
+import { type Ran, ranIn } from "./last-run.js";
 
 export type { Attributes } from "./conditions.js";
 
@@ -39,6 +40,8 @@ export interface Row extends Address {
   readonly due: number | undefined;
   /** How many runs of the last such tick have begun; it stays when that one has succeeded. */
   readonly attempt: number | undefined;
+  /** Who was granted the last tick; it counts only where it names the `tick` and the `attempt` of the row. */
+  readonly ran: Ran | undefined;
   /** How many permits the semaphore has, as the holder of this one knows it. */
   readonly permits: number | undefined;
   /** What the last hand-off has left; it counts only as long as it names the uuid of the row. */
@@ -123,7 +126,7 @@ export function parseRow({ name, sort }: Address, attributes: Attributes): Parse
     return { problem: wrong.problem, isDamaged: attributes.format === FORMAT && Object.keys(NEEDED).some(has) };
   }
   // The conditions have checked the types. A number may be a bigint: a range admits both.
-  const { uuid, owner, data, fence, handOff, result, due, attempt, ...numbers } = attributes as unknown as Checked;
+  const { uuid, owner, data, fence, handOff, result, due, attempt, ran, ...numbers } = attributes as unknown as Checked;
   if (typeof fence === "number" && !Number.isInteger(fence)) {
     return { problem: "its fence must be a whole number", isDamaged: true };
   }
@@ -140,6 +143,7 @@ export function parseRow({ name, sort }: Address, attributes: Attributes): Parse
     // An older process does not check these two: a value that is not an integer is no reason to refuse the row.
     due: wholeIn(due),
     attempt: wholeIn(attempt),
+    ran: ranIn(ran),
     permits: numberOf(numbers.permits),
     handOff: handOffIn(handOff),
     result: flightResultIn(result),
@@ -147,12 +151,13 @@ export function parseRow({ name, sort }: Address, attributes: Attributes): Parse
   return { row };
 }
 
-type Checked = Omit<Row, "name" | "sort" | "fence" | "handOff" | "result" | "due" | "attempt"> & {
+type Checked = Omit<Row, "name" | "sort" | "fence" | "handOff" | "result" | "due" | "attempt" | "ran"> & {
   readonly fence: number | bigint | undefined;
   /** Unchecked: no take asks what they are. */
   readonly handOff: unknown;
   readonly result: unknown;
   readonly due: unknown;
+  readonly ran: unknown;
   readonly attempt: unknown;
 };
 
@@ -170,7 +175,7 @@ const KINDS = {
 
 /** What a row says about its lock, for people. */
 export function infoOf(
-  row: Omit<Row, "wanted" | "fence" | "permits" | "handOff" | "result" | "due" | "attempt"> & Partial<Row>,
+  row: Omit<Row, "wanted" | "fence" | "permits" | "handOff" | "result" | "due" | "attempt" | "ran"> & Partial<Row>,
 ): LockInfo {
   const kind = KINDS[kindOf(row.sort) ?? "lock"];
   const { name, uuid, owner, ttlMs, data, tick } = row;
@@ -178,5 +183,8 @@ export function infoOf(
   const handedOff = uuid !== undefined && row.handOff?.uuid === uuid;
   const attempts = tick === undefined ? undefined : row.attempt;
   const succeeded = attempts === undefined ? undefined : row.due !== tick;
-  return { name, kind, uuid, handedOff, owner, acquired, expires, ttlMs, data, tick, attempts, succeeded };
+  const { ran } = row;
+  const counts = tick !== undefined && ran?.tick === tick && ran.attempt === attempts;
+  const lastRun = counts ? { lastRun: { owner: ran.owner, began: new Date(ran.at) } } : undefined;
+  return { name, kind, uuid, handedOff, owner, acquired, expires, ttlMs, data, tick, attempts, succeeded, ...lastRun };
 }

@@ -254,7 +254,8 @@ function takes(write: Take): Effect {
   const cleared = tick === undefined ? { wanted, data } : { wanted, data, due, attempt };
   const remove = Object.entries(cleared).flatMap(([name, value]) => (value === undefined ? [name] : []));
   const count = fenceSeed === undefined ? undefined : { attribute: "fence", seed: fenceSeed };
-  return { ...update({ ...row, tick, due, attempt }, remove, respects), count };
+  const ran = tick === undefined ? undefined : { tick, ...(attempt !== undefined && { attempt }), owner, at: acquired };
+  return { ...update({ ...row, tick, due, attempt, ran }, remove, respects), count };
 }
 
 function vacates(write: Vacate): Effect {
