@@ -144,7 +144,12 @@ describe("beside callers that do not ask for success", () => {
     expect(await other.tryRun(job, { once: 7 })).toMatchObject({ because: "done", row: { succeeded: false } });
     await expect(other.tryRun(failing, { once: 8 })).rejects.toBe(failure);
     expect(await mutex.tryRun(job, { ...TICK, once: 8 })).toMatchObject({ because: "done", row: { tick: 8 } });
-    expect(await mutex.inspect()).toMatchObject({ uuid: undefined, tick: 8, attempts: undefined, lastRun: { owner: "b" } });
+    expect(await mutex.inspect()).toMatchObject({
+      uuid: undefined,
+      tick: 8,
+      attempts: undefined,
+      lastRun: { owner: "b" },
+    });
   });
 
   test("plain use of the mutex in between leaves a tick open", async () => {
