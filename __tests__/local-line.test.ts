@@ -6,7 +6,7 @@ const lasting = {
   endSignal: new AbortController().signal,
   waitedMs: 0,
   stay: () => () => undefined,
-  holder: undefined,
+  seen: undefined,
 };
 
 /** A caller that waits for as long as it takes, and can go on with any lease, as long as that stands. */

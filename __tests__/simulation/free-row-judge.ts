@@ -2,10 +2,11 @@ import { LOCK_SORT } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
 import type { Message } from "../support/message.js";
 import type { Process } from "./machine.js";
+import { addressesOf } from "./message.js";
 import type { Change } from "./network.js";
 import { entryOf, Watcher } from "./watcher.js";
 
-/** For how long a process that was at a row may not be done with it: it releases it, or lets others in. */
+/** For how long a process that was at a row may not be done with it: a call waits for it, releases it, or lets others in. */
 const BUSY_MS = 10_000;
 
 /** A try under way. */
@@ -20,13 +21,13 @@ interface Try {
 export class FreeRowJudge extends Watcher {
   /** Since when each row is free; undefined while it is taken. One that is not here was never there. */
   readonly #freeSince = new Map<string, number | undefined>();
-  /** When each process last sent what only a holder sends, by name. */
+  /** When each process last sent anything about a row, by name. */
   readonly #sentAt = new Map<Process, Map<string, number>>();
   readonly #tries = new Set<Try>();
 
   sent(process: Process, message: Message): void {
     const sentAt = entryOf(this.#sentAt, process, () => new Map<string, number>());
-    for (const name of heldBy(message)) sentAt.set(name, this.now);
+    for (const name of namesOf(message)) sentAt.set(name, this.now);
   }
 
   arrived({ at, after, hasChanged }: Change): void {
@@ -45,7 +46,7 @@ export class FreeRowJudge extends Watcher {
     return {
       held: () => {
         if (!own.isAlone) return undefined;
-        this.count("tries told held, of a process that had not held the lock");
+        this.count("tries told held, of a process that had not asked for the lock");
         const since = this.#freeSince.has(name) ? this.#freeSince.get(name) : 0;
         return since !== undefined && since < own.since
           ? `${name} is free since ${since}, and held at ${this.now}`
@@ -58,11 +59,7 @@ export class FreeRowJudge extends Watcher {
 
 const isFree = (row: Row | undefined): boolean => row === undefined || (row.uuid === undefined && row.expires === 0);
 
-/** The names of which a process that sends this has the row, or had it just now. */
-function heldBy(message: Message): readonly string[] {
-  if (message.kind === "writeAll") return message.takes.map(({ at }) => at.name);
-  if (message.kind === "renewAll") return message.renewals.map(({ at }) => at.name);
-  if (message.kind !== "write") return [];
-  const { kind, at } = message.write;
-  return kind === "take" || kind === "want" ? [] : [at.name];
+/** The names that a message is about. */
+function namesOf(message: Message): readonly string[] {
+  return message.kind === "query" ? [message.query.name] : addressesOf(message).map(({ name }) => name);
 }

@@ -159,7 +159,7 @@ class LockFlights implements FlightClaims {
   /** Who is in the way of a call. The leader sees the rows itself. */
   #holderFor(asker: Asker): LockInfo | undefined {
     const { leader } = this.#line;
-    return this.#own ?? (leader?.caller === asker ? undefined : leader?.caller.wait.holder);
+    return this.#own ?? (leader?.caller === asker ? undefined : leader?.caller.wait.seen);
   }
 
   /** The lock, if a section of this process has it. A lease that is not handed out yet does not count. */

@@ -3,7 +3,7 @@ import type { Blocked } from "../taking/watch.js";
 
 /** A call that waits for a lock, and what it does with a lease that a section before it has left. */
 export interface Caller<Lease extends object> {
-  readonly wait: Pick<Wait, "endSignal" | "holder" | "stay" | "waitedMs">;
+  readonly wait: Pick<Wait, "endSignal" | "seen" | "stay" | "waitedMs">;
   /** Whether it can go on with the lease as it is. */
   fits(lease: Lease): boolean;
   /** Begins its section on the lease. @returns false if it waits no longer, or the lease was lost. */
@@ -36,7 +36,7 @@ export class LocalLine<Lease extends object> {
   /** How many callers are claiming without standing in the line. */
   #claimsOutside = 0;
   #lastNumber = 0;
-  #asking: { readonly wait: Pick<Wait, "holder">; readonly answered: Promise<unknown> } | undefined;
+  #asking: { readonly wait: Pick<Wait, "seen">; readonly answered: Promise<unknown> } | undefined;
 
   constructor(capacity: number) {
     this.capacity = capacity;
@@ -127,12 +127,12 @@ export class LocalLine<Lease extends object> {
   /**
    * The last claim of a caller that does not stand in the line: until it is answered, nobody in this process knows who has the lock.
    */
-  get asking(): { readonly wait: Pick<Wait, "holder">; readonly answered: Promise<unknown> } | undefined {
+  get asking(): { readonly wait: Pick<Wait, "seen">; readonly answered: Promise<unknown> } | undefined {
     return this.#asking;
   }
 
   /** Notes the claim of a caller outside the line. @returns its outcome. */
-  async asks<Outcome>(wait: Pick<Wait, "holder">, claim: Promise<Outcome>): Promise<Outcome> {
+  async asks<Outcome>(wait: Pick<Wait, "seen">, claim: Promise<Outcome>): Promise<Outcome> {
     this.#asking = { wait, answered: claim.catch(() => undefined) };
     return await claim;
   }

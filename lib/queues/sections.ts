@@ -332,7 +332,7 @@ export class Sections {
       const own = [...leases].at(-1);
       if (own !== undefined) return own.lease.row.info;
       const ahead = [leader?.caller.wait, asking?.wait].filter((other) => other !== undefined && other !== wait);
-      return ahead.map((other) => other?.holder).find((holder) => holder !== undefined);
+      return ahead.map((other) => other?.seen).find((holder) => holder !== undefined);
     });
   }
 }

@@ -28,7 +28,12 @@ export class Blocker {
   }
 
   get holder(): LockInfo | undefined {
-    return this.#row === undefined ? this.#localHolder?.() : infoOf(this.#row);
+    return this.seen ?? this.#localHolder?.();
+  }
+
+  /** The holder on the row that this call itself has seen. Other calls ask for this, so that no two calls ask each other. */
+  get seen(): LockInfo | undefined {
+    return this.#row && infoOf(this.#row);
   }
 
   /** Notes the row that is in the way. A claim that this process has given up has no holder, so it is not named. */

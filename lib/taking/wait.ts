@@ -222,6 +222,11 @@ export class Wait {
     return this.#blocker?.holder;
   }
 
+  /** The same, as this call itself has seen it. */
+  get seen(): LockInfo | undefined {
+    return this.#blocker?.seen;
+  }
+
   timeout(): LockTimeoutError {
     const inThisProcess = leaseInUse(this.#session, this.holder?.uuid) !== undefined;
     const options = { inThisProcess, ...(this.#failure !== undefined && { cause: this.#failure }) };
