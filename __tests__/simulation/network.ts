@@ -1,5 +1,5 @@
 import { type Progress, storeFailure } from "../../lib/dynamodb/failures.js";
-import { notTheTables, type Sign, TableSign } from "../../lib/dynamodb/table-sign.js";
+import { notTheTables, TableSign } from "../../lib/dynamodb/table-sign.js";
 import { LockStoreError } from "../../lib/errors.js";
 import type { Address } from "../../lib/protocol/addresses.js";
 import type { Attributes, Row } from "../../lib/protocol/row.js";
@@ -34,8 +34,8 @@ export interface NetworkPlan {
   /** Whether the client sends a request again by itself when its connection breaks, as the SDK does. */
   readonly clientRetries: boolean;
   readonly outages: readonly Outage[];
-  /** What marks the replies of the table. */
-  readonly sign: Sign;
+  /** Whether the replies of the table have its sign, as those of all known engines. */
+  readonly isSigned: boolean;
   /** The share of replies that are cut off: what the request asked for is done. */
   readonly unreadable: number;
   readonly strangers: readonly Stranger[];
@@ -69,7 +69,6 @@ export interface Stranger {
   readonly forMs: number;
   /** The share of requests that it answers, in per cent. */
   readonly share: number;
-  readonly sign: Sign;
   /** Whether it hands requests on, and only their replies are lost. */
   readonly forwards: boolean;
 }
@@ -158,14 +157,14 @@ export class Network extends Watcher {
   readonly #conflicts: number;
   readonly #troubles: Troubles;
   #messages = 0;
-  readonly #sign: Sign;
+  readonly #isSigned: boolean;
 
   constructor(scene: Scene, { network, seed, calmAtMs, clock }: Schedule, events: NetworkEvents) {
     super(scene);
     this.#events = events;
     this.#plan = network;
     // Replies without a sign tell no time.
-    this.#sign = network.sign === "none" && clock === "table" ? "id" : network.sign;
+    this.#isSigned = network.isSigned || clock === "table";
     this.#seed = seed;
     this.#calmAtMs = calmAtMs;
     const random = seededRandom(seed, "regions");
@@ -272,7 +271,7 @@ export class Network extends Watcher {
     const back = (ms: number, reply: Reply, shown?: Shown): void => {
       this.scene.scheduler.wakeAt(this.#arrivalAfter(ms), () =>
         sender.process.deliver(() => {
-          if (shown !== undefined) sender.sign.admits(shown.sign);
+          if (shown !== undefined) sender.sign.admits(this.#isSigned);
           if (shown !== undefined && learn !== undefined) {
             const aheadMs = this.#mayMislead(sender.process) ? shown.aheadMs : 0;
             if (aheadMs === 0) this.#taught.add(sender.process);
@@ -374,7 +373,7 @@ export class Network extends Watcher {
 
   /** Somebody else's answer arrives, which the sender's client judges. */
   #answerInstead(
-    { sign, forwards }: Stranger,
+    { forwards }: Stranger,
     message: Message,
     sender: Client,
     ms: number,
@@ -382,7 +381,7 @@ export class Network extends Watcher {
   ): void {
     this.scene.scheduler.wakeAt(this.#arrivalAfter(ms), () =>
       sender.process.deliver(() => {
-        const isBelieved = sender.sign.admits(sign);
+        const isBelieved = sender.sign.admits(false);
         this.count(`strangers' answers: ${isBelieved ? "before the first of the table" : "refused"}`);
         if (isBelieved) hear({ answer: successOf(message), isStrange: true });
         else hear({ error: notTheTables("memory", forwards ? 200 : 403), again: false });
@@ -393,11 +392,10 @@ export class Network extends Watcher {
   /** Who answers a request that leaves now in the place of the table. */
   #stranger(random: Random): Stranger | undefined {
     if (this.now >= this.#calmAtMs) return undefined;
-    // A table with a weak sign cannot be told from a stranger who has it as well: docs/guarantees.md does not promise that.
-    const isTold = (sign: Sign): boolean => this.#sign === "type" || (this.#sign === "id" && sign === "none");
+    // A table without the sign cannot be told from a stranger: docs/guarantees.md does not promise that.
+    if (!this.#isSigned) return undefined;
     return this.#plan.strangers.find(
-      ({ atMs, forMs, share, sign }) =>
-        isTold(sign) && this.now >= atMs && this.now < atMs + forMs && random() * 100 < share,
+      ({ atMs, forMs, share }) => this.now >= atMs && this.now < atMs + forMs && random() * 100 < share,
     );
   }
 
@@ -563,11 +561,10 @@ export class Network extends Watcher {
   #shown(whose: number): Shown {
     const { now, tableTime: time } = this;
     const { wrongDates } = this.#now();
-    const sign = this.#sign;
-    if (wrongDates === undefined) return { time, aheadMs: 0, sign };
+    if (wrongDates === undefined) return { time, aheadMs: 0 };
     const { aheadMs, share, spell } = wrongDates;
     const isSpell = now >= spell.atMs && now < spell.atMs + spell.forMs;
-    return { time, sign, aheadMs: whose < Math.max(share, isSpell ? spell.share : 0) ? aheadMs : 0 };
+    return { time, aheadMs: whose < Math.max(share, isSpell ? spell.share : 0) ? aheadMs : 0 };
   }
 
   /**
@@ -616,7 +613,6 @@ interface State {
 interface Shown {
   readonly time: number;
   readonly aheadMs: number;
-  readonly sign: Sign;
 }
 
 interface Request {
@@ -633,7 +629,7 @@ function isConsistent(message: Message): boolean {
 }
 
 /** What may happen to a message at some moment. */
-type Faults = Omit<NetworkPlan, "outages" | "clientRetries" | "strangers" | "sign">;
+type Faults = Omit<NetworkPlan, "outages" | "clientRetries" | "strangers" | "isSigned">;
 
 const parts = new WeakMap<Message, readonly Message[]>();
 

@@ -252,7 +252,6 @@ const stranger: fc.Arbitrary<Stranger> = fc.record({
   atMs: fc.oneof(fc.constant(0), momentMs),
   forMs: between(1, 4_000),
   share: fc.constantFrom(10, 50, 100),
-  sign: fc.constantFrom("none", "none", "id"),
   forwards: fc.boolean(),
 });
 
@@ -264,7 +263,7 @@ const strangers = fc.oneof(
   weighted(1, fc.array(stranger, { minLength: 1, maxLength: 2 })),
 );
 
-const sign = fc.constantFrom("type", "type", "type", "type", "type", "type", "id", "none");
+const isSigned = fc.constantFrom(true, true, false);
 
 /** Further off than any bounds are wide. */
 const wrongBy = fc.oneof(between(60_000, 120_000), fc.constant(HOUR_MS));
@@ -300,7 +299,7 @@ const lossy: fc.Arbitrary<NetworkPlan> = fc.record({
   stale: share(50),
   clientRetries: fc.boolean(),
   outages: fc.array(outage, { maxLength: 2 }),
-  sign,
+  isSigned,
   unreadable: share(5),
   strangers,
   deaths,
@@ -320,7 +319,7 @@ const unruly: fc.Arbitrary<NetworkPlan> = fc.record({
   stale: share(50),
   clientRetries: fc.boolean(),
   outages: fc.constant([]),
-  sign,
+  isSigned,
   unreadable: share(5),
   strangers,
   deaths,

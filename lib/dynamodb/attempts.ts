@@ -1,7 +1,7 @@
 import type { DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
 import type { LockStoreError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
-import { type Headers, type Sign, signOf } from "./table-sign.js";
+import { type Headers, isSigned } from "./table-sign.js";
 
 /** What is called with the `Date` of a reply. */
 export type Heard = ReturnType<NonNullable<Clock["listen"]>> | undefined;
@@ -12,8 +12,8 @@ export interface RequestContext {
   readonly signal: AbortSignal;
   /** Called as each attempt leaves. The function that it returns is called with the `Date` of the reply. */
   readonly listen: () => Heard;
-  /** Judges a reply by its sign. @returns an error for a reply that is not the table's. */
-  readonly judge: (sign: Sign, status: number | undefined) => LockStoreError | undefined;
+  /** Judges a reply. @returns an error for one that is not the table's. */
+  readonly judge: (hasSign: boolean, status: number | undefined) => LockStoreError | undefined;
   /** What {@link listen} has returned for the attempt that left last. */
   heard?: Heard;
   /** Whether a reply has told the time. */
@@ -110,14 +110,14 @@ async function attempt<Result extends { readonly response: unknown }>(
   if (heard !== undefined) context.heard = heard;
   const result = await send();
   const { headers = {}, statusCode, body } = (result.response ?? {}) as Response;
-  const sign = signOf(headers);
-  const foreign = context.judge(sign, statusCode);
+  const hasSign = isSigned(headers);
+  const foreign = context.judge(hasSign, statusCode);
   if (foreign !== undefined) {
     discard(body);
     throw foreign;
   }
   // A reply without a sign, such as a gateway's error page, has a date that is not the table's.
-  if (headers.date !== undefined && sign !== "none") {
+  if (headers.date !== undefined && hasSign) {
     context.isTold = true;
     heard?.(headers.date);
   }

@@ -68,7 +68,7 @@ export abstract class RowStore {
 
   async #rowAfter({ at, uuid }: Grant, signal: AbortSignal): Promise<Row> {
     const row = await this.read(at, { consistent: true }, signal);
-    if (row === undefined) throw notShown(this.layout.tableName, this.sign.isProven);
+    if (row === undefined) throw notShown(this.layout.tableName, this.sign.isKnown);
     if (isStillHeldBy(uuid, row)) this.sign.prove();
     return row;
   }

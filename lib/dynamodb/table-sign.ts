@@ -1,60 +1,51 @@
 import { LockStoreError } from "../errors.js";
 
-/**
- * What marks a reply as DynamoDB's. `type`: a content type that only AWS's own JSON and CBOR services have. `id`: a request id, which
- * other servers of AWS send as well. `none`: neither.
- */
-export type Sign = "type" | "id" | "none";
-
-/** The strongest has the lowest number. */
-const RANKS: Readonly<Record<Sign, number>> = { type: 0, id: 1, none: 2 };
-
-const OWN_TYPES = /^application\/(x-amz-json|x-amz-cbor|cbor)/;
-
 /** The headers of a reply, in lower case. */
 export type Headers = Readonly<Record<string, string | undefined>>;
 
-export function signOf({ "content-type": type, "x-amzn-requestid": id }: Headers): Sign {
-  if (type !== undefined && OWN_TYPES.test(type)) return "type";
-  return id === undefined ? "none" : "id";
+const OWN_TYPES = /^application\/(x-amz-json|x-amz-cbor|cbor)/;
+
+/**
+ * Whether a reply has the sign of a table: a content type that only AWS's JSON and CBOR services have. A request id is no sign,
+ * because gateways and other services send one as well.
+ */
+export function isSigned({ "content-type": type }: Headers): boolean {
+  return type !== undefined && OWN_TYPES.test(type);
 }
 
 /**
  * Tells the table's replies from those of somebody else who answers at its address: a load balancer with a fixed answer, a
  * maintenance page, a captive portal. Such a reply is no answer, and teaches nothing, whatever its status.
  *
- * 1. The content type of DynamoDB proves the table. Real engines send it with every reply, so it costs no request.
- * 2. A table without it is proven by a row that it shows after the row was written ({@link prove}).
- * 3. From then on, each reply needs the sign that the proven table had. Where that is weaker than the content type, a stranger may
- *    have it as well, so each grant is read back.
+ * 1. A reply with the sign proves the table. Real engines send it with every reply, so it costs no request.
+ * 2. From then on, every reply needs the sign.
+ * 3. Without it, a success proves nothing: each grant is read back, and the table is known once a row shows what was written.
  */
 export class TableSign {
-  /** The sign of the proven table; undefined before that. */
-  #required: Sign | undefined;
-  /** The weakest sign among the replies before the proof. */
-  #weakest: Sign = "type";
+  #isKnown = false;
+  #isSigned = false;
 
   /** Whether the table has been known to answer. */
-  get isProven(): boolean {
-    return this.#required !== undefined;
+  get isKnown(): boolean {
+    return this.#isKnown;
   }
 
-  /** Whether an admitted success proves by itself that a write was applied. A request id is too weak for that. */
+  /** Whether an admitted success proves by itself that a write was applied. */
   get isEnough(): boolean {
-    return this.#required === "type";
+    return this.#isSigned;
   }
 
   /** Judges a reply before anything of it is believed. @returns false if it is not the table's. */
-  admits(sign: Sign): boolean {
-    if (sign === "type") this.#required ??= sign;
-    if (this.#required !== undefined) return RANKS[sign] <= RANKS[this.#required];
-    if (RANKS[sign] > RANKS[this.#weakest]) this.#weakest = sign;
+  admits(isSigned: boolean): boolean {
+    if (!isSigned) return !this.#isSigned;
+    this.#isSigned = true;
+    this.#isKnown = true;
     return true;
   }
 
   /** The table has shown what was written to it. */
   prove(): void {
-    this.#required ??= this.#weakest;
+    this.#isKnown = true;
   }
 }
 

@@ -26,7 +26,7 @@ import { isAboutTheKey, isAnswer, isInvalid, isRefusal, type Progress, refusalsO
 import { type Purpose, tell } from "./request-events.js";
 import { tableAdvice } from "./table-indexes.js";
 import { isStrong } from "./table-keys.js";
-import { notTheTables, type Sign, TableSign } from "./table-sign.js";
+import { notTheTables, TableSign } from "./table-sign.js";
 
 /** The commands of requests about items. Each states its type, which a declaration file cannot infer. */
 const COMMANDS = {
@@ -179,9 +179,9 @@ export class Transport {
 
   #contextFor(signal: AbortSignal, clock: Clock | undefined): RequestContext {
     const listen = (): Heard => clock?.listen?.();
-    const judge = (sign: Sign, status: number | undefined): LockStoreError | undefined => {
+    const judge = (hasSign: boolean, status: number | undefined): LockStoreError | undefined => {
       this.#isSeen = true;
-      return this.sign.admits(sign) ? undefined : notTheTables(this.#layout.tableName, status);
+      return this.sign.admits(hasSign) ? undefined : notTheTables(this.#layout.tableName, status);
     };
     return { signal, listen, judge, isTold: false, attempts: 0 };
   }
@@ -195,7 +195,7 @@ export class Transport {
   }
 
   #progressOf({ attempts }: RequestContext): Progress {
-    return { hasLeft: attempts > 0, isKnown: this.sign.isProven };
+    return { hasLeft: attempts > 0, isKnown: this.sign.isKnown };
   }
 
   async #failure(
