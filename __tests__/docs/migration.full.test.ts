@@ -3,6 +3,8 @@ import { CreateTableCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { LockTable } from "dynamutex";
 import { Desk } from "../support/desk.js";
+import { testEndpoint } from "../support/endpoint.js";
+import { type RecordedRequest, startFaultProxy, status500 } from "../support/fault-proxy.js";
 import { JavaLockClient } from "../support/java-lock-client.js";
 import { type PagePrograms, pagePrograms } from "../support/page-programs.js";
 import type { RunningProgram } from "../support/running-program.js";
@@ -51,8 +53,13 @@ function javaClient(key: string, leaseDuration = String(LEASE_MS)): JavaLockClie
   return new JavaLockClient({ client, TableName, key, ownerName: "java", leaseDuration });
 }
 
-function bridge(name: string, desk: string, lease = String(LEASE_MS)): RunningProgram {
-  return programs.start("main.js", { NAME: name, DESK: desk, OLD_TABLE: TableName, OLD_LEASE: lease });
+function bridge(
+  name: string,
+  desk: string,
+  { lease = String(LEASE_MS), endpoint = testEndpoint() }: { readonly lease?: string; readonly endpoint?: string } = {},
+): RunningProgram {
+  const env = { NAME: name, DESK: desk, OLD_TABLE: TableName, OLD_LEASE: lease };
+  return programs.start("main.js", { ...env, AWS_ENDPOINT_URL_DYNAMODB: endpoint });
 }
 
 /** For what another process does to the row. Jest's own timeout bounds it. */
@@ -70,7 +77,7 @@ test.each([
     await using desk = new Desk();
     const java = javaClient(how, lease);
     expect(await java.takeNew()).toBe(true);
-    await using program = bridge(how, await desk.start(), lease);
+    await using program = bridge(how, await desk.start(), { lease });
     for (let beat = 0; beat < 6; beat++) {
       await sleep(LEASE_MS / 4);
       expect(await java.heartbeat()).toBe(true);
@@ -125,4 +132,22 @@ test("the work is aborted when an old process has taken the row over", async () 
   await program.exit;
   expect(program.lines).toEqual([expect.stringMatching(/^failed: .*old lock lost was lost/)]);
   expect((await java.row())?.ownerName).toEqual({ S: "java" });
+});
+
+test("the bridge keeps the row when the replies to its take and to a heartbeat are lost", async () => {
+  await using proxy = await startFaultProxy({ target: testEndpoint() });
+  const isWrite = ({ operation, body }: RecordedRequest) => operation === "UpdateItem" && body.TableName === TableName;
+  const take = proxy.on(isWrite, status500({ applied: true }));
+  await using desk = new Desk();
+  const java = javaClient("unanswered");
+  await using program = bridge("unanswered", await desk.start(), { endpoint: proxy.endpoint });
+  await desk.hears("POST /work");
+  await take.done;
+  // As often as the SDK tries.
+  await proxy.on(isWrite, status500({ applied: true }), { times: 3 }).done;
+  const unanswered = (await java.row())?.recordVersionNumber?.S;
+  await until(async () => (await java.row())?.recordVersionNumber?.S !== unanswered);
+  await desk.answer("POST /work");
+  await program.exit;
+  expect(program.lines).toEqual(["worked"]);
 });
