@@ -74,7 +74,9 @@ describe("all that the channels tell, in order,", () => {
     await (await waiting).unlock();
     // The waiter looks at times that are drawn, and beside the renewal in no order.
     expect(story).toContain("request read ok");
-    expect(story.filter((line) => line !== "request read ok")).toEqual([
+    // A waiter whose answers become slower says so in another mark.
+    const told = story.filter((line, index) => line !== "request mark ok" || story[index - 1] !== line);
+    expect(told.filter((line) => line !== "request read ok")).toEqual([
       "asked #1",
       "request take ok",
       "acquired #1",

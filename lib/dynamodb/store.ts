@@ -181,7 +181,8 @@ export class DynamoDbStore extends RowStore implements Store {
     try {
       return rowOf(this.layout, write.at, item);
     } catch (error) {
-      if (write.kind === "take" || write.kind === "transfer") throw error;
+      // Only the token of a row can be damaged in a way that no condition sees.
+      if (write.kind === "take" || (write.kind === "transfer" && write.fenced)) throw error;
       return undefined;
     }
   }
