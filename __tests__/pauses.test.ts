@@ -1,7 +1,7 @@
 import { ConditionalCheckFailedException, type DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { describe, expect, test } from "@jest/globals";
-import { type Clock, LockStoreError, LockTable, type MutexOptions } from "../lib/index.js";
+import { type Clock, LockStoreError, LockTable, type MutexOptions, systemClock } from "../lib/index.js";
 import { hear } from "./support/diagnostics.js";
 import { turn, watch } from "./support/eventually.js";
 import { rewriteReply } from "./support/fault-proxy.js";
@@ -164,23 +164,33 @@ describe("trap 31: a clock that never knows the time", () => {
   });
 });
 
-describe("trap 31: a proxy that hides the headers of all replies", () => {
-  test("makes the clock fall back after its first success; locks exclude one another as ever", async () => {
+describe("trap 31: a proxy that hides headers of all replies", () => {
+  test("and only their time, makes the clock fall back after its first success; locks exclude one another as ever", async () => {
     const heard = hear("dynamutex:clock");
     const hide = rewriteReply(({ headers, ...reply }) => {
-      return { ...reply, headers: { "content-type": "application/octet-stream", "x-served-by": "gateway" } };
+      return { ...reply, headers: { "content-type": headers["content-type"], "x-served-by": "gateway" } };
     });
     scene.proxy.on({}, hide, { times: Number.POSITIVE_INFINITY }).done.catch(() => undefined);
     const [one, other] = ["one", "other"].map((tag) => scene.host({ tag }).mutex(scene.name));
     const lock = await one?.lock();
-    // One read tells that there is no time to learn, and one that the endpoint is a table.
-    expect(scene.proxy.counts()).toEqual({ GetItem: 2, PutItem: 1 });
+    // One read tells that there is no time to learn.
+    expect(scene.proxy.counts()).toEqual({ GetItem: 1, PutItem: 1 });
     expect(await other?.tryLock()).toBeNull();
     expect(heard.map(({ event }) => event)).toEqual(["no-date", "no-date"]);
     await lock?.unlock();
     await (await other?.tryLock())?.unlock();
     expect(await scene.row()).toBeUndefined();
   });
+});
+
+test("trap 31: a proxy that hides the content type as well may be anybody, and needs a clock that the caller trusts", async () => {
+  const headers = { "content-type": "application/octet-stream", "x-served-by": "gateway" };
+  const hide = rewriteReply((reply) => ({ ...reply, headers }));
+  scene.proxy.on({}, hide, { times: Number.POSITIVE_INFINITY }).done.catch(() => undefined);
+  await expect(scene.host().mutex(scene.name).lock()).rejects.toThrow("pass a `clock`, such as systemClock()");
+  expect(scene.proxy.counts()).toEqual({ GetItem: 1 });
+  await using lock = await scene.host({ clock: systemClock() }).mutex(scene.name).lock();
+  expect(lock.held).toBe(true);
 });
 
 describe("trap 31: answers that take longer than a lease", () => {
