@@ -25,6 +25,9 @@ export interface HostOptions extends Partial<LockTableOptions> {
   readonly sdk?: DynamoDBClientConfig;
 }
 
+/** How the proxy of a scene is made. */
+type Network = Omit<Parameters<typeof startFaultProxy>[0], "target">;
+
 /** Faults after which nothing comes. */
 const SILENT = new Set(["partition", "hang", "hangAfter", "dead connection"]);
 
@@ -36,6 +39,11 @@ export class Scene {
   #tests = 0;
   readonly #direct: DynamoDBClient = testClient();
   readonly #tables: LockTable[] = [];
+  readonly #network: Network;
+
+  constructor(network: Network = {}) {
+    this.#network = network;
+  }
 
   get proxy(): FaultProxy {
     if (this.#proxy === undefined) throw new Error("There is a proxy in tests only");
@@ -122,7 +130,7 @@ export class Scene {
   async begin(): Promise<void> {
     this.#tests += 1;
     this.name = `lock-${this.#tests}`;
-    this.#proxy = await startFaultProxy({ target: testEndpoint() });
+    this.#proxy = await startFaultProxy({ target: testEndpoint(), ...this.#network });
   }
 
   /** @internal */
@@ -136,8 +144,8 @@ export class Scene {
 }
 
 /** A scene for all the tests of a file. */
-export function useScene(): Scene {
-  const scene = new Scene();
+export function useScene(network: Network = {}): Scene {
+  const scene = new Scene(network);
   beforeAll(() => scene.create());
   beforeEach(() => scene.begin());
   afterEach(() => scene.end());
