@@ -1,4 +1,7 @@
 import { spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { describe, expect, test } from "@jest/globals";
 import { type Clock, type Lockable, LockTable, type LockTimeoutError } from "../lib/index.js";
@@ -134,6 +137,19 @@ describe("an address that cannot be right", () => {
         `no host of the name no-such-host.invalid is found: correct AWS_ENDPOINT_URL, which is ${endpoint}`,
       );
     });
+  });
+
+  test("an endpoint that speaks no TLS is told at once, with its variable", async () => {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const endpoint = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    await within({ AWS_REGION: "us-east-1", AWS_ENDPOINT_URL_DYNAMODB: endpoint }, async () => {
+      expect(await warningOfAWait()).toBe(
+        "the endpoint does not speak TLS, so it has to begin with http://: correct AWS_ENDPOINT_URL_DYNAMODB, " +
+          `which is ${endpoint}. The request is tried again until its time is over`,
+      );
+    });
+    server.close();
   });
 
   test("what is no name of a region is told, with its variable", async () => {

@@ -5,8 +5,8 @@ const ENDPOINTS = ["AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL"];
 const warned = new Set<string>();
 
 /**
- * What to do about an address that cannot be right: nothing listens there, no such host exists, the endpoint is no URL, the region is
- * no name. Undefined for any other failure. A failure that passes by its looks is told of at once: its request is tried
+ * What to do about an address that cannot be right: nothing listens there, or what does speaks no TLS; no such host exists, the
+ * endpoint is no URL, the region is no name. Undefined for any other failure. A failure that passes by its looks is told of at once: its request is tried
  * again for seconds, and nobody would know why nothing happens.
  */
 export function unreachable(error: unknown): string | undefined {
@@ -15,6 +15,8 @@ export function unreachable(error: unknown): string | undefined {
   if (refusedAt !== undefined) return told(refusedAt, noUrl ?? refused(refusedAt));
   const host = foundInAll(error, /\bgetaddrinfo (?:ENOTFOUND|EAI_AGAIN) (\S+)/);
   if (host !== undefined) return told(host, unknownHost(host));
+  const noTls = foundInAll(error, /\bEPROTO\b.*(wrong version number|packet length too long)/is);
+  if (noTls !== undefined) return told("TLS", withoutTls());
   const region = foundInAll(error, /^Region not accepted: region="(.*?)"/);
   if (region === undefined) return noUrl;
   return `${JSON.stringify(region)} is no region: ${correct(["AWS_REGION"], (value) => value === region, "the client's region")}`;
@@ -25,6 +27,12 @@ function refused(address: string): string {
   const elsewhere = `the client's endpoint (${ENDPOINTS.join(", ")}, endpoint_url in ~/.aws/config)`;
   const remedy = correct(ENDPOINTS, (value) => hasItsPort.test(value), elsewhere);
   return `nothing listens at ${address}: start what is to answer there, or ${remedy}`;
+}
+
+/** An engine on one's own machine speaks HTTP alone. */
+function withoutTls(): string {
+  const remedy = correct(ENDPOINTS, (value) => /^https:/i.test(value), "the client's endpoint");
+  return `the endpoint does not speak TLS, so it has to begin with http://: ${remedy}`;
 }
 
 function unknownHost(host: string): string {
