@@ -319,6 +319,7 @@ describe("unknown options", () => {
   test.each([
     [table, "tablename", "tableName"],
     [table, "tabelName", "tableName"],
+    [table, "table", "tableName"],
     [table, "ttl_ms", "ttlMs"],
     [table, "waitMS", "waitMs"],
     [table, "wait", "waitMs"],

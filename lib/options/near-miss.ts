@@ -37,6 +37,7 @@ function isSecret(name: string): boolean {
 
 /** What other locks call the options of these names. */
 const ALIASES: Readonly<Record<string, readonly string[]>> = {
+  tableName: ["table"],
   waitMs: ["timeout", "acquiretimeout", "maxwait"],
   ttlMs: ["lease", "leaseduration", "leasetime"],
   renewEveryMs: ["heartbeat", "heartbeatperiod"],
