@@ -174,6 +174,7 @@ describe("what runs when the drain is over", () => {
     const failed = (await closing) as AggregateError;
     expect(failed).toBeInstanceOf(AggregateError);
     expect(failed.errors).toEqual([lost]);
+    expect(failed.message).toMatch(/^Lock "a" was revoked: .* Unlock every lock, .* longer drainMs$/);
     expect(time.elapsed).toBe(3_000);
     expect([time.timers, host.closed]).toEqual([0, 1]);
   });

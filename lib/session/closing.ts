@@ -82,7 +82,7 @@ export class Closing {
     const revoked = [...leases].flatMap((lease) => lease.revoke() ?? []);
     await this.#pauseWhile(() => this.remainingMs);
     if (revoked.length === 0) return;
-    throw new AggregateError(revoked, `${revoked.length} locks were revoked: their sections had not ended in time`);
+    throw new AggregateError(revoked, message(revoked));
   }
 
   /** Sleeps while something is left to wait for, and there is time. Keeps the process alive meanwhile. */
@@ -92,4 +92,13 @@ export class Closing {
       await this.#clock.sleep(Math.ceil(leftMs()), this.#pause.signal).catch(() => undefined);
     }
   }
+}
+
+/** Names one lock, since a forgotten `unlock()` is as likely as a slow section. */
+function message([first, ...others]: readonly LockLostError[]): string {
+  const were = others.length === 0 ? "was" : `and ${others.length} more were`;
+  return (
+    `Lock ${JSON.stringify(first?.lockName)} ${were} revoked: the section had not ended when the drain was over. Unlock every lock, ` +
+    "end sections when lock.signal aborts, or set a longer drainMs"
+  );
 }
