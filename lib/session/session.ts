@@ -194,7 +194,10 @@ export class Session {
       const remaining = { leases: this.leases, background: this.#background, longestReleaseMs };
       const closing = new Closing(this.clock, remaining, () => this.store.close());
       this.#closing = closing;
-      const reason = new LockError("LOCK_CLOSED", "This LockTable is closed: await calls before you close it, or make a new one");
+      const reason = new LockError(
+        "LOCK_CLOSED",
+        "This LockTable is closed: await calls before you close it, or make a new one",
+      );
       this.#closed.abort(reason);
       for (const stop of [...this.#waits]) stop(reason);
     }
