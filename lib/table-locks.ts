@@ -229,10 +229,9 @@ export class TableLocks implements AsyncDisposable {
    * @throws {@link LockConfigError} if an option cannot work. The table stays open.
    *
    * @example
-   * process.once("SIGTERM", async () => {
-   *   server.close(); // no new work
-   *   await locks.close({ drainMs: 20_000 }).catch((error) => console.error(error));
-   *   process.exit();
+   * process.once("SIGTERM", () => {
+   *   // Stop taking new work first. The process ends by itself once the rest is done.
+   *   locks.close({ drainMs: 20_000 }).catch((error) => console.error(error));
    * });
    */
   async close(options: CloseOptions = NONE): Promise<void> {
