@@ -17,7 +17,10 @@ import { sizes } from "./sizes.js";
 
 /** The majors of Node that everything runs on. */
 const NODES = [20, 24];
-/** What is installed for all cells where the newest version cannot be: Jest does not require() ES modules, which NestJS 12 is. */
+/**
+ * What is installed for all cells where the newest version cannot be: Jest does not require() ES modules, which NestJS 12 is. Nor
+ * can the lowest be: the declarations of NestJS 10.0.0 do not compile without `skipLibCheck`.
+ */
 const IN_JEST = { "@nestjs/common": "^11.0.0" };
 /** The last major of vitest that runs on Node 20. */
 const VITEST = "vitest@4.1.12";
@@ -55,7 +58,7 @@ try {
       ...newest,
       ...peers.map(([name, range]) => `${name}@${IN_JEST[name] ?? range}`),
     ],
-    lowest: [...tools, ...oldest, ...peers.map(([name, range]) => `${name}@${lowest(range)}`)],
+    lowest: [...tools, ...oldest, ...peers.map(([name, range]) => `${name}@${IN_JEST[name] ?? lowest(range)}`)],
     ...Object.fromEntries(
       NESTS.map((nest) => [
         `NestJS ${nest}`,
