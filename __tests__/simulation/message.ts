@@ -24,7 +24,7 @@ export function addressesOf(message: Message): readonly Address[] {
 
 /** The takes in a message: one, those of a set, or none. */
 export function takesOf(message: Message): readonly Take[] {
-  if (message.kind === "writeAll") return message.takes;
+  if (message.kind === "writeAll") return message.takes.filter((write) => write.kind === "take");
   return message.kind === "write" && message.write.kind === "take" ? [message.write] : NONE;
 }
 

@@ -5,7 +5,7 @@ import type { TableLayout } from "../options/table.js";
 import type { Address } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import { isStillHeldBy, vacateKept } from "../protocol/was-applied.js";
-import type { Check, Renew, Take, Write } from "../protocol/writes.js";
+import type { Acquire, Check, Renew, Write } from "../protocol/writes.js";
 import type { DocumentGuard, WriteAllOutcome, WriteOutcome } from "../store.js";
 import { actionOf } from "./compile.js";
 import { bytesOf, checkResult, marshalledData } from "./data.js";
@@ -61,9 +61,9 @@ export abstract class RowStore {
     return { kind: "refused", row: await this.#rowAfter(write, signal), retried: true };
   }
 
-  /** The same for the takes of one transaction. */
-  protected async readBackAll(takes: readonly Take[], signal: AbortSignal): Promise<WriteAllOutcome> {
-    return { kind: "refused", rows: await Promise.all(takes.map((take) => this.#rowAfter(take, signal))) };
+  /** The same for the writes of one transaction. */
+  protected async readBackAll(writes: readonly Acquire[], signal: AbortSignal): Promise<WriteAllOutcome> {
+    return { kind: "refused", rows: await Promise.all(writes.map((write) => this.#rowAfter(write, signal))) };
   }
 
   async #rowAfter({ at, uuid }: Grant, signal: AbortSignal): Promise<Row> {

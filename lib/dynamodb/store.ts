@@ -5,7 +5,7 @@ import type { Address } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import { countOf, drawnBy } from "../protocol/rules.js";
 import { isStillHeldBy } from "../protocol/was-applied.js";
-import type { Renew, Take, Write } from "../protocol/writes.js";
+import type { Acquire, Renew, Write } from "../protocol/writes.js";
 import type {
   Cursor,
   GuardedWrites,
@@ -33,19 +33,19 @@ export class DynamoDbStore extends RowStore implements Store {
     this.#transport = transport;
   }
 
-  async writeAll(takes: readonly Take[], signal: AbortSignal): Promise<WriteAllOutcome> {
-    const TransactItems = takes.map((take) => actionOf(this.layout, take));
+  async writeAll(writes: readonly Acquire[], signal: AbortSignal): Promise<WriteAllOutcome> {
+    const TransactItems = writes.map((write) => actionOf(this.layout, write));
     let reply: Reply;
     try {
-      const purpose = { kind: "take-all", at: takes[0]?.at } as const;
+      const purpose = { kind: "take-all", at: writes[0]?.at } as const;
       reply = await this.#transport.ask(["TransactWriteItems", { TransactItems }], signal, purpose);
     } catch (error) {
       // An engine may not tell the reasons: then each row is read.
-      const reasons = isRefusal(error) ? takes.map(() => REFUSED) : refusalsOf(error);
+      const reasons = isRefusal(error) ? writes.map(() => REFUSED) : refusalsOf(error);
       if (reasons === undefined) throw error;
-      return await this.#allRefused(takes, reasons, signal);
+      return await this.#allRefused(writes, reasons, signal);
     }
-    if (!this.#transport.believes(reply)) return await this.readBackAll(takes, signal);
+    if (!this.#transport.believes(reply)) return await this.readBackAll(writes, signal);
     return { kind: "applied" };
   }
 
@@ -139,24 +139,28 @@ export class DynamoDbStore extends RowStore implements Store {
     return item && rowOf(this.layout, at, item);
   }
 
-  /** Which rows refused the takes of one transaction. */
+  /** Which rows refused the writes of one transaction. */
   async #allRefused(
-    takes: readonly Take[],
+    writes: readonly Acquire[],
     reasons: readonly CancellationReason[],
     signal: AbortSignal,
   ): Promise<WriteAllOutcome> {
     const rows = await Promise.all(
-      takes.map(async ({ at }, index) => {
+      writes.map(async ({ at }, index) => {
         const reason = reasons[index];
         return reason && isRefusedItem(reason) ? await this.#refusing(at, reason.Item, signal) : undefined;
       }),
     );
-    const isAnothers = rows.some((row, index) => row !== undefined && !isStillHeldBy(takes[index]?.uuid ?? "", row));
+    const isAnothers = writes.some(({ kind, uuid }, index) => {
+      const [row, reason] = [rows[index], reasons[index]];
+      // A missing row refuses no take, and every transfer.
+      return row === undefined ? kind === "transfer" && reason && isRefusedItem(reason) : !isStillHeldBy(uuid, row);
+    });
     if (isAnothers || (rows.every((row) => row !== undefined) && !reasons.some(isConflict))) {
       return { kind: "refused", rows };
     }
     // Either an earlier copy of our own was applied while another write is in conflict, or rows are gone: the next try tells.
-    const message = `The rows of ${takes.length} locks changed while they were taken: try again`;
+    const message = `The ${writes.length} rows changed while they were taken: try again`;
     throw new LockStoreError(message, { transient: true });
   }
 

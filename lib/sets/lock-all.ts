@@ -1,14 +1,11 @@
 import { Lease } from "../holding/lease.js";
-import { copyOf, type LockData } from "../lock-info.js";
+import { copyOf } from "../lock-info.js";
 import type { LockOptions } from "../options/calls.js";
 import type { SetMember } from "../options/lock-all.js";
 import { lockAt } from "../protocol/addresses.js";
 import type { Session } from "../session/session.js";
-import type { WriteAllOutcome } from "../store.js";
-import { abandon, giveBack, removeWhenItArrives } from "../taking/abandoned-claims.js";
-import type { Acquisition } from "../taking/acquisition.js";
-import { type ClaimAttempt, claimBy, tryClaim } from "../taking/claim.js";
-import { type InTheWay, RowTake } from "../taking/row-take.js";
+import { claimBy, tryClaim } from "../taking/claim.js";
+import { SetTake } from "../taking/set-take.js";
 import type { Target } from "../taking/taken.js";
 import { leaseWasOver } from "../taking/too-slow.js";
 import { Wait } from "../taking/wait.js";
@@ -72,56 +69,3 @@ export async function lockAll(
 }
 
 const leaseMs = ({ settings }: Target): number => settings.ttlMs - settings.safetyMarginMs;
-
-/** The takes of several rows, which go together: one transaction. */
-class SetTake implements ClaimAttempt<WriteAllOutcome, readonly Acquisition[]> {
-  readonly #session: Session;
-  readonly #takes: readonly RowTake[];
-
-  constructor(session: Session, { sightings }: Wait, targets: readonly Target[], data: LockData | undefined) {
-    this.#session = session;
-    this.#takes = targets.map((target) => new RowTake(session, sightings, target, { data }));
-  }
-
-  get uuids(): readonly string[] {
-    return this.#takes.flatMap(({ uuids }) => uuids);
-  }
-
-  get sentAt(): number {
-    return Math.min(...this.#takes.map(({ sentAt }) => sentAt));
-  }
-
-  send(signal: AbortSignal): Promise<WriteAllOutcome> {
-    const writes = this.#takes.map(({ write }) => write);
-    return this.#session.store.writeAll(writes, signal);
-  }
-
-  granted(outcome: WriteAllOutcome): readonly Acquisition[] | undefined {
-    // A transaction does not tell what it replaced.
-    if (outcome.kind === "applied") return this.#takes.map((take) => take.taken(undefined, {}));
-    const { rows } = outcome;
-    if (!this.#takes.every((take, index) => take.isOwn(rows[index]))) return undefined;
-    return this.#takes.map((take, index) => take.taken(rows[index], { fence: rows[index]?.fence }));
-  }
-
-  refused(outcome: WriteAllOutcome): readonly InTheWay[] {
-    const rows = outcome.kind === "refused" ? outcome.rows : [];
-    return this.#takes.flatMap((take, index) => take.refusedBy(rows[index]));
-  }
-
-  /** Looks for two of the rows: one may have been unlocked by force. */
-  abandon(): void {
-    if (this.sentAt === Number.POSITIVE_INFINITY) return;
-    const session = this.#session;
-    for (const take of this.#takes) take.giveUp();
-    const acquisitions = this.#takes.map((take) => take.acquisition());
-    for (const acquisition of acquisitions) abandon(session, acquisition);
-    let rest: Promise<unknown> | undefined;
-    const look = async (acquisition: Acquisition): Promise<void> => {
-      if (!(await removeWhenItArrives(session, acquisition))) return;
-      rest ??= Promise.all(acquisitions.slice(2).map((other) => giveBack(session, other)));
-      await rest;
-    };
-    for (const acquisition of acquisitions.slice(0, 2)) session.detach(look(acquisition));
-  }
-}

@@ -6,7 +6,7 @@ import { type Address, kindOf } from "../protocol/addresses.js";
 import { type Applied, apply } from "../protocol/apply.js";
 import { type Attributes, parseRow, type Row } from "../protocol/row.js";
 import { drawnBy } from "../protocol/rules.js";
-import type { Renew, Take, Write } from "../protocol/writes.js";
+import type { Acquire, Renew, Write } from "../protocol/writes.js";
 import {
   BadRow,
   type Cursor,
@@ -89,9 +89,9 @@ export class MemoryTable {
   }
 
   /** All of them or none. */
-  applyAll(takes: readonly Take[]): readonly Applied[] {
-    const wouldBe = takes.map((take) => apply(this.item(take.at), detached(take)));
-    return wouldBe.some(({ kind }) => kind === "refused") ? wouldBe : takes.map((take) => this.apply(take));
+  applyAll(writes: readonly Acquire[]): readonly Applied[] {
+    const wouldBe = writes.map((write) => apply(this.item(write.at), detached(write)));
+    return wouldBe.some(({ kind }) => kind === "refused") ? wouldBe : writes.map((write) => this.apply(write));
   }
 
   write(write: Write): WriteOutcome {
@@ -105,10 +105,10 @@ export class MemoryTable {
     return renewals.map((renewal) => this.#renewed(renewal));
   }
 
-  writeAll(takes: readonly Take[]): WriteAllOutcome {
-    const applied = this.applyAll(takes);
+  writeAll(writes: readonly Acquire[]): WriteAllOutcome {
+    const applied = this.applyAll(writes);
     if (applied.every(({ kind }) => kind === "applied")) return { kind: "applied" };
-    const rows = takes.map(({ at }, index) => {
+    const rows = writes.map(({ at }, index) => {
       const one = applied[index];
       return one?.kind === "refused" ? parsed(at, one.by) : undefined;
     });
