@@ -1,37 +1,59 @@
-import { acquisition, backlog, contention, lease, mark, renewals, rowTake, turns, watch } from "./files.js";
-import type { Defects } from "./patch.js";
+import type { Defects } from "./defect.js";
 
 /** Defects of what the sections of one process share. What each breaks is said in lib/queues/ and lib/session/. */
 export const HAND_OVER_DEFECTS: Defects = {
-  "a lease is passed on although others wait for ever": [
-    contention(/isTurnOver\(at, handOverMs\) \{/g, "$& return false;"),
-  ],
-  "a lease is passed on without a look whether others wait": [turns(/ >= settings\.handOverMs/g, " >= Infinity")],
-  "a process does not stand back for those who wait": [
-    contention(/const until = now \+ \(needMs \?\? STAND_BACK_POLLS \* longestPollMs\);/g, "const until = now;"),
-  ],
-  "a mark does not say how long its writer needs": [
-    mark(/\(needInMark\(needMs\) \/ NEED_STEP_MS\) \* STEP_FRACTION/g, "0"),
-  ],
-  "a process stands back for two of its own longest polls, whatever a waiter needs": [
-    contention(/needMs \?\? STAND_BACK_POLLS/g, "STAND_BACK_POLLS"),
-  ],
-  "a smaller need is written over a larger one": [contention(/Math\.max\(known\.needMs \?\? 0, needMs\)/g, "needMs")],
-  "a waiter that needs longer counts on the mark of another": [
-    watch(/\(markInNumber\(row\.wanted\)\.needMs \?\? UNSAID_NEED_MS\) >= /g, "Infinity >= "),
-  ],
-  "a take forgets that others wait": [rowTake(/contention\?\.markOf\(at\)/g, "undefined")],
-  "nobody looks for marks where a lease cannot be passed on": [
-    acquisition(/this\.#session\.contended\(\)\.sees\(outcome\.replaced\)/g, "void 0", 2),
-  ],
-  "a waiter marks before it looks": [
-    watch(/if \(row !== first\)/g, ""),
-    // Only a waiter that has been kept out before would mark what a refusal shows: with this, each does.
-    watch(/now - blocked\.since < settings\.handOverMs \|\| /g, ""),
-  ],
-  "a passed lease does not change the uuid after a guard": [renewals(/this\.#usage === "guarded" \|\| /g, "")],
-  "the loss of a passed lease is told to the section before": [
-    lease(/\bbegin\(section\) \{/g, "$& section = this.firstSection ??= section;"),
-  ],
-  "a renewal leaves before one whose lease ends first": [backlog(/\? one\.deadline < other\.deadline :/g, "? false :")],
+  "a lease is passed on although others wait for ever": {
+    "session/contention.ts": {
+      "isTurnOver(at: Address, handOverMs: number): boolean {":
+        "isTurnOver(at: Address, handOverMs: number): boolean { return false;",
+    },
+  },
+  "a lease is passed on without a look whether others wait": {
+    "queues/turns.ts": { " >= settings.handOverMs": " >= Infinity" },
+  },
+  "a process does not stand back for those who wait": {
+    "session/contention.ts": {
+      "const until = now + (needMs ?? STAND_BACK_POLLS * longestPollMs);": "const until = now;",
+    },
+  },
+  "a mark does not say how long its writer needs": {
+    "protocol/mark.ts": { "(needInMark(needMs) / NEED_STEP_MS) * STEP_FRACTION": "0" },
+    test: "far-waiters",
+  },
+  "a process stands back for two of its own longest polls, whatever a waiter needs": {
+    "session/contention.ts": { "needMs ?? STAND_BACK_POLLS": "STAND_BACK_POLLS" },
+    test: "far-waiters",
+  },
+  "a smaller need is written over a larger one": {
+    "session/contention.ts": { "Math.max(known.needMs ?? 0, needMs)": "needMs" },
+    test: "far-waiters",
+  },
+  "a waiter that needs longer counts on the mark of another": {
+    "taking/watch.ts": { "(markInNumber(row.wanted).needMs ?? UNSAID_NEED_MS) >= ": "Infinity >= " },
+    test: "far-waiters",
+  },
+  "a take forgets that others wait": { "taking/row-take.ts": { "contention?.markOf(at)": "undefined" } },
+  "nobody looks for marks where a lease cannot be passed on": {
+    "taking/acquisition.ts": {
+      "outcome.replaced?.wanted !== undefined) this.#session.contended().sees(outcome.replaced);":
+        "outcome.replaced?.wanted !== undefined) void 0;",
+      "if (outcome.replaced !== undefined) this.#session.contended().sees(outcome.replaced);": "",
+    },
+  },
+  "a waiter marks before it looks": {
+    "taking/watch.ts": { "if (row !== first)": "", "now - blocked.since < settings.handOverMs || ": "" },
+  },
+  "a passed lease does not change the uuid after a guard": {
+    "holding/renewals.ts": { 'this.#usage === "guarded" || ': "" },
+  },
+  "the loss of a passed lease is told to the section before": {
+    "holding/lease.ts": {
+      "begin(section: Section): number {":
+        "firstSection: Section | undefined; begin(section: Section): number { section = this.firstSection ??= section;",
+    },
+  },
+  "a renewal leaves before one whose lease ends first": {
+    "session/backlog.ts": { "? one.deadline < other.deadline :": "? false :" },
+    test: "scheduler",
+  },
 };

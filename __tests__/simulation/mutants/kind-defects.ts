@@ -1,109 +1,121 @@
-import {
-  acquisition,
-  exclusive,
-  exit,
-  flags,
-  resume,
-  rows,
-  rules,
-  sections,
-  semaphore,
-  shared,
-  token,
-} from "./files.js";
-import type { Defects, Patch } from "./patch.js";
-import { JUDGED_BY_REPLY } from "./queue-defects.js";
-
-const LOOKS_FOR_WRITER = /untilNoWriter\(session, resource, wait\)/g;
-const MAY_LAPSE = /mayLapse: resource\.kind\.rowDecides/g;
-
-/** A row is removed, renewed or not since it was looked at. */
-const REMOVED_BY_UUID: Patch = rows(
-  /const write = (\{ kind: "remove", at: \{ name, sort \}, seenUuid, seenExpires \});/g,
-  "const write = seenUuid === undefined ? $1\n" +
-    ': { kind: "vacate", at: { name, sort }, uuid: seenUuid, leaves: { kind: "free" }, remembers: "nothing" };',
-);
+import type { Defects } from "./defect.js";
 
 /** Defects of semaphores, shared mutexes and hand-offs. What each breaks is said in lib/kinds/ and lib/taking/. */
 export const KIND_DEFECTS: Defects = {
-  "a permit is taken whatever its row says": [
-    rules(
-      /let takes = TAKES_EXPIRED;/g,
-      'let takes = write.at.sort.startsWith("semaphore#") ? takesOver(all()) : TAKES_EXPIRED;',
-    ),
-  ],
-  "a caller takes a permit beyond its number": [
-    semaphore(/Array\.from\(\{ length: end \}/g, "Array.from({ length: end + 1 }"),
-  ],
-  "a reader is let in while a writer has its row": [shared(LOOKS_FOR_WRITER, "Promise.resolve(undefined)")],
-  "a reader looks for a writer before its own row is there": [
-    shared(
-      /const result = await takeRow\(session, claimed, .*\);/g,
-      "const early = await lookForWriter(session, resource, wait);\n$&",
-    ),
-    shared(LOOKS_FOR_WRITER, "Promise.resolve(early)"),
-  ],
-  "a reader looks for a writer by a read that may be stale": [
-    flags(
-      /readWriter\(session, resource, wait, \{ isConsistent: true \}\)/g,
-      "readWriter(session, resource, wait, { isConsistent: false })",
-    ),
-  ],
-  "a reader judges a writer by what is known when the reply comes": [
-    flags(
-      /return \{ known: before, row: (await session\.store\.read\(.*\)) \};/g,
-      "const row = $1; return { known: { ...before, ...knownNow(session, resource.settings.takeover) }, row };",
-    ),
-  ],
-  "a writer takes a reader for dead by the latest time it may be": [
-    flags(
-      /!isDead\(wait, row, page\)/g,
-      "!isDead(session, row, { ...page, earliest: session.clock.wall()?.latest ?? 1 })",
-    ),
-  ],
-  "a writer looks for readers by a query that may be stale": [
-    flags(/limit: READERS_LIMIT, consistent: true/g, "limit: READERS_LIMIT, consistent: false"),
-  ],
-  "a writer does not look for readers": [
-    exclusive(/await lookForReaders\(this\.session, resource, wait\)/g, "{ found: false }"),
-  ],
-  "a dead reader is removed, renewed or not": [JUDGED_BY_REPLY, REMOVED_BY_UUID],
-  "a renewal mends the lapse of a writer that waits": [
-    sections(MAY_LAPSE, "mayLapse: true"),
-    exclusive(/lease\.watch\(WAITING_WRITER\);/g, ""),
-    exclusive(/while \(lease\.held\)/g, "while (true)"),
-    exclusive(/if \(!lease\.held\)/g, "if (false)"),
-  ],
-  "dead readers are let be, and a renewal mends their lapse": [
-    flags(/return \{ found \};/g, "return { found: false };"),
-    flags(/await Promise\.all\(page\.rows\.map\(\(row\) => remove\(.*\)\)\);/g, ""),
-    sections(MAY_LAPSE, "mayLapse: true"),
-  ],
-  "a writer that gives up keeps its row": [flags(/let isGranted = false;/g, "let isGranted = true;")],
-  "sections join others without a look for a writer": [
-    shared(/now - own\.lookedAt < own\.resource\.settings\.handOverMs/g, "true"),
-  ],
-  "sections join others although a writer was seen": [shared(/own\.isClosed = true;/g, "return undefined;")],
-  "the first section that ends takes the row from those that share it": [
-    sections(/&& !lease\.endSection\(section\)/g, "&& (lease.endSection(section), false)"),
-  ],
-  "a token is resumed twice": [
-    rules(/fenced \? IS_MINE_AND_FENCED : IS_MINE,/g, 'fenced ? all(IS_SOMEBODYS, isNumber("fence")) : IS_SOMEBODYS,'),
-  ],
-  "a token is the uuid that everybody sees": [token(/return createHash\(.*\);/g, "return secret;")],
-  "a lock that is handed off keeps the length of its lease": [
-    rules(/(update\(\{ uuid, expires), ttlMs(, owner, handOff \})/g, "$1$2"),
-  ],
-  "a late copy of the take is handed off once more": [
-    rules(/if \(after === undefined\)/g, "if (true)"),
-    exit(/row\.guard === undefined \? await row\.renew\(trying\) : /g, ""),
-  ],
-  "a lock is handed off under its own uuid": [acquisition(/const \{ uuid \} = handOff;/g, "const uuid = this.#uuid;")],
-  "a resumed lock draws no token": [
-    resume(/fencing: fenced \} = settings/g, "fencing: notFenced } = settings, fenced = false"),
-    resume(/outcome\.kind === "applied" \? outcome\.drawn : row\?\.fence/g, "row?.fence"),
-  ],
-  "what an abandoned resumption takes is not given back": [
-    resume(/session\.detach\(removeWhenItArrives\(.*\)\);/g, ""),
-  ],
+  "a permit is taken whatever its row says": {
+    "protocol/rules.ts": {
+      "let takes = TAKES_EXPIRED;":
+        'let takes = write.at.sort.startsWith("semaphore#") ? takesOver(all()) : TAKES_EXPIRED;',
+    },
+  },
+  "a caller takes a permit beyond its number": {
+    "kinds/semaphore.ts": { "Array.from({ length: end }": "Array.from({ length: end + 1 }" },
+  },
+  "a reader is let in while a writer has its row": {
+    "kinds/shared.ts": { "untilNoWriter(session, resource, wait)": "Promise.resolve(undefined)" },
+  },
+  "a reader looks for a writer before its own row is there": {
+    "kinds/shared.ts": {
+      "const result = await takeRow(session, claimed, { at: readerAt(name, session.uuid()), settings });":
+        "const early = await lookForWriter(session, resource, wait); const result = await takeRow(session, claimed, { at: readerAt(name, session.uuid()), settings });",
+      "untilNoWriter(session, resource, wait)": "Promise.resolve(early)",
+    },
+  },
+  "a reader looks for a writer by a read that may be stale": {
+    "kinds/shared-mutex-rows.ts": {
+      "readWriter(session, resource, wait, { isConsistent: true })":
+        "readWriter(session, resource, wait, { isConsistent: false })",
+    },
+  },
+  "a reader judges a writer by what is known when the reply comes": {
+    "kinds/shared-mutex-rows.ts": {
+      "return { known: before, row: await session.store.read(target.at, { consistent }, signal) };":
+        "const row = await session.store.read(target.at, { consistent }, signal); return { known: { ...before, ...knownNow(session, resource.settings.takeover) }, row };",
+    },
+    test: "shared-mutexes/shared",
+  },
+  "a writer takes a reader for dead by the latest time it may be": {
+    "kinds/shared-mutex-rows.ts": {
+      "!isDead(wait, row, page)": "!isDead(session, row, { ...page, earliest: session.clock.wall()?.latest ?? 1 })",
+    },
+  },
+  "a writer looks for readers by a query that may be stale": {
+    "kinds/shared-mutex-rows.ts": {
+      "limit: READERS_LIMIT, consistent: true": "limit: READERS_LIMIT, consistent: false",
+    },
+  },
+  "a writer does not look for readers": {
+    "kinds/exclusive.ts": {
+      "const { found, alive } = await lookForReaders(this.session, resource, wait)":
+        "const { found, alive }: Awaited<ReturnType<typeof lookForReaders>> = { found: false }",
+    },
+  },
+  "a dead reader is removed, renewed or not": {
+    "taking/rows.ts": {
+      "const known = knownNow(session, takeover); return { ...(await session.store.query(query, signal)), ...known };":
+        "const sentAt = session.clock.atMost(); const page = await session.store.query(query, signal); return { ...page, ...knownNow(session, takeover), sentAt };",
+      'const write = { kind: "remove", at: { name, sort }, seenUuid, seenExpires } as const;':
+        'const write = seenUuid === undefined ? ({ kind: "remove", at: { name, sort }, seenUuid, seenExpires } as const) : ({ kind: "vacate", at: { name, sort }, uuid: seenUuid, leaves: { kind: "free" }, remembers: "nothing" } as const);',
+    },
+  },
+  "a renewal mends the lapse of a writer that waits": {
+    "queues/sections.ts": { "mayLapse: resource.kind.rowDecides": "mayLapse: true" },
+    "kinds/exclusive.ts": {
+      "lease.watch(WAITING_WRITER);": "",
+      "while (lease.held)": "while (true)",
+      "if (!lease.held)": "if (false)",
+    },
+    test: "shared-mutexes/exclusive",
+  },
+  "dead readers are let be, and a renewal mends their lapse": {
+    "kinds/shared-mutex-rows.ts": {
+      "return { found };": "return { found: false };",
+      "await Promise.all(page.rows.map((row) => remove(session, row, settings.ttlMs, wait)));": "",
+    },
+    "queues/sections.ts": { "mayLapse: resource.kind.rowDecides": "mayLapse: true" },
+  },
+  "a writer that gives up keeps its row": {
+    "kinds/shared-mutex-rows.ts": { "let isGranted = false;": "let isGranted = true;" },
+  },
+  "sections join others without a look for a writer": {
+    "kinds/shared.ts": { "now - own.lookedAt < own.resource.settings.handOverMs": "true" },
+  },
+  "sections join others although a writer was seen": {
+    "kinds/shared.ts": { "own.isClosed = true;": "return undefined;" },
+    test: "shared-mutexes/shared",
+  },
+  "the first section that ends takes the row from those that share it": {
+    "queues/sections.ts": { "&& !lease.endSection(section)": "&& (lease.endSection(section), false)" },
+  },
+  "a token is resumed twice": {
+    "protocol/rules.ts": {
+      "fenced ? IS_MINE_AND_FENCED : IS_MINE,": 'fenced ? all(IS_SOMEBODYS, isNumber("fence")) : IS_SOMEBODYS,',
+    },
+  },
+  "a token is the uuid that everybody sees": {
+    "holding/hand-off-token.ts": { 'return createHash("sha256").update(secret).digest("hex");': "return secret;" },
+  },
+  "a lock that is handed off keeps the length of its lease": {
+    "protocol/rules.ts": {
+      "update({ uuid, expires, ttlMs, owner, handOff }": "update({ uuid, expires, owner, handOff }",
+    },
+  },
+  "a late copy of the take is handed off once more": {
+    "protocol/rules.ts": { "if (after === undefined)": "if (true)" },
+    "holding/exit.ts": { "row.guard === undefined ? await row.renew(trying) : ": "" },
+    test: "hand-off/hand-off",
+  },
+  "a lock is handed off under its own uuid": {
+    "taking/acquisition.ts": { "const { uuid } = handOff;": "const uuid = this.#uuid;" },
+  },
+  "a resumed lock draws no token": {
+    "holding/resume.ts": {
+      "fencing: fenced } = settings": "fencing: notFenced } = settings, fenced = false",
+      'outcome.kind === "applied" ? outcome.drawn : row?.fence': "row?.fence",
+    },
+  },
+  "what an abandoned resumption takes is not given back": {
+    "holding/resume.ts": { "session.detach(removeWhenItArrives(session, maybe, remainingHold(session, handed)));": "" },
+    test: "hand-off/hand-off",
+  },
 };

@@ -1,58 +1,63 @@
-import { spawn } from "node:child_process";
-import { cp, readFile, writeFile } from "node:fs/promises";
+import { cp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import type { Patch } from "./patch.js";
+import type { Defect } from "./defect.js";
+import { COMPILED, compile, ROOT, run, withDefect, writeLibrary } from "./edited-source.js";
 
-/** The folder that the compiler wrote to: lib and __tests__ stand in it. */
-export const COMPILED = fileURLToPath(new URL("../../..", import.meta.url));
-
-/** What the simulation found in a mutant. */
+/** What was found in a mutant. */
 export interface Finding {
-  /** The invariant that did not hold, or undefined if nothing was found. */
+  /** The invariant of the simulation that did not hold, or undefined if nothing was found. */
   readonly invariant: string | undefined;
   /** After how many schedules. */
   readonly runs: number;
-  /** The test that found it, where no schedule did. */
+  /** The test that failed, where no schedule did. */
   readonly test?: string;
 }
 
-/** Copies the library and its simulation to a folder of their own, with the defect in it. */
-export async function makeMutant(name: string, patches: readonly Patch[], folder: string): Promise<void> {
-  const support = ["message-store.js", "seeded-random.js", "tokens.js"].map((file) => `__tests__/support/${file}`);
-  for (const part of ["lib", "__tests__/simulation", ...support]) {
-    await cp(join(COMPILED, part), join(folder, part), { recursive: true });
-  }
-  for (const patch of patches) {
-    const file = join(folder, patch.file);
-    await writeFile(file, patched(await readFile(file, "utf8"), patch, name));
-  }
-}
-
-/** @throws unless the pattern matches exactly as often as stated: a defect that is not there proves nothing. */
-function patched(text: string, { file, find, replace, matches }: Patch, defect: string): string {
-  const found = [...text.matchAll(find)].length;
-  if (found !== matches) {
-    throw new Error(
-      `"${defect}": ${find} occurs ${found} times in ${file}, not ${matches}. Adapt it in __tests__/simulation/mutants`,
-    );
-  }
-  return text.replace(find, replace);
+/** Compiles the library with a defect in it to a folder, beside a copy of the tests. */
+export async function makeMutant(defect: Defect, folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
+  await writeLibrary(await withDefect(defect), join(folder, "src"));
+  const errors = await compile(folder);
+  if (errors !== "") throw new Error(errors);
+  await cp(join(COMPILED, "__tests__"), join(folder, "__tests__"), { recursive: true });
 }
 
 /** Explores the mutant in a process of its own, until something is found or for so many schedules. */
 export async function hunt(folder: string, seed: number, runs: number): Promise<Finding> {
   const script = join(folder, "__tests__/simulation/mutants/hunt.js");
-  const child = spawn(process.execPath, [script, String(seed), String(runs)], { stdio: ["ignore", "pipe", "pipe"] });
-  let [output, errors] = ["", ""];
-  child.stdout.on("data", (chunk) => {
-    output += chunk;
-  });
-  child.stderr.on("data", (chunk) => {
-    errors += chunk;
-  });
-  const code = await new Promise((resolve) => child.on("close", resolve));
-  const last = output.trim().split("\n").at(-1) ?? "";
-  if (code !== 0 || !last.startsWith("{")) throw new Error(`the hunt ended with ${code}: ${errors}${output}`);
-  return JSON.parse(last) as Finding;
+  const { output, code } = await run([script, String(seed), String(runs)]);
+  const finding = output
+    .trim()
+    .split("\n")
+    .findLast((line) => line.startsWith('{"'));
+  if (code !== 0 || finding === undefined) throw new Error(`the hunt ended with ${code}: ${output}`);
+  return JSON.parse(finding) as Finding;
+}
+
+/** What `jest --json` says of a run, as far as it matters here. */
+interface TestRun {
+  readonly numRuntimeErrorTestSuites: number;
+  readonly numTotalTests: number;
+  readonly testResults: readonly {
+    readonly assertionResults: readonly { readonly status: string; readonly fullName: string }[];
+  }[];
+}
+
+/**
+ * Runs a file of tests on the mutant.
+ * @returns the first test that fails; undefined if none does.
+ * @throws if the tests did not run, which proves nothing.
+ */
+export async function failureIn(file: string, folder: string): Promise<string | undefined> {
+  const tests = join(folder, "__tests__");
+  const json = join(folder, "tests.json");
+  await run([
+    ...["--disable-warning=ExperimentalWarning", "--disable-warning=DynamutexWarning", "--experimental-vm-modules"],
+    ...[join(ROOT, "node_modules/jest/bin/jest.js"), "--roots", tests, "-w", "1", "--json", "--outputFile", json],
+    ...["--runTestsByPath", join(tests, `${file}.test.js`)],
+  ]);
+  const done = JSON.parse(await readFile(json, "utf8")) as TestRun;
+  if (done.numRuntimeErrorTestSuites > 0 || done.numTotalTests === 0) throw new Error(`${file} did not run`);
+  const results = done.testResults.flatMap(({ assertionResults }) => assertionResults);
+  return results.find(({ status }) => status === "failed")?.fullName;
 }

@@ -1,13 +1,14 @@
-import { failures, tableSign } from "./files.js";
-import type { Defects } from "./patch.js";
+import type { Defects } from "./defect.js";
 
 /** Defects of who is believed, and of what counts as certain. */
 export const NETWORK_DEFECTS: Defects = {
-  "somebody else's reply is an answer": [tableSign(/return !this\.#isSigned;/g, "return true;")],
-  "any success proves a grant": [
-    tableSign(/get isEnough\(\) \{\s*return this\.#isSigned;/g, "get isEnough() { return true;"),
-  ],
-  "a reply that cannot be read is final, and certain": [
-    failures(/const isSilence = hasLeft === true && !answered;/g, "const isSilence = false;"),
-  ],
+  "somebody else's reply is an answer": { "dynamodb/table-sign.ts": { "return !this.#isSigned;": "return true;" } },
+  "any success proves a grant": {
+    "dynamodb/table-sign.ts": {
+      "get isEnough(): boolean { return this.#isSigned;": "get isEnough(): boolean { return true;",
+    },
+  },
+  "a reply that cannot be read is final, and certain": {
+    "dynamodb/failures.ts": { "const isSilence = hasLeft === true && !answered;": "const isSilence = false;" },
+  },
 };

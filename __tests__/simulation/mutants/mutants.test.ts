@@ -1,0 +1,42 @@
+import { existsSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "@jest/globals";
+import { DEFECTS } from "./all-defects.js";
+import { COMPILED, compile, type Edited, withDefect, writeLibrary } from "./edited-source.js";
+
+describe("seeded defects", () => {
+  it("apply to the source and compile", async () => {
+    const stale: string[] = [];
+    // As many defects at once as fit: few libraries to compile in place of one for each.
+    const libraries: Edited[] = [];
+    for (const [name, defect] of Object.entries(DEFECTS)) {
+      try {
+        await withDefect(defect);
+      } catch (error) {
+        stale.push(`"${name}": ${error}`);
+        continue;
+      }
+      for (let at = 0, isIn = false; !isIn; at += 1) {
+        await withDefect(defect, libraries[at]).then(
+          (library) => {
+            libraries[at] = library;
+            isIn = true;
+          },
+          // Another defect has replaced its text there.
+          () => undefined,
+        );
+      }
+    }
+    expect(stale).toEqual([]);
+    const folder = join(COMPILED, "defects");
+    await rm(folder, { recursive: true, force: true });
+    await Promise.all(libraries.map((edited, at) => writeLibrary(edited, join(folder, "src", String(at)))));
+    expect(await compile(folder)).toBe("");
+  });
+
+  it("name tests that exist", () => {
+    const files = Object.values(DEFECTS).flatMap(({ test }) => test ?? []);
+    expect(files.filter((file) => !existsSync(join(COMPILED, `__tests__/${file}.test.js`)))).toEqual([]);
+  });
+});
