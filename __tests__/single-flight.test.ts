@@ -354,6 +354,36 @@ describe("the calls of one process", () => {
     expect(queries).toBe(2);
   });
 
+  test("take nothing from a query that was under way when an earlier one told which flights had ended", async () => {
+    const { time, one, other, third } = hosts();
+    await other.mutex(NAME).singleFlight(() => "old");
+    // An answer tells how soon others are to be expected.
+    await one.mutex("another").singleFlight(() => "any");
+    const [request, reply] = [createGate(), createGate()];
+    const queries: Message[] = [];
+    one.fate = (message) => {
+      if (message.kind === "query") queries.push(message);
+      return message === queries[0] ? request.released : "answered";
+    };
+    one.hold = (message) => (message === queries[1] ? reply.released : undefined);
+    const call = one.mutex(NAME).singleFlight(() => "own");
+    await time.advance(100);
+    // Its query overtakes the first one, and shows the flight that ended before both calls.
+    const late = one.mutex(NAME).singleFlight(() => "late");
+    await time.advance(100);
+    expect(queries).toHaveLength(2);
+    await other.mutex(NAME).singleFlight(() => "new");
+    const holder = await third.mutex(NAME).lock();
+    request.release();
+    await turn();
+    reply.release();
+    await time.advance(100);
+    await holder.unlock();
+    const served = Promise.all([call, late]);
+    await time.settle(served);
+    expect(await served).toEqual(["own", "new"]);
+  });
+
   test("that come one after the other share few queries, while each of these is answered", async () => {
     const { time, one } = hosts();
     const mutex = one.mutex(NAME);

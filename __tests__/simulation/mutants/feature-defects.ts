@@ -90,7 +90,10 @@ export const FEATURE_DEFECTS: Defects = {
         "return found !== undefined;",
     },
   },
-  "a flight counts that was over before another look": { "flights/look.ts": { "number > this.#overBy && ": "" } },
+  "a flight counts that was over before another look": {
+    "flights/look.ts": { "number > this.#overBy && ": "" },
+    test: "single-flight",
+  },
   "a look waits until the one before is answered": {
     "flights/shared-looks.ts": {
       "await (before === undefined ? undefined : this.#whileDue(before))":
