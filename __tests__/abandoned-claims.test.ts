@@ -3,7 +3,7 @@ import { mutexSettings } from "../lib/options/mutex.js";
 import { lockAt } from "../lib/protocol/addresses.js";
 import { Session } from "../lib/session/session.js";
 import { removeWhenItArrives } from "../lib/taking/abandoned-claims.js";
-import { Acquisition } from "../lib/taking/acquisition.js";
+import { rowLease } from "../lib/taking/row-lease.js";
 import { MemoryTable } from "../lib/testing/memory-table.js";
 import type { Clock } from "../lib/time/clock.js";
 import { watch } from "./support/eventually.js";
@@ -32,7 +32,7 @@ function startLooking({ expiresInMs = 60_000, arrivesAt = Number.POSITIVE_INFINI
   const target = { at: AT, settings: mutexSettings({ ttlMs: TTL_MS }) };
   const { uuid, expires, acquired } = take;
   const taken = { uuid, expires, acquired, sentAt: clock.atMost(), remembers: "nothing" } as const;
-  const found = removeWhenItArrives(session, new Acquisition(session, target, taken));
+  const found = removeWhenItArrives(session, rowLease(session, target, taken));
   session.detach(found);
   return { time, table, session, looking, found, watched: watch(found) };
 }

@@ -65,7 +65,7 @@ export class SectionCalls<Held> {
     const { name, kind } = this.#resource;
     const isOurs = ({ name: of, sort }: Address): boolean => of === name && kindOf(sort) !== "place";
     const held = [...session.leases].filter((lease) => isOurs(lease.row.at) && lease.held);
-    const infos = held.map(({ row }) => row.info).filter((info) => info.kind === kind.id);
+    const infos = held.map(({ info }) => info).filter((info) => info.kind === kind.id);
     const [first] = infos.toSorted((one, other) => Number(one.expires) - Number(other.expires));
     return { name, held: infos.length > 0, ...(first && { owner: first.owner, expires: first.expires }) };
   }

@@ -1,9 +1,10 @@
 import { LockLostError } from "../errors.js";
 import { type MinimumHold, minimumHold } from "../protocol/lease-time.js";
-import type { NamedResult, RowAfterRelease } from "../protocol/writes.js";
+import type { NamedResult } from "../protocol/writes.js";
 import type { Session } from "../session/session.js";
 import { abandon, rowAfterRelease, untilGivenBack } from "../taking/abandoned-claims.js";
-import type { Stamping, Trying } from "../taking/taken.js";
+import { guardOf } from "../taking/row-lease.js";
+import { renew, transfer, vacate, type Written } from "../taking/row-writes.js";
 import { boundsOf } from "../time/clock.js";
 import { uuidOf } from "./hand-off-token.js";
 import type { LeaseControl } from "./lease-control.js";
@@ -15,6 +16,8 @@ export class Exit {
   hold: MinimumHold | undefined;
   /** The result of a single flight: the release writes it to the row. */
   result: NamedResult | undefined;
+  /** Whether the run of its tick has begun. If not, the release takes the number of that run back. */
+  hasBegun = false;
   readonly #session: Session;
   readonly #lease: LeaseControl;
   readonly #renewals: Renewals;
@@ -88,21 +91,21 @@ export class Exit {
 
   /** Removes the uuid from the row, if it may still be there. A lost lease is released when its section has ended. */
   async #release(until: () => (() => number) | undefined): Promise<void> {
-    const { row, lost } = this.#lease;
+    const { lost } = this.#lease;
     if (lost === undefined) {
-      const release = await row.release(until(), this.#rowAfter());
-      if (release.kind === "refused" && !this.#lease.hasRunOut) throw this.#lease.end(row.reasonOf(release.row));
+      const released = await this.#vacate(until());
+      if (released.kind === "lost" && !this.#lease.hasRunOut) throw this.#lease.markLost(released.why);
       return;
     }
     // The lease was renewed until it was revoked: without a release it would keep others out for up to its whole length.
-    if (lost.reason === "closed") await row.release(until(), this.#rowAfter());
-    if (lost.reason === "expired" || lost.reason === "max-hold") await row.release(undefined, this.#rowAfter());
+    if (lost.reason === "closed") await this.#vacate(until());
+    if (lost.reason === "expired" || lost.reason === "max-hold") await this.#vacate(undefined);
     throw lost;
   }
 
   async #handOff(withinMs: number, tick: number | undefined): Promise<string> {
     const { clock, uuid } = this.#session;
-    const { row, ends } = this.#lease;
+    const { row, usableUntil } = this.#lease;
     const { hold } = this;
     const secret = uuid();
     const handOff = {
@@ -112,24 +115,27 @@ export class Exit {
     };
     // The row stays taken for the rest of its hold, even if nobody resumes it.
     const heldMs = hold === undefined ? 0 : Math.ceil(hold.ms - (clock.atLeast() - hold.startedAt));
-    const giveUpAt = Math.min(clock.atMost() + row.settings.releaseWithinMs, ends);
-    const trying: Trying = { until: () => giveUpAt };
+    const giveUpAt = Math.min(clock.atMost() + row.settings.releaseWithinMs, usableUntil);
+    const trying = { until: () => giveUpAt };
     // Renew first, if the uuid was never renewed. The transfer asks for a stamp later than the first one, so it is refused on a
     // row that a late copy of the take has brought back.
-    let stamping: Stamping = row.guard === undefined ? await row.renew(trying) : { kind: "stamped" };
-    if (stamping.kind === "stamped") stamping = await row.transfer(handOff, Math.max(withinMs, heldMs), trying);
-    switch (stamping.kind) {
-      case "stamped":
+    const ready: Written =
+      guardOf(row) === undefined ? await renew(this.#session, row, trying) : { kind: "ok", lease: row };
+    const handed = { handOff, ttlMs: Math.max(withinMs, heldMs) };
+    const written = ready.kind === "ok" ? await transfer(this.#session, ready.lease, trying, handed) : ready;
+    this.#lease.row = written.lease;
+    switch (written.kind) {
+      case "ok":
         return secret;
-      case "refused":
-        throw this.#lease.end(this.#lease.hasRunOut ? "expired" : stamping.reason);
-      case "unanswered": {
-        const { cause } = stamping;
-        await row.release(this.#releaseUntil(), this.#rowAfter());
-        throw this.#lease.hasRunOut ? this.#lease.end("expired", cause) : cause;
+      case "lost":
+        throw this.#lease.markLost(this.#lease.hasRunOut ? "expired" : written.why);
+      case "unknown": {
+        const { cause } = written;
+        await this.#vacate(this.#releaseUntil());
+        throw this.#lease.hasRunOut ? this.#lease.markLost("expired", cause) : cause;
       }
       default:
-        return stamping satisfies never;
+        return written satisfies never;
     }
   }
 
@@ -137,11 +143,13 @@ export class Exit {
   #releaseUntil(): (() => number) | undefined {
     const { hasRunOut, row } = this.#lease;
     if (hasRunOut) return undefined;
-    const giveUpAt = Math.min(this.#session.clock.atMost() + row.settings.releaseWithinMs, row.end);
+    const giveUpAt = Math.min(this.#session.clock.atMost() + row.settings.releaseWithinMs, row.validUntil);
     return () => giveUpAt;
   }
 
-  #rowAfter(): RowAfterRelease {
-    return this.hold === undefined ? { kind: "free", result: this.result } : rowAfterRelease(this.#session, this.hold);
+  #vacate(until: (() => number) | undefined): Promise<Written> {
+    const { hold, result, hasBegun } = this;
+    const leaves = hold === undefined ? ({ kind: "free", result } as const) : rowAfterRelease(this.#session, hold);
+    return vacate(this.#session, this.#lease.row, { until, leaves, hasBegun });
   }
 }

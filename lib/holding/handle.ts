@@ -17,6 +17,7 @@ import type { DocumentGuard } from "../store.js";
 import { tokenOf } from "./hand-off-token.js";
 import type { Lease, Section } from "./lease.js";
 import { LossSignal } from "./loss-signal.js";
+import { recordSuccess } from "./record-success.js";
 import { transactUnder } from "./transact-under.js";
 
 const NO_GUARDS =
@@ -87,7 +88,7 @@ export class HeldLock implements TransferableLock {
   /** The caller has the lock: from here on the events of its section are published. @internal */
   delivered({ call, waitedMs }: { readonly call: number; readonly waitedMs: number }): void {
     this.#stage = "delivered";
-    this.#lease.row.hasBegun = true;
+    this.#lease.exit.hasBegun = true;
     this.#call = call;
     if (CHANNELS["dynamutex:acquired"].hasSubscribers) {
       const { name, uuid, owner } = this;
@@ -241,7 +242,7 @@ export class HeldLock implements TransferableLock {
   }
 
   uncountAttempt(): void {
-    this.#lease.row.hasBegun = false;
+    this.#lease.exit.hasBegun = false;
   }
 
   /**
@@ -259,9 +260,10 @@ export class HeldLock implements TransferableLock {
    * @throws {@link LockStoreError} if it was not recorded, or if that is not known. @internal
    */
   async recordSuccess(): Promise<void> {
-    if (this.attempt === undefined) return;
-    this.#lease.row.hasBegun = true;
-    const recorded = this.#lease.row.record(this.untilStepEnds());
+    const { attempt, tick } = this;
+    if (tick === undefined || attempt === undefined) return;
+    this.#lease.exit.hasBegun = true;
+    const recorded = recordSuccess(this.#session, this.#lease.row, { tick, attempt }, this.untilStepEnds());
     // Detach it, because a close does not wait for a lease that was lost.
     this.#session.detach(recorded);
     await recorded;

@@ -1,9 +1,10 @@
 import { CHANNELS, publish } from "../diagnostics.js";
 import type { LockLostError, LossReason } from "../errors.js";
+import type { LockInfo } from "../lock-info.js";
 import type { MutexSettings } from "../options/mutex.js";
 import type { Row } from "../protocol/row.js";
 import type { HeldLease, Session } from "../session/session.js";
-import type { Acquisition } from "../taking/acquisition.js";
+import { infoOfLease, lossOf, type RowLease, reasonOf } from "../taking/row-lease.js";
 import { Exit } from "./exit.js";
 import type { LeaseControl } from "./lease-control.js";
 import { type LeaseEvents, Renewals } from "./renewals.js";
@@ -42,7 +43,7 @@ type State =
 const nothing = (): void => undefined;
 
 /**
- * Keeps one acquisition: checks its deadline, and reports its loss.
+ * Keeps the lease of one row: checks its deadline, and reports its loss.
  *
  * 1. Its {@link Renewals} move its deadline: to the end of the row's new lease less the safety margin.
  * 2. At the deadline, or when a refusal shows that the row is not ours, it is lost, for good.
@@ -52,7 +53,7 @@ export class Lease implements LeaseControl, HeldLease {
   readonly settings: MutexSettings;
   /** When this process took it, on `atLeast`. */
   readonly takenAt: number;
-  readonly row: Acquisition;
+  row: RowLease;
   readonly renewals: Renewals;
   readonly exit: Exit;
   readonly #session: Session;
@@ -62,11 +63,11 @@ export class Lease implements LeaseControl, HeldLease {
   #state: State = { kind: "idle" };
   #onLost: () => void = nothing;
 
-  constructor(session: Session, acquisition: Acquisition, events: LeaseEvents = LOCK_EVENTS) {
-    this.settings = acquisition.settings;
+  constructor(session: Session, row: RowLease, events: LeaseEvents = LOCK_EVENTS) {
+    this.settings = row.settings;
     this.takenAt = session.clock.atLeast();
     this.#session = session;
-    this.row = acquisition;
+    this.row = row;
     this.#events = events;
     this.renewals = new Renewals(session, this, events);
     this.exit = new Exit(session, this, this.renewals);
@@ -77,7 +78,7 @@ export class Lease implements LeaseControl, HeldLease {
     const state = this.#state;
     if (state.kind === "over") return state.error;
     if (state.kind === "in-use" && this.#session.clock.atMost() >= this.deadline) {
-      return this.end(this.ends >= state.maxHoldEnds ? "max-hold" : "expired", this.renewals.lastFailure);
+      return this.markLost(this.usableUntil >= state.maxHoldEnds ? "max-hold" : "expired", this.renewals.lastFailure);
     }
     return undefined;
   }
@@ -90,16 +91,20 @@ export class Lease implements LeaseControl, HeldLease {
     return this.held ? Math.max(0, this.deadline - this.#session.clock.atMost()) : 0;
   }
 
-  get ends(): number {
-    return this.row.end - this.settings.safetyMarginMs;
+  get usableUntil(): number {
+    return this.row.validUntil - this.settings.safetyMarginMs;
   }
 
   get deadline(): number {
-    return this.#state.kind === "in-use" ? Math.min(this.ends, this.#state.maxHoldEnds) : this.ends;
+    return this.#state.kind === "in-use" ? Math.min(this.usableUntil, this.#state.maxHoldEnds) : this.usableUntil;
   }
 
   get stands(): boolean {
-    return this.#state.kind !== "over" && this.#session.clock.atMost() < this.ends;
+    return this.#state.kind !== "over" && this.#session.clock.atMost() < this.usableUntil;
+  }
+
+  get info(): LockInfo {
+    return infoOfLease(this.#session, this.row);
   }
 
   /** In how many ms this process has to let others in: 0 for now, Infinity if nobody is known to wait. */
@@ -108,7 +113,7 @@ export class Lease implements LeaseControl, HeldLease {
   }
 
   get hasRunOut(): boolean {
-    return this.#state.kind !== "in-use" && this.#session.clock.atMost() >= this.ends;
+    return this.#state.kind !== "in-use" && this.#session.clock.atMost() >= this.usableUntil;
   }
 
   get inUseSince(): number | undefined {
@@ -165,18 +170,18 @@ export class Lease implements LeaseControl, HeldLease {
 
   /** The table has refused a guard: the loss that the next renewal would have found is known now. */
   unguarded(row: Row | undefined): LockLostError {
-    return this.lost ?? this.end(this.row.reasonOf(row));
+    return this.lost ?? this.markLost(reasonOf(this.#session, this.row, row));
   }
 
   /** The row is known not to be ours any more. The lease is lost between two sections as well: it must not be passed on. */
   lose(reason: LossReason): void {
-    if (this.#state.kind !== "over") this.end(reason);
+    if (this.#state.kind !== "over") this.markLost(reason);
   }
 
-  end(reason: LossReason, cause?: unknown): LockLostError {
+  markLost(reason: LossReason, cause?: unknown): LockLostError {
     const { kind } = this.#state;
     if (this.#state.kind === "over" && this.#state.error !== undefined) return this.#state.error;
-    const error = this.row.loss(reason, cause);
+    const error = lossOf(this.row, reason, cause);
     this.#settle({ kind: "over", error });
     void this.renewals.settle();
     // A close does not wait for a section that has lost its lock before: nobody may be there to end that section.
@@ -209,7 +214,7 @@ export class Lease implements LeaseControl, HeldLease {
     if (!this.held) return undefined;
     // Only a lease with a section is revoked. A place is released, and so is the row of a writer that still waits for readers
     // to leave: its caller has had its answer.
-    if (this.#events.hasSection && this.renewals.haveServed) return this.end("closed");
+    if (this.#events.hasSection && this.renewals.haveServed) return this.markLost("closed");
     void this.exit.release();
     return undefined;
   }

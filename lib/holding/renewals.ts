@@ -1,24 +1,17 @@
-import type { LockLostError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import type { Check } from "../protocol/writes.js";
 import type { Session } from "../session/session.js";
-import type { Acquisition } from "../taking/acquisition.js";
-import type { Stamping, Trying } from "../taking/taken.js";
+import { guardOf, isHalfGone, lossOf, type RowLease } from "../taking/row-lease.js";
+import { type Outcome, reissue, renew, type Trying, type Written } from "../taking/row-writes.js";
 import type { Wait } from "../taking/wait.js";
 import type { LeaseControl } from "./lease-control.js";
-
-/** The outcome of one renewal. After `unknown` the old deadline still bounds us. */
-export type Renewal =
-  | { readonly kind: "renewed" }
-  | { readonly kind: "lost"; readonly error: LockLostError }
-  | { readonly kind: "unknown"; readonly cause: unknown };
 
 /** How a lock's lease and a place's differ: in their diagnostics channels, and in what a close does to them. */
 export interface LeaseEvents {
   /** Whether a caller's section runs on the lease. A closing table revokes such a lease, and releases a place. */
   readonly hasSection: boolean;
-  renewed(row: Acquisition, remainingMs: number): void;
-  renewalFailed(row: Acquisition, cause: unknown): void;
+  renewed(row: RowLease, remainingMs: number): void;
+  renewalFailed(row: RowLease, cause: unknown): void;
 }
 
 /** What has run under the present uuid: nothing ever, nothing since a reissue, a section, a section with a guard. */
@@ -49,14 +42,17 @@ export class Renewals {
   readonly #events: LeaseEvents;
   /** Why the last renewal got no answer, if it got none. */
   lastFailure: unknown;
+  /** Whether the row carries data of its section, or may: such a lease serves that section alone. */
+  mayHaveData: boolean;
   #usage: Usage = "unused";
   #cancelTimer: () => void = nothing;
-  #writing: { readonly done: Promise<Renewal>; readonly end: AbortController; readonly hasData: boolean } | undefined;
+  #writing: { readonly done: Promise<Outcome>; readonly end: AbortController; readonly hasData: boolean } | undefined;
 
   constructor(session: Session, lease: LeaseControl, events: LeaseEvents) {
     this.#session = session;
     this.#lease = lease;
     this.#events = events;
+    this.mayHaveData = lease.row.data !== undefined;
   }
 
   /** The write of the row that is in flight. */
@@ -96,20 +92,20 @@ export class Renewals {
   }
 
   /** Renews now, or joins the renewal in flight. If that fails with the data of a caller, a renewal without them follows. */
-  async renew(): Promise<Renewal> {
+  async renew(): Promise<Outcome> {
     for (;;) {
-      const { lost, row } = this.#lease;
-      if (lost !== undefined) return { kind: "lost", error: lost };
-      if (this.#writing === undefined) return await this.#write((trying) => row.renew(trying));
+      const { lost } = this.#lease;
+      if (lost !== undefined) return { kind: "lost", why: lost.reason };
+      if (this.#writing === undefined) return await this.#write((row, trying) => renew(this.#session, row, trying));
       const { done, hasData } = this.#writing;
-      const renewal = await done;
-      if (!hasData || renewal.kind !== "unknown") return renewal;
+      const outcome = await done;
+      if (!hasData || outcome.kind !== "unknown") return outcome;
     }
   }
 
   /** Like {@link renew}, but it rejects if the row was not renewed. @throws the loss, or why the renewal got no answer. */
   async extend(): Promise<void> {
-    throwIfNotRenewed(await this.renew());
+    this.#throwIfNotRenewed(await this.renew());
   }
 
   /**
@@ -119,11 +115,12 @@ export class Renewals {
    * @throws the loss, why the table has refused the data, or that it has not answered.
    */
   async replaceData(data: LockData): Promise<void> {
-    const { lost, row, deadline } = this.#lease;
+    const { lost, deadline } = this.#lease;
     if (lost !== undefined) throw lost;
+    this.mayHaveData = true;
     const giveUpAt = (this.#session.clock.atMost() + deadline) / 2;
-    const send = (trying: Trying) => row.renew(trying, data);
-    throwIfNotRenewed(await this.#write(send, { until: () => giveUpAt, hasData: true }));
+    const send = (row: RowLease, trying: Trying) => renew(this.#session, row, trying, data);
+    this.#throwIfNotRenewed(await this.#write(send, { until: () => giveUpAt, hasData: true }));
   }
 
   /**
@@ -137,26 +134,29 @@ export class Renewals {
     wait: Pick<Wait, "endSignal" | "until">,
     { mayLapse }: { readonly mayLapse: boolean } = { mayLapse: true },
   ): Promise<boolean> {
-    const { row } = this.#lease;
     // A writer that has waited for readers may have a renewal in flight.
     if (this.#writing !== undefined) await this.settle();
-    const { clock } = this.#session;
+    const session = this.#session;
+    const { clock } = session;
+    const { row } = this.#lease;
     const tryingUntil = (end: number): Trying => ({
       until: () => Math.min(end, wait.until()),
       endSignal: wait.endSignal,
     });
     if (this.#lease.stands) {
-      if (!row.isHalfGone) return true;
-      const { ends } = this.#lease;
-      const stamping = await row.renew(tryingUntil(ends));
-      if (stamping.kind === "refused") return false;
+      if (!isHalfGone(session, row)) return true;
+      const { usableUntil } = this.#lease;
+      const renewed = await renew(session, row, tryingUntil(usableUntil));
+      this.#lease.row = renewed.lease;
+      if (renewed.kind === "lost") return false;
       // The process may have been suspended: then an answer may be handled before the timer that bounds its request.
-      if (clock.atMost() < ends) return true;
+      if (clock.atMost() < usableUntil) return true;
     }
     if (!mayLapse) return false;
     const { ttlMs, safetyMarginMs } = row.settings;
-    const stamping = await row.reissue(tryingUntil(clock.atMost() + ttlMs - safetyMarginMs));
-    return stamping.kind === "stamped" && this.#lease.stands;
+    const reissued = await reissue(session, this.#lease.row, tryingUntil(clock.atMost() + ttlMs - safetyMarginMs));
+    this.#lease.row = reissued.lease;
+    return reissued.kind === "ok" && this.#lease.stands;
   }
 
   /**
@@ -164,17 +164,18 @@ export class Renewals {
    * the lease is gone, and without a request otherwise. @returns whether the lease may be passed on.
    */
   async renewForNext(): Promise<boolean> {
-    const { row } = this.#lease;
-    const mustReissue = this.#usage === "guarded" || (this.#usage === "used" && row.settings.fencing);
-    if (!mustReissue && !row.isHalfGone) return this.#lease.stands;
+    const { settings } = this.#lease;
+    const mustReissue = this.#usage === "guarded" || (this.#usage === "used" && settings.fencing);
+    if (!mustReissue && !isHalfGone(this.#session, this.#lease.row)) return this.#lease.stands;
     // No other write begins meanwhile: the timer is off, and the section's own calls are over.
     await this.settle();
     if (!this.#lease.stands) return false;
-    const giveUpAt = Math.min(this.#session.clock.atMost() + row.settings.releaseWithinMs, this.#lease.ends);
-    const send = (trying: Trying) => (mustReissue ? row.reissue(trying) : row.renew(trying));
-    const renewal = await this.#write(send, { until: () => giveUpAt });
-    if (mustReissue && renewal.kind === "renewed") this.#usage = "reissued";
-    return renewal.kind === "renewed" && this.#lease.stands;
+    const giveUpAt = Math.min(this.#session.clock.atMost() + settings.releaseWithinMs, this.#lease.usableUntil);
+    const write = mustReissue ? reissue : renew;
+    const send = (row: RowLease, trying: Trying) => write(this.#session, row, trying);
+    const { kind } = await this.#write(send, { until: () => giveUpAt });
+    if (mustReissue && kind === "ok") this.#usage = "reissued";
+    return kind === "ok" && this.#lease.stands;
   }
 
   /**
@@ -184,7 +185,7 @@ export class Renewals {
   async guard(): Promise<Check> {
     this.#usage = "guarded";
     for (;;) {
-      const { guard } = this.#lease.row;
+      const guard = guardOf(this.#lease.row);
       if (guard !== undefined) return guard;
       await this.extend();
     }
@@ -192,52 +193,53 @@ export class Renewals {
 
   /** Sends a write of the row. One is in flight at a time; other callers wait for it. */
   async #write(
-    send: (trying: Trying) => Promise<Stamping>,
+    send: (row: RowLease, trying: Trying) => Promise<Written>,
     { until = () => this.#lease.deadline, hasData = false } = {},
-  ): Promise<Renewal> {
+  ): Promise<Outcome> {
     const end = new AbortController();
-    const { ends } = this.#lease;
+    const { row, usableUntil } = this.#lease;
     const onFailure = (cause: unknown): void => {
       this.lastFailure = cause;
       this.#events.renewalFailed(this.#lease.row, cause);
     };
-    const done = this.#judged(send({ until, endSignal: end.signal, onFailure }), ends).finally(() => {
+    const done = this.#judged(send(row, { until, endSignal: end.signal, onFailure }), usableUntil).finally(() => {
       this.#writing = undefined;
     });
     this.#writing = { done, end, hasData };
     return await done;
   }
 
-  /** @param ends when the lease would have ended, as known when the write left. */
-  async #judged(sent: Promise<Stamping>, ends: number): Promise<Renewal> {
-    const stamping = await sent;
-    if (stamping.kind === "stamped") this.lastFailure = undefined;
+  /** @param usableUntil when the lease would have ended, as known when the write left. */
+  async #judged(sent: Promise<Written>, usableUntil: number): Promise<Outcome> {
+    const written = await sent;
     const lease = this.#lease;
+    lease.row = written.lease;
+    if (written.kind === "ok") this.lastFailure = undefined;
     // The deadline may have passed while the request was in flight: then no reply brings the lease back. If the process was
     // suspended, the reply may be handled before the deadline's timer, and has moved the deadline.
-    const isOver = this.#session.clock.atMost() >= ends;
-    if (isOver && lease.inUseSince !== undefined) lease.end("expired", this.lastFailure);
+    const isOver = this.#session.clock.atMost() >= usableUntil;
+    if (isOver && lease.inUseSince !== undefined) lease.markLost("expired", this.lastFailure);
     const { lost } = lease;
-    if (lost !== undefined) return { kind: "lost", error: lost };
-    switch (stamping.kind) {
-      case "stamped":
-        if (isOver) return { kind: "unknown", cause: lease.row.loss("expired") };
+    if (lost !== undefined) return { kind: "lost", why: lost.reason };
+    switch (written.kind) {
+      case "ok":
+        if (isOver) return { kind: "unknown", cause: lossOf(lease.row, "expired") };
         this.#events.renewed(lease.row, lease.deadline - this.#session.clock.atMost());
         lease.renewed();
-        return { kind: "renewed" };
-      case "refused":
-        return { kind: "lost", error: lease.hasRunOut ? lease.row.loss("expired") : lease.end(stamping.reason) };
-      case "unanswered":
-        return { kind: "unknown", cause: stamping.cause };
+        return written;
+      case "lost":
+        return { kind: "lost", why: lease.hasRunOut ? "expired" : lease.markLost(written.why).reason };
+      case "unknown":
+        return written;
       default:
-        return stamping satisfies never;
+        return written satisfies never;
     }
   }
 
   /** In how many ms the next renewal is due. Counted from the lease's end: a lease may be shorter than `ttlMs`. */
   #dueIn(): number {
-    const { end, settings } = this.#lease.row;
-    return Math.max(0, end - (settings.ttlMs - settings.renewEveryMs) - this.#session.clock.atMost());
+    const { validUntil, settings } = this.#lease.row;
+    return Math.max(0, validUntil - (settings.ttlMs - settings.renewEveryMs) - this.#session.clock.atMost());
   }
 
   #arm(ms: number): void {
@@ -248,16 +250,15 @@ export class Renewals {
 
   /** Never rejects. A release waits for it. */
   async #renewOnTime(): Promise<void> {
-    const { row } = this.#lease;
-    const { end } = row;
-    const renewal = await this.renew();
-    if (renewal.kind === "lost" || !this.#lease.held || (this.haveServed && !row.settings.autoRenew)) return;
-    const isLonger = renewal.kind === "renewed" && row.end > end;
+    const { validUntil, settings } = this.#lease.row;
+    const { kind } = await this.renew();
+    if (kind === "lost" || !this.#lease.held || (this.haveServed && !settings.autoRenew)) return;
+    const isLonger = kind === "ok" && this.#lease.row.validUntil > validUntil;
     this.#arm(Math.max(isLonger ? 0 : RENEW_AGAIN_MS, this.#dueIn()));
   }
-}
 
-function throwIfNotRenewed(renewal: Renewal): void {
-  if (renewal.kind === "lost") throw renewal.error;
-  if (renewal.kind === "unknown") throw renewal.cause;
+  #throwIfNotRenewed(outcome: Outcome): void {
+    if (outcome.kind === "lost") throw this.#lease.lost ?? lossOf(this.#lease.row, outcome.why);
+    if (outcome.kind === "unknown") throw outcome.cause;
+  }
 }

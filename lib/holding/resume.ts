@@ -12,9 +12,8 @@ import { firstTimeoutMs } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { WriteOutcome } from "../store.js";
 import { removeWhenItArrives } from "../taking/abandoned-claims.js";
-import { Acquisition } from "../taking/acquisition.js";
 import { learnTime } from "../taking/known-time.js";
-import type { Taken, Target } from "../taking/taken.js";
+import { type RowLease, rowLease, type Taken, type Target } from "../taking/row-lease.js";
 import { tooSlow } from "../taking/too-slow.js";
 import { Wait } from "../taking/wait.js";
 import { boundsOf } from "../time/clock.js";
@@ -86,7 +85,7 @@ async function handedOff(session: Session, at: Address, uuid: string, wait: Wait
  * Takes the row by one write, which gives it a uuid of this process. Of two processes that resume, one wins, because the write
  * names the uuid of the hand-off, and replaces it. If the write fails, what it may have taken is given back.
  */
-async function acquire(session: Session, target: Target, handed: Handed, wait: Wait): Promise<Acquisition> {
+async function acquire(session: Session, target: Target, handed: Handed, wait: Wait): Promise<RowLease> {
   const { clock, store } = session;
   const { at, settings } = target;
   session.mayRelease(settings.releaseWithinMs);
@@ -107,7 +106,7 @@ async function acquire(session: Session, target: Target, handed: Handed, wait: W
     } catch (error) {
       // No section relies on what a copy without an answer has taken, or may still take.
       if (sent !== undefined) {
-        const maybe = new Acquisition(session, target, sent.taken);
+        const maybe = rowLease(session, target, sent.taken);
         session.detach(removeWhenItArrives(session, maybe, remainingHold(session, handed)));
       }
       throw error;
@@ -122,7 +121,7 @@ async function acquire(session: Session, target: Target, handed: Handed, wait: W
     const { acquired, data } = row ?? sent.taken;
     const drawn = outcome.kind === "applied" ? outcome.drawn : row?.fence;
     const fence = settings.fencing ? drawn : undefined;
-    return new Acquisition(session, target, { ...sent.taken, acquired, data, fence });
+    return rowLease(session, target, { ...sent.taken, acquired, data, fence });
   }
 }
 

@@ -5,10 +5,9 @@ import type { MutexSettings } from "../options/mutex.js";
 import type { Address, QueueKeys } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
-import type { Acquisition } from "../taking/acquisition.js";
 import { type Claimed, claim, looksFree, type RowsInTheWay, type Seeing } from "../taking/claim.js";
 import type { Once } from "../taking/known-time.js";
-import type { Target } from "../taking/taken.js";
+import type { RowLease, Target } from "../taking/row-lease.js";
 import type { Wait } from "../taking/wait.js";
 import { type Blocked, watch } from "../taking/watch.js";
 
@@ -74,8 +73,8 @@ export class OwnLease {
   /** Whether a single flight runs on it, which never passes its lease on. */
   isFlight = false;
 
-  constructor(session: Session, resource: Resource, acquisition: Acquisition) {
-    this.lease = new Lease(session, acquisition);
+  constructor(session: Session, resource: Resource, row: RowLease) {
+    this.lease = new Lease(session, row);
     this.resource = resource;
     this.lookedAt = this.lease.takenAt;
   }

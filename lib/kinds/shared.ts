@@ -1,5 +1,6 @@
 import { readerAt } from "../protocol/addresses.js";
 import { type Claimed, looksFreeIn } from "../taking/claim.js";
+import { isHalfGone } from "../taking/row-lease.js";
 import type { InTheWay } from "../taking/row-take.js";
 import type { Wait } from "../taking/wait.js";
 import { Kind, type OwnLease, type QueueRules, type ResourceClaim, rowTarget, takeRow } from "./kind.js";
@@ -44,8 +45,9 @@ export class SharedSide extends Kind {
       if (writer !== undefined) return { kind: "held", inTheWay: [writer] };
       const { lease } = joined;
       // Without `autoRenew`, the last renewal may be long ago.
-      if (lease.row.isHalfGone && lease.stands) await lease.renewals.renew();
-      if (lease.stands && !lease.row.isHalfGone && !joined.isClosed) return { kind: "granted", granted: joined };
+      if (isHalfGone(session, lease.row) && lease.stands) await lease.renewals.renew();
+      if (lease.stands && !isHalfGone(session, lease.row) && !joined.isClosed)
+        return { kind: "granted", granted: joined };
     }
     const { name, at, settings } = resource;
     if (!wait.sightings.mayBeFree(at, settings.takeover)) {

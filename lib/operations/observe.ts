@@ -7,8 +7,8 @@ import { follow } from "../session/abort-listening.js";
 import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { jittered } from "../taking/polling.js";
+import type { Target } from "../taking/row-lease.js";
 import { isDead, knownNow } from "../taking/rows.js";
-import type { Target } from "../taking/taken.js";
 import { adminRequest } from "./admin-request.js";
 
 const POLL_MS = 1_000;
@@ -82,7 +82,7 @@ function watcherOf(session: Session, { at, settings }: Target) {
   return async (end: AbortSignal, { isFirst }: { readonly isFirst: boolean }): Promise<LockInfo | null | undefined> => {
     // The lease of this process, while a section relies on it: nobody else has the row.
     const own = session.leasesOn(at).find(({ held }) => held);
-    if (own !== undefined) return own.row.info;
+    if (own !== undefined) return own.info;
     const ask = async (signal: AbortSignal) => {
       // What is known when the reply arrives says nothing of the row in it, which may have been renewed since (trap 39).
       const known = knownNow(session, settings.takeover);

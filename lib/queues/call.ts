@@ -28,7 +28,8 @@ export function fits(
   if (isClosed || isFlight || flight !== undefined || !lease.stands) return false;
   // The success of this lease's tick is recorded under its uuid, so no other section may run under that uuid.
   if (lease.row.attempt !== undefined) return false;
-  if (data !== undefined || lease.row.mayHaveData || holdAtLeastMs > 0 || lease.exit.hold !== undefined) return false;
+  if (data !== undefined || lease.renewals.mayHaveData || holdAtLeastMs > 0 || lease.exit.hold !== undefined)
+    return false;
   if ((permitOf(lease.row.at.sort) ?? 0) >= permits) return false;
   // A section that joins others would lose the lock as soon as the first of them has held it for `maxHoldMs`.
   if (kind.sectionsShareLease && settings.maxHoldMs !== Number.POSITIVE_INFINITY) return false;

@@ -7,9 +7,9 @@ import type { MutexSettings } from "../options/mutex.js";
 import { type Address, placeAt } from "../protocol/addresses.js";
 import { firstTimeoutMs } from "../session/requests.js";
 import type { Session } from "../session/session.js";
-import type { Acquisition } from "../taking/acquisition.js";
 import { claim } from "../taking/claim.js";
 import { learnTime } from "../taking/known-time.js";
+import { guardOf, type RowLease } from "../taking/row-lease.js";
 import type { Wait } from "../taking/wait.js";
 import { boundsOf } from "../time/clock.js";
 
@@ -42,12 +42,12 @@ export class Place {
   readonly #session: Session;
   readonly #lease: Lease;
 
-  constructor(session: Session, acquisition: Acquisition, ticket: bigint, last: number) {
+  constructor(session: Session, row: RowLease, ticket: bigint, last: number) {
     this.ticket = ticket;
-    this.uuid = acquisition.uuid;
+    this.uuid = row.uuid;
     this.last = last;
     this.#session = session;
-    this.#lease = new Lease(session, acquisition, PLACE_EVENTS);
+    this.#lease = new Lease(session, row, PLACE_EVENTS);
     this.#lease.keep();
     this.#lease.begin({ abort: (reason) => this.#tell(reason) });
   }
@@ -61,7 +61,7 @@ export class Place {
 
   /** Whether the lease of this place ended before its first renewal. */
   get wasTooShort(): boolean {
-    return this.lost?.reason === "expired" && this.#lease.row.guard === undefined;
+    return this.lost?.reason === "expired" && guardOf(this.#lease.row) === undefined;
   }
 
   #tell(why: unknown): void {

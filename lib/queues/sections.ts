@@ -8,6 +8,7 @@ import { SharedSide } from "../kinds/shared.js";
 import { displayTime } from "../protocol/lease-time.js";
 import type { Session } from "../session/session.js";
 import { type Claimed, type Refusal, tryClaim } from "../taking/claim.js";
+import { guardOf, uuidsOf } from "../taking/row-lease.js";
 import { leaseWasOver, tooSlow } from "../taking/too-slow.js";
 import type { Wait } from "../taking/wait.js";
 import { blockedFromNow } from "../taking/watch.js";
@@ -212,9 +213,9 @@ export class Sections {
     }
     this.session.detach(this.#end(own));
     wait.endSignal.throwIfAborted();
-    for (const uuid of lease.row.uuids) wait.sightings.abandon(uuid, lease.row.attempt);
+    for (const uuid of uuidsOf(lease.row)) wait.sightings.abandon(uuid, lease.row.attempt);
     // A lease that was renewed once was not lost because the table is slow.
-    if (lease.row.guard === undefined) leaseWasOver(wait, resource);
+    if (guardOf(lease.row) === undefined) leaseWasOver(wait, resource);
     await wait.pacing.again();
     return false;
   }
@@ -330,7 +331,7 @@ export class Sections {
     wait.blocker.sawLocally(() => {
       const { leader, leases, asking } = this.#lines.get(lineKeyOf(resource)) ?? line;
       const own = [...leases].at(-1);
-      if (own !== undefined) return own.lease.row.info;
+      if (own !== undefined) return own.lease.info;
       const ahead = [leader?.caller.wait, asking?.wait].filter((other) => other !== undefined && other !== wait);
       return ahead.map((other) => other?.seen).find((holder) => holder !== undefined);
     });

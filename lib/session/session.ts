@@ -20,7 +20,9 @@ const MOST_SEMAPHORES = 1_000;
 
 /** A lease that this process holds, on a lock's row or on a place in a queue. */
 export interface HeldLease extends Closeable {
-  readonly row: { readonly at: Address; readonly uuid: string; readonly info: LockInfo };
+  readonly row: { readonly at: Address; readonly uuid: string };
+  /** What is known to be on the row, for people. */
+  readonly info: LockInfo;
   /** Whether a section relies on it, and it has not been lost. */
   readonly held: boolean;
   /** Since when the section that relies on it runs, on `atLeast`; undefined if none does. */

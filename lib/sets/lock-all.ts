@@ -5,8 +5,8 @@ import type { SetMember } from "../options/lock-all.js";
 import { lockAt } from "../protocol/addresses.js";
 import type { Session } from "../session/session.js";
 import { claimBy, tryClaim } from "../taking/claim.js";
+import { type Target, uuidsOf } from "../taking/row-lease.js";
 import { SetTake } from "../taking/set-take.js";
-import type { Target } from "../taking/taken.js";
 import { leaseWasOver } from "../taking/too-slow.js";
 import { Wait } from "../taking/wait.js";
 import { HeldLockSet, type LockSet } from "./lock-set.js";
@@ -46,7 +46,7 @@ export async function lockAll(
         await refusers.untilFree(claimed.inTheWay);
         continue;
       }
-      const leases = claimed.granted.map((acquisition) => new Lease(session, acquisition));
+      const leases = claimed.granted.map((row) => new Lease(session, row));
       const stand = await Promise.all(leases.map(({ renewals }) => renewals.secure(wait)));
       // One lease may be over by the time that the last one is secured.
       if (stand.every((stands) => stands) && leases.every(({ stands }) => stands) && !wait.endSignal.aborted) {
@@ -60,7 +60,7 @@ export async function lockAll(
       }
       for (const { exit } of leases) session.detach(exit.giveBack());
       wait.endSignal.throwIfAborted();
-      for (const uuid of claimed.granted.flatMap(({ uuids }) => uuids)) wait.sightings.abandon(uuid);
+      for (const uuid of leases.flatMap(({ row }) => uuidsOf(row))) wait.sightings.abandon(uuid);
       leaseWasOver(wait, { name: first.at.name, settings: first.settings });
       refusers.restart();
     }

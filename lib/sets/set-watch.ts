@@ -1,8 +1,8 @@
 import type { Session } from "../session/session.js";
 import { looksFree, type RowsInTheWay } from "../taking/claim.js";
 import { Polling } from "../taking/polling.js";
+import type { Target } from "../taking/row-lease.js";
 import type { InTheWay } from "../taking/row-take.js";
-import type { Target } from "../taking/taken.js";
 import type { Wait } from "../taking/wait.js";
 import { ANSWERS, type Blocked, blockedFromNow, watch } from "../taking/watch.js";
 

@@ -6,7 +6,8 @@ import type { RowAfterRelease } from "../protocol/writes.js";
 import { firstTimeoutMs, persist } from "../session/requests.js";
 import { endAfter } from "../session/retry.js";
 import type { Session } from "../session/session.js";
-import type { Acquisition } from "./acquisition.js";
+import { type RowLease, uuidsOf } from "./row-lease.js";
+import { vacate } from "./row-writes.js";
 
 /** How often a claim whose arrival is uncertain is looked for. */
 const LOOK_EVERY_MS = 400;
@@ -22,23 +23,23 @@ export function rowAfterRelease({ clock }: Session, hold: MinimumHold | undefine
 /**
  * Notes that no section will use this row. From here on it keeps no call of this process out, unless it stays taken for its hold.
  */
-export function abandon(session: Session, { uuids, attempt }: Acquisition, hold?: MinimumHold): void {
+export function abandon(session: Session, lease: RowLease, hold?: MinimumHold): void {
   if (rowAfterRelease(session, hold).kind === "free")
-    for (const uuid of uuids) session.sightings.abandon(uuid, attempt);
+    for (const uuid of uuidsOf(lease)) session.sightings.abandon(uuid, lease.attempt);
 }
 
 /** Releases, in the background, a row that was taken and is not handed out. No section has run on it, so no hold applies. */
-export async function giveBack(session: Session, acquisition: Acquisition): Promise<void> {
-  abandon(session, acquisition);
-  await acquisition.release(untilGivenBack(session, acquisition));
+export async function giveBack(session: Session, lease: RowLease): Promise<void> {
+  abandon(session, lease);
+  await vacate(session, lease, { until: untilGivenBack(session, lease) });
 }
 
 /**
  * Until when the release of a row that is not handed out is retried: until its lease is over, or for {@link LOOK_FOR_MS} if
  * that is longer, because a stamp that was chosen while the time was uncertain lasts longer for others.
  */
-export function untilGivenBack(session: Session, { end }: Acquisition): () => number {
-  return session.untilClosed(Math.max(end - session.clock.atMost(), LOOK_FOR_MS));
+export function untilGivenBack(session: Session, { validUntil }: RowLease): () => number {
+  return session.untilClosed(Math.max(validUntil - session.clock.atMost(), LOOK_FOR_MS));
 }
 
 /**
@@ -47,28 +48,24 @@ export function untilGivenBack(session: Session, { end }: Acquisition): () => nu
  * reads the row, because a refused delete would prove nothing. Runs in the background: the caller has had its answer.
  * @returns whether the claim has arrived, as far as is known.
  */
-export async function removeWhenItArrives(
-  session: Session,
-  acquisition: Acquisition,
-  hold?: MinimumHold,
-): Promise<boolean> {
-  abandon(session, acquisition, hold);
+export async function removeWhenItArrives(session: Session, lease: RowLease, hold?: MinimumHold): Promise<boolean> {
+  abandon(session, lease, hold);
   const { clock, store } = session;
-  const { at, uuid, end, settings } = acquisition;
+  const { at, uuid, validUntil, settings } = lease;
   const lookUntil = endAfter(clock, LOOK_FOR_MS);
   const ms = firstTimeoutMs(settings.ttlMs);
-  const until = session.untilClosed(Math.max(LOOK_FOR_MS + LOOK_EVERY_MS + ms, end - clock.atMost()));
+  const until = session.untilClosed(Math.max(LOOK_FOR_MS + LOOK_EVERY_MS + ms, validUntil - clock.atMost()));
   // Retry after any failure, as a release does: credentials may be refreshed.
   const persistence = { kind: "read", until, firstTimeoutMs: ms, worthRetrying: () => true } as const;
   try {
     for (;;) {
       const row = await persist(session, persistence, (signal) => store.read(at, { consistent: true }, signal));
       const isThere = isStillHeldBy(uuid, row);
-      if (isThere && (await acquisition.release(until, rowAfterRelease(session, hold))).kind === "released")
+      if (isThere && (await vacate(session, lease, { until, leaves: rowAfterRelease(session, hold) })).kind === "ok")
         return true;
       // A process that takes over by watching waits for a whole ttl, even if the row's lease ended long ago.
       const bounds = settings.takeover === "expired" ? clock.wall() : undefined;
-      const isHarmless = mayTake(acquisition, { earliest: earliestOf(bounds) });
+      const isHarmless = mayTake(lease, { earliest: earliestOf(bounds) });
       // A closing table goes on looking, for as long as there is time for another look.
       const now = clock.atMost();
       if (now >= lookUntil() || isHarmless || now + LOOK_EVERY_MS >= until()) return false;

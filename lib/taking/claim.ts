@@ -8,10 +8,9 @@ import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { Sightings } from "../session/sightings.js";
 import { isTimeKnown } from "../time/clock.js";
-import type { Acquisition } from "./acquisition.js";
 import { learnTime, type Once, tickNow } from "./known-time.js";
+import type { RowLease, Target } from "./row-lease.js";
 import { type InTheWay, RowTake } from "./row-take.js";
-import type { Target } from "./taken.js";
 import { throwIfTooSlow } from "./too-slow.js";
 import type { Wait } from "./wait.js";
 
@@ -80,7 +79,7 @@ export function claim(
   target: Target,
   wait: Wait,
   options: ClaimOptions = {},
-): Promise<Claimed<Acquisition>> {
+): Promise<Claimed<RowLease>> {
   const { data, once, after } = options;
   const purpose = { data, maxAttempts: once?.maxAttempts, after };
   return claimBy(

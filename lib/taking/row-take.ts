@@ -9,8 +9,7 @@ import type { Sightings } from "../session/sightings.js";
 import type { WriteOutcome } from "../store.js";
 import { boundsOf } from "../time/clock.js";
 import { giveBack, removeWhenItArrives } from "./abandoned-claims.js";
-import { Acquisition } from "./acquisition.js";
-import type { Taken, TakeoverRule, Target } from "./taken.js";
+import { type RowLease, rowLease, type Taken, type TakeoverRule, type Target } from "./row-lease.js";
 
 /** What the answer to a take tells of its row, such as what the row remembered before. */
 type Found = Partial<Pick<Taken, "fence" | "takeover"> & { readonly remembered: Memory }>;
@@ -64,7 +63,7 @@ export class RowTake {
     return this.#session.store.write(this.write, signal);
   }
 
-  granted(outcome: WriteOutcome): Acquisition | undefined {
+  granted(outcome: WriteOutcome): RowLease | undefined {
     if (outcome.kind === "refused") {
       const { row } = outcome;
       return this.isOwn(row) ? this.taken(row, { remembered: memoryOf(row), fence: row?.fence }) : undefined;
@@ -80,7 +79,7 @@ export class RowTake {
   abandon(): void {
     if (this.#take === undefined) return;
     this.giveUp();
-    this.#session.detach(removeWhenItArrives(this.#session, this.acquisition()));
+    this.#session.detach(removeWhenItArrives(this.#session, this.lease()));
   }
 
   /** Notes that no section will use this take, wherever its copies are. */
@@ -93,10 +92,10 @@ export class RowTake {
   }
 
   /** The take was applied. @param row the row that it replaced, or the row that it has written, as far as is known. */
-  taken(row: Row | undefined, found: Found): Acquisition {
+  taken(row: Row | undefined, found: Found): RowLease {
     if (row?.wanted !== undefined) this.#session.contended().sees(row);
     this.#sightings.note(this.#target.at, undefined);
-    return this.acquisition(found);
+    return this.lease(found);
   }
 
   refusedBy(row: Row | undefined): readonly InTheWay[] {
@@ -106,16 +105,16 @@ export class RowTake {
     if (!this.isOwn(row)) return [{ target: this.#target, row }];
     // Only in a set: an earlier copy of its transaction was applied, and another of its rows was unlocked by force since. So
     // this row is given back.
-    this.#session.detach(giveBack(this.#session, this.acquisition()));
+    this.#session.detach(giveBack(this.#session, this.lease()));
     return [];
   }
 
   /**
-   * What is acquired if a copy was applied, or may have been. Without an answer, the row remembers at most what the take respects.
+   * The lease, if a copy was applied, or may have been. Without an answer, the row remembers at most what the take respects.
    */
-  acquisition({ remembered = this.write.remembers, fence, takeover }: Found = {}): Acquisition {
+  lease({ remembered = this.write.remembers, fence, takeover }: Found = {}): RowLease {
     const { uuid, expires, acquired, data, tick, attempt, knowledge } = this.write;
-    return new Acquisition(this.#session, this.#target, {
+    return rowLease(this.#session, this.#target, {
       ...{ uuid, expires, sentAt: this.sentAt, acquired, data, tick, attempt, takeover },
       remembers: memoryAfter({ ...this.write, remembers: remembered }),
       fence: this.#target.settings.fencing ? fence : undefined,

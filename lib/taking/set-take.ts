@@ -2,14 +2,13 @@ import type { LockData } from "../lock-info.js";
 import type { Session } from "../session/session.js";
 import type { WriteAllOutcome } from "../store.js";
 import { abandon, giveBack, removeWhenItArrives } from "./abandoned-claims.js";
-import type { Acquisition } from "./acquisition.js";
 import type { ClaimAttempt } from "./claim.js";
+import type { RowLease, Target } from "./row-lease.js";
 import { type InTheWay, RowTake } from "./row-take.js";
-import type { Target } from "./taken.js";
 import type { Wait } from "./wait.js";
 
 /** The takes of several rows, which go together: one transaction. Either all of the rows are taken, or none. */
-export class SetTake implements ClaimAttempt<WriteAllOutcome, readonly Acquisition[]> {
+export class SetTake implements ClaimAttempt<WriteAllOutcome, readonly RowLease[]> {
   readonly #session: Session;
   readonly #takes: readonly RowTake[];
 
@@ -31,7 +30,7 @@ export class SetTake implements ClaimAttempt<WriteAllOutcome, readonly Acquisiti
     return this.#session.store.writeAll(writes, signal);
   }
 
-  granted(outcome: WriteAllOutcome): readonly Acquisition[] | undefined {
+  granted(outcome: WriteAllOutcome): readonly RowLease[] | undefined {
     // A transaction does not tell what it replaced.
     if (outcome.kind === "applied") return this.#takes.map((take) => take.taken(undefined, {}));
     const { rows } = outcome;
@@ -49,14 +48,14 @@ export class SetTake implements ClaimAttempt<WriteAllOutcome, readonly Acquisiti
     if (this.sentAt === Number.POSITIVE_INFINITY) return;
     const session = this.#session;
     for (const take of this.#takes) take.giveUp();
-    const acquisitions = this.#takes.map((take) => take.acquisition());
-    for (const acquisition of acquisitions) abandon(session, acquisition);
+    const leases = this.#takes.map((take) => take.lease());
+    for (const lease of leases) abandon(session, lease);
     let rest: Promise<unknown> | undefined;
-    const look = async (acquisition: Acquisition): Promise<void> => {
-      if (!(await removeWhenItArrives(session, acquisition))) return;
-      rest ??= Promise.all(acquisitions.slice(2).map((other) => giveBack(session, other)));
+    const look = async (lease: RowLease): Promise<void> => {
+      if (!(await removeWhenItArrives(session, lease))) return;
+      rest ??= Promise.all(leases.slice(2).map((other) => giveBack(session, other)));
       await rest;
     };
-    for (const acquisition of acquisitions.slice(0, 2)) session.detach(look(acquisition));
+    for (const lease of leases.slice(0, 2)) session.detach(look(lease));
   }
 }

@@ -40,7 +40,7 @@ export function watchForStuck(session: Session, call: number, inTheWay: () => st
 function leaseOfThisProcess({ leases, owner }: Session, uuid: string | undefined): HeldLease | undefined {
   if (uuid === undefined) return undefined;
   for (const lease of leases) if (lease.row.uuid === uuid) return lease;
-  return leasesOfProcess().find(({ row }) => row.uuid === uuid && row.info.owner === owner);
+  return leasesOfProcess().find(({ row, info }) => row.uuid === uuid && info.owner === owner);
 }
 
 /** The same lease, if a section runs on it. */

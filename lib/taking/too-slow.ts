@@ -1,7 +1,7 @@
 import { LockStoreError } from "../errors.js";
 import type { MutexSettings } from "../options/mutex.js";
 import type { Session } from "../session/session.js";
-import type { Target } from "./taken.js";
+import type { Target } from "./row-lease.js";
 import { FIRST_ANSWER_MS, type Wait } from "./wait.js";
 
 /**

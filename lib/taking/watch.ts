@@ -9,8 +9,8 @@ import type { Session } from "../session/session.js";
 import type { Bounds } from "../time/clock.js";
 import { looksFree, type Seeing } from "./claim.js";
 import { LONGEST_JITTER, Polling } from "./polling.js";
+import type { Target } from "./row-lease.js";
 import type { InTheWay } from "./row-take.js";
-import type { Target } from "./taken.js";
 import type { Wait } from "./wait.js";
 
 /** How soon a waiter marks again, if the row shows no mark: its own failed, or was lost with the row. */

@@ -14,12 +14,14 @@ export const FEATURE_DEFECTS: Defects = {
   "a set whose caller has gone gives back its first lock alone": {
     "sets/lock-all.ts": {
       "const { exit } of leases": "const { exit } of leases.slice(0, 1)",
-      "acquisitions.slice(0, 2)": "acquisitions.slice(0, 1)",
-      "acquisitions.slice(2)": "[]",
+    },
+    "taking/set-take.ts": {
+      "leases.slice(0, 2)": "leases.slice(0, 1)",
+      "leases.slice(2)": "new Array<RowLease>()",
     },
   },
   "an own set on the rows is not recognised": {
-    "sets/lock-all.ts": {
+    "taking/set-take.ts": {
       "new RowTake(session, sightings, target, { data })":
         "Object.assign(new RowTake(session, sightings, target, { data }), { isOfSet: true })",
     },
@@ -50,7 +52,10 @@ export const FEATURE_DEFECTS: Defects = {
 
   // `close()`: docs/shutdown.md.
   "the row of a revoked section is deleted at once": {
-    "holding/lease.ts": { 'return this.end("closed");': '{ void this.row.release(); return this.end("closed"); }' },
+    "holding/lease.ts": {
+      'return this.markLost("closed");':
+        '{ const leaves = { kind: "free" } as const; void this.#session.store.write({ ...this.row, kind: "vacate", attempt: undefined, leaves }, new AbortController().signal); return this.markLost("closed"); }',
+    },
   },
   "the drain ignores the sections that run": {
     "session/closing.ts": { "await this.#pauseWhile(() => this.#drainEnds - this.#clock.atLeast());": "" },
@@ -137,8 +142,8 @@ export const FEATURE_DEFECTS: Defects = {
     },
   },
   "a success counts as recorded without an answer": {
-    "taking/acquisition.ts": {
-      'cause = error; } publish("dynamutex:not-recorded"': 'return; } publish("dynamutex:not-recorded"',
+    "holding/record-success.ts": {
+      'if (recorded.kind === "ok") return;': 'if (recorded.kind === "ok" || !["lost"].includes(recorded.kind)) return;',
     },
   },
   "a row without a holder proves that a success was recorded": {
@@ -151,7 +156,7 @@ export const FEATURE_DEFECTS: Defects = {
     "queues/call.ts": { "lease.row.attempt !== undefined": "false" },
   },
   "an attempt that has begun is set back": {
-    "taking/acquisition.ts": { "this.attempt === undefined || this.hasBegun": "this.attempt === undefined" },
+    "taking/row-writes.ts": { "ran === undefined || releasing.hasBegun": "ran === undefined" },
   },
   "a run begins after the last one": {
     "taking/row-take.ts": { "next.attempt > maxAttempts ? { attempt: 1 } : next": "next" },

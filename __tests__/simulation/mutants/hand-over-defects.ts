@@ -34,10 +34,8 @@ export const HAND_OVER_DEFECTS: Defects = {
   },
   "a take forgets that others wait": { "taking/row-take.ts": { "contention?.markOf(at)": "undefined" } },
   "nobody looks for marks where a lease cannot be passed on": {
-    "taking/acquisition.ts": {
-      "outcome.replaced?.wanted !== undefined) this.#session.contended().sees(outcome.replaced);":
-        "outcome.replaced?.wanted !== undefined) void 0;",
-      "if (outcome.replaced !== undefined) this.#session.contended().sees(outcome.replaced);": "",
+    "taking/row-writes.ts": {
+      "session.contended().sees(outcome.replaced);": "void 0;",
     },
   },
   "a waiter marks before it looks": {

@@ -102,11 +102,11 @@ export const KIND_DEFECTS: Defects = {
   },
   "a late copy of the take is handed off once more": {
     "protocol/rules.ts": { "if (after === undefined)": "if (true)" },
-    "holding/exit.ts": { "row.guard === undefined ? await row.renew(trying) : ": "" },
+    "holding/exit.ts": { "guardOf(row) === undefined ? await renew(this.#session, row, trying) : ": "" },
     test: "hand-off/hand-off",
   },
   "a lock is handed off under its own uuid": {
-    "taking/acquisition.ts": { "const { uuid } = handOff;": "const uuid = this.#uuid;" },
+    "taking/row-writes.ts": { "const { uuid } = handOff;": "const { uuid } = lease;" },
   },
   "a resumed lock draws no token": {
     "holding/resume.ts": {

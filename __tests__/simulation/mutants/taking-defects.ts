@@ -55,7 +55,7 @@ export const TAKING_DEFECTS: Defects = {
     "protocol/was-applied.ts": {
       '&& refusedBy?.expires === write.expires ? "yes" : "no"': '&& refusedBy?.expires === write.expires ? "no" : "no"',
     },
-    "taking/acquisition.ts": { "if (!isStillHeldBy(this.#uuid, row))": "if (true)" },
+    "taking/row-writes.ts": { "if (!isStillHeldBy(lease.uuid, answer.row))": "if (true)" },
   },
   "a claim in flight is forgotten when its caller gives up": {
     "taking/claim.ts": { "if (isDoubtful || copies.sent > 1)": "if (false)" },
@@ -79,7 +79,7 @@ export const TAKING_DEFECTS: Defects = {
     "taking/row-take.ts": { "memoryOf(row)": '"nothing"', "memoryOf(replaced)": '"nothing"' },
   },
   "data that the table refuses are sent until the lease ends": {
-    "taking/acquisition.ts": {
+    "taking/row-writes.ts": {
       "data === undefined ? { ...trying, worthRetrying: () => true } : trying":
         "{ ...trying, worthRetrying: () => true }",
     },
@@ -98,6 +98,6 @@ export const TAKING_DEFECTS: Defects = {
     test: "known-time",
   },
   "a passed lease keeps its token": {
-    "holding/renewals.ts": { ' || (this.#usage === "used" && row.settings.fencing)': "" },
+    "holding/renewals.ts": { ' || (this.#usage === "used" && settings.fencing)': "" },
   },
 };

@@ -1,0 +1,269 @@
+import { publish } from "../diagnostics.js";
+import { LockStoreError, type LossReason } from "../errors.js";
+import type { LockData } from "../lock-info.js";
+import type { HandOff } from "../protocol/hand-off.js";
+import { leaseEnd, stamp } from "../protocol/lease-time.js";
+import type { Row } from "../protocol/row.js";
+import { isStillHeldBy, wasApplied } from "../protocol/was-applied.js";
+import type { RecordSuccess, Renew, RowAfterRelease, Transfer, Vacate } from "../protocol/writes.js";
+import { Copies, firstTimeoutMs, persist } from "../session/requests.js";
+import { isTransient, type Persistence } from "../session/retry.js";
+import type { Session } from "../session/session.js";
+import type { WriteOutcome } from "../store.js";
+import { boundsOf } from "../time/clock.js";
+import { lossOf, type RowLease, reasonOf } from "./row-lease.js";
+
+/** What became of a write of a row's holder. */
+export type Outcome =
+  | { readonly kind: "ok" }
+  /** Certainly refused: the row is not ours any more. */
+  | { readonly kind: "lost"; readonly why: LossReason }
+  /** No answer, or none that tells: the write may have been applied, or may be later. */
+  | { readonly kind: "unknown"; readonly cause: unknown };
+
+/** The same, with the lease as it is known afterwards, whatever the outcome. It replaces the lease that the write was given. */
+export type Written = Outcome & { readonly lease: RowLease };
+
+/** How long a write of a holder is tried. */
+export interface Trying {
+  /** On `atMost`. */
+  readonly until: () => number;
+  /** Ends the retries: an attempt in flight is still awaited. */
+  readonly endSignal?: AbortSignal | undefined;
+  readonly onFailure?: ((cause: unknown) => void) | undefined;
+}
+
+// Each write makes its request, sends it, and judges the answer. One at a time is in flight for a lease, or one would undo what
+// another has learned. Only `record` may overlap with others: it learns nothing of the lease.
+
+/**
+ * Stamps a later `expires`, and replaces the data, if given. Without data, any failure is retried: credentials may be refreshed, a
+ * table may come back. With data it may be the data that the table refuses.
+ */
+export async function renew(session: Session, lease: RowLease, trying: Trying, data?: LockData): Promise<Written> {
+  const { at, uuid, remembers } = lease;
+  const retried = data === undefined ? { ...trying, worthRetrying: () => true } : trying;
+  const make = (expires: number): Renew => ({ kind: "renew", at, uuid, expires, data, remembers });
+  const written = await writeStamp(session, lease, retried, make);
+  return written.kind === "ok" && data !== undefined ? { kind: "ok", lease: { ...written.lease, data } } : written;
+}
+
+/**
+ * Gives the row a new uuid and, on a fenced mutex, the next token, for a section that must share neither with the one before.
+ * Like a renewal, it stamps a later `expires`.
+ */
+export async function reissue(session: Session, lease: RowLease, trying: Trying): Promise<Written> {
+  const { at, uuid: from, remembers } = lease;
+  const [uuid, fenced] = [session.uuid(), lease.settings.fencing];
+  const make = (expires: number): Transfer => ({ kind: "reissue", at, from, uuid, expires, fenced, remembers });
+  const written = await writeStamp(session, lease, trying, make);
+  return underUuid(uuid, written, fenced ? written.drawn : lease.fence);
+}
+
+/** Gives the row the uuid of a hand-off, and a lease of that length, which may end earlier than the one that it has. */
+export async function transfer(
+  session: Session,
+  lease: RowLease,
+  trying: Trying,
+  { handOff, ttlMs }: { readonly handOff: HandOff; readonly ttlMs: number },
+): Promise<Written> {
+  const { at, uuid: from, firstStamp: after, remembers } = lease;
+  const { uuid } = handOff;
+  const change = { kind: "transfer", at, from, after, uuid, ttlMs, owner: session.owner, fenced: false } as const;
+  const make = (expires: number): Transfer => ({ ...change, handOff, expires, remembers });
+  const written = await writeStamp(session, lease, trying, make, ttlMs);
+  return underUuid(uuid, written, lease.fence);
+}
+
+/** How a row is released. */
+interface Releasing {
+  /** Until when the release is retried, on `atMost`. Default: for one attempt. */
+  readonly until?: (() => number) | undefined;
+  /** Default: free. */
+  readonly leaves?: RowAfterRelease | undefined;
+  /** Whether the run of its tick has begun. If not, the release takes the number of that run back. */
+  readonly hasBegun?: boolean | undefined;
+}
+
+/**
+ * Removes the uuid from the row, if it is still ours, whichever of its uuids it has. Retried after any failure. A release without
+ * an answer is reported on the diagnostics channel, and the lease ends by itself.
+ */
+export async function vacate(session: Session, lease: RowLease, releasing: Releasing = {}): Promise<Written> {
+  const { at, uuid, maybeUuid, remembers, attempt: ran } = lease;
+  const attempt = ran === undefined || releasing.hasBegun ? undefined : ran - 1;
+  const leaves = unlikeNamed(lease, releasing.leaves ?? { kind: "free" });
+  const { until = attemptEnd(session, lease) } = releasing;
+  const write: Vacate = { kind: "vacate", at, uuid, leaves, remembers, attempt };
+  const answer = await sendRelease(session, lease, write, until);
+  const isCertain = maybeUuid === undefined || (answer.applied === "no" && !isStillHeldBy(maybeUuid, answer.row));
+  if (isCertain) return released(session, lease, answer);
+  // A reissue without an answer was applied before this release, or may have been. If it arrives after the release of the
+  // uuid that it replaces, it is refused.
+  const other = await sendRelease(session, lease, { ...write, uuid: maybeUuid }, until);
+  return other.applied === "no" ? { kind: "ok", lease } : released(session, lease, other);
+}
+
+/**
+ * Records that the run of its tick has succeeded. Retried after any failure until `until`. If another tick's row refuses it, it
+ * may have been applied before.
+ */
+export async function record(
+  session: Session,
+  lease: RowLease,
+  { tick, attempt }: Pick<RecordSuccess, "tick" | "attempt">,
+  until: () => number,
+): Promise<Outcome> {
+  const write: RecordSuccess = { kind: "record", at: lease.at, uuid: lease.uuid, tick, attempt };
+  const answer = await send(session, lease, { ...AS_RELEASE, until }, () => write);
+  switch (answer.applied) {
+    case "yes":
+      return { kind: "ok" };
+    case "no":
+      return { kind: "lost", why: reasonOf(session, lease, answer.row) };
+    case "maybe":
+      return { kind: "unknown", cause: lossOf(lease, reasonOf(session, lease, answer.row)) };
+    case "unanswered":
+      return { kind: "unknown", cause: answer.cause };
+    default:
+      return answer satisfies never;
+  }
+}
+
+/** The table's answer to a write, and whether that write or an earlier copy of it was applied. */
+type Answer =
+  | {
+      readonly applied: "yes" | "maybe" | "no";
+      /** The row that has refused the write, if one has. */
+      readonly row: Row | undefined;
+      /** The fencing token that the row has, if the write draws one. */
+      readonly drawn: bigint | undefined;
+    }
+  | { readonly applied: "unanswered"; readonly cause: unknown };
+
+/** Sends a write until it is answered. All copies are the same: what it says is chosen as the first one leaves. */
+async function send<Sent extends Renew | Transfer | Vacate | RecordSuccess>(
+  session: Session,
+  { settings: { ttlMs } }: RowLease,
+  persistence: Omit<Persistence, "firstTimeoutMs">,
+  make: () => Sent,
+): Promise<Answer> {
+  const copies = new Copies();
+  let made: Sent | undefined;
+  let outcome: WriteOutcome;
+  try {
+    outcome = await persist(session, { ...persistence, firstTimeoutMs: firstTimeoutMs(ttlMs) }, (signal) => {
+      made ??= make();
+      return copies.count(session.store.write(made, signal));
+    });
+  } catch (cause) {
+    return { applied: "unanswered", cause };
+  }
+  if (outcome.kind === "applied") {
+    if (outcome.replaced?.wanted !== undefined) session.contended().sees(outcome.replaced);
+    return { applied: "yes", row: undefined, drawn: outcome.drawn };
+  }
+  const { row, retried } = outcome;
+  // A copy that was throttled counts as well: the network may have delivered it twice.
+  const applied = wasApplied(made as Sent, row, { earlierCopyUnanswered: retried || copies.sent > 1 });
+  return { applied, row, drawn: row?.fence };
+}
+
+/**
+ * Sends a write that stamps a later `expires`. A lease with a length of its own, `ownMs`, may get an earlier one.
+ * @returns also the fencing token that the row has, if the write draws one.
+ */
+async function writeStamp(
+  session: Session,
+  lease: RowLease,
+  trying: Trying & Pick<Persistence, "worthRetrying">,
+  make: (expires: number) => Renew | Transfer,
+  ownMs?: number,
+): Promise<Written & { readonly drawn?: bigint | undefined }> {
+  const { agenda, clock } = session;
+  const {
+    at,
+    settings: { ttlMs },
+  } = lease;
+  let [sentAt, lastStamp] = [0, lease.lastStamp];
+  const answer = await send(session, lease, { ...trying, kind: "renewal", sleep: agenda.sleep }, () => {
+    lastStamp = ownMs === undefined ? stamp(boundsOf(clock), ttlMs, lastStamp) : stamp(boundsOf(clock), ownMs);
+    // Read the stopwatch before the first copy leaves: a watcher may count the ttl from there.
+    sentAt = clock.atMost();
+    return make(lastStamp);
+  });
+  const sent = { ...lease, lastStamp };
+  switch (answer.applied) {
+    case "yes": {
+      // A later stamp never ends the lease sooner, not even if the reply's `Date` contradicts what was known when the lease began.
+      const stamped = { expires: lastStamp, ttlMs, sentAt, bounds: clock.wall(), atMost: clock.atMost() };
+      const validUntil = Math.max(lease.validUntil, leaseEnd(stamped));
+      return { kind: "ok", lease: { ...sent, expires: lastStamp, validUntil }, drawn: answer.drawn };
+    }
+    case "no": {
+      if (!isStillHeldBy(lease.uuid, answer.row))
+        return { kind: "lost", why: reasonOf(session, lease, answer.row), lease: sent };
+      const cause = new LockStoreError(`The row of ${at.name} carries a stamp that its holder never sent`);
+      return { kind: "unknown", cause, lease: sent };
+    }
+    case "maybe": {
+      const message = `Lock ${JSON.stringify(at.name)} may have been handed off: its row has another holder by now, or is gone`;
+      return { kind: "unknown", cause: new LockStoreError(message), lease: sent };
+    }
+    case "unanswered":
+      return { kind: "unknown", cause: answer.cause, lease: sent };
+    default:
+      return answer satisfies never;
+  }
+}
+
+/** The lease after a write that gives the row this uuid. Without an answer the row may have either: its release tries both. */
+function underUuid(uuid: string, written: Written, fence: bigint | undefined): Written {
+  const { lease } = written;
+  switch (written.kind) {
+    case "ok":
+      return { kind: "ok", lease: { ...lease, uuid, firstStamp: lease.expires, fence } };
+    case "unknown":
+      return { ...written, lease: { ...lease, maybeUuid: uuid } };
+    case "lost":
+      return written;
+    default:
+      return written satisfies never;
+  }
+}
+
+/** How long a release and the record of a success are retried: after any failure. */
+const AS_RELEASE = { kind: "release", worthRetrying: () => true } as const;
+
+/** Sends one release, and reports it if it gets no answer. */
+async function sendRelease(session: Session, lease: RowLease, write: Vacate, until: () => number): Promise<Answer> {
+  const answer = await send(session, lease, { ...AS_RELEASE, until }, () => write);
+  if (answer.applied !== "unanswered") return answer;
+  const { cause } = answer;
+  const { name } = write.at;
+  publish("dynamutex:release-failed", { name, uuid: write.uuid, cause });
+  // A failure that is not transient, such as a missing permission, would otherwise only show as slow locks.
+  if (!isTransient(cause))
+    process.emitWarning(`${JSON.stringify(name)} was not released: ${cause}`, "DynamutexWarning");
+  return answer;
+}
+
+function released(session: Session, lease: RowLease, answer: Answer): Written {
+  if (answer.applied === "unanswered") return { kind: "unknown", cause: answer.cause, lease };
+  if (answer.applied === "no") return { kind: "lost", why: reasonOf(session, lease, answer.row), lease };
+  return { kind: "ok", lease };
+}
+
+/**
+ * A take names a row without a holder by its `expires`. If the hold that we leave had the same `expires`, a late copy of the
+ * take would match it: so the hold ends a millisecond later.
+ */
+function unlikeNamed({ namedHold }: RowLease, leaves: RowAfterRelease): RowAfterRelease {
+  if (leaves.kind !== "held" || leaves.expires !== namedHold) return leaves;
+  return { ...leaves, expires: leaves.expires + 1 };
+}
+
+function attemptEnd({ clock }: Session, { settings }: RowLease): () => number {
+  const end = clock.atMost() + firstTimeoutMs(settings.ttlMs);
+  return () => end;
+}
