@@ -1,10 +1,12 @@
 import { describe, expect, test } from "@jest/globals";
 import { LockLostError } from "../lib/errors.js";
 import type { Lock } from "../lib/lock.js";
+import { useWarnings } from "./support/diagnostics.js";
 import { turn, watch } from "./support/eventually.js";
 import { createGate } from "./support/fault-proxy/gate.js";
 import { ManualTime } from "./support/manual-time.js";
 import { isRelease, isTake, MemoryHost } from "./support/memory-host.js";
+import { useScene } from "./support/scene.js";
 
 const CLOSED = { code: "LOCK_CLOSED" };
 const REVOKED = { code: "LOCK_LOST", reason: "closed" };
@@ -364,5 +366,55 @@ describe("close() more than once", () => {
     expect([first, second, third, fourth].map(({ settled }) => settled)).toEqual([true, true, true, true]);
     expect([time.elapsed, host.closed]).toEqual([26_000, 1]);
     await expect(host.session.close()).rejects.toMatchObject({ errors: [REVOKED] });
+  });
+});
+
+describe("an unlock() that was forgotten", () => {
+  const scene = useScene();
+  const warnings = useWarnings();
+
+  /** A table whose process runs by itself, as far as the library can tell, with a lock that nobody ends. */
+  async function forgotten() {
+    const time = new ManualTime();
+    const locks = scene.host({ clock: { ...time.clock(), stay: () => () => undefined } });
+    await locks.mutex(scene.name).lock();
+    return { time, locks };
+  }
+
+  test("is told after 5 s of a close that was given no time, with the lock's name and what to do", async () => {
+    const { time, locks } = await forgotten();
+    const closed = errorOf(locks.close());
+    await time.advance(4_999);
+    expect(warnings).toEqual([]);
+    await time.advance(1);
+    expect(warnings).toEqual([
+      `close() has waited for 5 s for lock ${JSON.stringify(scene.name)} to be unlocked, and revokes what is left after 10 s. ` +
+        "Unlock every lock, end sections when lock.signal aborts, or set a longer drainMs",
+    ]);
+    await time.advance(60_000);
+    expect(await closed).toMatchObject({ errors: [REVOKED] });
+    expect(warnings).toHaveLength(1);
+  });
+
+  test.each([
+    ["at once", { drainMs: 9_000 }],
+    ["by a later call", undefined],
+  ])("is not told of a close that was given a time %s", async (_when, first) => {
+    const { time, locks } = await forgotten();
+    const closed = errorOf(locks.close(first));
+    await time.advance(1_000);
+    locks.close({ drainMs: 8_000 }).catch(() => undefined);
+    await time.advance(60_000);
+    expect(await closed).toMatchObject({ errors: [REVOKED] });
+    expect(warnings).toEqual([]);
+  });
+
+  test("a call after the close is told to come before it", async () => {
+    const locks = scene.host({});
+    await locks.close();
+    await expect(locks.mutex(scene.name).lock()).rejects.toMatchObject({
+      code: "LOCK_CLOSED",
+      message: "This LockTable is closed: await calls before you close it, or make a new one",
+    });
   });
 });

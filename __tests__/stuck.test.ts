@@ -122,7 +122,32 @@ describe("whichever call took the lock, and whichever waits,", () => {
     return (await locks.mutex(scene.name).lock()).handOff({ withinMs: 60_000 });
   }
 
-  const CASES = KINDS.flatMap(([taken, take]) => WAITS.map(([waits, wait]) => [taken, waits, take, wait] as const));
+  const bounded = { waitMs: 6_000 };
+  const semaphore = (locks: LockTable) => locks.semaphore(scene.name, { permits: 1 });
+  const shared = (locks: LockTable) => locks.sharedMutex(scene.name);
+  const [[, lock]] = KINDS as typeof KINDS & readonly [(typeof KINDS)[number]];
+  const CASES = [
+    ...KINDS.flatMap(([taken, take]) => WAITS.map(([waits, wait]) => [taken, waits, take, wait] as const)),
+    ["lock()", "singleFlight()", lock, (locks: LockTable) => locks.mutex(scene.name).singleFlight(() => 1, bounded)],
+    [
+      ...["the only permit", "another"],
+      ...[(locks: LockTable) => semaphore(locks).lock(), (locks: LockTable) => semaphore(locks).lock(bounded)],
+    ],
+    [
+      ...["exclusive.lock()", "shared.lock()"],
+      ...[
+        (locks: LockTable) => shared(locks).exclusive.lock(),
+        (locks: LockTable) => shared(locks).shared.lock(bounded),
+      ],
+    ],
+    [
+      ...["shared.lock()", "exclusive.lock()"],
+      ...[
+        (locks: LockTable) => shared(locks).shared.lock(),
+        (locks: LockTable) => shared(locks).exclusive.lock(bounded),
+      ],
+    ],
+  ] as const;
 
   test.each(CASES)("%s, then %s: it is told after 5 s, and in the timeout", async (_taken, _waits, take, wait) => {
     const stuck = hear("dynamutex:stuck");

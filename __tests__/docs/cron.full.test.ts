@@ -21,6 +21,8 @@ globalThis.Date = class extends RealDate {
 
 export async function sendInvoices(signal?: AbortSignal): Promise<void> {
   console.log("the job runs");
+  if (process.env.LASTS_MS !== undefined) await new Promise((done) => setTimeout(done, Number(process.env.LASTS_MS)));
+  if (process.env.LASTS_MS !== undefined) console.log("the job ended");
   signal?.throwIfAborted();
   if (FAILS !== undefined) throw new Error("the mail server is down");
 }
@@ -82,4 +84,13 @@ test("of three hosts of node-cron one runs each fire, and the others say that th
     printed.push(...program.lines);
   }
   expect(printed).toEqual(["the job runs", "not-elected", "not-elected"]);
+});
+
+test("trap 53: a host of node-cron that gets SIGTERM while its job runs ends the job, and then itself", async () => {
+  const times = { TZ: "UTC", FIRES_AT: "2026-11-27T06:00:00.000Z", WAKES_AT: "2026-11-27T06:00:00.000Z" };
+  await using program = programs.start("node-cron-host.ts", { ...times, LASTS_MS: "1500" });
+  await program.printed(/^the job runs$/);
+  program.kill("SIGTERM");
+  expect(await program.exit).toMatchObject({ code: 0 });
+  expect(program.lines).toEqual(["the job runs", "the job ended"]);
 });

@@ -4,8 +4,12 @@ import type { Clock } from "../time/clock.js";
 /** How long sections may run on if `close()` does not say. */
 const DRAIN_MS = 10_000;
 
+/** How long a close that was given no time waits for a section before that is told: a forgotten `unlock()` never ends one. */
+const TOLD_AFTER_MS = 5_000;
+
 /** A lease that a closing table has to end. */
 export interface Closeable {
+  readonly row: { readonly at: { readonly name: string } };
   /** The table has closed: a lease without a section gets no other, and is released. */
   endIfIdle(): void;
   /** The drain is over. @returns the loss of the section that runs on it; its row stays until that section ends. */
@@ -39,6 +43,8 @@ export class Closing {
   /** Ends the pause early: nothing is left, or the drain was shortened. */
   #pause: AbortController | undefined;
   #isSettled = false;
+  /** Whether no caller has said how long sections may run on. */
+  #isDefault = true;
 
   /** @param onSettled is called once, when nothing is left. */
   constructor(clock: Clock, remaining: Remaining, onSettled: () => void) {
@@ -59,6 +65,7 @@ export class Closing {
    */
   close(drainMs: number | undefined): Promise<void> {
     const ms = drainMs ?? (this.#closed === undefined ? DRAIN_MS : Number.POSITIVE_INFINITY);
+    this.#isDefault &&= drainMs === undefined;
     this.#drainEnds = Math.min(this.#drainEnds, this.#clock.atLeast() + ms);
     this.#pause?.abort();
     this.#closed ??= this.#close();
@@ -78,11 +85,26 @@ export class Closing {
     const { leases } = this.#remaining;
     for (const lease of [...leases]) lease.endIfIdle();
     this.checkSettled();
-    await this.#pauseWhile(() => this.#drainEnds - this.#clock.atLeast());
+    const drainLeftMs = (): number => this.#drainEnds - this.#clock.atLeast();
+    if (this.#isDefault) await this.#pauseWhile(() => drainLeftMs() - (DRAIN_MS - TOLD_AFTER_MS));
+    if (this.#isDefault) this.#tell();
+    await this.#pauseWhile(drainLeftMs);
     const revoked = [...leases].flatMap((lease) => lease.revoke() ?? []);
     await this.#pauseWhile(() => this.remainingMs);
     if (revoked.length === 0) return;
     throw new AggregateError(revoked, message(revoked));
+  }
+
+  /** Tells that the close waits for a section, and what to do. */
+  #tell(): void {
+    const [first, ...others] = this.#remaining.leases;
+    // A clock without `stay` is set by hand, in a test: some seconds on it are no reason for a warning.
+    if (first === undefined || this.#clock.stay === undefined) return;
+    process.emitWarning(
+      `close() has waited for ${TOLD_AFTER_MS / 1_000} s for ${namesOf(first.row.at.name, others)} to be unlocked, and revokes ` +
+        `what is left after ${DRAIN_MS / 1_000} s. ${REMEDY}`,
+      "DynamutexWarning",
+    );
   }
 
   /** Sleeps while something is left to wait for, and there is time. Keeps the process alive meanwhile. */
@@ -94,11 +116,15 @@ export class Closing {
   }
 }
 
+const REMEDY = "Unlock every lock, end sections when lock.signal aborts, or set a longer drainMs";
+
 /** Names one lock, since a forgotten `unlock()` is as likely as a slow section. */
+function namesOf(first: string | undefined, others: readonly unknown[]): string {
+  return `lock ${JSON.stringify(first)}${others.length === 0 ? "" : ` and ${others.length} more`}`;
+}
+
 function message([first, ...others]: readonly LockLostError[]): string {
-  const were = others.length === 0 ? "was" : `and ${others.length} more were`;
-  return (
-    `Lock ${JSON.stringify(first?.lockName)} ${were} revoked: the section had not ended when the drain was over. Unlock every lock, ` +
-    "end sections when lock.signal aborts, or set a longer drainMs"
-  );
+  const names = namesOf(first?.lockName, others).replace(/^l/, "L");
+  const were = others.length === 0 ? "was" : "were";
+  return `${names} ${were} revoked: the section had not ended when the drain was over. ${REMEDY}`;
 }
