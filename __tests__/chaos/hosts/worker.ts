@@ -6,6 +6,7 @@ import { testClientConfig } from "../../support/endpoint.js";
 import { hostConfig, report } from "../../support/host-process.js";
 import { now } from "../../support/monotonic.js";
 import { type Random, seededRandom } from "../../support/seeded-random.js";
+import { believeTableAlone } from "../believe-table-alone.js";
 import { breakClock, breakLock, breakToken } from "../defects.js";
 import { GuardedLog, type GuardedOutcome } from "../guarded-log.js";
 import { type Holding, sectionName } from "../holding.js";
@@ -41,6 +42,7 @@ const direct = new DynamoDBClient({
 });
 /** For transactions that are sent by hand, through the faults. */
 const proxied = new DynamoDBClient({ requestHandler: { requestTimeout: 1_000, throwOnRequestTimeout: true } });
+believeTableAlone(proxied);
 /** How many sections of this process run on each acquisition. */
 const uuids = new Map<string, number>();
 const tokens = new Shelf<Token>(direct, tableName, `tokens of ${group.names[0]}`);

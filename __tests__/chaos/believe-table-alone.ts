@@ -1,0 +1,18 @@
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+
+/**
+ * Makes a client fail where somebody else has answered: a client of the SDK takes any 200 for a success, so what it says of a
+ * transaction that was sent by hand would be no evidence.
+ */
+export function believeTableAlone(client: DynamoDBClient): void {
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      const result = await next(args);
+      const { headers } = result.response as { readonly headers: Readonly<Record<string, string>> };
+      if (!/^application\/x-amz-json/.test(headers["content-type"] ?? ""))
+        throw new Error("somebody else has answered");
+      return result;
+    },
+    { step: "deserialize", priority: "low", name: "believeTableAlone" },
+  );
+}
