@@ -18,20 +18,18 @@ import { basename, join, relative } from "node:path";
 import { build, transform } from "esbuild";
 import { builtins } from "./builtins.js";
 import { commonJsTypes, reachableTypes } from "./declarations.js";
-import { checkManifest, DIST, ENTRIES, MODULES } from "./entries.js";
+import { COMMANDS, DIST, MODULES } from "./entries.js";
 
 /** Where the compiler put the JavaScript. Its declarations are in dist/ already. */
 const COMPILED = ".bundle";
 const LICENSES = join(DIST, "THIRD-PARTY-LICENSES");
-
-checkManifest();
 
 const { dependencies = {}, peerDependencies = {} } = JSON.parse(await readFile("package.json", "utf8"));
 const shared = { bundle: true, metafile: true, platform: "node", target: "node20.19", logLevel: "warning" };
 
 const modules = await build({
   ...shared,
-  entryPoints: ENTRIES.map(({ file }) => join(COMPILED, `${file}.js`)),
+  entryPoints: [...MODULES, ...COMMANDS].map(({ file }) => join(COMPILED, `${file}.js`)),
   outdir: DIST,
   outbase: COMPILED,
   chunkNames: "shared-[hash]",
@@ -59,8 +57,7 @@ for (const file of Object.keys(modules.metafile.outputs)) {
   const { code } = await transform(await readFile(file, "utf8"), { minify: true, format: "esm", target: "node20.19" });
   await writeFile(file, code);
 }
-for (const { file } of ENTRIES.filter(({ command }) => command !== undefined))
-  await chmod(join(DIST, `${file}.js`), 0o755);
+for (const { file } of COMMANDS) await chmod(join(DIST, `${file}.js`), 0o755);
 
 const reachable = reachableTypes(MODULES.map(({ file }) => `${file}.d.ts`));
 for (const file of await readdir(DIST, { recursive: true })) {
