@@ -1,14 +1,13 @@
 import { LockLostError } from "../errors.js";
 import { type MinimumHold, minimumHold } from "../protocol/lease-time.js";
 import type { NamedResult } from "../protocol/writes.js";
-import type { Session } from "../session/session.js";
+import type { HeldLease, Session } from "../session/session.js";
 import { abandon, rowAfterRelease, untilGivenBack } from "../taking/abandoned-claims.js";
 import { guardOf } from "../taking/row-lease.js";
 import { renew, transfer, vacate, type Written } from "../taking/row-writes.js";
 import { boundsOf } from "../time/clock.js";
 import { uuidOf } from "./hand-off-token.js";
-import type { LeaseControl } from "./lease-control.js";
-import type { Renewals } from "./renewals.js";
+import type { Term } from "./term.js";
 
 /** The ways out of a lease: it is released, given back, or handed off, and only once. */
 export class Exit {
@@ -19,14 +18,12 @@ export class Exit {
   /** Whether the run of its tick has begun. If not, the release takes the number of that run back. */
   hasBegun = false;
   readonly #session: Session;
-  readonly #lease: LeaseControl;
-  readonly #renewals: Renewals;
+  readonly #lease: Term & HeldLease;
   #exited: Promise<void> | undefined;
 
-  constructor(session: Session, lease: LeaseControl, renewals: Renewals) {
+  constructor(session: Session, lease: Term & HeldLease) {
     this.#session = session;
     this.#lease = lease;
-    this.#renewals = renewals;
   }
 
   /** Sets the minimum hold: the lock stays taken for `ms` from now, however soon the lease is released. 0 means no hold. */
@@ -66,6 +63,7 @@ export class Exit {
   /** @param how what is done with the row. */
   #leave<Result>(how: () => Promise<Result>): Promise<Result> {
     this.#lease.leave();
+    this.#session.keepLease(this.#lease);
     const leaving = this.#last(how);
     // Only the caller that leaves the lease gets the store's error. For all other callers the lease is over.
     this.#exited = leaving.then(
@@ -82,10 +80,10 @@ export class Exit {
   /** Makes the last write to the row. A close waits for it. */
   async #last<Result>(how: () => Promise<Result>): Promise<Result> {
     try {
-      if (this.#renewals.writing !== undefined) await this.#renewals.settle();
+      if (this.#lease.writing !== undefined) await this.#lease.endWriting();
       return await how();
     } finally {
-      this.#lease.forget();
+      this.#session.forgetLease(this.#lease);
     }
   }
 

@@ -1,28 +1,25 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { InspectOptions } from "node:util";
 import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
-import { CHANNELS, publish } from "../diagnostics.js";
 import { LockConfigError, LockError, LockLostError } from "../errors.js";
 import type { Guard, LockJson, TransferableLock } from "../lock.js";
 import { copyOf, type LockData } from "../lock-info.js";
 import type { GuardOptions, HandOffOptions, TransactWriteOptions } from "../options/calls.js";
 import { checkData, checkMinRemaining, guardOptions, handOffOptions } from "../options/calls.js";
 import { permitOf } from "../protocol/addresses.js";
-import type { Check, NamedResult } from "../protocol/writes.js";
+import type { NamedResult } from "../protocol/writes.js";
 import { retraced } from "../retraced.js";
 import { follow } from "../session/abort-listening.js";
 import type { Session } from "../session/session.js";
 import { SHOWN, shownAs } from "../shown.js";
 import type { DocumentGuard } from "../store.js";
+import { guardFor, transactUnder } from "./guarded-writes.js";
 import { tokenOf } from "./hand-off-token.js";
-import type { Lease, Section } from "./lease.js";
+import type { Lease } from "./lease.js";
 import { LossSignal } from "./loss-signal.js";
 import { recordSuccess } from "./record-success.js";
-import { transactUnder } from "./transact-under.js";
-
-const NO_GUARDS =
-  "is for a table of several Regions, which has no transactions and so no guards: in place of one, compare the fencing token in a " +
-  "condition on the item itself (docs/regions.md in the package)";
+import { SectionEvents } from "./section-events.js";
+import type { Section } from "./term.js";
 
 /** One section's handle over a lease, which may have served other sections before and may serve others after. */
 export class HeldLock implements TransferableLock {
@@ -41,21 +38,9 @@ export class HeldLock implements TransferableLock {
   #lossSignal: LossSignal | undefined;
   readonly #end: (lease: Lease, section: Section) => Promise<void>;
   readonly #mayHandOff: boolean;
-  /** On `atLeast`. */
-  readonly #beganAt: number;
-  /** Whether a section of this process has passed the lease on to this one. */
-  readonly #isPassedOn: boolean;
-  /** Its events are published from `delivered` on: a caller that gave up before it got its lock has no section. */
-  #stage: "new" | "delivered" | "lost" | "over" = "new";
-  /** The number of the call that it was delivered to. */
-  #call = 0;
-  /** When its caller has ended the section, on `atLeast`. */
-  #endedAt = 0;
-  /** Whether `dynamutex:wanted` was published. */
-  #isWantedTold = false;
+  readonly #events: SectionEvents;
   /** Called if the lease ends before the section does. @internal */
   onLost: () => void = () => undefined;
-  #cancelWantedAlarm: () => void = () => undefined;
   #over: { readonly done: Promise<void>; readonly lost: LockLostError | undefined } | undefined;
 
   constructor(section: {
@@ -81,22 +66,19 @@ export class HeldLock implements TransferableLock {
     this.#mayHandOff = section.mayHandOff ?? true;
     const { at, permits } = section.lease.row;
     if (permits !== undefined) this.permit = permitOf(at.sort) ?? 0;
-    this.#isPassedOn = section.lease.renewals.haveServed;
-    this.#beganAt = section.lease.begin(this);
+    this.#events = new SectionEvents(section.session, section.lease, this);
+    this.#events.beganAt = section.lease.begin(this);
   }
 
   /** The caller has the lock: from here on the events of its section are published. @internal */
-  delivered({ call, waitedMs }: { readonly call: number; readonly waitedMs: number }): void {
-    this.#stage = "delivered";
-    this.#lease.exit.hasBegun = true;
-    this.#call = call;
-    if (CHANNELS["dynamutex:acquired"].hasSubscribers) {
-      const { name, uuid, owner } = this;
-      const passedOn = this.#isPassedOn;
-      const takeover = passedOn ? undefined : this.#lease.row.takeover;
-      publish("dynamutex:acquired", { name, uuid, owner, call, waitedMs, passedOn, takeover });
-    }
-    this.renewed();
+  delivered(wait: { readonly call: number; readonly waitedMs: number }): void {
+    if (this.attempt !== undefined) this.#lease.exit.hasBegun = true;
+    this.#events.delivered(wait);
+  }
+
+  /** @internal */
+  renewed(): void {
+    this.#events.renewed();
   }
 
   /** Makes the release write the result of a single flight to the row. @internal */
@@ -106,23 +88,6 @@ export class HeldLock implements TransferableLock {
 
   get wanted(): boolean {
     return this.held && this.#lease.turnLeftMs <= 0;
-  }
-
-  /**
-   * Publishes `dynamutex:wanted`, once. If the mark that is known does not count yet, an alarm checks again when it does.
-   * @internal
-   */
-  renewed(): void {
-    this.#cancelWantedAlarm();
-    const { turnLeftMs } = this.#lease;
-    if (this.#isWantedTold || !this.held || turnLeftMs === Number.POSITIVE_INFINITY) return;
-    if (turnLeftMs > 0) {
-      this.#cancelWantedAlarm = this.#session.clock.alarm(Math.ceil(turnLeftMs), () => this.renewed());
-      return;
-    }
-    this.#isWantedTold = true;
-    const { name, uuid, owner } = this;
-    publish("dynamutex:wanted", { name, uuid, owner, call: this.#call });
   }
 
   get name(): string {
@@ -148,15 +113,11 @@ export class HeldLock implements TransferableLock {
   abort(reason: unknown): void {
     this.#abort(reason);
     this.onLost();
-    // Publish the loss once: a release throws again what the section was told before.
-    if (this.#stage !== "delivered" || !(reason instanceof LockLostError)) return;
-    this.#stage = "lost";
-    const { name, uuid } = this;
-    publish("dynamutex:lost", { name, uuid, call: this.#call, reason: reason.reason, cause: reason.cause });
+    if (reason instanceof LockLostError) this.#events.lost(reason);
   }
 
   #abort(reason: unknown): void {
-    this.#cancelWantedAlarm();
+    this.#events.stopWatching();
     this.#signal.abort(reason);
   }
 
@@ -197,15 +158,15 @@ export class HeldLock implements TransferableLock {
     checkData(data);
     this.#session.store.admit(data);
     const copy = copyOf(data);
-    const { renewals } = this.#lease;
+    const lease = this.#lease;
     this.#throwIfNotHeld();
     // One write at a time, in the order of the calls. The section may end meanwhile.
     for (;;) {
-      if (renewals.writing !== undefined) await renewals.writing;
-      else if (renewals.lastFailure !== undefined) await this.extend();
+      if (lease.writing !== undefined) await lease.writing.done;
+      else if (lease.lastFailure !== undefined) await this.extend();
       else break;
     }
-    await this.#renew(() => renewals.replaceData(copy));
+    await this.#renew(() => lease.renewals.replaceData(copy));
   }
 
   async #renew(send: () => Promise<void>): Promise<void> {
@@ -228,8 +189,7 @@ export class HeldLock implements TransferableLock {
   }
 
   async #endSection(): Promise<void> {
-    this.#endedAt = this.#session.clock.atLeast();
-    this.#cancelWantedAlarm();
+    this.#events.ended();
     try {
       await this.#end(this.#lease, this);
     } catch (error) {
@@ -237,7 +197,7 @@ export class HeldLock implements TransferableLock {
       this.abort(error);
       throw retraced(error);
     } finally {
-      this.tellEnd();
+      this.#events.tellEnd();
     }
   }
 
@@ -269,13 +229,9 @@ export class HeldLock implements TransferableLock {
     await recorded;
   }
 
-  /** Publishes its end, once: after its release, or before the next section on its lease publishes its beginning. @internal */
+  /** Its end is told before the next section on its lease tells its beginning. @internal */
   tellEnd(): void {
-    if (this.#stage === "new" || this.#stage === "over") return;
-    this.#stage = "over";
-    if (!CHANNELS["dynamutex:released"].hasSubscribers) return;
-    const heldMs = this.#endedAt - this.#beganAt;
-    publish("dynamutex:released", { name: this.name, uuid: this.uuid, call: this.#call, heldMs });
+    this.#events.tellEnd();
   }
 
   async handOff(options: HandOffOptions): Promise<string> {
@@ -310,43 +266,13 @@ export class HeldLock implements TransferableLock {
   guard(options: { readonly document: true }): Promise<DocumentGuard>;
   async guard(options: GuardOptions = {}): Promise<Guard | DocumentGuard> {
     const { document } = guardOptions(options);
-    const guard = await this.#guard();
     const { store } = this.#session;
+    const guard = await guardFor(this.#session, this.#lease, this);
     return document ? store.documentGuard(guard) : store.guard(guard);
   }
 
   async transactWrite(items: readonly TransactWriteItem[], options: TransactWriteOptions = {}): Promise<void> {
-    const guarded = { lease: this.#lease, section: this, guard: () => this.#guard() };
-    const outcome = await transactUnder(this.#session, guarded, items, options).catch((error: unknown) => {
-      throw retraced(error);
-    });
-    switch (outcome.kind) {
-      case "committed":
-        return;
-      case "unguarded":
-        // After the section's end, the lease may belong to another section, under another uuid.
-        if (this.#over === undefined) throw this.#lease.unguarded(outcome.row);
-        this.#throwIfNotHeld();
-        return;
-      case "refused":
-        throw outcome.error;
-      default:
-        outcome satisfies never;
-    }
-  }
-
-  async #guard(): Promise<Check> {
-    const { regionSkewMs = 0 } = this.#session.clock;
-    if (regionSkewMs > 0) throw new LockConfigError("clock.regionSkewMs", regionSkewMs, NO_GUARDS);
-    this.#throwIfNotHeld();
-    try {
-      return await this.#lease.renewals.guard();
-    } catch (error) {
-      throw retraced(error);
-    } finally {
-      // The section may have ended meanwhile: then the guard is not its own.
-      this.#throwIfNotHeld();
-    }
+    await transactUnder(this.#session, this.#lease, this, items, options);
   }
 
   toJSON(): LockJson {
@@ -368,6 +294,11 @@ export class HeldLock implements TransferableLock {
   /** Lets `signal` abort the signal of this lock as well, which is no loss, until the returned function is called. */
   follow(signal: AbortSignal | undefined): () => void {
     return follow([signal], (reason) => this.#abort(reason));
+  }
+
+  /** Whether its caller has ended it. @internal */
+  get isOver(): boolean {
+    return this.#over !== undefined;
   }
 
   /** The loss of this section. A loss after its end is not its own. */

@@ -1,21 +1,24 @@
+import { CHANNELS, publish } from "../diagnostics.js";
 import type { LockData } from "../lock-info.js";
 import type { Check } from "../protocol/writes.js";
 import type { Session } from "../session/session.js";
 import { guardOf, isHalfGone, lossOf, type RowLease } from "../taking/row-lease.js";
-import { type Outcome, reissue, renew, type Trying, type Written } from "../taking/row-writes.js";
+import { type Outcome, reissue, renew, type Trying } from "../taking/row-writes.js";
 import type { Wait } from "../taking/wait.js";
-import type { LeaseControl } from "./lease-control.js";
-
-/** How a lock's lease and a place's differ: in their diagnostics channels, and in what a close does to them. */
-export interface LeaseEvents {
-  /** Whether a caller's section runs on the lease. A closing table revokes such a lease, and releases a place. */
-  readonly hasSection: boolean;
-  renewed(row: RowLease, remainingMs: number): void;
-  renewalFailed(row: RowLease, cause: unknown): void;
-}
+import type { LeaseEvents, Term } from "./term.js";
 
 /** What has run under the present uuid: nothing ever, nothing since a reissue, a section, a section with a guard. */
 type Usage = "unused" | "reissued" | "used" | "guarded";
+
+/** What the channels tell of the renewals of a lock. */
+export const LOCK_EVENTS: LeaseEvents = {
+  hasSection: true,
+  renewed: ({ at, uuid }, remainingMs) => {
+    if (CHANNELS["dynamutex:renewed"].hasSubscribers)
+      publish("dynamutex:renewed", { name: at.name, uuid, remainingMs });
+  },
+  renewalFailed: ({ at, uuid }, cause) => publish("dynamutex:renewal-failed", { name: at.name, uuid, cause }),
+};
 
 /** If a process has this many leases or more, their renewals are spread. */
 const MANY = 16;
@@ -26,38 +29,21 @@ const MOMENTS_PER_PERIOD = 8;
 /** How soon a renewal follows one that got no answer, or that did not move the end of the lease. */
 const RENEW_AGAIN_MS = 50;
 
-const nothing = (): void => undefined;
-
 /**
- * The renewals of one lease, by a timer and on demand. One write of the row is in flight at a time.
- *
- * 1. Every `renewEveryMs`, counted from when the last renewal was sent (sooner where the lease is shorter than `ttlMs`),
- *    a renewal stamps a later `expires`.
- * 2. A reply moves the end of the lease. No reply leaves it where it was.
- * 3. A refusal shows that the row is not ours: the lease is lost.
+ * The renewals of one lease, on demand and by a timer: every `renewEveryMs`, counted from when the last renewal was sent (sooner
+ * where the lease is shorter than `ttlMs`), a renewal stamps a later `expires`. What its reply means, the {@link Term} says.
  */
 export class Renewals {
   readonly #session: Session;
-  readonly #lease: LeaseControl;
-  readonly #events: LeaseEvents;
-  /** Why the last renewal got no answer, if it got none. */
-  lastFailure: unknown;
+  readonly #term: Term;
   /** Whether the row carries data of its section, or may: such a lease serves that section alone. */
   mayHaveData: boolean;
   #usage: Usage = "unused";
-  #cancelTimer: () => void = nothing;
-  #writing: { readonly done: Promise<Outcome>; readonly end: AbortController; readonly hasData: boolean } | undefined;
 
-  constructor(session: Session, lease: LeaseControl, events: LeaseEvents) {
+  constructor(session: Session, term: Term) {
     this.#session = session;
-    this.#lease = lease;
-    this.#events = events;
-    this.mayHaveData = lease.row.data !== undefined;
-  }
-
-  /** The write of the row that is in flight. */
-  get writing(): Promise<unknown> | undefined {
-    return this.#writing?.done;
+    this.#term = term;
+    this.mayHaveData = term.row.data !== undefined;
   }
 
   /** Whether a section has begun on the lease. */
@@ -78,28 +64,18 @@ export class Renewals {
   /** A section begins on the lease. */
   serve(): void {
     this.#usage = "used";
-    if (!this.#lease.row.settings.autoRenew) this.stop();
-  }
-
-  stop(): void {
-    this.#cancelTimer();
-  }
-
-  /** Ends the retries of the write in flight. @returns when that write is over, so that no other overlaps with it. */
-  async settle(): Promise<void> {
-    this.#writing?.end.abort();
-    await this.#writing?.done;
+    if (!this.#term.row.settings.autoRenew) this.#term.stopRenewing();
   }
 
   /** Renews now, or joins the renewal in flight. If that fails with the data of a caller, a renewal without them follows. */
   async renew(): Promise<Outcome> {
     for (;;) {
-      const { lost } = this.#lease;
+      const { lost } = this.#term;
       if (lost !== undefined) return { kind: "lost", why: lost.reason };
-      if (this.#writing === undefined) return await this.#write((row, trying) => renew(this.#session, row, trying));
-      const { done, hasData } = this.#writing;
-      const outcome = await done;
-      if (!hasData || outcome.kind !== "unknown") return outcome;
+      const { writing } = this.#term;
+      if (writing === undefined) return await this.#term.write((row, trying) => renew(this.#session, row, trying));
+      const outcome = await writing.done;
+      if (!writing.hasData || outcome.kind !== "unknown") return outcome;
     }
   }
 
@@ -109,18 +85,18 @@ export class Renewals {
   }
 
   /**
-   * Renews with other data. The caller has waited until no write is {@link writing}, and has renewed after a failure: the table
+   * Renews with other data. The caller has waited until no write is in flight, and has renewed after a failure: the table
    * may not take the data, however often they are sent, and that must not cost the lease. For the same reason the second half of
    * the time that is left is for a renewal without them.
    * @throws the loss, why the table has refused the data, or that it has not answered.
    */
   async replaceData(data: LockData): Promise<void> {
-    const { lost, deadline } = this.#lease;
+    const { lost, deadline } = this.#term;
     if (lost !== undefined) throw lost;
     this.mayHaveData = true;
     const giveUpAt = (this.#session.clock.atMost() + deadline) / 2;
     const send = (row: RowLease, trying: Trying) => renew(this.#session, row, trying, data);
-    this.#throwIfNotRenewed(await this.#write(send, { until: () => giveUpAt, hasData: true }));
+    this.#throwIfNotRenewed(await this.#term.write(send, { until: () => giveUpAt, hasData: true }));
   }
 
   /**
@@ -135,28 +111,28 @@ export class Renewals {
     { mayLapse }: { readonly mayLapse: boolean } = { mayLapse: true },
   ): Promise<boolean> {
     // A writer that has waited for readers may have a renewal in flight.
-    if (this.#writing !== undefined) await this.settle();
+    if (this.#term.writing !== undefined) await this.#term.endWriting();
     const session = this.#session;
     const { clock } = session;
-    const { row } = this.#lease;
+    const { row } = this.#term;
     const tryingUntil = (end: number): Trying => ({
       until: () => Math.min(end, wait.until()),
       endSignal: wait.endSignal,
     });
-    if (this.#lease.stands) {
+    if (this.#term.stands) {
       if (!isHalfGone(session, row)) return true;
-      const { usableUntil } = this.#lease;
+      const { usableUntil } = this.#term;
       const renewed = await renew(session, row, tryingUntil(usableUntil));
-      this.#lease.row = renewed.lease;
+      this.#term.row = renewed.lease;
       if (renewed.kind === "lost") return false;
       // The process may have been suspended: then an answer may be handled before the timer that bounds its request.
       if (clock.atMost() < usableUntil) return true;
     }
     if (!mayLapse) return false;
     const { ttlMs, safetyMarginMs } = row.settings;
-    const reissued = await reissue(session, this.#lease.row, tryingUntil(clock.atMost() + ttlMs - safetyMarginMs));
-    this.#lease.row = reissued.lease;
-    return reissued.kind === "ok" && this.#lease.stands;
+    const reissued = await reissue(session, this.#term.row, tryingUntil(clock.atMost() + ttlMs - safetyMarginMs));
+    this.#term.row = reissued.lease;
+    return reissued.kind === "ok" && this.#term.stands;
   }
 
   /**
@@ -164,18 +140,18 @@ export class Renewals {
    * the lease is gone, and without a request otherwise. @returns whether the lease may be passed on.
    */
   async renewForNext(): Promise<boolean> {
-    const { settings } = this.#lease;
+    const { settings } = this.#term;
     const mustReissue = this.#usage === "guarded" || (this.#usage === "used" && settings.fencing);
-    if (!mustReissue && !isHalfGone(this.#session, this.#lease.row)) return this.#lease.stands;
+    if (!mustReissue && !isHalfGone(this.#session, this.#term.row)) return this.#term.stands;
     // No other write begins meanwhile: the timer is off, and the section's own calls are over.
-    await this.settle();
-    if (!this.#lease.stands) return false;
-    const giveUpAt = Math.min(this.#session.clock.atMost() + settings.releaseWithinMs, this.#lease.usableUntil);
+    await this.#term.endWriting();
+    if (!this.#term.stands) return false;
+    const giveUpAt = Math.min(this.#session.clock.atMost() + settings.releaseWithinMs, this.#term.usableUntil);
     const write = mustReissue ? reissue : renew;
     const send = (row: RowLease, trying: Trying) => write(this.#session, row, trying);
-    const { kind } = await this.#write(send, { until: () => giveUpAt });
+    const { kind } = await this.#term.write(send, { until: () => giveUpAt });
     if (mustReissue && kind === "ok") this.#usage = "reissued";
-    return kind === "ok" && this.#lease.stands;
+    return kind === "ok" && this.#term.stands;
   }
 
   /**
@@ -185,80 +161,34 @@ export class Renewals {
   async guard(): Promise<Check> {
     this.#usage = "guarded";
     for (;;) {
-      const guard = guardOf(this.#lease.row);
+      const guard = guardOf(this.#term.row);
       if (guard !== undefined) return guard;
       await this.extend();
     }
   }
 
-  /** Sends a write of the row. One is in flight at a time; other callers wait for it. */
-  async #write(
-    send: (row: RowLease, trying: Trying) => Promise<Written>,
-    { until = () => this.#lease.deadline, hasData = false } = {},
-  ): Promise<Outcome> {
-    const end = new AbortController();
-    const { row, usableUntil } = this.#lease;
-    const onFailure = (cause: unknown): void => {
-      this.lastFailure = cause;
-      this.#events.renewalFailed(this.#lease.row, cause);
-    };
-    const done = this.#judged(send(row, { until, endSignal: end.signal, onFailure }), usableUntil).finally(() => {
-      this.#writing = undefined;
-    });
-    this.#writing = { done, end, hasData };
-    return await done;
-  }
-
-  /** @param usableUntil when the lease would have ended, as known when the write left. */
-  async #judged(sent: Promise<Written>, usableUntil: number): Promise<Outcome> {
-    const written = await sent;
-    const lease = this.#lease;
-    lease.row = written.lease;
-    if (written.kind === "ok") this.lastFailure = undefined;
-    // The deadline may have passed while the request was in flight: then no reply brings the lease back. If the process was
-    // suspended, the reply may be handled before the deadline's timer, and has moved the deadline.
-    const isOver = this.#session.clock.atMost() >= usableUntil;
-    if (isOver && lease.inUseSince !== undefined) lease.markLost("expired", this.lastFailure);
-    const { lost } = lease;
-    if (lost !== undefined) return { kind: "lost", why: lost.reason };
-    switch (written.kind) {
-      case "ok":
-        if (isOver) return { kind: "unknown", cause: lossOf(lease.row, "expired") };
-        this.#events.renewed(lease.row, lease.deadline - this.#session.clock.atMost());
-        lease.renewed();
-        return written;
-      case "lost":
-        return { kind: "lost", why: lease.hasRunOut ? "expired" : lease.markLost(written.why).reason };
-      case "unknown":
-        return written;
-      default:
-        return written satisfies never;
-    }
-  }
-
   /** In how many ms the next renewal is due. Counted from the lease's end: a lease may be shorter than `ttlMs`. */
   #dueIn(): number {
-    const { validUntil, settings } = this.#lease.row;
+    const { validUntil, settings } = this.#term.row;
     return Math.max(0, validUntil - (settings.ttlMs - settings.renewEveryMs) - this.#session.clock.atMost());
   }
 
   #arm(ms: number): void {
-    this.#cancelTimer();
-    const gridMs = this.#lease.row.settings.renewEveryMs / MOMENTS_PER_PERIOD;
-    this.#cancelTimer = this.#session.agenda.alarm(ms, () => void this.#renewOnTime(), gridMs);
+    const gridMs = this.#term.row.settings.renewEveryMs / MOMENTS_PER_PERIOD;
+    this.#term.renewIn(ms, () => void this.#renewOnTime(), gridMs);
   }
 
   /** Never rejects. A release waits for it. */
   async #renewOnTime(): Promise<void> {
-    const { validUntil, settings } = this.#lease.row;
+    const { validUntil, settings } = this.#term.row;
     const { kind } = await this.renew();
-    if (kind === "lost" || !this.#lease.held || (this.haveServed && !settings.autoRenew)) return;
-    const isLonger = kind === "ok" && this.#lease.row.validUntil > validUntil;
+    if (kind === "lost" || !this.#term.held || (this.haveServed && !settings.autoRenew)) return;
+    const isLonger = kind === "ok" && this.#term.row.validUntil > validUntil;
     this.#arm(Math.max(isLonger ? 0 : RENEW_AGAIN_MS, this.#dueIn()));
   }
 
   #throwIfNotRenewed(outcome: Outcome): void {
-    if (outcome.kind === "lost") throw this.#lease.lost ?? lossOf(this.#lease.row, outcome.why);
+    if (outcome.kind === "lost") throw this.#term.lost ?? lossOf(this.#term.row, outcome.why);
     if (outcome.kind === "unknown") throw outcome.cause;
   }
 }

@@ -1,4 +1,4 @@
-import type { Section } from "../holding/lease.js";
+import type { Section } from "../holding/term.js";
 import { type Claimed, looksFreeIn } from "../taking/claim.js";
 import { Polling } from "../taking/polling.js";
 import type { InTheWay } from "../taking/row-take.js";

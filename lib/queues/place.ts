@@ -1,7 +1,7 @@
 import { publish } from "../diagnostics.js";
 import { LockLostError, LockStoreError } from "../errors.js";
 import { Lease } from "../holding/lease.js";
-import type { LeaseEvents } from "../holding/renewals.js";
+import type { LeaseEvents } from "../holding/term.js";
 import type { Resource } from "../kinds/kind.js";
 import type { MutexSettings } from "../options/mutex.js";
 import { type Address, placeAt } from "../protocol/addresses.js";

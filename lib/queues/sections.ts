@@ -1,5 +1,6 @@
 import { HeldLock } from "../holding/handle.js";
-import type { Lease, Section } from "../holding/lease.js";
+import type { Lease } from "../holding/lease.js";
+import type { Section } from "../holding/term.js";
 import { ExclusiveSide } from "../kinds/exclusive.js";
 import { type Kind, type OwnLease, type Resource, resourceKey, type SectionRequest } from "../kinds/kind.js";
 import { MutexKind } from "../kinds/mutex.js";
@@ -239,7 +240,7 @@ export class Sections {
     const lock = new HeldLock({ session: this.session, lease, acquired, tick, end, mayHandOff });
     const isDelivered = deliver(lock);
     if (isDelivered) {
-      lease.exit.holdAtLeast(holdAtLeastMs);
+      if (holdAtLeastMs > 0) lease.exit.holdAtLeast(holdAtLeastMs);
       // Report the end of the previous section before the beginning of this one.
       own.before?.tellEnd();
       own.before = undefined;

@@ -1,7 +1,7 @@
 import { LockStoreError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
 import { Backlog, notSent, type RequestKind, type ScheduledRequest } from "./backlog.js";
-import { hasLeaseToLose, LONGEST_ATTEMPT_MS, noAnswer, type Persistence, retry } from "./retry.js";
+import { LONGEST_ATTEMPT_MS, noAnswer, type Persistence, retry } from "./retry.js";
 
 /** How many requests are in flight at once while the table does not throttle, renewals included. */
 const MOST_WIDTH = 48;
@@ -44,6 +44,11 @@ const ATTEMPT_SHARE_OF_REST = 2 / 3;
 
 /** A renewal is late if its answer took more than this share of what was left of its lease as it left. */
 const LATE_SHARE = 1 / 4;
+
+/** Whether it matters to a lease when a request ends. All others begin again with the next claim or the next look. */
+function hasLeaseToLose(kind: RequestKind): boolean {
+  return kind === "renewal" || kind === "release";
+}
 
 /** The timeout of the first attempt at a request for a lease of this length. */
 export function firstTimeoutMs(ttlMs: number): number {
@@ -98,6 +103,7 @@ export function persist<T>(
 ): Promise<T> {
   const { clock, scheduler } = session;
   const { kind, until, firstTimeoutMs: firstMs, tried = { since: clock.atLeast(), sent: 0 } } = persistence;
+  const isOfLease = hasLeaseToLose(kind);
   let sent = 0;
   const triedMs = (): number => clock.atLeast() - tried.since;
   const remainingMs = (): number => Math.max(0, until() - clock.atMost());
@@ -118,7 +124,7 @@ export function persist<T>(
       const longestMs = Math.max(firstMs, Math.min(LONGEST_ATTEMPT_MS, neededMs));
       // Read the remaining time after the request has left: the request itself may decide when it ends.
       const restMs = remainingMs();
-      const mostMs = hasLeaseToLose(kind) ? Math.max(restMs * ATTEMPT_SHARE_OF_REST, scheduler.overdueMs) : longestMs;
+      const mostMs = isOfLease ? Math.max(restMs * ATTEMPT_SHARE_OF_REST, scheduler.overdueMs) : longestMs;
       return bounded(clock, copy, Math.min(longestMs, mostMs, restMs), () => {
         const error = noAnswer(triedMs(), tried);
         controller.abort(error);
@@ -130,7 +136,9 @@ export function persist<T>(
   };
   const first = send();
   // Only a request that fails pays for the loop of retries: within it, a lock in memory takes a fifth more CPU time.
-  return first.catch(() => retry(session, { ...persistence, tried }, (number) => (number === 1 ? first : send())));
+  return first.catch(() =>
+    retry(session, { ...persistence, tried, hasLeaseToLose: isOfLease }, (number) => (number === 1 ? first : send())),
+  );
 }
 
 /** Sends a request when its turn comes, and never retries it: for requests that may fail. */

@@ -1,7 +1,7 @@
 import pRetry from "p-retry";
 import { LockStoreError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
-import { NotSent, type RequestKind, type ScheduledRequest } from "./backlog.js";
+import { NotSent, type ScheduledRequest } from "./backlog.js";
 
 /** The pauses between requests of one call double from the first to the longest. */
 const FIRST_PAUSE_MS = 25;
@@ -72,11 +72,6 @@ export function endAfter(clock: Clock, ms: number): () => number {
   return () => clock.atMost() + end - clock.atLeast();
 }
 
-/** Whether it matters to a lease when a request ends. All others begin again with the next claim or the next look. */
-export function hasLeaseToLose(kind: RequestKind): boolean {
-  return kind === "renewal" || kind === "release";
-}
-
 /** Whether a failure may pass by itself. */
 export function isTransient(error: unknown): boolean {
   return error instanceof LockStoreError && error.transient;
@@ -90,12 +85,12 @@ export function isTransient(error: unknown): boolean {
  */
 export function retry<T>(
   session: { readonly clock: Clock; readonly random: () => number },
-  persistence: Persistence & { readonly tried: AttemptLog },
+  persistence: Persistence & { readonly tried: AttemptLog; readonly hasLeaseToLose: boolean },
   attemptOf: (number: number) => Promise<T>,
 ): Promise<T> {
   const { clock } = session;
   const {
-    kind,
+    hasLeaseToLose,
     until,
     endSignal,
     worthRetrying = isTransient,
@@ -103,7 +98,7 @@ export function retry<T>(
     tried,
     sleep = clock.sleep.bind(clock),
   } = persistence;
-  const restShare = hasLeaseToLose(kind) ? SHARE_OF_REST : Number.POSITIVE_INFINITY;
+  const restShare = hasLeaseToLose ? SHARE_OF_REST : Number.POSITIVE_INFINITY;
   const attempt = (number: number): Promise<T> =>
     attemptOf(number).catch((cause: unknown) => {
       throw new FailedAttempt("An attempt failed", { cause });

@@ -54,7 +54,7 @@ export const FEATURE_DEFECTS: Defects = {
   "the row of a revoked section is deleted at once": {
     "holding/lease.ts": {
       'return this.markLost("closed");':
-        '{ const leaves = { kind: "free" } as const; void this.#session.store.write({ ...this.row, kind: "vacate", attempt: undefined, leaves }, new AbortController().signal); return this.markLost("closed"); }',
+        '{ const leaves = { kind: "free" } as const; void this.session.store.write({ ...this.row, kind: "vacate", attempt: undefined, leaves }, new AbortController().signal); return this.markLost("closed"); }',
     },
   },
   "the drain ignores the sections that run": {

@@ -10,7 +10,7 @@ export const TAKING_DEFECTS: Defects = {
     test: "agenda",
   },
   "nobody checks the deadline": {
-    "holding/lease.ts": { "this.#session.clock.atMost() >= this.deadline": "this.#session.clock.atMost() >= Infinity" },
+    "holding/term.ts": { "this.session.clock.atMost() >= this.deadline": "this.session.clock.atMost() >= Infinity" },
   },
   "a watcher counts on the lease's stopwatch": {
     "session/sightings.ts": {

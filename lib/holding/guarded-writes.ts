@@ -1,10 +1,11 @@
 import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { CHANNELS } from "../diagnostics.js";
-import type { LockLostError } from "../errors.js";
+import { LockConfigError, type LockLostError } from "../errors.js";
 import type { Lock } from "../lock.js";
 import { copyOf } from "../lock-info.js";
 import { type TransactWriteOptions, transactWriteOptions } from "../options/calls.js";
 import type { Check } from "../protocol/writes.js";
+import { retraced } from "../retraced.js";
 import { firstTimeoutMs, persist } from "../session/requests.js";
 import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
@@ -14,20 +15,65 @@ import type { Lease } from "./lease.js";
 /** How long a transaction is tried if the caller does not say. */
 const TRANSACT_WITHIN_MS = 10_000;
 
-/** What a transaction is guarded by. */
-interface Guarded {
-  readonly lease: Lease;
-  readonly section: Pick<Lock, "remainingMs" | "assertHeld"> & { readonly lost: LockLostError | undefined };
-  readonly guard: () => Promise<Check>;
+const NO_GUARDS =
+  "is for a table of several Regions, which has no transactions and so no guards: in place of one, compare the fencing token in a " +
+  "condition on the item itself (docs/regions.md in the package)";
+
+/** The section that its guard is for. */
+interface GuardedSection extends Pick<Lock, "remainingMs" | "assertHeld"> {
+  /** Whether its caller has ended it: after that, the lease may belong to another section, under another uuid. */
+  readonly isOver: boolean;
+  readonly lost: LockLostError | undefined;
+}
+
+/** The guard of a section. @throws unless the section holds the lock; why a renewal that the guard needs has failed. */
+export async function guardFor(session: Session, lease: Lease, section: GuardedSection): Promise<Check> {
+  const { regionSkewMs = 0 } = session.clock;
+  if (regionSkewMs > 0) throw new LockConfigError("clock.regionSkewMs", regionSkewMs, NO_GUARDS);
+  section.assertHeld();
+  try {
+    return await lease.renewals.guard();
+  } catch (error) {
+    throw retraced(error);
+  } finally {
+    // The section may have ended meanwhile: then the guard is not its own.
+    section.assertHeld();
+  }
 }
 
 /**
  * Sends the caller's items together with the guard.
- * @throws the loss or the end of the section, if there is one; otherwise why the transaction was not sent, or got no answer.
+ * @throws the loss or the end of the section, if there is one; otherwise why the transaction was refused or not sent, or got no
+ * answer.
  */
 export async function transactUnder(
   session: Session,
-  { lease, section, guard }: Guarded,
+  lease: Lease,
+  section: GuardedSection,
+  items: readonly TransactWriteItem[],
+  options: TransactWriteOptions,
+): Promise<void> {
+  const outcome = await sendUnder(session, lease, section, items, options).catch((error: unknown) => {
+    throw retraced(error);
+  });
+  switch (outcome.kind) {
+    case "committed":
+      return;
+    case "unguarded":
+      if (!section.isOver) throw lease.unguarded(outcome.row);
+      section.assertHeld();
+      return;
+    case "refused":
+      throw outcome.error;
+    default:
+      outcome satisfies never;
+  }
+}
+
+async function sendUnder(
+  session: Session,
+  lease: Lease,
+  section: GuardedSection,
   items: readonly TransactWriteItem[],
   options: TransactWriteOptions,
 ): Promise<TransactOutcome> {
@@ -39,7 +85,7 @@ export async function transactUnder(
   // All copies have one token, so DynamoDB applies them once, and repeats a reply that was lost.
   const writes = {
     items: copy,
-    guard: await guard(),
+    guard: await guardFor(session, lease, section),
     token: uuid(),
     isMetered: CHANNELS["dynamutex:request"].hasSubscribers,
   };
