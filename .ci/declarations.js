@@ -1,4 +1,10 @@
-/** The declarations that are packed: those that users can reach, and those for CommonJS. */
+/**
+ * The declarations that are packed: those that users can reach, and those for CommonJS.
+ *
+ * They are not rolled up into one file for each entry point, as api-extractor does: each would have a `LockTable` of its own, and
+ * classes with private members are types of their own. rollup-plugin-dts would share chunks, but declares CommonJS apart in the
+ * same way, and needs Rollup and one more compiler.
+ */
 import { readFileSync } from "node:fs";
 import { basename, join, posix } from "node:path";
 import ts from "typescript-5.9"; // the last major version of the compiler that is also a library
