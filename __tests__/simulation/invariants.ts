@@ -51,6 +51,7 @@ export type Invariant =
   | "each call tells once what came of it"
   | "a set is all or nothing"
   | "others get their turn"
+  | "whoever waits gets in"
   | "a section knows whether others wait"
   | "renewals leave first"
   | "a release tells the truth"

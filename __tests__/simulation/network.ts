@@ -90,6 +90,8 @@ export interface Sender {
   readonly clock: Pick<Clock, "listen" | "wall">;
   /** Until when it may send batches, on virtual time. */
   readonly batchesUntil?: number;
+  /** By how much longer each of its messages takes, either way: it is far from the table. */
+  readonly farMs?: number;
 }
 
 /** A sender, and what its client of the table knows. */
@@ -185,13 +187,13 @@ export class Network extends Watcher {
   }
 
   /** What a process uses as its store. */
-  client(owner: string, process: Process, clock: Sender["clock"]): MemoryStore {
+  client(owner: string, process: Process, clock: Sender["clock"], farMs = 0): MemoryStore {
     let requests = 0;
     const draw = seededRandom(this.#seed, "batches", owner);
     // Few may send no batches, and most of those from some moment on.
     const batchesUntil = draw() < 0.1 ? draw() * this.#calmAtMs : Number.POSITIVE_INFINITY;
     const [sign, pool] = [new TableSign(), new ConnectionPool()];
-    const sender = { owner, process, clock, batchesUntil, sign, pool };
+    const sender = { owner, process, clock, batchesUntil, farMs, sign, pool };
     const randomOf = seededStreams(this.#seed, "network", owner);
     const carry = (message: Message, signal: AbortSignal): Promise<Answer> => {
       requests += 1;
@@ -268,8 +270,9 @@ export class Network extends Watcher {
     const learn = sender.clock.listen?.();
     const departure = { at: this.now, forwardMs: sender.process.forwardMs };
     const plan = this.#now();
+    const { farMs = 0 } = sender;
     const back = (ms: number, reply: Reply, shown?: Shown): void => {
-      this.scene.scheduler.wakeAt(this.#arrivalAfter(ms), () =>
+      this.scene.scheduler.wakeAt(this.#arrivalAfter(ms, shown === undefined ? 0 : farMs), () =>
         sender.process.deliver(() => {
           if (shown !== undefined) sender.sign.admits(this.#isSigned);
           if (shown !== undefined && learn !== undefined) {
@@ -314,7 +317,7 @@ export class Network extends Watcher {
       return;
     }
     const stale = isConsistent(message) || random() * 100 >= plan.stale ? 0 : random() * 1_000;
-    const at = this.#arrivalAfter(thereMs);
+    const at = this.#arrivalAfter(thereMs, farMs);
     // The copy comes after what it is a copy of: one that overtook it would be the original.
     const repeat = (): void => {
       if (fate.again >= plan.duplicates) return;
@@ -523,10 +526,10 @@ export class Network extends Watcher {
     }
   }
 
-  /** No message outlasts the faults, or they would never be over. */
-  #arrivalAfter(ms: number): number {
+  /** No message outlasts the faults, or they would never be over. @param farMs what it takes besides, because its host is far. */
+  #arrivalAfter(ms: number, farMs = 0): number {
     const { now } = this;
-    return Math.min(now + ms, Math.max(this.#calmAtMs, now + CALM_DELAY_MS));
+    return Math.min(now + ms, Math.max(this.#calmAtMs, now + CALM_DELAY_MS)) + farMs;
   }
 
   #remember(name: string, was: Partition): void {

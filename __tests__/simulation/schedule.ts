@@ -96,6 +96,12 @@ export interface HostPlan {
   readonly releaseWithinMs: number;
   /** Whether its mutexes are fair where others may be plain: the locks exclude one another, and keep no order. */
   readonly fair: boolean;
+  /** By how much longer each of its messages takes, either way. Default: nothing. */
+  readonly farMs?: number;
+  /** How its mutexes poll. Default: as the library does. */
+  readonly poll?: { readonly minMs: number; readonly maxMs: number };
+  /** Within how long each of its calls that waits for a mutex has it, where something promises that. */
+  readonly servedWithinMs?: number;
   /** How many requests of it may be under way at once: few, where throttling has made them few. */
   readonly slots: number;
   /** Programs that run beside each other in the host's process. */

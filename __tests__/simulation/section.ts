@@ -32,6 +32,8 @@ export interface Stage extends Surroundings {
   /** For how long sections of a process may join others of the shared side without a look. */
   readonly joinMs: number;
   readonly isFair: (asking: Asking) => boolean;
+  /** Within how long each call that waits for a mutex has it; undefined where nothing promises that. */
+  readonly servedWithinMs: number | undefined;
   readonly releaseWithinMs: number;
   /** Whether the faults are over, and forgotten. */
   readonly calm: () => boolean;
@@ -57,6 +59,7 @@ export type Asked = Pick<Holding, "asking" | "handOverMs" | "askedAt">;
 /** The program has got a lock. */
 export function hold(stage: Stage, lock: SimLock, asked: Asked, resumed?: HandOff): Holding {
   const { process, owner, judge, coverage } = stage;
+  checkWait(stage, asked);
   const holding: Holding = {
     ...asked,
     name: asked.asking.key,
@@ -83,6 +86,15 @@ export function hold(stage: Stage, lock: SimLock, asked: Asked, resumed?: HandOf
   judge.took(holding, resumed);
   coverage.count(asked.asking.kind === "mutex" ? "locks taken" : `locks taken: ${asked.asking.kind}`);
   return holding;
+}
+
+/** Whoever waits against one busy host gets in. */
+function checkWait({ servedWithinMs, coverage, now }: Stage, { asking, askedAt }: Asked): void {
+  if (servedWithinMs === undefined || askedAt === undefined) return;
+  coverage.count("waits against one busy host");
+  const ms = now() - askedAt;
+  if (ms > servedWithinMs)
+    throw new Violation("whoever waits gets in", `${asking.key} after ${ms} ms, which is over ${servedWithinMs}`);
 }
 
 /** What runs under the lock: it ends early when the lock is lost, unless it does not care. */

@@ -113,7 +113,7 @@ export class SimulatedHost {
     const clock = clockOf(schedule.clock, process);
     let uuids = 0;
     const host = protocol({
-      store: network.client(owner, process, clock),
+      store: network.client(owner, process, clock, this.#plan.farMs),
       clock,
       owner,
       random: seededRandom(seed, "protocol", owner),
@@ -157,8 +157,8 @@ export class SimulatedHost {
     const { owner, process, host } = life;
     const { scheduler, wants } = this.#world;
     const { calmAtMs, permits } = this.#world.schedule;
-    const { ttlMs, takeover, maxHoldMs, fencing, handOverMs, releaseWithinMs, fair } = this.#plan;
-    const options = { ttlMs, takeover, maxHoldMs, releaseWithinMs };
+    const { ttlMs, takeover, maxHoldMs, fencing, handOverMs, releaseWithinMs, fair, poll } = this.#plan;
+    const options = { ttlMs, takeover, maxHoldMs, releaseWithinMs, ...(poll && { poll }) };
     const isFair = ({ name }: Asking): boolean => fair || name === FAIR_NAME;
     const optionsFor = (asking: Asking) => ({ ...options, handOverMs, fair: isFair(asking), permits });
     const lockables = new Map<string, SimLockable>();
@@ -173,6 +173,7 @@ export class SimulatedHost {
       now: () => scheduler.now,
       fencing,
       joinMs: handOverMs,
+      servedWithinMs: this.#plan.servedWithinMs,
       isFair,
       askingFor: (kind, name) => askingFor(kind, `lock-${name}`),
       handOverMs: (asking) => (asking.kind !== "mutex" || isFair(asking) ? undefined : handOverMs),

@@ -7,7 +7,8 @@ import { Violation } from "./invariants.js";
 import { CALM } from "./network.js";
 import { dynamutex, type Protocol, type SimMutex } from "./protocol.js";
 import { type HostPlan, QUIET_HOST, type Schedule, type Step, schedules } from "./schedule.js";
-import { probeOf, simulate } from "./world.js";
+import { probeOf } from "./steps.js";
+import { simulate } from "./world.js";
 
 const step: Step = { ...probeOf("mutex", "name-0"), withinMs: 1_000, pauseMs: 10, holdMs: 200 };
 

@@ -14,11 +14,12 @@ import { type Arrival, Network } from "./network.js";
 import { countArrival, countDiagnostics } from "./observers.js";
 import { ParsedTable } from "./parsed-table.js";
 import type { Protocol } from "./protocol.js";
+import { rivalsIn } from "./rivals.js";
 import { type Attack, type Delivery, QUIET_HOST, type Schedule, type Step } from "./schedule.js";
 import { Scheduler } from "./scheduler.js";
 import type { HandedOn } from "./section.js";
 import { checkIdle, HUNG_MS, type Life, SimulatedHost, type Surroundings } from "./simulated-host.js";
-import { stepIn } from "./steps.js";
+import { probeOf, stepIn } from "./steps.js";
 
 /** The table's clock at 0 of virtual time. */
 const EPOCH = Date.UTC(2026, 10, 20, 12) + 321;
@@ -166,6 +167,7 @@ class World {
     this.#checkLeftovers();
     await this.#probe();
     await this.#background();
+    await this.#rivalry();
     await this.#close();
   }
 
@@ -362,6 +364,15 @@ class World {
     return (["mutex", "permit", "shared", "exclusive"] as const).filter((kind) => kinds.has(kind) || kind === "mutex");
   }
 
+  /** One host is busy, and another waits. */
+  async #rivalry(): Promise<void> {
+    const rivals = rivalsIn(this.#schedule);
+    const hosts = rivals.map((plan, index) => new SimulatedHost(this.#surroundings, this.#hosts.length + index, plan));
+    this.#hosts.push(...hosts);
+    await this.#until(this.scheduler.now + SETTLE_MS, () => hosts.every(({ done }) => done), "rivals under way");
+    await this.#background();
+  }
+
   async #close(): Promise<void> {
     let open = this.#lives.length;
     for (const { host } of this.#lives) {
@@ -462,32 +473,6 @@ class World {
   #tell(what: () => string): void {
     if (this.#tracing) this.trace.push(shortUuids(`${this.scheduler.now.toFixed(3)} ${what()}`));
   }
-}
-
-/** One short section, and nothing that goes wrong. */
-export function probeOf(of: Kind, name: string): Step {
-  return {
-    kind: "lock",
-    of,
-    side: "shared",
-    beside: 0,
-    withinMs: 0,
-    deliveries: [],
-    attacks: [],
-    name: Number(name.slice(-1)),
-    set: [],
-    times: 1,
-    pauseMs: 0,
-    holdMs: 0,
-    holdAtLeastMs: 0,
-    withData: false,
-    tick: 0,
-    waitMs: Number.POSITIVE_INFINITY,
-    abortAfterMs: undefined,
-    guarded: false,
-    careless: false,
-    throws: false,
-  };
 }
 
 /** An arrival, as the trace shows it. */
