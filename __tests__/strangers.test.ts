@@ -2,8 +2,10 @@ import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { describe, expect, test } from "@jest/globals";
 import { type Lock, type LockTable, systemClock } from "../lib/index.js";
 import { hear } from "./support/diagnostics.js";
+import { withBody } from "./support/fault-proxy/reply.js";
 import { cutReply, type Fault, rewriteReply, type Strange, stranger } from "./support/fault-proxy.js";
 import { IS_FULL } from "./support/full.js";
+import { leakOn } from "./support/listeners.js";
 import { ManualTime } from "./support/manual-time.js";
 import { rowOf, useScene } from "./support/scene.js";
 
@@ -230,6 +232,17 @@ describe("a table whose replies have no sign", () => {
     expect(set.held).toBe(true);
   });
 
+  test("is read for the twelve rows of a set at once, and Node warns of no leak", async () => {
+    scene.proxy.on(() => true, unsigned(), FOREVER);
+    const { client, leaks } = watchedClient();
+    const locks = scene.host({ client, clock: systemClock() });
+    const names = Array.from({ length: 12 }, (_, index) => `${scene.name}-${index}`);
+    await using set = await locks.lockAll(names);
+    expect(set.held).toBe(true);
+    expect(scene.proxy.select("GetItem").length).toBeGreaterThanOrEqual(12);
+    expect(leaks).toEqual([]);
+  });
+
   test("tells no time, which a clock has to do then", async () => {
     scene.proxy.on(() => true, unsigned(), FOREVER);
     await expect(scene.host().mutex(scene.name).lock()).rejects.toThrow("pass a `clock`, such as systemClock()");
@@ -255,6 +268,38 @@ describe("a table whose replies have no sign", () => {
     expect(await locks.mutex(scene.name, SHORT).tryLock()).toBeNull();
   });
 });
+
+test("an engine that does not show what refused twelve takes is asked for each row, and Node warns of no leak", async () => {
+  const names = Array.from({ length: 12 }, (_, index) => `${scene.name}-${index}`);
+  await Promise.all(names.map((name) => scene.put(rowOf({ name }))));
+  const hidden = rewriteReply((reply) => {
+    const reasons = reply.body.CancellationReasons as readonly { readonly Item?: unknown }[];
+    const CancellationReasons = reasons.map(({ Item: _, ...reason }) => reason);
+    return withBody(reply, { ...reply.body, CancellationReasons });
+  });
+  const { client, leaks } = watchedClient();
+  const locks = await proven({ client });
+  const refused = scene.proxy.on("TransactWriteItems", hidden, FOREVER);
+  await expect(locks.lockAll(names, { waitMs: 0 })).rejects.toMatchObject({ code: "LOCK_TIMEOUT" });
+  refused.remove();
+  expect(scene.proxy.count("GetItem")).toBeGreaterThanOrEqual(12);
+  expect(leaks).toEqual([]);
+});
+
+/** A client, and how many of its requests listened to one signal where Node warns of so many. */
+function watchedClient() {
+  const client = scene.client();
+  const { requestHandler } = client.config;
+  const leaks: number[] = [];
+  const handle = requestHandler.handle.bind(requestHandler);
+  requestHandler.handle = async (request, options) => {
+    const handled = handle(request, options);
+    const { abortSignal } = options as { readonly abortSignal?: AbortSignal };
+    setImmediate(() => leaks.push(...leakOn(abortSignal)));
+    return await handled;
+  };
+  return { client, leaks };
+}
 
 describe("a client that is wrapped", () => {
   const wrappings: readonly [string, (output: object) => object][] = [

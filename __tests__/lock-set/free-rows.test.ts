@@ -1,6 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
+import { LockStoreError } from "../../lib/errors.js";
 import { lockAt } from "../../lib/protocol/addresses.js";
 import { watch } from "../support/eventually.js";
+import { leakOn } from "../support/listeners.js";
 import { ManualTime } from "../support/manual-time.js";
 import { MemoryHost } from "../support/memory-host.js";
 
@@ -97,4 +99,32 @@ test("a name that has refused once is read before each further transaction of it
   await once(again.unlock());
   await once(taking);
   expect(sent("writeAll")).toBe(3);
+});
+
+test("reads of 100 names that fail at once, and pause at once, are no leak to Node", async () => {
+  const { time, holder, waiter, names, isFree, takenAfter } = world(100);
+  const holding = holder.lockAll(names);
+  await time.settle(holding);
+  const leaks: number[] = [];
+  const { clock } = waiter.session;
+  const sleep = clock.sleep.bind(clock);
+  clock.sleep = (ms, signal) => {
+    const slept = sleep(ms, signal);
+    leaks.push(...leakOn(signal));
+    return slept;
+  };
+  const taking = waiter.lockAll(names, { poll: POLL });
+  await time.advance(1_000);
+  const failed = new LockStoreError("throttled", { transient: true, answered: true });
+  const asked = new Set<string>();
+  // Each row is refused once, also those that are read side by side.
+  waiter.fate = (message) => {
+    if (message.kind !== "read" || asked.has(message.at.name)) return clock.sleep(ANSWER_MS);
+    asked.add(message.at.name);
+    return clock.sleep(ANSWER_MS).then(() => Promise.reject(failed));
+  };
+  void (await holding).unlock();
+  await takenAfter(taking, isFree);
+  expect(asked.size).toBe(100);
+  expect(leaks).toEqual([]);
 });

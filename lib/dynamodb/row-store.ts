@@ -6,6 +6,7 @@ import type { Address } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import { isStillHeldBy, vacateKept } from "../protocol/was-applied.js";
 import type { Acquire, Check, Renew, Write } from "../protocol/writes.js";
+import { listenWithoutBound } from "../session/abort-listening.js";
 import type { DocumentGuard, WriteAllOutcome, WriteOutcome } from "../store.js";
 import { actionOf } from "./compile.js";
 import { bytesOf, checkResult, marshalledData } from "./data.js";
@@ -63,7 +64,7 @@ export abstract class RowStore {
 
   /** The same for the writes of one transaction. */
   protected async readBackAll(writes: readonly Acquire[], signal: AbortSignal): Promise<WriteAllOutcome> {
-    return { kind: "refused", rows: await Promise.all(writes.map((write) => this.#rowAfter(write, signal))) };
+    return { kind: "refused", rows: await eachOf(writes, signal, (write) => this.#rowAfter(write, signal)) };
   }
 
   async #rowAfter({ at, uuid }: Grant, signal: AbortSignal): Promise<Row> {
@@ -92,6 +93,16 @@ export abstract class RowStore {
   admitItems(at: Address, items: readonly TransactWriteItem[]): void {
     admitItems(this.layout, at, items);
   }
+}
+
+/** Asks for each of these at once, with one signal, which every request listens to. */
+export function eachOf<One, Answer>(
+  all: readonly One[],
+  signal: AbortSignal,
+  ask: (one: One, index: number) => Promise<Answer>,
+): Promise<readonly Answer[]> {
+  listenWithoutBound(signal);
+  return Promise.all(all.map(ask));
 }
 
 /** A write on whose success somebody runs a section. */

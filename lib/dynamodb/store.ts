@@ -20,7 +20,7 @@ import { actionOf, type Item, itemKey } from "./compile.js";
 import { isConflict, isRefusal, isRefusedItem, refusalsOf } from "./failures.js";
 import { refusalOfGuard } from "./guards.js";
 import { attributesOf, foreign, queryOf, rangePageOf, rowOf, scanOf, scanPageOf } from "./items.js";
-import { grants, RowStore } from "./row-store.js";
+import { eachOf, grants, RowStore } from "./row-store.js";
 import { statedBy, statementOf } from "./statements.js";
 import type { ItemRequest, Reply, Transport } from "./transport.js";
 
@@ -145,12 +145,10 @@ export class DynamoDbStore extends RowStore implements Store {
     reasons: readonly CancellationReason[],
     signal: AbortSignal,
   ): Promise<WriteAllOutcome> {
-    const rows = await Promise.all(
-      writes.map(async ({ at }, index) => {
-        const reason = reasons[index];
-        return reason && isRefusedItem(reason) ? await this.#refusing(at, reason.Item, signal) : undefined;
-      }),
-    );
+    const rows = await eachOf(writes, signal, async ({ at }, index) => {
+      const reason = reasons[index];
+      return reason && isRefusedItem(reason) ? await this.#refusing(at, reason.Item, signal) : undefined;
+    });
     const isAnothers = writes.some(({ kind, uuid }, index) => {
       const [row, reason] = [rows[index], reasons[index]];
       // A missing row refuses no take, and every transfer.

@@ -1,5 +1,6 @@
 import { READERS, SHARED_MUTEX_QUEUE } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
+import { listenWithoutBound } from "../session/abort-listening.js";
 import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { Claimed } from "../taking/claim.js";
@@ -81,6 +82,7 @@ export async function lookForReaders(
     found ||= page.rows.length > 0;
     const alive = page.rows.find((row) => !isDead(wait, row, page));
     if (alive !== undefined) return { found, alive };
+    listenWithoutBound(wait.endSignal);
     await Promise.all(page.rows.map((row) => remove(session, row, settings.ttlMs, wait)));
   }
   return { found };

@@ -1,3 +1,5 @@
+import { setMaxListeners } from "node:events";
+
 /** Our listeners on a caller's signal, and what removes the one that is attached to it. */
 interface Listening {
   readonly listeners: Set<() => void>;
@@ -51,4 +53,13 @@ function startListening(signal: AbortSignal): Listening {
   signals.set(signal, listening);
   signal.addEventListener("abort", abort, { once: true });
   return listening;
+}
+
+/** Lets any number of requests or tasks listen to one signal of ours: Node would warn of a leak from 11 on. */
+export function listenWithoutBound(signal: AbortSignal): void {
+  try {
+    setMaxListeners(0, signal);
+  } catch {
+    // In a test on a simulated DOM, this is a signal of jsdom or happy-dom. Node refuses it, and it has no bound.
+  }
 }

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { setMaxListeners } from "node:events";
 import { LockError, type LossReason } from "../errors.js";
 import type { LockInfo } from "../lock-info.js";
 import type { Address } from "../protocol/addresses.js";
@@ -7,6 +6,7 @@ import type { Row } from "../protocol/row.js";
 import { retraced } from "../retraced.js";
 import type { Store } from "../store.js";
 import type { Clock } from "../time/clock.js";
+import { listenWithoutBound } from "./abort-listening.js";
 import { Agenda } from "./agenda.js";
 import { BoundedMap } from "./bounded-map.js";
 import { type Closeable, Closing } from "./closing.js";
@@ -38,15 +38,6 @@ export interface HeldLease extends Closeable {
 const LEASES_OF_TABLES = new Set<ReadonlySet<HeldLease>>();
 
 export const leasesOfProcess = (): readonly HeldLease[] => [...LEASES_OF_TABLES].flatMap((leases) => [...leases]);
-
-/** Any number of background tasks listens for a close: Node would warn of a leak from 11 on. */
-function listenWithoutBound(signal: AbortSignal): void {
-  try {
-    setMaxListeners(0, signal);
-  } catch {
-    // In a test on a simulated DOM, this is a signal of jsdom or happy-dom. Node refuses it, and it has no bound.
-  }
-}
 
 /** Which table the locks of a process are in, to tell it from others. */
 export interface TableId {

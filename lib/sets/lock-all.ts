@@ -3,6 +3,7 @@ import { copyOf } from "../lock-info.js";
 import type { LockOptions } from "../options/calls.js";
 import type { SetMember } from "../options/lock-all.js";
 import { lockAt } from "../protocol/addresses.js";
+import { listenWithoutBound } from "../session/abort-listening.js";
 import type { Session } from "../session/session.js";
 import { claimBy, tryClaim } from "../taking/claim.js";
 import { type Target, uuidsOf } from "../taking/row-lease.js";
@@ -33,6 +34,8 @@ export async function lockAll(
   const names = members.map(({ name }) => name);
   const waits = waitMs > 0;
   const wait = new Wait(session, names.join(", "), { patient: waits, asksFor: names.length });
+  // Rows are read and renewed side by side, and the call ends them all.
+  listenWithoutBound(wait.endSignal);
   const send = () => claimBy(session, first, wait, {}, () => new SetTake(session, wait, targets, data));
   const work = async (deliver: (set: LockSet) => boolean): Promise<void> => {
     const refusers = new SetWatch(session, wait, first);
