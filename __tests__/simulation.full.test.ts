@@ -46,6 +46,7 @@ const EXPECTED = [
   "losses: forced",
   "sets taken",
   "writeAll: refused",
+  "waits against one busy host",
   "ambiguous writes: writeAll",
   "late duplicates applied: writeAll",
   "locks of sets given back alone",

@@ -85,7 +85,7 @@ function serve(): void {
     return { counts };
   };
   process.on("message", (part: Part) => {
-    play(part)
+    void play(part)
       .catch((error: unknown): Answer => ({ failure: error instanceof Error ? `${error.stack}` : String(error) }))
       .then((answer) => process.send?.(answer));
   });

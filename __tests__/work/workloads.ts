@@ -40,13 +40,13 @@ function sections(
   };
 }
 
-const mutex = (host: WorkHost, more: Parameters<WorkHost["mutex"]>[1] = {}): SimMutex => host.mutex(NAME, { ...TTL, ...more });
+const mutex = (host: WorkHost, more: Parameters<WorkHost["mutex"]>[1] = {}): SimMutex =>
+  host.mutex(NAME, { ...TTL, ...more });
 const semaphore = (host: WorkHost, fair: boolean): SimLockable => host.semaphore(NAME, { ...TTL, fair, permits: 3 });
 const side = (which: "shared" | "exclusive", fair: boolean) => (host: WorkHost) =>
   host.sharedMutex(NAME, { ...TTL, fair })[which];
 
-const own: Workload["start"] = (world, host) =>
-  sections(1, () => host.mutex(`own ${host.number}`, TTL))(world, host);
+const own: Workload["start"] = (world, host) => sections(1, () => host.mutex(`own ${host.number}`, TTL))(world, host);
 
 /** Callers that do not wait. */
 const tries: Workload["start"] = (world, host) => {
@@ -82,7 +82,9 @@ const sets: Workload["start"] = (world, host) => {
         .sort((one, other) => one.at - other.at)
         .map(({ name }) => name);
       const taken =
-        host.number <= 2 ? await host.lockAll(names.slice(0, 3), TTL, {}) : await host.mutex(names[0] ?? "", TTL).lock({});
+        host.number <= 2
+          ? await host.lockAll(names.slice(0, 3), TTL, {})
+          : await host.mutex(names[0] ?? "", TTL).lock({});
       world.count(host.number <= 2 ? "sets" : "locks");
       await world.sleep(sectionMs(random));
       await taken.unlock();
@@ -187,11 +189,27 @@ export const WORKLOADS: Readonly<Record<string, () => Workload>> = {
   "mutex of one process": () => ({ hosts: 1, forMs: 600, start: sections(8, mutex) }),
   mutex: () => three(2_000, sections(2, mutex)),
   "mutex with data": () => three(1_500, sections(2, mutex, { data: { job: 1 } })),
-  "mutex with tokens": () => three(1_500, sections(2, (host) => mutex(host, { fencing: true }))),
+  "mutex with tokens": () =>
+    three(
+      1_500,
+      sections(2, (host) => mutex(host, { fencing: true })),
+    ),
   "mutex that callers try": () => three(800, tries),
-  "fair mutex": () => three(3_000, sections(2, (host) => mutex(host, { fair: true }))),
-  semaphore: () => three(2_500, sections(4, (host) => semaphore(host, false))),
-  "fair semaphore": () => three(1_500, sections(4, (host) => semaphore(host, true))),
+  "fair mutex": () =>
+    three(
+      3_000,
+      sections(2, (host) => mutex(host, { fair: true })),
+    ),
+  semaphore: () =>
+    three(
+      2_500,
+      sections(4, (host) => semaphore(host, false)),
+    ),
+  "fair semaphore": () =>
+    three(
+      1_500,
+      sections(4, (host) => semaphore(host, true)),
+    ),
   "shared mutex": () => three(6_000, sides(false)),
   "fair shared mutex": () => three(1_500, sides(true)),
   "sets of mutexes": () => ({ hosts: 4, forMs: 2_000, start: sets }),

@@ -1,5 +1,5 @@
-import { type Clock, sleepUntilRung } from "../../lib/time/clock.js";
 import { MemoryTable } from "../../lib/testing/memory-table.js";
+import { type Clock, sleepUntilRung } from "../../lib/time/clock.js";
 import { dynamutex, type SimHost } from "../simulation/protocol.js";
 import { Scheduler } from "../simulation/scheduler.js";
 import type { Answer, Message } from "../support/message.js";

@@ -8,6 +8,12 @@ export const HAND_OVER_DEFECTS: Defects = {
         "isTurnOver(at: Address, handOverMs: number): boolean { return false;",
     },
   },
+  "one lease in ten is released although a caller of the process waits": {
+    "queues/sections.ts": {
+      "if (!line.canPass(own)) return false;": "if (!line.canPass(own) || this.session.random() < 0.1) return false;",
+    },
+    test: "work/work.full",
+  },
   "a lease is passed on without a look whether others wait": {
     "queues/turns.ts": { " >= settings.handOverMs": " >= Infinity" },
   },
