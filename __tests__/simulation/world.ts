@@ -401,7 +401,9 @@ class World {
     const { now } = this.scheduler;
     if (now < this.#schedule.calmAtMs + HUNG_MS + PAUSED_MS || this.#wants.size === 0) return;
     for (const want of this.#wants) {
-      if (want.locks.some((asking) => this.#judge.isHeld(asking))) {
+      // While a success or a value cannot be written, the lease outlasts the section that the judge has seen end.
+      const isEnding = this.#network.troublesAfterWorkSince(now);
+      if (isEnding || want.locks.some((asking) => this.#judge.isHeld(asking))) {
         want.free = undefined;
         continue;
       }
