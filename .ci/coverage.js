@@ -32,7 +32,8 @@ try {
     "jest.full.config.js",
     "--coverage",
   ];
-  const { status } = spawnSync(process.execPath, [...jest, "--coverageReporters=json", ...patterns], {
+  // The reporters are a list: what followed would be one of them.
+  const { status } = spawnSync(process.execPath, [...jest, ...patterns, "--coverageReporters=json"], {
     env: { ...process.env, CLI_COVERAGE: processes },
     stdio: "inherit",
   });
