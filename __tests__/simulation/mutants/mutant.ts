@@ -54,6 +54,8 @@ export async function failureIn(file: string, folder: string): Promise<string | 
   await run([
     ...["--disable-warning=ExperimentalWarning", "--disable-warning=DynamutexWarning", "--experimental-vm-modules"],
     ...[join(ROOT, "node_modules/jest/bin/jest.js"), "--roots", tests, "-w", "1", "--json", "--outputFile", json],
+    // Tests that take their time are left out otherwise.
+    ...(file.endsWith(".full") ? ["-c", join(ROOT, "jest.full.config.js")] : []),
     ...["--runTestsByPath", join(tests, `${file}.test.js`)],
   ]);
   const done = JSON.parse(await readFile(json, "utf8")) as TestRun;
