@@ -2,7 +2,7 @@ import { DeleteItemCommand, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { describe, expect, test } from "@jest/globals";
 import type { LockInfo, LockTable, MutexOptions } from "../lib/index.js";
-import { Wait } from "../lib/taking/wait.js";
+import { Call } from "../lib/taking/call.js";
 import { watch } from "./support/eventually.js";
 import { ManualTime } from "./support/manual-time.js";
 import { MemoryHost } from "./support/memory-host.js";
@@ -162,11 +162,11 @@ test("a row with fractions is one of ours: watched, marked and taken over", asyn
 
 test("trap 47: a call whose timer meets something that throws is settled with that", async () => {
   const time = new ManualTime();
-  const wait = new Wait(new MemoryHost(time).session, "x", { patient: true });
-  wait.blocker.sawLocally(() => {
+  const call = new Call(new MemoryHost(time).session, "x", { isPatient: true, waitMs: 1_000 });
+  call.holderNow = () => {
     throw new RangeError("Invalid time value");
-  });
-  const waiting = wait.run(() => new Promise(() => undefined), { waitMs: 1_000 });
+  };
+  const waiting = call.begin(() => undefined);
   const failed = expect(waiting).rejects.toThrow("Invalid time value");
   await time.advance(1_000);
   await failed;

@@ -8,12 +8,14 @@ import { type LockOptions, lockOptions, type TryLockOptions, type TryRunOptions 
 import { NONE } from "./options/check.js";
 import type { OptionsCheck } from "./options/options-check.js";
 import { type Address, kindOf } from "./protocol/addresses.js";
+import type { Agent } from "./queues/line.js";
 import type { Sections } from "./queues/sections.js";
 import { retraced } from "./retraced.js";
 import { SHOWN, shownAs } from "./shown.js";
+import { Call } from "./taking/call.js";
 import type { Refusal } from "./taking/claim.js";
 import type { Once } from "./taking/known-time.js";
-import { Wait } from "./taking/wait.js";
+import { askFor } from "./taking/wait.js";
 
 /** The four calls that lock something, for every kind of lock. */
 export class SectionCalls<Held> {
@@ -56,7 +58,7 @@ export class SectionCalls<Held> {
   async tryRun<T>(fn: (lock: Held) => T | Promise<T>, options: TryRunOptions = NONE): Promise<TryRun<T>> {
     checkFunction("fn", fn);
     const tried = await this.#try(this.#checkTryRun(options));
-    if (tried.kind !== "granted") return { ran: false, because: tried.kind, row: tried.wait.holder };
+    if (tried.kind !== "granted") return { ran: false, because: tried.kind, row: tried.call.holder };
     return { ran: true, value: await runUnder(tried.lock, fn) };
   }
 
@@ -81,13 +83,13 @@ export class SectionCalls<Held> {
     signal?.throwIfAborted();
     if (waitMs === 0) {
       const tried = await this.#try(options, { namesHolder: true });
-      if (tried.kind !== "granted") throw tried.wait.timeout();
+      if (tried.kind !== "granted") throw tried.call.timeout();
       return tried.lock;
     }
     const request = this.#requestOf(options);
-    const wait = new Wait(this.#sections.session, name, { patient: true, asksFor: 1 });
+    const call = new Call<HeldLock>(this.#sections.session, name, { signal, waitMs, isPatient: true, asksFor: 1 });
     try {
-      return await wait.run<HeldLock>((deliver) => this.#sections.serve(request, wait, deliver), { signal, waitMs });
+      return await call.begin(() => this.#sections.add({ request, call, settle: (lock) => call.settle(lock) }));
     } catch (error) {
       throw retraced(error);
     }
@@ -99,16 +101,17 @@ export class SectionCalls<Held> {
     { namesHolder = false }: { readonly namesHolder?: boolean } = {},
   ): Promise<TryAnswer> {
     const request = this.#requestOf(options);
-    const bounds = { patient: false, asksFor: 1, namesHolder };
-    const wait = new Wait(this.#sections.session, this.#resource.name, bounds);
-    const work = async (deliver: (answer: TryAnswer) => boolean): Promise<void> => {
-      const answer = await this.#sections.tryServe(request, wait, (lock) => deliver({ kind: "granted", lock }));
-      if (answer === "delivered") return;
-      wait.missed(answer);
-      deliver({ kind: answer, wait });
+    const { session } = this.#sections;
+    const call = new Call<TryAnswer>(session, this.#resource.name, { signal: options.signal, asksFor: 1, namesHolder });
+    const settle = (lock: HeldLock): boolean => call.settle({ kind: "granted", lock });
+    const work = async (agent: Agent): Promise<void> => {
+      const refusal = await this.#sections.try(agent);
+      if (refusal === undefined) return;
+      call.missed(refusal);
+      call.settle({ kind: refusal, call });
     };
     try {
-      return await wait.run<TryAnswer>(work, { signal: options.signal, waitMs: Number.POSITIVE_INFINITY });
+      return await call.begin(() => askFor(session, { request, call, settle }, work));
     } catch (error) {
       throw retraced(error);
     }
@@ -125,7 +128,7 @@ export class SectionCalls<Held> {
 
 type TryAnswer =
   | { readonly kind: "granted"; readonly lock: HeldLock }
-  | { readonly kind: Refusal; readonly wait: Wait };
+  | { readonly kind: Refusal; readonly call: Call<TryAnswer> };
 
 function tickOf({ once, everyMs, untilSuccess }: TryRunOptions): Once | undefined {
   const maxAttempts = untilSuccess === true ? Number.POSITIVE_INFINITY : untilSuccess?.maxAttempts;

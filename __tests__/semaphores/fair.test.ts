@@ -4,7 +4,8 @@ import { mutexSettings } from "../../lib/options/mutex.js";
 import { permitAt } from "../../lib/protocol/addresses.js";
 import { FairQueue } from "../../lib/queues/fair-queue.js";
 import { Sections } from "../../lib/queues/sections.js";
-import { Wait } from "../../lib/taking/wait.js";
+import { Turns } from "../../lib/queues/turns.js";
+import { Call } from "../../lib/taking/call.js";
 import { ManualTime } from "../support/manual-time.js";
 import { inWords, MemoryHost } from "../support/memory-host.js";
 
@@ -120,24 +121,21 @@ test("a permit is not passed on within its process while others wait before", as
   expect(one.table.rows).toEqual([]);
 });
 
-test.each([true, false])(
-  "callers go by a look without a place if it has shown the whole queue: %p",
-  async (isWhole) => {
-    const { session } = new MemoryHost(new ManualTime());
-    const settings = mutexSettings({ fair: true });
-    const resource = {
-      name: NAME,
-      kind: new Sections(session).kinds.semaphore,
-      at: permitAt(NAME, 0),
-      settings,
-      permits: 2,
-    };
-    const line = new FairQueue(session).newLine(resource);
-    const wait = new Wait(session, NAME, { patient: true });
-    await line.waitToLead({ wait, fits: () => false, take: () => false });
-    // It ended at an own place, which is lost by now: others may wait behind it.
-    const admission = { upTo: line.lastNumber, othersWait: false };
-    line.seen = { gate: [], places: [], isConsistent: true, isWhole, sentAt: session.clock.atMost(), admission };
-    expect(line.knownLookOf(wait)).toBe(isWhole ? line.seen : undefined);
-  },
-);
+test.each([true, false])("callers go by a look without a place if it has shown the whole queue: %p", (isWhole) => {
+  const { session } = new MemoryHost(new ManualTime());
+  const settings = mutexSettings({ fair: true });
+  const resource = {
+    name: NAME,
+    kind: new Sections(session).kinds.semaphore,
+    at: permitAt(NAME, 0),
+    settings,
+    permits: 2,
+  };
+  const line = new FairQueue(session, new Turns(session)).newLine(resource);
+  const request = { resource, data: undefined, holdAtLeastMs: 0 };
+  line.add({ request, call: new Call(session, NAME, { isPatient: true }), settle: () => undefined });
+  // It ended at an own place, which is lost by now: others may wait behind it.
+  const admission = { upTo: line.lastNumber, othersWait: false };
+  line.seen = { gate: [], places: [], isConsistent: true, isWhole, sentAt: session.clock.atMost(), admission };
+  expect(line.knownLook).toBe(isWhole ? line.seen : undefined);
+});

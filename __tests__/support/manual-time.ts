@@ -1,3 +1,4 @@
+import { AsyncResource } from "node:async_hooks";
 import { type Clock, sleepUntilRung } from "../../lib/time/clock.js";
 import { tableClockOn } from "../../lib/time/table-clock.js";
 import { eventually, startPatience, turn, watch } from "./eventually.js";
@@ -132,7 +133,9 @@ export class ManualTime {
 
   #set(ms: number, ring: () => void, isSleep: boolean): () => void {
     // Whole milliseconds, as timers have them; then no sum is off by a rounding error.
-    const timer = { dueAt: this.#elapsed + Math.max(0, Math.ceil(ms)), ring, isSleep };
+    // As a timer of Node's does, it rings in the asynchronous context in which it was set.
+    const own = AsyncResource.bind(ring);
+    const timer = { dueAt: this.#elapsed + Math.max(0, Math.ceil(ms)), ring: own, isSleep };
     this.#timers.add(timer);
     return () => this.#timers.delete(timer);
   }

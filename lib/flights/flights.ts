@@ -1,5 +1,5 @@
 import { publish } from "../diagnostics.js";
-import { LockStoreError, type LockTimeoutError } from "../errors.js";
+import { LockStoreError } from "../errors.js";
 import type { HeldLock } from "../holding/handle.js";
 import type { FlightClaims, Resource } from "../kinds/kind.js";
 import { copyOf, type LockData, type LockInfo } from "../lock-info.js";
@@ -8,14 +8,14 @@ import { checkHasSort, type TableLayout } from "../options/table.js";
 import { resultAt } from "../protocol/addresses.js";
 import { earliestOf } from "../protocol/lease-time.js";
 import type { Row } from "../protocol/row.js";
-import { type Caller, LocalLine } from "../queues/local-line.js";
 import type { Sections } from "../queues/sections.js";
 import { retraced } from "../retraced.js";
 import { runUnder } from "../section-calls.js";
 import { persist } from "../session/requests.js";
 import { isTransient, LONGEST_ATTEMPT_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
-import { Wait } from "../taking/wait.js";
+import { Call } from "../taking/call.js";
+import { askFor } from "../taking/wait.js";
 import { lookForResult, Wish } from "./look.js";
 import { type NumberedLook, SharedLooks } from "./shared-looks.js";
 
@@ -24,11 +24,10 @@ type Served =
   | { readonly kind: "lock"; readonly lock: HeldLock; readonly flight: Flight }
   | { readonly kind: "result"; readonly data: LockData };
 
-/** A call, which stands in the line of its lock's calls until it has the lock or a result. */
-interface Asker extends Caller<never> {
-  readonly wait: Wait;
+/** A call that has no lock and no result yet. */
+interface Asker {
+  readonly call: Call<Served>;
   readonly wish: Wish;
-  readonly deliver: (served: Served) => boolean;
   /** The flight of this process whose result it takes. */
   joined?: Flight;
 }
@@ -89,7 +88,9 @@ class LockFlights implements FlightClaims {
   readonly #resource: Resource;
   readonly #onIdle: () => void;
   readonly #askers = new Set<Asker>();
-  readonly #line = new LocalLine<never>(1);
+  /** Those that have found no result, in that order. The first of them leads: it asks for the lock, or has it. */
+  readonly #candidates = new Set<Asker>();
+  #leader: Asker | undefined;
   /** Whether a row has named another result than the last look has shown. */
   #isHinted = false;
   readonly #looks: SharedLooks;
@@ -112,12 +113,12 @@ class LockFlights implements FlightClaims {
 
   async call<Held, T>(fn: (lock: Held) => T | Promise<T>, options: FlightOptions): Promise<T> {
     const { freshMs, signal, waitMs } = options;
-    const wait = new Wait(this.#session, this.#resource.name, { patient: waitMs > 0, asksFor: 1 });
-    const wish = new Wish(this.#session, freshMs);
-    const no = (): boolean => false;
-    const work = (deliver: Asker["deliver"]) => this.#serve({ wait, wish, deliver, fits: no, take: no });
-    const bounds = { signal, waitMs: waitMs === 0 ? Number.POSITIVE_INFINITY : waitMs };
-    const served = await wait.run<Served>(work, bounds).catch((error: unknown) => {
+    const isPatient = waitMs > 0;
+    const bounds = { signal, waitMs: isPatient ? waitMs : Number.POSITIVE_INFINITY, isPatient, asksFor: 1 };
+    const call = new Call<Served>(this.#session, this.#resource.name, bounds);
+    const asker: Asker = { call, wish: new Wish(this.#session, freshMs) };
+    const start = (): void => this.#session.detach(this.#seek(asker).catch((error: unknown) => call.fail(error)));
+    const served = await call.begin(start).catch((error: unknown) => {
       throw retraced(error);
     });
     if (served.kind === "result") return served.data.value as T;
@@ -131,35 +132,31 @@ class LockFlights implements FlightClaims {
     return row;
   }
 
-  /** @throws the store's error; what ended the wait. */
-  async #serve(asker: Asker): Promise<void> {
-    const { wait, wish } = asker;
+  /** Looks for a result, unless a flight of this process will have one. A call that finds none may lead. @throws the store's error. */
+  async #seek(asker: Asker): Promise<void> {
+    const { call, wish } = asker;
     this.#askers.add(asker);
-    wait.blocker.sawLocally(() => this.#holderFor(asker));
-    try {
-      const { made, isOpen } = this.#flight ?? { made: 0, isOpen: false };
-      if (isOpen && wait.isPatient && wish.joins(made)) asker.joined = this.#flight as Flight;
-      else await this.#looks.ask();
-      wait.endSignal.throwIfAborted();
-      if (!wait.isPatient && !this.#line.isEmpty) throw refusalOf(asker);
-      await this.#line.waitToLead(asker);
-      await this.#lead(asker);
-    } finally {
-      // A call that has the lock leads until its flight is over.
-      if (this.#flight?.leader !== asker) this.#leave(asker);
-    }
+    // The leader sees the rows itself.
+    call.holderNow = () => this.#own ?? (this.#leader === asker ? undefined : this.#leader?.call.holder);
+    // A call that has the lock leads until its flight is over.
+    call.atEnd(() => this.#flight?.leader !== asker && this.#leave(asker));
+    call.isBlocked();
+    const flight = this.#flight;
+    if (flight?.isOpen && call.isPatient && wish.joins(flight.made)) asker.joined = flight;
+    else await this.#looks.ask();
+    if (call.isSettled) return;
+    if (!call.isPatient && this.#candidates.size > 0) return refuse(call);
+    this.#candidates.add(asker);
+    this.#lead();
+    if (this.#leader !== asker) call.stay();
   }
 
   #leave(asker: Asker): void {
     this.#askers.delete(asker);
-    this.#line.leave(asker);
+    this.#candidates.delete(asker);
+    if (this.#leader === asker) this.#leader = undefined;
+    this.#lead();
     if (this.isIdle) this.#onIdle();
-  }
-
-  /** Who is in the way of a call. The leader sees the rows itself. */
-  #holderFor(asker: Asker): LockInfo | undefined {
-    const { leader } = this.#line;
-    return this.#own ?? (leader?.caller === asker ? undefined : leader?.caller.wait.seen);
   }
 
   /** The lock, if a section of this process has it. A lease that is not handed out yet does not count. */
@@ -169,7 +166,7 @@ class LockFlights implements FlightClaims {
 
   /** Looks for a result, for all calls that have asked. @throws the store's error. */
   async #lookForAll({ number, isLatest, lastNumber }: NumberedLook): Promise<void> {
-    const askers = [...this.#askers].filter(({ wait }) => !wait.endSignal.aborted);
+    const askers = [...this.#askers].filter(({ call }) => !call.isSettled);
     if (askers.length === 0) return;
     const isConsistent = this.#isHinted || askers.some(({ wish }) => wish.freshMs === 0);
     this.#isHinted = false;
@@ -184,14 +181,17 @@ class LockFlights implements FlightClaims {
     for (const asker of askers) if (asker.wish.takes(look)) share(asker, look.found?.data ?? {});
   }
 
-  /** Asks for the lock, on behalf of all calls. */
-  async #lead(asker: Asker): Promise<void> {
-    const { wait } = asker;
+  /** Unless a call leads, lets the first one that has found no result ask for the lock, on behalf of all. */
+  #lead(): void {
+    const [asker] = this.#candidates;
+    if (this.#leader !== undefined || asker === undefined) return;
+    this.#leader = asker;
+    const { call } = asker;
     const request = { resource: this.#resource, data: undefined, holdAtLeastMs: 0, flight: this };
-    const begin = (lock: HeldLock): boolean => this.#begin(asker, lock);
-    wait.blocker.onSeen = (row) => this.#saw(row);
-    if (wait.isPatient) await this.#sections.serve(request, wait, begin);
-    else if ((await this.#sections.tryServe(request, wait, begin)) !== "delivered") throw refusalOf(asker);
+    const waiter = { request, call, settle: (lock: HeldLock) => this.#begin(asker, lock) };
+    call.onSeen = (row) => this.#saw(row);
+    if (call.isPatient) this.#sections.add(waiter);
+    else askFor(this.#session, waiter, async (agent) => (await this.#sections.try(agent)) && refuse(call));
   }
 
   #saw(row: Row): void {
@@ -201,14 +201,13 @@ class LockFlights implements FlightClaims {
     void this.#looks.ask().catch(() => undefined);
   }
 
-  #begin(leader: Asker, lock: HeldLock): boolean {
+  #begin(leader: Asker, lock: HeldLock): void {
     const flight: Flight = { leader, made: earliestOf(this.#session.clock.wall()), isOpen: true };
-    if (!leader.deliver({ kind: "lock", lock, flight })) return false;
     this.#flight = flight;
+    leader.call.settle({ kind: "lock", lock, flight });
     // After a loss, its function may run on for as long as it likes. No call waits for it, because its result cannot be shared.
     lock.onLost = () => this.#end(flight);
-    for (const asker of this.#askers) if (asker.wait.isPatient) asker.joined = flight;
-    return true;
+    for (const asker of this.#askers) if (asker.call.isPatient) asker.joined = flight;
   }
 
   async #fly<Held, T>(
@@ -274,13 +273,13 @@ class LockFlights implements FlightClaims {
 }
 
 /** Ends a call with the result of another flight, of which it gets a copy of its own. */
-function share({ wait, deliver }: Asker, data: LockData): void {
-  wait.missed("shared");
-  deliver({ kind: "result", data: copyOf(data) });
+function share({ call }: Asker, data: LockData): void {
+  call.missed("shared");
+  call.settle({ kind: "result", data: copyOf(data) });
 }
 
-/** The error of a call that does not wait, if another holder has the lock or another call goes first. */
-function refusalOf({ wait }: Asker): LockTimeoutError {
-  wait.missed("held");
-  return wait.timeout();
+/** Ends a call that does not wait, if another holder has the lock or another call goes first. */
+function refuse(call: Call<Served>): void {
+  call.missed("held");
+  call.fail(call.timeout());
 }

@@ -12,10 +12,11 @@ import { firstTimeoutMs } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { WriteOutcome } from "../store.js";
 import { removeWhenItArrives } from "../taking/abandoned-claims.js";
+import { Call } from "../taking/call.js";
 import { learnTime } from "../taking/known-time.js";
 import { type RowLease, rowLease, type Taken, type Target } from "../taking/row-lease.js";
 import { tooSlow } from "../taking/too-slow.js";
-import { Wait } from "../taking/wait.js";
+import { runFor, type Wait } from "../taking/wait.js";
 import { boundsOf } from "../time/clock.js";
 import { parseToken } from "./hand-off-token.js";
 import { HeldLock } from "./handle.js";
@@ -45,24 +46,25 @@ export async function resume(
   session.assertOpen();
   const { at, uuid } = parseToken(token, session.table, isOurs);
   signal?.throwIfAborted();
-  const wait = new Wait(session, at.name, { patient: false, asksFor: 1 });
-  const work = async (deliver: (lock: HeldLock) => boolean): Promise<void> => {
+  const call = new Call<HeldLock>(session, at.name, { signal, asksFor: 1 });
+  const work = async (wait: Wait): Promise<void> => {
     const handed = await handedOff(session, at, uuid, wait);
     const target = targetFor(at);
     const lease = new Lease(session, await acquire(session, target, handed, wait));
     lease.exit.hold = remainingHold(session, handed);
-    if (!wait.endSignal.aborted && (await lease.renewals.secure(wait)) && !wait.endSignal.aborted) {
+    if (!call.isSettled && (await lease.renewals.secure(wait)) && !call.isSettled) {
       lease.keep();
       const { acquired, tick } = lease.row;
       const lock = new HeldLock({ session, lease, acquired, tick });
-      if (deliver(lock)) return lock.delivered(wait);
+      call.settle(lock);
+      return lock.delivered({ call: call.number, waitedMs: call.waitedMs });
     }
     session.detach(lease.exit.giveBack());
     wait.endSignal.throwIfAborted();
     throw tooSlow(at.name, target.settings);
   };
   try {
-    return await wait.run(work, { signal, waitMs: Number.POSITIVE_INFINITY });
+    return await runFor(session, call, work);
   } catch (error) {
     throw retraced(error);
   }
@@ -112,7 +114,7 @@ async function acquire(session: Session, target: Target, handed: Handed, wait: W
       throw error;
     }
     if (outcome === undefined || sent === undefined) {
-      await wait.pacing.again();
+      await wait.again();
       continue;
     }
     const row = outcome.kind === "applied" ? outcome.replaced : outcome.row;

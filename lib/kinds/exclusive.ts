@@ -54,12 +54,12 @@ export class ExclusiveSide extends Kind {
       if (!lease.held) break;
       if (alive !== undefined) {
         const target = { ...resource, at: alive };
-        wait.blocker.saw(alive);
+        wait.saw(alive);
         if (!wait.isPatient) return { target, row: alive };
         onTaken?.();
         await polling.pause(wait, untilFree(this.session, wait, target, alive));
       } else if (found) {
-        await wait.pacing.again();
+        await wait.again();
       } else {
         lease.endSection(WAITING_WRITER);
         break;

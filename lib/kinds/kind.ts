@@ -46,7 +46,8 @@ export interface SectionRequest {
 }
 
 /** One claim for a section. */
-export interface ResourceClaim extends SectionRequest {
+export interface ResourceClaim {
+  readonly request: SectionRequest;
   readonly wait: Wait;
   /** No copy of a write leaves later than this, on `atMost`. Default: the bounds of the wait. */
   readonly until?: (() => number) | undefined;
@@ -70,12 +71,13 @@ export class OwnLease {
   before: HeldLock | undefined;
   /** Whether no further section may begin on it: a writer was seen, or the row no longer has our uuid. */
   isClosed = false;
-  /** Whether a single flight runs on it, which never passes its lease on. */
-  isFlight = false;
+  /** For which request it was taken. */
+  readonly request: SectionRequest;
 
-  constructor(session: Session, resource: Resource, row: RowLease) {
+  constructor(session: Session, request: SectionRequest, row: RowLease) {
     this.lease = new Lease(session, row);
-    this.resource = resource;
+    this.request = request;
+    this.resource = request.resource;
     this.lookedAt = this.lease.takenAt;
   }
 }
@@ -123,21 +125,22 @@ export abstract class Kind {
 export async function takeRow(
   session: Session,
   claimed: ResourceClaim,
-  target: Target = rowTarget(claimed.resource),
+  target: Target = rowTarget(claimed.request.resource),
 ): Promise<Claimed<OwnLease>> {
-  const { resource, wait, data, once, flight, until } = claimed;
+  const { request, wait, until } = claimed;
+  const { data, once, flight } = request;
   if (flight !== undefined) {
     const row = await flight.looked();
     wait.endSignal.throwIfAborted();
     if (row !== undefined && !looksFree(wait, target, row)) {
-      wait.blocker.saw(row);
+      wait.saw(row);
       return { kind: "held", inTheWay: [{ target, row }] };
     }
   }
   const after = flight && { id: flight.lastId };
   const result = await claim(session, target, wait, { data, once, after, until });
   if (result.kind !== "granted") return result;
-  return { kind: "granted", granted: new OwnLease(session, resource, result.granted) };
+  return { kind: "granted", granted: new OwnLease(session, request, result.granted) };
 }
 
 /** How the fair queue of a kind measures the room for callers, and the places that need it. */

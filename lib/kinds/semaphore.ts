@@ -59,7 +59,8 @@ export class SemaphoreKind extends Kind {
 
   override async claim(claimed: ResourceClaim): Promise<Claimed<OwnLease>> {
     const { session } = this;
-    const { resource, wait, seen, ahead } = claimed;
+    const { request, wait, seen, ahead } = claimed;
+    const { resource } = request;
     const send = (permit: number) => this.#take(claimed, permit);
     const guessed = seen === undefined ? this.#guess(resource, wait) : undefined;
     if (guessed !== undefined) {
@@ -84,11 +85,11 @@ export class SemaphoreKind extends Kind {
         wait.endSignal.throwIfAborted();
       }
       if (inTheWay !== undefined) {
-        wait.blocker.saw(inTheWay.row);
+        wait.saw(inTheWay.row);
         return { kind: "held", inTheWay: [inTheWay] };
       }
       // Other callers of this process are claiming all of the free permits.
-      await wait.pacing.again();
+      await wait.again();
     }
   }
 
@@ -104,13 +105,13 @@ export class SemaphoreKind extends Kind {
     const { minMs, maxMs } = settings.poll;
     if (looksFree(wait, first.target, first.row)) {
       // Another call of this process is claiming this permit.
-      await wait.pacing.again();
+      await wait.again();
       return undefined;
     }
     // The pauses keep growing across claims that came too late: in a crowd, a look often shows a permit that is already taken.
     // If others have waited for long, a caller that comes later looks no more often than they do.
     blocked.polling ??= new Polling(session, settings.poll);
-    wait.blocker.saw(first.row);
+    wait.saw(first.row);
     // A permit looked free, but the claim for it was refused: its holder keeps taking it, and has to learn that others wait.
     await this.#contend(resource, [first.row], wait, blocked);
     // A refused guess shows only one permit: others may be free, and the waiter that marked this one may have gone.
@@ -123,7 +124,7 @@ export class SemaphoreKind extends Kind {
       wait.endSignal.throwIfAborted();
       const inTheWay = newestOf(resource, rows);
       if (inTheWay === undefined || freePermits(wait, resource, rows).length > 0) return rows;
-      wait.blocker.saw(inTheWay.row);
+      wait.saw(inTheWay.row);
       await this.#contend(resource, rows, wait, blocked);
     }
   }
@@ -138,10 +139,11 @@ export class SemaphoreKind extends Kind {
   }
 
   async #take(claimed: ResourceClaim, permit: number): Promise<Claimed<OwnLease>> {
-    const use = useOf(claimed.resource, permit);
+    const { resource } = claimed.request;
+    const use = useOf(resource, permit);
     this.#inUse.set(use, undefined);
     try {
-      const result = await takeRow(this.session, claimed, permitTarget(claimed.resource, permit));
+      const result = await takeRow(this.session, claimed, permitTarget(resource, permit));
       if (result.kind === "granted") this.#inUse.set(use, result.granted);
       return result;
     } finally {

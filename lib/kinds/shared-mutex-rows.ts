@@ -43,7 +43,7 @@ export async function untilNoWriter(session: Session, resource: Resource, wait: 
     // If the removal was applied, no writer was there at that moment, as if a read had shown none.
     if (await remove(session, row, resource.settings.ttlMs, wait)) return undefined;
     wait.endSignal.throwIfAborted();
-    await wait.pacing.again();
+    await wait.again();
   }
 }
 
@@ -61,7 +61,7 @@ async function readWriter(
   });
   wait.sightings.note(target.at, row);
   if (row === undefined || isDead(wait, row, known)) return { row, writer: undefined };
-  wait.blocker.saw(row);
+  wait.saw(row);
   return { row, writer: { target, row } };
 }
 

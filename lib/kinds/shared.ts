@@ -36,7 +36,8 @@ export class SharedSide extends Kind {
 
   override async claim(claimed: ResourceClaim): Promise<Claimed<OwnLease>> {
     const { session } = this;
-    const { resource, wait, seen, open } = claimed;
+    const { request, wait, seen, open } = claimed;
+    const { resource } = request;
     const joined = open();
     if (joined !== undefined) {
       // The look that this claim relies on has shown no writer.

@@ -1,5 +1,6 @@
 import type { Session } from "../session/session.js";
-import { Wait } from "../taking/wait.js";
+import { Call } from "../taking/call.js";
+import { runFor } from "../taking/wait.js";
 
 /**
  * An administrative request, retried for 10 s after transient failures. The caller is answered at once when `signal` aborts
@@ -14,9 +15,6 @@ export async function adminRequest<T>(
 ): Promise<T> {
   session.assertOpen();
   signal?.throwIfAborted();
-  const wait = new Wait(session, undefined, { patient: false });
-  const work = async (deliver: (result: T) => boolean): Promise<void> => {
-    deliver(await wait.ask(request));
-  };
-  return await wait.run(work, { signal, waitMs: Number.POSITIVE_INFINITY });
+  const call = new Call<T>(session, undefined, { signal });
+  return await runFor(session, call, async (wait) => call.settle(await wait.ask(request)));
 }

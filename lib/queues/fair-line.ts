@@ -2,14 +2,18 @@ import type { OwnLease, Resource } from "../kinds/kind.js";
 import { ticketOf } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
+import { Call } from "../taking/call.js";
 import type { Looker } from "../taking/rows.js";
-import { Wait } from "../taking/wait.js";
+import { runFor, type Wait } from "../taking/wait.js";
 import { untilFree } from "../taking/watch.js";
-import { LocalLine, type Waiter } from "./local-line.js";
+import type { FairQueue } from "./fair-queue.js";
+import { fits } from "./fits.js";
+import { type Agent, Line, NOBODY_WAITS, type Standing, type TryOutcome } from "./line.js";
 import { OwnPlaces } from "./own-places.js";
 import type { Pace } from "./pace.js";
 import { takePlace } from "./place.js";
 import { type QueueLook, QueueView } from "./queue-view.js";
+import type { Turns } from "./turns.js";
 
 /** Which callers of this process may enter, by what a look has shown. */
 export interface Admission {
@@ -33,10 +37,13 @@ const NEXT_TOGETHER = 4;
 /** Waiters look this long after one another for a place whose lease ends. */
 const APART_MS = 50;
 
-/** The reason with which a draw is aborted when all of its callers have gone. */
-export const NOBODY_WAITS: Error = new Error("Nobody waits any more");
-
 const NOT_YET: Admission = { upTo: 0, othersWait: false };
+
+interface FairLineParts {
+  readonly queue: FairQueue;
+  /** How fast the queue of the lock moves. */
+  readonly pace: Pace;
+}
 
 /**
  * The callers of this process that want one fair lock, numbered in the order of asking. All callers up to an admitted number go
@@ -45,8 +52,7 @@ const NOT_YET: Admission = { upTo: 0, othersWait: false };
  * - A place in the queue serves all callers that asked before its ticket was drawn.
  * - A consistent look that shows no place of another process serves all callers that asked before it left.
  */
-export class FairLine extends LocalLine<OwnLease> {
-  readonly resource: Resource;
+export class FairLine extends Line {
   readonly places: OwnPlaces = new OwnPlaces();
   readonly pace: Pace;
   /** Which callers may run on the lease that this process has, by the last look that was made for it. */
@@ -55,11 +61,12 @@ export class FairLine extends LocalLine<OwnLease> {
   seen: AdmissionLook | undefined;
   /** When the last look left, on `atMost`, whether or not it succeeded. */
   lookedAt: number = Number.NEGATIVE_INFINITY;
-  /** Whether the leader has its row and waits for other holders to leave: then the callers behind it need a place of their own. */
-  leaderAwaitsHolders = false;
-  /** Whether the fair queue is drawing a place for the callers behind the leader, or is about to. */
+  /** Whether the agent has its row and waits for other holders to leave: then the other callers need a place of their own. */
+  awaitsHolders = false;
+  /** Whether the fair queue is drawing a place for the callers behind the first, or is about to. */
   isDrawingForUnserved = false;
   readonly #session: Session;
+  readonly #queue: FairQueue;
   readonly #view: QueueView;
   readonly #placeLost: () => void;
   /** The ticket of the last place that may enter together with the first one, by the last look. */
@@ -70,13 +77,33 @@ export class FairLine extends LocalLine<OwnLease> {
   /** Aborts when no caller waits any more for the ticket that is being drawn. */
   #nobodyWaits: AbortController | undefined;
 
-  constructor(session: Session, resource: Resource, pace: Pace, placeLost: () => void) {
-    super(resource.permits);
+  constructor(session: Session, turns: Turns, resource: Resource, { queue, pace }: FairLineParts) {
+    super(session, turns, resource);
     this.#session = session;
-    this.resource = resource;
+    this.#queue = queue;
     this.pace = pace;
-    this.#placeLost = placeLost;
+    // The callers behind the first may need another place. Check that in the next microtask: the caller that reads the loss may be
+    // about to draw one itself.
+    this.#placeLost = () => session.detach(Promise.resolve().then(() => this.changed()));
     this.#view = new QueueView(session, resource);
+  }
+
+  override acquire(agent: Agent): Promise<OwnLease> {
+    return this.#queue.acquire(this, agent);
+  }
+
+  override tryAcquire(agent: Agent): Promise<TryOutcome> {
+    return this.#queue.tryAcquire(this, agent);
+  }
+
+  override mayPass(own: OwnLease): Promise<boolean> {
+    return this.#queue.mayPass(this, own);
+  }
+
+  /** A place may not be needed any more, or the callers behind the first may need one. */
+  override changed(): void {
+    this.tidy();
+    this.#queue.drawForUnserved(this);
   }
 
   /** Looks at the queue. */
@@ -97,15 +124,15 @@ export class FairLine extends LocalLine<OwnLease> {
   }
 
   /**
-   * The last look, if the leader may claim by it without a new one, where several may have the lock. The leader must have asked
+   * The last look, if the first waiter may claim by it without a new one, where several may have the lock. It must have asked
    * before that look left, and the look must have shown the whole queue, without a place of another process. A look that
    * stopped at an own place does not count: it has not shown the places behind that one, which may be lost by now.
    */
-  knownLookOf(wait: Wait): AdmissionLook | undefined {
-    const { leader, capacity, seen } = this;
+  get knownLook(): AdmissionLook | undefined {
+    const { first, capacity, seen } = this;
     if (capacity === 1 || !seen?.isConsistent || !seen.isWhole || seen.admission.othersWait) return undefined;
     if (this.#session.clock.atMost() - seen.sentAt >= KNOWN_LASTS_MS) return undefined;
-    return leader?.caller.wait === wait && leader.number <= seen.admission.upTo ? seen : undefined;
+    return first !== undefined && first <= seen.admission.upTo ? seen : undefined;
   }
 
   /** How much room the places before this ticket need, of those that a look has shown. Places of this process do not count. */
@@ -147,10 +174,15 @@ export class FairLine extends LocalLine<OwnLease> {
     return (this.first ?? Number.POSITIVE_INFINITY) <= this.admission.upTo;
   }
 
-  /** The first caller behind the leader that has no place, and that the present lease will not be passed on to. */
-  get unserved(): Waiter<OwnLease> | undefined {
+  /**
+   * The first caller that has no place, that no agent asks for, and that the present lease will not be passed on to. An agent asks for
+   * the first waiter.
+   */
+  get unserved(): Standing | undefined {
     const [lease] = this.leases;
-    const goesOnTo = this.leader !== undefined || lease === undefined ? 0 : this.#goesOnTo(lease);
+    let goesOnTo = 0;
+    if (this.hasAgent) goesOnTo = this.first ?? 0;
+    else if (lease !== undefined) goesOnTo = this.#goesOnTo(lease);
     return this.firstAfter(Math.max(this.places.serve, goesOnTo));
   }
 
@@ -160,11 +192,10 @@ export class FairLine extends LocalLine<OwnLease> {
    */
   #goesOnTo(lease: OwnLease): number {
     const { admission } = this;
-    const isKnown = this.#fitting.lease === lease && this.firstAfter(0)?.caller.fits(lease) === true;
-    let upTo = isKnown ? this.#fitting.upTo : 0;
-    const next = (): Waiter<OwnLease> | undefined => this.firstAfter(upTo);
-    for (let one = next(); one !== undefined && one.number <= admission.upTo && one.caller.fits(lease); one = next())
-      upTo = one.number;
+    const fitting = (one: Standing | undefined): one is Standing => one !== undefined && fits(lease, one.request);
+    let upTo = this.#fitting.lease === lease && fitting(this.waiters[0]) ? this.#fitting.upTo : 0;
+    const next = (): Standing | undefined => this.firstAfter(upTo);
+    for (let one = next(); fitting(one) && one.number <= admission.upTo; one = next()) upTo = one.number;
     this.#fitting = { lease, upTo };
     return Math.min(upTo, admission.upTo);
   }
@@ -181,19 +212,16 @@ export class FairLine extends LocalLine<OwnLease> {
   }
 
   async #draw(): Promise<void> {
-    const wait = new Wait(this.#session, this.resource.name, { patient: true });
     this.#nobodyWaits = new AbortController();
     const { signal } = this.#nobodyWaits;
-    await wait.run<void>(
-      async (deliver) => {
-        const sharing = () => ({ sections: this.#waitingAfter(this.places.serve), last: this.lastNumber });
-        const place = await takePlace(this.#session, this.resource, wait, sharing);
-        if (!deliver()) return place.giveUp();
-        place.onLost = this.#placeLost;
-        this.places.add(place);
-      },
-      { signal, waitMs: Number.POSITIVE_INFINITY },
-    );
+    const call = new Call<void>(this.#session, this.resource.name, { isPatient: true, signal });
+    await runFor(this.#session, call, async (wait) => {
+      const sharing = () => ({ sections: this.countAfter(this.places.serve), last: this.lastNumber });
+      const place = await takePlace(this.#session, this.resource, wait, sharing);
+      if (!call.settle()) return place.giveUp();
+      place.onLost = this.#placeLost;
+      this.places.add(place);
+    });
     // The callers that share the new place may have gone meanwhile.
     this.tidy();
   }
@@ -204,11 +232,6 @@ export class FairLine extends LocalLine<OwnLease> {
     if (side === undefined) return Number(to - from);
     const passed = (this.seen?.places ?? []).filter((place) => !isBefore(place, from) && isBefore(place, to));
     return Math.max(1, groupsIn(passed));
-  }
-
-  #waitingAfter(number: number): number {
-    const leads = this.leader !== undefined && (this.first ?? 0) > number;
-    return this.countAfter(number) + (leads ? 1 : 0);
   }
 
   #admissionOf({ places, isWhole }: QueueLook, asked: number): Admission {

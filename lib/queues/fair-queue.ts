@@ -5,16 +5,17 @@ import { BoundedMap } from "../session/bounded-map.js";
 import { firstTimeoutMs, sendOnce } from "../session/requests.js";
 import { isTransient, LONGEST_PAUSE_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
-import { type Claimed, endedBy, type Refusal, tryClaim } from "../taking/claim.js";
+import { endedBy, tryClaim } from "../taking/claim.js";
 import { tickNow } from "../taking/known-time.js";
 import type { Ask } from "../taking/rows.js";
 import { leaseWasOver } from "../taking/too-slow.js";
 import type { Wait } from "../taking/wait.js";
 import { blockedFromNow, mark, untilFree } from "../taking/watch.js";
-import type { Call, ClaimHow } from "./call.js";
-import { FairLine, NOBODY_WAITS } from "./fair-line.js";
+import { type AdmissionLook, FairLine } from "./fair-line.js";
+import { type Agent, type ClaimHow, NOBODY_WAITS, type TryOutcome } from "./line.js";
 import { Pace } from "./pace.js";
 import type { Place } from "./place.js";
+import type { Turns } from "./turns.js";
 
 /** No copy of a claim leaves later than this after the look that it relies on: it could overtake callers that came since. */
 const LOOK_LASTS_MS = 3_000;
@@ -28,9 +29,6 @@ const SEEN_LASTS_MS = 1_000;
 /** For how many names the pace is remembered. */
 const MOST_PACES = 1_000;
 
-/** The outcome of one try: that of a claim, or a refusal without a claim because others are ahead. */
-type TryOutcome = Claimed<OwnLease> | { readonly kind: Refusal };
-
 /**
  * Grants locks first come, first served, among all hosts.
  *
@@ -42,10 +40,12 @@ type TryOutcome = Claimed<OwnLease> | { readonly kind: Refusal };
  */
 export class FairQueue {
   readonly #session: Session;
+  readonly #turns: Turns;
   readonly #paces = new BoundedMap<string, Pace>(MOST_PACES);
 
-  constructor(session: Session) {
+  constructor(session: Session, turns: Turns) {
     this.#session = session;
+    this.#turns = turns;
   }
 
   /** The line of this process's callers for one fair lock. The pace of the lock's queue is remembered after the line is gone. */
@@ -53,16 +53,11 @@ export class FairQueue {
     const key = resourceKey(resource);
     const pace = this.#paces.get(key) ?? new Pace(this.#session);
     this.#paces.set(key, pace);
-    const line = new FairLine(this.#session, resource, pace, () => {
-      // The callers behind the leader may need another place. Check that in the next microtask: the caller that reads the loss
-      // may be about to draw one itself.
-      this.#session.detach(Promise.resolve().then(() => this.drawForUnserved(line)));
-    });
-    return line;
+    return new FairLine(this.#session, this.#turns, resource, { queue: this, pace });
   }
 
   /**
-   * Waits until it is the turn of the leader of this process's line, and takes the lock for it.
+   * Waits until it is the turn of this process's first waiter, and takes the lock for it.
    *
    * 1. Without a place: if nobody else waits and the lock looks free, claim it. Otherwise take a place.
    * 2. Look at the lock's rows and the first places, until there is room for the own place.
@@ -70,8 +65,9 @@ export class FairQueue {
    *
    * @throws the store's error if it is not transient, or if the table never answered; what ended the wait.
    */
-  async lead(line: FairLine, call: Call): Promise<void> {
-    const { resource, wait } = call;
+  async acquire(line: FairLine, wait: Agent): Promise<OwnLease> {
+    // Also where nobody else has a turn: callers that ask in the same turn as this one share its look.
+    await this.#turns.standBack(wait.asker.request.resource, wait);
     // This process may have held the lock since the last look, so the rows of the lock in that look are stale.
     if (line.seen !== undefined && line.capacity === 1) line.seen = { ...line.seen, gate: [] };
     // The look after this process's last section may have shown that other hosts wait.
@@ -80,39 +76,39 @@ export class FairQueue {
       wait.endSignal.throwIfAborted();
       const own = line.places.first;
       if (own !== undefined) {
-        if (await this.#enter(line, own, call)) return;
+        const lease = await this.#enter(line, own, wait);
+        if (lease !== undefined) return lease;
         // The lease of this place ended before its first renewal, and that of the next place may end as soon.
-        if (own.wasTooShort) leaseWasOver(wait, resource);
-        await wait.pacing.again();
+        if (own.wasTooShort) leaseWasOver(wait, wait.asker.request.resource);
+        await wait.again();
         continue;
       }
-      const result = mayBeFree ? await this.#takeWithoutPlace(line, call) : undefined;
+      const result = mayBeFree ? await this.#takeWithoutPlace(line, wait, line.knownLook) : undefined;
       mayBeFree = false;
-      if (result?.kind === "granted") {
-        if (await call.handOut(result.granted)) return;
-        continue;
-      }
+      if (result?.kind === "granted") return result.granted;
       wait.endSignal.throwIfAborted();
       // Callers whose sections have just ended may ask again at once. This lets them share the place.
       if (line.admission.upTo > 0) await this.#session.clock.sleep(0, wait.endSignal);
       try {
-        await awaitShared(wait, line.draw());
+        await awaitShared(
+          wait,
+          wait.call.inContext(() => line.draw()),
+        );
         this.drawForUnserved(line);
       } catch (error) {
         this.#waitOut(wait, error);
-        await wait.pacing.again();
+        await wait.again();
       }
     }
   }
 
   /** One try. It is refused if anybody is ahead, and draws no ticket. */
-  async tryAcquire(line: FairLine, call: Call): Promise<TryOutcome> {
-    const { wait } = call;
+  async tryAcquire(line: FairLine, wait: Agent): Promise<TryOutcome> {
     for (;;) {
-      const result = await this.#takeWithoutPlace(line, call);
+      const result = await this.#takeWithoutPlace(line, wait);
       if (result !== undefined) return result;
       wait.endSignal.throwIfAborted();
-      await wait.pacing.again();
+      await wait.again();
     }
   }
 
@@ -127,25 +123,25 @@ export class FairQueue {
     return line.admitsFirst;
   }
 
-  /** Starts to get a place for the callers behind the leader, if they need one. */
+  /** Starts to get a place for the callers behind the first, if they need one. */
   drawForUnserved(line: FairLine): void {
     if (line.isDrawingForUnserved || line.unserved === undefined) return;
     line.isDrawingForUnserved = true;
     this.#session.detach(this.#drawWhileUnserved(line));
   }
 
-  /** An error here is not reported: the leader meets it in its own requests. */
+  /** An error here is not reported: the agent meets it in its own requests. */
   async #drawWhileUnserved(line: FairLine): Promise<void> {
     try {
       for (let { unserved } = line; unserved !== undefined; { unserved } = line) {
         const [own] = line.leases;
-        if (line.leader !== undefined || own === undefined) {
-          // The leader takes the lock, or a place for all.
-          if (line.places.first === undefined && !line.leaderAwaitsHolders) return;
+        if (line.hasAgent || own === undefined) {
+          // The agent takes the lock, or a place for all.
+          if (line.places.first === undefined && !line.awaitsHolders) return;
           await this.#drawFor(line);
           continue;
         }
-        const gatherMs = GATHER_MS - unserved.caller.wait.waitedMs;
+        const gatherMs = GATHER_MS - unserved.call.waitedMs;
         if (gatherMs > 0) {
           await this.#session.clock.sleep(Math.ceil(gatherMs), this.#session.closing);
           continue;
@@ -161,7 +157,7 @@ export class FairQueue {
   }
 
   /**
-   * Draws a place. After a transient failure it waits and returns, for another try: the callers behind the leader send no
+   * Draws a place. After a transient failure it waits and returns, for another try: the callers behind the first send no
    * requests themselves.
    */
   async #drawFor(line: FairLine): Promise<void> {
@@ -203,13 +199,16 @@ export class FairQueue {
   }
 
   /** Takes the lock without a place, if nobody waits and it looks free. @returns undefined if no answer came in time. */
-  async #takeWithoutPlace(line: FairLine, call: Call): Promise<TryOutcome | undefined> {
-    const { resource, once, wait } = call;
-    const look = line.knownLookOf(wait) ?? (await line.look(wait, { isConsistent: true }));
+  async #takeWithoutPlace(line: FairLine, wait: Agent, known?: AdmissionLook): Promise<TryOutcome | undefined> {
+    const { asker } = wait;
+    const { resource, once } = asker.request;
+    const look = known ?? (await line.look(wait, { isConsistent: true }));
     const { gate, admission, sentAt } = look;
     wait.endSignal.throwIfAborted();
+    // Another caller is first now: it may have come after the look had left.
+    if (wait.asker !== asker) return undefined;
     const row = newest(gate);
-    if (row !== undefined) wait.blocker.saw(row);
+    if (row !== undefined) wait.saw(row);
     line.admission = admission;
     if (admission.othersWait) {
       const tick = once && (await tickNow(this.#session, resource.at, once, wait));
@@ -218,27 +217,24 @@ export class FairQueue {
     // Only the claim can tell whether a tick is done.
     if (once === undefined && resource.kind.queue.room(wait, resource, gate) === 0) return { kind: "held" };
     const until = (): number => Math.min(sentAt + LOOK_LASTS_MS, wait.until());
-    return await this.#claim(line, call, { until, seen: gate, ahead: 0 });
+    return await this.#claim(line, wait, { until, seen: gate, ahead: 0 });
   }
 
   /**
    * Waits until there is room for the own place after the places before it, and takes the lock.
-   * @returns whether the lock was delivered; false if the place was lost.
+   * @returns undefined if the place was lost, or is not needed any more.
    */
-  async #enter(line: FairLine, place: Place, call: Call): Promise<boolean> {
-    const { resource, wait } = call;
+  async #enter(line: FairLine, place: Place, wait: Agent): Promise<OwnLease | undefined> {
+    const { resource } = wait.asker.request;
     const { poll } = resource.settings;
     const session = this.#session;
     const { clock } = session;
-    const pause = async (ms: number): Promise<void> => {
-      await clock.sleep(Math.max(1, ms), wait.endSignal);
-      wait.pacing.paused();
-    };
+    const pause = (ms: number): Promise<void> => wait.pause(Math.max(1, ms));
     // A look from just before the place was drawn tells how far the place is from the front.
     const { seen } = line;
     const isRecent = seen !== undefined && clock.atMost() - seen.sentAt < SEEN_LASTS_MS;
     let recent = isRecent ? { ...seen, isConsistent: false } : undefined;
-    for (let isConsistent = false; place.lost === undefined; ) {
+    for (let isConsistent = false; line.places.first === place; ) {
       wait.endSignal.throwIfAborted();
       const look = recent ?? (await line.look(wait, { isConsistent }));
       [recent, isConsistent] = [undefined, false];
@@ -248,18 +244,18 @@ export class FairQueue {
       const ahead = line.ahead(look, place.ticket);
       if (ahead > 0 && ahead >= room) {
         const row = newest(gate);
-        if (row !== undefined) wait.blocker.saw(row);
+        if (row !== undefined) wait.saw(row);
         line.blocked = undefined;
         await pause(line.pause(wait, look, place.ticket, ahead));
         continue;
       }
       if (look.isConsistent && !look.places.some(({ uuid }) => uuid === place.uuid)) {
         place.lose();
-        return false;
+        return undefined;
       }
       if (room === 0) {
         const ms = line.pace.next(poll);
-        await this.#markWhenBlocked(line, call, gate);
+        await this.#markWhenBlocked(line, wait, gate);
         await pause(Math.min(ms, ...gate.map((row) => untilFree(session, wait, { ...resource, at: row }, row))));
         // If the next look is soon, it is consistent: a claim may then follow it directly.
         isConsistent = ms < poll.maxMs / 2;
@@ -271,35 +267,37 @@ export class FairQueue {
       }
       line.admission = look.admission;
       const until = (): number => Math.min(look.sentAt + LOOK_LASTS_MS, place.until(), wait.until());
-      const result = await this.#claim(line, call, { until, seen: gate, ahead });
-      if (result?.kind === "granted" && (await call.handOut(result.granted))) return true;
-      await wait.pacing.again();
+      const result = await this.#claim(line, wait, { until, seen: gate, ahead });
+      if (result?.kind === "granted") return result.granted;
+      await wait.again();
     }
-    return false;
+    return undefined;
   }
 
   /**
    * It is this process's turn, but others hold all of the lock's rows. After a while it marks one row, as a waiter of a plain
    * mutex does.
    */
-  async #markWhenBlocked(line: FairLine, { resource, wait }: Call, gate: readonly Row[]): Promise<void> {
+  async #markWhenBlocked(line: FairLine, wait: Agent, gate: readonly Row[]): Promise<void> {
+    const { resource } = wait.asker.request;
     const session = this.#session;
     for (const row of gate) session.contended().waitsFor(row);
     const row = newest(gate);
     if (row === undefined) return;
-    wait.blocker.saw(row);
+    wait.saw(row);
     line.blocked ??= blockedFromNow(session);
     await mark(session, { ...resource, at: row }, { row, blocked: line.blocked, wait });
   }
 
   /** The ordinary claim. @returns undefined if no answer came while its look was valid. */
-  async #claim(line: FairLine, { once, wait, claim }: Call, how: ClaimHow): Promise<TryOutcome | undefined> {
+  async #claim(line: FairLine, wait: Agent, how: ClaimHow): Promise<TryOutcome | undefined> {
+    const { once } = wait.asker.request;
     const onTaken = (): void => {
-      line.leaderAwaitsHolders = true;
+      line.awaitsHolders = true;
       this.drawForUnserved(line);
     };
     try {
-      return await tryClaim(wait, () => claim({ ...how, onTaken }));
+      return await tryClaim(wait, () => line.claim(wait, { ...how, onTaken }));
     } catch (error) {
       this.#waitOut(wait, error);
       // Do not repeat a claim for a tick: if this one was granted unseen, the next would find the tick done, although nothing
@@ -307,7 +305,7 @@ export class FairQueue {
       if (once !== undefined) throw error;
       return undefined;
     } finally {
-      line.leaderAwaitsHolders = false;
+      line.awaitsHolders = false;
     }
   }
 

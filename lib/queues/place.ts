@@ -134,7 +134,7 @@ async function drawTicket(session: Session, resource: Resource, wait: Wait, onSe
       return store.write({ kind: "draw", at: counter, seed: Math.ceil(boundsOf(clock).latest) }, signal);
     });
     if (outcome?.kind === "applied" && outcome.drawn !== undefined) return outcome.drawn;
-    await wait.pacing.again();
+    await wait.again();
   }
 }
 

@@ -22,16 +22,17 @@ export class Turns {
    * Waits until other hosts have had their turn. One look checks whether any of them has taken the lock.
    * @throws what ended the wait.
    */
-  async standBack(resource: Resource, { endSignal }: Wait): Promise<void> {
+  async standBack(resource: Resource, wait: Wait): Promise<void> {
     const { clock, owner } = this.#session;
     const othersTurn = this.#session.contention?.othersTurnOf(resource.at);
     if (othersTurn === undefined) return;
     const { at, lookAt, until } = othersTurn;
     const contention = this.#session.contended();
+    const { endSignal } = wait;
     const lookInMs = lookAt - clock.atLeast();
     if (lookInMs > 0) {
       await clock.sleep(lookInMs, endSignal);
-      const look = await this.#look(at, resource.settings, endSignal);
+      const look = await wait.call.inContext(() => this.#look(at, resource.settings, endSignal));
       const row = look?.row;
       // A row with the owner of this process and without a uuid was left by its own release.
       if (row !== undefined && (row.uuid !== undefined || row.owner !== owner)) contention.waitsFor(row);

@@ -1,3 +1,4 @@
+import { AsyncResource } from "node:async_hooks";
 import { LockStoreError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
 import { Backlog, notSent, type RequestKind, type ScheduledRequest } from "./backlog.js";
@@ -239,7 +240,11 @@ export class Scheduler {
     const [first] = this.#backlog.waiting;
     const isFirst = first === undefined || (kind === "renewal" && first.kind !== "renewal");
     if (isFirst && this.#hasSlot(kind)) return this.#send(lane, send);
-    return this.#backlog.add(request, () => this.#send(lane, send));
+    // The slot becomes free in the asynchronous context of another request.
+    return this.#backlog.add(
+      request,
+      AsyncResource.bind(() => this.#send(lane, send)),
+    );
   }
 
   /**

@@ -5,11 +5,12 @@ import type { SetMember } from "../options/lock-all.js";
 import { lockAt } from "../protocol/addresses.js";
 import { listenWithoutBound } from "../session/abort-listening.js";
 import type { Session } from "../session/session.js";
+import { Call } from "../taking/call.js";
 import { claimBy, tryClaim } from "../taking/claim.js";
 import { type Target, uuidsOf } from "../taking/row-lease.js";
 import { SetTake } from "../taking/set-take.js";
 import { leaseWasOver } from "../taking/too-slow.js";
-import { Wait } from "../taking/wait.js";
+import { runFor } from "../taking/wait.js";
 import { HeldLockSet, type LockSet } from "./lock-set.js";
 import { SetWatch } from "./set-watch.js";
 
@@ -32,19 +33,20 @@ export async function lockAll(
   const targets = members.map(({ name, settings }) => ({ at: lockAt(name), settings })) as [Target, ...Target[]];
   const first = targets.reduce((least, target) => (leaseMs(target) < leaseMs(least) ? target : least));
   const names = members.map(({ name }) => name);
-  const waits = waitMs > 0;
-  const wait = new Wait(session, names.join(", "), { patient: waits, asksFor: names.length });
-  // Rows are read and renewed side by side, and the call ends them all.
-  listenWithoutBound(wait.endSignal);
-  const send = () => claimBy(session, first, wait, {}, () => new SetTake(session, wait, targets, data));
-  const work = async (deliver: (set: LockSet) => boolean): Promise<void> => {
+  const isPatient = waitMs > 0;
+  const bounds = { signal, waitMs: isPatient ? waitMs : Number.POSITIVE_INFINITY, isPatient, asksFor: names.length };
+  const call = new Call<LockSet>(session, names.join(", "), bounds);
+  return await runFor(session, call, async (wait) => {
+    // Rows are read and renewed side by side, and the call ends them all.
+    listenWithoutBound(wait.endSignal);
+    const send = () => claimBy(session, first, wait, {}, () => new SetTake(session, wait, targets, data));
     const refusers = new SetWatch(session, wait, first);
     for (;;) {
-      const claimed = await (waits ? send() : tryClaim(wait, send));
+      const claimed = await (isPatient ? send() : tryClaim(wait, send));
       if (claimed.kind !== "granted") {
-        if (!waits) {
-          wait.missed("held");
-          throw wait.timeout();
+        if (!isPatient) {
+          call.missed("held");
+          throw call.timeout();
         }
         await refusers.untilFree(claimed.inTheWay);
         continue;
@@ -52,14 +54,14 @@ export async function lockAll(
       const leases = claimed.granted.map((row) => new Lease(session, row));
       const stand = await Promise.all(leases.map(({ renewals }) => renewals.secure(wait)));
       // One lease may be over by the time that the last one is secured.
-      if (stand.every((stands) => stands) && leases.every(({ stands }) => stands) && !wait.endSignal.aborted) {
+      if (stand.every((stands) => stands) && leases.every(({ stands }) => stands) && !call.isSettled) {
         for (const lease of leases) lease.keep();
         const set = new HeldLockSet(session, leases);
-        if (deliver(set)) {
-          for (const lease of leases) lease.exit.holdAtLeast(holdAtLeastMs);
-          for (const lock of set.locks.values()) lock.delivered(wait);
-          return;
-        }
+        call.settle(set);
+        for (const lease of leases) lease.exit.holdAtLeast(holdAtLeastMs);
+        const { number, waitedMs } = call;
+        for (const lock of set.locks.values()) lock.delivered({ call: number, waitedMs });
+        return;
       }
       for (const { exit } of leases) session.detach(exit.giveBack());
       wait.endSignal.throwIfAborted();
@@ -67,8 +69,7 @@ export async function lockAll(
       leaseWasOver(wait, { name: first.at.name, settings: first.settings });
       refusers.restart();
     }
-  };
-  return await wait.run(work, { signal, waitMs: waits ? waitMs : Number.POSITIVE_INFINITY });
+  });
 }
 
 const leaseMs = ({ settings }: Target): number => settings.ttlMs - settings.safetyMarginMs;

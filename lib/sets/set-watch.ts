@@ -44,7 +44,7 @@ export class SetWatch {
     for (const inTheWay of refusers) this.#refusers.set(inTheWay.target.at.name, inTheWay);
     let held = refusers.find((inTheWay) => this.#isHeld(inTheWay));
     // The rows have refused and look free already: the next transaction knows more of them. It is a repeated request.
-    if (held === undefined) return await this.#wait.pacing.again();
+    if (held === undefined) return await this.#wait.again();
     // For each round: one answer may tell that a row is free, and that the rest of them have to be read.
     const answers = ANSWERS + Math.ceil(Math.log2(1 + this.#refusers.size) / Math.log2(GROWTH));
     while (held !== undefined) {

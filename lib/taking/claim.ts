@@ -112,7 +112,7 @@ export async function claimBy<Outcome extends Answer, Granted>(
       const row = await learnTime(session, first.at, wait);
       // Only the write tells for certain whether a tick is done.
       if (once === undefined && row !== undefined && !looksFree(wait, first, row)) {
-        wait.blocker.saw(row);
+        wait.saw(row);
         return { kind: "held", inTheWay: [{ target: first, row }] };
       }
     }
@@ -138,7 +138,7 @@ export async function claimBy<Outcome extends Answer, Granted>(
     }
     if (outcome === undefined) {
       // The time has to be learned first.
-      await wait.pacing.again();
+      await wait.again();
       continue;
     }
     const granted = attempt.granted(outcome);
@@ -149,7 +149,7 @@ export async function claimBy<Outcome extends Answer, Granted>(
     for (const uuid of attempt.uuids) once?.inVain.refused.add(uuid);
     for (const { target, row } of others) {
       wait.sightings.note(target.at, row);
-      wait.blocker.saw(row);
+      wait.saw(row);
     }
     const inTheWay = others as unknown as RowsInTheWay;
     const kind = whyRefused(wait, others, tick, once);

@@ -60,7 +60,7 @@ export async function learnTime(session: Session, at: Address, wait: Wait): Prom
     wait.endSignal.throwIfAborted();
     if (own === undefined) {
       // Another call's reply counts for this one. If it told nothing, this one reads for itself.
-      if (!isTimeKnown(clock)) await wait.pacing.again();
+      if (!isTimeKnown(clock)) await wait.again();
       continue;
     }
     wait.sightings.note(at, row);
@@ -68,7 +68,7 @@ export async function learnTime(session: Session, at: Address, wait: Wait): Prom
     reads += 1;
     // If the host was suspended during the read, the reply leaves the bounds wide; the reply to another read does not.
     if (clock.wall() !== undefined && reads < MOST_READS) {
-      await wait.pacing.again();
+      await wait.again();
       continue;
     }
     throw new LockStoreError(

@@ -29,10 +29,10 @@ export class Polling {
    * @throws what ended the wait.
    */
   async pause(wait: Wait, dueInMs: number): Promise<void> {
-    const ms = Math.min(jittered(this.#session, this.#nextMs), Math.max(1, dueInMs));
-    this.#nextMs = Math.min(this.#poll.maxMs, this.#nextMs * GROWTH);
-    await this.#session.clock.sleep(ms, wait.endSignal);
-    wait.pacing.paused();
+    const longestMs = Math.min(this.#poll.maxMs, wait.longestPauseMs());
+    const ms = jittered(this.#session, Math.min(longestMs, this.#nextMs));
+    this.#nextMs = Math.min(longestMs, this.#nextMs * GROWTH);
+    await wait.pause(Math.min(ms, Math.max(1, dueInMs)));
   }
 
   /** Sets the next pause, from which the following ones grow. Default: as long as the first. */

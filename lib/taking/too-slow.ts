@@ -1,8 +1,9 @@
 import { LockStoreError } from "../errors.js";
 import type { MutexSettings } from "../options/mutex.js";
 import type { Session } from "../session/session.js";
+import { FIRST_ANSWER_MS } from "./call.js";
 import type { Target } from "./row-lease.js";
-import { FIRST_ANSWER_MS, type Wait } from "./wait.js";
+import type { Wait } from "./wait.js";
 
 /**
  * A call fails when this many of its leases were over before they could be handed out. One or two may be chance: a suspended host.
@@ -20,8 +21,8 @@ export function leaseWasOver(
   wait: Wait,
   { name, settings }: { readonly name: string; readonly settings: MutexSettings },
 ): void {
-  wait.leasesOver += 1;
-  if (wait.leasesOver >= MOST_OVER) throw tooSlow(name, settings);
+  wait.call.leasesOver += 1;
+  if (wait.call.leasesOver >= MOST_OVER) throw tooSlow(name, settings);
 }
 
 /**

@@ -1,132 +1,110 @@
-import { CHANNELS, type Diagnostics, publish } from "../diagnostics.js";
-import { LockTimeoutError } from "../errors.js";
 import type { LockInfo } from "../lock-info.js";
-import { onAbort } from "../session/abort-listening.js";
-import { Pacing } from "../session/pacing.js";
-import { persist, type Request } from "../session/requests.js";
-import { type AttemptLog, LONGEST_ATTEMPT_MS, type Persistence } from "../session/retry.js";
+import { infoOf, type Row } from "../protocol/row.js";
+import { persist, type Request, sendOnce } from "../session/requests.js";
+import { type AttemptLog, LONGEST_ATTEMPT_MS, type Persistence, pauseMs } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { Sightings } from "../session/sightings.js";
 import { isTimeKnown } from "../time/clock.js";
-import { Blocker } from "./blocker.js";
+import { type Call, FIRST_ANSWER_MS } from "./call.js";
 import type { Ask } from "./rows.js";
-import { leaseInUse } from "./stuck.js";
-
-/** How long a call waits for a first answer from the table, however long it would wait for the lock. */
-export const FIRST_ANSWER_MS = 10_000;
-
-/** The reason with which `endSignal` aborts when the call has its lock. */
-const SERVED: Error = new Error("The call has its lock");
-
-/** The number of the last call. It is global, because all copies of this library in a process share the diagnostics channels. */
-const LAST_CALL = Symbol.for("dynamutex.lastCall");
-const numbering = globalThis as { [LAST_CALL]?: number };
 
 /** What the sender of a request decides about its retries; the wait adds its own bounds. */
 type RequestBounds = Pick<Persistence, "kind" | "firstTimeoutMs" | "until">;
 
+/** How many times it may ask again at once: the second answer is mostly new. */
+const AT_ONCE = 2;
+
+/** For whom the table is asked. */
+export interface Asker {
+  readonly call: Call<unknown>;
+}
+
 /**
- * The bounds of one call that wants a lock: its caller's signal, its timeout, the table's close. When one of them is
- * reached, the caller is answered at once; requests in flight go on in the background, so that what they take is released.
+ * What asks the table for a lock, on behalf of a call. In the line of a lock it goes on for another call when the one that it asks
+ * for has gone. Each request is sent in the asynchronous context of the call that it is for.
  */
-export class Wait {
-  /** The lock's name; undefined for an administrative request. */
-  readonly name: string | undefined;
-  /** The number of the call, on the channels. */
-  readonly call: number;
+export class Wait<For extends Asker = Asker> {
+  /** For whom it asks at present: the bounds of its call count. */
+  asker: For;
+  /** The longest pause between two looks that those who wait with it allow. */
+  longestPauseMs: () => number = () => Number.POSITIVE_INFINITY;
   readonly #session: Session;
-  readonly #startedAt: number;
-  readonly #startedAtLeast: number;
-  /** How many answers the table had given when this call began. */
-  readonly #answersBefore: number;
-  /** Whether it waits for the lock, and waits out outages once the table has answered. */
-  readonly isPatient: boolean;
-  /** Whether its error is to name the holder: a call that does not wait then asks who has the lock before it gives up. */
-  readonly namesHolder: boolean;
-  /** How many locks the caller asks for; 0 for a wait of the library's own, which the channels do not report. */
-  readonly #asksFor: number;
-  #isMissed = false;
-  #waitMs = Number.POSITIVE_INFINITY;
   readonly #end = new AbortController();
-  /** Aborts when the caller has had its answer: the call is over, and nothing more is sent for it. */
+  /** Aborts when no call needs it any more: nothing more is sent. */
   readonly endSignal: AbortSignal = this.#end.signal;
-  /** How many of its leases were over before they could be handed out. */
-  leasesOver = 0;
   /** What its requests have tried since the table last answered one of them. */
   #tried: AttemptLog | undefined;
-  /** The failure of its last request that failed; undefined if none has. */
-  #failure: unknown;
-  #blocker: Blocker | undefined;
-  #pacing: Pacing | undefined;
   #sightings: Sightings | undefined;
+  /** The row that was last seen in the way. */
+  #row: Row | undefined;
+  /** How often it has asked again without a pause. */
+  #times = 0;
 
-  constructor(
-    session: Session,
-    name: string | undefined,
-    {
-      patient,
-      asksFor = 0,
-      namesHolder = false,
-    }: { readonly patient: boolean; readonly asksFor?: number; readonly namesHolder?: boolean },
-  ) {
+  constructor(session: Session, asker: For) {
     this.#session = session;
-    this.name = name;
-    this.call = (numbering[LAST_CALL] ?? 0) + 1;
-    numbering[LAST_CALL] = this.call;
-    this.isPatient = patient;
-    this.namesHolder = namesHolder;
-    this.#asksFor = asksFor;
-    this.#startedAt = session.clock.atMost();
-    this.#startedAtLeast = session.clock.atLeast();
-    this.#answersBefore = session.scheduler.answers;
+    this.asker = asker;
   }
 
-  /** The pauses before this call asks again, where nothing else makes it pause. */
-  get pacing(): Pacing {
-    this.#pacing ??= new Pacing(this.#session, this);
-    return this.#pacing;
+  get call(): Call<unknown> {
+    return this.asker.call;
   }
 
-  /** What this call has seen of rows, and which of its claims it has given up. */
+  get isPatient(): boolean {
+    return this.call.isPatient;
+  }
+
+  get waitedMs(): number {
+    return this.call.waitedMs;
+  }
+
+  get remainingMs(): number {
+    return this.call.remainingMs;
+  }
+
+  readonly until = (): number => this.call.until();
+
+  /** What it has seen of rows, and which of its claims it has given up. */
   get sightings(): Sightings {
     this.#sightings ??= this.#session.sightings.ofCall();
     return this.#sightings;
   }
 
-  /** Who is in its way. */
-  get blocker(): Blocker {
-    this.#blocker ??= new Blocker(this.#session, this, { isWatched: this.isPatient && !this.endSignal.aborted });
-    return this.#blocker;
+  /** The holder on the row that it has seen itself. Others ask for this, so that no two calls ask each other. */
+  get seen(): LockInfo | undefined {
+    return this.#row && infoOf(this.#row);
   }
 
-  /** How long this call has waited, on the stopwatch that does not run ahead: a clock that is set forward adds nothing. */
-  get waitedMs(): number {
-    return this.#session.clock.atLeast() - this.#startedAtLeast;
+  /** No call needs it any more. */
+  end(reason: unknown): void {
+    this.#end.abort(reason);
   }
 
-  /** How long this call would go on waiting. */
-  get remainingMs(): number {
-    return this.#waitMs - this.waitedMs;
+  /** Notes the row that is in the way. A claim that this process has given up has no holder, so it is not named. */
+  saw(row: Row): void {
+    if (!this.sightings.isAbandoned(row)) this.#row = row;
+    this.call.isBlocked();
+    this.call.onSeen?.(row);
   }
 
   /**
-   * Until when requests are sent again, on `atMost`. If the table has answered since the wait began, outages are waited out;
-   * otherwise the wait ends after {@link FIRST_ANSWER_MS}.
+   * Called before it asks again although nothing has failed: the row looked free and was not, a place is gone, a reply told no
+   * time. The first two times it goes on at once, and then after growing, jittered pauses. So no request is repeated without a
+   * pause for ever, whatever the table answers. @throws what ended the wait.
    */
-  readonly until = (): number => {
-    const { scheduler } = this.#session;
-    if (!this.isPatient) return this.#startedAt + FIRST_ANSWER_MS;
-    if (scheduler.answers > this.#answersBefore) return Number.POSITIVE_INFINITY;
-    return Math.max(this.#startedAt, scheduler.silentSince) + FIRST_ANSWER_MS;
-  };
+  async again(): Promise<void> {
+    this.#times += 1;
+    if (this.#times > AT_ONCE)
+      await this.#session.clock.sleep(pauseMs(this.#session, this.#times - AT_ONCE), this.endSignal);
+  }
 
-  /** Keeps the process alive, which the timeout's alarm does not, until the returned function is called. */
-  stay(): () => void {
-    return this.#session.clock.stay?.() ?? (() => undefined);
+  /** Pauses for a reason of its own, so that {@link again} begins anew. @throws what ended the wait. */
+  async pause(ms: number): Promise<void> {
+    await this.#session.clock.sleep(ms, this.endSignal);
+    this.#times = 0;
   }
 
   /**
-   * Sends a request until it is answered, within `bounds` and those of this call.
+   * Sends a request until it is answered, within `bounds` and those of its call.
    * @param skipWith works as in {@link persist}.
    */
   async persist<T>(bounds: RequestBounds, request: Request<T>, skipWith?: () => Promise<T> | undefined): Promise<T> {
@@ -137,19 +115,21 @@ export class Wait {
       tried: this.#tried,
       deadline: clock.atMost() + FIRST_ANSWER_MS,
       endSignal: this.endSignal,
-      onFailure: (cause) => {
-        this.#failure = cause;
-        if (this.name !== undefined) publish("dynamutex:wait-failed", { name: this.name, cause });
-      },
+      onFailure: (cause) => this.call.requestFailed(cause),
     };
-    const answer = await persist(this.#session, persistence, request, skipWith);
+    const answer = await this.call.inContext(() => persist(this.#session, persistence, request, skipWith));
     this.#tried = undefined;
     return answer;
   }
 
-  /** Asks the table one question, within the bounds of this call. */
+  /** Asks the table one question. */
   readonly ask: Ask = (question, skipWith) =>
     this.persist({ kind: "read", firstTimeoutMs: LONGEST_ATTEMPT_MS, until: this.until }, question, skipWith);
+
+  /** Sends one attempt, which is of use but not needed. @throws why it has failed. */
+  once<T>(bounds: Pick<RequestBounds, "kind" | "firstTimeoutMs">, request: Request<T>): Promise<T> {
+    return this.call.inContext(() => sendOnce(this.#session, { ...bounds, endSignal: this.endSignal }, request));
+  }
 
   /**
    * Like `persist`, for a write that depends on the time: its first copy leaves only while the time is known.
@@ -164,84 +144,29 @@ export class Wait {
     };
     return this.persist<T | undefined>(bounds, write, learnFirst);
   }
+}
 
-  /**
-   * Runs `work`, which hands over its result with `deliver`, until it does, fails, or one of the bounds is reached. `deliver`
-   * returns false if the caller has had another answer. It checks and answers in one synchronous step, so a lock is either
-   * handed out or released, never forgotten.
-   *
-   * Callbacks of timers, signals and closes throw nothing here: a failure in one of them settles the call.
-   */
-  run<T>(
-    work: (deliver: (result: T) => boolean) => Promise<void>,
-    { signal, waitMs }: { readonly signal?: AbortSignal | undefined; readonly waitMs: number },
-  ): Promise<T> {
-    this.#waitMs = waitMs;
-    const { clock } = this.#session;
-    return new Promise((resolve, reject) => {
-      /** Settles the call, once. @returns false if it was settled before. */
-      const settle = (reason: unknown, answer: () => void): boolean => {
-        if (this.endSignal.aborted) return false;
-        unregister();
-        cancelTimer?.();
-        stopListening?.();
-        this.#blocker?.end();
-        this.#end.abort(reason);
-        answer();
-        return true;
-      };
-      const fail = (reason: unknown, because: Diagnostics["dynamutex:failed"]["because"]): void => {
-        settle(reason, () => {
-          reject(reason);
-          // A timeout was already published as a miss.
-          if (this.#asksFor > 0 && !this.#isMissed)
-            publish("dynamutex:failed", { ...this.#ended, because, cause: reason });
-        });
-      };
-      const timeOut = (): void => {
-        try {
-          this.missed("timeout");
-          fail(this.timeout(), "error");
-        } catch (error) {
-          fail(error, "error");
-        }
-      };
-      const unregister = this.#session.waiting((reason) => fail(reason, "closed"));
-      const cancelTimer = Number.isFinite(waitMs) ? clock.alarm(waitMs, timeOut) : undefined;
-      const stopListening = signal && onAbort(signal, () => fail(signal.reason, "aborted"));
-      const deliver = (result: T): boolean => settle(SERVED, () => resolve(result));
-      // Publish before anything is awaited, in the caller's own asynchronous context. A subscriber may end the call.
-      if (this.#asksFor > 0 && CHANNELS["dynamutex:asked"].hasSubscribers)
-        publish("dynamutex:asked", { name: this.name ?? "", call: this.call, locks: this.#asksFor });
-      if (!this.endSignal.aborted) this.#session.detach(work(deliver).catch((error: unknown) => fail(error, "error")));
-    });
-  }
+/** Asks the table for one call alone. `work` settles the call, unless it fails. */
+export function askFor<For extends Asker>(
+  session: Session,
+  asker: For,
+  work: (wait: Wait<For>) => Promise<unknown>,
+): void {
+  const { call } = asker;
+  const wait = new Wait(session, asker);
+  const { holderNow } = call;
+  call.holderNow = () => wait.seen ?? holderNow?.();
+  call.atEnd((failure) => {
+    if (failure !== undefined) wait.end(failure.reason);
+  });
+  session.detach(work(wait).catch((error: unknown) => call.fail(error)));
+}
 
-  /** Who is in the way, as last seen. */
-  get holder(): LockInfo | undefined {
-    return this.#blocker?.holder;
-  }
-
-  /** The same, as this call itself has seen it. */
-  get seen(): LockInfo | undefined {
-    return this.#blocker?.seen;
-  }
-
-  timeout(): LockTimeoutError {
-    const inThisProcess = leaseInUse(this.#session, this.holder?.uuid) !== undefined;
-    const options = { inThisProcess, ...(this.#failure !== undefined && { cause: this.#failure }) };
-    return new LockTimeoutError(this.name ?? "", this.waitedMs, this.holder, options);
-  }
-
-  /** Publishes that the call ends without the lock. */
-  missed(because: Diagnostics["dynamutex:missed"]["because"]): void {
-    if (this.endSignal.aborted) return;
-    this.#isMissed = true;
-    publish("dynamutex:missed", { ...this.#ended, because, holder: this.holder });
-  }
-
-  /** What the channels tell of each call that has ended without the lock. */
-  get #ended(): Pick<Diagnostics["dynamutex:failed"], "name" | "call" | "waitedMs"> {
-    return { name: this.name ?? "", call: this.call, waitedMs: this.waitedMs };
-  }
+/** Begins a call, and asks the table for it alone: see {@link askFor}. */
+export function runFor<Answer>(
+  session: Session,
+  call: Call<Answer>,
+  work: (wait: Wait) => Promise<unknown>,
+): Promise<Answer> {
+  return call.begin(() => askFor(session, { call }, work));
 }

@@ -3,7 +3,6 @@ import type { MutexSettings } from "../options/mutex.js";
 import { markInNumber, needInMark, numberOfMark } from "../protocol/mark.js";
 import type { Row } from "../protocol/row.js";
 import { WANTED_FOR_MS } from "../session/contention.js";
-import { sendOnce } from "../session/requests.js";
 import { LONGEST_ATTEMPT_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { Bounds } from "../time/clock.js";
@@ -51,13 +50,13 @@ export async function watch(
   const { at, settings } = target;
   if (looksFree(wait, target, first)) {
     // The claim was refused, but the row looks free by now: mostly the next claim takes it.
-    await wait.pacing.again();
+    await wait.again();
     return undefined;
   }
   const polling = blocked.polling ?? new Polling(session, settings.poll);
   for (let row = first; !looksFree(wait, target, row); ) {
     wait.endSignal.throwIfAborted();
-    wait.blocker.saw(row);
+    wait.saw(row);
     session.contended().waitsFor(row);
     // The refused claim has just shown the first row, so do not mark it: if its section ends by the next look, no hint is needed.
     if (row !== first) await mark(session, target, { row, blocked, wait });
@@ -65,7 +64,7 @@ export async function watch(
     const next = await wait.ask((signal) => session.store.read(at, { consistent: false }, signal));
     sightings.note(at, next);
     if (next === undefined) return undefined;
-    wait.blocker.onSeen?.(next);
+    wait.call.onSeen?.(next);
     // A new holder may release soon.
     if (next.uuid !== row.uuid) polling.set();
     row = next;
@@ -120,21 +119,18 @@ export async function mark(
   if (row.uuid === undefined || bounds === undefined || isMarkedFor(session, settings, row, blocked.answers)) return;
   const until = bounds.latest + Math.min(WANTED_FOR_MS, wait.remainingMs);
   const wanted = numberOfMark({ until, needMs: needMsOf(session, settings.poll, blocked.answers ?? ANSWERS) });
-  const { endSignal } = wait;
   const before = blocked.markedAt;
   blocked.markedAt = now;
   try {
     for (let tries = 1; tries <= MARK_TRIES; tries += 1) {
-      const { kind } = await sendOnce(
-        session,
-        { kind: "take", firstTimeoutMs: LONGEST_ATTEMPT_MS, endSignal },
-        (signal) => store.write({ kind: "want", at, until: wanted }, signal),
+      const { kind } = await wait.once({ kind: "take", firstTimeoutMs: LONGEST_ATTEMPT_MS }, (signal) =>
+        store.write({ kind: "want", at, until: wanted }, signal),
       );
       if (kind === "applied") return session.contended().sees({ ...row, wanted });
     }
     // The row had no holder at these moments, so there was nobody to tell.
     blocked.markedAt = before;
   } catch (cause) {
-    publish("dynamutex:wait-failed", { name: at.name, cause });
+    wait.call.inContext(() => publish("dynamutex:wait-failed", { name: at.name, cause }));
   }
 }

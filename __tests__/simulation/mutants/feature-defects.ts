@@ -153,7 +153,7 @@ export const FEATURE_DEFECTS: Defects = {
     },
   },
   "a lease whose section has an outcome to record is passed on": {
-    "queues/call.ts": { "lease.row.attempt !== undefined": "false" },
+    "queues/fits.ts": { "lease.row.attempt !== undefined": "false" },
   },
   "an attempt that has begun is set back": {
     "taking/row-writes.ts": { "ran === undefined || releasing.hasBegun": "ran === undefined" },

@@ -64,9 +64,11 @@ export const QUEUE_DEFECTS: Defects = {
     test: "fair/queue",
   },
   "the callers of a process are served in another order": {
-    "queues/local-line.ts": {
-      "this.#waiters.shift()": "this.#waiters.pop()",
-      "this.#leader ?? this.#waiters[0]": "this.#leader ?? this.#waiters.at(-1)",
+    "queues/line.ts": { "this.waiters.find(": "this.waiters.findLast(" },
+    "queues/sections.ts": {
+      "const [first] = line.waiters;": "const first = line.waiters.at(-1);",
+      "{ leases, waiters: [first] }: Line, own: OwnLease): boolean {":
+        "{ leases, waiters }: Line, own: OwnLease): boolean { const first = waiters.at(-1);",
     },
   },
 };

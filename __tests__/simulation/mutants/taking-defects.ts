@@ -70,10 +70,7 @@ export const TAKING_DEFECTS: Defects = {
     "taking/claim.ts": { "if (copies.unanswered > 0 || outcome.retried)": "if (false)" },
   },
   "a lock is delivered to a caller that has gone": {
-    "queues/sections.ts": { "(!wait.endSignal.aborted || line.isAwaited(call))": "true" },
-    "taking/wait.ts": {
-      "=> settle(SERVED, () => resolve(result));": "=> (settle(SERVED, () => resolve(result)), true);",
-    },
+    "queues/sections.ts": { "if (call.isSettled)": "if (call.number < 0)" },
   },
   "a holder does not learn what the row remembers": {
     "taking/row-take.ts": { "memoryOf(row)": '"nothing"', "memoryOf(replaced)": '"nothing"' },

@@ -1,31 +1,16 @@
-import type { OwnLease, ResourceClaim, SectionRequest } from "../kinds/kind.js";
+import type { OwnLease, SectionRequest } from "../kinds/kind.js";
 import { permitOf } from "../protocol/addresses.js";
-import type { Claimed } from "../taking/claim.js";
-import type { Wait } from "../taking/wait.js";
-import type { Caller } from "./local-line.js";
-
-/** What the queue adds to a claim: what a look has shown, and until when a claim may rely on it. */
-export type ClaimHow = Pick<ResourceClaim, "seen" | "ahead" | "until" | "onTaken">;
-
-/** A call that wants a lock, and how it gets one. */
-export interface Call extends Caller<OwnLease>, SectionRequest {
-  readonly wait: Wait;
-  /** Takes a lease, or joins one. @throws the store's error; what ended the wait. */
-  claim(how?: ClaimHow): Promise<Claimed<OwnLease>>;
-  /** @returns whether the lock was delivered; if not, it has been given back. @throws what ended the wait. */
-  handOut(own: OwnLease): Promise<boolean>;
-}
 
 /**
  * Whether a section may run on a lease that another call took. Both calls must keep the lease in the same way and have no data,
  * and neither may hold the lock for longer than its section runs.
  */
 export function fits(
-  { lease, isClosed, isFlight }: OwnLease,
+  { lease, isClosed, request }: OwnLease,
   { resource, data, holdAtLeastMs, flight }: SectionRequest,
 ): boolean {
   const { settings, kind, permits } = resource;
-  if (isClosed || isFlight || flight !== undefined || !lease.stands) return false;
+  if (isClosed || request.flight !== undefined || flight !== undefined || !lease.stands) return false;
   // The success of this lease's tick is recorded under its uuid, so no other section may run under that uuid.
   if (lease.row.attempt !== undefined) return false;
   if (data !== undefined || lease.renewals.mayHaveData || holdAtLeastMs > 0 || lease.exit.hold !== undefined)

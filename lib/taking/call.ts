@@ -1,0 +1,213 @@
+import { AsyncResource } from "node:async_hooks";
+import { CHANNELS, type Diagnostics, publish } from "../diagnostics.js";
+import { LockTimeoutError } from "../errors.js";
+import type { LockInfo } from "../lock-info.js";
+import type { Row } from "../protocol/row.js";
+import { onAbort } from "../session/abort-listening.js";
+import type { Session } from "../session/session.js";
+import { leaseInUse, watchForStuck } from "./stuck.js";
+
+/** How long a call waits for a first answer from the table, however long it would wait for the lock. */
+export const FIRST_ANSWER_MS = 10_000;
+
+/** The number of the last call. It is global, because all copies of this library in a process share the diagnostics channels. */
+const LAST_CALL = Symbol.for("dynamutex.lastCall");
+const numbering = globalThis as { [LAST_CALL]?: number };
+
+export interface CallBounds {
+  readonly signal?: AbortSignal | undefined;
+  /** Default Infinity. */
+  readonly waitMs?: number;
+  /** Whether it waits for the lock, and waits out outages once the table has answered. Default false. */
+  readonly isPatient?: boolean;
+  /** How many locks the caller asks for; 0, the default, for a call of the library's own, which the channels do not report. */
+  readonly asksFor?: number;
+  /** Whether its error is to name the holder: a call that does not wait then asks who has the lock before it gives up. */
+  readonly namesHolder?: boolean;
+}
+
+/** Why a call has ended without an answer. */
+export interface Failure {
+  readonly reason: unknown;
+}
+
+/**
+ * One call: its caller's signal, its timeout, the table's close, and its events. It is settled once, by an answer or as soon as
+ * one of these bounds is reached. What is in flight for it then goes on in the background, and is given back.
+ *
+ * Callbacks of timers, signals and closes throw nothing here: a failure in one of them settles the call.
+ */
+export class Call<Answer> {
+  /** The lock's name; undefined for an administrative request. */
+  readonly name: string | undefined;
+  /** Its number, on the channels. */
+  readonly number: number;
+  readonly bounds: CallBounds;
+  /** Tells who is in its way. */
+  holderNow: (() => LockInfo | undefined) | undefined;
+  /** Called with each row of the lock that was seen for it, free or not. */
+  onSeen: ((row: Row) => void) | undefined;
+  /** How many of its leases were over before they could be handed out. */
+  leasesOver = 0;
+  /** The failure of the last request for it that failed; undefined if none has. */
+  failure: unknown;
+  isSettled = false;
+  readonly #session: Session;
+  /** The asynchronous context of the caller: timers and other callers act for the call, and run in their own. */
+  readonly #context = new AsyncResource("DynamutexCall");
+  readonly #startedAt: number;
+  readonly #startedAtLeast: number;
+  /** How many answers the table had given when this call began. */
+  readonly #answersBefore: number;
+  readonly #onEnd: ((failure: Failure | undefined) => void)[] = [];
+  #isMissed = false;
+  #resolve: ((answer: never) => void) | undefined;
+  #reject: ((reason: unknown) => void) | undefined;
+  /** Ends what must not outlast the call: its timer, its listeners, the watch for a section that does not end. */
+  #unregister: (() => void) | undefined;
+  #cancelTimer: (() => void) | undefined;
+  #stopListening: (() => void) | undefined;
+  #endStuckWatch: (() => void) | undefined;
+  #mayExit: (() => void) | undefined;
+
+  constructor(session: Session, name: string | undefined, bounds: CallBounds) {
+    this.#session = session;
+    this.name = name;
+    this.number = (numbering[LAST_CALL] ?? 0) + 1;
+    numbering[LAST_CALL] = this.number;
+    this.bounds = bounds;
+    this.#startedAt = session.clock.atMost();
+    this.#startedAtLeast = session.clock.atLeast();
+    this.#answersBefore = session.scheduler.answers;
+  }
+
+  get isPatient(): boolean {
+    return this.bounds.isPatient ?? false;
+  }
+
+  /** How long this call has waited, on the stopwatch that does not run ahead: a clock that is set forward adds nothing. */
+  get waitedMs(): number {
+    return this.#session.clock.atLeast() - this.#startedAtLeast;
+  }
+
+  /** How long this call would go on waiting. */
+  get remainingMs(): number {
+    return (this.bounds.waitMs ?? Number.POSITIVE_INFINITY) - this.waitedMs;
+  }
+
+  /**
+   * Until when requests are sent again for it, on `atMost`. If the table has answered since the call began, outages are waited
+   * out; otherwise the call ends after {@link FIRST_ANSWER_MS}.
+   */
+  until(): number {
+    const { scheduler } = this.#session;
+    if (!this.isPatient) return this.#startedAt + FIRST_ANSWER_MS;
+    if (scheduler.answers > this.#answersBefore) return Number.POSITIVE_INFINITY;
+    return Math.max(this.#startedAt, scheduler.silentSince) + FIRST_ANSWER_MS;
+  }
+
+  /** Who is in the way, as last seen. */
+  get holder(): LockInfo | undefined {
+    return this.holderNow?.();
+  }
+
+  /** Runs something for the caller, in the caller's asynchronous context. */
+  inContext<Result>(run: () => Result): Result {
+    return this.#context.runInAsyncScope(run);
+  }
+
+  /** Its bounds count from here on. @param start begins to work for it. */
+  begin(start: () => void): Promise<Answer> {
+    const { signal, waitMs = Number.POSITIVE_INFINITY, asksFor = 0 } = this.bounds;
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+      this.#unregister = this.#session.waiting((reason) => this.fail(reason, "closed"));
+      if (Number.isFinite(waitMs)) this.#cancelTimer = this.#session.clock.alarm(waitMs, () => this.#timeOut());
+      this.#stopListening = signal && onAbort(signal, () => this.fail(signal.reason, "aborted"));
+      // Publish before anything is awaited. A subscriber may end the call.
+      if (asksFor > 0 && CHANNELS["dynamutex:asked"].hasSubscribers)
+        publish("dynamutex:asked", { name: this.name ?? "", call: this.number, locks: asksFor });
+      if (!this.isSettled) start();
+    });
+  }
+
+  /** @param listener is called when the call is settled: with why, if it got no answer. */
+  atEnd(listener: (failure: Failure | undefined) => void): void {
+    this.#onEnd.push(listener);
+  }
+
+  /** @returns false if the call was settled before: then the answer is not used. */
+  settle(answer: Answer): boolean {
+    if (!this.#end(undefined)) return false;
+    this.#resolve?.(answer as never);
+    return true;
+  }
+
+  /** Ends without an answer. Does nothing if the call was settled before. */
+  fail(reason: unknown, because: Diagnostics["dynamutex:failed"]["because"] = "error"): void {
+    if (!this.#end({ reason })) return;
+    this.#reject?.(reason);
+    // A timeout was already published as a miss.
+    if ((this.bounds.asksFor ?? 0) > 0 && !this.#isMissed)
+      this.inContext(() => publish("dynamutex:failed", { ...this.#ended, because, cause: reason }));
+  }
+
+  timeout(): LockTimeoutError {
+    const inThisProcess = leaseInUse(this.#session, this.holder?.uuid) !== undefined;
+    const options = { inThisProcess, ...(this.failure !== undefined && { cause: this.failure }) };
+    return new LockTimeoutError(this.name ?? "", this.waitedMs, this.holder, options);
+  }
+
+  /** Publishes that the call ends without the lock. */
+  missed(because: Diagnostics["dynamutex:missed"]["because"]): void {
+    if (this.isSettled) return;
+    this.#isMissed = true;
+    this.inContext(() => publish("dynamutex:missed", { ...this.#ended, because, holder: this.holder }));
+  }
+
+  /** Notes the failure of a request that was sent for it. */
+  requestFailed(cause: unknown): void {
+    this.failure = cause;
+    const { name } = this;
+    if (name !== undefined) this.inContext(() => publish("dynamutex:wait-failed", { name, cause }));
+  }
+
+  /** Somebody is in its way: from here on it is watched whether that is a section of this process which does not end. */
+  isBlocked(): void {
+    if (!this.isPatient || this.isSettled) return;
+    // A set waits for the lock that was last seen in the way.
+    this.#endStuckWatch ??= this.inContext(() => watchForStuck(this.#session, this.number, () => this.holder?.uuid));
+  }
+
+  /** Keeps the process alive, which the timeout's alarm does not, until the call ends: for a call for which nothing is under way. */
+  stay(): void {
+    if (this.isPatient && !this.isSettled) this.#mayExit ??= this.#session.clock.stay?.();
+  }
+
+  #timeOut(): void {
+    try {
+      this.missed("timeout");
+      this.fail(this.timeout());
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  #end(failure: Failure | undefined): boolean {
+    if (this.isSettled) return false;
+    this.isSettled = true;
+    this.#unregister?.();
+    this.#cancelTimer?.();
+    this.#stopListening?.();
+    this.#endStuckWatch?.();
+    this.#mayExit?.();
+    for (const listener of this.#onEnd) listener(failure);
+    return true;
+  }
+
+  /** What the channels tell of each call that has ended without the lock. */
+  get #ended(): Pick<Diagnostics["dynamutex:failed"], "name" | "call" | "waitedMs"> {
+    return { name: this.name ?? "", call: this.number, waitedMs: this.waitedMs };
+  }
+}
