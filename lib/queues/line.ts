@@ -61,7 +61,7 @@ export class Line {
   /** How many waiters have an agent. */
   #agents = 0;
   #lastNumber = 0;
-  #asking: { readonly agent: Agent; readonly answered: Promise<unknown> } | undefined;
+  #asking: { readonly agent: Agent; readonly asked: Promise<unknown> } | undefined;
 
   constructor(session: Session, turns: Turns, resource: Resource) {
     this.#session = session;
@@ -122,7 +122,7 @@ export class Line {
    * none.
    */
   get answered(): Promise<unknown> | undefined {
-    return this.#asking?.answered;
+    return this.#asking?.asked.catch(() => undefined);
   }
 
   add({ request, call, settle }: Waiter): Standing {
@@ -149,6 +149,7 @@ export class Line {
       this.#assign(agent, next);
       return;
     }
+    if (this.#watcher === agent) this.#watcher = undefined;
     agent.end(failure === undefined ? NOBODY_WAITS : failure.reason);
     // Without its lock, its claim may still take one, which new calls would meet. With a lease of this process, nobody has to wait
     // for what the claim may take.
@@ -246,9 +247,9 @@ export class Line {
   }
 
   /** Notes that an agent or a try asks the table. @returns its outcome. */
-  async asks<Outcome>(agent: Agent, asked: Promise<Outcome>): Promise<Outcome> {
-    this.#asking = { agent, answered: asked.catch(() => undefined) };
-    return await asked;
+  asks<Outcome>(agent: Agent, asked: Promise<Outcome>): Promise<Outcome> {
+    this.#asking = { agent, asked };
+    return asked;
   }
 
   /** The first waiter whose number is greater than this. */
