@@ -6,7 +6,6 @@ import { Call } from "../taking/call.js";
 import type { Looker } from "../taking/rows.js";
 import { runFor, type Wait } from "../taking/wait.js";
 import { untilFree } from "../taking/watch.js";
-import type { FairQueue } from "./fair-queue.js";
 import { fits } from "./fits.js";
 import { type Agent, Line, NOBODY_WAITS, type Standing, type TryOutcome } from "./line.js";
 import { OwnPlaces } from "./own-places.js";
@@ -39,8 +38,17 @@ const APART_MS = 50;
 
 const NOT_YET: Admission = { upTo: 0, othersWait: false };
 
+/** What decides whose turn it is: see `fair-queue.ts`. */
+interface LineQueue {
+  acquire(line: FairLine, agent: Agent): Promise<OwnLease>;
+  tryAcquire(line: FairLine, agent: Agent): Promise<TryOutcome>;
+  mayPass(line: FairLine, own: OwnLease): Promise<boolean>;
+  /** Starts to get a place for the callers behind the first, if they need one. */
+  drawForUnserved(line: FairLine): void;
+}
+
 interface FairLineParts {
-  readonly queue: FairQueue;
+  readonly queue: LineQueue;
   /** How fast the queue of the lock moves. */
   readonly pace: Pace;
 }
@@ -66,7 +74,7 @@ export class FairLine extends Line {
   /** Whether the fair queue is drawing a place for the callers behind the first, or is about to. */
   isDrawingForUnserved = false;
   readonly #session: Session;
-  readonly #queue: FairQueue;
+  readonly #queue: LineQueue;
   readonly #view: QueueView;
   readonly #placeLost: () => void;
   /** The ticket of the last place that may enter together with the first one, by the last look. */
