@@ -10,7 +10,8 @@ export const HAND_OVER_DEFECTS: Defects = {
   },
   "one lease in ten is released although a caller of the process waits": {
     "queues/sections.ts": {
-      "if (!line.canPass(own)) return false;": "if (!line.canPass(own) || this.session.random() < 0.1) return false;",
+      "if (!this.#canPass(line, own)) return false;":
+        "if (!this.#canPass(line, own) || this.session.random() < 0.1) return false;",
     },
     test: "work/work.full",
   },
