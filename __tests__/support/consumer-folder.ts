@@ -10,7 +10,7 @@ const ROOT = process.cwd();
 
 /** What the documentation's blocks leave to the reader, as declarations. */
 export const PRELUDE: readonly string[] = ["prelude.d.ts", "shapes.d.ts"].map((name) =>
-  join(ROOT, "__tests__", "docs", name),
+  join(ROOT, "__tests__", "pages", name),
 );
 
 /** What a project of NestJS sets. */

@@ -52,7 +52,7 @@ export const SORTED_SUBJECTS: readonly SubjectCase[] = [
   ["in memory", memorySubject],
   ["through dynamutex/testing", testTableSubject],
   ["in a table with a sort key", () => tableSubject({})],
-  // The same requests under other names, which parity.test.ts compares with the table in memory in any case.
+  // The same requests under other names, which dynamodb/parity.test.ts compares with the table in memory in any case.
   ...(IS_FULL ? [IN_AN_APPLICATIONS_TABLE] : []),
 ];
 

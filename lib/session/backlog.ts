@@ -22,7 +22,7 @@ type Waiting = { readonly kind: RequestKind; readonly deadline: number; readonly
 /**
  * The requests that wait for a slot: renewals first, then releases, then the rest. Within each of these the earliest deadline
  * goes first, and of equal deadlines the request that came first. Without releases before the rest, 1 651 of 3 000 releases are
- * not sent in time in a burst of as many takes, on a table that serves 200 requests a second (`load.test.ts`).
+ * not sent in time in a burst of as many takes, on a table that serves 200 requests a second (`proof/load/load.test.ts`).
  */
 export class Backlog {
   readonly #clock: Clock;

@@ -23,7 +23,7 @@ const LEAST_ATTEMPT_MS = 50;
 
 /**
  * The timeout of each attempt is this many times that of the attempt before it. With a factor of 2, the exclusive side sends 28
- * requests, where less than 20 are promised, before it reports that the table is too slow (`shared-mutexes/exclusive.test.ts`).
+ * requests, where less than 20 are promised, before it reports that the table is too slow (`behaviour/shared-mutexes/exclusive.test.ts`).
  */
 const GROWTH = 3;
 
@@ -174,7 +174,7 @@ function bounded<T>(clock: Clock, answer: Promise<T>, boundMs: number, end: () =
  * 3. Throttling halves the width, and successes restore it step by step. If the table is out of reach, nothing narrows it:
  *    fewer requests at once would only lose leases.
  * 4. A renewal that is answered late halves the width as well: a process that can hardly keep what it holds takes less. Without
- *    this rule, 287 leases of 3 s are lost in 20 s on a table that can keep some 250 of them (`load.test.ts`).
+ *    this rule, 287 leases of 3 s are lost in 20 s on a table that can keep some 250 of them (`proof/load/load.test.ts`).
  * 5. Renewals beyond ten times the width wait for an answer to another one. Their stamps are chosen as they leave, and no other
  *    waiting request leaves before them. Without this rule, 205 of 500 leases of 3 s are lost on a table that serves 220
  *    requests a second and has no batches.

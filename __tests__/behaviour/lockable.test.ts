@@ -1,0 +1,156 @@
+import { expect, test } from "@jest/globals";
+import type {
+  FencedLock,
+  Lock,
+  Lockable,
+  LockOptions,
+  Mutex,
+  Permit,
+  Semaphore,
+  SharedMutex,
+  TransferableLock,
+  TryOptions,
+  TryRun,
+} from "../../lib/index.js";
+import { hear } from "../support/diagnostics.js";
+import { ManualTime } from "../support/manual-time.js";
+import { MemoryHost } from "../support/memory-host.js";
+
+/** What a user's program does with whatever it is given. */
+async function report(lockable: Lockable, job: (signal: AbortSignal) => Promise<string>): Promise<string> {
+  await using lock = await lockable.lock({ waitMs: 5_000, data: { job: "report" } });
+  return await job(lock.signal);
+}
+
+async function reportIfFree(lockable: Lockable): Promise<string> {
+  const result = await lockable.tryRun(({ name }) => `reported ${name}`, { holdAtLeastMs: 0 });
+  return result.ran ? result.value : result.because;
+}
+
+type Held = Pick<Lock, "name" | "signal" | "unlock"> & AsyncDisposable;
+
+/** A user's double: as small as the program that it is for. */
+class Fake implements Lockable<Held> {
+  readonly calls: string[] = [];
+  isHeld = false;
+
+  async lock(_options?: LockOptions): Promise<Held> {
+    this.calls.push("lock");
+    this.isHeld = true;
+    const unlock = async (): Promise<void> => {
+      this.calls.push("unlock");
+      this.isHeld = false;
+    };
+    return { name: "fake", signal: new AbortController().signal, unlock, [Symbol.asyncDispose]: unlock };
+  }
+
+  async tryLock(_options?: TryOptions): Promise<Held | null> {
+    return this.isHeld ? null : await this.lock();
+  }
+
+  async run<T>(fn: (lock: Held) => T | Promise<T>, options?: LockOptions): Promise<T> {
+    await using lock = await this.lock(options);
+    return await fn(lock);
+  }
+
+  async tryRun<T>(fn: (lock: Held) => T | Promise<T>, options?: TryOptions): Promise<TryRun<T>> {
+    await using lock = await this.tryLock(options);
+    if (lock === null) return { ran: false, because: "held", row: undefined };
+    return { ran: true, value: await fn(lock) };
+  }
+}
+
+test("a double of a user's own stands in for a lock", async () => {
+  const fake = new Fake();
+  const value = await fake.run(async ({ name }) => `reported ${name}`);
+  expect([value, fake.calls]).toEqual(["reported fake", ["lock", "unlock"]]);
+  await fake.lock();
+  expect(await fake.tryRun(() => "never")).toEqual({ ran: false, because: "held", row: undefined });
+});
+
+test("a function that takes a Lockable takes a double, and every kind of lock", async () => {
+  const host = new MemoryHost(new ManualTime());
+  const { shared, exclusive } = host.sharedMutex("reports");
+  const real: readonly Lockable[] = [
+    host.mutex("reports"),
+    host.mutex("fenced-reports", { fencing: true }),
+    host.semaphore("reports", { permits: 2 }),
+    shared,
+    exclusive,
+  ];
+  const lock = await host.mutex("double").lock();
+  const double: Lockable = {
+    lock: async () => lock,
+    tryLock: async () => lock,
+    run: async (fn) => await fn(lock),
+    tryRun: async (fn) => ({ ran: true, value: await fn(lock) }),
+  };
+  for (const lockable of [...real, double]) {
+    expect(await report(lockable, async (signal) => `aborted: ${signal.aborted}`)).toBe("aborted: false");
+  }
+  for (const lockable of real) expect(await reportIfFree(lockable)).toMatch(/^reported (fenced-)?reports$/);
+  expect(host.table.rows.filter(({ uuid }) => uuid !== undefined)).toEqual([]);
+});
+
+test("every kind refuses the same arguments in the same way", async () => {
+  const host = new MemoryHost(new ManualTime());
+  const { shared, exclusive } = host.sharedMutex("reports");
+  for (const lockable of [host.mutex("reports"), host.semaphore("reports", { permits: 2 }), shared, exclusive]) {
+    for (const fn of [undefined, null, {}]) {
+      await expect(lockable.run(fn as never)).rejects.toMatchObject({ code: "LOCK_CONFIG", option: "fn" });
+    }
+    await expect(lockable.tryRun("work" as never)).rejects.toMatchObject({ code: "LOCK_CONFIG", option: "fn" });
+    await expect(lockable.lock({ waitMs: -1 })).rejects.toMatchObject({ code: "LOCK_CONFIG", option: "waitMs" });
+    await expect(lockable.lock({ wait: 1 } as never)).rejects.toMatchObject({ code: "LOCK_CONFIG", option: "wait" });
+    await expect(lockable.tryLock({ waitMs: 1 } as never)).rejects.toMatchObject({ option: "waitMs" });
+    await expect(lockable.lock({ data: { fn: () => 1 } })).rejects.toMatchObject({ code: "LOCK_CONFIG" });
+    const signal = AbortSignal.abort(new Error("enough"));
+    await expect(lockable.lock({ signal })).rejects.toThrow("enough");
+  }
+  expect(host.sent).toEqual([]);
+});
+
+test("run() follows the signal of its caller, of every kind, and that is no loss", async () => {
+  const losses = hear("dynamutex:lost");
+  const host = new MemoryHost(new ManualTime());
+  const { shared, exclusive } = host.sharedMutex("reports");
+  for (const lockable of [host.mutex("reports"), host.semaphore("reports", { permits: 2 }), shared, exclusive]) {
+    const controller = new AbortController();
+    const running = (lockable as Lockable).run(
+      (lock) => {
+        const told: unknown[] = [];
+        lock.signal.addEventListener("abort", () => told.push(lock.signal.reason));
+        controller.abort("enough");
+        return [told, lock.held];
+      },
+      { signal: controller.signal },
+    );
+    expect(await running).toEqual([["enough"], true]);
+  }
+  expect(losses).toEqual([]);
+});
+
+type Assert<Holds extends true> = Holds;
+type IsAssignable<From, To> = From extends To ? true : false;
+
+test("what each kind gives is in its type: what compiles is the test", () => {
+  const assignable: [
+    Assert<IsAssignable<Mutex, Lockable>>,
+    Assert<IsAssignable<Mutex, Lockable<TransferableLock>>>,
+    Assert<IsAssignable<Mutex<FencedLock>, Lockable<FencedLock>>>,
+    Assert<IsAssignable<Mutex<FencedLock>, Lockable>>,
+    Assert<IsAssignable<Semaphore, Lockable<Permit>>>,
+    Assert<IsAssignable<Semaphore, Lockable>>,
+    Assert<IsAssignable<SharedMutex["shared"], Lockable>>,
+    Assert<IsAssignable<SharedMutex["exclusive"], Lockable>>,
+    Assert<IsAssignable<Fake, Lockable<Held>>>,
+  ] = [true, true, true, true, true, true, true, true, true];
+  // A lock has what a permit has not, and the other way round.
+  const not: [
+    IsAssignable<Semaphore, Lockable<FencedLock>>,
+    IsAssignable<Mutex, Lockable<Permit>>,
+    IsAssignable<Mutex, Lockable<FencedLock>>,
+    IsAssignable<SharedMutex["shared"], Lockable<TransferableLock>>,
+  ] = [false, false, false, false];
+  expect([...new Set(assignable), ...new Set(not)]).toEqual([true, false]);
+});

@@ -1,0 +1,125 @@
+import { expect, test } from "@jest/globals";
+import { turn, watch } from "../../support/eventually.js";
+import { deferred } from "../../support/fault-proxy/deferred.js";
+import { ManualTime } from "../../support/manual-time.js";
+import { isTake, MemoryHost } from "../../support/memory-host.js";
+
+const NAME = "api";
+
+interface Hosts {
+  readonly time: ManualTime;
+  readonly one: MemoryHost;
+  readonly other: MemoryHost;
+}
+
+function twoHosts(): Hosts {
+  const time = new ManualTime();
+  const one = new MemoryHost(time, { owner: "one" });
+  return { time, one, other: new MemoryHost(time, { owner: "other", table: one.table }) };
+}
+
+test("a permit goes on to the next section of its process without a request", async () => {
+  const host = new MemoryHost(new ManualTime());
+  const semaphore = host.semaphore(NAME, { permits: 1 });
+  const first = await semaphore.lock();
+  const waiting = semaphore.lock();
+  host.told();
+  await first.unlock();
+  const second = await waiting;
+  expect([second.uuid, second.permit]).toEqual([first.uuid, first.permit]);
+  expect([first.held, second.held]).toEqual([false, true]);
+  expect(host.told()).toEqual([]);
+  await second.unlock();
+  expect(host.told()).toEqual(["vacate semaphore#0000"]);
+});
+
+test("whichever permit is free first goes to whoever asked first", async () => {
+  const host = new MemoryHost(new ManualTime());
+  const semaphore = host.semaphore(NAME, { permits: 2 });
+  const held = [await semaphore.lock(), await semaphore.lock()];
+  const order: number[] = [];
+  const waiting = [1, 2, 3].map(async (number) => {
+    const permit = await semaphore.lock();
+    order.push(number);
+    return permit;
+  });
+  await turn();
+  await held[1]?.unlock();
+  const first = await waiting[0];
+  expect(first?.permit).toBe(held[1]?.permit);
+  await held[0]?.unlock();
+  const second = await waiting[1];
+  expect(second?.permit).toBe(held[0]?.permit);
+  await second?.unlock();
+  await waiting[2];
+  expect(order).toEqual([1, 2, 3]);
+});
+
+test("who was served is not served again: what it has asked for meanwhile goes to the next of its process", async () => {
+  const { time, one, other } = twoHosts();
+  const elsewhere = await other.semaphore(NAME, { permits: 2 }).lock();
+  const semaphore = one.semaphore(NAME, { permits: 2, poll: { minMs: 50, maxMs: 50 } });
+  const own = await semaphore.lock();
+  const [first, second] = [semaphore.lock(), semaphore.lock()];
+  await time.advance(10);
+  const answered = deferred<void>();
+  one.fate = (message) => (isTake(message) ? answered.promise : "answered");
+  const before = one.sent.filter(isTake).length;
+  await elsewhere.unlock();
+  await time.advanceUntil(() => one.sent.filter(isTake).length > before);
+  await own.unlock();
+  const served = await first;
+  expect(served.permit).toBe(own.permit);
+  answered.resolve();
+  const next = await second;
+  expect(next.permit).toBe(elsewhere.permit);
+  expect([served.held, next.held]).toEqual([true, true]);
+});
+
+test("a permit with holdAtLeastMs stays taken for that long, and the others are free", async () => {
+  const { time, one, other } = twoHosts();
+  const held = await one.semaphore(NAME, { permits: 2 }).lock({ holdAtLeastMs: 5_000 });
+  await held.unlock();
+  expect(one.permit(NAME, held.permit)).toMatchObject({ uuid: undefined });
+  const asking = other.semaphore(NAME, { permits: 2 });
+  await using free = await asking.tryLock();
+  expect(free?.permit).not.toBe(held.permit);
+  expect(await asking.tryLock()).toBeNull();
+  await time.advance(5_001);
+  await using second = await asking.tryLock();
+  expect(second?.permit).toBe(held.permit);
+});
+
+test("a process that passes permits on lets another host in after handOverMs, and keeps its other permits meanwhile", async () => {
+  const { time, one, other } = twoHosts();
+  const options = { permits: 2, handOverMs: 500, poll: { minMs: 20, maxMs: 100 } };
+  const busy = one.semaphore(NAME, options);
+  let enough = false;
+  let [running, fewest] = [0, Number.POSITIVE_INFINITY];
+  const section = async (): Promise<void> => {
+    running += 1;
+    await time.clock().sleep(20);
+    running -= 1;
+  };
+  const loops = Array.from({ length: 6 }, async () => {
+    while (!enough) await busy.run(section);
+  });
+  await time.advance(200);
+  const asking = other.semaphore(NAME, options).lock();
+  const waiting = watch(asking);
+  const askedAt = time.elapsed;
+  while (!waiting.settled) {
+    await time.advance(5);
+    fewest = Math.min(fewest, running);
+    if (time.elapsed - askedAt > 5_000) throw new Error("it never got in");
+  }
+  const served = await asking;
+  const waitedMs = time.elapsed - askedAt;
+  // It says so after handOverMs, and a look of the busy process, which comes every handOverMs, finds that.
+  expect(waitedMs).toBeGreaterThanOrEqual(500);
+  expect(waitedMs).toBeLessThan(1_500);
+  expect(fewest).toBeGreaterThanOrEqual(1);
+  await served.unlock();
+  enough = true;
+  await time.settle(Promise.all(loops));
+});

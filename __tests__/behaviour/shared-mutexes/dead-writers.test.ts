@@ -1,0 +1,118 @@
+import { describe, expect, test } from "@jest/globals";
+import { LockStoreError } from "../../../lib/index.js";
+import { READERS, writerAt } from "../../../lib/protocol/addresses.js";
+import type { Row } from "../../../lib/protocol/row.js";
+import { turn, watch } from "../../support/eventually.js";
+import { deferred } from "../../support/fault-proxy/deferred.js";
+import { hosts, type MemoryHost } from "../../support/memory-host.js";
+import type { Message } from "../../support/message.js";
+
+const NAME = "catalogue";
+const PUT = { Put: { TableName: "orders", Item: { id: { S: "1" } } } };
+
+/** The row of a writer, as its process left it. */
+function plantWriter({ table }: MemoryHost, row: Partial<Row>): void {
+  const uuid = "11111111-2222-4333-8444-555555555555";
+  table.plant(writerAt(NAME), { format: 1, uuid, owner: "writer", ttlMs: 1_000, acquired: 1, ...row });
+}
+
+const isRemoval = (message: Message): boolean => message.kind === "write" && message.write.kind === "remove";
+
+describe("a reader that finds a dead writer", () => {
+  test("removes its row exactly as it was seen, and is in", async () => {
+    const { one } = hosts();
+    plantWriter(one, { expires: 1 });
+    await using reader = await one.sharedMutex(NAME).shared.lock();
+    expect(reader.held).toBe(true);
+    expect(one.told()).toEqual(["take reader", "consistent read writer", "remove writer"]);
+    expect(one.sent.find(isRemoval)).toMatchObject({ write: { seenUuid: expect.any(String), seenExpires: 1 } });
+    expect(one.writer(NAME)).toBeUndefined();
+  });
+
+  test("is not passed by a guard of that writer that arrives late", async () => {
+    const { time, one, other } = hosts();
+    const writer = await one.sharedMutex(NAME, { ttlMs: 1_000, autoRenew: false }).exclusive.lock();
+    await time.advance(10);
+    await writer.guard();
+    const arrives = deferred<void>();
+    one.fate = (message) => (message.kind === "transact" ? arrives.promise : "answered");
+    const writing = writer.transactWrite([PUT]).catch((error: unknown) => error);
+    await time.advance(1_500);
+    await using reader = await other.sharedMutex(NAME).shared.tryLock();
+    expect(reader?.held).toBe(true);
+    arrives.resolve();
+    expect(await writing).toMatchObject({ code: "LOCK_LOST" });
+    expect(one.table.committed).toEqual([]);
+  });
+
+  test("gives way where the writer has renewed since it was seen", async () => {
+    const { time, one } = hosts();
+    plantWriter(one, { expires: time.now - 1 });
+    const arrives = deferred<void>();
+    one.fate = (message) => (isRemoval(message) ? arrives.promise : "answered");
+    const trying = one.sharedMutex(NAME).shared.tryLock();
+    await time.advanceUntil(() => one.sent.some(isRemoval));
+    plantWriter(one, { expires: time.now + 60_000 });
+    arrives.resolve();
+    expect(await trying).toBeNull();
+    await turn();
+    expect(one.writer(NAME)).toMatchObject({ owner: "writer" });
+    expect(one.readers(NAME)).toEqual([]);
+  });
+
+  test("looks again where the reply to its removal was lost", async () => {
+    const { time, one } = hosts();
+    plantWriter(one, { expires: 1 });
+    one.fate = (message) => (isRemoval(message) && one.sent.filter(isRemoval).length === 1 ? "reply lost" : "answered");
+    const reading = one.sharedMutex(NAME).shared.lock();
+    await time.settle(reading);
+    await using reader = await reading;
+    expect(reader.held).toBe(true);
+    expect(one.told()).toEqual([
+      "take reader",
+      "consistent read writer",
+      "remove writer",
+      "remove writer",
+      "consistent read writer",
+    ]);
+  });
+
+  test("gives way to the next writer, who came while the reply to its removal was lost", async () => {
+    const { time, one, other } = hosts();
+    plantWriter(one, { expires: 1 });
+    one.fate = (message) => (isRemoval(message) ? "reply lost" : "answered");
+    const trying = one.sharedMutex(NAME).shared.tryLock();
+    const watched = watch(trying);
+    await time.advanceUntil(() => one.sent.some(isRemoval));
+    const writing = watch(other.sharedMutex(NAME).exclusive.lock());
+    await turn();
+    one.fate = () => "answered";
+    await time.advanceUntil(() => watched.settled);
+    expect(await trying).toBeNull();
+    await time.advanceUntil(() => writing.settled);
+    expect(other.writer(NAME)).toMatchObject({ owner: "other" });
+  });
+
+  test("rejects where it may not remove the row", async () => {
+    const { time, one } = hosts();
+    plantWriter(one, { expires: 1 });
+    const denied = new LockStoreError("AccessDenied");
+    one.fate = (message) => (isRemoval(message) ? Promise.reject(denied) : "answered");
+    expect(await time.outcome(one.sharedMutex(NAME).shared.lock())).toBe(denied);
+    await turn();
+    expect(one.readers(NAME)).toEqual([]);
+  });
+});
+
+test("a writer behind a dead reader that it may not remove rejects, and leaves no row", async () => {
+  const { time, one } = hosts();
+  const at = { name: NAME, sort: `${READERS.first}11111111-2222-4333-8444-555555555555` };
+  one.table.plant(at, { format: 1, uuid: "gone", owner: "gone", ttlMs: 1_000, acquired: 1, expires: 1 });
+  const denied = new LockStoreError("AccessDenied");
+  one.fate = (message) => (isRemoval(message) ? Promise.reject(denied) : "answered");
+  const writing = one.sharedMutex(NAME).exclusive.lock({ waitMs: 60_000 });
+  expect(await time.outcome(writing)).toBe(denied);
+  expect(one.sent.filter(isRemoval)).toHaveLength(1);
+  await turn();
+  expect(one.writer(NAME)).toBeUndefined();
+});

@@ -1,0 +1,205 @@
+import { expect, test } from "@jest/globals";
+import { LockStoreError } from "../../../lib/errors.js";
+import type { Lock } from "../../../lib/lock.js";
+import type { MutexOptions } from "../../../lib/options/mutex.js";
+import { lockAt } from "../../../lib/protocol/addresses.js";
+import type { Take } from "../../../lib/protocol/writes.js";
+import type { LockSet } from "../../../lib/sets/lock-set.js";
+import type { MemoryTable } from "../../../lib/testing/memory-table.js";
+import { hear } from "../../support/diagnostics.js";
+import { turn } from "../../support/eventually.js";
+import { hosts, isRelease, isTake, type MemoryHost } from "../../support/memory-host.js";
+import type { Message } from "../../support/message.js";
+import { takeWith } from "../../support/store-cases.js";
+
+const TTL_MS = 1_000;
+/** What a claim is tried for: its lease, less the margin. */
+const NINE_TENTHS_MS = 900;
+/** The longest that a call may take more than that: a refusal, a poll, a claim. */
+const SOON_MS = 100;
+
+const isClaim = (message: Message): boolean => isTake(message) || message.kind === "writeAll";
+const isRenewal = (message: Message): boolean => message.kind === "write" && message.write.kind === "renew";
+
+/** A host whose claims are applied, and not answered for so long; that a row is somebody else's, it hears. */
+function world(unansweredMs: number) {
+  const { time, one: host, other } = hosts();
+  const isOfAnother = () => host.table.rows.some(({ owner }) => owner !== "one");
+  host.fate = (message) => {
+    return isClaim(message) && time.elapsed < unansweredMs && !isOfAnother() ? "reply lost" : "answered";
+  };
+  /** Waits for a call while time passes. */
+  const settled = async <T>(call: Promise<T>): Promise<T> => {
+    await time.settle(call);
+    return await call;
+  };
+  const claims = () => host.sent.flatMap((it) => (it.kind === "write" && it.write.kind === "take" ? [it.write] : []));
+  return { time, host, other, table: host.table, settled, claims };
+}
+
+const mutexOf = (host: MemoryHost, options: MutexOptions = {}) => host.mutex("name", { ttlMs: TTL_MS, ...options });
+const lockAll = (host: MemoryHost, options: MutexOptions = {}) =>
+  host.lockAll(["name", "other"], { ttlMs: TTL_MS, ...options });
+
+/** Somebody else gets the lock in the place of the host's own claim. */
+function giveAway(table: MemoryTable): void {
+  table.plant(lockAt("name"), undefined);
+  table.apply(takeWith({ at: lockAt("name"), uuid: "theirs", owner: "elsewhere", expires: 2 ** 42 }));
+}
+
+const CALLS: readonly [string, (host: MemoryHost) => Promise<Lock | LockSet | null>][] = [
+  ["tryLock", (host) => mutexOf(host).tryLock()],
+  ["tryLock of a fair mutex", (host) => mutexOf(host, { fair: true }).tryLock()],
+  ["tryLock with a token", (host) => mutexOf(host, { fencing: true }).tryLock()],
+  ["tryLock that trusts no clock", (host) => mutexOf(host, { takeover: "unchanged" }).tryLock()],
+  ["lock with waitMs 0", (host) => mutexOf(host).lock({ waitMs: 0 })],
+  ["lock", (host) => mutexOf(host).lock()],
+  ["lock of a fair mutex", (host) => mutexOf(host, { fair: true }).lock()],
+  ["lockAll with waitMs 0", (host) => lockAll(host, { waitMs: 0 })],
+  ["lockAll", (host) => lockAll(host)],
+];
+
+test.each(CALLS)(
+  "trap 36: %s whose replies are lost for nine tenths of a lease gets the lock, and does not wait for its own claim",
+  async (_, call) => {
+    const { time, table, host, settled } = world(NINE_TENTHS_MS);
+    const acquired = hear("dynamutex:acquired");
+    const lock = await settled(call(host));
+    expect(lock?.held).toBe(true);
+    expect(time.elapsed).toBeLessThan(NINE_TENTHS_MS + SOON_MS);
+    const uuid = lock !== null && "uuid" in lock ? lock.uuid : lock?.locks.get("name")?.uuid;
+    expect(table.row(lockAt("name"))?.uuid).toBe(uuid);
+    // It was nobody else's before.
+    expect(acquired.map(({ takeover }) => takeover)).toEqual(acquired.map(() => undefined));
+    await settled(lock?.unlock() ?? Promise.resolve());
+    expect(table.row(lockAt("name"))?.uuid).toBeUndefined();
+  },
+);
+
+test.each(CALLS.filter(([name]) => name.includes("try") || name.endsWith("0")))(
+  "trap 36: %s whose replies are lost to the end fails with the cause, and names no holder",
+  async (_, call) => {
+    const { time, host } = world(60_000);
+    const failure = await time.outcome(call(host));
+    expect(failure).toBeInstanceOf(LockStoreError);
+    expect(failure).toMatchObject({ transient: true });
+    const { message, cause } = failure as LockStoreError;
+    expect(`${message} ${cause}`).toContain("No answer from the table");
+  },
+);
+
+test("trap 36: a wait that times out on its own claim names no holder, and has the cause", async () => {
+  const { time, host } = world(60_000);
+  const failure = await time.outcome(mutexOf(host).lock({ waitMs: 2_500 }));
+  expect(failure).toMatchObject({ code: "LOCK_TIMEOUT", holder: undefined, cause: { code: "LOCK_STORE" } });
+});
+
+test("trap 36: a try whose host was suspended beside its own claim fails with the cause of that, and names no holder", async () => {
+  const { time, host, claims } = world(0);
+  const { clock } = host.session;
+  const { atMost } = clock;
+  // The first claim gets no answer, and the refusal of the next one is heard after the 10 s of a try.
+  const isFirst = () => claims().every(({ uuid }) => uuid === claims()[0]?.uuid);
+  host.fate = (message) => (isTake(message) && isFirst() ? "reply lost" : "answered");
+  host.hold = async () => {
+    await turn();
+    if (!isFirst()) clock.atMost = () => atMost() + 20_000;
+  };
+  const failure = await time.outcome(mutexOf(host).tryLock());
+  expect(failure).toMatchObject({ code: "LOCK_STORE", transient: true, cause: { code: "LOCK_STORE" } });
+  expect(String(failure)).toContain("an earlier claim of this process got no answer");
+});
+
+test("trap 36: a claim for the next period takes over the one for the period before, whose reply was lost", async () => {
+  const { time, host } = world(500 + NINE_TENTHS_MS);
+  await time.advance(500);
+  const result = await time.outcome(mutexOf(host).tryRun((lock) => lock.tick, { everyMs: 1_000 }));
+  expect(result).toEqual({ ran: true, value: time.now - (time.now % 1_000) });
+});
+
+test("trap 36: a claim for the same tick fails, because the tick may be the earlier claim's: it is not done, nor held", async () => {
+  const { time, host } = world(NINE_TENTHS_MS);
+  const failure = await time.outcome(mutexOf(host).tryRun(() => "ran", { once: 7 }));
+  expect(failure).toMatchObject({ code: "LOCK_STORE", transient: true });
+});
+
+test("trap 36: a tick that was taken by a late copy of a refused claim of the same call is not done, nor held", async () => {
+  const { time, table, host, claims } = world(0);
+  const held = takeWith({ at: lockAt("name"), uuid: "other", expires: time.now + 50 });
+  table.apply(held);
+  // While the refusal is under way, the other's lease ends, is released, and the network delivers the claim once more.
+  const deliverAgain = async (): Promise<void> => {
+    await time.clock().sleep(100);
+    table.apply({ kind: "vacate", at: held.at, uuid: "other", leaves: { kind: "free" }, remembers: "nothing" });
+    for (const copy of claims()) table.apply(copy);
+  };
+  host.hold = (message) => (isTake(message) && claims().length === 1 ? deliverAgain() : undefined);
+  const failure = await time.outcome(mutexOf(host).tryRun(() => "ran", { once: 7 }));
+  expect(claims()).toHaveLength(2);
+  expect(failure).toMatchObject({ code: "LOCK_STORE", message: expect.stringContaining("nothing has run for it") });
+});
+
+test("trap 36: a lock that came too late and cannot be given back is not in the way of the call that it came to", async () => {
+  const { time, host, settled } = world(0);
+  // The take is answered when half of its lease is over; the reply to its renewal is lost, and no release gets through.
+  const answeredAt = 700;
+  host.fate = (message) => {
+    if (isRelease(message)) return "lost";
+    const isLost = time.elapsed < (isTake(message) ? 300 : isRenewal(message) ? answeredAt + NINE_TENTHS_MS : 0);
+    return isLost ? "reply lost" : "answered";
+  };
+  host.hold = (message) => {
+    return isTake(message) && time.elapsed < answeredAt ? time.clock().sleep(answeredAt - time.elapsed) : undefined;
+  };
+  const lock = await settled(mutexOf(host).tryLock());
+  expect(lock?.held).toBe(true);
+  expect(time.elapsed).toBeLessThan(answeredAt + NINE_TENTHS_MS + SOON_MS);
+});
+
+test("a row of somebody else's is held, whatever became of the call's own claims", async () => {
+  const { host, settled } = world(60_000);
+  const trying = mutexOf(host).tryRun(() => "ran");
+  await turn();
+  expect(host.row("name")?.owner).toBe("one");
+  giveAway(host.table);
+  expect(await settled(trying)).toMatchObject({ ran: false, because: "held", row: { uuid: "theirs" } });
+});
+
+test("of a set, the row of somebody else's is named, and not that of the own claim", async () => {
+  const { time, host } = world(60_000);
+  const failing = time.outcome(lockAll(host, { waitMs: 0 }));
+  await turn();
+  for (const name of ["name", "other"]) expect(host.row(name)?.owner).toBe("one");
+  giveAway(host.table);
+  expect(await failing).toMatchObject({ code: "LOCK_TIMEOUT", holder: { uuid: "theirs" } });
+  expect(time.elapsed).toBeLessThan(NINE_TENTHS_MS + SOON_MS);
+});
+
+test("a claim that one call has given up is free for the next call of its process, and held for other processes", async () => {
+  const { time, host, other, settled } = world(0);
+  // Not found in the background either: that is not what this is about.
+  host.fate = (message) => (isTake(message) ? "reply lost" : message.kind === "read" ? "lost" : "answered");
+  const giveUp = new AbortController();
+  const waiting = mutexOf(host).lock({ signal: giveUp.signal });
+  await turn();
+  expect(host.row("name")?.owner).toBe("one");
+  giveUp.abort(new Error("the caller gave up"));
+  await expect(waiting).rejects.toThrow("the caller gave up");
+  // The attempt in flight is given up by its own timeout.
+  await time.advance(TTL_MS / 4);
+  host.fate = (message) => (message.kind === "read" ? "lost" : "answered");
+  expect(await settled(mutexOf(other).tryLock())).toBeNull();
+  const lock = await settled(mutexOf(host).tryLock());
+  expect(lock?.held).toBe(true);
+  expect(await settled(mutexOf(other).tryLock())).toBeNull();
+  await settled(lock?.unlock() ?? Promise.resolve());
+});
+
+test("a late copy of a claim that was given up is refused while the next lock of its process is held", async () => {
+  const { table, host, settled, claims } = world(NINE_TENTHS_MS);
+  const lock = await settled(mutexOf(host).tryLock());
+  const [early] = claims() as [Take];
+  expect(early.uuid).not.toBe(lock?.uuid);
+  expect(table.apply(early).kind).toBe("refused");
+  expect(table.row(lockAt("name"))?.uuid).toBe(lock?.uuid);
+});

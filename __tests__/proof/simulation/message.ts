@@ -1,0 +1,41 @@
+import type { Address } from "../../../lib/protocol/addresses.js";
+import type { Take, Transfer, Write } from "../../../lib/protocol/writes.js";
+import type { Message } from "../../support/message.js";
+
+/** The rows that a message is about; none for a query. */
+export function addressesOf(message: Message): readonly Address[] {
+  switch (message.kind) {
+    case "write":
+      return [message.write.at];
+    case "writeAll":
+      return message.takes.map(({ at }) => at);
+    case "renewAll":
+      return message.renewals.map(({ at }) => at);
+    case "read":
+      return [message.at];
+    case "query":
+      return [];
+    case "transact":
+      return [message.writes.guard.at];
+    default:
+      return message satisfies never;
+  }
+}
+
+/** The takes in a message: one, those of a set, or none. */
+export function takesOf(message: Message): readonly Take[] {
+  if (message.kind === "writeAll") return message.takes.filter((write) => write.kind === "take");
+  return message.kind === "write" && message.write.kind === "take" ? [message.write] : NONE;
+}
+
+const NONE: readonly Take[] = [];
+
+/** The transfer in a message, if there is one: of a lock that is handed off, or resumed. */
+export function transferOf(message: Message): Transfer | undefined {
+  return message.kind === "write" && message.write.kind === "transfer" ? message.write : undefined;
+}
+
+/** An unlock by force, as opposed to a release. */
+export function isForced(write: Write): boolean {
+  return write.kind === "vacate" && (write.leaves.kind === "untilExpires" || write.leaves.kind === "kept");
+}

@@ -1,0 +1,60 @@
+import { spawn } from "node:child_process";
+import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Defect } from "./defect.js";
+
+/** The root of the repository, and the folder below it that the compiler wrote the tests to. */
+export const ROOT = fileURLToPath(new URL("../../../../..", import.meta.url));
+export const COMPILED = join(ROOT, ".jest");
+
+/** The text of each file of lib/ that has been edited. */
+export type Edited = ReadonlyMap<string, string>;
+
+/** @throws unless each text that the defect replaces occurs exactly once: a defect that is not there proves nothing. */
+export async function withDefect({ test, ...files }: Defect, edited: Edited = new Map()): Promise<Edited> {
+  const result = new Map(edited);
+  for (const [file, edits] of Object.entries<Readonly<Record<string, string>>>(files)) {
+    let source = result.get(file) ?? (await readFile(join(ROOT, "lib", file), "utf8"));
+    for (const [text, replacement] of Object.entries(edits)) {
+      const [before = "", after, ...more] = source.split(new RegExp(text.split(/\s+/).map(escaped).join("\\s+")));
+      if (after === undefined || more.length > 0) throw new Error(`lib/${file} has not exactly one: ${text}`);
+      source = before + replacement + after;
+    }
+    result.set(file, source);
+  }
+  return result;
+}
+
+function escaped(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+}
+
+/** Writes lib/ with what was edited into a folder. */
+export async function writeLibrary(edited: Edited, folder: string): Promise<void> {
+  await cp(join(ROOT, "lib"), join(folder, "lib"), { recursive: true });
+  for (const [file, text] of edited) await writeFile(join(folder, "lib", file), text);
+}
+
+/** Compiles all TypeScript below `src` in a folder, with the options of the tests, into the folder itself. @returns the errors. */
+export async function compile(folder: string): Promise<string> {
+  const config = {
+    extends: join(ROOT, "tsconfig.test.json"),
+    compilerOptions: { rootDir: "src", outDir: ".", noUnusedLocals: false, noUnusedParameters: false },
+    include: ["src"],
+    exclude: [],
+  };
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, "tsconfig.json"), JSON.stringify(config));
+  const compiler = join(ROOT, "node_modules/typescript/bin/tsc");
+  return (await run([compiler, "-p", folder, "--pretty", "false"])).output;
+}
+
+/** Runs a program of Node.js. @returns what it has written, to both streams, and its exit code. */
+export async function run(command: readonly string[]): Promise<{ readonly output: string; readonly code: number }> {
+  const child = spawn(process.execPath, command, { cwd: ROOT, stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk));
+  const code = await new Promise<number>((resolve, reject) => child.on("error", reject).on("close", resolve));
+  return { output, code };
+}

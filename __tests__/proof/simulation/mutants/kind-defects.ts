@@ -1,0 +1,121 @@
+import type { Defects } from "./defect.js";
+
+/** Defects of semaphores, shared mutexes and hand-offs. What each breaks is said in lib/kinds/ and lib/taking/. */
+export const KIND_DEFECTS: Defects = {
+  "a permit is taken whatever its row says": {
+    "protocol/rules.ts": {
+      "let takes = TAKES_EXPIRED;":
+        'let takes = write.at.sort.startsWith("semaphore#") ? takesOver(all()) : TAKES_EXPIRED;',
+    },
+  },
+  "a caller takes a permit beyond its number": {
+    "kinds/semaphore.ts": { "Array.from({ length: end }": "Array.from({ length: end + 1 }" },
+  },
+  "a reader is let in while a writer has its row": {
+    "kinds/shared.ts": { "untilNoWriter(session, resource, wait)": "Promise.resolve(undefined)" },
+  },
+  "a reader looks for a writer before its own row is there": {
+    "kinds/shared.ts": {
+      "const result = await takeRow(session, claimed, { at: readerAt(name, session.uuid()), settings });":
+        "const early = await lookForWriter(session, resource, wait); const result = await takeRow(session, claimed, { at: readerAt(name, session.uuid()), settings });",
+      "untilNoWriter(session, resource, wait)": "Promise.resolve(early)",
+    },
+  },
+  "a reader looks for a writer by a read that may be stale": {
+    "kinds/shared-mutex-rows.ts": {
+      "readWriter(session, resource, wait, { isConsistent: true })":
+        "readWriter(session, resource, wait, { isConsistent: false })",
+    },
+  },
+  "a reader judges a writer by what is known when the reply comes": {
+    "kinds/shared-mutex-rows.ts": {
+      "return { known: before, row: await session.store.read(target.at, { consistent }, signal) };":
+        "const row = await session.store.read(target.at, { consistent }, signal); return { known: { ...before, ...knownNow(session, resource.settings.takeover) }, row };",
+    },
+    test: "behaviour/shared-mutexes/shared",
+  },
+  "a writer takes a reader for dead by the latest time it may be": {
+    "kinds/shared-mutex-rows.ts": {
+      "!isDead(wait, row, page)": "!isDead(session, row, { ...page, earliest: session.clock.wall()?.latest ?? 1 })",
+    },
+  },
+  "a writer looks for readers by a query that may be stale": {
+    "kinds/shared-mutex-rows.ts": {
+      "limit: READERS_LIMIT, consistent: true": "limit: READERS_LIMIT, consistent: false",
+    },
+  },
+  "a writer does not look for readers": {
+    "kinds/exclusive.ts": {
+      "const { found, alive } = await lookForReaders(this.session, resource, wait)":
+        "const { found, alive }: Awaited<ReturnType<typeof lookForReaders>> = { found: false }",
+    },
+  },
+  "a dead reader is removed, renewed or not": {
+    "taking/rows.ts": {
+      "const known = knownNow(session, takeover); return { ...(await session.store.query(query, signal)), ...known };":
+        "const sentAt = session.clock.atMost(); const page = await session.store.query(query, signal); return { ...page, ...knownNow(session, takeover), sentAt };",
+      'const write = { kind: "remove", at: { name, sort }, seenUuid, seenExpires } as const;':
+        'const write = seenUuid === undefined ? ({ kind: "remove", at: { name, sort }, seenUuid, seenExpires } as const) : ({ kind: "vacate", at: { name, sort }, uuid: seenUuid, leaves: { kind: "free" }, remembers: "nothing" } as const);',
+    },
+  },
+  "a renewal mends the lapse of a writer that waits": {
+    "queues/sections.ts": { "mayLapse: resource.kind.rowDecides": "mayLapse: true" },
+    "kinds/exclusive.ts": {
+      "lease.watch(WAITING_WRITER);": "",
+      "while (lease.held)": "while (true)",
+      "if (!lease.held)": "if (false)",
+    },
+    test: "behaviour/shared-mutexes/exclusive",
+  },
+  "dead readers are let be, and a renewal mends their lapse": {
+    "kinds/shared-mutex-rows.ts": {
+      "return { found };": "return { found: false };",
+      "await Promise.all(page.rows.map((row) => remove(session, row, settings.ttlMs, wait)));": "",
+    },
+    "queues/sections.ts": { "mayLapse: resource.kind.rowDecides": "mayLapse: true" },
+  },
+  "a writer that gives up keeps its row": {
+    "kinds/shared-mutex-rows.ts": { "let isGranted = false;": "let isGranted = true;" },
+  },
+  "sections join others without a look for a writer": {
+    "kinds/shared.ts": { "now - own.lookedAt < own.resource.settings.handOverMs": "true" },
+  },
+  "sections join others although a writer was seen": {
+    "kinds/shared.ts": { "own.isClosed = true;": "return undefined;" },
+    test: "behaviour/shared-mutexes/shared",
+  },
+  "the first section that ends takes the row from those that share it": {
+    "queues/sections.ts": { "&& !lease.endSection(section)": "&& (lease.endSection(section), false)" },
+  },
+  "a token is resumed twice": {
+    "protocol/rules.ts": {
+      "fenced ? IS_MINE_AND_FENCED : IS_MINE,": 'fenced ? all(IS_SOMEBODYS, isNumber("fence")) : IS_SOMEBODYS,',
+    },
+  },
+  "a token is the uuid that everybody sees": {
+    "holding/hand-off-token.ts": { 'return createHash("sha256").update(secret).digest("hex");': "return secret;" },
+  },
+  "a lock that is handed off keeps the length of its lease": {
+    "protocol/rules.ts": {
+      "update({ uuid, expires, ttlMs, owner, handOff }": "update({ uuid, expires, owner, handOff }",
+    },
+  },
+  "a late copy of the take is handed off once more": {
+    "protocol/rules.ts": { "if (after === undefined)": "if (true)" },
+    "holding/exit.ts": { "guardOf(row) === undefined ? await renew(this.#session, row, trying) : ": "" },
+    test: "behaviour/hand-off/hand-off",
+  },
+  "a lock is handed off under its own uuid": {
+    "taking/row-writes.ts": { "const { uuid } = handOff;": "const { uuid } = lease;" },
+  },
+  "a resumed lock draws no token": {
+    "holding/resume.ts": {
+      "fencing: fenced } = settings": "fencing: notFenced } = settings, fenced = false",
+      'outcome.kind === "applied" ? outcome.drawn : row?.fence': "row?.fence",
+    },
+  },
+  "what an abandoned resumption takes is not given back": {
+    "holding/resume.ts": { "session.detach(removeWhenItArrives(session, maybe, remainingHold(session, handed)));": "" },
+    test: "behaviour/hand-off/hand-off",
+  },
+};

@@ -1,0 +1,123 @@
+import type { Defects } from "./defect.js";
+
+/**
+ * Defects of the rules in lib/protocol, which the table in memory applies and lib/dynamodb compiles. What each breaks is a
+ * row of a table there, or a sentence of docs/protocol.md.
+ */
+export const PROTOCOL_DEFECTS: Defects = {
+  "a lease is counted from the reply": {
+    "protocol/lease-time.ts": {
+      "return Math.min(atMost + (expires - bounds.latest), sentAt + ttlMs);": "return atMost + ttlMs;",
+    },
+  },
+  "a stamp that lies too late is trusted for as long as it says": {
+    "protocol/lease-time.ts": {
+      "return Math.min(atMost + (expires - bounds.latest), sentAt + ttlMs);":
+        "return atMost + (expires - bounds.latest);",
+    },
+    test: "behaviour/holding/loss",
+  },
+  "a stamp lies a minute too late": {
+    "protocol/lease-time.ts": { "Math.ceil(bounds.latest) + ttlMs": "Math.ceil(bounds.latest) + ttlMs + 60_000" },
+  },
+  "a contender compares with the latest time it may be": {
+    "protocol/lease-time.ts": { "Math.floor(bounds.earliest)": "Math.ceil(bounds.latest)" },
+  },
+  "a row may be taken while its lease runs": {
+    "protocol/may-take.ts": {
+      'HAS_EXPIRED: Condition = less("expires", { value: "earliest" })':
+        'HAS_EXPIRED: Condition = less("expires", Infinity)',
+    },
+  },
+  "a row is taken by its uuid, renewed or not": {
+    "protocol/may-take.ts": {
+      'IS_SEEN_LEASE: Condition = all( equal("uuid", { value: "seenUuid" }), equal("expires", { value: "seenExpires" }), )':
+        'IS_SEEN_LEASE: Condition = equal("uuid", { value: "seenUuid" })',
+    },
+  },
+  "a take admits its own uuid": {
+    "protocol/rules.ts": {
+      "...more, isOver)": '...more, any(equal("uuid", { value: "uuid" }), isOver))',
+      "values: { earliest,": "values: { uuid: write.uuid, earliest,",
+    },
+  },
+  "a take forgets the tick that the row remembers": {
+    "protocol/rules.ts": { "newTick: where(IS_LATER_TICK)": "newTick: where()" },
+  },
+  "a put replaces a row that remembers something": {
+    "protocol/rules.ts": { "nothing: where(REMEMBERS_NOTHING)": "nothing: where()" },
+  },
+  "a row with a tick gets a purge date": { "protocol/rules.ts": { 'if (respects === "tick")': "if (false)" } },
+  "a lease is purged while it runs": { "protocol/rules.ts": { "expires + PURGE_AFTER_MS": "expires - 2_000" } },
+  "a renewal has no condition": {
+    "protocol/rules.ts": {
+      'case "renew": return { condition: IS_MINE_AND_EARLIER':
+        'case "renew": return { condition: all(isString("uuid"), less("expires", { value: "expires" }))',
+    },
+  },
+  "a renewal may move expires back": {
+    "protocol/rules.ts": {
+      'case "renew": return { condition: IS_MINE_AND_EARLIER': 'case "renew": return { condition: IS_MINE',
+    },
+  },
+  "a renewal may leave the row as it was": {
+    "protocol/lease-time.ts": { "last + 1)": "last)" },
+    "protocol/rules.ts": {
+      'case "renew": return { condition: IS_MINE_AND_EARLIER':
+        'case "renew": return { condition: all(IS_MINE, any(less("expires", { value: "expires" }), equal("expires", { value: "expires" })))',
+    },
+    test: "protocol/store-contract/writes",
+  },
+  "a reissue draws no token": {
+    "protocol/rules.ts": { 'fenced ? { attribute: "fence" } : undefined': "undefined" },
+    "taking/row-writes.ts": { "fenced ? written.drawn : lease.fence": "lease.fence" },
+  },
+  "a release has no condition": {
+    "protocol/rules.ts": {
+      "isDelete(write) ? IS_MINE_TO_DELETE : IS_MINE,":
+        'all(isString("uuid"), isDelete(write) ? REMEMBERS_NOTHING : all()),',
+    },
+  },
+  "a release deletes what the row remembers": {
+    "protocol/rules.ts": {
+      "IS_MINE_TO_DELETE = all(IS_MINE, REMEMBERS_NOTHING)": "IS_MINE_TO_DELETE = IS_MINE",
+      'leaves.result === undefined && remembers === "nothing"': "leaves.result === undefined",
+    },
+  },
+  "a waiter that was renewed in between is swept": {
+    "protocol/rules.ts": {
+      'equal("expires", { value: "seenExpires" })': "all()",
+      "IS_SEEN_LEASE, REMEMBERS_NOTHING": 'equal("uuid", { value: "seenUuid" }), REMEMBERS_NOTHING',
+    },
+    test: "protocol/store-contract/removals",
+  },
+  "a lock that is taken by force is free at once": {
+    "protocol/rules.ts": {
+      'case "untilExpires": return { kind: "update", set: { attempt }':
+        'case "untilExpires": return { kind: "update", set: { expires: 0 }',
+    },
+  },
+  "a guard asks for the uuid alone": {
+    "protocol/rules.ts": {
+      'IS_STILL_HELD = all(IS_MINE, greater("expires", { value: "after" }));': "IS_STILL_HELD = IS_MINE;",
+    },
+  },
+  "a row that stays taken does not say for how long": {
+    "protocol/lease-time.ts": { "ttlMs: Math.ceil(left)": "ttlMs: 1" },
+  },
+  "a row stays taken until the earliest end of its hold": {
+    "protocol/lease-time.ts": { "bounds.latest + ms": "bounds.earliest + ms" },
+  },
+  "an own claim on the row is not recognised": {
+    "protocol/was-applied.ts": { 'case "take":': 'case "take": return "no";' },
+  },
+  "any refusal of a claim counts as its own earlier copy": {
+    "protocol/was-applied.ts": { 'case "take":': 'case "take": return "yes";' },
+  },
+  "a release that is refused after a lost reply counts as a loss": {
+    "protocol/was-applied.ts": {
+      'case "vacate": if (!earlierCopyUnanswered || isStillHeldBy(write.uuid, refusedBy)) return "no"; return isLeftBy(write, refusedBy) ? "yes" : "maybe";':
+        'case "vacate": return "no";',
+    },
+  },
+};

@@ -1,0 +1,266 @@
+import { LockError, LockLostError, LockStoreError, LockTimeoutError } from "../../../lib/errors.js";
+import type { LockOptions } from "../../../lib/options/calls.js";
+import type { HandOff } from "./hand-off-judge.js";
+import { type Holding, Violation } from "./invariants.js";
+import type { Asking, Kind } from "./locks.js";
+import type { Process } from "./machine.js";
+import type { Missed } from "./own-claim-judge.js";
+import type { Forceable, Holder, SimLock, SimLockable, SimSet } from "./protocol.js";
+import type { Step } from "./schedule.js";
+import type { Surroundings } from "./simulated-host.js";
+
+/** The longest that a release waits for a renewal in flight, and what round trips and timers take. */
+const HUNG_RENEWAL_MS = 3_500;
+
+/** The default, which sets have. */
+const HAND_OVER_OF_SETS_MS = 500;
+
+/** What a program has to do with. */
+export interface Stage extends Surroundings {
+  readonly process: Process;
+  readonly owner: string;
+  readonly now: () => number;
+  readonly lockable: (asking: Asking, fencing?: boolean) => SimLockable;
+  /** Somebody who has this lock, and what takes it from them by force. */
+  readonly holderOf: (asking: Asking) => Promise<{ readonly holder: Holder | undefined; readonly held: Forceable }>;
+  readonly askingFor: (kind: Kind, name: number) => Asking;
+  /** Whether its mutexes are fenced. */
+  readonly fencing: boolean;
+  readonly lockAll: (names: readonly string[], options: LockOptions) => Promise<SimSet>;
+  /** For how long a lease of this lock may be passed on without a look; undefined where none is passed on. */
+  readonly handOverMs: (asking: Asking) => number | undefined;
+  /** For how long sections of a process may join others of the shared side without a look. */
+  readonly joinMs: number;
+  readonly isFair: (asking: Asking) => boolean;
+  /** Within how long each call that waits for a mutex has it; undefined where nothing promises that. */
+  readonly servedWithinMs: number | undefined;
+  readonly releaseWithinMs: number;
+  /** Whether the faults are over, and forgotten. */
+  readonly calm: () => boolean;
+  /** Until when the sections of its process may run on, if its table was closed. */
+  readonly drainEnds: () => number | undefined;
+}
+
+/** A token, as a queue delivers it. */
+export interface HandedOn {
+  readonly token: string;
+  readonly handed: HandOff;
+  readonly step: Step;
+  readonly asking: Asking;
+  readonly fencing: boolean;
+}
+
+/** A token that is none, and the lock that it is for. */
+export type ForgedToken = Pick<HandedOn, "token" | "asking" | "fencing">;
+
+/** What a section was asked for with. */
+export type Asked = Pick<Holding, "asking" | "handOverMs" | "askedAt">;
+
+/** The program has got a lock. */
+export function hold(stage: Stage, lock: SimLock, asked: Asked, resumed?: HandOff): Holding {
+  const { process, owner, judge, coverage } = stage;
+  checkWait(stage, asked);
+  const holding: Holding = {
+    ...asked,
+    name: asked.asking.key,
+    joinMs: stage.joinMs,
+    isFair: stage.isFair(asked.asking),
+    id: judge.idOf(lock.uuid),
+    owner,
+    takenAt: stage.now(),
+    uuid: lock.uuid,
+    lock,
+    process,
+    told: false,
+    isGuarded: false,
+    isOver: false,
+    disturbed: false,
+    calm: stage.calm(),
+  };
+  const { signal } = lock;
+  if (signal.aborted) holding.told = true;
+  signal.addEventListener("abort", () => {
+    holding.told = true;
+    if (holding.isOver) judge.blame("a loss reaches its section", `${lock.uuid} is told of one that was not its own`);
+  });
+  judge.took(holding, resumed);
+  coverage.count(asked.asking.kind === "mutex" ? "locks taken" : `locks taken: ${asked.asking.kind}`);
+  return holding;
+}
+
+/** Whoever waits against one busy host gets in. */
+function checkWait({ servedWithinMs, coverage, now }: Stage, { asking, askedAt }: Asked): void {
+  if (servedWithinMs === undefined || askedAt === undefined) return;
+  coverage.count("waits against one busy host");
+  const ms = now() - askedAt;
+  if (ms > servedWithinMs)
+    throw new Violation("whoever waits gets in", `${asking.key} after ${ms} ms, which is over ${servedWithinMs}`);
+}
+
+/** What runs under the lock: it ends early when the lock is lost, unless it does not care. */
+export async function section(stage: Stage, step: Step, holding: Holding): Promise<void> {
+  const { process, coverage, judge } = stage;
+  const { lock } = holding;
+  // They may come too late, for a section that is over or whose lock is lost: that is what guards are for.
+  const write = (): void => {
+    holding.isGuarded = true;
+    lock.transactWrite(itemsOf(holding)).catch((error: unknown) => {
+      if (error instanceof LockError) coverage.count(`guarded writes that failed: ${error.code}`);
+      else judge.blame("a call ends as documented", `transactWrite threw ${show(error)}`);
+    });
+  };
+  if (step.withData) process.after(step.holdMs / 4, () => replaceData(stage, step, lock));
+  if (step.guarded) for (const share of [0.5, 1]) process.after(step.holdMs * share, write);
+  await ended(stage, step, lock.signal);
+  judge.looksWhetherWanted(holding, step.kind === "set" ? HAND_OVER_OF_SETS_MS : holding.joinMs);
+}
+
+/** It may come too late as well. If the table refuses the data, the lock goes on. */
+function replaceData({ coverage, judge }: Stage, { holdMs }: Step, lock: SimLock): void {
+  lock.replaceData({ job: holdMs, isHalfDone: true }).then(
+    () => coverage.count("data replaced"),
+    (error: unknown) => {
+      if (error instanceof LockError) coverage.count(`data not replaced: ${error.code}`);
+      else judge.blame("a call ends as documented", `replaceData threw ${show(error)}`);
+    },
+  );
+}
+
+/** A section's time is over, or its signal tells it to end. */
+export function ended({ process }: Stage, { holdMs, careless }: Step, signal: AbortSignal): Promise<void> {
+  return new Promise<void>((resolve) => {
+    const end = (): void => {
+      cancel();
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const cancel = process.after(holdMs, end);
+    if (!careless) signal.addEventListener("abort", end);
+  });
+}
+
+/** What a guarded section writes: it says by whom. */
+function itemsOf({ id }: Holding) {
+  return [{ Put: { TableName: "results", Item: { id: { S: id } } } }];
+}
+
+/** The function of a call has ended. @returns what is to be called when the call has. */
+export function afterWork({ judge, now, epoch, releaseWithinMs }: Stage, holding: Holding): () => void {
+  const since = now();
+  const leaseMs = holding.lock.expires.getTime() - epoch - since;
+  const mostMs = Math.max(leaseMs, releaseWithinMs) + releaseWithinMs + HUNG_RENEWAL_MS;
+  judge.afterWork.add(holding);
+  return () => {
+    judge.afterWork.delete(holding);
+    const ms = now() - since;
+    if (ms > mostMs && !holding.disturbed)
+      throw new Violation("a step after the work ends", `${holding.uuid}: the call has ended ${ms} ms after its work`);
+  };
+}
+
+/** Gives the lock back. */
+export async function release(stage: Stage, step: Step, holding: Holding): Promise<void> {
+  stage.judge.gaveBack(holding);
+  const { error } = await outcomeOf(holding.lock.unlock());
+  checkRelease(stage, step, holding, error);
+}
+
+/** Leaving a section that was not protected must not look like success, and one that was must not look like failure. */
+export function checkRelease(stage: Stage, step: Step, holding: Holding, error: unknown, followed?: AbortSignal): void {
+  const { uuid, lock, told } = holding;
+  const { reason } = lock.signal;
+  if (error === undefined) {
+    const excused = followed?.aborted && reason === followed.reason;
+    if (told && !excused)
+      throw new Violation("a release tells the truth", `${uuid} was lost and its release succeeded`);
+    stage.coverage.count("releases that succeeded");
+    holding.isOver = true;
+    if (!stage.gaveUp(uuid)) stage.judge.holdsOn(holding, step.holdAtLeastMs);
+    return;
+  }
+  if (!(error instanceof LockLostError))
+    throw new Violation("a call ends as documented", `a release threw ${show(error)}`);
+  checkLoss(stage, holding, error, followed);
+  stage.coverage.count("releases that told of a loss");
+}
+
+/** A section is told at its end that its lock was lost. */
+export function checkLoss(stage: Stage, holding: Holding, error: LockLostError, followed?: AbortSignal): void {
+  const { uuid, lock } = holding;
+  if (error !== lock.signal.reason && !followed?.aborted) {
+    throw new Violation("a release tells the truth", `${uuid}: the error is not the signal's reason`);
+  }
+  if (error.reason === "closed") {
+    const drainEnds = stage.drainEnds();
+    if (drainEnds === undefined) throw new Violation("a lock is not lost without a cause", `${uuid}: ${error.message}`);
+    if (stage.now() < drainEnds) throw new Violation("a drain lasts", `${uuid} was revoked before ${drainEnds}`);
+  } else if (holding.calm && error.reason !== "max-hold" && error.reason !== "forced") {
+    throw new Violation("a lock is not lost without a cause", `${uuid}: ${error.message}`);
+  }
+}
+
+/** Whom a call that timed out names; undefined where it failed otherwise. */
+export function missedOf(error: unknown): Missed | undefined {
+  return error instanceof LockTimeoutError ? { named: error.holder?.uuid, isTimeout: true } : undefined;
+}
+
+/** How a call has failed. */
+export interface Failure {
+  readonly error: unknown;
+  /** With which its caller may have given up. */
+  readonly signal?: AbortSignal;
+  /** Whether the faults were over when it began. */
+  readonly wasCalm: boolean;
+}
+
+/** A call for a lock has failed. */
+export function checkFailure(stage: Stage, step: Step, failure: Failure): void {
+  if (failure.error instanceof LockTimeoutError && step.waitMs !== Number.POSITIVE_INFINITY) {
+    stage.coverage.count("waits that timed out");
+  } else if (!endsAsDocumented(stage, "calls", failure)) {
+    throw new Violation("a call ends as documented", `${step.kind} threw ${show(failure.error)}`);
+  }
+}
+
+/** Whether any call may fail so: then it is counted among those of its sort. */
+export function endsAsDocumented(stage: Stage, calls: string, { error, signal, wasCalm }: Failure): boolean {
+  if (error instanceof Violation) throw error;
+  const isClosed = error instanceof LockError && error.code === "LOCK_CLOSED" && stage.drainEnds() !== undefined;
+  if (signal?.aborted && error === signal.reason)
+    stage.coverage.count(`${calls === "calls" ? "waits" : calls} that were aborted`);
+  else if (isClosed) stage.coverage.count(`${calls} that a close ended`);
+  else if (error instanceof LockStoreError && !wasCalm) stage.coverage.count(`${calls} that the store failed`);
+  else return false;
+  return true;
+}
+
+/** What a call comes to, which is nothing where it cannot be made. */
+export async function outcomeOf<Value>(
+  call: Promise<Value> | undefined,
+): Promise<{ readonly value?: Value | undefined; readonly error?: unknown }> {
+  try {
+    return { value: await call };
+  } catch (error) {
+    return { error };
+  }
+}
+
+/** Makes a call that its caller gives up after a while, if the step says so. */
+export async function patiently(
+  { process }: Stage,
+  { abortAfterMs }: Step,
+  call: (signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const giveUp = new AbortController();
+  const abort = (): void => giveUp.abort(new Error("the caller gave up"));
+  const cancel = abortAfterMs === undefined ? undefined : process.after(abortAfterMs, abort);
+  try {
+    await call(giveUp.signal);
+  } finally {
+    cancel?.();
+  }
+}
+
+export function show(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? String(error)) : String(error);
+}

@@ -1,0 +1,63 @@
+import type { RequestKind, ScheduledRequest } from "../../../lib/session/backlog.js";
+import type { Scheduler } from "../../../lib/session/requests.js";
+
+/** What a judge of slots has to tell. */
+export interface SlotEvents {
+  count(what: string): void;
+  /** A request has left before one that should have. */
+  unjust(detail: string): void;
+}
+
+/** A request that may wait for a slot, with its deadline as it was when it asked for one. */
+interface Waiting {
+  readonly kind: RequestKind;
+  readonly deadline: number;
+  readonly endSignal: AbortSignal | undefined;
+}
+
+const asWaiting = ({ kind, until, deadline = until(), endSignal }: ScheduledRequest): Waiting => ({
+  kind,
+  deadline,
+  endSignal,
+});
+
+/**
+ * Gives a process few slots for its requests, as throttling and late answers do, and watches in which order they leave: the
+ * renewals first whose leases end first, and no take before a release.
+ */
+export function watchSlots(scheduler: Scheduler, slots: number, { count, unjust }: SlotEvents): void {
+  const { run } = scheduler;
+  const waiting = new Set<Waiting>();
+  const mustGoBefore = (request: Waiting): Waiting | undefined =>
+    [...waiting].find(({ kind, deadline, endSignal }) => {
+      if (endSignal?.aborted) return false;
+      return request.kind === "renewal"
+        ? kind === "renewal" && deadline < request.deadline
+        : kind === "release" && request.kind !== "release";
+    });
+  const leaves = (request: Waiting): void => {
+    waiting.delete(request);
+    const before = mustGoBefore(request);
+    if (before !== undefined) unjust(`a ${request.kind} has left before a ${before.kind} that waited`);
+  };
+  for (const width of ["width", "renewalWidth"]) {
+    Object.defineProperty(scheduler, width, {
+      get: () => Math.min(slots, Reflect.get(Object.getPrototypeOf(scheduler), width, scheduler) as number),
+    });
+  }
+  scheduler.run = <T>(request: ScheduledRequest, send: () => Promise<T>): Promise<T> => {
+    const asked = asWaiting(request);
+    let [hasLeft, isQueued] = [false, false];
+    const answer = run.call(scheduler, request, () => {
+      hasLeft = true;
+      if (isQueued) count(`requests that waited for a slot: ${request.kind}`);
+      leaves(asked);
+      return send();
+    }) as Promise<T>;
+    // Most leave at once.
+    if (hasLeft) return answer;
+    isQueued = true;
+    waiting.add(asked);
+    return answer.finally(() => waiting.delete(asked));
+  };
+}
