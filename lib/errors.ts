@@ -71,10 +71,11 @@ export class LockTimeoutError extends LockError {
     lockName: string,
     waitedMs: number,
     holder: LockInfo | undefined,
-    options: ErrorOptions & { readonly inThisProcess?: boolean } = {},
+    options: ErrorOptions & { readonly inThisProcess?: boolean; readonly because?: string | undefined } = {},
   ) {
     const by = holder === undefined ? "" : `; last seen ${seen(holder, options.inThisProcess === true)}`;
-    super("LOCK_TIMEOUT", `Lock ${show(lockName)} was not free within ${Math.round(waitedMs)} ms${by}`, options);
+    const why = options.because === undefined ? "" : `. ${options.because}`;
+    super("LOCK_TIMEOUT", `Lock ${show(lockName)} was not free within ${Math.round(waitedMs)} ms${by}${why}`, options);
     this.lockName = lockName;
     this.waitedMs = waitedMs;
     this.holder = holder;

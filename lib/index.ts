@@ -37,11 +37,13 @@ export type {
   ListOptions,
   LockOptions,
   ObserveOptions,
+  PermitOptions,
   ResumeOptions,
   SingleFlightOptions,
   TransactWriteOptions,
   TryLockOptions,
   TryOptions,
+  TryPermitOptions,
   TryRunOptions,
 } from "./options/calls.js";
 export type { LockAllOptions } from "./options/lock-all.js";

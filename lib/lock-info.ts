@@ -98,6 +98,8 @@ export interface WaiterInfo {
   readonly owner: string;
   /** How many sections of its process shared the place when it was taken. Some may have run or gone since. */
   readonly sections: number;
+  /** How many permits they need in all, where one of them needs several. */
+  readonly permits?: number;
   /** Which side of a shared mutex it waits for; undefined for other locks. */
   readonly side: "exclusive" | "shared" | undefined;
   /** Since when it is there, on the table's clock as estimated by the waiter. */

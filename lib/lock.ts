@@ -22,6 +22,8 @@ export interface LockJson {
   readonly tick?: number;
   readonly attempt?: number;
   readonly permit?: number;
+  /** Present only if it holds several. */
+  readonly permits?: readonly number[];
   /** In decimal digits: JSON has no bigint. */
   readonly fencingToken?: string;
 }
@@ -112,7 +114,8 @@ export interface Lock extends AsyncDisposable {
    * A transaction that this condition refuses does not report the loss of the lock. {@link Lock.transactWrite} does.
    *
    * @param options.document whether to return the form that a DocumentClient takes.
-   * @throws {@link LockConfigError} on a table of several Regions, as the clock's `regionSkewMs` says: it has no transactions.
+   * @throws {@link LockConfigError} on a table of several Regions, as the clock's `regionSkewMs` says: it has no transactions; and on a
+   * lock of several permits.
    * @throws {@link LockLostError} if the lock is lost; {@link LockError} with the code `LOCK_RELEASED` after `unlock()`.
    * @throws {@link LockStoreError} if the lock has to be renewed first and the table does not answer.
    *
@@ -133,7 +136,7 @@ export interface Lock extends AsyncDisposable {
    * @throws {@link LockLostError} if the lock is lost; `lock.signal` aborts as well. Nothing was written, unless the
    * reason is `expired` and a request was in flight.
    * @throws {@link LockStoreError} if no answer came within `withinMs`. The writes may have been applied or not.
-   * @throws {@link LockConfigError} for items that cannot be sent.
+   * @throws {@link LockConfigError} for items that cannot be sent, and on a lock of several permits.
    * @throws DynamoDB's own error, unchanged, if it refuses your items: a `TransactionCanceledException`, whose
    * `CancellationReasons` are those of your items in order, followed by one for the guard.
    *
@@ -181,8 +184,13 @@ export interface FencedLock extends TransferableLock {
   readonly fencingToken: bigint;
 }
 
-/** One permit of a semaphore. */
+/** One permit of a semaphore, or several that come and go together: losing one of them is losing all. */
 export interface Permit extends TransferableLock {
-  /** Its number, from 0: no other holder has the same at the same time. For a slot, a port, one of several licences. */
+  /**
+   * Its number, from 0: no other holder has the same at the same time. For a slot, a port, one of several licences. Of several,
+   * the first.
+   */
   readonly permit: number;
+  /** The numbers of all that it holds, in ascending order: as many as were asked for. */
+  readonly permits: readonly number[];
 }

@@ -48,9 +48,12 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
   constructor(sections: Sections, name: string, settings: MutexSettings, flights: Flights = new Flights(sections)) {
     this.name = name;
     this.#session = sections.session;
-    this.#resource = { name, kind: sections.kinds.mutex, at: lockAt(name), settings, permits: 1 };
+    this.#resource = { name, kind: sections.kinds.mutex, at: lockAt(name), settings, permits: 1, weight: 1 };
     this.#flights = flights;
-    this.#calls = new SectionCalls<Held>(sections, this.#resource, tryLockOptions, tryRunOptions);
+    this.#calls = new SectionCalls<Held>(sections, this.#resource, {
+      checkTry: tryLockOptions,
+      checkTryRun: tryRunOptions,
+    });
   }
 
   /** What a set needs to know of a mutex of this session; undefined for anything else. @internal */

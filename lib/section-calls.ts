@@ -17,27 +17,27 @@ import type { Refusal } from "./taking/claim.js";
 import type { Once } from "./taking/known-time.js";
 import { askFor } from "./taking/wait.js";
 
+/** In what the calls differ from kind to kind: how their options are checked, and what they say of the lock. */
+interface CallRules {
+  /** Of `lock()` and `run()`. */
+  readonly checkLock?: OptionsCheck<LockOptions>;
+  readonly checkTry: OptionsCheck<TryLockOptions>;
+  /** Of `tryRun()`, if it takes other options than `tryLock()`. */
+  readonly checkTryRun?: OptionsCheck<TryRunOptions>;
+  /** What one call asks for, if that depends on its options. */
+  readonly resourceFor?: (options: TryRunOptions) => Resource;
+}
+
 /** The four calls that lock something, for every kind of lock. */
 export class SectionCalls<Held> {
   readonly #sections: Sections;
   readonly #resource: Resource;
-  readonly #checkTry: OptionsCheck<TryLockOptions>;
-  readonly #checkTryRun: OptionsCheck<TryRunOptions>;
+  readonly #how: CallRules;
 
-  /**
-   * @param checkTry checks the options of `tryLock()` and `tryRun()`: they differ from kind to kind, and some between the two
-   * calls.
-   */
-  constructor(
-    sections: Sections,
-    resource: Resource,
-    checkTry: OptionsCheck<TryLockOptions>,
-    checkTryRun: OptionsCheck<TryRunOptions> = checkTry,
-  ) {
+  constructor(sections: Sections, resource: Resource, how: CallRules) {
     this.#sections = sections;
     this.#resource = resource;
-    this.#checkTry = checkTry;
-    this.#checkTryRun = checkTryRun;
+    this.#how = how;
   }
 
   async lock(options: LockOptions = NONE): Promise<Held> {
@@ -45,7 +45,7 @@ export class SectionCalls<Held> {
   }
 
   async tryLock(options: TryLockOptions = NONE): Promise<Held | null> {
-    const tried = await this.#try(this.#checkTry(options));
+    const tried = await this.#try(this.#how.checkTry(options));
     return tried.kind === "granted" ? as<Held>(tried.lock) : null;
   }
 
@@ -57,7 +57,7 @@ export class SectionCalls<Held> {
 
   async tryRun<T>(fn: (lock: Held) => T | Promise<T>, options: TryRunOptions = NONE): Promise<TryRun<T>> {
     checkFunction("fn", fn);
-    const tried = await this.#try(this.#checkTryRun(options));
+    const tried = await this.#try((this.#how.checkTryRun ?? this.#how.checkTry)(options));
     if (tried.kind !== "granted") return { ran: false, because: tried.kind, row: tried.call.holder };
     return { ran: true, value: await runUnder(tried.lock, fn) };
   }
@@ -79,7 +79,7 @@ export class SectionCalls<Held> {
 
   async #lock(options: LockOptions): Promise<HeldLock> {
     const { name, settings } = this.#resource;
-    const { signal, waitMs = settings.waitMs } = lockOptions(options);
+    const { signal, waitMs = settings.waitMs } = (this.#how.checkLock ?? lockOptions)(options);
     signal?.throwIfAborted();
     if (waitMs === 0) {
       const tried = await this.#try(options, { namesHolder: true });
@@ -122,7 +122,8 @@ export class SectionCalls<Held> {
     const { data, holdAtLeastMs = 0 } = options;
     this.#sections.session.assertOpen();
     this.#sections.session.store.admit(data);
-    return { resource: this.#resource, data: data && copyOf(data), holdAtLeastMs, once: tickOf(options) };
+    const resource = this.#how.resourceFor?.(options) ?? this.#resource;
+    return { resource, data: data && copyOf(data), holdAtLeastMs, once: tickOf(options) };
   }
 }
 

@@ -9,11 +9,13 @@ import type { Lockable, LockableJson, TryRun } from "./lockable.js";
 import { forceUnlockIn } from "./operations/force-unlock.js";
 import { inspectSemaphore } from "./operations/inspect.js";
 import {
+  checkWeight,
   type ForceUnlockOptions,
-  type LockOptions,
+  type PermitOptions,
+  permitOptions,
   type ResumeOptions,
-  type TryOptions,
-  tryOptions,
+  type TryPermitOptions,
+  tryPermitOptions,
 } from "./options/calls.js";
 import { NONE } from "./options/check.js";
 import type { SemaphoreSettings } from "./options/semaphore.js";
@@ -41,14 +43,22 @@ export class Semaphore implements Lockable<Permit> {
     this.name = name;
     this.permits = permits;
     this.#session = sections.session;
-    this.#resource = { name, kind: sections.kinds.semaphore, at: permitAt(name, 0), settings, permits };
-    this.#calls = new SectionCalls<Permit>(sections, this.#resource, tryOptions);
+    this.#resource = { name, kind: sections.kinds.semaphore, at: permitAt(name, 0), settings, permits, weight: 1 };
+    this.#calls = new SectionCalls<Permit>(sections, this.#resource, {
+      checkLock: permitOptions,
+      checkTry: tryPermitOptions,
+      resourceFor: ({ permits: weight = 1 }: TryPermitOptions) => {
+        if (weight === 1) return this.#resource;
+        checkWeight(weight, permits, this.#session.clock.regionSkewMs);
+        return { ...this.#resource, weight };
+      },
+    });
   }
 
   /**
-   * Waits for a permit and takes it.
+   * Waits for a permit and takes it, or several at once: all of them or none.
    *
-   * @param options as for a mutex.
+   * @param options as for a mutex, and how many `permits`.
    * @throws {@link LockTimeoutError} after `waitMs`. It names one of the holders.
    * @throws the reason of `signal`.
    * @throws {@link LockStoreError} if the table cannot be used, or has not answered once within 10 s.
@@ -58,15 +68,18 @@ export class Semaphore implements Lockable<Permit> {
    * const semaphore = locks.semaphore("crm-api", { permits: 4 });
    * await using permit = await semaphore.lock({ waitMs: 5_000 });
    * await callApi({ connection: permit.permit, signal: permit.signal });
+   * @example
+   * await using memory = await locks.semaphore("memory", { permits: 16 }).lock({ permits: 4 });
+   * console.log(`permits ${memory.permits}`);
    */
-  async lock(options: LockOptions = NONE): Promise<Permit> {
+  async lock(options: PermitOptions = NONE): Promise<Permit> {
     return await this.#calls.lock(options);
   }
 
   /**
-   * Takes a permit if one is free.
+   * Takes a permit, or several at once, if so many are free.
    *
-   * @returns null if none is. `await using` accepts null.
+   * @returns null if they are not. `await using` accepts null.
    * @throws {@link LockStoreError} if the table cannot be used, or does not answer within 10 s.
    * @throws {@link LockConfigError} if an option cannot work.
    *
@@ -74,7 +87,7 @@ export class Semaphore implements Lockable<Permit> {
    * await using permit = await semaphore.tryLock();
    * if (permit === null) return respond(429);
    */
-  async tryLock(options: TryOptions = NONE): Promise<Permit | null> {
+  async tryLock(options: TryPermitOptions = NONE): Promise<Permit | null> {
     return await this.#calls.tryLock(options);
   }
 
@@ -88,12 +101,12 @@ export class Semaphore implements Lockable<Permit> {
    * @example
    * const customer = await semaphore.run(async (permit) => await fetchCustomer({ signal: permit.signal }));
    */
-  async run<T>(fn: (permit: Permit) => T | Promise<T>, options: LockOptions = NONE): Promise<T> {
+  async run<T>(fn: (permit: Permit) => T | Promise<T>, options: PermitOptions = NONE): Promise<T> {
     return await this.#calls.run(fn, options);
   }
 
   /**
-   * Runs `fn` if a permit is free.
+   * Runs `fn` if a permit is free, or as many as it asks for.
    *
    * @throws the same error as `fn`, or, if `fn` succeeds but the permit was lost, a {@link LockLostError}.
    * @throws the errors of `tryLock()`.
@@ -102,7 +115,7 @@ export class Semaphore implements Lockable<Permit> {
    * const result = await semaphore.tryRun(async () => await refresh());
    * if (!result.ran) console.log("busy");
    */
-  async tryRun<T>(fn: (permit: Permit) => T | Promise<T>, options: TryOptions = NONE): Promise<TryRun<T>> {
+  async tryRun<T>(fn: (permit: Permit) => T | Promise<T>, options: TryPermitOptions = NONE): Promise<TryRun<T>> {
     return await this.#calls.tryRun(fn, options);
   }
 

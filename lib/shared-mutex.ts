@@ -45,10 +45,10 @@ export class SharedMutex {
     const { exclusive, shared } = sections.kinds;
     this.name = name;
     this.#session = sections.session;
-    this.#resource = { name, kind: exclusive, at: writerAt(name), settings, permits: 1 };
+    this.#resource = { name, kind: exclusive, at: writerAt(name), settings, permits: 1, weight: 1 };
     const readers = { ...this.#resource, kind: shared, permits: Number.POSITIVE_INFINITY };
-    this.#shared = new SectionCalls<Lock>(sections, readers, tryOptions);
-    this.#exclusive = new SectionCalls<Lock>(sections, this.#resource, tryOptions);
+    this.#shared = new SectionCalls<Lock>(sections, readers, { checkTry: tryOptions });
+    this.#exclusive = new SectionCalls<Lock>(sections, this.#resource, { checkTry: tryOptions });
     this.shared = this.#shared;
     this.exclusive = this.#exclusive;
   }

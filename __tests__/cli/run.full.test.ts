@@ -45,6 +45,16 @@ describe("the command under the lock", () => {
     expect(stdout).toMatch(/^DYNAMUTEX_NAME=.*\nDYNAMUTEX_PERMIT=[01]\nDYNAMUTEX_TABLE=.*\nDYNAMUTEX_UUID=.*\n$/);
   });
 
+  test("holds several permits, all or none", async () => {
+    const env = ["sh", "-c", "env | grep DYNAMUTEX_PERMIT | sort"];
+    const several = await run("--permits", "2", "--take", "2", scene.name, "--", ...env);
+    expect(several).toMatchObject({ code: 0, stdout: "DYNAMUTEX_PERMIT=0\nDYNAMUTEX_PERMITS=0 1\n" });
+    await using holding = start("--permits", "2", scene.name, "--", "sh", "-c", "echo held; exec sleep 60");
+    await holding.says(/held/);
+    const busy = await run("--permits", "2", "--take", "2", "--no-wait", scene.name, "--", "echo", "ran");
+    expect(busy).toMatchObject({ code: 75, stdout: "" });
+  });
+
   test("is ended by a signal: 128 and its number is the exit code", async () => {
     expect(await run(scene.name, "--", "sh", "-c", "kill -KILL $$")).toMatchObject({ code: 137, stderr: "" });
     expect(await holder()).toBeUndefined();

@@ -32,6 +32,7 @@ const PRINTED: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   "docs/recipes.md": ["20 requests, 1 load, 1 answer"],
   "docs/semaphores.md": [
     /^at most [1-4] at once$/,
+    "holds 4 of 16",
     "rebuilt under index\nrebuilt under builds\nrebuilt under catalogue",
   ],
   "docs/several-locks.md": ["70 and 30"],

@@ -16,7 +16,7 @@ const NAME = "l";
 function lineOf(permits: number) {
   const { session } = new MemoryHost(new ManualTime());
   const kind = new Sections(session).kinds.semaphore;
-  const resource = { name: NAME, kind, at: permitAt(NAME, 0), settings: mutexSettings({}), permits };
+  const resource = { name: NAME, kind, at: permitAt(NAME, 0), settings: mutexSettings({}), permits, weight: 1 };
   const line = new Line(session, new Turns(session), resource);
   const caller = () => {
     const request = { resource, data: undefined, holdAtLeastMs: 0 };

@@ -3,7 +3,7 @@ import { Mutex } from "../../lib/mutex.js";
 import { type MutexOptions, mutexSettings } from "../../lib/options/mutex.js";
 import { type SemaphoreOptions, semaphoreSettings } from "../../lib/options/semaphore.js";
 import { type SharedMutexOptions, sharedMutexSettings } from "../../lib/options/shared-mutex.js";
-import { lockAt, permitAt, writerAt } from "../../lib/protocol/addresses.js";
+import { LOCK_SORT, lockAt, permitAt, writerAt } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
 import { Sections } from "../../lib/queues/sections.js";
 import { Semaphore } from "../../lib/semaphore.js";
@@ -149,7 +149,7 @@ export function inWords(message: Message): string {
     case "write":
       return `${message.write.kind} ${sortInWords(message.write.at.sort)}`;
     case "writeAll":
-      return `take ${message.takes.map(({ at }) => at.name).join(", ")}`;
+      return `${message.takes[0]?.kind} ${message.takes.map(({ at }) => (at.sort === LOCK_SORT ? at.name : at.sort)).join(", ")}`;
     case "renewAll":
       return `renew ${message.renewals.map(({ at }) => at.name).join(", ")}`;
     case "transact":

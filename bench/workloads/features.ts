@@ -56,6 +56,18 @@ const FEATURES: Readonly<Record<string, Prepare>> = {
     for (let taken = 0; taken < 9; taken += 1) await theirs.lock();
     return () => locks.semaphore(name, { permits: 10 }).run(nothing);
   },
+  "4 permits of that semaphore at once, taken and released": async (locks, name) => () =>
+    locks.semaphore(name, { permits: 10 }).run(nothing, { permits: 4 }),
+  "a renewal of these 4": async (locks, name) => {
+    const lock = await locks.semaphore(name, { permits: 10 }).lock({ permits: 4 });
+    // A process that has had an answer to one renewal sends two together, and so on.
+    for (let count = 0; count < 3; count += 1) await lock.extend();
+    return () => lock.extend();
+  },
+  "a try of 4 where 3 are free": async (locks, name, other) => {
+    await other.semaphore(name, { permits: 10 }).lock({ permits: 7 });
+    return () => locks.semaphore(name, { permits: 10 }).tryLock({ permits: 4 });
+  },
   "`inspect()` of 1 000 permits that are all taken": async (locks, name, other) => {
     const theirs = other.semaphore(name, { permits: 1_000 });
     await Promise.all(Array.from({ length: 1_000 }, () => theirs.lock()));

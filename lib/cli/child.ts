@@ -153,6 +153,7 @@ function variablesOf(lock: HeldLock): NodeJS.ProcessEnv {
     [OUTER]: [process.env[OUTER], process.env.DYNAMUTEX_UUID].filter(Boolean).join(" ") || undefined,
     DYNAMUTEX_FENCING_TOKEN: "fencingToken" in lock ? lock.fencingToken.toString() : undefined,
     DYNAMUTEX_PERMIT: "permit" in lock ? lock.permit.toString() : undefined,
+    DYNAMUTEX_PERMITS: "permits" in lock && lock.permits.length > 1 ? lock.permits.join(" ") : undefined,
     DYNAMUTEX_ATTEMPT: lock.attempt?.toString(),
     DYNAMUTEX_TICK: lock.tick?.toString(),
   };

@@ -80,6 +80,8 @@ export interface RunOptions extends TableArguments {
   /** True, or how many runs of the tick may begin. */
   readonly untilSuccess?: true | number;
   readonly permits?: number;
+  /** How many of them the command holds. */
+  readonly take?: number;
   readonly busyCode?: number;
   readonly killAfter?: number;
 }
@@ -95,7 +97,7 @@ export interface RunPlan {
 
 /** @throws {@link Failure} for options that do not go together. */
 export function planRun(options: RunOptions): RunPlan {
-  const { wait, once, every, permits, ttl: ttlMs = 30_000 } = options;
+  const { wait, once, every, permits, take = 1, ttl: ttlMs = 30_000 } = options;
   const tick = every !== undefined ? "--every" : once !== undefined ? "--once" : undefined;
   if (every !== undefined && once !== undefined) {
     throw new Failure("--every and --once both say what a tick is: leave one of them out");
@@ -107,6 +109,11 @@ export function planRun(options: RunOptions): RunPlan {
   }
   if (tick !== undefined && permits !== undefined) {
     throw new Failure(`${tick} is for one run at a time: leave --permits out, or use --at-least with it`);
+  }
+  if (options.take !== undefined && (permits === undefined || take > permits)) {
+    throw new Failure(
+      `--take ${take} is out of so many permits: give --permits ${take} or more as well, the same on every host`,
+    );
   }
   if (options.untilSuccess !== undefined && tick === undefined) {
     throw new Failure("--until-success says when a tick is used up: give --every or --once as well");

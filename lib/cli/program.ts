@@ -98,6 +98,7 @@ function addRun(program: Command, command: readonly string[] | undefined): void 
     .option("--every <duration>", "at most once in each period of this length, by the table's clock", duration)
     .option("--until-success [n]", "run the tick again until one exits with 0, n times at most", attempts)
     .option("--permits <n>", "let so many run at once", wholeNumber(1, 1_000))
+    .option("--take <k>", "hold k of the permits, all or none (default: 1)", wholeNumber(1, 100))
     .option("--busy-code <n>", "the exit code if it did not run; 0 says nothing (default: 75)", wholeNumber(0, 255))
     .option("--kill-after <duration>", "after a loss, from TERM to KILL (default: a 15th of --ttl)", timer)
     .action(exits(async (name, options) => (await import("./run.js")).run(name, command, options)));
@@ -139,14 +140,15 @@ Exit codes: the command's own; 128 + n if signal n ended it; 75 if the lock was 
 124 if the lock was lost; 125 if dynamutex failed; 126 if the command cannot be executed, 127 if there is none.
 
 The command gets DYNAMUTEX_NAME, DYNAMUTEX_UUID and DYNAMUTEX_FENCING_TOKEN in its environment, with --permits
-DYNAMUTEX_PERMIT in the place of the token, and with --every or --once DYNAMUTEX_TICK,
+DYNAMUTEX_PERMIT in the place of the token, with --take DYNAMUTEX_PERMITS, and with --every or --once DYNAMUTEX_TICK,
 and with --until-success DYNAMUTEX_ATTEMPT.
 
 Examples:
   $ dynamutex run deploy -- ./deploy.sh production
   $ dynamutex run --wait 5m --ttl 2m migrate -- npm run migrate
   $ dynamutex run --every 1h --busy-code 0 send-invoices -- ./send-invoices.sh
-  $ dynamutex run --permits 4 crm-api -- ./sync.sh`;
+  $ dynamutex run --permits 4 crm-api -- ./sync.sh
+  $ dynamutex run --permits 16 --take 4 memory -- ./report.sh`;
 
 const PROGRAM_HELP = `
 Examples:

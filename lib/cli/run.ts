@@ -65,11 +65,13 @@ async function underLock(
   { waitMs, killAfterMs, ...lease }: RunPlan,
   options: RunOptions,
 ): Promise<number> {
-  const { fair, permits, atLeast: holdAtLeastMs, once, every: everyMs, untilSuccess } = options;
+  const { fair, permits, take, atLeast: holdAtLeastMs, once, every: everyMs, untilSuccess } = options;
   const lockable: Lockable<HeldLock> & Pick<Mutex | Semaphore, "inspect"> =
     permits === undefined
       ? locks.mutex(name, { ...lease, fair, fencing: true })
       : locks.semaphore(name, { ...lease, fair, permits });
+  // A mutex refuses the option.
+  const weight = take === undefined ? undefined : { permits: take };
   let isWaiting = waitMs !== undefined;
   let code: number = EXIT.cannotExecute; // until it has begun
   const section = async (lock: HeldLock): Promise<void> => {
@@ -94,12 +96,12 @@ async function underLock(
   const cancel = tells ? systemClock().alarm(TELL_AFTER_MS, () => void tell()) : undefined;
   try {
     if (waitMs !== undefined) {
-      await lockable.run(section, { waitMs, holdAtLeastMs });
+      await lockable.run(section, { waitMs, holdAtLeastMs, ...weight });
       return code;
     }
     const maxAttempts = typeof untilSuccess === "number" ? { maxAttempts: untilSuccess } : untilSuccess;
     // All but the first are those of a mutex: with permits there is no tick.
-    const given = { holdAtLeastMs, once, everyMs, untilSuccess: maxAttempts };
+    const given = { holdAtLeastMs, once, everyMs, untilSuccess: maxAttempts, ...weight };
     const result = await lockable.tryRun(section, given);
     return result.ran ? code : busy(whyNot(name, result), options);
   } catch (error) {

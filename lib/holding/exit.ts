@@ -1,12 +1,13 @@
 import { LockLostError } from "../errors.js";
+import type { Address } from "../protocol/addresses.js";
 import { type MinimumHold, minimumHold } from "../protocol/lease-time.js";
 import type { NamedResult } from "../protocol/writes.js";
-import type { HeldLease, Session } from "../session/session.js";
+import { type HeldLease, rowsOf, type Session } from "../session/session.js";
 import { abandon, rowAfterRelease, untilGivenBack } from "../taking/abandoned-claims.js";
 import { guardOf } from "../taking/row-lease.js";
 import { renew, transfer, vacate, type Written } from "../taking/row-writes.js";
 import { boundsOf } from "../time/clock.js";
-import { uuidOf } from "./hand-off-token.js";
+import { handOffUuid } from "./hand-off-token.js";
 import type { Term } from "./term.js";
 
 /** The ways out of a lease: it is released, given back, or handed off, and only once. */
@@ -95,9 +96,10 @@ export class Exit {
       if (released.kind === "lost" && !this.#lease.hasRunOut) throw this.#lease.markLost(released.why);
       return;
     }
-    // The lease was renewed until it was revoked: without a release it would keep others out for up to its whole length.
-    if (lost.reason === "closed") await this.#vacate(until());
     if (lost.reason === "expired" || lost.reason === "max-hold") await this.#vacate(undefined);
+    // The lease was renewed until it was revoked: without a release it would keep others out for up to its whole length. So would
+    // the other rows of a lock that has lost one of several.
+    else if (lost.reason === "closed" || this.#lease.row.others !== undefined) await this.#vacate(until());
     throw lost;
   }
 
@@ -106,8 +108,7 @@ export class Exit {
     const { row, usableUntil } = this.#lease;
     const { hold } = this;
     const secret = uuid();
-    const handOff = {
-      uuid: uuidOf(secret),
+    const facts = {
       ...(tick !== undefined && { tick }),
       ...(hold && { heldUntil: hold.expires, heldForMs: Math.ceil(hold.ms) }),
     };
@@ -119,13 +120,16 @@ export class Exit {
     // row that a late copy of the take has brought back.
     const ready: Written =
       guardOf(row) === undefined ? await renew(this.#session, row, trying) : { kind: "ok", lease: row };
-    const handed = { handOff, ttlMs: Math.max(withinMs, heldMs) };
+    const rows = rowsOf(row).map(({ at }) => at);
+    const handOffOf = (at: Address) => ({ ...facts, uuid: handOffUuid(secret, at, rows) });
+    const handed = { handOffOf, ttlMs: Math.max(withinMs, heldMs) };
     const written = ready.kind === "ok" ? await transfer(this.#session, ready.lease, trying, handed) : ready;
     this.#lease.row = written.lease;
     switch (written.kind) {
       case "ok":
         return secret;
       case "lost":
+        if (row.others !== undefined) await this.#vacate(this.#releaseUntil());
         throw this.#lease.markLost(this.#lease.hasRunOut ? "expired" : written.why);
       case "unknown": {
         const { cause } = written;

@@ -19,6 +19,10 @@ const NO_GUARDS =
   "is for a table of several Regions, which has no transactions and so no guards: in place of one, compare the fencing token in a " +
   "condition on the item itself (docs/regions.md in the package)";
 
+const NO_GUARD_OF_SEVERAL =
+  "must not be asked for on a lock of several permits, all of which no single condition can check: take one permit, or a mutex, for " +
+  "the write that needs a guard";
+
 /** The section that its guard is for. */
 interface GuardedSection extends Pick<Lock, "remainingMs" | "assertHeld"> {
   /** Whether its caller has ended it: after that, the lease may belong to another section, under another uuid. */
@@ -30,6 +34,7 @@ interface GuardedSection extends Pick<Lock, "remainingMs" | "assertHeld"> {
 export async function guardFor(session: Session, lease: Lease, section: GuardedSection): Promise<Check> {
   const { regionSkewMs = 0 } = session.clock;
   if (regionSkewMs > 0) throw new LockConfigError("clock.regionSkewMs", regionSkewMs, NO_GUARDS);
+  if (lease.row.others !== undefined) throw new LockConfigError("guard()", lease.row.at.name, NO_GUARD_OF_SEVERAL);
   section.assertHeld();
   try {
     return await lease.renewals.guard();

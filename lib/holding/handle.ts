@@ -10,7 +10,7 @@ import { permitOf } from "../protocol/addresses.js";
 import type { NamedResult } from "../protocol/writes.js";
 import { retraced } from "../retraced.js";
 import { follow } from "../session/abort-listening.js";
-import type { Session } from "../session/session.js";
+import { rowsOf, type Session } from "../session/session.js";
 import { SHOWN, shownAs } from "../shown.js";
 import type { DocumentGuard } from "../store.js";
 import { guardFor, transactUnder } from "./guarded-writes.js";
@@ -28,8 +28,9 @@ export class HeldLock implements TransferableLock {
   readonly acquired: Date;
   /** Present only on a fenced lock. */
   declare readonly fencingToken?: bigint;
-  /** Present only on a permit of a semaphore. */
+  /** Present only on permits of a semaphore. */
   declare readonly permit?: number;
+  declare readonly permits?: readonly number[];
   readonly tick: number | undefined;
   readonly attempt: number | undefined;
   readonly #session: Session;
@@ -64,8 +65,10 @@ export class HeldLock implements TransferableLock {
     this.#lease = section.lease;
     this.#end = section.end ?? (({ exit }) => exit.release());
     this.#mayHandOff = section.mayHandOff ?? true;
-    const { at, permits } = section.lease.row;
-    if (permits !== undefined) this.permit = permitOf(at.sort) ?? 0;
+    if (section.lease.row.permits !== undefined) {
+      this.permits = rowsOf(section.lease.row).map(({ at }) => permitOf(at.sort) ?? 0);
+      this.permit = this.permits[0] ?? 0;
+    }
     this.#events = new SectionEvents(section.session, section.lease, this);
     this.#events.beganAt = section.lease.begin(this);
   }
@@ -95,7 +98,7 @@ export class HeldLock implements TransferableLock {
   }
 
   get expires(): Date {
-    return new Date(this.#lease.row.expires);
+    return new Date(Math.min(...rowsOf(this.#lease.row).map(({ expires }) => expires)));
   }
 
   get signal(): AbortSignal {
@@ -252,7 +255,8 @@ export class HeldLock implements TransferableLock {
     // Abort the signal with a loss before that loss is thrown.
     await done.catch(() => undefined);
     try {
-      return tokenOf(this.#session.table, this.#lease.row.at, await handed);
+      const rows = rowsOf(this.#lease.row).map(({ at }) => at);
+      return tokenOf(this.#session.table, rows, await handed);
     } catch (error) {
       throw retraced(error);
     }
@@ -276,12 +280,13 @@ export class HeldLock implements TransferableLock {
   }
 
   toJSON(): LockJson {
-    const { name, held, owner, uuid, acquired, expires, tick, attempt, permit, fencingToken } = this;
+    const { name, held, owner, uuid, acquired, expires, tick, attempt, permit, permits = [], fencingToken } = this;
     return {
       ...{ name, held, owner, uuid, acquired, expires },
       ...(tick !== undefined && { tick }),
       ...(attempt !== undefined && { attempt }),
       ...(permit !== undefined && { permit }),
+      ...(permits.length > 1 && { permits }),
       ...(fencingToken !== undefined && { fencingToken: `${fencingToken}` }),
     };
   }

@@ -1,7 +1,7 @@
 import type { LockLostError, LossReason } from "../errors.js";
 import type { LockInfo } from "../lock-info.js";
 import type { Row } from "../protocol/row.js";
-import type { HeldLease, Session } from "../session/session.js";
+import { type HeldLease, rowsOf, type Session } from "../session/session.js";
 import { infoOfLease, type RowLease, reasonOf } from "../taking/row-lease.js";
 import { Exit } from "./exit.js";
 import { LOCK_EVENTS, Renewals } from "./renewals.js";
@@ -48,7 +48,8 @@ export class Lease extends Term implements HeldLease {
    */
   begin(section: Section): number {
     const joins = this.renewals.haveServed && this.sections.size > 0;
-    if (!this.renewals.haveServed) this.session.contention?.begins(this.row.at, this.takenAt);
+    if (!this.renewals.haveServed)
+      for (const { at } of rowsOf(this.row)) this.session.contention?.begins(at, this.takenAt);
     this.watch(section, this.renewals.spread());
     this.renewals.serve();
     return this.countHold({ joins });

@@ -1,6 +1,6 @@
 import type { LockLostError, LossReason } from "../errors.js";
 import type { MutexSettings } from "../options/mutex.js";
-import type { Session } from "../session/session.js";
+import { rowsOf, type Session } from "../session/session.js";
 import { lossOf, type RowLease } from "../taking/row-lease.js";
 import type { Outcome, Trying, Written } from "../taking/row-writes.js";
 
@@ -128,7 +128,9 @@ export abstract class Term {
 
   /** In how many ms this process has to let others in: 0 for now, Infinity if nobody is known to wait. */
   get turnLeftMs(): number {
-    return this.session.contention?.turnLeftMs(this.row.at, this.settings.handOverMs) ?? Number.POSITIVE_INFINITY;
+    const { contention } = this.session;
+    if (contention === undefined) return Number.POSITIVE_INFINITY;
+    return Math.min(...rowsOf(this.row).map(({ at }) => contention.turnLeftMs(at, this.settings.handOverMs)));
   }
 
   /** A section relies on it from here on, and its deadline is watched. @returns whether no other did. */

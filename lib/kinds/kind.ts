@@ -18,8 +18,10 @@ export interface Resource {
   /** Its row. A lock of several rows is represented by one of them: the first permit, the writer of a shared mutex. */
   readonly at: Address;
   readonly settings: MutexSettings;
-  /** How many leases of one process may serve its callers at once. */
+  /** How many permits it has: 1 for a mutex, Infinity for the shared side of a shared mutex. */
   readonly permits: number;
+  /** How many of them one section holds. */
+  readonly weight: number;
 }
 
 /** Tells the locks of a process apart: kinds of one name are independent. */

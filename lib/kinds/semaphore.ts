@@ -2,16 +2,17 @@ import { publish } from "../diagnostics.js";
 import { PERMITS, permitAt, permitOf, SEMAPHORE_QUEUE } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import { BoundedMap } from "../session/bounded-map.js";
-import type { Session } from "../session/session.js";
+import { rowsOf, type Session } from "../session/session.js";
 import type { RangeQuery } from "../store.js";
-import { type Claimed, looksFree, type RowsInTheWay, type Seeing } from "../taking/claim.js";
+import { type Claimed, claimBy, looksFree, type RowsInTheWay, type Seeing } from "../taking/claim.js";
 import { Polling } from "../taking/polling.js";
-import type { Target } from "../taking/row-lease.js";
+import { joined, type RowLease, type Target } from "../taking/row-lease.js";
 import type { InTheWay } from "../taking/row-take.js";
 import { pagesOf } from "../taking/rows.js";
+import { SetTake } from "../taking/set-take.js";
 import type { Wait } from "../taking/wait.js";
 import { type Blocked, isMarked, isMarkedFor, mark, untilFree } from "../taking/watch.js";
-import { Kind, newest, type OwnLease, type QueueRules, type Resource, type ResourceClaim, takeRow } from "./kind.js";
+import { Kind, newest, OwnLease, type QueueRules, type Resource, type ResourceClaim, takeRow } from "./kind.js";
 
 /** How many of the permits that a look has shown as free are tried before the look counts as outdated. */
 const MOST_TRIES = 3;
@@ -61,6 +62,7 @@ export class SemaphoreKind extends Kind {
     const { session } = this;
     const { request, wait, seen, ahead } = claimed;
     const { resource } = request;
+    if (resource.weight > 1) return await this.#claimSeveral(claimed);
     const send = (permit: number) => this.#take(claimed, permit);
     const guessed = seen === undefined ? this.#guess(resource, wait) : undefined;
     if (guessed !== undefined) {
@@ -93,15 +95,45 @@ export class SemaphoreKind extends Kind {
     }
   }
 
-  /** Looks at the permits until one of them looks free. @returns what it has seen last. */
+  /**
+   * Claims several permits, all or none, by one transaction. Each refused one costs two write units for each permit, so it is only
+   * sent for permits that a consistent look has just shown as free.
+   */
+  async #claimSeveral(claimed: ResourceClaim): Promise<Claimed<OwnLease>> {
+    const { request, wait, ahead } = claimed;
+    const { resource } = request;
+    const { weight } = resource;
+    for (let [tries, rows] = [1, claimed.seen]; ; rows = undefined) {
+      rows ??= await this.#look(resource, wait, { consistent: true });
+      wait.endSignal.throwIfAborted();
+      const free = freePermits(wait, resource, rows).filter((permit) => !this.#isInUse(resource, permit));
+      const inOrder = ahead === undefined ? fromAnywhere(free, this.session.random) : free.slice(ahead);
+      const inTheWay = heldOf(wait, resource, rows);
+      if (inOrder.length >= weight) {
+        const result = await this.#takeAll(claimed, inOrder.slice(0, weight));
+        if (result.kind === "granted" || tries === MOST_TRIES) return result;
+        wait.endSignal.throwIfAborted();
+        tries += 1;
+      } else if (isNotEmpty(inTheWay)) {
+        wait.saw(inTheWay[0].row);
+        return { kind: "held", inTheWay };
+      } else {
+        // Other callers of this process are claiming the free permits.
+        await wait.again();
+      }
+    }
+  }
+
+  /** Looks at the permits until one of them looks free, or as many as are needed. @returns what it has seen last. */
   override async watch(
     resource: Resource,
-    [first]: RowsInTheWay,
+    inTheWay: RowsInTheWay,
     wait: Wait,
     blocked: Blocked,
   ): Promise<readonly Row[] | undefined> {
     const { session } = this;
-    const { settings } = resource;
+    const { settings, weight } = resource;
+    const [first] = inTheWay;
     const { minMs, maxMs } = settings.poll;
     if (looksFree(wait, first.target, first.row)) {
       // Another call of this process is claiming this permit.
@@ -115,40 +147,74 @@ export class SemaphoreKind extends Kind {
     // A permit looked free, but the claim for it was refused: its holder keeps taking it, and has to learn that others wait.
     await this.#contend(resource, [first.row], wait, blocked);
     // A refused guess shows only one permit: others may be free, and the waiter that marked this one may have gone.
-    for (let rows: readonly Row[] = [first.row], hasLooked = false; ; hasLooked = true) {
+    const refused = weight > 1 ? inTheWay.map(({ row }) => row) : [first.row];
+    for (let rows: readonly Row[] = refused, hasLooked = false; ; hasLooked = true) {
       const isCrowded = outlastsPause(resource, wait) && rows.some((row) => isMarked(row, session.clock.wall()));
       if (isCrowded) blocked.polling.set(hasLooked ? maxMs : Math.min(maxMs, FIRST_CROWDED_PAUSES * minMs));
-      const freeIn = Math.min(...rows.map((row) => untilFree(session, wait, { at: row, settings }, row)));
-      await blocked.polling.pause(wait, freeIn);
+      await blocked.polling.pause(wait, this.#freeIn(resource, rows, wait));
       rows = await this.#look(resource, wait, { consistent: false });
       wait.endSignal.throwIfAborted();
-      const inTheWay = newestOf(resource, rows);
-      if (inTheWay === undefined || freePermits(wait, resource, rows).length > 0) return rows;
-      wait.saw(inTheWay.row);
+      const newest = newestOf(resource, rows);
+      // Several are only claimed by a consistent look.
+      if (newest === undefined || freePermits(wait, resource, rows).length >= weight)
+        return weight > 1 ? undefined : rows;
+      wait.saw(newest.row);
       await this.#contend(resource, rows, wait, blocked);
     }
   }
 
   override ended(own: OwnLease, isFree: boolean): void {
-    const permit = permitOf(own.lease.row.at.sort) ?? 0;
-    const use = useOf(own.resource, permit);
-    // `ended` may be called twice for one lease, and another lease of this process may have the row by then.
-    if (this.#inUse.get(use) !== own) return;
-    this.#inUse.delete(use);
-    if (isFree) this.#guesses.set(own.resource.name, permit);
+    for (const { at } of rowsOf(own.lease.row)) {
+      const permit = permitOf(at.sort) ?? 0;
+      const use = useOf(own.resource, permit);
+      // `ended` may be called twice for one lease, and another lease of this process may have the row by then.
+      if (this.#inUse.get(use) !== own) continue;
+      this.#inUse.delete(use);
+      if (isFree) this.#guesses.set(own.resource.name, permit);
+    }
   }
 
-  async #take(claimed: ResourceClaim, permit: number): Promise<Claimed<OwnLease>> {
-    const { resource } = claimed.request;
-    const use = useOf(resource, permit);
-    this.#inUse.set(use, undefined);
+  #take(claimed: ResourceClaim, permit: number): Promise<Claimed<OwnLease>> {
+    const target = permitTarget(claimed.request.resource, permit);
+    return this.#using(claimed, [permit], () => takeRow(this.session, claimed, target));
+  }
+
+  #takeAll(claimed: ResourceClaim, permits: readonly number[]): Promise<Claimed<OwnLease>> {
+    const { session } = this;
+    const { request, wait, until } = claimed;
+    const { resource, data } = request;
+    const targets = permits.toSorted((one, other) => one - other).map((permit) => permitTarget(resource, permit));
+    return this.#using(claimed, permits, async () => {
+      const take = () => new SetTake(session, wait, targets, data);
+      const result = await claimBy(session, targets[0] as Target, wait, { until }, take);
+      if (result.kind !== "granted") return result;
+      const row = joined(result.granted as unknown as readonly [RowLease, ...RowLease[]]);
+      return { kind: "granted", granted: new OwnLease(session, request, row) };
+    });
+  }
+
+  /** Claims permits. Meanwhile, and as long as a lease on them lasts, other callers of this process leave them alone. */
+  async #using(
+    { request: { resource } }: ResourceClaim,
+    permits: readonly number[],
+    take: () => Promise<Claimed<OwnLease>>,
+  ): Promise<Claimed<OwnLease>> {
+    const uses = permits.map((permit) => useOf(resource, permit));
+    for (const use of uses) this.#inUse.set(use, undefined);
     try {
-      const result = await takeRow(this.session, claimed, permitTarget(resource, permit));
-      if (result.kind === "granted") this.#inUse.set(use, result.granted);
+      const result = await take();
+      if (result.kind === "granted") for (const use of uses) this.#inUse.set(use, result.granted);
       return result;
     } finally {
-      if (this.#inUse.get(use) === undefined) this.#inUse.delete(use);
+      for (const use of uses) if (this.#inUse.get(use) === undefined) this.#inUse.delete(use);
     }
+  }
+
+  /** In how many ms the permits that are needed look free, if nothing is written to these rows. */
+  #freeIn({ settings, permits, weight }: Resource, rows: readonly Row[], wait: Wait): number {
+    const each = rows.map((row) => untilFree(this.session, wait, { at: row, settings }, row));
+    const missing = weight === 1 ? 0 : permits - rows.length;
+    return each.toSorted((one, other) => one - other)[weight - 1 - missing] ?? Number.POSITIVE_INFINITY;
   }
 
   /** A permit that is not known to be taken. */
@@ -210,6 +276,16 @@ function freePermits(seeing: Seeing, { settings, permits }: Resource, rows: read
   const taken = new Set(held.map(({ sort }) => permitOf(sort)));
   return numbersTo(permits).filter((permit) => !taken.has(permit));
 }
+
+/** The held permits, the newest first. */
+function heldOf(seeing: Seeing, resource: Resource, rows: readonly Row[]): readonly InTheWay[] {
+  const { settings } = resource;
+  const held = rows.filter((row) => !looksFree(seeing, { at: row, settings }, row));
+  const inOrder = held.toSorted((one, other) => other.acquired - one.acquired);
+  return inOrder.map((row) => ({ target: permitTarget(resource, permitOf(row.sort) ?? 0), row }));
+}
+
+const isNotEmpty = (inTheWay: readonly InTheWay[]): inTheWay is RowsInTheWay => inTheWay.length > 0;
 
 /** The rows of the permits that this caller knows of. Reports once if a holder knows of another number of permits. */
 function ownRows(session: Session, { name, permits }: Resource, rows: readonly Row[]): readonly Row[] {

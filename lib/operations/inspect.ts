@@ -108,10 +108,12 @@ export async function rowsIn(
 type Place = Pick<Row, "sort" | "uuid" | "owner" | "data" | "acquired" | "expires">;
 
 function waiterInfo({ sort, uuid = "", owner, data, acquired, expires }: Place): WaiterInfo {
-  const sections = typeof data?.sections === "number" ? data.sections : 1;
+  const needed = typeof data?.sections === "number" ? data.sections : 1;
+  const sections = typeof data?.callers === "number" ? data.callers : needed;
   const side = data?.side === "exclusive" || data?.side === "shared" ? data.side : undefined;
   const [since, until] = [new Date(acquired), new Date(expires)];
-  return { ticket: ticketOf(sort) ?? 0n, uuid, owner, sections, side, since, expires: until };
+  const several = needed > sections ? { permits: needed } : undefined;
+  return { ticket: ticketOf(sort) ?? 0n, uuid, owner, sections, ...several, side, since, expires: until };
 }
 
 /** The locks of a table, page by page: a page is read when the one before it has been used up. */

@@ -61,6 +61,18 @@ export interface TryRunOptions extends TryLockOptions {
   readonly untilSuccess?: true | { readonly maxAttempts: number } | undefined;
 }
 
+/** Options of one `lock()` or `run()` of a semaphore. */
+export interface PermitOptions extends LockOptions {
+  /**
+   * How many permits to take at once: all of them or none. Default 1, at most as many as the semaphore has, and at most 100. More
+   * than one costs two write units for each, and needs a table with transactions, so one of a single Region.
+   */
+  readonly permits?: number | undefined;
+}
+
+/** Options of one `tryLock()` or `tryRun()` of a semaphore. */
+export interface TryPermitOptions extends TryOptions, Pick<PermitOptions, "permits"> {}
+
 /** Options of one `guard()`. */
 export interface GuardOptions {
   /** Whether to return the form that a DocumentClient takes. Default false. */
@@ -172,7 +184,10 @@ export const lockShape = (): Shape<LockOptions> =>
     waitMs: z.optional(durationOrForever(0)),
   });
 
-export const lockOptions: OptionsCheck<LockOptions> = optionsCheck(["lock()", "run()"], lockShape);
+/** For those who ask for several permits of what has none. */
+const NO_PERMITS = { permits: "is an option of a semaphore: of any other lock there is one" };
+
+export const lockOptions: OptionsCheck<LockOptions> = optionsCheck(["lock()", "run()"], lockShape, NO_PERMITS);
 
 const ticksShape = () => ({
   ...heldShape(),
@@ -186,6 +201,7 @@ const ticksShape = () => ({
 });
 
 const checkTryLock: OptionsCheck<TryLockOptions> = optionsCheck(["tryLock()"], ticksShape, {
+  ...NO_PERMITS,
   untilSuccess: "is an option of tryRun(), which knows how its run ends",
 });
 
@@ -203,10 +219,11 @@ export const untilSuccess = (): z.ZodMiniType<TryRunOptions["untilSuccess"]> =>
     ),
   );
 
-const checkTryRun: OptionsCheck<TryRunOptions> = optionsCheck(["tryRun()"], () => ({
-  ...ticksShape(),
-  untilSuccess: untilSuccess(),
-}));
+const checkTryRun: OptionsCheck<TryRunOptions> = optionsCheck(
+  ["tryRun()"],
+  () => ({ ...ticksShape(), untilSuccess: untilSuccess() }),
+  NO_PERMITS,
+);
 
 /** @throws {@link LockConfigError} */
 export const tryLockOptions: OptionsCheck<TryLockOptions> = (options) => oneTick(checkTryLock(options));
@@ -224,13 +241,50 @@ function oneTick<Options extends TryRunOptions>(options: Options): Options {
 }
 
 const NO_TICKS = "is an option of a mutex: ticks are granted one at a time";
+const NO_TICK = { once: NO_TICKS, everyMs: NO_TICKS, untilSuccess: NO_TICKS };
 
-/** Of a semaphore, and of a shared mutex. */
+/** Of a shared mutex. */
 export const tryOptions: OptionsCheck<TryOptions> = optionsCheck(["tryLock()", "tryRun()"], heldShape, {
-  once: NO_TICKS,
-  everyMs: NO_TICKS,
-  untilSuccess: NO_TICKS,
+  ...NO_TICK,
+  ...NO_PERMITS,
 });
+
+/** DynamoDB's limit for the writes of one transaction. */
+const MOST_WEIGHT = 100;
+
+const weightShape = () => ({
+  permits: z.optional(
+    z.custom<number>(
+      (value) => Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MOST_WEIGHT,
+      `must be a whole number from 1 to ${MOST_WEIGHT}, which is what one transaction of DynamoDB may write`,
+    ),
+  ),
+});
+
+export const permitOptions: OptionsCheck<PermitOptions> = optionsCheck(["lock()", "run()"], () => ({
+  ...lockShape(),
+  ...weightShape(),
+}));
+
+export const tryPermitOptions: OptionsCheck<TryPermitOptions> = optionsCheck(
+  ["tryLock()", "tryRun()"],
+  () => ({ ...heldShape(), ...weightShape() }),
+  NO_TICK,
+);
+
+/** @throws {@link LockConfigError} for more permits than the semaphore has, and on a table without transactions. */
+export function checkWeight(weight: number, permits: number, regionSkewMs = 0): void {
+  if (weight > permits) {
+    throw new LockConfigError("permits", weight, `must be at most ${permits}, which is all that the semaphore has`);
+  }
+  if (weight > 1 && regionSkewMs > 0) {
+    throw new LockConfigError("permits", weight, NO_TRANSACTIONS);
+  }
+}
+
+const NO_TRANSACTIONS =
+  "must be 1 on a table of several Regions, which has no transactions: take one permit that stands for a larger share, of a " +
+  "semaphore with fewer permits (docs/regions.md in the package)";
 
 export const handOffOptions: OptionsCheck<HandOffOptions> = optionsCheck(["handOff()"], () => ({
   withinMs: upToAYear(1),

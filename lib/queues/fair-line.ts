@@ -10,7 +10,7 @@ import { fits } from "./fits.js";
 import { type Agent, Line, NOBODY_WAITS, type Standing, type TryOutcome } from "./line.js";
 import { OwnPlaces } from "./own-places.js";
 import type { Pace } from "./pace.js";
-import { takePlace } from "./place.js";
+import { type Sharing, takePlace } from "./place.js";
 import { type QueueLook, QueueView } from "./queue-view.js";
 import type { Turns } from "./turns.js";
 
@@ -224,8 +224,7 @@ export class FairLine extends Line {
     const { signal } = this.#nobodyWaits;
     const call = new Call<void>(this.#session, this.resource.name, { isPatient: true, signal });
     await runFor(this.#session, call, async (wait) => {
-      const sharing = () => ({ sections: this.countAfter(this.places.serve), last: this.lastNumber });
-      const place = await takePlace(this.#session, this.resource, wait, sharing);
+      const place = await takePlace(this.#session, this.resource, wait, () => this.#sharing());
       if (!call.settle()) return place.giveUp();
       place.onLost = this.#placeLost;
       this.places.add(place);
@@ -240,6 +239,12 @@ export class FairLine extends Line {
     if (side === undefined) return Number(to - from);
     const passed = (this.seen?.places ?? []).filter((place) => !isBefore(place, from) && isBefore(place, to));
     return Math.max(1, groupsIn(passed));
+  }
+
+  /** The callers that share a place which is drawn now. */
+  #sharing(): Sharing {
+    const { serve } = this.places;
+    return { sections: this.countAfter(serve), permits: this.weightAfter(serve), last: this.lastNumber };
   }
 
   #admissionOf({ places, isWhole }: QueueLook, asked: number): Admission {

@@ -215,7 +215,7 @@ export class FairQueue {
       return { kind: (row && endedBy(row, tick, once)) ?? "held" };
     }
     // Only the claim can tell whether a tick is done.
-    if (once === undefined && resource.kind.queue.room(wait, resource, gate) === 0) return { kind: "held" };
+    if (once === undefined && resource.kind.queue.room(wait, resource, gate) < resource.weight) return { kind: "held" };
     const until = (): number => Math.min(sentAt + LOOK_LASTS_MS, wait.until());
     return await this.#claim(line, wait, { until, seen: gate, ahead: 0 });
   }
@@ -240,9 +240,13 @@ export class FairQueue {
       [recent, isConsistent] = [undefined, false];
       wait.endSignal.throwIfAborted();
       const { gate } = look;
+      // The agent may ask for another caller by now.
+      const { weight } = wait.asker.request.resource;
+      if (endsAsInsatiable(wait, gate)) continue;
       const room = resource.kind.queue.room(wait, resource, gate);
       const ahead = line.ahead(look, place.ticket);
-      if (ahead > 0 && ahead >= room) {
+      // Both may be infinite.
+      if (ahead > 0 && ahead + weight - 1 >= room) {
         const row = newest(gate);
         if (row !== undefined) wait.saw(row);
         line.blocked = undefined;
@@ -253,7 +257,7 @@ export class FairQueue {
         place.lose();
         return undefined;
       }
-      if (room === 0) {
+      if (room < weight) {
         const ms = line.pace.next(poll);
         await this.#markWhenBlocked(line, wait, gate);
         await pause(Math.min(ms, ...gate.map((row) => untilFree(session, wait, { ...resource, at: row }, row))));
@@ -322,4 +326,20 @@ async function awaitShared<T>({ endSignal }: Wait, shared: Promise<T>): Promise<
     const stop = onAbort(endSignal, () => reject(endSignal.reason));
     shared.finally(stop).then(resolve, reject);
   });
+}
+
+/**
+ * Ends a call that needs more permits than another host says there are: the callers of that host would never see room behind its
+ * place, and wait for as long as it does.
+ */
+function endsAsInsatiable({ asker: { call, request } }: Agent, gate: readonly Row[]): boolean {
+  const { weight } = request.resource;
+  const other = gate.find(({ permits = weight }) => permits < weight);
+  if (other === undefined) return false;
+  call.missed("timeout");
+  const because =
+    `Another host, ${other.owner}, has ${other.permits} permits for it, and this call needs ${weight}: hosts that wait behind it ` +
+    "would do so for ever. Deploy one number everywhere (dynamutex:permits-differ)";
+  call.fail(call.timeout(because));
+  return true;
 }

@@ -1,5 +1,6 @@
 import type { OwnLease, SectionRequest } from "../kinds/kind.js";
 import { permitOf } from "../protocol/addresses.js";
+import { rowsOf } from "../session/session.js";
 
 /**
  * Whether a section may run on a lease that another call took. Both calls must keep the lease in the same way and have no data,
@@ -13,9 +14,10 @@ export function fits(
   if (isClosed || request.flight !== undefined || flight !== undefined || !lease.stands) return false;
   // The success of this lease's tick is recorded under its uuid, so no other section may run under that uuid.
   if (lease.row.attempt !== undefined) return false;
+  if (rowsOf(lease.row).length !== resource.weight) return false;
   if (data !== undefined || lease.renewals.mayHaveData || holdAtLeastMs > 0 || lease.exit.hold !== undefined)
     return false;
-  if ((permitOf(lease.row.at.sort) ?? 0) >= permits) return false;
+  if (rowsOf(lease.row).some(({ at }) => (permitOf(at.sort) ?? 0) >= permits)) return false;
   // A section that joins others would lose the lock as soon as the first of them has held it for `maxHoldMs`.
   if (kind.sectionsShareLease && settings.maxHoldMs !== Number.POSITIVE_INFINITY) return false;
   return KEPT_BY.every((option) => settings[option] === lease.settings[option]);

@@ -262,6 +262,12 @@ export class Line {
     return this.waiters.length - this.#indexAfter(number);
   }
 
+  /** How many permits of a semaphore they need in all. */
+  weightAfter(number: number): number {
+    const after = this.waiters.slice(this.#indexAfter(number));
+    return after.reduce((sum, { request }) => sum + request.resource.weight, 0);
+  }
+
   get #firstWithoutAgent(): Standing | undefined {
     return this.waiters.find(({ agent }) => agent === undefined);
   }

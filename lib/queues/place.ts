@@ -2,7 +2,8 @@ import { publish } from "../diagnostics.js";
 import { LockLostError, LockStoreError } from "../errors.js";
 import { Lease } from "../holding/lease.js";
 import type { LeaseEvents } from "../holding/term.js";
-import type { Resource } from "../kinds/kind.js";
+import type { QueueRules, Resource } from "../kinds/kind.js";
+import type { LockData } from "../lock-info.js";
 import type { MutexSettings } from "../options/mutex.js";
 import { type Address, placeAt } from "../protocol/addresses.js";
 import { firstTimeoutMs } from "../session/requests.js";
@@ -14,8 +15,10 @@ import type { Wait } from "../taking/wait.js";
 import { boundsOf } from "../time/clock.js";
 
 /** Who shares a place: how many sections, and the number of the last caller. */
-interface Sharing {
+export interface Sharing {
   readonly sections: number;
+  /** How many permits of a semaphore they need in all; as many as there are sections for any other lock. */
+  readonly permits: number;
   readonly last: number;
 }
 
@@ -107,8 +110,8 @@ export async function takePlace(
     wait.endSignal.throwIfAborted();
     const ticket = await drawTicket(session, resource, wait, onSent);
     wait.endSignal.throwIfAborted();
-    const { sections, last } = shared ?? sharing();
-    const data = side === undefined ? { sections } : { sections, side };
+    const { last, ...needs } = shared ?? sharing();
+    const data = sharingIn(needs, side);
     const result = await claim(session, { at: placeAt(name, ticket, keys), settings }, wait, { data });
     if (result.kind === "granted") return new Place(session, result.granted, ticket, last);
   }
@@ -116,6 +119,15 @@ export async function takePlace(
     `Lock ${JSON.stringify(name)}: its counter gives numbers that others have already; somebody has set back the ` +
       `item ${JSON.stringify(keys.counter)} of this lock: delete it, and it will start again behind them`,
   );
+}
+
+/**
+ * What a place says of those who share it. Every version of this library takes `sections` for the number of permits that they need in
+ * all, so it is that number: a version that knows of no `callers` counts no place as less than it is.
+ */
+function sharingIn({ sections, permits }: Omit<Sharing, "last">, side: QueueRules["side"]): LockData {
+  if (permits > sections) return { sections: permits, callers: sections };
+  return side === undefined ? { sections } : { sections, side };
 }
 
 /**

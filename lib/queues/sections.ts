@@ -298,5 +298,11 @@ export class Sections {
   }
 }
 
-/** Fair callers and other callers of one lock stand in separate lines. */
-const lineKeyOf = (resource: Resource): string => `${resource.settings.fair ? "fair/" : ""}${resourceKey(resource)}`;
+/**
+ * Fair callers and other callers of one lock stand in separate lines. So do others that ask for several permits, by their number: who
+ * needs fewer does not wait for who needs more.
+ */
+function lineKeyOf(resource: Resource): string {
+  const key = resourceKey(resource);
+  return resource.settings.fair ? `fair/${key}` : resource.weight > 1 ? `${resource.weight}*/${key}` : key;
+}

@@ -3,7 +3,7 @@ import type { MutexSettings } from "../options/mutex.js";
 import type { Address } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import { firstTimeoutMs, sendOnce } from "../session/requests.js";
-import type { Session } from "../session/session.js";
+import { rowsOf, type Session } from "../session/session.js";
 import type { Wait } from "../taking/wait.js";
 
 /**
@@ -50,6 +50,8 @@ export class Turns {
     const { row, settings } = own.lease;
     const now = this.#session.clock.atLeast();
     if (now - own.lookedAt >= settings.handOverMs && !this.isOver(own)) {
+      // Others may have marked any of several rows: the answers to their releases tell, at no further cost.
+      if (row.others !== undefined) return false;
       own.lookedAt = now;
       const seen = (await this.#look(row.at, settings))?.row;
       if (seen?.wanted !== undefined) this.#session.contended().sees(seen);
@@ -61,15 +63,17 @@ export class Turns {
 
   /** Whether this process, which has the row, must let other hosts in. If the lock is fair, the queue decides that instead. */
   isOver({ lease, resource, isClosed }: OwnLease): boolean {
-    const { fair, handOverMs } = lease.settings;
-    if (fair || resource.kind.sectionsShareLease) return false;
-    return isClosed || (this.#session.contention?.isTurnOver(lease.row.at, handOverMs) ?? false);
+    if (lease.settings.fair || resource.kind.sectionsShareLease) return false;
+    return isClosed || lease.turnLeftMs <= 0;
   }
 
   /** The lease was released: if its turn is over, this process stands back. */
   end(own: OwnLease): void {
     const { row, settings } = own.lease;
-    if (this.isOver(own)) this.#session.contended().giveTurn(row.at, settings.poll.maxMs);
+    if (!this.isOver(own)) return;
+    const contention = this.#session.contended();
+    const over = rowsOf(row).filter(({ at }) => contention.isTurnOver(at, settings.handOverMs));
+    for (const { at } of over.length > 0 ? over : [row]) contention.giveTurn(at, settings.poll.maxMs);
   }
 
   /**

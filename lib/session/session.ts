@@ -18,9 +18,21 @@ import { Sightings } from "./sightings.js";
 /** For how many semaphores a process remembers the number of permits. */
 const MOST_SEMAPHORES = 1_000;
 
+/** A row of a lease. A lock of several permits has several: the first, and `others`. */
+interface HeldRow {
+  readonly at: Address;
+  readonly uuid: string;
+  readonly others?: readonly HeldRow[] | undefined;
+}
+
+/** All rows of a lease: several for a lock of several permits. */
+export function rowsOf<Held extends { readonly others?: readonly Held[] | undefined }>(row: Held): readonly Held[] {
+  return row.others === undefined ? [row] : [row, ...row.others];
+}
+
 /** A lease that this process holds, on a lock's row or on a place in a queue. */
 export interface HeldLease extends Closeable {
-  readonly row: { readonly at: Address; readonly uuid: string };
+  readonly row: HeldRow;
   /** What is known to be on the row, for people. */
   readonly info: LockInfo;
   /** Whether a section relies on it, and it has not been lost. */
@@ -127,7 +139,8 @@ export class Session {
 
   /** The leases of this process on a row: a lease that is being released may be there beside the next one. */
   leasesOn({ name, sort }: Address): readonly HeldLease[] {
-    return [...this.leases].filter(({ row }) => row.at.name === name && row.at.sort === sort);
+    const isIt = ({ at }: HeldRow): boolean => at.name === name && at.sort === sort;
+    return [...this.leases].filter(({ row }) => rowsOf(row).some(isIt));
   }
 
   /** Aborts when the table closes. */

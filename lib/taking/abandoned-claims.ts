@@ -28,10 +28,13 @@ export function abandon(session: Session, lease: RowLease, hold?: MinimumHold): 
     for (const uuid of uuidsOf(lease)) session.sightings.abandon(uuid, lease.attempt);
 }
 
-/** Releases, in the background, a row that was taken and is not handed out. No section has run on it, so no hold applies. */
-export async function giveBack(session: Session, lease: RowLease): Promise<void> {
-  abandon(session, lease);
-  await vacate(session, lease, { until: untilGivenBack(session, lease) });
+/**
+ * Releases, in the background, a row that was taken and is not handed out.
+ * @param hold that of the section before a hand-off: no section has run on any other such row.
+ */
+export async function giveBack(session: Session, lease: RowLease, hold?: MinimumHold): Promise<void> {
+  abandon(session, lease, hold);
+  await vacate(session, lease, { until: untilGivenBack(session, lease), leaves: rowAfterRelease(session, hold) });
 }
 
 /**
@@ -75,4 +78,19 @@ export async function removeWhenItArrives(session: Session, lease: RowLease, hol
     publish("dynamutex:release-failed", { name: at.name, uuid, cause });
     return false;
   }
+}
+
+/**
+ * The same for rows that one transaction may have taken, or may take. Looks for two of them, because one may have been unlocked by
+ * force.
+ */
+export function removeWhenTheyArrive(session: Session, leases: readonly RowLease[], hold?: MinimumHold): void {
+  for (const lease of leases) abandon(session, lease, hold);
+  let rest: Promise<unknown> | undefined;
+  const look = async (lease: RowLease): Promise<void> => {
+    if (!(await removeWhenItArrives(session, lease, hold))) return;
+    rest ??= Promise.all(leases.slice(2).map((other) => giveBack(session, other, hold)));
+    await rest;
+  };
+  for (const lease of leases.slice(0, 2)) session.detach(look(lease));
 }

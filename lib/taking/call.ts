@@ -153,9 +153,10 @@ export class Call<Answer> {
       this.inContext(() => publish("dynamutex:failed", { ...this.#ended, because, cause: reason }));
   }
 
-  timeout(): LockTimeoutError {
+  /** @param because why it ends before its time, if it does. */
+  timeout(because?: string): LockTimeoutError {
     const inThisProcess = leaseInUse(this.#session, this.holder?.uuid) !== undefined;
-    const options = { inThisProcess, ...(this.failure !== undefined && { cause: this.failure }) };
+    const options = { inThisProcess, because, ...(this.failure !== undefined && { cause: this.failure }) };
     return new LockTimeoutError(this.name ?? "", this.waitedMs, this.holder, options);
   }
 

@@ -5,7 +5,7 @@ import type { Address } from "../protocol/addresses.js";
 import { leaseEnd } from "../protocol/lease-time.js";
 import { infoOf, type Memory, type Row } from "../protocol/row.js";
 import type { Check } from "../protocol/writes.js";
-import type { Session } from "../session/session.js";
+import { rowsOf, type Session } from "../session/session.js";
 
 /** Which row to take, and how its lease is kept. */
 export interface Target {
@@ -53,6 +53,11 @@ export interface RowLease extends Target, Omit<Taken, "sentAt"> {
   readonly lastStamp: number;
   /** Until when the row is certainly ours, on `atMost`, as known when its stamp was confirmed; not reduced by the safety margin. */
   readonly validUntil: number;
+  /**
+   * The other rows of a lock of several permits, which are taken, renewed and given up together. `validUntil` is then the least of
+   * them all; everything else of a lease is about its own row.
+   */
+  readonly others: readonly RowLease[] | undefined;
 }
 
 /** The lease that a take or a resume has got, or may have got. */
@@ -80,12 +85,21 @@ export function rowLease({ clock }: Session, { at, settings, permits }: Target, 
     fence: taken.fence,
     takeover: taken.takeover,
     namedHold: taken.namedHold,
+    others: undefined,
   };
 }
 
-/** The uuids that the row may have: of a reissue without an answer, and of a late copy of the take. */
-export function uuidsOf({ takenAs, uuid, maybeUuid }: RowLease): readonly string[] {
-  return maybeUuid === undefined ? [takenAs, uuid] : [takenAs, uuid, maybeUuid];
+/** One lease of several rows, from a lease of each. */
+export function joined([first, ...others]: readonly [RowLease, ...RowLease[]]): RowLease {
+  if (others.length === 0) return first;
+  return { ...first, others, validUntil: Math.min(first.validUntil, ...others.map(({ validUntil }) => validUntil)) };
+}
+
+/** The uuids that its rows may have: of a reissue without an answer, and of a late copy of the take. */
+export function uuidsOf(lease: RowLease): readonly string[] {
+  return rowsOf(lease).flatMap(({ takenAs, uuid, maybeUuid }) =>
+    maybeUuid === undefined ? [takenAs, uuid] : [takenAs, uuid, maybeUuid],
+  );
 }
 
 /** Whether less than half is left of the time for which a new lease may be relied on. */
@@ -95,8 +109,10 @@ export function isHalfGone({ clock }: Session, { settings, validUntil }: RowLeas
 }
 
 /** The condition that the row fulfils as long as it is ours; undefined before the first renewal under its uuid. */
-export function guardOf({ at, uuid, expires, firstStamp: after, fence }: RowLease): Check | undefined {
-  return expires > after ? { kind: "check", at, uuid, after, fence } : undefined;
+export function guardOf(lease: RowLease): Check | undefined {
+  const { at, uuid, firstStamp: after, fence } = lease;
+  const isRenewed = rowsOf(lease).every(({ expires, firstStamp }) => expires > firstStamp);
+  return isRenewed ? { kind: "check", at, uuid, after, fence } : undefined;
 }
 
 /** What is known to be on the row, for people. */

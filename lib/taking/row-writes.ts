@@ -1,6 +1,7 @@
 import { publish } from "../diagnostics.js";
 import { LockStoreError, type LossReason } from "../errors.js";
 import type { LockData } from "../lock-info.js";
+import type { Address } from "../protocol/addresses.js";
 import type { HandOff } from "../protocol/hand-off.js";
 import { leaseEnd, stamp } from "../protocol/lease-time.js";
 import type { Row } from "../protocol/row.js";
@@ -8,10 +9,10 @@ import { isStillHeldBy, wasApplied } from "../protocol/was-applied.js";
 import type { RecordSuccess, Renew, RowAfterRelease, Transfer, Vacate } from "../protocol/writes.js";
 import { Copies, firstTimeoutMs, persist } from "../session/requests.js";
 import { isTransient, type Persistence } from "../session/retry.js";
-import type { Session } from "../session/session.js";
+import { rowsOf, type Session } from "../session/session.js";
 import type { WriteOutcome } from "../store.js";
 import { boundsOf } from "../time/clock.js";
-import { lossOf, type RowLease, reasonOf } from "./row-lease.js";
+import { joined, lossOf, type RowLease, reasonOf } from "./row-lease.js";
 
 /** What became of a write of a row's holder. */
 export type Outcome =
@@ -35,12 +36,15 @@ export interface Trying {
 
 // Each write makes its request, sends it, and judges the answer. One at a time is in flight for a lease, or one would undo what
 // another has learned. Only `record` may overlap with others: it learns nothing of the lease.
+//
+// A lock of several permits has a write for each of its rows, all at once. Losing one of them is losing all.
 
 /**
  * Stamps a later `expires`, and replaces the data, if given. Without data, any failure is retried: credentials may be refreshed, a
  * table may come back. With data it may be the data that the table refuses.
  */
 export async function renew(session: Session, lease: RowLease, trying: Trying, data?: LockData): Promise<Written> {
+  if (lease.others !== undefined) return await writeEach(lease, (one) => renew(session, one, trying, data));
   const { at, uuid, remembers } = lease;
   const retried = data === undefined ? { ...trying, worthRetrying: () => true } : trying;
   const make = (expires: number): Renew => ({ kind: "renew", at, uuid, expires, data, remembers });
@@ -53,6 +57,7 @@ export async function renew(session: Session, lease: RowLease, trying: Trying, d
  * Like a renewal, it stamps a later `expires`.
  */
 export async function reissue(session: Session, lease: RowLease, trying: Trying): Promise<Written> {
+  if (lease.others !== undefined) return await writeEach(lease, (one) => reissue(session, one, trying));
   const { at, uuid: from, remembers } = lease;
   const [uuid, fenced] = [session.uuid(), lease.settings.fencing];
   const make = (expires: number): Transfer => ({ kind: "reissue", at, from, uuid, expires, fenced, remembers });
@@ -60,13 +65,19 @@ export async function reissue(session: Session, lease: RowLease, trying: Trying)
   return underUuid(uuid, written, fenced ? written.drawn : lease.fence);
 }
 
-/** Gives the row the uuid of a hand-off, and a lease of that length, which may end earlier than the one that it has. */
+/**
+ * Gives the row the uuid of a hand-off, and a lease of that length, which may end earlier than the one that it has.
+ * @param handOffOf what it leaves on a row.
+ */
 export async function transfer(
   session: Session,
   lease: RowLease,
   trying: Trying,
-  { handOff, ttlMs }: { readonly handOff: HandOff; readonly ttlMs: number },
+  handed: { readonly handOffOf: (at: Address) => HandOff; readonly ttlMs: number },
 ): Promise<Written> {
+  if (lease.others !== undefined) return await writeEach(lease, (one) => transfer(session, one, trying, handed));
+  const handOff = handed.handOffOf(lease.at);
+  const { ttlMs } = handed;
   const { at, uuid: from, firstStamp: after, remembers } = lease;
   const { uuid } = handOff;
   const change = { kind: "transfer", at, from, after, uuid, ttlMs, owner: session.owner, fenced: false } as const;
@@ -90,6 +101,7 @@ interface Releasing {
  * an answer is reported on the diagnostics channel, and the lease ends by itself.
  */
 export async function vacate(session: Session, lease: RowLease, releasing: Releasing = {}): Promise<Written> {
+  if (lease.others !== undefined) return await writeEach(lease, (one) => vacate(session, one, releasing));
   const { at, uuid, maybeUuid, remembers, attempt: ran } = lease;
   const attempt = ran === undefined || releasing.hasBegun ? undefined : ran - 1;
   const leaves = unlikeNamed(lease, releasing.leaves ?? { kind: "free" });
@@ -128,6 +140,15 @@ export async function record(
     default:
       return answer satisfies never;
   }
+}
+
+/** Writes each of the rows of a lease. @returns the worst outcome, with the lease of them all. */
+async function writeEach(lease: RowLease, write: (one: RowLease) => Promise<Written>): Promise<Written> {
+  const [first, ...others] = rowsOf(lease) as readonly [RowLease, ...RowLease[]];
+  const [head, ...rest] = await Promise.all([write({ ...first, others: undefined }), ...others.map(write)]);
+  const all = [head, ...rest];
+  const worst = all.find(({ kind }) => kind === "lost") ?? all.find(({ kind }) => kind === "unknown") ?? head;
+  return { ...worst, lease: joined([head.lease, ...rest.map(({ lease: one }) => one)]) };
 }
 
 /** The table's answer to a write, and whether that write or an earlier copy of it was applied. */

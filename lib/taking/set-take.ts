@@ -1,7 +1,7 @@
 import type { LockData } from "../lock-info.js";
 import type { Session } from "../session/session.js";
 import type { WriteAllOutcome } from "../store.js";
-import { abandon, giveBack, removeWhenItArrives } from "./abandoned-claims.js";
+import { removeWhenTheyArrive } from "./abandoned-claims.js";
 import type { ClaimAttempt } from "./claim.js";
 import type { RowLease, Target } from "./row-lease.js";
 import { type InTheWay, RowTake } from "./row-take.js";
@@ -43,19 +43,10 @@ export class SetTake implements ClaimAttempt<WriteAllOutcome, readonly RowLease[
     return this.#takes.flatMap((take, index) => take.refusedBy(rows[index]));
   }
 
-  /** Looks for two of the rows: one may have been unlocked by force. */
   abandon(): void {
     if (this.sentAt === Number.POSITIVE_INFINITY) return;
-    const session = this.#session;
     for (const take of this.#takes) take.giveUp();
     const leases = this.#takes.map((take) => take.lease());
-    for (const lease of leases) abandon(session, lease);
-    let rest: Promise<unknown> | undefined;
-    const look = async (lease: RowLease): Promise<void> => {
-      if (!(await removeWhenItArrives(session, lease))) return;
-      rest ??= Promise.all(leases.slice(2).map((other) => giveBack(session, other)));
-      await rest;
-    };
-    for (const lease of leases.slice(0, 2)) session.detach(look(lease));
+    removeWhenTheyArrive(this.#session, leases);
   }
 }

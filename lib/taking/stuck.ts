@@ -1,6 +1,6 @@
 import { publish } from "../diagnostics.js";
 import { displayTime } from "../protocol/lease-time.js";
-import { type HeldLease, leasesOfProcess, type Session } from "../session/session.js";
+import { type HeldLease, leasesOfProcess, rowsOf, type Session } from "../session/session.js";
 
 /** How long a call waits behind one section of its own process before that is told. */
 const STUCK_AFTER_MS = 5_000;
@@ -39,8 +39,9 @@ export function watchForStuck(session: Session, call: number, inTheWay: () => st
  */
 function leaseOfThisProcess({ leases, owner }: Session, uuid: string | undefined): HeldLease | undefined {
   if (uuid === undefined) return undefined;
-  for (const lease of leases) if (lease.row.uuid === uuid) return lease;
-  return leasesOfProcess().find(({ row, info }) => row.uuid === uuid && info.owner === owner);
+  const hasIt = ({ row }: HeldLease): boolean => rowsOf(row).some((one) => one.uuid === uuid);
+  for (const lease of leases) if (hasIt(lease)) return lease;
+  return leasesOfProcess().find((lease) => hasIt(lease) && lease.info.owner === owner);
 }
 
 /** The same lease, if a section runs on it. */

@@ -10,6 +10,7 @@ import { type LockTableOptions, type TableLayout, tableLayout, tableOptions } fr
 import { infoOf, type Row } from "../protocol/row.js";
 import { next } from "../protocol/rules.js";
 import type { Check } from "../protocol/writes.js";
+import { rowsOf } from "../session/session.js";
 import type { DocumentGuard } from "../store.js";
 import { TableLocks } from "../table-locks.js";
 import type { ApplyWrites } from "./apply-writes.js";
@@ -151,7 +152,7 @@ export class TestTable {
     for (const row of rows) this.#changeRow(row, reason);
     const uuids = new Set(rows.map(({ uuid }) => uuid));
     for (const { session } of this.#hosts.keys()) {
-      for (const lease of session.leases) if (uuids.has(lease.row.uuid)) lease.lose(reason);
+      for (const lease of session.leases) if (rowsOf(lease.row).some(({ uuid }) => uuids.has(uuid))) lease.lose(reason);
     }
   }
 

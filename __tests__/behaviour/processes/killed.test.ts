@@ -38,8 +38,34 @@ test.concurrent.each(Object.keys(KINDS) as Kind[])(
   },
 );
 
+test.concurrent("several permits of a process that is killed before their first renewal end by themselves, and none is left", async () => {
+  const tableName = await createTestTable();
+  const config: HolderConfig = { tableName, kind: "several permits", renewEveryMs: 2_000 };
+  await using holder = startLockHost(new URL("./hosts/holder.js", import.meta.url), {
+    endpoint: testEndpoint(),
+    config,
+  });
+  await holder.message((message) => message.kind === "held");
+  holder.kill("SIGKILL");
+  const rows = await rowsIn(tableName);
+  expect(rows.map(({ owner }) => owner?.S)).toEqual(["holder", "holder", "holder"]);
+  await using locks = new LockTable({ tableName, client, owner: "waiter", ...LEASE });
+  const semaphore = locks.semaphore("name", { permits: 3 });
+  expect(await semaphore.tryLock()).toBeNull();
+  // Nothing was renewed.
+  expect(await rowsIn(tableName)).toEqual(rows);
+  const lock = await semaphore.lock({ permits: 3 });
+  expect((await rowsIn(tableName)).map(({ owner }) => owner?.S)).toEqual(["waiter", "waiter", "waiter"]);
+  await lock.unlock();
+  expect(await rowsIn(tableName)).toEqual([]);
+});
+
 /** Until when the process that holds says so. */
 async function stamp(tableName: string): Promise<string | undefined> {
+  return (await rowsIn(tableName)).find(({ owner }) => owner?.S === "holder")?.expires?.N;
+}
+
+async function rowsIn(tableName: string) {
   const { Items = [] } = await client.send(new ScanCommand({ TableName: tableName, ConsistentRead: true }));
-  return Items.find(({ owner }) => owner?.S === "holder")?.expires?.N;
+  return Items;
 }

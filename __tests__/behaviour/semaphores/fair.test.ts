@@ -130,6 +130,7 @@ test.each([true, false])("callers go by a look without a place if it has shown t
     at: permitAt(NAME, 0),
     settings,
     permits: 2,
+    weight: 1,
   };
   const line = new FairQueue(session, new Turns(session)).newLine(resource);
   const request = { resource, data: undefined, holdAtLeastMs: 0 };

@@ -22,6 +22,8 @@ export type SetRules = typeof SET_RULES;
 export interface SetLimits {
   /** The rows that each host wants, in its own order. */
   readonly wants: readonly (readonly string[])[];
+  /** In place of that: how many of three permits each host wants, whichever a look shows as free. */
+  readonly weights?: readonly number[];
   /** Claims of each host. */
   readonly claims: readonly number[];
   readonly lateCopies: number;
@@ -41,16 +43,27 @@ const TWO_SETS: SetLimits = {
   forced: 0,
 };
 
+const NO_SETS = { wants: [], lateCopies: 0, crashes: 0, forced: 0 };
+
 export const SETS = {
   sets: { ...TWO_SETS, claims: [2, 1], forced: 1 },
   "late copies of sets": { ...TWO_SETS, claims: [2, 1], lateCopies: 1, crashes: 0 },
   "a set and a mutex": { ...TWO_SETS, wants: [["a", "b"], ["b"]], claims: [2, 1], forced: 1 },
+  "several permits": { ...NO_SETS, weights: [2, 1], claims: [2, 1], crashes: 1 },
+  "late copies of several permits": { ...NO_SETS, weights: [2, 1], claims: [1, 1], crashes: 1, lateCopies: 1 },
 } satisfies Record<string, SetLimits>;
 
 export const LARGE_SETS: Readonly<Record<keyof typeof SETS, SetLimits>> = {
   sets: { ...SETS.sets, claims: [2, 2] },
   "late copies of sets": { ...SETS["late copies of sets"], lateCopies: 2 },
   "a set and a mutex": { ...SETS["a set and a mutex"], claims: [2, 2], lateCopies: 1, crashes: 0 },
+  "several permits": { ...SETS["several permits"], weights: [2, 1, 2], claims: [1, 1, 1] },
+  "late copies of several permits": {
+    ...SETS["late copies of several permits"],
+    weights: [2, 1, 2],
+    claims: [1, 1, 1],
+    crashes: 0,
+  },
 };
 
 export type SetInvariant = "one holder of a row" | "a set begins with all of its rows" | "nothing is left behind";
@@ -81,6 +94,17 @@ export const SET_SWITCHES: Switches<keyof typeof SETS, SetLimits, SetRules, SetI
       more: { claims: [2, 2], crashes: 0, forced: 0 },
       breaks: "one holder of a row",
       off: { namesSeen: false },
+    },
+  },
+  "several permits": {
+    "the takes of several permits are sent one by one": {
+      breaks: "nothing is left behind",
+      off: { isOneTransaction: false },
+    },
+    "several permits go on without one of them": {
+      more: { weights: [2, 2], claims: [1, 1], crashes: 0 },
+      breaks: "one holder of a row",
+      off: { isLostWhole: false },
     },
   },
   "late copies of sets": {

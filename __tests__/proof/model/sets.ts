@@ -8,9 +8,9 @@ import type { Space, StepOf } from "./search.js";
 import { SET_RULES, type SetInvariant, type SetLimits, type SetRules } from "./set-switches.js";
 import { rowOf, sightingOf } from "./watching.js";
 
-/** A host that wants some rows at once. `unsure`: its claim has had no answer yet. */
+/** A host that wants some rows at once. `asking`: its claim is on its way. `unsure`: that was sent again, or had no answer. */
 interface Host {
-  readonly stage: "idle" | "unsure" | "held";
+  readonly stage: "idle" | "asking" | "unsure" | "held";
   readonly claims: number;
   /** What it asks for, or holds. */
   readonly takes: readonly Take[];
@@ -44,14 +44,17 @@ interface Step extends StepOf<State> {
 
 const NOTHING = { stage: "idle", takes: [], seen: {}, abandoned: [] } as const;
 
+/** The permits that several hosts want some of. */
+const PERMITS = ["a", "b", "c"];
+
 const letterOf = (index: number): string => "ABC"[index] as string;
 const nameIn = (uuid: string): string => uuid.slice(-1);
 const uuidsOf = (takes: readonly Take[]): readonly string[] => takes.map(({ uuid }) => uuid);
 
 /** Every run of some hosts, each of which takes all of its rows at once or none. */
 export function setsOf(limits: SetLimits, off: Partial<SetRules> = {}): Space<State, Step> {
-  const { wants, lateCopies, crashes, forced } = limits;
-  const hosts = wants.map(() => ({ ...NOTHING, claims: 0 }));
+  const { claims, lateCopies, crashes, forced } = limits;
+  const hosts = claims.map(() => ({ ...NOTHING, claims: 0 }));
   const first: State = { rows: {}, sent: [], hosts, over: [], leaves: [], excused: [], lateCopies, crashes, forced };
   const rules = { ...SET_RULES, ...off };
   return { beginnings: [first], keyOf, stepsFrom: (state) => stepsFrom(state, rules, limits), brokenAt };
@@ -59,7 +62,9 @@ export function setsOf(limits: SetLimits, off: Partial<SetRules> = {}): Space<St
 
 /** Without late copies, what is on no row and on its way to none does not matter any more. */
 const keyOf = ({ rows, sent, hosts, over, leaves, excused, ...rest }: State): string => {
-  const onTable = ["a", "b"].map((name) => [rows[name]?.uuid, rows[name]?.expires]);
+  const onTable = Object.entries(rows)
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([name, { uuid, expires }]) => [name, uuid, expires]);
   const takes = hosts.flatMap((host) => host.takes);
   const known = hosts.map((host) => ({ ...host, takes: host.takes.map(wordsOf) }));
   if (rest.lateCopies > 0) {
@@ -101,14 +106,29 @@ function* hostSteps(state: State, index: number, rules: SetRules, limits: SetLim
   switch (host.stage) {
     case "idle": {
       yield* looks(state, index);
-      const takes = takesOf(state, index, rules, limits);
-      if (takes === undefined) return;
-      const asking: Host = { ...host, stage: "unsure", claims: host.claims + 1, takes, seen: {} };
-      const sent: State = { ...withHost(state, index, asking), sent: [...state.sent, takes] };
-      yield answered(sent, index, rules, { isRepeated: false });
-      yield { what: `${letter} asks, and nothing arrives`, next: sent };
-      yield { what: `${letter} asks, and hears nothing`, next: arrived(sent, takes, rules).state };
+      for (const wanted of choicesOf(state, index, limits)) {
+        const takes = takesOf(state, index, wanted, rules, limits);
+        if (takes === undefined) continue;
+        const stage = limits.weights === undefined ? "unsure" : "asking";
+        const asking: Host = { ...host, stage, claims: host.claims + 1, takes, seen: {} };
+        const sent: State = { ...withHost(state, index, asking), sent: [...state.sent, takes] };
+        if (stage === "asking") {
+          // Others may take what it has just seen as free.
+          yield { what: `${letter} asks for ${wanted}`, next: sent };
+          continue;
+        }
+        yield answered(sent, index, rules, { isRepeated: false });
+        yield { what: `${letter} asks, and nothing arrives`, next: sent };
+        yield { what: `${letter} asks, and hears nothing`, next: arrived(sent, takes, rules).state };
+      }
       return;
+    }
+    case "asking": {
+      yield answered(state, index, rules, { isRepeated: false });
+      const unsure = withHost(state, index, { ...host, stage: "unsure" });
+      yield { what: `${letter} asks in vain`, next: unsure };
+      yield { what: `${letter} hears nothing`, next: arrived(unsure, host.takes, rules).state };
+      break;
     }
     case "unsure":
       yield answered(state, index, rules, { isRepeated: true });
@@ -123,6 +143,24 @@ function* hostSteps(state: State, index: number, rules: SetRules, limits: SetLim
   if (state.crashes > 0) yield { what: `${letter} crashes`, next: crashed(state, index) };
 }
 
+/** Which rows it may ask for: those that it wants, or as many as it needs of the permits. */
+function choicesOf(state: State, index: number, { wants, weights }: SetLimits): readonly (readonly string[])[] {
+  if (weights === undefined) return [wants[index] ?? []];
+  const free = PERMITS.filter((name) => {
+    const row = state.rows[name];
+    return row === undefined || isFreeFor(state, index, sightingOf(row));
+  });
+  const weight = weights[index] ?? 1;
+  if (free.length < weight) return [];
+  // Permits are alike, so the first and the last that are free stand for any others.
+  return free.length === weight ? [free] : [free.slice(0, weight), free.slice(-weight)];
+}
+
+/** Whether it would take a row that it has seen so. */
+function isFreeFor(state: State, index: number, { uuid, expires }: Sighting): boolean {
+  return state.over.includes(expires) || (state.hosts[index] as Host).abandoned.includes(uuid ?? "");
+}
+
 /** It watches the rows that were in its way. */
 function* looks(state: State, index: number): Generator<Step> {
   const host = state.hosts[index] as Host;
@@ -135,15 +173,21 @@ function* looks(state: State, index: number): Generator<Step> {
   }
 }
 
-/** Takes of all of its rows; undefined while one of them is in its way. */
-function takesOf(state: State, index: number, rules: SetRules, limits: SetLimits): readonly Take[] | undefined {
-  const { seen, abandoned, claims } = state.hosts[index] as Host;
+/** Takes of all of these rows; undefined while one of them is in its way. Permits it has just looked at. */
+function takesOf(
+  state: State,
+  index: number,
+  wanted: readonly string[],
+  rules: SetRules,
+  limits: SetLimits,
+): readonly Take[] | undefined {
+  const { seen, claims } = state.hosts[index] as Host;
   if (claims >= (limits.claims[index] ?? 0)) return undefined;
   const takes: Take[] = [];
-  for (const [place, name] of (limits.wants[index] ?? []).entries()) {
-    const inTheWay = seen[name];
-    const isFree = inTheWay === undefined || state.over.includes(inTheWay.expires);
-    if (!isFree && !abandoned.includes(inTheWay.uuid ?? "")) return undefined;
+  for (const [place, name] of wanted.entries()) {
+    const row = state.rows[name];
+    const inTheWay = limits.weights === undefined ? seen[name] : row && sightingOf(row);
+    if (inTheWay !== undefined && !isFreeFor(state, index, inTheWay)) return undefined;
     takes.push({
       ...{ kind: "take", at: lockAt(name), uuid: `${letterOf(index)}${rules.hasFreshUuids ? claims : ""}${name}` },
       ...{ expires: 100 * (index + 1) + 10 * claims + place, ttlMs: 1, owner: "host", acquired: 0 },
@@ -179,8 +223,9 @@ function answered(state: State, index: number, rules: SetRules, { isRepeated }: 
     const broken = isWhole ? undefined : "a set begins with all of its rows";
     return { what: `${letter} begins`, next: withHost(after, index, { ...host, stage: "held" }), broken };
   }
-  // An earlier copy may have been applied, or may still arrive.
-  const next = abandoned(after, index, isRepeated ? lookedFor(takes, rules) : []);
+  // An earlier copy may have been applied, or may still arrive. Rows that the refusal shows as its own are given back.
+  const shown = own.map(({ take }) => [take.uuid]);
+  const next = abandoned(after, index, isRepeated ? lookedFor(takes, rules) : shown);
   const others = refusals.flatMap(({ row, isOwn }) =>
     row === undefined || isOwn ? [] : [[row.name, sightingOf(row)]],
   );

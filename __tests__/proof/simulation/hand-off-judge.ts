@@ -2,7 +2,7 @@ import type { Transfer } from "../../../lib/protocol/writes.js";
 import type { Message } from "../../support/message.js";
 import type { Holding } from "./invariants.js";
 import type { Asking } from "./locks.js";
-import { transferOf } from "./message.js";
+import { transfersOf } from "./message.js";
 import type { Change } from "./network.js";
 import type { Step } from "./schedule.js";
 import { Watcher } from "./watcher.js";
@@ -16,12 +16,14 @@ const DOUBT_MS = 10;
 /** A lock that is handed off. */
 export interface HandOff {
   readonly asking: Asking;
-  readonly permit: number | undefined;
-  readonly from: string;
+  /** Of a semaphore, the numbers of all that it has. */
+  readonly permits: readonly number[] | undefined;
+  /** The uuids on its rows before, the lock's own first. */
+  readonly froms: readonly string[];
   readonly withinMs: number;
   /** Until when the lock stays taken however short its sections are, as far as it was asked for. */
   readonly heldUntil: number;
-  /** The uuid that its token names, once the write has left. */
+  /** The uuid that its token names, of the first of its rows, once the write has left. */
   uuid: string | undefined;
   sentAt: number;
   stage: "under way" | "handed off" | "resumed" | "forced" | "failed";
@@ -43,12 +45,12 @@ export class HandOffJudge extends Watcher {
   /** By the uuid that the token names. */
   readonly #byUuid = new Map<string, HandOff>();
 
-  begins(holding: Holding, { withinMs, holdAtLeastMs }: Step): HandOff {
-    const { asking, uuid: from, lock, takenAt } = holding;
+  begins(holding: Holding, { withinMs, holdAtLeastMs }: Step, froms: readonly string[]): HandOff {
+    const { asking, lock, takenAt } = holding;
     const handOff: HandOff = {
       asking,
-      permit: lock.permit,
-      from,
+      permits: lock.permits,
+      froms,
       withinMs,
       heldUntil: takenAt + holdAtLeastMs * SLOWEST,
       uuid: undefined,
@@ -72,20 +74,21 @@ export class HandOffJudge extends Watcher {
 
   /** Whether a uuid is that of a token which somebody may still have. */
   isToken(uuid: string): boolean {
-    return this.#byUuid.get(uuid)?.stage === "handed off";
+    const { stage, froms = [] } = this.#byUuid.get(uuid) ?? {};
+    // Where one of several permits was unlocked by force, the others wait for the end of their time as before.
+    return stage === "handed off" || (stage === "forced" && froms.length > 1);
   }
 
   sent(message: Message): void {
-    const transfer = transferOf(message);
-    if (transfer === undefined) return;
-    for (const handOff of this.#all) if (handOff.from === transfer.from) this.#leaves(handOff, transfer);
+    for (const transfer of transfersOf(message))
+      for (const handOff of this.#all) if (handOff.froms.includes(transfer.from)) this.#leaves(handOff, transfer);
   }
 
-  #leaves(handOff: HandOff, { uuid }: Transfer): void {
-    if (handOff.uuid !== undefined) return;
+  #leaves(handOff: HandOff, { uuid, from }: Transfer): void {
+    this.#byUuid.set(uuid, handOff);
+    if (handOff.uuid !== undefined || from !== handOff.froms[0]) return;
     handOff.uuid = uuid;
     handOff.sentAt = this.now;
-    this.#byUuid.set(uuid, handOff);
   }
 
   arrived(message: Message, change: Change): void {
@@ -95,7 +98,7 @@ export class HandOffJudge extends Watcher {
     const handOff = this.#byUuid.get(before.uuid);
     if (handOff === undefined) return;
     // Who takes the row over is judged when its section begins.
-    if (transferOf(message) !== undefined) handOff.stage = "resumed";
+    if (transfersOf(message).length > 0) handOff.stage = "resumed";
     else if (message.kind === "write" && message.write.kind === "vacate") handOff.stage = "forced";
   }
 
@@ -106,7 +109,7 @@ export class HandOffJudge extends Watcher {
     own?.broughtBackBy.clear();
     if (own !== undefined) own.isTaken = true;
     for (const handOff of this.#all) {
-      if (handOff === own || handOff.asking.key !== asking.key || handOff.permit !== lock.permit) continue;
+      if (handOff === own || handOff.asking.key !== asking.key || !overlap(handOff.permits, lock.permits)) continue;
       if (this.#lasts(handOff)) return `${uuid} has the lock while ${handOff.uuid} is handed off`;
     }
     return undefined;
@@ -114,7 +117,8 @@ export class HandOffJudge extends Watcher {
 
   /** Whether a lock is handed off, and nobody else may have it. */
   waiting({ key }: Asking): number {
-    return [...this.#all].filter((handOff) => handOff.asking.key === key && this.#lasts(handOff)).length;
+    const waiting = [...this.#all].filter((handOff) => handOff.asking.key === key && this.#lasts(handOff));
+    return waiting.reduce((sum, { permits }) => sum + (permits?.length ?? 1), 0);
   }
 
   #lasts({ stage, sentAt, withinMs }: HandOff): boolean {
@@ -129,8 +133,13 @@ export class HandOffJudge extends Watcher {
   }
 }
 
+/** Whether two locks of one name have a row in common. */
+export function overlap(one: readonly number[] = [0], other: readonly number[] = [0]): boolean {
+  return one.some((permit) => other.includes(permit));
+}
+
 /** Notes a write that has put a lock back on the way to a hand-off which was resumed before. */
-function noteCopy({ from, uuid, broughtBackBy }: HandOff, { before, after, hasChanged }: Change): void {
+function noteCopy({ froms: [from], uuid, broughtBackBy }: HandOff, { before, after, hasChanged }: Change): void {
   if (!hasChanged || after?.uuid === undefined) return;
   if (after.uuid === uuid) broughtBackBy.add("transfer");
   else if (after.uuid === from) broughtBackBy.add(before?.uuid === from ? "renew" : "take");

@@ -1,16 +1,18 @@
 import { type Address, kindOf, lockAt, permitOf, writerAt } from "../../../lib/protocol/addresses.js";
 import type { Attributes, Row } from "../../../lib/protocol/row.js";
+import type { Write } from "../../../lib/protocol/writes.js";
 import type { Answer, Message } from "../../support/message.js";
+import { Companions } from "./companions.js";
 import { FlightJudge } from "./flight-judge.js";
 import { FreeRowJudge } from "./free-row-judge.js";
 import { GuardJudge } from "./guard-judge.js";
-import { type HandOff, HandOffJudge } from "./hand-off-judge.js";
+import { type HandOff, HandOffJudge, overlap } from "./hand-off-judge.js";
 import { HandOverJudge } from "./hand-over-judge.js";
 import { JoinJudge } from "./join-judge.js";
 import { LineJudge } from "./line-judge.js";
 import { type Asking, type Kind, lockKindOf, shortUuids } from "./locks.js";
 import type { Process } from "./machine.js";
-import { isForced, takesOf } from "./message.js";
+import { isForced, takesOf, transfersOf } from "./message.js";
 import type { Arrival, Change, Sender } from "./network.js";
 import { type Missed, OwnClaimJudge } from "./own-claim-judge.js";
 import { Phantoms } from "./phantoms.js";
@@ -134,7 +136,7 @@ export interface Holdings {
 /** A lock that stays taken after its section. */
 interface Hold {
   readonly asking: Asking;
-  readonly permit: number | undefined;
+  readonly permits: readonly number[] | undefined;
   readonly until: number;
 }
 
@@ -184,6 +186,7 @@ export class Judge extends Watcher {
   readonly freeRows = new FreeRowJudge(this.scene);
   readonly #guards = new GuardJudge(this.scene);
   readonly handOffs = new HandOffJudge(this.scene);
+  readonly companions = new Companions();
   readonly flights = new FlightJudge(this.scene);
   readonly ticks = new TickJudge();
   readonly #joins = new JoinJudge(this.scene);
@@ -212,7 +215,7 @@ export class Judge extends Watcher {
   constructor(scene: Scene, { permits, behindMs }: { readonly permits: number; readonly behindMs: number }) {
     super(scene);
     this.#permits = permits;
-    this.#wanted = new WantedJudge(scene, behindMs);
+    this.#wanted = new WantedJudge(scene, behindMs, this.companions);
     this.#queues = {
       mutex: new QueueJudge(scene, MUTEX_PLACES),
       permit: new QueueJudge(scene, permitPlaces(permits)),
@@ -227,8 +230,8 @@ export class Judge extends Watcher {
     return row !== undefined && lockKindOf(row.at) === "shared";
   }
 
-  /** Whether nobody who asks for this lock may get it now. */
-  isHeld(asking: Asking): boolean {
+  /** Whether nobody who asks for this lock may get it now. @param weight how many permits. */
+  isHeld(asking: Asking, weight = 1): boolean {
     const { kind, key, name } = asking;
     const all = [...this.holdings].filter((holding) => holding.name === key);
     const handedOff = this.handOffs.waiting(asking);
@@ -236,7 +239,7 @@ export class Judge extends Watcher {
       case "mutex":
         return all.length > 0 || handedOff > 0 || this.#staysTaken(lockAt(name));
       case "permit":
-        return this.#areTaken(this.#permits - all.length - handedOff, name);
+        return this.#areTaken(this.#permits - (weight - 1) - weightOf(all) - handedOff, name);
       case "exclusive":
         return all.length > 0 || this.#staysTaken(writerAt(name)) || this.#readersStay(name);
       case "shared":
@@ -299,9 +302,11 @@ export class Judge extends Watcher {
     check("first come, first served", this.line.took(holding.process, holding.name, holding.askedAt));
     this.holdings.add(holding);
     if (this.#wantedFirst.delete(holding.uuid)) this.toldWanted(holding.uuid);
-    this.#shown.delete(holding.uuid);
-    this.phantoms.settle(holding.uuid);
-    this.ownClaims.took(holding.uuid);
+    for (const uuid of this.companions.of(holding.uuid)) {
+      this.#shown.delete(uuid);
+      this.phantoms.settle(uuid);
+      this.ownClaims.took(uuid);
+    }
     this.#guards.took(holding);
     check("others get their turn", this.handOver.took(holding));
     const { fencingToken } = holding.lock;
@@ -329,7 +334,7 @@ export class Judge extends Watcher {
   /** The section is about to hand its lock off. */
   handsOff(holding: Holding, step: Step): HandOff {
     this.handOver.handsOff(holding.uuid);
-    return this.handOffs.begins(holding, step);
+    return this.handOffs.begins(holding, step, this.companions.of(holding.uuid));
   }
 
   /** A lock was released before its hold was over: nobody gets it until then. */
@@ -338,16 +343,17 @@ export class Judge extends Watcher {
   }
 
   holdsUntil({ asking, uuid, lock }: Holding, until: number): void {
-    if (until <= this.now || this.#forced.has(uuid) || this.#takenOver.has(uuid)) return;
+    const isOver = (one: string): boolean => this.#forced.has(one) || this.#takenOver.has(one);
+    if (until <= this.now || this.companions.of(uuid).some(isOver)) return;
     this.count("locks held past their section");
-    this.#holds.add({ asking, permit: lock.permit, until });
+    this.#holds.add({ asking, permits: lock.permits, until });
   }
 
   #checkHolds({ asking, uuid, lock }: Holding): void {
     for (const hold of this.#holds) {
       const left = hold.until - this.now;
       if (left <= 0) this.#holds.delete(hold);
-      else if (hold.asking.key === asking.key && excludes(hold, { asking, permit: lock.permit }))
+      else if (hold.asking.key === asking.key && excludes(hold, { asking, permits: lock.permits }))
         throw new Violation("a hold lasts", `${uuid} was taken ${left} ms before its end`);
     }
   }
@@ -401,7 +407,8 @@ export class Judge extends Watcher {
     this.#losses.add(uuid);
     this.handOver.lost(uuid);
     // After an unlock by force the row may be anybody's.
-    if ((reason !== "stolen" && reason !== "deleted") || this.#forced.has(uuid)) return;
+    const isForcedLoss = this.companions.of(uuid).some((one) => this.#forced.has(one));
+    if ((reason !== "stolen" && reason !== "deleted") || isForcedLoss) return;
     this.blame("a loss tells the truth", `${uuid} was not ${reason}`);
   }
 
@@ -440,6 +447,7 @@ export class Judge extends Watcher {
 
   sent(sender: Sender, message: Message): void {
     const { process } = sender;
+    this.companions.sent(message);
     check("no write before the time is known", this.time.early(sender, message));
     check("a stamp is near the time", this.time.late(sender, message));
     for (const queue of this.#allQueues) {
@@ -457,8 +465,11 @@ export class Judge extends Watcher {
       this.#rows.set(take.uuid, { at: take.at, process });
       this.#stamped("take", take);
     }
-    if (message.kind !== "write") return;
-    const { write } = message;
+    if (message.kind === "writeAll") for (const write of transfersOf(message)) this.#wrote(process, write);
+    if (message.kind === "write") this.#wrote(process, message.write);
+  }
+
+  #wrote(process: Process, write: Write): void {
     if ("uuid" in write) this.#shown.delete(write.uuid);
     if ("from" in write) {
       // A lease that lapsed before it was handed out goes on under a new uuid.
@@ -572,7 +583,7 @@ export class Judge extends Watcher {
     }
   };
 
-  #rowOf({ asking: { kind, name }, uuid }: Holding): Address {
+  #rowOf({ asking: { kind, name } }: Holding, uuid: string): Address {
     return kind === "mutex" ? lockAt(name) : (this.#rows.get(uuid)?.at ?? { name, sort: "none" });
   }
 
@@ -586,7 +597,6 @@ export class Judge extends Watcher {
 
   #check(holding: Holding): void {
     const { name, asking, uuid, lock } = holding;
-    const row = this.scene.table.row(this.#rowOf(holding));
     const others: Holding[] = [];
     for (const other of this.holdings) {
       if (other !== holding && other.name === name && !other.process.crashed) others.push(other);
@@ -595,15 +605,18 @@ export class Judge extends Watcher {
       if (excludes(partOf(other), partOf(holding)) && other.lock.held && lock.held)
         throw new Violation(apart[asking.kind], `${uuid} and ${other.uuid} both hold ${name}`);
     }
-    if (asking.kind === "permit" && others.length >= this.#permits) {
+    if (asking.kind === "permit" && weightOf([holding, ...others]) > this.#permits) {
       const held = [holding, ...others].filter((it) => it.lock.held);
-      if (held.length > this.#permits)
+      if (weightOf(held) > this.#permits)
         throw new Violation(apart.permit, `${held.map((it) => it.uuid)} hold ${this.#permits} permits of ${name}`);
     }
     // Where it was unlocked by force, nobody enters before the lease ends as it stood.
     // A look at `held` makes a lock that is over say so, and changes the world: only where something is odd.
+    const rows = this.companions.of(uuid).map((one) => ({ one, row: this.scene.table.row(this.#rowOf(holding, one)) }));
+    const { row } = rows.find(({ one, row: it }) => it?.uuid !== one) ?? {};
+    const isWhole = rows.every(({ one, row: it }) => it?.uuid === one);
     const forced = row !== undefined && row.uuid === undefined && row.expires > 0;
-    if (row?.uuid !== uuid && !forced && lock.held) {
+    if (!isWhole && !forced && lock.held) {
       const there = row === undefined ? "there is none" : `it is ${row.uuid}'s`;
       throw new Violation("the row stands while it is held", `${uuid} holds ${name}, but its row: ${there}`);
     }
@@ -625,12 +638,16 @@ const apart: Readonly<Record<Kind, Invariant>> = {
 
 type Part = Omit<Hold, "until">;
 
-const partOf = ({ asking, lock }: Holding): Part => ({ asking, permit: lock.permit });
+const partOf = ({ asking, lock }: Holding): Part => ({ asking, permits: lock.permits });
+
+/** How many permits they have in all. */
+const weightOf = (holdings: readonly Holding[]): number =>
+  holdings.reduce((sum, { lock }) => sum + (lock.permits?.length ?? 1), 0);
 
 /** Whether two of one lock exclude one another. */
 function excludes(one: Part, other: Part): boolean {
   const { kind } = one.asking;
-  if (kind === "permit") return one.permit === other.permit;
+  if (kind === "permit") return overlap(one.permits, other.permits);
   return kind === "mutex" || kind === "exclusive" || other.asking.kind === "exclusive";
 }
 

@@ -16,6 +16,8 @@ export interface Asking {
   readonly name: string;
   /** Tells locks apart: those of different kinds have nothing to do with one another, whatever their names. */
   readonly key: string;
+  /** How many permits it asks for. Default 1. */
+  readonly weight?: number;
 }
 
 export function askingFor(kind: Kind, name: string): Asking {

@@ -1,5 +1,5 @@
 import type { Address } from "../../../lib/protocol/addresses.js";
-import type { Take, Transfer, Write } from "../../../lib/protocol/writes.js";
+import type { Acquire, Take, Transfer, Write } from "../../../lib/protocol/writes.js";
 import type { Message } from "../../support/message.js";
 
 /** The rows that a message is about; none for a query. */
@@ -30,9 +30,17 @@ export function takesOf(message: Message): readonly Take[] {
 
 const NONE: readonly Take[] = [];
 
-/** The transfer in a message, if there is one: of a lock that is handed off, or resumed. */
-export function transferOf(message: Message): Transfer | undefined {
-  return message.kind === "write" && message.write.kind === "transfer" ? message.write : undefined;
+/** The writes in a message by which a row gets another uuid. */
+export function acquiresOf(message: Message): readonly Acquire[] {
+  if (message.kind === "writeAll") return message.takes;
+  if (message.kind !== "write") return [];
+  const { write } = message;
+  return write.kind === "take" || write.kind === "reissue" || write.kind === "transfer" ? [write] : [];
+}
+
+/** The transfers in a message: of a lock that is handed off, or resumed. */
+export function transfersOf(message: Message): readonly Transfer[] {
+  return acquiresOf(message).filter((write): write is Transfer => write.kind === "transfer");
 }
 
 /** An unlock by force, as opposed to a release. */

@@ -1,4 +1,4 @@
-import type { LockOptions, TryLockOptions } from "../../../lib/options/calls.js";
+import type { PermitOptions, TryLockOptions } from "../../../lib/options/calls.js";
 import { takeDue } from "./due-program.js";
 import { stand } from "./elect-program.js";
 import { handOff } from "./hand-off-program.js";
@@ -61,14 +61,20 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
   const wasCalm = stage.calm();
   const waits = ["lock", "run", "handOff", "flight"].includes(step.kind);
   const patient = waits && step.waitMs === Number.POSITIVE_INFINITY && step.abortAfterMs === undefined;
-  const settled = patient ? stage.wants([asking]) : () => undefined;
+  const { weight = 1 } = step;
+  const several = weight > 1 ? { permits: weight } : undefined;
+  const settled = patient ? stage.wants([{ ...asking, weight }]) : () => undefined;
   // A flight looks for a result before it stands in line, and may lead it for others of its process.
   const isInLine = waits && step.kind !== "flight";
   const askedAt = stage.now();
-  const asked = { asking, handOverMs: stage.handOverMs(asking), askedAt: step.kind === "flight" ? undefined : askedAt };
+  const asked = {
+    asking: { ...asking, weight },
+    handOverMs: stage.handOverMs(asking),
+    askedAt: step.kind === "flight" ? undefined : askedAt,
+  };
   if (asked.handOverMs !== undefined) stage.judge.handOver.takesTurns(stage.process, asking.key);
   const data = step.withData ? { job: step.holdMs } : undefined;
-  const options: LockOptions = { signal, waitMs: step.waitMs, holdAtLeastMs: step.holdAtLeastMs, data };
+  const options: PermitOptions = { signal, waitMs: step.waitMs, holdAtLeastMs: step.holdAtLeastMs, data, ...several };
   const called = stage.judge.calls(stage.process, [asking.key]);
   const waiting = {
     askedAt,
@@ -91,7 +97,7 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
       await force(stage, asking).finally(ended);
       return;
     }
-    lock = waits ? await lockable.lock(options) : await lockable.tryLock({ ...tryOptions(step), data });
+    lock = waits ? await lockable.lock(options) : await lockable.tryLock({ ...tryOptions(step), data, ...several });
   } catch (error) {
     ended(missedOf(error));
     checkFailure(stage, step, { error, signal, wasCalm });
@@ -110,7 +116,7 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
 
 /** What a section was asked for with, and what is to be called when the question is settled. */
 interface Running {
-  readonly options: LockOptions;
+  readonly options: PermitOptions;
   readonly asked: Asked;
   readonly settled: () => void;
 }

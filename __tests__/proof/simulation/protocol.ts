@@ -3,7 +3,14 @@ import type { Lock } from "../../../lib/lock.js";
 import type { LockInfo } from "../../../lib/lock-info.js";
 import type { TryRun } from "../../../lib/lockable.js";
 import { Mutex } from "../../../lib/mutex.js";
-import type { ElectOptions, LockOptions, TryLockOptions, TryRunOptions } from "../../../lib/options/calls.js";
+import type {
+  ElectOptions,
+  LockOptions,
+  PermitOptions,
+  TryLockOptions,
+  TryPermitOptions,
+  TryRunOptions,
+} from "../../../lib/options/calls.js";
 import { type MutexOptions, mutexSettings } from "../../../lib/options/mutex.js";
 import { type SemaphoreOptions, semaphoreSettings } from "../../../lib/options/semaphore.js";
 import { type SharedMutexOptions, sharedMutexSettings } from "../../../lib/options/shared-mutex.js";
@@ -26,15 +33,16 @@ export type SimLock = Pick<
   readonly attempt?: number | undefined;
   uncountAttempt?(): void;
   readonly permit?: number;
+  readonly permits?: readonly number[];
   readonly wanted?: boolean;
   handOff?(options: { readonly withinMs: number }): Promise<string>;
 };
 
 /** Whatever can be locked, and what some of it can do besides. */
 export interface SimLockable {
-  lock(options: LockOptions): Promise<SimLock>;
-  tryLock(options: TryLockOptions): Promise<SimLock | null>;
-  run(section: (lock: SimLock) => Promise<void>, options: LockOptions): Promise<void>;
+  lock(options: PermitOptions): Promise<SimLock>;
+  tryLock(options: TryLockOptions & TryPermitOptions): Promise<SimLock | null>;
+  run(section: (lock: SimLock) => Promise<void>, options: PermitOptions): Promise<void>;
   resume?(token: string, options: { readonly signal?: AbortSignal }): Promise<SimLock>;
   singleFlight?<T>(
     fn: (lock: SimLock) => Promise<T>,

@@ -17,6 +17,7 @@ import type { Answer, Message } from "../../support/message.js";
 import type { Holding } from "./invariants.js";
 import { lockKindOf } from "./locks.js";
 import type { Process } from "./machine.js";
+import { takesOf } from "./message.js";
 import type { Arrival, Sender } from "./network.js";
 import { FAIR_NAME } from "./schedule.js";
 import { entryOf, type Scene, Watcher } from "./watcher.js";
@@ -79,6 +80,8 @@ interface Place {
   readonly uuid: string;
   readonly ticket: bigint;
   readonly side: Side;
+  /** How many permits its callers need at least: those of a shared place may have entered or gone, but for one. */
+  readonly weight: number;
   readonly owner: string;
   /** When its row came to the table. */
   readonly since: number;
@@ -109,6 +112,7 @@ interface Told {
 /** A claim of the lock's row. */
 interface Claim {
   readonly side: Side;
+  readonly weight: number;
   /** The lowest ticket of its process's places; undefined where it had none when it was sent. */
   ticket: bigint | undefined;
   /** From when on looks count for it. */
@@ -156,7 +160,15 @@ export class QueueJudge extends Watcher {
       const known = this.#places.get(after.uuid);
       if (known === undefined) {
         const { uuid, owner, data } = after;
-        this.#places.set(uuid, { uuid, ticket, side: sideNamed(data?.side), owner, since: this.now, until });
+        this.#places.set(uuid, {
+          uuid,
+          ticket,
+          side: sideNamed(data?.side),
+          weight: data?.callers === 1 ? Number(data.sections) : 1,
+          owner,
+          since: this.now,
+          until,
+        });
       } else if (message.write.kind === "renew" && known.until > this.now) {
         // One that comes when the lease was over for others does not make it whole again, and neither does a late copy.
         known.until = until;
@@ -176,19 +188,32 @@ export class QueueJudge extends Watcher {
   /** What a process sends. @returns what it should have known better. */
   sent({ process, owner }: Sender, message: Message): Trespass | undefined {
     if (message.kind === "query" && message.query.name === FAIR_NAME) this.#sentAt.set(message, this.now);
+    const told = this.#toldTo(process);
+    if (message.kind === "writeAll") {
+      // A set overtakes.
+      const [first] = takesOf(message).filter(({ at }) => at.name === FAIR_NAME && permitOf(at.sort) !== undefined);
+      const its = first && this.#kind.sideOf(first.at.sort);
+      return first && its && this.#claimed(told, owner, first, { side: its, weight: message.takes.length });
+    }
     if (message.kind !== "write" || message.write.at.name !== FAIR_NAME) return undefined;
     const { write } = message;
-    const told = this.#toldTo(process);
     // A sweep is no leave: a process may sweep a stale sight of its own place, which is refused where it was renewed.
     if (write.kind === "vacate") {
       told.places.delete(write.uuid);
       told.left.add(write.uuid);
     }
     const side = this.#kind.sideOf(write.at.sort);
-    return write.kind === "take" && side !== undefined ? this.#claimed(told, owner, write, side) : undefined;
+    return write.kind === "take" && side !== undefined
+      ? this.#claimed(told, owner, write, { side, weight: 1 })
+      : undefined;
   }
 
-  #claimed(told: Told, owner: string, { uuid }: Take, side: Side): Trespass | undefined {
+  #claimed(
+    told: Told,
+    owner: string,
+    { uuid }: Take,
+    { side, weight }: Pick<Claim, "side" | "weight">,
+  ): Trespass | undefined {
     const { now } = this;
     const looksFrom = now - LOOK_LASTS_MS;
     if (!told.looks.some(({ sentAt }) => sentAt >= looksFrom)) {
@@ -199,10 +224,10 @@ export class QueueJudge extends Watcher {
     }
     const ticket = this.#firstOf(told);
     const known = this.#claims.get(uuid);
-    if (known === undefined) this.#claims.set(uuid, { side, ticket, looksFrom });
+    if (known === undefined) this.#claims.set(uuid, { side, weight, ticket, looksFrom });
     else known.ticket = lower(known.ticket, ticket);
     if ((known?.ticket ?? ticket) !== undefined) return undefined;
-    const ahead = this.#unseen(told, owner, { side, ticket: undefined, looksFrom });
+    const ahead = this.#unseen(told, owner, { side, weight, ticket: undefined, looksFrom });
     if (ahead === undefined) return undefined;
     const detail = `${uuid} is claimed by somebody without a place, while ${ahead.uuid} waits`;
     return { invariant: "nobody enters without a place", detail };
@@ -241,10 +266,10 @@ export class QueueJudge extends Watcher {
   }
 
   /** A section begins. @returns whom it has overtaken. */
-  took({ asking: { kind, name }, uuid, owner, process, askedAt }: Served): string | undefined {
+  took({ asking: { kind, name, weight = 1 }, uuid, owner, process, askedAt }: Served): string | undefined {
     if (name !== FAIR_NAME || askedAt === undefined) return undefined;
     const side = sideNamed(kind);
-    const overtaken = this.#keepingOut(side, (place) => place.since < askedAt && place.owner !== owner);
+    const overtaken = this.#keepingOut({ side, weight }, (place) => place.since < askedAt && place.owner !== owner);
     if (overtaken !== undefined) return `${uuid} overtook ${overtaken.uuid}, which waited when it asked`;
     if (this.#served.has(uuid)) this.count("sections that shared a turn");
     const claim = this.#claims.get(uuid);
@@ -254,15 +279,15 @@ export class QueueJudge extends Watcher {
     const ticket = lower(claim.ticket, this.#firstOf(told));
     this.count(ticket === undefined ? "turns without a ticket" : "turns in a queue");
     if (this.#waiting(owner).length > 0) this.count("turns with others behind");
-    const unseen = this.#unseen(told, owner, { side, ticket, looksFrom: claim.looksFrom });
+    const unseen = this.#unseen(told, owner, { side, weight, ticket, looksFrom: claim.looksFrom });
     return unseen && `${uuid} of ticket ${ticket} overtook ${unseen.uuid} of ticket ${unseen.ticket}`;
   }
 
   /** Somebody with a lower ticket, or any where there is none, whom no look has shown to be absent. */
-  #unseen({ looks }: Told, owner: string, { side, ticket, looksFrom }: Claim): Place | undefined {
+  #unseen({ looks }: Told, owner: string, { side, weight, ticket, looksFrom }: Claim): Place | undefined {
     const fresh = looks.filter(({ sentAt }) => sentAt >= looksFrom);
     return this.#keepingOut(
-      side,
+      { side, weight },
       (place) =>
         place.owner !== owner &&
         (ticket === undefined || place.ticket < ticket) &&
@@ -271,9 +296,10 @@ export class QueueJudge extends Watcher {
   }
 
   /** The first of these places, if they are so many that they keep a caller of this side out. */
-  #keepingOut(side: Side, isMeant: (place: Place) => boolean): Place | undefined {
+  #keepingOut({ side, weight }: Pick<Claim, "side" | "weight">, isMeant: (place: Place) => boolean): Place | undefined {
     const before = this.#waiting("").filter((place) => isMeant(place) && this.#kind.blocks(place.side, side));
-    return before.length >= this.#kind.room ? before[0] : undefined;
+    const ahead = before.reduce((sum, place) => sum + place.weight, 0);
+    return ahead > 0 && ahead + weight - 1 >= this.#kind.room ? before[0] : undefined;
   }
 
   /** The places of others that everybody has to respect. */

@@ -40,6 +40,8 @@ export interface Step {
   readonly withinMs: number;
   readonly deliveries: readonly Delivery[];
   readonly attacks: readonly Attack[];
+  /** How many permits it asks for at once. Default 1. */
+  readonly weight?: number;
   /** Which of the locks. */
   readonly name: number;
   /** Which locks a set takes, in the order in which it asks for them. */

@@ -77,6 +77,14 @@ export function hold(stage: Stage, lock: SimLock, asked: Asked, resumed?: HandOf
     disturbed: false,
     calm: stage.calm(),
   };
+  const { weight = 1 } = asked.asking;
+  if ((lock.permits?.length ?? 1) !== weight)
+    throw new Violation(
+      "a set is all or nothing",
+      `${lock.uuid} has the permits ${lock.permits}, and was to have ${weight}`,
+    );
+  if (weight > 1)
+    coverage.count(resumed === undefined ? "locks of several permits taken" : "locks of several permits resumed");
   const { signal } = lock;
   if (signal.aborted) holding.told = true;
   signal.addEventListener("abort", () => {

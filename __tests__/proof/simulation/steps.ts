@@ -14,6 +14,7 @@ export function stepIn(schedule: Schedule, step: Step): Step {
     ...(due && { due, times: step.times + 2, tick: kind === "every" ? step.tick : 1 + Math.floor(step.tick / 4) }),
     of,
     kind,
+    weight: weightIn(schedule, step, of),
     beside: isBeside ? step.beside : 0,
     // A server whose clock is wrong may call a result young that is not.
     withinMs: kind === "flight" && (step.careless || schedule.network.wrongDates !== undefined) ? 0 : step.withinMs,
@@ -55,6 +56,11 @@ const isFlying = ({ seed }: Schedule): boolean => seed % 3 === 0;
 
 /** In the rest, they have elections. */
 const isElecting = ({ seed }: Schedule): boolean => seed % 3 === 2;
+
+/** In every other schedule with several permits, half of the calls for them ask for more than one. */
+function weightIn({ seed, permits }: Schedule, { tick }: Step, of: Kind): number {
+  return of === "permit" && seed % 2 === 1 ? Math.min(permits, Math.max(1, tick - 1)) : 1;
+}
 
 /** For how long a tick is the one that everybody asks for. */
 const NEXT_TICK_AFTER_MS = 2_500;

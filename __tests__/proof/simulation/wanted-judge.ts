@@ -1,8 +1,9 @@
 import { type Address, kindOf } from "../../../lib/protocol/addresses.js";
 import type { Row } from "../../../lib/protocol/row.js";
 import type { Answer, Message } from "../../support/message.js";
+import type { Companions } from "./companions.js";
 import type { Process } from "./machine.js";
-import { takesOf } from "./message.js";
+import { acquiresOf, takesOf } from "./message.js";
 import type { Change } from "./network.js";
 import { entryOf, type Scene, Watcher } from "./watcher.js";
 
@@ -66,6 +67,7 @@ interface Since {
  */
 export class WantedJudge extends Watcher {
   readonly #believedMs: number;
+  readonly #companions: Companions;
   readonly #marks = new Map<string, Mark[]>();
   readonly #tenures = new Map<string, Tenure>();
   /** When the first copy of each take has left, and whose it is. */
@@ -80,14 +82,14 @@ export class WantedJudge extends Watcher {
   readonly #found = new Map<string, { readonly until: number; readonly firstAt: number | undefined }>();
 
   /** @param behindMs by how much a server's clock is behind. */
-  constructor(scene: Scene, behindMs: number) {
+  constructor(scene: Scene, behindMs: number, companions: Companions) {
     super(scene);
+    this.#companions = companions;
     this.#believedMs = BELIEVED_MS + behindMs;
   }
 
   sent(process: Process, message: Message): void {
-    const claims = message.kind === "write" && "from" in message.write ? [message.write] : takesOf(message);
-    for (const { kind, uuid, at } of claims) {
+    for (const { kind, uuid, at } of acquiresOf(message)) {
       const isResumed = kind === "transfer";
       if (!this.#taken.has(uuid)) this.#taken.set(uuid, { process, sentAt: this.now, at, isResumed });
     }
@@ -133,7 +135,13 @@ export class WantedJudge extends Watcher {
   }
 
   /** A section has told that others wait. @returns what is wrong with that. */
-  told({ uuid, process, handOverMs }: Section): string | undefined {
+  told(section: Section): string | undefined {
+    // Of several permits, a mark on any of them counts.
+    const wrong = this.#companions.of(section.uuid).map((uuid) => this.#toldOf({ ...section, uuid }));
+    return wrong.includes(undefined) ? undefined : wrong[0];
+  }
+
+  #toldOf({ uuid, process, handOverMs }: Section): string | undefined {
     const taken = this.#taken.get(uuid);
     if (taken === undefined) return undefined;
     const key = keyOf(taken.at);

@@ -403,7 +403,7 @@ class World {
     for (const want of this.#wants) {
       // While a success or a value cannot be written, the lease outlasts the section that the judge has seen end.
       const isEnding = this.#network.troublesAfterWorkSince(now);
-      if (isEnding || want.locks.some((asking) => this.#judge.isHeld(asking))) {
+      if (isEnding || want.locks.some((asking) => this.#judge.isHeld(asking, this.#heaviest(asking)))) {
         want.free = undefined;
         continue;
       }
@@ -418,6 +418,20 @@ class World {
       }
     }
   };
+
+  /** The most permits that anybody who waits for a semaphore asks for: where it is fair, those behind wait for that as well. */
+  #heaviest({ kind, name, key }: Asking): number {
+    if (kind !== "permit") return 1;
+    const asked = [...this.#wants].flatMap(({ locks }) => locks.filter((other) => other.key === key));
+    const placed = [...this.#table.partition(name).keys()].map(
+      (sort) => this.#table.row({ name, sort })?.data?.sections,
+    );
+    return Math.max(
+      1,
+      ...asked.map(({ weight = 1 }) => weight),
+      ...placed.map((sections) => Math.min(this.#schedule.permits, Number(sections ?? 1))),
+    );
+  }
 
   /** For how long locks may be free while somebody wants them. */
   #longestWaitMs(locks: readonly Asking[]): number {

@@ -1,15 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { LockTable } from "../../../../lib/index.js";
 import { hostConfig, report } from "../../../support/host-process.js";
-import { KINDS, type Kind, LEASE } from "../kinds.js";
+import { KINDS, type Kind, LEASE, several } from "../kinds.js";
 
 export interface HolderConfig {
   readonly tableName: string;
-  readonly kind: Kind;
+  readonly kind: Kind | "several permits";
+  /** Default: often. */
+  readonly renewEveryMs?: number;
 }
 
-const { tableName, kind } = hostConfig<HolderConfig>();
-const [take] = KINDS[kind];
-await take(new LockTable({ tableName, owner: "holder", ...LEASE }));
+const { tableName, kind, renewEveryMs = LEASE.renewEveryMs } = hostConfig<HolderConfig>();
+const take = kind === "several permits" ? several : KINDS[kind][0];
+await take(new LockTable({ tableName, owner: "holder", ...LEASE, renewEveryMs }));
 report({ kind: "held" });
 await sleep(2 ** 30);

@@ -15,7 +15,7 @@ export const FEATURE_DEFECTS: Defects = {
     "sets/lock-all.ts": {
       "const { exit } of leases": "const { exit } of leases.slice(0, 1)",
     },
-    "taking/set-take.ts": {
+    "taking/abandoned-claims.ts": {
       "leases.slice(0, 2)": "leases.slice(0, 1)",
       "leases.slice(2)": "new Array<RowLease>()",
     },

@@ -111,11 +111,23 @@ export const KIND_DEFECTS: Defects = {
   "a resumed lock draws no token": {
     "holding/resume.ts": {
       "fencing: fenced } = settings": "fencing: notFenced } = settings, fenced = false",
-      'outcome.kind === "applied" ? outcome.drawn : row?.fence': "row?.fence",
+      "rows: [], drawn: outcome.drawn": "rows: []",
     },
   },
   "what an abandoned resumption takes is not given back": {
-    "holding/resume.ts": { "session.detach(removeWhenItArrives(session, maybe, remainingHold(session, handed)));": "" },
+    "holding/resume.ts": { "removeWhenTheyArrive(session, maybe, remainingHold(session, handed[0]));": "" },
     test: "behaviour/hand-off/hand-off",
+  },
+  "a lock of several permits goes on without one of them": {
+    "taking/row-writes.ts": {
+      'all.find(({ kind }) => kind === "lost") ?? all.find(({ kind }) => kind === "unknown") ?? head': "head",
+    },
+    test: "behaviour/semaphores/several",
+  },
+  "what is left of several permits is kept when one is lost": {
+    "holding/exit.ts": {
+      'lost.reason === "closed" || this.#lease.row.others !== undefined': 'lost.reason === "closed"',
+    },
+    test: "behaviour/semaphores/several",
   },
 };

@@ -1,0 +1,284 @@
+import { expect, test } from "@jest/globals";
+import { findLockLost, LockTimeoutError, type Permit } from "../../../lib/index.js";
+import { permitAt } from "../../../lib/protocol/addresses.js";
+import { watch } from "../../support/eventually.js";
+import { ManualTime } from "../../support/manual-time.js";
+import { hosts, MemoryHost } from "../../support/memory-host.js";
+
+const NAME = "memory";
+
+const only = () => {
+  const time = new ManualTime();
+  return { time, one: new MemoryHost(time, { owner: "one" }) };
+};
+
+/** The permits that are held, by the rows. */
+const held = ({ table }: MemoryHost): string[] =>
+  table.rows.flatMap(({ sort, uuid }) => (uuid === undefined || !sort.startsWith("semaphore#") ? [] : sort.slice(-1)));
+
+test("several permits are taken by a look and one transaction, renewed in one batch, and released together", async () => {
+  const { time, one } = only();
+  const semaphore = one.semaphore(NAME, { permits: 4, ttlMs: 1_000 });
+  const lock = await semaphore.lock({ permits: 3, data: { job: 7 } });
+  expect(lock.permits).toHaveLength(3);
+  expect(lock.permits).toEqual([...lock.permits].sort());
+  expect(lock.permit).toBe(lock.permits[0]);
+  const rows = lock.permits.map((permit) => one.permit(NAME, permit));
+  for (const row of rows) expect(row).toMatchObject({ owner: "one", permits: 4, data: { job: 7 } });
+  const sorts = lock.permits.map((permit) => `semaphore#000${permit}`);
+  expect(one.told().filter((request) => !request.startsWith("consistent read"))).toEqual([
+    "consistent query semaphore#0000",
+    `take ${sorts.join(", ")}`,
+  ]);
+  // Batches grow with each answer, from one.
+  await time.advance(3_000);
+  const batches = one.sent.flatMap((message) => (message.kind === "renewAll" ? [message.renewals] : []));
+  expect(batches.at(-1)?.map(({ at }) => at.sort)).toEqual(sorts);
+  expect(lock.held).toBe(true);
+  one.told();
+  await lock.unlock();
+  expect([...one.told()].sort()).toEqual(sorts.map((sort) => `vacate ${sort}`));
+  expect(one.table.rows).toEqual([]);
+});
+
+test("permits: 1 is what a call without it does, request by request", async () => {
+  const [plain, asked] = await Promise.all(
+    [undefined, { permits: 1 }].map(async (options) => {
+      const { time, one } = only();
+      const semaphore = one.semaphore(NAME, { permits: 3, ttlMs: 1_000 });
+      const lock = await semaphore.lock(options);
+      expect(lock.permits).toEqual([lock.permit]);
+      await time.advance(2_000);
+      await lock.unlock();
+      await semaphore.tryRun(() => undefined, options);
+      return one.told();
+    }),
+  );
+  expect(asked).toEqual(plain);
+});
+
+test("never more than the permits are held in all, by heavy and light sections of several hosts, and none is left", async () => {
+  const { time, one, other, third } = hosts();
+  let [now, most, sections] = [0, 0, 0];
+  const work = [one, other, third].flatMap((host) => {
+    const semaphore = host.semaphore(NAME, { permits: 4, handOverMs: 50, poll: { minMs: 10, maxMs: 50 } });
+    return [1, 2, 3].map(async (permits) => {
+      for (let count = 0; count < 4; count += 1) {
+        await semaphore.run(
+          async (lock) => {
+            expect(lock.permits).toHaveLength(permits);
+            now += permits;
+            most = Math.max(most, now);
+            await time.clock().sleep(10);
+            now -= permits;
+            sections += 1;
+          },
+          { permits },
+        );
+      }
+    });
+  });
+  await time.advanceUntil(() => sections === 36);
+  await Promise.all(work);
+  expect(most).toBeLessThanOrEqual(4);
+  expect(most).toBeGreaterThan(1);
+  expect(one.table.rows).toEqual([]);
+});
+
+test("all or none: a try that finds too few free takes none, and sends no write", async () => {
+  const { one, other } = hosts();
+  await using _held = await one.semaphore(NAME, { permits: 3 }).lock({ permits: 2 });
+  const semaphore = other.semaphore(NAME, { permits: 3 });
+  expect(await semaphore.tryLock({ permits: 2 })).toBeNull();
+  expect(await semaphore.tryRun(() => undefined, { permits: 3 })).toMatchObject({ ran: false, because: "held" });
+  expect(other.sent.filter(({ kind }) => kind === "write" || kind === "writeAll")).toEqual([]);
+  await using light = await semaphore.tryLock();
+  expect(light?.held).toBe(true);
+});
+
+test("who needs several waits until so many are free, and its error names a holder", async () => {
+  const { time, one, other } = hosts();
+  const light = one.semaphore(NAME, { permits: 3, ttlMs: 60_000 });
+  const [first, second] = [await light.lock(), await light.lock()];
+  const heavy = other.semaphore(NAME, { permits: 3, ttlMs: 60_000 });
+  const late = heavy.lock({ permits: 3, waitMs: 1_000 }).catch((error: unknown) => error);
+  const waiting = watch(heavy.lock({ permits: 3 }));
+  await time.advance(1_000);
+  expect(await late).toBeInstanceOf(LockTimeoutError);
+  expect(await late).toMatchObject({ lockName: NAME, holder: { owner: "one", kind: "semaphore" } });
+  await first.unlock();
+  await time.advance(2_000);
+  expect(waiting.settled).toBe(false);
+  await second.unlock();
+  await time.advanceUntil(() => waiting.settled);
+  expect(held(one)).toEqual(["0", "1", "2"]);
+});
+
+test("a lease passes without a request, and only between those who ask for as many", async () => {
+  const { time, one } = only();
+  const semaphore = one.semaphore(NAME, { permits: 4, ttlMs: 60_000 });
+  const lock = await semaphore.lock({ permits: 3 });
+  const got: Permit[] = [];
+  const ask = (permits: number) => void semaphore.lock({ permits }).then((permit) => got.push(permit));
+  ask(2);
+  ask(3);
+  await time.advance(10);
+  expect(got).toEqual([]);
+  one.told();
+  await lock.unlock();
+  await time.advance(1);
+  expect(got.map(({ permits, uuid }) => ({ permits, uuid }))).toEqual([{ permits: lock.permits, uuid: lock.uuid }]);
+  expect(one.told().filter((request) => !request.startsWith("query"))).toEqual([]);
+  await got[0]?.unlock();
+  await time.advanceUntil(() => got.length === 2);
+  expect(got[1]?.permits).toHaveLength(2);
+});
+
+test.each(["deleted", "stolen", "forced"] as const)(
+  "losing one is losing all (%s), and the others are given back",
+  async (reason) => {
+    const { time, one } = only();
+    const semaphore = one.semaphore(NAME, { permits: 3, ttlMs: 1_000 });
+    const lock = await semaphore.lock({ permits: 3 });
+    const at = permitAt(NAME, 1);
+    const row = { format: 1, ...one.table.item(at) };
+    if (reason === "forced") await semaphore.forceUnlock(one.permit(NAME, 1)?.uuid ?? "");
+    else one.table.plant(at, reason === "deleted" ? undefined : { ...row, uuid: "somebody-else" });
+    await time.advance(600);
+    expect(findLockLost(lock.signal.reason)?.reason).toBe(reason);
+    expect(lock.held).toBe(false);
+    // Nobody gets in beside the section before its leases end.
+    expect(held(one)).toEqual(expect.arrayContaining(["0", "2"]));
+    await expect(lock.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason });
+    expect(held(one)).toEqual(reason === "stolen" ? ["1"] : []);
+  },
+);
+
+test("the lease of all ends with the first of them that is not renewed", async () => {
+  const { time, one } = only();
+  const lock = await one.semaphore(NAME, { permits: 2, ttlMs: 1_000 }).lock({ permits: 2 });
+  const isOfLast = (sort: string): boolean => sort === "semaphore#0001";
+  one.fate = (message) =>
+    (message.kind === "write" && isOfLast(message.write.at.sort)) || message.kind === "renewAll" ? "lost" : "answered";
+  await time.advance(1_000);
+  expect(findLockLost(lock.signal.reason)?.reason).toBe("expired");
+  one.fate = () => "answered";
+  await expect(lock.unlock()).rejects.toMatchObject({ reason: "expired" });
+  await time.advanceUntil(() => held(one).length === 0);
+});
+
+test("a transaction whose reply was lost is taken for what it is: granted", async () => {
+  const { time, one } = only();
+  let isFirst = true;
+  one.fate = ({ kind }) => {
+    if (kind !== "writeAll" || !isFirst) return "answered";
+    isFirst = false;
+    return "reply lost";
+  };
+  const asked = one.semaphore(NAME, { permits: 3 }).lock({ permits: 2 });
+  const watched = watch(asked);
+  await time.advanceUntil(() => watched.settled);
+  const lock = await asked;
+  expect(held(one).map(Number)).toEqual(lock.permits);
+  await lock.unlock();
+  expect(held(one)).toEqual([]);
+});
+
+test("permits that arrive after their caller has gone are given back, all of them", async () => {
+  const { time, one } = only();
+  one.fate = ({ kind }) => (kind === "writeAll" ? "reply lost" : "answered");
+  const controller = new AbortController();
+  const waiting = one.semaphore(NAME, { permits: 3 }).lock({ permits: 3, signal: controller.signal });
+  waiting.catch(() => undefined);
+  await time.advanceUntil(() => held(one).length === 3);
+  controller.abort(new Error("enough"));
+  await expect(waiting).rejects.toThrow("enough");
+  await time.advanceUntil(() => held(one).length === 0);
+});
+
+test("holdAtLeastMs keeps all of them", async () => {
+  const { time, one, other } = hosts();
+  await one.semaphore(NAME, { permits: 2 }).run(() => undefined, { permits: 2, holdAtLeastMs: 5_000 });
+  expect(one.table.rows.map(({ uuid }) => uuid)).toEqual([undefined, undefined]);
+  expect(await other.semaphore(NAME, { permits: 2 }).tryLock()).toBeNull();
+  await time.advance(6_000);
+  expect(await other.semaphore(NAME, { permits: 2 }).tryLock()).not.toBeNull();
+});
+
+test("a token of several permits has all of them, and is resumed once, by one transaction", async () => {
+  const { time, one, other, third } = hosts();
+  const lock = await one.semaphore(NAME, { permits: 4 }).lock({ permits: 3, data: { step: 1 } });
+  const token = await lock.handOff({ withinMs: 60_000 });
+  expect(new Set(lock.permits.map((permit) => one.permit(NAME, permit)?.uuid)).size).toBe(3);
+  await time.advance(10);
+  expect(await third.semaphore(NAME, { permits: 4 }).tryLock({ permits: 2 })).toBeNull();
+  const resumed = await other.semaphore(NAME, { permits: 4 }).resume(token);
+  expect(resumed).toMatchObject({ held: true, permits: lock.permits, data: { step: 1 } });
+  expect(other.told().filter((request) => request.startsWith("transfer"))).toEqual([
+    `transfer ${lock.permits.map((permit) => `semaphore#000${permit}`).join(", ")}`,
+  ]);
+  await expect(third.semaphore(NAME, { permits: 4 }).resume(token)).rejects.toMatchObject({ reason: "stolen" });
+  expect(resumed.held).toBe(true);
+  await resumed.unlock();
+  expect(one.table.rows).toEqual([]);
+});
+
+test("a token of which one permit was unlocked by force is of no use, and the others are given back", async () => {
+  const { time, one, other } = hosts();
+  const semaphore = one.semaphore(NAME, { permits: 3 });
+  const lock = await semaphore.lock({ permits: 3 });
+  const token = await lock.handOff({ withinMs: 60_000 });
+  await semaphore.forceUnlock(one.permit(NAME, 1)?.uuid ?? "", { now: true });
+  await expect(other.semaphore(NAME, { permits: 3 }).resume(token)).rejects.toMatchObject({ code: "LOCK_LOST" });
+  await time.advanceUntil(() => held(one).length === 0);
+});
+
+test("a guard is of one permit", async () => {
+  const { one } = only();
+  await using lock = await one.semaphore(NAME, { permits: 2 }).lock({ permits: 2 });
+  await expect(lock.guard()).rejects.toMatchObject({ code: "LOCK_CONFIG", option: "guard()" });
+  await expect(lock.transactWrite([])).rejects.toMatchObject({ code: "LOCK_CONFIG" });
+});
+
+test.each([
+  [{ permits: 0 }, "permits"],
+  [{ permits: 101 }, "permits"],
+  [{ permits: 1.5 }, "permits"],
+  [{ permits: "2" as unknown as number }, "permits"],
+  [{ permits: 4 }, "permits"],
+])("%j is refused, of three", async (options, option) => {
+  const { one } = only();
+  const semaphore = one.semaphore(NAME, { permits: 3 });
+  for (const call of [
+    () => semaphore.lock(options),
+    () => semaphore.tryLock(options),
+    () => semaphore.run(() => undefined, options),
+    () => semaphore.tryRun(() => undefined, options),
+  ]) {
+    await expect(call()).rejects.toMatchObject({ code: "LOCK_CONFIG", option });
+  }
+  expect(one.sent).toEqual([]);
+});
+
+test("a table of several Regions has no transactions: several permits are refused with the remedy, and one is as ever", async () => {
+  const { one } = only();
+  Object.assign(one.session.clock, { regionSkewMs: 1_000 });
+  const semaphore = one.semaphore(NAME, { permits: 3 });
+  await expect(semaphore.lock({ permits: 2 })).rejects.toMatchObject({
+    code: "LOCK_CONFIG",
+    option: "permits",
+    message: expect.stringMatching(/no transactions.*docs\/regions\.md/),
+  });
+  expect(one.sent).toEqual([]);
+  await using lock = await semaphore.lock({ permits: 1 });
+  expect(lock.permits).toHaveLength(1);
+});
+
+test("a mutex has no permits", async () => {
+  const { one } = only();
+  await expect(one.mutex(NAME).lock({ permits: 2 } as object)).rejects.toMatchObject({
+    code: "LOCK_CONFIG",
+    option: "permits",
+    message: expect.stringContaining("is an option of a semaphore"),
+  });
+});
