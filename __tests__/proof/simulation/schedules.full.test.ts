@@ -45,6 +45,7 @@ const EXPECTED = [
   "locks taken away by force",
   "losses: forced",
   "sets taken",
+  "locks of several permits taken",
   "writeAll: refused",
   "waits against one busy host",
   "ambiguous writes: writeAll",
