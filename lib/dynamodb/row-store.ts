@@ -30,6 +30,10 @@ export abstract class RowStore {
     });
   }
 
+  get isKnown(): boolean {
+    return this.sign.isKnown;
+  }
+
   /** Sends a write once. Its refusal is an outcome, not an error. */
   protected abstract writeOne(write: Write, signal: AbortSignal): Promise<WriteOutcome>;
 

@@ -13,6 +13,7 @@ export interface Look {
   readonly found: (FlightResult & { readonly data: Readonly<Record<string, unknown>> }) | undefined;
   /** The flights that may have been over when the look was made. */
   readonly ids: ReadonlySet<string>;
+  /** Whether the table has certainly shown its state at a moment after the look left. */
   readonly isConsistent: boolean;
   /** Its number, in the order in which looks leave, and that of the last one that had left when it was answered. */
   readonly number: number;
@@ -31,7 +32,7 @@ export async function lookForResult(
   const result = countingResult(row, value);
   const found = result && { ...result, data: value?.data ?? {} };
   const ids = overBy(row, value);
-  return { row, found, ids, isConsistent };
+  return { row, found, ids, isConsistent: isConsistent && session.store.isKnown };
 }
 
 /** Which results a call takes. */

@@ -44,6 +44,7 @@ export class TestStore extends RowStore implements Store {
 
   constructor(options: TestStoreOptions) {
     super(options.layout, new TableSign());
+    this.sign.prove();
     this.#options = options;
     this.condition = options.condition;
   }

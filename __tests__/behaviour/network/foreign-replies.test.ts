@@ -352,3 +352,14 @@ test("the library's own client believes no stranger either", async () => {
     }
   }
 });
+
+test("trap 48: a look that somebody else has answered first does not make an old result young", async () => {
+  await scene
+    .host()
+    .mutex(scene.name)
+    .singleFlight(() => "old");
+  const mutex = scene.host().mutex(scene.name);
+  const look = scene.proxy.on("Query", stranger({ text: "{}" }));
+  expect(await mutex.singleFlight(() => "new", { freshMs: 0 })).toBe("new");
+  await look.done;
+});
