@@ -2,6 +2,7 @@ import type { HeldLock } from "../holding/handle.js";
 import type { OwnLease, Resource, ResourceClaim, SectionRequest } from "../kinds/kind.js";
 import type { LockInfo } from "../lock-info.js";
 import type { Session } from "../session/session.js";
+import type { Sightings } from "../session/sightings.js";
 import type { Call, Failure } from "../taking/call.js";
 import { type Claimed, type Refusal, tryClaim } from "../taking/claim.js";
 import { Wait } from "../taking/wait.js";
@@ -61,6 +62,8 @@ export class Line {
   /** How many waiters have an agent. */
   #agents = 0;
   #lastNumber = 0;
+  /** What the agents have seen of rows. */
+  #sightings: Sightings | undefined;
   #asking: { readonly agent: Agent; readonly asked: Promise<unknown> } | undefined;
 
   constructor(session: Session, turns: Turns, resource: Resource) {
@@ -164,6 +167,11 @@ export class Line {
     const waiter = this.#firstWithoutAgent as Standing;
     const agent: Agent = new Wait<Waiter>(this.#session, waiter);
     agent.longestPauseMs = () => this.#longestPauseMs;
+    // A waiter may get one agent after the other: what the first has watched need not be watched again.
+    agent.newSightings = () => {
+      this.#sightings ??= this.#session.sightings.ofCall();
+      return this.#sightings;
+    };
     this.#assign(agent, waiter);
     if (!together) this.#watcher = agent;
     this.#claiming.add(agent);

@@ -28,6 +28,8 @@ export class Wait<For extends Asker = Asker> {
   asker: For;
   /** The longest pause between two looks that those who wait with it allow. */
   longestPauseMs: () => number = () => Number.POSITIVE_INFINITY;
+  /** Makes what it keeps of the rows that it sees. By default it keeps that alone; the agents of a line keep it together. */
+  newSightings: () => Sightings = () => this.#session.sightings.ofCall();
   readonly #session: Session;
   readonly #end = new AbortController();
   /** Aborts when no call needs it any more: nothing more is sent. */
@@ -63,9 +65,9 @@ export class Wait<For extends Asker = Asker> {
 
   readonly until = (): number => this.call.until();
 
-  /** What it has seen of rows, and which of its claims it has given up. */
+  /** What was seen of rows, and which claims were given up. */
   get sightings(): Sightings {
-    this.#sightings ??= this.#session.sightings.ofCall();
+    this.#sightings ??= this.newSightings();
     return this.#sightings;
   }
 
