@@ -39,13 +39,15 @@ test("an agent goes on for the first waiter that has none when its own has gone 
 test("an agent that nobody needs any more counts among the claims until it has ended", () => {
   const { line, stand } = lineOf(1);
   const only = stand();
-  const agent = line.newAgent(false);
+  const agent = line.newAgent(true);
+  expect(line.isAheadOfTries).toBe(true);
   const reason = new Error("it took too long");
   line.leave(only, { reason });
   expect(agent.endSignal.reason).toBe(reason);
   expect([line.isFull, line.isEmpty]).toEqual([true, false]);
+  expect(line.isAheadOfTries).toBe(false);
   stand();
-  expect(line.needsAgent(true)).toBe(false);
+  expect([line.needsAgent(true), line.isAheadOfTries]).toEqual([false, true]);
   line.dismiss(agent);
   expect(line.needsAgent(true)).toBe(true);
 });

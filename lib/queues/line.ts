@@ -101,6 +101,17 @@ export class Line {
     return this.#watcher !== undefined || this.waiters.length > this.#agents;
   }
 
+  /**
+   * Whether others of this process are ahead of a try. A claim that nobody needs any more is not: its caller will not have the lock,
+   * and it may never be sent.
+   */
+  get isAheadOfTries(): boolean {
+    if (this.isCrowded) return true;
+    if (!this.isFull) return false;
+    const needed = [...this.#claiming].filter(({ endSignal }) => !endSignal.aborted);
+    return this.leases.size + needed.length >= this.capacity;
+  }
+
   /** Whether a waiter has no agent and may have one. @param together see {@link newAgent}. */
   needsAgent(together: boolean): boolean {
     const without = this.waiters.length - this.#agents;

@@ -71,8 +71,7 @@ export class Sections {
     // A try cannot wait until others have had their turn. A tick runs once, so a try for it keeps nobody out.
     if (once === undefined && line.isOthersTurn) return "held";
     // A try does not overtake callers of its own process that wait, unless they share the lock.
-    const isBehind = line.isCrowded || line.isFull;
-    if (isBehind && (resource.settings.fair || !resource.kind.sectionsShareLease)) {
+    if (line.isAheadOfTries && (resource.settings.fair || !resource.kind.sectionsShareLease)) {
       call.holderNow = () => agent.seen ?? (this.#lines.get(lineKeyOf(resource)) ?? line).holder;
       // The answer to the claim ahead tells who has the lock, for an error that names the holder.
       if (call.bounds.namesHolder && call.holder === undefined) await line.answered;

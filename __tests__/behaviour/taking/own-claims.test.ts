@@ -1,6 +1,7 @@
 import { expect, test } from "@jest/globals";
 import { LockStoreError } from "../../../lib/errors.js";
 import type { Lock } from "../../../lib/lock.js";
+import type { Mutex } from "../../../lib/mutex.js";
 import type { MutexOptions } from "../../../lib/options/mutex.js";
 import { lockAt } from "../../../lib/protocol/addresses.js";
 import type { Take } from "../../../lib/protocol/writes.js";
@@ -194,6 +195,31 @@ test("a claim that one call has given up is free for the next call of its proces
   expect(await settled(mutexOf(other).tryLock())).toBeNull();
   await settled(lock?.unlock() ?? Promise.resolve());
 });
+
+const GIVEN_UP: readonly [string, (mutex: Mutex, signal: AbortSignal) => Promise<Lock | null>][] = [
+  ["lock", (mutex, signal) => mutex.lock({ signal })],
+  ["lock with waitMs 0", (mutex, signal) => mutex.lock({ signal, waitMs: 0 })],
+];
+
+test.each(GIVEN_UP)(
+  "a %s that was given up while its claim is under way is not in the way of a try of its process",
+  async (_, call) => {
+    const { time, host, claims, settled } = world(0);
+    host.fate = (message) => (isTake(message) && claims().length === 1 ? "lost" : "answered");
+    const giveUp = new AbortController();
+    const first = call(mutexOf(host), giveUp.signal);
+    await turn();
+    // Its caller still waits, and may get the lock.
+    expect(await mutexOf(host).tryLock()).toBeNull();
+    expect(claims()).toHaveLength(1);
+    giveUp.abort(new Error("the caller gave up"));
+    const lock = await mutexOf(host).tryLock();
+    await expect(first).rejects.toThrow("the caller gave up");
+    expect(host.row("name")?.uuid).toBe(lock?.uuid);
+    expect([lock?.held, claims().length, time.elapsed]).toEqual([true, 2, 0]);
+    await settled(lock?.unlock() ?? Promise.resolve());
+  },
+);
 
 test("a late copy of a claim that was given up is refused while the next lock of its process is held", async () => {
   const { table, host, settled, claims } = world(NINE_TENTHS_MS);
