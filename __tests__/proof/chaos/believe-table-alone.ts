@@ -1,3 +1,4 @@
+import type { Readable } from "node:stream";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 
 /**
@@ -8,10 +9,14 @@ export function believeTableAlone(client: DynamoDBClient): void {
   client.middlewareStack.add(
     (next) => async (args) => {
       const result = await next(args);
-      const { headers } = result.response as { readonly headers: Readonly<Record<string, string>> };
-      if (!/^application\/x-amz-json/.test(headers["content-type"] ?? ""))
-        throw new Error("somebody else has answered");
-      return result;
+      const { headers, body } = result.response as {
+        readonly headers: Readonly<Record<string, string>>;
+        body: Readable;
+      };
+      if (/^application\/x-amz-json/.test(headers["content-type"] ?? "")) return result;
+      // A body that nobody reads keeps its connection, and with it the process.
+      body.destroy();
+      throw new Error("somebody else has answered");
     },
     { step: "deserialize", priority: "low", name: "believeTableAlone" },
   );
