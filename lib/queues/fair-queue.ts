@@ -217,7 +217,24 @@ export class FairQueue {
     // Only the claim can tell whether a tick is done.
     if (once === undefined && resource.kind.queue.room(wait, resource, gate) < resource.weight) return { kind: "held" };
     const until = (): number => Math.min(sentAt + LOOK_LASTS_MS, wait.until());
-    return await this.#claim(line, wait, { until, seen: gate, ahead: 0 });
+    const result = await this.#claim(line, wait, { until, seen: gate, ahead: 0 });
+    // The reply to the look may have been somebody else's. A tick cannot be given back.
+    const isSure = look.isConsistent || once !== undefined;
+    if (isSure || result?.kind !== "granted" || (await this.#isFirst(line, wait, result.granted))) return result;
+    return { kind: "held" };
+  }
+
+  /** Looks once more, with the lease that was taken: whether nobody waits. If somebody does, or that is not known, gives it back. */
+  async #isFirst(line: FairLine, wait: Agent, own: OwnLease): Promise<boolean> {
+    let othersWait = true;
+    try {
+      ({ admission: line.admission } = await line.look(wait, { isConsistent: true }));
+      ({ othersWait } = line.admission);
+      return !othersWait;
+    } finally {
+      if (othersWait)
+        this.#session.detach(own.lease.exit.giveBack().finally(() => own.resource.kind.ended(own, false)));
+    }
   }
 
   /**

@@ -13,6 +13,7 @@ export interface QueueLook {
   readonly places: readonly Row[];
   /** Whether `places` are all that there are. */
   readonly isWhole: boolean;
+  /** Whether the table has certainly shown its state at a moment after the look left. */
   readonly isConsistent: boolean;
   /** When the look left, on `atMost`: it does not show places that came later. */
   readonly sentAt: number;
@@ -63,9 +64,15 @@ export class QueueView {
       // The lock has no row, so it is free, whatever was seen of it before.
       if (gate.length === 0) looker.sightings.note(at, undefined);
       if (isLast) break;
-      if (this.#isEnough(looker, gate, places, isOwn)) return { gate, places, isWhole: false, isConsistent, sentAt };
+      if (this.#isEnough(looker, gate, places, isOwn))
+        return this.#asSeen({ gate, places, isWhole: false, isConsistent, sentAt });
     }
-    return { gate, places, isWhole: true, isConsistent, sentAt };
+    return this.#asSeen({ gate, places, isWhole: true, isConsistent, sentAt });
+  }
+
+  /** Before the table is known, somebody else may have answered in its place. */
+  #asSeen(look: QueueLook): QueueLook {
+    return look.isConsistent && !this.#session.store.isKnown ? { ...look, isConsistent: false } : look;
   }
 
   /** Whether a caller behind the places that were seen has to wait in any case. */

@@ -2,11 +2,13 @@ import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { describe, expect, test } from "@jest/globals";
 import { type Lock, type LockTable, systemClock } from "../../../lib/index.js";
 import { hear } from "../../support/diagnostics.js";
+import { eventually } from "../../support/eventually.js";
 import { withBody } from "../../support/fault-proxy/reply.js";
 import { cutReply, type Fault, rewriteReply, type Strange, stranger } from "../../support/fault-proxy.js";
 import { IS_FULL } from "../../support/full.js";
 import { leakOn } from "../../support/listeners.js";
 import { ManualTime } from "../../support/manual-time.js";
+import { QueueRows } from "../../support/queue.js";
 import { rowOf, useScene } from "../../support/scene.js";
 
 const scene = useScene();
@@ -362,4 +364,16 @@ test("trap 48: a look that somebody else has answered first does not make an old
   const look = scene.proxy.on("Query", stranger({ text: "{}" }));
   expect(await mutex.singleFlight(() => "new", { freshMs: 0 })).toBe("new");
   await look.done;
+});
+
+test("trap 48: a look that somebody else has answered first does not let a call overtake those who wait", async () => {
+  await new QueueRows(scene).plant(1);
+  const mutex = scene.host().mutex(scene.name, { fair: true });
+  const look = scene.proxy.on("Query", stranger({ text: "{}" }));
+  expect(await mutex.tryLock()).toBeNull();
+  await look.done;
+  const release = (): boolean =>
+    scene.proxy.requests.some(({ operation, ending }) => operation === "DeleteItem" && ending !== undefined);
+  await eventually(release);
+  expect((await scene.row())?.uuid).toBeUndefined();
 });
