@@ -23,6 +23,9 @@ const LOOK_LASTS_MS = 3_000;
 /** While sections of this process run, callers are gathered for this long before a place is taken for all of them. */
 const GATHER_MS = 50;
 
+/** How many looks are made at most while the table is not known. One whose replies never have the sign is believed then. */
+const MOST_LOOKS = 5;
+
 /** How long a look still tells how far a place is from the front of the queue. */
 const SEEN_LASTS_MS = 1_000;
 
@@ -202,7 +205,12 @@ export class FairQueue {
   async #takeWithoutPlace(line: FairLine, wait: Agent, known?: AdmissionLook): Promise<TryOutcome | undefined> {
     const { asker } = wait;
     const { resource, once } = asker.request;
-    const look = known ?? (await line.look(wait, { isConsistent: true }));
+    let look = known ?? (await line.look(wait, { isConsistent: true }));
+    // Somebody else may have answered: whoever waits must not be overtaken by a process that does not know the table yet.
+    for (let looks = 1; !look.isConsistent && looks < MOST_LOOKS; looks += 1) {
+      await wait.again();
+      look = await line.look(wait, { isConsistent: true });
+    }
     const { gate, admission, sentAt } = look;
     wait.endSignal.throwIfAborted();
     // Another caller is first now: it may have come after the look had left.
@@ -217,24 +225,7 @@ export class FairQueue {
     // Only the claim can tell whether a tick is done.
     if (once === undefined && resource.kind.queue.room(wait, resource, gate) < resource.weight) return { kind: "held" };
     const until = (): number => Math.min(sentAt + LOOK_LASTS_MS, wait.until());
-    const result = await this.#claim(line, wait, { until, seen: gate, ahead: 0 });
-    // The reply to the look may have been somebody else's. A tick cannot be given back.
-    const isSure = look.isConsistent || once !== undefined;
-    if (isSure || result?.kind !== "granted" || (await this.#isFirst(line, wait, result.granted))) return result;
-    return { kind: "held" };
-  }
-
-  /** Looks once more, with the lease that was taken: whether nobody waits. If somebody does, or that is not known, gives it back. */
-  async #isFirst(line: FairLine, wait: Agent, own: OwnLease): Promise<boolean> {
-    let othersWait = true;
-    try {
-      ({ admission: line.admission } = await line.look(wait, { isConsistent: true }));
-      ({ othersWait } = line.admission);
-      return !othersWait;
-    } finally {
-      if (othersWait)
-        this.#session.detach(own.lease.exit.giveBack().finally(() => own.resource.kind.ended(own, false)));
-    }
+    return await this.#claim(line, wait, { until, seen: gate, ahead: 0 });
   }
 
   /**
