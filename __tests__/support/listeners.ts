@@ -9,9 +9,10 @@ export function leakOn(signal: AbortSignal | undefined): readonly number[] {
 
 function boundOf(signal: AbortSignal): number {
   try {
-    return getMaxListeners(signal);
+    // 0 says that there is no bound.
+    return getMaxListeners(signal) || Number.POSITIVE_INFINITY;
   } catch {
-    // Node says so of a signal without a bound.
+    // Node 20 says so of a signal without a bound.
     return Number.POSITIVE_INFINITY;
   }
 }
