@@ -270,18 +270,20 @@ function outlastsPause({ settings }: Resource, { remainingMs }: Wait): boolean {
   return remainingMs > 2 * settings.poll.maxMs;
 }
 
+/** The rows that a claim made now would not take. */
+function heldAmong(seeing: Seeing, settings: Resource["settings"], rows: readonly Row[]): readonly Row[] {
+  return rows.filter((row) => !looksFree(seeing, { at: row, settings }, row));
+}
+
 /** The permits that a claim made now would take, in order. */
 function freePermits(seeing: Seeing, { settings, permits }: Resource, rows: readonly Row[]): number[] {
-  const held = rows.filter((row) => !looksFree(seeing, { at: row, settings }, row));
-  const taken = new Set(held.map(({ sort }) => permitOf(sort)));
+  const taken = new Set(heldAmong(seeing, settings, rows).map(({ sort }) => permitOf(sort)));
   return numbersTo(permits).filter((permit) => !taken.has(permit));
 }
 
 /** The held permits, the newest first. */
 function heldOf(seeing: Seeing, resource: Resource, rows: readonly Row[]): readonly InTheWay[] {
-  const { settings } = resource;
-  const held = rows.filter((row) => !looksFree(seeing, { at: row, settings }, row));
-  const inOrder = held.toSorted((one, other) => other.acquired - one.acquired);
+  const inOrder = heldAmong(seeing, resource.settings, rows).toSorted((one, other) => other.acquired - one.acquired);
   return inOrder.map((row) => ({ target: permitTarget(resource, permitOf(row.sort) ?? 0), row }));
 }
 
